@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+# Options, compiler settings and the libraries that the rooms use.
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+endif()
+
+option(TRACESMITH_BUILD_CLI "Build the tracesmith command" ON)
+option(TRACESMITH_BUILD_TESTS "Build the tests" ON)
+option(TRACESMITH_BUILD_EXAMPLES "Build the example programs" ON)
+option(TRACESMITH_BUILD_FUZZERS "Build the libFuzzer targets (clang only)" OFF)
+set(TRACESMITH_SANITIZE "" CACHE STRING "Sanitizers to build with, for example address;undefined")
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib/tracesmith")
+set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib")
+
+add_compile_options(-Wall -Wextra -Wshadow -Wno-missing-field-initializers)
+if(TRACESMITH_WERROR)
+  add_compile_options(-Werror)
+endif()
+if(TRACESMITH_SANITIZE)
+  string(REPLACE ";" "," _sanitizers "${TRACESMITH_SANITIZE}")
+  add_compile_options(-fsanitize=${_sanitizers} -fno-sanitize-recover=undefined
+                      -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${_sanitizers})
+endif()
+
+find_program(TRACESMITH_CCACHE ccache)
+if(TRACESMITH_CCACHE)
+  set(CMAKE_C_COMPILER_LAUNCHER "${TRACESMITH_CCACHE}")
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${TRACESMITH_CCACHE}")
+endif()
+
+find_package(Threads REQUIRED)
+find_package(PkgConfig REQUIRED)
+find_package(tl-expected REQUIRED)
+find_package(fmt REQUIRED)
+find_package(SQLite3 REQUIRED)
+pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd)
+pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+# One static library per room; the files of a room lie together and are told apart by their ending:
+# noun.cpp (library), noun_test.cpp (GoogleTest), noun_fuzz.cpp (libFuzzer), noun_bench.cpp.
+
+set_property(GLOBAL PROPERTY TRACESMITH_ROOMS "")
+
+function(tracesmith_room name)
+  cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
+  set(dir "${CMAKE_CURRENT_SOURCE_DIR}/src/tracesmith/${name}")
+  file(GLOB sources CONFIGURE_DEPENDS "${dir}/*.cpp")
+  list(FILTER sources EXCLUDE REGEX "_(test|fuzz|bench)\\.cpp$")
+  set(target "tracesmith-${name}")
+  if(NOT sources)
+    set(sources "${PROJECT_SOURCE_DIR}/cmake/empty_room.cpp")
+  endif()
+  add_library(${target} STATIC ${sources})
+  add_library(tracesmith::${name} ALIAS ${target})
+  set_target_properties(${target} PROPERTIES LINKER_LANGUAGE CXX EXPORT_NAME ${name})
+  target_include_directories(
+    ${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>
+                     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+                     $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/generated>
+                     $<INSTALL_INTERFACE:include>)
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  target_link_libraries(${target} PUBLIC ${ARG_DEPENDS})
+  set_property(GLOBAL APPEND PROPERTY TRACESMITH_ROOMS ${name})
+endfunction()

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Host clocks. Every host stamp of TraceSmith is CLOCK_MONOTONIC in ns unless its name says else.
+#pragma once
+
+#include <time.h>
+
+#include <cstdint>
+
+namespace tracesmith {
+
+inline int64_t clockNs(clockid_t clock) {
+  timespec t;
+  clock_gettime(clock, &t);
+  return static_cast<int64_t>(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
+}
+
+inline int64_t monotonicNs() { return clockNs(CLOCK_MONOTONIC); }
+
+/// The request's name for "now": CLOCK_MONOTONIC in ns. [any thread]
+inline uint64_t getCurrentTimestamp() { return static_cast<uint64_t>(monotonicNs()); }
+
+}  // namespace tracesmith

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs a command under the agents and writes its trace: what `tracesmith profile` and `record` do.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tracesmith/base/result.hpp"
+#include "tracesmith/capture/overflow_policy.hpp"
+
+namespace tracesmith {
+
+/// How the OpenCL agent enters the program.
+enum class Injection : uint8_t {
+  kAuto,     ///< layer when the installed ICD loader knows OPENCL_LAYERS, else preload
+  kLayer,    ///< OPENCL_LAYERS
+  kPreload,  ///< LD_PRELOAD
+};
+
+/// Live figures for a progress line.
+struct CaptureProgress {
+  int64_t elapsed_ns = 0;
+  uint64_t kernels = 0;
+  uint64_t events = 0;   ///< rows written so far
+  uint64_t dropped = 0;
+  uint64_t file_bytes = 0;
+  uint32_t processes = 0;
+};
+
+struct ProfileOptions {
+  std::vector<std::string> command;  ///< argv of the program; found on PATH like a shell does
+  std::string output = "trace.sbt";
+  uint64_t ring_bytes = 4u << 20;    ///< per thread of the program; rounded up to a power of two
+  OverflowPolicy overflow = OverflowPolicy::Block;
+  Injection injection = Injection::kAuto;
+  bool wait_for_descendants = true;  ///< go on until processes with an agent have ended, too
+  double duration_s = 0;             ///< > 0: stop the program (SIGINT, then SIGTERM) after that
+  bool kernels = true;               ///< false: leave kernel rows out
+  bool memory = true;                ///< false: leave copies, fills and memory events out
+  std::function<void(const CaptureProgress&)> progress;  ///< called about 5 times a second
+};
+
+struct ProfileOutcome {
+  int exit_code = 0;        ///< the program's, or 128 + signal
+  int signal = 0;           ///< the signal that ended it, else 0
+  bool stopped_by_duration = false;
+  uint64_t kernels = 0;
+  uint64_t copies = 0;
+  uint64_t host_calls = 0;
+  uint64_t dropped = 0;
+  uint64_t unresolved = 0;
+  uint32_t processes = 0;
+  uint32_t gpu_processes = 0;    ///< processes in which an agent ran
+  uint32_t unobserved = 0;       ///< processes that may have used a GPU unseen
+  uint64_t file_bytes = 0;
+  std::vector<std::string> warnings;  ///< for stderr, one line each
+  Status trace_status;           ///< failure to write the trace; the program ran all the same
+};
+
+/// Fails only when the program was not started: kNotFound (exit 127), kPermission (126), anything
+/// else (125). While it runs, SIGINT and SIGTERM stop the program and leave a complete file.
+Result<ProfileOutcome> runProfile(const ProfileOptions& options);
+
+struct RecoverOutcome {
+  std::string output;
+  uint64_t recovered_events = 0;   ///< rows that were not yet in the file
+  uint64_t kernels = 0;            ///< in the finished file
+  uint32_t arenas = 0;
+  std::vector<std::string> warnings;
+};
+
+/// Finishes the trace of a session whose collector died: `session_dir` is the directory that
+/// `profile` keeps beside its output ("out.sbt.session"). Removes it when all is in the file.
+Result<RecoverOutcome> recoverSession(const std::string& session_dir);
+
+}  // namespace tracesmith

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Trace: what was recorded, as columns. Analyses walk the columns; nothing here is an object per
+// event. All times are host ns (CLOCK_MONOTONIC) once a trace is loaded; see model/clock_map.hpp.
+#pragma once
+
+#include <string_view>
+
+#include "tracesmith/model/string_table.hpp"
+#include "tracesmith/model/tables.hpp"
+
+namespace tracesmith {
+
+struct Trace {
+  StringTable strings;
+#define TS_Y(number, Name, name, columns) Name##Table name;
+  TS_TABLES(TS_Y)
+#undef TS_Y
+
+  std::string_view text(StringId id) const { return strings.at(id); }
+
+  /// Device and context of a stream (kNone for an unknown stream).
+  DeviceId deviceOf(StreamId id) const;
+  ContextId contextOf(StreamId id) const;
+
+  /// The last value of a metadata key, or "".
+  std::string_view metadataValue(std::string_view key) const;
+  void setMetadata(std::string_view key, std::string_view value);
+};
+
+/// Calls f(table) for each table of `trace` (const or not) but the strings, in their order on disk.
+template <class T, class F>
+void forEachTable(T& trace, F&& f) {
+#define TS_Y(number, Name, name, columns) f(trace.name);
+  TS_TABLES(TS_Y)
+#undef TS_Y
+}
+
+/// Tables whose first column is their id, in which a later row replaces an earlier one.
+constexpr bool isKeyed(TableId id) {
+  switch (id) {
+    case TableId::kProcess:
+    case TableId::kThread:
+    case TableId::kDevice:
+    case TableId::kContext:
+    case TableId::kStream:
+    case TableId::kClockDomain:
+    case TableId::kLoss:
+      return true;
+    default:
+      return false;
+  }
+}
+
+/// First host time and the end of the last event; {0, 0} for a trace without events.
+struct TimeRange {
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
+  int64_t duration() const { return end_ns - begin_ns; }
+};
+TimeRange timeRange(const Trace& trace);
+
+}  // namespace tracesmith
