@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernel's process-event connector: every fork, exec and exit on the machine, as they happen,
+// so that a process is seen even if it lives for less than a millisecond and never loads a library
+// of ours. Linux, CONFIG_PROC_EVENTS, the initial pid and user namespaces; CAP_NET_ADMIN before
+// Linux 6.6. (Documentation/driver-api/connector.rst, include/uapi/linux/cn_proc.h)
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <unordered_map>
+
+#include "tracesmith/base/bytes.hpp"
+#include "tracesmith/base/result.hpp"
+
+namespace tracesmith {
+
+struct ProcessEvent {
+  enum class Kind : uint8_t {
+    kFork,         ///< a process began; parent_pid is its parent's
+    kExec,         ///< a process runs another program from here on, with one thread
+    kThreadStart,  ///< a further thread of `pid`
+    kThreadEnd,    ///< one thread of `pid` ended, the first one (tid == pid) included
+  };
+  Kind kind = Kind::kFork;
+  uint32_t pid = 0;  ///< process (thread group), in the initial pid namespace
+  uint32_t tid = 0;  ///< thread that it is about
+  uint32_t parent_pid = 0;
+  int64_t time_ns = 0;  ///< CLOCK_MONOTONIC: the kernel stamps events with ktime_get_ns()
+  int wait_status = 0;  ///< kThreadEnd: as wait(2) gives it; of the last thread: the process's
+};
+
+/// One thread at a time.
+class ProcessConnector {
+ public:
+  using Callback = std::function<void(const ProcessEvent&)>;
+
+  /// Subscribes and waits for the kernel's answer. Errors: kPermission, kUnsupported (no such
+  /// kernel feature, or inside a pid or user namespace, where the kernel does not answer), kIo.
+  static Result<ProcessConnector> open();
+
+  ProcessConnector(ProcessConnector&& other) noexcept;
+  ProcessConnector& operator=(ProcessConnector&& other) noexcept;
+  ~ProcessConnector();
+
+  /// Readable (poll) when events wait. Owned by this object.
+  int fd() const { return fd_; }
+
+  /// Hands every waiting event to `callback`, in order, without blocking; returns how many.
+  Result<size_t> drain(const Callback& callback);
+
+  /// Events of the machine (any process, any kind) that the kernel could not deliver because the
+  /// receive buffer was full: the gaps in the kernel's own numbering, per processor.
+  uint64_t lostEvents() const { return lost_events_; }
+  /// Times the kernel said that it had dropped events (ENOBUFS).
+  uint64_t overruns() const { return overruns_; }
+
+  /// Decodes one datagram from the kernel: used by drain(), and by tests on any bytes whatever.
+  void decode(ByteView datagram, const Callback& callback);
+
+ private:
+  explicit ProcessConnector(int fd) : fd_(fd) {}
+  Status subscribe();
+  Status awaitAnswer();
+
+  int fd_ = -1;
+  uint64_t lost_events_ = 0;
+  uint64_t overruns_ = 0;
+  std::unordered_map<uint32_t, uint32_t> next_sequence_;  // by processor
+  bool answered_ = false;
+  int answer_error_ = 0;
+};
+
+}  // namespace tracesmith
