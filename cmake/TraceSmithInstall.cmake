@@ -1,1 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
+# cmake --install: libraries, headers and the CMake package. Agents and the command install
+# themselves where they are defined. Public headers and rooms' headers merge into one tree.
+
+include(CMakePackageConfigHelpers)
+set(_package_dir lib/cmake/TraceSmith)
+
+get_property(_rooms GLOBAL PROPERTY TRACESMITH_ROOMS)
+list(REMOVE_ITEM _rooms cli)
+install(DIRECTORY include/tracesmith DESTINATION include FILES_MATCHING PATTERN "*.hpp")
+foreach(_room IN LISTS _rooms)
+  install(TARGETS tracesmith-${_room} EXPORT TraceSmithTargets ARCHIVE DESTINATION lib)
+  install(
+    DIRECTORY src/tracesmith/${_room}/
+    DESTINATION include/tracesmith/${_room}
+    FILES_MATCHING
+    PATTERN "*.hpp"
+    PATTERN "agents" EXCLUDE)
+endforeach()
+install(TARGETS tracesmith-all EXPORT TraceSmithTargets)
+install(EXPORT TraceSmithTargets NAMESPACE TraceSmith:: DESTINATION ${_package_dir})
+
+configure_package_config_file(
+  cmake/TraceSmithConfig.cmake.in "${PROJECT_BINARY_DIR}/cmake/TraceSmithConfig.cmake"
+  INSTALL_DESTINATION ${_package_dir})
+write_basic_package_version_file("${PROJECT_BINARY_DIR}/cmake/TraceSmithConfigVersion.cmake"
+                                 COMPATIBILITY SameMajorVersion)
+install(FILES "${PROJECT_BINARY_DIR}/cmake/TraceSmithConfig.cmake"
+              "${PROJECT_BINARY_DIR}/cmake/TraceSmithConfigVersion.cmake"
+        DESTINATION ${_package_dir})
+install(FILES LICENSE DESTINATION share/doc/tracesmith)

@@ -6,7 +6,7 @@ set_property(GLOBAL PROPERTY TRACESMITH_ROOMS "")
 
 function(tracesmith_room name)
   cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
-  set(dir "${CMAKE_CURRENT_SOURCE_DIR}/src/tracesmith/${name}")
+  set(dir "${PROJECT_SOURCE_DIR}/src/tracesmith/${name}")
   file(GLOB sources CONFIGURE_DEPENDS "${dir}/*.cpp")
   list(FILTER sources EXCLUDE REGEX "_(test|fuzz|bench)\\.cpp$")
   set(target "tracesmith-${name}")

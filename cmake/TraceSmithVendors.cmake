@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+# Vendor options of the request. An option defaults to what is found and what this version can
+# record; one that is switched on against that is answered with a warning, never in silence.
+
+# tracesmith_vendor(<OPTION> <name> <header> <where it is looked for...>)
+function(tracesmith_vendor option name header)
+  find_path(${option}_HEADERS ${header} PATHS ${ARGN})
+  mark_as_advanced(${option}_HEADERS)
+  set(${option} OFF CACHE BOOL "Record ${name} programs (no agent in this version)")
+  set(reason "this version has no ${name} agent")
+  if(${option}_HEADERS)
+    string(APPEND reason " (${header} found in ${${option}_HEADERS})")
+  else()
+    string(APPEND reason " (${header} not found either)")
+  endif()
+  if(${option})
+    message(WARNING "${option}=ON: ${reason}. The build goes on without it; see docs/status.md.")
+  endif()
+  tracesmith_feature("${name}" FALSE "${reason}")
+endfunction()
+
+tracesmith_vendor(TRACESMITH_ENABLE_CUDA CUDA cupti.h /usr/local/cuda/include
+                  /usr/local/cuda/extras/CUPTI/include $ENV{CUDA_HOME}/include)
+tracesmith_vendor(TRACESMITH_ENABLE_ROCM ROCm rocprofiler-sdk/rocprofiler.h /opt/rocm/include
+                  $ENV{ROCM_PATH}/include)
+tracesmith_vendor(TRACESMITH_ENABLE_METAL Metal Metal/Metal.h)
+tracesmith_vendor(TRACESMITH_ENABLE_MACA MACA mcpti.h /opt/maca/include $ENV{MACA_PATH}/include)
+
+if(TRACESMITH_BUILD_PYTHON)
+  message(WARNING "TRACESMITH_BUILD_PYTHON=ON: the Python module is not in this version. "
+                  "The build goes on without it; see docs/status.md.")
+endif()
+tracesmith_feature("Python module" FALSE "not in this version")
+
+if(TRACESMITH_USE_PERFETTO_SDK)
+  message(STATUS "TRACESMITH_USE_PERFETTO_SDK is accepted for compatibility and changes nothing: "
+                 "TraceSmith writes Perfetto's protobuf itself.")
+endif()
+tracesmith_feature("Perfetto SDK" FALSE "not needed: Perfetto's protobuf is written directly")

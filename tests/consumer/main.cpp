@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// A project outside the tree: writes a trace with the installed library and reads it back.
+#include <cstdio>
+#include <tracesmith/tracesmith.hpp>
+#include <vector>
+
+int main(int argc, char** argv) {
+  if (argc != 2) return 2;
+  std::vector<tracesmith::TraceEvent> events(2);
+  events[0].type = tracesmith::EventType::KernelLaunch;
+  events[1].type = tracesmith::EventType::KernelComplete;
+  for (auto& event : events) event.name = "vectorAdd";
+  events[1].duration = 1500;
+
+  tracesmith::SBTWriter writer(argv[1]);
+  if (!writer.isOpen() || !writer.writeEvents(events) || !writer.finalize()) return 1;
+
+  tracesmith::SBTReader reader(argv[1]);
+  tracesmith::TraceRecord record;
+  if (!reader.isValid() || !reader.readAll(record)) return 1;
+  std::printf("read back %zu events\n", record.events().size());
+  return 0;
+}

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+# Installs the build tree into an empty prefix, then configures, builds and runs tests/consumer
+# against it. Needs a finished build of `all`.
+
+set(work "${BUILD_DIR}/install_test")
+file(REMOVE_RECURSE "${work}")
+file(MAKE_DIRECTORY "${work}")
+
+function(run what)
+  execute_process(
+    COMMAND ${ARGN}
+    WORKING_DIRECTORY "${work}"
+    RESULT_VARIABLE code
+    OUTPUT_VARIABLE output
+    ERROR_VARIABLE output)
+  if(NOT code EQUAL 0)
+    message(FATAL_ERROR "${what} failed (${code}):\n${output}")
+  endif()
+  set(output "${output}" PARENT_SCOPE)
+endfunction()
+
+run("cmake --install" ${CMAKE_COMMAND} --install "${BUILD_DIR}" --prefix "${work}/prefix")
+foreach(file include/tracesmith/tracesmith.hpp include/tracesmith/base/result.hpp
+             lib/libtracesmith-base.a lib/libtracesmith-format.a
+             lib/cmake/TraceSmith/TraceSmithConfig.cmake)
+  if(NOT EXISTS "${work}/prefix/${file}")
+    message(FATAL_ERROR "not installed: ${file}")
+  endif()
+endforeach()
+
+if(EXPECT_CLI)
+  foreach(program tracesmith tracesmith-cli)
+    run("${program} version" "${work}/prefix/bin/${program}" version)
+  endforeach()
+  run("tracesmith info" "${work}/prefix/bin/tracesmith" info)
+endif()
+
+run("configure the consumer" ${CMAKE_COMMAND} -S "${SOURCE_DIR}/consumer" -B "${work}/consumer"
+    -G "${GENERATOR}" "-DCMAKE_PREFIX_PATH=${work}/prefix" "-DCMAKE_CXX_COMPILER=${CXX}")
+run("build the consumer" ${CMAKE_COMMAND} --build "${work}/consumer")
+run("run the consumer" "${work}/consumer/consumer" "${work}/consumer.sbt")
+if(NOT output MATCHES "read back 2 events")
+  message(FATAL_ERROR "the consumer did not read back what it wrote:\n${output}")
+endif()
