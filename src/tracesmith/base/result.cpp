@@ -21,6 +21,7 @@ tl::unexpected<Error> failErrno(int errno_value, std::string_view what, std::str
     case ENOSPC:
     case EDQUOT:
     case ENOMEM:
+    case EFBIG:
       code = ErrorCode::kNoSpace;
       break;
     default:

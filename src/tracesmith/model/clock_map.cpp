@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/model/clock_map.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace tracesmith {
+namespace {
+
+// Two 64-bit factors make up to 128 bits, and so do 64-bit stamps and rates such as 1000/1024.
+using Wide = __int128;
+using UnsignedWide = unsigned __int128;
+
+/// No machine has that many clocks; a larger id can only come from damage.
+constexpr uint32_t kMaxDomains = 1u << 16;
+
+int64_t saturate(Wide v) {
+  constexpr Wide kLow = std::numeric_limits<int64_t>::min();
+  constexpr Wide kHigh = std::numeric_limits<int64_t>::max();
+  return static_cast<int64_t>(std::clamp(v, kLow, kHigh));
+}
+
+/// a * b / c to the nearest, for b and c of up to 64 bits; c is not 0.
+Wide scale(Wide a, uint64_t b, uint64_t c) {
+  const bool negative = a < 0;
+  const auto magnitude = static_cast<UnsignedWide>(negative ? -a : a);  // at most 2^64
+  // Whole and rest are scaled apart, so that the product never exceeds 128 bits.
+  const UnsignedWide whole = magnitude / c;
+  const UnsignedWide rest = magnitude % c;
+  const UnsignedWide limit = static_cast<UnsignedWide>(1) << 100;
+  const UnsignedWide product = b != 0 && whole > limit / b ? limit : whole * b;
+  const UnsignedWide result = product + (rest * b + c / 2) / c;
+  return negative ? -static_cast<Wide>(result) : static_cast<Wide>(result);
+}
+
+}  // namespace
+
+ClockCurve::ClockCurve(std::vector<Snapshot> snapshots, uint64_t numerator, uint64_t denominator)
+    : snapshots_(std::move(snapshots)),
+      numerator_(numerator == 0 ? 1 : numerator),
+      denominator_(denominator == 0 ? 1 : denominator) {
+  std::sort(snapshots_.begin(), snapshots_.end(), [](const Snapshot& a, const Snapshot& b) {
+    return a.clock_value != b.clock_value ? a.clock_value < b.clock_value : a.error_ns < b.error_ns;
+  });
+  // Of snapshots at one clock value the most exact one counts.
+  snapshots_.erase(std::unique(snapshots_.begin(), snapshots_.end(),
+                               [](const Snapshot& a, const Snapshot& b) {
+                                 return a.clock_value == b.clock_value;
+                               }),
+                   snapshots_.end());
+}
+
+HostTime ClockCurve::toHost(int64_t clock_value) const {
+  if (snapshots_.empty()) {
+    return {saturate(scale(clock_value, numerator_, denominator_)),
+            std::numeric_limits<int64_t>::max()};
+  }
+  const auto after = std::lower_bound(
+      snapshots_.begin(), snapshots_.end(), clock_value,
+      [](const Snapshot& snapshot, int64_t value) { return snapshot.clock_value < value; });
+  if (after != snapshots_.end() && after->clock_value == clock_value) {
+    return {after->host_ns, after->error_ns};
+  }
+  if (after == snapshots_.begin() || after == snapshots_.end()) {
+    const Snapshot& nearest = after == snapshots_.begin() ? *after : *std::prev(after);
+    const Wide ticks = Wide{clock_value} - nearest.clock_value;
+    const Wide distance = scale(ticks, numerator_, denominator_);
+    const Wide drift = scale(distance < 0 ? -distance : distance, kMaxDriftPpm, 1'000'000) + 1;
+    return {saturate(nearest.host_ns + distance), saturate(nearest.error_ns + drift)};
+  }
+  const Snapshot& a = *std::prev(after);
+  const Snapshot& b = *after;
+  const auto span = static_cast<uint64_t>(b.clock_value) - static_cast<uint64_t>(a.clock_value);
+  const auto part = static_cast<uint64_t>(clock_value) - static_cast<uint64_t>(a.clock_value);
+  const Wide host_span = Wide{b.host_ns} - a.host_ns;
+  int64_t error = std::max(a.error_ns, b.error_ns);
+  // Host time does not run backwards: two such snapshots contradict each other by that much.
+  if (host_span < 0) error = saturate(Wide{error} - host_span);
+  return {saturate(a.host_ns + scale(host_span, part, span)), error};
+}
+
+int64_t ClockCurve::durationNs(int64_t ticks) const {
+  return saturate(scale(ticks, numerator_, denominator_));
+}
+
+ClockMap::ClockMap(const Trace& trace) {
+  struct Domain {
+    std::vector<ClockCurve::Snapshot> snapshots;
+    uint64_t numerator = 1;
+    uint64_t denominator = 1;
+  };
+  std::vector<Domain> domains;
+  auto domainOf = [&](ClockDomainId id) -> Domain* {
+    const auto i = static_cast<uint32_t>(id);
+    if (i == 0 || i >= kMaxDomains) return nullptr;
+    if (i >= domains.size()) domains.resize(i + 1);
+    return &domains[i];
+  };
+  const ClockDomainTable& rows = trace.clock_domain;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    Domain* domain = domainOf(rows.id[i]);
+    if (domain == nullptr) continue;
+    domain->numerator = rows.tick_numerator[i];
+    domain->denominator = rows.tick_denominator[i];
+    if (rows.kind[i] == ClockKind::kHostMonotonic) {  // needs no snapshot: these two are all of it
+      constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
+      constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
+      domain->snapshots.assign({{kMin, kMin, 0}, {kMax, kMax, 0}});
+    }
+  }
+  const ClockSnapshotTable& snapshots = trace.clock_snapshot;
+  for (size_t i = 0; i < snapshots.size(); ++i) {
+    Domain* domain = domainOf(snapshots.domain_id[i]);
+    if (domain == nullptr) continue;
+    domain->snapshots.push_back(
+        {snapshots.host_ns[i], snapshots.clock_value[i], snapshots.error_ns[i]});
+  }
+  curves_.reserve(domains.size());
+  for (Domain& domain : domains) {
+    curves_.emplace_back(std::move(domain.snapshots), domain.numerator, domain.denominator);
+  }
+}
+
+const ClockCurve& ClockMap::curve(ClockDomainId domain) const {
+  static const ClockCurve kEmpty;
+  const auto i = static_cast<size_t>(domain);
+  return i < curves_.size() ? curves_[i] : kEmpty;
+}
+
+HostTime ClockMap::toHost(ClockDomainId domain, int64_t clock_value) const {
+  if (domain == ClockDomainId::kNone) return {clock_value, 0};
+  return curve(domain).toHost(clock_value);
+}
+
+size_t convertToHostTime(Trace& trace) {
+  const ClockMap clocks(trace);
+  const auto devices = trace.device.size();
+  size_t unconverted = 0;
+  auto convert = [&](auto& table) {
+    for (size_t i = 0; i < table.size(); ++i) {
+      if ((table.flags[i] & op_flags::kDeviceClock) == 0) continue;
+      const DeviceId device = trace.deviceOf(table.stream_id[i]);
+      if (device == DeviceId::kNone || static_cast<size_t>(device) > devices) {
+        ++unconverted;
+        continue;
+      }
+      const ClockDomainId domain = trace.device.clock_domain_id[indexOf(device)];
+      if (domain != ClockDomainId::kNone) {
+        const ClockCurve& curve = clocks.curve(domain);
+        if (curve.empty()) {
+          ++unconverted;
+          continue;
+        }
+        table.start_ns[i] = curve.toHost(table.start_ns[i]).ns;
+        table.duration_ns[i] = curve.durationNs(table.duration_ns[i]);
+        table.queued_before_ns[i] = curve.durationNs(table.queued_before_ns[i]);
+        table.submitted_before_ns[i] = curve.durationNs(table.submitted_before_ns[i]);
+      }
+      table.flags[i] &= ~op_flags::kDeviceClock;
+    }
+  };
+  convert(trace.kernel);
+  convert(trace.copy);
+  convert(trace.fill);
+  convert(trace.sync);
+  return unconverted;
+}
+
+}  // namespace tracesmith
