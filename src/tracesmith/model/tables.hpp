@@ -200,7 +200,8 @@ struct ColumnInfo {
   X(1, StringId, arena, kId, "file name of the arena")                                            \
   X(2, uint32_t, ring, kId, "number of the ring in it")                                           \
   X(3, uint64_t, position, kTime, "bytes of it that are in this file")                            \
-  X(4, uint64_t, events, kTime, "records of it that are in this file")
+  X(4, uint64_t, events, kTime, "records of it that are in this file")                            \
+  X(5, uint32_t, tid, kId, "thread that was writing at that position")
 
 /// API objects by handle, as they were created (handles are reused by drivers).
 #define TS_OBJECT_COLUMNS(X)                                                                      \

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/capture/agents/core/process_identity.hpp"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace tracesmith::agent {
+namespace {
+
+size_t readFile(const char* path, char* out, size_t capacity) {
+  const int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return 0;
+  size_t n = 0;
+  while (n < capacity) {
+    const ssize_t got = read(fd, out + n, capacity - n);
+    if (got <= 0) break;
+    n += static_cast<size_t>(got);
+  }
+  close(fd);
+  return n;
+}
+
+/// Field 22 of /proc/self/stat. The second field is the name in parentheses and may hold anything.
+uint64_t startTicks() {
+  char text[1024];
+  const size_t n = readFile("/proc/self/stat", text, sizeof text - 1);
+  text[n] = 0;
+  const char* p = strrchr(text, ')');
+  if (p == nullptr) return 0;
+  ++p;
+  for (int field = 3; field < 22; ++field) {
+    p = strchr(p + 1, ' ');
+    if (p == nullptr) return 0;
+  }
+  return strtoull(p, nullptr, 10);
+}
+
+}  // namespace
+
+void fillProcessIdentity(arena::ArenaHeader& header) {
+  header.pid = static_cast<uint32_t>(getpid());
+  header.parent_pid = static_cast<uint32_t>(getppid());
+  header.start_ticks = startTicks();
+  struct stat s;
+  if (stat("/proc/self/ns/pid", &s) == 0) header.pid_namespace = s.st_ino;
+  size_t n = readFile("/proc/sys/kernel/random/boot_id", header.boot_id, sizeof header.boot_id - 1);
+  while (n > 0 && header.boot_id[n - 1] == '\n') header.boot_id[--n] = 0;
+  const ssize_t length =
+      readlink("/proc/self/exe", header.executable, sizeof header.executable - 1);
+  header.executable[length > 0 ? length : 0] = 0;
+  header.command_line_bytes = static_cast<uint32_t>(
+      readFile("/proc/self/cmdline", header.command_line, sizeof header.command_line));
+}
+
+}  // namespace tracesmith::agent

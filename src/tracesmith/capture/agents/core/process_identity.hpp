@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "tracesmith/capture/arena_layout.hpp"
+
+namespace tracesmith::agent {
+
+/// Writes who this process is into an arena's header. What can not be read stays empty.
+void fillProcessIdentity(arena::ArenaHeader& header);
+
+}  // namespace tracesmith::agent

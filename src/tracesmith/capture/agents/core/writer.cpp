@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/capture/agents/core/writer.hpp"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "tracesmith/capture/agents/core/process_identity.hpp"
+
+namespace tracesmith::agent {
+
+using arena::ArenaHeader;
+using arena::RingHeader;
+
+thread_local ThreadState t_state __attribute__((tls_model("initial-exec")));
+
+namespace {
+
+const volatile uint64_t kNoEpoch = 0;
+const std::atomic<uint32_t> kDisabled{0};
+
+struct Arena {
+  ArenaHeader* header = nullptr;
+  RingHeader* rings = nullptr;
+  uint8_t* data = nullptr;
+};
+
+// All of it belongs to one process; a forked child begins anew (see beginLife).
+struct Process {
+  char session[512] = {};
+  char agent[16] = {};
+  uint64_t ring_bytes = 0;
+  arena::Overflow overflow = arena::Overflow::kBlock;
+  volatile bool armed = false;
+  std::atomic<uint32_t> arena_count{0};
+  Arena arenas[arena::kMaxArenasPerProcess];
+  std::atomic<uint32_t> growing{0};   // a thread is adding an arena
+  std::atomic<uint32_t> life_pid{0};  // process that the arenas belong to
+  pthread_key_t thread_end_key{};
+};
+Process g_process;
+volatile uint64_t* g_epoch_page = nullptr;
+
+constexpr int64_t kHeartbeatStaleNs = 500'000'000;
+constexpr int64_t kLongestBlockNs = 2'000'000'000;
+constexpr uint64_t kPrefaultBytes = 256u << 10;
+
+uint32_t threadId() { return static_cast<uint32_t>(syscall(SYS_gettid)); }
+
+bool makeArena(uint32_t number, Arena& out) {
+  const uint64_t data_offset = arena::dataOffset(arena::kRingsPerArena);
+  const uint64_t bytes = data_offset + arena::kRingsPerArena * g_process.ring_bytes;
+  char temporary[640];
+  char name[640];
+  const int64_t created = nowNs();
+  const int pid = getpid();
+  snprintf(temporary, sizeof temporary, "%s/%d.%lld.%u.new", g_process.session, pid,
+           static_cast<long long>(created), number);
+  snprintf(name, sizeof name, "%s/%d.%lld.%u%s", g_process.session, pid,
+           static_cast<long long>(created), number, arena::kArenaSuffix);
+  const int fd = open(temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (fd < 0) return false;
+  // Reserve the space now: a page that can not be had later would kill the program (SIGBUS).
+  void* base = MAP_FAILED;
+  if (posix_fallocate(fd, 0, static_cast<off_t>(bytes)) == 0) {
+    base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  }
+  close(fd);
+  if (base == MAP_FAILED) {
+    unlink(temporary);
+    return false;
+  }
+  auto* header = static_cast<ArenaHeader*>(base);
+  header->version = arena::kVersion;
+  header->header_bytes = arena::kHeaderBytes;
+  header->ring_count = arena::kRingsPerArena;
+  header->arena_number = number;
+  header->ring_bytes = g_process.ring_bytes;
+  header->data_offset = data_offset;
+  header->file_bytes = bytes;
+  header->created_ns = created;
+  memcpy(header->agent, g_process.agent, sizeof header->agent);
+  fillProcessIdentity(*header);
+  header->next_correlation.store(1, std::memory_order_relaxed);
+  header->collector_heartbeat_ns.store(created, std::memory_order_relaxed);
+  header->capture_enabled.store(1, std::memory_order_relaxed);
+  header->magic = arena::kMagic;
+  if (rename(temporary, name) != 0) {
+    munmap(base, bytes);
+    unlink(temporary);
+    return false;
+  }
+  out.header = header;
+  out.rings = reinterpret_cast<RingHeader*>(static_cast<uint8_t*>(base) + arena::kHeaderBytes);
+  out.data = static_cast<uint8_t*>(base) + data_offset;
+  return true;
+}
+
+/// Starts this process's life as a recorded one: its first arena, and the epoch that says so.
+bool beginLife() {
+  g_process.arena_count.store(0, std::memory_order_relaxed);
+  if (!makeArena(0, g_process.arenas[0])) return false;
+  g_process.arena_count.store(1, std::memory_order_release);
+  g_process.life_pid.store(static_cast<uint32_t>(getpid()), std::memory_order_relaxed);
+  *g_epoch_page = static_cast<uint64_t>(getpid());
+  g_enabled = &g_process.arenas[0].header->capture_enabled;
+  return true;
+}
+
+/// In a forked child, in which only the forking thread is left: whatever the parent's other threads
+/// were doing will never be finished. Should the child's own threads race here, one begins and the
+/// others wait for it.
+bool beginLifeOfFork() {
+  const auto pid = static_cast<uint32_t>(getpid());
+  if (g_process.life_pid.exchange(pid) != pid) {
+    g_process.growing.store(0, std::memory_order_relaxed);
+    if (beginLife()) return true;
+    g_process.armed = false;
+    return false;
+  }
+  for (int i = 0; i < 1000 && g_process.armed && *g_epoch_page == 0; ++i) sched_yield();
+  return *g_epoch_page != 0;
+}
+
+void writeThreadRecord(ThreadState& t) {
+  constexpr uint64_t kBytes = sizeof(arena::ThreadRecord);
+  static_assert(kBytes % 8 == 0);
+  uint8_t* p = reserve(t, kBytes);
+  if (p == nullptr) return;
+  arena::ThreadRecord r{};
+  r.header = {arena::RecordKind::kThread, 0, kBytes / 8, t.ring->tid};
+  r.time_ns = nowNs();
+  prctl(PR_GET_NAME, r.name);
+  memcpy(p, &r, kBytes);
+  commit(t, kBytes);
+}
+
+bool claimRing(ThreadState& t, const Arena& a) {
+  for (uint32_t i = 0; i < arena::kRingsPerArena; ++i) {
+    RingHeader& ring = a.rings[i];
+    uint32_t expected = 0;
+    if (ring.owned.load(std::memory_order_relaxed) == 0 &&
+        ring.owned.compare_exchange_strong(expected, 1, std::memory_order_acquire)) {
+      ring.tid = threadId();
+      t.ring = &ring;
+      t.data = a.data + i * g_process.ring_bytes;
+      t.mask = g_process.ring_bytes - 1;
+      t.correlation_next = t.correlation_end = 0;
+      t.epoch = *g_epoch_page;
+      if (ring.head.load(std::memory_order_relaxed) == 0) {
+#ifdef MADV_POPULATE_WRITE
+        const uint64_t n =
+            kPrefaultBytes < g_process.ring_bytes ? kPrefaultBytes : g_process.ring_bytes;
+        madvise(t.data, n, MADV_POPULATE_WRITE);
+#endif
+      }
+      return true;
+    }
+  }
+  return false;
+}
+
+bool claimAnyRing(ThreadState& t) {
+  for (int attempt = 0; attempt < 1000; ++attempt) {
+    const uint32_t count = g_process.arena_count.load(std::memory_order_acquire);
+    for (uint32_t i = 0; i < count; ++i) {
+      if (claimRing(t, g_process.arenas[i])) return true;
+    }
+    if (count == arena::kMaxArenasPerProcess) return false;
+    uint32_t expected = 0;
+    if (g_process.growing.compare_exchange_strong(expected, 1, std::memory_order_acquire)) {
+      bool made = true;
+      if (g_process.arena_count.load(std::memory_order_acquire) == count) {
+        made = makeArena(count, g_process.arenas[count]);
+        if (made) g_process.arena_count.store(count + 1, std::memory_order_release);
+      }
+      g_process.growing.store(0, std::memory_order_release);
+      if (!made) return false;
+    } else {
+      sched_yield();
+    }
+  }
+  return false;
+}
+
+void onThreadEnd(void*) {
+  ThreadState& t = t_state;
+  RingHeader* ring = t.ring;
+  const bool mine = ring != nullptr && t.epoch == *g_epoch;
+  t.ring = nullptr;
+  t.refused =
+      true;  // a later destructor of this thread that calls the API is counted, not recorded
+  if (mine) ring->owned.store(0, std::memory_order_release);
+}
+
+}  // namespace
+
+const volatile uint64_t* g_epoch = &kNoEpoch;
+const std::atomic<uint32_t>* g_enabled = &kDisabled;
+
+bool arm(const char* agent_name) {
+  if (g_process.armed) return true;
+  const char* session = getenv(arena::kEnvSession);
+  if (session == nullptr || *session == 0 || strlen(session) >= sizeof g_process.session - 64) {
+    return false;
+  }
+  strcpy(g_process.session, session);
+  strncpy(g_process.agent, agent_name, sizeof g_process.agent - 1);
+  uint64_t ring_bytes = 4u << 20;
+  if (const char* text = getenv(arena::kEnvRingBytes)) ring_bytes = strtoull(text, nullptr, 10);
+  g_process.ring_bytes = arena::kMinRingBytes;
+  while (g_process.ring_bytes < ring_bytes && g_process.ring_bytes < arena::kMaxRingBytes) {
+    g_process.ring_bytes *= 2;
+  }
+  if (const char* text = getenv(arena::kEnvOverflow)) {
+    g_process.overflow =
+        strcmp(text, "drop") == 0 ? arena::Overflow::kDrop : arena::Overflow::kBlock;
+  }
+  const long page = sysconf(_SC_PAGESIZE);
+  void* epoch_page = mmap(nullptr, static_cast<size_t>(page), PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (epoch_page == MAP_FAILED) return false;
+  // Without this a forked child would write into its parent's rings.
+  if (madvise(epoch_page, static_cast<size_t>(page), MADV_WIPEONFORK) != 0) return false;
+  g_epoch_page = static_cast<volatile uint64_t*>(epoch_page);
+  if (pthread_key_create(&g_process.thread_end_key, onThreadEnd) != 0) return false;
+  if (!beginLife()) return false;
+  g_epoch = g_epoch_page;
+  g_process.armed = true;
+  return true;
+}
+
+bool armed() { return g_process.armed; }
+
+bool attachThread() {
+  ThreadState& t = t_state;
+  if (!g_process.armed) return false;
+  if (*g_epoch_page == 0 && !beginLifeOfFork()) return false;
+  if (t.refused && t.epoch == *g_epoch_page) {
+    g_process.arenas[0].header->dropped_without_ring.fetch_add(1, std::memory_order_relaxed);
+    return false;
+  }
+  t = ThreadState{};
+  if (!claimAnyRing(t)) {
+    t.refused = true;
+    t.epoch = *g_epoch_page;
+    g_process.arenas[0].header->dropped_without_ring.fetch_add(1, std::memory_order_relaxed);
+    return false;
+  }
+  pthread_setspecific(g_process.thread_end_key, &t);
+  writeThreadRecord(t);
+  return g_enabled->load(std::memory_order_relaxed) != 0;
+}
+
+bool makeRoom(ThreadState& t, uint64_t head, uint64_t bytes) {
+  RingHeader& ring = *t.ring;
+  const uint64_t capacity = t.mask + 1;
+  auto fits = [&] {
+    ring.cached_tail = ring.tail.load(std::memory_order_acquire);
+    return head + bytes - ring.cached_tail <= capacity;
+  };
+  if (fits()) return true;
+  if (bytes > capacity) {
+    bump(ring.dropped);
+    return false;
+  }
+  if (g_process.overflow == arena::Overflow::kBlock) {
+    const ArenaHeader& header = *g_process.arenas[0].header;
+    const int64_t began = nowNs();
+    const int saved_errno = errno;
+    for (;;) {
+      const int64_t now = nowNs();
+      const int64_t beat = header.collector_heartbeat_ns.load(std::memory_order_relaxed);
+      const bool room = fits();
+      if (room || now - beat > kHeartbeatStaleNs || now - began > kLongestBlockNs) {
+        bump(ring.blocked_ns, static_cast<uint64_t>(now - began));
+        errno = saved_errno;
+        if (room) return true;
+        break;
+      }
+      timespec pause{0, 50'000};
+      clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, nullptr);
+    }
+  }
+  bump(ring.dropped);
+  return false;
+}
+
+uint64_t refillCorrelation(ThreadState& t) {
+  constexpr uint64_t kBatch = 256;
+  t.correlation_next =
+      g_process.arenas[0].header->next_correlation.fetch_add(kBatch, std::memory_order_relaxed);
+  t.correlation_end = t.correlation_next + kBatch;
+  return t.correlation_next++;
+}
+
+void waitForCompletions(int64_t limit_ns) {
+  if (!g_process.armed || *g_epoch_page == 0) return;
+  const int64_t began = nowNs();
+  for (;;) {
+    uint64_t tracked = 0;
+    uint64_t completed = 0;
+    const uint32_t count = g_process.arena_count.load(std::memory_order_acquire);
+    for (uint32_t a = 0; a < count; ++a) {
+      for (uint32_t i = 0; i < arena::kRingsPerArena; ++i) {
+        completed += g_process.arenas[a].rings[i].completed.load(std::memory_order_relaxed);
+        tracked += g_process.arenas[a].rings[i].tracked.load(std::memory_order_relaxed);
+      }
+    }
+    if (completed >= tracked || nowNs() - began > limit_ns) return;
+    timespec pause{0, 100'000};
+    clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, nullptr);
+  }
+}
+
+}  // namespace tracesmith::agent

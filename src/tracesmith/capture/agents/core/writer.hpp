@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// The agent's side of an arena: gives each thread of the program a ring and puts records into it.
+//
+// This code runs inside other people's programs. It has no dependency but libc, allocates nothing
+// and takes no lock once a thread has its ring, never prints, throws, aborts or exits. When it can
+// not work it disarms itself and counts.
+#pragma once
+
+#include <time.h>
+
+#include "tracesmith/capture/arena_layout.hpp"
+
+namespace tracesmith::agent {
+
+inline int64_t nowNs() {
+  timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<int64_t>(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
+}
+
+/// What a thread needs to write; constant-initialised so that its TLS access is one load.
+struct ThreadState {
+  arena::RingHeader* ring = nullptr;
+  uint8_t* data = nullptr;
+  uint64_t mask = 0;
+  uint64_t correlation_next = 0;
+  uint64_t correlation_end = 0;
+  uint64_t epoch = 0;    // life of the process that `ring` belongs to (a fork begins a new one)
+  uint32_t busy = 0;     // inside a record: a signal handler must not begin another
+  bool refused = false;  // no ring to be had
+};
+
+extern thread_local ThreadState t_state __attribute__((tls_model("initial-exec")));
+
+/// Reads as 0 in a forked child (the page is wiped), so that a stale ring is never written.
+extern const volatile uint64_t* g_epoch;
+extern const std::atomic<uint32_t>* g_enabled;
+
+/// Arms the agent for this process: makes its first arena in the session directory that the
+/// environment names. False, without a trace, when there is none or it can not be made.
+bool arm(const char* agent_name);
+bool armed();
+
+/// Gets this thread a ring (and, in a forked child, the process an arena).
+bool attachThread();
+
+/// True when records are wanted and this thread can write them.
+inline bool ready() {
+  ThreadState& t = t_state;
+  if (__builtin_expect(t.ring != nullptr && t.epoch == *g_epoch, 1)) {
+    return g_enabled->load(std::memory_order_relaxed) != 0;
+  }
+  return attachThread();
+}
+
+/// Waits (bounded) or drops, as the overflow policy says; true when there is room now.
+bool makeRoom(ThreadState& t, uint64_t head, uint64_t bytes);
+
+inline uint64_t nextCorrelation(ThreadState& t);
+uint64_t refillCorrelation(ThreadState& t);
+
+inline uint64_t nextCorrelation(ThreadState& t) {
+  if (__builtin_expect(t.correlation_next == t.correlation_end, 0)) return refillCorrelation(t);
+  return t.correlation_next++;
+}
+
+inline void bump(std::atomic<uint64_t>& counter, uint64_t by = 1) {
+  counter.store(counter.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
+}
+
+/// Room for a record of `bytes` (a multiple of 8), or nullptr: then the event has been counted as
+/// dropped. Call commit() with the same size afterwards. Needs ready(). [hot]
+inline uint8_t* reserve(ThreadState& t, uint64_t bytes) {
+  arena::RingHeader& ring = *t.ring;
+  uint64_t head = ring.head.load(std::memory_order_relaxed);
+  const uint64_t capacity = t.mask + 1;
+  const uint64_t to_end = capacity - (head & t.mask);
+  const uint64_t need = bytes <= to_end ? bytes : to_end + bytes;
+  if (__builtin_expect(head + need - ring.cached_tail > capacity, 0)) {
+    if (!makeRoom(t, head, need)) return nullptr;
+  }
+  if (__builtin_expect(bytes > to_end, 0)) {
+    auto* pad = reinterpret_cast<arena::RecordHeader*>(t.data + (head & t.mask));
+    const uint64_t words = to_end / 8;
+    *pad = {arena::RecordKind::kPad, 0, 0, static_cast<uint32_t>(words)};
+    head += to_end;
+    ring.head.store(head, std::memory_order_release);
+  }
+  return t.data + (head & t.mask);
+}
+
+inline void commit(ThreadState& t, uint64_t bytes) {
+  arena::RingHeader& ring = *t.ring;
+  ring.head.store(ring.head.load(std::memory_order_relaxed) + bytes, std::memory_order_release);
+}
+
+/// Waits until every tracked command has been seen complete, at most `limit_ns`.
+void waitForCompletions(int64_t limit_ns);
+
+}  // namespace tracesmith::agent

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// When a command is complete the driver calls us on a thread of its own; the device times go into
+// that thread's ring.
+#include "tracesmith/capture/agents/opencl/held_events.hpp"
+#include "tracesmith/capture/agents/opencl/recorder.hpp"
+
+namespace tracesmith::agent {
+namespace {
+
+// The callback's argument carries the correlation id and whether the program knows the event, so
+// that nothing has to be allocated.
+void* pack(uint64_t correlation, bool program_has_it) {
+  return reinterpret_cast<void*>((correlation << 1) | (program_has_it ? 1 : 0));
+}
+
+void recordCompletion(uint64_t correlation, cl_event event, cl_int status, bool has_times) {
+  arena::CompleteRecord r{};
+  r.header = {arena::RecordKind::kComplete, 0, sizeof r / 8, static_cast<uint32_t>(status)};
+  r.correlation = correlation;
+  const struct {
+    cl_profiling_info what;
+    int64_t* into;
+  } stamps[] = {{CL_PROFILING_COMMAND_QUEUED, &r.queued},
+                {CL_PROFILING_COMMAND_SUBMIT, &r.submitted},
+                {CL_PROFILING_COMMAND_START, &r.started},
+                {CL_PROFILING_COMMAND_END, &r.ended}};
+  for (const auto& stamp : stamps) {
+    cl_ulong value = 0;
+    has_times = has_times && g_next.clGetEventProfilingInfo(event, stamp.what, sizeof value, &value,
+                                                            nullptr) == CL_SUCCESS;
+    *stamp.into = static_cast<int64_t>(value);
+  }
+  if (!has_times) r.header.flags = arena::kFlagNoEvent;
+  RecordWriter w(sizeof r);
+  if (w) w.put(r);
+}
+
+void CL_CALLBACK onComplete(cl_event event, cl_int status, void* packed) {
+  const auto bits = reinterpret_cast<uint64_t>(packed);
+  const bool recording = ready();
+  if (recording && t_state.busy == 0)
+    recordCompletion(bits >> 1, event, status, status == CL_COMPLETE);
+  g_next.clReleaseEvent(event);
+  if (bits & 1) heldEvents().release(event);
+  if (recording) bump(t_state.ring->completed);
+}
+
+}  // namespace
+
+void track(const EventSlot& slot, uint64_t correlation) {
+  const cl_event event = slot.event();
+  if (event == nullptr) return;
+  const bool shared = slot.programHasIt();
+  if (shared) {
+    if (g_next.clRetainEvent(event) != CL_SUCCESS) return;
+    heldEvents().hold(event);
+  }
+  bump(t_state.ring->tracked);
+  const cl_int result =
+      g_next.clSetEventCallback(event, CL_COMPLETE, onComplete, pack(correlation, shared));
+  if (__builtin_expect(result != CL_SUCCESS, 0)) {
+    recordCompletion(correlation, event, CL_COMPLETE, false);
+    g_next.clReleaseEvent(event);
+    if (shared) heldEvents().release(event);
+    bump(t_state.ring->completed);
+  }
+}
+
+void discard(const EventSlot& slot) {
+  if (!slot.programHasIt() && slot.event() != nullptr) g_next.clReleaseEvent(slot.event());
+}
+
+}  // namespace tracesmith::agent

@@ -1,0 +1,590 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every call that puts a command into a queue, and the calls that wait for commands.
+#include "tracesmith/capture/agents/opencl/recorder.hpp"
+
+namespace tracesmith::agent {
+namespace {
+
+using arena::RecordKind;
+
+cl_int kernel(HostCall call, cl_kernel kernel_object, cl_uint dimensions, const size_t* offset,
+              const size_t* global, const size_t* local, WaitList waits, cl_event* event,
+              cl_int (*invoke)(void*, cl_event*), void* arguments) {
+  const uint64_t n = dimensions <= 3 && global != nullptr ? dimensions : 0;
+  const uint64_t sizes = n + (local ? n : 0) + (offset ? n : 0);
+  const uint64_t bytes =
+      sizeof(arena::CallRecord) + sizeof(arena::KernelPart) + 8 * (sizes + waits.kept());
+  return command(
+      call, event, bytes, [&](cl_event* slot) { return invoke(arguments, slot); },
+      [&](RecordWriter& w, const EventSlot& slot) {
+        w.put(call.record(RecordKind::kKernel, arena::kFlagTracked | waits.flags(), w.words(),
+                          CL_SUCCESS));
+        arena::KernelPart part{};
+        part.kernel = handleOf(kernel_object);
+        part.event = slot.programHandle();
+        part.dimensions = static_cast<uint8_t>(n);
+        part.has_local = local != nullptr;
+        part.has_offset = offset != nullptr;
+        part.wait_count = waits.kept();
+        w.put(part);
+        w.putBytes(global, 8 * n);
+        if (local) w.putBytes(local, 8 * n);
+        if (offset) w.putBytes(offset, 8 * n);
+        w.putBytes(waits.events, 8 * waits.kept());
+      });
+}
+
+/// What a copy or fill moves, for its record.
+struct Transfer {
+  CopyKind kind = CopyKind::kUnknown;
+  bool fill = false;
+  uint64_t source = 0;
+  uint64_t destination = 0;
+  uint64_t bytes = 0;
+  bool blocking = false;
+};
+
+template <class Invoke>
+cl_int transfer(OpenClApi api, cl_command_queue queue, const Transfer& what, WaitList waits,
+                cl_event* event, Invoke&& invoke) {
+  HostCall call(api, queue);
+  const uint64_t bytes =
+      sizeof(arena::CallRecord) + sizeof(arena::TransferPart) + 8 * uint64_t{waits.kept()};
+  return command(call, event, bytes, invoke, [&](RecordWriter& w, const EventSlot& slot) {
+    const auto flags = static_cast<uint8_t>(arena::kFlagTracked | waits.flags() |
+                                            (what.blocking ? arena::kFlagBlocking : 0));
+    w.put(call.record(RecordKind::kTransfer, flags, w.words(), CL_SUCCESS));
+    arena::TransferPart part{};
+    part.event = slot.programHandle();
+    part.source = what.source;
+    part.destination = what.destination;
+    part.bytes = what.bytes;
+    part.copy_kind = static_cast<uint8_t>(what.kind);
+    part.is_fill = what.fill;
+    part.wait_count = waits.kept();
+    w.put(part);
+    w.putBytes(waits.events, 8 * waits.kept());
+  });
+}
+
+template <class Invoke>
+cl_int syncCommand(OpenClApi api, cl_command_queue queue, SyncKind kind, WaitList waits,
+                   cl_event* event, Invoke&& invoke) {
+  HostCall call(api, queue);
+  const uint64_t bytes =
+      sizeof(arena::CallRecord) + sizeof(arena::SyncPart) + 8 * uint64_t{waits.kept()};
+  return command(call, event, bytes, invoke, [&](RecordWriter& w, const EventSlot& slot) {
+    w.put(
+        call.record(RecordKind::kSync, arena::kFlagTracked | waits.flags(), w.words(), CL_SUCCESS));
+    arena::SyncPart part{slot.programHandle(), static_cast<uint8_t>(kind), {}, waits.kept()};
+    w.put(part);
+    w.putBytes(waits.events, 8 * waits.kept());
+  });
+}
+
+/// A host call that waits, or a command that has no event of its own: no device times.
+template <class Invoke>
+cl_int syncCall(OpenClApi api, cl_command_queue queue, SyncKind kind, WaitList waits,
+                Invoke&& invoke) {
+  if (!wanted()) return invoke();
+  HostCall call(api, queue);
+  const cl_int result = invoke();
+  call.end();
+  const uint64_t bytes =
+      sizeof(arena::CallRecord) + sizeof(arena::SyncPart) + 8 * uint64_t{waits.kept()};
+  RecordWriter w(bytes);
+  if (w) {
+    w.put(call.record(RecordKind::kSync, arena::kFlagNoEvent | waits.flags(), w.words(), result));
+    w.put(arena::SyncPart{0, static_cast<uint8_t>(kind), {}, waits.kept()});
+    w.putBytes(waits.events, 8 * waits.kept());
+  }
+  return result;
+}
+
+uint64_t volume(const size_t* region) {
+  return region == nullptr ? 0 : uint64_t{region[0]} * region[1] * region[2];
+}
+
+/// Bytes of a region of an image (0 when the image does not tell its element size).
+uint64_t imageBytes(cl_mem image, const size_t* region) {
+  size_t element = 0;
+  if (g_next.clGetImageInfo == nullptr ||
+      g_next.clGetImageInfo(image, CL_IMAGE_ELEMENT_SIZE, sizeof element, &element, nullptr) !=
+          CL_SUCCESS) {
+    return 0;
+  }
+  return volume(region) * element;
+}
+
+}  // namespace
+}  // namespace tracesmith::agent
+
+using namespace tracesmith::agent;  // NOLINT: the wrappers below are C functions
+using tracesmith::CopyKind;
+using tracesmith::OpenClApi;
+using tracesmith::SyncKind;
+
+extern "C" {
+
+cl_int CL_API_CALL TS_WRAP(clEnqueueNDRangeKernel)(cl_command_queue q, cl_kernel k, cl_uint dim,
+                                                   const size_t* offset, const size_t* global,
+                                                   const size_t* local, cl_uint n,
+                                                   const cl_event* waits, cl_event* event) {
+  if (!wanted()) {
+    return g_next.clEnqueueNDRangeKernel(q, k, dim, offset, global, local, n, waits, event);
+  }
+  HostCall call(OpenClApi::clEnqueueNDRangeKernel, q);
+  struct Arguments {
+    cl_command_queue q;
+    cl_kernel k;
+    cl_uint dim;
+    const size_t *offset, *global, *local;
+    cl_uint n;
+    const cl_event* waits;
+  } a{q, k, dim, offset, global, local, n, waits};
+  return kernel(
+      call, k, dim, offset, global, local, {n, waits}, event,
+      [](void* p, cl_event* slot) {
+        const auto& x = *static_cast<Arguments*>(p);
+        return g_next.clEnqueueNDRangeKernel(x.q, x.k, x.dim, x.offset, x.global, x.local, x.n,
+                                             x.waits, slot);
+      },
+      &a);
+}
+
+cl_int CL_API_CALL TS_WRAP(clEnqueueTask)(cl_command_queue q, cl_kernel k, cl_uint n,
+                                          const cl_event* waits, cl_event* event) {
+  if (!wanted()) return g_next.clEnqueueTask(q, k, n, waits, event);
+  HostCall call(OpenClApi::clEnqueueTask, q);
+  struct Arguments {
+    cl_command_queue q;
+    cl_kernel k;
+    cl_uint n;
+    const cl_event* waits;
+  } a{q, k, n, waits};
+  const size_t one = 1;
+  return kernel(
+      call, k, 1, nullptr, &one, &one, {n, waits}, event,
+      [](void* p, cl_event* slot) {
+        const auto& x = *static_cast<Arguments*>(p);
+        return g_next.clEnqueueTask(x.q, x.k, x.n, x.waits, slot);
+      },
+      &a);
+}
+
+cl_int CL_API_CALL TS_WRAP(clEnqueueNativeKernel)(cl_command_queue q,
+                                                  void(CL_CALLBACK* function)(void*), void* args,
+                                                  size_t args_bytes, cl_uint objects,
+                                                  const cl_mem* memory, const void** locations,
+                                                  cl_uint n, const cl_event* waits,
+                                                  cl_event* event) {
+  if (!wanted()) {
+    return g_next.clEnqueueNativeKernel(q, function, args, args_bytes, objects, memory, locations,
+                                        n, waits, event);
+  }
+  HostCall call(OpenClApi::clEnqueueNativeKernel, q);
+  const uint64_t bytes = sizeof(tracesmith::arena::CallRecord) +
+                         sizeof(tracesmith::arena::KernelPart) +
+                         8 * uint64_t{WaitList{n, waits}.kept()};
+  return command(
+      call, event, bytes,
+      [&](cl_event* slot) {
+        return g_next.clEnqueueNativeKernel(q, function, args, args_bytes, objects, memory,
+                                            locations, n, waits, slot);
+      },
+      [&](RecordWriter& w, const EventSlot& slot) {
+        const WaitList list{n, waits};
+        w.put(call.record(tracesmith::arena::RecordKind::kKernel,
+                          tracesmith::arena::kFlagTracked | list.flags(), w.words(), CL_SUCCESS));
+        tracesmith::arena::KernelPart part{};
+        part.event = slot.programHandle();
+        part.wait_count = list.kept();
+        w.put(part);
+        w.putBytes(waits, 8 * list.kept());
+      });
+}
+
+cl_int CL_API_CALL TS_WRAP(clEnqueueReadBuffer)(cl_command_queue q, cl_mem m, cl_bool blocking,
+                                                size_t offset, size_t size, void* to, cl_uint n,
+                                                const cl_event* waits, cl_event* event) {
+  if (!wanted()) {
+    return g_next.clEnqueueReadBuffer(q, m, blocking, offset, size, to, n, waits, event);
+  }
+  return transfer(OpenClApi::clEnqueueReadBuffer, q,
+                  {CopyKind::kDeviceToHost, false, handleOf(m), handleOf(to), size, blocking != 0},
+                  {n, waits}, event, [&](cl_event* slot) {
+                    return g_next.clEnqueueReadBuffer(q, m, blocking, offset, size, to, n, waits,
+                                                      slot);
+                  });
+}
+
+cl_int CL_API_CALL TS_WRAP(clEnqueueWriteBuffer)(cl_command_queue q, cl_mem m, cl_bool blocking,
+                                                 size_t offset, size_t size, const void* from,
+                                                 cl_uint n, const cl_event* waits,
+                                                 cl_event* event) {
+  if (!wanted()) {
+    return g_next.clEnqueueWriteBuffer(q, m, blocking, offset, size, from, n, waits, event);
+  }
+  return transfer(
+      OpenClApi::clEnqueueWriteBuffer, q,
+      {CopyKind::kHostToDevice, false, handleOf(from), handleOf(m), size, blocking != 0},
+      {n, waits}, event, [&](cl_event* slot) {
+        return g_next.clEnqueueWriteBuffer(q, m, blocking, offset, size, from, n, waits, slot);
+      });
+}
+
+cl_int CL_API_CALL TS_WRAP(clEnqueueReadBufferRect)(cl_command_queue q, cl_mem m, cl_bool blocking,
+                                                    const size_t* buffer_origin,
+                                                    const size_t* host_origin, const size_t* region,
+                                                    size_t buffer_row, size_t buffer_slice,
+                                                    size_t host_row, size_t host_slice, void* to,
+                                                    cl_uint n, const cl_event* waits,
+                                                    cl_event* event) {
+  auto invoke = [&](cl_event* slot) {
+    return g_next.clEnqueueReadBufferRect(q, m, blocking, buffer_origin, host_origin, region,
+                                          buffer_row, buffer_slice, host_row, host_slice, to, n,
+                                          waits, slot);
+  };
+  if (!wanted()) return invoke(event);
+  return transfer(
+      OpenClApi::clEnqueueReadBufferRect, q,
+      {CopyKind::kDeviceToHost, false, handleOf(m), handleOf(to), volume(region), blocking != 0},
+      {n, waits}, event, invoke);
+}
+
+cl_int CL_API_CALL TS_WRAP(clEnqueueWriteBufferRect)(cl_command_queue q, cl_mem m, cl_bool blocking,
+                                                     const size_t* buffer_origin,
+                                                     const size_t* host_origin,
+                                                     const size_t* region, size_t buffer_row,
+                                                     size_t buffer_slice, size_t host_row,
+                                                     size_t host_slice, const void* from, cl_uint n,
+                                                     const cl_event* waits, cl_event* event) {
+  auto invoke = [&](cl_event* slot) {
+    return g_next.clEnqueueWriteBufferRect(q, m, blocking, buffer_origin, host_origin, region,
+                                           buffer_row, buffer_slice, host_row, host_slice, from, n,
+                                           waits, slot);
+  };
+  if (!wanted()) return invoke(event);
+  return transfer(
+      OpenClApi::clEnqueueWriteBufferRect, q,
+      {CopyKind::kHostToDevice, false, handleOf(from), handleOf(m), volume(region), blocking != 0},
+      {n, waits}, event, invoke);
+}
+
+cl_int CL_API_CALL TS_WRAP(clEnqueueCopyBuffer)(cl_command_queue q, cl_mem from, cl_mem to,
+                                                size_t from_offset, size_t to_offset, size_t size,
+                                                cl_uint n, const cl_event* waits, cl_event* event) {
+  auto invoke = [&](cl_event* slot) {
+    return g_next.clEnqueueCopyBuffer(q, from, to, from_offset, to_offset, size, n, waits, slot);
+  };
+  if (!wanted()) return invoke(event);
+  return transfer(OpenClApi::clEnqueueCopyBuffer, q,
+                  {CopyKind::kDeviceToDevice, false, handleOf(from), handleOf(to), size, false},
+                  {n, waits}, event, invoke);
+}
+
+cl_int CL_API_CALL TS_WRAP(clEnqueueCopyBufferRect)(cl_command_queue q, cl_mem from, cl_mem to,
+                                                    const size_t* from_origin,
+                                                    const size_t* to_origin, const size_t* region,
+                                                    size_t from_row, size_t from_slice,
+                                                    size_t to_row, size_t to_slice, cl_uint n,
+                                                    const cl_event* waits, cl_event* event) {
+  auto invoke = [&](cl_event* slot) {
+    return g_next.clEnqueueCopyBufferRect(q, from, to, from_origin, to_origin, region, from_row,
+                                          from_slice, to_row, to_slice, n, waits, slot);
+  };
+  if (!wanted()) return invoke(event);
+  return transfer(
+      OpenClApi::clEnqueueCopyBufferRect, q,
+      {CopyKind::kDeviceToDevice, false, handleOf(from), handleOf(to), volume(region), false},
+      {n, waits}, event, invoke);
+}
+
+cl_int CL_API_CALL TS_WRAP(clEnqueueReadImage)(cl_command_queue q, cl_mem image, cl_bool blocking,
+                                               const size_t* origin, const size_t* region,
+                                               size_t row, size_t slice, void* to, cl_uint n,
+                                               const cl_event* waits, cl_event* event) {
+  auto invoke = [&](cl_event* slot) {
+    return g_next.clEnqueueReadImage(q, image, blocking, origin, region, row, slice, to, n, waits,
+                                     slot);
+  };
+  if (!wanted()) return invoke(event);
+  return transfer(OpenClApi::clEnqueueReadImage, q,
+                  {CopyKind::kDeviceToHost, false, handleOf(image), handleOf(to),
+                   imageBytes(image, region), blocking != 0},
+                  {n, waits}, event, invoke);
+}
+
+cl_int CL_API_CALL TS_WRAP(clEnqueueWriteImage)(cl_command_queue q, cl_mem image, cl_bool blocking,
+                                                const size_t* origin, const size_t* region,
+                                                size_t row, size_t slice, const void* from,
+                                                cl_uint n, const cl_event* waits, cl_event* event) {
+  auto invoke = [&](cl_event* slot) {
+    return g_next.clEnqueueWriteImage(q, image, blocking, origin, region, row, slice, from, n,
+                                      waits, slot);
+  };
+  if (!wanted()) return invoke(event);
+  return transfer(OpenClApi::clEnqueueWriteImage, q,
+                  {CopyKind::kHostToDevice, false, handleOf(from), handleOf(image),
+                   imageBytes(image, region), blocking != 0},
+                  {n, waits}, event, invoke);
+}
+
+cl_int CL_API_CALL TS_WRAP(clEnqueueCopyImage)(cl_command_queue q, cl_mem from, cl_mem to,
+                                               const size_t* from_origin, const size_t* to_origin,
+                                               const size_t* region, cl_uint n,
+                                               const cl_event* waits, cl_event* event) {
+  auto invoke = [&](cl_event* slot) {
+    return g_next.clEnqueueCopyImage(q, from, to, from_origin, to_origin, region, n, waits, slot);
+  };
+  if (!wanted()) return invoke(event);
+  return transfer(OpenClApi::clEnqueueCopyImage, q,
+                  {CopyKind::kDeviceToDevice, false, handleOf(from), handleOf(to),
+                   imageBytes(from, region), false},
+                  {n, waits}, event, invoke);
+}
+
+cl_int CL_API_CALL TS_WRAP(clEnqueueCopyImageToBuffer)(cl_command_queue q, cl_mem from, cl_mem to,
+                                                       const size_t* origin, const size_t* region,
+                                                       size_t offset, cl_uint n,
+                                                       const cl_event* waits, cl_event* event) {
+  auto invoke = [&](cl_event* slot) {
+    return g_next.clEnqueueCopyImageToBuffer(q, from, to, origin, region, offset, n, waits, slot);
+  };
+  if (!wanted()) return invoke(event);
+  return transfer(OpenClApi::clEnqueueCopyImageToBuffer, q,
+                  {CopyKind::kDeviceToDevice, false, handleOf(from), handleOf(to),
+                   imageBytes(from, region), false},
+                  {n, waits}, event, invoke);
+}
+
+cl_int CL_API_CALL TS_WRAP(clEnqueueCopyBufferToImage)(cl_command_queue q, cl_mem from, cl_mem to,
+                                                       size_t offset, const size_t* origin,
+                                                       const size_t* region, cl_uint n,
+                                                       const cl_event* waits, cl_event* event) {
+  auto invoke = [&](cl_event* slot) {
+    return g_next.clEnqueueCopyBufferToImage(q, from, to, offset, origin, region, n, waits, slot);
+  };
+  if (!wanted()) return invoke(event);
+  return transfer(OpenClApi::clEnqueueCopyBufferToImage, q,
+                  {CopyKind::kDeviceToDevice, false, handleOf(from), handleOf(to),
+                   imageBytes(to, region), false},
+                  {n, waits}, event, invoke);
+}
+
+void* CL_API_CALL TS_WRAP(clEnqueueMapBuffer)(cl_command_queue q, cl_mem m, cl_bool blocking,
+                                              cl_map_flags flags, size_t offset, size_t size,
+                                              cl_uint n, const cl_event* waits, cl_event* event,
+                                              cl_int* error) {
+  if (!wanted()) {
+    return g_next.clEnqueueMapBuffer(q, m, blocking, flags, offset, size, n, waits, event, error);
+  }
+  void* mapped = nullptr;
+  const cl_int result = transfer(OpenClApi::clEnqueueMapBuffer, q,
+                                 {CopyKind::kMap, false, handleOf(m), 0, size, blocking != 0},
+                                 {n, waits}, event, [&](cl_event* slot) {
+                                   cl_int r = CL_SUCCESS;
+                                   mapped = g_next.clEnqueueMapBuffer(q, m, blocking, flags, offset,
+                                                                      size, n, waits, slot, &r);
+                                   return r;
+                                 });
+  if (error != nullptr) *error = result;
+  return mapped;
+}
+
+void* CL_API_CALL TS_WRAP(clEnqueueMapImage)(cl_command_queue q, cl_mem image, cl_bool blocking,
+                                             cl_map_flags flags, const size_t* origin,
+                                             const size_t* region, size_t* row, size_t* slice,
+                                             cl_uint n, const cl_event* waits, cl_event* event,
+                                             cl_int* error) {
+  if (!wanted()) {
+    return g_next.clEnqueueMapImage(q, image, blocking, flags, origin, region, row, slice, n, waits,
+                                    event, error);
+  }
+  void* mapped = nullptr;
+  const cl_int result = transfer(
+      OpenClApi::clEnqueueMapImage, q,
+      {CopyKind::kMap, false, handleOf(image), 0, imageBytes(image, region), blocking != 0},
+      {n, waits}, event, [&](cl_event* slot) {
+        cl_int r = CL_SUCCESS;
+        mapped = g_next.clEnqueueMapImage(q, image, blocking, flags, origin, region, row, slice, n,
+                                          waits, slot, &r);
+        return r;
+      });
+  if (error != nullptr) *error = result;
+  return mapped;
+}
+
+cl_int CL_API_CALL TS_WRAP(clEnqueueUnmapMemObject)(cl_command_queue q, cl_mem m, void* mapped,
+                                                    cl_uint n, const cl_event* waits,
+                                                    cl_event* event) {
+  auto invoke = [&](cl_event* slot) {
+    return g_next.clEnqueueUnmapMemObject(q, m, mapped, n, waits, slot);
+  };
+  if (!wanted()) return invoke(event);
+  return transfer(OpenClApi::clEnqueueUnmapMemObject, q,
+                  {CopyKind::kUnmap, false, handleOf(mapped), handleOf(m), 0, false}, {n, waits},
+                  event, invoke);
+}
+
+cl_int CL_API_CALL TS_WRAP(clEnqueueMigrateMemObjects)(cl_command_queue q, cl_uint count,
+                                                       const cl_mem* objects,
+                                                       cl_mem_migration_flags flags, cl_uint n,
+                                                       const cl_event* waits, cl_event* event) {
+  auto invoke = [&](cl_event* slot) {
+    return g_next.clEnqueueMigrateMemObjects(q, count, objects, flags, n, waits, slot);
+  };
+  if (!wanted()) return invoke(event);
+  uint64_t bytes = 0;
+  for (cl_uint i = 0; objects != nullptr && i < count; ++i) {
+    size_t size = 0;
+    if (g_next.clGetMemObjectInfo(objects[i], CL_MEM_SIZE, sizeof size, &size, nullptr) ==
+        CL_SUCCESS) {
+      bytes += size;
+    }
+  }
+  return transfer(
+      OpenClApi::clEnqueueMigrateMemObjects, q,
+      {CopyKind::kMigrate, false, count > 0 && objects ? handleOf(objects[0]) : 0, 0, bytes, false},
+      {n, waits}, event, invoke);
+}
+
+cl_int CL_API_CALL TS_WRAP(clEnqueueFillBuffer)(cl_command_queue q, cl_mem m, const void* pattern,
+                                                size_t pattern_size, size_t offset, size_t size,
+                                                cl_uint n, const cl_event* waits, cl_event* event) {
+  auto invoke = [&](cl_event* slot) {
+    return g_next.clEnqueueFillBuffer(q, m, pattern, pattern_size, offset, size, n, waits, slot);
+  };
+  if (!wanted()) return invoke(event);
+  return transfer(OpenClApi::clEnqueueFillBuffer, q,
+                  {CopyKind::kUnknown, true, 0, handleOf(m), size, false}, {n, waits}, event,
+                  invoke);
+}
+
+cl_int CL_API_CALL TS_WRAP(clEnqueueFillImage)(cl_command_queue q, cl_mem image, const void* color,
+                                               const size_t* origin, const size_t* region,
+                                               cl_uint n, const cl_event* waits, cl_event* event) {
+  auto invoke = [&](cl_event* slot) {
+    return g_next.clEnqueueFillImage(q, image, color, origin, region, n, waits, slot);
+  };
+  if (!wanted()) return invoke(event);
+  return transfer(OpenClApi::clEnqueueFillImage, q,
+                  {CopyKind::kUnknown, true, 0, handleOf(image), imageBytes(image, region), false},
+                  {n, waits}, event, invoke);
+}
+
+cl_int CL_API_CALL TS_WRAP(clEnqueueSVMMemcpy)(cl_command_queue q, cl_bool blocking, void* to,
+                                               const void* from, size_t size, cl_uint n,
+                                               const cl_event* waits, cl_event* event) {
+  auto invoke = [&](cl_event* slot) {
+    return g_next.clEnqueueSVMMemcpy(q, blocking, to, from, size, n, waits, slot);
+  };
+  if (!wanted()) return invoke(event);
+  // Shared virtual memory: the pointers do not tell on which side the bytes are.
+  return transfer(OpenClApi::clEnqueueSVMMemcpy, q,
+                  {CopyKind::kUnknown, false, handleOf(from), handleOf(to), size, blocking != 0},
+                  {n, waits}, event, invoke);
+}
+
+cl_int CL_API_CALL TS_WRAP(clEnqueueSVMMemFill)(cl_command_queue q, void* to, const void* pattern,
+                                                size_t pattern_size, size_t size, cl_uint n,
+                                                const cl_event* waits, cl_event* event) {
+  auto invoke = [&](cl_event* slot) {
+    return g_next.clEnqueueSVMMemFill(q, to, pattern, pattern_size, size, n, waits, slot);
+  };
+  if (!wanted()) return invoke(event);
+  return transfer(OpenClApi::clEnqueueSVMMemFill, q,
+                  {CopyKind::kUnknown, true, 0, handleOf(to), size, false}, {n, waits}, event,
+                  invoke);
+}
+
+cl_int CL_API_CALL TS_WRAP(clEnqueueSVMMap)(cl_command_queue q, cl_bool blocking,
+                                            cl_map_flags flags, void* p, size_t size, cl_uint n,
+                                            const cl_event* waits, cl_event* event) {
+  auto invoke = [&](cl_event* slot) {
+    return g_next.clEnqueueSVMMap(q, blocking, flags, p, size, n, waits, slot);
+  };
+  if (!wanted()) return invoke(event);
+  return transfer(OpenClApi::clEnqueueSVMMap, q,
+                  {CopyKind::kMap, false, handleOf(p), 0, size, blocking != 0}, {n, waits}, event,
+                  invoke);
+}
+
+cl_int CL_API_CALL TS_WRAP(clEnqueueSVMUnmap)(cl_command_queue q, void* p, cl_uint n,
+                                              const cl_event* waits, cl_event* event) {
+  auto invoke = [&](cl_event* slot) { return g_next.clEnqueueSVMUnmap(q, p, n, waits, slot); };
+  if (!wanted()) return invoke(event);
+  return transfer(OpenClApi::clEnqueueSVMUnmap, q,
+                  {CopyKind::kUnmap, false, 0, handleOf(p), 0, false}, {n, waits}, event, invoke);
+}
+
+cl_int CL_API_CALL TS_WRAP(clEnqueueSVMMigrateMem)(cl_command_queue q, cl_uint count,
+                                                   const void** pointers, const size_t* sizes,
+                                                   cl_mem_migration_flags flags, cl_uint n,
+                                                   const cl_event* waits, cl_event* event) {
+  auto invoke = [&](cl_event* slot) {
+    return g_next.clEnqueueSVMMigrateMem(q, count, pointers, sizes, flags, n, waits, slot);
+  };
+  if (!wanted()) return invoke(event);
+  uint64_t bytes = 0;
+  for (cl_uint i = 0; sizes != nullptr && i < count; ++i) bytes += sizes[i];
+  return transfer(OpenClApi::clEnqueueSVMMigrateMem, q,
+                  {CopyKind::kMigrate, false, count > 0 && pointers ? handleOf(pointers[0]) : 0, 0,
+                   bytes, false},
+                  {n, waits}, event, invoke);
+}
+
+cl_int CL_API_CALL TS_WRAP(clEnqueueMarkerWithWaitList)(cl_command_queue q, cl_uint n,
+                                                        const cl_event* waits, cl_event* event) {
+  auto invoke = [&](cl_event* slot) {
+    return g_next.clEnqueueMarkerWithWaitList(q, n, waits, slot);
+  };
+  if (!wanted()) return invoke(event);
+  return syncCommand(OpenClApi::clEnqueueMarkerWithWaitList, q, SyncKind::kMarker, {n, waits},
+                     event, invoke);
+}
+
+cl_int CL_API_CALL TS_WRAP(clEnqueueBarrierWithWaitList)(cl_command_queue q, cl_uint n,
+                                                         const cl_event* waits, cl_event* event) {
+  auto invoke = [&](cl_event* slot) {
+    return g_next.clEnqueueBarrierWithWaitList(q, n, waits, slot);
+  };
+  if (!wanted()) return invoke(event);
+  return syncCommand(OpenClApi::clEnqueueBarrierWithWaitList, q, SyncKind::kBarrier, {n, waits},
+                     event, invoke);
+}
+
+cl_int CL_API_CALL TS_WRAP(clEnqueueMarker)(cl_command_queue q, cl_event* event) {
+  // A null event is an error of this call, so it must reach the driver as it is.
+  if (event == nullptr || !wanted()) return g_next.clEnqueueMarker(q, event);
+  return syncCommand(OpenClApi::clEnqueueMarker, q, SyncKind::kMarker, {0, nullptr}, event,
+                     [&](cl_event* slot) { return g_next.clEnqueueMarker(q, slot); });
+}
+
+cl_int CL_API_CALL TS_WRAP(clEnqueueBarrier)(cl_command_queue q) {
+  return syncCall(OpenClApi::clEnqueueBarrier, q, SyncKind::kBarrier, {0, nullptr},
+                  [&] { return g_next.clEnqueueBarrier(q); });
+}
+
+cl_int CL_API_CALL TS_WRAP(clEnqueueWaitForEvents)(cl_command_queue q, cl_uint n,
+                                                   const cl_event* events) {
+  return syncCall(OpenClApi::clEnqueueWaitForEvents, q, SyncKind::kBarrier, {n, events},
+                  [&] { return g_next.clEnqueueWaitForEvents(q, n, events); });
+}
+
+cl_int CL_API_CALL TS_WRAP(clFinish)(cl_command_queue q) {
+  return syncCall(OpenClApi::clFinish, q, SyncKind::kStreamWait, {0, nullptr},
+                  [&] { return g_next.clFinish(q); });
+}
+
+cl_int CL_API_CALL TS_WRAP(clFlush)(cl_command_queue q) {
+  return syncCall(OpenClApi::clFlush, q, SyncKind::kFlush, {0, nullptr},
+                  [&] { return g_next.clFlush(q); });
+}
+
+cl_int CL_API_CALL TS_WRAP(clWaitForEvents)(cl_uint n, const cl_event* events) {
+  return syncCall(OpenClApi::clWaitForEvents, nullptr, SyncKind::kEventWait, {n, events},
+                  [&] { return g_next.clWaitForEvents(n, events); });
+}
+
+}  // extern "C"

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Puts OpenCL calls, commands and their completions into the calling thread's ring.
+//
+// Cost: bench/enqueue_cost (script/bench) prints what a call pays for this.
+#pragma once
+
+#include <string.h>
+
+#include "tracesmith/capture/agents/core/writer.hpp"
+#include "tracesmith/capture/agents/opencl/intercept.hpp"
+#include "tracesmith/capture/opencl_api.hpp"
+
+namespace tracesmith::agent {
+
+template <class Handle>
+uint64_t handleOf(Handle h) {
+  return reinterpret_cast<uint64_t>(h);
+}
+
+/// True when this call is to be recorded: capture is on, the thread has a ring, and the call does
+/// not come from a signal handler that interrupted a record being written.
+inline bool wanted() { return __builtin_expect(ready(), 1) && t_state.busy == 0; }
+
+/// One record of fixed and variable parts, from reserve to commit.
+class RecordWriter {
+ public:
+  explicit RecordWriter(uint64_t bytes) : t_(t_state), bytes_((bytes + 7) & ~uint64_t{7}) {
+    t_.busy = 1;
+    asm volatile("" ::: "memory");  // a signal handler on this thread must see it
+    bump(t_.ring->emitted);
+    p_ = reserve(t_, bytes_);
+    at_ = p_;
+  }
+  ~RecordWriter() {
+    if (p_ != nullptr) commit(t_, bytes_);
+    asm volatile("" ::: "memory");
+    t_.busy = 0;
+  }
+  RecordWriter(const RecordWriter&) = delete;
+  RecordWriter& operator=(const RecordWriter&) = delete;
+
+  explicit operator bool() const { return p_ != nullptr; }
+  uint16_t words() const { return static_cast<uint16_t>(bytes_ / 8); }
+
+  template <class T>
+  void put(const T& part) {
+    memcpy(at_, &part, sizeof part);
+    at_ += sizeof part;
+  }
+  void putBytes(const void* p, size_t n) {
+    if (n == 0) return;
+    memcpy(at_, p, n);
+    at_ += n;
+  }
+
+ private:
+  ThreadState& t_;
+  uint64_t bytes_;
+  uint8_t* p_;
+  uint8_t* at_;
+};
+
+/// A host call from its start on. Made when wanted() has said yes.
+struct HostCall {
+  HostCall(OpenClApi function, cl_command_queue queue)
+      : api(function), stream(handleOf(queue)), start_ns(nowNs()) {}
+
+  arena::CallRecord record(arena::RecordKind kind, uint8_t flags, uint16_t words,
+                           int64_t result) const {
+    return {{kind, flags, words, static_cast<uint32_t>(api)},
+            start_ns,
+            end_ns,
+            correlation,
+            stream,
+            result};
+  }
+  /// Takes the end stamp and the correlation id. Call it right after the driver returned.
+  void end() {
+    end_ns = nowNs();
+    correlation = nextCorrelation(t_state);
+  }
+
+  OpenClApi api;
+  uint64_t stream;
+  int64_t start_ns;
+  int64_t end_ns = 0;
+  uint64_t correlation = 0;
+};
+
+/// Records a call that starts no device work.
+inline void recordCall(const HostCall& call, int64_t result) {
+  RecordWriter w(sizeof(arena::CallRecord));
+  if (w) w.put(call.record(arena::RecordKind::kCall, 0, w.words(), result));
+}
+
+/// The event slot of a command: the program's own, or one of ours where it wanted none.
+class EventSlot {
+ public:
+  explicit EventSlot(cl_event* program_slot) : program_slot_(program_slot) {}
+  cl_event* get() { return program_slot_ != nullptr ? program_slot_ : &own_; }
+  bool programHasIt() const { return program_slot_ != nullptr; }
+  cl_event event() const { return program_slot_ != nullptr ? *program_slot_ : own_; }
+  uint64_t programHandle() const { return programHasIt() ? handleOf(*program_slot_) : 0; }
+
+ private:
+  cl_event* program_slot_;
+  cl_event own_ = nullptr;
+};
+
+/// Asks the driver to tell us when the command is complete. Its record must be committed.
+void track(const EventSlot& slot, uint64_t correlation);
+/// Gives back an event of ours that is not tracked (its record was dropped).
+void discard(const EventSlot& slot);
+
+struct WaitList {
+  cl_uint count;
+  const cl_event* events;
+  uint32_t kept() const {
+    if (events == nullptr) return 0;
+    return count < arena::kMaxWaitHandles ? count : arena::kMaxWaitHandles;
+  }
+  uint8_t flags() const {
+    return events != nullptr && count > arena::kMaxWaitHandles ? arena::kFlagWaitCut : 0;
+  }
+};
+
+/// Runs and records a command: `invoke(cl_event*)` calls the driver, `write(RecordWriter&, flags)`
+/// writes the record of `bytes`.
+template <class Invoke, class Write>
+cl_int command(HostCall& call, cl_event* program_slot, uint64_t bytes, Invoke&& invoke,
+               Write&& write) {
+  EventSlot slot(program_slot);
+  const cl_int result = invoke(slot.get());
+  call.end();
+  if (__builtin_expect(result != CL_SUCCESS, 0)) {
+    recordCall(call, result);
+    return result;
+  }
+  bool written = false;
+  {
+    RecordWriter w(bytes);
+    if (w) {
+      write(w, slot);
+      written = true;
+    }
+  }
+  if (written) {
+    track(slot, call.correlation);
+  } else {
+    discard(slot);
+  }
+  return result;
+}
+
+}  // namespace tracesmith::agent

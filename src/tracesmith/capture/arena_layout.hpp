@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+// What agent and collector agree on: the arena file and the records in its rings. An agent includes
+// this and nothing else of TraceSmith.
+//
+// An arena is a file in the session directory, mapped by both sides. A process has one, or more
+// when it has many threads:
+//
+//   +-----------------+ 0
+//   | ArenaHeader     |
+//   +-----------------+ 4096
+//   | RingHeader [n]  |
+//   +-----------------+ data_offset (page)
+//   | ring 0 data     |  ring_bytes, a power of two
+//   | ring 1 data     |
+//   | ...             |
+//   +-----------------+
+//
+// Each ring has one writer (a thread of the program) and one reader (the collector). Positions grow
+// for ever; position & (ring_bytes - 1) is the place. A record never wraps: a pad record fills the
+// end of the ring. The reader publishes `tail` only after the records are in the trace file, so
+// what lies between tail and head survives the death of either side.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace tracesmith::arena {
+
+constexpr uint64_t kMagic = 0x314e455241535354;  // "TSSAREN1"
+constexpr uint32_t kVersion = 1;
+constexpr uint32_t kHeaderBytes = 4096;
+constexpr uint32_t kRingsPerArena = 4;
+constexpr uint32_t kMaxArenasPerProcess = 512;
+constexpr uint64_t kMinRingBytes = 64u << 10;
+constexpr uint64_t kMaxRingBytes = 1u << 30;
+constexpr size_t kMaxRecordBytes = 16u << 10;
+
+// Environment that the launcher gives to the program.
+constexpr const char* kEnvSession = "TRACESMITH_SESSION";  // session directory
+constexpr const char* kEnvRingBytes = "TRACESMITH_RING_BYTES";
+constexpr const char* kEnvOverflow = "TRACESMITH_OVERFLOW";  // "block" or "drop"
+constexpr const char* kArenaSuffix = ".arena";
+
+enum class Overflow : uint32_t { kDrop = 0, kBlock = 1 };
+
+struct ArenaHeader {
+  uint64_t magic;
+  uint32_t version;
+  uint32_t header_bytes;
+  uint32_t ring_count;
+  uint32_t arena_number;  // 0 is the process's first: the counters below are used there only
+  uint64_t ring_bytes;
+  uint64_t data_offset;
+  uint64_t file_bytes;
+  uint32_t pid;
+  uint32_t parent_pid;
+  uint64_t start_ticks;    // field 22 of /proc/PID/stat
+  uint64_t pid_namespace;  // inode of /proc/self/ns/pid
+  int64_t created_ns;      // CLOCK_MONOTONIC
+  char agent[16];
+  char boot_id[40];
+  char executable[512];
+  uint32_t command_line_bytes;  // NUL-separated, as in /proc/PID/cmdline
+  char command_line[2048];
+
+  alignas(64) std::atomic<uint64_t> next_correlation;
+  std::atomic<uint64_t> dropped_without_ring;  // calls of threads that could not get a ring
+  std::atomic<uint64_t> dropped_reentrant;     // calls from a signal handler inside a record
+  alignas(64) std::atomic<int64_t> collector_heartbeat_ns;
+  std::atomic<uint32_t> capture_enabled;
+};
+static_assert(sizeof(ArenaHeader) <= kHeaderBytes);
+
+struct RingHeader {
+  // Written by the program's thread.
+  alignas(64) std::atomic<uint64_t> head;
+  uint64_t cached_tail;
+  std::atomic<uint64_t> emitted;     // events that happened, recorded or not
+  std::atomic<uint64_t> dropped;     // events that found the ring full
+  std::atomic<uint64_t> blocked_ns;  // time the thread waited for room
+  std::atomic<uint64_t> tracked;     // device commands whose completion is awaited
+  std::atomic<uint64_t> completed;   // completions seen by this thread
+  // Written by the collector.
+  alignas(64) std::atomic<uint64_t> tail;
+  // Written when a thread takes or leaves the ring.
+  alignas(64) std::atomic<uint32_t> owned;
+  uint32_t tid;
+};
+static_assert(sizeof(RingHeader) == 192);
+
+constexpr uint64_t dataOffset(uint32_t ring_count) {
+  const uint64_t end = kHeaderBytes + ring_count * sizeof(RingHeader);
+  return (end + 4095) & ~uint64_t{4095};
+}
+
+// --- Records --------------------------------------------------------------------------------
+
+enum class RecordKind : uint8_t {
+  kPad = 0,        // fills the end of the ring
+  kThread = 1,     // ThreadRecord: who writes from here on
+  kCall = 2,       // CallRecord: a host call
+  kKernel = 3,     // CallRecord + KernelPart + u64[] (see there)
+  kTransfer = 4,   // CallRecord + TransferPart + u64 wait handles: copies and fills
+  kSync = 5,       // CallRecord + SyncPart + u64 wait handles
+  kComplete = 6,   // CompleteRecord: device times of a command
+  kObject = 7,     // ObjectRecord + name
+  kMemory = 8,     // CallRecord + MemoryPart: allocation
+  kFree = 9,       // FreeRecord
+  kBuild = 10,     // CallRecord + BuildPart + options
+  kDevice = 11,    // DeviceRecord + NUL-separated texts
+  kArgument = 12,  // ArgumentRecord
+};
+
+/// Begins every record. `words` is the whole record's length in units of 8 bytes, at least 1.
+struct RecordHeader {
+  RecordKind kind;
+  uint8_t flags;
+  uint16_t words;
+  uint32_t aux;
+};
+static_assert(sizeof(RecordHeader) == 8);
+
+constexpr uint8_t kFlagBlocking = 1;
+constexpr uint8_t kFlagTracked = 2;   // a CompleteRecord will follow
+constexpr uint8_t kFlagNoEvent = 4;   // the API gives no event: no device times
+constexpr uint8_t kFlagAsync = 8;     // build: returned before it was done
+constexpr uint8_t kFlagWaitCut = 16;  // more events were waited for than the record holds
+
+constexpr uint32_t kMaxWaitHandles = 64;
+
+struct ThreadRecord {
+  RecordHeader header;  // aux: tid
+  int64_t time_ns;
+  char name[16];
+};
+
+struct CallRecord {
+  RecordHeader header;  // aux: number of the API function
+  int64_t start_ns;
+  int64_t end_ns;
+  uint64_t correlation;
+  uint64_t stream;  // queue handle, or 0
+  int64_t result;
+};
+static_assert(sizeof(CallRecord) == 48);
+
+struct KernelPart {
+  uint64_t kernel;
+  uint64_t event;  // handle the program got, or 0
+  uint8_t dimensions;
+  uint8_t has_local;
+  uint8_t has_offset;
+  uint8_t reserved;
+  uint32_t wait_count;
+  // u64 global[dimensions], local[dimensions] if has_local, offset[dimensions] if has_offset,
+  // wait[wait_count]
+};
+static_assert(sizeof(KernelPart) == 24);
+
+struct TransferPart {
+  uint64_t event;
+  uint64_t source;
+  uint64_t destination;
+  uint64_t bytes;
+  uint8_t copy_kind;  // CopyKind of the model; 0 with is_fill
+  uint8_t is_fill;
+  uint16_t reserved;
+  uint32_t wait_count;
+};
+static_assert(sizeof(TransferPart) == 40);
+
+struct SyncPart {
+  uint64_t event;
+  uint8_t sync_kind;  // SyncKind of the model
+  uint8_t reserved[3];
+  uint32_t wait_count;
+};
+static_assert(sizeof(SyncPart) == 16);
+
+struct CompleteRecord {
+  RecordHeader header;  // aux: completion status as int32; flags: kFlagNoEvent when without times
+  uint64_t correlation;
+  int64_t queued;
+  int64_t submitted;
+  int64_t started;
+  int64_t ended;
+};
+static_assert(sizeof(CompleteRecord) == 48);
+
+/// A handle came to be. `time_ns` is taken after the API returned it, before the program has it.
+struct ObjectRecord {
+  RecordHeader header;  // aux: ObjectKind
+  int64_t time_ns;
+  uint64_t handle;
+  uint64_t parent;      // kernel: program; stream: context; context: (first) device
+  uint64_t other;       // stream: device; kernel: context
+  uint32_t properties;  // stream: stream_flags
+  uint32_t name_bytes;
+};
+static_assert(sizeof(ObjectRecord) == 48);
+
+struct MemoryPart {
+  uint64_t handle;
+  uint64_t context;
+  uint64_t bytes;
+};
+
+struct FreeRecord {
+  RecordHeader header;
+  int64_t time_ns;
+  uint64_t handle;
+};
+
+struct BuildPart {
+  uint64_t program;
+  uint64_t context;
+  uint64_t log_bytes;
+  uint8_t build_kind;  // BuildKind of the model
+  uint8_t reserved[3];
+  uint32_t options_bytes;
+};
+
+struct DeviceRecord {
+  RecordHeader header;
+  uint64_t handle;
+  uint64_t memory_bytes;
+  uint32_t ordinal;
+  uint32_t compute_units;
+  uint32_t clock_mhz;
+  uint32_t max_work_group_size;
+  uint32_t device_kind;  // DeviceKind of the model
+  uint32_t text_bytes;   // name, vendor, platform, driver version, API version; each ends with NUL
+};
+static_assert(sizeof(DeviceRecord) == 48);
+
+struct ArgumentRecord {
+  RecordHeader header;  // aux: index
+  uint64_t kernel;
+  uint64_t bytes;
+  uint64_t value;  // the first 8 bytes of the argument, or 0 for local memory
+  uint32_t is_local;
+  uint32_t reserved;
+};
+
+}  // namespace tracesmith::arena

@@ -1,0 +1,485 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/capture/collector.hpp"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "tracesmith/base/clock.hpp"
+#include "tracesmith/capture/process_facts.hpp"
+
+namespace tracesmith {
+namespace {
+
+constexpr uint32_t kCommitRows = 128 << 10;
+constexpr int64_t kLivenessIntervalNs = 100'000'000;
+
+/// Thread records are ours, not events of the program: agents do not count them.
+bool isCounted(ByteView record) {
+  return loadFixed<arena::RecordHeader>(record.data()).kind != arena::RecordKind::kThread;
+}
+
+}  // namespace
+
+Collector::Collector(SessionDir dir, CollectorOptions options)
+    : dir_(std::move(dir)), options_(options) {
+  shared_.keep_kernels = options.keep_kernels;
+  shared_.keep_memory = options.keep_memory;
+  last_commit_ns_ = monotonicNs();
+}
+
+Collector::~Collector() = default;
+
+Result<std::unique_ptr<Collector>> Collector::create(SessionDir dir, CollectorOptions options) {
+  TS_TRY(TraceWriter writer, TraceWriter::create(dir.info().output));
+  std::unique_ptr<Collector> c(new Collector(std::move(dir), options));
+  c->writer_ = std::make_unique<TraceWriter>(std::move(writer));
+  return c;
+}
+
+// --- Arenas and processes -------------------------------------------------------------------
+
+void Collector::scan() {
+  for (std::string& path : dir_.arenas()) {
+    if (!known_files_.emplace(path, true).second) continue;
+    auto file = ArenaFile::open(path);
+    if (file) {
+      addArena(std::move(*file));
+    } else {
+      noteLoss("arenas", 1, 1, file.error().toString());
+    }
+  }
+}
+
+void Collector::addArena(ArenaFile file) {
+  auto arena = std::make_unique<Arena>(Arena{std::move(file), nullptr, {}});
+  const arena::ArenaHeader& header = arena->file.header();
+  arena->process = &processOf(header);
+  arena->rings.resize(arena->file.ringCount());
+  for (uint32_t i = 0; i < arena->rings.size(); ++i) {
+    Ring& ring = arena->rings[i];
+    const auto resumed = resumed_.find({arena->file.name(), i});
+    if (resumed != resumed_.end()) {
+      ring.position = resumed->second.position;
+      ring.records = ring.committed_records = resumed->second.events;
+      ring.tid = resumed->second.tid;
+      arena->file.ring(i).tail.store(ring.position, std::memory_order_release);
+    } else {
+      ring.position = arena->file.ring(i).tail.load(std::memory_order_acquire);
+    }
+    ring.defined = ring.committed = ring.h1 = ring.position;
+  }
+  arenas_.push_back(std::move(arena));
+}
+
+ProcessId Collector::processId(uint32_t pid, uint64_t start_ticks) {
+  auto [it, is_new] = process_rows_.try_emplace({pid, start_ticks});
+  if (is_new) {
+    it->second.id = static_cast<ProcessId>(++shared_.processes);
+    it->second.pid = pid;
+    it->second.start_ticks = start_ticks;
+  }
+  return it->second.id;
+}
+
+Collector::Process& Collector::processOf(const arena::ArenaHeader& header) {
+  std::unique_ptr<Process>& process = processes_[{header.pid, header.start_ticks}];
+  if (process == nullptr) {
+    const ProcessId id = processId(header.pid, header.start_ticks);
+    process = std::make_unique<Process>(shared_, id);
+    process->pid = header.pid;
+    process->start_ticks = header.start_ticks;
+  }
+  const size_t length = std::min<size_t>(header.command_line_bytes, sizeof header.command_line);
+  const std::string_view arguments(header.command_line, length);
+  const std::string_view executable(header.executable,
+                                    strnlen(header.executable, sizeof header.executable));
+  const std::string_view boot(header.boot_id, strnlen(header.boot_id, sizeof header.boot_id));
+  noteProcess({.pid = header.pid,
+               .parent_pid = header.parent_pid,
+               .pid_namespace = header.pid_namespace,
+               .start_ticks = header.start_ticks,
+               .start_ns = startTicksToMonotonicNs(header.start_ticks),
+               .flags = process_flags::kAgent},
+              quoteCommandLine(arguments, length == sizeof header.command_line), executable, boot,
+              "agent");
+  return *process;
+}
+
+void Collector::noteProcess(const ProcessRow& given, std::string_view command_line,
+                            std::string_view executable, std::string_view boot_id,
+                            std::string_view seen_by) {
+  processId(given.pid, given.start_ticks);
+  ProcessRow& row = process_rows_[{given.pid, given.start_ticks}];
+  const ProcessRow before = row;
+  StringTable& strings = shared_.delta.strings;
+  auto keep = [](auto& field, auto value) {
+    if (value != decltype(value){}) field = value;
+  };
+  keep(row.parent_pid, given.parent_pid);
+  keep(row.pid_namespace, given.pid_namespace);
+  if (row.start_ns == 0) row.start_ns = given.start_ns;
+  keep(row.end_ns, given.end_ns);
+  keep(row.exit_code, given.exit_code);
+  keep(row.command_line, strings.intern(command_line));
+  keep(row.executable, strings.intern(executable));
+  keep(row.boot_id, strings.intern(boot_id));
+  row.flags |= given.flags;
+  if (row.flags & process_flags::kAgent) row.flags &= ~process_flags::kUnobserved;
+  if (row.end_ns != 0) row.flags &= ~process_flags::kStillRunning;
+  if (row.seen_by == StringId::kNone) row.seen_by = strings.intern(seen_by);
+  const bool changed = row.parent_pid != before.parent_pid || row.end_ns != before.end_ns ||
+                       row.exit_code != before.exit_code || row.flags != before.flags ||
+                       row.command_line != before.command_line ||
+                       row.executable != before.executable || row.seen_by != before.seen_by;
+  if (changed) shared_.delta.process.push(row);
+}
+
+void Collector::noteMetadata(std::string_view key, std::string_view value) {
+  shared_.delta.setMetadata(key, value);
+}
+
+void Collector::noteLoss(std::string_view source, uint64_t emitted, uint64_t dropped,
+                         std::string_view reason) {
+  LossId& id = losses_[std::string(source)];
+  if (id == LossId::kNone) id = static_cast<LossId>(++shared_.losses);
+  StringTable& strings = shared_.delta.strings;
+  shared_.delta.loss.push({.id = id,
+                           .source = strings.intern(source),
+                           .emitted = emitted,
+                           .written = emitted - std::min(emitted, dropped),
+                           .dropped = dropped,
+                           .reason = strings.intern(reason)});
+}
+
+bool Collector::isAgent(uint32_t pid, uint64_t start_ticks) const {
+  return processes_.count({pid, start_ticks}) != 0;
+}
+
+bool Collector::agentsAlive() const {
+  return std::any_of(processes_.begin(), processes_.end(),
+                     [](const auto& entry) { return entry.second->alive; });
+}
+
+void Collector::checkLiveness() {
+  const int64_t now = monotonicNs();
+  if (now - last_liveness_ns_ < kLivenessIntervalNs) return;
+  last_liveness_ns_ = now;
+  for (auto& [key, process] : processes_) {
+    if (!process->alive) continue;
+    const auto stat = readProcessStat(process->pid);
+    // Field 22 tells a reused pid; a zombie writes no more.
+    process->alive = stat && stat->start_ticks == process->start_ticks && stat->state != 'Z' &&
+                     stat->state != 'X';
+  }
+}
+
+void Collector::closeDeadArenas() {
+  std::erase_if(arenas_, [&](const std::unique_ptr<Arena>& arena) {
+    Process& process = *arena->process;
+    if (process.alive || !write_status_) return false;
+    for (uint32_t i = 0; i < arena->rings.size(); ++i) {
+      const uint64_t head = arena->file.ring(i).head.load(std::memory_order_acquire);
+      if (!arena->rings[i].damaged && arena->rings[i].committed != head) return false;
+    }
+    addRings(*arena, process.closed);
+    unlink(arena->file.path().c_str());
+    known_files_.erase(arena->file.path());
+    return true;
+  });
+}
+
+// --- Passes ---------------------------------------------------------------------------------
+
+void Collector::ringDamaged(Arena& arena, uint32_t index) {
+  if (arena.rings[index].damaged) return;
+  arena.rings[index].damaged = true;
+  noteLoss("ring " + std::to_string(index) + " of " + arena.file.name(), 1, 1,
+           "the program wrote over its ring; what was in it from there on is lost");
+}
+
+void Collector::defineRing(Arena& arena, uint32_t index) {
+  Ring& ring = arena.rings[index];
+  const uint64_t h2 = arena.file.ring(index).head.load(std::memory_order_acquire);
+  RecordWalk walk(arena.file.ringData(index), arena.file.ringBytes(), ring.defined, h2);
+  for (ByteView record = walk.next(); !record.empty(); record = walk.next()) {
+    arena.process->joiner.define(record);
+  }
+  if (walk.damaged()) ringDamaged(arena, index);
+  ring.defined = walk.position();
+}
+
+uint64_t Collector::joinRing(Arena& arena, uint32_t index) {
+  Ring& ring = arena.rings[index];
+  const uint64_t end = std::min(ring.h1, ring.defined);
+  RecordWalk walk(arena.file.ringData(index), arena.file.ringBytes(), ring.position, end);
+  uint64_t met = 0;
+  for (ByteView record = walk.next(); !record.empty(); record = walk.next()) {
+    const auto header = loadFixed<arena::RecordHeader>(record.data());
+    if (header.kind == arena::RecordKind::kThread) ring.tid = header.aux;
+    arena.process->joiner.join(record, ring.tid);
+    ++met;
+    if (isCounted(record)) ++ring.records;
+  }
+  if (walk.damaged()) ringDamaged(arena, index);
+  ring.position = walk.position();
+  return met;
+}
+
+uint64_t Collector::pass() {
+  auto forEachRing = [&](auto&& f) {
+    for (const auto& arena : arenas_) {
+      for (uint32_t i = 0; i < arena->rings.size(); ++i) {
+        if (!arena->rings[i].damaged) f(*arena, i);
+      }
+    }
+  };
+  forEachRing([](Arena& arena, uint32_t i) {
+    arena.rings[i].h1 = arena.file.ring(i).head.load(std::memory_order_acquire);
+  });
+  scan();
+  forEachRing([&](Arena& arena, uint32_t i) { defineRing(arena, i); });
+  uint64_t met = 0;
+  forEachRing([&](Arena& arena, uint32_t i) { met += joinRing(arena, i); });
+  return met;
+}
+
+void Collector::beat() {
+  const int64_t now = monotonicNs();
+  for (const auto& arena : arenas_) {
+    arena->file.header().collector_heartbeat_ns.store(now, std::memory_order_relaxed);
+  }
+}
+
+uint64_t Collector::poll() {
+  shared_.host_clocks.sample();
+  beat();
+  const uint64_t met = pass();
+  checkLiveness();
+  if (commitDue()) commit();
+  closeDeadArenas();
+  return met;
+}
+
+// --- Commits --------------------------------------------------------------------------------
+
+bool Collector::commitDue() const {
+  if (monotonicNs() - last_commit_ns_ >= options_.commit_interval_ns) return true;
+  const Trace& d = shared_.delta;
+  if (d.host_call.size() + d.kernel.size() + d.copy.size() >= kCommitRows) return true;
+  for (const auto& arena : arenas_) {
+    for (const Ring& ring : arena->rings) {
+      if (ring.position - ring.committed > arena->file.ringBytes() / 4) return true;
+    }
+    // The rest of a dead process: written out, its arena can go.
+    if (!arena->process->alive) return true;
+  }
+  return false;
+}
+
+void Collector::commit() {
+  last_commit_ns_ = monotonicNs();
+  for (auto& [key, process] : processes_) process->joiner.writePending();
+  writeClocks(false);
+  Trace& delta = shared_.delta;
+  bool has_rows = false;
+  forEachTable(delta, [&](const auto& table) { has_rows = has_rows || !table.empty(); });
+  bool moved = false;
+  for (const auto& arena : arenas_) {
+    for (const Ring& ring : arena->rings) moved = moved || ring.position != ring.committed;
+  }
+  if (has_rows || moved) {
+    writeLosses();
+    if (write_status_) write_status_ = writer_->write(delta);
+    forEachTable(delta, [](auto& table) { table.clear(); });
+    for (const auto& arena : arenas_) {
+      const StringId name = delta.strings.intern(arena->file.name());
+      for (uint32_t i = 0; i < arena->rings.size(); ++i) {
+        const Ring& ring = arena->rings[i];
+        if (ring.position == ring.committed) continue;
+        delta.commit_mark.push({.arena = name,
+                                .ring = i,
+                                .position = ring.position,
+                                .events = ring.records,
+                                .tid = ring.tid});
+      }
+    }
+    if (write_status_ && moved) write_status_ = writer_->write(delta);
+    delta.commit_mark.clear();
+  }
+  for (const auto& arena : arenas_) {
+    for (uint32_t i = 0; i < arena->rings.size(); ++i) {
+      Ring& ring = arena->rings[i];
+      ring.committed = ring.position;
+      ring.committed_records = ring.records;
+      arena->file.ring(i).tail.store(ring.position, std::memory_order_release);
+    }
+  }
+}
+
+void Collector::writeClocks(bool finish) {
+  // Domains 1..3 are the host's other clocks; domain 3 + n is the bracketed clock of device n.
+  constexpr size_t kHostKinds = HostClocks::kKinds.size();
+  Trace& delta = shared_.delta;
+  const auto& samples = shared_.host_clocks.samples();
+  if (written_clock_.empty()) {
+    for (size_t k = 0; k < kHostKinds; ++k) {
+      const ClockKind kind = HostClocks::kKinds[k];
+      delta.clock_domain.push({.id = idAt<ClockDomainId>(k),
+                               .kind = kind,
+                               .name = delta.strings.intern(toString(kind))});
+    }
+    written_clock_.reserve(1);
+  }
+  written_clock_.resize(shared_.devices.size(), ClockKind::kHostMonotonic);
+
+  std::array<int64_t, kHostKinds> extra{};  // what the devices' brackets leave undecided
+  for (size_t i = 0; i < shared_.devices.size(); ++i) {
+    SharedRows::DeviceState& device = shared_.devices[i];
+    if (!device.clock.observed()) continue;
+    const ClockKind kind = device.clock.kind();
+    ClockDomainId domain = ClockDomainId::kNone;
+    for (size_t k = 0; k < kHostKinds; ++k) {
+      if (HostClocks::kKinds[k] != kind) continue;
+      domain = idAt<ClockDomainId>(k);
+      extra[k] = std::max(extra[k], device.clock.identityError());
+    }
+    if (kind == ClockKind::kBracketed) {
+      domain = idAt<ClockDomainId>(kHostKinds + i);
+      delta.clock_domain.push({.id = domain,
+                               .kind = kind,
+                               .name = delta.strings.intern(
+                                   "clock of " + std::string(delta.strings.at(device.row.name)))});
+      for (const auto& s : device.clock.takeBracketSnapshots(finish)) {
+        delta.clock_snapshot.push({.domain_id = domain,
+                                   .host_ns = s.host_ns,
+                                   .clock_value = s.clock_value,
+                                   .error_ns = s.error_ns});
+      }
+    }
+    if (domain != device.row.clock_domain_id) {
+      device.row.clock_domain_id = domain;
+      delta.device.push(device.row);
+    }
+  }
+  // All host clocks, all the time: which of them a device uses may turn out later.
+  for (; written_samples_ < samples.size(); ++written_samples_) {
+    const HostClocks::Sample& s = samples[written_samples_];
+    for (size_t k = 0; k < kHostKinds; ++k) {
+      delta.clock_snapshot.push({.domain_id = idAt<ClockDomainId>(k),
+                                 .host_ns = s.host_ns,
+                                 .clock_value = s.value[k],
+                                 .error_ns = s.error_ns + extra[k]});
+    }
+  }
+}
+
+void Collector::addRings(const Arena& arena, CollectorTotals& t) {
+  for (uint32_t i = 0; i < arena.rings.size(); ++i) {
+    const arena::RingHeader& ring = arena.file.ring(i);
+    t.emitted += ring.emitted.load(std::memory_order_relaxed);
+    t.dropped += ring.dropped.load(std::memory_order_relaxed);
+    t.blocked_ns += ring.blocked_ns.load(std::memory_order_relaxed);
+    t.written += arena.rings[i].records;
+  }
+  const uint64_t without_ring =
+      arena.file.header().dropped_without_ring.load(std::memory_order_relaxed);
+  t.emitted += without_ring;
+  t.dropped += without_ring;
+}
+
+CollectorTotals Collector::totalsOf(const Process& process) const {
+  CollectorTotals t = process.closed;
+  for (const auto& arena : arenas_) {
+    if (arena->process == &process) addRings(*arena, t);
+  }
+  t.unresolved = process.joiner.underWay() + process.joiner.completionsWithoutCommand();
+  return t;
+}
+
+CollectorTotals Collector::totals() const {
+  CollectorTotals sum;
+  for (const auto& [key, process] : processes_) {
+    const CollectorTotals t = totalsOf(*process);
+    sum.emitted += t.emitted;
+    sum.written += t.written;
+    sum.dropped += t.dropped;
+    sum.unresolved += t.unresolved;
+    sum.blocked_ns += t.blocked_ns;
+  }
+  return sum;
+}
+
+void Collector::writeLosses() {
+  StringTable& strings = shared_.delta.strings;
+  auto push = [&](LossId& id, std::string_view source, const Process& process, LossRow row,
+                  std::string_view reason) {
+    if (id == LossId::kNone) id = static_cast<LossId>(++shared_.losses);
+    row.id = id;
+    row.source = strings.intern(source);
+    row.process_id = process.joiner.process();
+    row.reason = strings.intern(reason);
+    shared_.delta.loss.push(row);
+  };
+  for (auto& [key, process] : processes_) {
+    const CollectorTotals t = totalsOf(*process);
+    std::vector<std::string> reasons;
+    if (t.dropped > 0) {
+      reasons.push_back("no room in the ring of the calling thread (a larger one: -b)");
+    }
+    if (t.blocked_ns > 0) {
+      reasons.push_back("threads waited " + std::to_string(t.blocked_ns) + " ns for room");
+    }
+    if (const uint64_t n = process->joiner.damagedRecords(); n > 0) {
+      reasons.push_back(std::to_string(n) + " records made no sense");
+    }
+    if (t.unresolved > 0 && finished_) {
+      reasons.push_back("commands whose completion never came");
+    }
+    std::string reason;
+    for (const std::string& r : reasons) reason += (reason.empty() ? "" : "; ") + r;
+    push(process->loss, "OpenCL records", *process,
+         {.emitted = t.emitted,
+          .written = t.written,
+          .dropped = t.dropped,
+          .unresolved = t.unresolved},
+         reason);
+    if (const uint64_t unknown = process->joiner.unknownWaits(); unknown > 0) {
+      push(process->wait_loss, "waits for events", *process,
+           {.emitted = unknown, .unresolved = unknown}, "events that no recorded command made");
+    }
+  }
+}
+
+uint64_t Collector::fileBytes() const { return writer_ ? writer_->bytesWritten() : 0; }
+
+Status Collector::finish() {
+  if (finished_) return write_status_;
+  shared_.host_clocks.sample(0);
+  // What a dead program had committed is all there; two passes join what the first one defined.
+  while (pass() > 0 || pass() > 0) {
+  }
+  finished_ = true;
+  last_liveness_ns_ = 0;
+  checkLiveness();
+  for (auto& [key, row] : process_rows_) {
+    if (row.end_ns == 0 && (row.flags & process_flags::kAgent)) {
+      const auto process = processes_.find(key);
+      const bool alive = process != processes_.end() && process->second->alive;
+      if (!alive) continue;
+      row.flags |= process_flags::kStillRunning;
+      shared_.delta.process.push(row);
+    }
+  }
+  writeClocks(true);
+  commit();
+  if (write_status_) write_status_ = writer_->finish();
+  // After a failed write the rings were drained all the same; nothing in them could be recovered.
+  arenas_.clear();
+  dir_.remove();
+  return write_status_;
+}
+
+}  // namespace tracesmith

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// Drains the arenas of a session into a trace file, while the programs run and after they died.
+//
+// A pass reads every ring in an order that makes every use of a handle findable:
+//   1. note all heads (H1);  2. look for new arenas;  3. note all heads again (H2) and take the
+//   definitions up to H2;  4. join the records up to H1.
+// What a record before H1 refers to was committed before it, in whatever ring, so it lies before
+// H2.
+//
+// A commit writes the rows of the passes since the last one, then a block that says how far every
+// ring is in the file, and only then gives the room back to the rings. So the rings always hold
+// what the file does not, and `resume` knows where to go on.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "tracesmith/base/result.hpp"
+#include "tracesmith/capture/arena_file.hpp"
+#include "tracesmith/capture/record_joiner.hpp"
+#include "tracesmith/capture/session_dir.hpp"
+#include "tracesmith/format/trace_writer.hpp"
+
+namespace tracesmith {
+
+struct CollectorOptions {
+  bool keep_kernels = true;
+  bool keep_memory = true;
+  int64_t commit_interval_ns = 1'000'000'000;
+};
+
+/// Totals over all processes.
+struct CollectorTotals {
+  uint64_t emitted = 0;  ///< records that agents made or tried to make
+  uint64_t written = 0;  ///< records that are rows (or parts of rows) now
+  uint64_t dropped = 0;
+  uint64_t unresolved = 0;  ///< commands without completion, completions without command
+  uint64_t blocked_ns = 0;  ///< time that program threads waited for room
+};
+
+class Collector {
+ public:
+  static Result<std::unique_ptr<Collector>> create(SessionDir dir, CollectorOptions options);
+  /// Continues the session of a collector that died, from what the trace says it had committed.
+  static Result<std::unique_ptr<Collector>> resume(SessionDir dir, CollectorOptions options);
+  ~Collector();
+
+  /// One pass, and a commit when one is due. Returns the number of records it met. After a write
+  /// error it goes on draining (and counting), so that no program waits for us.
+  uint64_t poll();
+
+  /// Adds or updates what is known of a process; the agent's own report fills gaps. Rows are told
+  /// apart by pid and start_ticks.
+  void noteProcess(const ProcessRow& row, std::string_view command_line,
+                   std::string_view executable, std::string_view boot_id, std::string_view seen_by);
+  void noteMetadata(std::string_view key, std::string_view value);
+  void noteLoss(std::string_view source, uint64_t emitted, uint64_t dropped,
+                std::string_view reason);
+
+  /// True while a process that has an arena is alive.
+  bool agentsAlive() const;
+  bool isAgent(uint32_t pid, uint64_t start_ticks) const;
+
+  /// Drains what is left, writes totals, index and end marker, and removes the session directory.
+  Status finish();
+
+  const SharedRows& rows() const { return shared_; }
+  CollectorTotals totals() const;
+  uint64_t fileBytes() const;
+  /// The first failure to write, if any.
+  const Status& writeStatus() const { return write_status_; }
+  uint32_t agentProcesses() const { return static_cast<uint32_t>(processes_.size()); }
+
+ private:
+  struct Ring {
+    uint64_t h1 = 0;
+    uint64_t position = 0;   // joined up to here
+    uint64_t defined = 0;    // definitions taken up to here
+    uint64_t committed = 0;  // in the file up to here
+    uint64_t records = 0;    // joined, of those that agents count
+    uint64_t committed_records = 0;
+    uint32_t tid = 0;
+    bool damaged = false;
+  };
+  struct Process;
+  struct Arena {
+    ArenaFile file;
+    Process* process = nullptr;
+    std::vector<Ring> rings;
+  };
+  /// One process that has arenas.
+  struct Process {
+    explicit Process(SharedRows& shared, ProcessId id) : joiner(shared, id) {}
+    RecordJoiner joiner;
+    uint32_t pid = 0;
+    uint64_t start_ticks = 0;
+    bool alive = true;
+    LossId loss{};
+    LossId wait_loss{};
+    CollectorTotals closed;  // of arenas that have been given up
+  };
+  using ProcessKey = std::pair<uint32_t, uint64_t>;  // pid, start_ticks
+
+  Collector(SessionDir dir, CollectorOptions options);
+  void scan();
+  void addArena(ArenaFile file);
+  Process& processOf(const arena::ArenaHeader& header);
+  ProcessId processId(uint32_t pid, uint64_t start_ticks);
+  uint64_t pass();
+  uint64_t joinRing(Arena& arena, uint32_t index);
+  void defineRing(Arena& arena, uint32_t index);
+  void ringDamaged(Arena& arena, uint32_t index);
+  void beat();
+  bool commitDue() const;
+  void commit();
+  void writeClocks(bool finish);
+  static void addRings(const Arena& arena, CollectorTotals& totals);
+  CollectorTotals totalsOf(const Process& process) const;
+  void writeLosses();
+  void checkLiveness();
+  void closeDeadArenas();
+  Status restore(class TraceReader& reader, size_t block_count);
+
+  SessionDir dir_;
+  CollectorOptions options_;
+  std::unique_ptr<TraceWriter> writer_;
+  Status write_status_;
+  SharedRows shared_;
+  std::vector<std::unique_ptr<Arena>> arenas_;
+  std::unordered_map<std::string, bool> known_files_;
+  std::map<ProcessKey, std::unique_ptr<Process>> processes_;
+  std::map<ProcessKey, ProcessRow> process_rows_;
+  std::map<std::string, LossId> losses_;
+  // From a resumed session: how far each ring of each arena had been committed.
+  std::map<std::pair<std::string, uint32_t>, CommitRow> resumed_;
+  std::vector<ClockKind> written_clock_;  // per device: kind in its last row
+  size_t written_samples_ = 0;
+  int64_t last_commit_ns_ = 0;
+  int64_t last_liveness_ns_ = 0;
+  bool finished_ = false;
+};
+
+}  // namespace tracesmith

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goes on where a collector died: the trace file holds everything but what is still in the rings.
+#include <unordered_set>
+
+#include "tracesmith/capture/collector.hpp"
+#include "tracesmith/format/trace_reader.hpp"
+
+namespace tracesmith {
+namespace {
+
+/// Blocks up to and including the last commit mark; what follows may be half of a commit.
+size_t committedBlocks(const TraceReader& reader) {
+  const std::vector<BlockInfo>& blocks = reader.blocks();
+  for (size_t i = blocks.size(); i-- > 0;) {
+    if (blocks[i].table == TableId::kCommit) return i + 1;
+  }
+  return 0;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Collector>> Collector::resume(SessionDir dir, CollectorOptions options) {
+  auto reader = TraceReader::open(dir.info().output);
+  const size_t kept = reader ? committedBlocks(*reader) : 0;
+  if (reader && reader->complete()) {
+    return fail(ErrorCode::kInvalidArgument,
+                "the recording is complete; the session directory can be removed",
+                dir.info().output);
+  }
+  // Nothing was committed, so all of it is in the arenas.
+  if (kept == 0) return create(std::move(dir), options);
+
+  std::unique_ptr<Collector> c(new Collector(std::move(dir), options));
+  TS_CHECK_OK(c->restore(*reader, kept));
+  TS_TRY(TraceWriter writer,
+         TraceWriter::resume(c->dir_.info().output, reader->blocks()[kept - 1].end,
+                             static_cast<uint32_t>(c->shared_.delta.strings.size())));
+  c->writer_ = std::make_unique<TraceWriter>(std::move(writer));
+  return c;
+}
+
+Status Collector::restore(TraceReader& reader, size_t block_count) {
+  Trace file;
+  for (size_t i = 0; i < block_count; ++i) TS_CHECK_OK(reader.readBlock(i, file));
+  shared_.delta.strings = file.strings;
+
+  auto highest = [](uint32_t& most, auto id) { most = std::max(most, static_cast<uint32_t>(id)); };
+  for (size_t i = 0; i < file.process.size(); ++i) {
+    const ProcessRow row = file.process.row(i);
+    highest(shared_.processes, row.id);
+    const ProcessKey key{row.pid, row.start_ticks};
+    process_rows_[key] = row;
+    if ((row.flags & process_flags::kAgent) && processes_[key] == nullptr) {
+      processes_[key] = std::make_unique<Process>(shared_, row.id);
+      processes_[key]->pid = row.pid;
+      processes_[key]->start_ticks = row.start_ticks;
+    }
+  }
+  auto joinerOf = [&](ProcessId id) -> RecordJoiner* {
+    for (auto& [key, process] : processes_) {
+      if (process->joiner.process() == id) return &process->joiner;
+    }
+    return nullptr;
+  };
+  for (size_t i = 0; i < file.thread.size(); ++i) {
+    const ThreadRow row = file.thread.row(i);
+    highest(shared_.threads, row.id);
+    if (RecordJoiner* j = joinerOf(row.process_id)) j->restoreThread(row.tid, row.id, row.name);
+  }
+  for (size_t i = 0; i < file.context.size(); ++i) highest(shared_.contexts, file.context.id[i]);
+  for (size_t i = 0; i < file.stream.size(); ++i) {
+    const StreamRow row = file.stream.row(i);
+    highest(shared_.streams, row.id);
+    if (RecordJoiner* j = joinerOf(row.process_id)) j->restoreStream(row.id, row.device_id);
+  }
+  for (size_t i = 0; i < file.loss.size(); ++i) highest(shared_.losses, file.loss.id[i]);
+  for (size_t i = 0; i < file.device.size(); ++i) {
+    const DeviceRow row = file.device.row(i);
+    if (indexOf(row.id) >= shared_.devices.size()) shared_.devices.resize(indexOf(row.id) + 1);
+    shared_.devices[indexOf(row.id)].row = row;
+  }
+  for (size_t i = 0; i < file.launch_shape.size(); ++i) {
+    shared_.shape(file.launch_shape.row(i));
+  }
+  shared_.delta.launch_shape.clear();
+  for (size_t i = 0; i < file.object.size(); ++i) {
+    if (RecordJoiner* j = joinerOf(file.object.process_id[i])) {
+      j->restoreObject(file.object.row(i));
+    }
+  }
+  for (size_t i = 0; i < file.pending.size(); ++i) {
+    if (RecordJoiner* j = joinerOf(file.pending.process_id[i])) {
+      j->restorePending(file.pending.row(i));
+    }
+  }
+  auto completed = [&](const auto& table) {
+    for (size_t i = 0; i < table.size(); ++i) {
+      if (RecordJoiner* j = joinerOf(table.process_id[i])) {
+        j->forgetPending(table.correlation_id[i]);
+      }
+    }
+  };
+  completed(file.kernel);
+  completed(file.copy);
+  completed(file.fill);
+  completed(file.sync);
+  for (size_t i = 0; i < file.commit_mark.size(); ++i) {
+    const CommitRow row = file.commit_mark.row(i);
+    resumed_[{std::string(file.text(row.arena)), row.ring}] = row;
+  }
+  shared_.kernels = file.kernel.size();
+  shared_.copies = file.copy.size();
+  shared_.host_calls = file.host_call.size();
+  return {};
+}
+
+}  // namespace tracesmith

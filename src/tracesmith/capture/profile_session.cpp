@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/capture/profile_session.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstdlib>
+
+#include "tracesmith/base/clock.hpp"
+#include "tracesmith/base/version.hpp"
+#include "tracesmith/capture/collector.hpp"
+#include "tracesmith/capture/launcher.hpp"
+#include "tracesmith/capture/process_facts.hpp"
+#include "tracesmith/capture/session_dir.hpp"
+
+namespace tracesmith {
+namespace {
+
+using Environment = std::vector<std::pair<std::string, std::string>>;
+
+constexpr int64_t kSecondNs = 1'000'000'000;
+constexpr int64_t kProgressIntervalNs = kSecondNs / 5;
+
+/// Appends to a list in an environment variable that the user may have set already.
+std::string appended(const char* variable, const std::string& item, char separator) {
+  const char* before = std::getenv(variable);
+  return before == nullptr || *before == 0 ? item : std::string(before) + separator + item;
+}
+
+Result<Environment> environmentFor(const ProfileOptions& options, const SessionDir& dir) {
+  Environment env = {
+      {arena::kEnvSession, dir.path()},
+      {arena::kEnvRingBytes, std::to_string(options.ring_bytes)},
+      {arena::kEnvOverflow, options.overflow == OverflowPolicy::Block ? "block" : "drop"},
+  };
+  const bool layer = options.injection == Injection::kLayer ||
+                     (options.injection == Injection::kAuto && icdLoaderHasLayers());
+  if (layer) {
+    TS_TRY(const std::string agent, findAgentLibrary("libtracesmith-opencl.so"));
+    env.emplace_back("OPENCL_LAYERS", appended("OPENCL_LAYERS", agent, ':'));
+  } else {
+    TS_TRY(const std::string agent, findAgentLibrary("libtracesmith-opencl-preload.so"));
+    env.emplace_back("LD_PRELOAD", appended("LD_PRELOAD", agent, ':'));
+  }
+  return env;
+}
+
+/// An arena that can not be made leaves a program unrecorded, so that is tried first.
+Status checkRoomForArena(const SessionDir& dir, uint64_t ring_bytes) {
+  const uint64_t bytes =
+      arena::dataOffset(arena::kRingsPerArena) + arena::kRingsPerArena * std::bit_ceil(ring_bytes);
+  const std::string probe = dir.path() + "/probe.new";
+  const int fd = open(probe.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (fd < 0) return failErrno(errno, "cannot write in the session directory", dir.path());
+  const int error = posix_fallocate(fd, 0, static_cast<off_t>(bytes));
+  close(fd);
+  unlink(probe.c_str());
+  if (error == 0) return {};
+  return failErrno(error,
+                   "no room for the rings of a process (" + std::to_string(bytes >> 10) +
+                       " KiB; smaller ones: -b BYTES)",
+                   dir.path());
+}
+
+void noteHost(Collector& collector, const std::string& command_line) {
+  utsname u{};
+  if (uname(&u) == 0) {
+    collector.noteMetadata("hostname", u.nodename);
+    collector.noteMetadata("os", std::string(u.sysname) + " " + u.release + " " + u.machine);
+  }
+  collector.noteMetadata("producer", "TraceSmith " + getVersionString());
+  collector.noteMetadata("command_line", command_line);
+  collector.noteMetadata("start_realtime_ns", std::to_string(clockNs(CLOCK_REALTIME)));
+  collector.noteMetadata("start_monotonic_ns", std::to_string(monotonicNs()));
+}
+
+std::string joinCommand(const std::vector<std::string>& command) {
+  std::string joined;
+  for (const std::string& word : command) joined += word + '\0';
+  return quoteCommandLine(joined);
+}
+
+/// Stops a program that has run its time: asks, asks firmly, and ends it.
+class TimeLimit {
+ public:
+  TimeLimit(double seconds, int64_t begin_ns)
+      : at_ns_(seconds > 0 ? begin_ns + static_cast<int64_t>(seconds * 1e9) : INT64_MAX) {}
+  void poll(const Launcher& program, int64_t now) {
+    if (now < at_ns_) return;
+    constexpr int kSteps[] = {SIGINT, SIGTERM, SIGKILL};
+    program.send(kSteps[std::min(step_, 2)]);
+    at_ns_ = now + (step_ == 0 ? 2 : 5) * kSecondNs;
+    ++step_;
+  }
+  bool hit() const { return step_ > 0; }
+
+ private:
+  int64_t at_ns_;
+  int step_ = 0;
+};
+
+}  // namespace
+
+Result<ProfileOutcome> runProfile(const ProfileOptions& options) {
+  if (options.command.empty()) return fail(ErrorCode::kInvalidArgument, "no command to run");
+  TS_TRY(SessionDir dir, SessionDir::create(options.output));
+  const std::string command_line = joinCommand(options.command);
+  // From here on a failure must not leave the directory behind.
+  auto giveUp = [&](Error error) -> tl::unexpected<Error> {
+    dir.remove();
+    return tl::unexpected<Error>(std::move(error));
+  };
+  if (auto ok = dir.writeInfo({options.output, command_line, 0}); !ok) return giveUp(ok.error());
+  if (auto ok = checkRoomForArena(dir, options.ring_bytes); !ok) return giveUp(ok.error());
+  auto env = environmentFor(options, dir);
+  if (!env) return giveUp(env.error());
+  auto made =
+      Collector::create(dir, {.keep_kernels = options.kernels, .keep_memory = options.memory});
+  if (!made) return giveUp(made.error());
+  Collector& collector = **made;
+  noteHost(collector, command_line);
+
+  auto started = Launcher::start(options.command, *env);
+  if (!started) {
+    unlink(dir.info().output.c_str());
+    return giveUp(started.error());
+  }
+  Launcher& program = *started;
+  SignalRelay relay(program);
+
+  ProfileOutcome outcome;
+  const int64_t begin = monotonicNs();
+  TimeLimit limit(options.duration_s, begin);
+  int64_t next_progress = begin + kProgressIntervalNs;
+  int64_t pause_ns = 1'000'000;
+  std::optional<ExitStatus> ended;
+  int stops_at_end = 0;
+  for (;;) {
+    const uint64_t met = collector.poll();
+    const int64_t now = monotonicNs();
+    if (!ended) {
+      ended = program.poll();
+      stops_at_end = relay.stops();
+    }
+    if (ended) {
+      const bool stop_asked = relay.stops() > stops_at_end || limit.hit();
+      if (!options.wait_for_descendants || stop_asked || !collector.agentsAlive()) break;
+    } else {
+      limit.poll(program, now);
+    }
+    if (options.progress && now >= next_progress) {
+      next_progress = now + kProgressIntervalNs;
+      const SharedRows& rows = collector.rows();
+      options.progress({now - begin, rows.kernels, rows.events, collector.totals().dropped,
+                        collector.fileBytes(), rows.processes});
+    }
+    // Sleeping costs the program nothing; the rings hold far more than arrives in a pause.
+    pause_ns = met > 0 ? 1'000'000 : std::min<int64_t>(pause_ns * 2, 5'000'000);
+    const timespec pause{0, pause_ns};
+    nanosleep(&pause, nullptr);
+  }
+
+  outcome.exit_code = ended->exit_code;
+  outcome.signal = ended->signal;
+  outcome.stopped_by_duration = limit.hit();
+  outcome.trace_status = collector.finish();
+  const CollectorTotals totals = collector.totals();
+  const SharedRows& rows = collector.rows();
+  outcome.kernels = rows.kernels;
+  outcome.copies = rows.copies;
+  outcome.host_calls = rows.host_calls;
+  outcome.dropped = totals.dropped;
+  outcome.unresolved = totals.unresolved;
+  outcome.processes = rows.processes;
+  outcome.gpu_processes = collector.agentProcesses();
+  outcome.file_bytes = collector.fileBytes();
+  return outcome;
+}
+
+Result<RecoverOutcome> recoverSession(const std::string& session_dir) {
+  TS_TRY(SessionDir dir, SessionDir::open(session_dir));
+  RecoverOutcome outcome;
+  outcome.output = dir.info().output;
+  outcome.arenas = static_cast<uint32_t>(dir.arenas().size());
+  TS_TRY(std::unique_ptr<Collector> collector, Collector::resume(dir, {}));
+  const uint64_t kernels_before = collector->rows().kernels;
+  if (kernels_before == 0) noteHost(*collector, dir.info().command_line);
+  collector->noteMetadata("recovered", "true");
+  TS_CHECK_OK(collector->finish());
+  outcome.recovered_events = collector->rows().events;
+  outcome.kernels = collector->rows().kernels;
+  return outcome;
+}
+
+}  // namespace tracesmith

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes rows of a trace from the records of one process: gives handles their meaning, brings host
+// calls and device completions together by correlation id, and counts what never finds its half.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "tracesmith/base/bytes.hpp"
+#include "tracesmith/capture/arena_layout.hpp"
+#include "tracesmith/capture/device_clock.hpp"
+#include "tracesmith/capture/handle_history.hpp"
+#include "tracesmith/model/trace.hpp"
+
+namespace tracesmith {
+
+/// Dictionaries that the processes of one session share. `delta` collects new rows until the next
+/// commit; its strings are kept for the whole session.
+struct SharedRows {
+  Trace delta;
+  uint32_t processes = 0;  // ids given so far
+  uint32_t threads = 0;
+  uint32_t contexts = 0;
+  uint32_t streams = 0;
+  uint32_t losses = 0;
+  std::map<std::vector<uint64_t>, ShapeId> shapes;
+  struct DeviceState {
+    DeviceRow row;
+    DeviceClock clock;
+  };
+  std::vector<DeviceState> devices;  // by id - 1
+  HostClocks host_clocks;
+  bool keep_kernels = true;
+  bool keep_memory = true;
+  // Rows made so far, for progress and the summary.
+  uint64_t kernels = 0;
+  uint64_t copies = 0;
+  uint64_t host_calls = 0;
+  uint64_t events = 0;
+
+  ShapeId shape(const LaunchShapeRow& row);
+  /// Id of the device that `row` describes (backend, platform, name and ordinal tell).
+  DeviceId device(const DeviceRow& row);
+};
+
+class RecordJoiner {
+ public:
+  RecordJoiner(SharedRows& shared, ProcessId process) : shared_(shared), process_(process) {}
+
+  /// First look at a record: takes what later records need to be understood (objects, the events of
+  /// commands). Seeing a record again does nothing.
+  void define(ByteView record);
+
+  /// Makes its rows. `tid` wrote it. Every use of a handle in it must have been define()d before.
+  void join(ByteView record, uint32_t tid);
+
+  /// Rows for commands that are still under way and not yet in the `pending` table.
+  void writePending();
+
+  /// What another collector left behind in the file: objects, commands under way.
+  void restoreObject(const ObjectRow& row);
+  void restorePending(const PendingRow& row);
+  void restoreThread(uint32_t tid, ThreadId id, StringId name) {
+    threads_[tid] = id;
+    thread_names_[tid] = name;
+  }
+  void restoreStream(StreamId id, DeviceId device) { stream_devices_[id] = device; }
+  /// A row of the file shows that this command was completed.
+  void forgetPending(uint64_t correlation) { pending_.erase(correlation); }
+
+  ProcessId process() const { return process_; }
+  size_t underWay() const { return pending_.size(); }
+  uint64_t completionsWithoutCommand() const { return early_.size(); }
+  uint64_t unknownWaits() const { return unknown_waits_; }
+  uint64_t damagedRecords() const { return damaged_records_; }
+
+ private:
+  struct Object {
+    StringId name{};
+    uint64_t parent = 0;
+    uint64_t bytes = 0;
+    uint32_t id = 0;  // DeviceId, ContextId or StreamId
+  };
+  struct Argument {
+    uint64_t bytes = 0;
+    uint64_t value = 0;
+    bool is_local = false;
+  };
+  struct Pending {
+    PendingRow row;
+    bool in_file = false;
+  };
+  struct Completion {
+    int32_t status = 0;
+    bool has_times = false;
+    int64_t queued = 0, submitted = 0, started = 0, ended = 0;
+  };
+
+  void defineObject(ByteView record);
+  void defineDevice(ByteView record);
+  void defineMemory(ByteView record);
+  void defineCommandEvent(const arena::CallRecord& call, uint64_t event);
+
+  void joinKernel(const arena::CallRecord& call, ByteView rest, uint32_t tid);
+  void joinTransfer(const arena::CallRecord& call, ByteView rest, uint32_t tid);
+  void joinSync(const arena::CallRecord& call, ByteView rest, uint32_t tid);
+  void joinComplete(ByteView record);
+  void joinMemory(const arena::CallRecord& call, ByteView rest, uint32_t tid);
+  void joinFree(ByteView record, uint32_t tid);
+  void joinBuild(const arena::CallRecord& call, ByteView rest, uint32_t tid);
+  void joinArgument(ByteView record);
+
+  void hostCall(const arena::CallRecord& call, uint32_t tid);
+  void waits(const arena::CallRecord& call, ByteView handles, uint32_t count, bool as_flow);
+  void commandStarted(PendingRow row);
+  void complete(const PendingRow& row, const Completion& done);
+  StringId describeArguments(uint64_t kernel, int64_t time_ns);
+  bool isFirstLaunch(const PendingRow& row, uint64_t kernel, const LaunchShapeRow& shape);
+
+  ThreadId thread(uint32_t tid, const char* name = nullptr);
+  StreamId stream(uint64_t handle, int64_t time_ns) const;
+  ContextId context(uint64_t handle, int64_t time_ns) const;
+  void damaged() { ++damaged_records_; }
+
+  SharedRows& shared_;
+  ProcessId process_;
+  HandleHistory<Object> kernels_, memory_, streams_, contexts_;
+  HandleHistory<DeviceId> devices_;
+  HandleHistory<uint64_t> command_events_;  // event handle -> correlation id; 0: no command's
+  HandleHistory<uint64_t> builds_;          // program handle -> number of the build
+  uint64_t build_count_ = 0;
+  std::unordered_map<uint64_t, std::vector<Argument>> arguments_;
+  std::unordered_map<uint64_t, Pending> pending_;
+  std::unordered_map<uint64_t, Completion> early_;
+  std::unordered_map<uint32_t, ThreadId> threads_;
+  std::unordered_map<uint32_t, StringId> thread_names_;
+  std::unordered_map<StreamId, DeviceId> stream_devices_;
+  std::set<std::tuple<StringId, uint64_t, DeviceId, uint64_t>> launched_;
+  uint32_t contexts_made_ = 0;
+  uint32_t streams_made_ = 0;
+  uint64_t unknown_waits_ = 0;
+  uint64_t damaged_records_ = 0;
+};
+
+}  // namespace tracesmith

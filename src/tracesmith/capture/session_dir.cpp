@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/capture/session_dir.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string_view>
+
+#include "tracesmith/capture/arena_layout.hpp"
+
+namespace tracesmith {
+namespace {
+
+constexpr const char* kInfoName = "/session.txt";
+
+std::string absolutePath(const std::string& path) {
+  std::error_code ec;
+  const auto absolute = std::filesystem::absolute(path, ec);
+  return ec ? path : absolute.lexically_normal().string();
+}
+
+}  // namespace
+
+Result<SessionDir> SessionDir::create(const std::string& output) {
+  SessionDir dir;
+  dir.info_.output = absolutePath(output);
+  dir.path_ = dir.info_.output + ".session";
+  if (mkdir(dir.path_.c_str(), 0700) == 0) return dir;
+  if (errno == EEXIST) {
+    if (dir.arenas().empty()) return dir;  // an empty leftover is in nobody's way
+    return fail(ErrorCode::kInvalidArgument,
+                "holds an unfinished recording; finish it with `tracesmith recover " + dir.path_ +
+                    "`, or remove it",
+                dir.path_);
+  }
+  return failErrno(errno, "cannot make the session directory", dir.path_);
+}
+
+Result<SessionDir> SessionDir::open(const std::string& path) {
+  SessionDir dir;
+  dir.path_ = absolutePath(path);
+  while (dir.path_.size() > 1 && dir.path_.back() == '/') dir.path_.pop_back();
+  struct stat s {};
+  if (stat(dir.path_.c_str(), &s) != 0) return failErrno(errno, "cannot open", path);
+  if (!S_ISDIR(s.st_mode)) {
+    return fail(ErrorCode::kInvalidArgument,
+                "is not a directory; give the session directory that `profile` keeps beside its "
+                "output (OUTPUT.session)",
+                path);
+  }
+  std::ifstream in(dir.path_ + kInfoName);
+  std::string line;
+  while (std::getline(in, line)) {
+    const size_t eq = line.find('=');
+    if (eq == std::string::npos) continue;
+    const std::string key = line.substr(0, eq);
+    const std::string value = line.substr(eq + 1);
+    if (key == "output") dir.info_.output = value;
+    if (key == "command_line") dir.info_.command_line = value;
+    if (key == "root_pid") {
+      dir.info_.root_pid = static_cast<uint32_t>(std::strtoul(value.c_str(), nullptr, 10));
+    }
+  }
+  if (dir.info_.output.empty()) {
+    return fail(ErrorCode::kInvalidArgument,
+                "is not a session directory of tracesmith (it has no readable session.txt)", path);
+  }
+  return dir;
+}
+
+Status SessionDir::writeInfo(const SessionInfo& info) {
+  info_ = info;
+  info_.output = absolutePath(info.output);
+  std::string command = info.command_line;
+  for (char& c : command) {
+    if (c == '\n') c = ' ';
+  }
+  const std::string text = "output=" + info_.output + "\ncommand_line=" + command +
+                           "\nroot_pid=" + std::to_string(info.root_pid) + "\n";
+  // Written aside and renamed: a reader sees all of it or nothing.
+  const std::string path = path_ + kInfoName;
+  const std::string temporary = path + ".new";
+  const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (fd < 0) return failErrno(errno, "cannot write", temporary);
+  const ssize_t n = write(fd, text.data(), text.size());
+  const int write_errno = errno;
+  close(fd);
+  if (n != static_cast<ssize_t>(text.size())) {
+    return failErrno(n < 0 ? write_errno : ENOSPC, "cannot write", temporary);
+  }
+  if (rename(temporary.c_str(), path.c_str()) != 0) {
+    return failErrno(errno, "cannot write", path);
+  }
+  return {};
+}
+
+std::vector<std::string> SessionDir::arenas() const {
+  std::vector<std::string> out;
+  DIR* d = opendir(path_.c_str());
+  if (d == nullptr) return out;
+  const std::string_view suffix = arena::kArenaSuffix;
+  while (const dirent* e = readdir(d)) {
+    const std::string_view name = e->d_name;
+    if (name.size() > suffix.size() && name.ends_with(suffix)) {
+      out.push_back(path_ + "/" + std::string(name));
+    }
+  }
+  closedir(d);
+  return out;
+}
+
+void SessionDir::remove() {
+  DIR* d = opendir(path_.c_str());
+  if (d != nullptr) {
+    while (const dirent* e = readdir(d)) {
+      const std::string_view name = e->d_name;
+      // Only what is ours, so that a wrong argument costs nobody a file.
+      if (name.ends_with(arena::kArenaSuffix) || name.ends_with(".new") || name == "session.txt" ||
+          name == "processes.log") {
+        unlinkat(dirfd(d), e->d_name, 0);
+      }
+    }
+    closedir(d);
+  }
+  rmdir(path_.c_str());
+}
+
+}  // namespace tracesmith

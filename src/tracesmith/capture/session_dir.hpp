@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// The directory beside the output in which the arenas of a session live ("out.sbt.session").
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tracesmith/base/result.hpp"
+
+namespace tracesmith {
+
+/// What `recover` must know of a session; kept in the directory as "session.json"-like text lines.
+struct SessionInfo {
+  std::string output;        // absolute path of the trace
+  std::string command_line;  // as text for people
+  uint32_t root_pid = 0;
+};
+
+class SessionDir {
+ public:
+  /// Makes the directory for `output`. A directory of that name left by a session that died is not
+  /// touched: the error says how to recover it.
+  static Result<SessionDir> create(const std::string& output);
+  /// An existing one, by its path.
+  static Result<SessionDir> open(const std::string& path);
+
+  const std::string& path() const { return path_; }
+  const SessionInfo& info() const { return info_; }
+  Status writeInfo(const SessionInfo& info);
+  std::string processLog() const { return path_ + "/processes.log"; }
+
+  /// Full paths of the arenas that are there now.
+  std::vector<std::string> arenas() const;
+  /// Removes the directory and the files of ours in it.
+  void remove();
+
+ private:
+  std::string path_;
+  SessionInfo info_;
+};
+
+}  // namespace tracesmith
