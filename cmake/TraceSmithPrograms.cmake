@@ -29,7 +29,7 @@ endforeach()
 # What script/demo needs and nothing else.
 add_custom_target(demo)
 foreach(_target tracesmith tracesmith-cli tracesmith-opencl-agent tracesmith-opencl-preload
-                tracesmith-process-agent tracesmith_example_opencl)
+                tracesmith-process tracesmith_example_opencl)
   if(TARGET ${_target})
     add_dependencies(demo ${_target})
   endif()

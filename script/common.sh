@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# What the scripts share: sourced, never run. Leaves the caller in the project's root.
+
+root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+cd "$root" || exit
+
+say() { printf '\n== %s\n' "$*"; }
+die() {
+  printf '%s: %s\n' "$(basename "$0")" "$*" >&2
+  exit 1
+}
+
+# A C++ compiler may want 1.5 GB; more of them than fit in memory would be killed one by one.
+jobs_that_fit() {
+  local cores memory_kb fit
+  cores="$(nproc)"
+  memory_kb="$(awk '/^MemAvailable:/ {print $2}' /proc/meminfo 2>/dev/null || true)"
+  fit=$(((${memory_kb:-3000000}) / 1500000))
+  ((fit < 1)) && fit=1
+  echo $((fit < cores ? fit : cores))
+}
+
+# quietly LOG COMMAND...: keeps the output in LOG and shows its end only when the command fails.
+quietly() {
+  local log="$1"
+  shift
+  mkdir -p "$(dirname "$log")"
+  "$@" >"$log" 2>&1 && return 0
+  local code=$?
+  printf '%s failed (%d); the last lines of %s:\n' "$1" "$code" "$log" >&2
+  tail -n 40 "$log" >&2
+  return "$code"
+}
+
+# Every C++ file of the project.
+cpp_files() {
+  find src include examples tests -type f \( -name '*.cpp' -o -name '*.hpp' -o -name '*.c' -o -name '*.h' \) | sort
+}
+
+# Every shell script of the project.
+shell_files() {
+  {
+    find script .ci -type f ! -name '*.md'
+    find tests examples -type f -name '*.sh'
+  } | sort
+}
