@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads SBT: complete, cut anywhere, damaged, or still being written. What is intact is read; what is
-// not is skipped and named. Bad input never crashes and never allocates more than the file justifies.
+// Reads SBT: complete, cut anywhere, damaged, or still being written. What is intact is read; what
+// is not is skipped and named. Bad input never crashes and never allocates more than the file
+// justifies.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -18,23 +20,23 @@ namespace tracesmith {
 struct DataLoss {
   uint64_t offset = 0;  ///< bytes from the file's start
   uint64_t bytes = 0;
-  std::string reason;   ///< for people: what is wrong there
+  std::string reason;  ///< for people: what is wrong there
 };
 
 /// One column of one block, as stored.
 struct ColumnExtent {
   uint16_t number = 0;
-  uint8_t encoding = 0;      ///< encoder that was chosen (format/column_codec.hpp)
-  uint32_t stored_bytes = 0; ///< after compression
+  uint8_t encoding = 0;       ///< encoder that was chosen (format/column_codec.hpp)
+  uint32_t stored_bytes = 0;  ///< after compression
 };
 
 /// One block of the log.
 struct BlockInfo {
   uint64_t offset = 0;
-  uint64_t end = 0;          ///< first byte after it
-  TableId table{};           ///< may be a number this version does not know
+  uint64_t end = 0;  ///< first byte after it
+  TableId table{};   ///< may be a number this version does not know
   uint32_t rows = 0;
-  int64_t min_time_ns = 0;   ///< hint: host time range of its rows; min > max when it has none
+  int64_t min_time_ns = 0;  ///< hint: host time range of its rows; min > max when it has none
   int64_t max_time_ns = 0;
   std::vector<ColumnExtent> columns;
 };
@@ -43,6 +45,10 @@ struct ReadOptions {
   bool convert_clocks = true;             ///< device stamps to host ns (model/clock_map.hpp)
   std::vector<TableId> tables;            ///< empty: all. Dictionaries are always read.
   std::optional<int64_t> from_ns, to_ns;  ///< skip blocks that lie outside (rows are not cut)
+  std::optional<uint64_t> until_offset;   ///< only blocks that end at or before this byte
+  /// Give up (kNoSpace) before the columns take more than this; 0: three quarters of the memory of
+  /// this machine. A small file can hold very many equal rows.
+  uint64_t max_memory_bytes = 0;
 };
 
 class TraceReader {
@@ -56,20 +62,35 @@ class TraceReader {
 
   /// True when the end marker is there: nothing was cut.
   bool complete() const;
-  /// Damage met so far; reading columns may add to it.
+  /// Damage met so far; reading columns may add to it. A file that merely ends within a block is
+  /// not damaged but cut (see cutBytes()).
   const std::vector<DataLoss>& losses() const;
+  /// What a newer version wrote and this one passes over: no damage, but not read either.
+  const std::vector<DataLoss>& skipped() const;
+  /// Bytes at the end that begin a block whose rest is not there (or not yet).
+  uint64_t cutBytes() const;
+  /// Reads the column directories that it has not yet read. Valid until refresh().
   const std::vector<BlockInfo>& blocks() const;
   uint64_t fileBytes() const;
   uint16_t versionMajor() const;
   uint16_t versionMinor() const;
+  /// Random, made with the file.
+  std::array<uint8_t, 16> uuid() const;
+  int64_t createdNs() const;  ///< CLOCK_REALTIME
 
   /// Looks for blocks that have been appended since; returns how many.
   Result<size_t> refresh();
 
-  /// Everything (or what `options` asks for) as columns in host time.
+  /// Everything (or what `options` asks for) as columns in host time. Keyed tables have the row of
+  /// id n at n - 1, the last one written; an id whose row is lost has an empty row (id kNone). Rows
+  /// of a damaged block are left out, those of dictionaries become empty rows, so that ids hold; an
+  /// attribute is left out with its row, or follows it to its new place.
   Result<Trace> read(const ReadOptions& options = {});
 
-  /// Appends the rows of one block to `out`, as they are on disk. For streaming and recovery.
+  /// Appends the rows of one block to `out`, as they are on disk. For streaming and recovery:
+  /// blocks of a dictionary must be read in their order, and into a trace whose dictionary has no
+  /// other rows. Damage is in losses() afterwards, and no failure; a failure is an `index` or `out`
+  /// that makes no sense.
   Status readBlock(size_t index, Trace& out);
 
  private:

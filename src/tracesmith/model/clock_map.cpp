@@ -40,6 +40,8 @@ ClockCurve::ClockCurve(std::vector<Snapshot> snapshots, uint64_t numerator, uint
     : snapshots_(std::move(snapshots)),
       numerator_(numerator == 0 ? 1 : numerator),
       denominator_(denominator == 0 ? 1 : denominator) {
+  // A negative bound bounds nothing; it can only come from damage.
+  for (Snapshot& snapshot : snapshots_) snapshot.error_ns = std::max<int64_t>(snapshot.error_ns, 0);
   std::sort(snapshots_.begin(), snapshots_.end(), [](const Snapshot& a, const Snapshot& b) {
     return a.clock_value != b.clock_value ? a.clock_value < b.clock_value : a.error_ns < b.error_ns;
   });

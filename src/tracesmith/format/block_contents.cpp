@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/format/block_contents.hpp"
+
+#include <fmt/format.h>
+
+#include "tracesmith/base/hash.hpp"
+#include "tracesmith/format/column_codec.hpp"
+
+namespace tracesmith::sbt {
+
+Problem damaged(std::string text) { return {Problem::Kind::kDamaged, std::move(text)}; }
+Problem newer(std::string text) { return {Problem::Kind::kNewer, std::move(text)}; }
+
+BlockContents::BlockContents() : zstd_(ZSTD_createDCtx()) {}
+
+Problem BlockContents::load(const FileHandle& file, const std::string& path, uint64_t offset,
+                            const BlockHeader& expected, bool directory_only) {
+  entries_.clear();
+  starts_.clear();
+  rows_ = 0;
+  // The log has checked `expected` against the file's size, so this much memory is justified by it.
+  const uint64_t wanted =
+      directory_only ? kBlockHeaderBytes + expected.directory_bytes : expected.totalBytes();
+  block_.resize(static_cast<size_t>(wanted));
+  auto read = readAt(file, offset, block_, path);
+  if (!read) return damaged(read.error().message);
+  if (*read < wanted) return damaged("the file has become shorter");
+  BlockHeader header;
+  if (!decodeBlockHeader(block_.data(), offset, header) ||
+      header.totalBytes() != expected.totalBytes() || header.sequence != expected.sequence ||
+      header.rows != expected.rows || header.table != expected.table ||
+      header.first_row != expected.first_row || header.kind != expected.kind) {
+    return damaged("the block's header is damaged");
+  }
+  const ByteView directory = ByteView(block_).subspan(kBlockHeaderBytes, header.directory_bytes);
+  if (hash64(directory) != header.directory_checksum) {
+    return damaged("the block's column directory is damaged");
+  }
+  if (header.directory_bytes % kColumnEntryBytes != 0) {
+    return damaged("the block's column directory has an impossible size");
+  }
+  uint64_t at = kBlockHeaderBytes + header.directory_bytes;
+  for (size_t i = 0; i < directory.size(); i += kColumnEntryBytes) {
+    const ColumnEntry entry = decodeColumnEntry(directory.data() + i);
+    if (entry.stored_bytes > header.totalBytes() - at) {
+      entries_.clear();
+      return damaged("the block's column directory names more data than the block has");
+    }
+    entries_.push_back(entry);
+    starts_.push_back(at);
+    at += entry.stored_bytes;
+  }
+  rows_ = header.rows;
+  return {};
+}
+
+const ColumnEntry* BlockContents::find(uint16_t column) const {
+  for (const ColumnEntry& entry : entries_) {
+    if (entry.column == column) return &entry;
+  }
+  return nullptr;
+}
+
+Problem BlockContents::encodedBytes(const ColumnEntry& entry, uint64_t limit, ByteView& out) {
+  if (entry.encoded_bytes > limit || entry.encoded_bytes > kMaxColumnBytes) {
+    return damaged(fmt::format("it claims {} bytes, more than possible", entry.encoded_bytes));
+  }
+  const auto index = static_cast<size_t>(&entry - entries_.data());
+  const ByteView stored =
+      ByteView(block_).subspan(static_cast<size_t>(starts_[index]), entry.stored_bytes);
+  if (hash64(stored) != entry.checksum) return damaged("its checksum does not hold");
+  switch (entry.compression) {
+    case Compression::kNone:
+      if (entry.stored_bytes != entry.encoded_bytes) return damaged("its sizes contradict");
+      out = stored;
+      return {};
+    case Compression::kZstd: {
+      if (!zstd_) return damaged("there is no memory to decompress it");
+      if (unpacked_.size() < entry.encoded_bytes) unpacked_.resize(entry.encoded_bytes);
+      const size_t n = ZSTD_decompressDCtx(zstd_.get(), unpacked_.data(), entry.encoded_bytes,
+                                           stored.data(), stored.size());
+      if (ZSTD_isError(n) || n != entry.encoded_bytes) return damaged("it does not decompress");
+      out = ByteView(unpacked_).first(entry.encoded_bytes);
+      return {};
+    }
+  }
+  return newer(fmt::format("compression {} is unknown to this version",
+                           static_cast<int>(entry.compression)));
+}
+
+Problem BlockContents::words(const ColumnEntry& entry, std::vector<uint64_t>& out) {
+  const ColumnCodec* codec = findCodec(entry.encoding);
+  if (codec == nullptr) {
+    return newer(fmt::format("encoding {} is unknown to this version", entry.encoding));
+  }
+  if (entry.type > ElementType::kBytes || entry.type < ElementType::kU8) {
+    return newer(
+        fmt::format("element type {} is unknown to this version", static_cast<int>(entry.type)));
+  }
+  if (entry.type == ElementType::kBytes) return damaged("it holds text where numbers should be");
+  ByteView encoded;
+  if (Problem problem = encodedBytes(entry, encodedBound(rows_), encoded)) return problem;
+  out.resize(rows_);
+  if (!codec->decode(encoded, entry.type, out)) return damaged("its values do not decode");
+  return {};
+}
+
+Problem BlockContents::bytes(const ColumnEntry& entry, ByteView& out) {
+  if (entry.type != ElementType::kBytes) return damaged("it holds numbers where text should be");
+  if (entry.encoding != kRawEncoding) {
+    return newer(fmt::format("encoding {} is unknown to this version", entry.encoding));
+  }
+  return encodedBytes(entry, kMaxColumnBytes, out);
+}
+
+}  // namespace tracesmith::sbt

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bytes of one block in memory, and its columns as words. Everything is checked before it is
+// believed: sizes against the limits and the block, checksums before decoding.
+#pragma once
+
+#include <zstd.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tracesmith/base/bytes.hpp"
+#include "tracesmith/format/file_io.hpp"
+#include "tracesmith/format/sbt_layout.hpp"
+
+namespace tracesmith::sbt {
+
+/// Why something could not be read.
+struct Problem {
+  enum class Kind : uint8_t {
+    kNone,
+    kDamaged,
+    kNewer,  ///< written by a newer version; not damage
+  };
+  Kind kind = Kind::kNone;
+  std::string text;
+  explicit operator bool() const { return kind != Kind::kNone; }
+};
+Problem damaged(std::string text);
+Problem newer(std::string text);
+
+/// Reused from block to block. One thread at a time.
+class BlockContents {
+ public:
+  BlockContents();
+
+  /// Reads header and directory at `offset`, and the column data unless `directory_only`.
+  /// `expected` is what the log says of the block. An error of the system is a Problem, too.
+  Problem load(const FileHandle& file, const std::string& path, uint64_t offset,
+               const BlockHeader& expected, bool directory_only = false);
+
+  const std::vector<ColumnEntry>& entries() const { return entries_; }
+  uint32_t rows() const { return rows_; }
+  /// Where column `column` is among the entries; nullptr when it is not there (it reads as zeros).
+  const ColumnEntry* find(uint16_t column) const;
+
+  /// The values of a column, rows() of them.
+  Problem words(const ColumnEntry& entry, std::vector<uint64_t>& out);
+  /// The bytes of a column of type kBytes; the view lives until the next call of any method.
+  Problem bytes(const ColumnEntry& entry, ByteView& out);
+
+ private:
+  struct FreeContext {
+    void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
+  };
+  Problem encodedBytes(const ColumnEntry& entry, uint64_t limit, ByteView& out);
+
+  std::unique_ptr<ZSTD_DCtx, FreeContext> zstd_;
+  uint32_t rows_ = 0;
+  Bytes block_;
+  std::vector<ColumnEntry> entries_;
+  std::vector<uint64_t> starts_;  // of each entry's data within block_
+  Bytes unpacked_;
+};
+
+}  // namespace tracesmith::sbt

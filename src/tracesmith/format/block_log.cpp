@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/format/block_log.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "tracesmith/format/table_traits.hpp"
+
+namespace tracesmith::sbt {
+namespace {
+
+/// How much is read at once when looking for the next block after damage.
+constexpr size_t kSearchBytes = 1 << 20;
+
+std::string blocksLost(uint64_t count) {
+  return count == 1 ? std::string("1 block lost") : fmt::format("{} blocks lost", count);
+}
+
+}  // namespace
+
+Result<BlockLog> BlockLog::open(const std::string& path, bool use_index) {
+  BlockLog log;
+  log.path_ = path;
+  TS_TRY(log.file_, openForReading(path));
+  TS_TRY(log.size_, sbt::fileSize(log.file_, path));
+  std::array<uint8_t, 512> beginning;
+  TS_TRY(const size_t read, readAt(log.file_, 0, beginning, path));
+  auto check = checkFileHeader(ByteView(beginning).first(read));
+  if (!check) {
+    Error error = std::move(check).error();
+    error.where = path;
+    return tl::unexpected<Error>(std::move(error));
+  }
+  log.header_ = check->header;
+  log.header_intact_ = check->intact;
+  if (check->intact) {
+    log.tag_ = log.header_.tag();
+    log.tag_known_ = true;
+  } else {
+    log.header_losses_.push_back({0, kFileHeaderBytes, check->problem});
+    log.header_.header_bytes = kFileHeaderBytes;
+  }
+  log.reset();
+  if (!use_index || !log.loadIndex()) log.scan();
+  if (!log.header_intact_ && log.blocks_.empty()) {
+    if (log.header_.version_major > kVersionMajor) {
+      return fail(ErrorCode::kTooNew,
+                  fmt::format("the header names format version {}.{} (this program reads up to "
+                              "{}.x), but its checksum does not hold and no block is readable",
+                              log.header_.version_major, log.header_.version_minor, kVersionMajor),
+                  path);
+    }
+    return fail(ErrorCode::kDamaged, check->problem + ", and no block is readable", path);
+  }
+  return log;
+}
+
+void BlockLog::reset() {
+  position_ = header_.header_bytes;
+  complete_ = false;
+  cut_bytes_ = 0;
+  next_sequence_ = 0;
+  missing_blocks_ = 0;
+  rows_.clear();
+  blocks_.clear();
+  foreign_.clear();
+  losses_.clear();
+  tail_loss_.clear();
+  skipped_.clear();
+  damaged_bytes_ = 0;
+}
+
+void BlockLog::lose(uint64_t offset, uint64_t bytes, std::string reason) {
+  damaged_bytes_ += bytes;
+  losses_.push_back({offset, bytes, std::move(reason)});
+}
+
+std::vector<DataLoss> BlockLog::losses() const {
+  std::vector<DataLoss> all = header_losses_;
+  all.insert(all.end(), losses_.begin(), losses_.end());
+  all.insert(all.end(), tail_loss_.begin(), tail_loss_.end());
+  return all;
+}
+
+bool BlockLog::readHeader(uint64_t offset, BlockHeader& header) {
+  std::array<uint8_t, kBlockHeaderBytes> bytes;
+  auto read = readAt(file_, offset, bytes, path_);
+  if (!read || *read != bytes.size() || !decodeBlockHeader(bytes.data(), offset, header)) {
+    return false;
+  }
+  return !tag_known_ || header.tag == tag_;
+}
+
+void BlockLog::accept(uint64_t offset, const BlockHeader& header) {
+  if (!tag_known_) {
+    tag_known_ = true;
+    tag_ = header.tag;
+  }
+  const uint64_t bytes = header.totalBytes();
+  if (header.sequence < next_sequence_) {
+    lose(offset, bytes, "a block that is not in its place was skipped");
+    return;
+  }
+  const uint64_t missing = header.sequence - next_sequence_;
+  // Only so many blocks can be missing as the damaged bytes could hold, header by header.
+  if (missing_blocks_ + missing > damaged_bytes_ / kBlockHeaderBytes) {
+    lose(offset, bytes, "a block with an impossible number was skipped");
+    return;
+  }
+  missing_blocks_ += missing;
+  next_sequence_ = uint64_t{header.sequence} + 1;
+  if (missing != 0) {
+    // Where a stretch before this block is damaged the loss has been named; now its size is known.
+    if (!losses_.empty() && losses_.back().offset + losses_.back().bytes == offset) {
+      losses_.back().reason += " (" + blocksLost(missing) + ")";
+    } else {
+      losses_.push_back({offset, 0, blocksLost(missing)});
+    }
+  }
+  switch (header.kind) {
+    case BlockKind::kIndex:
+      return;
+    case BlockKind::kEnd:
+      complete_ = true;
+      return;
+    case BlockKind::kTable:
+      break;
+    default:
+      foreign_.push_back({offset, header, 0});
+      skipped_.push_back({offset, bytes,
+                          fmt::format("a block of kind {} was written by a newer version",
+                                      static_cast<int>(header.kind))});
+      return;
+  }
+  if (header.required_flags != 0) {
+    foreign_.push_back({offset, header, 0});
+    skipped_.push_back({offset, bytes, "a block needs a feature of a newer version"});
+    rows_[header.table] = std::max(rows_[header.table], header.first_row + header.rows);
+    return;
+  }
+  uint64_t& rows = rows_[header.table];
+  // Only as many rows can be missing as the missing blocks could hold.
+  if (header.first_row < rows || header.first_row - rows > missing_blocks_ * kMaxBlockRows) {
+    lose(offset, bytes, "a block claims an impossible row number");
+    return;
+  }
+  if (header.first_row > rows) {
+    losses_.push_back({offset, 0,
+                       fmt::format("{} rows of table {} were lost before this block",
+                                   header.first_row - rows, tableName(header.table))});
+  }
+  blocks_.push_back({offset, header, header.first_row - rows});
+  rows = header.first_row + header.rows;
+}
+
+uint64_t BlockLog::findNext(uint64_t from) {
+  Bytes chunk(kSearchBytes);
+  while (from + kBlockHeaderBytes <= size_) {
+    auto read = readAt(file_, from, chunk, path_);
+    if (!read || *read < kBlockHeaderBytes) break;
+    // Only headers that lie in this chunk as a whole: checking one is then a hash of 72 bytes, so
+    // that a file full of markers does not take long.
+    const uint8_t* p = chunk.data();
+    const uint8_t* const last = p + *read - kBlockHeaderBytes;
+    while (p <= last) {
+      p = static_cast<const uint8_t*>(std::memchr(p, kSync[0], static_cast<size_t>(last - p) + 1));
+      if (p == nullptr) break;
+      const uint64_t offset = from + static_cast<uint64_t>(p - chunk.data());
+      BlockHeader header;
+      if (decodeBlockHeader(p, offset, header) && (!tag_known_ || header.tag == tag_)) {
+        return offset;
+      }
+      ++p;
+    }
+    from += *read - (kBlockHeaderBytes - 1);
+  }
+  return size_;
+}
+
+void BlockLog::scan() {
+  cut_bytes_ = 0;
+  tail_loss_.clear();
+  while (position_ < size_) {
+    BlockHeader header;
+    if (readHeader(position_, header)) {
+      if (header.totalBytes() > size_ - position_) {
+        cut_bytes_ = size_ - position_;
+        return;
+      }
+      accept(position_, header);
+      position_ += header.totalBytes();
+      continue;
+    }
+    const uint64_t left = size_ - position_;
+    std::array<uint8_t, kSync.size()> mark{};
+    auto read = readAt(file_, position_, mark, path_);
+    if (left < kBlockHeaderBytes && read &&
+        std::equal(mark.begin(), mark.begin() + *read, kSync.begin())) {
+      cut_bytes_ = left;  // the beginning of a header
+      return;
+    }
+    const uint64_t next = findNext(position_ + 1);
+    if (next == size_) {
+      tail_loss_.push_back({position_, left, "the bytes at the end are not a block"});
+      return;
+    }
+    lose(position_, next - position_, "damaged bytes were skipped");
+    position_ = next;
+  }
+}
+
+bool BlockLog::loadIndex() {
+  if (size_ < header_.header_bytes + kBlockHeaderBytes) return false;
+  const uint64_t end_offset = size_ - kBlockHeaderBytes;
+  BlockHeader end;
+  if (!readHeader(end_offset, end) || end.kind != BlockKind::kEnd || end.directory_bytes != 0 ||
+      end.data_bytes != 0) {
+    return false;
+  }
+  constexpr size_t kColumns = static_cast<size_t>(IndexColumn::kDirectoryBytes);
+  BlockContents contents;
+  std::array<std::vector<uint64_t>, kColumns + 1> columns;
+  std::vector<LogBlock> found;
+  uint64_t at = end.first_row;
+  for (uint32_t i = 0; i < end.rows; ++i) {
+    BlockHeader header;
+    if (at < header_.header_bytes || at >= end_offset || !readHeader(at, header) ||
+        header.kind != BlockKind::kIndex || header.totalBytes() > end_offset - at) {
+      return false;
+    }
+    if (contents.load(file_, path_, at, header)) return false;
+    // Each entry stands for a block of at least a header's size.
+    if (found.size() + header.rows > size_ / kBlockHeaderBytes) return false;
+    for (uint16_t column = 1; column <= kColumns; ++column) {
+      columns[column].assign(header.rows, 0);
+      const ColumnEntry* entry = contents.find(column);
+      if (entry != nullptr && contents.words(*entry, columns[column])) return false;
+    }
+    auto value = [&](IndexColumn column, size_t row) {
+      return columns[static_cast<size_t>(column)][row];
+    };
+    for (size_t row = 0; row < header.rows; ++row) {
+      LogBlock block;
+      block.offset = value(IndexColumn::kOffset, row);
+      const uint64_t bytes = value(IndexColumn::kBytes, row);
+      const uint64_t directory = value(IndexColumn::kDirectoryBytes, row);
+      if (bytes > size_ || directory > kMaxDirectoryBytes ||
+          bytes < kBlockHeaderBytes + directory) {
+        return false;
+      }
+      block.header.directory_bytes = static_cast<uint32_t>(directory);
+      block.header.data_bytes = bytes - kBlockHeaderBytes - directory;
+      block.header.kind = static_cast<BlockKind>(value(IndexColumn::kKind, row));
+      block.header.table = static_cast<uint16_t>(value(IndexColumn::kTable, row));
+      block.header.rows = static_cast<uint32_t>(value(IndexColumn::kRows, row));
+      block.header.first_row = value(IndexColumn::kFirstRow, row);
+      block.header.sequence = static_cast<uint32_t>(value(IndexColumn::kSequence, row));
+      block.header.min_time_ns = static_cast<int64_t>(value(IndexColumn::kMinTime, row));
+      block.header.max_time_ns = static_cast<int64_t>(value(IndexColumn::kMaxTime, row));
+      block.header.tag = end.tag;
+      const uint64_t previous = found.empty() ? header_.header_bytes : found.back().end();
+      if (block.offset < previous || block.offset > end.first_row ||
+          bytes > end.first_row - block.offset || block.header.rows > kMaxBlockRows) {
+        return false;
+      }
+      found.push_back(block);
+    }
+    at += header.totalBytes();
+  }
+  if (at != end_offset) return false;
+
+  uint64_t previous = header_.header_bytes;
+  for (const LogBlock& block : found) {
+    if (block.offset > previous) {
+      lose(previous, block.offset - previous, "damaged bytes were skipped");
+    }
+    accept(block.offset, block.header);
+    previous = block.end();
+  }
+  next_sequence_ = uint64_t{end.sequence} + 1;
+  complete_ = true;
+  position_ = size_;
+  return true;
+}
+
+Result<size_t> BlockLog::refresh() {
+  TS_TRY(const uint64_t size, sbt::fileSize(file_, path_));
+  if (size == size_) return size_t{0};
+  const size_t before = blocks_.size();
+  size_ = size;
+  // A writer that failed cuts back what it had begun, and one that resumed cuts off the index; both
+  // may have written something else in its place. Then all that is known is looked at again.
+  bool same = size >= position_ && !complete_;
+  if (same && !blocks_.empty()) {
+    const BlockHeader& known = blocks_.back().header;
+    BlockHeader now;
+    same = readHeader(blocks_.back().offset, now) && now.sequence == known.sequence &&
+           now.totalBytes() == known.totalBytes();
+  }
+  if (!same) {
+    reset();
+    ++resets_;
+  }
+  scan();
+  return blocks_.size() > before ? blocks_.size() - before : size_t{0};
+}
+
+}  // namespace tracesmith::sbt

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/format/table_traits.hpp"
+
+namespace tracesmith::sbt {
+
+std::string tableName(uint16_t number) {
+  switch (static_cast<TableId>(number)) {
+    case TableId::kString:
+      return "string";
+#define TS_Y(table_number, Name, name, columns) \
+  case TableId::k##Name:                        \
+    return #name;
+      TS_TABLES(TS_Y)
+#undef TS_Y
+  }
+  return std::to_string(number);
+}
+
+}  // namespace tracesmith::sbt

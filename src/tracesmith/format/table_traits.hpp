@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the format has to know of tables beyond their columns.
+#pragma once
+
+#include <string>
+#include <type_traits>
+
+#include "tracesmith/model/trace.hpp"
+
+namespace tracesmith::sbt {
+
+/// Tables whose row number is an id: a lost row leaves an empty one behind, so that ids hold.
+constexpr bool isDictionary(TableId id) {
+  switch (id) {
+    case TableId::kString:
+    case TableId::kLaunchShape:
+    case TableId::kCallPath:
+    case TableId::kFrame:
+    case TableId::kCounterTrack:
+      return true;
+    default:
+      return false;
+  }
+}
+
+/// Tables that are read whatever was asked for: without them the others say nothing.
+constexpr bool isAlwaysRead(TableId id) {
+  return static_cast<uint16_t>(id) <= static_cast<uint16_t>(TableId::kLoss);
+}
+
+template <class Table>
+concept SpanTable = requires(Table& t) {
+  t.start_ns;
+  t.duration_ns;
+};
+template <class Table>
+concept InstantTable = requires(Table& t) {
+  t.time_ns;
+};
+
+/// Tables whose rows may be in the clock of a device (op_flags::kDeviceClock).
+template <class Table>
+constexpr bool kIsDeviceWork =
+    std::is_same_v<Table, KernelTable> || std::is_same_v<Table, CopyTable> ||
+    std::is_same_v<Table, FillTable> || std::is_same_v<Table, SyncTable>;
+
+/// Bytes of one row in memory.
+template <class Table>
+inline uint64_t rowBytes() {
+  uint64_t bytes = 0;
+  Table table;
+  Table::visitColumns(table, [&](const ColumnInfo&, auto& column) {
+    bytes += sizeof(typename std::decay_t<decltype(column)>::value_type);
+  });
+  return bytes;
+}
+
+/// The name of a table, or its number for one that this version does not know.
+std::string tableName(uint16_t number);
+
+}  // namespace tracesmith::sbt

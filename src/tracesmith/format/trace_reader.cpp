@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/format/trace_reader.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "tracesmith/format/block_contents.hpp"
+#include "tracesmith/format/block_log.hpp"
+#include "tracesmith/format/block_rows.hpp"
+#include "tracesmith/format/keyed_rows.hpp"
+#include "tracesmith/format/table_traits.hpp"
+#include "tracesmith/model/clock_map.hpp"
+
+namespace tracesmith {
+namespace {
+
+using namespace sbt;
+
+/// Where rows of the file came to lie in a trace.
+struct RowSegment {
+  uint64_t file_row = 0;
+  uint64_t trace_row = 0;
+  uint64_t rows = 0;
+};
+using SegmentsOf = std::map<uint32_t, std::vector<RowSegment>>;
+
+uint64_t defaultMemoryLimit() {
+  const long pages = sysconf(_SC_PHYS_PAGES);
+  const long page_bytes = sysconf(_SC_PAGESIZE);
+  if (pages <= 0 || page_bytes <= 0) return uint64_t{8} << 30;
+  return static_cast<uint64_t>(pages) * static_cast<uint64_t>(page_bytes) / 4 * 3;
+}
+
+uint64_t rowBytesOf(TableId id) {
+  switch (id) {
+    case TableId::kString:
+      return 96;  // a string object, a view and a node of the hash table; the text is counted apart
+#define TS_Y(number, Name, name, columns) \
+  case TableId::k##Name:                  \
+    return rowBytes<Name##Table>();
+      TS_TABLES(TS_Y)
+#undef TS_Y
+  }
+  return 0;  // unknown tables are not read
+}
+
+bool isKnown(TableId id) { return rowBytesOf(id) != 0; }
+
+/// Attributes name rows by their number in the file; rows that were left out move the later ones.
+void followMovedRows(AttributeTable& attributes, const SegmentsOf& segments) {
+  size_t kept = 0;
+  for (size_t i = 0; i < attributes.size(); ++i) {
+    AttributeRow row = attributes.row(i);
+    const auto id = static_cast<TableId>(row.table);
+    if (isKnown(id) && !isDictionary(id) && !isKeyed(id)) {
+      const auto of_table = segments.find(row.table);
+      if (of_table == segments.end()) continue;
+      const auto& list = of_table->second;
+      auto after = std::upper_bound(
+          list.begin(), list.end(), row.row_number,
+          [](uint64_t number, const RowSegment& segment) { return number < segment.file_row; });
+      if (after == list.begin()) continue;
+      const RowSegment& segment = *std::prev(after);
+      if (row.row_number - segment.file_row >= segment.rows) continue;
+      row.row_number = segment.trace_row + (row.row_number - segment.file_row);
+    }
+    attributes.set(kept++, row);
+  }
+  attributes.resize(kept);
+}
+
+}  // namespace
+
+struct TraceReader::Impl {
+  explicit Impl(BlockLog block_log) : log(std::move(block_log)) {}
+
+  BlockLog log;
+  BlockContents contents;
+  std::vector<uint64_t> words;
+  std::vector<BlockInfo> infos;  // as far as they were asked for
+  uint32_t infos_resets = 0;
+  std::map<std::pair<uint64_t, std::string>, DataLoss>
+      column_losses;                               // each once, however often read
+  std::map<std::string, DataLoss> column_skipped;  // one for each kind
+  std::vector<DataLoss> all_losses;
+  std::vector<DataLoss> all_skipped;
+
+  void note(const LogBlock& block, const Problem& problem, std::string consequence = {}) {
+    const uint64_t bytes = block.header.totalBytes();
+    if (problem.kind == Problem::Kind::kNewer) {
+      // A newer writer does the same in every block: one entry says it, with the bytes of all.
+      auto [it, fresh] = column_skipped.try_emplace(
+          problem.text, DataLoss{block.offset, 0, problem.text + consequence});
+      it->second.bytes += bytes;
+    } else {
+      column_losses.try_emplace({block.offset, problem.text},
+                                DataLoss{block.offset, bytes, problem.text + consequence});
+    }
+  }
+  void note(const LogBlock& block, const std::vector<ColumnProblem>& problems) {
+    for (const ColumnProblem& p : problems) {
+      note(block, p.problem,
+           p.dropped ? fmt::format("; {} rows were left out", block.header.rows) : std::string());
+    }
+  }
+
+  const std::vector<BlockInfo>& blockInfos() {
+    if (infos_resets != log.resets()) infos.clear();
+    infos_resets = log.resets();
+    for (size_t i = infos.size(); i < log.blocks().size(); ++i) {
+      const LogBlock& block = log.blocks()[i];
+      BlockInfo info;
+      info.offset = block.offset;
+      info.end = block.end();
+      info.table = static_cast<TableId>(block.header.table);
+      info.rows = block.header.rows;
+      info.min_time_ns = block.header.min_time_ns;
+      info.max_time_ns = block.header.max_time_ns;
+      if (Problem problem =
+              contents.load(log.file(), log.path(), block.offset, block.header, true)) {
+        note(block, problem);
+      }
+      for (const ColumnEntry& entry : contents.entries()) {
+        info.columns.push_back({entry.column, entry.encoding, entry.stored_bytes});
+      }
+      infos.push_back(std::move(info));
+    }
+    return infos;
+  }
+
+  Status appendBlock(const LogBlock& block, Trace& out);
+  Status checkMemory(const std::vector<const LogBlock*>& wanted, uint64_t limit) const;
+};
+
+Status TraceReader::Impl::appendBlock(const LogBlock& block, Trace& out) {
+  const auto table_id = static_cast<TableId>(block.header.table);
+  if (!isKnown(table_id)) {
+    note(block, newer(fmt::format("table {} is unknown to this version", block.header.table)));
+    return {};
+  }
+  auto outOfOrder = [&] {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("rows of dictionary {} must be read in their order",
+                            tableName(block.header.table)),
+                log.path());
+  };
+  const Problem problem = contents.load(log.file(), log.path(), block.offset, block.header);
+  const uint64_t first = block.header.first_row;
+  const uint64_t rows = block.header.rows;
+  if (table_id == TableId::kString) {
+    if (out.strings.size() > first) return outOfOrder();
+    while (out.strings.size() < first) out.strings.append({});
+    if (!problem) {
+      note(block, appendStrings(contents, out.strings));
+    } else {
+      note(block, problem, fmt::format("; {} strings read as \"\"", rows));
+      while (out.strings.size() < first + rows) out.strings.append({});
+    }
+    return {};
+  }
+  Status status;
+  forEachTable(out, [&](auto& table) {
+    using Table = std::decay_t<decltype(table)>;
+    if (Table::kId != table_id) return;
+    if (isDictionary(Table::kId)) {
+      if (table.size() > first) {
+        status = outOfOrder();
+        return;
+      }
+      table.resize(static_cast<size_t>(first));
+    }
+    if (!problem) {
+      note(block, appendRows(contents, table, words));
+      return;
+    }
+    note(block, problem, fmt::format("; {} rows of {} were left out", rows, Table::kName));
+    if (isDictionary(Table::kId)) table.resize(static_cast<size_t>(first + rows));
+  });
+  return status;
+}
+
+Status TraceReader::Impl::checkMemory(const std::vector<const LogBlock*>& wanted,
+                                      uint64_t limit) const {
+  uint64_t rows = 0;
+  uint64_t bytes = 0;
+  for (const LogBlock* block : wanted) {
+    const auto id = static_cast<TableId>(block->header.table);
+    uint64_t of_block = block->header.rows;
+    if (isDictionary(id)) of_block += block->lost_rows_before;
+    rows += of_block;
+    // Far above any limit it does not matter how far.
+    bytes = std::min(bytes + of_block * rowBytesOf(id), uint64_t{1} << 62);
+    if (id == TableId::kString) bytes += block->header.data_bytes;
+  }
+  if (bytes <= limit) return {};
+  return fail(ErrorCode::kNoSpace,
+              fmt::format("the {} rows asked for take {} MiB of memory, more than the {} MiB "
+                          "allowed; read fewer tables or a shorter time",
+                          rows, bytes >> 20, limit >> 20),
+              log.path());
+}
+
+TraceReader::TraceReader(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+TraceReader::TraceReader(TraceReader&&) noexcept = default;
+TraceReader& TraceReader::operator=(TraceReader&&) noexcept = default;
+TraceReader::~TraceReader() = default;
+
+Result<TraceReader> TraceReader::open(const std::string& path) {
+  TS_TRY(BlockLog log, BlockLog::open(path));
+  return TraceReader(std::make_unique<Impl>(std::move(log)));
+}
+
+bool TraceReader::complete() const { return impl_->log.complete(); }
+uint64_t TraceReader::cutBytes() const { return impl_->log.cutBytes(); }
+uint64_t TraceReader::fileBytes() const { return impl_->log.fileBytes(); }
+uint16_t TraceReader::versionMajor() const { return impl_->log.header().version_major; }
+uint16_t TraceReader::versionMinor() const { return impl_->log.header().version_minor; }
+std::array<uint8_t, 16> TraceReader::uuid() const { return impl_->log.header().uuid; }
+int64_t TraceReader::createdNs() const { return impl_->log.header().created_ns; }
+const std::vector<BlockInfo>& TraceReader::blocks() const { return impl_->blockInfos(); }
+Result<size_t> TraceReader::refresh() { return impl_->log.refresh(); }
+
+const std::vector<DataLoss>& TraceReader::losses() const {
+  impl_->all_losses = impl_->log.losses();
+  for (const auto& [key, loss] : impl_->column_losses) impl_->all_losses.push_back(loss);
+  std::stable_sort(impl_->all_losses.begin(), impl_->all_losses.end(),
+                   [](const DataLoss& a, const DataLoss& b) { return a.offset < b.offset; });
+  return impl_->all_losses;
+}
+
+const std::vector<DataLoss>& TraceReader::skipped() const {
+  impl_->all_skipped = impl_->log.skipped();
+  for (const auto& [key, loss] : impl_->column_skipped) impl_->all_skipped.push_back(loss);
+  return impl_->all_skipped;
+}
+
+Status TraceReader::readBlock(size_t index, Trace& out) {
+  if (index >= impl_->log.blocks().size()) {
+    return fail(ErrorCode::kInvalidArgument, fmt::format("there is no block {}", index),
+                impl_->log.path());
+  }
+  const LogBlock& block = impl_->log.blocks()[index];
+  TS_CHECK_OK(impl_->checkMemory({&block}, defaultMemoryLimit()));
+  return impl_->appendBlock(block, out);
+}
+
+Result<Trace> TraceReader::read(const ReadOptions& options) {
+  std::vector<const LogBlock*> wanted;
+  std::map<TableId, uint64_t> rows_of;   // that will be read
+  std::map<TableId, uint64_t> total_of;  // that the file has, lost ones included
+  for (const LogBlock& block : impl_->log.blocks()) {
+    const BlockHeader& header = block.header;
+    const auto id = static_cast<TableId>(header.table);
+    if (options.until_offset && block.end() > *options.until_offset) continue;
+    total_of[id] = header.first_row + header.rows;
+    if (!isAlwaysRead(id)) {
+      if (!options.tables.empty() &&
+          std::find(options.tables.begin(), options.tables.end(), id) == options.tables.end()) {
+        continue;
+      }
+      if (header.hasTimes() && ((options.from_ns && header.max_time_ns < *options.from_ns) ||
+                                (options.to_ns && header.min_time_ns > *options.to_ns))) {
+        continue;
+      }
+    }
+    wanted.push_back(&block);
+    rows_of[id] += header.rows;
+  }
+  const uint64_t limit =
+      options.max_memory_bytes != 0 ? options.max_memory_bytes : defaultMemoryLimit();
+  TS_CHECK_OK(impl_->checkMemory(wanted, limit));
+
+  Trace trace;
+  Trace keyed;  // rows of keyed tables as they are on disk
+  forEachTable(trace, [&](auto& table) {
+    const auto id = std::decay_t<decltype(table)>::kId;
+    if (!isKeyed(id))
+      table.reserve(static_cast<size_t>(isDictionary(id) ? total_of[id] : rows_of[id]));
+  });
+  SegmentsOf segments;
+  for (const LogBlock* block : wanted) {
+    const auto id = static_cast<TableId>(block->header.table);
+    if (isKeyed(id)) {
+      TS_CHECK_OK(impl_->appendBlock(*block, keyed));
+      continue;
+    }
+    size_t before = 0;
+    size_t after = 0;
+    auto sizeOf = [&](size_t& size) {
+      forEachTable(trace, [&](const auto& table) {
+        if (std::decay_t<decltype(table)>::kId == id) size = table.size();
+      });
+    };
+    sizeOf(before);
+    TS_CHECK_OK(impl_->appendBlock(*block, trace));
+    sizeOf(after);
+    if (isKnown(id) && !isDictionary(id)) {
+      segments[block->header.table].push_back({block->header.first_row, before, after - before});
+    }
+  }
+  forEachTable(trace, [&](auto& table) {
+    using Table = std::decay_t<decltype(table)>;
+    if constexpr (isKeyed(Table::kId)) {
+      Table* rows = nullptr;
+      forEachTable(keyed, [&](auto& raw) {
+        if constexpr (std::is_same_v<std::decay_t<decltype(raw)>, Table>) rows = &raw;
+      });
+      mergeById(table, *rows, total_of[Table::kId] + kMaxIdsAhead);
+    }
+  });
+  if (!trace.attribute.empty()) followMovedRows(trace.attribute, segments);
+  if (options.convert_clocks) convertToHostTime(trace);
+  return trace;
+}
+
+}  // namespace tracesmith

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// For tests: temporary files, random traces over every table and column, and their comparison.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <bit>
+#include <fstream>
+#include <iterator>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tracesmith/base/bytes.hpp"
+#include "tracesmith/format/table_traits.hpp"
+#include "tracesmith/format/words.hpp"
+#include "tracesmith/model/trace.hpp"
+
+namespace tracesmith::test {
+
+/// A path in a directory of its own, gone at the end of the scope.
+class TempFile {
+ public:
+  explicit TempFile(const std::string& name = "trace.sbt") {
+    const char* base = getenv("TMPDIR");
+    std::string pattern = std::string(base != nullptr ? base : "/tmp") + "/tracesmith-test-XXXXXX";
+    if (mkdtemp(pattern.data()) == nullptr) ADD_FAILURE() << "cannot make " << pattern;
+    dir_ = pattern;
+    path_ = dir_ + "/" + name;
+  }
+  TempFile(const TempFile&) = delete;
+  TempFile& operator=(const TempFile&) = delete;
+  ~TempFile() {
+    unlink(path_.c_str());
+    rmdir(dir_.c_str());
+  }
+  const std::string& path() const { return path_; }
+  const std::string& dir() const { return dir_; }
+
+  Bytes bytes() const {
+    std::ifstream in(path_, std::ios::binary);
+    return Bytes(std::istreambuf_iterator<char>(in), {});
+  }
+  void write(ByteView content) const {
+    std::ofstream out(path_, std::ios::binary | std::ios::trunc);
+    out.write(reinterpret_cast<const char*>(content.data()),
+              static_cast<std::streamsize>(content.size()));
+  }
+
+ private:
+  std::string dir_;
+  std::string path_;
+};
+
+inline std::string randomText(std::mt19937_64& random, size_t longest) {
+  std::string text(random() % (longest + 1), '\0');
+  for (char& c : text) c = static_cast<char>(random());
+  return text;
+}
+
+/// A word of a random magnitude, so that small, large and negative values all occur.
+inline uint64_t randomWord(std::mt19937_64& random) {
+  const uint64_t word = random() >> (random() % 64);
+  return random() % 8 == 0 ? ~word : word;
+}
+
+/// Adds `rows` random rows to every table; values of every kind that a column can hold. Keyed
+/// tables get ids 1..rows in random order, some more than once.
+inline void addRandomRows(Trace& trace, std::mt19937_64& random, size_t rows) {
+  for (size_t i = 0; i < rows; ++i) trace.strings.append(randomText(random, 40));
+  forEachTable(trace, [&](auto& table) {
+    using Table = std::decay_t<decltype(table)>;
+    const size_t before = table.size();
+    // Some tables stay empty, and some columns all zero: both have their own form on disk.
+    const size_t count = random() % 4 == 0 ? 0 : rows;
+    Table::visitColumns(table, [&](const ColumnInfo&, auto& column) {
+      using T = typename std::decay_t<decltype(column)>::value_type;
+      const uint64_t behaviour = random() % 5;
+      uint64_t running = randomWord(random);
+      for (size_t i = 0; i < count; ++i) {
+        uint64_t word = behaviour == 0 ? 0 : behaviour == 1 ? 42 : randomWord(random);
+        if (behaviour == 2) word = running += random() % 1000;
+        if constexpr (std::is_same_v<T, double>) {
+          column.push_back(std::bit_cast<double>(word));
+        } else {
+          column.push_back(static_cast<T>(static_cast<sbt::UnderlyingOf<T>>(word)));
+        }
+      }
+    });
+    if constexpr (isKeyed(Table::kId)) {
+      for (size_t i = before; i < table.size(); ++i) {
+        using Id = typename decltype(table.id)::value_type;
+        table.id[i] = static_cast<Id>(1 + random() % (before + count));
+      }
+    }
+  });
+}
+
+/// Every column of every table but the keyed ones is bitwise equal, and so are the strings.
+inline void expectSameRows(const Trace& expected, const Trace& actual) {
+  ASSERT_EQ(expected.strings.size(), actual.strings.size());
+  for (size_t i = 0; i < expected.strings.size(); ++i) {
+    ASSERT_EQ(expected.text(idAt<StringId>(i)), actual.text(idAt<StringId>(i))) << "string " << i;
+  }
+  auto compare = [](const auto& table, const auto& other) {
+    using Table = std::decay_t<decltype(table)>;
+    std::vector<std::vector<uint64_t>> columns;
+    auto take = [&](const ColumnInfo&, const auto& column) {
+      columns.emplace_back(column.size());
+      sbt::toWords(column.data(), column.size(), columns.back().data());
+    };
+    Table::visitColumns(table, take);
+    const size_t count = columns.size();
+    Table::visitColumns(other, take);
+    for (size_t i = 0; i < count; ++i) {
+      EXPECT_EQ(columns[i], columns[count + i]) << Table::kName << ", column at place " << i;
+    }
+  };
+#define TS_Y(number, Name, name, columns) \
+  if (!isKeyed(TableId::k##Name)) compare(expected.name, actual.name);
+  TS_TABLES(TS_Y)
+#undef TS_Y
+}
+
+}  // namespace tracesmith::test
