@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// A subcommand: its name, what it does, its options (one CLI11 App) and examples. Help, completion,
+// man page and the reference in docs/ are all made from this one definition.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tracesmith/cli/exit_code.hpp"
+#include "tracesmith/cli/terminal.hpp"
+
+namespace tracesmith::cli {
+
+/// What a shell should offer for a value.
+enum class Complete : uint8_t { kNothing, kFile, kDirectory, kChoice, kCommandName };
+
+/// One option or positional argument as a reader sees it.
+struct OptionDoc {
+  std::string short_name;               ///< "o", or ""
+  std::vector<std::string> long_names;  ///< {"output"}; the first is the main one
+  std::string value_name;               ///< "FILE"; "" for a switch
+  std::string description;
+  Complete complete = Complete::kNothing;
+  std::vector<std::string> choices;
+  bool positional = false;
+  bool required = false;
+};
+
+struct Example {
+  std::string line;
+  std::string meaning;
+};
+
+class CommandSet;
+
+/// What a running command needs beside its own options.
+struct Session {
+  const CommandSet& commands;
+  Terminal terminal;
+  std::vector<std::string> program;  ///< the command line behind "--", for profile and record
+};
+
+class Command {
+ public:
+  virtual ~Command() = default;
+  Command(const Command&) = delete;
+  Command& operator=(const Command&) = delete;
+
+  /// Returns the exit code. Output goes to standard output, all else to standard error.
+  virtual int run(Session& session) = 0;
+
+  const std::string& name() const { return name_; }
+  const std::string& summary() const { return summary_; }  ///< one line, no full stop
+  const std::vector<std::string>& paragraphs() const { return paragraphs_; }
+  const std::vector<Example>& examples() const { return examples_; }
+  std::string usage() const;               ///< "tracesmith view [OPTIONS] FILE"
+  std::vector<OptionDoc> options() const;  ///< in the order of definition, the global ones last
+  bool takesProgram() const { return takes_program_; }
+  bool listed() const { return listed_; }  ///< false: left out of the overview's table
+  int usageExitCode() const { return usage_exit_code_; }
+  CLI::App& app() { return app_; }
+  bool noColour() const { return no_colour_; }
+
+ protected:
+  Command(std::string name, std::string summary);
+
+  // The variables that are bound must live as long as the command.
+  CLI::Option* flag(const std::string& names, bool& out, const std::string& description);
+  CLI::Option* text(const std::string& names, std::string& out, const std::string& value_name,
+                    const std::string& description, Complete complete = Complete::kNothing);
+  CLI::Option* choice(const std::string& names, std::string& out, const std::string& value_name,
+                      std::vector<std::string> choices, const std::string& description);
+  /// May be given several times, and several at once with commas between them.
+  CLI::Option* choices(const std::string& names, std::vector<std::string>& out,
+                       const std::string& value_name, std::vector<std::string> choices,
+                       const std::string& description);
+  CLI::Option* counts(const std::string& names, std::vector<uint64_t>& out,
+                      const std::string& value_name, const std::string& description);
+  CLI::Option* count(const std::string& names, std::optional<uint64_t>& out,
+                     const std::string& value_name, const std::string& description);
+  CLI::Option* time(const std::string& names, std::optional<int64_t>& out_ns,
+                    const std::string& description);
+  CLI::Option* size(const std::string& names, std::optional<uint64_t>& out_bytes,
+                    const std::string& description);
+
+  void describe(std::string paragraph) { paragraphs_.push_back(std::move(paragraph)); }
+  void example(std::string line, std::string meaning) {
+    examples_.push_back({std::move(line), std::move(meaning)});
+  }
+  /// Everything from the first word that is not an option of ours (or "--") is a program's.
+  void takeProgram(bool required) {
+    takes_program_ = true;
+    program_required_ = required;
+  }
+  void setUsageExitCode(int code) { usage_exit_code_ = code; }
+  void unlist() { listed_ = false; }
+
+ private:
+  struct Hint {
+    Complete complete = Complete::kNothing;
+    std::vector<std::string> choices;
+  };
+
+  std::string name_;
+  std::string summary_;
+  std::vector<std::string> paragraphs_;
+  std::vector<Example> examples_;
+  CLI::App app_;
+  std::map<const CLI::Option*, Hint> hints_;
+  bool takes_program_ = false;
+  bool program_required_ = false;
+  bool listed_ = true;
+  bool no_colour_ = false;
+  int usage_exit_code_ = kExitUsage;
+};
+
+/// All commands, in the order in which the overview lists them.
+class CommandSet {
+ public:
+  CommandSet();
+  const std::vector<std::unique_ptr<Command>>& all() const { return commands_; }
+  Command* find(const std::string& name) const;  ///< nullptr when there is none
+  std::vector<std::string> names() const;
+
+ private:
+  std::vector<std::unique_ptr<Command>> commands_;
+};
+
+/// The options that may stand before the command's name, and after it as well.
+std::vector<OptionDoc> globalOptions();
+
+}  // namespace tracesmith::cli

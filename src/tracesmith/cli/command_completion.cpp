@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/cli/commands.hpp"
+#include "tracesmith/cli/completion.hpp"
+#include "tracesmith/cli/output.hpp"
+
+namespace tracesmith::cli {
+namespace {
+
+class CompletionCommand : public Command {
+ public:
+  CompletionCommand() : Command("completion", "Write the completion script of a shell") {
+    choice("SHELL", shell_, "SHELL", {"bash", "zsh", "fish"}, "The shell")->required();
+    example("source <(tracesmith completion bash)", "Complete in this shell, now");
+    example("tracesmith completion fish > ~/.config/fish/completions/tracesmith.fish",
+            "Complete in every fish from now on");
+  }
+
+  int run(Session& session) override {
+    endQuietlyWhenReaderLeaves();
+    Output out;
+    if (shell_ == "bash") out << bashCompletion(session.commands);
+    if (shell_ == "zsh") out << zshCompletion(session.commands);
+    if (shell_ == "fish") out << fishCompletion(session.commands);
+    return finishOutput(out, kExitOk);
+  }
+
+ private:
+  std::string shell_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> makeCompletionCommand() { return std::make_unique<CompletionCommand>(); }
+
+}  // namespace tracesmith::cli

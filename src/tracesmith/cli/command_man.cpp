@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/cli/commands.hpp"
+#include "tracesmith/cli/man_page.hpp"
+#include "tracesmith/cli/output.hpp"
+
+namespace tracesmith::cli {
+namespace {
+
+class ManCommand : public Command {
+ public:
+  ManCommand() : Command("man", "Write the manual page") {
+    flag("--markdown", markdown_, "Write Markdown instead of roff");
+    example("tracesmith man | man -l -", "Read it");
+  }
+
+  int run(Session& session) override {
+    endQuietlyWhenReaderLeaves();
+    Output out;
+    out << (markdown_ ? markdownReference(session.commands) : manPage(session.commands));
+    return finishOutput(out, kExitOk);
+  }
+
+ private:
+  bool markdown_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> makeManCommand() { return std::make_unique<ManCommand>(); }
+
+}  // namespace tracesmith::cli

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/cli/commands.hpp"
+
+namespace tracesmith::cli {
+
+CommandSet::CommandSet() {
+  commands_.push_back(makeCompletionCommand());
+  commands_.push_back(makeManCommand());
+  commands_.push_back(makeVersionCommand());
+  commands_.push_back(makeHelpCommand());
+}
+
+}  // namespace tracesmith::cli

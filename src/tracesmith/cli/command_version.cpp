@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/cli/commands.hpp"
+#include "tracesmith/cli/help_text.hpp"
+#include "tracesmith/cli/output.hpp"
+
+namespace tracesmith::cli {
+namespace {
+
+class VersionCommand : public Command {
+ public:
+  VersionCommand() : Command("version", "Show the version") {}
+
+  int run(Session& session) override {
+    endQuietlyWhenReaderLeaves();
+    Output out;
+    out << versionText(session.terminal);
+    return finishOutput(out, kExitOk);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Command> makeVersionCommand() { return std::make_unique<VersionCommand>(); }
+
+}  // namespace tracesmith::cli

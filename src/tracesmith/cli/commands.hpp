@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// One maker per subcommand; each lives in its own command_NAME.cpp.
+#pragma once
+
+#include <memory>
+
+#include "tracesmith/cli/command.hpp"
+
+namespace tracesmith::cli {
+
+std::unique_ptr<Command> makeProfileCommand();
+std::unique_ptr<Command> makeRecordCommand();
+std::unique_ptr<Command> makeViewCommand();
+std::unique_ptr<Command> makeInfoCommand();
+std::unique_ptr<Command> makeExportCommand();
+std::unique_ptr<Command> makeQueryCommand();
+std::unique_ptr<Command> makeDevicesCommand();
+std::unique_ptr<Command> makeRecoverCommand();
+std::unique_ptr<Command> makeCompletionCommand();
+std::unique_ptr<Command> makeManCommand();
+std::unique_ptr<Command> makeVersionCommand();
+std::unique_ptr<Command> makeHelpCommand();
+
+}  // namespace tracesmith::cli
