@@ -42,6 +42,9 @@ constexpr const char* kEnvRingBytes = "TRACESMITH_RING_BYTES";
 constexpr const char* kEnvOverflow = "TRACESMITH_OVERFLOW";  // "block" or "drop"
 constexpr const char* kArenaSuffix = ".arena";
 
+/// What the stamps in records are.
+enum class StampClockKind : uint32_t { kMonotonicNs = 0, kTimeStampCounter = 1 };
+
 enum class Overflow : uint32_t { kDrop = 0, kBlock = 1 };
 
 struct ArenaHeader {
@@ -58,6 +61,8 @@ struct ArenaHeader {
   uint64_t start_ticks;    // field 22 of /proc/PID/stat
   uint64_t pid_namespace;  // inode of /proc/self/ns/pid
   int64_t created_ns;      // CLOCK_MONOTONIC
+  int64_t created_stamp;   // the same moment by stamp_clock
+  StampClockKind stamp_clock;
   char agent[16];
   char boot_id[40];
   char executable[512];
@@ -94,7 +99,7 @@ constexpr uint64_t dataOffset(uint32_t ring_count) {
   return (end + 4095) & ~uint64_t{4095};
 }
 
-// --- Records --------------------------------------------------------------------------------
+// --- Records. Their times are stamps of ArenaHeader::stamp_clock ------------------------------
 
 enum class RecordKind : uint8_t {
   kPad = 0,        // fills the end of the ring
@@ -131,14 +136,14 @@ constexpr uint32_t kMaxWaitHandles = 64;
 
 struct ThreadRecord {
   RecordHeader header;  // aux: tid
-  int64_t time_ns;
+  int64_t time;
   char name[16];
 };
 
 struct CallRecord {
   RecordHeader header;  // aux: number of the API function
-  int64_t start_ns;
-  int64_t end_ns;
+  int64_t start;
+  int64_t end;
   uint64_t correlation;
   uint64_t stream;  // queue handle, or 0
   int64_t result;
@@ -188,10 +193,10 @@ struct CompleteRecord {
 };
 static_assert(sizeof(CompleteRecord) == 48);
 
-/// A handle came to be. `time_ns` is taken after the API returned it, before the program has it.
+/// A handle came to be. `time` is taken after the API returned it, before the program has it.
 struct ObjectRecord {
   RecordHeader header;  // aux: ObjectKind
-  int64_t time_ns;
+  int64_t time;
   uint64_t handle;
   uint64_t parent;      // kernel: program; stream: context; context: (first) device
   uint64_t other;       // stream: device; kernel: context
@@ -208,7 +213,7 @@ struct MemoryPart {
 
 struct FreeRecord {
   RecordHeader header;
-  int64_t time_ns;
+  int64_t time;
   uint64_t handle;
 };
 

@@ -85,10 +85,13 @@ ProcessId Collector::processId(uint32_t pid, uint64_t start_ticks) {
 }
 
 Collector::Process& Collector::processOf(const arena::ArenaHeader& header) {
+  if (header.stamp_clock == arena::StampClockKind::kTimeStampCounter) {
+    shared_.stamps.add({header.created_ns, header.created_stamp, 1'000});
+  }
   std::unique_ptr<Process>& process = processes_[{header.pid, header.start_ticks}];
   if (process == nullptr) {
     const ProcessId id = processId(header.pid, header.start_ticks);
-    process = std::make_unique<Process>(shared_, id);
+    process = std::make_unique<Process>(shared_, id, header.stamp_clock);
     process->pid = header.pid;
     process->start_ticks = header.start_ticks;
   }
@@ -239,6 +242,8 @@ uint64_t Collector::pass() {
   forEachRing([](Arena& arena, uint32_t i) {
     arena.rings[i].h1 = arena.file.ring(i).head.load(std::memory_order_acquire);
   });
+  // What was committed before H1 was stamped before this sample.
+  shared_.stamps.sample();
   scan();
   forEachRing([&](Arena& arena, uint32_t i) { defineRing(arena, i); });
   uint64_t met = 0;
@@ -320,8 +325,10 @@ void Collector::commit() {
 }
 
 void Collector::writeClocks(bool finish) {
-  // Domains 1..3 are the host's other clocks; domain 3 + n is the bracketed clock of device n.
+  // Domains 1..3 are the host's other clocks, 4 the time stamp counter, 4 + n the bracketed clock
+  // of device n.
   constexpr size_t kHostKinds = HostClocks::kKinds.size();
+  constexpr auto kCounterDomain = idAt<ClockDomainId>(kHostKinds);
   Trace& delta = shared_.delta;
   const auto& samples = shared_.host_clocks.samples();
   if (written_clock_.empty()) {
@@ -331,6 +338,9 @@ void Collector::writeClocks(bool finish) {
                                .kind = kind,
                                .name = delta.strings.intern(toString(kind))});
     }
+    delta.clock_domain.push({.id = kCounterDomain,
+                             .kind = ClockKind::kTimeStampCounter,
+                             .name = delta.strings.intern("time stamp counter")});
     written_clock_.reserve(1);
   }
   written_clock_.resize(shared_.devices.size(), ClockKind::kHostMonotonic);
@@ -347,7 +357,7 @@ void Collector::writeClocks(bool finish) {
       extra[k] = std::max(extra[k], device.clock.identityError());
     }
     if (kind == ClockKind::kBracketed) {
-      domain = idAt<ClockDomainId>(kHostKinds + i);
+      domain = idAt<ClockDomainId>(kHostKinds + 1 + i);
       delta.clock_domain.push({.id = domain,
                                .kind = kind,
                                .name = delta.strings.intern(
@@ -363,6 +373,16 @@ void Collector::writeClocks(bool finish) {
       device.row.clock_domain_id = domain;
       delta.device.push(device.row);
     }
+  }
+  for (const StampClock::Sample& s : shared_.stamps.samples()) {
+    // The newest may yet be replaced; it is written when it is no longer the newest, or at the end.
+    const bool newest = &s == &shared_.stamps.samples().back();
+    if (s.host_ns <= written_stamps_ns_ || (newest && !finish)) continue;
+    written_stamps_ns_ = s.host_ns;
+    delta.clock_snapshot.push({.domain_id = kCounterDomain,
+                               .host_ns = s.host_ns,
+                               .clock_value = s.counter,
+                               .error_ns = s.error_ns});
   }
   // All host clocks, all the time: which of them a device uses may turn out later.
   for (; written_samples_ < samples.size(); ++written_samples_) {

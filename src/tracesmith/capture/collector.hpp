@@ -95,7 +95,8 @@ class Collector {
   };
   /// One process that has arenas.
   struct Process {
-    explicit Process(SharedRows& shared, ProcessId id) : joiner(shared, id) {}
+    Process(SharedRows& shared, ProcessId id, arena::StampClockKind clock)
+        : joiner(shared, id, clock) {}
     RecordJoiner joiner;
     uint32_t pid = 0;
     uint64_t start_ticks = 0;
@@ -140,6 +141,7 @@ class Collector {
   std::map<std::pair<std::string, uint32_t>, CommitRow> resumed_;
   std::vector<ClockKind> written_clock_;  // per device: kind in its last row
   size_t written_samples_ = 0;
+  int64_t written_stamps_ns_ = 0;  // host time of the last stamp sample in the file
   int64_t last_commit_ns_ = 0;
   int64_t last_liveness_ns_ = 0;
   bool finished_ = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Goes on where a collector died: the trace file holds everything but what is still in the rings.
-#include <unordered_set>
+#include <algorithm>
 
 #include "tracesmith/capture/collector.hpp"
 #include "tracesmith/format/trace_reader.hpp"
@@ -15,6 +15,18 @@ size_t committedBlocks(const TraceReader& reader) {
     if (blocks[i].table == TableId::kCommit) return i + 1;
   }
   return 0;
+}
+
+/// What the arenas of a process stamp with; they are still there, or there is nothing to join.
+arena::StampClockKind stampClockOf(const ProcessRow& process, const SessionDir& dir) {
+  for (const std::string& path : dir.arenas()) {
+    auto file = ArenaFile::open(path);
+    if (file && file->header().pid == process.pid &&
+        file->header().start_ticks == process.start_ticks) {
+      return file->header().stamp_clock;
+    }
+  }
+  return arena::StampClockKind::kMonotonicNs;
 }
 
 }  // namespace
@@ -51,7 +63,7 @@ Status Collector::restore(TraceReader& reader, size_t block_count) {
     const ProcessKey key{row.pid, row.start_ticks};
     process_rows_[key] = row;
     if ((row.flags & process_flags::kAgent) && processes_[key] == nullptr) {
-      processes_[key] = std::make_unique<Process>(shared_, row.id);
+      processes_[key] = std::make_unique<Process>(shared_, row.id, stampClockOf(row, dir_));
       processes_[key]->pid = row.pid;
       processes_[key]->start_ticks = row.start_ticks;
     }
@@ -104,6 +116,19 @@ Status Collector::restore(TraceReader& reader, size_t block_count) {
   completed(file.copy);
   completed(file.fill);
   completed(file.sync);
+  ClockDomainId counter{};
+  for (size_t i = 0; i < file.clock_domain.size(); ++i) {
+    if (file.clock_domain.kind[i] == ClockKind::kTimeStampCounter) {
+      counter = file.clock_domain.id[i];
+    }
+  }
+  for (size_t i = 0; i < file.clock_snapshot.size(); ++i) {
+    const ClockSnapshotRow row = file.clock_snapshot.row(i);
+    if (counter != ClockDomainId::kNone && row.domain_id == counter) {
+      shared_.stamps.add({row.host_ns, row.clock_value, row.error_ns});
+      written_stamps_ns_ = std::max(written_stamps_ns_, row.host_ns);
+    }
+  }
   for (size_t i = 0; i < file.commit_mark.size(); ++i) {
     const CommitRow row = file.commit_mark.row(i);
     resumed_[{std::string(file.text(row.arena)), row.ring}] = row;

@@ -89,14 +89,14 @@ void RecordJoiner::define(ByteView record) {
         arena::SyncPart part;
         if (takePart(record, part)) event = part.event;
       }
-      if (event != 0) command_events_.define(event, call.end_ns, call.correlation);
+      if (event != 0) command_events_.define(event, call.end, call.correlation);
       return;
     }
     case RecordKind::kBuild: {
       CallRecord call;
       arena::BuildPart part;
       if (takePart(record, call) && takePart(record, part) &&
-          builds_.define(part.program, call.end_ns, build_count_ + 1)) {
+          builds_.define(part.program, call.end, build_count_ + 1)) {
         ++build_count_;
       }
       return;
@@ -115,48 +115,49 @@ void RecordJoiner::defineObject(ByteView record) {
   ObjectRow row{.process_id = process_,
                 .kind = kind,
                 .handle = r.handle,
-                .created_ns = r.time_ns,
-                .parent = r.parent};
+                .created_ns = hostNs(r.time),
+                .parent = r.parent,
+                .created_stamp = r.time};
   switch (kind) {
     case ObjectKind::kKernel:
       object.name = shared_.delta.strings.intern(name);
       row.name = object.name;
-      if (!kernels_.define(r.handle, r.time_ns, object)) return;
+      if (!kernels_.define(r.handle, r.time, object)) return;
       break;
     case ObjectKind::kContext: {
       object.id = shared_.contexts + 1;
       row.id = object.id;
-      if (!contexts_.define(r.handle, r.time_ns, object)) return;
+      if (!contexts_.define(r.handle, r.time, object)) return;
       ++shared_.contexts;
-      const DeviceId* device = devices_.at(r.parent, r.time_ns);
+      const DeviceId* device = devices_.at(r.parent, r.time);
       shared_.delta.context.push({.id = static_cast<ContextId>(object.id),
                                   .process_id = process_,
                                   .handle = r.handle,
                                   .ordinal = contexts_made_++,
                                   .device_id = device ? *device : DeviceId::kNone,
-                                  .created_ns = r.time_ns});
+                                  .created_ns = hostNs(r.time)});
       break;
     }
     case ObjectKind::kStream: {
       object.id = shared_.streams + 1;
       row.id = object.id;
-      if (!streams_.define(r.handle, r.time_ns, object)) return;
+      if (!streams_.define(r.handle, r.time, object)) return;
       ++shared_.streams;
-      const DeviceId* device = devices_.at(r.other, r.time_ns);
+      const DeviceId* device = devices_.at(r.other, r.time);
       const auto id = static_cast<StreamId>(object.id);
       stream_devices_[id] = device ? *device : DeviceId::kNone;
       shared_.delta.stream.push({.id = id,
                                  .process_id = process_,
-                                 .context_id = context(r.parent, r.time_ns),
+                                 .context_id = context(r.parent, r.time),
                                  .device_id = stream_devices_[id],
                                  .handle = r.handle,
                                  .ordinal = streams_made_++,
                                  .flags = r.properties,
-                                 .created_ns = r.time_ns});
+                                 .created_ns = hostNs(r.time)});
       break;
     }
     case ObjectKind::kEvent:
-      command_events_.define(r.handle, r.time_ns, 0);
+      command_events_.define(r.handle, r.time, 0);
       return;
     default:
       return;
@@ -199,33 +200,34 @@ void RecordJoiner::defineMemory(ByteView record) {
   CallRecord call;
   arena::MemoryPart part;
   if (!takePart(record, call) || !takePart(record, part)) return damaged();
-  if (!memory_.define(part.handle, call.end_ns, {.parent = part.context, .bytes = part.bytes})) {
+  if (!memory_.define(part.handle, call.end, {.parent = part.context, .bytes = part.bytes})) {
     return;
   }
   shared_.delta.object.push({.process_id = process_,
                              .kind = ObjectKind::kMemory,
                              .handle = part.handle,
-                             .created_ns = call.end_ns,
+                             .created_ns = hostNs(call.end),
                              .parent = part.context,
-                             .bytes = part.bytes});
+                             .bytes = part.bytes,
+                             .created_stamp = call.end});
 }
 
 void RecordJoiner::restoreObject(const ObjectRow& row) {
   const Object object{row.name, row.parent, row.bytes, row.id};
   switch (row.kind) {
     case ObjectKind::kKernel:
-      kernels_.define(row.handle, row.created_ns, object);
+      kernels_.define(row.handle, row.created_stamp, object);
       break;
     case ObjectKind::kContext:
-      contexts_.define(row.handle, row.created_ns, object);
+      contexts_.define(row.handle, row.created_stamp, object);
       ++contexts_made_;
       break;
     case ObjectKind::kStream:
-      streams_.define(row.handle, row.created_ns, object);
+      streams_.define(row.handle, row.created_stamp, object);
       ++streams_made_;
       break;
     case ObjectKind::kMemory:
-      memory_.define(row.handle, row.created_ns, object);
+      memory_.define(row.handle, row.created_stamp, object);
       break;
     case ObjectKind::kDevice:
       devices_.define(row.handle, 0, static_cast<DeviceId>(row.id));
@@ -298,13 +300,13 @@ ThreadId RecordJoiner::thread(uint32_t tid, const char* name) {
   return it->second;
 }
 
-StreamId RecordJoiner::stream(uint64_t handle, int64_t time_ns) const {
-  const Object* o = handle == 0 ? nullptr : streams_.at(handle, time_ns);
+StreamId RecordJoiner::stream(uint64_t handle, int64_t stamp) const {
+  const Object* o = handle == 0 ? nullptr : streams_.at(handle, stamp);
   return o == nullptr ? StreamId::kNone : static_cast<StreamId>(o->id);
 }
 
-ContextId RecordJoiner::context(uint64_t handle, int64_t time_ns) const {
-  const Object* o = handle == 0 ? nullptr : contexts_.at(handle, time_ns);
+ContextId RecordJoiner::context(uint64_t handle, int64_t stamp) const {
+  const Object* o = handle == 0 ? nullptr : contexts_.at(handle, stamp);
   return o == nullptr ? ContextId::kNone : static_cast<ContextId>(o->id);
 }
 
@@ -313,12 +315,12 @@ void RecordJoiner::hostCall(const CallRecord& call, uint32_t tid) {
   if (function == nullptr) return damaged();
   ++shared_.host_calls;
   // A queue's own creation ends after its object was described; it counts as addressed by it.
-  shared_.delta.host_call.push({.start_ns = call.start_ns,
-                                .duration_ns = call.end_ns - call.start_ns,
+  shared_.delta.host_call.push({.start_ns = hostNs(call.start),
+                                .duration_ns = hostNs(call.end) - hostNs(call.start),
                                 .name = shared_.delta.strings.intern(function->name),
                                 .process_id = process_,
                                 .thread_id = thread(tid),
-                                .stream_id = stream(call.stream, call.end_ns),
+                                .stream_id = stream(call.stream, call.end),
                                 .correlation_id = call.correlation,
                                 .result = call.result,
                                 .kind = function->kind});
@@ -328,7 +330,7 @@ void RecordJoiner::waits(const CallRecord& call, ByteView handles, uint32_t coun
   std::vector<uint64_t> events;
   if (!takeWords(handles, count, events)) return damaged();
   for (uint64_t event : events) {
-    const uint64_t* from = command_events_.at(event, call.start_ns);
+    const uint64_t* from = command_events_.at(event, call.start);
     if (from == nullptr) {
       ++unknown_waits_;
     } else if (*from != 0 && as_flow) {
@@ -369,30 +371,28 @@ void RecordJoiner::joinKernel(const CallRecord& call, ByteView rest, uint32_t ti
   shape.offset_y = at(offset, 1, 0);
   shape.offset_z = at(offset, 2, 0);
 
-  const Object* kernel = kernels_.at(part.kernel, call.start_ns);
+  const Object* kernel = kernels_.at(part.kernel, call.start);
   PendingRow row{.process_id = process_,
                  .correlation_id = call.correlation,
                  .kind = CallKind::kLaunch,
                  .thread_id = thread(tid),
-                 .stream_id = stream(call.stream, call.start_ns),
+                 .stream_id = stream(call.stream, call.start),
                  .shape_id = shared_.shape(shape),
-                 .arguments = describeArguments(part.kernel, call.start_ns),
-                 .host_start_ns = call.start_ns,
-                 .host_end_ns = call.end_ns};
+                 .arguments = describeArguments(part.kernel, call.start),
+                 .host_start_ns = hostNs(call.start),
+                 .host_end_ns = hostNs(call.end)};
   if (kernel != nullptr) {
     row.name = kernel->name;
   } else {
     row.name = shared_.delta.strings.intern(part.kernel == 0 ? "native kernel" : "unknown kernel");
   }
-  if (isFirstLaunch(row, part.kernel, shape)) row.flags |= op_flags::kFirstLaunch;
+  if (isFirstLaunch(row, kernel, call.start, shape)) row.flags |= op_flags::kFirstLaunch;
   commandStarted(row);
 }
 
-bool RecordJoiner::isFirstLaunch(const PendingRow& row, uint64_t kernel,
+bool RecordJoiner::isFirstLaunch(const PendingRow& row, const Object* kernel, int64_t stamp,
                                  const LaunchShapeRow& shape) {
-  const Object* object = kernels_.at(kernel, row.host_start_ns);
-  const uint64_t* build =
-      object == nullptr ? nullptr : builds_.at(object->parent, row.host_start_ns);
+  const uint64_t* build = kernel == nullptr ? nullptr : builds_.at(kernel->parent, stamp);
   // Drivers that compile at the first launch do so per kernel, device and work-group size.
   const uint64_t group =
       shape.local_x | (uint64_t{shape.local_y} << 21) | (uint64_t{shape.local_z} << 42);
@@ -404,7 +404,7 @@ bool RecordJoiner::isFirstLaunch(const PendingRow& row, uint64_t kernel,
       .second;
 }
 
-StringId RecordJoiner::describeArguments(uint64_t kernel, int64_t time_ns) {
+StringId RecordJoiner::describeArguments(uint64_t kernel, int64_t stamp) {
   auto it = arguments_.find(kernel);
   if (it == arguments_.end()) return StringId::kNone;
   // Scalars go by size, not by value: a loop counter would make a text of every launch.
@@ -412,7 +412,7 @@ StringId RecordJoiner::describeArguments(uint64_t kernel, int64_t time_ns) {
   for (const Argument& a : it->second) {
     if (!text.empty()) text += ", ";
     const Object* memory =
-        a.bytes == sizeof(uint64_t) && !a.is_local ? memory_.at(a.value, time_ns) : nullptr;
+        a.bytes == sizeof(uint64_t) && !a.is_local ? memory_.at(a.value, stamp) : nullptr;
     if (memory != nullptr) {
       text += fmt::format("memory {} B", memory->bytes);
     } else if (a.is_local) {
@@ -444,12 +444,12 @@ void RecordJoiner::joinTransfer(const CallRecord& call, ByteView rest, uint32_t 
                  .kind = part.is_fill ? CallKind::kFill : CallKind::kCopy,
                  .sub_kind = part.copy_kind,
                  .thread_id = thread(tid),
-                 .stream_id = stream(call.stream, call.start_ns),
+                 .stream_id = stream(call.stream, call.start),
                  .bytes = part.bytes,
                  .source = part.source,
                  .destination = part.destination,
-                 .host_start_ns = call.start_ns,
-                 .host_end_ns = call.end_ns};
+                 .host_start_ns = hostNs(call.start),
+                 .host_end_ns = hostNs(call.end)};
   if (call.header.flags & arena::kFlagBlocking) row.flags |= op_flags::kBlocking;
   commandStarted(row);
 }
@@ -467,18 +467,18 @@ void RecordJoiner::joinSync(const CallRecord& call, ByteView rest, uint32_t tid)
                     .kind = CallKind::kSync,
                     .sub_kind = part.sync_kind,
                     .thread_id = thread(tid),
-                    .stream_id = stream(call.stream, call.start_ns),
-                    .host_start_ns = call.start_ns,
-                    .host_end_ns = call.end_ns});
+                    .stream_id = stream(call.stream, call.start),
+                    .host_start_ns = hostNs(call.start),
+                    .host_end_ns = hostNs(call.end)});
     return;
   }
   if (call.result != 0 || (kind != SyncKind::kStreamWait && kind != SyncKind::kEventWait)) return;
-  shared_.delta.sync.push({.start_ns = call.start_ns,
-                           .duration_ns = call.end_ns - call.start_ns,
+  shared_.delta.sync.push({.start_ns = hostNs(call.start),
+                           .duration_ns = hostNs(call.end) - hostNs(call.start),
                            .kind = kind,
                            .process_id = process_,
                            .thread_id = thread(tid),
-                           .stream_id = stream(call.stream, call.start_ns),
+                           .stream_id = stream(call.stream, call.start),
                            .correlation_id = call.correlation,
                            .flags = op_flags::kHostSide});
 }
@@ -490,11 +490,11 @@ void RecordJoiner::joinMemory(const CallRecord& call, ByteView rest, uint32_t ti
   // A sub-buffer is a view of memory that is counted already.
   if ((call.header.flags & arena::kFlagNoEvent) || !shared_.keep_memory) return;
   const ApiFunction* function = apiFunction(call.header.aux);
-  shared_.delta.memory_event.push({.time_ns = call.end_ns,
+  shared_.delta.memory_event.push({.time_ns = hostNs(call.end),
                                    .kind = MemoryKind::kAlloc,
                                    .process_id = process_,
                                    .thread_id = thread(tid),
-                                   .context_id = context(part.context, call.start_ns),
+                                   .context_id = context(part.context, call.start),
                                    .address = part.handle,
                                    .bytes = part.bytes,
                                    .correlation_id = call.correlation,
@@ -507,13 +507,13 @@ void RecordJoiner::joinFree(ByteView record, uint32_t tid) {
   arena::FreeRecord r;
   if (!takePart(record, r)) return damaged();
   if (!shared_.keep_memory) return;
-  const Object* memory = memory_.at(r.handle, r.time_ns);
+  const Object* memory = memory_.at(r.handle, r.time);
   shared_.delta.memory_event.push(
-      {.time_ns = r.time_ns,
+      {.time_ns = hostNs(r.time),
        .kind = MemoryKind::kFree,
        .process_id = process_,
        .thread_id = thread(tid),
-       .context_id = memory == nullptr ? ContextId::kNone : context(memory->parent, r.time_ns),
+       .context_id = memory == nullptr ? ContextId::kNone : context(memory->parent, r.time),
        .address = r.handle,
        .bytes = memory == nullptr ? 0 : memory->bytes});
 }
@@ -523,12 +523,12 @@ void RecordJoiner::joinBuild(const CallRecord& call, ByteView rest, uint32_t tid
   if (!takePart(rest, part) || rest.size() < part.options_bytes) return damaged();
   hostCall(call, tid);
   shared_.delta.program_build.push(
-      {.start_ns = call.start_ns,
-       .duration_ns = call.end_ns - call.start_ns,
+      {.start_ns = hostNs(call.start),
+       .duration_ns = hostNs(call.end) - hostNs(call.start),
        .kind = static_cast<BuildKind>(part.build_kind),
        .process_id = process_,
        .thread_id = thread(tid),
-       .context_id = context(part.context, call.start_ns),
+       .context_id = context(part.context, call.start),
        .correlation_id = call.correlation,
        .program = part.program,
        .result = call.result,

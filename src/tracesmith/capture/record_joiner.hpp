@@ -16,6 +16,7 @@
 #include "tracesmith/capture/arena_layout.hpp"
 #include "tracesmith/capture/device_clock.hpp"
 #include "tracesmith/capture/handle_history.hpp"
+#include "tracesmith/capture/stamp_clock.hpp"
 #include "tracesmith/model/trace.hpp"
 
 namespace tracesmith {
@@ -36,6 +37,7 @@ struct SharedRows {
   };
   std::vector<DeviceState> devices;  // by id - 1
   HostClocks host_clocks;
+  StampClock stamps;
   bool keep_kernels = true;
   bool keep_memory = true;
   // Rows made so far, for progress and the summary.
@@ -51,7 +53,8 @@ struct SharedRows {
 
 class RecordJoiner {
  public:
-  RecordJoiner(SharedRows& shared, ProcessId process) : shared_(shared), process_(process) {}
+  RecordJoiner(SharedRows& shared, ProcessId process, arena::StampClockKind stamp_clock)
+      : shared_(shared), process_(process), stamp_clock_(stamp_clock) {}
 
   /// First look at a record: takes what later records need to be understood (objects, the events of
   /// commands). Seeing a record again does nothing.
@@ -120,16 +123,20 @@ class RecordJoiner {
   void waits(const arena::CallRecord& call, ByteView handles, uint32_t count, bool as_flow);
   void commandStarted(PendingRow row);
   void complete(const PendingRow& row, const Completion& done);
-  StringId describeArguments(uint64_t kernel, int64_t time_ns);
-  bool isFirstLaunch(const PendingRow& row, uint64_t kernel, const LaunchShapeRow& shape);
+  StringId describeArguments(uint64_t kernel, int64_t stamp);
+  bool isFirstLaunch(const PendingRow& row, const Object* kernel, int64_t stamp,
+                     const LaunchShapeRow& shape);
 
   ThreadId thread(uint32_t tid, const char* name = nullptr);
-  StreamId stream(uint64_t handle, int64_t time_ns) const;
-  ContextId context(uint64_t handle, int64_t time_ns) const;
+  StreamId stream(uint64_t handle, int64_t stamp) const;
+  ContextId context(uint64_t handle, int64_t stamp) const;
+  int64_t hostNs(int64_t stamp) const { return shared_.stamps.toNs(stamp_clock_, stamp); }
   void damaged() { ++damaged_records_; }
 
   SharedRows& shared_;
   ProcessId process_;
+  arena::StampClockKind stamp_clock_;
+  // Times in these are stamps, not ns: a stamp is the same each time a record is read.
   HandleHistory<Object> kernels_, memory_, streams_, contexts_;
   HandleHistory<DeviceId> devices_;
   HandleHistory<uint64_t> command_events_;  // event handle -> correlation id; 0: no command's

@@ -26,14 +26,14 @@ std::string_view toString(CallKind v) {
                        {"other", "launch", "copy", "fill", "sync", "memory", "build", "setup"}));
 }
 std::string_view toString(CopyKind v) {
-  return nameOf(v, std::to_array<std::string_view>(
-                       {"unknown", "host_to_device", "device_to_host", "device_to_device",
-                        "host_to_host", "peer_to_peer", "map", "unmap", "migrate"}));
+  return nameOf(v, std::to_array<std::string_view>({"unknown", "host_to_device", "device_to_host",
+                                                    "device_to_device", "host_to_host",
+                                                    "peer_to_peer", "map", "unmap", "migrate"}));
 }
 std::string_view toString(SyncKind v) {
-  return nameOf(v, std::to_array<std::string_view>({"unknown", "marker", "barrier", "stream_wait",
-                                                    "device_wait", "event_wait", "event_record",
-                                                    "flush"}));
+  return nameOf(
+      v, std::to_array<std::string_view>({"unknown", "marker", "barrier", "stream_wait",
+                                          "device_wait", "event_wait", "event_record", "flush"}));
 }
 std::string_view toString(MemoryKind v) {
   return nameOf(v, std::to_array<std::string_view>({"unknown", "alloc", "free"}));
@@ -53,9 +53,9 @@ std::string_view toString(ObjectKind v) {
                                                     "event", "stream", "context", "device"}));
 }
 std::string_view toString(ClockKind v) {
-  return nameOf(v, std::to_array<std::string_view>(
-                       {"CLOCK_MONOTONIC", "CLOCK_MONOTONIC_RAW", "CLOCK_REALTIME",
-                        "CLOCK_BOOTTIME", "bracketed", "vendor pair"}));
+  return nameOf(v, std::to_array<std::string_view>({"CLOCK_MONOTONIC", "CLOCK_MONOTONIC_RAW",
+                                                    "CLOCK_REALTIME", "CLOCK_BOOTTIME", "bracketed",
+                                                    "vendor pair", "time stamp counter"}));
 }
 
 }  // namespace tracesmith

@@ -25,13 +25,13 @@ enum class DeviceKind : uint8_t { kUnknown = 0, kCpu = 1, kGpu = 2, kAccelerator
 /// What a host call is about.
 enum class CallKind : uint8_t {
   kOther = 0,
-  kLaunch = 1,   ///< starts a kernel
-  kCopy = 2,     ///< starts a copy (or map)
-  kFill = 3,     ///< starts a fill
-  kSync = 4,     ///< waits, or inserts a barrier or marker
-  kMemory = 5,   ///< allocates or frees
-  kBuild = 6,    ///< builds a program
-  kSetup = 7,    ///< contexts, queues, kernels
+  kLaunch = 1,  ///< starts a kernel
+  kCopy = 2,    ///< starts a copy (or map)
+  kFill = 3,    ///< starts a fill
+  kSync = 4,    ///< waits, or inserts a barrier or marker
+  kMemory = 5,  ///< allocates or frees
+  kBuild = 6,   ///< builds a program
+  kSetup = 7,   ///< contexts, queues, kernels
 };
 
 enum class CopyKind : uint8_t {
@@ -41,24 +41,30 @@ enum class CopyKind : uint8_t {
   kDeviceToDevice = 3,
   kHostToHost = 4,
   kPeerToPeer = 5,
-  kMap = 6,      ///< makes device memory visible to the host
+  kMap = 6,  ///< makes device memory visible to the host
   kUnmap = 7,
   kMigrate = 8,
 };
 
 enum class SyncKind : uint8_t {
   kUnknown = 0,
-  kMarker = 1,        ///< device side: an empty command that completes after its predecessors
-  kBarrier = 2,       ///< device side: holds back what follows
-  kStreamWait = 3,    ///< host side: waits for a stream (clFinish, cudaStreamSynchronize)
-  kDeviceWait = 4,    ///< host side: waits for a whole device
-  kEventWait = 5,     ///< host side: waits for events
+  kMarker = 1,      ///< device side: an empty command that completes after its predecessors
+  kBarrier = 2,     ///< device side: holds back what follows
+  kStreamWait = 3,  ///< host side: waits for a stream (clFinish, cudaStreamSynchronize)
+  kDeviceWait = 4,  ///< host side: waits for a whole device
+  kEventWait = 5,   ///< host side: waits for events
   kEventRecord = 6,
   kFlush = 7,
 };
 
 enum class MemoryKind : uint8_t { kUnknown = 0, kAlloc = 1, kFree = 2 };
-enum class FlowKind : uint8_t { kUnknown = 0, kWait = 1, kFwdBwd = 2, kAsyncCpuGpu = 3, kCustom = 4 };
+enum class FlowKind : uint8_t {
+  kUnknown = 0,
+  kWait = 1,
+  kFwdBwd = 2,
+  kAsyncCpuGpu = 3,
+  kCustom = 4
+};
 enum class BuildKind : uint8_t { kUnknown = 0, kBuild = 1, kCompile = 2, kLink = 3 };
 enum class RangeKind : uint8_t { kRange = 0, kInstant = 1, kBegin = 2, kEnd = 3 };
 enum class ObjectKind : uint8_t {
@@ -78,24 +84,25 @@ enum class ClockKind : uint8_t {
   kHostRealtime = 2,
   kHostBoottime = 3,
   kBracketed = 4,
-  kVendorPair = 5,  ///< sampled with the vendor's own device-and-host-time call
+  kVendorPair = 5,        ///< sampled with the vendor's own device-and-host-time call
+  kTimeStampCounter = 6,  ///< the processor's; agents stamp host calls with it
 };
 
 /// Bits of the `flags` column of kernel, copy, fill and sync rows.
 namespace op_flags {
-constexpr uint32_t kDeviceClock = 1;   ///< on disk: start is in the clock of the row's device
-constexpr uint32_t kFirstLaunch = 2;   ///< carries the kernel's just-in-time compile
-constexpr uint32_t kQueueTimes = 4;    ///< queued_before_ns and submitted_before_ns are known
-constexpr uint32_t kFailed = 8;        ///< the device reported an error for it
-constexpr uint32_t kNoDeviceTime = 16; ///< completed, but the driver gave no time stamps
-constexpr uint32_t kBlocking = 32;     ///< the host call waited for it
-constexpr uint32_t kHostSide = 64;     ///< sync rows: the host waited; it is not device work
-constexpr uint32_t kSynthetic = 128;   ///< made up by the simulation, never measured
+constexpr uint32_t kDeviceClock = 1;    ///< on disk: start is in the clock of the row's device
+constexpr uint32_t kFirstLaunch = 2;    ///< carries the kernel's just-in-time compile
+constexpr uint32_t kQueueTimes = 4;     ///< queued_before_ns and submitted_before_ns are known
+constexpr uint32_t kFailed = 8;         ///< the device reported an error for it
+constexpr uint32_t kNoDeviceTime = 16;  ///< completed, but the driver gave no time stamps
+constexpr uint32_t kBlocking = 32;      ///< the host call waited for it
+constexpr uint32_t kHostSide = 64;      ///< sync rows: the host waited; it is not device work
+constexpr uint32_t kSynthetic = 128;    ///< made up by the simulation, never measured
 }  // namespace op_flags
 
 namespace process_flags {
-constexpr uint32_t kAgent = 1;         ///< an agent of ours ran in it
-constexpr uint32_t kUnobserved = 2;    ///< may have used a GPU unseen: environment scrubbed or static
+constexpr uint32_t kAgent = 1;       ///< an agent of ours ran in it
+constexpr uint32_t kUnobserved = 2;  ///< may have used a GPU unseen: environment scrubbed or static
 constexpr uint32_t kStillRunning = 4;  ///< outlived the recording
 constexpr uint32_t kForkedChild = 8;   ///< a fork that has not (yet) called exec
 constexpr uint32_t kSignalled = 16;    ///< exit_code is the number of the signal that ended it

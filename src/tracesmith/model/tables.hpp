@@ -212,7 +212,8 @@ struct ColumnInfo {
   X(5, StringId, name, kId, "name, for kernels")                                                  \
   X(6, uint64_t, parent, kCount, "handle of what it was created from")                            \
   X(7, uint64_t, bytes, kCount, "size, for memory")                                               \
-  X(8, uint32_t, id, kId, "DeviceId, ContextId or StreamId it became")
+  X(8, uint32_t, id, kId, "DeviceId, ContextId or StreamId it became") \
+  X(9, int64_t, created_stamp, kTime, "the same time as the agent stamped it")
 
 // --- Dictionaries: a row's id is its number, from 1; rows are only ever appended --------------
 

@@ -67,7 +67,7 @@ struct TextList {
 
 void CL_CALLBACK onMemoryFreed(cl_mem memory, void*) {
   if (!wanted()) return;
-  arena::FreeRecord r{{arena::RecordKind::kFree, 0, sizeof r / 8, 0}, nowNs(), handleOf(memory)};
+  arena::FreeRecord r{{arena::RecordKind::kFree, 0, sizeof r / 8, 0}, stamp(), handleOf(memory)};
   RecordWriter w(sizeof r);
   if (w) w.put(r);
 }
@@ -79,7 +79,7 @@ void recordObject(ObjectKind kind, uint64_t handle, uint64_t parent, uint64_t ot
   RecordWriter w(sizeof(arena::ObjectRecord) + name_bytes);
   if (!w) return;
   w.put(arena::ObjectRecord{{arena::RecordKind::kObject, 0, w.words(), static_cast<uint32_t>(kind)},
-                            nowNs(),
+                            stamp(),
                             handle,
                             parent,
                             other,

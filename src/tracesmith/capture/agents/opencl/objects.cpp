@@ -93,6 +93,12 @@ cl_int build(OpenClApi api, BuildKind kind, cl_program* program, cl_context cont
   return result;
 }
 
+void recordFree(const void* p) {
+  const arena::FreeRecord r{{arena::RecordKind::kFree, 0, sizeof r / 8, 0}, stamp(), handleOf(p)};
+  RecordWriter w(sizeof r);
+  if (w) w.put(r);
+}
+
 void recordArgument(cl_kernel kernel, cl_uint index, size_t size, const void* value,
                     bool is_local) {
   arena::ArgumentRecord r{};
@@ -289,13 +295,27 @@ void* CL_API_CALL TS_WRAP(clSVMAlloc)(cl_context context, cl_svm_mem_flags flags
 }
 
 void CL_API_CALL TS_WRAP(clSVMFree)(cl_context context, void* p) {
-  if (wanted() && p != nullptr) {
-    tracesmith::arena::FreeRecord r{
-        {tracesmith::arena::RecordKind::kFree, 0, sizeof r / 8, 0}, nowNs(), handleOf(p)};
-    RecordWriter w(sizeof r);
-    if (w) w.put(r);
-  }
+  // Before the driver can give the address to another thread.
+  if (p != nullptr && wanted()) recordFree(p);
   g_next.clSVMFree(context, p);
+}
+
+cl_int CL_API_CALL TS_WRAP(clEnqueueSVMFree)(
+    cl_command_queue queue, cl_uint count, void* pointers[],
+    void(CL_CALLBACK* free_function)(cl_command_queue, cl_uint, void*[], void*), void* user,
+    cl_uint n, const cl_event* waits, cl_event* event) {
+  if (!wanted()) {
+    return g_next.clEnqueueSVMFree(queue, count, pointers, free_function, user, n, waits, event);
+  }
+  HostCall call(OpenClApi::clEnqueueSVMFree, queue);
+  const cl_int result =
+      g_next.clEnqueueSVMFree(queue, count, pointers, free_function, user, n, waits, event);
+  call.end();
+  recordCall(call, result);
+  if (result == CL_SUCCESS) {
+    for (cl_uint i = 0; pointers != nullptr && i < count; ++i) recordFree(pointers[i]);
+  }
+  return result;
 }
 
 cl_int CL_API_CALL TS_WRAP(clBuildProgram)(cl_program program, cl_uint count,

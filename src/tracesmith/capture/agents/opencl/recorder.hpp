@@ -63,27 +63,27 @@ class RecordWriter {
 /// A host call from its start on. Made when wanted() has said yes.
 struct HostCall {
   HostCall(OpenClApi function, cl_command_queue queue)
-      : api(function), stream(handleOf(queue)), start_ns(nowNs()) {}
+      : api(function), stream(handleOf(queue)), start(stamp()) {}
 
   arena::CallRecord record(arena::RecordKind kind, uint8_t flags, uint16_t words,
                            int64_t result) const {
     return {{kind, flags, words, static_cast<uint32_t>(api)},
-            start_ns,
-            end_ns,
+            start,
+            end_stamp,
             correlation,
             stream,
             result};
   }
   /// Takes the end stamp and the correlation id. Call it right after the driver returned.
   void end() {
-    end_ns = nowNs();
+    end_stamp = stamp();
     correlation = nextCorrelation(t_state);
   }
 
   OpenClApi api;
   uint64_t stream;
-  int64_t start_ns;
-  int64_t end_ns = 0;
+  int64_t start;
+  int64_t end_stamp = 0;
   uint64_t correlation = 0;
 };
 
