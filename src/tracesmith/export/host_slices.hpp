@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// What happened on the host as slices that nest: host calls, program builds, host waits that have
+// no call of their own, ranges and instants, laid out on tracks and lanes.
+//
+// A viewer draws the slices of a track as a stack, so two that overlap without one containing the
+// other can not share it. Such a slice goes to the next lane of its track; nothing is cut for it
+// unless more than kMaxLanes overlap.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "tracesmith/export/device_work.hpp"
+#include "tracesmith/export/selection.hpp"
+#include "tracesmith/model/trace.hpp"
+
+namespace tracesmith {
+
+enum class SliceSource : uint8_t { kHostCall = 0, kBuild = 1, kSync = 2, kRange = 3, kInstant = 4 };
+
+struct HostSlice {
+  int64_t start_ns = 0;
+  int64_t end_ns = 0;  ///< as drawn; equal to start_ns for an instant
+  uint32_t row = 0;    ///< in the table that `source` stands for
+  uint32_t track = 0;
+  SliceSource source = SliceSource::kHostCall;
+  bool unfinished = false;  ///< a range whose end is not in the trace
+  bool stray_end = false;   ///< an end whose range is not in the trace
+  bool cut = false;         ///< drawn shorter than it was, for want of a lane
+  int64_t true_end_ns = 0;  ///< where a cut slice really ended
+};
+
+/// The tracks that host slices lie on: one per thread, one per process for rows that name no
+/// thread, one per stream for ranges that belong to a stream.
+class HostTracks {
+ public:
+  explicit HostTracks(const Trace& trace)
+      : threads_(static_cast<uint32_t>(trace.thread.size())),
+        processes_(static_cast<uint32_t>(trace.process.size())),
+        streams_(static_cast<uint32_t>(trace.stream.size())) {}
+
+  uint32_t of(ThreadId thread, ProcessId process) const {
+    const auto t = static_cast<uint32_t>(thread);
+    if (t != 0 && t <= threads_) return t - 1;
+    const auto p = static_cast<uint32_t>(process);
+    return threads_ + (p <= processes_ ? p : 0);
+  }
+  uint32_t of(StreamId stream, ThreadId thread, ProcessId process) const {
+    const auto s = static_cast<uint32_t>(stream);
+    return s != 0 && s <= streams_ ? threads_ + processes_ + s : of(thread, process);
+  }
+  uint32_t size() const { return threads_ + 1 + processes_ + streams_; }
+
+  ThreadId thread(uint32_t track) const {
+    return track < threads_ ? idAt<ThreadId>(track) : ThreadId::kNone;
+  }
+  StreamId stream(uint32_t track) const {
+    return track > threads_ + processes_ ? StreamId(track - threads_ - processes_)
+                                         : StreamId::kNone;
+  }
+  ProcessId process(const Trace& trace, uint32_t track) const;
+
+ private:
+  uint32_t threads_;
+  uint32_t processes_;
+  uint32_t streams_;
+};
+
+constexpr uint32_t kMaxLanes = 64;
+
+/// Lays the selected slices out. Rows of threads on which calls simply follow each other (the usual
+/// case by far) are handed on straight from the columns; only the others are collected and sorted.
+class HostSlices {
+ public:
+  HostSlices(const Trace& trace, const Selection& selection, const HostTracks& tracks);
+
+  /// Calls simple(slice) for slices of simple tracks, in order of start per track, none overlapping
+  /// the one before; then nested(slice, lane) for the others, grouped by track, parents before
+  /// children. Per track and lane the starts never go back.
+  template <class Simple, class Nested>
+  void forEach(Simple&& simple, Nested&& nested) const {
+    const HostCallTable& calls = trace_.host_call;
+    for (size_t i = 0; i < calls.size(); ++i) {
+      if (!takesCall(i)) continue;
+      const uint32_t track = tracks_.of(calls.thread_id[i], calls.process_id[i]);
+      if (!simple_[track]) continue;
+      HostSlice slice;
+      slice.start_ns = calls.start_ns[i];
+      slice.end_ns = endOf(calls.start_ns[i], calls.duration_ns[i]);
+      slice.row = static_cast<uint32_t>(i);
+      slice.track = track;
+      simple(slice);
+    }
+    layOut(std::forward<Nested>(nested));
+  }
+
+ private:
+  bool takesCall(size_t i) const {
+    const HostCallTable& t = trace_.host_call;
+    return selection_.everything() ||
+           (selection_.span(t.start_ns[i], t.duration_ns[i]) && selection_.stream(t.stream_id[i]));
+  }
+  void findSimpleTracks();
+  void collectOthers();
+  void collectRanges();
+  void layOut(const std::function<void(const HostSlice&, uint32_t lane)>& emit) const;
+
+  const Trace& trace_;
+  const Selection& selection_;
+  const HostTracks& tracks_;
+  std::vector<bool> simple_;          // by track
+  std::vector<HostSlice> collected_;  // of tracks that are not simple, in drawing order
+};
+
+}  // namespace tracesmith

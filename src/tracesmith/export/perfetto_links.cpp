@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/export/perfetto_links.hpp"
+
+#include <algorithm>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+namespace tracesmith {
+namespace {
+
+struct Key {
+  ProcessId process;
+  uint64_t correlation_id;
+  bool operator==(const Key&) const = default;
+};
+struct KeyHash {
+  size_t operator()(const Key& k) const {
+    return static_cast<size_t>(
+        (static_cast<uint64_t>(k.process) * 0x9e3779b97f4a7c15ull ^ k.correlation_id) *
+        0xff51afd7ed558ccdull);
+  }
+};
+struct Slice {
+  SliceSource source = SliceSource::kHostCall;
+  uint32_t row = 0;
+  bool found = false;
+};
+
+/// A work number, or a host slice, or nothing.
+struct End {
+  uint32_t work = 0;
+  Slice slice;
+};
+
+}  // namespace
+
+Links::Links(const Trace& trace, const DeviceWork& work) {
+  const FlowTable& flows = trace.flow;
+  if (flows.empty()) return;
+  const auto toProcess = [&](size_t i) {
+    return flows.to_process_id[i] == ProcessId::kNone ? flows.process_id[i]
+                                                      : flows.to_process_id[i];
+  };
+  // Waits are between commands; every other kind was drawn by the program between host slices.
+  const auto prefersDevice = [&](size_t i) { return flows.kind[i] == FlowKind::kWait; };
+
+  std::unordered_map<Key, Slice, KeyHash> slices;
+  const auto want = [&](const Key& key, bool device_first) {
+    if (key.correlation_id == 0) return;
+    if (!device_first || work.first(key.process, key.correlation_id) == 0)
+      slices.emplace(key, Slice{});
+  };
+  for (size_t i = 0; i < flows.size(); ++i) {
+    want({flows.process_id[i], flows.from_correlation_id[i]}, prefersDevice(i));
+    want({toProcess(i), flows.to_correlation_id[i]}, prefersDevice(i));
+  }
+  const auto offer = [&](ProcessId process, uint64_t correlation_id, SliceSource source,
+                         size_t row) {
+    const auto it = slices.find({process, correlation_id});
+    if (it == slices.end() || it->second.found) return;
+    it->second = {source, static_cast<uint32_t>(row), true};
+  };
+  if (!slices.empty()) {
+    const RangeTable& ranges = trace.range;
+    for (size_t i = 0; i < ranges.size(); ++i) {
+      if (ranges.kind[i] == RangeKind::kEnd) continue;
+      offer(ranges.process_id[i], ranges.correlation_id[i],
+            ranges.kind[i] == RangeKind::kInstant ? SliceSource::kInstant : SliceSource::kRange, i);
+    }
+    const HostCallTable& calls = trace.host_call;
+    for (size_t i = 0; i < calls.size(); ++i) {
+      offer(calls.process_id[i], calls.correlation_id[i], SliceSource::kHostCall, i);
+    }
+  }
+
+  const auto find = [&](const Key& key, bool device_first, bool last) {
+    End end;
+    if (!device_first) {
+      const auto it = slices.find(key);
+      if (it != slices.end() && it->second.found) {
+        end.slice = it->second;
+        return end;
+      }
+    }
+    end.work = work.first(key.process, key.correlation_id);
+    while (last && end.work != 0 && work.next(end.work) != 0) end.work = work.next(end.work);
+    if (end.work == 0) {
+      const auto it = slices.find(key);
+      if (it != slices.end()) end.slice = it->second;
+    }
+    return end;
+  };
+
+  std::vector<std::pair<uint32_t, uint32_t>> waits;  // (to, from)
+  for (size_t i = 0; i < flows.size(); ++i) {
+    const Key from_key{flows.process_id[i], flows.from_correlation_id[i]};
+    const Key to_key{toProcess(i), flows.to_correlation_id[i]};
+    if (flows.kind[i] == FlowKind::kAsyncCpuGpu && from_key == to_key) continue;  // is the launch
+    // Of many commands under one id the last one is waited for, and the first one waits.
+    const End from = find(from_key, prefersDevice(i), true);
+    const bool device_target = prefersDevice(i) || flows.kind[i] == FlowKind::kAsyncCpuGpu;
+    const End to = find(to_key, device_target, false);
+    if (from.work != 0 && to.work != 0) {
+      waits.emplace_back(to.work, from.work);
+    } else if (from.slice.found && to.slice.found) {
+      host_.push_back({from.slice.source, from.slice.row, What::kArrowOut, i});
+      host_.push_back({to.slice.source, to.slice.row, What::kArrowIn, i});
+    } else if (from.slice.found && to.work != 0) {
+      host_.push_back({from.slice.source, from.slice.row, What::kSubmits, to.work});
+    } else if (from.work != 0 && to.slice.found) {
+      host_.push_back({to.slice.source, to.slice.row, What::kWaitedFor, from.work});
+    } else {
+      ++unresolved_;
+    }
+  }
+  std::stable_sort(host_.begin(), host_.end(), [](const HostLink& a, const HostLink& b) {
+    return std::tie(a.source, a.row) < std::tie(b.source, b.row);
+  });
+  if (waits.empty()) return;
+
+  const uint64_t numbers = work.number(WorkKind::kSync, trace.sync.size());
+  offsets_.assign(numbers + 1, 0);
+  for (const auto& [to, from] : waits) ++offsets_[to + 1];
+  for (size_t n = 1; n < offsets_.size(); ++n) offsets_[n] += offsets_[n - 1];
+  froms_.resize(waits.size());
+  std::vector<uint32_t> at(offsets_.begin(), offsets_.end() - 1);
+  for (const auto& [to, from] : waits) froms_[at[to]++] = from;
+}
+
+std::span<const Links::HostLink> Links::ofSlice(SliceSource source, uint32_t row) const {
+  if (host_.empty()) return {};
+  const auto before = [](const HostLink& a, const std::pair<SliceSource, uint32_t>& b) {
+    return std::tie(a.source, a.row) < std::tie(b.first, b.second);
+  };
+  const auto first = std::lower_bound(host_.begin(), host_.end(), std::pair(source, row), before);
+  auto last = first;
+  while (last != host_.end() && last->source == source && last->row == row) ++last;
+  return {host_.data() + (first - host_.begin()), static_cast<size_t>(last - first)};
+}
+
+}  // namespace tracesmith

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The arrows of the `flow` table, sorted out by what lies at their ends.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "tracesmith/export/device_work.hpp"
+#include "tracesmith/export/host_slices.hpp"
+
+namespace tracesmith {
+
+/// From and to device work: a wait. Both on the host: an arrow between slices. Mixed: the slice
+/// submits the work, or waited for it.
+class Links {
+ public:
+  enum class What : uint8_t { kArrowOut, kArrowIn, kSubmits, kWaitedFor };
+  struct HostLink {
+    SliceSource source;
+    uint32_t row;
+    What what;
+    uint64_t value;  ///< row of the flow table for arrows, else a work number
+  };
+
+  Links() = default;
+  Links(const Trace& trace, const DeviceWork& work);
+
+  /// Work numbers that the work `number` waited for.
+  std::span<const uint32_t> waits(uint64_t number) const {
+    if (offsets_.empty()) return {};
+    return {froms_.data() + offsets_[number], offsets_[number + 1] - offsets_[number]};
+  }
+  std::span<const HostLink> ofSlice(SliceSource source, uint32_t row) const;
+
+  /// Flows neither of whose ends could be found at both sides.
+  uint64_t unresolved() const { return unresolved_; }
+
+ private:
+  std::vector<uint32_t> offsets_;  // by work number, one more than there are
+  std::vector<uint32_t> froms_;
+  std::vector<HostLink> host_;  // by (source, row)
+  uint64_t unresolved_ = 0;
+};
+
+}  // namespace tracesmith

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rows of the `attribute` table by the row that they describe.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <tuple>
+#include <vector>
+
+#include "tracesmith/model/trace.hpp"
+
+namespace tracesmith {
+
+class RowAttributes {
+ public:
+  RowAttributes() = default;
+  explicit RowAttributes(const Trace& trace) : table_(&trace.attribute) {
+    rows_.resize(table_->size());
+    for (size_t i = 0; i < rows_.size(); ++i) rows_[i] = static_cast<uint32_t>(i);
+    std::stable_sort(rows_.begin(), rows_.end(),
+                     [this](uint32_t a, uint32_t b) { return keyOf(a) < keyOf(b); });
+  }
+
+  /// Numbers of the attribute rows of row `row` of `table`, in file order.
+  std::span<const uint32_t> of(TableId table, uint64_t row) const {
+    if (rows_.empty()) return {};
+    const auto key = std::tuple(static_cast<uint32_t>(table), row);
+    const auto first = std::lower_bound(rows_.begin(), rows_.end(), key,
+                                        [this](uint32_t a, const auto& k) { return keyOf(a) < k; });
+    auto last = first;
+    while (last != rows_.end() && keyOf(*last) == key) ++last;
+    return {rows_.data() + (first - rows_.begin()), static_cast<size_t>(last - first)};
+  }
+  StringId key(uint32_t attribute) const { return table_->key[attribute]; }
+  StringId value(uint32_t attribute) const { return table_->value[attribute]; }
+
+ private:
+  std::tuple<uint32_t, uint64_t> keyOf(uint32_t i) const {
+    return {table_->table[i], table_->row_number[i]};
+  }
+  const AttributeTable* table_ = nullptr;
+  std::vector<uint32_t> rows_;
+};
+
+}  // namespace tracesmith
