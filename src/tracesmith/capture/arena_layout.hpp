@@ -61,7 +61,8 @@ struct ArenaHeader {
   uint64_t start_ticks;    // field 22 of /proc/PID/stat
   uint64_t pid_namespace;  // inode of /proc/self/ns/pid
   int64_t created_ns;      // CLOCK_MONOTONIC
-  int64_t created_stamp;   // the same moment by stamp_clock
+  int64_t paired_ns;       // CLOCK_MONOTONIC, read together with
+  int64_t paired_stamp;    // the stamp clock
   StampClockKind stamp_clock;
   char agent[16];
   char boot_id[40];

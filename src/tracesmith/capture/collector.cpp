@@ -86,7 +86,7 @@ ProcessId Collector::processId(uint32_t pid, uint64_t start_ticks) {
 
 Collector::Process& Collector::processOf(const arena::ArenaHeader& header) {
   if (header.stamp_clock == arena::StampClockKind::kTimeStampCounter) {
-    shared_.stamps.add({header.created_ns, header.created_stamp, 1'000});
+    shared_.stamps.add({header.paired_ns, header.paired_stamp, 1'000});
   }
   std::unique_ptr<Process>& process = processes_[{header.pid, header.start_ticks}];
   if (process == nullptr) {

@@ -175,8 +175,7 @@ void describeMemory(const HostCall& call, cl_mem memory, cl_context context, boo
   {
     RecordWriter w(sizeof(arena::CallRecord) + sizeof(arena::MemoryPart));
     if (!w) return;
-    w.put(call.record(arena::RecordKind::kMemory, allocates ? 0 : arena::kFlagNoEvent, w.words(),
-                      CL_SUCCESS));
+    call.put(w, arena::RecordKind::kMemory, allocates ? 0 : arena::kFlagNoEvent, CL_SUCCESS);
     w.put(arena::MemoryPart{handleOf(memory), handleOf(context), bytes});
   }
   if (allocates) g_next.clSetMemObjectDestructorCallback(memory, onMemoryFreed, nullptr);

@@ -7,26 +7,30 @@ namespace {
 
 using arena::RecordKind;
 
-cl_int kernel(HostCall call, cl_kernel kernel_object, cl_uint dimensions, const size_t* offset,
-              const size_t* global, const size_t* local, WaitList waits, cl_event* event,
-              cl_int (*invoke)(void*, cl_event*), void* arguments) {
+template <class Invoke>
+[[gnu::always_inline]] inline cl_int kernel(OpenClApi api, cl_command_queue queue,
+                                            cl_kernel kernel_object, cl_uint dimensions,
+                                            const size_t* offset, const size_t* global,
+                                            const size_t* local, WaitList waits, cl_event* event,
+                                            Invoke&& invoke) {
+  HostCall call(api, queue);
   const uint64_t n = dimensions <= 3 && global != nullptr ? dimensions : 0;
-  const uint64_t sizes = n + (local ? n : 0) + (offset ? n : 0);
-  const uint64_t bytes =
-      sizeof(arena::CallRecord) + sizeof(arena::KernelPart) + 8 * (sizes + waits.kept());
   return command(
-      call, event, bytes, [&](cl_event* slot) { return invoke(arguments, slot); },
+      call, event, invoke,
+      [&] {
+        const uint64_t sizes = n + (local ? n : 0) + (offset ? n : 0);
+        return sizeof(arena::CallRecord) + sizeof(arena::KernelPart) + 8 * (sizes + waits.kept());
+      },
       [&](RecordWriter& w, const EventSlot& slot) {
-        w.put(call.record(RecordKind::kKernel, arena::kFlagTracked | waits.flags(), w.words(),
-                          CL_SUCCESS));
-        arena::KernelPart part{};
-        part.kernel = handleOf(kernel_object);
-        part.event = slot.programHandle();
-        part.dimensions = static_cast<uint8_t>(n);
-        part.has_local = local != nullptr;
-        part.has_offset = offset != nullptr;
-        part.wait_count = waits.kept();
-        w.put(part);
+        call.put(w, RecordKind::kKernel, arena::kFlagTracked | waits.flags(), CL_SUCCESS);
+        auto* part = w.next<arena::KernelPart>();
+        part->kernel = handleOf(kernel_object);
+        part->event = slot.programHandle();
+        part->dimensions = static_cast<uint8_t>(n);
+        part->has_local = local != nullptr;
+        part->has_offset = offset != nullptr;
+        part->reserved = 0;
+        part->wait_count = waits.kept();
         w.putBytes(global, 8 * n);
         if (local) w.putBytes(local, 8 * n);
         if (offset) w.putBytes(offset, 8 * n);
@@ -48,12 +52,13 @@ template <class Invoke>
 cl_int transfer(OpenClApi api, cl_command_queue queue, const Transfer& what, WaitList waits,
                 cl_event* event, Invoke&& invoke) {
   HostCall call(api, queue);
-  const uint64_t bytes =
-      sizeof(arena::CallRecord) + sizeof(arena::TransferPart) + 8 * uint64_t{waits.kept()};
-  return command(call, event, bytes, invoke, [&](RecordWriter& w, const EventSlot& slot) {
+  auto size = [&] {
+    return sizeof(arena::CallRecord) + sizeof(arena::TransferPart) + 8 * uint64_t{waits.kept()};
+  };
+  return command(call, event, invoke, size, [&](RecordWriter& w, const EventSlot& slot) {
     const auto flags = static_cast<uint8_t>(arena::kFlagTracked | waits.flags() |
                                             (what.blocking ? arena::kFlagBlocking : 0));
-    w.put(call.record(RecordKind::kTransfer, flags, w.words(), CL_SUCCESS));
+    call.put(w, RecordKind::kTransfer, flags, CL_SUCCESS);
     arena::TransferPart part{};
     part.event = slot.programHandle();
     part.source = what.source;
@@ -71,11 +76,11 @@ template <class Invoke>
 cl_int syncCommand(OpenClApi api, cl_command_queue queue, SyncKind kind, WaitList waits,
                    cl_event* event, Invoke&& invoke) {
   HostCall call(api, queue);
-  const uint64_t bytes =
-      sizeof(arena::CallRecord) + sizeof(arena::SyncPart) + 8 * uint64_t{waits.kept()};
-  return command(call, event, bytes, invoke, [&](RecordWriter& w, const EventSlot& slot) {
-    w.put(
-        call.record(RecordKind::kSync, arena::kFlagTracked | waits.flags(), w.words(), CL_SUCCESS));
+  auto size = [&] {
+    return sizeof(arena::CallRecord) + sizeof(arena::SyncPart) + 8 * uint64_t{waits.kept()};
+  };
+  return command(call, event, invoke, size, [&](RecordWriter& w, const EventSlot& slot) {
+    call.put(w, RecordKind::kSync, arena::kFlagTracked | waits.flags(), CL_SUCCESS);
     arena::SyncPart part{slot.programHandle(), static_cast<uint8_t>(kind), {}, waits.kept()};
     w.put(part);
     w.putBytes(waits.events, 8 * waits.kept());
@@ -94,7 +99,7 @@ cl_int syncCall(OpenClApi api, cl_command_queue queue, SyncKind kind, WaitList w
       sizeof(arena::CallRecord) + sizeof(arena::SyncPart) + 8 * uint64_t{waits.kept()};
   RecordWriter w(bytes);
   if (w) {
-    w.put(call.record(RecordKind::kSync, arena::kFlagNoEvent | waits.flags(), w.words(), result));
+    call.put(w, RecordKind::kSync, arena::kFlagNoEvent | waits.flags(), result);
     w.put(arena::SyncPart{0, static_cast<uint8_t>(kind), {}, waits.kept()});
     w.putBytes(waits.events, 8 * waits.kept());
   }
@@ -133,43 +138,19 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueNDRangeKernel)(cl_command_queue q, cl_kernel
   if (!wanted()) {
     return g_next.clEnqueueNDRangeKernel(q, k, dim, offset, global, local, n, waits, event);
   }
-  HostCall call(OpenClApi::clEnqueueNDRangeKernel, q);
-  struct Arguments {
-    cl_command_queue q;
-    cl_kernel k;
-    cl_uint dim;
-    const size_t *offset, *global, *local;
-    cl_uint n;
-    const cl_event* waits;
-  } a{q, k, dim, offset, global, local, n, waits};
-  return kernel(
-      call, k, dim, offset, global, local, {n, waits}, event,
-      [](void* p, cl_event* slot) {
-        const auto& x = *static_cast<Arguments*>(p);
-        return g_next.clEnqueueNDRangeKernel(x.q, x.k, x.dim, x.offset, x.global, x.local, x.n,
-                                             x.waits, slot);
-      },
-      &a);
+  return kernel(OpenClApi::clEnqueueNDRangeKernel, q, k, dim, offset, global, local, {n, waits},
+                event, [&](cl_event* slot) {
+                  return g_next.clEnqueueNDRangeKernel(q, k, dim, offset, global, local, n, waits,
+                                                       slot);
+                });
 }
 
 cl_int CL_API_CALL TS_WRAP(clEnqueueTask)(cl_command_queue q, cl_kernel k, cl_uint n,
                                           const cl_event* waits, cl_event* event) {
   if (!wanted()) return g_next.clEnqueueTask(q, k, n, waits, event);
-  HostCall call(OpenClApi::clEnqueueTask, q);
-  struct Arguments {
-    cl_command_queue q;
-    cl_kernel k;
-    cl_uint n;
-    const cl_event* waits;
-  } a{q, k, n, waits};
   const size_t one = 1;
-  return kernel(
-      call, k, 1, nullptr, &one, &one, {n, waits}, event,
-      [](void* p, cl_event* slot) {
-        const auto& x = *static_cast<Arguments*>(p);
-        return g_next.clEnqueueTask(x.q, x.k, x.n, x.waits, slot);
-      },
-      &a);
+  return kernel(OpenClApi::clEnqueueTask, q, k, 1, nullptr, &one, &one, {n, waits}, event,
+                [&](cl_event* slot) { return g_next.clEnqueueTask(q, k, n, waits, slot); });
 }
 
 cl_int CL_API_CALL TS_WRAP(clEnqueueNativeKernel)(cl_command_queue q,
@@ -182,26 +163,11 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueNativeKernel)(cl_command_queue q,
     return g_next.clEnqueueNativeKernel(q, function, args, args_bytes, objects, memory, locations,
                                         n, waits, event);
   }
-  HostCall call(OpenClApi::clEnqueueNativeKernel, q);
-  const uint64_t bytes = sizeof(tracesmith::arena::CallRecord) +
-                         sizeof(tracesmith::arena::KernelPart) +
-                         8 * uint64_t{WaitList{n, waits}.kept()};
-  return command(
-      call, event, bytes,
-      [&](cl_event* slot) {
-        return g_next.clEnqueueNativeKernel(q, function, args, args_bytes, objects, memory,
-                                            locations, n, waits, slot);
-      },
-      [&](RecordWriter& w, const EventSlot& slot) {
-        const WaitList list{n, waits};
-        w.put(call.record(tracesmith::arena::RecordKind::kKernel,
-                          tracesmith::arena::kFlagTracked | list.flags(), w.words(), CL_SUCCESS));
-        tracesmith::arena::KernelPart part{};
-        part.event = slot.programHandle();
-        part.wait_count = list.kept();
-        w.put(part);
-        w.putBytes(waits, 8 * list.kept());
-      });
+  return kernel(OpenClApi::clEnqueueNativeKernel, q, nullptr, 0, nullptr, nullptr, nullptr,
+                {n, waits}, event, [&](cl_event* slot) {
+                  return g_next.clEnqueueNativeKernel(q, function, args, args_bytes, objects,
+                                                      memory, locations, n, waits, slot);
+                });
 }
 
 cl_int CL_API_CALL TS_WRAP(clEnqueueReadBuffer)(cl_command_queue q, cl_mem m, cl_bool blocking,

@@ -80,8 +80,7 @@ cl_int build(OpenClApi api, BuildKind kind, cl_program* program, cl_context cont
   if (length > kMostOptions) length = kMostOptions;
   RecordWriter w(sizeof(arena::CallRecord) + sizeof(arena::BuildPart) + length);
   if (w) {
-    w.put(call.record(arena::RecordKind::kBuild, asynchronous ? arena::kFlagAsync : 0, w.words(),
-                      result));
+    call.put(w, arena::RecordKind::kBuild, asynchronous ? arena::kFlagAsync : 0, result);
     w.put(arena::BuildPart{handleOf(*program),
                            handleOf(context),
                            log_bytes,
@@ -288,7 +287,7 @@ void* CL_API_CALL TS_WRAP(clSVMAlloc)(cl_context context, cl_svm_mem_flags flags
   }
   RecordWriter w(sizeof(tracesmith::arena::CallRecord) + sizeof(tracesmith::arena::MemoryPart));
   if (w) {
-    w.put(call.record(tracesmith::arena::RecordKind::kMemory, 0, w.words(), CL_SUCCESS));
+    call.put(w, tracesmith::arena::RecordKind::kMemory, 0, CL_SUCCESS);
     w.put(tracesmith::arena::MemoryPart{handleOf(p), handleOf(context), size});
   }
   return p;

@@ -42,6 +42,13 @@ class RecordWriter {
   explicit operator bool() const { return p_ != nullptr; }
   uint16_t words() const { return static_cast<uint16_t>(bytes_ / 8); }
 
+  /// The next part, to be filled in place.
+  template <class T>
+  T* next() {
+    auto* part = reinterpret_cast<T*>(at_);
+    at_ += sizeof(T);
+    return part;
+  }
   template <class T>
   void put(const T& part) {
     memcpy(at_, &part, sizeof part);
@@ -65,14 +72,19 @@ struct HostCall {
   HostCall(OpenClApi function, cl_command_queue queue)
       : api(function), stream(handleOf(queue)), start(stamp()) {}
 
-  arena::CallRecord record(arena::RecordKind kind, uint8_t flags, uint16_t words,
-                           int64_t result) const {
-    return {{kind, flags, words, static_cast<uint32_t>(api)},
-            start,
-            end_stamp,
-            correlation,
-            stream,
-            result};
+  /// Writes the CallRecord. Field by field into the ring: a copy of a record assembled on the stack
+  /// from small stores would stall on every load of it.
+  void put(RecordWriter& w, arena::RecordKind kind, uint8_t flags, int64_t result) const {
+    auto* r = w.next<arena::CallRecord>();
+    const uint64_t header = static_cast<uint64_t>(kind) | static_cast<uint64_t>(flags) << 8 |
+                            static_cast<uint64_t>(w.words()) << 16 |
+                            static_cast<uint64_t>(api) << 32;
+    memcpy(&r->header, &header, sizeof header);
+    r->start = start;
+    r->end = end_stamp;
+    r->correlation = correlation;
+    r->stream = stream;
+    r->result = result;
   }
   /// Takes the end stamp and the correlation id. Call it right after the driver returned.
   void end() {
@@ -90,7 +102,7 @@ struct HostCall {
 /// Records a call that starts no device work.
 inline void recordCall(const HostCall& call, int64_t result) {
   RecordWriter w(sizeof(arena::CallRecord));
-  if (w) w.put(call.record(arena::RecordKind::kCall, 0, w.words(), result));
+  if (w) call.put(w, arena::RecordKind::kCall, 0, result);
 }
 
 /// The event slot of a command: the program's own, or one of ours where it wanted none.
@@ -124,11 +136,11 @@ struct WaitList {
   }
 };
 
-/// Runs and records a command: `invoke(cl_event*)` calls the driver, `write(RecordWriter&, flags)`
-/// writes the record of `bytes`.
-template <class Invoke, class Write>
-cl_int command(HostCall& call, cl_event* program_slot, uint64_t bytes, Invoke&& invoke,
-               Write&& write) {
+/// Runs and records a command: `invoke(cl_event*)` calls the driver; when that succeeded,
+/// `size()` says how long the record is and `write(RecordWriter&, EventSlot&)` writes it.
+template <class Invoke, class Size, class Write>
+[[gnu::always_inline]] inline cl_int command(HostCall& call, cl_event* program_slot,
+                                             Invoke&& invoke, Size&& size, Write&& write) {
   EventSlot slot(program_slot);
   const cl_int result = invoke(slot.get());
   call.end();
@@ -138,7 +150,7 @@ cl_int command(HostCall& call, cl_event* program_slot, uint64_t bytes, Invoke&& 
   }
   bool written = false;
   {
-    RecordWriter w(bytes);
+    RecordWriter w(size());
     if (w) {
       write(w, slot);
       written = true;
