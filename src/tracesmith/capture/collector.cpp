@@ -125,14 +125,14 @@ void Collector::noteProcess(const ProcessRow& given, std::string_view command_li
   keep(row.pid_namespace, given.pid_namespace);
   if (row.start_ns == 0) row.start_ns = given.start_ns;
   keep(row.end_ns, given.end_ns);
-  keep(row.exit_code, given.exit_code);
+  if (given.end_ns != 0) row.exit_code = given.exit_code;
   keep(row.command_line, strings.intern(command_line));
   keep(row.executable, strings.intern(executable));
   keep(row.boot_id, strings.intern(boot_id));
   row.flags |= given.flags;
   if (row.flags & process_flags::kAgent) row.flags &= ~process_flags::kUnobserved;
   if (row.end_ns != 0) row.flags &= ~process_flags::kStillRunning;
-  if (row.seen_by == StringId::kNone) row.seen_by = strings.intern(seen_by);
+  keep(row.seen_by, strings.intern(seen_by));
   const bool changed = row.parent_pid != before.parent_pid || row.end_ns != before.end_ns ||
                        row.exit_code != before.exit_code || row.flags != before.flags ||
                        row.command_line != before.command_line ||
@@ -157,8 +157,10 @@ void Collector::noteLoss(std::string_view source, uint64_t emitted, uint64_t dro
                            .reason = strings.intern(reason)});
 }
 
-bool Collector::isAgent(uint32_t pid, uint64_t start_ticks) const {
-  return processes_.count({pid, start_ticks}) != 0;
+std::vector<std::pair<uint32_t, uint64_t>> Collector::agents() const {
+  std::vector<std::pair<uint32_t, uint64_t>> out;
+  for (const auto& [key, process] : processes_) out.push_back(key);
+  return out;
 }
 
 bool Collector::agentsAlive() const {

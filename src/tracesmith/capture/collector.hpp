@@ -64,7 +64,8 @@ class Collector {
 
   /// True while a process that has an arena is alive.
   bool agentsAlive() const;
-  bool isAgent(uint32_t pid, uint64_t start_ticks) const;
+  /// pid and start_ticks of every process that has (had) an arena.
+  std::vector<std::pair<uint32_t, uint64_t>> agents() const;
 
   /// Drains what is left, writes totals, index and end marker, and removes the session directory.
   Status finish();

@@ -15,6 +15,7 @@
 #include "tracesmith/base/clock.hpp"
 #include "tracesmith/base/version.hpp"
 #include "tracesmith/capture/collector.hpp"
+#include "tracesmith/capture/descendants.hpp"
 #include "tracesmith/capture/launcher.hpp"
 #include "tracesmith/capture/process_facts.hpp"
 #include "tracesmith/capture/session_dir.hpp"
@@ -126,6 +127,16 @@ Result<ProfileOutcome> runProfile(const ProfileOptions& options) {
   Collector& collector = **made;
   noteHost(collector, command_line);
 
+  Descendants descendants(dir, collector);
+  for (auto& [name, value] : descendants.environment()) {
+    auto same = std::find_if(env->begin(), env->end(),
+                             [&n = name](const auto& entry) { return entry.first == n; });
+    if (same == env->end()) {
+      env->emplace_back(name, name == "LD_PRELOAD" ? appended("LD_PRELOAD", value, ':') : value);
+    } else {
+      same->second += ":" + value;
+    }
+  }
   auto started = Launcher::start(options.command, *env);
   if (!started) {
     unlink(dir.info().output.c_str());
@@ -133,6 +144,7 @@ Result<ProfileOutcome> runProfile(const ProfileOptions& options) {
   }
   Launcher& program = *started;
   SignalRelay relay(program);
+  descendants.started(program.pid(), command_line);
 
   ProfileOutcome outcome;
   const int64_t begin = monotonicNs();
@@ -144,6 +156,7 @@ Result<ProfileOutcome> runProfile(const ProfileOptions& options) {
   for (;;) {
     const uint64_t met = collector.poll();
     const int64_t now = monotonicNs();
+    descendants.poll(now);
     if (!ended) {
       ended = program.poll();
       stops_at_end = relay.stops();
@@ -169,6 +182,7 @@ Result<ProfileOutcome> runProfile(const ProfileOptions& options) {
   outcome.exit_code = ended->exit_code;
   outcome.signal = ended->signal;
   outcome.stopped_by_duration = limit.hit();
+  descendants.finish(*ended, monotonicNs());
   outcome.trace_status = collector.finish();
   const CollectorTotals totals = collector.totals();
   const SharedRows& rows = collector.rows();
@@ -179,6 +193,8 @@ Result<ProfileOutcome> runProfile(const ProfileOptions& options) {
   outcome.unresolved = totals.unresolved;
   outcome.processes = rows.processes;
   outcome.gpu_processes = collector.agentProcesses();
+  outcome.unobserved = descendants.unobserved();
+  outcome.warnings = descendants.warnings();
   outcome.file_bytes = collector.fileBytes();
   return outcome;
 }

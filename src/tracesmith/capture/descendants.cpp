@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/capture/descendants.hpp"
+
+#include <time.h>
+
+#include <cstdlib>
+
+#include "tracesmith/base/clock.hpp"
+#include "tracesmith/capture/process_log_layout.hpp"
+
+namespace tracesmith {
+namespace {
+
+constexpr int64_t kPollIntervalNs = 10'000'000;
+constexpr int64_t kRowsIntervalNs = 1'000'000'000;
+// The kernel's word of the last exits may come a moment after wait(2) has returned.
+constexpr int64_t kLastWordNs = 20'000'000;
+
+}  // namespace
+
+Descendants::Descendants(const SessionDir& dir, Collector& collector) : collector_(collector) {
+  auto tracker = ProcessTracker::start(
+      {.log_path = dir.processLog(), .environment_marker = arena::kEnvSession});
+  if (!tracker) {
+    warnings_.push_back("processes without an agent are not seen: " + tracker.error().toString());
+    return;
+  }
+  tracker_ = std::move(*tracker);
+  if (tracker_->hasConnector()) {
+    collector_.noteMetadata("process_tracking", "process-event connector");
+    return;
+  }
+  log_path_ = dir.processLog();
+  collector_.noteMetadata("process_tracking", "preload: " + tracker_->connectorProblem());
+  auto library = findAgentLibrary("libtracesmith-process.so");
+  if (library) {
+    preload_ = *library;
+  } else {
+    warnings_.push_back("short-lived processes may be missed: " + library.error().toString());
+  }
+}
+
+std::vector<std::pair<std::string, std::string>> Descendants::environment() const {
+  if (preload_.empty()) return {};
+  return {{process_log::kEnvLog, log_path_}, {"LD_PRELOAD", preload_}};
+}
+
+void Descendants::started(pid_t pid, const std::string& command_line) {
+  if (tracker_) tracker_->setRoot(static_cast<uint32_t>(pid), command_line);
+}
+
+void Descendants::poll(int64_t now_ns) {
+  if (!tracker_ || now_ns - last_poll_ns_ < kPollIntervalNs) return;
+  last_poll_ns_ = now_ns;
+  if (collector_.agentProcesses() != agents_told_) {
+    agents_told_ = collector_.agentProcesses();
+    for (const auto& [pid, start_ticks] : collector_.agents()) {
+      tracker_->noteAgent(pid, start_ticks);
+    }
+  }
+  if (auto ok = tracker_->poll(now_ns); !ok) {
+    warnings_.push_back("processes are no longer followed: " + ok.error().toString());
+    tracker_.reset();
+    return;
+  }
+  if (now_ns - last_rows_ns_ >= kRowsIntervalNs) {
+    last_rows_ns_ = now_ns;
+    writeRows(now_ns, false);
+  }
+}
+
+void Descendants::writeRows(int64_t now_ns, bool all) {
+  unobserved_ = 0;
+  for (const ProcessRecord& p : tracker_->processes(now_ns)) {
+    if (p.flags & process_flags::kUnobserved) ++unobserved_;
+    // Until it is exact, the start that tells processes apart may still change.
+    if (!all && !p.start_ticks_exact) continue;
+    collector_.noteProcess({.pid = p.facts.pid,
+                            .parent_pid = p.facts.ppid,
+                            .pid_namespace = p.facts.pid_namespace,
+                            .start_ticks = p.facts.start_ticks,
+                            .start_ns = p.start_ns,
+                            .end_ns = p.end_ns,
+                            .exit_code = p.exit_code,
+                            .flags = p.flags},
+                           p.facts.command_line, p.facts.executable, p.facts.boot_id, p.seen_by);
+  }
+}
+
+void Descendants::finish(const ExitStatus& root, int64_t now_ns) {
+  if (!tracker_) return;
+  tracker_->noteRootExit(root.exit_code, root.signal, now_ns);
+  const timespec pause{0, kLastWordNs};
+  nanosleep(&pause, nullptr);
+  last_poll_ns_ = 0;
+  poll(monotonicNs());
+  if (!tracker_) return;
+  writeRows(monotonicNs(), true);
+  const ProcessTrackerLosses losses = tracker_->losses();
+  if (losses.lost_events > 0) {
+    collector_.noteLoss("process events", losses.lost_events, losses.lost_events,
+                        "the kernel could not deliver them; a process may be missing");
+  }
+  if (losses.damaged_records > 0) {
+    collector_.noteLoss("process log", losses.damaged_records, losses.damaged_records,
+                        "damaged records of the preload library");
+  }
+}
+
+}  // namespace tracesmith

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Follows the descendants of the recorded command for a session: chooses the witnesses, and keeps
+// the collector's `process` rows up to date.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tracesmith/capture/collector.hpp"
+#include "tracesmith/capture/launcher.hpp"
+#include "tracesmith/capture/process_tracker.hpp"
+
+namespace tracesmith {
+
+class Descendants {
+ public:
+  /// Call before the command is started. Without a tracker (the error is kept as a warning) only
+  /// processes with an agent are seen.
+  Descendants(const SessionDir& dir, Collector& collector);
+
+  /// Environment that the preload witness needs; empty where the kernel tells us itself.
+  std::vector<std::pair<std::string, std::string>> environment() const;
+
+  void started(pid_t pid, const std::string& command_line);
+  void poll(int64_t now_ns);
+  void finish(const ExitStatus& root, int64_t now_ns);
+
+  uint32_t unobserved() const { return unobserved_; }
+  const std::vector<std::string>& warnings() const { return warnings_; }
+
+ private:
+  void writeRows(int64_t now_ns, bool all);
+
+  Collector& collector_;
+  std::unique_ptr<ProcessTracker> tracker_;
+  std::string log_path_;
+  std::string preload_;
+  std::vector<std::string> warnings_;
+  uint32_t agents_told_ = 0;
+  uint32_t unobserved_ = 0;
+  int64_t last_poll_ns_ = 0;
+  int64_t last_rows_ns_ = 0;
+};
+
+}  // namespace tracesmith
