@@ -98,6 +98,7 @@ constexpr uint32_t kNoDeviceTime = 16;  ///< completed, but the driver gave no t
 constexpr uint32_t kBlocking = 32;      ///< the host call waited for it
 constexpr uint32_t kHostSide = 64;      ///< sync rows: the host waited; it is not device work
 constexpr uint32_t kSynthetic = 128;    ///< made up by the simulation, never measured
+constexpr uint32_t kFromEvent = 256;    ///< made from a TraceEvent: nothing is filled in for it
 }  // namespace op_flags
 
 namespace process_flags {
