@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/cli/commands.hpp"
 #include "tracesmith/cli/completion.hpp"
-#include "tracesmith/cli/output.hpp"
+#include "tracesmith/cli/standard_output.hpp"
 
 namespace tracesmith::cli {
 namespace {
@@ -16,11 +16,10 @@ class CompletionCommand : public Command {
   }
 
   int run(Session& session) override {
-    endQuietlyWhenReaderLeaves();
-    Output out;
-    if (shell_ == "bash") out << bashCompletion(session.commands);
-    if (shell_ == "zsh") out << zshCompletion(session.commands);
-    if (shell_ == "fish") out << fishCompletion(session.commands);
+    Output out = standardOutput();
+    if (shell_ == "bash") out.write(bashCompletion(session.commands));
+    if (shell_ == "zsh") out.write(zshCompletion(session.commands));
+    if (shell_ == "fish") out.write(fishCompletion(session.commands));
     return finishOutput(out, kExitOk);
   }
 

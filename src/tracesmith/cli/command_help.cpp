@@ -4,7 +4,7 @@
 #include "tracesmith/cli/commands.hpp"
 #include "tracesmith/cli/help_text.hpp"
 #include "tracesmith/cli/messages.hpp"
-#include "tracesmith/cli/output.hpp"
+#include "tracesmith/cli/standard_output.hpp"
 #include "tracesmith/cli/suggest.hpp"
 
 namespace tracesmith::cli {
@@ -18,10 +18,9 @@ class HelpCommand : public Command {
   }
 
   int run(Session& session) override {
-    endQuietlyWhenReaderLeaves();
-    Output out;
+    Output out = standardOutput();
     if (topic_.empty()) {
-      out << overviewText(session.commands, session.terminal);
+      out.write(overviewText(session.commands, session.terminal));
       return finishOutput(out, kExitOk);
     }
     const Command* command = session.commands.find(topic_);
@@ -31,7 +30,7 @@ class HelpCommand : public Command {
                       near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
       return kExitUsage;
     }
-    out << helpText(*command, session.terminal);
+    out.write(helpText(*command, session.terminal));
     return finishOutput(out, kExitOk);
   }
 

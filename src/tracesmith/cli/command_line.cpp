@@ -7,7 +7,7 @@
 
 #include "tracesmith/cli/help_text.hpp"
 #include "tracesmith/cli/messages.hpp"
-#include "tracesmith/cli/output.hpp"
+#include "tracesmith/cli/standard_output.hpp"
 #include "tracesmith/cli/suggest.hpp"
 
 namespace tracesmith::cli {
@@ -94,17 +94,15 @@ int runCommand(Command& command, const CommandSet& commands,
   }
   Session session{commands, detectTerminal(no_colour || command.noColour()), parsed->program};
   if (!parsed->help) return command.run(session);
-  endQuietlyWhenReaderLeaves();
-  Output out;
-  out << helpText(command, session.terminal);
+  Output out = standardOutput();
+  out.write(helpText(command, session.terminal));
   return finishOutput(out, kExitOk);
 }
 
 int runWithoutCommand(const CommandSet& commands, bool version, bool no_colour) {
-  endQuietlyWhenReaderLeaves();
   const Terminal terminal = detectTerminal(no_colour);
-  Output out;
-  out << (version ? versionText(terminal) : overviewText(commands, terminal));
+  Output out = standardOutput();
+  out.write((version ? versionText(terminal) : overviewText(commands, terminal)));
   return finishOutput(out, kExitOk);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/cli/commands.hpp"
 #include "tracesmith/cli/man_page.hpp"
-#include "tracesmith/cli/output.hpp"
+#include "tracesmith/cli/standard_output.hpp"
 
 namespace tracesmith::cli {
 namespace {
@@ -14,9 +14,8 @@ class ManCommand : public Command {
   }
 
   int run(Session& session) override {
-    endQuietlyWhenReaderLeaves();
-    Output out;
-    out << (markdown_ ? markdownReference(session.commands) : manPage(session.commands));
+    Output out = standardOutput();
+    out.write((markdown_ ? markdownReference(session.commands) : manPage(session.commands)));
     return finishOutput(out, kExitOk);
   }
 

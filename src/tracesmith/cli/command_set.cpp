@@ -4,6 +4,9 @@
 namespace tracesmith::cli {
 
 CommandSet::CommandSet() {
+  commands_.push_back(makeProfileCommand());
+  commands_.push_back(makeExportCommand());
+  commands_.push_back(makeRecoverCommand());
   commands_.push_back(makeCompletionCommand());
   commands_.push_back(makeManCommand());
   commands_.push_back(makeVersionCommand());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/cli/commands.hpp"
 #include "tracesmith/cli/help_text.hpp"
-#include "tracesmith/cli/output.hpp"
+#include "tracesmith/cli/standard_output.hpp"
 
 namespace tracesmith::cli {
 namespace {
@@ -11,9 +11,8 @@ class VersionCommand : public Command {
   VersionCommand() : Command("version", "Show the version") {}
 
   int run(Session& session) override {
-    endQuietlyWhenReaderLeaves();
-    Output out;
-    out << versionText(session.terminal);
+    Output out = standardOutput();
+    out.write(versionText(session.terminal));
     return finishOutput(out, kExitOk);
   }
 };

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include "tracesmith/cli/commands.hpp"
+#include "tracesmith/cli/export_target.hpp"
+#include "tracesmith/cli/messages.hpp"
+#include "tracesmith/cli/trace_file.hpp"
+
+namespace tracesmith::cli {
+namespace {
+
+/// Whether two names lead to the same file that exists.
+bool sameFile(const std::string& a, const std::string& b) {
+  struct stat first {};
+  struct stat second {};
+  return stat(a.c_str(), &first) == 0 && stat(b.c_str(), &second) == 0 &&
+         first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+}
+
+class ExportCommand : public Command {
+ public:
+  ExportCommand() : Command("export", "Write a trace in another tool's format") {
+    text("FILE", input_, "FILE", "The trace (.sbt)", Complete::kFile)->required();
+    text("-o,--output", output_, "FILE",
+         "Where to write; '-' is standard output (default: beside the trace, with the format's own "
+         "extension)",
+         Complete::kFile);
+    choice(
+        "-f,--format", format_, "FORMAT", exportFormatNames(),
+        "perfetto (the same as proto) for ui.perfetto.dev; json (the same as chrome) for older "
+        "viewers; csv for spreadsheets. Default: what the output's extension says, else perfetto");
+    // Two switches of one thing; the last one counts.
+    app().add_flag("--counters,!--no-counters", counters_, "With counter tracks (default), or not");
+    app().add_flag("--flows,!--no-flows", flows_, "With dependency arrows (default), or not");
+    flag("--full", full_,
+         "With what differs for every event, too: complete, but heavy in a viewer");
+    time("--from", from_ns_, "Leave out what ends before this time after the trace's start");
+    time("--to", to_ns_, "Leave out what begins at this time or later");
+    counts("--stream", streams_, "ID", "Only the device work of these streams (see info)");
+    flag("-q,--quiet", quiet_, "Say nothing but warnings and errors");
+    example("tracesmith export trace.sbt", "Make trace.pftrace for https://ui.perfetto.dev");
+    example("tracesmith export trace.sbt -o trace.json", "Chrome's JSON format");
+    example("tracesmith export trace.sbt --from 1.2s --to 1.3s -o part.pftrace",
+            "A tenth of a second of it");
+  }
+
+  int run(Session&) override {
+    ExportFormat format = exportFormatByPath(output_).value_or(ExportFormat::kPerfetto);
+    if (!format_.empty()) format = *exportFormatByName(format_);
+    const std::string output =
+        output_.empty() ? withExtension(input_, extensionOf(format)) : output_;
+    if (sameFile(input_, output)) {
+      return failWith(
+          {ErrorCode::kInvalidArgument, "would be written over; choose another -o", output});
+    }
+    Result<TraceFile> file = readTraceFile(input_);
+    if (!file) return failWith(file.error());
+    PerfettoOptions options;
+    options.counters = counters_;
+    options.flows = flows_;
+    options.full_args = full_;
+    const Result<TimeWindow> window = windowOf(file->trace, from_ns_, to_ns_);
+    if (!window) return failWith(window.error());
+    options.from_ns = window->from_ns;
+    options.to_ns = window->to_ns;
+    const Result<std::vector<StreamId>> streams = streamsOf(file->trace, streams_);
+    if (!streams) return failWith(streams.error());
+    options.streams = *streams;
+    const Status exported = exportTrace(file->trace, format, output, options);
+    if (!exported) {
+      sayError(exported.error());
+      return kExitFailed;
+    }
+    if (!quiet_ && output != "-") {
+      say(fmt::format("wrote {}{}", output,
+                      format == ExportFormat::kCsv ? "" : "; open it at https://ui.perfetto.dev"));
+    }
+    return reportLosses(file->reader, input_, kExitOk);
+  }
+
+ private:
+  std::string input_;
+  std::string output_;
+  std::string format_;
+  bool counters_ = true;
+  bool flows_ = true;
+  bool full_ = false;
+  std::optional<int64_t> from_ns_, to_ns_;
+  std::vector<uint64_t> streams_;
+  bool quiet_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> makeExportCommand() { return std::make_unique<ExportCommand>(); }
+
+}  // namespace tracesmith::cli

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/cli/commands.hpp"
+#include "tracesmith/cli/messages.hpp"
+#include "tracesmith/cli/recording.hpp"
+
+namespace tracesmith::cli {
+namespace {
+
+class ProfileCommand : public Command {
+ public:
+  ProfileCommand() : Command("profile", "Run a program and record what it does on the GPU") {
+    text("-o,--output", output_, "FILE",
+         "Where the trace goes; a name that ends in .json, .perfetto, .perfetto-trace or .pftrace "
+         "is "
+         "exported to, and the trace lies beside it as .sbt (default: trace.sbt)",
+         Complete::kFile);
+    flag("--perfetto", perfetto_, "Also export for ui.perfetto.dev, as .pftrace beside the trace");
+    size("-b,--buffer", buffer_, "Ring of each thread of the program (default: 4M)");
+    choice("--overflow", overflow_, "POLICY", {"block", "drop"},
+           "A full ring makes the program wait, or drops and counts (default: block)");
+    choice("--inject", inject_, "HOW", {"auto", "layer", "preload"},
+           "How the agent enters the program (default: auto)");
+    choice("--wait", wait_, "WHOM", {"all", "primary"},
+           "Go on until every recorded process has ended, or only until the program itself has "
+           "(default: all)");
+    flag("--progress", progress_, "Show live figures when standard error is a terminal");
+    flag("-q,--quiet", quiet_, "No summary at the end; only warnings and errors");
+    takeProgram(true);
+    setUsageExitCode(kExitNotStarted);
+    describe(
+        "The program runs as if it had been started directly: its standard streams, working "
+        "directory, signals and exit code are its own. Ctrl-C stops it and leaves a complete "
+        "trace. "
+        "When the program can not be started the exit code is 127 (not found), 126 (not "
+        "executable) "
+        "or 125 (anything else, errors in the options included).");
+    describe(
+        "If this command itself is killed, the records are still in the directory beside the "
+        "output "
+        "(trace.sbt.session); 'tracesmith recover' finishes the trace.");
+    example("tracesmith profile -- ./my_gpu_program --size 512", "Record a program into trace.sbt");
+    example("tracesmith profile -o run1.sbt --perfetto -- python3 train.py",
+            "Choose the file, and also make one for ui.perfetto.dev");
+    example("tracesmith profile -o run1.json -- ./my_gpu_program", "Export to JSON straight away");
+  }
+
+  int run(Session& session) override {
+    if (session.program.empty()) {
+      say("profile: which program? for example: tracesmith profile -- ./my_gpu_program");
+      return kExitNotStarted;
+    }
+    RecordingRequest request;
+    request.outputs = recordingOutputs(output_, perfetto_);
+    request.quiet = quiet_;
+    request.progress = progress_;
+    ProfileOptions& profile = request.profile;
+    if (buffer_) profile.ring_bytes = *buffer_;
+    profile.overflow = overflow_ == "drop" ? OverflowPolicy::DropNewest : OverflowPolicy::Block;
+    if (inject_ == "layer") profile.injection = Injection::kLayer;
+    if (inject_ == "preload") profile.injection = Injection::kPreload;
+    profile.wait_for_descendants = wait_ != "primary";
+    return runRecording(std::move(request), session);
+  }
+
+ private:
+  std::string output_;
+  bool perfetto_ = false;
+  std::optional<uint64_t> buffer_;
+  std::string overflow_ = "block";
+  std::string inject_ = "auto";
+  std::string wait_ = "all";
+  bool progress_ = false;
+  bool quiet_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> makeProfileCommand() { return std::make_unique<ProfileCommand>(); }
+
+}  // namespace tracesmith::cli

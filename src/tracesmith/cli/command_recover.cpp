@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "tracesmith/capture/profile_session.hpp"
+#include "tracesmith/cli/commands.hpp"
+#include "tracesmith/cli/messages.hpp"
+
+namespace tracesmith::cli {
+namespace {
+
+class RecoverCommand : public Command {
+ public:
+  RecoverCommand() : Command("recover", "Finish a trace whose recording was killed") {
+    text("DIR", directory_, "DIR", "The directory beside the trace, for example trace.sbt.session",
+         Complete::kDirectory)
+        ->required();
+    describe(
+        "While a program is recorded its newest records lie in a directory beside the trace. When "
+        "the recording is killed that directory stays; this command puts what is in it into the "
+        "trace and removes it.");
+    example("tracesmith recover trace.sbt.session", "Finish trace.sbt");
+  }
+
+  int run(Session&) override {
+    while (directory_.size() > 1 && directory_.back() == '/') directory_.pop_back();
+    const Result<RecoverOutcome> outcome = recoverSession(directory_);
+    if (!outcome) {
+      sayError(outcome.error());
+      return kExitFailed;
+    }
+    for (const std::string& warning : outcome->warnings) sayWarning(warning);
+    say(fmt::format("{}: complete; {} events were added from {} arenas, {} kernels in all",
+                    outcome->output, outcome->recovered_events, outcome->arenas, outcome->kernels));
+    return kExitOk;
+  }
+
+ private:
+  std::string directory_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> makeRecoverCommand() { return std::make_unique<RecoverCommand>(); }
+
+}  // namespace tracesmith::cli

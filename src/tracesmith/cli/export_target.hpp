@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Formats that a trace can be exported to, as file names and options name them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tracesmith/export/perfetto_writer.hpp"
+
+namespace tracesmith::cli {
+
+enum class ExportFormat : uint8_t { kPerfetto, kChromeJson, kCsv };
+
+/// Names for -f: perfetto and proto are the same, as are chrome and json.
+std::vector<std::string> exportFormatNames();
+std::optional<ExportFormat> exportFormatByName(const std::string& name);
+
+/// By the end of a file name: .pftrace, .perfetto, .perfetto-trace, .json, .csv.
+std::optional<ExportFormat> exportFormatByPath(const std::string& path);
+
+/// "dir/run.sbt" and ".json" make "dir/run.json"; a name without an extension gets one.
+std::string withExtension(const std::string& path, const std::string& extension);
+std::string extensionOf(ExportFormat format);
+
+/// Writes `trace` to `path` whole or not at all.
+Status exportTrace(const Trace& trace, ExportFormat format, const std::string& path,
+                   const PerfettoOptions& options);
+
+/// Reads the trace at `trace_path` and exports it; for the end of a recording.
+Status exportTraceFile(const std::string& trace_path, const std::string& path);
+
+}  // namespace tracesmith::cli

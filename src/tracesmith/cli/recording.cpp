@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/cli/recording.hpp"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "tracesmith/cli/export_target.hpp"
+#include "tracesmith/cli/messages.hpp"
+
+namespace tracesmith::cli {
+namespace {
+
+std::string plural(uint64_t n, const char* one, const char* many) {
+  return fmt::format("{} {}", n, n == 1 ? one : many);
+}
+
+/// One line that is written over and over. Only when asked for: the terminal is the program's.
+class ProgressLine {
+ public:
+  explicit ProgressLine(bool shown) : shown_(shown) {}
+  void show(const CaptureProgress& progress) {
+    if (!shown_) return;
+    used_ = true;
+    write(fmt::format("\r\x1b[K{:.1f} s: {}, {} events, {} lost, {} KiB",
+                      static_cast<double>(progress.elapsed_ns) / 1e9,
+                      plural(progress.kernels, "kernel", "kernels"), progress.events,
+                      progress.dropped, progress.file_bytes >> 10));
+  }
+  void clear() {
+    if (used_) write("\r\x1b[K");
+  }
+
+ private:
+  static void write(const std::string& text) {
+    [[maybe_unused]] const ssize_t n = ::write(STDERR_FILENO, text.data(), text.size());
+  }
+  bool shown_;
+  bool used_ = false;
+};
+
+void sayOutcome(const ProfileOutcome& outcome, const RecordingOutputs& outputs) {
+  say(recordingSummary(outcome));
+  if (outcome.dropped > 0 || outcome.unresolved > 0) {
+    say(fmt::format("lost: {} dropped, {} whose end was not seen (larger rings: -b 16M)",
+                    outcome.dropped, outcome.unresolved));
+  }
+  if (outcome.unobserved > 0) {
+    say(fmt::format("{} may have used a GPU unseen (static, or without our environment)",
+                    plural(outcome.unobserved, "process", "processes")));
+  }
+  say(fmt::format("{} ({:.1f} KiB). Next: tracesmith view {} --stats", outputs.trace,
+                  static_cast<double>(outcome.file_bytes) / 1024, outputs.trace));
+}
+
+}  // namespace
+
+RecordingOutputs recordingOutputs(const std::string& output, bool perfetto) {
+  RecordingOutputs outputs;
+  if (!output.empty()) {
+    if (exportFormatByPath(output)) {
+      outputs.trace = withExtension(output, ".sbt");
+      outputs.exports.push_back(output);
+    } else {
+      outputs.trace = output;
+    }
+  }
+  if (perfetto) {
+    const std::string path = withExtension(outputs.trace, extensionOf(ExportFormat::kPerfetto));
+    if (outputs.exports.empty() || outputs.exports[0] != path) outputs.exports.push_back(path);
+  }
+  return outputs;
+}
+
+std::string recordingSummary(const ProfileOutcome& outcome) {
+  return fmt::format("{}, {}, {} from {} of {}", plural(outcome.kernels, "kernel", "kernels"),
+                     plural(outcome.copies, "copy", "copies"),
+                     plural(outcome.host_calls, "host call", "host calls"), outcome.gpu_processes,
+                     plural(outcome.processes, "process", "processes"));
+}
+
+int endBySignal(int signal) {
+  // The program has written its own core file if one is wanted; ours would hide it.
+  const rlimit no_core{0, 0};
+  setrlimit(RLIMIT_CORE, &no_core);
+  prctl(PR_SET_DUMPABLE, 0);  // a core_pattern that is a pipe does not ask for the limit
+  ::signal(signal, SIG_DFL);
+  sigset_t one;
+  sigemptyset(&one);
+  sigaddset(&one, signal);
+  sigprocmask(SIG_UNBLOCK, &one, nullptr);
+  raise(signal);
+  return 128 + signal;
+}
+
+int runRecording(RecordingRequest request, const Session& session) {
+  request.profile.command = session.program;
+  request.profile.output = request.outputs.trace;
+  ProgressLine line(request.progress && session.terminal.err_is_terminal);
+  if (request.progress) {
+    request.profile.progress = [&line](const CaptureProgress& progress) { line.show(progress); };
+  }
+  const Result<ProfileOutcome> outcome = runProfile(request.profile);
+  if (!outcome) {
+    sayError(outcome.error());
+    // A missing directory for the output is "not found", too, but not the program.
+    const bool is_the_program = outcome.error().where == session.program[0];
+    return is_the_program ? startFailureExitCode(outcome.error().code) : kExitNotStarted;
+  }
+  // The program has ended; from here on a closed standard error must not hide its exit code.
+  signal(SIGPIPE, SIG_IGN);
+  line.clear();
+  for (const std::string& warning : outcome->warnings) sayWarning(warning);
+  if (!outcome->trace_status) {
+    Error error = outcome->trace_status.error();
+    error.message = "the trace is not complete: " + error.message;
+    sayError(error);
+  }
+  if (!request.quiet) sayOutcome(*outcome, request.outputs);
+  for (const std::string& path : request.outputs.exports) {
+    const Status exported = exportTraceFile(request.outputs.trace, path);
+    if (!exported) {
+      sayError(exported.error());
+    } else if (!request.quiet) {
+      say(fmt::format("{}: open it at https://ui.perfetto.dev", path));
+    }
+  }
+  if (outcome->stopped_by_duration) return kExitOk;
+  if (outcome->signal != 0) return endBySignal(outcome->signal);
+  return outcome->exit_code;
+}
+
+}  // namespace tracesmith::cli

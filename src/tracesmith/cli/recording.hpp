@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// What profile and record have in common: names of the outputs, the run, the words at its end, and
+// ending as the program ended.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tracesmith/capture/profile_session.hpp"
+#include "tracesmith/cli/command.hpp"
+
+namespace tracesmith::cli {
+
+struct RecordingOutputs {
+  std::string trace = "trace.sbt";
+  std::vector<std::string> exports;  ///< written from the trace when the program has ended
+};
+
+/// From -o (may be "") and --perfetto. A name with the ending of an export format is exported to;
+/// the trace then lies beside it as .sbt.
+RecordingOutputs recordingOutputs(const std::string& output, bool perfetto);
+
+struct RecordingRequest {
+  ProfileOptions profile;
+  RecordingOutputs outputs;
+  bool quiet = false;
+  bool progress = false;
+};
+
+/// Runs the program and says what was recorded. Returns the program's exit code; when a signal
+/// ended the program this process ends by the same one and the function does not return.
+int runRecording(RecordingRequest request, const Session& session);
+
+/// Ends this process by `signal`, without a core file of ours. Returns 128 + signal if it could
+/// not.
+int endBySignal(int signal);
+
+/// "12 kernels, 3 copies and 40 host calls from 1 of 2 processes"
+std::string recordingSummary(const ProfileOutcome& outcome);
+
+}  // namespace tracesmith::cli

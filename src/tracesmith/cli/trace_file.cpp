@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/cli/trace_file.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "tracesmith/cli/messages.hpp"
+
+namespace tracesmith::cli {
+namespace {
+
+/// What a person may do about it, where the room that failed could not know.
+std::string_view remedy(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kNotATrace:
+      return "a trace is what 'tracesmith profile' writes (.sbt)";
+    case ErrorCode::kTooNew:
+      return "read it with a newer TraceSmith";
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
+Result<TraceFile> readTraceFile(const std::string& path, const ReadOptions& options) {
+  Result<TraceReader> reader = TraceReader::open(path);
+  Result<Trace> trace = fail(ErrorCode::kInternal, "not read");
+  if (reader) trace = reader->read(options);
+  if (!reader || !trace) {
+    Error error = reader ? trace.error() : reader.error();
+    if (error.where.empty()) error.where = path;
+    const std::string_view hint = remedy(error.code);
+    if (!hint.empty()) error.message += fmt::format("; {}", hint);
+    // An unreadable file is a failure, whatever the room below calls it; 2 is for command lines.
+    if (error.code == ErrorCode::kInvalidArgument) error.code = ErrorCode::kNotATrace;
+    return tl::unexpected<Error>(std::move(error));
+  }
+  return TraceFile{path, std::move(*reader), std::move(*trace)};
+}
+
+int reportLosses(const TraceReader& reader, const std::string& path, int code) {
+  constexpr size_t kShown = 10;
+  const std::vector<DataLoss>& losses = reader.losses();
+  for (size_t i = 0; i < std::min(kShown, losses.size()); ++i) {
+    say(fmt::format("{}: {} bytes at offset {} could not be read: {}", path, losses[i].bytes,
+                    losses[i].offset, losses[i].reason));
+  }
+  if (losses.size() > kShown) {
+    say(fmt::format("{}: and {} more places ('tracesmith info' lists them all)", path,
+                    losses.size() - kShown));
+  }
+  if (!reader.complete()) {
+    say(
+        fmt::format("{}: it has no end; it is still being written, or its recording was cut "
+                    "short: shown is what was there (see 'tracesmith recover -h')",
+                    path));
+  }
+  for (const DataLoss& skipped : reader.skipped()) {
+    say(fmt::format("{}: passed over at offset {}: {}", path, skipped.offset, skipped.reason));
+  }
+  const bool damaged = !losses.empty() || !reader.complete();
+  return damaged && code == kExitOk ? static_cast<int>(kExitPartlyRead) : code;
+}
+
+Result<TimeWindow> windowOf(const Trace& trace, std::optional<int64_t> from_ns,
+                            std::optional<int64_t> to_ns) {
+  if (from_ns && to_ns && *from_ns >= *to_ns) {
+    return fail(ErrorCode::kInvalidArgument, "--to must be later than --from");
+  }
+  TimeWindow window;
+  const int64_t begin = timeRange(trace).begin_ns;
+  if (from_ns) window.from_ns = begin + *from_ns;
+  if (to_ns) window.to_ns = begin + *to_ns;
+  return window;
+}
+
+Result<std::vector<StreamId>> streamsOf(const Trace& trace, const std::vector<uint64_t>& ids) {
+  std::vector<StreamId> out;
+  for (const uint64_t id : ids) {
+    if (id == 0 || id > trace.stream.size()) {
+      return fail(ErrorCode::kInvalidArgument,
+                  trace.stream.empty()
+                      ? fmt::format("there is no stream {}; the trace has none", id)
+                      : fmt::format("there is no stream {}; the trace has 1 to {}", id,
+                                    trace.stream.size()));
+    }
+    out.push_back(idAt<StreamId>(id - 1));
+  }
+  return out;
+}
+
+}  // namespace tracesmith::cli

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Opens the trace that a command is about, and says what of it could not be read.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tracesmith/cli/command.hpp"
+#include "tracesmith/format/trace_reader.hpp"
+
+namespace tracesmith::cli {
+
+struct TraceFile {
+  std::string path;
+  TraceReader reader;
+  Trace trace;
+};
+
+/// Reads `path`, telling what went wrong with a hint what to do about it.
+Result<TraceFile> readTraceFile(const std::string& path, const ReadOptions& options = {});
+
+/// The last step of a command that used `file`: names each loss on standard error. Returns 3 when
+/// something was damaged, else `code`. A trace that was merely cut, or is still being written, is
+/// whole as far as it goes: that is said, and the code is 3 as well.
+int reportLosses(const TraceReader& reader, const std::string& path, int code);
+
+/// Times on the command line count from the trace's first event.
+struct TimeWindow {
+  std::optional<int64_t> from_ns, to_ns;
+};
+Result<TimeWindow> windowOf(const Trace& trace, std::optional<int64_t> from_ns,
+                            std::optional<int64_t> to_ns);
+
+/// The stream ids among `ids` that the trace has; fails naming those that it has not.
+Result<std::vector<StreamId>> streamsOf(const Trace& trace, const std::vector<uint64_t>& ids);
+
+}  // namespace tracesmith::cli
