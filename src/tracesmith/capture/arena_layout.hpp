@@ -40,6 +40,7 @@ constexpr size_t kMaxRecordBytes = 16u << 10;
 constexpr const char* kEnvSession = "TRACESMITH_SESSION";  // session directory
 constexpr const char* kEnvRingBytes = "TRACESMITH_RING_BYTES";
 constexpr const char* kEnvOverflow = "TRACESMITH_OVERFLOW";  // "block" or "drop"
+constexpr const char* kEnvCapture = "TRACESMITH_CAPTURE";    // "off": armed, but not capturing yet
 constexpr const char* kArenaSuffix = ".arena";
 
 /// What the stamps in records are.

@@ -71,6 +71,7 @@ void Collector::addArena(ArenaFile file) {
     }
     ring.defined = ring.committed = ring.h1 = ring.position;
   }
+  if (!capturing_) arena->file.header().capture_enabled.store(0, std::memory_order_relaxed);
   arenas_.push_back(std::move(arena));
 }
 
@@ -138,6 +139,21 @@ void Collector::noteProcess(const ProcessRow& given, std::string_view command_li
                        row.command_line != before.command_line ||
                        row.executable != before.executable || row.seen_by != before.seen_by;
   if (changed) shared_.delta.process.push(row);
+}
+
+void Collector::setCapturing(bool on) {
+  capturing_ = on;
+  for (const auto& arena : arenas_) {
+    arena->file.header().capture_enabled.store(on ? 1 : 0, std::memory_order_relaxed);
+  }
+}
+
+Status Collector::commitNow() {
+  // The second pass joins what the first one only defined.
+  pass();
+  pass();
+  commit();
+  return write_status_;
 }
 
 void Collector::noteMetadata(std::string_view key, std::string_view value) {

@@ -58,6 +58,10 @@ class Collector {
   /// apart by pid and start_ticks.
   void noteProcess(const ProcessRow& row, std::string_view command_line,
                    std::string_view executable, std::string_view boot_id, std::string_view seen_by);
+  /// Switches the capture of events on or off in every process of the session.
+  void setCapturing(bool on);
+  /// Commits now, so that a reader of the file sees everything up to here.
+  Status commitNow();
   void noteMetadata(std::string_view key, std::string_view value);
   void noteLoss(std::string_view source, uint64_t emitted, uint64_t dropped,
                 std::string_view reason);
@@ -145,6 +149,7 @@ class Collector {
   int64_t written_stamps_ns_ = 0;  // host time of the last stamp sample in the file
   int64_t last_commit_ns_ = 0;
   int64_t last_liveness_ns_ = 0;
+  bool capturing_ = true;
   bool finished_ = false;
 };
 

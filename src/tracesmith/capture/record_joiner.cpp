@@ -156,6 +156,10 @@ void RecordJoiner::defineObject(ByteView record) {
                                  .created_ns = hostNs(r.time)});
       break;
     }
+    case ObjectKind::kMemory:  // made while capture was off; otherwise see defineMemory
+      object.bytes = row.bytes = r.other;
+      if (!memory_.define(r.handle, r.time, object)) return;
+      break;
     case ObjectKind::kEvent:
       command_events_.define(r.handle, r.time, 0);
       return;

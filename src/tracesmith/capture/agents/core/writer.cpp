@@ -42,6 +42,7 @@ struct Process {
   uint64_t ring_bytes = 0;
   arena::Overflow overflow = arena::Overflow::kBlock;
   volatile bool armed = false;
+  bool capturing = true;  // from the start
   std::atomic<uint32_t> arena_count{0};
   Arena arenas[arena::kMaxArenasPerProcess];
   std::atomic<uint32_t> growing{0};   // a thread is adding an arena
@@ -131,7 +132,7 @@ bool makeArena(uint32_t number, Arena& out) {
   fillProcessIdentity(*header);
   header->next_correlation.store(1, std::memory_order_relaxed);
   header->collector_heartbeat_ns.store(created, std::memory_order_relaxed);
-  header->capture_enabled.store(1, std::memory_order_relaxed);
+  header->capture_enabled.store(g_process.capturing ? 1 : 0, std::memory_order_relaxed);
   header->magic = arena::kMagic;
   if (rename(temporary, name) != 0) {
     munmap(base, bytes);
@@ -259,6 +260,7 @@ bool arm(const char* agent_name) {
     g_process.overflow =
         strcmp(text, "drop") == 0 ? arena::Overflow::kDrop : arena::Overflow::kBlock;
   }
+  if (const char* text = getenv(arena::kEnvCapture)) g_process.capturing = strcmp(text, "off") != 0;
   const long page = sysconf(_SC_PAGESIZE);
   void* epoch_page = mmap(nullptr, static_cast<size_t>(page), PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -292,7 +294,7 @@ bool attachThread() {
   }
   pthread_setspecific(g_process.thread_end_key, &t);
   writeThreadRecord(t);
-  return g_enabled->load(std::memory_order_relaxed) != 0;
+  return true;
 }
 
 bool makeRoom(ThreadState& t, uint64_t head, uint64_t bytes) {

@@ -59,14 +59,15 @@ bool armed();
 /// Gets this thread a ring (and, in a forked child, the process an arena).
 bool attachThread();
 
-/// True when records are wanted and this thread can write them.
+/// True when this thread can write records.
 inline bool ready() {
   ThreadState& t = t_state;
-  if (__builtin_expect(t.ring != nullptr && t.epoch == *g_epoch, 1)) {
-    return g_enabled->load(std::memory_order_relaxed) != 0;
-  }
+  if (__builtin_expect(t.ring != nullptr && t.epoch == *g_epoch, 1)) return true;
   return attachThread();
 }
+
+/// True while events are wanted. What later events need to be understood is recorded all the same.
+inline bool capturing() { return g_enabled->load(std::memory_order_relaxed) != 0; }
 
 /// Waits (bounded) or drops, as the overflow policy says; true when there is room now.
 bool makeRoom(ThreadState& t, uint64_t head, uint64_t bytes);

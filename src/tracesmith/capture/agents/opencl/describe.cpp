@@ -172,7 +172,9 @@ void describeKernel(cl_kernel kernel) {
 void describeMemory(const HostCall& call, cl_mem memory, cl_context context, bool allocates) {
   size_t bytes = 0;
   g_next.clGetMemObjectInfo(memory, CL_MEM_SIZE, sizeof bytes, &bytes, nullptr);
-  {
+  if (!capturing()) {
+    recordObject(ObjectKind::kMemory, handleOf(memory), handleOf(context), bytes, 0, nullptr, 0);
+  } else {
     RecordWriter w(sizeof(arena::CallRecord) + sizeof(arena::MemoryPart));
     if (!w) return;
     call.put(w, arena::RecordKind::kMemory, allocates ? 0 : arena::kFlagNoEvent, CL_SUCCESS);

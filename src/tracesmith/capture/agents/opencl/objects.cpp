@@ -10,7 +10,7 @@ namespace {
 /// Runs `make(cl_int* error)`, records the call, and calls `describe(object)` when it succeeded.
 template <class Make, class Describe>
 auto create(OpenClApi api, cl_int* program_error, Make&& make, Describe&& describe) {
-  if (!wanted()) return make(program_error);
+  if (!canRecord()) return make(program_error);
   HostCall call(api, nullptr);
   cl_int error = CL_SUCCESS;
   auto object = make(&error);
@@ -148,7 +148,7 @@ cl_context CL_API_CALL TS_WRAP(clCreateContextFromType)(
 cl_command_queue CL_API_CALL TS_WRAP(clCreateCommandQueue)(cl_context context, cl_device_id device,
                                                            cl_command_queue_properties properties,
                                                            cl_int* error) {
-  if (!wanted()) return g_next.clCreateCommandQueue(context, device, properties, error);
+  if (!canRecord()) return g_next.clCreateCommandQueue(context, device, properties, error);
   return createQueue(OpenClApi::clCreateCommandQueue, context, device, properties, 0, error,
                      [&](bool with_profiling, cl_int* e) {
                        const cl_command_queue_properties p =
@@ -159,7 +159,7 @@ cl_command_queue CL_API_CALL TS_WRAP(clCreateCommandQueue)(cl_context context, c
 
 cl_command_queue CL_API_CALL TS_WRAP(clCreateCommandQueueWithProperties)(
     cl_context context, cl_device_id device, const cl_queue_properties* properties, cl_int* error) {
-  if (!wanted()) {
+  if (!canRecord()) {
     return g_next.clCreateCommandQueueWithProperties(context, device, properties, error);
   }
   // A copy of the list with the profiling bit: in its CL_QUEUE_PROPERTIES pair, or in one of ours.
@@ -376,7 +376,7 @@ cl_kernel CL_API_CALL TS_WRAP(clCreateKernel)(cl_program program, const char* na
 
 cl_int CL_API_CALL TS_WRAP(clCreateKernelsInProgram)(cl_program program, cl_uint count,
                                                      cl_kernel* kernels, cl_uint* made) {
-  if (!wanted()) return g_next.clCreateKernelsInProgram(program, count, kernels, made);
+  if (!canRecord()) return g_next.clCreateKernelsInProgram(program, count, kernels, made);
   HostCall call(OpenClApi::clCreateKernelsInProgram, nullptr);
   cl_uint n = 0;
   const cl_int result = g_next.clCreateKernelsInProgram(program, count, kernels, &n);
@@ -412,7 +412,7 @@ cl_event CL_API_CALL TS_WRAP(clCreateUserEvent)(cl_context context, cl_int* erro
 cl_int CL_API_CALL TS_WRAP(clSetKernelArg)(cl_kernel kernel, cl_uint index, size_t size,
                                            const void* value) {
   const cl_int result = g_next.clSetKernelArg(kernel, index, size, value);
-  if (!wanted()) return result;
+  if (!canRecord()) return result;
   if (result == CL_SUCCESS) {
     recordArgument(kernel, index, size, value, value == nullptr);
   } else {
@@ -426,7 +426,7 @@ cl_int CL_API_CALL TS_WRAP(clSetKernelArg)(cl_kernel kernel, cl_uint index, size
 cl_int CL_API_CALL TS_WRAP(clSetKernelArgSVMPointer)(cl_kernel kernel, cl_uint index,
                                                      const void* pointer) {
   const cl_int result = g_next.clSetKernelArgSVMPointer(kernel, index, pointer);
-  if (wanted() && result == CL_SUCCESS) {
+  if (canRecord() && result == CL_SUCCESS) {
     recordArgument(kernel, index, sizeof pointer, &pointer, false);
   }
   return result;

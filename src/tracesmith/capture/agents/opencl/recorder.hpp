@@ -17,9 +17,12 @@ uint64_t handleOf(Handle h) {
   return reinterpret_cast<uint64_t>(h);
 }
 
-/// True when this call is to be recorded: capture is on, the thread has a ring, and the call does
-/// not come from a signal handler that interrupted a record being written.
-inline bool wanted() { return __builtin_expect(ready(), 1) && t_state.busy == 0; }
+/// True when this thread can write a record now: it has a ring, and the call does not come from a
+/// signal handler that interrupted a record being written.
+inline bool canRecord() { return __builtin_expect(ready(), 1) && t_state.busy == 0; }
+
+/// True when this call is to be recorded.
+inline bool wanted() { return canRecord() && capturing(); }
 
 /// One record of fixed and variable parts, from reserve to commit.
 class RecordWriter {
@@ -101,6 +104,7 @@ struct HostCall {
 
 /// Records a call that starts no device work.
 inline void recordCall(const HostCall& call, int64_t result) {
+  if (!capturing()) return;
   RecordWriter w(sizeof(arena::CallRecord));
   if (w) call.put(w, arena::RecordKind::kCall, 0, result);
 }

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/capture/in_process_capture.hpp"
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+
+#include "tracesmith/capture/launcher.hpp"
+
+namespace tracesmith {
+namespace {
+
+std::atomic<bool> g_armed{false};
+
+}  // namespace
+
+Result<std::unique_ptr<InProcessCapture>> InProcessCapture::arm(const InProcessOptions& options) {
+  if (g_armed.exchange(true)) {
+    return fail(ErrorCode::kInvalidArgument,
+                "this process is being captured already; one capture at a time");
+  }
+  auto refuse = [](Error error) -> tl::unexpected<Error> {
+    g_armed.store(false);
+    return tl::unexpected<Error>(std::move(error));
+  };
+  if (!icdLoaderHasLayers()) {
+    return refuse({ErrorCode::kUnsupported,
+                   "the OpenCL ICD loader (libOpenCL.so.1) is missing or does not know "
+                   "OPENCL_LAYERS; install ocl-icd 2.3 or newer",
+                   {}});
+  }
+  auto agent = findAgentLibrary("libtracesmith-opencl.so");
+  if (!agent) return refuse(agent.error());
+
+  std::error_code ec;
+  std::string directory = std::filesystem::temp_directory_path(ec).string();
+  if (ec) directory = "/tmp";
+  directory += "/tracesmith.XXXXXX";
+  if (mkdtemp(directory.data()) == nullptr) {
+    return refuse(failErrno(errno, "cannot make a directory for the capture", directory).value());
+  }
+  const std::string output = directory + "/capture.sbt";
+  auto dir = SessionDir::create(output);
+  if (!dir) return refuse(dir.error());
+  if (auto ok = dir->writeInfo({output, "in-process capture", 0}); !ok) return refuse(ok.error());
+  auto collector = Collector::create(
+      *dir, {.keep_kernels = options.keep_kernels, .keep_memory = options.keep_memory});
+  if (!collector) return refuse(collector.error());
+
+  setenv(arena::kEnvSession, dir->path().c_str(), 1);
+  setenv(arena::kEnvRingBytes, std::to_string(options.ring_bytes).c_str(), 1);
+  setenv(arena::kEnvOverflow, options.overflow == OverflowPolicy::Block ? "block" : "drop", 1);
+  setenv(arena::kEnvCapture, "off", 1);
+  const char* layers = std::getenv("OPENCL_LAYERS");
+  const std::string all =
+      layers == nullptr || *layers == 0 ? *agent : std::string(layers) + ":" + *agent;
+  setenv("OPENCL_LAYERS", all.c_str(), 1);
+
+  std::unique_ptr<InProcessCapture> capture(new InProcessCapture);
+  capture->directory_ = directory;
+  capture->collector_ = std::move(*collector);
+  capture->collector_->setCapturing(false);
+  capture->thread_ = std::thread([raw = capture.get()] { raw->run(); });
+  return capture;
+}
+
+InProcessCapture::~InProcessCapture() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+    if (collector_) collector_->setCapturing(false);
+  }
+  wake_.notify_all();
+  if (thread_.joinable()) thread_.join();
+  if (collector_) (void)collector_->finish();
+  std::error_code ec;
+  std::filesystem::remove_all(directory_, ec);
+  // The agent stays loaded until the process ends, so it can not be armed a second time.
+}
+
+void InProcessCapture::run() {
+  using namespace std::chrono_literals;
+  std::unique_lock lock(mutex_);
+  auto pause = 1ms;
+  while (!stop_) {
+    const uint64_t met = collector_->poll();
+    pause = met > 0 ? 1ms : std::min(pause * 2, std::chrono::milliseconds(5ms));
+    wake_.wait_for(lock, pause);
+  }
+}
+
+void InProcessCapture::setCapturing(bool on) {
+  const std::lock_guard lock(mutex_);
+  collector_->poll();  // an arena that is there but not yet known must hear of it, too
+  collector_->setCapturing(on);
+}
+
+bool InProcessCapture::agentLoaded() const {
+  const std::lock_guard lock(mutex_);
+  return collector_->agentProcesses() > 0;
+}
+
+Result<Trace> InProcessCapture::snapshot() {
+  const std::lock_guard lock(mutex_);
+  TS_CHECK_OK(collector_->commitNow());
+  TS_TRY(TraceReader reader, TraceReader::open(directory_ + "/capture.sbt"));
+  return reader.read();
+}
+
+CollectorTotals InProcessCapture::totals() const {
+  const std::lock_guard lock(mutex_);
+  return collector_->totals();
+}
+
+}  // namespace tracesmith

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Captures this very process: the same agent, arenas and collector as `tracesmith profile`, with
+// the collector on a thread of ours.
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tracesmith/base/result.hpp"
+#include "tracesmith/capture/collector.hpp"
+#include "tracesmith/capture/overflow_policy.hpp"
+#include "tracesmith/format/trace_reader.hpp"
+
+namespace tracesmith {
+
+struct InProcessOptions {
+  uint64_t ring_bytes = 4u << 20;
+  OverflowPolicy overflow = OverflowPolicy::Block;
+  bool keep_kernels = true;
+  bool keep_memory = true;
+};
+
+/// One at a time in a process. All methods may be called from any thread.
+class InProcessCapture {
+ public:
+  /// Arms the OpenCL layer for this process and its children by environment variables, so it must
+  /// run before the process's first OpenCL call (the ICD loader reads them once). Capture begins
+  /// switched off. Errors: no agent library, an ICD loader without layers, no room, already armed.
+  static Result<std::unique_ptr<InProcessCapture>> arm(const InProcessOptions& options);
+  ~InProcessCapture();
+  InProcessCapture(const InProcessCapture&) = delete;
+  InProcessCapture& operator=(const InProcessCapture&) = delete;
+
+  void setCapturing(bool on);
+  /// True once the agent has been loaded, that is, after the first OpenCL call.
+  bool agentLoaded() const;
+
+  /// Everything that has been captured since arm(), in host time.
+  Result<Trace> snapshot();
+  CollectorTotals totals() const;
+
+ private:
+  InProcessCapture() = default;
+  void run();
+
+  std::string directory_;  // of the session and of the trace
+  std::unique_ptr<Collector> collector_;
+  mutable std::mutex mutex_;  // of collector_
+  std::condition_variable wake_;
+  bool stop_ = false;
+  std::thread thread_;
+};
+
+}  // namespace tracesmith
