@@ -219,6 +219,8 @@ uint64_t TraceReader::cutBytes() const { return impl_->log.cutBytes(); }
 uint64_t TraceReader::fileBytes() const { return impl_->log.fileBytes(); }
 uint16_t TraceReader::versionMajor() const { return impl_->log.header().version_major; }
 uint16_t TraceReader::versionMinor() const { return impl_->log.header().version_minor; }
+uint64_t TraceReader::flags() const { return impl_->log.header().flags; }
+uint32_t TraceReader::headerBytes() const { return impl_->log.header().header_bytes; }
 std::array<uint8_t, 16> TraceReader::uuid() const { return impl_->log.header().uuid; }
 int64_t TraceReader::createdNs() const { return impl_->log.header().created_ns; }
 const std::vector<BlockInfo>& TraceReader::blocks() const { return impl_->blockInfos(); }

@@ -74,6 +74,8 @@ class TraceReader {
   uint64_t fileBytes() const;
   uint16_t versionMajor() const;
   uint16_t versionMinor() const;
+  uint64_t flags() const;
+  uint32_t headerBytes() const;
   /// Random, made with the file.
   std::array<uint8_t, 16> uuid() const;
   int64_t createdNs() const;  ///< CLOCK_REALTIME
