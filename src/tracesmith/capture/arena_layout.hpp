@@ -42,6 +42,8 @@ constexpr const char* kEnvRingBytes = "TRACESMITH_RING_BYTES";
 constexpr const char* kEnvOverflow = "TRACESMITH_OVERFLOW";  // "block" or "drop"
 constexpr const char* kEnvCapture = "TRACESMITH_CAPTURE";    // "off": armed, but not capturing yet
 constexpr const char* kArenaSuffix = ".arena";
+// "PID.ERRNO.unrecorded", empty: a process could not make its arena and goes unrecorded.
+constexpr const char* kUnrecordedSuffix = ".unrecorded";
 
 /// What the stamps in records are.
 enum class StampClockKind : uint32_t { kMonotonicNs = 0, kTimeStampCounter = 1 };

@@ -500,6 +500,11 @@ Status Collector::finish() {
   while (pass() > 0 || pass() > 0) {
   }
   finished_ = true;
+  for (const SessionDir::Unrecorded& u : dir_.unrecorded()) {
+    noteLoss("process " + std::to_string(u.pid), 1, 1,
+             std::string("could not make its arena (") + std::strerror(u.error) +
+                 "), so nothing of it was recorded");
+  }
   last_liveness_ns_ = 0;
   checkLiveness();
   for (auto& [key, row] : process_rows_) {

@@ -26,6 +26,7 @@ constexpr std::array kRelayed = {SIGINT, SIGTERM, SIGHUP};
 std::atomic<pid_t> g_program{0};
 std::atomic<int> g_stops{0};
 std::array<struct sigaction, kRelayed.size()> g_previous;
+struct sigaction g_previous_xfsz;
 
 void onStopSignal(int signal, siginfo_t* info, void*) {
   const int saved_errno = errno;
@@ -130,6 +131,11 @@ SignalRelay::SignalRelay(const Launcher& program) {
   action.sa_sigaction = onStopSignal;
   action.sa_flags = SA_SIGINFO | SA_RESTART;
   sigemptyset(&action.sa_mask);
+  // A trace that hits RLIMIT_FSIZE is an error to report, not a reason to die. (Set after the
+  // program was started, which keeps what our caller had.)
+  struct sigaction ignore {};
+  ignore.sa_handler = SIG_IGN;
+  sigaction(SIGXFSZ, &ignore, &g_previous_xfsz);
   for (size_t i = 0; i < kRelayed.size(); ++i) {
     sigaction(kRelayed[i], nullptr, &g_previous[i]);
     // A signal that our caller had ignored (nohup) stays ignored, for the program as well.
@@ -140,6 +146,7 @@ SignalRelay::SignalRelay(const Launcher& program) {
 SignalRelay::~SignalRelay() {
   g_program.store(0);
   for (size_t i = 0; i < kRelayed.size(); ++i) sigaction(kRelayed[i], &g_previous[i], nullptr);
+  sigaction(SIGXFSZ, &g_previous_xfsz, nullptr);
 }
 
 int SignalRelay::stops() const { return g_stops.load(); }

@@ -7,7 +7,8 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <climits>
+#include <cinttypes>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -24,6 +25,14 @@ std::string absolutePath(const std::string& path) {
   std::error_code ec;
   const auto absolute = std::filesystem::absolute(path, ec);
   return ec ? path : absolute.lexically_normal().string();
+}
+
+template <class F>
+void forEachName(const std::string& path, F&& f) {
+  DIR* d = opendir(path.c_str());
+  if (d == nullptr) return;
+  while (const dirent* e = readdir(d)) f(std::string_view(e->d_name));
+  closedir(d);
 }
 
 }  // namespace
@@ -103,32 +112,34 @@ Status SessionDir::writeInfo(const SessionInfo& info) {
 
 std::vector<std::string> SessionDir::arenas() const {
   std::vector<std::string> out;
-  DIR* d = opendir(path_.c_str());
-  if (d == nullptr) return out;
-  const std::string_view suffix = arena::kArenaSuffix;
-  while (const dirent* e = readdir(d)) {
-    const std::string_view name = e->d_name;
-    if (name.size() > suffix.size() && name.ends_with(suffix)) {
-      out.push_back(path_ + "/" + std::string(name));
+  forEachName(path_, [&](std::string_view name) {
+    if (name.ends_with(arena::kArenaSuffix)) out.push_back(path_ + "/" + std::string(name));
+  });
+  return out;
+}
+
+std::vector<SessionDir::Unrecorded> SessionDir::unrecorded() const {
+  std::vector<Unrecorded> out;
+  forEachName(path_, [&](std::string_view name) {
+    if (!name.ends_with(arena::kUnrecordedSuffix)) return;
+    Unrecorded u;
+    if (std::sscanf(std::string(name).c_str(), "%" SCNu32 ".%d", &u.pid, &u.error) == 2) {
+      out.push_back(u);
     }
-  }
-  closedir(d);
+  });
   return out;
 }
 
 void SessionDir::remove() {
-  DIR* d = opendir(path_.c_str());
-  if (d != nullptr) {
-    while (const dirent* e = readdir(d)) {
-      const std::string_view name = e->d_name;
-      // Only what is ours, so that a wrong argument costs nobody a file.
-      if (name.ends_with(arena::kArenaSuffix) || name.ends_with(".new") || name == "session.txt" ||
-          name == "processes.log") {
-        unlinkat(dirfd(d), e->d_name, 0);
-      }
+  std::vector<std::string> ours;
+  forEachName(path_, [&](std::string_view name) {
+    // Only what is ours, so that a wrong argument costs nobody a file.
+    if (name.ends_with(arena::kArenaSuffix) || name.ends_with(arena::kUnrecordedSuffix) ||
+        name.ends_with(".new") || name == "session.txt" || name == "processes.log") {
+      ours.push_back(path_ + "/" + std::string(name));
     }
-    closedir(d);
-  }
+  });
+  for (const std::string& path : ours) unlink(path.c_str());
   rmdir(path_.c_str());
 }
 

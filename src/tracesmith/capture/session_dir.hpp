@@ -31,6 +31,12 @@ class SessionDir {
 
   /// Full paths of the arenas that are there now.
   std::vector<std::string> arenas() const;
+  /// Processes that could not make an arena.
+  struct Unrecorded {
+    uint32_t pid = 0;
+    int error = 0;  ///< errno
+  };
+  std::vector<Unrecorded> unrecorded() const;
   /// Removes the directory and the files of ours in it.
   void remove();
 

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -63,6 +64,23 @@ void arenaPath(char (&out)[640], int64_t created_ns, uint32_t number, const char
            static_cast<long long>(created_ns), number, suffix);
 }
 
+/// True when a file may grow to `bytes`: beyond RLIMIT_FSIZE the kernel would not only refuse but
+/// send SIGXFSZ, which ends a program that does not expect it.
+bool mayGrowTo(uint64_t bytes) {
+  rlimit limit{};
+  return getrlimit(RLIMIT_FSIZE, &limit) == 0 &&
+         (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= bytes);
+}
+
+/// Tells the collector, by a file's name, that this process goes unrecorded.
+void reportUnrecorded(int error) {
+  char path[640];
+  snprintf(path, sizeof path, "%s/%d.%d%s", g_process.session, getpid(), error,
+           arena::kUnrecordedSuffix);
+  const int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  if (fd >= 0) close(fd);
+}
+
 /// Writes zeros into a ring that was never used. Its pages then lie in the page cache, and the
 /// first record in each costs a quick fault instead of a block allocation (5 us and more on ext4).
 void warmRing(const Arena& a, uint32_t index) {
@@ -104,16 +122,23 @@ bool makeArena(uint32_t number, Arena& out) {
   const int64_t created = nowNs();
   arenaPath(temporary, created, number, ".new");
   arenaPath(name, created, number, arena::kArenaSuffix);
+  if (!mayGrowTo(bytes)) {
+    errno = EFBIG;
+    return false;
+  }
   const int fd = open(temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd < 0) return false;
   // Reserve the space now: a page that can not be had later would kill the program (SIGBUS).
   void* base = MAP_FAILED;
-  if (posix_fallocate(fd, 0, static_cast<off_t>(bytes)) == 0) {
+  int error = posix_fallocate(fd, 0, static_cast<off_t>(bytes));
+  if (error == 0) {
     base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    error = errno;
   }
   close(fd);
   if (base == MAP_FAILED) {
     unlink(temporary);
+    errno = error;
     return false;
   }
   auto* header = static_cast<ArenaHeader*>(base);
@@ -148,7 +173,10 @@ bool makeArena(uint32_t number, Arena& out) {
 /// Starts this process's life as a recorded one: its first arena, and the epoch that says so.
 bool beginLife() {
   g_process.arena_count.store(0, std::memory_order_relaxed);
-  if (!makeArena(0, g_process.arenas[0])) return false;
+  if (!makeArena(0, g_process.arenas[0])) {
+    reportUnrecorded(errno);
+    return false;
+  }
   g_process.arena_count.store(1, std::memory_order_release);
   g_process.life_pid.store(static_cast<uint32_t>(getpid()), std::memory_order_relaxed);
   *g_epoch_page = static_cast<uint64_t>(getpid());
