@@ -33,6 +33,14 @@ if(EXPECT_CLI)
     run("${program} version" "${work}/prefix/bin/${program}" version)
   endforeach()
   run("tracesmith info" "${work}/prefix/bin/tracesmith" info)
+  # The installed command finds the installed agents, and the program's exit code is its own.
+  execute_process(
+    COMMAND "${work}/prefix/bin/tracesmith" profile -o "${work}/installed.sbt" -- sh -c "exit 7"
+    RESULT_VARIABLE code
+    ERROR_VARIABLE output)
+  if(NOT code EQUAL 7 OR output MATCHES "not found|missing|cannot" OR NOT EXISTS "${work}/installed.sbt")
+    message(FATAL_ERROR "installed profile ended with ${code} instead of 7:\n${output}")
+  endif()
 endif()
 
 run("configure the consumer" ${CMAKE_COMMAND} -S "${SOURCE_DIR}/consumer" -B "${work}/consumer"
