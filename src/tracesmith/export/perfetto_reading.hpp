@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads a Perfetto file back as a viewer would: sequences with their clocks, interned data and
+// defaults, stacks of slices per track. Complains about whatever a viewer would stumble over. It
+// shares no code with the writer but the field numbers of proto_reader; for tests only.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tracesmith/export/proto_reader.hpp"
+
+namespace tracesmith::reading {
+
+struct Work {
+  uint64_t id = 0;
+  uint64_t start = 0;
+  uint64_t duration = 0;
+  uint64_t context = 0;
+  uint64_t pid = 0;
+  uint64_t api = 0;
+  uint64_t gpu = 0;
+  std::string queue;
+  std::string stage;
+  uint64_t category = 0;
+  std::string name;         // as the viewer shows it
+  std::string kernel_name;  // of the interned kernel
+  std::map<std::string, std::string> args;
+  std::vector<uint64_t> waits;
+};
+
+struct Slice {
+  uint64_t track = 0;
+  uint64_t start = 0;
+  uint64_t end = 0;
+  size_t depth = 0;
+  bool instant = false;
+  std::string name;
+  std::string category;
+  std::map<std::string, std::string> args;
+  std::vector<uint64_t> submitted, waited_for, flows_out, flows_in;
+};
+
+struct Track {
+  uint64_t uuid = 0, parent = 0, pid = 0, tid = 0;
+  std::string name;
+  bool process = false, thread = false, counter = false;
+  uint64_t unit = 0;
+};
+
+struct Sample {
+  uint64_t track = 0;
+  uint64_t time = 0;
+  double value = 0;
+};
+
+class File {
+ public:
+  explicit File(std::string_view bytes) { read(bytes); }
+
+  std::vector<Work> works;
+  std::vector<Slice> slices;
+  std::map<uint64_t, Track> tracks;
+  std::vector<Sample> samples;
+  std::vector<std::map<std::string, std::string>> gpus;
+  std::map<std::string, std::string> attributes;
+  std::vector<std::string> problems;
+  uint64_t packets = 0;
+  uint64_t primary_clock = 0;
+  bool attributes_last = false;
+
+ private:
+  using Field = proto::Field;
+  struct Kernel {
+    std::string name, demangled;
+    std::map<std::string, std::string> args;
+  };
+  struct Sequence {
+    bool valid = false;
+    uint64_t clock = 0;
+    uint64_t default_track = 0;
+    uint64_t default_clock = 0;
+    std::map<uint64_t, std::string> names, categories, annotations, arg_names;
+    std::map<uint64_t, std::pair<std::string, uint64_t>> specifications;
+    std::map<uint64_t, std::pair<uint64_t, uint64_t>> contexts;  // pid, api
+    std::map<uint64_t, Kernel> kernels;
+    std::map<uint64_t, std::vector<size_t>> open;  // per track, indices into slices
+  };
+
+  void problem(std::string text) { problems.push_back(std::move(text)); }
+
+  template <class F>
+  void fields(std::string_view bytes, F&& f) {
+    if (!proto::forEachField(bytes, f)) problem("bytes that are not protobuf");
+  }
+  template <class Map>
+  auto lookup(const Map& map, uint64_t iid, const char* what) -> typename Map::mapped_type {
+    const auto it = map.find(iid);
+    if (it != map.end()) return it->second;
+    problem(std::string("interned ") + what + " " + std::to_string(iid) +
+            " used before it is known");
+    return {};
+  }
+
+  void read(std::string_view bytes) {
+    fields(bytes, [&](const Field& f) {
+      if (f.number != 1 || f.wire_type != 2) return problem("something that is no packet");
+      ++packets;
+      packet(f.bytes);
+    });
+    for (const auto& [id, sequence] : sequences_) {
+      for (const auto& [track, open] : sequence.open) {
+        if (!open.empty()) problem("slices of track " + std::to_string(track) + " never end");
+      }
+    }
+    for (const Work& w : works) {
+      for (uint64_t id : w.waits) {
+        if (ids_.count(id) == 0) problem("waits for work that is not there");
+      }
+    }
+    for (const Slice& s : slices) {
+      for (const auto* ids : {&s.submitted, &s.waited_for}) {
+        for (uint64_t id : *ids) {
+          if (ids_.count(id) == 0) problem("a slice names work that is not there");
+        }
+      }
+    }
+  }
+
+  void packet(std::string_view bytes) {
+    uint64_t id = 0, flags = 0, delta = 0;
+    bool timed = false, snapshot = false, payload = false;
+    std::vector<Field> parts;
+    fields(bytes, [&](const Field& f) {
+      if (f.number == 10) id = f.value;
+      if (f.number == 13) flags = f.value;
+      if (f.number == 8) timed = true, delta = f.value;
+      if (f.wire_type == 2) parts.push_back(f);
+    });
+    if (id == 0) problem("a packet without a sequence");
+    Sequence& q = sequences_[id];
+    if (flags & 1) q = Sequence{}, q.valid = true;
+    if ((flags & 2) != 0 && !q.valid) return problem("needs state that was never set");
+    for (const Field& f : parts) {  // in the order in which a viewer handles them
+      if (f.number == 59) readDefaults(q, f.bytes);
+    }
+    for (const Field& f : parts) {
+      if (f.number == 12) intern(q, f.bytes);
+    }
+    for (const Field& f : parts) {
+      if (f.number == 6) snapshot = true, readSnapshot(q, f.bytes);
+    }
+    if (timed) {
+      if (q.default_clock != 64) problem("a time on a sequence without a delta clock");
+      q.clock += delta;
+    }
+    attributes_last = false;
+    for (const Field& f : parts) {
+      if (f.number == 59 || f.number == 12 || f.number == 6) continue;
+      payload = true;
+      if (f.number == 11) trackEvent(q, f.bytes);
+      if (f.number == 53) renderStage(q, f.bytes);
+      if (f.number == 60) descriptor(f.bytes);
+      if (f.number == 128) gpuInfo(f.bytes);
+      if (f.number == 126) readAttributes(f.bytes);
+    }
+    if (snapshot && payload) problem("a payload that a viewer skips after a clock snapshot");
+  }
+
+  void readDefaults(Sequence& q, std::string_view bytes) {
+    fields(bytes, [&](const Field& f) {
+      if (f.number == 58) q.default_clock = f.value;
+      if (f.number == 11) {
+        fields(f.bytes, [&](const Field& g) {
+          if (g.number == 11) q.default_track = g.value;
+        });
+      }
+    });
+  }
+
+  void readSnapshot(Sequence& q, std::string_view bytes) {
+    uint64_t monotonic = 0, delta_start = 0;
+    bool has_delta = false;
+    fields(bytes, [&](const Field& f) {
+      if (f.number == 2) primary_clock = f.value;
+      if (f.number != 1) return;
+      uint64_t clock = 0, time = 0;
+      fields(f.bytes, [&](const Field& g) {
+        if (g.number == 1) clock = g.value;
+        if (g.number == 2) time = g.value;
+      });
+      if (clock == 3) monotonic = time;
+      if (clock == 64) has_delta = true, delta_start = time;
+    });
+    if (!has_delta) return;
+    if (delta_start != monotonic) problem("the delta clock does not start at its own time");
+    q.clock = monotonic;
+  }
+
+  static std::pair<uint64_t, std::string> entry(std::string_view bytes) {
+    std::pair<uint64_t, std::string> e;
+    proto::forEachField(bytes, [&](const Field& f) {
+      if (f.number == 1) e.first = f.value;
+      if (f.number == 2) e.second = f.bytes;
+    });
+    return e;
+  }
+
+  void intern(Sequence& q, std::string_view bytes) {
+    fields(bytes, [&](const Field& f) {
+      const auto [iid, name] = entry(f.bytes);
+      uint64_t third = 0, second = 0, fourth = 0;
+      fields(f.bytes, [&](const Field& g) {
+        if (g.number == 2) second = g.value;
+        if (g.number == 3) third = g.value;
+        if (g.number == 4) fourth = g.value;
+      });
+      if (iid == 0) problem("an interned entry without a number");
+      if (f.number == 1) q.categories[iid] = name;
+      if (f.number == 2) q.names[iid] = name;
+      if (f.number == 3) q.annotations[iid] = name;
+      if (f.number == 23) q.contexts[iid] = {second, third};
+      if (f.number == 24) q.specifications[iid] = {name, fourth};
+      if (f.number == 1001) q.arg_names[iid] = name;
+      if (f.number == 1000) {
+        Kernel kernel;
+        kernel.name = name;
+        fields(f.bytes, [&](const Field& g) {
+          if (g.number == 3) kernel.demangled = g.bytes;
+          if (g.number == 5) argument(q, g.bytes, kernel.args);
+        });
+        q.kernels[iid] = kernel;
+      }
+    });
+  }
+
+  void argument(Sequence& q, std::string_view bytes, std::map<std::string, std::string>& out) {
+    std::string name, value;
+    fields(bytes, [&](const Field& f) {
+      if (f.number == 1) name = lookup(q.arg_names, f.value, "argument name");
+      if (f.number == 4) value = std::to_string(f.value);
+    });
+    out[name] = value;
+  }
+
+  void renderStage(Sequence& q, std::string_view bytes) {
+    Work w;
+    w.start = q.clock;
+    bool named = false;
+    fields(bytes, [&](const Field& f) {
+      if (f.number == 1) w.id = f.value;
+      if (f.number == 2) w.duration = f.value;
+      if (f.number == 5) {
+        w.context = f.value;
+        std::tie(w.pid, w.api) = lookup(q.contexts, f.value, "context");
+      }
+      if (f.number == 11) w.gpu = f.value;
+      if (f.number == 13) w.queue = lookup(q.specifications, f.value, "queue").first;
+      if (f.number == 14) {
+        std::tie(w.stage, w.category) = lookup(q.specifications, f.value, "stage");
+      }
+      if (f.number == 18) w.waits.push_back(f.value);
+      if (f.number == 19) {
+        const Kernel kernel = lookup(q.kernels, f.value, "kernel");
+        w.kernel_name = kernel.name;
+        w.args.insert(kernel.args.begin(), kernel.args.end());
+      }
+      if (f.number == 20) named = true, w.name = lookup(q.names, f.value, "name");
+      if (f.number == 6) {
+        std::string key, value;
+        fields(f.bytes, [&](const Field& g) {
+          if (g.number == 1) key = g.bytes;
+          if (g.number == 2) value = g.bytes;
+        });
+        w.args[key] = value;
+      }
+      if (f.number != 21) return;
+      fields(f.bytes, [&](const Field& g) {
+        if (g.number == 3) argument(q, g.bytes, w.args);
+        if (g.number != 1 && g.number != 2) return;
+        fields(g.bytes, [&](const Field& h) {
+          const std::string key = std::string(g.number == 1 ? "grid." : "workgroup.") +
+                                  static_cast<char>('x' + h.number - 1);
+          w.args[key] = std::to_string(h.value);
+        });
+      });
+    });
+    if (!named) w.name = w.stage;
+    if (w.id == 0 || !ids_.insert(w.id).second) problem("event id is missing or used twice");
+    if (w.queue.empty()) problem("work without a queue");
+    works.push_back(std::move(w));
+  }
+
+  void trackEvent(Sequence& q, std::string_view bytes) {
+    Slice s;
+    s.track = q.default_track;
+    s.start = q.clock;
+    uint64_t type = 0;
+    Sample sample{q.default_track, q.clock, 0};
+    fields(bytes, [&](const Field& f) {
+      if (f.number == 9) type = f.value;
+      if (f.number == 11) s.track = sample.track = f.value;
+      if (f.number == 3) s.category = lookup(q.categories, f.value, "category");
+      if (f.number == 10) s.name = lookup(q.names, f.value, "name");
+      if (f.number == 23) s.name = f.bytes;
+      if (f.number == 30) sample.value = static_cast<double>(static_cast<int64_t>(f.value));
+      if (f.number == 44) sample.value = std::bit_cast<double>(f.value);
+      if (f.number == 47) s.flows_out.push_back(f.value);
+      if (f.number == 48) s.flows_in.push_back(f.value);
+      if (f.number == 4) {
+        std::string key, value;
+        fields(f.bytes, [&](const Field& g) {
+          if (g.number == 1) key = lookup(q.annotations, g.value, "annotation");
+          if (g.number == 10) key = g.bytes;
+          if (g.number == 4) value = std::to_string(static_cast<int64_t>(g.value));
+          if (g.number == 6) value = g.bytes;
+        });
+        s.args[key] = value;
+      }
+      if (f.number == 3000) {
+        fields(f.bytes, [&](const Field& g) {
+          (g.number == 1 ? s.submitted : s.waited_for).push_back(g.value);
+        });
+      }
+    });
+    if (s.track == 0 || tracks.count(s.track) == 0) problem("an event on an unknown track");
+    std::vector<size_t>& open = q.open[s.track];
+    if (type == 4) {
+      if (!tracks[s.track].counter) problem("a value on a track that is no counter");
+      samples.push_back(sample);
+    } else if (type == 2) {
+      if (open.empty()) return problem("an end without a begin");
+      slices[open.back()].end = q.clock;
+      open.pop_back();
+    } else if (type == 1 || type == 3) {
+      s.depth = open.size();
+      s.end = q.clock;
+      s.instant = type == 3;
+      if (type == 1) open.push_back(slices.size());
+      slices.push_back(std::move(s));
+    } else {
+      problem("an event of unknown type");
+    }
+  }
+
+  void descriptor(std::string_view bytes) {
+    Track t;
+    fields(bytes, [&](const Field& f) {
+      if (f.number == 1) t.uuid = f.value;
+      if (f.number == 5) t.parent = f.value;
+      if (f.number == 2) t.name = f.bytes;
+      if (f.number == 8) {
+        t.counter = true;
+        fields(f.bytes, [&](const Field& g) {
+          if (g.number == 3) t.unit = g.value;
+        });
+      }
+      if (f.number != 3 && f.number != 4) return;
+      (f.number == 3 ? t.process : t.thread) = true;
+      fields(f.bytes, [&](const Field& g) {
+        if (g.number == 1) t.pid = g.value;
+        if (f.number == 4 && g.number == 2) t.tid = g.value;
+        if (g.number == (f.number == 3 ? 6u : 5u)) t.name = g.bytes;
+      });
+    });
+    if (t.uuid == 0 || !tracks.emplace(t.uuid, t).second) problem("track id missing or used twice");
+    if (t.parent != 0 && tracks.count(t.parent) == 0) problem("a track below an unknown one");
+  }
+
+  void gpuInfo(std::string_view bytes) {
+    fields(bytes, [&](const Field& f) {
+      auto& gpu = gpus.emplace_back();
+      fields(f.bytes, [&](const Field& g) {
+        if (g.number == 1) gpu["name"] = g.bytes;
+        if (g.number == 2) gpu["vendor"] = g.bytes;
+        if (g.number == 5) gpu["uuid"] = g.bytes;
+        if (g.number != 6) return;
+        const auto [unused, value] = entry(g.bytes);
+        fields(g.bytes, [&](const Field& h) {
+          if (h.number == 1) gpu[std::string(h.bytes)] = value;
+        });
+      });
+    });
+  }
+
+  void readAttributes(std::string_view bytes) {
+    attributes_last = true;
+    fields(bytes, [&](const Field& f) {
+      std::string key, value;
+      fields(f.bytes, [&](const Field& g) {
+        if (g.number == 1) key = g.bytes;
+        if (g.number == 2) value = std::to_string(static_cast<int64_t>(g.value));
+        if (g.number == 3) value = g.bytes;
+      });
+      attributes[key] = value;
+    });
+  }
+
+  std::map<uint64_t, Sequence> sequences_;
+  std::set<uint64_t> ids_;
+};
+
+}  // namespace tracesmith::reading
