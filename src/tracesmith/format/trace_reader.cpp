@@ -55,6 +55,7 @@ void followMovedRows(AttributeTable& attributes, const SegmentsOf& segments) {
   size_t kept = 0;
   for (size_t i = 0; i < attributes.size(); ++i) {
     AttributeRow row = attributes.row(i);
+    if (row.table == 0) continue;  // its column was lost: it describes nothing
     const auto id = static_cast<TableId>(row.table);
     if (isKnown(id) && !isDictionary(id) && !isKeyed(id)) {
       const auto of_table = segments.find(row.table);
