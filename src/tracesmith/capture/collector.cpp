@@ -266,6 +266,7 @@ uint64_t Collector::pass() {
   forEachRing([&](Arena& arena, uint32_t i) { defineRing(arena, i); });
   uint64_t met = 0;
   forEachRing([&](Arena& arena, uint32_t i) { met += joinRing(arena, i); });
+  for (auto& [key, process] : processes_) process->joiner.endPass();
   return met;
 }
 
@@ -422,10 +423,11 @@ void Collector::addRings(const Arena& arena, CollectorTotals& t) {
     t.blocked_ns += ring.blocked_ns.load(std::memory_order_relaxed);
     t.written += arena.rings[i].records;
   }
-  const uint64_t without_ring =
-      arena.file.header().dropped_without_ring.load(std::memory_order_relaxed);
-  t.emitted += without_ring;
-  t.dropped += without_ring;
+  const arena::ArenaHeader& header = arena.file.header();
+  const uint64_t never_in_a_ring = header.dropped_without_ring.load(std::memory_order_relaxed) +
+                                   header.dropped_reentrant.load(std::memory_order_relaxed);
+  t.emitted += never_in_a_ring;
+  t.dropped += never_in_a_ring;
 }
 
 CollectorTotals Collector::totalsOf(const Process& process) const {

@@ -3,8 +3,10 @@
 // in any order, so every definition keeps its time and a use asks "what was it then?".
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <iterator>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -14,43 +16,70 @@ namespace tracesmith {
 template <class Value>
 class HandleHistory {
  public:
-  /// Remembers that `handle` is `value` from `time_ns` on; forgets the oldest beyond kKept.
+  /// Remembers that `handle` is `value` from `time` on (a time of any clock, always the same).
   /// Returns false when that very definition is known already.
-  bool define(uint64_t handle, int64_t time_ns, Value value) {
+  bool define(uint64_t handle, int64_t time, Value value) {
     std::vector<Version>& versions = versions_[handle];
     size_t at = versions.size();
-    while (at > 0 && versions[at - 1].time_ns >= time_ns) {
-      if (versions[at - 1].time_ns == time_ns) return false;
+    while (at > 0 && versions[at - 1].time >= time) {
+      if (versions[at - 1].time == time) return false;
       --at;
     }
     versions.insert(versions.begin() + static_cast<std::ptrdiff_t>(at),
-                    Version{time_ns, std::move(value)});
-    if (versions.size() > kKept) versions.erase(versions.begin());
+                    Version{time, pass_, std::move(value)});
+    if (versions.size() == kKept + 1) grown_.push_back(handle);
     return true;
   }
 
-  /// The value at `time_ns`, or null when the handle was not known then.
-  const Value* at(uint64_t handle, int64_t time_ns) const {
+  /// The value at `time`, or null when the handle was not known then.
+  const Value* at(uint64_t handle, int64_t time) const {
     auto it = versions_.find(handle);
     if (it == versions_.end()) return nullptr;
-    for (size_t i = it->second.size(); i-- > 0;) {
-      if (it->second[i].time_ns <= time_ns) return &it->second[i].value;
-    }
-    return nullptr;
+    const std::vector<Version>& versions = it->second;
+    auto after = std::upper_bound(versions.begin(), versions.end(), time,
+                                  [](int64_t t, const Version& v) { return t < v.time; });
+    return after == versions.begin() ? nullptr : &std::prev(after)->value;
   }
-  Value* at(uint64_t handle, int64_t time_ns) {
-    return const_cast<Value*>(std::as_const(*this).at(handle, time_ns));
+  Value* at(uint64_t handle, int64_t time) {
+    return const_cast<Value*>(std::as_const(*this).at(handle, time));
+  }
+
+  /// Ends a pass of the collector: forgets what no later use can ask for. A record is joined in the
+  /// pass in which it was defined or in the next one, so the definitions of the last two passes
+  /// stay (a driver may have used one handle a thousand times in them), the one before them, and
+  /// some.
+  void endPass() {
+    ++pass_;
+    std::erase_if(grown_, [&](uint64_t handle) {
+      std::vector<Version>& versions = versions_[handle];
+      size_t first_needed = 0;
+      while (first_needed < versions.size() && versions[first_needed].pass + 2 <= pass_) {
+        ++first_needed;
+      }
+      const size_t in_force = first_needed == 0 ? 0 : first_needed - 1;
+      const size_t spare = versions.size() - kKept;
+      versions.erase(versions.begin(),
+                     versions.begin() + static_cast<std::ptrdiff_t>(std::min(in_force, spare)));
+      return versions.size() <= kKept;
+    });
+  }
+
+  size_t versionsOf(uint64_t handle) const {
+    auto it = versions_.find(handle);
+    return it == versions_.end() ? 0 : it->second.size();
   }
 
  private:
-  // A use is joined at most one pass of the collector after it happened; more than a few lives of
-  // one handle in that time do not overlap with it.
+  // For calls that began long before they were recorded.
   static constexpr size_t kKept = 8;
   struct Version {
-    int64_t time_ns;
+    int64_t time;
+    uint64_t pass;
     Value value;
   };
-  std::unordered_map<uint64_t, std::vector<Version>> versions_;
+  std::unordered_map<uint64_t, std::vector<Version>> versions_;  // ascending in time
+  std::vector<uint64_t> grown_;                                  // handles with more than kKept
+  uint64_t pass_ = 0;
 };
 
 }  // namespace tracesmith

@@ -650,6 +650,15 @@ void RecordJoiner::complete(const PendingRow& row, const Completion& done) {
   }
 }
 
+void RecordJoiner::endPass() {
+  kernels_.endPass();
+  memory_.endPass();
+  streams_.endPass();
+  contexts_.endPass();
+  command_events_.endPass();
+  builds_.endPass();
+}
+
 void RecordJoiner::writePending() {
   for (auto& [correlation, pending] : pending_) {
     if (pending.in_file) continue;

@@ -63,6 +63,10 @@ class RecordJoiner {
   /// Makes its rows. `tid` wrote it. Every use of a handle in it must have been define()d before.
   void join(ByteView record, uint32_t tid);
 
+  /// Ends a pass over all rings: what was define()d by then and is not yet joined will be joined in
+  /// the next pass.
+  void endPass();
+
   /// Rows for commands that are still under way and not yet in the `pending` table.
   void writePending();
 

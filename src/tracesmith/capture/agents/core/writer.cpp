@@ -232,7 +232,8 @@ bool claimRing(ThreadState& t, const Arena& a) {
 }
 
 bool claimAnyRing(ThreadState& t) {
-  for (int attempt = 0; attempt < 1000; ++attempt) {
+  const int64_t began = nowNs();
+  while (nowNs() - began < kLongestBlockNs) {
     const uint32_t count = g_process.arena_count.load(std::memory_order_acquire);
     for (uint32_t i = 0; i < count; ++i) {
       if (claimRing(t, g_process.arenas[i])) return true;
@@ -248,7 +249,9 @@ bool claimAnyRing(ThreadState& t) {
       g_process.growing.store(0, std::memory_order_release);
       if (!made) return false;
     } else {
-      sched_yield();
+      // Another thread is making one, which takes the system a while when it is busy.
+      const timespec pause{0, 50'000};
+      clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, nullptr);
     }
   }
   return false;
@@ -307,14 +310,20 @@ bool armed() { return g_process.armed; }
 
 bool attachThread() {
   ThreadState& t = t_state;
-  if (!g_process.armed) return false;
+  // Busy without a ring: a signal handler has interrupted this very function.
+  if (!g_process.armed || t.busy != 0) return false;
   if (*g_epoch_page == 0 && !beginLifeOfFork()) return false;
   if (t.refused && t.epoch == *g_epoch_page) {
     g_process.arenas[0].header->dropped_without_ring.fetch_add(1, std::memory_order_relaxed);
     return false;
   }
   t = ThreadState{};
-  if (!claimAnyRing(t)) {
+  t.busy = 1;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  const bool claimed = claimAnyRing(t);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  t.busy = 0;
+  if (!claimed) {
     t.refused = true;
     t.epoch = *g_epoch_page;
     g_process.arenas[0].header->dropped_without_ring.fetch_add(1, std::memory_order_relaxed);
@@ -323,6 +332,10 @@ bool attachThread() {
   pthread_setspecific(g_process.thread_end_key, &t);
   writeThreadRecord(t);
   return true;
+}
+
+void countReentrant() {
+  g_process.arenas[0].header->dropped_reentrant.fetch_add(1, std::memory_order_relaxed);
 }
 
 bool makeRoom(ThreadState& t, uint64_t head, uint64_t bytes) {

@@ -69,6 +69,9 @@ inline bool ready() {
 /// True while events are wanted. What later events need to be understood is recorded all the same.
 inline bool capturing() { return g_enabled->load(std::memory_order_relaxed) != 0; }
 
+/// Counts a call that can not be recorded because it interrupted a record. Needs ready().
+void countReentrant();
+
 /// Waits (bounded) or drops, as the overflow policy says; true when there is room now.
 bool makeRoom(ThreadState& t, uint64_t head, uint64_t bytes);
 

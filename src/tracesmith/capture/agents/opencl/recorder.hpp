@@ -22,7 +22,12 @@ uint64_t handleOf(Handle h) {
 inline bool canRecord() { return __builtin_expect(ready(), 1) && t_state.busy == 0; }
 
 /// True when this call is to be recorded.
-inline bool wanted() { return canRecord() && capturing(); }
+inline bool wanted() {
+  if (!__builtin_expect(ready(), 1) || !capturing()) return false;
+  if (__builtin_expect(t_state.busy == 0, 1)) return true;
+  countReentrant();
+  return false;
+}
 
 /// One record of fixed and variable parts, from reserve to commit.
 class RecordWriter {
@@ -92,7 +97,13 @@ struct HostCall {
   /// Takes the end stamp and the correlation id. Call it right after the driver returned.
   void end() {
     end_stamp = stamp();
-    correlation = nextCorrelation(t_state);
+    // Busy, for a signal handler that came between would take the same id.
+    ThreadState& t = t_state;
+    t.busy = 1;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    correlation = nextCorrelation(t);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    t.busy = 0;
   }
 
   OpenClApi api;
