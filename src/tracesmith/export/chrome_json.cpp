@@ -41,7 +41,7 @@ class ChromeJson {
         tracks_(trace),
         quoted_(trace.strings) {
     if (options.flows) {
-      links_ = Links(trace, work_);
+      links_ = Links(trace, selection, work_);
       launched_.assign(work_.number(WorkKind::kSync, trace.sync.size()) + 1, false);
     }
     if (options.full_args) attributes_ = RowAttributes(trace);
@@ -153,7 +153,8 @@ class ChromeJson {
 
   void attributes(JsonEvent& e, TableId table, uint64_t row) {
     for (uint32_t a : attributes_.of(table, row)) {
-      e.namedArg(trace_.text(attributes_.key(a)), trace_.text(attributes_.value(a)));
+      const std::string_view key = attributes_.label(trace_, a);
+      if (!key.empty()) e.namedArg(key, trace_.text(attributes_.value(a)));
     }
   }
 
@@ -197,7 +198,7 @@ class ChromeJson {
     switch (slice.source) {
       case SliceSource::kHostCall:
         e.raw(kCat, callCategory(trace_.host_call.kind[slice.row]));
-        e.raw(kName, quoted_.at(trace_.host_call.name[slice.row]));
+        e.raw(kName, quoted_.at(callName(trace_.host_call, slice.row)));
         break;
       case SliceSource::kBuild:
         e.raw(kCat, "\"build\"");

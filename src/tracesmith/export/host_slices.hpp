@@ -67,6 +67,11 @@ class HostTracks {
   uint32_t streams_;
 };
 
+/// What a host call is shown as: its function, or what it was about where that is not known.
+inline StringId callName(const HostCallTable& calls, size_t row) {
+  return calls.name[row] != StringId::kNone ? calls.name[row] : calls.subject[row];
+}
+
 constexpr uint32_t kMaxLanes = 64;
 
 /// Lays the selected slices out. Rows of threads on which calls simply follow each other (the usual

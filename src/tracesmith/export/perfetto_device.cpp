@@ -290,7 +290,8 @@ void Encoder::extras(const Table& table, size_t row) {
     if (table.source[row] != 0) add("source", fmt::format("{:#x}", table.source[row]));
   }
   for (uint32_t a : attributes_.of(Table::kId, row)) {
-    add(text(attributes_.key(a)), text(attributes_.value(a)));
+    const std::string_view key = attributes_.label(trace_, a);
+    if (!key.empty()) add(key, text(attributes_.value(a)));
   }
 }
 

@@ -87,7 +87,7 @@ std::string_view Encoder::nameOf(const HostSlice& slice, StringId& id) const {
   id = StringId::kNone;
   switch (slice.source) {
     case SliceSource::kHostCall:
-      id = trace_.host_call.name[slice.row];
+      id = callName(trace_.host_call, slice.row);
       break;
     case SliceSource::kBuild:
       return buildName(trace_.program_build.kind[slice.row]);
@@ -171,7 +171,7 @@ size_t Encoder::annotationBound(const HostSlice& slice) const {
   if (options_.full_args) {
     bound += 192;
     for (uint32_t a : attributes_.of(TableId(tableOf(slice.source)), slice.row)) {
-      bound += proto::textBound(text(attributes_.key(a)).size()) +
+      bound += proto::textBound(attributes_.label(trace_, a).size()) +
                proto::textBound(text(attributes_.value(a)).size());
     }
   }
@@ -216,8 +216,10 @@ void Encoder::annotate(proto::Cursor& c, const HostSlice& slice) {
   }
   if (!options_.full_args) return;
   for (uint32_t a : attributes_.of(TableId(tableOf(slice.source)), slice.row)) {
+    const std::string_view key = attributes_.label(trace_, a);
+    if (key.empty()) continue;
     c.message<event::kDebugAnnotations>([&] {
-      c.text<event::annotation::kName>(text(attributes_.key(a)));
+      c.text<event::annotation::kName>(key);
       c.text<event::annotation::kString>(text(attributes_.value(a)));
     });
   }

@@ -2,9 +2,14 @@
 #include "tracesmith/export/perfetto_links.hpp"
 
 #include <algorithm>
+#include <cstdio>
+#include <map>
+#include <string>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
+
+#include "tracesmith/model/event_appender.hpp"
 
 namespace tracesmith {
 namespace {
@@ -27,17 +32,81 @@ struct Slice {
   bool found = false;
 };
 
+}  // namespace
+
 /// A work number, or a host slice, or nothing.
-struct End {
+struct Links::End {
   uint32_t work = 0;
   Slice slice;
 };
 
-}  // namespace
+void Links::join(const End& from, const End& to) {
+  if (from.work != 0 && to.work != 0) {
+    pairs_.emplace_back(to.work, from.work);
+  } else if (from.slice.found && to.slice.found) {
+    ++arrows_;
+    host_.push_back({from.slice.source, from.slice.row, What::kArrowOut, arrows_});
+    host_.push_back({to.slice.source, to.slice.row, What::kArrowIn, arrows_});
+  } else if (from.slice.found && to.work != 0) {
+    host_.push_back({from.slice.source, from.slice.row, What::kSubmits, to.work});
+  } else if (from.work != 0 && to.slice.found) {
+    host_.push_back({to.slice.source, to.slice.row, What::kWaitedFor, from.work});
+  } else {
+    ++unresolved_;
+  }
+}
 
-Links::Links(const Trace& trace, const DeviceWork& work) {
+/// Rows made from TraceEvents with a FlowInfo say so in an attribute "id type is_start"; the ends
+/// of an arrow have id and type in common.
+void Links::addEventArrows(const Trace& trace, const Selection& selection, const DeviceWork& work) {
+  const StringId key = trace.strings.find(event_attributes::kFlow);
+  if (key == StringId::kNone) return;
+  const AttributeTable& attributes = trace.attribute;
+  const auto endOfRow = [&](TableId table, uint64_t row) {
+    End end;
+    forEachWorkTable(trace, [&](const auto& rows, WorkKind kind) {
+      if (std::decay_t<decltype(rows)>::kId != table || row >= rows.size()) return;
+      if (takesWork(rows, row, selection)) {
+        end.work = static_cast<uint32_t>(work.number(kind, row));
+      } else if (kind == WorkKind::kSync && (rows.flags[row] & op_flags::kHostSide) != 0) {
+        end.slice = {SliceSource::kSync, static_cast<uint32_t>(row), true};
+      }
+    });
+    if (table == TableId::kHostCall && row < trace.host_call.size()) {
+      end.slice = {SliceSource::kHostCall, static_cast<uint32_t>(row), true};
+    }
+    if (table == TableId::kRange && row < trace.range.size()) {
+      const bool span =
+          trace.range.kind[row] == RangeKind::kRange || trace.range.kind[row] == RangeKind::kBegin;
+      end.slice = {span ? SliceSource::kRange : SliceSource::kInstant, static_cast<uint32_t>(row),
+                   true};
+    }
+    return end;
+  };
+  std::map<std::pair<uint64_t, int>, std::pair<End, std::vector<End>>> arrows;
+  for (size_t i = 0; i < attributes.size(); ++i) {
+    if (attributes.key[i] != key) continue;
+    const std::string value(trace.text(attributes.value[i]));
+    unsigned long long id = 0;
+    int type = 0;
+    int is_start = 0;
+    if (std::sscanf(value.c_str(), "%llu %d %d", &id, &type, &is_start) != 3) continue;
+    const End end = endOfRow(static_cast<TableId>(attributes.table[i]), attributes.row_number[i]);
+    auto& [start, finishes] = arrows[{id, type}];
+    if (is_start == 0) {
+      finishes.push_back(end);
+    } else if (start.work == 0 && !start.slice.found) {
+      start = end;
+    }
+  }
+  for (const auto& [id, ends] : arrows) {
+    for (const End& finish : ends.second) join(ends.first, finish);
+  }
+}
+
+Links::Links(const Trace& trace, const Selection& selection, const DeviceWork& work) {
+  addEventArrows(trace, selection, work);
   const FlowTable& flows = trace.flow;
-  if (flows.empty()) return;
   const auto toProcess = [&](size_t i) {
     return flows.to_process_id[i] == ProcessId::kNone ? flows.process_id[i]
                                                       : flows.to_process_id[i];
@@ -92,7 +161,6 @@ Links::Links(const Trace& trace, const DeviceWork& work) {
     return end;
   };
 
-  std::vector<std::pair<uint32_t, uint32_t>> waits;  // (to, from)
   for (size_t i = 0; i < flows.size(); ++i) {
     const Key from_key{flows.process_id[i], flows.from_correlation_id[i]};
     const Key to_key{toProcess(i), flows.to_correlation_id[i]};
@@ -101,31 +169,21 @@ Links::Links(const Trace& trace, const DeviceWork& work) {
     const End from = find(from_key, prefersDevice(i), true);
     const bool device_target = prefersDevice(i) || flows.kind[i] == FlowKind::kAsyncCpuGpu;
     const End to = find(to_key, device_target, false);
-    if (from.work != 0 && to.work != 0) {
-      waits.emplace_back(to.work, from.work);
-    } else if (from.slice.found && to.slice.found) {
-      host_.push_back({from.slice.source, from.slice.row, What::kArrowOut, i});
-      host_.push_back({to.slice.source, to.slice.row, What::kArrowIn, i});
-    } else if (from.slice.found && to.work != 0) {
-      host_.push_back({from.slice.source, from.slice.row, What::kSubmits, to.work});
-    } else if (from.work != 0 && to.slice.found) {
-      host_.push_back({to.slice.source, to.slice.row, What::kWaitedFor, from.work});
-    } else {
-      ++unresolved_;
-    }
+    join(from, to);
   }
   std::stable_sort(host_.begin(), host_.end(), [](const HostLink& a, const HostLink& b) {
     return std::tie(a.source, a.row) < std::tie(b.source, b.row);
   });
-  if (waits.empty()) return;
+  if (pairs_.empty()) return;
 
   const uint64_t numbers = work.number(WorkKind::kSync, trace.sync.size());
   offsets_.assign(numbers + 1, 0);
-  for (const auto& [to, from] : waits) ++offsets_[to + 1];
+  for (const auto& [to, from] : pairs_) ++offsets_[to + 1];
   for (size_t n = 1; n < offsets_.size(); ++n) offsets_[n] += offsets_[n - 1];
-  froms_.resize(waits.size());
+  froms_.resize(pairs_.size());
   std::vector<uint32_t> at(offsets_.begin(), offsets_.end() - 1);
-  for (const auto& [to, from] : waits) froms_[at[to]++] = from;
+  for (const auto& [to, from] : pairs_) froms_[at[to]++] = from;
+  pairs_ = {};
 }
 
 std::span<const Links::HostLink> Links::ofSlice(SliceSource source, uint32_t row) const {

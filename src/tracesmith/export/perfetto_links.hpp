@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arrows of the `flow` table, sorted out by what lies at their ends.
+// The arrows of the `flow` table, and those that TraceEvents carry (FlowInfo), sorted out by what
+// lies at their ends.
 #pragma once
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "tracesmith/export/device_work.hpp"
@@ -20,11 +22,11 @@ class Links {
     SliceSource source;
     uint32_t row;
     What what;
-    uint64_t value;  ///< row of the flow table for arrows, else a work number
+    uint64_t value;  ///< number of the arrow, the same at both ends; else a work number
   };
 
   Links() = default;
-  Links(const Trace& trace, const DeviceWork& work);
+  Links(const Trace& trace, const Selection& selection, const DeviceWork& work);
 
   /// Work numbers that the work `number` waited for.
   std::span<const uint32_t> waits(uint64_t number) const {
@@ -40,7 +42,13 @@ class Links {
   std::vector<uint32_t> offsets_;  // by work number, one more than there are
   std::vector<uint32_t> froms_;
   std::vector<HostLink> host_;  // by (source, row)
+  struct End;
+  void join(const End& from, const End& to);
+  void addEventArrows(const Trace& trace, const Selection& selection, const DeviceWork& work);
+
   uint64_t unresolved_ = 0;
+  uint64_t arrows_ = 0;
+  std::vector<std::pair<uint32_t, uint32_t>> pairs_;  // (to, from), until they are sorted in
 };
 
 }  // namespace tracesmith

@@ -55,7 +55,7 @@ Encoder::Encoder(const Trace& trace, Output& out, const PerfettoOptions& options
       work_(std::move(work)),
       tracks_(trace),
       names_(trace.strings.size()) {
-  if (options.flows) links_ = Links(trace, work_);
+  if (options.flows) links_ = Links(trace, selection, work_);
   if (options.full_args) attributes_ = RowAttributes(trace);
 }
 

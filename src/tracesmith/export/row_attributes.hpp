@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -32,7 +33,14 @@ class RowAttributes {
     while (last != rows_.end() && keyOf(*last) == key) ++last;
     return {rows_.data() + (first - rows_.begin()), static_cast<size_t>(last - first)};
   }
-  StringId key(uint32_t attribute) const { return table_->key[attribute]; }
+  /// A key that begins with '.' is ours and not for people (then this is empty), but for a doubled
+  /// one, which is a user's (model/event_appender.hpp).
+  std::string_view label(const Trace& trace, uint32_t attribute) const {
+    std::string_view key = trace.text(table_->key[attribute]);
+    if (key.substr(0, 1) != ".") return key;
+    key.remove_prefix(1);
+    return key.substr(0, 1) == "." ? key : std::string_view{};
+  }
   StringId value(uint32_t attribute) const { return table_->value[attribute]; }
 
  private:
