@@ -161,8 +161,8 @@ uint64_t BlockLog::findNext(uint64_t from) {
   while (from + kBlockHeaderBytes <= size_) {
     auto read = readAt(file_, from, chunk, path_);
     if (!read || *read < kBlockHeaderBytes) break;
-    // Only headers that lie in this chunk as a whole: checking one is then a hash of 72 bytes, so
-    // that a file full of markers does not take long.
+    // Only headers that lie in this chunk as a whole, and their tag before their checksum: a file
+    // full of markers must not take long.
     const uint8_t* p = chunk.data();
     const uint8_t* const last = p + *read - kBlockHeaderBytes;
     while (p <= last) {
@@ -170,9 +170,8 @@ uint64_t BlockLog::findNext(uint64_t from) {
       if (p == nullptr) break;
       const uint64_t offset = from + static_cast<uint64_t>(p - chunk.data());
       BlockHeader header;
-      if (decodeBlockHeader(p, offset, header) && (!tag_known_ || header.tag == tag_)) {
-        return offset;
-      }
+      const bool ours = !tag_known_ || loadFixed<uint64_t>(p + kTagOffset) == tag_;
+      if (ours && decodeBlockHeader(p, offset, header)) return offset;
       ++p;
     }
     from += *read - (kBlockHeaderBytes - 1);

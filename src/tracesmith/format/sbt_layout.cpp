@@ -121,7 +121,7 @@ void encodeBlockHeader(const BlockHeader& header, uint64_t offset, uint8_t* out)
   store(out + 40, header.data_bytes);
   store(out + 48, header.directory_bytes);
   store(out + 52, uint32_t{0});
-  store(out + 56, header.tag);
+  store(out + kTagOffset, header.tag);
   store(out + 64, header.directory_checksum);
   store(out + 72, hash64(ByteView(out, 72), offset));
 }
@@ -139,7 +139,7 @@ bool decodeBlockHeader(const uint8_t* in, uint64_t offset, BlockHeader& header) 
   header.max_time_ns = loadFixed<int64_t>(in + 32);
   header.data_bytes = loadFixed<uint64_t>(in + 40);
   header.directory_bytes = loadFixed<uint32_t>(in + 48);
-  header.tag = loadFixed<uint64_t>(in + 56);
+  header.tag = loadFixed<uint64_t>(in + kTagOffset);
   header.directory_checksum = loadFixed<uint64_t>(in + 64);
   // Limits that hold for every kind, known or not: they keep all sums below from overflowing.
   constexpr uint64_t kMaxOffset = 1ull << 62;

@@ -25,6 +25,7 @@ constexpr uint16_t kVersionMinor = 0;
 constexpr size_t kFileHeaderBytes = 64;
 constexpr size_t kBlockHeaderBytes = 80;
 constexpr size_t kColumnEntryBytes = 24;
+constexpr size_t kTagOffset = 56;  ///< of the file's tag within a block header
 
 // Limits. A count above its limit is damage: nothing is allocated for it.
 constexpr uint32_t kMaxFileHeaderBytes = 4096;
