@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/query/query_engine.hpp"
+
+#include <fmt/format.h>
+#include <sqlite3.h>
+
+#include <utility>
+
+#include "tracesmith/query/catalog.hpp"
+#include "tracesmith/query/sql_error.hpp"
+#include "tracesmith/query/sql_functions.hpp"
+#include "tracesmith/query/virtual_table.hpp"
+
+namespace tracesmith {
+namespace {
+
+constexpr int kStepsBetweenAsking = 4000;
+/// No text or blob of a query may be larger: zeroblob() and replace() could fill the memory.
+constexpr int kMaxValueBytes = 64 << 20;
+constexpr int kMaxSqlBytes = 1 << 20;
+
+struct CloseDatabase {
+  void operator()(sqlite3* db) const { sqlite3_close_v2(db); }
+};
+struct FinalizeStatement {
+  void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+};
+using Database = std::unique_ptr<sqlite3, CloseDatabase>;
+using Statement = std::unique_ptr<sqlite3_stmt, FinalizeStatement>;
+
+/// Reading is allowed, everything else is not: ATTACH, PRAGMA, writes, extensions.
+int authorize(void*, int action, const char*, const char* detail, const char*, const char*) {
+  switch (action) {
+    case SQLITE_SELECT:
+    case SQLITE_READ:
+    case SQLITE_RECURSIVE:
+      return SQLITE_OK;
+    case SQLITE_FUNCTION:
+      return detail != nullptr && sqlite3_stricmp(detail, "load_extension") == 0 ? SQLITE_DENY
+                                                                                 : SQLITE_OK;
+    default:
+      return SQLITE_DENY;
+  }
+}
+
+int askCancelled(void* options) {
+  return static_cast<const QueryOptions*>(options)->cancelled() ? 1 : 0;
+}
+
+Value valueAt(sqlite3_stmt* statement, int i) {
+  switch (sqlite3_column_type(statement, i)) {
+    case SQLITE_INTEGER:
+      return Value::ofInteger(sqlite3_column_int64(statement, i));
+    case SQLITE_FLOAT:
+      return Value::ofReal(sqlite3_column_double(statement, i));
+    case SQLITE_TEXT:
+    case SQLITE_BLOB: {
+      const void* data = sqlite3_column_blob(statement, i);
+      const auto bytes = static_cast<size_t>(sqlite3_column_bytes(statement, i));
+      return Value::ofText(data == nullptr
+                               ? std::string_view("")
+                               : std::string_view(static_cast<const char*>(data), bytes));
+    }
+    default:
+      return {};
+  }
+}
+
+bool onlyBlanksAndComments(std::string_view text) {
+  for (size_t i = 0; i < text.size();) {
+    const char c = text[i];
+    if (c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == ';') {
+      ++i;
+    } else if (text.substr(i, 2) == "--") {
+      const size_t end = text.find('\n', i);
+      i = end == std::string_view::npos ? text.size() : end + 1;
+    } else if (text.substr(i, 2) == "/*") {
+      const size_t end = text.find("*/", i + 2);
+      i = end == std::string_view::npos ? text.size() : end + 2;
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+struct QueryEngine::Impl {
+  explicit Impl(const Trace& trace) : catalog(trace) {}
+
+  Catalog catalog;  // before db: the database's tables point into it
+  Database db;
+
+  tl::unexpected<Error> failed(std::string_view sql, int rc) const {
+    const int extended = rc & 0xff;
+    const char* message = sqlite3_errmsg(db.get());
+    if (extended == SQLITE_AUTH) {
+      return fail(ErrorCode::kPermission, std::string("a query can only read: ") + message +
+                                              "; SELECT, WITH and VALUES are what there is");
+    }
+    if (extended == SQLITE_INTERRUPT) return fail(ErrorCode::kUnsupported, "interrupted");
+    if (extended == SQLITE_NOMEM) return fail(ErrorCode::kNoSpace, "the query needs more memory");
+    if (extended == SQLITE_TOOBIG) {
+      return fail(ErrorCode::kNoSpace, "a value of the query is larger than 64 MiB");
+    }
+    if (extended == SQLITE_FULL || extended == SQLITE_IOERR) {
+      return fail(
+          ErrorCode::kNoSpace,
+          std::string("sorting needs room for temporary files (see SQLITE_TMPDIR): ") + message);
+    }
+    return fail(ErrorCode::kInvalidArgument,
+                explainSqlError(catalog, sql, message, sqlite3_error_offset(db.get())));
+  }
+};
+
+QueryEngine::QueryEngine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+QueryEngine::QueryEngine(QueryEngine&&) noexcept = default;
+QueryEngine& QueryEngine::operator=(QueryEngine&&) noexcept = default;
+QueryEngine::~QueryEngine() = default;
+
+const Catalog& QueryEngine::catalog() const { return impl_->catalog; }
+
+Result<QueryEngine> QueryEngine::open(const Trace& trace) {
+  auto impl = std::make_unique<Impl>(trace);
+  sqlite3* db = nullptr;
+  const int rc =
+      sqlite3_open_v2(":memory:", &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr);
+  impl->db.reset(db);
+  if (rc != SQLITE_OK) {
+    return fail(ErrorCode::kInternal, std::string("SQLite does not start: ") + sqlite3_errstr(rc));
+  }
+  sqlite3_extended_result_codes(db, 1);
+  sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, nullptr);
+  sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+  // "name" is a column and 'name' a text; SQLite's leniency turns a misspelt column into a text.
+  sqlite3_db_config(db, SQLITE_DBCONFIG_DQS_DML, 0, nullptr);
+  sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 0);
+  sqlite3_limit(db, SQLITE_LIMIT_LENGTH, kMaxValueBytes);
+  sqlite3_limit(db, SQLITE_LIMIT_SQL_LENGTH, kMaxSqlBytes);
+  for (const auto& table : impl->catalog.tables()) TS_CHECK_OK(registerVirtualTable(db, *table));
+  TS_CHECK_OK(registerSqlFunctions(db));
+  sqlite3_exec(db, "PRAGMA query_only = 1", nullptr, nullptr, nullptr);
+  sqlite3_set_authorizer(db, authorize, nullptr);
+  return QueryEngine(std::move(impl));
+}
+
+Result<uint64_t> QueryEngine::run(std::string_view sql, const QuerySink& sink,
+                                  const QueryOptions& options) {
+  sqlite3* db = impl_->db.get();
+  if (sql.size() > kMaxSqlBytes) {
+    return fail(ErrorCode::kInvalidArgument, "the query is longer than 1 MiB");
+  }
+  if (onlyBlanksAndComments(sql)) {
+    return fail(ErrorCode::kInvalidArgument, "the query is empty; try \"SELECT * FROM schema\"");
+  }
+  const size_t zero = sql.find('\0');  // SQLite would end the text there
+  if (zero != std::string_view::npos) {
+    return fail(ErrorCode::kInvalidArgument, "the query contains a zero byte");
+  }
+  // Set before preparing: planning may have to look through a column.
+  sqlite3_progress_handler(db, options.cancelled ? kStepsBetweenAsking : 0,
+                           options.cancelled ? askCancelled : nullptr,
+                           const_cast<QueryOptions*>(&options));
+  struct Unhook {
+    sqlite3* db;
+    ~Unhook() { sqlite3_progress_handler(db, 0, nullptr, nullptr); }
+  } const unhook{db};
+
+  sqlite3_stmt* raw = nullptr;
+  const char* tail = nullptr;
+  const int prepared =
+      sqlite3_prepare_v2(db, sql.data(), static_cast<int>(sql.size()), &raw, &tail);
+  const Statement statement(raw);
+  if (prepared != SQLITE_OK) return impl_->failed(sql, prepared);
+  const std::string_view rest = sql.substr(static_cast<size_t>(tail - sql.data()));
+  if (!onlyBlanksAndComments(rest)) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("one statement at a time; a second begins at column {}",
+                            sql.size() - rest.size() + 1));
+  }
+  if (sqlite3_stmt_readonly(raw) == 0 || sqlite3_column_count(raw) == 0) {
+    return fail(ErrorCode::kPermission, "a query can only read: SELECT, WITH and VALUES");
+  }
+
+  const int count = sqlite3_column_count(raw);
+  std::vector<QueryColumn> columns;
+  for (int i = 0; i < count; ++i) {
+    const char* name = sqlite3_column_name(raw, i);
+    const char* type = sqlite3_column_decltype(raw, i);
+    columns.push_back({name == nullptr ? "" : name, type == nullptr ? "" : type});
+  }
+  if (sink.columns) sink.columns(columns);
+  std::vector<Value> row(static_cast<size_t>(count));
+  uint64_t rows = 0;
+  while (true) {
+    const int rc = sqlite3_step(raw);
+    if (rc == SQLITE_DONE) return rows;
+    if (rc != SQLITE_ROW) return impl_->failed(sql, rc);
+    for (int i = 0; i < count; ++i) row[static_cast<size_t>(i)] = valueAt(raw, i);
+    ++rows;
+    if (sink.row && !sink.row(row)) return rows;
+  }
+}
+
+Result<QueryResult> QueryEngine::run(std::string_view sql, const QueryOptions& options) {
+  QueryResult result;
+  QuerySink sink;
+  sink.columns = [&](std::span<const QueryColumn> columns) {
+    result.columns.assign(columns.begin(), columns.end());
+  };
+  sink.row = [&](std::span<const Value> values) {
+    std::vector<QueryResult::Cell>& row = result.rows.emplace_back();
+    for (const Value& v : values) {
+      row.push_back({v.type, v.integer, v.real, std::string(v.text)});
+    }
+    return true;
+  };
+  TS_TRY(const uint64_t rows, run(sql, sink, options));
+  (void)rows;
+  return result;
+}
+
+}  // namespace tracesmith

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// A table as SQL sees it: columns computed, row by row, from the columns of a Trace. Nothing is
+// copied; what is not asked for is never computed.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tracesmith/query/row_order.hpp"
+#include "tracesmith/query/value.hpp"
+
+namespace tracesmith {
+
+/// What a column is good for besides being read; decides how it is searched.
+enum class ColumnRole : uint8_t {
+  kPlain,      ///< read only
+  kRowId,      ///< its value is the row's number plus one: found without searching
+  kReference,  ///< an id of another table, a correlation id or a time: worth an order
+  kText,       ///< a text of a dictionary: ordered by rank(), without looking at texts
+};
+
+class SqlColumn {
+ public:
+  SqlColumn(std::string name, std::string type, ColumnRole role, std::string meaning)
+      : name_(std::move(name)), type_(std::move(type)), meaning_(std::move(meaning)), role_(role) {}
+  virtual ~SqlColumn() = default;
+  SqlColumn(const SqlColumn&) = delete;
+  SqlColumn& operator=(const SqlColumn&) = delete;
+
+  virtual Value at(uint64_t row) const = 0;
+  /// For ColumnRole::kText: small numbers that are equal, or in order, when the texts are.
+  virtual uint64_t rank(uint64_t) const { return 0; }
+
+  const std::string& name() const { return name_; }
+  const std::string& type() const { return type_; }  ///< INTEGER, REAL or TEXT
+  const std::string& meaning() const { return meaning_; }
+  ColumnRole role() const { return role_; }
+  /// A second name of the id column ("kernel JOIN stream USING (stream_id)"); not in SELECT *.
+  bool hidden() const { return hidden_; }
+  void hide() { hidden_ = true; }
+
+ private:
+  std::string name_;
+  std::string type_;
+  std::string meaning_;
+  ColumnRole role_;
+  bool hidden_ = false;
+};
+
+class SqlTable {
+ public:
+  SqlTable(std::string name, std::string meaning)
+      : name_(std::move(name)), meaning_(std::move(meaning)) {}
+
+  const std::string& name() const { return name_; }
+  const std::string& meaning() const { return meaning_; }
+  uint64_t rows() const { return rows_; }
+  const std::vector<std::unique_ptr<SqlColumn>>& columns() const { return columns_; }
+  const SqlColumn& column(size_t i) const { return *columns_[i]; }
+  /// False for a place in a keyed table whose row was lost; it is no row to SQL.
+  bool hasRow(uint64_t row) const { return present_ == nullptr || present_->at(row).integer != 0; }
+
+  /// The rows in the order of column `i` (by rank() for kText); made once, on first use.
+  /// nullptr when the table has too many rows for it. [one thread at a time]
+  const RowOrder* order(size_t i) const;
+  bool hasOrder(size_t i) const { return orders_.count(i) != 0; }
+  /// True when the rows lie in the order of column `i` already. Looked up once.
+  bool liesInOrder(size_t i) const;
+
+  // For those who build tables.
+  void setRows(uint64_t rows) { rows_ = rows; }
+  void add(std::unique_ptr<SqlColumn> column) { columns_.push_back(std::move(column)); }
+  void setPresence(const SqlColumn* raw_id) { present_ = raw_id; }
+  std::vector<std::unique_ptr<SqlColumn>>& mutableColumns() { return columns_; }
+
+ private:
+  std::string name_;
+  std::string meaning_;
+  uint64_t rows_ = 0;
+  std::vector<std::unique_ptr<SqlColumn>> columns_;
+  const SqlColumn* present_ = nullptr;
+  mutable std::map<size_t, RowOrder> orders_;
+  mutable std::map<size_t, bool> in_order_;
+};
+
+}  // namespace tracesmith
