@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/export/terminal_events.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <regex>
+
+#include "tracesmith/export/human_units.hpp"
+#include "tracesmith/export/json_writer.hpp"
+#include "tracesmith/export/table_text.hpp"
+
+namespace tracesmith {
+namespace {
+
+/// One event, found again by table and row.
+struct Entry {
+  int64_t start_ns = 0;
+  TableId table{};
+  uint32_t row = 0;
+};
+
+/// What a list says of an event.
+struct Described {
+  int64_t start_ns = 0;
+  int64_t duration_ns = 0;
+  std::string_view type;
+  std::string name;
+  ProcessId process{};
+  ThreadId thread{};
+  StreamId stream{};
+  uint64_t correlation = 0;
+  std::string detail;
+};
+
+std::string shapeText(const Trace& t, ShapeId id) {
+  if (id == ShapeId::kNone || indexOf(id) >= t.launch_shape.size()) return {};
+  const LaunchShapeRow s = t.launch_shape.row(indexOf(id));
+  auto triple = [&](uint64_t x, uint64_t y, uint64_t z) {
+    if (s.dimensions <= 1) return fmt::format("{}", x);
+    if (s.dimensions == 2) return fmt::format("{}x{}", x, y);
+    return fmt::format("{}x{}x{}", x, y, z);
+  };
+  std::string text = triple(s.global_x, s.global_y, s.global_z);
+  if (s.local_x != 0) text += " / " + triple(s.local_x, s.local_y, s.local_z);
+  return text;
+}
+
+void addFlags(std::string& detail, uint32_t flags) {
+  auto add = [&](uint32_t bit, const char* text) {
+    if (flags & bit) detail += (detail.empty() ? "" : ", ") + std::string(text);
+  };
+  add(op_flags::kFirstLaunch, "first launch");
+  add(op_flags::kFailed, "failed");
+  add(op_flags::kNoDeviceTime, "no device time");
+  add(op_flags::kBlocking, "blocking");
+  add(op_flags::kSynthetic, "synthetic");
+}
+
+class Describer {
+ public:
+  explicit Describer(const Trace& trace) : t_(trace) {}
+
+  Described operator()(const Entry& e) const {
+    Described d;
+    d.start_ns = e.start_ns;
+    const size_t i = e.row;
+    auto common = [&](const auto& table, std::string_view type) {
+      d.type = type;
+      d.duration_ns = table.duration_ns[i];
+      d.process = table.process_id[i];
+      d.thread = table.thread_id[i];
+      d.correlation = table.correlation_id[i];
+    };
+    switch (e.table) {
+      case TableId::kHostCall:
+        common(t_.host_call, "call");
+        d.stream = t_.host_call.stream_id[i];
+        d.name = t_.text(t_.host_call.name[i]);
+        if (t_.host_call.result[i] != 0)
+          d.detail = fmt::format("failed: {}", t_.host_call.result[i]);
+        break;
+      case TableId::kKernel:
+        common(t_.kernel, "kernel");
+        d.stream = t_.kernel.stream_id[i];
+        d.name = t_.text(t_.kernel.name[i]);
+        d.detail = shapeText(t_, t_.kernel.shape_id[i]);
+        addFlags(d.detail, t_.kernel.flags[i]);
+        break;
+      case TableId::kCopy:
+        common(t_.copy, "copy");
+        d.stream = t_.copy.stream_id[i];
+        d.name = toString(t_.copy.kind[i]);
+        d.detail = formatBytes(t_.copy.bytes[i]);
+        addFlags(d.detail, t_.copy.flags[i]);
+        break;
+      case TableId::kFill:
+        common(t_.fill, "fill");
+        d.stream = t_.fill.stream_id[i];
+        d.name = "fill";
+        d.detail = formatBytes(t_.fill.bytes[i]);
+        addFlags(d.detail, t_.fill.flags[i]);
+        break;
+      case TableId::kSync:
+        common(t_.sync, "sync");
+        d.stream = t_.sync.stream_id[i];
+        d.name = toString(t_.sync.kind[i]);
+        d.detail = (t_.sync.flags[i] & op_flags::kHostSide) ? "host waits" : "";
+        addFlags(d.detail, t_.sync.flags[i] & ~op_flags::kHostSide);
+        break;
+      case TableId::kMemoryEvent:
+        d.type = "memory";
+        d.name = toString(t_.memory_event.kind[i]);
+        d.process = t_.memory_event.process_id[i];
+        d.thread = t_.memory_event.thread_id[i];
+        d.correlation = t_.memory_event.correlation_id[i];
+        d.detail = formatBytes(t_.memory_event.bytes[i]);
+        break;
+      case TableId::kProgramBuild:
+        common(t_.program_build, "build");
+        d.name = toString(t_.program_build.kind[i]);
+        d.detail = t_.program_build.result[i] == 0
+                       ? "log " + formatBytes(t_.program_build.log_bytes[i])
+                       : fmt::format("failed: {}", t_.program_build.result[i]);
+        break;
+      default:
+        common(t_.range, toString(t_.range.kind[i]));
+        d.stream = t_.range.stream_id[i];
+        d.name = t_.text(t_.range.name[i]);
+        d.detail = t_.text(t_.range.category[i]);
+        break;
+    }
+    return d;
+  }
+
+ private:
+  const Trace& t_;
+};
+
+std::string whereText(const Trace& t, const Described& d) {
+  const bool on_device = d.type == "kernel" || d.type == "copy" || d.type == "fill";
+  if ((on_device || d.type == "sync") && d.stream != StreamId::kNone) {
+    return fmt::format("stream {}", static_cast<uint32_t>(d.stream));
+  }
+  const uint32_t tid = d.thread == ThreadId::kNone || indexOf(d.thread) >= t.thread.size()
+                           ? 0
+                           : t.thread.tid[indexOf(d.thread)];
+  return tid == 0 ? "" : fmt::format("thread {}", tid);
+}
+
+void writeText(const Trace& t, const std::vector<Entry>& entries, const TerminalStyle& style,
+               Output& out) {
+  const Describer describe(t);
+  const int64_t origin = timeRange(t).begin_ns;
+  using A = TextTable::Align;
+  // Tables of this many rows at a time keep the memory bounded; widths may differ between them.
+  constexpr size_t kChunk = 4096;
+  for (size_t begin = 0; begin < entries.size(); begin += kChunk) {
+    TextTable table({{"time", A::kRight},
+                     {"duration", A::kRight},
+                     {"type", A::kLeft},
+                     {"where", A::kLeft},
+                     {"corr", A::kRight},
+                     {"name", A::kLeft, true},
+                     {"details", A::kLeft, true}});
+    for (size_t i = begin; i < std::min(entries.size(), begin + kChunk); ++i) {
+      const Described d = describe(entries[i]);
+      table.add({fmt::format("{:.6f} s", static_cast<double>(d.start_ns - origin) / 1e9),
+                 d.type == "memory" || d.type == "instant"
+                     ? ""
+                     : formatDuration(d.duration_ns, style.micro()),
+                 std::string(d.type), whereText(t, d),
+                 d.correlation == 0 ? "" : std::to_string(d.correlation), printable(d.name),
+                 printable(d.detail)});
+    }
+    out.write(table.render(style));
+  }
+}
+
+void writeRecords(const Trace& t, const std::vector<Entry>& entries, bool json, Output& out) {
+  const Describer describe(t);
+  JsonWriter writer(out);
+  auto number = [](auto id) { return static_cast<uint64_t>(id); };
+  if (json) {
+    writer.beginArray();
+  } else {
+    out.write(
+        "start_ns,duration_ns,type,process_id,thread_id,device_id,stream_id,correlation_id,name,"
+        "details\r\n");
+  }
+  for (const Entry& e : entries) {
+    const Described d = describe(e);
+    const DeviceId device = t.deviceOf(d.stream);
+    if (json) {
+      writer.beginObject();
+      writer.field("start_ns", d.start_ns).field("duration_ns", d.duration_ns);
+      writer.field("type", d.type).field("process_id", number(d.process));
+      writer.field("thread_id", number(d.thread)).field("device_id", number(device));
+      writer.field("stream_id", number(d.stream)).field("correlation_id", d.correlation);
+      writer.field("name", d.name).field("details", d.detail).endObject();
+      continue;
+    }
+    std::string line = fmt::format("{},{},{},{},{},{},{},{},", d.start_ns, d.duration_ns, d.type,
+                                   number(d.process), number(d.thread), number(device),
+                                   number(d.stream), d.correlation);
+    appendCsvField(line, d.name);
+    line += ',';
+    appendCsvField(line, d.detail);
+    out.write(line + "\r\n");
+  }
+  if (json) {
+    writer.endArray();
+    out.write("\n");
+  }
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string_view, TableId>> listableTables() {
+  return {{"host_call", TableId::kHostCall},
+          {"kernel", TableId::kKernel},
+          {"copy", TableId::kCopy},
+          {"fill", TableId::kFill},
+          {"sync", TableId::kSync},
+          {"memory_event", TableId::kMemoryEvent},
+          {"program_build", TableId::kProgramBuild},
+          {"range", TableId::kRange}};
+}
+
+Result<size_t> listEvents(const Trace& trace, const EventFilter& filter, ListFormat format,
+                          const TerminalStyle& style, Output& out) {
+  std::regex name;
+  try {
+    name.assign(filter.name_regex, std::regex::optimize);
+  } catch (const std::regex_error& e) {
+    return fail(ErrorCode::kInvalidArgument,
+                "'" + filter.name_regex + "' is not a regular expression: " + e.what(), "--name");
+  }
+  const Selection selection(trace, filter.from_ns, filter.to_ns, filter.streams);
+  const bool only_streams = !filter.streams.empty();
+  std::vector<Entry> entries;
+  auto wanted = [&](TableId id) {
+    return filter.tables.empty() ||
+           std::find(filter.tables.begin(), filter.tables.end(), id) != filter.tables.end();
+  };
+  auto streamed = [&](StreamId s) {
+    return !only_streams || (s != StreamId::kNone && selection.stream(s));
+  };
+  auto spans = [&](const auto& table) {
+    if (!wanted(table.kId)) return;
+    for (size_t i = 0; i < table.size(); ++i) {
+      if (selection.span(table.start_ns[i], table.duration_ns[i]) && streamed(table.stream_id[i])) {
+        entries.push_back({table.start_ns[i], table.kId, static_cast<uint32_t>(i)});
+      }
+    }
+  };
+  spans(trace.host_call);
+  spans(trace.kernel);
+  spans(trace.copy);
+  spans(trace.fill);
+  spans(trace.sync);
+  spans(trace.range);
+  if (!only_streams) {
+    for (size_t i = 0; wanted(TableId::kProgramBuild) && i < trace.program_build.size(); ++i) {
+      const int64_t start = trace.program_build.start_ns[i];
+      if (selection.span(start, trace.program_build.duration_ns[i])) {
+        entries.push_back({start, TableId::kProgramBuild, static_cast<uint32_t>(i)});
+      }
+    }
+    for (size_t i = 0; wanted(TableId::kMemoryEvent) && i < trace.memory_event.size(); ++i) {
+      const int64_t time = trace.memory_event.time_ns[i];
+      if (selection.instant(time)) {
+        entries.push_back({time, TableId::kMemoryEvent, static_cast<uint32_t>(i)});
+      }
+    }
+  }
+  if (!filter.name_regex.empty()) {
+    const Describer describe(trace);
+    std::erase_if(entries,
+                  [&](const Entry& e) { return !std::regex_search(describe(e).name, name); });
+  }
+  std::stable_sort(entries.begin(), entries.end(),
+                   [](const Entry& a, const Entry& b) { return a.start_ns < b.start_ns; });
+  const size_t beyond = entries.size() > filter.limit ? entries.size() - filter.limit : 0;
+  entries.resize(entries.size() - beyond);
+  if (format == ListFormat::kText) {
+    writeText(trace, entries, style, out);
+  } else {
+    writeRecords(trace, entries, format == ListFormat::kJson, out);
+  }
+  return beyond;
+}
+
+}  // namespace tracesmith
