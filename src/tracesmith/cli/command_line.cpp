@@ -33,15 +33,26 @@ std::string unknownOption(const std::string& word, const std::vector<OptionDoc>&
                       : fmt::format("unknown option '{}'; did you mean '{}'?", name, near);
 }
 
+const OptionDoc* findShort(char name, const std::vector<OptionDoc>& options) {
+  for (const OptionDoc& option : options) {
+    if (option.short_name.size() == 1 && option.short_name[0] == name) return &option;
+  }
+  return nullptr;
+}
+
 /// Whether `word` is an option whose value is the next word.
 bool valueFollows(const std::string& word, const std::vector<OptionDoc>& options) {
+  if (word[1] != '-') {
+    // "-o FILE", or switches before it as in "-qo FILE"; "-oFILE" has its value already.
+    for (size_t i = 1; i < word.size(); ++i) {
+      const OptionDoc* option = findShort(word[i], options);
+      if (option == nullptr) return false;
+      if (!option->value_name.empty()) return i + 1 == word.size();
+    }
+    return false;
+  }
   for (const OptionDoc& option : options) {
     if (option.positional || option.value_name.empty()) continue;
-    if (!option.short_name.empty() && word[1] != '-') {
-      // "-o FILE" or switches before it as in "-qo FILE"; "-oFILE" has its value already.
-      if (word.substr(1) == option.short_name) return true;
-      continue;
-    }
     for (const std::string& name : option.long_names) {
       if (word == "--" + name) return true;
     }

@@ -5,7 +5,9 @@ namespace tracesmith::cli {
 
 CommandSet::CommandSet() {
   commands_.push_back(makeProfileCommand());
+  commands_.push_back(makeRecordCommand());
   commands_.push_back(makeExportCommand());
+  commands_.push_back(makeDevicesCommand());
   commands_.push_back(makeRecoverCommand());
   commands_.push_back(makeCompletionCommand());
   commands_.push_back(makeManCommand());

@@ -39,8 +39,8 @@ std::string deviceLine(const DeviceRow& device, const StringTable& strings) {
 }  // namespace
 
 std::string missingLibrary(const BackendReport& report) {
-  if (report.library.empty()) return report.problem;
-  std::string out = fmt::format("{} was not found", report.library);
+  std::string out =
+      report.problem.empty() ? report.library + " was not found" : printable(report.problem);
   if (!report.looked_in.empty()) out += "; looked in " + joined(report.looked_in);
   return out;
 }
@@ -60,7 +60,7 @@ std::string devicesText(const std::vector<BackendReport>& reports, bool colour) 
           report.capture_supported ? "can be recorded" : "can not be recorded by this version");
       for (const DeviceRow& device : report.devices) out += deviceLine(device, report.strings);
     } else if (!report.library_found) {
-      out += " " + printable(missingLibrary(report)) + "\n";
+      out += " " + missingLibrary(report) + "\n";
     } else {
       out += fmt::format(" no device: {} ({})\n", printable(report.problem),
                          report.path.empty() ? report.library : report.path);

@@ -10,7 +10,7 @@
 
 namespace tracesmith::cli {
 
-/// "libcuda.so.1 was not found; looked in /usr/lib, /lib"
+/// "libcuda.so.1 is not installed; looked in /usr/lib, /lib"
 std::string missingLibrary(const BackendReport& report);
 
 /// One paragraph per backend; `colour` marks what was found.

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "tracesmith/capture/devices.hpp"
+#include "tracesmith/capture/simulation.hpp"
+#include "tracesmith/cli/commands.hpp"
+#include "tracesmith/cli/devices_view.hpp"
+#include "tracesmith/cli/export_target.hpp"
+#include "tracesmith/cli/messages.hpp"
+#include "tracesmith/cli/recording.hpp"
+#include "tracesmith/format/trace_writer.hpp"
+
+namespace tracesmith::cli {
+namespace {
+
+struct Platform {
+  const char* name;
+  PlatformType type;
+};
+
+constexpr Platform kPlatforms[] = {
+    {"opencl", PlatformType::OpenCL}, {"simulation", PlatformType::Simulation},
+    {"cuda", PlatformType::CUDA},     {"rocm", PlatformType::ROCm},
+    {"metal", PlatformType::Metal},   {"maca", PlatformType::MACA},
+    {"ascend", PlatformType::Ascend}, {"vulkan", PlatformType::Vulkan},
+};
+
+std::vector<std::string> platformNames() {
+  std::vector<std::string> names = {"auto"};
+  for (const Platform& platform : kPlatforms) names.emplace_back(platform.name);
+  return names;
+}
+
+PlatformType platformByName(const std::string& name) {
+  for (const Platform& platform : kPlatforms) {
+    if (name == platform.name) return platform.type;
+  }
+  return PlatformType::Unknown;
+}
+
+class RecordCommand : public Command {
+ public:
+  RecordCommand() : Command("record", "Record a program for a time, or make a synthetic trace") {
+    text("-o,--output", output_, "FILE",
+         "Where the trace goes; endings as for profile (default: trace.sbt)", Complete::kFile);
+    time("-d,--duration", duration_ns_, "Stop after this time (5, 1.5s, 300ms)");
+    choice("-p,--platform", platform_, "PLATFORM", platformNames(),
+           "What to record; simulation makes a trace without any program (default: auto)");
+    size("-b,--buffer", buffer_, "Ring of each thread of the program (default: 4M)");
+    flag("-k,--kernels", kernels_, "Keep kernels; with neither -k nor -m everything is kept");
+    flag("-m,--memory", memory_, "Keep copies, fills and memory events");
+    flag("-s,--stacks", stacks_, "Record host call stacks (not in this version)");
+    flag("--progress", progress_, "Show live figures when standard error is a terminal");
+    flag("-q,--quiet", quiet_, "No summary at the end; only warnings and errors");
+    takeProgram(false);
+    describe(
+        "When the time is over the program is stopped (SIGINT, then SIGTERM) and the exit code is "
+        "0; "
+        "a program that ends before that gives its own exit code. Without a program and without -p "
+        "simulation there is nothing to record.");
+    describe(
+        "-p simulation measures nothing: it makes up a plausible trace of the given length "
+        "(default: "
+        "1 s), and the trace says in its metadata and on its device that it is synthetic.");
+    example("tracesmith record -d 5 -- ./my_gpu_server", "Record five seconds of a program");
+    example("tracesmith record -p simulation -d 2 -o made_up.sbt",
+            "A synthetic trace to try the other commands with");
+  }
+
+  int run(Session& session) override {
+    if (stacks_) {
+      say("record: -s: host call stacks are not in this version; leave it out");
+      return kExitUsage;
+    }
+    const PlatformType type = platformByName(platform_);
+    if (type == PlatformType::Simulation) return simulate(session);
+    if (type != PlatformType::Unknown && type != PlatformType::OpenCL) return refuse(type);
+    if (session.program.empty()) {
+      say("record: what shall be recorded? There are two ways:");
+      say("  a program:          tracesmith record -d 5 -- ./my_gpu_program");
+      say("  a synthetic trace:  tracesmith record -p simulation -d 5");
+      return kExitUsage;
+    }
+    RecordingRequest request;
+    request.outputs = recordingOutputs(output_, false);
+    request.quiet = quiet_;
+    request.progress = progress_;
+    ProfileOptions& profile = request.profile;
+    if (buffer_) profile.ring_bytes = *buffer_;
+    if (duration_ns_) profile.duration_s = static_cast<double>(*duration_ns_) / 1e9;
+    if (duration_ns_ && *duration_ns_ == 0) return refuseZero();
+    if (kernels_ != memory_) {
+      profile.kernels = kernels_;
+      profile.memory = memory_;
+    }
+    return runRecording(std::move(request), session);
+  }
+
+ private:
+  int refuseZero() const {
+    say("record: -d: the duration must be longer than 0");
+    return kExitUsage;
+  }
+
+  /// Platforms of which this version has no agent.
+  static int refuse(PlatformType type) {
+    for (const BackendReport& report : probeBackends()) {
+      if (report.backend != type || report.capture_supported) continue;
+      say(fmt::format("record: {} can not be recorded: this version has no agent for it",
+                      toString(type)));
+      if (!report.library_found) say("  " + missingLibrary(report));
+      return kExitFailed;
+    }
+    say(fmt::format("record: {} can not be recorded by this build", toString(type)));
+    return kExitFailed;
+  }
+
+  int simulate(const Session& session) const {
+    if (!session.program.empty()) {
+      say("record: -p simulation runs no program; leave the program or the platform out");
+      return kExitUsage;
+    }
+    if (duration_ns_ && *duration_ns_ == 0) return refuseZero();
+    const RecordingOutputs outputs = recordingOutputs(output_, false);
+    SimulationOptions options;
+    options.duration_s = duration_ns_ ? static_cast<double>(*duration_ns_) / 1e9 : 1.0;
+    const Status written = writeSimulation(options, outputs);
+    if (!written) return failWith(written.error());
+    if (!quiet_) {
+      say(
+          fmt::format("{}: a synthetic trace of {} s; nothing was measured. Next: tracesmith view "
+                      "{} --stats",
+                      outputs.trace, options.duration_s, outputs.trace));
+    }
+    return kExitOk;
+  }
+
+  Status writeSimulation(const SimulationOptions& options, const RecordingOutputs& outputs) const {
+    Trace trace = simulateTrace(options);
+    if (kernels_ != memory_) {
+      if (!kernels_) trace.kernel.clear();
+      if (!memory_) {
+        trace.copy.clear();
+        trace.fill.clear();
+        trace.memory_event.clear();
+      }
+    }
+    if (!trace.metadataValue("simulation_cut").empty()) {
+      sayWarning(fmt::format("the simulation ends after {} kernels; it is shorter than asked for",
+                             options.max_kernels));
+    }
+    TS_TRY(TraceWriter writer, TraceWriter::create(outputs.trace));
+    Status status = writer.write(trace);
+    if (status) status = writer.finish();
+    if (!status) {
+      unlink(outputs.trace.c_str());  // half a made-up trace is of no use to anyone
+      return status;
+    }
+    for (const std::string& path : outputs.exports) {
+      TS_CHECK_OK(exportTraceFile(outputs.trace, path));
+    }
+    return {};
+  }
+
+  std::string output_;
+  std::optional<int64_t> duration_ns_;
+  std::string platform_ = "auto";
+  std::optional<uint64_t> buffer_;
+  bool kernels_ = false;
+  bool memory_ = false;
+  bool stacks_ = false;
+  bool progress_ = false;
+  bool quiet_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> makeRecordCommand() { return std::make_unique<RecordCommand>(); }
+
+}  // namespace tracesmith::cli
