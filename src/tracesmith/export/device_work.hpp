@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "tracesmith/base/result.hpp"
@@ -17,6 +18,18 @@ namespace tracesmith {
 
 enum class WorkKind : uint8_t { kKernel = 0, kCopy = 1, kFill = 2, kSync = 3 };
 constexpr size_t kWorkKinds = 4;
+
+/// What a device is called in a label: PoCL's, say, is no GPU.
+constexpr std::string_view deviceWord(DeviceKind kind) {
+  switch (kind) {
+    case DeviceKind::kCpu:
+      return "CPU";
+    case DeviceKind::kGpu:
+      return "GPU";
+    default:
+      return "Device";
+  }
+}
 
 /// Calls f(table, WorkKind) for the four tables of device work.
 template <class F>

@@ -72,7 +72,8 @@ void Encoder::counters() {
         parent = processUuid(tracks.process_id[t]);
         const auto d = static_cast<size_t>(tracks.device_id[t]);
         if (d != 0 && d <= trace_.device.size()) {
-          name = fmt::format("GPU {}: {}", trace_.device.ordinal[d - 1], name);
+          name = fmt::format("{} {}: {}", deviceWord(trace_.device.kind[d - 1]),
+                             trace_.device.ordinal[d - 1], name);
         }
       }
       openCounter(q, ns, packets_.uuid(TrackKind::kCounter, static_cast<uint64_t>(id)), parent,

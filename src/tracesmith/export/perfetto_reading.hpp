@@ -379,7 +379,7 @@ class File {
         if (g.number == 2) gpu["vendor"] = g.bytes;
         if (g.number == 5) gpu["uuid"] = g.bytes;
         if (g.number != 6) return;
-        const auto [unused, value] = entry(g.bytes);
+        const std::string value = entry(g.bytes).second;
         fields(g.bytes, [&](const Field& h) {
           if (h.number == 1) gpu[std::string(h.bytes)] = value;
         });
