@@ -26,8 +26,8 @@ DurationStats statsOf(std::span<int64_t> durations);
 struct NamedStats {
   std::string name;
   DurationStats time;
-  double share = 0;          ///< of the total time of all names
-  uint64_t bytes = 0;        ///< copies and fills
+  double share = 0;             ///< of the total time of all names
+  uint64_t bytes = 0;           ///< copies and fills
   uint64_t first_launches = 0;  ///< kernels: rows that carry a just-in-time compile
 };
 

@@ -46,15 +46,15 @@ struct Concurrency {
   };
   std::vector<Step> steps;  ///< the last one has count 0
   uint32_t most = 0;
-  int64_t busy_ns = 0;      ///< time with at least one
+  int64_t busy_ns = 0;  ///< time with at least one
   double mean_when_busy = 0;
 };
 Concurrency concurrencyOf(std::span<const Interval> intervals);
 
 struct DeviceUse {
   DeviceId device{};
-  int64_t busy_ns = 0;          ///< union over its streams
-  double utilization = 0;       ///< busy / span of the whole trace's device work
+  int64_t busy_ns = 0;     ///< union over its streams
+  double utilization = 0;  ///< busy / span of the whole trace's device work
   uint32_t most_concurrent = 0;
 };
 /// One per device that did anything. The span is from the first begin to the last end of any

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/state/timeline.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <tuple>
+
+namespace tracesmith {
+
+std::vector<StreamTimeline> deviceTimelines(const Trace& trace) {
+  std::vector<StreamTimeline> by_stream(trace.stream.size() + 1);
+  for (size_t i = 0; i < by_stream.size(); ++i) {
+    by_stream[i].stream = static_cast<StreamId>(i);
+    by_stream[i].device = trace.deviceOf(by_stream[i].stream);
+  }
+  auto add = [&](const auto& table) {
+    for (size_t i = 0; i < table.size(); ++i) {
+      if (table.flags[i] & (op_flags::kNoDeviceTime | op_flags::kHostSide)) continue;
+      const auto stream = static_cast<size_t>(table.stream_id[i]);
+      by_stream[stream < by_stream.size() ? stream : 0].spans.push_back(
+          {table.start_ns[i], table.start_ns[i] + table.duration_ns[i], table.kId,
+           static_cast<uint32_t>(i)});
+    }
+  };
+  add(trace.kernel);
+  add(trace.copy);
+  add(trace.fill);
+  add(trace.sync);
+  std::erase_if(by_stream, [](const StreamTimeline& s) { return s.spans.empty(); });
+  for (StreamTimeline& s : by_stream) {
+    auto earlier = [](const DeviceSpan& a, const DeviceSpan& b) {
+      return std::tie(a.begin_ns, a.end_ns) < std::tie(b.begin_ns, b.end_ns);
+    };
+    if (!std::is_sorted(s.spans.begin(), s.spans.end(), earlier)) {
+      std::sort(s.spans.begin(), s.spans.end(), earlier);
+    }
+  }
+  std::stable_sort(
+      by_stream.begin(), by_stream.end(),
+      [](const StreamTimeline& a, const StreamTimeline& b) { return a.device < b.device; });
+  return by_stream;
+}
+
+std::vector<Interval> unionOf(std::vector<Interval> intervals) {
+  std::erase_if(intervals, [](const Interval& i) { return i.end_ns <= i.begin_ns; });
+  std::sort(intervals.begin(), intervals.end(),
+            [](const Interval& a, const Interval& b) { return a.begin_ns < b.begin_ns; });
+  std::vector<Interval> out;
+  for (const Interval& i : intervals) {
+    if (!out.empty() && i.begin_ns <= out.back().end_ns) {
+      out.back().end_ns = std::max(out.back().end_ns, i.end_ns);
+    } else {
+      out.push_back(i);
+    }
+  }
+  return out;
+}
+
+int64_t totalNs(std::span<const Interval> disjoint) {
+  int64_t total = 0;
+  for (const Interval& i : disjoint) total += i.end_ns - i.begin_ns;
+  return total;
+}
+
+Concurrency concurrencyOf(std::span<const Interval> intervals) {
+  struct Edge {
+    int64_t at_ns;
+    int32_t change;
+  };
+  std::vector<Edge> edges;
+  edges.reserve(2 * intervals.size());
+  for (const Interval& i : intervals) {
+    if (i.end_ns <= i.begin_ns) continue;
+    edges.push_back({i.begin_ns, 1});
+    edges.push_back({i.end_ns, -1});
+  }
+  std::sort(edges.begin(), edges.end(),
+            [](const Edge& a, const Edge& b) { return a.at_ns < b.at_ns; });
+  Concurrency out;
+  int64_t open = 0;
+  __int128 area = 0;
+  for (size_t i = 0; i < edges.size();) {
+    const int64_t at = edges[i].at_ns;
+    // Half-open: what ends here and what begins here never overlap, so all changes come at once.
+    for (; i < edges.size() && edges[i].at_ns == at; ++i) open += edges[i].change;
+    const auto count = static_cast<uint32_t>(open);
+    if (!out.steps.empty() && out.steps.back().count == count) continue;
+    out.steps.push_back({at, count});
+    out.most = std::max(out.most, count);
+  }
+  for (size_t i = 0; i + 1 < out.steps.size(); ++i) {
+    const int64_t length = out.steps[i + 1].begin_ns - out.steps[i].begin_ns;
+    if (out.steps[i].count > 0) out.busy_ns += length;
+    area += static_cast<__int128>(length) * out.steps[i].count;
+  }
+  if (out.busy_ns > 0) {
+    out.mean_when_busy = static_cast<double>(area) / static_cast<double>(out.busy_ns);
+  }
+  return out;
+}
+
+std::vector<DeviceUse> deviceUse(const std::vector<StreamTimeline>& timelines) {
+  int64_t begin = std::numeric_limits<int64_t>::max();
+  int64_t end = std::numeric_limits<int64_t>::min();
+  for (const StreamTimeline& s : timelines) {
+    for (const DeviceSpan& span : s.spans) {
+      begin = std::min(begin, span.begin_ns);
+      end = std::max(end, span.end_ns);
+    }
+  }
+  std::vector<DeviceUse> out;
+  for (size_t i = 0; i < timelines.size();) {
+    DeviceUse use{.device = timelines[i].device};
+    std::vector<Interval> all;
+    for (; i < timelines.size() && timelines[i].device == use.device; ++i) {
+      for (const DeviceSpan& span : timelines[i].spans) {
+        all.push_back({span.begin_ns, span.end_ns});
+      }
+    }
+    const Concurrency c = concurrencyOf(all);
+    use.busy_ns = c.busy_ns;
+    use.most_concurrent = c.most;
+    if (end > begin) {
+      use.utilization = static_cast<double>(use.busy_ns) / static_cast<double>(end - begin);
+    }
+    out.push_back(use);
+  }
+  return out;
+}
+
+}  // namespace tracesmith
