@@ -6,6 +6,7 @@
 #include "tracesmith/cli/export_target.hpp"
 #include "tracesmith/cli/messages.hpp"
 #include "tracesmith/cli/trace_file.hpp"
+#include "tracesmith/export/table_text.hpp"
 
 namespace tracesmith::cli {
 namespace {
@@ -16,6 +17,11 @@ bool sameFile(const std::string& a, const std::string& b) {
   struct stat second {};
   return stat(a.c_str(), &first) == 0 && stat(b.c_str(), &second) == 0 &&
          first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+}
+
+std::vector<std::string> tables() {
+  const std::vector<std::string_view> names = tableNames();
+  return {names.begin(), names.end()};
 }
 
 class ExportCommand : public Command {
@@ -30,6 +36,7 @@ class ExportCommand : public Command {
         "-f,--format", format_, "FORMAT", exportFormatNames(),
         "perfetto (the same as proto) for ui.perfetto.dev; json (the same as chrome) for older "
         "viewers; csv for spreadsheets. Default: what the output's extension says, else perfetto");
+    choice("--table", table_, "TABLE", tables(), "What a CSV file holds (default: kernel)");
     // Two switches of one thing; the last one counts.
     app().add_flag("--counters,!--no-counters", counters_, "With counter tracks (default), or not");
     app().add_flag("--flows,!--no-flows", flows_, "With dependency arrows (default), or not");
@@ -41,6 +48,7 @@ class ExportCommand : public Command {
     flag("-q,--quiet", quiet_, "Say nothing but warnings and errors");
     example("tracesmith export trace.sbt", "Make trace.pftrace for https://ui.perfetto.dev");
     example("tracesmith export trace.sbt -o trace.json", "Chrome's JSON format");
+    example("tracesmith export trace.sbt -f csv --table copy", "All copies as CSV, in trace.csv");
     example("tracesmith export trace.sbt --from 1.2s --to 1.3s -o part.pftrace",
             "A tenth of a second of it");
   }
@@ -50,6 +58,10 @@ class ExportCommand : public Command {
     if (!format_.empty()) format = *exportFormatByName(format_);
     const std::string output =
         output_.empty() ? withExtension(input_, extensionOf(format)) : output_;
+    if (!table_.empty() && format != ExportFormat::kCsv) {
+      return failWith({ErrorCode::kInvalidArgument, "only a CSV file holds a single table (-f csv)",
+                       "--table"});
+    }
     if (sameFile(input_, output)) {
       return failWith(
           {ErrorCode::kInvalidArgument, "would be written over; choose another -o", output});
@@ -67,7 +79,9 @@ class ExportCommand : public Command {
     const Result<std::vector<StreamId>> streams = streamsOf(file->trace, streams_);
     if (!streams) return failWith(streams.error());
     options.streams = *streams;
-    const Status exported = exportTrace(file->trace, format, output, options);
+    const Result<TableId> table = tableByName(table_.empty() ? "kernel" : table_);
+    if (!table) return failWith(table.error());
+    const Status exported = exportTrace(file->trace, format, output, options, *table);
     if (!exported) {
       sayError(exported.error());
       return kExitFailed;
@@ -83,6 +97,7 @@ class ExportCommand : public Command {
   std::string input_;
   std::string output_;
   std::string format_;
+  std::string table_;
   bool counters_ = true;
   bool flows_ = true;
   bool full_ = false;

@@ -128,7 +128,10 @@ class RecordCommand : public Command {
     SimulationOptions options;
     options.duration_s = duration_ns_ ? static_cast<double>(*duration_ns_) / 1e9 : 1.0;
     const Status written = writeSimulation(options, outputs);
-    if (!written) return failWith(written.error());
+    if (!written) {
+      sayError(written.error());
+      return kExitFailed;
+    }
     if (!quiet_) {
       say(
           fmt::format("{}: a synthetic trace of {} s; nothing was measured. Next: tracesmith view "

@@ -2,6 +2,8 @@
 #include "tracesmith/cli/export_target.hpp"
 
 #include "tracesmith/export/chrome_json.hpp"
+#include "tracesmith/export/selection.hpp"
+#include "tracesmith/export/table_text.hpp"
 #include "tracesmith/format/trace_reader.hpp"
 
 namespace tracesmith::cli {
@@ -73,16 +75,18 @@ std::string extensionOf(ExportFormat format) {
 }
 
 Status exportTrace(const Trace& trace, ExportFormat format, const std::string& path,
-                   const PerfettoOptions& options) {
+                   const PerfettoOptions& options, TableId table) {
   switch (format) {
     case ExportFormat::kPerfetto:
       return exportPerfetto(trace, path, options);
     case ExportFormat::kChromeJson:
       return exportChromeJson(trace, path, options);
-    case ExportFormat::kCsv:
-      break;
+    case ExportFormat::kCsv: {
+      const Selection selection(trace, options.from_ns, options.to_ns, options.streams);
+      return exportTable(trace, table, TextFormat::kCsv, path, &selection);
+    }
   }
-  return fail(ErrorCode::kUnsupported, "CSV is not there yet", path);
+  return fail(ErrorCode::kInternal, "unknown export format", path);
 }
 
 Status exportTraceFile(const std::string& trace_path, const std::string& path) {

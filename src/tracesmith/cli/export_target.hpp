@@ -23,9 +23,9 @@ std::optional<ExportFormat> exportFormatByPath(const std::string& path);
 std::string withExtension(const std::string& path, const std::string& extension);
 std::string extensionOf(ExportFormat format);
 
-/// Writes `trace` to `path` whole or not at all.
+/// Writes `trace` to `path` whole or not at all. `table` is for CSV, which holds one table.
 Status exportTrace(const Trace& trace, ExportFormat format, const std::string& path,
-                   const PerfettoOptions& options);
+                   const PerfettoOptions& options, TableId table = TableId::kKernel);
 
 /// Reads the trace at `trace_path` and exports it; for the end of a recording.
 Status exportTraceFile(const std::string& trace_path, const std::string& path);
