@@ -75,21 +75,21 @@ DurationStats statsOf(std::span<int64_t> durations) {
   return s;
 }
 
-std::vector<NamedStats> kernelStats(const Trace& trace) {
+std::vector<NamedStats> kernelStats(const Trace& trace, const RowFilter& keep) {
   const KernelTable& k = trace.kernel;
   auto groups = byName(trace, k, [&](size_t i, Group& g) {
-    if (k.flags[i] & op_flags::kNoDeviceTime) return;
+    if ((k.flags[i] & op_flags::kNoDeviceTime) || (keep && !keep(TableId::kKernel, i))) return;
     g.durations.push_back(k.duration_ns[i]);
     if (k.flags[i] & op_flags::kFirstLaunch) ++g.first_launches;
   });
   return finish(groups);
 }
 
-std::vector<NamedStats> copyStats(const Trace& trace) {
+std::vector<NamedStats> copyStats(const Trace& trace, const RowFilter& keep) {
   std::map<std::string, Group> groups;
   auto add = [&](const auto& table, auto&& nameOf) {
     for (size_t i = 0; i < table.size(); ++i) {
-      if (table.flags[i] & op_flags::kNoDeviceTime) continue;
+      if ((table.flags[i] & op_flags::kNoDeviceTime) || (keep && !keep(table.kId, i))) continue;
       Group& g = groups[std::string(nameOf(i))];
       g.durations.push_back(table.duration_ns[i]);
       g.bytes += table.bytes[i];
@@ -100,10 +100,11 @@ std::vector<NamedStats> copyStats(const Trace& trace) {
   return finish(groups);
 }
 
-std::vector<NamedStats> hostCallStats(const Trace& trace) {
+std::vector<NamedStats> hostCallStats(const Trace& trace, const RowFilter& keep) {
   const HostCallTable& h = trace.host_call;
-  auto groups =
-      byName(trace, h, [&](size_t i, Group& g) { g.durations.push_back(h.duration_ns[i]); });
+  auto groups = byName(trace, h, [&](size_t i, Group& g) {
+    if (!keep || keep(TableId::kHostCall, i)) g.durations.push_back(h.duration_ns[i]);
+  });
   return finish(groups);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -31,9 +32,13 @@ struct NamedStats {
   uint64_t first_launches = 0;  ///< kernels: rows that carry a just-in-time compile
 };
 
+/// Whether a row counts; empty: all do.
+using RowFilter = std::function<bool(TableId table, size_t row)>;
+
 /// By total time, longest first. Device rows without device times are left out.
-std::vector<NamedStats> kernelStats(const Trace& trace);
-std::vector<NamedStats> copyStats(const Trace& trace);  ///< by direction, and "fill"
-std::vector<NamedStats> hostCallStats(const Trace& trace);
+std::vector<NamedStats> kernelStats(const Trace& trace, const RowFilter& keep = {});
+/// Copies by direction, and fills as "fill".
+std::vector<NamedStats> copyStats(const Trace& trace, const RowFilter& keep = {});
+std::vector<NamedStats> hostCallStats(const Trace& trace, const RowFilter& keep = {});
 
 }  // namespace tracesmith

@@ -6,7 +6,10 @@ namespace tracesmith::cli {
 CommandSet::CommandSet() {
   commands_.push_back(makeProfileCommand());
   commands_.push_back(makeRecordCommand());
+  commands_.push_back(makeViewCommand());
+  commands_.push_back(makeInfoCommand());
   commands_.push_back(makeExportCommand());
+  commands_.push_back(makeQueryCommand());
   commands_.push_back(makeDevicesCommand());
   commands_.push_back(makeRecoverCommand());
   commands_.push_back(makeCompletionCommand());

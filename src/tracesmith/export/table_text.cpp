@@ -21,7 +21,7 @@ class CsvRows {
   }
   void beginRow() {}
   void endRow() {
-    line_ += "\r\n";
+    line_ += "\n";
     out_.write(line_);
     line_.clear();
     first_ = true;

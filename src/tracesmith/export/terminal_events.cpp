@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <regex>
+#include <tuple>
 
 #include "tracesmith/export/human_units.hpp"
 #include "tracesmith/export/json_writer.hpp"
@@ -64,6 +64,7 @@ class Describer {
   Described operator()(const Entry& e) const {
     Described d;
     d.start_ns = e.start_ns;
+    d.name = eventName(t_, e.table, e.row);
     const size_t i = e.row;
     auto common = [&](const auto& table, std::string_view type) {
       d.type = type;
@@ -76,41 +77,35 @@ class Describer {
       case TableId::kHostCall:
         common(t_.host_call, "call");
         d.stream = t_.host_call.stream_id[i];
-        d.name = t_.text(t_.host_call.name[i]);
         if (t_.host_call.result[i] != 0)
           d.detail = fmt::format("failed: {}", t_.host_call.result[i]);
         break;
       case TableId::kKernel:
         common(t_.kernel, "kernel");
         d.stream = t_.kernel.stream_id[i];
-        d.name = t_.text(t_.kernel.name[i]);
         d.detail = shapeText(t_, t_.kernel.shape_id[i]);
         addFlags(d.detail, t_.kernel.flags[i]);
         break;
       case TableId::kCopy:
         common(t_.copy, "copy");
         d.stream = t_.copy.stream_id[i];
-        d.name = toString(t_.copy.kind[i]);
         d.detail = formatBytes(t_.copy.bytes[i]);
         addFlags(d.detail, t_.copy.flags[i]);
         break;
       case TableId::kFill:
         common(t_.fill, "fill");
         d.stream = t_.fill.stream_id[i];
-        d.name = "fill";
         d.detail = formatBytes(t_.fill.bytes[i]);
         addFlags(d.detail, t_.fill.flags[i]);
         break;
       case TableId::kSync:
         common(t_.sync, "sync");
         d.stream = t_.sync.stream_id[i];
-        d.name = toString(t_.sync.kind[i]);
         d.detail = (t_.sync.flags[i] & op_flags::kHostSide) ? "host waits" : "";
         addFlags(d.detail, t_.sync.flags[i] & ~op_flags::kHostSide);
         break;
       case TableId::kMemoryEvent:
         d.type = "memory";
-        d.name = toString(t_.memory_event.kind[i]);
         d.process = t_.memory_event.process_id[i];
         d.thread = t_.memory_event.thread_id[i];
         d.correlation = t_.memory_event.correlation_id[i];
@@ -118,7 +113,6 @@ class Describer {
         break;
       case TableId::kProgramBuild:
         common(t_.program_build, "build");
-        d.name = toString(t_.program_build.kind[i]);
         d.detail = t_.program_build.result[i] == 0
                        ? "log " + formatBytes(t_.program_build.log_bytes[i])
                        : fmt::format("failed: {}", t_.program_build.result[i]);
@@ -126,7 +120,6 @@ class Describer {
       default:
         common(t_.range, toString(t_.range.kind[i]));
         d.stream = t_.range.stream_id[i];
-        d.name = t_.text(t_.range.name[i]);
         d.detail = t_.text(t_.range.category[i]);
         break;
     }
@@ -186,7 +179,7 @@ void writeRecords(const Trace& t, const std::vector<Entry>& entries, bool json, 
   } else {
     out.write(
         "start_ns,duration_ns,type,process_id,thread_id,device_id,stream_id,correlation_id,name,"
-        "details\r\n");
+        "details\n");
   }
   for (const Entry& e : entries) {
     const Described d = describe(e);
@@ -206,7 +199,7 @@ void writeRecords(const Trace& t, const std::vector<Entry>& entries, bool json, 
     appendCsvField(line, d.name);
     line += ',';
     appendCsvField(line, d.detail);
-    out.write(line + "\r\n");
+    out.write(line + "\n");
   }
   if (json) {
     writer.endArray();
@@ -216,73 +209,31 @@ void writeRecords(const Trace& t, const std::vector<Entry>& entries, bool json, 
 
 }  // namespace
 
-std::vector<std::pair<std::string_view, TableId>> listableTables() {
-  return {{"host_call", TableId::kHostCall},
-          {"kernel", TableId::kKernel},
-          {"copy", TableId::kCopy},
-          {"fill", TableId::kFill},
-          {"sync", TableId::kSync},
-          {"memory_event", TableId::kMemoryEvent},
-          {"program_build", TableId::kProgramBuild},
-          {"range", TableId::kRange}};
-}
-
-Result<size_t> listEvents(const Trace& trace, const EventFilter& filter, ListFormat format,
-                          const TerminalStyle& style, Output& out) {
-  std::regex name;
-  try {
-    name.assign(filter.name_regex, std::regex::optimize);
-  } catch (const std::regex_error& e) {
-    return fail(ErrorCode::kInvalidArgument,
-                "'" + filter.name_regex + "' is not a regular expression: " + e.what(), "--name");
-  }
-  const Selection selection(trace, filter.from_ns, filter.to_ns, filter.streams);
-  const bool only_streams = !filter.streams.empty();
+size_t listEvents(const Trace& trace, const EventMatcher& matches, size_t limit, ListFormat format,
+                  const TerminalStyle& style, Output& out) {
   std::vector<Entry> entries;
-  auto wanted = [&](TableId id) {
-    return filter.tables.empty() ||
-           std::find(filter.tables.begin(), filter.tables.end(), id) != filter.tables.end();
-  };
-  auto streamed = [&](StreamId s) {
-    return !only_streams || (s != StreamId::kNone && selection.stream(s));
-  };
-  auto spans = [&](const auto& table) {
-    if (!wanted(table.kId)) return;
+  auto collect = [&](const auto& table, const std::vector<int64_t>& times) {
+    if (!matches.wantsTable(table.kId)) return;
     for (size_t i = 0; i < table.size(); ++i) {
-      if (selection.span(table.start_ns[i], table.duration_ns[i]) && streamed(table.stream_id[i])) {
-        entries.push_back({table.start_ns[i], table.kId, static_cast<uint32_t>(i)});
-      }
+      if (matches(table.kId, i)) entries.push_back({times[i], table.kId, static_cast<uint32_t>(i)});
     }
   };
-  spans(trace.host_call);
-  spans(trace.kernel);
-  spans(trace.copy);
-  spans(trace.fill);
-  spans(trace.sync);
-  spans(trace.range);
-  if (!only_streams) {
-    for (size_t i = 0; wanted(TableId::kProgramBuild) && i < trace.program_build.size(); ++i) {
-      const int64_t start = trace.program_build.start_ns[i];
-      if (selection.span(start, trace.program_build.duration_ns[i])) {
-        entries.push_back({start, TableId::kProgramBuild, static_cast<uint32_t>(i)});
-      }
-    }
-    for (size_t i = 0; wanted(TableId::kMemoryEvent) && i < trace.memory_event.size(); ++i) {
-      const int64_t time = trace.memory_event.time_ns[i];
-      if (selection.instant(time)) {
-        entries.push_back({time, TableId::kMemoryEvent, static_cast<uint32_t>(i)});
-      }
-    }
-  }
-  if (!filter.name_regex.empty()) {
-    const Describer describe(trace);
-    std::erase_if(entries,
-                  [&](const Entry& e) { return !std::regex_search(describe(e).name, name); });
-  }
-  std::stable_sort(entries.begin(), entries.end(),
-                   [](const Entry& a, const Entry& b) { return a.start_ns < b.start_ns; });
-  const size_t beyond = entries.size() > filter.limit ? entries.size() - filter.limit : 0;
-  entries.resize(entries.size() - beyond);
+  collect(trace.host_call, trace.host_call.start_ns);
+  collect(trace.kernel, trace.kernel.start_ns);
+  collect(trace.copy, trace.copy.start_ns);
+  collect(trace.fill, trace.fill.start_ns);
+  collect(trace.sync, trace.sync.start_ns);
+  collect(trace.range, trace.range.start_ns);
+  collect(trace.program_build, trace.program_build.start_ns);
+  collect(trace.memory_event, trace.memory_event.time_ns);
+  auto earlier = [](const Entry& a, const Entry& b) {
+    return std::tie(a.start_ns, a.table, a.row) < std::tie(b.start_ns, b.table, b.row);
+  };
+  const size_t shown = std::min(limit, entries.size());
+  const size_t beyond = entries.size() - shown;
+  std::partial_sort(entries.begin(), entries.begin() + static_cast<ptrdiff_t>(shown), entries.end(),
+                    earlier);
+  entries.resize(shown);
   if (format == ListFormat::kText) {
     writeText(trace, entries, style, out);
   } else {

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 
 #include "tracesmith/format/trace_test_util.hpp"
-#include "tracesmith/tracesmith.hpp"
+#include "tracesmith/model/trace_event.hpp"
 
 namespace tracesmith {
 namespace {

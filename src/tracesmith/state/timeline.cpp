@@ -104,6 +104,7 @@ std::vector<DeviceUse> deviceUse(const std::vector<StreamTimeline>& timelines) {
   int64_t end = std::numeric_limits<int64_t>::min();
   for (const StreamTimeline& s : timelines) {
     for (const DeviceSpan& span : s.spans) {
+      if (span.table == TableId::kSync) continue;
       begin = std::min(begin, span.begin_ns);
       end = std::max(end, span.end_ns);
     }
@@ -114,7 +115,7 @@ std::vector<DeviceUse> deviceUse(const std::vector<StreamTimeline>& timelines) {
     std::vector<Interval> all;
     for (; i < timelines.size() && timelines[i].device == use.device; ++i) {
       for (const DeviceSpan& span : timelines[i].spans) {
-        all.push_back({span.begin_ns, span.end_ns});
+        if (span.table != TableId::kSync) all.push_back({span.begin_ns, span.end_ns});
       }
     }
     const Concurrency c = concurrencyOf(all);

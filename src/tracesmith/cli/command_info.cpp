@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/capture/devices.hpp"
+#include "tracesmith/cli/commands.hpp"
+#include "tracesmith/cli/devices_view.hpp"
+#include "tracesmith/cli/messages.hpp"
+#include "tracesmith/cli/standard_output.hpp"
+#include "tracesmith/cli/system_facts.hpp"
+#include "tracesmith/cli/trace_file.hpp"
+#include "tracesmith/export/terminal_info.hpp"
+
+namespace tracesmith::cli {
+namespace {
+
+class InfoCommand : public Command {
+ public:
+  InfoCommand() : Command("info", "Describe a trace, or this system") {
+    text("FILE", input_, "FILE", "The trace (.sbt); without it: this system", Complete::kFile);
+    flag("--columns", columns_, "Bytes and encoding of every column, not of tables alone");
+    flag("--json", json_, "As JSON");
+    describe(
+        "Of a trace: processes, devices, clocks with their error bounds, how many events of each "
+        "kind, what was lost, and where the bytes are. Of this system: what bears on recording: "
+        "clocks, agents, and the devices that each backend sees.");
+    example("tracesmith info trace.sbt", "What is in it?");
+    example("tracesmith info", "What can be recorded here?");
+  }
+
+  int run(Session& session) override { return input_.empty() ? system(session) : trace(session); }
+
+ private:
+  int trace(Session& session) {
+    Result<TraceFile> file = readTraceFile(input_);
+    if (!file) return failWith(file.error());
+    const TerminalStyle style{.width = session.terminal.width,
+                              .colour = session.terminal.colour,
+                              .utf8 = session.terminal.utf8};
+    Output out = standardOutput();
+    describeTrace(file->trace, file->reader, input_, {.columns = columns_, .json = json_}, style,
+                  out);
+    return finishOutput(out, reportLosses(file->reader, input_, kExitOk));
+  }
+
+  int system(Session& session) {
+    if (columns_) {
+      return failWith({ErrorCode::kInvalidArgument, "needs a trace", "--columns"});
+    }
+    const SystemFacts facts = systemFacts();
+    const std::vector<BackendReport> reports = probeBackends();
+    Output out = standardOutput();
+    if (json_) {
+      JsonWriter json(out, 2);
+      json.beginObject();
+      writeSystemJson(json, facts);
+      json.key("backends");
+      writeDevicesJson(json, reports);
+      json.endObject();
+      out.put('\n');
+    } else {
+      out.write(systemText(facts));
+      out.put('\n');
+      out.write(devicesText(reports, session.terminal.colour));
+    }
+    return finishOutput(out, kExitOk);
+  }
+
+  std::string input_;
+  bool columns_ = false;
+  bool json_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> makeInfoCommand() { return std::make_unique<InfoCommand>(); }
+
+}  // namespace tracesmith::cli

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Timelines cut into equal pieces of time, for pictures with few columns. What each cell says is a
+// measure of its whole piece (a share, a maximum), so that short work is never missed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "tracesmith/state/timeline.hpp"
+
+namespace tracesmith {
+
+struct PictureOptions {
+  std::optional<int64_t> from_ns, to_ns;  ///< absent: where the work begins, or ends
+  size_t cells = 80;                      ///< at least 1
+  size_t max_streams = SIZE_MAX;          ///< the busiest ones are kept
+};
+
+struct StreamPicture {
+  StreamId stream{};
+  /// Share of each cell, 0 to 1, in which at least one kernel (copy or fill) of the stream ran.
+  /// Empty when the stream has none at all.
+  std::vector<double> kernels, memory;
+  double busy = 0;  ///< share of the window in which any of both ran
+};
+
+struct DevicePicture {
+  DeviceId device{};
+  std::vector<StreamPicture> streams;
+  std::vector<uint32_t> concurrency;  ///< per cell: most operations at once, over all streams
+  std::vector<double> utilization;    ///< per cell: share in which anything ran
+  double busy = 0;                    ///< share of the window
+  uint32_t most_concurrent = 0;
+};
+
+struct TimelinePicture {
+  int64_t begin_ns = 0, end_ns = 0;
+  size_t cells = 0;
+  uint64_t operations = 0;  ///< in the window
+  std::vector<DevicePicture> devices;
+  size_t streams_left_out = 0;  ///< less busy than those that are shown, but counted in devices
+};
+
+/// Kernels, copies and fills; markers and barriers are no work. No device at all when nothing ran
+/// in the window.
+TimelinePicture pictureOf(const std::vector<StreamTimeline>& timelines,
+                          const PictureOptions& options);
+
+}  // namespace tracesmith
