@@ -44,8 +44,10 @@ int reportLosses(const TraceReader& reader, const std::string& path, int code) {
   constexpr size_t kShown = 10;
   const std::vector<DataLoss>& losses = reader.losses();
   for (size_t i = 0; i < std::min(kShown, losses.size()); ++i) {
-    say(fmt::format("{}: {} bytes at offset {} could not be read: {}", path, losses[i].bytes,
-                    losses[i].offset, losses[i].reason));
+    const DataLoss& loss = losses[i];
+    say(loss.bytes == 0 ? fmt::format("{}: at offset {}: {}", path, loss.offset, loss.reason)
+                        : fmt::format("{}: {} bytes at offset {} could not be read: {}", path,
+                                      loss.bytes, loss.offset, loss.reason));
   }
   if (losses.size() > kShown) {
     say(fmt::format("{}: and {} more places ('tracesmith info' lists them all)", path,

@@ -143,14 +143,17 @@ class Drawing {
       labels += std::string(at - free, ' ') + (style_.utf8 ? "╵" : "|") + text;
       free = at + text_width;
     }
+    if (labels.empty()) return;
     out_ +=
         std::string(static_cast<size_t>(labelWidth(width_)) + 1, ' ') + style_.dim(labels) + '\n';
   }
 
   void stream(const StreamPicture& s) {
-    const std::string name = printable(names_.stream(s.stream));
     const bool both = !s.kernels.empty() && !s.memory.empty();
     const bool narrow = width_ < kNarrow;
+    std::string name = printable(names_.stream(s.stream));
+    constexpr std::string_view kWord = "stream ";
+    if (narrow && name.starts_with(kWord)) name.erase(0, kWord.size());
     if (!s.kernels.empty()) {
       row("  " + name, blocks(s.kernels, style_), kKernelColour, s.busy);
     }

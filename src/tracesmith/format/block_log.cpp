@@ -44,7 +44,13 @@ Result<BlockLog> BlockLog::open(const std::string& path, bool use_index) {
     log.header_.header_bytes = kFileHeaderBytes;
   }
   log.reset();
-  if (!use_index || !log.loadIndex()) log.scan();
+  if (!use_index || !log.loadIndex()) {
+    log.scan();
+    // Nothing was lost but the index itself. That is said all the same: damage rarely comes alone.
+    if (use_index && log.complete_ && log.losses_.empty() && log.tail_loss_.empty()) {
+      log.lose(log.end_offset_, 0, "the index is damaged; every block was found without it");
+    }
+  }
   if (!log.header_intact_ && log.blocks_.empty()) {
     if (log.header_.version_major > kVersionMajor) {
       return fail(ErrorCode::kTooNew,
@@ -125,6 +131,7 @@ void BlockLog::accept(uint64_t offset, const BlockHeader& header) {
       return;
     case BlockKind::kEnd:
       complete_ = true;
+      end_offset_ = offset;
       return;
     case BlockKind::kTable:
       break;

@@ -71,6 +71,7 @@ class BlockLog {
   uint64_t size_ = 0;
   uint64_t position_ = 0;  // first byte that has not been looked at
   bool complete_ = false;
+  uint64_t end_offset_ = 0;  // of the end marker, once it was met by scanning
   uint64_t cut_bytes_ = 0;
   uint64_t next_sequence_ = 0;
   uint64_t missing_blocks_ = 0;
