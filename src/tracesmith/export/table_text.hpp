@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any table of a trace as CSV (RFC 4180, with a header line) or as a JSON array of objects,
-// straight from the schema. Texts and enums are written out, ids of 0 are empty (null), and the
-// numbers that people know things by (pid, tid, device) are added at the end of tables that refer
-// to them.
+// Any table of a trace as CSV (RFC 4180 with a header line, lines ending in LF alone) or as a JSON
+// array of objects, straight from the schema. Texts and enums are written out, ids of 0 are empty
+// (null), and the numbers that people know things by (pid, tid, device) are added at the end of
+// tables that refer to them.
 #pragma once
 
 #include <string>

@@ -132,7 +132,7 @@ class Drawing {
     const double begin = static_cast<double>(p_.begin_ns) - static_cast<double>(names_.zero_ns);
     const double length = static_cast<double>(p_.end_ns) - static_cast<double>(p_.begin_ns);
     const double cell_ns = length / cells;
-    const double step = niceStep(cell_ns * 12);
+    const double step = niceStep(cell_ns * 9);
     size_t free = 0;
     std::string labels;
     for (double t = std::ceil(begin / step - 1e-9) * step; t < begin + length; t += step) {

@@ -26,15 +26,20 @@ class Grid {
   }
   size_t cells() const { return static_cast<size_t>(cells_); }
 
-  /// Calls f(cell, share of the cell) for each cell that [i.begin_ns, i.end_ns) touches.
+  /// Calls f(cell, share of the cell) for each cell that [i.begin_ns, i.end_ns) touches, at least
+  /// one.
   template <class F>
   void spread(const Interval& i, F&& f) const {
     const double from = at(i.begin_ns);
     const double to = at(i.end_ns);
-    for (size_t cell = cellOf(i.begin_ns); cell < cells(); ++cell) {
+    const size_t first = cellOf(i.begin_ns);
+    for (size_t cell = first; cell < cells(); ++cell) {
       const auto left = static_cast<double>(cell);
-      if (left >= to) break;
-      f(cell, std::min(to, left + 1) - std::max(from, left));
+      if (cell > first && left >= to) break;
+      const double share = std::max(0.0, std::min(to, left + 1) - std::max(from, left));
+      // At a border of cells, rounding may give a hair of the interval to its neighbour.
+      if (share < kRounding && share < (to - from) / 2) continue;
+      f(cell, share);
     }
   }
 
@@ -74,8 +79,7 @@ void addConcurrency(DevicePicture& device, const std::vector<Interval>& all, con
   device.most_concurrent = c.most;
   for (size_t i = 0; i + 1 < c.steps.size(); ++i) {
     if (c.steps[i].count == 0) continue;
-    grid.spread({c.steps[i].begin_ns, c.steps[i + 1].begin_ns}, [&](size_t cell, double share) {
-      if (share < kRounding) return;
+    grid.spread({c.steps[i].begin_ns, c.steps[i + 1].begin_ns}, [&](size_t cell, double) {
       device.concurrency[cell] = std::max(device.concurrency[cell], c.steps[i].count);
     });
   }
