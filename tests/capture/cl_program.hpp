@@ -3,9 +3,11 @@
 #pragma once
 
 #define CL_TARGET_OPENCL_VERSION 300
+#define CL_USE_DEPRECATED_OPENCL_1_2_APIS
 #include <CL/cl.h>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 inline void check(cl_int code, const char* what) {
   if (code == CL_SUCCESS) return;
@@ -30,11 +32,19 @@ struct ClProgram {
     check(e, "clCreateProgramWithSource");
     check(clBuildProgram(program, 1, &device, "", nullptr, nullptr), "clBuildProgram");
   }
+  /// Oclgrind 21.10 never returns from clCreateCommandQueueWithProperties.
+  bool onlyLegacyQueues() const {
+    char name[64] = {};
+    clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof name - 1, name, nullptr);
+    return std::strcmp(name, "Oclgrind") == 0;
+  }
   cl_command_queue queue(cl_command_queue_properties properties = 0) const {
     cl_int e = CL_SUCCESS;
     const cl_queue_properties list[] = {CL_QUEUE_PROPERTIES, properties, 0};
-    cl_command_queue q = clCreateCommandQueueWithProperties(context, device, list, &e);
-    check(e, "clCreateCommandQueueWithProperties");
+    cl_command_queue q = onlyLegacyQueues()
+                             ? clCreateCommandQueue(context, device, properties, &e)
+                             : clCreateCommandQueueWithProperties(context, device, list, &e);
+    check(e, "clCreateCommandQueue");
     return q;
   }
   cl_kernel kernel(const char* name) const {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // When a command is complete the driver calls us on a thread of its own; the device times go into
 // that thread's ring.
+#include "tracesmith/capture/agents/opencl/driver_quirks.hpp"
 #include "tracesmith/capture/agents/opencl/held_events.hpp"
 #include "tracesmith/capture/agents/opencl/recorder.hpp"
 
@@ -51,6 +52,17 @@ void track(const EventSlot& slot, uint64_t correlation) {
   const cl_event event = slot.event();
   if (event == nullptr) return;
   const bool shared = slot.programHasIt();
+  cl_int status = CL_QUEUED;
+  if (__builtin_expect(mayMissCallbacks(), 0) &&
+      g_next.clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status,
+                            nullptr) == CL_SUCCESS &&
+      status <= CL_COMPLETE) {
+    bump(t_state.ring->tracked);
+    recordCompletion(correlation, event, status, status == CL_COMPLETE);
+    if (!shared) g_next.clReleaseEvent(event);
+    bump(t_state.ring->completed);
+    return;
+  }
   if (shared) {
     if (g_next.clRetainEvent(event) != CL_SUCCESS) return;
     heldEvents().hold(event);

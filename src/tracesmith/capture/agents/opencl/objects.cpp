@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls that make contexts, queues, memory, programs and kernels.
 #include "tracesmith/capture/agents/opencl/describe.hpp"
+#include "tracesmith/capture/agents/opencl/driver_quirks.hpp"
 #include "tracesmith/capture/agents/opencl/queue_profiling.hpp"
 #include "tracesmith/capture/agents/opencl/recorder.hpp"
 
@@ -33,7 +34,8 @@ cl_command_queue createQueue(OpenClApi api, cl_context context, cl_device_id dev
   HostCall call(api, nullptr);
   cl_int error = CL_SUCCESS;
   const bool on_device = (asked_for & CL_QUEUE_ON_DEVICE) != 0;
-  const bool add = (asked_for & CL_QUEUE_PROFILING_ENABLE) == 0 && !on_device;
+  const bool unasked = device != nullptr && givesTimesUnasked(device);
+  const bool add = (asked_for & CL_QUEUE_PROFILING_ENABLE) == 0 && !on_device && !unasked;
   cl_command_queue queue = nullptr;
   bool ours = false;
   if (add) {
