@@ -109,6 +109,22 @@ Result<Trace> InProcessCapture::snapshot() {
   return reader.read();
 }
 
+Result<Trace> InProcessCapture::takeNew() {
+  const std::lock_guard lock(mutex_);
+  TS_CHECK_OK(collector_->commitNow());
+  if (reader_) {
+    TS_TRY([[maybe_unused]] const size_t more, reader_->refresh());
+  } else {
+    TS_TRY(TraceReader reader, TraceReader::open(directory_ + "/capture.sbt"));
+    reader_.emplace(std::move(reader));
+  }
+  ReadOptions options;
+  options.from_offset = taken_until_;
+  TS_TRY(Trace trace, reader_->read(options));
+  taken_until_ = reader_->endOfBlocks();
+  return trace;
+}
+
 CollectorTotals InProcessCapture::totals() const {
   const std::lock_guard lock(mutex_);
   return collector_->totals();

@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -41,6 +42,9 @@ class InProcessCapture {
 
   /// Everything that has been captured since arm(), in host time.
   Result<Trace> snapshot();
+  /// The events that have been captured since the last call (dictionaries as in snapshot()). Costs
+  /// what the new ones cost.
+  Result<Trace> takeNew();
   CollectorTotals totals() const;
 
  private:
@@ -53,6 +57,8 @@ class InProcessCapture {
   std::condition_variable wake_;
   bool stop_ = false;
   std::thread thread_;
+  std::optional<TraceReader> reader_;  // of takeNew(), under mutex_
+  uint64_t taken_until_ = 0;           // byte of the file
 };
 
 }  // namespace tracesmith

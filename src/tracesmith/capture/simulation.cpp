@@ -137,7 +137,7 @@ class Simulation::Impl {
   std::vector<Device> devices_;
   std::vector<std::pair<const char*, ShapeId>> shapes_;
   ProcessId process_ = idAt<ProcessId>(0);
-  uint64_t next_correlation_ = 1;
+  uint64_t next_correlation_;
   uint64_t kernels_ = 0;
   uint64_t iterations_ = 0;
   int64_t until_ns_ = 0;
@@ -152,7 +152,8 @@ class Simulation::Impl {
   std::vector<FlowRow> flows_;
 };
 
-Simulation::Impl::Impl(const SimulationOptions& options) : options_(options) {
+Simulation::Impl::Impl(const SimulationOptions& options)
+    : options_(options), next_correlation_(std::max<uint64_t>(options.first_correlation_id, 1)) {
   options_.devices = std::clamp(options.devices, 1u, 64u);
   options_.streams = std::clamp(options.streams, 1u, 64u);
   options_.layers = std::clamp(options.layers, 1u, 1000u);

@@ -16,8 +16,9 @@ struct SimulationOptions {
   uint32_t devices = 1;   ///< 1 to 64; each is driven by a thread of its own
   uint32_t streams = 4;   ///< per device, 1 to 64: compute, copies, communication, more compute
   uint64_t seed = 1;      ///< equal options give equal traces
-  int64_t start_ns = 1'000'000'000;   ///< host time at which it begins
-  uint32_t layers = 8;                ///< of the network, 1 to 1000
+  int64_t start_ns = 1'000'000'000;  ///< host time at which it begins
+  uint32_t layers = 8;               ///< of the network, 1 to 1000
+  uint64_t first_correlation_id = 1;
   uint64_t max_kernels = 10'000'000;  ///< ends the simulation early (metadata "simulation_cut")
 };
 

@@ -218,6 +218,10 @@ Result<TraceReader> TraceReader::open(const std::string& path) {
 bool TraceReader::complete() const { return impl_->log.complete(); }
 uint64_t TraceReader::cutBytes() const { return impl_->log.cutBytes(); }
 uint64_t TraceReader::fileBytes() const { return impl_->log.fileBytes(); }
+uint64_t TraceReader::endOfBlocks() const {
+  const auto& blocks = impl_->log.blocks();
+  return blocks.empty() ? headerBytes() : blocks.back().end();
+}
 uint16_t TraceReader::versionMajor() const { return impl_->log.header().version_major; }
 uint16_t TraceReader::versionMinor() const { return impl_->log.header().version_minor; }
 uint64_t TraceReader::flags() const { return impl_->log.header().flags; }
@@ -261,6 +265,7 @@ Result<Trace> TraceReader::read(const ReadOptions& options) {
     if (options.until_offset && block.end() > *options.until_offset) continue;
     total_of[id] = header.first_row + header.rows;
     if (!isAlwaysRead(id)) {
+      if (options.from_offset && block.offset < *options.from_offset) continue;
       if (!options.tables.empty() &&
           std::find(options.tables.begin(), options.tables.end(), id) == options.tables.end()) {
         continue;

@@ -46,6 +46,8 @@ struct ReadOptions {
   std::vector<TableId> tables;            ///< empty: all. Dictionaries are always read.
   std::optional<int64_t> from_ns, to_ns;  ///< skip blocks that lie outside (rows are not cut)
   std::optional<uint64_t> until_offset;   ///< only blocks that end at or before this byte
+  /// Of event tables, only blocks that begin at this byte or later: what has been appended since.
+  std::optional<uint64_t> from_offset;
   /// Give up (kNoSpace) before the columns take more than this; 0: three quarters of the memory of
   /// this machine. A small file can hold very many equal rows.
   uint64_t max_memory_bytes = 0;
@@ -72,6 +74,8 @@ class TraceReader {
   /// Reads the column directories that it has not yet read. Valid until refresh().
   const std::vector<BlockInfo>& blocks() const;
   uint64_t fileBytes() const;
+  /// Where the next block will begin.
+  uint64_t endOfBlocks() const;
   uint16_t versionMajor() const;
   uint16_t versionMinor() const;
   uint64_t flags() const;

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+// Captures the OpenCL work of this very process, through the agent that `tracesmith profile` uses.
+#include <dlfcn.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "tracesmith/base/clock.hpp"
+#include "tracesmith/capture/devices.hpp"
+#include "tracesmith/capture/event_buffer.hpp"
+#include "tracesmith/capture/event_feed.hpp"
+#include "tracesmith/capture/in_process_capture.hpp"
+#include "tracesmith/capture/profiler.hpp"
+
+namespace tracesmith {
+namespace {
+
+constexpr auto kPeriod = std::chrono::milliseconds(20);
+/// How long stopCapture() waits for work that the device has not yet finished.
+constexpr int64_t kDrainNs = 500'000'000;
+
+/// Whether a driver is loaded already: then the loader has read its layers, and ours is not one.
+bool openClInUse() {
+  const char* named = std::getenv("OCL_ICD_VENDORS");
+  const std::filesystem::path place = named != nullptr ? named : "/etc/OpenCL/vendors";
+  auto loaded = [](const std::string& library) {
+    void* handle = dlopen(library.c_str(), RTLD_LAZY | RTLD_NOLOAD);
+    if (handle != nullptr) dlclose(handle);
+    return handle != nullptr;
+  };
+  std::error_code ec;
+  if (!std::filesystem::is_directory(place, ec)) return loaded(place);
+  for (const auto& entry : std::filesystem::directory_iterator(place, ec)) {
+    std::ifstream file(entry.path());
+    std::string library;
+    if (std::getline(file, library) && !library.empty() && loaded(library)) return true;
+  }
+  return false;
+}
+
+/// The agent stays in the process once it is there, so the capture does as well: one for all
+/// profilers, one after the other.
+class SharedCapture {
+ public:
+  /// Null with `error` when another profiler has it, or it can not be armed.
+  static InProcessCapture* acquire(const ProfilerConfig& config, std::string& error) {
+    const std::lock_guard lock(mutex());
+    if (in_use_) {
+      error = "another OpenCL profiler of this process is initialized; finalize() it first";
+      return nullptr;
+    }
+    if (!capture()) {
+      if (openClInUse()) {
+        error =
+            "OpenCL is in use already; initialize the profiler before the first OpenCL call of "
+            "the process, or run the program under `tracesmith profile`";
+        return nullptr;
+      }
+      InProcessOptions options;
+      if (config.overflow_policy != OverflowPolicy::Block) {
+        options.overflow = OverflowPolicy::DropNewest;
+      }
+      auto armed = InProcessCapture::arm(options);
+      if (!armed) {
+        error = armed.error().toString();
+        return nullptr;
+      }
+      capture() = std::move(*armed);
+    }
+    in_use_ = true;
+    return capture().get();
+  }
+  static void release() {
+    const std::lock_guard lock(mutex());
+    in_use_ = false;
+  }
+
+ private:
+  static std::mutex& mutex() {
+    static std::mutex instance;
+    return instance;
+  }
+  static std::unique_ptr<InProcessCapture>& capture() {
+    static std::unique_ptr<InProcessCapture> instance;
+    return instance;
+  }
+  static inline bool in_use_ = false;  // under mutex()
+};
+
+class OpenClProfiler : public IPlatformProfiler {
+ public:
+  ~OpenClProfiler() override { finalize(); }
+
+  PlatformType platformType() const override { return PlatformType::OpenCL; }
+  bool isAvailable() const override { return isOpenCLAvailable(); }
+
+  bool initialize(const ProfilerConfig& config) override {
+    if (capture_ != nullptr) return refuse("already initialized; finalize() first");
+    if (config.buffer_size == 0) return refuse("buffer_size must be at least 1");
+    std::string error;
+    capture_ = SharedCapture::acquire(config, error);
+    if (capture_ == nullptr) return refuse(error);
+    config_ = config;
+    buffer_ = std::make_unique<EventBuffer>(config.buffer_size, config.overflow_policy);
+    feed_ = EventFeed();
+    dropped_before_ = capture_->totals().dropped;
+    return true;
+  }
+
+  void finalize() override {
+    if (capture_ == nullptr) return;
+    if (capturing_) (void)stopCapture();
+    capture_ = nullptr;
+    buffer_.reset();
+    SharedCapture::release();
+  }
+
+  bool startCapture() override {
+    if (capture_ == nullptr) return refuse("not initialized");
+    if (capturing_) return refuse("already capturing");
+    // What an earlier capture left behind is not ours.
+    if (auto left = capture_->takeNew(); !left) return refuse(left.error().toString());
+    stop_asked_ = false;
+    buffer_->setWaiting(true);
+    capture_->setCapturing(true);
+    capturing_ = true;
+    thread_ = std::thread([this] { run(); });
+    return true;
+  }
+
+  bool stopCapture() override {
+    if (!capturing_) return refuse("not capturing");
+    capture_->setCapturing(false);
+    {
+      const std::lock_guard lock(stop_mutex_);
+      stop_asked_ = true;
+    }
+    stop_.notify_all();
+    buffer_->setWaiting(false);
+    thread_.join();
+    capturing_ = false;
+    return !run_failed_;
+  }
+
+  bool isCapturing() const override { return capturing_; }
+  size_t getEvents(std::vector<TraceEvent>& events, size_t max) override {
+    return buffer_ ? buffer_->take(events, max) : 0;
+  }
+  std::vector<DeviceInfo> getDeviceInfo() const override { return deviceInfosOf(platformType()); }
+  void setEventCallback(EventCallback callback) override { callback_ = std::move(callback); }
+  uint64_t eventsCaptured() const override { return buffer_ ? buffer_->captured() : 0; }
+  uint64_t eventsDropped() const override {
+    if (!buffer_) return 0;
+    return buffer_->dropped() + capture_->totals().dropped - dropped_before_;
+  }
+  std::string lastError() const override {
+    const std::lock_guard lock(error_mutex_);
+    return error_;
+  }
+
+ private:
+  bool refuse(std::string error) {
+    const std::lock_guard lock(error_mutex_);
+    error_ = std::move(error);
+    return false;
+  }
+
+  void run() {
+    run_failed_ = false;
+    while (!waitForStop(kPeriod)) {
+      if (!takeIn()) return;
+    }
+    const int64_t until_ns = monotonicNs() + kDrainNs;
+    while (takeIn() && feed_.waiting() > 0 && monotonicNs() < until_ns) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    if (run_failed_ || feed_.waiting() == 0) return;
+    if (auto rest = capture_->takeNew()) {
+      deliver(feed_.next(*rest));
+      deliver(feed_.flush(std::move(*rest)));
+    }
+  }
+
+  bool waitForStop(std::chrono::milliseconds time) {
+    std::unique_lock lock(stop_mutex_);
+    return stop_.wait_for(lock, time, [&] { return stop_asked_; });
+  }
+
+  bool takeIn() {
+    auto part = capture_->takeNew();
+    if (!part) {
+      run_failed_ = true;
+      return refuse(part.error().toString());
+    }
+    deliver(feed_.next(std::move(*part)));
+    return true;
+  }
+
+  void deliver(std::vector<TraceEvent> events) {
+    for (TraceEvent& event : events) {
+      if (!applyConfig(config_, event)) continue;
+      if (callback_) callback_(event);
+      buffer_->push(std::move(event));
+    }
+  }
+
+  InProcessCapture* capture_ = nullptr;  // SharedCapture's
+  ProfilerConfig config_;
+  std::unique_ptr<EventBuffer> buffer_;
+  EventCallback callback_;
+  std::atomic<bool> capturing_ = false;
+  uint64_t dropped_before_ = 0;
+  EventFeed feed_;  // thread_'s while it runs
+  mutable std::mutex error_mutex_;
+  std::string error_;
+  std::atomic<bool> run_failed_ = false;
+  std::thread thread_;
+  std::mutex stop_mutex_;
+  std::condition_variable stop_;
+  bool stop_asked_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<IPlatformProfiler> createOpenClProfiler() {
+  return std::make_unique<OpenClProfiler>();
+}
+
+}  // namespace tracesmith
