@@ -2,9 +2,14 @@
 // Everything: #include <tracesmith/tracesmith.hpp>
 #pragma once
 
-#include "tracesmith/common/types.hpp"
-#include "tracesmith/format/sbt_format.hpp"
-
-#if __has_include("tracesmith/capture/profiler.hpp")
+#include "tracesmith/analysis/kernel_stats.hpp"
 #include "tracesmith/capture/profiler.hpp"
-#endif
+#include "tracesmith/common/types.hpp"
+#include "tracesmith/export/chrome_json.hpp"
+#include "tracesmith/export/perfetto_writer.hpp"
+#include "tracesmith/format/sbt_format.hpp"
+#include "tracesmith/model/trace.hpp"
+#include "tracesmith/query/query_engine.hpp"
+#include "tracesmith/state/perfetto_exporter.hpp"
+#include "tracesmith/state/timeline_builder.hpp"
+#include "tracesmith/state/timeline_viewer.hpp"

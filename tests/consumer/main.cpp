@@ -19,5 +19,10 @@ int main(int argc, char** argv) {
   tracesmith::TraceRecord record;
   if (!reader.isValid() || !reader.readAll(record)) return 1;
   std::printf("read back %zu events\n", record.events().size());
-  return 0;
+
+  tracesmith::TimelineBuilder builder;
+  builder.addEvents(record.events());
+  std::fputs(tracesmith::TimelineViewer().renderStats(builder.build()).c_str(), stdout);
+  const auto profiler = tracesmith::createProfiler(tracesmith::PlatformType::Simulation);
+  return profiler->initialize() && profiler->startCapture() && profiler->stopCapture() ? 0 : 1;
 }

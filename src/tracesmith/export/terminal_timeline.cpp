@@ -35,9 +35,11 @@ std::string block(double share, const TerminalStyle& style) {
   return style.utf8 ? kBlocks[shown] : std::string(1, kLetters[shown]);
 }
 
-std::string blocks(const std::vector<double>& shares, const TerminalStyle& style) {
+std::string blocks(const std::vector<double>& shares, const TerminalStyle& style, char fill) {
   std::string out;
-  for (double share : shares) out += block(share, style);
+  for (double share : shares) {
+    out += fill == 0 ? block(share, style) : std::string(1, share >= 0.5 ? fill : ' ');
+  }
   return out;
 }
 
@@ -80,15 +82,17 @@ std::string tickText(double ns, double step, const TerminalStyle& style) {
 
 class Drawing {
  public:
-  Drawing(const TimelinePicture& picture, const TimelineNames& names, const TerminalStyle& style)
+  Drawing(const TimelinePicture& picture, const TimelineNames& names, const TerminalStyle& style,
+          const TimelineLook& look)
       : p_(picture),
         names_(names),
         style_(style),
+        look_(look),
         width_(style.width > 0 ? style.width : kDefaultWidth) {}
 
   std::string draw() {
-    head();
-    axis();
+    if (look_.durations) head();
+    if (look_.axis) axis();
     for (const DevicePicture& device : p_.devices) {
       out_ += style_.bold(cutToWidth(printable(names_.device(device.device)), width_, style_));
       out_ += '\n';
@@ -100,7 +104,7 @@ class Drawing {
                                      formatCount(p_.streams_left_out))) +
               '\n';
     }
-    legend();
+    if (look_.fill == 0) legend();
     return std::move(out_);
   }
 
@@ -122,7 +126,7 @@ class Drawing {
     out_ += style_.utf8 ? "│" : "|";
     out_ += style_.paint(colour, cells);
     out_ += style_.utf8 ? "│" : "|";
-    if (showsShares(width_) && share >= 0)
+    if (look_.durations && showsShares(width_) && share >= 0)
       out_ += fmt::format("{:>{}}", formatPercent(share), kShareWidth);
     out_ += '\n';
   }
@@ -155,11 +159,11 @@ class Drawing {
     constexpr std::string_view kWord = "stream ";
     if (narrow && name.starts_with(kWord)) name.erase(0, kWord.size());
     if (!s.kernels.empty()) {
-      row("  " + name, blocks(s.kernels, style_), kKernelColour, s.busy);
+      row("  " + name, blocks(s.kernels, style_, look_.fill), kKernelColour, s.busy);
     }
     if (!s.memory.empty()) {
       const std::string label = both ? (narrow ? "   mem" : "    copies") : "  " + name;
-      row(label, blocks(s.memory, style_), kMemoryColour, both ? -1 : s.busy);
+      row(label, blocks(s.memory, style_, look_.fill), kMemoryColour, both ? -1 : s.busy);
     }
   }
 
@@ -167,8 +171,8 @@ class Drawing {
     const bool narrow = width_ < kNarrow;
     row(narrow ? "  at once" : "  operations at once", digits(device.concurrency, style_),
         kTogetherColour, -1);
-    row(narrow ? "  busy" : "  utilization", blocks(device.utilization, style_), kTogetherColour,
-        device.busy);
+    row(narrow ? "  busy" : "  utilization", blocks(device.utilization, style_, look_.fill),
+        kTogetherColour, device.busy);
   }
 
   void legend() {
@@ -181,6 +185,7 @@ class Drawing {
   const TimelinePicture& p_;
   const TimelineNames& names_;
   const TerminalStyle& style_;
+  const TimelineLook& look_;
   int width_;
   std::string out_;
 };
@@ -212,9 +217,9 @@ size_t timelineCells(int width) {
 }
 
 std::string timelineText(const TimelinePicture& picture, const TimelineNames& names,
-                         const TerminalStyle& style) {
+                         const TerminalStyle& style, const TimelineLook& look) {
   if (picture.devices.empty()) return "no device work in this stretch of time\n";
-  return Drawing(picture, names, style).draw();
+  return Drawing(picture, names, style, look).draw();
 }
 
 void writeTimelineJson(const TimelinePicture& picture, const TimelineNames& names, Output& out) {

@@ -24,9 +24,16 @@ TimelineNames namesOf(const Trace& trace);
 /// Columns of the chart itself when the whole picture may be `width` columns wide.
 size_t timelineCells(int width);
 
+/// What a picture may do without.
+struct TimelineLook {
+  bool axis = true;
+  bool durations = true;  ///< the heading, and each row's share
+  char fill = 0;          ///< instead of blocks: for cells that are busy for half of their time
+};
+
 /// The picture on style.width columns (0: 100); lines end in '\n'. Says so when nothing ran.
 std::string timelineText(const TimelinePicture& picture, const TimelineNames& names,
-                         const TerminalStyle& style);
+                         const TerminalStyle& style, const TimelineLook& look = {});
 
 /// The numbers behind the picture.
 void writeTimelineJson(const TimelinePicture& picture, const TimelineNames& names, Output& out);

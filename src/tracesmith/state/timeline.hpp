@@ -57,9 +57,9 @@ struct DeviceUse {
   double utilization = 0;  ///< busy / span of the whole trace's device work
   uint32_t most_concurrent = 0;
 };
-/// One per device with any timeline. Kernels, copies and fills are work; markers and barriers, which
-/// may last as long as what they wait for, are not. The span is from the first begin to the last end of any
-/// device's work, so that devices compare.
+/// One per device with any timeline. Kernels, copies and fills are work; markers and barriers,
+/// which may last as long as what they wait for, are not. The span is from the first begin to the
+/// last end of any device's work, so that devices compare.
 std::vector<DeviceUse> deviceUse(const std::vector<StreamTimeline>& timelines);
 
 }  // namespace tracesmith

@@ -1,0 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+// The name under which programs include the timeline viewer.
+#pragma once
+
+#include "tracesmith/export/timeline_viewer.hpp"

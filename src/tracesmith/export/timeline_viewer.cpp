@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/export/timeline_viewer.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "tracesmith/export/human_units.hpp"
+#include "tracesmith/export/terminal_timeline.hpp"
+
+namespace tracesmith {
+namespace {
+
+constexpr int kLeastWidth = 20;
+
+std::string draw(const Timeline& timeline, const TimelineViewer::ViewConfig& config) {
+  const std::vector<StreamTimeline> streams = streamsOf(timeline);
+  const int width = std::max(config.width, kLeastWidth);
+  const TimelinePicture picture =
+      pictureOf(streams, {.cells = timelineCells(width), .max_streams = config.max_rows});
+  TimelineNames names;
+  names.device = [](DeviceId id) { return fmt::format("device {}", indexOf(id)); };
+  names.stream = [&](StreamId id) {
+    const DeviceSpan& first = streams[indexOf(id)].spans.front();
+    return fmt::format("stream {}", timeline.spans[first.row].stream_id);
+  };
+  names.zero_ns = picture.begin_ns;
+  const TimelineLook look{
+      .axis = config.show_timestamps, .durations = config.show_duration, .fill = config.fill_char};
+  return timelineText(picture, names, {.width = width}, look);
+}
+
+}  // namespace
+
+std::string TimelineViewer::render(const Timeline& timeline) const {
+  return draw(timeline, config_);
+}
+
+std::string TimelineViewer::renderStream(const Timeline& timeline, uint32_t stream_id,
+                                         uint32_t device_id) const {
+  Timeline one = timeline;
+  std::erase_if(one.spans, [&](const TimelineSpan& span) {
+    return span.stream_id != stream_id || span.device_id != device_id;
+  });
+  return draw(one, config_);
+}
+
+std::string TimelineViewer::renderStats(const Timeline& timeline) const {
+  return fmt::format(
+      "operations       {}\n"
+      "duration         {}\n"
+      "utilization      {}\n"
+      "most at once     {}\n",
+      formatCount(timeline.spans.size()),
+      formatDuration(static_cast<int64_t>(timeline.total_duration)),
+      formatPercent(timeline.gpu_utilization), timeline.max_concurrent_ops);
+}
+
+}  // namespace tracesmith
