@@ -79,7 +79,7 @@ TEST(KernelStats, OneNameUnderTwoStringIdsIsOneName) {
   s.kernel("k", stream, 0, 10);
   s.kernel("x", stream, 10, 1);
   s.trace.strings.append("k");  // as in a file whose writer was resumed
-  s.trace.kernel.name.back() = static_cast<StringId>(s.trace.strings.size() - 1);
+  s.trace.kernel.name.back() = static_cast<StringId>(s.trace.strings.size());
   ASSERT_EQ(s.trace.text(s.trace.kernel.name.back()), "k");
   ASSERT_NE(s.trace.kernel.name[0], s.trace.kernel.name[1]);
   const std::vector<NamedStats> stats = kernelStats(s.trace);

@@ -363,7 +363,10 @@ ProcessRecord DescendantTable::record(const Entry& e, int64_t now_ns) const {
   r.facts.threads = static_cast<uint32_t>(e.threads.size());
   r.facts.command_line = program.command_line;
   r.facts.executable = program.executable;
-  if (e.root && r.facts.command_line.empty()) r.facts.command_line = root_command_;
+  // A process that is over by the time it is looked at has but a "[name]" left.
+  const std::string& command = r.facts.command_line;
+  const bool name_alone = command.empty() || (r.facts.executable.empty() && command[0] == '[');
+  if (e.root && name_alone) r.facts.command_line = root_command_;
   r.start_ticks_exact = e.start_ticks_exact;
   r.start_ns = e.start_ns;
   r.end_ns = e.end_ns;

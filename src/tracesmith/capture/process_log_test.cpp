@@ -224,7 +224,8 @@ TEST_F(ProcessLogLive, LongCommandLinesAreCut) {
 
 TEST_F(ProcessLogLive, AProgramMayUseItsLastFileAndItsLastByteAllTheSame) {
   EXPECT_EQ(run("ulimit -f 0; /bin/true"), 0);
-  EXPECT_EQ(run("ulimit -n 4; /bin/true"), 0);
+  // Without what the test itself has inherited: even the dynamic linker needs the last one.
+  EXPECT_EQ(run("for i in {3..40}; do eval \"exec $i>&-\"; done; ulimit -n 4; /bin/true"), 0);
   EXPECT_EQ(run("exec 0<&- 1>&- 2>&-; /bin/true"), 0);
 }
 
