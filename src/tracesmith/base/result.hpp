@@ -50,16 +50,15 @@ tl::unexpected<Error> failErrno(int errno_value, std::string_view what, std::str
 #define TS_CONCAT_INNER(a, b) a##b
 #define TS_CONCAT(a, b) TS_CONCAT_INNER(a, b)
 /// Evaluates `expression` (a Result); returns its error from this function or binds its value.
-#define TS_TRY(declaration, expression)                                              \
-  auto TS_CONCAT(ts_result_, __LINE__) = (expression);                               \
-  if (!TS_CONCAT(ts_result_, __LINE__))                                              \
-    return tl::unexpected<::tracesmith::Error>(                                      \
-        std::move(TS_CONCAT(ts_result_, __LINE__)).error());                         \
+#define TS_TRY(declaration, expression)                      \
+  auto TS_CONCAT(ts_result_, __LINE__) = (expression);       \
+  if (!TS_CONCAT(ts_result_, __LINE__))                      \
+    return tl::unexpected<::tracesmith::Error>(              \
+        std::move(TS_CONCAT(ts_result_, __LINE__)).error()); \
   declaration = std::move(*TS_CONCAT(ts_result_, __LINE__))
 /// The same for a Status.
-#define TS_CHECK_OK(expression)                                                      \
-  do {                                                                               \
-    auto ts_status = (expression);                                                   \
-    if (!ts_status)                                                                  \
-      return tl::unexpected<::tracesmith::Error>(std::move(ts_status).error());      \
+#define TS_CHECK_OK(expression)                                                               \
+  do {                                                                                        \
+    auto ts_status = (expression);                                                            \
+    if (!ts_status) return tl::unexpected<::tracesmith::Error>(std::move(ts_status).error()); \
   } while (false)

@@ -23,7 +23,7 @@ enum class Injection : uint8_t {
 struct CaptureProgress {
   int64_t elapsed_ns = 0;
   uint64_t kernels = 0;
-  uint64_t events = 0;   ///< rows written so far
+  uint64_t events = 0;  ///< rows written so far
   uint64_t dropped = 0;
   uint64_t file_bytes = 0;
   uint32_t processes = 0;
@@ -32,7 +32,7 @@ struct CaptureProgress {
 struct ProfileOptions {
   std::vector<std::string> command;  ///< argv of the program; found on PATH like a shell does
   std::string output = "trace.sbt";
-  uint64_t ring_bytes = 4u << 20;    ///< per thread of the program; rounded up to a power of two
+  uint64_t ring_bytes = 4u << 20;  ///< per thread of the program; rounded up to a power of two
   OverflowPolicy overflow = OverflowPolicy::Block;
   Injection injection = Injection::kAuto;
   bool wait_for_descendants = true;  ///< go on until processes with an agent have ended, too
@@ -43,8 +43,8 @@ struct ProfileOptions {
 };
 
 struct ProfileOutcome {
-  int exit_code = 0;        ///< the program's, or 128 + signal
-  int signal = 0;           ///< the signal that ended it, else 0
+  int exit_code = 0;  ///< the program's, or 128 + signal
+  int signal = 0;     ///< the signal that ended it, else 0
   bool stopped_by_duration = false;
   uint64_t kernels = 0;
   uint64_t copies = 0;
@@ -52,11 +52,11 @@ struct ProfileOutcome {
   uint64_t dropped = 0;
   uint64_t unresolved = 0;
   uint32_t processes = 0;
-  uint32_t gpu_processes = 0;    ///< processes in which an agent ran
-  uint32_t unobserved = 0;       ///< processes that may have used a GPU unseen
+  uint32_t gpu_processes = 0;  ///< processes in which an agent ran
+  uint32_t unobserved = 0;     ///< processes that may have used a GPU unseen
   uint64_t file_bytes = 0;
   std::vector<std::string> warnings;  ///< for stderr, one line each
-  Status trace_status;           ///< failure to write the trace; the program ran all the same
+  Status trace_status;                ///< failure to write the trace; the program ran all the same
 };
 
 /// Fails only when the program was not started: kNotFound (exit 127), kPermission (126), anything
@@ -65,8 +65,8 @@ Result<ProfileOutcome> runProfile(const ProfileOptions& options);
 
 struct RecoverOutcome {
   std::string output;
-  uint64_t recovered_events = 0;   ///< rows that were not yet in the file
-  uint64_t kernels = 0;            ///< in the finished file
+  uint64_t recovered_events = 0;  ///< rows that were not yet in the file
+  uint64_t kernels = 0;           ///< in the finished file
   uint32_t arenas = 0;
   std::vector<std::string> warnings;
 };

@@ -22,8 +22,8 @@ class QueryOutput {
   virtual void end() = 0;
 };
 
-/// `out` must outlive it. A table is aligned for some thousand rows at a time, so that a long answer
-/// neither waits for its end nor fills the memory.
+/// `out` must outlive it. A table is aligned for some thousand rows at a time, so that a long
+/// answer neither waits for its end nor fills the memory.
 std::unique_ptr<QueryOutput> makeQueryOutput(QueryFormat format, const TerminalStyle& style,
                                              Output& out);
 

@@ -8,8 +8,10 @@
 namespace tracesmith {
 
 enum class StringId : uint32_t { kNone = 0 };
-enum class ProcessId : uint32_t { kNone = 0 };  ///< row of `process`; the system's number is its pid
-enum class ThreadId : uint32_t { kNone = 0 };   ///< row of `thread`; the system's number is its tid
+enum class ProcessId : uint32_t {
+  kNone = 0
+};                                             ///< row of `process`; the system's number is its pid
+enum class ThreadId : uint32_t { kNone = 0 };  ///< row of `thread`; the system's number is its tid
 enum class DeviceId : uint32_t { kNone = 0 };
 enum class ContextId : uint32_t { kNone = 0 };
 enum class StreamId : uint32_t { kNone = 0 };

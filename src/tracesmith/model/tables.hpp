@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The schema: every table of a trace and its columns, written down once. From these lists come the
-// in-memory columns (KernelTable), the convenience rows (KernelRow), the bytes on disk (format), the
-// SQL tables (query) and the plain exports.
+// in-memory columns (KernelTable), the convenience rows (KernelRow), the bytes on disk (format),
+// the SQL tables (query) and the plain exports.
 //
 // A table's number and a column's number are on disk: append, never renumber, never change a type.
 // An absent column reads as zeros ("none", "unknown").
@@ -37,346 +37,346 @@ struct ColumnInfo {
 // Times of device work (kernel, copy, fill, sync without kHostSide) are on disk in the device's own
 // clock when kDeviceClock is set; a loaded Trace has them in host ns with the bit cleared.
 
-#define TS_HOST_CALL_COLUMNS(X)                                                                   \
-  X(1, int64_t, start_ns, kTime, "host time at which the call began")                             \
-  X(2, int64_t, duration_ns, kCount, "how long the call took")                                    \
-  X(3, StringId, name, kId, "name of the API function")                                           \
-  X(4, ProcessId, process_id, kId, "calling process")                                             \
-  X(5, ThreadId, thread_id, kId, "calling thread")                                                \
-  X(6, StreamId, stream_id, kId, "stream it addressed, if any")                                   \
-  X(7, uint64_t, correlation_id, kTime, "links the call to the device work it caused")            \
-  X(8, int64_t, result, kCount, "return code of the API; 0 is success")                           \
-  X(9, CallKind, kind, kId, "what the call is about")                                             \
-  X(10, CallPathId, call_path_id, kId, "host call stack, if captured")                            \
-  X(11, uint32_t, flags, kId, "op_flags")                                                         \
-  X(12, StringId, subject, kId, "kernel or object it was about, where no device row says so")     \
+#define TS_HOST_CALL_COLUMNS(X)                                                               \
+  X(1, int64_t, start_ns, kTime, "host time at which the call began")                         \
+  X(2, int64_t, duration_ns, kCount, "how long the call took")                                \
+  X(3, StringId, name, kId, "name of the API function")                                       \
+  X(4, ProcessId, process_id, kId, "calling process")                                         \
+  X(5, ThreadId, thread_id, kId, "calling thread")                                            \
+  X(6, StreamId, stream_id, kId, "stream it addressed, if any")                               \
+  X(7, uint64_t, correlation_id, kTime, "links the call to the device work it caused")        \
+  X(8, int64_t, result, kCount, "return code of the API; 0 is success")                       \
+  X(9, CallKind, kind, kId, "what the call is about")                                         \
+  X(10, CallPathId, call_path_id, kId, "host call stack, if captured")                        \
+  X(11, uint32_t, flags, kId, "op_flags")                                                     \
+  X(12, StringId, subject, kId, "kernel or object it was about, where no device row says so") \
   X(13, ShapeId, shape_id, kId, "launch shape, where no device row says so")
 
-#define TS_KERNEL_COLUMNS(X)                                                                      \
-  X(1, int64_t, start_ns, kTime, "time at which the device began it")                             \
-  X(2, int64_t, duration_ns, kCount, "how long it ran on the device")                             \
-  X(3, StringId, name, kId, "kernel name")                                                        \
-  X(4, ProcessId, process_id, kId, "process that launched it")                                    \
-  X(5, ThreadId, thread_id, kId, "thread that launched it")                                       \
-  X(6, StreamId, stream_id, kId, "stream (queue) it ran in")                                      \
-  X(7, uint64_t, correlation_id, kTime, "links it to its host call")                              \
-  X(8, ShapeId, shape_id, kId, "global and local size, memory and registers")                     \
-  X(9, uint32_t, flags, kId, "op_flags")                                                          \
-  X(10, int64_t, queued_before_ns, kCount, "start minus the time it was queued")                  \
-  X(11, int64_t, submitted_before_ns, kCount, "start minus the time it was submitted")            \
-  X(12, StringId, arguments, kId, "what kind of arguments it had")                                \
-  X(13, CallPathId, call_path_id, kId, "host call stack of the launch")                           \
+#define TS_KERNEL_COLUMNS(X)                                                           \
+  X(1, int64_t, start_ns, kTime, "time at which the device began it")                  \
+  X(2, int64_t, duration_ns, kCount, "how long it ran on the device")                  \
+  X(3, StringId, name, kId, "kernel name")                                             \
+  X(4, ProcessId, process_id, kId, "process that launched it")                         \
+  X(5, ThreadId, thread_id, kId, "thread that launched it")                            \
+  X(6, StreamId, stream_id, kId, "stream (queue) it ran in")                           \
+  X(7, uint64_t, correlation_id, kTime, "links it to its host call")                   \
+  X(8, ShapeId, shape_id, kId, "global and local size, memory and registers")          \
+  X(9, uint32_t, flags, kId, "op_flags")                                               \
+  X(10, int64_t, queued_before_ns, kCount, "start minus the time it was queued")       \
+  X(11, int64_t, submitted_before_ns, kCount, "start minus the time it was submitted") \
+  X(12, StringId, arguments, kId, "what kind of arguments it had")                     \
+  X(13, CallPathId, call_path_id, kId, "host call stack of the launch")                \
   X(14, int64_t, status, kCount, "the driver's completion status; 0 is complete")
 
-#define TS_COPY_COLUMNS(X)                                                                        \
-  X(1, int64_t, start_ns, kTime, "time at which the device began it")                             \
-  X(2, int64_t, duration_ns, kCount, "how long it took")                                          \
-  X(3, CopyKind, kind, kId, "direction")                                                          \
-  X(4, ProcessId, process_id, kId, "process that asked for it")                                   \
-  X(5, ThreadId, thread_id, kId, "thread that asked for it")                                      \
-  X(6, StreamId, stream_id, kId, "stream (queue) it ran in")                                      \
-  X(7, uint64_t, correlation_id, kTime, "links it to its host call")                              \
-  X(8, uint64_t, bytes, kCount, "size")                                                           \
-  X(9, uint32_t, flags, kId, "op_flags")                                                          \
-  X(10, int64_t, queued_before_ns, kCount, "start minus the time it was queued")                  \
-  X(11, int64_t, submitted_before_ns, kCount, "start minus the time it was submitted")            \
-  X(12, uint64_t, source, kCount, "address or handle of the source")                              \
-  X(13, uint64_t, destination, kCount, "address or handle of the destination")                    \
-  X(14, CallPathId, call_path_id, kId, "host call stack of the call")                             \
-  X(15, StringId, name, kId, "name, where the source of the trace gave one")                      \
+#define TS_COPY_COLUMNS(X)                                                             \
+  X(1, int64_t, start_ns, kTime, "time at which the device began it")                  \
+  X(2, int64_t, duration_ns, kCount, "how long it took")                               \
+  X(3, CopyKind, kind, kId, "direction")                                               \
+  X(4, ProcessId, process_id, kId, "process that asked for it")                        \
+  X(5, ThreadId, thread_id, kId, "thread that asked for it")                           \
+  X(6, StreamId, stream_id, kId, "stream (queue) it ran in")                           \
+  X(7, uint64_t, correlation_id, kTime, "links it to its host call")                   \
+  X(8, uint64_t, bytes, kCount, "size")                                                \
+  X(9, uint32_t, flags, kId, "op_flags")                                               \
+  X(10, int64_t, queued_before_ns, kCount, "start minus the time it was queued")       \
+  X(11, int64_t, submitted_before_ns, kCount, "start minus the time it was submitted") \
+  X(12, uint64_t, source, kCount, "address or handle of the source")                   \
+  X(13, uint64_t, destination, kCount, "address or handle of the destination")         \
+  X(14, CallPathId, call_path_id, kId, "host call stack of the call")                  \
+  X(15, StringId, name, kId, "name, where the source of the trace gave one")           \
   X(16, int64_t, status, kCount, "the driver's completion status; 0 is complete")
 
-#define TS_FILL_COLUMNS(X)                                                                        \
-  X(1, int64_t, start_ns, kTime, "time at which the device began it")                             \
-  X(2, int64_t, duration_ns, kCount, "how long it took")                                          \
-  X(4, ProcessId, process_id, kId, "process that asked for it")                                   \
-  X(5, ThreadId, thread_id, kId, "thread that asked for it")                                      \
-  X(6, StreamId, stream_id, kId, "stream (queue) it ran in")                                      \
-  X(7, uint64_t, correlation_id, kTime, "links it to its host call")                              \
-  X(8, uint64_t, bytes, kCount, "size")                                                           \
-  X(9, uint32_t, flags, kId, "op_flags")                                                          \
-  X(10, int64_t, queued_before_ns, kCount, "start minus the time it was queued")                  \
-  X(11, int64_t, submitted_before_ns, kCount, "start minus the time it was submitted")            \
-  X(13, uint64_t, destination, kCount, "address or handle")                                       \
-  X(14, CallPathId, call_path_id, kId, "host call stack of the call")                             \
-  X(15, StringId, name, kId, "name, where the source of the trace gave one")                      \
+#define TS_FILL_COLUMNS(X)                                                             \
+  X(1, int64_t, start_ns, kTime, "time at which the device began it")                  \
+  X(2, int64_t, duration_ns, kCount, "how long it took")                               \
+  X(4, ProcessId, process_id, kId, "process that asked for it")                        \
+  X(5, ThreadId, thread_id, kId, "thread that asked for it")                           \
+  X(6, StreamId, stream_id, kId, "stream (queue) it ran in")                           \
+  X(7, uint64_t, correlation_id, kTime, "links it to its host call")                   \
+  X(8, uint64_t, bytes, kCount, "size")                                                \
+  X(9, uint32_t, flags, kId, "op_flags")                                               \
+  X(10, int64_t, queued_before_ns, kCount, "start minus the time it was queued")       \
+  X(11, int64_t, submitted_before_ns, kCount, "start minus the time it was submitted") \
+  X(13, uint64_t, destination, kCount, "address or handle")                            \
+  X(14, CallPathId, call_path_id, kId, "host call stack of the call")                  \
+  X(15, StringId, name, kId, "name, where the source of the trace gave one")           \
   X(16, int64_t, status, kCount, "the driver's completion status; 0 is complete")
 
-#define TS_SYNC_COLUMNS(X)                                                                        \
-  X(1, int64_t, start_ns, kTime, "when it began")                                                 \
-  X(2, int64_t, duration_ns, kCount, "how long it took")                                          \
-  X(3, SyncKind, kind, kId, "marker, barrier, or what the host waited for")                       \
-  X(4, ProcessId, process_id, kId, "process that asked for it")                                   \
-  X(5, ThreadId, thread_id, kId, "thread that asked for it")                                      \
-  X(6, StreamId, stream_id, kId, "stream (queue)")                                                \
-  X(7, uint64_t, correlation_id, kTime, "links it to its host call")                              \
-  X(9, uint32_t, flags, kId, "op_flags; kHostSide tells host waits from device commands")         \
-  X(10, int64_t, queued_before_ns, kCount, "start minus the time it was queued")                  \
-  X(11, int64_t, submitted_before_ns, kCount, "start minus the time it was submitted")            \
-  X(14, CallPathId, call_path_id, kId, "host call stack of the call")                             \
-  X(15, StringId, name, kId, "name, where the source of the trace gave one")                      \
+#define TS_SYNC_COLUMNS(X)                                                                \
+  X(1, int64_t, start_ns, kTime, "when it began")                                         \
+  X(2, int64_t, duration_ns, kCount, "how long it took")                                  \
+  X(3, SyncKind, kind, kId, "marker, barrier, or what the host waited for")               \
+  X(4, ProcessId, process_id, kId, "process that asked for it")                           \
+  X(5, ThreadId, thread_id, kId, "thread that asked for it")                              \
+  X(6, StreamId, stream_id, kId, "stream (queue)")                                        \
+  X(7, uint64_t, correlation_id, kTime, "links it to its host call")                      \
+  X(9, uint32_t, flags, kId, "op_flags; kHostSide tells host waits from device commands") \
+  X(10, int64_t, queued_before_ns, kCount, "start minus the time it was queued")          \
+  X(11, int64_t, submitted_before_ns, kCount, "start minus the time it was submitted")    \
+  X(14, CallPathId, call_path_id, kId, "host call stack of the call")                     \
+  X(15, StringId, name, kId, "name, where the source of the trace gave one")              \
   X(16, int64_t, status, kCount, "the driver's completion status; 0 is complete")
 
-#define TS_MEMORY_EVENT_COLUMNS(X)                                                                \
-  X(1, int64_t, time_ns, kTime, "host time")                                                      \
-  X(2, MemoryKind, kind, kId, "alloc or free")                                                    \
-  X(3, ProcessId, process_id, kId, "process")                                                     \
-  X(4, ThreadId, thread_id, kId, "thread")                                                        \
-  X(5, ContextId, context_id, kId, "context")                                                     \
-  X(6, DeviceId, device_id, kId, "device, where the API ties memory to one")                      \
-  X(7, uint64_t, address, kCount, "address or handle; equal for an alloc and its free")           \
-  X(8, uint64_t, bytes, kCount, "size")                                                           \
-  X(9, uint64_t, correlation_id, kTime, "links it to its host call")                              \
-  X(10, StringId, name, kId, "API function or allocator")                                         \
+#define TS_MEMORY_EVENT_COLUMNS(X)                                                      \
+  X(1, int64_t, time_ns, kTime, "host time")                                            \
+  X(2, MemoryKind, kind, kId, "alloc or free")                                          \
+  X(3, ProcessId, process_id, kId, "process")                                           \
+  X(4, ThreadId, thread_id, kId, "thread")                                              \
+  X(5, ContextId, context_id, kId, "context")                                           \
+  X(6, DeviceId, device_id, kId, "device, where the API ties memory to one")            \
+  X(7, uint64_t, address, kCount, "address or handle; equal for an alloc and its free") \
+  X(8, uint64_t, bytes, kCount, "size")                                                 \
+  X(9, uint64_t, correlation_id, kTime, "links it to its host call")                    \
+  X(10, StringId, name, kId, "API function or allocator")                               \
   X(11, CallPathId, call_path_id, kId, "host call stack")
 
-#define TS_FLOW_COLUMNS(X)                                                                        \
-  X(1, ProcessId, process_id, kId, "process of the source")                                       \
-  X(2, uint64_t, from_correlation_id, kTime, "work that came first")                              \
-  X(3, uint64_t, to_correlation_id, kTime, "work that waited for it")                             \
-  X(4, FlowKind, kind, kId, "why")                                                                \
-  X(5, ProcessId, to_process_id, kId, "process of the target where it is another")                \
+#define TS_FLOW_COLUMNS(X)                                                         \
+  X(1, ProcessId, process_id, kId, "process of the source")                        \
+  X(2, uint64_t, from_correlation_id, kTime, "work that came first")               \
+  X(3, uint64_t, to_correlation_id, kTime, "work that waited for it")              \
+  X(4, FlowKind, kind, kId, "why")                                                 \
+  X(5, ProcessId, to_process_id, kId, "process of the target where it is another") \
   X(6, uint64_t, flow_id, kCount, "the source format's own number of this arrow")
 
-#define TS_PROGRAM_BUILD_COLUMNS(X)                                                               \
-  X(1, int64_t, start_ns, kTime, "host time at which the build began")                            \
-  X(2, int64_t, duration_ns, kCount, "how long it took")                                          \
-  X(3, BuildKind, kind, kId, "build, compile or link")                                            \
-  X(4, ProcessId, process_id, kId, "process")                                                     \
-  X(5, ThreadId, thread_id, kId, "thread")                                                        \
-  X(6, ContextId, context_id, kId, "context")                                                     \
-  X(7, uint64_t, correlation_id, kTime, "links it to its host call")                              \
-  X(8, uint64_t, program, kCount, "handle of the program")                                        \
-  X(9, int64_t, result, kCount, "return code; 0 is success")                                      \
-  X(10, uint64_t, log_bytes, kCount, "length of the build log")                                   \
-  X(11, StringId, options, kId, "build options")                                                  \
+#define TS_PROGRAM_BUILD_COLUMNS(X)                                    \
+  X(1, int64_t, start_ns, kTime, "host time at which the build began") \
+  X(2, int64_t, duration_ns, kCount, "how long it took")               \
+  X(3, BuildKind, kind, kId, "build, compile or link")                 \
+  X(4, ProcessId, process_id, kId, "process")                          \
+  X(5, ThreadId, thread_id, kId, "thread")                             \
+  X(6, ContextId, context_id, kId, "context")                          \
+  X(7, uint64_t, correlation_id, kTime, "links it to its host call")   \
+  X(8, uint64_t, program, kCount, "handle of the program")             \
+  X(9, int64_t, result, kCount, "return code; 0 is success")           \
+  X(10, uint64_t, log_bytes, kCount, "length of the build log")        \
+  X(11, StringId, options, kId, "build options")                       \
   X(12, uint32_t, flags, kId, "1: asynchronous, the duration is that of the call alone")
 
-#define TS_COUNTER_COLUMNS(X)                                                                     \
-  X(1, int64_t, time_ns, kTime, "host time")                                                      \
-  X(2, CounterTrackId, track_id, kId, "which counter")                                            \
+#define TS_COUNTER_COLUMNS(X)                          \
+  X(1, int64_t, time_ns, kTime, "host time")           \
+  X(2, CounterTrackId, track_id, kId, "which counter") \
   X(3, double, value, kReal, "value from this time on")
 
-#define TS_RANGE_COLUMNS(X)                                                                       \
-  X(1, int64_t, start_ns, kTime, "host time")                                                     \
-  X(2, int64_t, duration_ns, kCount, "length; 0 for an instant")                                  \
-  X(3, RangeKind, kind, kId, "range, instant, or one end of a range")                             \
-  X(4, StringId, name, kId, "name")                                                               \
-  X(5, StringId, category, kId, "category or domain")                                             \
-  X(6, ProcessId, process_id, kId, "process")                                                     \
-  X(7, ThreadId, thread_id, kId, "thread")                                                        \
-  X(8, StreamId, stream_id, kId, "stream, if it belongs to one")                                  \
-  X(9, uint64_t, correlation_id, kTime, "correlation id, if it has one")                          \
-  X(10, uint32_t, event_type, kId, "EventType of the TraceEvent it was made from")                \
+#define TS_RANGE_COLUMNS(X)                                                        \
+  X(1, int64_t, start_ns, kTime, "host time")                                      \
+  X(2, int64_t, duration_ns, kCount, "length; 0 for an instant")                   \
+  X(3, RangeKind, kind, kId, "range, instant, or one end of a range")              \
+  X(4, StringId, name, kId, "name")                                                \
+  X(5, StringId, category, kId, "category or domain")                              \
+  X(6, ProcessId, process_id, kId, "process")                                      \
+  X(7, ThreadId, thread_id, kId, "thread")                                         \
+  X(8, StreamId, stream_id, kId, "stream, if it belongs to one")                   \
+  X(9, uint64_t, correlation_id, kTime, "correlation id, if it has one")           \
+  X(10, uint32_t, event_type, kId, "EventType of the TraceEvent it was made from") \
   X(11, CallPathId, call_path_id, kId, "host call stack")
 
-#define TS_ATTRIBUTE_COLUMNS(X)                                                                   \
-  X(1, uint32_t, table, kId, "number of the table that it describes a row of")                    \
-  X(2, uint64_t, row_number, kTime, "row in that table, counted from 0 over the whole trace")            \
-  X(3, StringId, key, kId, "key")                                                                 \
+#define TS_ATTRIBUTE_COLUMNS(X)                                                               \
+  X(1, uint32_t, table, kId, "number of the table that it describes a row of")                \
+  X(2, uint64_t, row_number, kTime, "row in that table, counted from 0 over the whole trace") \
+  X(3, StringId, key, kId, "key")                                                             \
   X(4, StringId, value, kId, "value as text")
 
 /// Commands whose completion had not been seen when a block was committed; lets `recover` finish.
-#define TS_PENDING_COLUMNS(X)                                                                     \
-  X(1, ProcessId, process_id, kId, "process")                                                     \
-  X(2, uint64_t, correlation_id, kTime, "correlation id")                                         \
-  X(3, CallKind, kind, kId, "launch, copy, fill or sync")                                         \
-  X(4, uint32_t, sub_kind, kId, "CopyKind or SyncKind")                                           \
-  X(5, ThreadId, thread_id, kId, "thread")                                                        \
-  X(6, StreamId, stream_id, kId, "stream")                                                        \
-  X(7, StringId, name, kId, "kernel name")                                                        \
-  X(8, ShapeId, shape_id, kId, "launch shape")                                                    \
-  X(9, StringId, arguments, kId, "what kind of arguments it had")                                 \
-  X(10, uint64_t, bytes, kCount, "size")                                                          \
-  X(11, uint64_t, source, kCount, "address or handle of the source")                              \
-  X(12, uint64_t, destination, kCount, "address or handle of the destination")                    \
-  X(13, uint32_t, flags, kId, "op_flags")                                                         \
-  X(14, CallPathId, call_path_id, kId, "host call stack")                                         \
-  X(15, int64_t, host_start_ns, kTime, "start of the host call")                                  \
+#define TS_PENDING_COLUMNS(X)                                                  \
+  X(1, ProcessId, process_id, kId, "process")                                  \
+  X(2, uint64_t, correlation_id, kTime, "correlation id")                      \
+  X(3, CallKind, kind, kId, "launch, copy, fill or sync")                      \
+  X(4, uint32_t, sub_kind, kId, "CopyKind or SyncKind")                        \
+  X(5, ThreadId, thread_id, kId, "thread")                                     \
+  X(6, StreamId, stream_id, kId, "stream")                                     \
+  X(7, StringId, name, kId, "kernel name")                                     \
+  X(8, ShapeId, shape_id, kId, "launch shape")                                 \
+  X(9, StringId, arguments, kId, "what kind of arguments it had")              \
+  X(10, uint64_t, bytes, kCount, "size")                                       \
+  X(11, uint64_t, source, kCount, "address or handle of the source")           \
+  X(12, uint64_t, destination, kCount, "address or handle of the destination") \
+  X(13, uint32_t, flags, kId, "op_flags")                                      \
+  X(14, CallPathId, call_path_id, kId, "host call stack")                      \
+  X(15, int64_t, host_start_ns, kTime, "start of the host call")               \
   X(16, int64_t, host_end_ns, kTime, "end of the host call")
 
 /// How far each ring of each arena has been written to the file.
-#define TS_COMMIT_COLUMNS(X)                                                                      \
-  X(1, StringId, arena, kId, "file name of the arena")                                            \
-  X(2, uint32_t, ring, kId, "number of the ring in it")                                           \
-  X(3, uint64_t, position, kTime, "bytes of it that are in this file")                            \
-  X(4, uint64_t, events, kTime, "records of it that are in this file")                            \
+#define TS_COMMIT_COLUMNS(X)                                           \
+  X(1, StringId, arena, kId, "file name of the arena")                 \
+  X(2, uint32_t, ring, kId, "number of the ring in it")                \
+  X(3, uint64_t, position, kTime, "bytes of it that are in this file") \
+  X(4, uint64_t, events, kTime, "records of it that are in this file") \
   X(5, uint32_t, tid, kId, "thread that was writing at that position")
 
 /// API objects by handle, as they were created (handles are reused by drivers).
-#define TS_OBJECT_COLUMNS(X)                                                                      \
-  X(1, ProcessId, process_id, kId, "process")                                                     \
-  X(2, ObjectKind, kind, kId, "what it is")                                                       \
-  X(3, uint64_t, handle, kCount, "the API's handle")                                              \
-  X(4, int64_t, created_ns, kTime, "host time at which it was created")                           \
-  X(5, StringId, name, kId, "name, for kernels")                                                  \
-  X(6, uint64_t, parent, kCount, "handle of what it was created from")                            \
-  X(7, uint64_t, bytes, kCount, "size, for memory")                                               \
-  X(8, uint32_t, id, kId, "DeviceId, ContextId or StreamId it became") \
+#define TS_OBJECT_COLUMNS(X)                                            \
+  X(1, ProcessId, process_id, kId, "process")                           \
+  X(2, ObjectKind, kind, kId, "what it is")                             \
+  X(3, uint64_t, handle, kCount, "the API's handle")                    \
+  X(4, int64_t, created_ns, kTime, "host time at which it was created") \
+  X(5, StringId, name, kId, "name, for kernels")                        \
+  X(6, uint64_t, parent, kCount, "handle of what it was created from")  \
+  X(7, uint64_t, bytes, kCount, "size, for memory")                     \
+  X(8, uint32_t, id, kId, "DeviceId, ContextId or StreamId it became")  \
   X(9, int64_t, created_stamp, kTime, "the same time as the agent stamped it")
 
 // --- Dictionaries: a row's id is its number, from 1; rows are only ever appended --------------
 
-#define TS_LAUNCH_SHAPE_COLUMNS(X)                                                                \
-  X(1, uint32_t, dimensions, kId, "1 to 3")                                                       \
-  X(2, uint64_t, global_x, kCount, "work-items (threads) in x")                                   \
-  X(3, uint64_t, global_y, kCount, "in y")                                                        \
-  X(4, uint64_t, global_z, kCount, "in z")                                                        \
-  X(5, uint32_t, local_x, kCount, "work-items of a group (block) in x; 0: the driver chose")      \
-  X(6, uint32_t, local_y, kCount, "in y")                                                         \
-  X(7, uint32_t, local_z, kCount, "in z")                                                         \
-  X(8, uint64_t, offset_x, kCount, "global offset in x")                                          \
-  X(9, uint64_t, offset_y, kCount, "in y")                                                        \
-  X(10, uint64_t, offset_z, kCount, "in z")                                                       \
-  X(11, uint32_t, static_shared_bytes, kCount, "static shared (local) memory of a group")         \
-  X(12, uint32_t, dynamic_shared_bytes, kCount, "dynamic shared memory of a group")               \
-  X(13, uint32_t, registers_per_thread, kCount, "registers")                                      \
-  X(14, uint32_t, local_bytes_per_thread, kCount, "spill memory")                                 \
-  X(15, uint32_t, cluster_x, kCount, "groups of a cluster in x")                                  \
-  X(16, uint32_t, cluster_y, kCount, "in y")                                                      \
+#define TS_LAUNCH_SHAPE_COLUMNS(X)                                                           \
+  X(1, uint32_t, dimensions, kId, "1 to 3")                                                  \
+  X(2, uint64_t, global_x, kCount, "work-items (threads) in x")                              \
+  X(3, uint64_t, global_y, kCount, "in y")                                                   \
+  X(4, uint64_t, global_z, kCount, "in z")                                                   \
+  X(5, uint32_t, local_x, kCount, "work-items of a group (block) in x; 0: the driver chose") \
+  X(6, uint32_t, local_y, kCount, "in y")                                                    \
+  X(7, uint32_t, local_z, kCount, "in z")                                                    \
+  X(8, uint64_t, offset_x, kCount, "global offset in x")                                     \
+  X(9, uint64_t, offset_y, kCount, "in y")                                                   \
+  X(10, uint64_t, offset_z, kCount, "in z")                                                  \
+  X(11, uint32_t, static_shared_bytes, kCount, "static shared (local) memory of a group")    \
+  X(12, uint32_t, dynamic_shared_bytes, kCount, "dynamic shared memory of a group")          \
+  X(13, uint32_t, registers_per_thread, kCount, "registers")                                 \
+  X(14, uint32_t, local_bytes_per_thread, kCount, "spill memory")                            \
+  X(15, uint32_t, cluster_x, kCount, "groups of a cluster in x")                             \
+  X(16, uint32_t, cluster_y, kCount, "in y")                                                 \
   X(17, uint32_t, cluster_z, kCount, "in z")
 
-#define TS_CALL_PATH_COLUMNS(X)                                                                   \
-  X(1, CallPathId, parent, kId, "the caller's path; none for the outermost frame")                \
+#define TS_CALL_PATH_COLUMNS(X)                                                    \
+  X(1, CallPathId, parent, kId, "the caller's path; none for the outermost frame") \
   X(2, FrameId, frame, kId, "innermost frame of this path")
 
-#define TS_FRAME_COLUMNS(X)                                                                       \
-  X(1, uint64_t, address, kCount, "code address")                                                 \
-  X(2, StringId, function, kId, "function name")                                                  \
-  X(3, StringId, file, kId, "source file")                                                        \
-  X(4, uint32_t, line, kCount, "source line")                                                     \
+#define TS_FRAME_COLUMNS(X)                       \
+  X(1, uint64_t, address, kCount, "code address") \
+  X(2, StringId, function, kId, "function name")  \
+  X(3, StringId, file, kId, "source file")        \
+  X(4, uint32_t, line, kCount, "source line")     \
   X(5, StringId, module, kId, "library or executable")
 
-#define TS_COUNTER_TRACK_COLUMNS(X)                                                               \
-  X(1, StringId, name, kId, "name")                                                               \
-  X(2, StringId, unit, kId, "unit")                                                               \
-  X(3, ProcessId, process_id, kId, "process, if it belongs to one")                               \
+#define TS_COUNTER_TRACK_COLUMNS(X)                                 \
+  X(1, StringId, name, kId, "name")                                 \
+  X(2, StringId, unit, kId, "unit")                                 \
+  X(3, ProcessId, process_id, kId, "process, if it belongs to one") \
   X(4, DeviceId, device_id, kId, "device, if it belongs to one")
 
 // --- Keyed tables: the first column is the id; a later row with the same id replaces it ------
 
-#define TS_PROCESS_COLUMNS(X)                                                                     \
-  X(1, ProcessId, id, kTime, "id of this row")                                                    \
-  X(2, uint32_t, pid, kCount, "the system's process number")                                      \
-  X(3, uint32_t, parent_pid, kCount, "the parent's")                                              \
-  X(4, StringId, boot_id, kId, "which boot of which machine")                                     \
-  X(5, uint64_t, pid_namespace, kCount, "inode of the pid namespace")                             \
-  X(6, uint64_t, start_ticks, kCount, "start time as the system counts it, to tell reused pids")  \
-  X(7, int64_t, start_ns, kTime, "host time of the start, as far as known")                       \
-  X(8, int64_t, end_ns, kTime, "host time of the end; 0: unknown")                                \
-  X(9, StringId, command_line, kId, "command line")                                               \
-  X(10, StringId, executable, kId, "path of the executable")                                      \
-  X(11, int64_t, exit_code, kCount, "exit code, or signal number with kSignalled")                \
-  X(12, uint32_t, flags, kId, "process_flags")                                                    \
+#define TS_PROCESS_COLUMNS(X)                                                                    \
+  X(1, ProcessId, id, kTime, "id of this row")                                                   \
+  X(2, uint32_t, pid, kCount, "the system's process number")                                     \
+  X(3, uint32_t, parent_pid, kCount, "the parent's")                                             \
+  X(4, StringId, boot_id, kId, "which boot of which machine")                                    \
+  X(5, uint64_t, pid_namespace, kCount, "inode of the pid namespace")                            \
+  X(6, uint64_t, start_ticks, kCount, "start time as the system counts it, to tell reused pids") \
+  X(7, int64_t, start_ns, kTime, "host time of the start, as far as known")                      \
+  X(8, int64_t, end_ns, kTime, "host time of the end; 0: unknown")                               \
+  X(9, StringId, command_line, kId, "command line")                                              \
+  X(10, StringId, executable, kId, "path of the executable")                                     \
+  X(11, int64_t, exit_code, kCount, "exit code, or signal number with kSignalled")               \
+  X(12, uint32_t, flags, kId, "process_flags")                                                   \
   X(13, StringId, seen_by, kId, "what told us of it: agent, connector, preload, launcher")
 
-#define TS_THREAD_COLUMNS(X)                                                                      \
-  X(1, ThreadId, id, kTime, "id of this row")                                                     \
-  X(2, ProcessId, process_id, kId, "process")                                                     \
-  X(3, uint32_t, tid, kCount, "the system's thread number")                                       \
+#define TS_THREAD_COLUMNS(X)                                \
+  X(1, ThreadId, id, kTime, "id of this row")               \
+  X(2, ProcessId, process_id, kId, "process")               \
+  X(3, uint32_t, tid, kCount, "the system's thread number") \
   X(4, StringId, name, kId, "name")
 
-#define TS_DEVICE_COLUMNS(X)                                                                      \
-  X(1, DeviceId, id, kTime, "id of this row")                                                     \
-  X(2, PlatformType, backend, kId, "API it is used through")                                      \
-  X(3, uint32_t, ordinal, kCount, "number of the device within its platform, from 0")             \
-  X(4, StringId, name, kId, "name")                                                               \
-  X(5, StringId, vendor, kId, "vendor")                                                           \
-  X(6, StringId, platform, kId, "platform")                                                       \
-  X(7, StringId, driver_version, kId, "driver version")                                           \
-  X(8, StringId, api_version, kId, "version of the API it offers")                                \
-  X(9, DeviceKind, kind, kId, "CPU, GPU, accelerator")                                            \
-  X(10, uint64_t, memory_bytes, kCount, "global memory")                                          \
-  X(11, uint32_t, compute_units, kCount, "compute units (multiprocessors)")                       \
-  X(12, uint32_t, clock_mhz, kCount, "highest core clock")                                        \
-  X(13, uint32_t, max_work_group_size, kCount, "work-items of a group at most")                   \
-  X(14, uint32_t, warp_size, kCount, "work-items that run in step; 0: unknown")                   \
-  X(15, uint32_t, memory_clock_mhz, kCount, "memory clock")                                       \
-  X(16, uint32_t, memory_bus_bits, kCount, "memory bus width")                                    \
-  X(17, uint32_t, compute_major, kCount, "compute capability, major")                             \
-  X(18, uint32_t, compute_minor, kCount, "minor")                                                 \
-  X(19, StringId, pci_address, kId, "PCI address")                                                \
-  X(20, StringId, uuid, kId, "UUID")                                                              \
-  X(21, ClockDomainId, clock_domain_id, kId, "clock of its time stamps")                          \
+#define TS_DEVICE_COLUMNS(X)                                                          \
+  X(1, DeviceId, id, kTime, "id of this row")                                         \
+  X(2, PlatformType, backend, kId, "API it is used through")                          \
+  X(3, uint32_t, ordinal, kCount, "number of the device within its platform, from 0") \
+  X(4, StringId, name, kId, "name")                                                   \
+  X(5, StringId, vendor, kId, "vendor")                                               \
+  X(6, StringId, platform, kId, "platform")                                           \
+  X(7, StringId, driver_version, kId, "driver version")                               \
+  X(8, StringId, api_version, kId, "version of the API it offers")                    \
+  X(9, DeviceKind, kind, kId, "CPU, GPU, accelerator")                                \
+  X(10, uint64_t, memory_bytes, kCount, "global memory")                              \
+  X(11, uint32_t, compute_units, kCount, "compute units (multiprocessors)")           \
+  X(12, uint32_t, clock_mhz, kCount, "highest core clock")                            \
+  X(13, uint32_t, max_work_group_size, kCount, "work-items of a group at most")       \
+  X(14, uint32_t, warp_size, kCount, "work-items that run in step; 0: unknown")       \
+  X(15, uint32_t, memory_clock_mhz, kCount, "memory clock")                           \
+  X(16, uint32_t, memory_bus_bits, kCount, "memory bus width")                        \
+  X(17, uint32_t, compute_major, kCount, "compute capability, major")                 \
+  X(18, uint32_t, compute_minor, kCount, "minor")                                     \
+  X(19, StringId, pci_address, kId, "PCI address")                                    \
+  X(20, StringId, uuid, kId, "UUID")                                                  \
+  X(21, ClockDomainId, clock_domain_id, kId, "clock of its time stamps")              \
   X(22, uint32_t, max_threads_per_unit, kCount, "resident work-items of a compute unit")
 
-#define TS_CONTEXT_COLUMNS(X)                                                                     \
-  X(1, ContextId, id, kTime, "id of this row")                                                    \
-  X(2, ProcessId, process_id, kId, "process")                                                     \
-  X(3, uint64_t, handle, kCount, "the API's handle")                                              \
-  X(4, uint32_t, ordinal, kCount, "number within the process, from 0")                            \
-  X(5, DeviceId, device_id, kId, "its (first) device")                                            \
-  X(6, int64_t, created_ns, kTime, "host time of its creation")                                   \
+#define TS_CONTEXT_COLUMNS(X)                                          \
+  X(1, ContextId, id, kTime, "id of this row")                         \
+  X(2, ProcessId, process_id, kId, "process")                          \
+  X(3, uint64_t, handle, kCount, "the API's handle")                   \
+  X(4, uint32_t, ordinal, kCount, "number within the process, from 0") \
+  X(5, DeviceId, device_id, kId, "its (first) device")                 \
+  X(6, int64_t, created_ns, kTime, "host time of its creation")        \
   X(7, int64_t, released_ns, kTime, "host time of its release; 0: never")
 
-#define TS_STREAM_COLUMNS(X)                                                                      \
-  X(1, StreamId, id, kTime, "id of this row")                                                     \
-  X(2, ProcessId, process_id, kId, "process")                                                     \
-  X(3, ContextId, context_id, kId, "context")                                                     \
-  X(4, DeviceId, device_id, kId, "device")                                                        \
-  X(5, uint64_t, handle, kCount, "the API's handle")                                              \
-  X(6, uint32_t, ordinal, kCount, "number within the process, from 0")                            \
-  X(7, StringId, name, kId, "name, if the program gave one")                                      \
-  X(8, uint32_t, flags, kId, "stream_flags")                                                      \
-  X(9, int64_t, created_ns, kTime, "host time of its creation")                                   \
+#define TS_STREAM_COLUMNS(X)                                           \
+  X(1, StreamId, id, kTime, "id of this row")                          \
+  X(2, ProcessId, process_id, kId, "process")                          \
+  X(3, ContextId, context_id, kId, "context")                          \
+  X(4, DeviceId, device_id, kId, "device")                             \
+  X(5, uint64_t, handle, kCount, "the API's handle")                   \
+  X(6, uint32_t, ordinal, kCount, "number within the process, from 0") \
+  X(7, StringId, name, kId, "name, if the program gave one")           \
+  X(8, uint32_t, flags, kId, "stream_flags")                           \
+  X(9, int64_t, created_ns, kTime, "host time of its creation")        \
   X(10, int64_t, released_ns, kTime, "host time of its release; 0: never")
 
-#define TS_CLOCK_DOMAIN_COLUMNS(X)                                                                \
-  X(1, ClockDomainId, id, kTime, "id of this row")                                                \
-  X(2, ClockKind, kind, kId, "what is known of the clock")                                        \
-  X(3, StringId, name, kId, "name for people")                                                    \
-  X(4, uint64_t, tick_numerator, kCount, "ns per tick, numerator; 0 reads as 1")                  \
+#define TS_CLOCK_DOMAIN_COLUMNS(X)                                               \
+  X(1, ClockDomainId, id, kTime, "id of this row")                               \
+  X(2, ClockKind, kind, kId, "what is known of the clock")                       \
+  X(3, StringId, name, kId, "name for people")                                   \
+  X(4, uint64_t, tick_numerator, kCount, "ns per tick, numerator; 0 reads as 1") \
   X(5, uint64_t, tick_denominator, kCount, "ns per tick, denominator; 0 reads as 1")
 
-#define TS_CLOCK_SNAPSHOT_COLUMNS(X)                                                              \
-  X(1, ClockDomainId, domain_id, kId, "clock")                                                    \
-  X(2, int64_t, host_ns, kTime, "host time")                                                      \
-  X(3, int64_t, clock_value, kTime, "the clock's value at that time, in its ticks")               \
+#define TS_CLOCK_SNAPSHOT_COLUMNS(X)                                                \
+  X(1, ClockDomainId, domain_id, kId, "clock")                                      \
+  X(2, int64_t, host_ns, kTime, "host time")                                        \
+  X(3, int64_t, clock_value, kTime, "the clock's value at that time, in its ticks") \
   X(4, int64_t, error_ns, kCount, "host_ns is right within plus or minus this")
 
 /// Every loss has a number: written + dropped + unresolved = emitted, per source and process.
-#define TS_LOSS_COLUMNS(X)                                                                        \
-  X(1, LossId, id, kTime, "id of this row")                                                       \
-  X(2, StringId, source, kId, "what was counted, e.g. \"OpenCL calls\"")                          \
-  X(3, ProcessId, process_id, kId, "process")                                                     \
-  X(4, uint64_t, emitted, kCount, "events that happened")                                         \
-  X(5, uint64_t, written, kCount, "events in this file")                                          \
-  X(6, uint64_t, dropped, kCount, "events lost on the way")                                       \
-  X(7, uint64_t, unresolved, kCount, "events whose other half never came")                        \
+#define TS_LOSS_COLUMNS(X)                                                 \
+  X(1, LossId, id, kTime, "id of this row")                                \
+  X(2, StringId, source, kId, "what was counted, e.g. \"OpenCL calls\"")   \
+  X(3, ProcessId, process_id, kId, "process")                              \
+  X(4, uint64_t, emitted, kCount, "events that happened")                  \
+  X(5, uint64_t, written, kCount, "events in this file")                   \
+  X(6, uint64_t, dropped, kCount, "events lost on the way")                \
+  X(7, uint64_t, unresolved, kCount, "events whose other half never came") \
   X(8, StringId, reason, kId, "why, if any were lost")
 
-#define TS_METADATA_COLUMNS(X)                                                                    \
-  X(1, StringId, key, kId, "key; the last value of a key counts")                                 \
+#define TS_METADATA_COLUMNS(X)                                    \
+  X(1, StringId, key, kId, "key; the last value of a key counts") \
   X(2, StringId, value, kId, "value")
 
 /// Every table but `string`: Y(number, C++ name, SQL name, column list).
-#define TS_TABLES(Y)                                                   \
-  Y(2, Metadata, metadata, TS_METADATA_COLUMNS)                        \
-  Y(3, Process, process, TS_PROCESS_COLUMNS)                           \
-  Y(4, Thread, thread, TS_THREAD_COLUMNS)                              \
-  Y(5, Device, device, TS_DEVICE_COLUMNS)                              \
-  Y(6, Context, context, TS_CONTEXT_COLUMNS)                           \
-  Y(7, Stream, stream, TS_STREAM_COLUMNS)                              \
-  Y(8, LaunchShape, launch_shape, TS_LAUNCH_SHAPE_COLUMNS)             \
-  Y(9, CallPath, call_path, TS_CALL_PATH_COLUMNS)                      \
-  Y(10, Frame, frame, TS_FRAME_COLUMNS)                                \
-  Y(11, ClockDomain, clock_domain, TS_CLOCK_DOMAIN_COLUMNS)            \
-  Y(12, ClockSnapshot, clock_snapshot, TS_CLOCK_SNAPSHOT_COLUMNS)      \
-  Y(13, CounterTrack, counter_track, TS_COUNTER_TRACK_COLUMNS)         \
-  Y(14, Loss, loss, TS_LOSS_COLUMNS)                                   \
-  Y(15, Object, object, TS_OBJECT_COLUMNS)                             \
-  Y(16, Commit, commit_mark, TS_COMMIT_COLUMNS)                        \
-  Y(17, Pending, pending, TS_PENDING_COLUMNS)                          \
-  Y(32, HostCall, host_call, TS_HOST_CALL_COLUMNS)                     \
-  Y(33, Kernel, kernel, TS_KERNEL_COLUMNS)                             \
-  Y(34, Copy, copy, TS_COPY_COLUMNS)                                   \
-  Y(35, Fill, fill, TS_FILL_COLUMNS)                                   \
-  Y(36, Sync, sync, TS_SYNC_COLUMNS)                                   \
-  Y(37, MemoryEvent, memory_event, TS_MEMORY_EVENT_COLUMNS)            \
-  Y(38, Flow, flow, TS_FLOW_COLUMNS)                                   \
-  Y(39, ProgramBuild, program_build, TS_PROGRAM_BUILD_COLUMNS)         \
-  Y(40, Counter, counter, TS_COUNTER_COLUMNS)                          \
-  Y(41, Range, range, TS_RANGE_COLUMNS)                                \
+#define TS_TABLES(Y)                                              \
+  Y(2, Metadata, metadata, TS_METADATA_COLUMNS)                   \
+  Y(3, Process, process, TS_PROCESS_COLUMNS)                      \
+  Y(4, Thread, thread, TS_THREAD_COLUMNS)                         \
+  Y(5, Device, device, TS_DEVICE_COLUMNS)                         \
+  Y(6, Context, context, TS_CONTEXT_COLUMNS)                      \
+  Y(7, Stream, stream, TS_STREAM_COLUMNS)                         \
+  Y(8, LaunchShape, launch_shape, TS_LAUNCH_SHAPE_COLUMNS)        \
+  Y(9, CallPath, call_path, TS_CALL_PATH_COLUMNS)                 \
+  Y(10, Frame, frame, TS_FRAME_COLUMNS)                           \
+  Y(11, ClockDomain, clock_domain, TS_CLOCK_DOMAIN_COLUMNS)       \
+  Y(12, ClockSnapshot, clock_snapshot, TS_CLOCK_SNAPSHOT_COLUMNS) \
+  Y(13, CounterTrack, counter_track, TS_COUNTER_TRACK_COLUMNS)    \
+  Y(14, Loss, loss, TS_LOSS_COLUMNS)                              \
+  Y(15, Object, object, TS_OBJECT_COLUMNS)                        \
+  Y(16, Commit, commit_mark, TS_COMMIT_COLUMNS)                   \
+  Y(17, Pending, pending, TS_PENDING_COLUMNS)                     \
+  Y(32, HostCall, host_call, TS_HOST_CALL_COLUMNS)                \
+  Y(33, Kernel, kernel, TS_KERNEL_COLUMNS)                        \
+  Y(34, Copy, copy, TS_COPY_COLUMNS)                              \
+  Y(35, Fill, fill, TS_FILL_COLUMNS)                              \
+  Y(36, Sync, sync, TS_SYNC_COLUMNS)                              \
+  Y(37, MemoryEvent, memory_event, TS_MEMORY_EVENT_COLUMNS)       \
+  Y(38, Flow, flow, TS_FLOW_COLUMNS)                              \
+  Y(39, ProgramBuild, program_build, TS_PROGRAM_BUILD_COLUMNS)    \
+  Y(40, Counter, counter, TS_COUNTER_COLUMNS)                     \
+  Y(41, Range, range, TS_RANGE_COLUMNS)                           \
   Y(42, Attribute, attribute, TS_ATTRIBUTE_COLUMNS)
 
 enum class TableId : uint16_t {
@@ -403,35 +403,33 @@ enum class TableId : uint16_t {
   }
 
 /// For each table: XRow (one row, for convenience) and XTable (the columns).
-#define TS_Y(number, Name, sql_name, columns)                                          \
-  struct Name##Row {                                                                   \
-    columns(TS_ROW_FIELD)                                                              \
-  };                                                                                   \
-  struct Name##Table {                                                                 \
-    static constexpr TableId kId = TableId::k##Name;                                   \
-    static constexpr const char* kName = #sql_name;                                    \
-    using Row = Name##Row;                                                             \
-    columns(TS_COLUMN_FIELD)                                                           \
-    size_t size() const {                                                              \
-      size_t rows = 0;                                                                 \
-      bool found = false;                                                              \
-      columns(TS_COLUMN_SIZE) return rows;                                             \
-    }                                                                                  \
-    bool empty() const { return size() == 0; }                                         \
-    void push(const Row& r) { columns(TS_COLUMN_PUSH) }                                \
-    Row row(size_t i) const {                                                          \
-      Row r;                                                                           \
-      columns(TS_COLUMN_GET) return r;                                                 \
-    }                                                                                  \
-    void set(size_t i, const Row& r) { columns(TS_COLUMN_SET) }                        \
-    void clear() { columns(TS_COLUMN_CLEAR) }                                          \
-    void resize(size_t n) { columns(TS_COLUMN_RESIZE) }                                \
-    void reserve(size_t n) { columns(TS_COLUMN_RESERVE) }                              \
-    /** Calls f(ColumnInfo, vector<T>&) for each column in order. */                   \
-    template <class Self, class F>                                                     \
-    static void visitColumns(Self& self, F&& f) {                                      \
-      columns(TS_COLUMN_VISIT)                                                         \
-    }                                                                                  \
+#define TS_Y(number, Name, sql_name, columns)                                  \
+  struct Name##Row {                                                           \
+    columns(TS_ROW_FIELD)                                                      \
+  };                                                                           \
+  struct Name##Table {                                                         \
+    static constexpr TableId kId = TableId::k##Name;                           \
+    static constexpr const char* kName = #sql_name;                            \
+    using Row = Name##Row;                                                     \
+    columns(TS_COLUMN_FIELD) size_t size() const {                             \
+      size_t rows = 0;                                                         \
+      bool found = false;                                                      \
+      columns(TS_COLUMN_SIZE) return rows;                                     \
+    }                                                                          \
+    bool empty() const { return size() == 0; }                                 \
+    void push(const Row& r){columns(TS_COLUMN_PUSH)} Row row(size_t i) const { \
+      Row r;                                                                   \
+      columns(TS_COLUMN_GET) return r;                                         \
+    }                                                                          \
+    void set(size_t i, const Row& r) { columns(TS_COLUMN_SET) }                \
+    void clear() { columns(TS_COLUMN_CLEAR) }                                  \
+    void resize(size_t n) { columns(TS_COLUMN_RESIZE) }                        \
+    void reserve(size_t n) { columns(TS_COLUMN_RESERVE) }                      \
+    /** Calls f(ColumnInfo, vector<T>&) for each column in order. */           \
+    template <class Self, class F>                                             \
+    static void visitColumns(Self& self, F&& f) {                              \
+      columns(TS_COLUMN_VISIT)                                                 \
+    }                                                                          \
   };
 TS_TABLES(TS_Y)
 #undef TS_Y

@@ -6,8 +6,8 @@
 
 namespace tracesmith::agent {
 
-/// Oclgrind gives times on every queue, asked for or not. Turning profiling on there would only make
-/// us hide what the program sees without us.
+/// Oclgrind gives times on every queue, asked for or not. Turning profiling on there would only
+/// make us hide what the program sees without us.
 bool givesTimesUnasked(cl_device_id device);
 
 /// Oclgrind never calls back for an event that is complete when the callback is set. True once a
