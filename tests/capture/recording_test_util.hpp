@@ -94,7 +94,7 @@ class ScopedVariable {
 
 /// The pair (process, correlation id) must be unique within each kind of device row and host call.
 void expectNoDuplicates(const Trace& trace);
-/// For each process: emitted = written + dropped + unresolved, in its loss rows.
+/// For each process: emitted = written + dropped, in its loss rows.
 void expectLossesAddUp(const Trace& trace);
 
 }  // namespace tracesmith

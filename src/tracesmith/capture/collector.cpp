@@ -436,6 +436,11 @@ CollectorTotals Collector::totalsOf(const Process& process) const {
     if (arena->process == &process) addRings(*arena, t);
   }
   t.unresolved = process.joiner.underWay() + process.joiner.completionsWithoutCommand();
+  // What a thread was writing when it was killed: it never got its place in the ring.
+  if (finished_ && !process.alive && t.emitted > t.written + t.dropped) {
+    t.cut = t.emitted - t.written - t.dropped;
+    t.dropped += t.cut;
+  }
   return t;
 }
 
@@ -466,8 +471,11 @@ void Collector::writeLosses() {
   for (auto& [key, process] : processes_) {
     const CollectorTotals t = totalsOf(*process);
     std::vector<std::string> reasons;
-    if (t.dropped > 0) {
+    if (t.dropped > t.cut) {
       reasons.push_back("no room in the ring of the calling thread (a larger one: -b)");
+    }
+    if (t.cut > 0) {
+      reasons.push_back(std::to_string(t.cut) + " records were being written when it was killed");
     }
     if (t.blocked_ns > 0) {
       reasons.push_back("threads waited " + std::to_string(t.blocked_ns) + " ns for room");
@@ -488,7 +496,7 @@ void Collector::writeLosses() {
          reason);
     if (const uint64_t unknown = process->joiner.unknownWaits(); unknown > 0) {
       push(process->wait_loss, "waits for events", *process,
-           {.emitted = unknown, .unresolved = unknown}, "events that no recorded command made");
+           {.emitted = unknown, .dropped = unknown}, "events that no recorded command made");
     }
   }
 }
