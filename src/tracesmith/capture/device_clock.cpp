@@ -52,11 +52,14 @@ HostTime HostClocks::toHost(size_t kind, int64_t value) const {
 
 void DeviceClock::observe(int64_t host_begin_ns, int64_t host_end_ns, int64_t stamp,
                           const HostClocks& clocks) {
-  if (stamp == 0 || host_end_ns < host_begin_ns) return;
+  // Bounds within which times can be subtracted: a damaged record may hold anything.
+  constexpr int64_t kFar = INT64_MAX / 4;
+  if (stamp <= 0 || stamp > kFar || host_begin_ns < -kFar || host_end_ns > kFar) return;
+  if (host_end_ns < host_begin_ns) return;
   ++observations_;
   for (size_t c = 0; c < kCandidates; ++c) {
     const HostTime t = c == 0 ? HostTime{stamp, 0} : clocks.toHost(c - 1, stamp);
-    const int64_t slack = kSlackNs + t.error_ns;
+    const int64_t slack = kSlackNs + std::min(t.error_ns, kFar);
     last_host_[c] = t.ns;
     if (t.ns < host_begin_ns - slack || t.ns > host_end_ns + slack) ++misses_[c];
   }

@@ -574,14 +574,14 @@ void RecordJoiner::joinComplete(ByteView record) {
 }
 
 void RecordJoiner::complete(const PendingRow& row, const Completion& done) {
-  const bool timed = done.has_times && done.ended >= done.started && done.started != 0;
+  const bool timed = done.has_times && done.ended >= done.started && done.started > 0;
   uint32_t flags = row.flags;
   if (timed) flags |= op_flags::kDeviceClock;
   if (!timed) flags |= op_flags::kNoDeviceTime;
   if (done.status < 0) flags |= op_flags::kFailed;
-  const bool queue_times = timed && done.queued != 0 && done.queued <= done.started;
+  const bool queue_times = timed && done.queued > 0 && done.queued <= done.started;
   if (queue_times) flags |= op_flags::kQueueTimes;
-  if (timed && done.queued != 0) {
+  if (timed && done.queued > 0) {
     auto device = stream_devices_.find(row.stream_id);
     if (device != stream_devices_.end() && device->second != DeviceId::kNone) {
       shared_.devices[indexOf(device->second)].clock.observe(row.host_start_ns, row.host_end_ns,
@@ -592,7 +592,7 @@ void RecordJoiner::complete(const PendingRow& row, const Completion& done) {
   const int64_t duration = timed ? done.ended - done.started : 0;
   const int64_t queued_before = queue_times ? done.started - done.queued : 0;
   const int64_t submitted_before =
-      queue_times && done.submitted != 0 ? done.started - done.submitted : 0;
+      queue_times && done.submitted > 0 ? done.started - done.submitted : 0;
   auto fill_in = [&](auto& out) {
     out.start_ns = start;
     out.duration_ns = duration;

@@ -3,6 +3,7 @@
 // calls and device completions together by correlation id, and counts what never finds its half.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -134,7 +135,11 @@ class RecordJoiner {
   ThreadId thread(uint32_t tid, const char* name = nullptr);
   StreamId stream(uint64_t handle, int64_t stamp) const;
   ContextId context(uint64_t handle, int64_t stamp) const;
-  int64_t hostNs(int64_t stamp) const { return shared_.stamps.toNs(stamp_clock_, stamp); }
+  /// Within bounds in which times can be subtracted, whatever a damaged record says.
+  int64_t hostNs(int64_t stamp) const {
+    constexpr int64_t kFar = INT64_MAX / 4;
+    return std::clamp(shared_.stamps.toNs(stamp_clock_, stamp), -kFar, kFar);
+  }
   void damaged() { ++damaged_records_; }
 
   SharedRows& shared_;

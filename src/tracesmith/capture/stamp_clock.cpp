@@ -58,8 +58,11 @@ int64_t StampClock::toNs(arena::StampClockKind kind, int64_t stamp) const {
   if (after == samples_.end()) --after;
   const Sample& a = *std::prev(after);
   const Sample& b = *after;
-  const __int128 scaled = static_cast<__int128>(stamp - a.counter) * (b.host_ns - a.host_ns);
-  return a.host_ns + static_cast<int64_t>(scaled / (b.counter - a.counter));
+  // In 128 bits: a record that was written over may hold any stamp.
+  const __int128 scaled =
+      (static_cast<__int128>(stamp) - a.counter) * (static_cast<__int128>(b.host_ns) - a.host_ns);
+  const __int128 ns = a.host_ns + scaled / (static_cast<__int128>(b.counter) - a.counter);
+  return static_cast<int64_t>(std::clamp<__int128>(ns, INT64_MIN, INT64_MAX));
 }
 
 }  // namespace tracesmith
