@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/capture/agents/core/writer.hpp"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -41,6 +42,7 @@ struct Process {
   char session[512] = {};
   char agent[16] = {};
   uint64_t ring_bytes = 0;
+  uint64_t first_correlation = 1;
   arena::Overflow overflow = arena::Overflow::kBlock;
   volatile bool armed = false;
   bool capturing = true;  // from the start
@@ -100,6 +102,35 @@ void warmRing(const Arena& a, uint32_t index) {
 #endif
 }
 
+/// A process keeps its identity through exec, so its correlation ids must go on where the program
+/// before had come to; that one's arenas tell.
+uint64_t correlationAfterExec() {
+  static ArenaHeader own;  // too large for the stack of a thread that may be any
+  fillProcessIdentity(own);
+  uint64_t next = 1;
+  DIR* directory = opendir(g_process.session);
+  if (directory == nullptr) return next;
+  const int pid = getpid();
+  while (const dirent* entry = readdir(directory)) {
+    char* dot = nullptr;
+    if (strtol(entry->d_name, &dot, 10) != pid || *dot != '.') continue;
+    if (strstr(dot, arena::kArenaSuffix) == nullptr) continue;
+    const int fd = openat(dirfd(directory), entry->d_name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0) continue;
+    static ArenaHeader before;
+    const ssize_t n = pread(fd, static_cast<void*>(&before), sizeof before, 0);
+    close(fd);
+    if (n != static_cast<ssize_t>(sizeof before) || before.magic != arena::kMagic ||
+        before.start_ticks != own.start_ticks) {
+      continue;
+    }
+    const uint64_t its_next = before.next_correlation.load(std::memory_order_relaxed);
+    if (its_next > next) next = its_next;
+  }
+  closedir(directory);
+  return next;
+}
+
 /// Reads the stamp clock between two readings of CLOCK_MONOTONIC; the tightest of a few tries.
 void pairClocks(ArenaHeader& header) {
   int64_t tightest = INT64_MAX;
@@ -155,7 +186,7 @@ bool makeArena(uint32_t number, Arena& out) {
       g_use_tsc ? arena::StampClockKind::kTimeStampCounter : arena::StampClockKind::kMonotonicNs;
   memcpy(header->agent, g_process.agent, sizeof header->agent);
   fillProcessIdentity(*header);
-  header->next_correlation.store(1, std::memory_order_relaxed);
+  header->next_correlation.store(g_process.first_correlation, std::memory_order_relaxed);
   header->collector_heartbeat_ns.store(created, std::memory_order_relaxed);
   header->capture_enabled.store(g_process.capturing ? 1 : 0, std::memory_order_relaxed);
   header->magic = arena::kMagic;
@@ -190,6 +221,7 @@ bool beginLife() {
 bool beginLifeOfFork() {
   const auto pid = static_cast<uint32_t>(getpid());
   if (g_process.life_pid.exchange(pid) != pid) {
+    g_process.first_correlation = 1;
     g_process.growing.store(0, std::memory_order_relaxed);
     if (beginLife()) return true;
     g_process.armed = false;
@@ -199,11 +231,13 @@ bool beginLifeOfFork() {
   return *g_epoch_page != 0;
 }
 
+constexpr uint64_t kThreadRecordBytes = sizeof(arena::ThreadRecord);
+
+/// Says who writes from here on. claimRing() has seen to it that there is room.
 void writeThreadRecord(ThreadState& t) {
-  constexpr uint64_t kBytes = sizeof(arena::ThreadRecord);
+  constexpr uint64_t kBytes = kThreadRecordBytes;
   static_assert(kBytes % 8 == 0);
   uint8_t* p = reserve(t, kBytes);
-  if (p == nullptr) return;
   arena::ThreadRecord r{};
   r.header = {arena::RecordKind::kThread, 0, kBytes / 8, t.ring->tid};
   r.time = stamp();
@@ -212,33 +246,63 @@ void writeThreadRecord(ThreadState& t) {
   commit(t, kBytes);
 }
 
-bool claimRing(ThreadState& t, const Arena& a) {
+enum class Claim { kDone, kTaken, kFull, kNone };
+
+/// kFull: a ring is free, but what an earlier thread left in it fills it. Without room for the
+/// record that says who writes, the new thread's records would pass for the earlier one's.
+Claim claimRing(ThreadState& t, const Arena& a) {
+  Claim result = Claim::kTaken;
   for (uint32_t i = 0; i < arena::kRingsPerArena; ++i) {
     RingHeader& ring = a.rings[i];
     uint32_t expected = 0;
     if (ring.owned.load(std::memory_order_relaxed) == 0 &&
         ring.owned.compare_exchange_strong(expected, 1, std::memory_order_acquire)) {
+      const uint64_t head = ring.head.load(std::memory_order_relaxed);
+      ring.cached_tail = ring.tail.load(std::memory_order_acquire);
+      // Twice, for the pad that may have to come before it.
+      if (head + 2 * kThreadRecordBytes - ring.cached_tail > g_process.ring_bytes) {
+        ring.owned.store(0, std::memory_order_release);
+        result = Claim::kFull;
+        continue;
+      }
       ring.tid = threadId();
       t.ring = &ring;
       t.data = a.data + i * g_process.ring_bytes;
       t.mask = g_process.ring_bytes - 1;
       t.correlation_next = t.correlation_end = 0;
       t.epoch = *g_epoch_page;
-      if (ring.head.load(std::memory_order_relaxed) == 0) warmRing(a, i);
-      return true;
+      if (head == 0) warmRing(a, i);
+      return Claim::kDone;
     }
   }
-  return false;
+  return result;
 }
 
-bool claimAnyRing(ThreadState& t) {
+bool collectorIsGone(int64_t now) {
+  const ArenaHeader& header = *g_process.arenas[0].header;
+  return now - header.collector_heartbeat_ns.load(std::memory_order_relaxed) > kHeartbeatStaleNs;
+}
+
+/// kFull when only full rings are free (another try later may find room), kNone when there is no
+/// ring to be had at all.
+Claim claimAnyRing(ThreadState& t) {
   const int64_t began = nowNs();
-  while (nowNs() - began < kLongestBlockNs) {
+  bool full = false;
+  for (int64_t now = began; now - began < kLongestBlockNs; now = nowNs()) {
     const uint32_t count = g_process.arena_count.load(std::memory_order_acquire);
+    full = false;
     for (uint32_t i = 0; i < count; ++i) {
-      if (claimRing(t, g_process.arenas[i])) return true;
+      const Claim claim = claimRing(t, g_process.arenas[i]);
+      if (claim == Claim::kDone) return claim;
+      full = full || claim == Claim::kFull;
     }
-    if (count == arena::kMaxArenasPerProcess) return false;
+    if (full) {
+      if (g_process.overflow == arena::Overflow::kDrop || collectorIsGone(now)) return Claim::kFull;
+      const timespec pause{0, 50'000};
+      clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, nullptr);
+      continue;
+    }
+    if (count == arena::kMaxArenasPerProcess) return Claim::kNone;
     uint32_t expected = 0;
     if (g_process.growing.compare_exchange_strong(expected, 1, std::memory_order_acquire)) {
       bool made = true;
@@ -247,14 +311,14 @@ bool claimAnyRing(ThreadState& t) {
         if (made) g_process.arena_count.store(count + 1, std::memory_order_release);
       }
       g_process.growing.store(0, std::memory_order_release);
-      if (!made) return false;
+      if (!made) return Claim::kNone;
     } else {
       // Another thread is making one, which takes the system a while when it is busy.
       const timespec pause{0, 50'000};
       clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, nullptr);
     }
   }
-  return false;
+  return full ? Claim::kFull : Claim::kNone;
 }
 
 void onThreadEnd(void*) {
@@ -300,6 +364,7 @@ bool arm(const char* agent_name) {
   if (madvise(epoch_page, static_cast<size_t>(page), MADV_WIPEONFORK) != 0) return false;
   g_epoch_page = static_cast<volatile uint64_t*>(epoch_page);
   if (pthread_key_create(&g_process.thread_end_key, onThreadEnd) != 0) return false;
+  g_process.first_correlation = correlationAfterExec();
   if (!beginLife()) return false;
   g_epoch = g_epoch_page;
   g_process.armed = true;
@@ -310,28 +375,36 @@ bool armed() { return g_process.armed; }
 
 bool attachThread() {
   ThreadState& t = t_state;
+  if (!g_process.armed) return false;
   // Busy without a ring: a signal handler has interrupted this very function.
-  if (!g_process.armed || t.busy != 0) return false;
+  if (t.busy != 0) {
+    if (*g_epoch_page != 0) countReentrant();
+    return false;
+  }
   if (*g_epoch_page == 0 && !beginLifeOfFork()) return false;
   if (t.refused && t.epoch == *g_epoch_page) {
     g_process.arenas[0].header->dropped_without_ring.fetch_add(1, std::memory_order_relaxed);
     return false;
   }
-  t = ThreadState{};
-  t.busy = 1;
+  const int saved_errno = errno;
+  t.busy = 1;  // before anything else, for a signal handler may come here as well
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  const bool claimed = claimAnyRing(t);
+  ThreadState fresh;
+  fresh.busy = 1;
+  t = fresh;
+  const Claim claim = claimAnyRing(t);
+  if (claim == Claim::kDone) {
+    pthread_setspecific(g_process.thread_end_key, &t);
+    writeThreadRecord(t);
+  }
   std::atomic_signal_fence(std::memory_order_seq_cst);
   t.busy = 0;
-  if (!claimed) {
-    t.refused = true;
-    t.epoch = *g_epoch_page;
-    g_process.arenas[0].header->dropped_without_ring.fetch_add(1, std::memory_order_relaxed);
-    return false;
-  }
-  pthread_setspecific(g_process.thread_end_key, &t);
-  writeThreadRecord(t);
-  return true;
+  errno = saved_errno;
+  if (claim == Claim::kDone) return true;
+  t.refused = claim == Claim::kNone;
+  t.epoch = *g_epoch_page;
+  g_process.arenas[0].header->dropped_without_ring.fetch_add(1, std::memory_order_relaxed);
+  return false;
 }
 
 void countReentrant() {
@@ -351,14 +424,12 @@ bool makeRoom(ThreadState& t, uint64_t head, uint64_t bytes) {
     return false;
   }
   if (g_process.overflow == arena::Overflow::kBlock) {
-    const ArenaHeader& header = *g_process.arenas[0].header;
     const int64_t began = nowNs();
     const int saved_errno = errno;
     for (;;) {
       const int64_t now = nowNs();
-      const int64_t beat = header.collector_heartbeat_ns.load(std::memory_order_relaxed);
       const bool room = fits();
-      if (room || now - beat > kHeartbeatStaleNs || now - began > kLongestBlockNs) {
+      if (room || collectorIsGone(now) || now - began > kLongestBlockNs) {
         bump(ring.blocked_ns, static_cast<uint64_t>(now - began));
         errno = saved_errno;
         if (room) return true;
