@@ -65,7 +65,7 @@ DurationStats statsOf(std::span<int64_t> durations) {
   s.count = durations.size();
   if (durations.empty()) return s;
   std::sort(durations.begin(), durations.end());
-  for (int64_t d : durations) s.total_ns += d;
+  for (int64_t d : durations) s.total_ns = endOf(s.total_ns, d);
   s.mean_ns = static_cast<double>(s.total_ns) / static_cast<double>(s.count);
   s.p50_ns = nearestRank(durations, 50);
   s.p95_ns = nearestRank(durations, 95);

@@ -27,6 +27,13 @@ using Kind = ProcessEvent::Kind;
   if (!connector##_result) GTEST_SKIP() << connector##_result.error().toString(); \
   ProcessConnector connector = std::move(*connector##_result)
 
+#if defined(__SANITIZE_THREAD__)
+#define SKIP_WHERE_THE_SANITIZER_STARTS_THREADS() \
+  GTEST_SKIP() << "ThreadSanitizer starts a thread of its own in each process"
+#else
+#define SKIP_WHERE_THE_SANITIZER_STARTS_THREADS() static_assert(true)
+#endif
+
 /// Every event of any process until `pid` has ended, or 5 s.
 std::vector<ProcessEvent> allEventsUntilEnd(ProcessConnector& connector, uint32_t pid) {
   std::vector<ProcessEvent> events;
@@ -52,6 +59,7 @@ std::vector<ProcessEvent> eventsUntilEnd(ProcessConnector& connector, uint32_t p
 }
 
 TEST(ProcessConnector, TellsForkExecAndExitOfAChildWithItsExitCodeAndTimes) {
+  SKIP_WHERE_THE_SANITIZER_STARTS_THREADS();
   OPEN_OR_SKIP(connector);
   const int64_t before = monotonicNs();
   const pid_t child = ::fork();
@@ -96,6 +104,7 @@ TEST(ProcessConnector, TellsTheSignalThatEndedAProcess) {
 }
 
 TEST(ProcessConnector, TellsThreadsFromProcesses) {
+  SKIP_WHERE_THE_SANITIZER_STARTS_THREADS();
   OPEN_OR_SKIP(connector);
   const uint32_t self = static_cast<uint32_t>(::getpid());
   std::thread([] {}).join();

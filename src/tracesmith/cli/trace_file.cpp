@@ -73,8 +73,8 @@ Result<TimeWindow> windowOf(const Trace& trace, std::optional<int64_t> from_ns,
   }
   TimeWindow window;
   const int64_t begin = timeRange(trace).begin_ns;
-  if (from_ns) window.from_ns = begin + *from_ns;
-  if (to_ns) window.to_ns = begin + *to_ns;
+  if (from_ns) window.from_ns = endOf(begin, *from_ns);
+  if (to_ns) window.to_ns = endOf(begin, *to_ns);
   return window;
 }
 

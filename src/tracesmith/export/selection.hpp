@@ -11,13 +11,6 @@
 
 namespace tracesmith {
 
-/// start + duration without overflow; a negative duration (damaged data) counts as 0.
-constexpr int64_t endOf(int64_t start_ns, int64_t duration_ns) {
-  if (duration_ns <= 0) return start_ns;
-  const int64_t room = start_ns > 0 ? std::numeric_limits<int64_t>::max() - start_ns : duration_ns;
-  return start_ns + (duration_ns < room ? duration_ns : room);
-}
-
 class Selection {
  public:
   /// Spans that overlap [from_ns, to_ns) and instants inside it; an absent bound is open. With

@@ -158,7 +158,7 @@ void writeText(const Trace& t, const std::vector<Entry>& entries, const Terminal
                      {"details", A::kLeft, true}});
     for (size_t i = begin; i < std::min(entries.size(), begin + kChunk); ++i) {
       const Described d = describe(entries[i]);
-      table.add({fmt::format("{:.6f} s", static_cast<double>(d.start_ns - origin) / 1e9),
+      table.add({fmt::format("{:.6f} s", static_cast<double>(lengthOf(origin, d.start_ns)) / 1e9),
                  d.type == "memory" || d.type == "instant"
                      ? ""
                      : formatDuration(d.duration_ns, style.micro()),

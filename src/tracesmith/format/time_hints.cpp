@@ -47,10 +47,6 @@ void TimeHints::trimSnapshots() {
   trim_above_ = 2 * (known_.clock_snapshot.size() + kKeptSnapshots);
 }
 
-int64_t TimeHints::endOf(int64_t start, int64_t duration) {
-  return saturatingAdd(start, std::max<int64_t>(duration, 0));
-}
-
 bool TimeHints::widenByDeviceSpan(Range& range, StreamId stream, int64_t start, int64_t duration) {
   const DeviceId device = known_.deviceOf(stream);
   if (device == DeviceId::kNone || static_cast<size_t>(device) > known_.device.size()) return false;

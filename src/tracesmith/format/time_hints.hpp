@@ -49,7 +49,6 @@ class TimeHints {
   }
 
  private:
-  static int64_t endOf(int64_t start, int64_t duration);
   static void widen(Range& range, int64_t from, int64_t to) {
     range.min_ns = from < range.min_ns ? from : range.min_ns;
     range.max_ns = to > range.max_ns ? to : range.max_ns;

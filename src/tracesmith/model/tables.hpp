@@ -335,13 +335,13 @@ struct ColumnInfo {
   X(4, int64_t, error_ns, kCount, "host_ns is right within plus or minus this")
 
 /// Every loss has a number: written + dropped = emitted, per source and process.
-#define TS_LOSS_COLUMNS(X)                                                 \
-  X(1, LossId, id, kTime, "id of this row")                                \
-  X(2, StringId, source, kId, "what was counted, e.g. \"OpenCL calls\"")   \
-  X(3, ProcessId, process_id, kId, "process")                              \
-  X(4, uint64_t, emitted, kCount, "events that happened")                  \
-  X(5, uint64_t, written, kCount, "events in this file")                   \
-  X(6, uint64_t, dropped, kCount, "events lost on the way")                \
+#define TS_LOSS_COLUMNS(X)                                                            \
+  X(1, LossId, id, kTime, "id of this row")                                           \
+  X(2, StringId, source, kId, "what was counted, e.g. \"OpenCL calls\"")              \
+  X(3, ProcessId, process_id, kId, "process")                                         \
+  X(4, uint64_t, emitted, kCount, "events that happened")                             \
+  X(5, uint64_t, written, kCount, "events in this file")                              \
+  X(6, uint64_t, dropped, kCount, "events lost on the way")                           \
   X(7, uint64_t, unresolved, kCount, "of those written: their other half never came") \
   X(8, StringId, reason, kId, "why, if any were lost")
 

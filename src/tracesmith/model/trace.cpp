@@ -35,7 +35,7 @@ TimeRange timeRange(const Trace& trace) {
   auto spans = [&](const auto& t) {
     for (size_t i = 0; i < t.size(); ++i) {
       begin = std::min(begin, t.start_ns[i]);
-      end = std::max(end, t.start_ns[i] + t.duration_ns[i]);
+      end = std::max(end, endOf(t.start_ns[i], t.duration_ns[i]));
     }
   };
   auto instants = [&](const auto& t) {

@@ -51,11 +51,24 @@ constexpr bool isKeyed(TableId id) {
   }
 }
 
+/// start + duration without overflow; a negative duration (damaged data) counts as 0.
+constexpr int64_t endOf(int64_t start_ns, int64_t duration_ns) {
+  if (duration_ns <= 0) return start_ns;
+  int64_t end = 0;
+  return __builtin_add_overflow(start_ns, duration_ns, &end) ? INT64_MAX : end;
+}
+/// end - begin without overflow; 0 when it is negative.
+constexpr int64_t lengthOf(int64_t begin_ns, int64_t end_ns) {
+  if (end_ns <= begin_ns) return 0;
+  int64_t length = 0;
+  return __builtin_sub_overflow(end_ns, begin_ns, &length) ? INT64_MAX : length;
+}
+
 /// First host time and the end of the last event; {0, 0} for a trace without events.
 struct TimeRange {
   int64_t begin_ns = 0;
   int64_t end_ns = 0;
-  int64_t duration() const { return end_ns - begin_ns; }
+  int64_t duration() const { return lengthOf(begin_ns, end_ns); }
 };
 TimeRange timeRange(const Trace& trace);
 

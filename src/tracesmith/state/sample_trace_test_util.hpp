@@ -102,7 +102,8 @@ class SampleTrace {
 
  private:
   ProcessId processOf(StreamId stream) const {
-    return stream == StreamId::kNone ? ProcessId::kNone : trace.stream.process_id[indexOf(stream)];
+    const bool known = stream != StreamId::kNone && indexOf(stream) < trace.stream.size();
+    return known ? trace.stream.process_id[indexOf(stream)] : ProcessId::kNone;
   }
 };
 

@@ -18,7 +18,7 @@ std::vector<StreamTimeline> deviceTimelines(const Trace& trace) {
       if (table.flags[i] & (op_flags::kNoDeviceTime | op_flags::kHostSide)) continue;
       const auto stream = static_cast<size_t>(table.stream_id[i]);
       by_stream[stream < by_stream.size() ? stream : 0].spans.push_back(
-          {table.start_ns[i], table.start_ns[i] + table.duration_ns[i], table.kId,
+          {table.start_ns[i], endOf(table.start_ns[i], table.duration_ns[i]), table.kId,
            static_cast<uint32_t>(i)});
     }
   };
@@ -58,7 +58,7 @@ std::vector<Interval> unionOf(std::vector<Interval> intervals) {
 
 int64_t totalNs(std::span<const Interval> disjoint) {
   int64_t total = 0;
-  for (const Interval& i : disjoint) total += i.end_ns - i.begin_ns;
+  for (const Interval& i : disjoint) total = endOf(total, lengthOf(i.begin_ns, i.end_ns));
   return total;
 }
 
@@ -89,8 +89,8 @@ Concurrency concurrencyOf(std::span<const Interval> intervals) {
     out.most = std::max(out.most, count);
   }
   for (size_t i = 0; i + 1 < out.steps.size(); ++i) {
-    const int64_t length = out.steps[i + 1].begin_ns - out.steps[i].begin_ns;
-    if (out.steps[i].count > 0) out.busy_ns += length;
+    const int64_t length = lengthOf(out.steps[i].begin_ns, out.steps[i + 1].begin_ns);
+    if (out.steps[i].count > 0) out.busy_ns = endOf(out.busy_ns, length);
     area += static_cast<__int128>(length) * out.steps[i].count;
   }
   if (out.busy_ns > 0) {
@@ -122,7 +122,8 @@ std::vector<DeviceUse> deviceUse(const std::vector<StreamTimeline>& timelines) {
     use.busy_ns = c.busy_ns;
     use.most_concurrent = c.most;
     if (end > begin) {
-      use.utilization = static_cast<double>(use.busy_ns) / static_cast<double>(end - begin);
+      use.utilization =
+          static_cast<double>(use.busy_ns) / static_cast<double>(lengthOf(begin, end));
     }
     out.push_back(use);
   }
