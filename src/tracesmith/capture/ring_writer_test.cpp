@@ -348,7 +348,10 @@ TEST(RingWriter, ASignalHandlerThatWritesNeverSpoilsARecordNorTheStartOfAThread)
           }
           while (!agent::ready()) {
           }
-          for (uint64_t i = 0; i < kRecords; ++i) EXPECT_TRUE(put(w, i));
+          for (uint64_t i = 0; i < kRecords; ++i) {
+            EXPECT_TRUE(put(w, i));
+            if (i == kRecords / 2) raise(SIGUSR1);  // one that certainly arrives
+          }
           const std::lock_guard lock(mutex);
           has_target = false;
         }).join();
@@ -367,7 +370,7 @@ TEST(RingWriter, ASignalHandlerThatWritesNeverSpoilsARecordNorTheStartOfAThread)
     EXPECT_EQ(reader.found.wrong, 0u);
     for (uint64_t w = 0; w < kThreads; ++w) EXPECT_EQ(reader.found.numbers[w].size(), kRecords);
     EXPECT_EQ(reader.found.numbers[1000].size(), g_handled.load());
-    EXPECT_GT(g_handled.load(), 0u);
+    EXPECT_GE(g_handled.load(), kThreads);
     EXPECT_EQ(reader.found.thread_records, kThreads) << "a thread took two rings";
     EXPECT_EQ(reader.arenas(), 1u);
   });

@@ -389,6 +389,10 @@ bool attachThread() {
   const int saved_errno = errno;
   t.busy = 1;  // before anything else, for a signal handler may come here as well
   std::atomic_signal_fence(std::memory_order_seq_cst);
+  if (t.ring != nullptr && t.epoch == *g_epoch_page) {  // it has, just now, and got the ring
+    t.busy = 0;
+    return true;
+  }
   ThreadState fresh;
   fresh.busy = 1;
   t = fresh;
