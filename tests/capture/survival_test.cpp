@@ -5,6 +5,7 @@
 #include <signal.h>
 
 #include <filesystem>
+#include <fstream>
 #include <random>
 
 #include "flood_counts.hpp"
@@ -184,6 +185,22 @@ TEST_F(SurvivalTest, AtAnyMoment) {
     expectAllLaunches(load(path("out.sbt")), kThreads);
   }
   std::printf("%d kills, %d of them while kernels were launched\n", runs, with_work);
+}
+
+TEST_F(SurvivalTest, ASessionThatWasKilledBeforeItBeganIsClearedAway) {
+  std::filesystem::create_directory(path("out.sbt.session"));
+  recover();
+  std::filesystem::create_directory(path("out.sbt.session"));
+  std::ofstream(path("out.sbt.session/session.txt.new")) << "outp";
+  recover();
+  EXPECT_FALSE(std::filesystem::exists(path("out.sbt")));
+  // But what is somebody's stays.
+  std::filesystem::create_directory(path("out.sbt.session"));
+  std::ofstream(path("out.sbt.session/thesis.txt")) << "x";
+  EXPECT_NE(run({helper("profile_driver"), "recover", path("out.sbt.session"), path("recovered")})
+                .exit_code,
+            0);
+  EXPECT_TRUE(std::filesystem::exists(path("out.sbt.session/thesis.txt")));
 }
 
 struct End {

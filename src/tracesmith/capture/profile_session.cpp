@@ -19,6 +19,7 @@
 #include "tracesmith/capture/launcher.hpp"
 #include "tracesmith/capture/process_facts.hpp"
 #include "tracesmith/capture/session_dir.hpp"
+#include "tracesmith/format/trace_reader.hpp"
 
 namespace tracesmith {
 namespace {
@@ -106,10 +107,23 @@ class TimeLimit {
   int step_ = 0;
 };
 
+/// Number of kernels in a trace that has its end marker; nothing for any other file.
+std::optional<uint64_t> kernelsOfCompleteTrace(const std::string& path) {
+  const auto reader = TraceReader::open(path);
+  if (!reader || !reader->complete()) return std::nullopt;
+  uint64_t kernels = 0;
+  for (const BlockInfo& block : reader->blocks()) {
+    if (block.table == TableId::kKernel) kernels += block.rows;
+  }
+  return kernels;
+}
+
 }  // namespace
 
 Result<ProfileOutcome> runProfile(const ProfileOptions& options) {
   if (options.command.empty()) return fail(ErrorCode::kInvalidArgument, "no command to run");
+  const FileSizeSignalIgnored no_signal;
+  SignalRelay relay;
   TS_TRY(SessionDir dir, SessionDir::create(options.output));
   const std::string command_line = joinCommand(options.command);
   // From here on a failure must not leave the directory behind.
@@ -143,7 +157,7 @@ Result<ProfileOutcome> runProfile(const ProfileOptions& options) {
     return giveUp(started.error());
   }
   Launcher& program = *started;
-  SignalRelay relay(program);
+  relay.follow(program);
   descendants.started(program.pid(), command_line);
 
   ProfileOutcome outcome;
@@ -200,10 +214,17 @@ Result<ProfileOutcome> runProfile(const ProfileOptions& options) {
 }
 
 Result<RecoverOutcome> recoverSession(const std::string& session_dir) {
+  const FileSizeSignalIgnored no_signal;
   TS_TRY(SessionDir dir, SessionDir::open(session_dir));
   RecoverOutcome outcome;
   outcome.output = dir.info().output;
   outcome.arenas = static_cast<uint32_t>(dir.arenas().size());
+  if (const auto kernels = kernelsOfCompleteTrace(outcome.output)) {
+    // The collector died between its last two steps.
+    outcome.kernels = *kernels;
+    dir.remove();
+    return outcome;
+  }
   TS_TRY(std::unique_ptr<Collector> collector, Collector::resume(dir, {}));
   const uint64_t kernels_before = collector->rows().kernels;
   if (kernels_before == 0) noteHost(*collector, dir.info().command_line);

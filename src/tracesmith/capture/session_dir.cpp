@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,11 +21,24 @@ namespace tracesmith {
 namespace {
 
 constexpr const char* kInfoName = "/session.txt";
+constexpr std::string_view kSessionSuffix = ".session";
+
+/// What a session puts into its directory; nothing else is ever removed from there.
+bool isOurs(std::string_view name) {
+  return name.ends_with(arena::kArenaSuffix) || name.ends_with(arena::kUnrecordedSuffix) ||
+         name.ends_with(".new") || name == "session.txt" || name == "processes.log";
+}
 
 std::string absolutePath(const std::string& path) {
   std::error_code ec;
   const auto absolute = std::filesystem::absolute(path, ec);
   return ec ? path : absolute.lexically_normal().string();
+}
+
+/// Only what is ours is ever removed, so that a wrong argument costs nobody a file.
+bool isOurs(std::string_view name) {
+  return name.ends_with(arena::kArenaSuffix) || name.ends_with(arena::kUnrecordedSuffix) ||
+         name.ends_with(".new") || name == "session.txt" || name == "processes.log";
 }
 
 template <class F>
@@ -37,19 +51,49 @@ void forEachName(const std::string& path, F&& f) {
 
 }  // namespace
 
+/// The kernel gives it back when the process ends, in whatever way.
+class SessionDir::Lock {
+ public:
+  explicit Lock(int fd) : fd_(fd) {}
+  ~Lock() { close(fd_); }
+  Lock(const Lock&) = delete;
+  Lock& operator=(const Lock&) = delete;
+
+ private:
+  int fd_;
+};
+
+Status SessionDir::lock() {
+  const int fd = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return failErrno(errno, "cannot open the session directory", path_);
+  // Where the file system has no locks we go on without.
+  if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    close(fd);
+    return fail(ErrorCode::kInvalidArgument,
+                "belongs to a recording that is still running (or is being recovered)", path_);
+  }
+  lock_ = std::make_shared<const Lock>(fd);
+  return {};
+}
+
 Result<SessionDir> SessionDir::create(const std::string& output) {
   SessionDir dir;
   dir.info_.output = absolutePath(output);
-  dir.path_ = dir.info_.output + ".session";
-  if (mkdir(dir.path_.c_str(), 0700) == 0) return dir;
-  if (errno == EEXIST) {
-    if (dir.arenas().empty()) return dir;  // an empty leftover is in nobody's way
+  dir.path_ = dir.info_.output + std::string(kSessionSuffix);
+  const bool made = mkdir(dir.path_.c_str(), 0700) == 0;
+  if (!made && errno != EEXIST) {
+    return failErrno(errno, "cannot make the session directory", dir.path_);
+  }
+  TS_CHECK_OK(dir.lock());
+  if (!made && !dir.arenas().empty()) {
     return fail(ErrorCode::kInvalidArgument,
                 "holds an unfinished recording; finish it with `tracesmith recover " + dir.path_ +
                     "`, or remove it",
                 dir.path_);
   }
-  return failErrno(errno, "cannot make the session directory", dir.path_);
+  // A leftover without arenas is in nobody's way, but its log would be taken for ours.
+  if (!made) dir.removeFiles();
+  return dir;
 }
 
 Result<SessionDir> SessionDir::open(const std::string& path) {
@@ -77,10 +121,31 @@ Result<SessionDir> SessionDir::open(const std::string& path) {
       dir.info_.root_pid = static_cast<uint32_t>(std::strtoul(value.c_str(), nullptr, 10));
     }
   }
-  if (dir.info_.output.empty()) {
-    return fail(ErrorCode::kInvalidArgument,
-                "is not a session directory of tracesmith (it has no readable session.txt)", path);
+  constexpr std::string_view kSuffix = ".session";
+  if (dir.info_.output.empty() && dir.path_.ends_with(kSuffix)) {
+    // Killed before it could write down what it is: then it is empty, but for what is ours.
+    bool only_ours = true;
+    forEachName(dir.path_, [&](std::string_view name) {
+      only_ours = only_ours && (name == "." || name == ".." || isOurs(name));
+    });
+    dir.begun_ = !only_ours;
+    if (only_ours) dir.info_.output = dir.path_.substr(0, dir.path_.size() - kSuffix.size());
   }
+  if (dir.info_.output.empty()) {
+    // A collector that was killed at once has not written it yet. The name says as much, provided
+    // that there is nothing of anybody else in the directory.
+    bool others = false;
+    forEachName(dir.path_, [&](std::string_view name) {
+      others = others || (name != "." && name != ".." && !isOurs(name));
+    });
+    if (others || !dir.path_.ends_with(kSessionSuffix)) {
+      return fail(ErrorCode::kInvalidArgument,
+                  "is not a session directory of tracesmith (it has no readable session.txt)",
+                  path);
+    }
+    dir.info_.output = dir.path_.substr(0, dir.path_.size() - kSessionSuffix.size());
+  }
+  TS_CHECK_OK(dir.lock());
   return dir;
 }
 
@@ -130,16 +195,16 @@ std::vector<SessionDir::Unrecorded> SessionDir::unrecorded() const {
   return out;
 }
 
-void SessionDir::remove() {
+void SessionDir::removeFiles() const {
   std::vector<std::string> ours;
   forEachName(path_, [&](std::string_view name) {
-    // Only what is ours, so that a wrong argument costs nobody a file.
-    if (name.ends_with(arena::kArenaSuffix) || name.ends_with(arena::kUnrecordedSuffix) ||
-        name.ends_with(".new") || name == "session.txt" || name == "processes.log") {
-      ours.push_back(path_ + "/" + std::string(name));
-    }
+    if (isOurs(name)) ours.push_back(path_ + "/" + std::string(name));
   });
   for (const std::string& path : ours) unlink(path.c_str());
+}
+
+void SessionDir::remove() {
+  removeFiles();
   rmdir(path_.c_str());
 }
 

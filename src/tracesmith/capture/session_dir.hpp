@@ -2,6 +2,7 @@
 // The directory beside the output in which the arenas of a session live ("out.sbt.session").
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -9,19 +10,22 @@
 
 namespace tracesmith {
 
-/// What `recover` must know of a session; kept in the directory as "session.json"-like text lines.
+/// What `recover` must know of a session; kept in the directory as lines "name=value".
 struct SessionInfo {
   std::string output;        // absolute path of the trace
   std::string command_line;  // as text for people
   uint32_t root_pid = 0;
 };
 
+/// While it (or a copy of it) lives and this process does, nobody else can have the same directory:
+/// two collectors would write one file.
 class SessionDir {
  public:
   /// Makes the directory for `output`. A directory of that name left by a session that died is not
-  /// touched: the error says how to recover it.
+  /// touched when it holds arenas: the error says how to recover it.
   static Result<SessionDir> create(const std::string& output);
-  /// An existing one, by its path.
+  /// An existing one that nobody uses, by its path. One whose session.txt was never written is
+  /// known by its name.
   static Result<SessionDir> open(const std::string& path);
 
   const std::string& path() const { return path_; }
@@ -39,9 +43,12 @@ class SessionDir {
   std::vector<Unrecorded> unrecorded() const;
   /// Removes the directory and the files of ours in it.
   void remove();
+  /// False for one whose collector was killed before the recording began.
+  bool begun() const { return begun_; }
 
  private:
   std::string path_;
+  bool begun_ = true;
   SessionInfo info_;
 };
 
