@@ -72,6 +72,16 @@ void Collector::addArena(ArenaFile file) {
     ring.defined = ring.committed = ring.h1 = ring.position;
   }
   if (!capturing_) arena->file.header().capture_enabled.store(0, std::memory_order_relaxed);
+  // A resumed session's losses hold what arenas had that are gone, and what those have that are
+  // still here: only the former stays.
+  CollectorTotals& closed = arena->process->closed;
+  if (closed.emitted > 0) {
+    CollectorTotals here;
+    addRings(*arena, here);
+    closed.written -= std::min(closed.written, here.written);
+    closed.dropped -= std::min(closed.dropped, here.dropped);
+    closed.emitted = closed.written + closed.dropped;
+  }
   arenas_.push_back(std::move(arena));
 }
 
@@ -338,7 +348,9 @@ void Collector::commit() {
       Ring& ring = arena->rings[i];
       ring.committed = ring.position;
       ring.committed_records = ring.records;
-      arena->file.ring(i).tail.store(ring.position, std::memory_order_release);
+      if (write_status_ || !resumed_session_) {
+        arena->file.ring(i).tail.store(ring.position, std::memory_order_release);
+      }
     }
   }
 }
@@ -488,7 +500,7 @@ void Collector::writeLosses() {
     }
     std::string reason;
     for (const std::string& r : reasons) reason += (reason.empty() ? "" : "; ") + r;
-    push(process->loss, "OpenCL records", *process,
+    push(process->loss, kRecordsSource, *process,
          {.emitted = t.emitted,
           .written = t.written,
           .dropped = t.dropped,
@@ -529,9 +541,10 @@ Status Collector::finish() {
   writeClocks(true);
   commit();
   if (write_status_) write_status_ = writer_->finish();
-  // After a failed write the rings were drained all the same; nothing in them could be recovered.
   arenas_.clear();
-  dir_.remove();
+  // After a failed write the rings of a running program were drained all the same; nothing in them
+  // could be recovered.
+  if (write_status_ || !resumed_session_) dir_.remove();
   return write_status_;
 }
 

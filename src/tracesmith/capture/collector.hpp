@@ -16,6 +16,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -48,6 +49,7 @@ class Collector {
  public:
   static Result<std::unique_ptr<Collector>> create(SessionDir dir, CollectorOptions options);
   /// Continues the session of a collector that died, from what the trace says it had committed.
+  /// When its finish() fails, all is left as it was, to be resumed again.
   static Result<std::unique_ptr<Collector>> resume(SessionDir dir, CollectorOptions options);
   ~Collector();
 
@@ -112,6 +114,7 @@ class Collector {
     CollectorTotals closed;  // of arenas that have been given up
   };
   using ProcessKey = std::pair<uint32_t, uint64_t>;  // pid, start_ticks
+  static constexpr std::string_view kRecordsSource = "OpenCL records";
 
   Collector(SessionDir dir, CollectorOptions options);
   void scan();
@@ -132,6 +135,7 @@ class Collector {
   void checkLiveness();
   void closeDeadArenas();
   Status restore(class TraceReader& reader, size_t block_count);
+  void restoreLosses(const Trace& file);
 
   SessionDir dir_;
   CollectorOptions options_;
@@ -151,6 +155,7 @@ class Collector {
   int64_t last_commit_ns_ = 0;
   int64_t last_liveness_ns_ = 0;
   bool capturing_ = true;
+  bool resumed_session_ = false;  // what can not be written now may be, the next time
   bool finished_ = false;
 };
 

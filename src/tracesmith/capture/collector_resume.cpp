@@ -40,15 +40,39 @@ Result<std::unique_ptr<Collector>> Collector::resume(SessionDir dir, CollectorOp
                 dir.info().output);
   }
   // Nothing was committed, so all of it is in the arenas.
-  if (kept == 0) return create(std::move(dir), options);
-
+  if (kept == 0) {
+    auto anew = create(std::move(dir), options);
+    if (anew) (*anew)->resumed_session_ = true;
+    return anew;
+  }
   std::unique_ptr<Collector> c(new Collector(std::move(dir), options));
+  c->resumed_session_ = true;
   TS_CHECK_OK(c->restore(*reader, kept));
   TS_TRY(TraceWriter writer,
          TraceWriter::resume(c->dir_.info().output, reader->blocks()[kept - 1].end,
                              static_cast<uint32_t>(c->shared_.delta.strings.size())));
   c->writer_ = std::make_unique<TraceWriter>(std::move(writer));
   return c;
+}
+
+void Collector::restoreLosses(const Trace& file) {
+  for (size_t i = 0; i < file.loss.size(); ++i) {
+    const LossRow row = file.loss.row(i);
+    shared_.losses = std::max(shared_.losses, static_cast<uint32_t>(row.id));
+    if (row.process_id == ProcessId::kNone) {
+      losses_[std::string(file.text(row.source))] = row.id;
+      continue;
+    }
+    for (auto& [key, process] : processes_) {
+      if (process->joiner.process() != row.process_id) continue;
+      if (file.text(row.source) != kRecordsSource) continue;
+      process->loss = row.id;
+      // Less what the arenas that are still here say themselves: see addArena().
+      process->closed.emitted = row.emitted;
+      process->closed.written = row.written;
+      process->closed.dropped = row.dropped;
+    }
+  }
 }
 
 Status Collector::restore(TraceReader& reader, size_t block_count) {
@@ -85,7 +109,7 @@ Status Collector::restore(TraceReader& reader, size_t block_count) {
     highest(shared_.streams, row.id);
     if (RecordJoiner* j = joinerOf(row.process_id)) j->restoreStream(row.id, row.device_id);
   }
-  for (size_t i = 0; i < file.loss.size(); ++i) highest(shared_.losses, file.loss.id[i]);
+  restoreLosses(file);
   for (size_t i = 0; i < file.device.size(); ++i) {
     const DeviceRow row = file.device.row(i);
     if (indexOf(row.id) >= shared_.devices.size()) shared_.devices.resize(indexOf(row.id) + 1);

@@ -25,8 +25,12 @@ constexpr std::array kRelayed = {SIGINT, SIGTERM, SIGHUP};
 
 std::atomic<pid_t> g_program{0};
 std::atomic<int> g_stops{0};
+std::atomic<int> g_early{0};  // signal that came before there was a program
 std::array<struct sigaction, kRelayed.size()> g_previous;
+sigset_t g_previous_mask;
+bool g_relaying = false;
 struct sigaction g_previous_xfsz;
+bool g_ignoring_xfsz = false;
 
 void onStopSignal(int signal, siginfo_t* info, void*) {
   const int saved_errno = errno;
@@ -35,8 +39,17 @@ void onStopSignal(int signal, siginfo_t* info, void*) {
   const bool from_a_process =
       info->si_code == SI_USER || info->si_code == SI_QUEUE || info->si_code == SI_TKILL;
   const pid_t program = g_program.load();
+  if (program == 0) g_early.store(signal);
   if (from_a_process && program > 0) kill(program, signal);
   errno = saved_errno;
+}
+
+/// In the child: what our caller had, so that the program begins as if we were not there.
+void restoreSignals() {
+  if (g_ignoring_xfsz) sigaction(SIGXFSZ, &g_previous_xfsz, nullptr);
+  if (!g_relaying) return;
+  for (size_t i = 0; i < kRelayed.size(); ++i) sigaction(kRelayed[i], &g_previous[i], nullptr);
+  sigprocmask(SIG_SETMASK, &g_previous_mask, nullptr);
 }
 
 std::vector<std::string> environmentWith(
@@ -83,6 +96,7 @@ Result<Launcher> Launcher::start(
     return failErrno(fork_errno, "cannot start a process");
   }
   if (pid == 0) {
+    restoreSignals();
     execvpe(argv[0], argv.data(), envp.data());
     const int exec_errno = errno;
     [[maybe_unused]] const ssize_t n = write(report[1], &exec_errno, sizeof exec_errno);
@@ -124,28 +138,49 @@ void Launcher::send(int signal) const {
   if (!status_) kill(pid_, signal);
 }
 
-SignalRelay::SignalRelay(const Launcher& program) {
-  g_program.store(program.pid());
+SignalRelay::SignalRelay() {
+  g_program.store(0);
   g_stops.store(0);
+  g_early.store(0);
+  sigset_t relayed;
+  sigemptyset(&relayed);
+  for (const int signal : kRelayed) sigaddset(&relayed, signal);
+  pthread_sigmask(SIG_BLOCK, &relayed, &g_previous_mask);
   struct sigaction action {};
   action.sa_sigaction = onStopSignal;
   action.sa_flags = SA_SIGINFO | SA_RESTART;
   sigemptyset(&action.sa_mask);
-  // A trace that hits RLIMIT_FSIZE is an error to report, not a reason to die. (Set after the
-  // program was started, which keeps what our caller had.)
-  struct sigaction ignore {};
-  ignore.sa_handler = SIG_IGN;
-  sigaction(SIGXFSZ, &ignore, &g_previous_xfsz);
   for (size_t i = 0; i < kRelayed.size(); ++i) {
     sigaction(kRelayed[i], nullptr, &g_previous[i]);
     // A signal that our caller had ignored (nohup) stays ignored, for the program as well.
     if (g_previous[i].sa_handler != SIG_IGN) sigaction(kRelayed[i], &action, nullptr);
   }
+  g_relaying = true;
+}
+
+void SignalRelay::follow(const Launcher& program) {
+  g_program.store(program.pid());
+  // Another thread of ours, which did not block it, may have had one.
+  if (const int early = g_early.exchange(0)) kill(program.pid(), early);
+  pthread_sigmask(SIG_SETMASK, &g_previous_mask, nullptr);
 }
 
 SignalRelay::~SignalRelay() {
   g_program.store(0);
+  g_relaying = false;
   for (size_t i = 0; i < kRelayed.size(); ++i) sigaction(kRelayed[i], &g_previous[i], nullptr);
+  pthread_sigmask(SIG_SETMASK, &g_previous_mask, nullptr);
+}
+
+FileSizeSignalIgnored::FileSizeSignalIgnored() {
+  struct sigaction ignore {};
+  ignore.sa_handler = SIG_IGN;
+  sigaction(SIGXFSZ, &ignore, &g_previous_xfsz);
+  g_ignoring_xfsz = true;
+}
+
+FileSizeSignalIgnored::~FileSizeSignalIgnored() {
+  g_ignoring_xfsz = false;
   sigaction(SIGXFSZ, &g_previous_xfsz, nullptr);
 }
 

@@ -41,15 +41,27 @@ class Launcher {
 };
 
 /// While it lives, SIGINT, SIGTERM and SIGHUP do not end us: they are noted, and passed on to the
-/// program unless the terminal has sent them to it already.
+/// program unless the terminal has sent them to it already. Make it before the session, and before
+/// threads: until follow() they wait, so that none finds us with half a session and no program to
+/// stop.
 class SignalRelay {
  public:
-  explicit SignalRelay(const Launcher& program);
+  SignalRelay();
   ~SignalRelay();
+  void follow(const Launcher& program);
   SignalRelay(const SignalRelay&) = delete;
   SignalRelay& operator=(const SignalRelay&) = delete;
   /// How many stop signals have come so far.
   int stops() const;
+};
+
+/// While it lives, a file that hits RLIMIT_FSIZE gives an error, not a signal that ends us.
+class FileSizeSignalIgnored {
+ public:
+  FileSizeSignalIgnored();
+  ~FileSizeSignalIgnored();
+  FileSizeSignalIgnored(const FileSizeSignalIgnored&) = delete;
+  FileSizeSignalIgnored& operator=(const FileSizeSignalIgnored&) = delete;
 };
 
 /// Directory of the agents' libraries: $TRACESMITH_AGENT_DIR, or lib/tracesmith beside our

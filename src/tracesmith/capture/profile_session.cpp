@@ -219,6 +219,13 @@ Result<RecoverOutcome> recoverSession(const std::string& session_dir) {
   RecoverOutcome outcome;
   outcome.output = dir.info().output;
   outcome.arenas = static_cast<uint32_t>(dir.arenas().size());
+  if (!dir.begun()) {
+    outcome.output.clear();
+    dir.remove();
+    outcome.warnings.push_back("the recording was killed before it began; there was nothing in " +
+                               session_dir);
+    return outcome;
+  }
   if (const auto kernels = kernelsOfCompleteTrace(outcome.output)) {
     // The collector died between its last two steps.
     outcome.kernels = *kernels;

@@ -64,7 +64,7 @@ struct ProfileOutcome {
 Result<ProfileOutcome> runProfile(const ProfileOptions& options);
 
 struct RecoverOutcome {
-  std::string output;
+  std::string output;             ///< "" when the recording had not begun: there is no trace
   uint64_t recovered_events = 0;  ///< rows that were not yet in the file
   uint64_t kernels = 0;           ///< in the finished file
   uint32_t arenas = 0;

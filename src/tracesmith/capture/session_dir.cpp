@@ -23,7 +23,8 @@ namespace {
 constexpr const char* kInfoName = "/session.txt";
 constexpr std::string_view kSessionSuffix = ".session";
 
-/// What a session puts into its directory; nothing else is ever removed from there.
+/// What a session puts into its directory. Nothing else is ever removed from there, so that a wrong
+/// argument costs nobody a file.
 bool isOurs(std::string_view name) {
   return name.ends_with(arena::kArenaSuffix) || name.ends_with(arena::kUnrecordedSuffix) ||
          name.ends_with(".new") || name == "session.txt" || name == "processes.log";
@@ -33,12 +34,6 @@ std::string absolutePath(const std::string& path) {
   std::error_code ec;
   const auto absolute = std::filesystem::absolute(path, ec);
   return ec ? path : absolute.lexically_normal().string();
-}
-
-/// Only what is ours is ever removed, so that a wrong argument costs nobody a file.
-bool isOurs(std::string_view name) {
-  return name.ends_with(arena::kArenaSuffix) || name.ends_with(arena::kUnrecordedSuffix) ||
-         name.ends_with(".new") || name == "session.txt" || name == "processes.log";
 }
 
 template <class F>
@@ -121,16 +116,6 @@ Result<SessionDir> SessionDir::open(const std::string& path) {
       dir.info_.root_pid = static_cast<uint32_t>(std::strtoul(value.c_str(), nullptr, 10));
     }
   }
-  constexpr std::string_view kSuffix = ".session";
-  if (dir.info_.output.empty() && dir.path_.ends_with(kSuffix)) {
-    // Killed before it could write down what it is: then it is empty, but for what is ours.
-    bool only_ours = true;
-    forEachName(dir.path_, [&](std::string_view name) {
-      only_ours = only_ours && (name == "." || name == ".." || isOurs(name));
-    });
-    dir.begun_ = !only_ours;
-    if (only_ours) dir.info_.output = dir.path_.substr(0, dir.path_.size() - kSuffix.size());
-  }
   if (dir.info_.output.empty()) {
     // A collector that was killed at once has not written it yet. The name says as much, provided
     // that there is nothing of anybody else in the directory.
@@ -144,6 +129,7 @@ Result<SessionDir> SessionDir::open(const std::string& path) {
                   path);
     }
     dir.info_.output = dir.path_.substr(0, dir.path_.size() - kSessionSuffix.size());
+    dir.begun_ = !dir.arenas().empty();
   }
   TS_CHECK_OK(dir.lock());
   return dir;

@@ -43,13 +43,18 @@ class SessionDir {
   std::vector<Unrecorded> unrecorded() const;
   /// Removes the directory and the files of ours in it.
   void remove();
-  /// False for one whose collector was killed before the recording began.
+  /// False for one whose collector was killed before it had written down what it is.
   bool begun() const { return begun_; }
 
  private:
+  class Lock;
+  Status lock();
+  void removeFiles() const;
+
+  std::shared_ptr<const Lock> lock_;
   std::string path_;
-  bool begun_ = true;
   SessionInfo info_;
+  bool begun_ = true;
 };
 
 }  // namespace tracesmith
