@@ -4,7 +4,6 @@
 // Usage: cl_answers ROUNDS   of the loop in the slow kernel, which is to be asked about as it runs
 #define CL_USE_DEPRECATED_OPENCL_1_0_APIS
 #define CL_USE_DEPRECATED_OPENCL_1_1_APIS
-#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -88,11 +87,24 @@ void CL_CALLBACK onDestroyed(cl_mem, void* user) { ++*static_cast<std::atomic<in
 
 /// The callbacks run on threads of the driver: waits for the first, then for a second that must not
 /// come.
-long long settled(const std::atomic<int>& counter) {
-  const timespec pause{0, 1'000'000};
-  for (int i = 0; i < 2000 && counter == 0; ++i) nanosleep(&pause, nullptr);
-  for (int i = 0; i < 20; ++i) nanosleep(&pause, nullptr);
+long long settled(const std::atomic<int>& counter, int limit_ms = 2000) {
+  for (int i = 0; i < limit_ms && counter == 0; ++i) usleep(1000);
+  for (int i = 0; i < 20; ++i) usleep(1000);
   return counter;
+}
+
+/// A driver lets go of what a command held some time after it has told of its completion: asks
+/// until the answer has stayed the same for a tenth of a second.
+template <class Ask>
+long long steady(Ask&& ask) {
+  long long answer = ask();
+  for (int i = 0, same = 0; i < 400 && same < 20; ++i) {
+    usleep(5000);
+    const long long now = ask();
+    same = now == answer ? same + 1 : 0;
+    answer = now;
+  }
+  return answer;
 }
 
 void queues(const ClProgram& cl) {
@@ -173,7 +185,7 @@ void events(const ClProgram& cl, int rounds, bool with_profiling) {
   check(clFinish(q), "clFinish");
   say("callback ran", settled(callbacks[0]));
   say("other callback ran", settled(callbacks[1]));
-  say("references after finish", eventReferences(event));
+  say("references after finish", steady([event] { return eventReferences(event); }));
   profilingOf("kernel", event);
   clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr);
   say("status", status);
@@ -191,9 +203,7 @@ void events(const ClProgram& cl, int rounds, bool with_profiling) {
   int value = 5;
   cl_event copied = nullptr;
   check(clEnqueueWriteBuffer(q, m, CL_TRUE, 0, sizeof value, &value, 0, nullptr, &copied), "write");
-  // The driver itself may hold on to it for a moment.
-  for (int i = 0; i < 200 && eventReferences(copied) != 1; ++i) usleep(5000);
-  say("references after a blocking write", eventReferences(copied));
+  say("references after a blocking write", steady([&] { return eventReferences(copied); }));
   profilingOf("write", copied);
   cl_event marker = nullptr;
   check(clEnqueueMarkerWithWaitList(q, 1, &copied, &marker), "marker");
@@ -208,13 +218,11 @@ void events(const ClProgram& cl, int rounds, bool with_profiling) {
   check(clEnqueueReadBuffer(q, m, CL_TRUE, 0, sizeof value, &value, 0, nullptr, nullptr), "read");
   say("computed", value);
 
-  cl_uint references = 0;
-  // Here as well: PoCL lets go of a command's queue some time after it has told of its completion.
-  for (int i = 0; i < 100 && references != 1; ++i) {
-    if (i > 0) usleep(5000);
-    clGetCommandQueueInfo(q, CL_QUEUE_REFERENCE_COUNT, sizeof references, &references, nullptr);
-  }
-  say("references of the queue", references);
+  say("references of the queue", steady([q] {
+        cl_uint n = 0;
+        clGetCommandQueueInfo(q, CL_QUEUE_REFERENCE_COUNT, sizeof n, &n, nullptr);
+        return n;
+      }));
   clReleaseKernel(slow);
   clReleaseMemObject(m);
   clReleaseCommandQueue(q);
@@ -279,7 +287,7 @@ void failure(const ClProgram& cl) {
   check(clSetEventCallback(after, CL_COMPLETE, onAnyStatus, &told), "callback");
   say("set to failed", clSetUserEventStatus(failing, -77));
   say("wait", clWaitForEvents(1, &after));
-  say("told", settled(told));
+  say("told", settled(told, 300));  // PoCL tells nobody
   clGetEventInfo(after, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr);
   say("status behind a failed event", status);
   say("references", eventReferences(after));
