@@ -29,6 +29,7 @@ class RecoverCommand : public Command {
       return kExitFailed;
     }
     for (const std::string& warning : outcome->warnings) sayWarning(warning);
+    if (outcome->output.empty()) return kExitOk;
     say(fmt::format("{}: complete; {} events were added from {} arenas, {} kernels in all",
                     outcome->output, outcome->recovered_events, outcome->arenas, outcome->kernels));
     return kExitOk;
