@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/capture/session_dir.hpp"
+
+#include <gmock/gmock.h>
+#include <sys/wait.h>
+
+#include "tracesmith/capture/arena_test_util.hpp"
+
+namespace tracesmith {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
+
+bool exists(const std::string& path) { return std::filesystem::exists(path); }
+void touch(const std::string& path) { std::ofstream(path) << "x"; }
+
+TEST(SessionDir, LiesBesideItsOutputAndLeavesNothing) {
+  const test::TempDirectory tmp;
+  auto dir = SessionDir::create(tmp / "out.sbt");
+  ASSERT_TRUE(dir) << dir.error().toString();
+  EXPECT_EQ(dir->path(), tmp / "out.sbt.session");
+  ASSERT_TRUE(dir->writeInfo({"out.sbt", "a\nb", 7}));
+  touch(dir->path() + "/1.2.0.arena");
+  touch(dir->path() + "/1.2.1.new");
+  touch(dir->path() + "/processes.log");
+  touch(dir->path() + "/12.28.unrecorded");
+  EXPECT_THAT(dir->arenas(), UnorderedElementsAre(dir->path() + "/1.2.0.arena"));
+  const auto unrecorded = dir->unrecorded();
+  ASSERT_EQ(unrecorded.size(), 1u);
+  EXPECT_EQ(unrecorded[0].pid, 12u);
+  EXPECT_EQ(unrecorded[0].error, 28);
+  dir->remove();
+  EXPECT_FALSE(exists(dir->path()));
+}
+
+TEST(SessionDir, IsFoundAgainWithWhatWasWrittenDown) {
+  const test::TempDirectory tmp;
+  {
+    auto dir = SessionDir::create(tmp / "out.sbt");
+    ASSERT_TRUE(dir->writeInfo({tmp / "out.sbt", "a=b c\nd", 7}));
+  }
+  for (const char* suffix : {"", "/", "///"}) {
+    auto again = SessionDir::open(tmp / "out.sbt.session" + suffix);
+    ASSERT_TRUE(again) << again.error().toString();
+    EXPECT_EQ(again->info().output, tmp / "out.sbt");
+    EXPECT_EQ(again->info().command_line, "a=b c d");
+    EXPECT_EQ(again->info().root_pid, 7u);
+    EXPECT_TRUE(again->begun());
+  }
+}
+
+TEST(SessionDir, OfASessionThatDiedIsKeptWhenItHoldsArenas) {
+  const test::TempDirectory tmp;
+  std::filesystem::create_directory(tmp / "out.sbt.session");
+  touch(tmp / "out.sbt.session/1.2.0.arena");
+  const auto dir = SessionDir::create(tmp / "out.sbt");
+  ASSERT_FALSE(dir);
+  EXPECT_THAT(dir.error().message, HasSubstr("tracesmith recover " + (tmp / "out.sbt.session")));
+  EXPECT_TRUE(exists(tmp / "out.sbt.session/1.2.0.arena"));
+}
+
+TEST(SessionDir, WithoutArenasIsUsedAgainButNotWhatIsInIt) {
+  const test::TempDirectory tmp;
+  std::filesystem::create_directory(tmp / "out.sbt.session");
+  touch(tmp / "out.sbt.session/processes.log");
+  touch(tmp / "out.sbt.session/thesis.txt");
+  ASSERT_TRUE(SessionDir::create(tmp / "out.sbt"));
+  EXPECT_FALSE(exists(tmp / "out.sbt.session/processes.log"));
+  EXPECT_TRUE(exists(tmp / "out.sbt.session/thesis.txt"));
+}
+
+TEST(SessionDir, BelongsToOneCollectorAtATime) {
+  const test::TempDirectory tmp;
+  {
+    auto first = SessionDir::create(tmp / "out.sbt");
+    ASSERT_TRUE(first);
+    ASSERT_TRUE(first->writeInfo({tmp / "out.sbt", "x", 1}));
+    const SessionDir copy = *first;
+    for (const auto& other :
+         {SessionDir::create(tmp / "out.sbt"), SessionDir::open(tmp / "out.sbt.session")}) {
+      ASSERT_FALSE(other);
+      EXPECT_THAT(other.error().message, HasSubstr("still running"));
+    }
+  }
+  EXPECT_TRUE(SessionDir::open(tmp / "out.sbt.session")) << "nobody holds it any more";
+}
+
+TEST(SessionDir, IsFreeAgainWhenItsHolderIsKilled) {
+  const test::TempDirectory tmp;
+  int ready[2];
+  ASSERT_EQ(pipe(ready), 0);
+  const pid_t pid = fork();
+  if (pid == 0) {
+    auto dir = SessionDir::create(tmp / "out.sbt");
+    const char c = dir ? '1' : '0';
+    [[maybe_unused]] const auto n = write(ready[1], &c, 1);
+    for (;;) pause();
+  }
+  char c = 0;
+  ASSERT_EQ(read(ready[0], &c, 1), 1);
+  EXPECT_EQ(c, '1');
+  EXPECT_FALSE(SessionDir::create(tmp / "out.sbt"));
+  kill(pid, SIGKILL);
+  waitpid(pid, nullptr, 0);
+  EXPECT_TRUE(SessionDir::create(tmp / "out.sbt"));
+  close(ready[0]);
+  close(ready[1]);
+}
+
+TEST(SessionDir, IsNotTakenForOneWhenItIsSomethingElse) {
+  const test::TempDirectory tmp;
+  EXPECT_EQ(SessionDir::open(tmp / "nowhere").error().code, ErrorCode::kNotFound);
+  touch(tmp / "file");
+  EXPECT_THAT(SessionDir::open(tmp / "file").error().message, HasSubstr("not a directory"));
+  std::filesystem::create_directory(tmp / "photos");
+  EXPECT_FALSE(SessionDir::open(tmp / "photos"));
+  std::filesystem::create_directory(tmp / "my.session");
+  touch(tmp / "my.session/thesis.txt");
+  EXPECT_FALSE(SessionDir::open(tmp / "my.session"));
+  touch(tmp / "my.session/session.txt");  // but no "output=" in it
+  EXPECT_FALSE(SessionDir::open(tmp / "my.session"));
+}
+
+TEST(SessionDir, ThatWasNeverBegunIsKnownByItsName) {
+  const test::TempDirectory tmp;
+  std::filesystem::create_directory(tmp / "out.sbt.session");
+  touch(tmp / "out.sbt.session/session.txt.new");
+  auto dir = SessionDir::open(tmp / "out.sbt.session");
+  ASSERT_TRUE(dir) << dir.error().toString();
+  EXPECT_FALSE(dir->begun());
+  EXPECT_EQ(dir->info().output, tmp / "out.sbt");
+}
+
+TEST(SessionDir, ThatCanNotBeMadeSaysWhere) {
+  const test::TempDirectory tmp;
+  EXPECT_THAT(SessionDir::create(tmp / "no/such/out.sbt").error().toString(),
+              HasSubstr("no/such/out.sbt.session"));
+  touch(tmp / "out.sbt.session");
+  EXPECT_FALSE(SessionDir::create(tmp / "out.sbt"));
+  EXPECT_TRUE(exists(tmp / "out.sbt.session"));
+}
+
+}  // namespace
+}  // namespace tracesmith
