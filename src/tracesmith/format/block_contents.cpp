@@ -29,7 +29,8 @@ Problem BlockContents::load(const FileHandle& file, const std::string& path, uin
   if (!decodeBlockHeader(block_.data(), offset, header) ||
       header.totalBytes() != expected.totalBytes() || header.sequence != expected.sequence ||
       header.rows != expected.rows || header.table != expected.table ||
-      header.first_row != expected.first_row || header.kind != expected.kind) {
+      header.first_row != expected.first_row || header.kind != expected.kind ||
+      header.required_flags != expected.required_flags) {
     return damaged("the block's header is damaged");
   }
   const ByteView directory = ByteView(block_).subspan(kBlockHeaderBytes, header.directory_bytes);

@@ -47,7 +47,8 @@ Result<BlockLog> BlockLog::open(const std::string& path, bool use_index) {
   if (!use_index || !log.loadIndex()) {
     log.scan();
     // Nothing was lost but the index itself. That is said all the same: damage rarely comes alone.
-    if (use_index && log.complete_ && log.losses_.empty() && log.tail_loss_.empty()) {
+    if (use_index && log.complete_ && !log.index_is_newer_ && log.losses_.empty() &&
+        log.tail_loss_.empty()) {
       log.lose(log.end_offset_, 0, "the index is damaged; every block was found without it");
     }
   }
@@ -67,6 +68,7 @@ Result<BlockLog> BlockLog::open(const std::string& path, bool use_index) {
 void BlockLog::reset() {
   position_ = header_.header_bytes;
   complete_ = false;
+  index_is_newer_ = false;
   cut_bytes_ = 0;
   next_sequence_ = 0;
   missing_blocks_ = 0;
@@ -117,7 +119,7 @@ void BlockLog::accept(uint64_t offset, const BlockHeader& header) {
     return;
   }
   missing_blocks_ += missing;
-  next_sequence_ = uint64_t{header.sequence} + 1;
+  next_sequence_ = header.sequence + 1;
   if (missing != 0) {
     // Where a stretch before this block is damaged the loss has been named; now its size is known.
     if (!losses_.empty() && losses_.back().offset + losses_.back().bytes == offset) {
@@ -128,25 +130,24 @@ void BlockLog::accept(uint64_t offset, const BlockHeader& header) {
   }
   switch (header.kind) {
     case BlockKind::kIndex:
-      return;
     case BlockKind::kEnd:
-      complete_ = true;
-      end_offset_ = offset;
+      if (header.kind == BlockKind::kEnd) {
+        complete_ = true;
+        end_offset_ = offset;
+      }
+      if (header.required_flags != 0) {
+        index_is_newer_ = true;
+        skipped_.push_back({offset, bytes, "the index needs a feature of a newer version"});
+      }
       return;
     case BlockKind::kTable:
       break;
     default:
-      foreign_.push_back({offset, header, 0});
+      foreign_.push_back({offset, header});
       skipped_.push_back({offset, bytes,
                           fmt::format("a block of kind {} was written by a newer version",
                                       static_cast<int>(header.kind))});
       return;
-  }
-  if (header.required_flags != 0) {
-    foreign_.push_back({offset, header, 0});
-    skipped_.push_back({offset, bytes, "a block needs a feature of a newer version"});
-    rows_[header.table] = std::max(rows_[header.table], header.first_row + header.rows);
-    return;
   }
   uint64_t& rows = rows_[header.table];
   // Only as many rows can be missing as the missing blocks could hold.
@@ -159,8 +160,13 @@ void BlockLog::accept(uint64_t offset, const BlockHeader& header) {
                        fmt::format("{} rows of table {} were lost before this block",
                                    header.first_row - rows, tableName(header.table))});
   }
-  blocks_.push_back({offset, header, header.first_row - rows});
   rows = header.first_row + header.rows;
+  if (header.required_flags != 0) {
+    foreign_.push_back({offset, header});
+    skipped_.push_back({offset, bytes, "a block needs a feature of a newer version"});
+    return;
+  }
+  blocks_.push_back({offset, header});
 }
 
 uint64_t BlockLog::findNext(uint64_t from) {
@@ -223,10 +229,10 @@ bool BlockLog::loadIndex() {
   const uint64_t end_offset = size_ - kBlockHeaderBytes;
   BlockHeader end;
   if (!readHeader(end_offset, end) || end.kind != BlockKind::kEnd || end.directory_bytes != 0 ||
-      end.data_bytes != 0) {
+      end.data_bytes != 0 || end.required_flags != 0) {
     return false;
   }
-  constexpr size_t kColumns = static_cast<size_t>(IndexColumn::kDirectoryBytes);
+  constexpr size_t kColumns = static_cast<size_t>(IndexColumn::kRequiredFlags);
   BlockContents contents;
   std::array<std::vector<uint64_t>, kColumns + 1> columns;
   std::vector<LogBlock> found;
@@ -234,7 +240,8 @@ bool BlockLog::loadIndex() {
   for (uint32_t i = 0; i < end.rows; ++i) {
     BlockHeader header;
     if (at < header_.header_bytes || at >= end_offset || !readHeader(at, header) ||
-        header.kind != BlockKind::kIndex || header.totalBytes() > end_offset - at) {
+        header.kind != BlockKind::kIndex || header.required_flags != 0 ||
+        header.totalBytes() > end_offset - at) {
       return false;
     }
     if (contents.load(file_, path_, at, header)) return false;
@@ -253,23 +260,27 @@ bool BlockLog::loadIndex() {
       block.offset = value(IndexColumn::kOffset, row);
       const uint64_t bytes = value(IndexColumn::kBytes, row);
       const uint64_t directory = value(IndexColumn::kDirectoryBytes, row);
+      const uint64_t rows = value(IndexColumn::kRows, row);
       if (bytes > size_ || directory > kMaxDirectoryBytes ||
-          bytes < kBlockHeaderBytes + directory) {
+          bytes < kBlockHeaderBytes + directory || rows > kMaxBlockRows ||
+          value(IndexColumn::kKind, row) > 0xff || value(IndexColumn::kTable, row) > 0xffff ||
+          value(IndexColumn::kRequiredFlags, row) > 0xff) {
         return false;
       }
       block.header.directory_bytes = static_cast<uint32_t>(directory);
       block.header.data_bytes = bytes - kBlockHeaderBytes - directory;
       block.header.kind = static_cast<BlockKind>(value(IndexColumn::kKind, row));
       block.header.table = static_cast<uint16_t>(value(IndexColumn::kTable, row));
-      block.header.rows = static_cast<uint32_t>(value(IndexColumn::kRows, row));
+      block.header.required_flags = static_cast<uint8_t>(value(IndexColumn::kRequiredFlags, row));
+      block.header.rows = static_cast<uint32_t>(rows);
       block.header.first_row = value(IndexColumn::kFirstRow, row);
-      block.header.sequence = static_cast<uint32_t>(value(IndexColumn::kSequence, row));
+      block.header.sequence = value(IndexColumn::kSequence, row);
       block.header.min_time_ns = static_cast<int64_t>(value(IndexColumn::kMinTime, row));
       block.header.max_time_ns = static_cast<int64_t>(value(IndexColumn::kMaxTime, row));
       block.header.tag = end.tag;
       const uint64_t previous = found.empty() ? header_.header_bytes : found.back().end();
       if (block.offset < previous || block.offset > end.first_row ||
-          bytes > end.first_row - block.offset || block.header.rows > kMaxBlockRows) {
+          bytes > end.first_row - block.offset) {
         return false;
       }
       found.push_back(block);
@@ -286,7 +297,7 @@ bool BlockLog::loadIndex() {
     accept(block.offset, block.header);
     previous = block.end();
   }
-  next_sequence_ = uint64_t{end.sequence} + 1;
+  next_sequence_ = end.sequence + 1;
   complete_ = true;
   position_ = size_;
   return true;

@@ -18,7 +18,6 @@ namespace tracesmith::sbt {
 struct LogBlock {
   uint64_t offset = 0;
   BlockHeader header;
-  uint64_t lost_rows_before = 0;  ///< rows of its table that lay in lost blocks just before it
   uint64_t end() const { return offset + header.totalBytes(); }
 };
 
@@ -38,7 +37,7 @@ class BlockLog {
   uint64_t fileBytes() const { return size_; }
   /// The blocks of kind kTable, in the order of the file.
   const std::vector<LogBlock>& blocks() const { return blocks_; }
-  /// Every block but index and end, with kinds this version does not know: what resume() keeps.
+  /// Blocks of kinds, or with required flags, that this version does not know: resume() keeps them.
   const std::vector<LogBlock>& foreignBlocks() const { return foreign_; }
   bool complete() const { return complete_; }
   /// Bytes at the end that are the beginning of a block whose rest is not (yet) there.
@@ -71,6 +70,7 @@ class BlockLog {
   uint64_t size_ = 0;
   uint64_t position_ = 0;  // first byte that has not been looked at
   bool complete_ = false;
+  bool index_is_newer_ = false;
   uint64_t end_offset_ = 0;  // of the end marker, once it was met by scanning
   uint64_t cut_bytes_ = 0;
   uint64_t next_sequence_ = 0;

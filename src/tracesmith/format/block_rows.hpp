@@ -54,7 +54,7 @@ std::vector<ColumnProblem> appendRows(BlockContents& block, Table& table,
       Table::visitColumns(table, [&](const ColumnInfo& info, auto&) {
         known = known || info.number == entry.column;
       });
-      if (known) continue;
+      if (known || entry.column >= kFirstHintColumn) continue;
       problems.push_back({newer("column " + std::to_string(entry.column) + " of " + Table::kName +
                                 " is unknown to this version"),
                           false});

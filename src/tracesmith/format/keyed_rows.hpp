@@ -11,8 +11,8 @@
 namespace tracesmith::sbt {
 
 /// Moves `rows` into `table`, in which the row of id n lies at n - 1; ids that never had a row
-/// leave an empty one (id kNone). Rows without an id, or with one above `max_id`, are left out;
-/// returns how many.
+/// leave an empty one (id kNone). Rows without an id are left out; so are those with one above
+/// `max_id`, whose number is returned.
 template <class Table>
 size_t mergeById(Table& table, const Table& rows, uint64_t max_id) {
   using Id = typename decltype(table.id)::value_type;
@@ -25,9 +25,9 @@ size_t mergeById(Table& table, const Table& rows, uint64_t max_id) {
   if (largest > table.size()) table.resize(static_cast<size_t>(largest));
   for (size_t i = 0; i < rows.size(); ++i) {
     const auto id = static_cast<uint64_t>(rows.id[i]);
-    if (id == 0 || id > max_id) {
+    if (id > max_id) {
       ++left_out;
-    } else {
+    } else if (id != 0) {
       table.set(static_cast<size_t>(id) - 1, rows.row(i));
     }
   }

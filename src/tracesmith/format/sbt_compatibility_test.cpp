@@ -43,8 +43,7 @@ class HandMadeFile {
   void addColumn(BlockHeader h, uint16_t column, std::vector<uint64_t> words) {
     builder_.begin(static_cast<uint32_t>(words.size()));
     builder_.addWords(column, sbt::ElementType::kU64, Encoding::kCount, words);
-    const ByteView block = builder_.finish(h, bytes_.size());
-    bytes_.insert(bytes_.end(), block.begin(), block.end());
+    append(h);
   }
 
   /// A block with whatever directory and data.
@@ -67,6 +66,50 @@ class HandMadeFile {
     bytes_.insert(bytes_.end(), block.begin(), block.end());
   }
 
+  /// A block with one row of each column.
+  void addRow(BlockHeader h, const std::vector<std::pair<uint16_t, uint64_t>>& columns) {
+    builder_.begin(1);
+    for (const auto& [number, word] : columns) {
+      builder_.addWords(number, sbt::ElementType::kU64, Encoding::kCount, {&word, 1});
+    }
+    append(h);
+  }
+
+  /// Index and end marker; all blocks so far must have come from addColumn() or addRow().
+  void finish(uint8_t index_flags = 0) {
+    BlockHeader end = header(static_cast<TableId>(0));
+    end.sequence += 1;
+    end.kind = BlockKind::kEnd;
+    end.first_row = bytes_.size();
+    end.rows = 1;
+    BlockHeader index = header(static_cast<TableId>(0));
+    index.sequence -= 1;
+    index.kind = BlockKind::kIndex;
+    index.required_flags = index_flags;
+    builder_.begin(static_cast<uint32_t>(index_.size()));
+    using sbt::IndexColumn;
+    auto add = [&](IndexColumn column, auto value) {
+      std::vector<uint64_t> words;
+      for (const auto& [offset, h] : index_) words.push_back(value(offset, h));
+      builder_.addWords(static_cast<uint16_t>(column), sbt::ElementType::kU64, Encoding::kCount,
+                        words);
+    };
+    using H = const BlockHeader&;
+    add(IndexColumn::kOffset, [](uint64_t offset, H) { return offset; });
+    add(IndexColumn::kBytes, [](uint64_t, H h) { return h.totalBytes(); });
+    add(IndexColumn::kTable, [](uint64_t, H h) { return h.table; });
+    add(IndexColumn::kRows, [](uint64_t, H h) { return h.rows; });
+    add(IndexColumn::kFirstRow, [](uint64_t, H h) { return h.first_row; });
+    add(IndexColumn::kSequence, [](uint64_t, H h) { return h.sequence; });
+    add(IndexColumn::kMinTime, [](uint64_t, H h) { return h.min_time_ns; });
+    add(IndexColumn::kMaxTime, [](uint64_t, H h) { return h.max_time_ns; });
+    add(IndexColumn::kKind, [](uint64_t, H h) { return static_cast<uint64_t>(h.kind); });
+    add(IndexColumn::kDirectoryBytes, [](uint64_t, H h) { return h.directory_bytes; });
+    add(IndexColumn::kRequiredFlags, [](uint64_t, H h) { return h.required_flags; });
+    append(index);
+    addRaw(end, {}, {});
+  }
+
   Bytes& bytes() { return bytes_; }
 
   Result<TraceReader> open() {
@@ -75,10 +118,19 @@ class HandMadeFile {
   }
 
  private:
+  void append(const BlockHeader& h) {
+    const ByteView block = builder_.finish(h, bytes_.size());
+    BlockHeader written;
+    EXPECT_TRUE(sbt::decodeBlockHeader(block.data(), bytes_.size(), written));
+    index_.emplace_back(bytes_.size(), written);
+    bytes_.insert(bytes_.end(), block.begin(), block.end());
+  }
+
   TempFile file_;
   Bytes bytes_;
+  std::vector<std::pair<uint64_t, BlockHeader>> index_;
   uint64_t tag_;
-  uint32_t sequence_ = 0;
+  uint64_t sequence_ = 0;
   sbt::BlockBuilder builder_{1};
 };
 
@@ -165,6 +217,57 @@ TEST(SbtCompatibility, AnUnknownEncodingLeavesReferencesEmptyButNeverInventsATim
       EXPECT_THAT(reader->skipped()[0].reason, HasSubstr("unknown to this version"));
     }
   }
+}
+
+TEST(SbtCompatibility, AHintColumnIsPassedOverWithoutAWord) {
+  HandMadeFile file;
+  file.addRow(file.header(TableId::kKernel), {{kKernelStart, 10}, {sbt::kFirstHintColumn + 5, 99}});
+  auto reader = file.open();
+  ASSERT_TRUE(reader);
+  EXPECT_EQ(reader->read()->kernel.start_ns, (std::vector<int64_t>{10}));
+  EXPECT_TRUE(reader->losses().empty());
+  EXPECT_TRUE(reader->skipped().empty());
+}
+
+TEST(SbtCompatibility, ABlockThatNeedsALaterFeatureIsPassedOverAlsoWhenFoundByTheIndex) {
+  HandMadeFile file;
+  file.addColumn(file.header(TableId::kKernel), kKernelStart, {10});
+  BlockHeader feature = file.header(TableId::kKernel, 1);
+  feature.required_flags = 0x80;
+  file.addColumn(feature, kKernelStart, {20});
+  file.addColumn(file.header(TableId::kKernel, 2), kKernelStart, {30});
+  file.finish();
+  auto reader = file.open();
+  ASSERT_TRUE(reader);
+  EXPECT_TRUE(reader->complete());
+  EXPECT_TRUE(reader->losses().empty()) << reader->losses()[0].reason;
+  EXPECT_EQ(reader->read()->kernel.start_ns, (std::vector<int64_t>{10, 30}));
+  ASSERT_EQ(reader->skipped().size(), 1u);
+  EXPECT_THAT(reader->skipped()[0].reason, HasSubstr("needs a feature"));
+}
+
+TEST(SbtCompatibility, AnIndexThatNeedsALaterFeatureIsNotUsed) {
+  HandMadeFile file;
+  file.addColumn(file.header(TableId::kKernel), kKernelStart, {10});
+  file.finish(0x01);
+  auto reader = file.open();
+  ASSERT_TRUE(reader);
+  EXPECT_EQ(reader->read()->kernel.size(), 1u);
+  EXPECT_TRUE(reader->complete());
+  EXPECT_TRUE(reader->losses().empty()) << reader->losses()[0].reason;
+  ASSERT_EQ(reader->skipped().size(), 1u);
+}
+
+TEST(SbtCompatibility, MoreThanFourBillionBlocksCanBeCounted) {
+  BlockHeader header;
+  header.sequence = (uint64_t{5} << 32) + 7;
+  header.rows = 9;
+  Bytes bytes(sbt::kBlockHeaderBytes);
+  sbt::encodeBlockHeader(header, 64, bytes.data());
+  BlockHeader read;
+  ASSERT_TRUE(sbt::decodeBlockHeader(bytes.data(), 64, read));
+  EXPECT_EQ(read.sequence, header.sequence);
+  EXPECT_EQ(read.rows, 9u);
 }
 
 TEST(SbtCompatibility, ABlockOfAnotherFileIsNotTakenForOneOfThis) {
@@ -274,11 +377,32 @@ TEST(SbtHostileFile, ImpossibleFirstRowsAndNumbersAreNotBelieved) {
   EXPECT_LT(trace.launch_shape.size(), 2u);
 }
 
-TEST(SbtHostileFile, AnIdThatNoRowLedToDoesNotMakeRows) {
+TEST(SbtHostileFile, AnIdThatNoRowLedToMakesNoRowsAndIsNamed) {
   HandMadeFile file;
   file.addColumn(file.header(TableId::kDevice), 1, {0xffffffffu, 1, 0, 2});
-  const Trace trace = readQuickly(file, false);
+  const Trace trace = readQuickly(file, true);
   EXPECT_EQ(trace.device.size(), 2u);
+}
+
+TEST(SbtHostileFile, LostBlocksDoNotJustifyFourBillionIds) {
+  HandMadeFile file;
+  file.bytes().resize(file.bytes().size() + (1 << 20));  // damage that may have been many blocks
+  BlockHeader h = file.header(TableId::kDevice, uint64_t{1} << 32);
+  h.sequence = 10'000;
+  file.addColumn(h, 1, {0xffffffffu});
+  EXPECT_TRUE(readQuickly(file).device.empty());
+}
+
+TEST(SbtHostileFile, ADictionaryBlockThatIsPassedOverDoesNotJustifyTheRowsItClaims) {
+  for (uint64_t first_row : {uint64_t{0}, uint64_t{1} << 40, uint64_t{1} << 61}) {
+    HandMadeFile file;
+    BlockHeader feature = file.header(TableId::kFrame, first_row);
+    feature.required_flags = 1;
+    file.addColumn(feature, 1, {1, 2});
+    file.addColumn(file.header(TableId::kFrame, first_row + 2), 1, {7});
+    const Trace trace = readQuickly(file, first_row != 0);
+    EXPECT_LE(trace.frame.size(), 3u);
+  }
 }
 
 TEST(SbtHostileFile, LengthsBeyondTheirTextAreDamageAndTheIdsHold) {

@@ -114,13 +114,12 @@ void encodeBlockHeader(const BlockHeader& header, uint64_t offset, uint8_t* out)
   out[5] = header.required_flags;
   store(out + 6, header.table);
   store(out + 8, header.sequence);
-  store(out + 12, header.rows);
   store(out + 16, header.first_row);
   store(out + 24, header.min_time_ns);
   store(out + 32, header.max_time_ns);
   store(out + 40, header.data_bytes);
   store(out + 48, header.directory_bytes);
-  store(out + 52, uint32_t{0});
+  store(out + 52, header.rows);
   store(out + kTagOffset, header.tag);
   store(out + 64, header.directory_checksum);
   store(out + 72, hash64(ByteView(out, 72), offset));
@@ -132,19 +131,20 @@ bool decodeBlockHeader(const uint8_t* in, uint64_t offset, BlockHeader& header) 
   header.kind = static_cast<BlockKind>(in[4]);
   header.required_flags = in[5];
   header.table = loadFixed<uint16_t>(in + 6);
-  header.sequence = loadFixed<uint32_t>(in + 8);
-  header.rows = loadFixed<uint32_t>(in + 12);
+  header.sequence = loadFixed<uint64_t>(in + 8);
   header.first_row = loadFixed<uint64_t>(in + 16);
   header.min_time_ns = loadFixed<int64_t>(in + 24);
   header.max_time_ns = loadFixed<int64_t>(in + 32);
   header.data_bytes = loadFixed<uint64_t>(in + 40);
   header.directory_bytes = loadFixed<uint32_t>(in + 48);
+  header.rows = loadFixed<uint32_t>(in + 52);
   header.tag = loadFixed<uint64_t>(in + kTagOffset);
   header.directory_checksum = loadFixed<uint64_t>(in + 64);
   // Limits that hold for every kind, known or not: they keep all sums below from overflowing.
   constexpr uint64_t kMaxOffset = 1ull << 62;
   return header.rows <= kMaxBlockRows && header.directory_bytes <= kMaxDirectoryBytes &&
-         header.first_row <= kMaxOffset && header.data_bytes <= kMaxOffset;
+         header.first_row <= kMaxOffset && header.data_bytes <= kMaxOffset &&
+         header.sequence <= kMaxOffset;
 }
 
 void encodeColumnEntry(const ColumnEntry& entry, uint8_t* out) {

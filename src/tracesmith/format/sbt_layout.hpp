@@ -55,7 +55,11 @@ enum class IndexColumn : uint16_t {
   kMaxTime = 8,
   kKind = 9,
   kDirectoryBytes = 10,
+  kRequiredFlags = 11,
 };
+/// Columns from here on only help readers (zone maps, orders, filters): one that does not know such
+/// a column passes over it without a word, in any table and in an index.
+constexpr uint16_t kFirstHintColumn = 0xff00;
 
 struct FileHeader {
   uint16_t version_major = kVersionMajor;
@@ -87,7 +91,7 @@ struct BlockHeader {
   BlockKind kind = BlockKind::kTable;
   uint8_t required_flags = 0;  ///< an unknown bit means: skip this block
   uint16_t table = 0;
-  uint32_t sequence = 0;   ///< blocks before it in the file, of all kinds
+  uint64_t sequence = 0;   ///< blocks before it in the file, of all kinds
   uint32_t rows = 0;       ///< end marker: number of index blocks
   uint64_t first_row = 0;  ///< rows of this table before it; end marker: offset of the index
   int64_t min_time_ns = std::numeric_limits<int64_t>::max();

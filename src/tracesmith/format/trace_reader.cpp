@@ -186,16 +186,24 @@ Status TraceReader::Impl::appendBlock(const LogBlock& block, Trace& out) {
 
 Status TraceReader::Impl::checkMemory(const std::vector<const LogBlock*>& wanted,
                                       uint64_t limit) const {
+  constexpr uint64_t kFarTooMuch = uint64_t{1} << 61;  // how far above any limit does not matter
   uint64_t rows = 0;
   uint64_t bytes = 0;
+  std::map<TableId, uint64_t> dictionary_rows;
   for (const LogBlock* block : wanted) {
     const auto id = static_cast<TableId>(block->header.table);
     uint64_t of_block = block->header.rows;
-    if (isDictionary(id)) of_block += block->lost_rows_before;
+    if (isDictionary(id)) {
+      // Rows that were lost or passed over before this block take their place, too.
+      uint64_t& known = dictionary_rows[id];
+      const uint64_t end = block->header.first_row + block->header.rows;
+      of_block = end > known ? end - known : 0;
+      known = std::max(known, end);
+    }
     rows += of_block;
-    // Far above any limit it does not matter how far.
-    bytes = std::min(bytes + of_block * rowBytesOf(id), uint64_t{1} << 62);
+    bytes += std::min(of_block, kFarTooMuch / 1024) * rowBytesOf(id);
     if (id == TableId::kString) bytes += block->header.data_bytes;
+    bytes = std::min(bytes, kFarTooMuch);
   }
   if (bytes <= limit) return {};
   return fail(ErrorCode::kNoSpace,
@@ -317,7 +325,17 @@ Result<Trace> TraceReader::read(const ReadOptions& options) {
       forEachTable(keyed, [&](auto& raw) {
         if constexpr (std::is_same_v<std::decay_t<decltype(raw)>, Table>) rows = &raw;
       });
-      mergeById(table, *rows, total_of[Table::kId] + kMaxIdsAhead);
+      // Ids of lost rows are the only ones that need more rows than were read; they are few.
+      const uint64_t most = std::min(total_of[Table::kId] + kMaxIdsAhead,
+                                     rows_of[Table::kId] + limit / rowBytes<Table>());
+      if (const size_t n = mergeById(table, *rows, most); n != 0) {
+        const auto block = std::find_if(wanted.begin(), wanted.end(), [](const LogBlock* b) {
+          return static_cast<TableId>(b->header.table) == Table::kId;
+        });
+        impl_->note(**block, damaged(fmt::format("{} rows of {} were left out: their ids are "
+                                                 "impossible",
+                                                 n, Table::kName)));
+      }
     }
   });
   if (!trace.attribute.empty()) followMovedRows(trace.attribute, segments);

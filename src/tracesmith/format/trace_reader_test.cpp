@@ -59,6 +59,16 @@ Bytes sampleTrace(const TempFile& file, int deltas, bool finish, size_t kernels 
   return file.bytes();
 }
 
+class WithinTwoSeconds {
+ public:
+  ~WithinTwoSeconds() {
+    EXPECT_LT(std::chrono::steady_clock::now() - begin_, std::chrono::seconds(2));
+  }
+
+ private:
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
 /// What must hold of every kernel that is read from a sampleTrace(), however damaged.
 void expectKernelsAreTrue(const Trace& trace) {
   for (size_t i = 0; i < trace.kernel.size(); ++i) {
@@ -182,6 +192,7 @@ TEST(TraceReader, AFileCutAtAnyByteReadsWhatIsWhole) {
   for (size_t size = 0; size < whole.size(); ++size) {
     SCOPED_TRACE(size);
     file.write(ByteView(whole).first(size));
+    const WithinTwoSeconds in_time;
     auto reader = TraceReader::open(file.path());
     if (size < sbt::kFileHeaderBytes) {
       EXPECT_FALSE(reader);
@@ -204,14 +215,19 @@ TEST(TraceReader, AFileCutAtAnyByteReadsWhatIsWhole) {
   }
 }
 
-TEST(TraceReader, AnyDamagedByteIsNoticedAndWhatIsReadIsTrue) {
+TEST(TraceReader, AnyDamagedBitIsNoticedAndWhatIsReadIsTrue) {
   const TempFile file;
-  const Bytes whole = sampleTrace(file, 4, true);
-  for (size_t i = 0; i < whole.size(); ++i) {
-    SCOPED_TRACE(i);
-    Bytes bytes = whole;
-    bytes[i] ^= static_cast<uint8_t>(1u << (i % 8));
+  const Bytes whole = sampleTrace(file, 2, true);
+  Bytes bytes = whole;
+  size_t damaged_bit = 0;
+  for (size_t bit = 0; bit < whole.size() * 8; ++bit) {
+    SCOPED_TRACE(bit);
+    const size_t i = bit / 8;
+    bytes[damaged_bit / 8] = whole[damaged_bit / 8];
+    bytes[i] ^= static_cast<uint8_t>(1u << (bit % 8));
+    damaged_bit = bit;
     file.write(bytes);
+    const WithinTwoSeconds in_time;
     auto reader = TraceReader::open(file.path());
     if (i < 8) {
       EXPECT_FALSE(reader) << "the magic is wrong";
@@ -221,8 +237,9 @@ TEST(TraceReader, AnyDamagedByteIsNoticedAndWhatIsReadIsTrue) {
     auto trace = reader->read();
     ASSERT_TRUE(trace) << trace.error().toString();
     expectKernelsAreTrue(*trace);
-    EXPECT_GE(trace->kernel.size(), 15u) << "one flipped bit costs one block at most";
-    EXPECT_TRUE(!reader->losses().empty() || !reader->complete() || trace->kernel.size() == 20u);
+    EXPECT_GE(trace->kernel.size(), 5u) << "one flipped bit costs one block at most";
+    EXPECT_TRUE(!reader->losses().empty() || reader->cutBytes() != 0) << "a loss has a name";
+    ASSERT_FALSE(testing::Test::HasFailure());
   }
 }
 
@@ -265,6 +282,7 @@ TEST(TraceReader, RandomDamageOfEveryKindNeverDoesMoreThanLoseRows) {
       if (bytes.empty()) bytes.push_back(0);
     }
     file.write(bytes);
+    const WithinTwoSeconds in_time;
     auto reader = TraceReader::open(file.path());
     if (!reader) continue;
     auto trace = reader->read();

@@ -51,7 +51,7 @@ struct TraceWriter::Impl {
   /// Where the file stands; put back when a write fails.
   struct Position {
     uint64_t offset = 0;
-    uint32_t sequence = 0;
+    uint64_t sequence = 0;
     size_t index_size = 0;
     std::map<TableId, uint64_t> rows;  // strings included
   };
@@ -228,6 +228,8 @@ Status TraceWriter::Impl::writeIndexAndEnd() {
     add(IndexColumn::kKind, kU64, Encoding::kId, [](B b) { return b.header.kind; });
     add(IndexColumn::kDirectoryBytes, kU64, Encoding::kCount,
         [](B b) { return b.header.directory_bytes; });
+    add(IndexColumn::kRequiredFlags, kU64, Encoding::kId,
+        [](B b) { return b.header.required_flags; });
     BlockHeader header;
     header.kind = BlockKind::kIndex;
     TS_CHECK_OK(writeBlock(header));
