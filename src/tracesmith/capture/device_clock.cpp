@@ -19,6 +19,12 @@ constexpr std::array<clockid_t, HostClocks::kKinds.size()> kClockIds = {
 constexpr int64_t kSlackNs = 2'000;
 constexpr int64_t kWindowNs = 1'000'000'000;
 
+/// How far a clock can have drifted in `distance_ns`.
+int64_t driftWithin(int64_t distance_ns) {
+  return std::abs(distance_ns) / 1'000'000 * ClockCurve::kMaxDriftPpm +
+         std::abs(distance_ns) % 1'000'000 * ClockCurve::kMaxDriftPpm / 1'000'000 + 1;
+}
+
 }  // namespace
 
 void HostClocks::sample(int64_t interval_ns) {
@@ -46,8 +52,7 @@ HostTime HostClocks::toHost(size_t kind, int64_t value) const {
                                 [&](const Sample& s, int64_t v) { return s.value[kind] < v; });
   const Sample& near = after == samples_.end() ? samples_.back() : *after;
   const int64_t distance = value - near.value[kind];
-  return {near.host_ns + distance,
-          near.error_ns + std::abs(distance) / 1'000'000 * ClockCurve::kMaxDriftPpm};
+  return {near.host_ns + distance, near.error_ns + driftWithin(distance)};
 }
 
 void DeviceClock::observe(int64_t host_begin_ns, int64_t host_end_ns, int64_t stamp,
@@ -58,7 +63,7 @@ void DeviceClock::observe(int64_t host_begin_ns, int64_t host_end_ns, int64_t st
   if (host_end_ns < host_begin_ns) return;
   ++observations_;
   for (size_t c = 0; c < kCandidates; ++c) {
-    const HostTime t = c == 0 ? HostTime{stamp, 0} : clocks.toHost(c - 1, stamp);
+    const HostTime t = c == kMonotonic ? HostTime{stamp, 0} : clocks.toHost(c - 1, stamp);
     const int64_t slack = kSlackNs + std::min(t.error_ns, kFar);
     last_host_[c] = t.ns;
     if (t.ns < host_begin_ns - slack || t.ns > host_end_ns + slack) ++misses_[c];
@@ -67,44 +72,65 @@ void DeviceClock::observe(int64_t host_begin_ns, int64_t host_end_ns, int64_t st
 }
 
 void DeviceClock::addToWindow(int64_t host_begin_ns, int64_t host_end_ns, int64_t stamp) {
-  const int64_t low = host_begin_ns - stamp;
-  const int64_t high = host_end_ns - stamp;
+  int64_t low = host_begin_ns - stamp;
+  int64_t high = host_end_ns - stamp;
   if (!windows_.empty()) {
     Window& w = windows_.back();
-    const bool agrees = std::max(w.low, low) <= std::min(w.high, high);
-    // A bracket that contradicts the window shows drift within it: a new window begins.
-    if (host_begin_ns - w.begin_ns < kWindowNs && agrees) {
-      w.low = std::max(w.low, low);
-      w.high = std::min(w.high, high);
-      w.stamp = stamp;
+    // Each bracket bounds the offset at its own stamp. Brought to the later of the two, an earlier
+    // one has become wider by what the clock may have drifted in between; without that, the
+    // intersection could exclude the truth. Threads may come in any order.
+    const int64_t drift = driftWithin(stamp - w.stamp);
+    Window met = w;
+    if (stamp > w.stamp) {
+      met.low -= drift;
+      met.high += drift;
+      met.stamp = stamp;
+    } else {
+      low -= drift;
+      high += drift;
+    }
+    met.low = std::max(met.low, low);
+    met.high = std::min(met.high, high);
+    // A bracket that contradicts the window shows that the clock was set: a new window begins.
+    if (host_begin_ns - w.begin_ns < kWindowNs && met.low <= met.high) {
+      w = met;
       return;
     }
   }
-  windows_.push_back({host_begin_ns, low, high, stamp});
+  windows_.push_back({host_begin_ns, host_begin_ns - stamp, host_end_ns - stamp, stamp});
+}
+
+size_t DeviceClock::chosen() const {
+  // Soon after a machine's start CLOCK_MONOTONIC and its raw sibling are the same to within a
+  // bracket. The raw one is then taken, for it has a map with a bound that can say so
+  // (identityError); CLOCK_MONOTONIC is the time of the trace itself and counts as exact.
+  constexpr std::array<size_t, kCandidates> kOrder = {1, kMonotonic, 2, 3};
+  static_assert(HostClocks::kKinds[0] == ClockKind::kHostMonotonicRaw);
+  for (size_t c : kOrder) {
+    if (explainsBrackets(c)) return c;
+  }
+  return kCandidates;
+}
+
+bool DeviceClock::explainsBrackets(size_t candidate) const {
+  // A hundredth of the brackets may fail: a call's stamps can be cut by a driver that queues from
+  // another thread.
+  return misses_[candidate] * 100 <= observations_;
 }
 
 ClockKind DeviceClock::kind() const {
-  // A hundredth of the brackets may fail: a call's stamps can be cut by a driver that queues from
-  // another thread.
-  for (size_t c = 0; c < kCandidates; ++c) {
-    if (misses_[c] * 100 <= observations_) {
-      return c == 0 ? ClockKind::kHostMonotonic : HostClocks::kKinds[c - 1];
-    }
-  }
-  return ClockKind::kBracketed;
+  const size_t c = chosen();
+  if (c == kCandidates) return ClockKind::kBracketed;
+  return c == kMonotonic ? ClockKind::kHostMonotonic : HostClocks::kKinds[c - 1];
 }
 
 int64_t DeviceClock::identityError() const {
+  const size_t c = chosen();
+  if (c == kCandidates) return 0;
   int64_t error = 0;
-  const ClockKind chosen = kind();
-  size_t chosen_index = 0;
-  for (size_t c = 1; c < kCandidates; ++c) {
-    if (HostClocks::kKinds[c - 1] == chosen) chosen_index = c;
-  }
-  for (size_t c = 0; c < kCandidates; ++c) {
-    if (c != chosen_index && misses_[c] * 100 <= observations_) {
-      error = std::max(error, std::abs(last_host_[c] - last_host_[chosen_index]));
-    }
+  for (size_t other = 0; other < kCandidates; ++other) {
+    if (!explainsBrackets(other)) continue;
+    error = std::max(error, std::abs(last_host_[other] - last_host_[c]));
   }
   return error;
 }

@@ -58,13 +58,16 @@ class DeviceClock {
   int64_t identityError() const;
 
  private:
-  static constexpr size_t kCandidates = HostClocks::kKinds.size() + 1;  // 0 is CLOCK_MONOTONIC
+  static constexpr size_t kMonotonic = 0;  // c > 0: HostClocks::kKinds[c - 1]
+  static constexpr size_t kCandidates = HostClocks::kKinds.size() + 1;
   struct Window {
     int64_t begin_ns = 0;
-    int64_t low = 0;    // offset (host - device) is at least this
+    int64_t low = 0;    // at `stamp` the offset (host - device) was at least this
     int64_t high = 0;   // and at most this
-    int64_t stamp = 0;  // a device time in the window
+    int64_t stamp = 0;  // the latest device time in the window
   };
+  size_t chosen() const;  // kCandidates: none of them
+  bool explainsBrackets(size_t candidate) const;
   void addToWindow(int64_t host_begin_ns, int64_t host_end_ns, int64_t stamp);
 
   uint64_t observations_ = 0;
