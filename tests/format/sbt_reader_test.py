@@ -123,6 +123,42 @@ class SbtReader(unittest.TestCase):
             self.assertEqual(len(ours.losses), 1)
             self.assertEqual(ours.rows.get(sbt_reader.KERNEL, 0) == 0, victim is kernels)
 
+    def small_file_of_the_norm(self):
+        with open(os.path.join(SOURCE, "docs/sbt.md"), encoding="utf-8") as file:
+            text = file.read().split("## A small file, byte by byte")[1].split("```")[1]
+        data = b""
+        for offset, dump in re.findall(r"^([0-9a-f]{4})  ((?:[0-9a-f]{2} ?)+)", text, re.M):
+            self.assertEqual(int(offset, 16), len(data), "offsets of the document")
+            data += bytes.fromhex(dump)
+        return data
+
+    def test_the_small_file_of_the_document_is_read_by_both(self):
+        self.write(self.small_file_of_the_norm())
+        ours = self.compare(tables=("kernel",))
+        ours.check_index()
+        self.assertEqual(ours.column(1, 2), ["add", "scale"])
+        self.assertEqual(self.query("SELECT start_ns, duration_ns, name FROM kernel"),
+                         [{"start_ns": 1000, "duration_ns": 5, "name": "add"},
+                          {"start_ns": 1010, "duration_ns": 5, "name": "scale"},
+                          {"start_ns": 1030, "duration_ns": 5, "name": "add"}])
+
+    def test_the_writer_makes_the_small_file_of_the_document(self):
+        def comparable(data):
+            """Without the random uuid, the time, and the hashes over them."""
+            masked = bytearray(data)
+            for begin, end in [(24, 48), (56, 64)]:
+                masked[begin:end] = bytes(end - begin)
+            for block in sbt_reader.Trace(data).blocks:
+                masked[block.offset + 56:block.offset + 64] = bytes(8)
+                masked[block.offset + 72:block.offset + 80] = bytes(8)
+            return masked.hex(" ")
+        subprocess.run([os.path.join(BIN, "format_tests"), "--gtest_filter=SbtNorm*"], check=True,
+                       stdout=subprocess.DEVNULL,
+                       env={**os.environ, "TRACESMITH_SMALL_TRACE": self.trace})
+        with open(self.trace, "rb") as file:
+            written = file.read()
+        self.assertEqual(comparable(written), comparable(self.small_file_of_the_norm()))
+
     def test_the_program_prints_counts_and_kernels(self):
         self.record("20ms")
         text = subprocess.run(["python3", "-B", sbt_reader.__file__, self.trace], check=True,
