@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs that fork, exec, unload, end their threads early or run code when all seems over: each
+// launch is in the trace once, and the program ends as it does alone.
+#include <gmock/gmock.h>
+
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "recording_test_util.hpp"
+#include "tracesmith/base/clock.hpp"
+
+namespace tracesmith {
+namespace {
+
+using ::testing::ElementsAre;
+
+/// Numbers of all lines "launches N", in order.
+std::vector<uint64_t> said(const std::string& file) {
+  std::vector<uint64_t> numbers;
+  std::istringstream in(readFile(file));
+  std::string word;
+  for (uint64_t n = 0; in >> word >> n;) numbers.push_back(n);
+  return numbers;
+}
+uint64_t sum(const std::vector<uint64_t>& numbers) {
+  uint64_t n = 0;
+  for (uint64_t each : numbers) n += each;
+  return n;
+}
+
+class ProcessShapeTest : public RecordingTest, public ::testing::WithParamInterface<const char*> {
+ protected:
+  /// Runs it under the agent; each launch that it says it made must be there.
+  Recording launchesOf(const std::vector<std::string>& command, int exit_code = 0) {
+    SpawnOptions o;
+    o.output = path("said");
+    const int64_t begin = monotonicNs();
+    const Ended ended = run(driver({GetParam()}, command), o, 60);
+    EXPECT_FALSE(ended.timed_out) << "it hangs";
+    EXPECT_EQ(ended.exit_code, exit_code);
+    EXPECT_LT(monotonicNs() - begin, 20'000'000'000);
+    Recording r = load(path("out.sbt"));
+    EXPECT_TRUE(r.complete);
+    EXPECT_EQ(r.trace.kernel.size(), sum(said(path("said"))));
+    EXPECT_EQ(number(readReport(path("report")), "dropped"), 0u);
+    EXPECT_EQ(number(readReport(path("report")), "unresolved"), 0u);
+    expectNoDuplicates(r.trace);
+    expectLossesAddUp(r.trace);
+    EXPECT_THAT(filesLeft(), ElementsAre("out.sbt", "report", "said"));
+    return r;
+  }
+  /// Kernels per process row.
+  static std::map<uint32_t, uint64_t> perPid(const Trace& trace) {
+    std::map<ProcessId, uint32_t> pids;
+    for (size_t i = 0; i < trace.process.size(); ++i) {
+      pids[trace.process.row(i).id] = trace.process.row(i).pid;
+    }
+    std::map<uint32_t, uint64_t> kernels;
+    for (ProcessId id : trace.kernel.process_id) ++kernels[pids[id]];
+    return kernels;
+  }
+};
+
+TEST_P(ProcessShapeTest, AForkedChildThatDoesNotExecHasItsOwnRowAndLaunches) {
+  const Recording r = launchesOf({helper("cl_shapes"), "forks", "10"});
+  EXPECT_THAT(said(path("said")), ElementsAre(10, 20));
+  std::set<uint64_t> counts;
+  for (const auto& [pid, kernels] : perPid(r.trace)) counts.insert(kernels);
+  EXPECT_EQ(counts, (std::set<uint64_t>{10, 20}));
+  ASSERT_EQ(r.trace.process.size(), 2u);
+  EXPECT_EQ(r.trace.process.row(1).parent_pid, r.trace.process.row(0).pid);
+}
+
+TEST_P(ProcessShapeTest, AProgramThatExecsAnotherStaysOneProcessWithoutADoubleCorrelationId) {
+  const Recording r = launchesOf({helper("cl_shapes"), "execs", "10"});
+  EXPECT_THAT(said(path("said")), ElementsAre(10, 20));
+  EXPECT_EQ(perPid(r.trace).size(), 1u);
+  ASSERT_EQ(r.trace.process.size(), 1u);
+  EXPECT_THAT(std::string(r.trace.text(r.trace.process.row(0).command_line)),
+              ::testing::HasSubstr("launches 20"));
+}
+
+TEST_P(ProcessShapeTest, ThreadsThatComeAndGoShareAFewRings) {
+  const Recording r = launchesOf({helper("cl_shapes"), "short_threads", "500"});
+  EXPECT_EQ(r.trace.kernel.size(), 1000u);
+  std::set<ThreadId> threads(r.trace.kernel.thread_id.begin(), r.trace.kernel.thread_id.end());
+  EXPECT_EQ(threads.size(), 500u);
+}
+
+TEST_P(ProcessShapeTest, ManyThreadsAtOnceEachHaveTheirLaunches) {
+  const Recording r = launchesOf({helper("cl_shapes"), "many_threads", "64"});
+  std::map<ThreadId, uint64_t> kernels;
+  for (ThreadId id : r.trace.kernel.thread_id) ++kernels[id];
+  EXPECT_EQ(kernels.size(), 64u);
+  for (const auto& [thread, n] : kernels) EXPECT_EQ(n, 20u);
+}
+
+TEST_P(ProcessShapeTest, ThreadsMayEndBeforeWhatTheyLaunched) {
+  launchesOf({helper("cl_shapes"), "threads_at_exit", "10"});
+}
+
+TEST_P(ProcessShapeTest, LaunchesOfExitHandlersAndStaticDestructorsAreRecorded) {
+  launchesOf({helper("cl_shapes"), "destructors", "10"});
+  EXPECT_THAT(said(path("said")), ElementsAre(10, 4, 3));
+}
+
+TEST_P(ProcessShapeTest, CallsOutOfASignalHandlerNeverHangAndAreRecordedOrCounted) {
+  SpawnOptions o;
+  o.output = path("said");
+  const Ended ended = run(driver({GetParam()}, {helper("cl_shapes"), "signals", "300000"}), o, 30);
+  ASSERT_FALSE(ended.timed_out) << "it hangs";
+  EXPECT_EQ(ended.exit_code, 0);
+  const Recording r = load(path("out.sbt"));
+  const std::vector<uint64_t> calls = said(path("said"));
+  ASSERT_EQ(calls.size(), 1u);
+  EXPECT_GT(calls[0], 300'000u) << "no signal came";
+  uint64_t emitted = 0, dropped = 0;
+  for (size_t i = 0; i < r.trace.loss.size(); ++i) {
+    emitted += r.trace.loss.row(i).emitted;
+    dropped += r.trace.loss.row(i).dropped;
+  }
+  EXPECT_EQ(emitted, calls[0]);
+  EXPECT_EQ(r.trace.host_call.size() + dropped, calls[0]);
+  expectNoDuplicates(r.trace);
+  expectLossesAddUp(r.trace);
+}
+
+INSTANTIATE_TEST_SUITE_P(, ProcessShapeTest, ::testing::Values("layer", "preload"),
+                         [](const auto& each) { return std::string(each.param); });
+
+class HiddenProcessTest : public ProcessShapeTest {};
+
+// Only as a layer: what is not linked with OpenCL has no calls that a preloaded library could take.
+TEST_P(HiddenProcessTest, AProgramThatUnloadsOpenClAgainAndAgainKeepsBeingRecorded) {
+  const std::vector<std::string> command = {helper("cl_unload"), "5"};
+  ASSERT_EQ(run(command).exit_code, 0) << "the driver itself does not survive this";
+  launchesOf(command);
+  EXPECT_THAT(said(path("said")), ElementsAre(25));
+}
+
+TEST_P(HiddenProcessTest, AChildWithAScrubbedEnvironmentIsCountedAsUnobserved) {
+  const Recording r = record({"/bin/sh", "-c",
+                              "env -i PATH=\"$PATH\" POCL_CACHE_DIR=\"$POCL_CACHE_DIR\" " +
+                                  helper("cl_shapes") + " launches 5 >/dev/null; " +
+                                  helper("cl_shapes") + " launches 3 >/dev/null; exit 4"});
+  EXPECT_EQ(r.outcome.exit_code, 4);
+  EXPECT_EQ(r.trace.kernel.size(), 3u);
+  EXPECT_EQ(r.outcome.unobserved, 1u);
+  size_t unobserved = 0;
+  for (size_t i = 0; i < r.trace.process.size(); ++i) {
+    const ProcessRow row = r.trace.process.row(i);
+    if ((row.flags & process_flags::kUnobserved) == 0) continue;
+    ++unobserved;
+    EXPECT_THAT(std::string(r.trace.text(row.command_line)), ::testing::HasSubstr("launches 5"));
+  }
+  EXPECT_EQ(unobserved, 1u);
+}
+
+TEST_P(HiddenProcessTest, AStaticProgramIsCountedAsUnobserved) {
+  const Recording r = record({helper("static_program")});
+  EXPECT_EQ(r.outcome.exit_code, 6);
+  EXPECT_EQ(r.outcome.unobserved, 1u);
+  ASSERT_EQ(r.trace.process.size(), 1u);
+  EXPECT_TRUE(r.trace.process.row(0).flags & process_flags::kUnobserved);
+}
+
+INSTANTIATE_TEST_SUITE_P(, HiddenProcessTest, ::testing::Values("layer"),
+                         [](const auto& each) { return std::string(each.param); });
+
+}  // namespace
+}  // namespace tracesmith
