@@ -436,8 +436,10 @@ void Collector::addRings(const Arena& arena, CollectorTotals& t) {
     t.written += arena.rings[i].records;
   }
   const arena::ArenaHeader& header = arena.file.header();
-  const uint64_t never_in_a_ring = header.dropped_without_ring.load(std::memory_order_relaxed) +
-                                   header.dropped_reentrant.load(std::memory_order_relaxed);
+  const uint64_t reentrant = header.dropped_reentrant.load(std::memory_order_relaxed);
+  const uint64_t never_in_a_ring =
+      header.dropped_without_ring.load(std::memory_order_relaxed) + reentrant;
+  t.reentrant += reentrant;
   t.emitted += never_in_a_ring;
   t.dropped += never_in_a_ring;
 }
@@ -483,8 +485,12 @@ void Collector::writeLosses() {
   for (auto& [key, process] : processes_) {
     const CollectorTotals t = totalsOf(*process);
     std::vector<std::string> reasons;
-    if (t.dropped > t.cut) {
+    if (t.dropped > t.cut + t.reentrant) {
       reasons.push_back("no room in the ring of the calling thread (a larger one: -b)");
+    }
+    if (t.reentrant > 0) {
+      reasons.push_back(std::to_string(t.reentrant) +
+                        " calls came from a signal handler that had interrupted a record");
     }
     if (t.cut > 0) {
       reasons.push_back(std::to_string(t.cut) + " records were being written when it was killed");

@@ -40,7 +40,9 @@ struct CollectorTotals {
   uint64_t emitted = 0;  ///< records that agents made or tried to make
   uint64_t written = 0;  ///< records that are rows (or parts of rows) now
   uint64_t dropped = 0;
-  uint64_t cut = 0;         ///< of those dropped: half written when their process was killed
+  uint64_t cut = 0;  ///< of those dropped: half written when their process was killed
+  uint64_t reentrant =
+      0;  ///< of those dropped: made by a signal handler while a record was written
   uint64_t unresolved = 0;  ///< commands without completion, completions without command
   uint64_t blocked_ns = 0;  ///< time that program threads waited for room
 };
