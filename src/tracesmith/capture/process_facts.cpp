@@ -104,9 +104,12 @@ std::optional<ProcessStat> parseProcessStat(std::string_view text) {
   ProcessStat stat;
   stat.comm = std::string(text.substr(open + 1, close - open - 1));
   std::string_view rest = text.substr(close + 1);
-  for (int field = 3; field <= 22; ++field) {
+  for (int field = 3; field <= 51; ++field) {
     const size_t begin = rest.find_first_not_of(" \n");
-    if (begin == std::string_view::npos) return std::nullopt;
+    if (begin == std::string_view::npos) {
+      if (field > 22) break;
+      return std::nullopt;
+    }
     const size_t end = std::min(rest.find_first_of(" \n", begin), rest.size());
     const std::string_view word = rest.substr(begin, end - begin);
     rest = rest.substr(end);
@@ -115,6 +118,7 @@ std::optional<ProcessStat> parseProcessStat(std::string_view text) {
     if (field == 4) good = parseNumber(word, stat.parent_pid);
     if (field == 20) good = parseNumber(word, stat.threads);
     if (field == 22) good = parseNumber(word, stat.start_ticks);
+    if (field == 51) good = parseNumber(word, stat.environment_end);
     if (!good) return std::nullopt;
   }
   return stat;
@@ -274,14 +278,17 @@ bool isStatic(const std::string& path) {
 }
 
 std::optional<bool> environmentHas(uint32_t pid, std::string_view name) {
-  const auto text = readSome(procPath(pid, "environ"), kMaxEnvironmentBytes);
-  if (!text) return std::nullopt;
-  if (text->empty()) {
-    // A zombie's reads as empty, too; only of a living process does that say something.
+  auto text = readSome(procPath(pid, "environ"), kMaxEnvironmentBytes);
+  // A zombie's reads as empty, and so does that of a process in the middle of an exec.
+  for (int i = 0; text && text->empty(); ++i) {
     const auto stat = readProcessStat(pid);
-    if (!stat || stat->state == 'Z' || stat->state == 'X') return std::nullopt;
-    return false;
+    if (!stat || stat->state == 'Z' || stat->state == 'X' || i == kExecLooks) return std::nullopt;
+    const bool settled = stat->environment_end != 0;
+    if (!settled) ::usleep(100);
+    text = readSome(procPath(pid, "environ"), kMaxEnvironmentBytes);
+    if (settled && text && text->empty()) return false;
   }
+  if (!text) return std::nullopt;
   const std::string wanted = std::string(name) + "=";
   for (size_t at = text->find(wanted); at != std::string::npos; at = text->find(wanted, at + 1))
     if (at == 0 || (*text)[at - 1] == '\0') return true;

@@ -21,8 +21,11 @@ struct ProcessStat {
   char state = '?';  ///< 'R', 'S', 'Z' (zombie), 'X' (dead), …
   uint32_t parent_pid = 0;
   uint32_t threads = 0;
-  uint64_t start_ticks =
-      0;  ///< field 22: start since boot (CLOCK_BOOTTIME) in clockTicksPerSecond()
+  /// Field 22: start since boot (CLOCK_BOOTTIME) in clockTicksPerSecond().
+  uint64_t start_ticks = 0;
+  /// Field 51: where the environment ends in its memory; 0 in the middle of an exec, and of a
+  /// process that we may not look into.
+  uint64_t environment_end = 0;
 };
 
 struct ProcessFacts {
@@ -62,7 +65,7 @@ std::string quoteForShell(std::string_view word);
 bool isStatic(const std::string& path);
 
 /// Whether the environment that the process was started with has variable `name`; nullopt when it
-/// can not be read (gone, a zombie, another user's).
+/// can not be read (gone, a zombie, in the middle of an exec, another user's).
 std::optional<bool> environmentHas(uint32_t pid, std::string_view name);
 
 /// The machine's boot, /proc/sys/kernel/random/boot_id; "" when it can not be read.
