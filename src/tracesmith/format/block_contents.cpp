@@ -27,7 +27,8 @@ Problem BlockContents::load(const FileHandle& file, const std::string& path, uin
   if (*read < wanted) return damaged("the file has become shorter");
   BlockHeader header;
   if (!decodeBlockHeader(block_.data(), offset, header) ||
-      header.totalBytes() != expected.totalBytes() || header.sequence != expected.sequence ||
+      header.directory_bytes != expected.directory_bytes ||
+      header.data_bytes != expected.data_bytes || header.sequence != expected.sequence ||
       header.rows != expected.rows || header.table != expected.table ||
       header.first_row != expected.first_row || header.kind != expected.kind ||
       header.required_flags != expected.required_flags) {

@@ -170,7 +170,7 @@ void BlockLog::accept(uint64_t offset, const BlockHeader& header) {
 }
 
 uint64_t BlockLog::findNext(uint64_t from) {
-  Bytes chunk(kSearchBytes);
+  Bytes chunk(static_cast<size_t>(std::min<uint64_t>(kSearchBytes, size_ - from)));
   while (from + kBlockHeaderBytes <= size_) {
     auto read = readAt(file_, from, chunk, path_);
     if (!read || *read < kBlockHeaderBytes) break;

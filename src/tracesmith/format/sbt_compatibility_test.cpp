@@ -111,6 +111,8 @@ class HandMadeFile {
   }
 
   Bytes& bytes() { return bytes_; }
+  /// What the index will say of a block.
+  BlockHeader& indexed(size_t block) { return index_[block].second; }
 
   Result<TraceReader> open() {
     file_.write(bytes_);
@@ -377,6 +379,22 @@ TEST(SbtHostileFile, ImpossibleFirstRowsAndNumbersAreNotBelieved) {
   EXPECT_LT(trace.launch_shape.size(), 2u);
 }
 
+TEST(SbtHostileFile, StringsThatLostBlocksMayHaveHadAreRefusedBeforeTheyTakeTheMemory) {
+  HandMadeFile file;
+  file.bytes().resize(file.bytes().size() + (1 << 20));  // damage that may have been many blocks
+  BlockHeader h = file.header(TableId::kString, uint64_t{1} << 32);
+  h.sequence = 10'000;
+  file.addColumn(h, 1, {0});
+  auto reader = file.open();
+  ASSERT_TRUE(reader);
+  Trace trace;
+  ASSERT_EQ(reader->blocks().size(), 1u);
+  EXPECT_FALSE(reader->readBlock(0, trace));
+  const auto read = reader->read();
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().code, ErrorCode::kNoSpace);
+}
+
 TEST(SbtHostileFile, AnIdThatNoRowLedToMakesNoRowsAndIsNamed) {
   HandMadeFile file;
   file.addColumn(file.header(TableId::kDevice), 1, {0xffffffffu, 1, 0, 2});
@@ -430,6 +448,27 @@ TEST(SbtHostileFile, AFileFullOfMarkersIsSearchedQuickly) {
   bytes.resize(16u << 20);
   for (size_t i = begin; i + 4 <= bytes.size(); i += 4) memcpy(&bytes[i], sbt::kSync.data(), 4);
   readQuickly(file);
+}
+
+TEST(SbtHostileFile, AnIndexThatDisagreesWithItsBlocksIsNotBelieved) {
+  for (int32_t shift : {-24, 24, 48}) {  // found by fuzzing: read beyond the directory
+    HandMadeFile file;
+    std::vector<uint64_t> words(500);
+    for (size_t i = 0; i < words.size(); ++i) words[i] = i * i % 1009;
+    file.addColumn(file.header(TableId::kKernel), kKernelStart, words);
+    file.addColumn(file.header(TableId::kKernel, 500), kKernelStart, {10, 20});
+    file.indexed(0).directory_bytes += static_cast<uint32_t>(shift);
+    file.indexed(0).data_bytes -= static_cast<uint64_t>(shift);
+    file.finish();
+    auto reader = file.open();
+    ASSERT_TRUE(reader);
+    ASSERT_EQ(reader->blocks().size(), 2u);
+    EXPECT_TRUE(reader->blocks()[0].columns.empty()) << "what the block says of itself differs";
+    auto trace = reader->read();
+    ASSERT_TRUE(trace);
+    EXPECT_EQ(trace->kernel.start_ns, (std::vector<int64_t>{10, 20}));
+    EXPECT_FALSE(reader->losses().empty());
+  }
 }
 
 TEST(SbtHostileFile, AnIndexThatLiesIsNotFollowed) {

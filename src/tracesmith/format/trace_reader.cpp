@@ -28,11 +28,15 @@ struct RowSegment {
 };
 using SegmentsOf = std::map<uint32_t, std::vector<RowSegment>>;
 
-uint64_t defaultMemoryLimit() {
+/// Traces take some ten times their size in memory; where all rows are alike a few hundred times.
+/// Beyond that a file does not hold what it claims.
+uint64_t defaultMemoryLimit(uint64_t file_bytes) {
+  const uint64_t justified = (uint64_t{512} << 20) + std::min(file_bytes, uint64_t{1} << 50) * 256;
   const long pages = sysconf(_SC_PHYS_PAGES);
   const long page_bytes = sysconf(_SC_PAGESIZE);
-  if (pages <= 0 || page_bytes <= 0) return uint64_t{8} << 30;
-  return static_cast<uint64_t>(pages) * static_cast<uint64_t>(page_bytes) / 4 * 3;
+  if (pages <= 0 || page_bytes <= 0) return std::min(justified, uint64_t{8} << 30);
+  const uint64_t there = static_cast<uint64_t>(pages) * static_cast<uint64_t>(page_bytes);
+  return std::min(justified, there / 4 * 3);
 }
 
 uint64_t rowBytesOf(TableId id) {
@@ -253,13 +257,15 @@ const std::vector<DataLoss>& TraceReader::skipped() const {
   return impl_->all_skipped;
 }
 
-Status TraceReader::readBlock(size_t index, Trace& out) {
+Status TraceReader::readBlock(size_t index, Trace& out, uint64_t max_memory_bytes) {
   if (index >= impl_->log.blocks().size()) {
     return fail(ErrorCode::kInvalidArgument, fmt::format("there is no block {}", index),
                 impl_->log.path());
   }
   const LogBlock& block = impl_->log.blocks()[index];
-  TS_CHECK_OK(impl_->checkMemory({&block}, defaultMemoryLimit()));
+  TS_CHECK_OK(impl_->checkMemory({&block}, max_memory_bytes != 0
+                                               ? max_memory_bytes
+                                               : defaultMemoryLimit(impl_->log.fileBytes())));
   return impl_->appendBlock(block, out);
 }
 
@@ -286,8 +292,8 @@ Result<Trace> TraceReader::read(const ReadOptions& options) {
     wanted.push_back(&block);
     rows_of[id] += header.rows;
   }
-  const uint64_t limit =
-      options.max_memory_bytes != 0 ? options.max_memory_bytes : defaultMemoryLimit();
+  const uint64_t limit = options.max_memory_bytes != 0 ? options.max_memory_bytes
+                                                       : defaultMemoryLimit(impl_->log.fileBytes());
   TS_CHECK_OK(impl_->checkMemory(wanted, limit));
 
   Trace trace;

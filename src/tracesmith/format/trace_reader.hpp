@@ -48,8 +48,8 @@ struct ReadOptions {
   std::optional<uint64_t> until_offset;   ///< only blocks that end at or before this byte
   /// Of event tables, only blocks that begin at this byte or later: what has been appended since.
   std::optional<uint64_t> from_offset;
-  /// Give up (kNoSpace) before the columns take more than this; 0: three quarters of the memory of
-  /// this machine. A small file can hold very many equal rows.
+  /// Give up (kNoSpace) before the columns take more than this; 0: 512 MiB and 256 times the file,
+  /// or three quarters of the memory of this machine. A small file can claim very many equal rows.
   uint64_t max_memory_bytes = 0;
 };
 
@@ -96,8 +96,8 @@ class TraceReader {
   /// Appends the rows of one block to `out`, as they are on disk. For streaming and recovery:
   /// blocks of a dictionary must be read in their order, and into a trace whose dictionary has no
   /// other rows. Damage is in losses() afterwards, and no failure; a failure is an `index` or `out`
-  /// that makes no sense.
-  Status readBlock(size_t index, Trace& out);
+  /// that makes no sense, or rows beyond `max_memory_bytes` (as in ReadOptions).
+  Status readBlock(size_t index, Trace& out, uint64_t max_memory_bytes = 0);
 
  private:
   struct Impl;

@@ -21,6 +21,10 @@ StringId StringTable::intern(std::string_view text) {
 }
 
 StringId StringTable::append(std::string_view text) {
+  if (text.empty()) {  // the place of a lost string: nobody looks it up, and there may be many
+    texts_.emplace_back();
+    return idAt<StringId>(texts_.size() - 1);
+  }
   texts_.push_back(storage_.emplace_back(text));
   const StringId id = idAt<StringId>(texts_.size() - 1);
   ids_.emplace(texts_.back(), id);  // an equal string already there keeps its id
