@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Captures itself with createProfiler(PlatformType::OpenCL) and prints what it was given. A program
 // of its own because the profiler must come before the process's first OpenCL call.
-// Usage: in_process [late]   late: OpenCL first, which must be refused
+// Usage: in_process [late | small | fork]
+//   late    OpenCL first, which must be refused
+//   small   more events than the buffer has room for
+//   fork    a child ends while the parent captures
+#include <sys/wait.h>
+
+#include <atomic>
 #include <cstring>
 #include <map>
 #include <string>
@@ -13,14 +19,13 @@ namespace ts = tracesmith;
 
 namespace {
 
-void launch(const ClProgram& cl, cl_command_queue queue, cl_kernel kernel, int times) {
+void launch(cl_command_queue queue, cl_kernel kernel, int times) {
   const size_t items = 4096;
   for (int i = 0; i < times; ++i) {
     check(clEnqueueNDRangeKernel(queue, kernel, 1, nullptr, &items, nullptr, 0, nullptr, nullptr),
           "clEnqueueNDRangeKernel");
   }
   check(clFinish(queue), "clFinish");
-  (void)cl;
 }
 
 struct Tally {
@@ -56,25 +61,45 @@ void print(const char* what, const Tally& t) {
       t.copies, t.bad);
 }
 
+/// Before the first OpenCL call: the child then has nothing but the profiler to end with.
+int endOfForkedChild() {
+  std::fflush(stdout);
+  const pid_t child = fork();
+  if (child == 0) std::exit(7);
+  int status = 0;
+  return waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const char* source =
       "__kernel void twice(__global float* x) { size_t i = get_global_id(0); x[i] += x[i]; }";
-  const bool late = argc > 1 && std::strcmp(argv[1], "late") == 0;
+  const std::string mode = argc > 1 ? argv[1] : "";
+  // Asking what there is must not be an OpenCL call of this process.
+  if (!ts::isOpenCLAvailable()) return 1;
   const auto profiler = ts::createProfiler(ts::PlatformType::OpenCL);
-  if (late) {
+  if (mode == "late") {
     const ClProgram first(source);
     const bool accepted = profiler->initialize();
     std::printf("late: %s: %s\n", accepted ? "accepted" : "refused", profiler->lastError().c_str());
     return 0;
   }
-  if (!profiler->initialize()) {
+  ts::ProfilerConfig config;
+  if (mode == "small") config.buffer_size = 10;
+  std::atomic<uint64_t> seen = 0;
+  profiler->setEventCallback([&](const ts::TraceEvent&) { ++seen; });
+  if (!profiler->isAvailable() || !profiler->initialize(config)) {
     std::printf("initialize: %s\n", profiler->lastError().c_str());
     return 1;
   }
   const auto second = ts::createProfiler(ts::PlatformType::OpenCL);
   std::printf("second: %s\n", second->initialize() ? "accepted" : "refused");
+  if (mode == "fork") {
+    profiler->startCapture();
+    std::printf("child: %d\n", endOfForkedChild());
+    profiler->stopCapture();
+  }
 
   const ClProgram cl(source);
   const cl_command_queue queue = cl.queue();
@@ -82,19 +107,26 @@ int main(int argc, char** argv) {
   const cl_kernel kernel = cl.kernel("twice");
   check(clSetKernelArg(kernel, 0, sizeof buffer, &buffer), "clSetKernelArg");
 
-  launch(cl, queue, kernel, 3);  // before the capture
+  launch(queue, kernel, 3);  // before the capture
   profiler->startCapture();
-  launch(cl, queue, kernel, 7);
+  launch(queue, kernel, 7);
   std::string back(4096 * sizeof(float), 0);
   check(
       clEnqueueReadBuffer(queue, buffer, CL_TRUE, 0, back.size(), back.data(), 0, nullptr, nullptr),
       "clEnqueueReadBuffer");
   profiler->stopCapture();
-  launch(cl, queue, kernel, 2);  // after it
+  launch(queue, kernel, 2);  // after it
+  if (mode == "small") {
+    const uint64_t captured = profiler->eventsCaptured(), dropped = profiler->eventsDropped();
+    std::printf("captured %llu, dropped %s, together %s\n",
+                static_cast<unsigned long long>(captured), dropped > 0 ? "some" : "none",
+                captured + dropped == seen ? "what happened" : "something else");
+    return 0;
+  }
   print("first", tally(*profiler));
 
   profiler->startCapture();
-  launch(cl, queue, kernel, 5000);
+  launch(queue, kernel, 5000);
   profiler->stopCapture();
   print("again", tally(*profiler));
 
@@ -105,7 +137,7 @@ int main(int argc, char** argv) {
     return 1;
   }
   second->startCapture();
-  launch(cl, queue, kernel, 4);
+  launch(queue, kernel, 4);
   second->stopCapture();
   print("second", tally(*second));
   std::printf("dropped: %llu\n", static_cast<unsigned long long>(second->eventsDropped()));

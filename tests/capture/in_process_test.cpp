@@ -7,14 +7,16 @@
 namespace tracesmith {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 class InProcessTest : public RecordingTest {
  protected:
-  std::string outputOf(const std::vector<std::string>& arguments) {
+  std::string outputOf(const std::vector<std::string>& arguments, int exit_code = 0) {
     SpawnOptions options;
     options.output = path("stdout");
-    EXPECT_EQ(run(arguments, options).exit_code, 0);
+    options.environment = {"TMPDIR=" + directory()};
+    EXPECT_EQ(run(arguments, options).exit_code, exit_code);
     return readFile(path("stdout"));
   }
 };
@@ -26,6 +28,24 @@ TEST_F(InProcessTest, GivesWhatHappenedBetweenStartAndStopAndNothingElse) {
             "again: 5000 launches, 5000 kernels, paired, 0 copies back, 0 bad\n"
             "second: 4 launches, 4 kernels, paired, 0 copies back, 0 bad\n"
             "dropped: 0\n");
+  EXPECT_THAT(filesLeft(), ElementsAre("stdout"));
+}
+
+TEST_F(InProcessTest, WhatABufferCanNotHoldIsCounted) {
+  EXPECT_EQ(outputOf({helper("in_process"), "small"}),
+            "second: refused\n"
+            "captured 10, dropped some, together what happened\n");
+}
+
+TEST_F(InProcessTest, AChildThatEndsDoesNotEndTheCaptureOfItsParent) {
+  EXPECT_THAT(outputOf({helper("in_process"), "fork"}),
+              HasSubstr("child: 7\n"
+                        "first: 7 launches, 7 kernels, paired, 1 copies back, 0 bad\n"));
+}
+
+TEST_F(InProcessTest, AProgramThatIsRecordedFromOutsideIsToldSo) {
+  const std::string output = outputOf(driver({}, {helper("in_process")}), 1);
+  EXPECT_THAT(output, HasSubstr("this process is being recorded already"));
 }
 
 TEST_F(InProcessTest, SaysWhenItComesTooLate) {

@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "tracesmith/capture/launcher.hpp"
+#include "tracesmith/capture/quiet_thread.hpp"
 
 namespace tracesmith {
 namespace {
@@ -21,10 +22,20 @@ Result<std::unique_ptr<InProcessCapture>> InProcessCapture::arm(const InProcessO
     return fail(ErrorCode::kInvalidArgument,
                 "this process is being captured already; one capture at a time");
   }
-  auto refuse = [](Error error) -> tl::unexpected<Error> {
+  std::error_code ec;
+  std::string directory;  // ours, once it has been made
+  auto refuse = [&](Error error) -> tl::unexpected<Error> {
+    if (!directory.empty()) std::filesystem::remove_all(directory, ec);
     g_armed.store(false);
     return tl::unexpected<Error>(std::move(error));
   };
+  const char* outer = std::getenv(arena::kEnvSession);
+  if (outer != nullptr && *outer != 0 && std::filesystem::is_directory(outer, ec)) {
+    return refuse({ErrorCode::kInvalidArgument,
+                   "this process is being recorded already, by `tracesmith profile` or by a "
+                   "profiler in a process that started it",
+                   outer});
+  }
   if (!icdLoaderHasLayers()) {
     return refuse({ErrorCode::kUnsupported,
                    "the OpenCL ICD loader (libOpenCL.so.1) is missing or does not know "
@@ -34,13 +45,13 @@ Result<std::unique_ptr<InProcessCapture>> InProcessCapture::arm(const InProcessO
   auto agent = findAgentLibrary("libtracesmith-opencl.so");
   if (!agent) return refuse(agent.error());
 
-  std::error_code ec;
-  std::string directory = std::filesystem::temp_directory_path(ec).string();
-  if (ec) directory = "/tmp";
-  directory += "/tracesmith.XXXXXX";
-  if (mkdtemp(directory.data()) == nullptr) {
-    return refuse(failErrno(errno, "cannot make a directory for the capture", directory).value());
+  std::string made = std::filesystem::temp_directory_path(ec).string();
+  if (ec) made = "/tmp";
+  made += "/tracesmith.XXXXXX";
+  if (mkdtemp(made.data()) == nullptr) {
+    return refuse(failErrno(errno, "cannot make a directory for the capture", made).value());
   }
+  directory = made;
   const std::string output = directory + "/capture.sbt";
   auto dir = SessionDir::create(output);
   if (!dir) return refuse(dir.error());
@@ -54,15 +65,19 @@ Result<std::unique_ptr<InProcessCapture>> InProcessCapture::arm(const InProcessO
   setenv(arena::kEnvOverflow, options.overflow == OverflowPolicy::Block ? "block" : "drop", 1);
   setenv(arena::kEnvCapture, "off", 1);
   const char* layers = std::getenv("OPENCL_LAYERS");
-  const std::string all =
-      layers == nullptr || *layers == 0 ? *agent : std::string(layers) + ":" + *agent;
-  setenv("OPENCL_LAYERS", all.c_str(), 1);
+  const std::string before = layers == nullptr ? "" : layers;
+  // Its name is there already when the process that started us armed it and is gone.
+  if ((":" + before + ":").find(":" + *agent + ":") == std::string::npos) {
+    setenv("OPENCL_LAYERS", (before.empty() ? *agent : before + ":" + *agent).c_str(), 1);
+  }
 
   std::unique_ptr<InProcessCapture> capture(new InProcessCapture);
   capture->directory_ = directory;
   capture->collector_ = std::move(*collector);
   capture->collector_->setCapturing(false);
-  capture->thread_ = std::thread([raw = capture.get()] { raw->run(); });
+  auto thread = startQuietThread([raw = capture.get()] { raw->run(); });
+  if (!thread) return refuse(thread.error());
+  capture->thread_ = std::move(*thread);
   return capture;
 }
 

@@ -30,7 +30,8 @@ class InProcessCapture {
  public:
   /// Arms the OpenCL layer for this process and its children by environment variables, so it must
   /// run before the process's first OpenCL call (the ICD loader reads them once). Capture begins
-  /// switched off. Errors: no agent library, an ICD loader without layers, no room, already armed.
+  /// switched off. Errors: no agent library, an ICD loader without layers, no room, already armed
+  /// or recorded from outside. Not to be destroyed in a forked child: its thread is the parent's.
   static Result<std::unique_ptr<InProcessCapture>> arm(const InProcessOptions& options);
   ~InProcessCapture();
   InProcessCapture(const InProcessCapture&) = delete;

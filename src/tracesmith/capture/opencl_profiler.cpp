@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Captures the OpenCL work of this very process, through the agent that `tracesmith profile` uses.
 #include <dlfcn.h>
+#include <fmt/format.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -17,7 +19,9 @@
 #include "tracesmith/capture/event_buffer.hpp"
 #include "tracesmith/capture/event_feed.hpp"
 #include "tracesmith/capture/in_process_capture.hpp"
+#include "tracesmith/capture/process_bound_profiler.hpp"
 #include "tracesmith/capture/profiler.hpp"
+#include "tracesmith/capture/quiet_thread.hpp"
 
 namespace tracesmith {
 namespace {
@@ -45,18 +49,26 @@ bool openClInUse() {
   return false;
 }
 
-/// The agent stays in the process once it is there, so the capture does as well: one for all
-/// profilers, one after the other.
+/// The agent stays in the process once it is there, so the capture does as well, until the process
+/// ends: one for all profilers, one after the other.
 class SharedCapture {
  public:
   /// Null with `error` when another profiler has it, or it can not be armed.
   static InProcessCapture* acquire(const ProfilerConfig& config, std::string& error) {
-    const std::lock_guard lock(mutex());
-    if (in_use_) {
+    SharedCapture& shared = instance();
+    const std::lock_guard lock(shared.mutex_);
+    if (shared.capture_ != nullptr && shared.owner_ != getpid()) {
+      error = fmt::format(
+          "process {}, from which this one was forked, is being captured by a profiler, and this "
+          "one with it",
+          shared.owner_);
+      return nullptr;
+    }
+    if (shared.in_use_) {
       error = "another OpenCL profiler of this process is initialized; finalize() it first";
       return nullptr;
     }
-    if (!capture()) {
+    if (shared.capture_ == nullptr) {
       if (openClInUse()) {
         error =
             "OpenCL is in use already; initialize the profiler before the first OpenCL call of "
@@ -72,26 +84,33 @@ class SharedCapture {
         error = armed.error().toString();
         return nullptr;
       }
-      capture() = std::move(*armed);
+      shared.capture_ = armed->release();
+      shared.owner_ = getpid();
     }
-    in_use_ = true;
-    return capture().get();
+    shared.in_use_ = true;
+    return shared.capture_;
   }
   static void release() {
-    const std::lock_guard lock(mutex());
-    in_use_ = false;
+    SharedCapture& shared = instance();
+    const std::lock_guard lock(shared.mutex_);
+    shared.in_use_ = false;
   }
 
  private:
-  static std::mutex& mutex() {
-    static std::mutex instance;
-    return instance;
+  static SharedCapture& instance() {
+    static SharedCapture shared;
+    return shared;
   }
-  static std::unique_ptr<InProcessCapture>& capture() {
-    static std::unique_ptr<InProcessCapture> instance;
-    return instance;
+  ~SharedCapture() {
+    // A forked child that ends is not the end of the capture: its threads and files are the
+    // parent's.
+    if (owner_ == getpid()) delete capture_;
   }
-  static inline bool in_use_ = false;  // under mutex()
+
+  std::mutex mutex_;
+  InProcessCapture* capture_ = nullptr;
+  pid_t owner_ = 0;
+  bool in_use_ = false;
 };
 
 class OpenClProfiler : public IPlatformProfiler {
@@ -130,8 +149,13 @@ class OpenClProfiler : public IPlatformProfiler {
     stop_asked_ = false;
     buffer_->setWaiting(true);
     capture_->setCapturing(true);
+    auto thread = startQuietThread([this] { run(); });
+    if (!thread) {
+      capture_->setCapturing(false);
+      return refuse(thread.error().toString());
+    }
+    thread_ = std::move(*thread);
     capturing_ = true;
-    thread_ = std::thread([this] { run(); });
     return true;
   }
 
@@ -230,7 +254,7 @@ class OpenClProfiler : public IPlatformProfiler {
 }  // namespace
 
 std::unique_ptr<IPlatformProfiler> createOpenClProfiler() {
-  return std::make_unique<OpenClProfiler>();
+  return boundToItsProcess(std::make_unique<OpenClProfiler>());
 }
 
 }  // namespace tracesmith

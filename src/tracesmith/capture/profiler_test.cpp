@@ -3,14 +3,18 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <csignal>
 #include <map>
 #include <set>
 #include <thread>
 
 #include "tracesmith/base/clock.hpp"
 #include "tracesmith/capture/event_buffer.hpp"
+#include "tracesmith/capture/quiet_thread.hpp"
 
 namespace tracesmith {
 namespace {
@@ -177,6 +181,44 @@ TEST(Profiler, WrongOrderIsRefusedWithAReason) {
   profiler->finalize();  // while it captures
   EXPECT_FALSE(profiler->isCapturing());
   EXPECT_TRUE(profiler->initialize());
+}
+
+TEST(Profiler, AForkedChildCanLetGoOfItAndTheParentGoesOn) {
+  auto profiler = createProfiler(PlatformType::Simulation);
+  ASSERT_TRUE(profiler->initialize());
+  ASSERT_TRUE(profiler->startCapture());
+  sleepMs(30);
+  const pid_t child = fork();
+  if (child == 0) {
+    const bool refused = !profiler->isCapturing() && !profiler->stopCapture() &&
+                         profiler->lastError().find("forked") != std::string::npos;
+    profiler->finalize();
+    profiler.reset();
+    _exit(refused ? 0 : 1);
+  }
+  int status = -1;
+  const int64_t deadline = monotonicNs() + 20'000'000'000;
+  while (waitpid(child, &status, WNOHANG) == 0 && monotonicNs() < deadline) sleepMs(5);
+  if (status == -1) kill(child, SIGKILL);
+  EXPECT_EQ(status, 0) << "the child hung, or was not refused";
+  EXPECT_TRUE(profiler->isCapturing());
+  EXPECT_TRUE(profiler->stopCapture());
+  std::vector<TraceEvent> events;
+  EXPECT_GT(profiler->getEvents(events), 0u);
+}
+
+TEST(QuietThread, LeavesTheProgramsSignalsToTheProgramsThreads) {
+  sigset_t before, after, inside;
+  pthread_sigmask(SIG_SETMASK, nullptr, &before);
+  auto thread = startQuietThread([&] { pthread_sigmask(SIG_SETMASK, nullptr, &inside); });
+  ASSERT_TRUE(thread);
+  pthread_sigmask(SIG_SETMASK, nullptr, &after);
+  thread->join();
+  for (const int signal : {SIGTERM, SIGINT, SIGCHLD, SIGUSR1, SIGPROF, SIGRTMIN}) {
+    EXPECT_EQ(sigismember(&inside, signal), 1) << signal;
+    EXPECT_EQ(sigismember(&after, signal), sigismember(&before, signal)) << signal;
+  }
+  EXPECT_EQ(sigismember(&inside, SIGSEGV), 0);
 }
 
 TEST(Profiler, BackendsThatThisBuildCanNotCaptureSayWhatIsMissing) {

@@ -12,7 +12,9 @@
 
 #include "tracesmith/base/clock.hpp"
 #include "tracesmith/capture/event_buffer.hpp"
+#include "tracesmith/capture/process_bound_profiler.hpp"
 #include "tracesmith/capture/profiler.hpp"
+#include "tracesmith/capture/quiet_thread.hpp"
 #include "tracesmith/capture/simulation.hpp"
 
 namespace tracesmith {
@@ -48,9 +50,9 @@ class SimulationProfiler : public IPlatformProfiler {
   }
 
  private:
-  bool failWith(const char* error) {
+  bool failWith(std::string error) {
     const std::lock_guard lock(error_mutex_);
-    error_ = error;
+    error_ = std::move(error);
     return false;
   }
   void run();
@@ -101,8 +103,10 @@ bool SimulationProfiler::startCapture() {
   first_piece_ = true;
   stop_asked_ = false;
   buffer_->setWaiting(true);
+  auto thread = startQuietThread([this] { run(); });
+  if (!thread) return failWith(thread.error().toString());
+  thread_ = std::move(*thread);
   capturing_ = true;
-  thread_ = std::thread([this] { run(); });
   return true;
 }
 
@@ -171,7 +175,7 @@ void SimulationProfiler::deliver(TraceEvent event) {
 }  // namespace
 
 std::unique_ptr<IPlatformProfiler> createSimulationProfiler() {
-  return std::make_unique<SimulationProfiler>();
+  return boundToItsProcess(std::make_unique<SimulationProfiler>());
 }
 
 }  // namespace tracesmith
