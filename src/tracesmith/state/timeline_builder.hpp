@@ -38,6 +38,8 @@ class TimelineBuilder {
  public:
   void addEvent(const TraceEvent& event);
   void addEvents(std::span<const TraceEvent> events);
+  /// The events of a trace in host time, as toEvents() gives them.
+  void addTrace(const Trace& trace) { addEvents(toEvents(trace)); }
   Timeline build() const;
   void clear() { spans_.clear(); }
 

@@ -141,7 +141,7 @@ TEST(TimelineBuilder, OverlapCountsOnceAndGapsCount) {
 TEST(TimelineBuilder, AgreesWithTheColumns) {
   const Trace trace = std::move(sampleProgram().trace);
   TimelineBuilder builder;
-  builder.addEvents(toEvents(trace));
+  builder.addTrace(trace);
   const Timeline timeline = builder.build();
   EXPECT_EQ(timeline.spans.size(), 5u);
   EXPECT_DOUBLE_EQ(timeline.gpu_utilization, deviceUse(deviceTimelines(trace)).at(0).utilization);
