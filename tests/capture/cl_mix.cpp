@@ -19,7 +19,7 @@ constexpr size_t kBytes = kInts * sizeof(int);
 
 struct Counts {
   std::atomic<uint64_t> launches{0}, failed{0}, copies{0}, fills{0}, maps{0}, unmaps{0}, markers{0},
-      barriers{0}, waits{0}, finishes{0}, allocations{0}, sub_buffers{0};
+      barriers{0}, waits{0}, finishes{0}, tasks{0}, allocations{0}, sub_buffers{0};
 } counts;
 
 void failingCalls(cl_command_queue q, cl_kernel k, cl_mem m) {
@@ -110,6 +110,18 @@ void work(const ClProgram& cl, int launches) {
         ++counts.unmaps;
         check(clEnqueueMarkerWithWaitList(q, 0, nullptr, nullptr), "marker");
         ++counts.markers;
+        // Behind its own queue and the other one, whose event has long been asked for.
+        cl_event task = nullptr;
+        check(clEnqueueTask(q, empty, 0, nullptr, &task), "task");
+        ++counts.tasks;
+        const cl_event both[] = {task, previous};
+        const cl_uint n = previous != nullptr ? 2 : 1;
+        check(clEnqueueMarkerWithWaitList(q, n, both, nullptr), "marker");
+        check(clEnqueueBarrierWithWaitList(q, n, both, nullptr), "barrier");
+        ++counts.markers;
+        ++counts.barriers;
+        counts.waits += 2 * n;
+        clReleaseEvent(task);
         check(clEnqueueBarrierWithWaitList(q, 0, nullptr, nullptr), "barrier");
         ++counts.barriers;
         failingCalls(q, add, a);
@@ -144,6 +156,7 @@ int main(int argc, char** argv) {
   FILE* f = std::fopen(argv[1], "w");
   if (f == nullptr) return 1;
   const std::pair<const char*, uint64_t> all[] = {{"launches", counts.launches},
+                                                  {"tasks", counts.tasks},
                                                   {"failed", counts.failed},
                                                   {"copies", counts.copies},
                                                   {"fills", counts.fills},

@@ -43,10 +43,10 @@ TEST_P(CountsTest, EveryKindOfCommandIsRecordedAsOftenAsItWasMade) {
   const Counted counted = countedBy(path("counted"));
   const Trace& t = r.trace;
 
-  EXPECT_EQ(counted.launched, uint64_t{2} * kThreads * kLaunches);
+  EXPECT_EQ(number(made, "launches"), uint64_t{2} * kThreads * kLaunches);
+  EXPECT_EQ(counted.launched, number(made, "launches") + number(made, "tasks"));
   EXPECT_EQ(t.kernel.size(), counted.launched);
   EXPECT_EQ(r.outcome.kernels, counted.launched);
-  EXPECT_EQ(number(made, "launches"), counted.launched);
   EXPECT_EQ(t.fill.size(), number(made, "fills"));
   EXPECT_EQ(ofKind(t.copy, CopyKind::kMap), number(made, "maps"));
   EXPECT_EQ(ofKind(t.copy, CopyKind::kUnmap), number(made, "unmaps"));
@@ -134,16 +134,25 @@ INSTANTIATE_TEST_SUITE_P(, CountsTest, ::testing::Values(Injection::kLayer, Inje
 TEST_F(RecordingTest, LaunchesAreFoundByTheirQueueKernelAndShape) {
   const Recording r = record({helper("cl_mix"), path("made"), "1", "40"});
   const Trace& t = r.trace;
-  ASSERT_EQ(t.kernel.size(), 80u);
+  const uint64_t tasks = number(readReport(path("made")), "tasks");
+  ASSERT_GT(tasks, 0u);
+  ASSERT_EQ(t.kernel.size(), 80 + tasks);
+  uint64_t found_tasks = 0;
   std::map<StreamId, int> per_stream;
   std::map<std::string, int> per_name;
   for (size_t i = 0; i < t.kernel.size(); ++i) {
     const KernelRow k = t.kernel.row(i);
+    const LaunchShapeRow shape = t.launch_shape.row(indexOf(k.shape_id));
+    if (shape.global_x == 1) {  // clEnqueueTask: one work-item
+      ++found_tasks;
+      EXPECT_EQ(shape.local_x, 1u);
+      EXPECT_EQ(t.text(k.name), "empty");
+      continue;
+    }
     ++per_stream[k.stream_id];
     ++per_name[std::string(t.text(k.name))];
     EXPECT_NE(t.deviceOf(k.stream_id), DeviceId::kNone);
     EXPECT_NE(t.contextOf(k.stream_id), ContextId::kNone);
-    const LaunchShapeRow shape = t.launch_shape.row(indexOf(k.shape_id));
     EXPECT_EQ(shape.dimensions, 1u);
     EXPECT_EQ(shape.global_x, 1024u);
     EXPECT_TRUE(shape.local_x == 64 || shape.local_x == 0);
@@ -152,6 +161,7 @@ TEST_F(RecordingTest, LaunchesAreFoundByTheirQueueKernelAndShape) {
       EXPECT_EQ(t.text(k.arguments), "memory 4096 B, 4 B");
     }
   }
+  EXPECT_EQ(found_tasks, tasks);
   EXPECT_EQ(per_stream.size(), 2u);
   for (const auto& [stream, n] : per_stream) EXPECT_EQ(n, 40);
   EXPECT_EQ(per_name["empty"], 16);
