@@ -547,6 +547,7 @@ Status Collector::finish() {
   writeClocks(true);
   commit();
   if (write_status_) write_status_ = writer_->finish();
+  for (const auto& arena : arenas_) addRings(*arena, arena->process->closed);  // for totals()
   arenas_.clear();
   // After a failed write the rings of a running program were drained all the same; nothing in them
   // could be recovered.

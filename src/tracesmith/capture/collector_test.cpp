@@ -121,6 +121,25 @@ TEST_F(CollectorTest, WritesWhatTheRingsHoldAndRemovesTheSession) {
   EXPECT_FALSE(std::filesystem::exists(dir_->path()));
 }
 
+TEST_F(CollectorTest, TotalsAfterTheEndAreThoseOfTheFile) {
+  WrittenArena running = ownArena(), dead(*dir_, kDeadPid, 3);
+  running.launch(1);
+  running.drop(0);
+  dead.launch(1);
+  dead.drop(1);
+  dead.drop(1);
+  auto collector = create();
+  collector->poll();
+  ASSERT_TRUE(collector->finish());
+  EXPECT_EQ(collector->totals().emitted, 7u);
+  EXPECT_EQ(collector->totals().written, 4u);
+  EXPECT_EQ(collector->totals().dropped, 3u);
+  uint64_t dropped = 0;
+  const Trace trace = read();
+  for (uint64_t n : trace.loss.dropped) dropped += n;
+  EXPECT_EQ(dropped, 3u);
+}
+
 TEST_F(CollectorTest, GivesRoomBackOnlyWhenItIsInTheFile) {
   WrittenArena arena = ownArena();
   for (uint64_t i = 1; i <= 10; ++i) arena.launch(i);

@@ -188,13 +188,16 @@ int SignalRelay::stops() const { return g_stops.load(); }
 
 Result<std::string> findAgentLibrary(const std::string& file_name) {
   std::vector<std::filesystem::path> places;
-  if (const char* dir = std::getenv("TRACESMITH_AGENT_DIR")) places.emplace_back(dir);
   std::error_code ec;
-  const auto exe = std::filesystem::read_symlink("/proc/self/exe", ec);
-  if (!ec) places.push_back(exe.parent_path().parent_path() / "lib" / "tracesmith");
+  if (const char* dir = std::getenv("TRACESMITH_AGENT_DIR"); dir != nullptr && *dir != 0) {
+    places.emplace_back(dir);  // and nowhere else: another build's agent would be a surprise
+  } else {
+    const auto exe = std::filesystem::read_symlink("/proc/self/exe", ec);
+    if (!ec) places.push_back(exe.parent_path().parent_path() / "lib" / "tracesmith");
 #ifdef TRACESMITH_AGENT_DIR
-  places.emplace_back(TRACESMITH_AGENT_DIR);
+    places.emplace_back(TRACESMITH_AGENT_DIR);
 #endif
+  }
   std::string looked;
   for (const auto& place : places) {
     const auto path = place / file_name;
