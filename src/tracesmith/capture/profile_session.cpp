@@ -2,6 +2,7 @@
 #include "tracesmith/capture/profile_session.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <signal.h>
 #include <sys/utsname.h>
 #include <time.h>
@@ -11,6 +12,7 @@
 #include <bit>
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 
 #include "tracesmith/base/clock.hpp"
 #include "tracesmith/base/version.hpp"
@@ -51,6 +53,18 @@ Result<Environment> environmentFor(const ProfileOptions& options, const SessionD
     env.emplace_back("LD_PRELOAD", appended("LD_PRELOAD", agent, ':'));
   }
   return env;
+}
+
+/// What could not be written is not in the trace, however much of it was seen.
+void countWhatIsInTheFile(const std::string& path, ProfileOutcome& outcome) {
+  outcome.kernels = outcome.copies = outcome.host_calls = 0;
+  const auto reader = TraceReader::open(path);
+  if (!reader) return;
+  for (const BlockInfo& block : reader->blocks()) {
+    if (block.table == TableId::kKernel) outcome.kernels += block.rows;
+    if (block.table == TableId::kCopy) outcome.copies += block.rows;
+    if (block.table == TableId::kHostCall) outcome.host_calls += block.rows;
+  }
 }
 
 /// An arena that can not be made leaves a program unrecorded, so that is tried first.
@@ -197,6 +211,11 @@ Result<ProfileOutcome> runProfile(const ProfileOptions& options) {
   outcome.signal = ended->signal;
   outcome.stopped_by_duration = limit.hit();
   descendants.finish(*ended, monotonicNs());
+  for (const SessionDir::Unrecorded& u : dir.unrecorded()) {
+    outcome.warnings.push_back(
+        fmt::format("process {} could not make its rings ({}); nothing of it was recorded", u.pid,
+                    std::strerror(u.error)));
+  }
   outcome.trace_status = collector.finish();
   const CollectorTotals totals = collector.totals();
   const SharedRows& rows = collector.rows();
@@ -208,8 +227,9 @@ Result<ProfileOutcome> runProfile(const ProfileOptions& options) {
   outcome.processes = rows.processes;
   outcome.gpu_processes = collector.agentProcesses();
   outcome.unobserved = descendants.unobserved();
-  outcome.warnings = descendants.warnings();
+  for (const std::string& warning : descendants.warnings()) outcome.warnings.push_back(warning);
   outcome.file_bytes = collector.fileBytes();
+  if (!outcome.trace_status) countWhatIsInTheFile(dir.info().output, outcome);
   return outcome;
 }
 

@@ -46,7 +46,7 @@ struct ProfileOutcome {
   int exit_code = 0;  ///< the program's, or 128 + signal
   int signal = 0;     ///< the signal that ended it, else 0
   bool stopped_by_duration = false;
-  uint64_t kernels = 0;
+  uint64_t kernels = 0;  ///< rows of the trace
   uint64_t copies = 0;
   uint64_t host_calls = 0;
   uint64_t dropped = 0;

@@ -7,6 +7,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "tracesmith/cli/export_target.hpp"
 #include "tracesmith/cli/messages.hpp"
 
@@ -41,11 +43,16 @@ class ProgressLine {
   bool used_ = false;
 };
 
-void sayOutcome(const ProfileOutcome& outcome, const RecordingOutputs& outputs) {
+void sayOutcome(const ProfileOutcome& outcome, const RecordingRequest& request) {
+  const RecordingOutputs& outputs = request.outputs;
   say(recordingSummary(outcome));
   if (outcome.dropped > 0 || outcome.unresolved > 0) {
-    say(fmt::format("lost: {} dropped, {} whose end was not seen (larger rings: -b 16M)",
-                    outcome.dropped, outcome.unresolved));
+    const uint64_t larger = std::max<uint64_t>(request.profile.ring_bytes * 4, 64 << 10);
+    say(fmt::format(
+        "lost: {} dropped, {} whose end was not seen{}", outcome.dropped, outcome.unresolved,
+        outcome.dropped == 0      ? ""
+        : larger % (1 << 20) == 0 ? fmt::format(" (larger rings: -b {}M)", larger >> 20)
+                                  : fmt::format(" (larger rings: -b {}K)", larger >> 10)));
   }
   if (outcome.unobserved > 0) {
     say(fmt::format("{} may have used a GPU unseen (static, or without our environment)",
@@ -118,7 +125,7 @@ int runRecording(RecordingRequest request, const Session& session) {
     error.message = "the trace is not complete: " + error.message;
     sayError(error);
   }
-  if (!request.quiet) sayOutcome(*outcome, request.outputs);
+  if (!request.quiet) sayOutcome(*outcome, request);
   for (const std::string& path : request.outputs.exports) {
     const Status exported = exportTraceFile(request.outputs.trace, path);
     if (!exported) {

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What goes wrong around a recording: the message is clear, and the program's own run unharmed."""
+
+import os
+import struct
+import subprocess
+import unittest
+
+from harness import BIN, DEMO, PROGRAM, CommandTest, environment
+
+FLOOD = os.path.join(BIN, "cl_flood")
+LAUNCHES = 60000
+ENDS_WITH = 7  # what cl_flood is told to return
+
+
+def arena_kib(ring_bytes):
+    """What the rings of one process take, as the message about them says."""
+    return int(ring_bytes) * 4 // 1024 + 8
+
+
+class Trouble(CommandTest):
+    def flood_command(self):
+        return f'"{FLOOD}" flood 2 {LAUNCHES // 2} {ENDS_WITH}'
+
+    def assert_flood_ran(self):
+        """The program made all its launches and finished."""
+        with open(self.path("flood"), "rb") as file:
+            _, launched, finished = struct.unpack("<3Q", file.read(24))
+        self.assertEqual((launched, finished), (LAUNCHES, 1))
+
+    def assert_not_complete(self, result, where, why):
+        """A recording whose trace could not be written to its end."""
+        err = result.stderr.decode()
+        self.assertEqual(result.returncode, ENDS_WITH, err)
+        self.assert_flood_ran()
+        lines = [line for line in err.splitlines() if "not complete" in line]
+        self.assertEqual(len(lines), 1, err)
+        self.assertIn(where, lines[0])
+        self.assertIn(why, lines[0])
+        counted = self.run_command("query", "--csv", where, "SELECT count(*) FROM kernel")
+        self.assertEqual(counted.returncode, 3, counted.stderr)
+        kernels = int(counted.stdout.split()[-1])
+        self.assertGreater(kernels, 0)
+        self.assertLess(kernels, LAUNCHES)
+        self.assertIn(f"{kernels} kernels", err)  # and not what the file has no room for
+
+    def need_opencl(self):
+        probe = subprocess.run([DEMO], cwd=self.dir, stdout=subprocess.PIPE, check=False,
+                               stderr=subprocess.PIPE, timeout=120)
+        if probe.returncode != 0:
+            self.skipTest("no OpenCL device: " + probe.stderr.decode())
+
+    def mount(self, kib):
+        """A file system of that size; needs root."""
+        os.mkdir(self.path("small"))
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={kib}k", "none",
+                                  self.path("small")], check=False, stderr=subprocess.PIPE)
+        if mounted.returncode != 0:
+            self.skipTest("no mount: " + mounted.stderr.decode().strip())
+        self.addCleanup(subprocess.run, ["umount", self.path("small")], check=False)
+
+    def test_a_limit_of_file_sizes_costs_the_trace_and_not_the_program(self):
+        self.need_opencl()
+        # The program lifts the limit again: its driver writes more than the trace has.
+        result = self.shell('ulimit -Sf 300; "$T" profile -b 64K -o f.sbt -- '
+                            f"bash -c 'ulimit -Sf unlimited; exec {self.flood_command()}'")
+        self.assert_not_complete(result, "f.sbt", "File too large")
+        self.assertEqual(self.files(), ["f.sbt", "flood"])
+
+    def test_a_disk_that_becomes_full_costs_the_trace_and_not_the_program(self):
+        self.need_opencl()
+        self.mount(arena_kib(65536) + 200)
+        result = self.shell(f'"$T" profile -b 64K -o small/f.sbt -- {self.flood_command()}')
+        self.assert_not_complete(result, "small/f.sbt", "No space left on device")
+        self.assertEqual(os.listdir(self.path("small")), ["f.sbt"])
+
+    def test_a_trace_needs_no_more_room_than_it_has(self):
+        self.need_opencl()
+        self.mount(arena_kib(65536) + 4096)
+        result = self.shell(f'"$T" profile -b 64K -o small/f.sbt -- {self.flood_command()}')
+        self.assertEqual(result.returncode, ENDS_WITH)
+        self.assert_flood_ran()
+        self.assertEqual(self.run_command("info", "small/f.sbt").returncode, 0)
+
+    def test_without_room_for_the_rings_nothing_is_started(self):
+        self.mount(100)
+        result = self.run_command("profile", "-o", "small/f.sbt", "--", "touch", "ran")
+        self.assert_fails(result, 125, "small/f.sbt.session", "-b BYTES", "No space left")
+        self.assertEqual(self.files(), ["small"])
+        self.assertEqual(os.listdir(self.path("small")), [])
+        result = self.shell('ulimit -f 100; "$T" profile -o f.sbt -- touch ran')
+        self.assert_fails(result, 125, "f.sbt.session", "-b BYTES", "File too large")
+        self.assertEqual(self.files(), ["small"])
+
+    def test_a_process_without_room_for_its_rings_is_named(self):
+        self.need_opencl()
+        # Its own limit, not ours, and enough for what the driver writes.
+        script = f"ulimit -f 12000; exec {self.flood_command()}"
+        result = self.run_command("profile", "-o", "f.sbt", "--", "bash", "-c", script)
+        self.assertEqual(result.returncode, ENDS_WITH, result.stderr)
+        self.assert_flood_ran()
+        self.assertIn(b"could not make its rings (File too large)", result.stderr)
+        losses = self.run_command("query", "--csv", "f.sbt",
+                                  "SELECT reason FROM loss WHERE dropped > 0")
+        self.assertIn(b"File too large", losses.stdout)
+
+    def test_a_directory_that_may_not_be_written_keeps_the_program_from_starting(self):
+        os.mkdir(self.path("closed"))
+        os.chmod(self.path("closed"), 0o555)
+        os.chmod(self.dir, 0o755)
+        command = [PROGRAM, "profile", "-o", "closed/f.sbt", "--", "touch", "ran"]
+        if os.getuid() == 0:  # whom no permission stops
+            command = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", *command]
+        result = subprocess.run(command, cwd=self.dir, stdin=subprocess.DEVNULL, check=False,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60,
+                                env=environment())
+        if b"setpriv" in result.stderr or b"Permission denied" not in result.stderr:
+            self.skipTest("no other user: " + result.stderr.decode())
+        self.assert_fails(result, 125, "closed/f.sbt.session", "Permission denied")
+        self.assertEqual(self.files(), ["closed"])
+
+    def test_what_is_no_place_for_a_file_is_said(self):
+        for place, reason in (("/dev/full", "regular file"), (".", "directory")):
+            self.assert_fails(self.run_command("profile", "-o", place, "--", "touch", "ran"), 125,
+                              reason)
+        self.assertEqual(self.files(), [])
+
+    def test_without_a_driver_the_program_says_so_itself(self):
+        env = environment(OCL_ICD_VENDORS="/nonexistent")
+        alone = self.run_command(program=DEMO, env=env)
+        result = self.run_command("profile", "-q", "-o", "f.sbt", "--", DEMO, env=env)
+        self.assertNotEqual(alone.returncode, 0)
+        self.assertEqual((result.returncode, result.stdout, result.stderr),
+                         (alone.returncode, alone.stdout, alone.stderr))
+        self.assertEqual(self.run_command("info", "f.sbt").returncode, 0)
+
+    def test_an_agent_that_is_not_there_keeps_the_program_from_starting(self):
+        env = environment(TRACESMITH_AGENT_DIR="/nonexistent")
+        result = self.run_command("profile", "--", "touch", "ran", env=env)
+        self.assert_fails(result, 125, "libtracesmith-", "/nonexistent", "TRACESMITH_AGENT_DIR")
+        self.assertEqual(self.files(), [])
+
+    def test_a_session_that_was_left_is_taken_over_but_nobody_elses_files(self):
+        os.mkdir(self.path("a.sbt.session"))
+        self.assertEqual(self.run_command("profile", "-o", "a.sbt", "--", "true").returncode, 0)
+        self.assertEqual(self.files(), ["a.sbt"])
+        os.mkdir(self.path("b.sbt.session"))
+        with open(self.path("b.sbt.session/mine"), "w", encoding="utf-8") as file:
+            file.write("mine")
+        self.assertEqual(self.run_command("profile", "-o", "b.sbt", "--", "true").returncode, 0)
+        self.assertEqual(self.files(), ["a.sbt", "b.sbt", "b.sbt.session"])
+        self.assertEqual(os.listdir(self.path("b.sbt.session")), ["mine"])
+
+    def test_two_recordings_do_not_write_the_same_file(self):
+        first = subprocess.Popen([PROGRAM, "profile", "-q", "-o", "a.sbt", "--", "sh", "-c",
+                                  "echo ready; read wait"], cwd=self.dir, stdin=subprocess.PIPE,
+                                 stdout=subprocess.PIPE, env=environment())
+        self.assertEqual(first.stdout.readline(), b"ready\n")
+        result = self.run_command("profile", "-o", "a.sbt", "--", "touch", "ran")
+        self.assert_fails(result, 125, "a.sbt")
+        first.communicate(b"\n", timeout=30)
+        self.assertEqual(first.returncode, 0)
+        self.assertEqual(self.files(), ["a.sbt"])
+        self.assertEqual(self.run_command("info", "a.sbt").returncode, 0)
+
+
+if __name__ == "__main__":
+    if not os.access(PROGRAM, os.X_OK):
+        raise SystemExit("set TRACESMITH_BIN to the folder with the built programs")
+    unittest.main(verbosity=2)
