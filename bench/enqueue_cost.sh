@@ -4,6 +4,8 @@
 # layer that only forwards, and with the agent under a live collector; then the instructions of a
 # launch that succeeds. Every failed call must be in the trace or in its count of dropped records.
 # Usage: bench/enqueue_cost.sh BIN_DIR [BATCHES [CALLS]]     (default: 41 batches of 250000)
+# PEER: another tool's command line, to be put before the program and measured in the same run, such
+# as PEER='cliloader --chrome-call-logging' of the OpenCL Intercept Layer.
 set -euo pipefail
 
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
@@ -16,7 +18,7 @@ mkdir -p "$POCL_CACHE_DIR"
 unset OPENCL_LAYERS COUNTING_LAYER_FILE
 
 # row NAME FILE: a line of the table; the median by the clock and of processor time.
-row() { printf '  %-24s %8s ns   %8s ns of processor time\n' "$1" "$(awk '{print $1}' "$2")" "$(cpu "$2")"; }
+row() { printf '  %-34s %8s ns   %8s ns of processor time\n' "$1" "$(awk '{print $1}' "$2")" "$(cpu "$2")"; }
 cpu() { awk '{print $3}' "$1"; }
 query() { "$bin/tracesmith" query --csv "$work/out.sbt" "$1" | tail -n 1; }
 
@@ -29,6 +31,12 @@ echo "a failing clEnqueueNDRangeKernel, median of $batches x $calls calls:"
 row "no layer" "$work/none"
 row "a forwarding layer" "$work/layer"
 row "the agent" "$work/agent"
+if [[ -n ${PEER:-} ]]; then
+  read -ra peer <<<"$PEER"
+  (cd "$work" && HOME="$work" "${peer[@]}" "$bin/enqueue_cost" null "$batches" "$calls") 2>"$work/said" |
+    grep ns/call >"$work/peer" || tail -n 5 "$work/said"
+  row "$(basename "${peer[0]}") ${peer[*]:1}" "$work/peer"
+fi
 added="$(awk -v a="$(cpu "$work/agent")" -v n="$(cpu "$work/none")" 'BEGIN {printf "%.1f", a - n}')"
 echo "  the agent adds $added ns of processor time (bar: $bar_ns)"
 
