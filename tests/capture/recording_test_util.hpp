@@ -8,6 +8,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tracesmith/capture/profile_session.hpp"
@@ -67,7 +68,9 @@ class RecordingTest : public ::testing::Test {
   ProfileOptions options(std::vector<std::string> command) const;
   /// Runs it and reads the trace (at options.output) back; a failure of ours fails the test.
   Recording record(const ProfileOptions& options) const;
-  Recording record(std::vector<std::string> command) const { return record(options(command)); }
+  Recording record(std::vector<std::string> command) const {
+    return record(options(std::move(command)));
+  }
   /// Reads a trace, which must be undamaged.
   Recording load(const std::string& trace_path) const;
   /// Command line of the driver program: out.sbt and report in the directory.

@@ -486,7 +486,7 @@ void Collector::writeLosses() {
     const CollectorTotals t = totalsOf(*process);
     std::vector<std::string> reasons;
     if (t.dropped > t.cut + t.reentrant) {
-      reasons.push_back("no room in the ring of the calling thread (a larger one: -b)");
+      reasons.emplace_back("no room in the ring of the calling thread (a larger one: -b)");
     }
     if (t.reentrant > 0) {
       reasons.push_back(std::to_string(t.reentrant) +
@@ -496,13 +496,13 @@ void Collector::writeLosses() {
       reasons.push_back(std::to_string(t.cut) + " records were being written when it was killed");
     }
     if (t.blocked_ns > 0) {
-      reasons.push_back("threads waited " + std::to_string(t.blocked_ns) + " ns for room");
+      reasons.emplace_back("threads waited " + std::to_string(t.blocked_ns) + " ns for room");
     }
     if (const uint64_t n = process->joiner.damagedRecords(); n > 0) {
       reasons.push_back(std::to_string(n) + " records made no sense");
     }
     if (t.unresolved > 0 && finished_) {
-      reasons.push_back("commands whose completion never came");
+      reasons.emplace_back("commands whose completion never came");
     }
     std::string reason;
     for (const std::string& r : reasons) reason += (reason.empty() ? "" : "; ") + r;

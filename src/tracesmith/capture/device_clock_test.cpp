@@ -132,7 +132,8 @@ struct Invented {
 class InventedClockTest : public ::testing::TestWithParam<Invented> {};
 
 TEST_P(InventedClockTest, IsMappedWithABoundThatHolds) {
-  const auto [drift_ppm, every_ns] = GetParam();
+  const int64_t drift_ppm = GetParam().drift_ppm;
+  const int64_t every_ns = GetParam().every_ns;
   for (unsigned seed = 1; seed <= 20; ++seed) {
     std::mt19937 jitter(seed + 1000);
     const int64_t offset = -19'000 * kSecond;

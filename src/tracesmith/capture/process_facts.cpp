@@ -296,12 +296,12 @@ std::optional<bool> environmentHas(uint32_t pid, std::string_view name) {
 }
 
 const std::string& bootId() {
-  static const std::string id = [] {
+  static const std::string kId = [] {
     std::string text = readSome("/proc/sys/kernel/random/boot_id", 64).value_or("");
     while (!text.empty() && text.back() == '\n') text.pop_back();
     return text;
   }();
-  return id;
+  return kId;
 }
 
 uint64_t ownPidNamespace() {

@@ -27,7 +27,7 @@ std::vector<std::string> linkerDirectories() {
         ::dlinfo(self, RTLD_DI_SERINFO, info) == 0)
       for (unsigned i = 0; i < info->dls_cnt; ++i)
         if (info->dls_serpath[i].dls_name != nullptr)
-          found.push_back(info->dls_serpath[i].dls_name);
+          found.emplace_back(info->dls_serpath[i].dls_name);
   }
   ::dlclose(self);
   return found;

@@ -113,7 +113,7 @@ Result<EventMatcher> EventMatcher::of(const Trace& trace, const EventFilter& fil
                   "'" + filter.name_regex + "' is not a regular expression: " + e.what(), "--name");
     }
   }
-  return EventMatcher(
+  return EventMatcher(  // NOLINTNEXTLINE(modernize-make-unique): it is an aggregate
       std::unique_ptr<Impl>(new Impl{trace,
                                      filter.tables,
                                      !filter.streams.empty(),

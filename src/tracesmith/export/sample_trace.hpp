@@ -63,7 +63,7 @@ inline std::string kernelName(uint32_t i) {
 inline Trace makeTrace(const Options& o = {}) {
   Trace t;
   Random random(o.seed);
-  const auto S = [&](std::string_view text) { return t.strings.intern(text); };
+  const auto text = [&](std::string_view s) { return t.strings.intern(s); };
 
   t.setMetadata("application", "sample \"quoted\"");
   for (uint32_t p = 0; p < o.processes; ++p) {
@@ -71,14 +71,14 @@ inline Trace makeTrace(const Options& o = {}) {
     process.id = idAt<ProcessId>(p);
     process.pid = 4000 + p;
     process.parent_pid = p == 0 ? 1 : 4000;
-    process.boot_id = S("0f1e2d3c-0000-4000-8000-000000000001");
+    process.boot_id = text("0f1e2d3c-0000-4000-8000-000000000001");
     process.start_ticks = 1000 + p;
     process.start_ns = 900'000'000;
-    process.command_line = S("./train --name \"a b\" --rank " + std::to_string(p));
-    process.executable = S("/opt/app/train");
+    process.command_line = text("./train --name \"a b\" --rank " + std::to_string(p));
+    process.executable = text("/opt/app/train");
     process.flags = process_flags::kAgent;
     t.process.push(process);
-    t.thread.push({idAt<ThreadId>(p), process.id, 4000 + p, S("main")});
+    t.thread.push({idAt<ThreadId>(p), process.id, 4000 + p, text("main")});
     t.context.push({idAt<ContextId>(p), process.id, 0x1000 + p, 0, DeviceId(1), 950'000'000, 0});
   }
   for (uint32_t d = 0; d < o.devices; ++d) {
@@ -86,10 +86,10 @@ inline Trace makeTrace(const Options& o = {}) {
     device.id = idAt<DeviceId>(d);
     device.backend = PlatformType::OpenCL;
     device.ordinal = d;
-    device.name = S("Sample device " + std::to_string(d));
-    device.vendor = S("TraceSmith");
-    device.driver_version = S("1.0");
-    device.uuid = S("GPU-00112233-4455-6677-8899-aabbccddee0" + std::to_string(d % 10));
+    device.name = text("Sample device " + std::to_string(d));
+    device.vendor = text("TraceSmith");
+    device.driver_version = text("1.0");
+    device.uuid = text("GPU-00112233-4455-6677-8899-aabbccddee0" + std::to_string(d % 10));
     device.kind = DeviceKind::kGpu;
     device.memory_bytes = 8ull << 30;
     device.compute_units = 16;
@@ -109,7 +109,7 @@ inline Trace makeTrace(const Options& o = {}) {
   std::vector<StringId> names;
   const std::vector<std::string> hostile = hostileNames();
   for (uint32_t n = 0; n < o.names; ++n) {
-    names.push_back(S(o.hostile_names && n < hostile.size() ? hostile[n] : kernelName(n)));
+    names.push_back(text(o.hostile_names && n < hostile.size() ? hostile[n] : kernelName(n)));
     for (uint32_t k = 0; k < o.shapes_per_name; ++k) {
       LaunchShapeRow shape;
       shape.dimensions = 1;
@@ -120,11 +120,11 @@ inline Trace makeTrace(const Options& o = {}) {
       t.launch_shape.push(shape);
     }
   }
-  const StringId launch = S("clEnqueueNDRangeKernel");
-  const StringId write = S("clEnqueueWriteBuffer");
-  const StringId fill = S("clEnqueueFillBuffer");
-  const StringId marker = S("clEnqueueMarkerWithWaitList");
-  const StringId finish = S("clFinish");
+  const StringId launch = text("clEnqueueNDRangeKernel");
+  const StringId write = text("clEnqueueWriteBuffer");
+  const StringId fill = text("clEnqueueFillBuffer");
+  const StringId marker = text("clEnqueueMarkerWithWaitList");
+  const StringId finish = text("clFinish");
 
   std::vector<int64_t> free_at(o.streams, 0);
   std::vector<uint64_t> correlation(o.processes, 0);
@@ -218,7 +218,7 @@ inline Trace makeTrace(const Options& o = {}) {
     HostCallRow build;
     build.start_ns = 990'000'000;
     build.duration_ns = 5'000'000;
-    build.name = S("clBuildProgram");
+    build.name = text("clBuildProgram");
     build.process_id = process;
     build.thread_id = thread;
     build.correlation_id = ++correlation[p];
@@ -235,7 +235,7 @@ inline Trace makeTrace(const Options& o = {}) {
     program.correlation_id = build.correlation_id;
     program.program = 0xabc0 + p;
     program.log_bytes = 17;
-    program.options = S("-D NAME=\"x\\y\"");
+    program.options = text("-D NAME=\"x\\y\"");
     t.program_build.push(program);
 
     for (uint32_t k = 0; k < 4; ++k) {
@@ -252,8 +252,8 @@ inline Trace makeTrace(const Options& o = {}) {
     RangeRow range;
     range.start_ns = 985'000'000;
     range.duration_ns = 200'000'000;
-    range.name = S(hostile[p % hostile.size()]);
-    range.category = S("epoch");
+    range.name = text(hostile[p % hostile.size()]);
+    range.category = text("epoch");
     range.process_id = process;
     range.thread_id = thread;
     t.range.push(range);
@@ -262,14 +262,14 @@ inline Trace makeTrace(const Options& o = {}) {
     range.duration_ns = 0;
     t.range.push(range);
   }
-  t.counter_track.push({S("temperature \"core\""), S("C"), ProcessId::kNone, DeviceId(1)});
-  t.counter_track.push({S("queue depth"), S("count"), ProcessId(1), DeviceId::kNone});
+  t.counter_track.push({text("temperature \"core\""), text("C"), ProcessId::kNone, DeviceId(1)});
+  t.counter_track.push({text("queue depth"), text("count"), ProcessId(1), DeviceId::kNone});
   for (int k = 0; k < 20; ++k) {
     t.counter.push({1'000'000'000 + k * 50'000, CounterTrackId(1), 40.5 + k});
     t.counter.push({1'000'000'000 + k * 50'000, CounterTrackId(2), static_cast<double>(k % 5)});
   }
-  t.loss.push({LossId(1), S("OpenCL calls"), ProcessId(1), t.host_call.size() + 7,
-               t.host_call.size(), 7, 0, S("ring full")});
+  t.loss.push({LossId(1), text("OpenCL calls"), ProcessId(1), t.host_call.size() + 7,
+               t.host_call.size(), 7, 0, text("ring full")});
   return t;
 }
 

@@ -94,7 +94,7 @@ struct TraceReader::Impl {
   std::vector<DataLoss> all_losses;
   std::vector<DataLoss> all_skipped;
 
-  void note(const LogBlock& block, const Problem& problem, std::string consequence = {}) {
+  void note(const LogBlock& block, const Problem& problem, const std::string& consequence = {}) {
     const uint64_t bytes = block.header.totalBytes();
     if (problem.kind == Problem::Kind::kNewer) {
       // A newer writer does the same in every block: one entry says it, with the bytes of all.

@@ -101,7 +101,7 @@ TEST(TraceReader, SaysWhatAFileIsThatIsNoTrace) {
   const struct {
     std::string_view content;
     const char* expected;
-  } kCases[] = {
+  } cases[] = {
       {""sv, "the file is empty"},
       {"hello, world\n"sv, "looks like text"},
       {"  {\"traceEvents\": []}"sv, "looks like JSON"},
@@ -115,7 +115,7 @@ TEST(TraceReader, SaysWhatAFileIsThatIsNoTrace) {
       {"\x00\x01\x02\x03\x04\x05\x06\x07\x08"sv, "not those of an SBT file"},
       {"\x89SBT\r\n\x1a\n\x01\x00"sv, "cut within its header"},
   };
-  for (const auto& c : kCases) {
+  for (const auto& c : cases) {
     const TempFile file;
     file.write(asBytes(c.content));
     EXPECT_THAT(openError(file.path()), HasSubstr(c.expected));

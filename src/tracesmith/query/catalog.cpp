@@ -176,8 +176,8 @@ class TableMaker {
     if constexpr (requires { t_.queued_before_ns; }) {
       if (raw == "queued_before_ns" || raw == "submitted_before_ns") {
         const auto& column = raw[0] == 'q' ? t_.queued_before_ns : t_.submitted_before_ns;
-        add(name, ColumnRole::kPlain, meaning, [this_ = &t_, &column](uint64_t row) {
-          return (this_->flags[row] & op_flags::kQueueTimes) != 0 ? number(column[row]) : Value{};
+        add(name, ColumnRole::kPlain, meaning, [table = &t_, &column](uint64_t row) {
+          return (table->flags[row] & op_flags::kQueueTimes) != 0 ? number(column[row]) : Value{};
         });
         return true;
       }

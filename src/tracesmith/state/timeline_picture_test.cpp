@@ -12,7 +12,6 @@ namespace {
 
 using test::sampleProgram;
 using test::SampleTrace;
-using ::testing::DoubleEq;
 using ::testing::DoubleNear;
 using ::testing::Each;
 using ::testing::ElementsAre;
