@@ -13,7 +13,7 @@ namespace {
 /// Perfetto's times are unsigned; a trace that begins before 0 is moved up to it.
 int64_t baseOf(const Trace& trace) {
   int64_t base = 0;
-  const auto look = [&](const std::vector<int64_t>& column) {
+  const auto look = [&](const Column<int64_t>& column) {
     for (int64_t t : column) base = std::min(base, t);
   };
   forEachTable(trace, [&](const auto& table) {

@@ -212,7 +212,7 @@ void writeRecords(const Trace& t, const std::vector<Entry>& entries, bool json, 
 size_t listEvents(const Trace& trace, const EventMatcher& matches, size_t limit, ListFormat format,
                   const TerminalStyle& style, Output& out) {
   std::vector<Entry> entries;
-  auto collect = [&](const auto& table, const std::vector<int64_t>& times) {
+  auto collect = [&](const auto& table, const Column<int64_t>& times) {
     if (!matches.wantsTable(table.kId)) return;
     for (size_t i = 0; i < table.size(); ++i) {
       if (matches(table.kId, i)) entries.push_back({times[i], table.kId, static_cast<uint32_t>(i)});

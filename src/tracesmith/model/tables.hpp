@@ -8,8 +8,8 @@
 //
 //   X(column number, type, name, encoding, meaning)
 //
-// Encoding is how the values tend to behave; the writer picks an encoder from it:
-//   kTime   grows from row to row (delta)         kId     refers to a dictionary, or an enum
+// Encoding is what kind of values it has; a reader may leave ids out where a column is damaged:
+//   kTime   grows from row to row                 kId     refers to a dictionary, or an enum
 //   kCount  any non-negative number               kReal   a double
 #pragma once
 
@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "tracesmith/model/column.hpp"
 #include "tracesmith/model/ids.hpp"
 #include "tracesmith/model/kinds.hpp"
 
@@ -387,7 +388,7 @@ enum class TableId : uint16_t {
 };
 
 #define TS_ROW_FIELD(number, type, name, encoding, meaning) type name{};
-#define TS_COLUMN_FIELD(number, type, name, encoding, meaning) std::vector<type> name;
+#define TS_COLUMN_FIELD(number, type, name, encoding, meaning) Column<type> name;
 #define TS_COLUMN_PUSH(number, type, name, encoding, meaning) name.push_back(r.name);
 #define TS_COLUMN_GET(number, type, name, encoding, meaning) r.name = name[i];
 #define TS_COLUMN_SET(number, type, name, encoding, meaning) name[i] = r.name;
@@ -425,7 +426,7 @@ enum class TableId : uint16_t {
     void clear() { columns(TS_COLUMN_CLEAR) }                                  \
     void resize(size_t n) { columns(TS_COLUMN_RESIZE) }                        \
     void reserve(size_t n) { columns(TS_COLUMN_RESERVE) }                      \
-    /** Calls f(ColumnInfo, vector<T>&) for each column in order. */           \
+    /** Calls f(ColumnInfo, Column<T>&) for each column in order. */           \
     template <class Self, class F>                                             \
     static void visitColumns(Self& self, F&& f) {                              \
       columns(TS_COLUMN_VISIT)                                                 \

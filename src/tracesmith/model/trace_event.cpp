@@ -26,9 +26,10 @@ std::vector<TraceEvent> filter(const std::vector<TraceEvent>& events, Keep keep)
 }
 
 /// `ordinals` when no two are equal, else 0, 1, 2, …
-template <class Key>
-std::vector<uint32_t> tellApart(std::vector<uint32_t> ordinals, const std::vector<Key>& keys) {
-  if (std::set<Key>(keys.begin(), keys.end()).size() != keys.size()) {
+template <class Keys>
+std::vector<uint32_t> tellApart(const Column<uint32_t>& given, const Keys& keys) {
+  std::vector<uint32_t> ordinals(given.begin(), given.end());
+  if (std::set<typename Keys::value_type>(keys.begin(), keys.end()).size() != keys.size()) {
     for (size_t i = 0; i < ordinals.size(); ++i) ordinals[i] = static_cast<uint32_t>(i);
   }
   return ordinals;

@@ -29,7 +29,7 @@ class ComputedColumn final : public SqlColumn {
 class TextColumn final : public SqlColumn {
  public:
   TextColumn(std::string name, std::string meaning, const Trace& trace, const TextRanks& ranks,
-             const std::vector<StringId>& ids)
+             const Column<StringId>& ids)
       : SqlColumn(std::move(name), "TEXT", ColumnRole::kText, std::move(meaning)),
         trace_(trace),
         ranks_(ranks),
@@ -44,14 +44,14 @@ class TextColumn final : public SqlColumn {
  private:
   const Trace& trace_;
   const TextRanks& ranks_;
-  const std::vector<StringId>& ids_;
+  const Column<StringId>& ids_;
 };
 
 /// A column of a small vocabulary, shown by name.
 template <class E>
 class KindColumn final : public SqlColumn {
  public:
-  KindColumn(std::string name, std::string meaning, const std::vector<E>& kinds)
+  KindColumn(std::string name, std::string meaning, const Column<E>& kinds)
       : SqlColumn(std::move(name), "TEXT", ColumnRole::kText, std::move(meaning)), kinds_(kinds) {
     // Numbers that this version does not know are all named "unknown", like the first of them.
     size_t known = 1;
@@ -68,7 +68,7 @@ class KindColumn final : public SqlColumn {
   uint64_t rank(uint64_t row) const override { return ranks_[static_cast<uint8_t>(kinds_[row])]; }
 
  private:
-  const std::vector<E>& kinds_;
+  const Column<E>& kinds_;
   std::array<uint8_t, 256> ranks_{};
 };
 
@@ -138,7 +138,7 @@ class TableMaker {
   }
 
   template <class T>
-  void addSchemaColumn(const ColumnInfo& info, const std::vector<T>& column) {
+  void addSchemaColumn(const ColumnInfo& info, const Column<T>& column) {
     const std::string name(query_rules::sqlName(Table::kId, info.name));
     const bool nullable = query_rules::zeroIsNull(Table::kId, info.name);
     const std::string_view raw = info.name;
@@ -266,7 +266,7 @@ class TableMaker {
     }
   }
 
-  void addBefore(const char* name, const char* meaning, const std::vector<int64_t>& before) {
+  void addBefore(const char* name, const char* meaning, const Column<int64_t>& before) {
     add(name, ColumnRole::kPlain, meaning, [t = &t_, &before](uint64_t row) {
       int64_t time = 0;
       const bool known = (t->flags[row] & op_flags::kQueueTimes) != 0 &&
@@ -327,15 +327,15 @@ class TableMaker {
   }
 
   template <class T>
-  void addShape(const char* name, const char* meaning, const std::vector<T>& column) {
+  void addShape(const char* name, const char* meaning, const Column<T>& column) {
     add(name, ColumnRole::kPlain, meaning, [t = &t_, &column](uint64_t row) {
       const auto i = static_cast<size_t>(t->shape_id[row]);
       return i == 0 || i > column.size() ? Value{} : number(column[i - 1]);
     });
   }
 
-  void addGrid(const char* name, const char* meaning, const std::vector<uint64_t>& global,
-               const std::vector<uint32_t>& local) {
+  void addGrid(const char* name, const char* meaning, const Column<uint64_t>& global,
+               const Column<uint32_t>& local) {
     add(name, ColumnRole::kPlain, meaning, [t = &t_, &global, &local](uint64_t row) {
       const auto i = static_cast<size_t>(t->shape_id[row]);
       if (i == 0 || i > global.size() || local[i - 1] == 0) return Value{};

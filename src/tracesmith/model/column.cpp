@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/model/column.hpp"
+
+#include <sys/mman.h>
+
+#include <cstdlib>
+
+namespace tracesmith::column_memory {
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__)
+constexpr size_t kOwnPagesFrom = ~size_t{0};  // so that the sanitizer sees every access
+#else
+constexpr size_t kOwnPagesFrom = 256u << 10;
+#endif
+constexpr size_t kHugePage = 2u << 20;
+
+/// What is mapped for `bytes`: whole huge pages where that is little more.
+size_t mapped(size_t bytes) {
+  return bytes < kHugePage ? bytes : (bytes + kHugePage - 1) / kHugePage * kHugePage;
+}
+
+void preferHugePages(void* pages, size_t bytes) {
+  if (bytes >= kHugePage) (void)madvise(pages, bytes, MADV_HUGEPAGE);
+}
+
+}  // namespace
+
+void* allocate(size_t bytes) {
+  if (bytes < kOwnPagesFrom) {
+    void* const buffer = std::calloc(bytes, 1);
+    if (buffer == nullptr) throw std::bad_alloc();
+    return buffer;
+  }
+  bytes = mapped(bytes);
+  void* const pages = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (pages == MAP_FAILED) throw std::bad_alloc();
+  preferHugePages(pages, bytes);
+  return pages;
+}
+
+void* grow(void* buffer, size_t old_bytes, size_t new_bytes) {
+  if (old_bytes >= kOwnPagesFrom) {
+    new_bytes = mapped(new_bytes);
+    void* const pages = mremap(buffer, mapped(old_bytes), new_bytes, MREMAP_MAYMOVE);
+    if (pages == MAP_FAILED) throw std::bad_alloc();
+    preferHugePages(pages, new_bytes);
+    return pages;
+  }
+  void* const larger = allocate(new_bytes);
+  std::memcpy(larger, buffer, old_bytes);
+  std::free(buffer);
+  return larger;
+}
+
+void release(void* buffer, size_t bytes) noexcept {
+  if (buffer == nullptr) return;
+  if (bytes < kOwnPagesFrom) {
+    std::free(buffer);
+  } else {
+    munmap(buffer, mapped(bytes));
+  }
+}
+
+}  // namespace tracesmith::column_memory

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// One column of a table: a growing array of plain values. Like std::vector, but rows that are added
+// without a value are zero without being written: a large column that nobody fills costs address
+// space and no memory, which is what most columns of most traces are.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <initializer_list>
+#include <iterator>
+#include <new>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace tracesmith {
+
+/// Memory for columns. Large buffers are pages of their own, which the system zeroes when they are
+/// touched first, moves without copying when they grow, and may make huge.
+namespace column_memory {
+/// `bytes` zeroed bytes; throws std::bad_alloc.
+void* allocate(size_t bytes);
+/// The buffer with `new_bytes` >= `old_bytes`; what is new is zero. Throws std::bad_alloc, and then
+/// the buffer is as before.
+void* grow(void* buffer, size_t old_bytes, size_t new_bytes);
+void release(void* buffer, size_t bytes) noexcept;
+}  // namespace column_memory
+
+template <class T>
+class Column {
+  static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>);
+
+ public:
+  using value_type = T;
+  using iterator = T*;
+  using const_iterator = const T*;
+
+  Column() = default;
+  Column(std::initializer_list<T> values) { assign(values.begin(), values.end()); }
+  Column(const std::vector<T>& values) { assign(values.begin(), values.end()); }  // NOLINT: a copy
+  template <class Iterator>
+  Column(Iterator first, Iterator last) {
+    assign(first, last);
+  }
+  Column(const Column& other) { assign(other.begin(), other.end()); }
+  Column(Column&& other) noexcept { swap(other); }
+  Column& operator=(const Column& other) {
+    if (this != &other) assign(other.begin(), other.end());
+    return *this;
+  }
+  Column& operator=(Column&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+  ~Column() { column_memory::release(data_, capacity_ * sizeof(T)); }
+
+  size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  size_t capacity() const { return capacity_; }
+  T* data() { return data_; }
+  const T* data() const { return data_; }
+  T* begin() { return data_; }
+  T* end() { return data_ + size_; }
+  const T* begin() const { return data_; }
+  const T* end() const { return data_ + size_; }
+  T& operator[](size_t i) { return data_[i]; }
+  const T& operator[](size_t i) const { return data_[i]; }
+  T& front() { return data_[0]; }
+  const T& front() const { return data_[0]; }
+  T& back() { return data_[size_ - 1]; }
+  const T& back() const { return data_[size_ - 1]; }
+
+  void reserve(size_t n) {
+    if (n <= capacity_) return;
+    T* const larger = static_cast<T*>(
+        capacity_ == 0 ? column_memory::allocate(n * sizeof(T))
+                       : column_memory::grow(data_, capacity_ * sizeof(T), n * sizeof(T)));
+    data_ = larger;
+    capacity_ = n;
+  }
+  /// New rows are zero.
+  void resize(size_t n) {
+    makeRoom(n);
+    if (size_ > used_) used_ = size_;
+    if (n > size_ && used_ > size_) {
+      std::memset(static_cast<void*>(data_ + size_), 0,
+                  ((n < used_ ? n : used_) - size_) * sizeof(T));
+    }
+    size_ = n;
+  }
+  void clear() { resize(0); }
+  void push_back(T value) {  // NOLINT(readability-identifier-naming): as the standard's containers
+    makeRoom(size_ + 1);
+    data_[size_++] = value;
+  }
+  template <class Iterator>
+  void assign(Iterator first, Iterator last) {
+    const auto n = static_cast<size_t>(std::distance(first, last));
+    makeRoom(n);
+    if (size_ > used_) used_ = size_;
+    T* out = data_;
+    for (; first != last; ++first) *out++ = *first;
+    size_ = n;
+  }
+  void swap(Column& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    std::swap(capacity_, other.capacity_);
+    std::swap(used_, other.used_);
+  }
+
+  template <class Other>
+  friend bool operator==(const Column& a, const Other& b) {
+    if (a.size() != b.size()) return false;
+    for (size_t i = 0; i < a.size(); ++i) {
+      if (!(a[i] == b[i])) return false;
+    }
+    return true;
+  }
+
+ private:
+  void makeRoom(size_t n) {
+    if (n > capacity_) reserve(n < capacity_ * 2 ? capacity_ * 2 : n < 16 ? 16 : n);
+  }
+
+  T* data_ = nullptr;
+  size_t size_ = 0;
+  size_t capacity_ = 0;
+  size_t used_ = 0;  // beyond this, and beyond size_, nothing but zeros was ever in the buffer
+};
+
+}  // namespace tracesmith
