@@ -22,7 +22,7 @@ STRING, KERNEL = 1, 33
 DICTIONARIES = {1, 8, 9, 10, 13}
 FORMATS = {1: "B", 2: "I", 3: "q", 4: "Q", 5: "d"}
 BYTES = 6
-MAX_ROWS, MAX_DIRECTORY, MAX_COLUMN, MAX_HEADER = 1 << 20, 65536, 64 << 20, 4096
+MAX_ROWS, MAX_DIRECTORY, MAX_COLUMN, MAX_HEADER, MAX_BASES = 1 << 20, 65536, 64 << 20, 4096, 4
 
 
 class Damaged(ValueError):
@@ -68,7 +68,54 @@ def as_type(word, element_type):
     return word
 
 
-def decode(data, element_type, encoding, rows):
+def planes(data, rows):
+    need(data and data[0] <= 8 and len(data) == 1 + data[0] * rows, "planes fill the column")
+    return [sum(data[1 + k * rows + i] << 8 * k for k in range(data[0])) for i in range(rows)]
+
+
+def packed(data, rows):
+    words, at = [], 0
+    while len(words) < rows:
+        count = min(128, rows - len(words))
+        end = at
+        while end < len(data) and data[end] >= 0x80:
+            end += 1
+        smallest = varints(data[at:end + 1], 1)[0]
+        need(end + 1 < len(data) and data[end + 1] <= 64, "a width")
+        width = data[end + 1]
+        at = end + 2 + (count * width + 7) // 8
+        need(at <= len(data), "packed bits are whole")
+        bits = int.from_bytes(data[end + 2:at], "little")
+        words += [smallest + (bits >> width * i & (1 << width) - 1) for i in range(count)]
+    need(at == len(data), "packed bits end with the column")
+    return words
+
+
+def differences(data, rows, base):
+    """Encoding 7, where base is all 0, and 8."""
+    end = 0
+    while end < len(data) and data[end] >= 0x80:
+        end += 1
+    words = [unzigzag(varints(data[:end + 1], 1)[0])]
+    for i, difference in enumerate(planes(data[end + 1:], rows - 1)):
+        words.append(words[i] + base[i] + unzigzag(difference))
+    return words
+
+
+def decode(data, element_type, encoding, rows, base):
+    """base: the words of the column that the encoding refers to."""
+    if encoding in (6, 7, 8, 9, 10):
+        if encoding == 6:
+            words = planes(data, rows)
+        elif encoding in (7, 8):
+            words = differences(data, rows, base if encoding == 8 else [0] * rows)
+        else:
+            words = packed(data, rows)
+        if encoding == 10:
+            words, grouped = [0] * rows, words
+            for place, row in enumerate(sorted(range(rows), key=lambda row: base[row])):
+                words[row] = grouped[place]
+        return [as_type(w % (1 << 64), element_type) for w in words]
     if encoding in (1, 2):
         count = rows if encoding == 1 else 1
         layout = f"<{count}{FORMATS[element_type]}"
@@ -106,11 +153,11 @@ class Block:
         """{column number: its values, or its bytes}. Raises Damaged for any that does not verify."""
         directory = data[self.offset + 80:self.offset + 80 + self.directory_bytes]
         need(self.directory_checksum == hash64(directory), "directory checksum")
-        columns = {}
+        encodings = {}
         at = self.offset + 80 + self.directory_bytes
         for entry in range(0, self.directory_bytes, 24):
-            number, element_type, encoding, compression, _, encoded, stored, checksum = \
-                struct.unpack("<HBBB3sIIQ", directory[entry:entry + 24])
+            number, element_type, encoding, compression, _, base, encoded, stored, checksum = \
+                struct.unpack("<HBBBBHIIQ", directory[entry:entry + 24])
             content = data[at:at + stored]
             at += stored
             need(checksum == hash64(content), "column checksum")
@@ -120,10 +167,21 @@ class Block:
                 need(ZSTD.ZSTD_decompress(out, encoded, content, stored) == encoded, "zstd")
                 content = out.raw
             need(len(content) == encoded, "encoded bytes")
-            columns[number] = content if element_type == BYTES else \
-                decode(content, element_type, encoding, self.rows)
+            encodings[number] = (content, element_type, encoding, base)
         need(at == self.offset + self.bytes, "columns fill the block")
-        return columns
+        return {number: self.values(encodings, number, 0) for number in encodings}
+
+    def values(self, encodings, number, depth):
+        need(depth <= MAX_BASES, "columns do not refer to each other in a circle")
+        if number not in encodings:
+            return [0] * self.rows
+        content, element_type, encoding, base_number = encodings[number]
+        if element_type == BYTES:
+            return content
+        base = []
+        if encoding in (8, 10):
+            base = [w % (1 << 64) for w in self.values(encodings, base_number, depth + 1)]
+        return decode(content, element_type, encoding, self.rows, base)
 
 
 class Trace:

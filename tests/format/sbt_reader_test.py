@@ -93,7 +93,7 @@ class SbtReader(unittest.TestCase):
                                   if number in ours.rows and name not in KEYED})
 
     def test_reads_a_trace_of_many_blocks(self):
-        self.record("6s")
+        self.record("8s")
         ours = self.compare(tables=("kernel", "host_call"))
         ours.check_index()
         kernel_blocks = [b for b in ours.blocks if b.table == sbt_reader.KERNEL]

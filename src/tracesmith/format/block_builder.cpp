@@ -6,15 +6,9 @@
 
 #include "tracesmith/base/hash.hpp"
 #include "tracesmith/format/column_codec.hpp"
+#include "tracesmith/format/column_compression.hpp"
 
 namespace tracesmith::sbt {
-namespace {
-
-/// Compressing less than this costs more (frame header, time) than it saves.
-constexpr size_t kMinCompressBytes = 48;
-
-}  // namespace
-
 BlockBuilder::BlockBuilder(int zstd_level) : zstd_(ZSTD_createCCtx()) {
   if (!zstd_) return;  // out of memory: blocks go uncompressed
   ZSTD_CCtx_setParameter(zstd_.get(), ZSTD_c_compressionLevel, zstd_level);
@@ -22,24 +16,37 @@ BlockBuilder::BlockBuilder(int zstd_level) : zstd_(ZSTD_createCCtx()) {
   ZSTD_CCtx_setParameter(zstd_.get(), ZSTD_c_checksumFlag, 0);  // the directory has one
 }
 
-void BlockBuilder::begin(uint32_t rows) {
+void BlockBuilder::begin(uint32_t rows, uint16_t table) {
   rows_ = rows;
+  table_ = table;
   directory_.clear();
   data_size_ = 0;
 }
 
-void BlockBuilder::addWords(uint16_t column, ElementType type, Encoding hint,
-                            std::span<const uint64_t> words) {
-  if (std::all_of(words.begin(), words.end(), [](uint64_t word) { return word == 0; })) return;
-  const ColumnCodec& codec = chooseCodec(words, type, hint);
+void BlockBuilder::addWords(uint16_t column, ElementType type, std::span<const uint64_t> words,
+                            uint16_t base, BaseWords* base_words) {
+  const bool constant =
+      std::all_of(words.begin(), words.end(), [&](uint64_t word) { return word == words[0]; });
+  if (words.empty() || (constant && words[0] == 0)) return;
   const size_t bound = encodedBound(words.size());
   if (encoded_.size() < bound) encoded_.resize(bound);
-  const uint8_t* end = codec.encode(words, type, encoded_.data());
-  ColumnEntry entry;
-  entry.column = column;
-  entry.type = type;
-  entry.encoding = codec.number;
-  addEncoded(entry, {encoded_.data(), static_cast<size_t>(end - encoded_.data())});
+  const uint32_t choice_key = static_cast<uint32_t>(table_) << 16 | column;
+  const ColumnWords related = {words, base_words};
+  for (bool again = false;; again = true) {
+    const ColumnCodec& codec = constant ? *findCodec(kConstantEncoding)
+                                        : choice_.choose(choice_key, related, type, zstd_.get());
+    const uint8_t* end = codec.encode(related, type, encoded_.data());
+    ColumnEntry entry;
+    entry.column = column;
+    entry.type = type;
+    entry.encoding = codec.number;
+    if (codec.needs_base) entry.base_column = base;
+    const size_t stored =
+        addEncoded(entry, {encoded_.data(), static_cast<size_t>(end - encoded_.data())});
+    if (constant || !choice_.disappoints(choice_key, words.size(), stored) || again) return;
+    data_size_ -= stored;
+    directory_.resize(directory_.size() - kColumnEntryBytes);
+  }
 }
 
 void BlockBuilder::addBytes(uint16_t column, ByteView bytes) {
@@ -51,17 +58,12 @@ void BlockBuilder::addBytes(uint16_t column, ByteView bytes) {
   addEncoded(entry, bytes);
 }
 
-void BlockBuilder::addEncoded(ColumnEntry entry, ByteView encoded) {
+size_t BlockBuilder::addEncoded(ColumnEntry entry, ByteView encoded) {
   const size_t room = std::max(encoded.size(), ZSTD_compressBound(encoded.size()));
   if (data_.size() < data_size_ + room) data_.resize((data_size_ + room) * 2);
   uint8_t* const out = data_.data() + data_size_;
 
-  size_t stored = 0;
-  if (zstd_ && encoded.size() >= kMinCompressBytes) {
-    stored = ZSTD_compress2(zstd_.get(), out, room, encoded.data(), encoded.size());
-    // Less than a sixteenth saved is not worth the reader's time.
-    if (ZSTD_isError(stored) || stored > encoded.size() - encoded.size() / 16) stored = 0;
-  }
+  size_t stored = compressColumn(zstd_.get(), encoded, out);
   entry.compression = stored != 0 ? Compression::kZstd : Compression::kNone;
   if (stored == 0) {
     stored = encoded.size();
@@ -75,6 +77,7 @@ void BlockBuilder::addEncoded(ColumnEntry entry, ByteView encoded) {
   const size_t at = directory_.size();
   directory_.resize(at + kColumnEntryBytes);
   encodeColumnEntry(entry, directory_.data() + at);
+  return stored;
 }
 
 ByteView BlockBuilder::finish(BlockHeader header, uint64_t offset) {

@@ -11,9 +11,8 @@
 #include <vector>
 
 #include "tracesmith/base/bytes.hpp"
+#include "tracesmith/format/codec_choice.hpp"
 #include "tracesmith/format/sbt_layout.hpp"
-#include "tracesmith/format/words.hpp"
-#include "tracesmith/model/tables.hpp"
 
 namespace tracesmith::sbt {
 
@@ -22,17 +21,13 @@ class BlockBuilder {
  public:
   explicit BlockBuilder(int zstd_level);
 
-  /// Begins a block of `rows` rows.
-  void begin(uint32_t rows);
+  /// Begins a block of `rows` rows of a table (a number that tells its columns from others').
+  void begin(uint32_t rows, uint16_t table);
 
-  /// Adds rows() values; a column of zeros is left out, which reads the same.
-  template <class T>
-  void addColumn(uint16_t column, Encoding hint, const T* values) {
-    words_.resize(rows_);
-    toWords(values, rows_, words_.data());
-    addWords(column, elementTypeOf<T>(), hint, words_);
-  }
-  void addWords(uint16_t column, ElementType type, Encoding hint, std::span<const uint64_t> words);
+  /// Adds a column; one of zeros is left out, which reads the same. `base` is another column of the
+  /// block, added or not, whose words its own are related to; 0: none.
+  void addWords(uint16_t column, ElementType type, std::span<const uint64_t> words,
+                uint16_t base = 0, BaseWords* base_words = nullptr);
   /// Adds a column of bytes, at most kMaxColumnBytes.
   void addBytes(uint16_t column, ByteView bytes);
 
@@ -44,11 +39,13 @@ class BlockBuilder {
   struct FreeContext {
     void operator()(ZSTD_CCtx* context) const { ZSTD_freeCCtx(context); }
   };
-  void addEncoded(ColumnEntry entry, ByteView encoded);
+  /// Returns the bytes that it took.
+  size_t addEncoded(ColumnEntry entry, ByteView encoded);
 
   std::unique_ptr<ZSTD_CCtx, FreeContext> zstd_;
+  CodecChoice choice_;
   uint32_t rows_ = 0;
-  std::vector<uint64_t> words_;
+  uint16_t table_ = 0;
   Bytes encoded_;
   Bytes directory_;
   Bytes data_;

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "tracesmith/base/hash.hpp"
 #include "tracesmith/format/column_codec.hpp"
 
@@ -17,6 +19,7 @@ Problem BlockContents::load(const FileHandle& file, const std::string& path, uin
                             const BlockHeader& expected, bool directory_only) {
   entries_.clear();
   starts_.clear();
+  bases_used_ = 0;
   rows_ = 0;
   // The log has checked `expected` against the file's size, so this much memory is justified by it.
   const uint64_t wanted =
@@ -90,7 +93,16 @@ Problem BlockContents::encodedBytes(const ColumnEntry& entry, uint64_t limit, By
                            static_cast<int>(entry.compression)));
 }
 
-Problem BlockContents::words(const ColumnEntry& entry, std::vector<uint64_t>& out) {
+Problem BlockContents::words(const ColumnEntry& entry, std::span<uint64_t> out) {
+  for (size_t i = 0; i < bases_used_; ++i) {
+    if (bases_[i].column != entry.column) continue;
+    std::copy(bases_[i].values.words.begin(), bases_[i].values.words.end(), out.begin());
+    return {};
+  }
+  return decode(entry, 0, out);
+}
+
+Problem BlockContents::decode(const ColumnEntry& entry, size_t depth, std::span<uint64_t> out) {
   const ColumnCodec* codec = findCodec(entry.encoding);
   if (codec == nullptr) {
     return newer(fmt::format("encoding {} is unknown to this version", entry.encoding));
@@ -100,10 +112,41 @@ Problem BlockContents::words(const ColumnEntry& entry, std::vector<uint64_t>& ou
         fmt::format("element type {} is unknown to this version", static_cast<int>(entry.type)));
   }
   if (entry.type == ElementType::kBytes) return damaged("it holds text where numbers should be");
+  BaseWords* base = nullptr;
+  if (codec->needs_base) {
+    if (Problem problem = baseWords(entry.base_column, depth, base)) return problem;
+  }
   ByteView encoded;
   if (Problem problem = encodedBytes(entry, encodedBound(rows_), encoded)) return problem;
-  out.resize(rows_);
-  if (!codec->decode(encoded, entry.type, out)) return damaged("its values do not decode");
+  if (!codec->decode(encoded, entry.type, base, out)) return damaged("its values do not decode");
+  return {};
+}
+
+Problem BlockContents::baseWords(uint16_t column, size_t depth, BaseWords*& out) {
+  for (size_t i = 0; i < bases_used_; ++i) {
+    if (bases_[i].column != column) continue;
+    out = &bases_[i].values;
+    return {};
+  }
+  if (depth >= kMostBaseColumns || bases_used_ + depth >= kMostBaseColumns) {
+    return damaged("its columns refer to too many others, or to each other in a circle");
+  }
+  // Of its own until it is there: another base, which it refers to, may come first.
+  BaseWords values = std::move(spare_base_);
+  values.clear();
+  values.words.resize(rows_, 0);
+  if (const ColumnEntry* entry = find(column)) {
+    if (Problem problem = decode(*entry, depth + 1, values.words)) {
+      problem.text = fmt::format("column {}, which it refers to: {}", column, problem.text);
+      return problem;
+    }
+  }
+  if (bases_used_ >= bases_.size()) return damaged("its columns refer to too many others");
+  Base& base = bases_[bases_used_++];
+  base.column = column;
+  std::swap(base.values, values);
+  spare_base_ = std::move(values);
+  out = &base.values;
   return {};
 }
 

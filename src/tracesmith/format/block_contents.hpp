@@ -5,12 +5,15 @@
 
 #include <zstd.h>
 
+#include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "tracesmith/base/bytes.hpp"
+#include "tracesmith/format/column_codec.hpp"
 #include "tracesmith/format/file_io.hpp"
 #include "tracesmith/format/sbt_layout.hpp"
 
@@ -45,8 +48,8 @@ class BlockContents {
   /// Where column `column` is among the entries; nullptr when it is not there (it reads as zeros).
   const ColumnEntry* find(uint16_t column) const;
 
-  /// The values of a column, rows() of them.
-  Problem words(const ColumnEntry& entry, std::vector<uint64_t>& out);
+  /// Fills `out`, which has rows() words, with the values of a column.
+  Problem words(const ColumnEntry& entry, std::span<uint64_t> out);
   /// The bytes of a column of type kBytes; the view lives until the next call of any method.
   Problem bytes(const ColumnEntry& entry, ByteView& out);
 
@@ -54,7 +57,14 @@ class BlockContents {
   struct FreeContext {
     void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
   };
+  struct Base {
+    uint16_t column;
+    BaseWords values;
+  };
   Problem encodedBytes(const ColumnEntry& entry, uint64_t limit, ByteView& out);
+  Problem decode(const ColumnEntry& entry, size_t depth, std::span<uint64_t> out);
+  /// The words of a column that others refer to; kept for the block.
+  Problem baseWords(uint16_t column, size_t depth, BaseWords*& out);
 
   std::unique_ptr<ZSTD_DCtx, FreeContext> zstd_;
   uint32_t rows_ = 0;
@@ -62,6 +72,9 @@ class BlockContents {
   std::vector<ColumnEntry> entries_;
   std::vector<uint64_t> starts_;  // of each entry's data within block_
   Bytes unpacked_;
+  std::array<Base, kMostBaseColumns> bases_;
+  size_t bases_used_ = 0;
+  BaseWords spare_base_;
 };
 
 }  // namespace tracesmith::sbt

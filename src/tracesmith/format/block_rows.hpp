@@ -35,13 +35,21 @@ std::vector<ColumnProblem> appendRows(BlockContents& block, Table& table,
     const ColumnEntry* entry = block.find(info.number);
     if (entry == nullptr || dropped) return;
     ++known_columns;
-    Problem problem = block.words(*entry, words);
-    if (!problem && !fromWords(words, entry->type, column.data() + before)) {
-      problem = damaged("it holds values that are too large");
+    using T = typename std::decay_t<decltype(column)>::value_type;
+    Problem problem;
+    if (std::is_integral_v<T> && sizeof(T) == 8 &&
+        entry->type == elementTypeOf<T>()) {  // as they lie in memory
+      problem =
+          block.words(*entry, {reinterpret_cast<uint64_t*>(column.data() + before), block.rows()});
+    } else {
+      words.resize(block.rows());
+      problem = block.words(*entry, words);
+      if (!problem && !fromWords(words, entry->type, column.data() + before)) {
+        problem = damaged("it holds values that are too large");
+      }
     }
     if (!problem) return;
-    std::fill(column.begin() + static_cast<ptrdiff_t>(before), column.end(),
-              typename std::decay_t<decltype(column)>::value_type{});
+    std::fill(column.begin() + static_cast<ptrdiff_t>(before), column.end(), T{});
     dropped = !rows_stay && info.encoding != Encoding::kId;
     problem.text = "column " + std::string(info.name) + " of " + Table::kName + ": " + problem.text;
     problems.push_back({std::move(problem), dropped});

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "tracesmith/base/bytes.hpp"
 #include "tracesmith/format/sbt_layout.hpp"
@@ -15,28 +16,51 @@
 namespace tracesmith::sbt {
 
 constexpr uint8_t kRawEncoding = 1;
+constexpr uint8_t kConstantEncoding = 2;
+
+/// The values of a column that others of its block are related to.
+struct BaseWords {
+  std::vector<uint64_t> words;
+  std::vector<uint64_t> scratch;  ///< for codecs: room that is not given back between calls
+  void clear();
+  /// Calls place(row, position) for each row: its position in the order of the words, rows with
+  /// equal words in their own order.
+  template <class Place>
+  void forEachRow(Place place);
+
+ private:
+  void prepare();
+  bool prepared_ = false;
+  std::vector<uint32_t> begins_;  // of each word's rows; none: the words are too large
+  std::vector<uint32_t> counters_;
+  std::vector<uint32_t> order_;  // instead
+};
+
+/// What an encoder sees of a column: its values, and the base with as many for the encoders that
+/// need one.
+struct ColumnWords {
+  std::span<const uint64_t> words;
+  BaseWords* base = nullptr;
+};
 
 struct ColumnCodec {
   uint8_t number;
   std::string_view name;
-  /// Most bytes that one value can take; every encoder may use 16 bytes more for the column.
-  uint32_t max_value_bytes;
-  /// Bytes that `sample` would take, or a huge number where the encoder does not apply.
-  uint64_t (*estimate)(std::span<const uint64_t> sample, ElementType type);
-  /// Writes at `out`, which has room for the worst case; returns the end. Only called for columns
-  /// for which `estimate` gave a number.
-  uint8_t* (*encode)(std::span<const uint64_t> words, ElementType type, uint8_t* out);
-  /// Fills all of `words`; false when `bytes` does not hold exactly that many values.
-  bool (*decode)(ByteView bytes, ElementType type, std::span<uint64_t> words);
+  bool needs_base;
+  /// What it costs a reader, in percent of the bytes that another must save to be preferred.
+  uint8_t reading_cost;
+  bool (*applies)(ElementType type);
+  /// Writes at `out`, which has encodedBound() bytes; returns the end. Only called where it
+  /// applies, for at least one word; kConstant only for words that are all the same.
+  uint8_t* (*encode)(ColumnWords column, ElementType type, uint8_t* out);
+  /// Fills all of `words`; false when `bytes` does not hold exactly that many values. `base` has as
+  /// many words where the codec needs one.
+  bool (*decode)(ByteView bytes, ElementType type, BaseWords* base, std::span<uint64_t> words);
 };
 
 /// nullptr for a number that this version does not know.
 const ColumnCodec* findCodec(uint8_t number);
 std::span<const ColumnCodec> allCodecs();
-
-/// The codec that should make `words` (at least one) smallest, judged by a sample; `hint` decides
-/// between equals.
-const ColumnCodec& chooseCodec(std::span<const uint64_t> words, ElementType type, Encoding hint);
 
 /// Room that any encoder needs for `rows` values.
 constexpr size_t encodedBound(size_t rows) { return rows * kMaxVarintBytes + 16; }

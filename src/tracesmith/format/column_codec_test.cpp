@@ -7,6 +7,7 @@
 #include <limits>
 #include <random>
 
+#include "tracesmith/format/codec_choice.hpp"
 #include "tracesmith/format/words.hpp"
 
 namespace tracesmith::sbt {
@@ -31,8 +32,29 @@ std::vector<uint64_t> randomWords(std::mt19937_64& random, ElementType type, siz
   return words;
 }
 
-bool applies(const ColumnCodec& codec, std::span<const uint64_t> words, ElementType type) {
-  return codec.estimate(words, type) != ~uint64_t{0};
+/// Values that groups are made of, or durations: small, so that several are alike.
+BaseWords randomBase(std::mt19937_64& random, size_t count) {
+  const uint64_t kinds = 1 + random() % 40;
+  const uint64_t scale = random() % 3 == 0 ? uint64_t{1} << (random() % 60) : 1;
+  BaseWords base;
+  base.words.resize(count);
+  for (uint64_t& word : base.words) word = random() % kinds * scale;
+  return base;
+}
+
+bool applies(const ColumnCodec& codec, const std::vector<uint64_t>& words, ElementType type) {
+  if (!codec.applies(type)) return false;
+  return codec.number != kConstantEncoding ||
+         std::all_of(words.begin(), words.end(), [&](uint64_t w) { return w == words[0]; });
+}
+
+Bytes encoded(const ColumnCodec& codec, ColumnWords column, ElementType type) {
+  Bytes bytes(encodedBound(column.words.size()));
+  const uint8_t* end = codec.encode(column, type, bytes.data());
+  const auto size = static_cast<size_t>(end - bytes.data());
+  EXPECT_LE(size, bytes.size()) << codec.name;
+  bytes.resize(size);
+  return bytes;
 }
 
 TEST(ColumnCodec, EveryCodecGivesEveryTypeBackAndKeepsItsBound) {
@@ -40,14 +62,12 @@ TEST(ColumnCodec, EveryCodecGivesEveryTypeBackAndKeepsItsBound) {
   for (int round = 0; round < 2'000; ++round) {
     const ElementType type = kTypes[random() % std::size(kTypes)];
     const std::vector<uint64_t> words = randomWords(random, type, 1 + random() % 300);
+    BaseWords base = randomBase(random, words.size());
     for (const ColumnCodec& codec : allCodecs()) {
       if (!applies(codec, words, type)) continue;
-      Bytes bytes(encodedBound(words.size()));
-      const uint8_t* end = codec.encode(words, type, bytes.data());
-      const auto size = static_cast<size_t>(end - bytes.data());
-      ASSERT_LE(size, words.size() * codec.max_value_bytes + 16) << codec.name;
-      std::vector<uint64_t> decoded(words.size());
-      ASSERT_TRUE(codec.decode(ByteView(bytes).first(size), type, decoded)) << codec.name;
+      const Bytes bytes = encoded(codec, {words, &base}, type);
+      std::vector<uint64_t> decoded(words.size(), 0xbad);
+      ASSERT_TRUE(codec.decode(bytes, type, &base, decoded)) << codec.name;
       ASSERT_EQ(words, decoded) << codec.name;
     }
   }
@@ -58,74 +78,120 @@ TEST(ColumnCodec, BytesThatAreCutOrTooManyAreRefused) {
   for (int round = 0; round < 500; ++round) {
     const ElementType type = kTypes[random() % std::size(kTypes)];
     const std::vector<uint64_t> words = randomWords(random, type, 1 + random() % 20);
+    BaseWords base = randomBase(random, words.size());
     for (const ColumnCodec& codec : allCodecs()) {
       if (!applies(codec, words, type)) continue;
-      Bytes bytes(encodedBound(words.size()));
-      const uint8_t* end = codec.encode(words, type, bytes.data());
-      bytes.resize(static_cast<size_t>(end - bytes.data()));
+      Bytes bytes = encoded(codec, {words, &base}, type);
       std::vector<uint64_t> decoded(words.size());
       for (size_t cut = 0; cut < bytes.size(); ++cut) {
-        EXPECT_FALSE(codec.decode(ByteView(bytes).first(cut), type, decoded)) << codec.name;
+        EXPECT_FALSE(codec.decode(ByteView(bytes).first(cut), type, &base, decoded)) << codec.name;
       }
       bytes.push_back(0);
-      EXPECT_FALSE(codec.decode(bytes, type, decoded)) << codec.name;
+      EXPECT_FALSE(codec.decode(bytes, type, &base, decoded)) << codec.name;
     }
   }
 }
 
-TEST(ColumnCodec, VarintsOfMoreThan64BitsAreRefused) {
+TEST(ColumnCodec, VarintsOfMoreThan64BitsAndWidthsBeyondAWordAreRefused) {
   const Bytes too_long(10, 0xff);
   std::vector<uint64_t> one(1);
-  for (uint8_t number : {3, 4, 5}) {
-    EXPECT_FALSE(findCodec(number)->decode(too_long, ElementType::kU64, one));
+  BaseWords base;
+  base.words = {0};
+  for (uint8_t number : {3, 4, 5, 7, 8}) {
+    EXPECT_FALSE(findCodec(number)->decode(too_long, ElementType::kU64, &base, one));
+  }
+  EXPECT_FALSE(findCodec(6)->decode(Bytes(10, 9), ElementType::kU64, nullptr, one));
+  Bytes wide(20, 0);
+  wide[1] = 65;
+  EXPECT_FALSE(findCodec(9)->decode(wide, ElementType::kU64, nullptr, one));
+}
+
+TEST(ColumnCodec, ACodecThatNeedsABaseDoesNotDecodeWithoutOne) {
+  for (const ColumnCodec& codec : allCodecs()) {
+    if (!codec.needs_base) continue;
+    const std::vector<uint64_t> words = {5, 6, 7};
+    BaseWords base;
+    base.words = {1, 2, 1};
+    const Bytes bytes = encoded(codec, {words, &base}, ElementType::kU64);
+    std::vector<uint64_t> decoded(3);
+    EXPECT_FALSE(codec.decode(bytes, ElementType::kU64, nullptr, decoded)) << codec.name;
+    base.words.pop_back();
+    EXPECT_FALSE(codec.decode(bytes, ElementType::kU64, &base, decoded)) << codec.name;
   }
 }
 
 TEST(ColumnCodec, NumbersOnDiskAreThoseOfTheNorm) {
-  EXPECT_EQ(findCodec(1)->name, "raw");
-  EXPECT_EQ(findCodec(2)->name, "constant");
-  EXPECT_EQ(findCodec(3)->name, "varint");
-  EXPECT_EQ(findCodec(4)->name, "zigzag");
-  EXPECT_EQ(findCodec(5)->name, "delta");
+  constexpr std::string_view kNames[] = {"raw",    "constant",      "varint",      "zigzag",
+                                         "delta",  "split",         "delta split", "gap split",
+                                         "packed", "grouped packed"};
+  for (uint8_t number = 1; number <= std::size(kNames); ++number) {
+    ASSERT_NE(findCodec(number), nullptr);
+    EXPECT_EQ(findCodec(number)->name, kNames[number - 1]);
+  }
+  EXPECT_EQ(allCodecs().size(), std::size(kNames));
   EXPECT_EQ(findCodec(0), nullptr);
   EXPECT_EQ(findCodec(200), nullptr);
 }
 
-TEST(ChooseCodec, TakesWhatSuitsTheValues) {
-  std::vector<uint64_t> times;
-  std::vector<uint64_t> ids;
-  std::vector<uint64_t> negative;
-  std::vector<uint64_t> noise;
-  std::mt19937_64 random(3);
-  for (uint64_t i = 0; i < 5'000; ++i) {
-    times.push_back(1'000'000'000'000 + i * 700 + random() % 100);
-    ids.push_back(random() % 100);
-    negative.push_back(static_cast<uint64_t>(-static_cast<int64_t>(random() % 50)));
-    noise.push_back(random());
-  }
-  auto chosen = [](std::span<const uint64_t> words, Encoding hint) {
-    return chooseCodec(words, ElementType::kI64, hint).name;
+TEST(ColumnCodec, BytesAreThoseOfTheNormsExamples) {
+  const auto of = [](uint8_t number, std::vector<uint64_t> words,
+                     std::vector<uint64_t> base_words = {}) {
+    BaseWords base;
+    base.words = std::move(base_words);
+    return encoded(*findCodec(number), {words, &base}, ElementType::kU64);
   };
-  EXPECT_EQ(chosen(times, Encoding::kTime), "delta");
-  EXPECT_EQ(chosen(ids, Encoding::kId), "varint");
-  EXPECT_EQ(chosen(negative, Encoding::kCount), "zigzag");
-  EXPECT_EQ(chosen(noise, Encoding::kCount), "raw");
-  EXPECT_EQ(chosen(std::vector<uint64_t>(5'000, 9), Encoding::kTime), "constant");
-  EXPECT_EQ(chooseCodec(noise, ElementType::kF64, Encoding::kReal).name, "raw");
+  EXPECT_EQ(of(6, {0x0102, 0x0304}), (Bytes{2, 0x02, 0x04, 0x01, 0x03}));
+  EXPECT_EQ(of(7, {1000, 1010, 1005}), (Bytes{0xd0, 0x0f, 1, 20, 9}));
+  EXPECT_EQ(of(8, {100, 112, 125}, {10, 10, 10}), (Bytes{0xc8, 0x01, 1, 4, 6}));
+  EXPECT_EQ(of(9, {7, 8, 10}), (Bytes{7, 2, 0b110100}));
+  EXPECT_EQ(of(10, {7, 90, 8}, {1, 2, 1}), (Bytes{7, 7, 0x80, 0xc0, 0x14}));
 }
 
-TEST(ChooseCodec, OneDifferentValueOutsideTheSampleIsNotLost) {
-  for (size_t place : {size_t{0}, size_t{40}, size_t{33'333}, size_t{65'535}}) {
-    std::vector<uint64_t> words(65'536, 5);
-    words[place] = 6;
-    const ColumnCodec& codec = chooseCodec(words, ElementType::kU64, Encoding::kId);
-    Bytes bytes(encodedBound(words.size()));
-    const uint8_t* end = codec.encode(words, ElementType::kU64, bytes.data());
-    std::vector<uint64_t> decoded(words.size());
-    ASSERT_TRUE(codec.decode(ByteView(bytes).first(static_cast<size_t>(end - bytes.data())),
-                             ElementType::kU64, decoded));
-    EXPECT_EQ(words, decoded);
+class CodecChoiceTest : public ::testing::Test {
+ protected:
+  ~CodecChoiceTest() override { ZSTD_freeCCtx(zstd_); }
+  std::string_view chosen(const std::vector<uint64_t>& words, std::vector<uint64_t> base_words = {},
+                          ElementType type = ElementType::kI64) {
+    BaseWords base;
+    base.words = std::move(base_words);
+    return CodecChoice().choose(1, {words, base.words.empty() ? nullptr : &base}, type, zstd_).name;
   }
+  ZSTD_CCtx* zstd_ = ZSTD_createCCtx();
+};
+
+TEST_F(CodecChoiceTest, TakesWhatSuitsTheValues) {
+  std::vector<uint64_t> times, ids, noise, ends, durations, shapes, by_shape;
+  std::mt19937_64 random(3);
+  uint64_t end = 1'000'000'000'000;
+  for (uint64_t i = 0; i < 5'000; ++i) {
+    times.push_back(1'000'000'000'000 + i * 70'000 + random() % 1000);
+    ids.push_back(random() % 100);
+    noise.push_back(random());
+    ends.push_back(end + random() % 500);
+    durations.push_back(random() % 1'000'000);
+    end = ends.back() + durations.back();
+    shapes.push_back(random() % 50);
+    by_shape.push_back(shapes.back() * 100'000 + random() % 64);
+  }
+  EXPECT_EQ(chosen(times), "delta split");
+  EXPECT_EQ(chosen(noise), "raw");
+  EXPECT_EQ(chosen(noise, {}, ElementType::kF64), "raw");
+  EXPECT_EQ(chosen(ends, durations), "gap split");
+  EXPECT_EQ(chosen(by_shape, shapes), "grouped packed");
+  EXPECT_EQ(chosen(ids), "split");
+}
+
+TEST_F(CodecChoiceTest, WhatBecomesWorseIsChosenAgain) {
+  CodecChoice choice;
+  std::mt19937_64 random(4);
+  std::vector<uint64_t> small(1'000), noise(1'000);
+  for (uint64_t& word : small) word = random() % 8;
+  for (uint64_t& word : noise) word = random();
+  const ColumnCodec& first = choice.choose(1, {small}, ElementType::kU64, zstd_);
+  EXPECT_FALSE(choice.disappoints(1, 1'000, 375));
+  EXPECT_EQ(&choice.choose(1, {noise}, ElementType::kU64, zstd_), &first) << "not yet known";
+  EXPECT_TRUE(choice.disappoints(1, 1'000, 9'000));
+  EXPECT_EQ(choice.choose(1, {noise}, ElementType::kU64, zstd_).name, "raw");
 }
 
 TEST(Words, ValuesThatDoNotFitTheColumnAreRefused) {

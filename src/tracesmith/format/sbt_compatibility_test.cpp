@@ -41,8 +41,8 @@ class HandMadeFile {
 
   /// A block with one column of words, encoded as this version does.
   void addColumn(BlockHeader h, uint16_t column, std::vector<uint64_t> words) {
-    builder_.begin(static_cast<uint32_t>(words.size()));
-    builder_.addWords(column, sbt::ElementType::kU64, Encoding::kCount, words);
+    builder_.begin(static_cast<uint32_t>(words.size()), h.table);
+    builder_.addWords(column, sbt::ElementType::kU64, words);
     append(h);
   }
 
@@ -68,9 +68,9 @@ class HandMadeFile {
 
   /// A block with one row of each column.
   void addRow(BlockHeader h, const std::vector<std::pair<uint16_t, uint64_t>>& columns) {
-    builder_.begin(1);
+    builder_.begin(1, h.table);
     for (const auto& [number, word] : columns) {
-      builder_.addWords(number, sbt::ElementType::kU64, Encoding::kCount, {&word, 1});
+      builder_.addWords(number, sbt::ElementType::kU64, {&word, 1});
     }
     append(h);
   }
@@ -86,13 +86,12 @@ class HandMadeFile {
     index.sequence -= 1;
     index.kind = BlockKind::kIndex;
     index.required_flags = index_flags;
-    builder_.begin(static_cast<uint32_t>(index_.size()));
+    builder_.begin(static_cast<uint32_t>(index_.size()), 0);
     using sbt::IndexColumn;
     auto add = [&](IndexColumn column, auto value) {
       std::vector<uint64_t> words;
       for (const auto& [offset, h] : index_) words.push_back(value(offset, h));
-      builder_.addWords(static_cast<uint16_t>(column), sbt::ElementType::kU64, Encoding::kCount,
-                        words);
+      builder_.addWords(static_cast<uint16_t>(column), sbt::ElementType::kU64, words);
     };
     using H = const BlockHeader&;
     add(IndexColumn::kOffset, [](uint64_t offset, H) { return offset; });

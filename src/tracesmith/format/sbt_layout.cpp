@@ -152,7 +152,8 @@ void encodeColumnEntry(const ColumnEntry& entry, uint8_t* out) {
   out[2] = static_cast<uint8_t>(entry.type);
   out[3] = entry.encoding;
   out[4] = static_cast<uint8_t>(entry.compression);
-  out[5] = out[6] = out[7] = 0;
+  out[5] = 0;
+  store(out + 6, entry.base_column);
   store(out + 8, entry.encoded_bytes);
   store(out + 12, entry.stored_bytes);
   store(out + 16, entry.checksum);
@@ -164,6 +165,7 @@ ColumnEntry decodeColumnEntry(const uint8_t* in) {
   entry.type = static_cast<ElementType>(in[2]);
   entry.encoding = in[3];
   entry.compression = static_cast<Compression>(in[4]);
+  entry.base_column = loadFixed<uint16_t>(in + 6);
   entry.encoded_bytes = loadFixed<uint32_t>(in + 8);
   entry.stored_bytes = loadFixed<uint32_t>(in + 12);
   entry.checksum = loadFixed<uint64_t>(in + 16);

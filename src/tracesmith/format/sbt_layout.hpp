@@ -20,7 +20,7 @@ constexpr std::array<uint8_t, 8> kMagic = {0x89, 'S', 'B', 'T', '\r', '\n', 0x1a
 constexpr std::array<uint8_t, 4> kSync = {0xf7, 'S', 'B', 'K'};
 
 constexpr uint16_t kVersionMajor = 1;
-constexpr uint16_t kVersionMinor = 0;
+constexpr uint16_t kVersionMinor = 1;
 
 constexpr size_t kFileHeaderBytes = 64;
 constexpr size_t kBlockHeaderBytes = 80;
@@ -60,6 +60,9 @@ enum class IndexColumn : uint16_t {
 /// Columns from here on only help readers (zone maps, orders, filters): one that does not know such
 /// a column passes over it without a word, in any table and in an index.
 constexpr uint16_t kFirstHintColumn = 0xff00;
+
+/// So many columns of a block may be referred to by others' encodings.
+constexpr size_t kMostBaseColumns = 4;
 
 struct FileHeader {
   uint16_t version_major = kVersionMajor;
@@ -120,6 +123,7 @@ struct ColumnEntry {
   ElementType type = ElementType::kU64;
   uint8_t encoding = 0;  ///< format/column_codec.hpp
   Compression compression = Compression::kNone;
+  uint16_t base_column = 0;    ///< that an encoding refers to, within the same block; 0: none
   uint32_t encoded_bytes = 0;  ///< before compression
   uint32_t stored_bytes = 0;
   uint64_t checksum = 0;  ///< of the stored bytes

@@ -44,6 +44,24 @@ constexpr bool kIsDeviceWork =
     std::is_same_v<Table, KernelTable> || std::is_same_v<Table, CopyTable> ||
     std::is_same_v<Table, FillTable> || std::is_same_v<Table, SyncTable>;
 
+/// The column of the same table that `column` tends to follow, for encoders that use one; 0: none.
+/// Durations are alike within a launch shape, and a start is near the end of the row before.
+template <class Table>
+constexpr uint16_t relatedColumn(uint16_t column) {
+  if constexpr (SpanTable<Table>) {
+    constexpr uint16_t kStart = 1, kDuration = 2, kNameOrKind = 3, kKernelShape = 8, kBytes = 8;
+    if (column == kStart) return kDuration;
+    if constexpr (std::is_same_v<Table, KernelTable>) {
+      if (column == kDuration || column == kNameOrKind) return kKernelShape;
+    } else if constexpr (std::is_same_v<Table, CopyTable> || std::is_same_v<Table, FillTable>) {
+      if (column == kDuration) return kBytes;
+    } else {
+      if (column == kDuration) return kNameOrKind;
+    }
+  }
+  return 0;
+}
+
 /// Bytes of one row in memory.
 template <class Table>
 inline uint64_t rowBytes() {

@@ -14,10 +14,12 @@
 #include "tracesmith/format/block_log.hpp"
 #include "tracesmith/format/file_io.hpp"
 #include "tracesmith/format/keyed_rows.hpp"
+#include "tracesmith/format/row_order.hpp"
 #include "tracesmith/format/sbt_layout.hpp"
 #include "tracesmith/format/table_traits.hpp"
 #include "tracesmith/format/time_hints.hpp"
 #include "tracesmith/format/trace_reader.hpp"
+#include "tracesmith/format/words.hpp"
 
 namespace tracesmith {
 namespace {
@@ -38,6 +40,28 @@ std::array<uint8_t, 16> randomUuid() {
   uuid[6] = static_cast<uint8_t>((uuid[6] & 0x0f) | 0x40);  // version 4 of RFC 4122
   uuid[8] = static_cast<uint8_t>((uuid[8] & 0x3f) | 0x80);
   return uuid;
+}
+
+/// `count` values as words, in the order of `order` (null: as they are); none when all are 0.
+template <class T>
+void gatherWords(const T* values, size_t count, const uint32_t* order, std::vector<uint64_t>& out) {
+  uint64_t any = 0;
+  for (size_t i = 0; i < count && any == 0;) {
+    for (const size_t end = std::min(count, i + 1024); i < end; ++i) any |= toWord(values[i]);
+  }
+  out.resize(any == 0 ? 0 : count);
+  if (any == 0) return;
+  if (order == nullptr) {
+    toWords(values, count, out.data());
+  } else {
+    for (size_t i = 0; i < count; ++i) out[i] = toWord(values[order[i]]);
+  }
+}
+
+/// Whether attributes name rows of the table by their numbers: then those must stay.
+bool isDescribed(const AttributeTable& attributes, TableId id) {
+  return std::find(attributes.table.begin(), attributes.table.end(), static_cast<uint32_t>(id)) !=
+         attributes.table.end();
 }
 
 }  // namespace
@@ -64,6 +88,12 @@ struct TraceWriter::Impl {
   std::vector<LogBlock> index;
   BlockBuilder builder;
   TimeHints hints;
+  struct NumberedWords {
+    uint16_t column = 0;
+    BaseWords values;  // none: all are 0
+  };
+  std::vector<NumberedWords> words;  // of the block that is being made
+  std::vector<uint32_t> order;
   bool finished = false;
 
   Status writeBlock(BlockHeader header) {
@@ -87,7 +117,7 @@ struct TraceWriter::Impl {
 
   Status writeStrings(const StringTable& strings);
   template <class Table>
-  Status writeTable(const Table& table);
+  Status writeTable(const Table& table, bool may_reorder = false);
   Status writeDelta(const Trace& delta);
   Status writeIndexAndEnd();
   Status checkDelta(const Trace& delta) const;
@@ -131,9 +161,8 @@ Status TraceWriter::Impl::writeStrings(const StringTable& strings) {
       text.insert(text.end(), s.begin(), s.end());
       ++next;
     }
-    builder.begin(static_cast<uint32_t>(lengths.size()));
-    builder.addWords(static_cast<uint16_t>(StringColumn::kLength), ElementType::kU32,
-                     Encoding::kCount, lengths);
+    builder.begin(static_cast<uint32_t>(lengths.size()), header.table);
+    builder.addWords(static_cast<uint16_t>(StringColumn::kLength), ElementType::kU32, lengths);
     builder.addBytes(static_cast<uint16_t>(StringColumn::kText), text);
     TS_CHECK_OK(writeBlock(header));
   }
@@ -141,7 +170,7 @@ Status TraceWriter::Impl::writeStrings(const StringTable& strings) {
 }
 
 template <class Table>
-Status TraceWriter::Impl::writeTable(const Table& table) {
+Status TraceWriter::Impl::writeTable(const Table& table, bool may_reorder) {
   const size_t rows = table.size();
   for (size_t begin = 0; begin < rows; begin += options.max_block_rows) {
     const size_t count = std::min<size_t>(options.max_block_rows, rows - begin);
@@ -151,9 +180,27 @@ Status TraceWriter::Impl::writeTable(const Table& table) {
     const TimeHints::Range range = hints.of(table, begin, begin + count);
     header.min_time_ns = range.min_ns;
     header.max_time_ns = range.max_ns;
-    builder.begin(static_cast<uint32_t>(count));
+    const bool reordered = may_reorder && orderRows(table, begin, count, order);
+    size_t columns = 0;
     Table::visitColumns(table, [&](const ColumnInfo& info, const auto& column) {
-      builder.addColumn(info.number, info.encoding, column.data() + begin);
+      if (columns == words.size()) words.emplace_back();
+      NumberedWords& w = words[columns++];
+      w.column = info.number;
+      w.values.clear();
+      gatherWords(column.data() + begin, count, reordered ? order.data() : nullptr, w.values.words);
+    });
+    builder.begin(static_cast<uint32_t>(count), header.table);
+    size_t next = 0;
+    Table::visitColumns(table, [&](const ColumnInfo& info, const auto& column) {
+      using T = typename std::decay_t<decltype(column)>::value_type;
+      NumberedWords& w = words[next++];
+      const uint16_t base = relatedColumn<Table>(info.number);
+      BaseWords* base_words = nullptr;
+      for (size_t i = 0; base != 0 && i < columns; ++i) {
+        if (words[i].column == base && !words[i].values.words.empty())
+          base_words = &words[i].values;
+      }
+      builder.addWords(info.number, elementTypeOf<T>(), w.values.words, base, base_words);
     });
     TS_CHECK_OK(writeBlock(header));
   }
@@ -179,6 +226,21 @@ Status TraceWriter::Impl::checkDelta(const Trace& delta) const {
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("the columns of table {} have different lengths", uneven), path);
   }
+  // Rows that are in the file may lie in another order than they were given in.
+  bool too_late = false;
+  forEachTable(delta, [&](const auto& table) {
+    using Table = std::decay_t<decltype(table)>;
+    const auto written = at.rows.find(Table::kId);
+    if (!kMayReorder<Table> || written == at.rows.end()) return;
+    for (size_t i = 0; i < delta.attribute.size(); ++i) {
+      too_late = too_late || (delta.attribute.table[i] == static_cast<uint32_t>(Table::kId) &&
+                              delta.attribute.row_number[i] < written->second);
+    }
+  });
+  if (too_late) {
+    return fail(ErrorCode::kInvalidArgument,
+                "attributes have to be written together with the rows that they describe", path);
+  }
   return {};
 }
 
@@ -189,7 +251,8 @@ Status TraceWriter::Impl::writeDelta(const Trace& delta) {
   forEachTable(delta, [&](const auto& table) {
     using Table = std::decay_t<decltype(table)>;
     if constexpr (!std::is_same_v<Table, PendingTable> && !std::is_same_v<Table, CommitTable>) {
-      if (status) status = writeTable(table);
+      const bool may_reorder = kMayReorder<Table> && !isDescribed(delta.attribute, Table::kId);
+      if (status) status = writeTable(table, may_reorder);
     }
   });
   // What says that rows are in the file comes after them: a file cut in between must not claim rows
@@ -203,33 +266,31 @@ Status TraceWriter::Impl::writeIndexAndEnd() {
   BlockHeader end;
   end.kind = BlockKind::kEnd;
   end.first_row = at.offset;
-  std::vector<uint64_t> words;
+  std::vector<uint64_t> values;
   for (size_t begin = 0; begin < index.size(); begin += kIndexBlockRows) {
     const size_t count = std::min<size_t>(kIndexBlockRows, index.size() - begin);
-    builder.begin(static_cast<uint32_t>(count));
-    auto add = [&](IndexColumn column, ElementType type, Encoding hint, auto value) {
-      words.clear();
+    builder.begin(static_cast<uint32_t>(count), 0);
+    auto add = [&](IndexColumn column, ElementType type, auto value) {
+      values.clear();
       for (size_t i = begin; i < begin + count; ++i) {
-        words.push_back(static_cast<uint64_t>(value(index[i])));
+        values.push_back(static_cast<uint64_t>(value(index[i])));
       }
-      builder.addWords(static_cast<uint16_t>(column), type, hint, words);
+      builder.addWords(static_cast<uint16_t>(column), type, values);
     };
     using B = const LogBlock&;
     constexpr ElementType kU64 = ElementType::kU64;
     constexpr ElementType kI64 = ElementType::kI64;
-    add(IndexColumn::kOffset, kU64, Encoding::kTime, [](B b) { return b.offset; });
-    add(IndexColumn::kBytes, kU64, Encoding::kCount, [](B b) { return b.header.totalBytes(); });
-    add(IndexColumn::kTable, kU64, Encoding::kId, [](B b) { return b.header.table; });
-    add(IndexColumn::kRows, kU64, Encoding::kCount, [](B b) { return b.header.rows; });
-    add(IndexColumn::kFirstRow, kU64, Encoding::kCount, [](B b) { return b.header.first_row; });
-    add(IndexColumn::kSequence, kU64, Encoding::kTime, [](B b) { return b.header.sequence; });
-    add(IndexColumn::kMinTime, kI64, Encoding::kTime, [](B b) { return b.header.min_time_ns; });
-    add(IndexColumn::kMaxTime, kI64, Encoding::kTime, [](B b) { return b.header.max_time_ns; });
-    add(IndexColumn::kKind, kU64, Encoding::kId, [](B b) { return b.header.kind; });
-    add(IndexColumn::kDirectoryBytes, kU64, Encoding::kCount,
-        [](B b) { return b.header.directory_bytes; });
-    add(IndexColumn::kRequiredFlags, kU64, Encoding::kId,
-        [](B b) { return b.header.required_flags; });
+    add(IndexColumn::kOffset, kU64, [](B b) { return b.offset; });
+    add(IndexColumn::kBytes, kU64, [](B b) { return b.header.totalBytes(); });
+    add(IndexColumn::kTable, kU64, [](B b) { return b.header.table; });
+    add(IndexColumn::kRows, kU64, [](B b) { return b.header.rows; });
+    add(IndexColumn::kFirstRow, kU64, [](B b) { return b.header.first_row; });
+    add(IndexColumn::kSequence, kU64, [](B b) { return b.header.sequence; });
+    add(IndexColumn::kMinTime, kI64, [](B b) { return b.header.min_time_ns; });
+    add(IndexColumn::kMaxTime, kI64, [](B b) { return b.header.max_time_ns; });
+    add(IndexColumn::kKind, kU64, [](B b) { return b.header.kind; });
+    add(IndexColumn::kDirectoryBytes, kU64, [](B b) { return b.header.directory_bytes; });
+    add(IndexColumn::kRequiredFlags, kU64, [](B b) { return b.header.required_flags; });
     BlockHeader header;
     header.kind = BlockKind::kIndex;
     TS_CHECK_OK(writeBlock(header));
@@ -240,7 +301,7 @@ Status TraceWriter::Impl::writeIndexAndEnd() {
     end.min_time_ns = std::min(end.min_time_ns, block.header.min_time_ns);
     end.max_time_ns = std::max(end.max_time_ns, block.header.max_time_ns);
   }
-  builder.begin(0);
+  builder.begin(0, 0);
   TS_CHECK_OK(writeBlock(end));
   return syncToDevice(file, path);
 }

@@ -14,7 +14,7 @@ namespace tracesmith {
 
 struct WriterOptions {
   int zstd_level = 1;
-  uint32_t max_block_rows = 65536;
+  uint32_t max_block_rows = 131072;
 };
 
 /// One thread at a time. Errors (a full disk, say) are returned at the call that met them; what was
@@ -34,6 +34,8 @@ class TraceWriter {
 
   /// Appends the strings that are not yet in the file and every row of every table, in blocks. The
   /// rows are in the file's page cache when it returns (they survive the death of this process).
+  /// Rows of events may change their order within a block; attributes have to be given together
+  /// with the rows that they describe.
   Status write(const Trace& delta);
 
   /// Writes index and end marker, and flushes to the device. Nothing may be written afterwards.
