@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "tracesmith/cli/commands.hpp"
 #include "tracesmith/cli/messages.hpp"
 #include "tracesmith/cli/standard_output.hpp"
@@ -50,7 +52,13 @@ class ViewCommand : public Command {
   }
 
   int run(Session& session) override {
-    Result<TraceFile> file = readTraceFile(input_);
+    const ListFormat format = json_ || format_ == "json" ? ListFormat::kJson
+                              : format_ == "csv"         ? ListFormat::kCsv
+                                                         : ListFormat::kText;
+    const size_t limit = limitFor(format);
+    uint64_t not_read = 0;
+    Result<TraceFile> file = readTraceFile(
+        input_, [&](const TraceReader& reader) { return whatToRead(reader, limit, not_read); });
     if (!file) return failWith(file.error());
     const Result<TimeWindow> window = windowOf(file->trace, from_ns_, to_ns_);
     if (!window) return failWith(window.error());
@@ -68,9 +76,6 @@ class ViewCommand : public Command {
     const Result<EventMatcher> matches = EventMatcher::of(file->trace, filter);
     if (!matches) return failWith(matches.error());
 
-    const ListFormat format = json_ || format_ == "json" ? ListFormat::kJson
-                              : format_ == "csv"         ? ListFormat::kCsv
-                                                         : ListFormat::kText;
     if (format == ListFormat::kCsv && timeline_) {
       return failWith({ErrorCode::kInvalidArgument, "a timeline is text or JSON", "-f csv"});
     }
@@ -81,16 +86,17 @@ class ViewCommand : public Command {
     const TerminalStyle style{.width = session.terminal.width,
                               .colour = session.terminal.colour,
                               .utf8 = session.terminal.utf8};
-    const size_t limit = limitFor(format);
     Output out = standardOutput();
     if (timeline_) {
       drawTimeline(file->trace, filter, *matches, format, style, out);
       if (stats_) out.put('\n');
     }
     if (stats_) showStats(file->trace, *matches, limit, format, style, out);
-    size_t beyond = 0;
-    if (!stats_ && !timeline_)
+    uint64_t beyond = 0;
+    if (!stats_ && !timeline_) {
       beyond = listEvents(file->trace, *matches, limit, format, style, out);
+      if (not_read != 0) beyond = not_read - limit;
+    }
     const int code = finishOutput(out, reportLosses(file->reader, input_, kExitOk));
     if (beyond > 0) say(fmt::format("{} more events; -n 0 shows all", formatCount(beyond)));
     return code;
@@ -100,6 +106,27 @@ class ViewCommand : public Command {
   size_t limitFor(ListFormat format) const {
     if (!limit_) return format == ListFormat::kText ? kTextLines : SIZE_MAX;
     return *limit_ == 0 ? SIZE_MAX : static_cast<size_t>(*limit_);
+  }
+
+  /// Of a large trace, only what can be shown. `total` becomes the number of events in the file
+  /// when not all of them are read.
+  ReadOptions whatToRead(const TraceReader& reader, size_t limit, uint64_t& total) const {
+    constexpr uint64_t kLarge = 1'000'000;
+    ReadOptions options;
+    if (stats_ || timeline_ || !streams_.empty() || !name_.empty() || from_ns_ || to_ns_) {
+      return options;
+    }
+    uint64_t rows = 0;
+    for (const auto& [name, table] : listableTables()) {
+      if (!types_.empty() && std::find(types_.begin(), types_.end(), name) == types_.end())
+        continue;
+      options.tables.push_back(table);
+      rows += reader.rows(table);
+    }
+    if (rows < kLarge || limit >= rows / 2) return {};
+    options.first_events = limit;
+    total = rows;
+    return options;
   }
 
   static void drawTimeline(const Trace& trace, const EventFilter& filter,

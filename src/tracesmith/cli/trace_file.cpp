@@ -25,9 +25,14 @@ std::string_view remedy(ErrorCode code) {
 }  // namespace
 
 Result<TraceFile> readTraceFile(const std::string& path, const ReadOptions& options) {
+  return readTraceFile(path, [&](const TraceReader&) { return options; });
+}
+
+Result<TraceFile> readTraceFile(const std::string& path,
+                                const std::function<ReadOptions(const TraceReader&)>& choose) {
   Result<TraceReader> reader = TraceReader::open(path);
   Result<Trace> trace = fail(ErrorCode::kInternal, "not read");
-  if (reader) trace = reader->read(options);
+  if (reader) trace = reader->read(choose(*reader));
   if (!reader || !trace) {
     Error error = reader ? trace.error() : reader.error();
     if (error.where.empty()) error.where = path;

@@ -2,6 +2,7 @@
 // Opens the trace that a command is about, and says what of it could not be read.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,9 @@ struct TraceFile {
 
 /// Reads `path`, telling what went wrong with a hint what to do about it.
 Result<TraceFile> readTraceFile(const std::string& path, const ReadOptions& options = {});
+/// The same, with options that depend on what the file has.
+Result<TraceFile> readTraceFile(const std::string& path,
+                                const std::function<ReadOptions(const TraceReader&)>& choose);
 
 /// The last step of a command that used `file`: names each loss on standard error. Returns 3 when
 /// something was damaged, else `code`. A trace that was merely cut, or is still being written, is

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -138,6 +139,9 @@ struct TraceReader::Impl {
   }
 
   Status appendBlock(const LogBlock& block, Trace& out);
+  /// Whether the block in `contents` has, or may have, times in a device's clock. Uses `words`.
+  bool inDeviceClock(const LogBlock& block);
+  int64_t endOfFirst(const std::vector<const LogBlock*>& blocks, uint64_t events);
   Status checkMemory(const std::vector<const LogBlock*>& wanted, uint64_t limit) const;
 };
 
@@ -186,6 +190,55 @@ Status TraceReader::Impl::appendBlock(const LogBlock& block, Trace& out) {
     if (isDictionary(Table::kId)) table.resize(static_cast<size_t>(first + rows));
   });
   return status;
+}
+
+bool TraceReader::Impl::inDeviceClock(const LogBlock& block) {
+  const auto id = static_cast<TableId>(block.header.table);
+  if (id != TableId::kKernel && id != TableId::kCopy && id != TableId::kFill &&
+      id != TableId::kSync) {
+    return false;
+  }
+  constexpr uint16_t kFlagsColumn = 9;
+  const ColumnEntry* entry = contents.find(kFlagsColumn);
+  if (entry == nullptr) return false;
+  words.resize(contents.rows());
+  return contents.words(*entry, words) ||
+         std::any_of(words.begin(), words.end(),
+                     [](uint64_t flags) { return (flags & op_flags::kDeviceClock) != 0; });
+}
+
+/// A time up to which at least `events` rows of `blocks` begin, or the end of time.
+int64_t TraceReader::Impl::endOfFirst(const std::vector<const LogBlock*>& blocks, uint64_t events) {
+  constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+  const LogBlock* first = nullptr;
+  for (const LogBlock* block : blocks) {
+    if (!block->header.hasTimes() || block->header.rows < events) continue;
+    if (first == nullptr || block->header.max_time_ns < first->header.max_time_ns) first = block;
+  }
+  if (first == nullptr) return kNever;
+  // All of its rows begin before its end. Starts in host time say it exactly; those in a device's
+  // clock would need the clocks first.
+  int64_t end = first->header.max_time_ns;
+  for (const LogBlock* block : blocks) {
+    if (!block->header.hasTimes() || block->header.rows < events ||
+        block->header.min_time_ns > end) {
+      continue;
+    }
+    constexpr uint16_t kStartColumn = 1;
+    if (contents.load(log.file(), log.path(), block->offset, block->header)) continue;
+    const ColumnEntry* entry = contents.find(kStartColumn);
+    if (inDeviceClock(*block) || entry == nullptr) continue;
+    words.resize(contents.rows());
+    if (contents.words(*entry, words)) continue;
+    const auto earlier = [](uint64_t a, uint64_t b) {
+      return static_cast<int64_t>(a) < static_cast<int64_t>(b);
+    };
+    const auto nth = words.begin() + static_cast<ptrdiff_t>(events - 1);
+    std::nth_element(words.begin(), nth, words.end(), earlier);
+    end = std::min(end, static_cast<int64_t>(*nth));
+    break;
+  }
+  return end;
 }
 
 Status TraceReader::Impl::checkMemory(const std::vector<const LogBlock*>& wanted,
@@ -241,6 +294,15 @@ uint32_t TraceReader::headerBytes() const { return impl_->log.header().header_by
 std::array<uint8_t, 16> TraceReader::uuid() const { return impl_->log.header().uuid; }
 int64_t TraceReader::createdNs() const { return impl_->log.header().created_ns; }
 const std::vector<BlockInfo>& TraceReader::blocks() const { return impl_->blockInfos(); }
+uint64_t TraceReader::rows(TableId table) const {
+  uint64_t rows = 0;
+  for (const LogBlock& block : impl_->log.blocks()) {
+    if (static_cast<TableId>(block.header.table) == table) {
+      rows = std::max(rows, block.header.first_row + block.header.rows);
+    }
+  }
+  return rows;
+}
 Result<size_t> TraceReader::refresh() { return impl_->log.refresh(); }
 
 const std::vector<DataLoss>& TraceReader::losses() const {
@@ -291,6 +353,20 @@ Result<Trace> TraceReader::read(const ReadOptions& options) {
     }
     wanted.push_back(&block);
     rows_of[id] += header.rows;
+  }
+  if (options.first_events != 0) {
+    std::vector<const LogBlock*> events;
+    for (const LogBlock* block : wanted) {
+      if (!isAlwaysRead(static_cast<TableId>(block->header.table))) events.push_back(block);
+    }
+    const int64_t end = impl_->endOfFirst(events, options.first_events);
+    std::erase_if(wanted, [&](const LogBlock* block) {
+      const BlockHeader& header = block->header;
+      const bool later = !isAlwaysRead(static_cast<TableId>(header.table)) && header.hasTimes() &&
+                         header.min_time_ns > end;
+      if (later) rows_of[static_cast<TableId>(header.table)] -= header.rows;
+      return later;
+    });
   }
   const uint64_t limit = options.max_memory_bytes != 0 ? options.max_memory_bytes
                                                        : defaultMemoryLimit(impl_->log.fileBytes());

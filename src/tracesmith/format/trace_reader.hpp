@@ -48,6 +48,9 @@ struct ReadOptions {
   std::optional<uint64_t> until_offset;   ///< only blocks that end at or before this byte
   /// Of event tables, only blocks that begin at this byte or later: what has been appended since.
   std::optional<uint64_t> from_offset;
+  /// Of event tables, only blocks that can hold one of so many rows that begin first; 0: all. More
+  /// rows come with them. Tables without times come whole, where they are wanted.
+  uint64_t first_events = 0;
   /// Give up (kNoSpace) before the columns take more than this; 0: 512 MiB and 256 times the file,
   /// or three quarters of the memory of this machine. A small file can claim very many equal rows.
   uint64_t max_memory_bytes = 0;
@@ -83,6 +86,9 @@ class TraceReader {
   /// Random, made with the file.
   std::array<uint8_t, 16> uuid() const;
   int64_t createdNs() const;  ///< CLOCK_REALTIME
+
+  /// Rows of a table that the file has, lost ones included; nothing is read for it.
+  uint64_t rows(TableId table) const;
 
   /// Looks for blocks that have been appended since; returns how many.
   Result<size_t> refresh();

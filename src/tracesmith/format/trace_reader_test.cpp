@@ -376,6 +376,60 @@ TEST(TraceReader, ReadsOnlyBlocksOfTheTimeAndTablesAskedFor) {
   EXPECT_LT(early->kernel.size(), 25u);
 }
 
+/// The begins of kernels and host calls, in host time, the earliest `most` of them.
+std::vector<int64_t> firstBegins(const Trace& trace, size_t most) {
+  std::vector<int64_t> begins(trace.kernel.start_ns.begin(), trace.kernel.start_ns.end());
+  begins.insert(begins.end(), trace.host_call.start_ns.begin(), trace.host_call.start_ns.end());
+  std::sort(begins.begin(), begins.end());
+  begins.resize(std::min(most, begins.size()));
+  return begins;
+}
+
+TEST(TraceReader, TheFirstEventsAreReadWithoutTheRest) {
+  std::mt19937_64 random(7);
+  for (int round = 0; round < 60; ++round) {
+    SCOPED_TRACE(round);
+    const bool device_clock = round % 3 == 1, host_calls = round % 2 == 0;
+    const TempFile file;
+    auto writer = TraceWriter::create(
+        file.path(), {.max_block_rows = static_cast<uint32_t>(20 + random() % 40)});
+    ASSERT_TRUE(writer);
+    Trace delta;
+    delta.device.push({.id = DeviceId{1}, .clock_domain_id = ClockDomainId{1}});
+    delta.stream.push({.id = StreamId{1}, .device_id = DeviceId{1}});
+    delta.clock_domain.push({.id = ClockDomainId{1}, .kind = ClockKind::kVendorPair});
+    for (int64_t host : {0, 1'000'000}) {
+      delta.clock_snapshot.push(
+          {.domain_id = ClockDomainId{1}, .host_ns = host, .clock_value = host - 500});
+    }
+    for (int64_t i = 0; i < 1'000; ++i) {
+      const int64_t begin = 1'000 + i * 20 + static_cast<int64_t>(random() % 300);
+      delta.kernel.push({.start_ns = device_clock ? begin - 500 : begin,
+                         .duration_ns = static_cast<int64_t>(random() % 100),
+                         .stream_id = StreamId{1},
+                         .flags = device_clock ? op_flags::kDeviceClock : 0});
+      if (host_calls) delta.host_call.push({.start_ns = begin - 700, .duration_ns = 30});
+    }
+    ASSERT_TRUE(writer->write(delta));
+    if (round % 4 != 0) {
+      ASSERT_TRUE(writer->finish());
+    }
+    auto reader = TraceReader::open(file.path());
+    ASSERT_TRUE(reader);
+    const Trace whole = reader->read().value();
+    ASSERT_EQ(reader->rows(TableId::kKernel), whole.kernel.size());
+    for (const size_t wanted : {1, 10, 15, 200, 5'000}) {
+      ReadOptions options;
+      options.first_events = wanted;
+      const Trace some = reader->read(options).value();
+      EXPECT_EQ(firstBegins(some, wanted), firstBegins(whole, wanted));
+      if (wanted <= 15) {
+        EXPECT_LT(some.kernel.size() + some.host_call.size(), 400u) << "most need not be read";
+      }
+    }
+  }
+}
+
 TEST(TraceReader, RefusesToTakeMoreMemoryThanAllowed) {
   const TempFile file;
   sampleTrace(file, 2, true, 1'000);

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// A trace that is larger than what one wants to read: how much memory writing it takes, and how
+// long it takes, and how much memory, to see its first 10 kernels and a millisecond of its middle.
+//   large_trace_bench [KERNELS] [DIRECTORY]     (default 100000000 /dev/shm; 5 bytes for each
+//   kernel)
+// Each reading is a process of its own.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+
+#include "tracesmith/base/clock.hpp"
+#include "tracesmith/format/bench_trace.hpp"
+#include "tracesmith/format/trace_reader.hpp"
+#include "tracesmith/format/trace_writer.hpp"
+
+namespace {
+
+using namespace tracesmith;  // NOLINT: a program of few functions
+
+constexpr size_t kPortion = 1 << 18;
+
+template <class T>
+T valueOr(Result<T> result) {
+  if (result) return std::move(*result);
+  std::fprintf(stderr, "%s\n", result.error().toString().c_str());
+  std::exit(1);
+}
+void check(const Status& status) {
+  if (status) return;
+  std::fprintf(stderr, "%s\n", status.error().toString().c_str());
+  std::exit(1);
+}
+
+/// Most memory that this process has had, in MiB.
+double peakMib() {
+  std::ifstream in("/proc/self/status");
+  for (std::string line; std::getline(in, line);) {
+    if (line.rfind("VmHWM:", 0) == 0) return std::strtod(line.c_str() + 6, nullptr) / 1024;
+  }
+  return 0;
+}
+
+/// Writes the trace; returns the time of its middle.
+int64_t writeTrace(const std::string& path, size_t kernels) {
+  bench::TraceGenerator generator(bench::TraceModel::kIndependent);
+  Trace& trace = generator.trace();
+  TraceWriter writer = valueOr(TraceWriter::create(path));
+  int64_t write_ns = 0, middle_ns = 0;
+  double first_peak = 0;
+  for (size_t written = 0; written < kernels; written += kPortion) {
+    generator.add(std::min(kPortion, kernels - written));
+    trace.host_call.clear();
+    if (written <= kernels / 2) middle_ns = trace.kernel.start_ns[trace.kernel.size() / 2];
+    const int64_t begin = monotonicNs();
+    check(writer.write(trace));
+    write_ns += monotonicNs() - begin;
+    forEachTable(trace, [](auto& table) { table.clear(); });
+    if (written == 0) first_peak = peakMib();
+  }
+  const int64_t begin = monotonicNs();
+  check(writer.finish());
+  write_ns += monotonicNs() - begin;
+  std::printf(
+      "write       %zu kernels, %.2f bytes each, %.2f M/s; peak memory %.0f MiB after the "
+      "first portion, %.0f MiB at the end\n",
+      kernels, static_cast<double>(writer.bytesWritten()) / static_cast<double>(kernels),
+      static_cast<double>(kernels) * 1e3 / static_cast<double>(write_ns), first_peak, peakMib());
+  return middle_ns;
+}
+
+void readSome(const std::string& path, const char* what, const ReadOptions& options) {
+  std::fflush(stdout);
+  const pid_t child = fork();
+  if (child == 0) {
+    const std::string from = options.from_ns ? std::to_string(*options.from_ns) : "-";
+    execl("/proc/self/exe", "large_trace_bench", "--read", path.c_str(), what, from.c_str(),
+          nullptr);
+    _exit(1);
+  }
+  int status = 1;
+  if (waitpid(child, &status, 0) != child || status != 0) std::exit(1);
+}
+
+int readInProcess(const std::string& path, const char* what, const std::string& from) {
+  constexpr int64_t kMillisecond = 1'000'000;
+  ReadOptions options;
+  options.tables = {TableId::kKernel};
+  if (from == "-") {
+    options.first_events = 10;
+  } else {
+    options.from_ns = std::strtoll(from.c_str(), nullptr, 10);
+    options.to_ns = *options.from_ns + kMillisecond;
+  }
+  const int64_t begin = monotonicNs();
+  TraceReader reader = valueOr(TraceReader::open(path));
+  const Trace trace = valueOr(reader.read(options));
+  std::vector<int64_t> starts;
+  for (size_t i = 0; i < trace.kernel.size(); ++i) {
+    const int64_t start = trace.kernel.start_ns[i], end = start + trace.kernel.duration_ns[i];
+    if (options.from_ns && (end < *options.from_ns || start >= *options.to_ns)) continue;
+    starts.push_back(start);
+  }
+  std::sort(starts.begin(), starts.end());
+  if (from == "-") starts.resize(10);
+  const int64_t end = monotonicNs();
+  std::printf("%-11s %6.2f ms, peak memory %.0f MiB; %zu kernels of %llu\n", what,
+              static_cast<double>(end - begin) / 1e6, peakMib(), starts.size(),
+              static_cast<unsigned long long>(reader.rows(TableId::kKernel)));
+  return starts.empty() ? 1 : 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc == 5 && std::string(argv[1]) == "--read")
+    return readInProcess(argv[2], argv[3], argv[4]);
+  const size_t kernels = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 100'000'000;
+  if (kernels < 100) {
+    std::fprintf(stderr, "usage: large_trace_bench [KERNELS] [DIRECTORY]\n");
+    return 2;
+  }
+  const std::string path = (argc > 2 ? std::string(argv[2]) : "/dev/shm") + "/large_trace_bench." +
+                           std::to_string(getpid()) + ".sbt";
+  const int64_t middle_ns = writeTrace(path, kernels);
+  for (int run = 0; run < 3; ++run) {
+    readSome(path, "first 10", {});
+    ReadOptions window;
+    window.from_ns = middle_ns;
+    readSome(path, "1 ms window", window);
+  }
+  unlink(path.c_str());
+  return 0;
+}
