@@ -58,7 +58,7 @@ Device pickDevice() {
   check(clGetDeviceInfo(device.id, CL_DEVICE_NAME, 0, nullptr, &bytes), "clGetDeviceInfo");
   std::string name(bytes, '\0');
   check(clGetDeviceInfo(device.id, CL_DEVICE_NAME, bytes, name.data(), nullptr), "clGetDeviceInfo");
-  device.name = name.c_str();
+  device.name = name.substr(0, name.find('\0'));  // OpenCL counts the end of the string
   return device;
 }
 

@@ -121,9 +121,9 @@ void atExit() {
 }
 
 int destructors(long n) {
-  static const ClProgram cl(kSource);
-  g_at_the_very_end.queue = cl.queue();
-  g_at_the_very_end.kernel = cl.kernel("one");
+  static const ClProgram kProgram(kSource);
+  g_at_the_very_end.queue = kProgram.queue();
+  g_at_the_very_end.kernel = kProgram.kernel("one");
   std::atexit(atExit);
   say(launch(g_at_the_very_end.queue, g_at_the_very_end.kernel, n));
   return 0;

@@ -115,7 +115,7 @@ class SharedCapture {
 
 class OpenClProfiler : public IPlatformProfiler {
  public:
-  ~OpenClProfiler() override { finalize(); }
+  ~OpenClProfiler() override { OpenClProfiler::finalize(); }
 
   PlatformType platformType() const override { return PlatformType::OpenCL; }
   bool isAvailable() const override { return isOpenCLAvailable(); }
@@ -135,7 +135,7 @@ class OpenClProfiler : public IPlatformProfiler {
 
   void finalize() override {
     if (capture_ == nullptr) return;
-    if (capturing_) (void)stopCapture();
+    if (capturing_) (void)OpenClProfiler::stopCapture();
     capture_ = nullptr;
     buffer_.reset();
     SharedCapture::release();
