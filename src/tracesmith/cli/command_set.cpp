@@ -12,6 +12,7 @@ CommandSet::CommandSet() {
   commands_.push_back(makeQueryCommand());
   commands_.push_back(makeDevicesCommand());
   commands_.push_back(makeRecoverCommand());
+  commands_.push_back(makeVerifyCommand());
   commands_.push_back(makeCompletionCommand());
   commands_.push_back(makeManCommand());
   commands_.push_back(makeVersionCommand());

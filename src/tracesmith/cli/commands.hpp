@@ -16,6 +16,7 @@ std::unique_ptr<Command> makeExportCommand();
 std::unique_ptr<Command> makeQueryCommand();
 std::unique_ptr<Command> makeDevicesCommand();
 std::unique_ptr<Command> makeRecoverCommand();
+std::unique_ptr<Command> makeVerifyCommand();
 std::unique_ptr<Command> makeCompletionCommand();
 std::unique_ptr<Command> makeManCommand();
 std::unique_ptr<Command> makeVersionCommand();

@@ -34,15 +34,18 @@ Result<TraceFile> readTraceFile(const std::string& path,
   Result<Trace> trace = fail(ErrorCode::kInternal, "not read");
   if (reader) trace = reader->read(choose(*reader));
   if (!reader || !trace) {
-    Error error = reader ? trace.error() : reader.error();
-    if (error.where.empty()) error.where = path;
-    const std::string_view hint = remedy(error.code);
-    if (!hint.empty()) error.message += fmt::format("; {}", hint);
-    // An unreadable file is a failure, whatever the room below calls it; 2 is for command lines.
-    if (error.code == ErrorCode::kInvalidArgument) error.code = ErrorCode::kNotATrace;
-    return tl::unexpected<Error>(std::move(error));
+    return tl::unexpected<Error>(inWordsForPeople(reader ? trace.error() : reader.error(), path));
   }
   return TraceFile{path, std::move(*reader), std::move(*trace)};
+}
+
+Error inWordsForPeople(Error error, const std::string& path) {
+  if (error.where.empty()) error.where = path;
+  const std::string_view hint = remedy(error.code);
+  if (!hint.empty()) error.message += fmt::format("; {}", hint);
+  // An unreadable file is a failure, whatever the room below calls it; 2 is for command lines.
+  if (error.code == ErrorCode::kInvalidArgument) error.code = ErrorCode::kNotATrace;
+  return error;
 }
 
 int reportLosses(const TraceReader& reader, const std::string& path, int code) {

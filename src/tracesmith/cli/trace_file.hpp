@@ -23,6 +23,10 @@ Result<TraceFile> readTraceFile(const std::string& path, const ReadOptions& opti
 Result<TraceFile> readTraceFile(const std::string& path,
                                 const std::function<ReadOptions(const TraceReader&)>& choose);
 
+/// An error of reading `path` with a hint what to do about it, and the code that a command fails
+/// with.
+Error inWordsForPeople(Error error, const std::string& path);
+
 /// The last step of a command that used `file`: names each loss on standard error. Returns 3 when
 /// something was damaged, else `code`. A trace that was merely cut, or is still being written, is
 /// whole as far as it goes: that is said, and the code is 3 as well.
