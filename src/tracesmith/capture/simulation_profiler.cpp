@@ -24,7 +24,7 @@ constexpr auto kPeriod = std::chrono::milliseconds(20);
 
 class SimulationProfiler : public IPlatformProfiler {
  public:
-  ~SimulationProfiler() override { finalize(); }
+  ~SimulationProfiler() override { SimulationProfiler::finalize(); }
 
   PlatformType platformType() const override { return PlatformType::Simulation; }
   bool isAvailable() const override { return true; }
@@ -87,7 +87,7 @@ bool SimulationProfiler::initialize(const ProfilerConfig& config) {
 }
 
 void SimulationProfiler::finalize() {
-  if (capturing_) (void)stopCapture();
+  if (capturing_) (void)SimulationProfiler::stopCapture();
   buffer_.reset();
 }
 
