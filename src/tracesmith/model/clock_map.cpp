@@ -140,6 +140,9 @@ size_t convertToHostTime(Trace& trace) {
   const auto devices = trace.device.size();
   size_t unconverted = 0;
   auto convert = [&](auto& table) {
+    uint32_t any = 0;
+    for (uint32_t flags : table.flags) any |= flags;
+    if ((any & op_flags::kDeviceClock) == 0) return;  // as a rule all rows have it, or none
     for (size_t i = 0; i < table.size(); ++i) {
       if ((table.flags[i] & op_flags::kDeviceClock) == 0) continue;
       const DeviceId device = trace.deviceOf(table.stream_id[i]);
