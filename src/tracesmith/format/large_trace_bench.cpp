@@ -105,8 +105,10 @@ int readInProcess(const std::string& path, const char* what, const std::string& 
     if (options.from_ns && (end < *options.from_ns || start >= *options.to_ns)) continue;
     starts.push_back(start);
   }
-  std::sort(starts.begin(), starts.end());
-  if (from == "-") starts.resize(10);
+  if (from == "-") {
+    std::partial_sort(starts.begin(), starts.begin() + 10, starts.end());
+    starts.resize(10);
+  }
   const int64_t end = monotonicNs();
   std::printf("%-11s %6.2f ms, peak memory %.0f MiB; %zu kernels of %llu\n", what,
               static_cast<double>(end - begin) / 1e6, peakMib(), starts.size(),
