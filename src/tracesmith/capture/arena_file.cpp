@@ -82,15 +82,14 @@ const uint8_t* ArenaFile::ringData(uint32_t i) const {
 ByteView RecordWalk::next() {
   while (!damaged_ && position_ < end_) {
     const uint64_t at = position_ & (ring_bytes_ - 1);
-    const auto header = loadFixed<arena::RecordHeader>(data_ + at);
-    const bool pad = header.kind == arena::RecordKind::kPad;
-    const uint64_t bytes = 8 * uint64_t{pad ? header.aux : header.words};
+    const auto first = loadFixed<uint64_t>(data_ + at);
+    const uint64_t bytes = ring::recordBytes(first);
     if (bytes == 0 || bytes > ring_bytes_ - at || bytes > end_ - position_) {
       damaged_ = true;
       break;
     }
     position_ += bytes;
-    if (!pad) return {data_ + at, bytes};
+    if (!ring::isPad(first)) return {data_ + at, bytes};
   }
   return {};
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tracesmith/base/bytes.hpp"
+#include "tracesmith/base/record_ring.hpp"
 #include "tracesmith/base/result.hpp"
 #include "tracesmith/capture/arena_layout.hpp"
 

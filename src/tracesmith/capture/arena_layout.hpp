@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What agent and collector agree on: the arena file and the records in its rings. An agent includes
-// this and nothing else of TraceSmith.
+// this, the ring (base/record_ring.hpp), and nothing else of TraceSmith.
 //
 // An arena is a file in the session directory, mapped by both sides. A process has one, or more
 // when it has many threads:
@@ -15,10 +15,9 @@
 //   | ...             |
 //   +-----------------+
 //
-// Each ring has one writer (a thread of the program) and one reader (the collector). Positions grow
-// for ever; position & (ring_bytes - 1) is the place. A record never wraps: a pad record fills the
-// end of the ring. The reader publishes `tail` only after the records are in the trace file, so
-// what lies between tail and head survives the death of either side.
+// Each ring is one of base/record_ring.hpp, with a thread of the program as its writer and the
+// collector as its reader. The reader publishes `tail` only after the records are in the trace
+// file, so what lies between tail and head survives the death of either side.
 #pragma once
 
 #include <atomic>
@@ -106,7 +105,7 @@ constexpr uint64_t dataOffset(uint32_t ring_count) {
 // --- Records. Their times are stamps of ArenaHeader::stamp_clock ------------------------------
 
 enum class RecordKind : uint8_t {
-  kPad = 0,        // fills the end of the ring
+  kPad = 0,        // fills the end of the ring, see ring::padWord
   kThread = 1,     // ThreadRecord: who writes from here on
   kCall = 2,       // CallRecord: a host call
   kKernel = 3,     // CallRecord + KernelPart + u64[] (see there)

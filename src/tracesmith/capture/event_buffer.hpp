@@ -8,7 +8,7 @@
 #include <mutex>
 #include <vector>
 
-#include "tracesmith/capture/overflow_policy.hpp"
+#include "tracesmith/base/overflow_policy.hpp"
 #include "tracesmith/model/trace_event.hpp"
 
 namespace tracesmith {

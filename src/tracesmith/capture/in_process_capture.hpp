@@ -11,9 +11,9 @@
 #include <thread>
 #include <vector>
 
+#include "tracesmith/base/overflow_policy.hpp"
 #include "tracesmith/base/result.hpp"
 #include "tracesmith/capture/collector.hpp"
-#include "tracesmith/capture/overflow_policy.hpp"
 #include "tracesmith/format/trace_reader.hpp"
 
 namespace tracesmith {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "tracesmith/base/overflow_policy.hpp"
 #include "tracesmith/base/result.hpp"
-#include "tracesmith/capture/overflow_policy.hpp"
 
 namespace tracesmith {
 

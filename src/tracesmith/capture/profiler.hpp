@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "tracesmith/capture/overflow_policy.hpp"
+#include "tracesmith/base/overflow_policy.hpp"
 #include "tracesmith/model/trace_event.hpp"
 
 namespace tracesmith {

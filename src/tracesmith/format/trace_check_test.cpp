@@ -12,7 +12,6 @@ namespace tracesmith {
 namespace {
 
 using test::TempFile;
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 Trace someRows(size_t kernels) {

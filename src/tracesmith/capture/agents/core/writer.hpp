@@ -6,11 +6,13 @@
 // not work it disarms itself and counts.
 #pragma once
 
+#include <string.h>
 #include <time.h>
 #if defined(__x86_64__)
 #include <x86intrin.h>
 #endif
 
+#include "tracesmith/base/record_ring.hpp"
 #include "tracesmith/capture/arena_layout.hpp"
 
 namespace tracesmith::agent {
@@ -83,35 +85,21 @@ inline uint64_t nextCorrelation(ThreadState& t) {
   return t.correlation_next++;
 }
 
-inline void bump(std::atomic<uint64_t>& counter, uint64_t by = 1) {
-  counter.store(counter.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
-}
+using ring::bump;
 
 /// Room for a record of `bytes` (a multiple of 8), or nullptr: then the event has been counted as
 /// dropped. Call commit() with the same size afterwards. Needs ready(). [hot]
 inline uint8_t* reserve(ThreadState& t, uint64_t bytes) {
-  arena::RingHeader& ring = *t.ring;
-  uint64_t head = ring.head.load(std::memory_order_relaxed);
-  const uint64_t capacity = t.mask + 1;
-  const uint64_t to_end = capacity - (head & t.mask);
-  const uint64_t need = bytes <= to_end ? bytes : to_end + bytes;
-  if (__builtin_expect(head + need - ring.cached_tail > capacity, 0)) {
-    if (!makeRoom(t, head, need)) return nullptr;
-  }
-  if (__builtin_expect(bytes > to_end, 0)) {
-    auto* pad = reinterpret_cast<arena::RecordHeader*>(t.data + (head & t.mask));
-    const uint64_t words = to_end / 8;
-    *pad = {arena::RecordKind::kPad, 0, 0, static_cast<uint32_t>(words)};
-    head += to_end;
-    ring.head.store(head, std::memory_order_release);
-  }
-  return t.data + (head & t.mask);
+  uint64_t at = 0;
+  auto pad = [&t](uint64_t place, uint64_t length) {
+    const uint64_t word = ring::padWord(length);
+    memcpy(t.data + place, &word, sizeof word);
+  };
+  auto room = [&t](uint64_t head, uint64_t need) { return makeRoom(t, head, need); };
+  return ring::claim(*t.ring, t.mask + 1, bytes, room, pad, at) ? t.data + at : nullptr;
 }
 
-inline void commit(ThreadState& t, uint64_t bytes) {
-  arena::RingHeader& ring = *t.ring;
-  ring.head.store(ring.head.load(std::memory_order_relaxed) + bytes, std::memory_order_release);
-}
+inline void commit(ThreadState& t, uint64_t bytes) { ring::publish(*t.ring, bytes); }
 
 /// Waits until every tracked command has been seen complete, at most `limit_ns`.
 void waitForCompletions(int64_t limit_ns);

@@ -9,7 +9,7 @@ namespace tracesmith {
 enum class OverflowPolicy : uint8_t {
   DropOldest,  ///< the oldest records give way
   DropNewest,  ///< the new record is not taken
-  Block,       ///< the writer waits for the reader, for a bounded time
+  Block,       ///< the writer waits for the reader; how long at most, the owner of the ring says
 };
 
 }  // namespace tracesmith

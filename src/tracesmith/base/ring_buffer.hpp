@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// RingBuffer<T>: values of one type from one thread to one other, without locks. Records of any
+// length are what RecordRing is for, which this stands on; see record_ring.hpp.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <chrono>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+#include "tracesmith/base/overflow_policy.hpp"
+#include "tracesmith/base/record_ring.hpp"
+
+namespace tracesmith {
+
+/// One thread pushes, one pops; the counts may be asked for by any. pushed = popped + dropped once
+/// the buffer is empty, under every policy.
+template <class T>
+class RingBuffer {
+  static_assert(
+      std::is_trivially_copyable_v<T>,
+      "values are copied bytewise between threads; give a TracingSession what owns memory");
+
+ public:
+  /// `capacity` values at least; see capacity().
+  explicit RingBuffer(size_t capacity, OverflowPolicy policy = OverflowPolicy::DropOldest)
+      : policy_(policy),
+        words_(std::make_unique<uint64_t[]>(ringWords(capacity))),
+        ring_(control_, words_.get(), 8 * ringWords(capacity)) {
+    if (policy == OverflowPolicy::DropOldest) {
+      scratch_ = std::make_unique<uint64_t[]>(ringWords(capacity));
+    }
+  }
+  RingBuffer(const RingBuffer&) = delete;
+  RingBuffer& operator=(const RingBuffer&) = delete;
+
+  /// False when the value was dropped. DropOldest takes it and drops the oldest instead. Block
+  /// waits until there is room, or until close(). [the pushing thread]
+  bool push(const T& value) {
+    if (policy_ == OverflowPolicy::DropOldest) {
+      uint64_t record[kRecordWords];
+      fill(record, value);
+      ring_.pushOverOldest(record, kRecordBytes);
+      return true;
+    }
+    uint64_t* room = ring_.reserve(kRecordBytes);
+    if (__builtin_expect(room == nullptr, 0)) {
+      if (policy_ == OverflowPolicy::Block) room = waitForRoom();
+      if (room == nullptr) {
+        ring_.drop();
+        return false;
+      }
+    }
+    fill(room, value);
+    ring_.commit(kRecordBytes);
+    return true;
+  }
+
+  /// The oldest value, if there is one. [the popping thread]
+  std::optional<T> pop() {
+    std::optional<T> value;
+    drain([&](const T& v) { value = v; }, 1);
+    return value;
+  }
+  /// Appends up to `max` values to `out`; returns how many. [the popping thread]
+  size_t popBatch(std::vector<T>& out, size_t max) {
+    size_t taken = 0;
+    while (taken < max) {  // a drain ends where the ring does
+      const size_t before = taken;
+      drain(
+          [&](const T& v) {
+            out.push_back(v);
+            ++taken;
+          },
+          max - taken);
+      if (taken == before) break;
+    }
+    return taken;
+  }
+
+  /// Ends the waiting of a blocked push(), now and for ever: it drops. [any thread]
+  void close() { closed_.store(true, std::memory_order_relaxed); }
+
+  bool empty() const { return size() == 0; }
+  /// As of now, when asked by the pushing or the popping thread; else about. [any thread]
+  size_t size() const {
+    // In this order what is gone is never more than what came.
+    const uint64_t gone = control_.delivered.load(std::memory_order_acquire) +
+                          control_.dropped.load(std::memory_order_acquire);
+    const uint64_t came = control_.emitted.load(std::memory_order_acquire);
+    return came > gone ? std::min<size_t>(came - gone, capacity()) : 0;
+  }
+  /// How many values fit; what was asked for, or somewhat more.
+  size_t capacity() const { return ring_.capacity() / kRecordBytes; }
+  uint64_t pushedCount() const { return control_.emitted.load(std::memory_order_relaxed); }
+  uint64_t droppedCount() const { return control_.dropped.load(std::memory_order_relaxed); }
+  /// Forgets values and counts. Neither thread may use the buffer meanwhile.
+  void reset() {
+    control_.head = control_.tail = 0;
+    control_.cached_tail = control_.cached_head = 0;
+    control_.emitted = control_.dropped = control_.delivered = 0;
+    closed_ = false;
+  }
+
+ private:
+  static constexpr uint64_t kRecordWords = 1 + (sizeof(T) + 7) / 8;
+  static constexpr uint64_t kRecordBytes = 8 * kRecordWords;
+  static_assert(kRecordWords <= ring::kMaxRecordWords);
+  static constexpr int kYields = 500;  // before a blocked push() sleeps
+
+  /// A record may take half of the ring at most.
+  static size_t ringWords(size_t capacity) {
+    return std::bit_ceil(std::max<size_t>(capacity, 2) * kRecordWords);
+  }
+  static void fill(uint64_t* record, const T& value) {
+    record[0] = ring::headerWord(1, kRecordWords);
+    std::memcpy(record + 1, &value, sizeof(T));
+  }
+
+  uint64_t* waitForRoom() {
+    for (int tries = 0; !closed_.load(std::memory_order_relaxed); ++tries) {
+      if (tries < kYields) {
+        std::this_thread::yield();
+      } else {
+        std::this_thread::sleep_for(std::chrono::microseconds(50));
+      }
+      if (uint64_t* room = ring_.reserve(kRecordBytes)) return room;
+    }
+    return nullptr;
+  }
+
+  template <class Sink>
+  void drain(Sink&& sink, size_t max) {
+    auto take = [&](const uint64_t* record, uint64_t) {
+      T value;
+      std::memcpy(static_cast<void*>(&value), record + 1, sizeof(T));
+      sink(value);
+    };
+    const uint64_t limit = max > UINT64_MAX / kRecordBytes ? UINT64_MAX : max * kRecordBytes;
+    if (policy_ == OverflowPolicy::DropOldest) {
+      ring_.drainCopies(scratch_.get(), take, limit);
+    } else {
+      ring_.drain(take, limit);
+    }
+  }
+
+  const OverflowPolicy policy_;
+  std::unique_ptr<uint64_t[]> words_;
+  std::unique_ptr<uint64_t[]> scratch_;  // of the popping thread
+  ring::Control<> control_;
+  ring::RecordRing<> ring_;
+  std::atomic<bool> closed_{false};
+};
+
+}  // namespace tracesmith
