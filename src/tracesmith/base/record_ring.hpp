@@ -235,7 +235,7 @@ class RecordRing {
  private:
   void evictUntil(uint64_t wanted) {
     uint64_t tail = control_->tail.load(std::memory_order_acquire);
-    while (tail < wanted) {
+    while (static_cast<int64_t>(wanted - tail) > 0) {  // an owner may have set cached_tail back
       const uint64_t first = Memory::loadAcquire(words_[(tail & (capacity_ - 1)) / kWordBytes]);
       const uint64_t next = tail + recordBytes(first);
       if (!control_->tail.compare_exchange_strong(tail, next, std::memory_order_acq_rel,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What agent and collector agree on: the arena file and the records in its rings. An agent includes
-// this, the ring (base/record_ring.hpp), and nothing else of TraceSmith.
+// this, the ring and the clock (base/record_ring.hpp, base/clock_source.hpp), and nothing else of
+// TraceSmith.
 //
 // An arena is a file in the session directory, mapped by both sides. A process has one, or more
 // when it has many threads:

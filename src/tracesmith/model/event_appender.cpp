@@ -348,17 +348,34 @@ void EventAppender::appendRange(const TraceEvent& event) {
                 {.type = event.type != EventType::Unknown});  // 0 reads as "not from an event"
 }
 
-void EventAppender::append(const CounterEvent& event) {
-  auto [it, fresh] = tracks_.try_emplace({event.counter_name, {event.unit, event.device_id}});
+CounterTrackId EventAppender::counterTrack(std::string_view name, std::string_view unit,
+                                           uint32_t device_number) {
+  auto [it, fresh] = tracks_.try_emplace({std::string(name), {std::string(unit), device_number}});
   if (fresh) {
-    trace_.counter_track.push({.name = text(event.counter_name),
-                               .unit = text(event.unit),
-                               .device_id = device(event.device_id)});
+    trace_.counter_track.push(
+        {.name = text(name),
+         .unit = text(unit),
+         .device_id = device_number == kNoDevice ? DeviceId::kNone : device(device_number)});
     it->second = idAt<CounterTrackId>(lastRow(trace_.counter_track));
   }
-  trace_.counter.push({.time_ns = static_cast<int64_t>(event.timestamp),
-                       .track_id = it->second,
-                       .value = event.value});
+  return it->second;
+}
+
+CounterTrackId EventAppender::counterTrack(std::string_view name, std::string_view unit) {
+  return counterTrack(name, unit, kNoDevice);
+}
+
+void EventAppender::append(const CounterEvent& event) {
+  const CounterTrackId track = counterTrack(event.counter_name, event.unit, event.device_id);
+  trace_.counter.push(
+      {.time_ns = static_cast<int64_t>(event.timestamp), .track_id = track, .value = event.value});
+}
+
+ThreadId EventAppender::addThread(ProcessId process, uint32_t tid, std::string_view name) {
+  const auto id = static_cast<ThreadId>(next_thread_++);
+  threads_[tid] = id;
+  trace_.thread.push({.id = id, .process_id = process, .tid = tid, .name = text(name)});
+  return id;
 }
 
 void EventAppender::setDevice(const DeviceInfo& info) {

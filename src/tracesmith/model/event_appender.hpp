@@ -37,6 +37,10 @@ class EventAppender {
   /// Describes a device; events refer to it by its device_id.
   void setDevice(const DeviceInfo& info);
   void setMetadata(const TraceMetadata& metadata);
+  /// A thread of a process that the trace knows; events with this thread_id then belong to it.
+  ThreadId addThread(ProcessId process, uint32_t tid, std::string_view name);
+  /// A counter that belongs to no device; the same one for the same name and unit.
+  CounterTrackId counterTrack(std::string_view name, std::string_view unit);
 
   /// To be called when the rows so far have been written: empties the tables (the strings stay),
   /// and goes on counting rows and ids as if they were still there.
@@ -78,6 +82,9 @@ class EventAppender {
   std::map<std::array<uint32_t, 8>, ShapeId> shapes_;
   std::map<std::array<uint64_t, 4>, FrameId> frames_;
   std::map<std::pair<CallPathId, FrameId>, CallPathId> paths_;
+  /// The number of a device that is none, for counters.
+  static constexpr uint32_t kNoDevice = UINT32_MAX;
+  CounterTrackId counterTrack(std::string_view name, std::string_view unit, uint32_t device_number);
   std::map<std::pair<std::string, std::pair<std::string, uint32_t>>, CounterTrackId> tracks_;
   uint32_t next_device_ = 1;
   uint32_t next_context_ = 1;

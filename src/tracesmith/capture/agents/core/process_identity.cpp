@@ -40,17 +40,6 @@ uint64_t startTicks() {
 
 }  // namespace
 
-bool counterIsClockSource() {
-#if defined(__x86_64__)
-  char name[16] = {};
-  readFile("/sys/devices/system/clocksource/clocksource0/current_clocksource", name,
-           sizeof name - 1);
-  return strcmp(name, "tsc\n") == 0;
-#else
-  return false;
-#endif
-}
-
 void fillProcessIdentity(arena::ArenaHeader& header) {
   header.pid = static_cast<uint32_t>(getpid());
   header.parent_pid = static_cast<uint32_t>(getppid());

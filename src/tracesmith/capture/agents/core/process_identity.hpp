@@ -8,7 +8,4 @@ namespace tracesmith::agent {
 /// Writes who this process is into an arena's header. What can not be read stays empty.
 void fillProcessIdentity(arena::ArenaHeader& header);
 
-/// True when the kernel itself keeps time by the processor's time stamp counter.
-bool counterIsClockSource();
-
 }  // namespace tracesmith::agent

@@ -7,33 +7,20 @@
 #pragma once
 
 #include <string.h>
-#include <time.h>
-#if defined(__x86_64__)
-#include <x86intrin.h>
-#endif
 
+#include "tracesmith/base/clock_source.hpp"
 #include "tracesmith/base/record_ring.hpp"
 #include "tracesmith/capture/arena_layout.hpp"
 
 namespace tracesmith::agent {
 
-inline int64_t nowNs() {
-  timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<int64_t>(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
-}
+inline int64_t nowNs() { return monotonicNs(); }
 
-/// True when the processor's counter is the system's own clock source: it then ticks steadily,
-/// alike on all processors, and costs half of what clock_gettime does.
+/// See counterIsClockSource().
 extern bool g_use_tsc;
 
 /// The time for a record; the collector turns it into CLOCK_MONOTONIC. [hot]
-inline int64_t stamp() {
-#if defined(__x86_64__)
-  if (__builtin_expect(g_use_tsc, 1)) return static_cast<int64_t>(__rdtsc());
-#endif
-  return nowNs();
-}
+inline int64_t stamp() { return stampNow(g_use_tsc); }
 
 /// What a thread needs to write; constant-initialised so that its TLS access is one load.
 struct ThreadState {

@@ -1,0 +1,498 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/capture/tracing_session.hpp"
+
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <condition_variable>
+#include <cstring>
+#include <filesystem>
+#include <mutex>
+#include <thread>
+#include <unordered_map>
+
+#include "tracesmith/base/clock.hpp"
+#include "tracesmith/capture/event_record.hpp"
+#include "tracesmith/capture/quiet_thread.hpp"
+#include "tracesmith/capture/session_drain.hpp"
+#include "tracesmith/format/sbt_file.hpp"
+
+namespace tracesmith {
+namespace {
+
+using session::SessionDrain;
+using session::SessionMemory;
+using session::Writer;
+
+constexpr int64_t kDrainIntervalNs = 5'000'000;  // a sleep of the drainer, unless it is woken
+constexpr uint32_t kFewestRings = 16;
+
+/// A ring that is always full, for the spans that a forked child inherits: they are the parent's.
+session::SessionRing g_parents_ring;
+uint64_t g_parents_words[8];
+
+/// A thread's ring in one session.
+struct Entry {
+  uint64_t key = 0;
+  uint32_t pid = 0;
+  uint32_t ring = 0;
+  std::shared_ptr<SessionMemory> memory;
+  Writer writer;
+};
+
+struct ThreadEntries {
+  std::vector<std::unique_ptr<Entry>> entries;
+  bool ended = false;
+
+  ~ThreadEntries() {
+    ended = true;
+    for (auto& entry : entries) leave(*entry);
+    entries.clear();
+  }
+  static void leave(const Entry& entry) {
+    if (entry.pid == static_cast<uint32_t>(getpid())) entry.memory->leaveRing(entry.ring);
+  }
+  /// Rings of sessions that have ended and of which no span is open.
+  void prune() {
+    std::erase_if(entries, [](const std::unique_ptr<Entry>& entry) {
+      return entry->memory->header().open.load(std::memory_order_relaxed) == 0 &&
+             entry->writer.open_spans == 0;
+    });
+  }
+  /// In a forked child: what was the parent's thread's ring must not be written here.
+  void disown() {
+    for (auto& entry : entries) {
+      entry->writer.ring = &g_parents_ring;
+      entry->writer.words = g_parents_words;
+      entry->writer.capacity = sizeof g_parents_words;
+      entry->writer.policy = OverflowPolicy::DropNewest;
+    }
+  }
+};
+thread_local ThreadEntries t_entries;
+
+std::atomic<uint64_t> g_last_key{0};
+
+}  // namespace
+
+struct TracingSession::Impl {
+  TracingConfig config;
+  // What a running session consists of. mutex guards names, requests and the state's changes.
+  mutable std::mutex mutex;
+  std::condition_variable answered;
+  std::shared_ptr<SessionMemory> memory;
+  std::unique_ptr<SessionDrain> drain;  // the drainer thread's, while it runs
+  std::thread thread;
+  std::atomic<State> state{State::Stopped};
+  uint32_t owner_pid = 0;
+  bool stop_asked = false;
+  uint64_t flushes_asked = 0;
+  uint64_t flushes_done = 0;
+  Status result;
+  std::unordered_map<std::string, uint32_t> names;
+  int memory_fd = -1;  // of an InProcess session's trace
+  std::string path;
+  std::atomic<uint64_t> start_ns{0};
+  std::atomic<uint64_t> stop_ns{0};
+
+  bool mine() const { return owner_pid == static_cast<uint32_t>(getpid()); }
+  Status openOutput();
+  void closeOutput();
+  void run(TracingSession& session);
+  uint32_t intern(std::string_view name);
+};
+
+constinit thread_local TracingSession::Slot TracingSession::t_slot
+    __attribute__((tls_model("initial-exec")));
+
+// --- Forks ----------------------------------------------------------------------------------
+
+namespace {
+
+/// Every session of the process, for fork(): the child has its own threads, and thus its own rings.
+struct Registry {
+  std::mutex mutex;
+  std::vector<std::pair<std::mutex*, std::atomic<uint64_t>*>> sessions;  // and their keys
+};
+Registry& registry() {
+  static auto* r = new Registry;  // outlives every session
+  return *r;
+}
+
+void beforeFork() {
+  registry().mutex.lock();
+  for (auto& [mutex, key] : registry().sessions) mutex->lock();
+}
+void afterForkInParent() {
+  for (auto& [mutex, key] : registry().sessions) mutex->unlock();
+  registry().mutex.unlock();
+}
+void afterForkInChild() {
+  for (auto& [mutex, key] : registry().sessions) {
+    if (key->load(std::memory_order_relaxed) != 0) key->store(++g_last_key);
+  }
+  t_entries.disown();
+  afterForkInParent();
+}
+
+void registerSession(std::mutex& mutex, std::atomic<uint64_t>& key) {
+  static const int installed = pthread_atfork(beforeFork, afterForkInParent, afterForkInChild);
+  (void)installed;
+  const std::lock_guard lock(registry().mutex);
+  registry().sessions.emplace_back(&mutex, &key);
+}
+void unregisterSession(const std::mutex& mutex) {
+  const std::lock_guard lock(registry().mutex);
+  std::erase_if(registry().sessions, [&](const auto& entry) { return entry.first == &mutex; });
+}
+
+}  // namespace
+
+TracingSession::TracingSession() : impl_(std::make_unique<Impl>()) {
+  g_parents_ring.control.tail = 0;
+  g_parents_ring.control.head = sizeof g_parents_words;
+  registerSession(impl_->mutex, key_);
+}
+
+TracingSession::~TracingSession() {
+  stop();
+  unregisterSession(impl_->mutex);
+  if (impl_->owner_pid != 0 && !impl_->mine()) {
+    // The thread is the parent's: here it can be neither joined nor destroyed.
+    new std::thread(std::move(impl_->thread));
+    impl_->drain.release();
+  }
+  impl_->closeOutput();
+}
+
+// --- Start and stop -------------------------------------------------------------------------
+
+Status TracingSession::Impl::openOutput() {
+  closeOutput();
+  path = config.output_file;
+  if (!path.empty()) return {};
+  memory_fd = static_cast<int>(syscall(SYS_memfd_create, "tracesmith-session", MFD_CLOEXEC));
+  if (memory_fd < 0) return failErrno(errno, "cannot keep a trace in memory");
+  path = "/proc/self/fd/" + std::to_string(memory_fd);
+  return {};
+}
+
+void TracingSession::Impl::closeOutput() {
+  if (memory_fd >= 0) close(memory_fd);
+  memory_fd = -1;
+  path.clear();
+}
+
+Status TracingSession::start(const TracingConfig& config) {
+  Impl& s = *impl_;
+  const std::lock_guard lock(s.mutex);
+  if (s.thread.joinable()) {
+    if (s.state != State::Stopped) {
+      return fail(ErrorCode::kInvalidArgument, "the session runs already; stop() it first");
+    }
+    s.thread.join();  // it had ended by itself
+  }
+  s.state = State::Starting;
+  auto refuse = [&](Error error) -> Status {
+    s.state = State::Stopped;
+    s.closeOutput();
+    return tl::unexpected<Error>(std::move(error));
+  };
+  s.config = config;
+  uint32_t rings = std::max(config.max_threads, 1u);
+  auto memory = SessionMemory::create(rings, config.buffer_size_kb * 1024, config.overflow);
+  while (!memory && rings > kFewestRings) {  // a system that promises no more than it has
+    rings = std::max(rings / 2, kFewestRings);
+    memory = SessionMemory::create(rings, config.buffer_size_kb * 1024, config.overflow);
+  }
+  if (!memory) return refuse(memory.error());
+  if (Status ok = s.openOutput(); !ok) return refuse(ok.error());
+  s.drain.reset();
+  auto drain =
+      SessionDrain::create(**memory, s.path, int64_t{config.flush_interval_ms} * 1'000'000);
+  if (!drain) return refuse(drain.error());
+  s.memory = std::move(*memory);
+  s.drain = std::move(*drain);
+  s.names.clear();
+  s.owner_pid = static_cast<uint32_t>(getpid());
+  s.stop_asked = false;
+  s.flushes_asked = s.flushes_done = 0;
+  s.result = {};
+  s.start_ns = getCurrentTimestamp();
+  s.stop_ns = 0;
+  auto thread = startQuietThread([this] { impl_->run(*this); });
+  if (!thread) return refuse(thread.error());
+  s.thread = std::move(*thread);
+  s.state = State::Running;
+  key_.store(++g_last_key);
+  return {};
+}
+
+void TracingSession::Impl::run(TracingSession& session) {
+  const int64_t began = monotonicNs();
+  const int64_t deadline =
+      config.duration_ms == 0
+          ? INT64_MAX
+          : began + static_cast<int64_t>(std::min<uint64_t>(config.duration_ms, 1ull << 40)) *
+                        1'000'000;
+  for (;;) {
+    uint64_t flushes = 0;
+    bool stopping = false;
+    {
+      const std::lock_guard lock(mutex);
+      stopping = stop_asked || monotonicNs() >= deadline;
+      flushes = flushes_asked;
+      if (stopping) {
+        state = State::Stopping;
+        session.key_.store(0);
+        stop_ns = getCurrentTimestamp();
+      }
+    }
+    Status ok;
+    if (stopping) {
+      ok = drain->finish();
+      memory->header().open.store(0, std::memory_order_relaxed);
+    } else {
+      drain->pass();
+      if (flushes != flushes_done) ok = drain->flush();
+    }
+    {
+      const std::lock_guard lock(mutex);
+      if (!ok && result) result = ok;
+      flushes_done = flushes;
+      if (stopping) {
+        flushes_done = UINT64_MAX;
+        state = State::Stopped;
+      }
+    }
+    answered.notify_all();
+    if (stopping) return;
+    memory->waitForWake(std::min(kDrainIntervalNs, std::max<int64_t>(deadline - monotonicNs(), 0)));
+  }
+}
+
+Status TracingSession::stop() {
+  Impl& s = *impl_;
+  if (s.owner_pid == 0 || !s.mine()) return {};
+  {
+    const std::lock_guard lock(s.mutex);
+    if (!s.thread.joinable()) return s.result;
+    s.stop_asked = true;
+  }
+  s.memory->wakeDrainer();
+  s.thread.join();
+  const std::lock_guard lock(s.mutex);
+  return s.result;
+}
+
+Status TracingSession::flush() {
+  Impl& s = *impl_;
+  std::unique_lock lock(s.mutex);
+  if (s.state != State::Running || !s.mine()) return s.result;
+  const uint64_t mine = ++s.flushes_asked;
+  s.memory->wakeDrainer();
+  s.answered.wait(lock, [&] { return s.flushes_done >= mine; });
+  return s.result;
+}
+
+Status TracingSession::clear() {
+  Impl& s = *impl_;
+  const std::lock_guard lock(s.mutex);
+  if (s.state != State::Stopped || !s.config.output_file.empty()) {
+    return fail(ErrorCode::kInvalidArgument,
+                "only a stopped session that keeps its trace in memory can forget it");
+  }
+  s.closeOutput();
+  s.memory.reset();
+  s.start_ns = s.stop_ns = 0;
+  return {};
+}
+
+// --- What was recorded ----------------------------------------------------------------------
+
+std::vector<TraceEvent> TracingSession::getEvents() {
+  std::vector<TraceEvent> events;
+  if (impl_->path.empty() || !flush()) return events;
+  SBTReader reader(impl_->path);
+  reader.readEvents(events);
+  return events;
+}
+
+std::vector<CounterEvent> TracingSession::getCounters() {
+  std::vector<CounterEvent> counters;
+  if (impl_->path.empty() || !flush()) return counters;
+  SBTReader reader(impl_->path);
+  reader.readCounters(counters);
+  return counters;
+}
+
+TracingSession::State TracingSession::getState() const { return impl_->state; }
+
+TracingSession::Mode TracingSession::getMode() const {
+  return impl_->config.output_file.empty() ? Mode::InProcess : Mode::File;
+}
+
+double TracingSession::Statistics::duration_ms() const {
+  if (start_time == 0) return 0;
+  const Timestamp end = stop_time == 0 ? getCurrentTimestamp() : stop_time;
+  return static_cast<double>(end - start_time) / 1e6;
+}
+
+TracingSession::Statistics TracingSession::getStatistics() const {
+  const std::lock_guard lock(impl_->mutex);
+  Statistics out;
+  out.start_time = impl_->start_ns;
+  out.stop_time = impl_->stop_ns;
+  if (impl_->memory == nullptr) return out;
+  const session::Totals t = session::totalsOf(*impl_->memory);
+  out.counters_emitted = t.counters;
+  out.events_emitted = t.emitted - std::min(t.emitted, t.counters);
+  out.events_dropped = t.dropped + (impl_->drain ? impl_->drain->lostRows() : 0);
+  // Of a session that has ended, what is still in a ring came too late.
+  if (impl_->state == State::Stopped) out.events_dropped += t.waiting();
+  return out;
+}
+
+size_t TracingSession::eventBufferSize() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->memory == nullptr ? 0 : session::totalsOf(*impl_->memory).waiting();
+}
+
+size_t TracingSession::eventBufferCapacity() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->memory == nullptr ? 0 : impl_->memory->header().ring_bytes / 24;
+}
+
+// --- Names ----------------------------------------------------------------------------------
+
+uint32_t TracingSession::Impl::intern(std::string_view name) {
+  const std::lock_guard lock(mutex);
+  if (state != State::Running) return 0;
+  auto [it, fresh] = names.try_emplace(std::string(name));
+  if (fresh) it->second = memory->addName(name);
+  return it->second;
+}
+
+SpanName TracingSession::spanName(std::string_view name) {
+  return static_cast<SpanName>(impl_->intern(name));
+}
+
+CounterTrack TracingSession::counterTrack(std::string_view name, std::string_view unit) {
+  std::string both(name);
+  both += '\0';
+  both += unit;
+  return static_cast<CounterTrack>(impl_->intern(both));
+}
+
+// --- Emitting -------------------------------------------------------------------------------
+
+const Writer* TracingSession::findWriter() {
+  const uint64_t key = key_.load(std::memory_order_acquire);
+  if (key == 0) return nullptr;
+  const int saved_errno = errno;
+  ThreadEntries& mine = t_entries;
+  std::shared_ptr<SessionMemory> memory;
+  {
+    const std::lock_guard lock(impl_->mutex);
+    if (key_.load() != key) return nullptr;  // it has just ended
+    memory = impl_->memory;
+  }
+  Entry* entry = nullptr;
+  for (auto& e : mine.entries) {
+    if (e->key == key) entry = e.get();
+  }
+  if (entry == nullptr) {
+    if (!mine.ended) mine.prune();
+    int ring = mine.ended ? -1 : memory->claimRing();
+    // The rings of threads that have ended are free when the drainer has seen them.
+    for (int tries = 0; ring < 0 && !mine.ended && tries < 20; ++tries) {
+      memory->wakeDrainer();
+      const timespec pause{0, 500'000};
+      clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, nullptr);
+      ring = memory->claimRing();
+    }
+    if (ring < 0) {
+      memory->header().dropped_without_ring.fetch_add(1, std::memory_order_relaxed);
+      errno = saved_errno;
+      return nullptr;
+    }
+    const auto index = static_cast<uint32_t>(ring);
+    auto made = std::make_unique<Entry>();
+    made->key = key;
+    made->pid = static_cast<uint32_t>(getpid());
+    made->ring = index;
+    made->writer.memory = memory.get();
+    made->writer.ring = &memory->ring(index);
+    made->writer.words = memory->words(index);
+    made->writer.capacity = memory->header().ring_bytes;
+    made->writer.policy = memory->header().policy;
+    made->writer.use_counter = memory->header().use_counter;
+    made->memory = std::move(memory);
+    entry = made.get();
+    mine.entries.push_back(std::move(made));
+  }
+  t_slot = {key, &entry->writer};
+  errno = saved_errno;
+  return &entry->writer;
+}
+
+int64_t TracingSession::stamp() {
+  const Writer* w = writer();
+  return w == nullptr ? 0 : w->stamp();
+}
+
+bool TracingSession::counter(CounterTrack track, double value) {
+  const Writer* w = track == CounterTrack::kNone ? nullptr : writer();
+  if (w == nullptr) return false;
+  if (w->ring->busy == 0) ring::bump(w->ring->counters);
+  return w->write<3>(session::RecordKind::kCounter, static_cast<uint32_t>(track),
+                     [&](uint64_t* words) {
+                       words[0] = static_cast<uint64_t>(w->stamp());
+                       std::memcpy(words + 1, &value, sizeof value);
+                     });
+}
+
+bool TracingSession::memory(SpanName name, uint64_t address, uint64_t bytes, bool is_allocation) {
+  const Writer* w = writer();
+  if (w == nullptr) return false;
+  return w->write<4>(is_allocation ? session::RecordKind::kAlloc : session::RecordKind::kFree,
+                     static_cast<uint32_t>(name), [&](uint64_t* words) {
+                       words[0] = static_cast<uint64_t>(w->stamp());
+                       words[1] = address;
+                       words[2] = bytes;
+                     });
+}
+
+bool TracingSession::emit(const TraceEvent& event) {
+  const Writer* w = writer();
+  if (w == nullptr) return false;
+  const size_t bytes = session::encodedSize(event);
+  const uint64_t words = 1 + (bytes + 7) / 8;
+  uint64_t on_stack[64];
+  std::vector<uint64_t> on_heap;
+  uint64_t* record = on_stack;
+  if (words > std::size(on_stack)) {
+    if (words > ring::kMaxRecordWords) {
+      w->memory->header().dropped_too_large.fetch_add(1, std::memory_order_relaxed);
+      return false;
+    }
+    on_heap.resize(words);
+    record = on_heap.data();
+  }
+  record[0] = ring::headerWord(static_cast<uint8_t>(session::RecordKind::kEvent), words,
+                               static_cast<uint32_t>(bytes));
+  record[words - 1] = 0;  // what the last word has more than the event
+  session::encodeEvent(event, reinterpret_cast<uint8_t*>(record + 1));
+  return w->writeWhole(record, words);
+}
+
+bool TracingSession::emitCounter(std::string_view name, double value, std::string_view unit) {
+  return counter(counterTrack(name, unit), value);
+}
+
+}  // namespace tracesmith

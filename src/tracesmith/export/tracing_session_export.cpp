@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// TracingSession::exportToFile(). It is here because exporters are to the right of the room that
+// records.
+#include <filesystem>
+
+#include "tracesmith/capture/tracing_session.hpp"
+#include "tracesmith/export/chrome_json.hpp"
+#include "tracesmith/export/perfetto_writer.hpp"
+#include "tracesmith/format/trace_reader.hpp"
+
+namespace tracesmith {
+
+Status TracingSession::exportToFile(const std::string& path) {
+  TS_CHECK_OK(flush());
+  const std::string trace_path = tracePath();
+  if (trace_path.empty()) {
+    return fail(ErrorCode::kInvalidArgument, "the session has recorded nothing; start() it first");
+  }
+  const std::string extension = std::filesystem::path(path).extension().string();
+  if (extension == ".sbt") {
+    std::error_code ec;
+    if (std::filesystem::equivalent(trace_path, path, ec)) return {};
+    std::filesystem::copy_file(trace_path, path,
+                               std::filesystem::copy_options::overwrite_existing, ec);
+    return ec ? Status(failErrno(ec.value(), "cannot write the trace", path)) : Status();
+  }
+  TS_TRY(TraceReader reader, TraceReader::open(trace_path));
+  TS_TRY(Trace trace, reader.read());
+  const TracingConfig& what = config();
+  if (!what.enable_gpu_tracks) {
+    trace.kernel.clear();
+    trace.copy.clear();
+    trace.fill.clear();
+  }
+  const PerfettoOptions options{.flows = what.enable_flow_events,
+                                .counters = what.enable_counter_tracks};
+  return extension == ".json" ? exportChromeJson(trace, path, options)
+                              : exportPerfetto(trace, path, options);
+}
+
+}  // namespace tracesmith
