@@ -4,6 +4,7 @@
 
 #include "tracesmith/analysis/kernel_stats.hpp"
 #include "tracesmith/capture/profiler.hpp"
+#include "tracesmith/capture/tracing_session.hpp"
 #include "tracesmith/common/ring_buffer.hpp"
 #include "tracesmith/common/types.hpp"
 #include "tracesmith/export/chrome_json.hpp"

@@ -337,6 +337,9 @@ TracingSession::Mode TracingSession::getMode() const {
   return impl_->config.output_file.empty() ? Mode::InProcess : Mode::File;
 }
 
+const TracingConfig& TracingSession::config() const { return impl_->config; }
+const std::string& TracingSession::tracePath() const { return impl_->path; }
+
 double TracingSession::Statistics::duration_ms() const {
   if (start_time == 0) return 0;
   const Timestamp end = stop_time == 0 ? getCurrentTimestamp() : stop_time;

@@ -88,6 +88,9 @@ class TracingSession {
   bool isActive() const { return getState() == State::Running; }
   State getState() const;
   Mode getMode() const;
+  const TracingConfig& config() const;  ///< of the last start()
+  /// Where the trace can be read, also while the session runs; "" before the first start().
+  const std::string& tracePath() const;
   Statistics getStatistics() const;
   /// Records in the rings that have not been drained yet.
   size_t eventBufferSize() const;

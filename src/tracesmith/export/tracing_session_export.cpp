@@ -20,8 +20,8 @@ Status TracingSession::exportToFile(const std::string& path) {
   if (extension == ".sbt") {
     std::error_code ec;
     if (std::filesystem::equivalent(trace_path, path, ec)) return {};
-    std::filesystem::copy_file(trace_path, path,
-                               std::filesystem::copy_options::overwrite_existing, ec);
+    std::filesystem::copy_file(trace_path, path, std::filesystem::copy_options::overwrite_existing,
+                               ec);
     return ec ? Status(failErrno(ec.value(), "cannot write the trace", path)) : Status();
   }
   TS_TRY(TraceReader reader, TraceReader::open(trace_path));
@@ -31,6 +31,7 @@ Status TracingSession::exportToFile(const std::string& path) {
     trace.kernel.clear();
     trace.copy.clear();
     trace.fill.clear();
+    for (uint32_t& flags : trace.sync.flags) flags |= op_flags::kHostSide;
   }
   const PerfettoOptions options{.flows = what.enable_flow_events,
                                 .counters = what.enable_counter_tracks};
