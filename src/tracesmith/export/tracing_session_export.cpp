@@ -33,8 +33,9 @@ Status TracingSession::exportToFile(const std::string& path) {
     trace.fill.clear();
     for (uint32_t& flags : trace.sync.flags) flags |= op_flags::kHostSide;
   }
-  const PerfettoOptions options{.flows = what.enable_flow_events,
-                                .counters = what.enable_counter_tracks};
+  PerfettoOptions options;
+  options.counters = what.enable_counter_tracks;
+  options.flows = what.enable_flow_events;
   return extension == ".json" ? exportChromeJson(trace, path, options)
                               : exportPerfetto(trace, path, options);
 }

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "tracesmith/capture/tracing_session.hpp"
+#include "tracesmith/format/trace_reader.hpp"
+
+namespace tracesmith {
+namespace {
+
+std::string contentOf(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+TEST(TracingSessionExport, WritesEachFormatWhileItRunsAndAfterwards) {
+  std::string directory = testing::TempDir() + "session.XXXXXX";
+  ASSERT_NE(mkdtemp(directory.data()), nullptr);
+  TracingSession session;
+  EXPECT_FALSE(session.exportToFile(directory + "/nothing.json")) << "nothing was recorded";
+  ASSERT_TRUE(session.start({.enable_counter_tracks = false}));
+  { const TracingSession::Span span(session, session.spanName("a span")); }
+  session.emitCounter("a counter", 5);
+  ASSERT_TRUE(session.exportToFile(directory + "/running.json"));
+  EXPECT_THAT(contentOf(directory + "/running.json"), testing::HasSubstr("a span"));
+  EXPECT_THAT(contentOf(directory + "/running.json"),
+              testing::Not(testing::HasSubstr("a counter")));
+  ASSERT_TRUE(session.stop());
+  ASSERT_TRUE(session.exportToFile(directory + "/ended.pftrace"));
+  EXPECT_THAT(contentOf(directory + "/ended.pftrace"), testing::HasSubstr("a span"));
+  ASSERT_TRUE(session.exportToFile(directory + "/ended.sbt"));
+  const auto reader = TraceReader::open(directory + "/ended.sbt");
+  ASSERT_TRUE(reader);
+  EXPECT_TRUE(reader->complete());
+  EXPECT_EQ(reader->rows(TableId::kRange), 1U);
+  const Status nowhere = session.exportToFile(directory + "/no/such.sbt");
+  ASSERT_FALSE(nowhere);
+  EXPECT_THAT(nowhere.error().toString(), testing::HasSubstr("no/such.sbt"));
+  std::filesystem::remove_all(directory);
+}
+
+}  // namespace
+}  // namespace tracesmith
