@@ -1,173 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes as a trace file: opened, read in every way, and continued. Seeds are real traces of the
 // writer; the mutator repairs checksums, else no mutation would get past them to the decoders.
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <random>
 #include <string>
 
-#include "tracesmith/base/hash.hpp"
-#include "tracesmith/format/column_codec.hpp"
-#include "tracesmith/format/sbt_layout.hpp"
+#include "tracesmith/format/trace_mutation_test_util.hpp"
 #include "tracesmith/format/trace_reader.hpp"
 #include "tracesmith/format/trace_writer.hpp"
 
-using namespace tracesmith;       // NOLINT: a program of few functions
-using namespace tracesmith::sbt;  // NOLINT
+using namespace tracesmith;        // NOLINT: a program of few functions
+using namespace tracesmith::test;  // NOLINT
 
 extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
 
 namespace {
-
-/// A file in memory under a path, so that the reader does what it does with files.
-class MemoryFile {
- public:
-  MemoryFile() : fd_(memfd_create("fuzz", 0)), path_("/proc/self/fd/" + std::to_string(fd_)) {
-    if (fd_ < 0) std::abort();
-  }
-  const std::string& path() const { return path_; }
-  void write(ByteView bytes) {
-    if (ftruncate(fd_, 0) != 0) std::abort();
-    if (pwrite(fd_, bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
-      std::abort();
-    }
-  }
-  Bytes read() const {
-    Bytes bytes(static_cast<size_t>(lseek(fd_, 0, SEEK_END)));
-    if (pread(fd_, bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
-      std::abort();
-    }
-    return bytes;
-  }
-
- private:
-  int fd_;
-  std::string path_;
-};
-
-/// Rows in some tables, in columns of all kinds: growing, repeating, wild and zero. A seed must fit
-/// the 4096 bytes that libFuzzer begins with.
-void addRows(Trace& trace, std::mt19937_64& random, size_t rows) {
-  for (size_t i = 0; i < rows; ++i) {
-    trace.strings.append(std::string(random() % 20, static_cast<char>('a' + random() % 26)));
-  }
-  forEachTable(trace, [&](auto& table) {
-    using Table = std::decay_t<decltype(table)>;
-    if (random() % 12 != 0) return;
-    Table::visitColumns(table, [&](const ColumnInfo& info, auto& column) {
-      using T = typename std::decay_t<decltype(column)>::value_type;
-      const uint64_t behaviour = random() % 5;
-      uint64_t word = info.encoding == Encoding::kTime ? 1 : random() % 1000;
-      for (size_t i = 0; i < rows; ++i) {
-        if (behaviour == 1) word = random() >> (random() % 64);
-        if (behaviour == 2 || info.encoding == Encoding::kTime) word += random() % 3;
-        if (behaviour == 3) word = random() % 4;
-        const uint64_t value = behaviour == 4 ? 0 : word;
-        if constexpr (std::is_same_v<T, double>) {
-          column.push_back(static_cast<double>(value));
-        } else {
-          column.push_back(static_cast<T>(value));
-        }
-      }
-    });
-  });
-}
-
-Bytes makeSeed(uint64_t number) {
-  std::mt19937_64 random(number);
-  MemoryFile file;
-  auto writer = TraceWriter::create(file.path());
-  if (!writer) std::abort();
-  Trace delta;
-  for (uint64_t deltas = 1 + number % 3; deltas > 0; --deltas) {
-    addRows(delta, random, 1 + random() % 12);
-    if (!writer->write(delta)) std::abort();
-    forEachTable(delta, [](auto& table) { table.clear(); });
-  }
-  if (number % 4 != 0 && !writer->finish()) std::abort();
-  return file.read();
-}
-
-uint8_t* at(uint8_t* data, uint64_t offset) { return data + static_cast<size_t>(offset); }
-
-template <class T>
-void store(uint8_t* out, T value) {
-  std::memcpy(out, &value, sizeof(T));
-}
-
-/// Makes tag and checksums of the block at `offset` hold for what it claims, as far as that lies
-/// within the file.
-void repairBlock(uint8_t* data, size_t size, uint64_t offset, uint64_t tag) {
-  uint8_t* const header = at(data, offset);
-  const uint64_t left = size - offset - kBlockHeaderBytes;
-  const uint64_t directory_bytes = loadFixed<uint32_t>(header + 48);
-  if (directory_bytes <= left) {
-    uint64_t column_at = offset + kBlockHeaderBytes + directory_bytes;
-    for (uint64_t i = 0; i + kColumnEntryBytes <= directory_bytes; i += kColumnEntryBytes) {
-      uint8_t* const entry = header + kBlockHeaderBytes + i;
-      const uint32_t stored = loadFixed<uint32_t>(entry + 12);
-      if (stored > size - column_at) break;
-      if (entry[4] == 0) store(entry + 8, stored);
-      store(entry + 16, hash64({at(data, column_at), stored}));
-      column_at += stored;
-    }
-    store(header + 64, hash64({header + kBlockHeaderBytes, static_cast<size_t>(directory_bytes)}));
-  }
-  store(header + kTagOffset, tag);
-  store(header + 72, hash64({header, 72}, offset));
-}
-
-void repair(uint8_t* data, size_t size) {
-  if (size < kFileHeaderBytes) return;
-  std::copy(kMagic.begin(), kMagic.end(), data);
-  store(data + 56, hash64({data, 56}));
-  const uint64_t tag = hash64({data + 24, 16});
-  for (size_t i = kFileHeaderBytes; i + kBlockHeaderBytes <= size; ++i) {
-    if (std::equal(kSync.begin(), kSync.end(), data + i)) repairBlock(data, size, i, tag);
-  }
-}
-
-/// Changes one field of one block, where blind mutation seldom hits.
-void mutateField(uint8_t* data, size_t size, std::mt19937_64& random) {
-  std::vector<size_t> blocks;
-  for (size_t i = kFileHeaderBytes; i + kBlockHeaderBytes <= size; ++i) {
-    if (std::equal(kSync.begin(), kSync.end(), data + i)) blocks.push_back(i);
-  }
-  if (blocks.empty()) return;
-  uint8_t* const block = data + blocks[random() % blocks.size()];
-  const uint64_t directory_bytes = loadFixed<uint32_t>(block + 48);
-  const auto room = static_cast<uint64_t>(data + size - block);
-  const uint64_t wild = random() >> (random() % 64);
-  if (random() % 2 == 0 && directory_bytes >= kColumnEntryBytes &&
-      kBlockHeaderBytes + directory_bytes <= room) {
-    uint8_t* const entry =
-        block + kBlockHeaderBytes + random() % (directory_bytes / kColumnEntryBytes) * 24;
-    constexpr size_t kPlaces[] = {0, 2, 3, 4, 8, 12};
-    const size_t place = kPlaces[random() % 6];
-    if (place >= 8) {
-      store(entry + place, static_cast<uint32_t>(wild));
-    } else {
-      entry[place] = static_cast<uint8_t>(random() % 8);
-    }
-    return;
-  }
-  constexpr size_t kPlaces[] = {4, 5, 6, 8, 16, 24, 32, 40, 48, 52};
-  const size_t place = kPlaces[random() % 10];
-  if (place == 6) {
-    store(block + place, static_cast<uint16_t>(random() % 64));
-  } else if (place >= 48) {
-    store(block + place, static_cast<uint32_t>(wild));
-  } else if (place >= 8) {
-    store(block + place, wild);
-  } else {
-    block[place] = static_cast<uint8_t>(random() % 4);
-  }
-}
 
 constexpr uint64_t kMemory = 4u << 20;  // many rows of nothing only take time
 
@@ -238,7 +87,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size,
                                           unsigned int seed) {
   std::mt19937_64 random(seed);
-  if (size < kFileHeaderBytes || random() % 256 == 0) {
+  if (size < sbt::kFileHeaderBytes || random() % 256 == 0) {
     const Bytes fresh = makeSeed(random() % 256);
     if (fresh.size() > max_size) return LLVMFuzzerMutate(data, size, max_size);
     std::copy(fresh.begin(), fresh.end(), data);
