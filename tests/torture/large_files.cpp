@@ -117,7 +117,7 @@ void grow(const std::string& path, double gigabytes) {
   std::mt19937_64 random(1);
   Trace delta;
   for (uint64_t i = 0; i < kBlockRows; ++i) {
-    delta.kernel.push({.duration_ns = static_cast<int64_t>(random() >> 1),
+    delta.kernel.push({.duration_ns = static_cast<int64_t>(random() % 50),
                        .correlation_id = random(),
                        .queued_before_ns = static_cast<int64_t>(random() >> 1),
                        .submitted_before_ns = static_cast<int64_t>(random() >> 1),
