@@ -84,6 +84,21 @@ Status checkRoomForArena(const SessionDir& dir, uint64_t ring_bytes) {
                    dir.path());
 }
 
+/// One warning for each reason, however many processes it stopped.
+void warnOfUnrecorded(const SessionDir& dir, ProfileOutcome& outcome) {
+  std::map<int, std::vector<uint32_t>> by_error;
+  for (const SessionDir::Unrecorded& u : dir.unrecorded()) by_error[u.error].push_back(u.pid);
+  for (const auto& [error, pids] : by_error) {
+    const std::string more =
+        pids.size() > 1 ? fmt::format(" and {} more", pids.size() - 1) : std::string();
+    outcome.warnings.push_back(
+        fmt::format("process {}{} could not make {} rings ({}), so nothing of {} was recorded; "
+                    "smaller ones: -b BYTES",
+                    pids.front(), more, pids.size() > 1 ? "their" : "its", std::strerror(error),
+                    pids.size() > 1 ? "them" : "it"));
+  }
+}
+
 void noteHost(Collector& collector, const std::string& command_line) {
   utsname u{};
   if (uname(&u) == 0) {
@@ -211,11 +226,7 @@ Result<ProfileOutcome> runProfile(const ProfileOptions& options) {
   outcome.signal = ended->signal;
   outcome.stopped_by_duration = limit.hit();
   descendants.finish(*ended, monotonicNs());
-  for (const SessionDir::Unrecorded& u : dir.unrecorded()) {
-    outcome.warnings.push_back(
-        fmt::format("process {} could not make its rings ({}); nothing of it was recorded", u.pid,
-                    std::strerror(u.error)));
-  }
+  warnOfUnrecorded(dir, outcome);
   outcome.trace_status = collector.finish();
   const CollectorTotals totals = collector.totals();
   const SharedRows& rows = collector.rows();

@@ -18,6 +18,10 @@
 
 #include "tracesmith/capture/agents/core/process_identity.hpp"
 
+// glibc's part of thread_local destructors, which needs no C++ runtime library.
+extern "C" int __cxa_thread_atexit_impl(void (*destructor)(void*), void* object, void* library);
+extern "C" void* __dso_handle;
+
 namespace tracesmith::agent {
 
 using arena::ArenaHeader;
@@ -51,6 +55,7 @@ struct Process {
   std::atomic<uint32_t> growing{0};   // a thread is adding an arena
   std::atomic<uint32_t> life_pid{0};  // process that the arenas belong to
   pthread_key_t thread_end_key{};
+  int64_t exit_grace_ns = 0;
 };
 Process g_process;
 volatile uint64_t* g_epoch_page = nullptr;
@@ -60,6 +65,7 @@ constexpr int64_t kLongestBlockNs = 2'000'000'000;
 constexpr uint64_t kWarmBytes = 8u << 20;
 
 uint32_t threadId() { return static_cast<uint32_t>(syscall(SYS_gettid)); }
+bool isMainThread() { return threadId() == static_cast<uint32_t>(getpid()); }
 
 void arenaPath(char (&out)[640], int64_t created_ns, uint32_t number, const char* suffix) {
   snprintf(out, sizeof out, "%s/%d.%lld.%u%s", g_process.session, getpid(),
@@ -321,6 +327,36 @@ Claim claimAnyRing(ThreadState& t) {
   return full ? Claim::kFull : Claim::kNone;
 }
 
+/// Until every tracked command has been seen complete, or the grace is over.
+void waitForCompletions() {
+  if (!g_process.armed || *g_epoch_page == 0) return;
+  const int64_t began = nowNs();
+  for (;;) {
+    uint64_t tracked = 0;
+    uint64_t completed = 0;
+    const uint32_t count = g_process.arena_count.load(std::memory_order_acquire);
+    for (uint32_t a = 0; a < count; ++a) {
+      for (uint32_t i = 0; i < arena::kRingsPerArena; ++i) {
+        completed += g_process.arenas[a].rings[i].completed.load(std::memory_order_relaxed);
+        tracked += g_process.arenas[a].rings[i].tracked.load(std::memory_order_relaxed);
+      }
+    }
+    if (completed >= tracked || nowNs() - began > g_process.exit_grace_ns) return;
+    timespec pause{0, 100'000};
+    clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, nullptr);
+  }
+}
+
+/// exit(3) runs the destructors of its thread's variables before all else. An exit handler would
+/// be too late: the driver's own may have run by then, and its threads work on without what those
+/// destroyed. The end of another thread is no exit.
+void waitAtExitOfMainThread() {
+  static constinit thread_local bool registered __attribute__((tls_model("initial-exec"))) = false;
+  if (registered || g_process.exit_grace_ns == 0 || !isMainThread()) return;
+  registered =
+      __cxa_thread_atexit_impl([](void*) { waitForCompletions(); }, nullptr, &__dso_handle) == 0;
+}
+
 void onThreadEnd(void*) {
   ThreadState& t = t_state;
   RingHeader* ring = t.ring;
@@ -373,6 +409,11 @@ bool arm(const char* agent_name) {
 
 bool armed() { return g_process.armed; }
 
+void waitAtExit(int64_t grace_ns) {
+  g_process.exit_grace_ns = grace_ns;
+  waitAtExitOfMainThread();
+}
+
 bool attachThread() {
   ThreadState& t = t_state;
   if (!g_process.armed) return false;
@@ -400,6 +441,7 @@ bool attachThread() {
   if (claim == Claim::kDone) {
     pthread_setspecific(g_process.thread_end_key, &t);
     writeThreadRecord(t);
+    waitAtExitOfMainThread();
   }
   std::atomic_signal_fence(std::memory_order_seq_cst);
   t.busy = 0;
@@ -453,25 +495,6 @@ uint64_t refillCorrelation(ThreadState& t) {
       g_process.arenas[0].header->next_correlation.fetch_add(kBatch, std::memory_order_relaxed);
   t.correlation_end = t.correlation_next + kBatch;
   return t.correlation_next++;
-}
-
-void waitForCompletions(int64_t limit_ns) {
-  if (!g_process.armed || *g_epoch_page == 0) return;
-  const int64_t began = nowNs();
-  for (;;) {
-    uint64_t tracked = 0;
-    uint64_t completed = 0;
-    const uint32_t count = g_process.arena_count.load(std::memory_order_acquire);
-    for (uint32_t a = 0; a < count; ++a) {
-      for (uint32_t i = 0; i < arena::kRingsPerArena; ++i) {
-        completed += g_process.arenas[a].rings[i].completed.load(std::memory_order_relaxed);
-        tracked += g_process.arenas[a].rings[i].tracked.load(std::memory_order_relaxed);
-      }
-    }
-    if (completed >= tracked || nowNs() - began > limit_ns) return;
-    timespec pause{0, 100'000};
-    clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, nullptr);
-  }
 }
 
 }  // namespace tracesmith::agent

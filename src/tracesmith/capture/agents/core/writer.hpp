@@ -88,7 +88,8 @@ inline uint8_t* reserve(ThreadState& t, uint64_t bytes) {
 
 inline void commit(ThreadState& t, uint64_t bytes) { ring::publish(*t.ring, bytes); }
 
-/// Waits until every tracked command has been seen complete, at most `limit_ns`.
-void waitForCompletions(int64_t limit_ns);
+/// When the program's main thread leaves, and with it the process, waits until every tracked
+/// command has been seen complete, at most `grace_ns`.
+void waitAtExit(int64_t grace_ns);
 
 }  // namespace tracesmith::agent

@@ -23,11 +23,9 @@ namespace {
 // after its last wait. Nothing is waited for when nothing is under way.
 constexpr int64_t kExitGraceNs = 200'000'000;
 
-void atProcessExit() { waitForCompletions(kExitGraceNs); }
-
 [[maybe_unused]] bool enter() {
   if (!arm("opencl")) return false;
-  atexit(atProcessExit);
+  waitAtExit(kExitGraceNs);
   return true;
 }
 
