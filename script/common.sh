@@ -42,6 +42,6 @@ cpp_files() {
 shell_files() {
   {
     find script .ci -type f ! -name '*.md'
-    find tests examples -type f -name '*.sh'
+    find tests examples bench -type f -name '*.sh'
   } | sort
 }

@@ -100,9 +100,9 @@ uint64_t checkWriter(const std::string& path, const Told& told, bool& cut) {
   return rows;
 }
 
-[[noreturn]] void emitForEver(const std::string& path, uint32_t flush_ms, Told& told) {
+[[noreturn]] void emitForEver(const std::string& path, Told& told) {
   TracingSession session;
-  if (!session.start({.output_file = path, .flush_interval_ms = flush_ms})) _exit(1);
+  if (!session.start({.output_file = path})) _exit(1);
   const SpanName name = session.spanName("event");
   told.begun = 1;
   for (;;) {
@@ -120,7 +120,7 @@ int main(int argc, char** argv) {
   const bool session = argc > 1 && std::strcmp(argv[1], "session") == 0;
   const uint64_t count = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 100;
   std::mt19937_64 random(argc > 3 ? std::strtoull(argv[3], nullptr, 10) : 1);
-  constexpr uint32_t kFlushMs = 40;
+  const uint32_t flush_ms = TracingConfig{}.flush_interval_ms;
   const test::TempFile file;
   void* shared =
       mmap(nullptr, sizeof(Told), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -133,14 +133,14 @@ int main(int argc, char** argv) {
     const uint64_t seed = random();
     const pid_t pid = fork();
     if (pid == 0) {
-      if (session) emitForEver(file.path(), kFlushMs, told);
+      if (session) emitForEver(file.path(), told);
       writeForEver(file.path(), seed, told);
     }
     while (told.begun == 0) {
       usleep(50);
       if (waitpid(pid, nullptr, WNOHANG) == pid) wrong("the writer ended by itself");
     }
-    usleep(static_cast<useconds_t>(session ? 60'000 + random() % 100'000 : random() % 12'000));
+    usleep(static_cast<useconds_t>(session ? 300'000 + random() % 200'000 : random() % 12'000));
     const int64_t killed_ns = monotonicNs();
     kill(pid, SIGKILL);
     waitpid(pid, nullptr, 0);
@@ -161,7 +161,7 @@ int main(int argc, char** argv) {
     const int64_t lost = std::min<int64_t>(told.last_ns, killed_ns) - newest;
     most_lost_ns = std::max(most_lost_ns, lost);
     // The drainer itself may have to wait for a processor.
-    if (lost > int64_t{kFlushMs} * 1'000'000 + 1'000'000'000) {
+    if (lost > int64_t{flush_ms} * 1'000'000 + 1'000'000'000) {
       wrong("the last " + std::to_string(lost / 1'000'000) + " ms are lost");
     }
   }
@@ -170,7 +170,7 @@ int main(int argc, char** argv) {
         "session kills  %9llu: %llu events read, the newest was lost for %.0f ms at most "
         "(flush interval %u ms)\n",
         static_cast<unsigned long long>(count), static_cast<unsigned long long>(rows),
-        static_cast<double>(most_lost_ns) / 1e6, kFlushMs);
+        static_cast<double>(most_lost_ns) / 1e6, flush_ms);
   } else {
     std::printf(
         "writer kills   %9llu: %llu rows read, all that were written; %llu files ended "

@@ -56,7 +56,9 @@ Result<std::unique_ptr<SessionDrain>> SessionDrain::create(const SessionMemory& 
   TS_TRY(TraceWriter writer, TraceWriter::create(path));
   std::unique_ptr<SessionDrain> drain(new SessionDrain(memory));
   drain->writer_ = std::make_unique<TraceWriter>(std::move(writer));
-  drain->flush_interval_ns_ = flush_interval_ns;
+  // The rest of the interval is for what comes before and after: an event waits for the next pass,
+  // and the rows for the encoder and the disk.
+  drain->flush_after_ns_ = std::max<int64_t>(flush_interval_ns / 4 * 3 - kDrainIntervalNs, 0);
   drain->stamps_.sample();
   drain->process(static_cast<uint32_t>(getpid()));
   TS_CHECK_OK(drain->flush());
@@ -244,7 +246,7 @@ uint64_t SessionDrain::pass() {
     if (rows_ >= kFlushRows) flush();
   }
   if (rows_ != 0 && oldest_unwritten_ns_ == 0) oldest_unwritten_ns_ = now;
-  if (oldest_unwritten_ns_ != 0 && now - oldest_unwritten_ns_ >= flush_interval_ns_) flush();
+  if (oldest_unwritten_ns_ != 0 && now - oldest_unwritten_ns_ >= flush_after_ns_) flush();
   return records;
 }
 

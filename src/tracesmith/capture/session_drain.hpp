@@ -32,6 +32,9 @@ struct Totals {
 /// As of now. [any thread]
 Totals totalsOf(const SessionMemory& memory);
 
+/// The longest pause between two passes; a ring that is half full ends it.
+constexpr int64_t kDrainIntervalNs = 5'000'000;
+
 class SessionDrain {
  public:
   /// Creates the trace at `path`. `memory` outlives this.
@@ -78,7 +81,7 @@ class SessionDrain {
   EventAppender appender_;
   std::unique_ptr<TraceWriter> writer_;
   Status write_status_;
-  int64_t flush_interval_ns_ = 0;
+  int64_t flush_after_ns_ = 0;
   int64_t oldest_unwritten_ns_ = 0;  // host time; 0: nothing is waiting
   int64_t looked_for_dead_ns_ = 0;
   uint64_t rows_ = 0;                   // in delta_

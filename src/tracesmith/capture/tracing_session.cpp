@@ -29,7 +29,6 @@ using session::SessionDrain;
 using session::SessionMemory;
 using session::Writer;
 
-constexpr int64_t kDrainIntervalNs = 5'000'000;  // a sleep of the drainer, unless it is woken
 constexpr uint32_t kFewestRings = 16;
 
 /// A ring that is always full, for the spans that a forked child inherits: they are the parent's.
@@ -272,7 +271,8 @@ void TracingSession::Impl::run(TracingSession& session) {
     }
     answered.notify_all();
     if (stopping) return;
-    memory->waitForWake(std::min(kDrainIntervalNs, std::max<int64_t>(deadline - monotonicNs(), 0)));
+    memory->waitForWake(
+        std::min(session::kDrainIntervalNs, std::max<int64_t>(deadline - monotonicNs(), 0)));
   }
 }
 
