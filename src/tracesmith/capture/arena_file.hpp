@@ -49,9 +49,12 @@ class RecordWalk {
  public:
   RecordWalk(const uint8_t* data, uint64_t ring_bytes, uint64_t position, uint64_t end)
       : data_(data), ring_bytes_(ring_bytes), position_(position), end_(end) {
-    // A ring holds at most ring_bytes; a head beyond that is not to be believed, nor is a place at
-    // which no record can begin or end: its header would reach beyond the ring.
-    if (end_ - position_ > ring_bytes_ || ((position_ | end_) & 7) != 0) damaged_ = true;
+    // A ring holds at most ring_bytes; a head beyond that, or before the tail, is not to be
+    // believed, nor is a place at which no record can begin or end: its header would reach beyond
+    // the ring.
+    if (end_ < position_ || end_ - position_ > ring_bytes_ || ((position_ | end_) & 7) != 0) {
+      damaged_ = true;
+    }
   }
 
   /// The next record's bytes (whole, header included), or an empty view at the end.

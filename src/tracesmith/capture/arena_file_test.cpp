@@ -156,6 +156,7 @@ TEST(RecordWalk, EndsAtWhatMakesNoSense) {
   EXPECT_TRUE(damaged({RecordKind::kPad, 0, 0, UINT32_MAX}, 0, 48)) << "beyond everything";
   EXPECT_TRUE(damaged({RecordKind::kCall, 0, 1, 0}, 0, 4104)) << "more than a ring can hold";
   EXPECT_TRUE(damaged({RecordKind::kCall, 0, 1, 0}, 48, 0)) << "end before begin";
+  EXPECT_TRUE(damaged({RecordKind::kCall, 0, 1, 0}, UINT64_MAX - 7, 8)) << "the same, but close";
   EXPECT_TRUE(damaged({RecordKind::kCall, 0, 1, 0}, 4092, 4100)) << "not a record's place";
   EXPECT_TRUE(damaged({RecordKind::kCall, 0, 1, 0}, 0, 12)) << "not a record's end";
 }
