@@ -2,7 +2,10 @@
 #include "tracesmith/format/sbt_file.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+
+#include <csignal>
 
 #include "tracesmith/format/trace_test_util.hpp"
 #include "tracesmith/model/trace_event.hpp"
@@ -142,6 +145,58 @@ TEST(SBTFile, ADamagedTraceIsReadAsFarAsItGoesAndSaysSo) {
   EXPECT_TRUE(result);
   EXPECT_NE(result.error_message.find("damaged"), std::string::npos) << result.error_message;
   EXPECT_GT(record.size(), 90u);
+}
+
+TEST(SBTFile, MovesAndTellsItsMetadata) {
+  const TempFile first, second;
+  SBTWriter writer(first.path());
+  SBTWriter other(second.path());
+  TraceMetadata metadata;
+  metadata.application_name = "app";
+  metadata.hostname = "host";
+  metadata.process_id = 4711;
+  ASSERT_TRUE(writer.writeMetadata(metadata));
+  ASSERT_TRUE(writer.writeEvent(eventAt(1)));
+  other = std::move(writer);  // what `other` had is finalized when `writer` goes
+  ASSERT_TRUE(other.writeCounters(std::vector<CounterEvent>(100'000)));
+  ASSERT_TRUE(other.writeEvents(std::vector<TraceEvent>(100'000, eventAt(2))));
+  SBTWriter moved(std::move(other));
+  ASSERT_TRUE(moved.finalize());
+  EXPECT_TRUE(moved.finalize()) << "once more is no error";
+  EXPECT_EQ(moved.eventCount(), 100'001U) << "counters are none";
+
+  SBTReader from(first.path());
+  SBTReader reader(std::move(from));
+  ASSERT_TRUE(reader.isOpen()) << reader.lastError();
+  TraceMetadata read;
+  ASSERT_TRUE(reader.readMetadata(read));
+  EXPECT_EQ(read.application_name, "app");
+  EXPECT_EQ(read.hostname, "host");
+  EXPECT_EQ(read.process_id, 4711U);
+}
+
+TEST(SBTFile, SaysWhyItCanNotBeWritten) {
+  SBTWriter writer("/nonexistent/directory/a.sbt");
+  EXPECT_FALSE(writer.isOpen());
+  EXPECT_NE(writer.lastError().find("No such file or directory"), std::string::npos);
+  EXPECT_FALSE(writer.writeEvent(eventAt(1)));
+  EXPECT_FALSE(writer.finalize());
+
+  const TempFile file;
+  struct rlimit unlimited {};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &unlimited), 0);
+  struct rlimit small = unlimited;
+  small.rlim_cur = 4096;
+  const auto before = std::signal(SIGXFSZ, SIG_IGN);
+  SBTWriter full(file.path());
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  SBTResult result = SBTResult::ok();
+  for (uint64_t i = 0; i < 100'000 && result; ++i) result = full.writeEvent(eventAt(i * i));
+  if (result) result = full.finalize();
+  setrlimit(RLIMIT_FSIZE, &unlimited);
+  std::signal(SIGXFSZ, before);
+  EXPECT_FALSE(result);
+  EXPECT_NE(full.lastError().find("File too large"), std::string::npos) << full.lastError();
 }
 
 }  // namespace
