@@ -5,9 +5,12 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <memory>
+#include <new>
 #include <span>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace tracesmith {
@@ -15,6 +18,27 @@ namespace tracesmith {
 static_assert(std::endian::native == std::endian::little, "SBT is written from memory as it lies");
 
 using Bytes = std::vector<uint8_t>;
+
+/// Leaves elements that are added without a value as the memory was.
+template <class T>
+struct UninitializedAllocator : std::allocator<T> {
+  template <class U>
+  struct rebind {  // NOLINT(readability-identifier-naming): the standard's
+    using other = UninitializedAllocator<U>;
+  };
+  using std::allocator<T>::allocator;
+  template <class U>
+  void construct(U* at) {
+    ::new (static_cast<void*>(at)) U;
+  }
+  template <class U, class... Arguments>
+  void construct(U* at, Arguments&&... arguments) {
+    ::new (static_cast<void*>(at)) U(std::forward<Arguments>(arguments)...);
+  }
+};
+/// Room that is always written before it is read: resize() does not fill it.
+template <class T>
+using Buffer = std::vector<T, UninitializedAllocator<T>>;
 using ByteView = std::span<const uint8_t>;
 
 constexpr size_t kMaxVarintBytes = 10;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <limits>
 
 namespace tracesmith::sbt {
 namespace {
@@ -30,16 +31,19 @@ uint8_t* putBits(std::span<const uint64_t> words, uint64_t smallest, unsigned wi
 }
 
 /// `p` may be read up to `end`, which lies at or behind the last of the words' bits.
+template <class Word>
 void takeBits(const uint8_t* p, const uint8_t* end, uint64_t smallest, unsigned width,
-              std::span<uint64_t> words) {
+              std::span<Word> words) {
   const uint64_t mask = width == 64 ? ~uint64_t{0} : (uint64_t{1} << width) - 1;
+  const auto room = static_cast<size_t>(end - p);
   size_t i = 0;
   uint64_t bit = 0;
-  if (width <= 57) {  // a word and its shift fit into one load of 8 bytes
-    for (; i < words.size(); ++i, bit += width) {
-      const uint8_t* at = p + bit / 8;
-      if (end - at < 8) break;
-      words[i] = smallest + ((loadFixed<uint64_t>(at) >> (bit % 8)) & mask);
+  if (width <= 57 && room >= 8) {  // a word and its shift fit into one load of 8 bytes
+    const size_t loads = width == 0 ? words.size() : ((room - 8) * 8 + 7) / width + 1;
+    const size_t n = std::min(words.size(), loads);
+    for (; i < n; ++i, bit += width) {
+      words[i] =
+          static_cast<Word>(smallest + ((loadFixed<uint64_t>(p + bit / 8) >> (bit % 8)) & mask));
     }
   }
   for (; i < words.size(); ++i, bit += width) {
@@ -49,8 +53,27 @@ void takeBits(const uint8_t* p, const uint8_t* end, uint64_t smallest, unsigned 
     const unsigned shift = static_cast<unsigned>(bit % 8);
     uint64_t v = loadFixed<uint64_t>(window) >> shift;
     if (shift != 0) v |= static_cast<uint64_t>(window[8]) << (64 - shift);
-    words[i] = smallest + (v & mask);
+    words[i] = static_cast<Word>(smallest + (v & mask));
   }
+}
+
+template <class Word>
+bool take(ByteView bytes, std::span<Word> words) {
+  constexpr uint64_t kLargest = std::numeric_limits<Word>::max();
+  ByteReader reader(bytes);
+  for (size_t at = 0; at < words.size(); at += kPackedGroup) {
+    const auto group = words.subspan(at, std::min(kPackedGroup, words.size() - at));
+    const uint64_t smallest = reader.varint();
+    const auto width = reader.fixed<uint8_t>();
+    if (width > 64) return false;
+    if constexpr (sizeof(Word) < 8) {
+      if (width > 32 || smallest > kLargest - ((uint64_t{1} << width) - 1)) return false;
+    }
+    const ByteView bits = reader.take((group.size() * width + 7) / 8);
+    if (!reader.ok()) return false;
+    takeBits(bits.data(), bytes.data() + bytes.size(), smallest, width, group);
+  }
+  return reader.remaining() == 0;
 }
 
 }  // namespace
@@ -67,18 +90,7 @@ uint8_t* putPacked(std::span<const uint64_t> words, uint8_t* out) {
   return out;
 }
 
-bool takePacked(ByteView bytes, std::span<uint64_t> words) {
-  ByteReader reader(bytes);
-  for (size_t at = 0; at < words.size(); at += kPackedGroup) {
-    const auto group = words.subspan(at, std::min(kPackedGroup, words.size() - at));
-    const uint64_t smallest = reader.varint();
-    const auto width = reader.fixed<uint8_t>();
-    if (width > 64) return false;
-    const ByteView bits = reader.take((group.size() * width + 7) / 8);
-    if (!reader.ok()) return false;
-    takeBits(bits.data(), bytes.data() + bytes.size(), smallest, width, group);
-  }
-  return reader.remaining() == 0;
-}
+bool takePacked(ByteView bytes, std::span<uint64_t> words) { return take(bytes, words); }
+bool takePacked(ByteView bytes, std::span<uint32_t> words) { return take(bytes, words); }
 
 }  // namespace tracesmith::sbt

@@ -17,7 +17,8 @@ constexpr size_t kPackedGroup = 128;
 /// Needs 8 bytes for each word and 11 for each group; returns the end.
 uint8_t* putPacked(std::span<const uint64_t> words, uint8_t* out);
 
-/// Fills `words`; false when `bytes` is not exactly that.
+/// Fills `words`; false when `bytes` is not exactly that, or when a word may be too large for them.
 bool takePacked(ByteView bytes, std::span<uint64_t> words);
+bool takePacked(ByteView bytes, std::span<uint32_t> words);
 
 }  // namespace tracesmith::sbt

@@ -93,16 +93,8 @@ Problem BlockContents::encodedBytes(const ColumnEntry& entry, uint64_t limit, By
                            static_cast<int>(entry.compression)));
 }
 
-Problem BlockContents::words(const ColumnEntry& entry, std::span<uint64_t> out) {
-  for (size_t i = 0; i < bases_used_; ++i) {
-    if (bases_[i].column != entry.column) continue;
-    std::copy(bases_[i].values.words.begin(), bases_[i].values.words.end(), out.begin());
-    return {};
-  }
-  return decode(entry, 0, out);
-}
-
-Problem BlockContents::decode(const ColumnEntry& entry, size_t depth, std::span<uint64_t> out) {
+template <class Word>
+Problem BlockContents::decode(const ColumnEntry& entry, size_t depth, std::span<Word> out) {
   const ColumnCodec* codec = findCodec(entry.encoding);
   if (codec == nullptr) {
     return newer(fmt::format("encoding {} is unknown to this version", entry.encoding));
@@ -118,8 +110,37 @@ Problem BlockContents::decode(const ColumnEntry& entry, size_t depth, std::span<
   }
   ByteView encoded;
   if (Problem problem = encodedBytes(entry, encodedBound(rows_), encoded)) return problem;
-  if (!codec->decode(encoded, entry.type, base, out)) return damaged("its values do not decode");
-  return {};
+  bool decoded = false;
+  if constexpr (sizeof(Word) == 8) {
+    decoded = codec->decode(encoded, entry.type, base, out);
+  } else {
+    decoded = codec->decode32(encoded, entry.type, base, out);
+  }
+  return decoded ? Problem{} : damaged("its values do not decode");
+}
+
+Problem BlockContents::words(const ColumnEntry& entry, std::span<uint64_t> out) {
+  for (size_t i = 0; i < bases_used_; ++i) {
+    if (bases_[i].column != entry.column) continue;
+    std::copy(bases_[i].values.words.begin(), bases_[i].values.words.end(), out.begin());
+    return {};
+  }
+  return decode(entry, 0, out);
+}
+
+bool BlockContents::words(const ColumnEntry& entry, std::span<uint32_t> out) {
+  if (entry.type == ElementType::kF64) return false;
+  for (size_t i = 0; i < bases_used_; ++i) {
+    if (bases_[i].column != entry.column) continue;
+    const Buffer<uint64_t>& known = bases_[i].values.words;
+    uint64_t all = 0;
+    for (size_t row = 0; row < out.size(); ++row) {
+      all |= known[row];
+      out[row] = static_cast<uint32_t>(known[row]);
+    }
+    return all <= UINT32_MAX;
+  }
+  return !decode(entry, 0, out);
 }
 
 Problem BlockContents::baseWords(uint16_t column, size_t depth, BaseWords*& out) {
@@ -128,24 +149,23 @@ Problem BlockContents::baseWords(uint16_t column, size_t depth, BaseWords*& out)
     out = &bases_[i].values;
     return {};
   }
-  if (depth >= kMostBaseColumns || bases_used_ + depth >= kMostBaseColumns) {
+  if (depth >= kMostBaseColumns || bases_used_ >= kMostBaseColumns) {
     return damaged("its columns refer to too many others, or to each other in a circle");
   }
-  // Of its own until it is there: another base, which it refers to, may come first.
-  BaseWords values = std::move(spare_base_);
-  values.clear();
-  values.words.resize(rows_, 0);
-  if (const ColumnEntry* entry = find(column)) {
-    if (Problem problem = decode(*entry, depth + 1, values.words)) {
-      problem.text = fmt::format("column {}, which it refers to: {}", column, problem.text);
-      return problem;
-    }
-  }
-  if (bases_used_ >= bases_.size()) return damaged("its columns refer to too many others");
+  // Taken before its column is decoded: another base, which that refers to, may come first.
   Base& base = bases_[bases_used_++];
+  base.column = kNoColumn;
+  base.values.clear();
+  base.values.words.resize(rows_);
+  const ColumnEntry* entry = find(column);
+  if (entry == nullptr) {
+    std::fill(base.values.words.begin(), base.values.words.end(), 0);
+  } else if (Problem problem = decode(*entry, depth + 1, std::span<uint64_t>(base.values.words))) {
+    problem.text = fmt::format("column {}, which it refers to: {}", column, problem.text);
+    if (&base == &bases_[bases_used_ - 1]) --bases_used_;
+    return problem;
+  }
   base.column = column;
-  std::swap(base.values, values);
-  spare_base_ = std::move(values);
   out = &base.values;
   return {};
 }

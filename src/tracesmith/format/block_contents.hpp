@@ -50,6 +50,9 @@ class BlockContents {
 
   /// Fills `out`, which has rows() words, with the values of a column.
   Problem words(const ColumnEntry& entry, std::span<uint64_t> out);
+  /// The same for a column whose values take 32 bits. False where one does, or may, not fit, or
+  /// where words() has a problem to tell.
+  bool words(const ColumnEntry& entry, std::span<uint32_t> out);
   /// The bytes of a column of type kBytes; the view lives until the next call of any method.
   Problem bytes(const ColumnEntry& entry, ByteView& out);
 
@@ -57,24 +60,25 @@ class BlockContents {
   struct FreeContext {
     void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
   };
+  static constexpr uint32_t kNoColumn = UINT32_MAX;
   struct Base {
-    uint16_t column;
+    uint32_t column;  // kNoColumn while, or because, it can not be decoded
     BaseWords values;
   };
   Problem encodedBytes(const ColumnEntry& entry, uint64_t limit, ByteView& out);
-  Problem decode(const ColumnEntry& entry, size_t depth, std::span<uint64_t> out);
+  template <class Word>
+  Problem decode(const ColumnEntry& entry, size_t depth, std::span<Word> out);
   /// The words of a column that others refer to; kept for the block.
   Problem baseWords(uint16_t column, size_t depth, BaseWords*& out);
 
   std::unique_ptr<ZSTD_DCtx, FreeContext> zstd_;
   uint32_t rows_ = 0;
-  Bytes block_;
+  Buffer<uint8_t> block_;
   std::vector<ColumnEntry> entries_;
   std::vector<uint64_t> starts_;  // of each entry's data within block_
-  Bytes unpacked_;
+  Buffer<uint8_t> unpacked_;
   std::array<Base, kMostBaseColumns> bases_;
   size_t bases_used_ = 0;
-  BaseWords spare_base_;
 };
 
 }  // namespace tracesmith::sbt

@@ -41,6 +41,10 @@ std::vector<ColumnProblem> appendRows(BlockContents& block, Table& table,
         entry->type == elementTypeOf<T>()) {  // as they lie in memory
       problem =
           block.words(*entry, {reinterpret_cast<uint64_t*>(column.data() + before), block.rows()});
+    } else if (sizeof(T) == 4 &&
+               block.words(*entry, std::span(reinterpret_cast<uint32_t*>(column.data() + before),
+                                             block.rows()))) {
+      // As they lie in memory, too; what went wrong, if it did, is found by the other way.
     } else {
       words.resize(block.rows());
       problem = block.words(*entry, words);

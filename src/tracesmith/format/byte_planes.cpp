@@ -2,6 +2,7 @@
 #include "tracesmith/format/byte_planes.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 namespace tracesmith::sbt {
 namespace {
@@ -15,53 +16,97 @@ namespace {
 #endif
 
 /// One loop for each width, so that the compiler makes vectors of it.
-template <size_t kWidth>
-inline __attribute__((always_inline)) void join(const uint8_t* planes, size_t n, uint64_t* words) {
+template <size_t kWidth, class Word>
+inline __attribute__((always_inline)) void join(const uint8_t* planes, size_t stride, size_t n,
+                                                Word* to) {
   for (size_t i = 0; i < n; ++i) {
-    uint64_t word = planes[i];
-    for (size_t k = 1; k < kWidth; ++k) word |= static_cast<uint64_t>(planes[k * n + i]) << (8 * k);
-    words[i] = word;
+    Word word = planes[i];
+    for (size_t k = 1; k < kWidth; ++k) {
+      word |= static_cast<Word>(static_cast<Word>(planes[k * stride + i]) << (8 * k));
+    }
+    to[i] = word;
   }
 }
 
-TS_WIDE_VECTORS void joinPlanes(const uint8_t* planes, uint8_t width, size_t n, uint64_t* words) {
+TS_WIDE_VECTORS void joinPlanes(const uint8_t* planes, uint8_t width, size_t stride, size_t n,
+                                uint32_t* to) {
   switch (width) {
     case 0:
-      std::fill(words, words + n, 0);
+      std::fill(to, to + n, 0);
       break;
     case 1:
-      join<1>(planes, n, words);
+      join<1>(planes, stride, n, to);
       break;
     case 2:
-      join<2>(planes, n, words);
+      join<2>(planes, stride, n, to);
       break;
     case 3:
-      join<3>(planes, n, words);
-      break;
-    case 4:
-      join<4>(planes, n, words);
-      break;
-    case 5:
-      join<5>(planes, n, words);
-      break;
-    case 6:
-      join<6>(planes, n, words);
-      break;
-    case 7:
-      join<7>(planes, n, words);
+      join<3>(planes, stride, n, to);
       break;
     default:
-      join<8>(planes, n, words);
+      join<4>(planes, stride, n, to);
+      break;
+  }
+}
+
+TS_WIDE_VECTORS void joinPlanes(const uint8_t* planes, uint8_t width, size_t stride, size_t n,
+                                uint64_t* to) {
+  switch (width) {
+    case 0:
+      std::fill(to, to + n, 0);
+      break;
+    case 1:
+      join<1>(planes, stride, n, to);
+      break;
+    case 2:
+      join<2>(planes, stride, n, to);
+      break;
+    case 3:
+      join<3>(planes, stride, n, to);
+      break;
+    case 4:
+      join<4>(planes, stride, n, to);
+      break;
+    case 5:
+      join<5>(planes, stride, n, to);
+      break;
+    case 6:
+      join<6>(planes, stride, n, to);
+      break;
+    case 7:
+      join<7>(planes, stride, n, to);
+      break;
+    default:
+      join<8>(planes, stride, n, to);
       break;
   }
 }
 
 }  // namespace
 
-bool takePlanes(ByteView bytes, std::span<uint64_t> words) {
-  if (bytes.empty() || bytes[0] > 8 || bytes.size() - 1 != bytes[0] * words.size()) return false;
-  joinPlanes(bytes.data() + 1, bytes[0], words.size(), words.data());
+bool PlaneReader::open(ByteView bytes, size_t count) {
+  if (bytes.empty() || bytes[0] > 8 || bytes.size() - 1 != bytes[0] * count) return false;
+  width_ = bytes[0];
+  planes_ = bytes.data() + 1;
+  count_ = count;
   return true;
+}
+
+bool PlaneReader::zero(size_t first, size_t n) const {
+  for (size_t k = 0; k < width_; ++k) {
+    const uint8_t* const plane = planes_ + k * count_ + first;
+    if (n == 0) return true;
+    if (plane[0] != 0 || std::memcmp(plane, plane + 1, n - 1) != 0) return false;
+  }
+  return true;
+}
+
+void PlaneReader::read(size_t first, size_t n, uint64_t* to) const {
+  joinPlanes(planes_ + first, width_, count_, n, to);
+}
+
+void PlaneReader::read(size_t first, size_t n, uint32_t* to) const {
+  joinPlanes(planes_ + first, width_, count_, n, to);
 }
 
 }  // namespace tracesmith::sbt

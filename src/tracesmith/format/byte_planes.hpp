@@ -40,7 +40,23 @@ uint8_t* putPlanes(size_t count, Fill fill, uint8_t* out) {
   return out + width * count;
 }
 
-/// Fills `words`; false when `bytes` is not exactly that.
-bool takePlanes(ByteView bytes, std::span<uint64_t> words);
+/// The words of planes, from any place on.
+class PlaneReader {
+ public:
+  /// False when `bytes`, which must outlive this, is not exactly `count` words.
+  bool open(ByteView bytes, size_t count);
+  /// Bytes of the largest word; 0: all are 0.
+  uint8_t width() const { return width_; }
+  /// Whether words [first, first + n) are all 0. Quick where the first of them is not.
+  bool zero(size_t first, size_t n) const;
+  /// Words [first, first + n). `to` of 32 bits: only where width() is at most 4.
+  void read(size_t first, size_t n, uint64_t* to) const;
+  void read(size_t first, size_t n, uint32_t* to) const;
+
+ private:
+  const uint8_t* planes_ = nullptr;
+  size_t count_ = 0;
+  uint8_t width_ = 0;
+};
 
 }  // namespace tracesmith::sbt

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -36,9 +37,17 @@ inline bool takeVarint(const uint8_t*& p, const uint8_t* end, uint64_t& out) {
   return false;
 }
 
-bool fits(const BaseWords* base, std::span<const uint64_t> words) {
-  return base != nullptr && base->words.size() == words.size();
+bool fits(const BaseWords* base, size_t rows) {
+  return base != nullptr && base->words.size() == rows;
 }
+
+/// Of all words, or-ed: whether one of them does not fit.
+template <class Word>
+bool tooLarge(uint64_t all) {
+  return all > std::numeric_limits<Word>::max();
+}
+
+constexpr size_t kPiece = 1024;  // words that stay in the nearest cache
 
 // --- 1: raw: each element as it lies in memory ---------------------------------------------
 
@@ -51,16 +60,20 @@ uint8_t* encodeRaw(ColumnWords column, ElementType type, uint8_t* out) {
   return out;
 }
 
-bool decodeRaw(ByteView bytes, ElementType type, BaseWords*, std::span<uint64_t> words) {
+template <class Word>
+bool decodeRaw(ByteView bytes, ElementType type, BaseWords*, std::span<Word> words) {
   const uint32_t width = elementBytes(type);
   if (width == 0 || bytes.size() != words.size() * width) return false;
   const uint8_t* p = bytes.data();
-  for (uint64_t& word : words) {
-    word = 0;
-    std::memcpy(&word, p, width);
+  uint64_t all = 0;
+  for (Word& word : words) {
+    uint64_t v = 0;
+    std::memcpy(&v, p, width);
+    word = static_cast<Word>(v);
+    all |= v;
     p += width;
   }
-  return true;
+  return !tooLarge<Word>(all);
 }
 
 // --- 2: constant: one element, for all rows -------------------------------------------------
@@ -69,8 +82,9 @@ uint8_t* encodeConstant(ColumnWords column, ElementType type, uint8_t* out) {
   return encodeRaw({column.words.first(1)}, type, out);
 }
 
-bool decodeConstant(ByteView bytes, ElementType type, BaseWords*, std::span<uint64_t> words) {
-  if (words.empty() || !decodeRaw(bytes, type, nullptr, words.first(1))) return false;
+template <class Word>
+bool decodeConstant(ByteView bytes, ElementType type, BaseWords*, std::span<Word> words) {
+  if (words.empty() || !decodeRaw<Word>(bytes, type, nullptr, words.first(1))) return false;
   std::fill(words.begin() + 1, words.end(), words[0]);
   return true;
 }
@@ -88,20 +102,22 @@ uint8_t* encodeVarint(ColumnWords column, ElementType, uint8_t* out) {
   return out;
 }
 
-template <bool kZigzag, bool kDelta>
-bool decodeVarint(ByteView bytes, ElementType, BaseWords*, std::span<uint64_t> words) {
+template <bool kZigzag, bool kDelta, class Word>
+bool decodeVarint(ByteView bytes, ElementType, BaseWords*, std::span<Word> words) {
   const uint8_t* p = bytes.data();
   const uint8_t* const end = p + bytes.size();
   uint64_t previous = 0;
-  for (uint64_t& word : words) {
+  uint64_t all = 0;
+  for (Word& word : words) {
     uint64_t v;
     if (!takeVarint(p, end, v)) return false;
     if (kZigzag || kDelta) v = static_cast<uint64_t>(unzigzag(v));
     if (kDelta) v += previous;
     previous = v;
-    word = v;
+    all |= v;
+    word = static_cast<Word>(v);
   }
-  return p == end;
+  return p == end && !tooLarge<Word>(all);
 }
 
 // --- 6: planes of bytes; 7: of the differences to the value before; 8: of the gaps between each
@@ -113,8 +129,12 @@ uint8_t* encodeSplit(ColumnWords column, ElementType, uint8_t* out) {
       [&](size_t first, size_t n, uint64_t* to) { std::copy_n(&column.words[first], n, to); }, out);
 }
 
-bool decodeSplit(ByteView bytes, ElementType, BaseWords*, std::span<uint64_t> words) {
-  return takePlanes(bytes, words);
+template <class Word>
+bool decodeSplit(ByteView bytes, ElementType, BaseWords*, std::span<Word> words) {
+  PlaneReader planes;
+  if (!planes.open(bytes, words.size()) || planes.width() > sizeof(Word)) return false;
+  planes.read(0, words.size(), words.data());
+  return true;
 }
 
 /// The first value stands alone: it is of another size than the differences.
@@ -131,22 +151,35 @@ uint8_t* encodeDifferences(ColumnWords column, ElementType, uint8_t* out) {
   return putPlanes(words.size() - 1, differences, out);
 }
 
-template <bool kGap>
-bool decodeDifferences(ByteView bytes, ElementType, BaseWords* base, std::span<uint64_t> words) {
-  if (words.empty() || (kGap && !fits(base, words))) return false;
+template <bool kGap, class Word>
+bool decodeDifferences(ByteView bytes, ElementType, BaseWords* base, std::span<Word> words) {
+  if (words.empty() || (kGap && !fits(base, words.size()))) return false;
   const uint8_t* p = bytes.data();
   uint64_t first;
   if (!takeVarint(p, bytes.data() + bytes.size(), first)) return false;
-  if (!takePlanes(bytes.subspan(static_cast<size_t>(p - bytes.data())), words.subspan(1))) {
+  PlaneReader planes;
+  if (!planes.open(bytes.subspan(static_cast<size_t>(p - bytes.data())), words.size() - 1)) {
     return false;
   }
-  uint64_t value = static_cast<uint64_t>(unzigzag(first));
-  words[0] = value;
-  for (size_t i = 1; i < words.size(); ++i) {
-    value += static_cast<uint64_t>(unzigzag(words[i])) + (kGap ? base->words[i - 1] : 0);
-    words[i] = value;
+  auto value = static_cast<uint64_t>(unzigzag(first));
+  uint64_t all = value;
+  words[0] = static_cast<Word>(value);
+  Word* const out = words.data() + 1;
+  std::array<uint64_t, kPiece> piece;
+  for (size_t at = 0; at < words.size() - 1; at += kPiece) {
+    const size_t n = std::min(kPiece, words.size() - 1 - at);
+    if (!kGap && planes.zero(at, n)) {  // sorted ids: long runs of the same
+      std::fill_n(out + at, n, static_cast<Word>(value));
+      continue;
+    }
+    planes.read(at, n, piece.data());
+    for (size_t i = 0; i < n; ++i) {
+      value += static_cast<uint64_t>(unzigzag(piece[i])) + (kGap ? base->words[at + i] : 0);
+      all |= value;
+      out[at + i] = static_cast<Word>(value);
+    }
   }
-  return true;
+  return !tooLarge<Word>(all);
 }
 
 }  // namespace
@@ -194,38 +227,52 @@ uint8_t* encodePacked(ColumnWords column, ElementType, uint8_t* out) {
   return putPacked(column.words, out);
 }
 
-bool decodePacked(ByteView bytes, ElementType, BaseWords*, std::span<uint64_t> words) {
+template <class Word>
+bool decodePacked(ByteView bytes, ElementType, BaseWords*, std::span<Word> words) {
   return takePacked(bytes, words);
 }
 
 uint8_t* encodeGrouped(ColumnWords column, ElementType, uint8_t* out) {
-  std::vector<uint64_t>& grouped = column.base->scratch;
+  Buffer<uint64_t>& grouped = column.base->scratch;
   grouped.resize(column.words.size());
   column.base->forEachRow([&](size_t row, size_t at) { grouped[at] = column.words[row]; });
   return putPacked(grouped, out);
 }
 
-bool decodeGrouped(ByteView bytes, ElementType, BaseWords* base, std::span<uint64_t> words) {
-  if (words.empty() || !fits(base, words)) return false;
-  std::vector<uint64_t>& grouped = base->scratch;
+Buffer<uint64_t>& scratchOf(BaseWords& base, uint64_t) { return base.scratch; }
+Buffer<uint32_t>& scratchOf(BaseWords& base, uint32_t) { return base.scratch32; }
+
+template <class Word>
+bool decodeGrouped(ByteView bytes, ElementType, BaseWords* base, std::span<Word> words) {
+  if (words.empty() || !fits(base, words.size())) return false;
+  Buffer<Word>& grouped = scratchOf(*base, Word{});
   grouped.resize(words.size());
-  if (!takePacked(bytes, grouped)) return false;
+  if (!takePacked(bytes, std::span<Word>(grouped))) return false;
   base->forEachRow([&](size_t row, size_t at) { words[row] = grouped[at]; });
   return true;
 }
 
+#define TS_DECODERS(...) __VA_ARGS__<uint64_t>, __VA_ARGS__<uint32_t>
+#define TS_VARINT(zigzag, delta) \
+  decodeVarint<zigzag, delta, uint64_t>, decodeVarint<zigzag, delta, uint32_t>
+
 constexpr std::array<ColumnCodec, 10> kCodecs = {{
-    {kRawEncoding, "raw", false, 0, anyNumber, encodeRaw, decodeRaw},
-    {kConstantEncoding, "constant", false, 0, anyNumber, encodeConstant, decodeConstant},
-    {3, "varint", false, 8, integer, encodeVarint<false, false>, decodeVarint<false, false>},
-    {4, "zigzag", false, 8, integer, encodeVarint<true, false>, decodeVarint<true, false>},
-    {5, "delta", false, 8, integer, encodeVarint<true, true>, decodeVarint<true, true>},
-    {6, "split", false, 0, anyNumber, encodeSplit, decodeSplit},
-    {7, "delta split", false, 0, integer, encodeDifferences<false>, decodeDifferences<false>},
-    {8, "gap split", true, 0, integer, encodeDifferences<true>, decodeDifferences<true>},
-    {9, "packed", false, 1, anyNumber, encodePacked, decodePacked},
-    {10, "grouped packed", true, 4, anyNumber, encodeGrouped, decodeGrouped},
+    {kRawEncoding, "raw", false, 0, anyNumber, encodeRaw, TS_DECODERS(decodeRaw)},
+    {kConstantEncoding, "constant", false, 0, anyNumber, encodeConstant,
+     TS_DECODERS(decodeConstant)},
+    {3, "varint", false, 8, integer, encodeVarint<false, false>, TS_VARINT(false, false)},
+    {4, "zigzag", false, 8, integer, encodeVarint<true, false>, TS_VARINT(true, false)},
+    {5, "delta", false, 8, integer, encodeVarint<true, true>, TS_VARINT(true, true)},
+    {6, "split", false, 0, anyNumber, encodeSplit, TS_DECODERS(decodeSplit)},
+    {7, "delta split", false, 0, integer, encodeDifferences<false>,
+     decodeDifferences<false, uint64_t>, decodeDifferences<false, uint32_t>},
+    {8, "gap split", true, 0, integer, encodeDifferences<true>, decodeDifferences<true, uint64_t>,
+     decodeDifferences<true, uint32_t>},
+    {9, "packed", false, 1, anyNumber, encodePacked, TS_DECODERS(decodePacked)},
+    {10, "grouped packed", true, 4, anyNumber, encodeGrouped, TS_DECODERS(decodeGrouped)},
 }};
+#undef TS_DECODERS
+#undef TS_VARINT
 
 }  // namespace
 

@@ -20,8 +20,10 @@ constexpr uint8_t kConstantEncoding = 2;
 
 /// The values of a column that others of its block are related to.
 struct BaseWords {
-  std::vector<uint64_t> words;
-  std::vector<uint64_t> scratch;  ///< for codecs: room that is not given back between calls
+  Buffer<uint64_t> words;
+  // For codecs: room that is not given back between calls.
+  Buffer<uint64_t> scratch;
+  Buffer<uint32_t> scratch32;
   void clear();
   /// Calls place(row, position) for each row: its position in the order of the words, rows with
   /// equal words in their own order.
@@ -56,6 +58,8 @@ struct ColumnCodec {
   /// Fills all of `words`; false when `bytes` does not hold exactly that many values. `base` has as
   /// many words where the codec needs one.
   bool (*decode)(ByteView bytes, ElementType type, BaseWords* base, std::span<uint64_t> words);
+  /// The same for columns of 32 bits; false also where a value is, or may be, too large for them.
+  bool (*decode32)(ByteView bytes, ElementType type, BaseWords* base, std::span<uint32_t> words);
 };
 
 /// nullptr for a number that this version does not know.

@@ -61,10 +61,17 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
 
   BaseWords base;
   BaseWords* const used = codec.needs_base ? &base : nullptr;
-  if (used != nullptr) base.words = wordsFrom(all.first(of_base), rows, width, type);
+  const auto base_words = wordsFrom(all.first(of_base), rows, width, type);
+  base.words.assign(base_words.begin(), base_words.end());
   if (data[5] % 2 == 0) {
     std::vector<uint64_t> words(rows);
-    if (!codec.decode(all.subspan(of_base), type, used, words)) return 0;
+    std::vector<uint32_t> narrow(rows);
+    const bool decoded = codec.decode(all.subspan(of_base), type, used, words);
+    if (codec.decode32(all.subspan(of_base), type, used, narrow) &&
+        (!decoded || !std::equal(words.begin(), words.end(), narrow.begin()))) {
+      std::abort();
+    }
+    if (!decoded) return 0;
     if (codec.number == kConstantEncoding) return 0;
     const uint64_t fits =
         elementBytes(type) == 8 ? ~uint64_t{0} : uint64_t{1} << (8 * elementBytes(type));

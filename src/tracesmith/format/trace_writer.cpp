@@ -44,7 +44,7 @@ std::array<uint8_t, 16> randomUuid() {
 
 /// `count` values as words, in the order of `order` (null: as they are); none when all are 0.
 template <class T>
-void gatherWords(const T* values, size_t count, const uint32_t* order, std::vector<uint64_t>& out) {
+void gatherWords(const T* values, size_t count, const uint32_t* order, Buffer<uint64_t>& out) {
   uint64_t any = 0;
   for (size_t i = 0; i < count && any == 0;) {
     for (const size_t end = std::min(count, i + 1024); i < end; ++i) any |= toWord(values[i]);
