@@ -108,4 +108,13 @@ std::vector<NamedStats> hostCallStats(const Trace& trace, const RowFilter& keep)
   return finish(groups);
 }
 
+std::vector<NamedStats> rangeStats(const Trace& trace, const RowFilter& keep) {
+  const RangeTable& r = trace.range;
+  auto groups = byName(trace, r, [&](size_t i, Group& g) {
+    if (r.kind[i] != RangeKind::kRange || (keep && !keep(TableId::kRange, i))) return;
+    g.durations.push_back(r.duration_ns[i]);
+  });
+  return finish(groups);
+}
+
 }  // namespace tracesmith

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How often and how long: per kernel name, per kind of copy, per API function.
+// How often and how long: per kernel name, per kind of copy, per API function, per range name.
 #pragma once
 
 #include <cstdint>
@@ -40,5 +40,7 @@ std::vector<NamedStats> kernelStats(const Trace& trace, const RowFilter& keep = 
 /// Copies by direction, and fills as "fill".
 std::vector<NamedStats> copyStats(const Trace& trace, const RowFilter& keep = {});
 std::vector<NamedStats> hostCallStats(const Trace& trace, const RowFilter& keep = {});
+/// Ranges with a begin and an end; one within another counts in both.
+std::vector<NamedStats> rangeStats(const Trace& trace, const RowFilter& keep = {});
 
 }  // namespace tracesmith

@@ -97,5 +97,21 @@ TEST(KernelStats, HostCallsAreByFunction) {
             3u);
 }
 
+TEST(KernelStats, RangesAreThoseWithAnEnd) {
+  Trace trace;
+  const StringId step = trace.strings.intern("step");
+  trace.range.push({.start_ns = 10, .duration_ns = 30, .name = step});
+  trace.range.push({.start_ns = 50, .duration_ns = 10, .name = step});
+  trace.range.push({.start_ns = 55, .kind = RangeKind::kInstant, .name = step});
+  trace.range.push({.start_ns = 12, .duration_ns = 20, .name = trace.strings.intern("part")});
+  const std::vector<NamedStats> stats = rangeStats(trace);
+  ASSERT_EQ(stats.size(), 2u);
+  EXPECT_EQ(stats[0].name, "step");
+  EXPECT_EQ(stats[0].time.count, 2u);
+  EXPECT_EQ(stats[0].time.total_ns, 40);
+  EXPECT_EQ(stats[1].time.max_ns, 20);
+  EXPECT_TRUE(rangeStats(trace, [](TableId, size_t) { return false; }).empty());
+}
+
 }  // namespace
 }  // namespace tracesmith

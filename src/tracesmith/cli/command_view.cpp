@@ -57,8 +57,11 @@ class ViewCommand : public Command {
                                                          : ListFormat::kText;
     const size_t limit = limitFor(format);
     uint64_t not_read = 0;
-    Result<TraceFile> file = readTraceFile(
-        input_, [&](const TraceReader& reader) { return whatToRead(reader, limit, not_read); });
+    Result<TraceFile> file = from_ns_ || to_ns_
+                                 ? readTraceWindow(input_, from_ns_, to_ns_)
+                                 : readTraceFile(input_, [&](const TraceReader& reader) {
+                                     return whatToRead(reader, limit, not_read);
+                                   });
     if (!file) return failWith(file.error());
     const Result<TimeWindow> window = windowOf(file->trace, from_ns_, to_ns_);
     if (!window) return failWith(window.error());
@@ -113,7 +116,7 @@ class ViewCommand : public Command {
   ReadOptions whatToRead(const TraceReader& reader, size_t limit, uint64_t& total) const {
     constexpr uint64_t kLarge = 1'000'000;
     ReadOptions options;
-    if (stats_ || timeline_ || !streams_.empty() || !name_.empty() || from_ns_ || to_ns_) {
+    if (stats_ || timeline_ || !streams_.empty() || !name_.empty()) {
       return options;
     }
     uint64_t rows = 0;

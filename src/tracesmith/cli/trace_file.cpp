@@ -39,6 +39,21 @@ Result<TraceFile> readTraceFile(const std::string& path,
   return TraceFile{path, std::move(*reader), std::move(*trace)};
 }
 
+Result<TraceFile> readTraceWindow(const std::string& path, std::optional<int64_t> from_ns,
+                                  std::optional<int64_t> to_ns) {
+  Result<TraceReader> reader = TraceReader::open(path);
+  if (!reader) return tl::unexpected<Error>(inWordsForPeople(reader.error(), path));
+  const Result<std::optional<int64_t>> begin = reader->beginNs();
+  if (!begin) return tl::unexpected<Error>(inWordsForPeople(begin.error(), path));
+  ReadOptions options;
+  if (*begin && from_ns) options.from_ns = endOf(**begin, *from_ns);
+  if (*begin && to_ns) options.to_ns = endOf(**begin, *to_ns);
+  Result<Trace> trace = reader->read(options);
+  if (!trace) return tl::unexpected<Error>(inWordsForPeople(trace.error(), path));
+  trace->begin_ns = *begin;
+  return TraceFile{path, std::move(*reader), std::move(*trace)};
+}
+
 Error inWordsForPeople(Error error, const std::string& path) {
   if (error.where.empty()) error.where = path;
   const std::string_view hint = remedy(error.code);

@@ -23,6 +23,11 @@ Result<TraceFile> readTraceFile(const std::string& path, const ReadOptions& opti
 Result<TraceFile> readTraceFile(const std::string& path,
                                 const std::function<ReadOptions(const TraceReader&)>& choose);
 
+/// Only what may lie within a window of time; `from_ns` and `to_ns` count from the trace's first
+/// event, which the result knows.
+Result<TraceFile> readTraceWindow(const std::string& path, std::optional<int64_t> from_ns,
+                                  std::optional<int64_t> to_ns);
+
 /// An error of reading `path` with a hint what to do about it, and the code that a command fails
 /// with.
 Error inWordsForPeople(Error error, const std::string& path);

@@ -129,7 +129,8 @@ void showStats(const Trace& trace, const EventMatcher& matches, size_t limit, Li
   const RowFilter keep = [&](TableId table, size_t row) { return matches(table, row); };
   const std::vector<Group> groups = {{"kernel", "kernel", kernelStats(trace, keep)},
                                      {"memory", "copy or fill", copyStats(trace, keep)},
-                                     {"host_call", "host call", hostCallStats(trace, keep)}};
+                                     {"host_call", "host call", hostCallStats(trace, keep)},
+                                     {"range", "range", rangeStats(trace, keep)}};
   if (format == ListFormat::kText) {
     writeText(groups, limit, style, out);
   } else {

@@ -331,6 +331,26 @@ Status TraceReader::readBlock(size_t index, Trace& out, uint64_t max_memory_byte
   return impl_->appendBlock(block, out);
 }
 
+Result<std::optional<int64_t>> TraceReader::beginNs() {
+  ReadOptions options;
+  options.first_events = 1;
+  const Trace tables;
+  forEachTable(tables, [&](const auto& table) {
+    using Table = std::decay_t<decltype(table)>;
+    if constexpr (sbt::SpanTable<const Table> || sbt::InstantTable<const Table>) {
+      options.tables.push_back(Table::kId);
+    }
+  });
+  TS_TRY(const Trace first, read(options));
+  bool any = false;
+  for (const TableId id : options.tables) {
+    forEachTable(first, [&](const auto& table) {
+      any = any || (std::decay_t<decltype(table)>::kId == id && !table.empty());
+    });
+  }
+  return any ? std::optional(timeRange(first).begin_ns) : std::nullopt;
+}
+
 Result<Trace> TraceReader::read(const ReadOptions& options) {
   std::vector<const LogBlock*> wanted;
   std::map<TableId, uint64_t> rows_of;   // that will be read

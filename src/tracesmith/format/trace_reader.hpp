@@ -99,6 +99,10 @@ class TraceReader {
   /// attribute is left out with its row, or follows it to its new place.
   Result<Trace> read(const ReadOptions& options = {});
 
+  /// When the first event of the trace begins, for which few blocks are read; none: it has no
+  /// event.
+  Result<std::optional<int64_t>> beginNs();
+
   /// Appends the rows of one block to `out`, as they are on disk. For streaming and recovery:
   /// blocks of a dictionary must be read in their order, and into a trace whose dictionary has no
   /// other rows. Damage is in losses() afterwards, and no failure; a failure is an `index` or `out`

@@ -418,6 +418,7 @@ TEST(TraceReader, TheFirstEventsAreReadWithoutTheRest) {
     ASSERT_TRUE(reader);
     const Trace whole = reader->read().value();
     ASSERT_EQ(reader->rows(TableId::kKernel), whole.kernel.size());
+    EXPECT_EQ(reader->beginNs().value(), timeRange(whole).begin_ns);
     for (const size_t wanted : {1, 10, 15, 200, 5'000}) {
       ReadOptions options;
       options.first_events = wanted;
@@ -428,6 +429,19 @@ TEST(TraceReader, TheFirstEventsAreReadWithoutTheRest) {
       }
     }
   }
+}
+
+TEST(TraceReader, ATraceWithoutEventsHasNoBegin) {
+  const TempFile file;
+  auto writer = TraceWriter::create(file.path());
+  ASSERT_TRUE(writer);
+  Trace trace;
+  trace.setMetadata("key", "value");
+  ASSERT_TRUE(writer->write(trace));
+  ASSERT_TRUE(writer->finish());
+  auto reader = TraceReader::open(file.path());
+  ASSERT_TRUE(reader);
+  EXPECT_EQ(reader->beginNs().value(), std::nullopt);
 }
 
 TEST(TraceReader, RefusesToTakeMoreMemoryThanAllowed) {

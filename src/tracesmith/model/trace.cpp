@@ -53,7 +53,8 @@ TimeRange timeRange(const Trace& trace) {
   spans(trace.range);
   instants(trace.memory_event);
   instants(trace.counter);
-  if (begin > end) return {};
+  if (trace.begin_ns) begin = std::min(begin, *trace.begin_ns);
+  if (begin > end) return trace.begin_ns ? TimeRange{begin, begin} : TimeRange{};
   return {begin, end};
 }
 

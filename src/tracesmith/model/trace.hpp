@@ -3,6 +3,7 @@
 // event. All times are host ns (CLOCK_MONOTONIC) once a trace is loaded; see model/clock_map.hpp.
 #pragma once
 
+#include <optional>
 #include <string_view>
 
 #include "tracesmith/model/string_table.hpp"
@@ -15,6 +16,9 @@ struct Trace {
 #define TS_Y(number, Name, name, columns) Name##Table name;
   TS_TABLES(TS_Y)
 #undef TS_Y
+
+  /// When the first event of the whole trace begins, where only a part of its events was read.
+  std::optional<int64_t> begin_ns;
 
   std::string_view text(StringId id) const { return strings.at(id); }
 
@@ -64,7 +68,8 @@ constexpr int64_t lengthOf(int64_t begin_ns, int64_t end_ns) {
   return __builtin_sub_overflow(end_ns, begin_ns, &length) ? INT64_MAX : length;
 }
 
-/// First host time and the end of the last event; {0, 0} for a trace without events.
+/// First host time (of the whole trace, where that is known) and the end of the last event; {0, 0}
+/// for a trace without events.
 struct TimeRange {
   int64_t begin_ns = 0;
   int64_t end_ns = 0;
