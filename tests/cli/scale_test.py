@@ -60,7 +60,7 @@ class Scale(CommandTest):
         self.need_opencl()
         launches = 20
         _, seconds = self.profile("-b", "64K", "-o", "t.sbt", "--", FLOOD, "counts", str(THREADS),
-                                  str(launches), "0")
+                                  str(launches), "done")
         kernels = self.number("t.sbt", "SELECT count(*) FROM kernel")
         threads = self.number("t.sbt", "SELECT count(DISTINCT thread_id) FROM host_call")
         self.assertEqual(kernels, THREADS * launches)
@@ -72,7 +72,7 @@ class Scale(CommandTest):
     def test_many_processes_at_once(self):
         self.need_opencl()
         launches = 100
-        script = f'for i in $(seq {AT_ONCE}); do "{FLOOD}" c$i 1 {launches} 0 & done; wait'
+        script = f'for i in $(seq {AT_ONCE}); do "{FLOOD}" c$i 1 {launches} done & done; wait'
         _, seconds = self.profile("-b", "64K", "-o", "t.sbt", "--", "bash", "-c", script)
         rows = self.query("t.sbt", "SELECT process_id, count(*) AS n FROM kernel GROUP BY 1")
         self.assertEqual([int(row["n"]) for row in rows], [launches] * AT_ONCE)
@@ -115,7 +115,7 @@ class Scale(CommandTest):
         self.need_opencl()
         self.mount("small", "size=64m")
         count, launches = 16, 2000
-        script = f'for i in $(seq {count}); do "{FLOOD}" c$i 1 {launches} 0 & done; wait'
+        script = f'for i in $(seq {count}); do "{FLOOD}" c$i 1 {launches} done & done; wait'
         message, _ = self.profile("-o", "small/t.sbt", "--", "bash", "-c", script)
         recorded = self.number("small/t.sbt", "SELECT count(DISTINCT process_id) FROM kernel")
         kernels = self.number("small/t.sbt", "SELECT count(*) FROM kernel")
@@ -143,7 +143,7 @@ class Scale(CommandTest):
         # The driver's own cache would lie in the home.
         env["POCL_CACHE_DIR"] = self.path("cache")
         os.mkdir(env["POCL_CACHE_DIR"])
-        message, _ = self.profile("-o", "t.sbt", "--", FLOOD, "counts", "2", "100", "0", env=env)
+        message, _ = self.profile("-o", "t.sbt", "--", FLOOD, "counts", "2", "100", "done", env=env)
         self.assertNotIn("home", message)
         self.assertEqual(self.number("t.sbt", "SELECT count(*) FROM kernel"), 200)
         for arguments in (("view", "--stats", "t.sbt"), ("info", "t.sbt"), ("verify", "t.sbt"),

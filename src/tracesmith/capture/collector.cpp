@@ -291,8 +291,12 @@ uint64_t Collector::poll() {
   shared_.host_clocks.sample();
   beat();
   const uint64_t met = pass();
+  beat();
   checkLiveness();
-  if (commitDue()) commit();
+  if (commitDue()) {
+    commit();
+    beat();
+  }
   closeDeadArenas();
   return met;
 }

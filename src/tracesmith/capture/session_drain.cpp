@@ -225,7 +225,6 @@ uint64_t SessionDrain::drainRing(uint32_t index) {
 uint64_t SessionDrain::pass() {
   const int64_t now = monotonicNs();
   SessionHeader& h = memory_.header();
-  h.drainer_alive_ns.store(now, std::memory_order_relaxed);
   if (h.use_counter) {
     stamps_.sample();
     const auto& samples = stamps_.samples();
@@ -240,6 +239,7 @@ uint64_t SessionDrain::pass() {
   uint64_t records = 0;
   const uint32_t used = h.rings_used.load(std::memory_order_acquire);
   for (uint32_t i = 0; i < used; ++i) {
+    h.drainer_alive_ns.store(monotonicNs(), std::memory_order_relaxed);
     const uint64_t taken = drainRing(i);
     records += taken;
     rows_ += taken;

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <linux/futex.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -17,13 +18,28 @@ namespace tracesmith::session {
 namespace {
 
 constexpr uint64_t kPage = 4096;
-constexpr int64_t kDrainerStaleNs = 1'000'000'000;
+constexpr int64_t kDrainerSilentNs = 500'000'000;
+constexpr int64_t kDrainerGoneNs = 3'000'000'000;
 
 uint64_t pages(uint64_t bytes) { return (bytes + kPage - 1) & ~(kPage - 1); }
 
-void pause50us() {
-  const timespec pause{0, 50'000};
+/// Longer from time to time: a thousand threads that look every 50 us would leave the drainer no
+/// processor.
+void pauseLonger(int64_t& pause_ns) {
+  const timespec pause{0, pause_ns};
   clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, nullptr);
+  pause_ns = std::min<int64_t>(2 * pause_ns, 5'000'000);
+}
+
+/// Whether somebody still makes room. The drainer is a thread: it lives as long as its process. A
+/// forked child looks for signs of life, and whether the process is there when there are none; a
+/// process that was killed, and that nobody has waited for, still is.
+bool drains(const SessionHeader& h, uint32_t pid, int64_t now_ns) {
+  if (h.open.load(std::memory_order_relaxed) == 0) return false;
+  if (pid == h.drainer_pid) return true;
+  const int64_t silent_ns = now_ns - h.drainer_alive_ns.load(std::memory_order_relaxed);
+  if (silent_ns < kDrainerSilentNs) return true;
+  return silent_ns < kDrainerGoneNs && kill(static_cast<pid_t>(h.drainer_pid), 0) == 0;
 }
 
 }  // namespace
@@ -53,6 +69,7 @@ Result<std::unique_ptr<SessionMemory>> SessionMemory::create(uint32_t rings, uin
   header->policy = policy;
   header->use_counter = counterIsClockSource();
   header->drainer_alive_ns = monotonicNs();
+  header->drainer_pid = static_cast<uint32_t>(getpid());
   header->open = 1;
   return memory;
 }
@@ -131,6 +148,7 @@ bool Writer::makeRoom(uint64_t head, uint64_t need) const {
   const int saved_errno = errno;
   const uint64_t half = capacity / 2;
   int64_t began = 0;
+  int64_t pause_ns = 50'000;
   bool room = false;
   for (;;) {
     const uint64_t tail = ring->control.tail.load(std::memory_order_acquire);
@@ -145,10 +163,8 @@ bool Writer::makeRoom(uint64_t head, uint64_t need) const {
     if (policy != OverflowPolicy::Block) break;
     const int64_t now = monotonicNs();
     if (began == 0) began = now;
-    const bool drained = h.open.load(std::memory_order_relaxed) != 0 &&
-                         now - h.drainer_alive_ns.load(std::memory_order_relaxed) < kDrainerStaleNs;
-    if (!drained) break;
-    pause50us();
+    if (!drains(h, ring->pid, now)) break;
+    pauseLonger(pause_ns);
   }
   if (began != 0) ring::bump(ring->blocked_ns, static_cast<uint64_t>(monotonicNs() - began));
   errno = saved_errno;

@@ -56,6 +56,7 @@ struct SessionHeader {
   uint64_t bytes = 0;
   uint64_t ring_bytes = 0;
   uint32_t ring_count = 0;
+  uint32_t drainer_pid = 0;
   OverflowPolicy policy{};
   bool use_counter = false;                   // stamps are the counter's, else CLOCK_MONOTONIC ns
   alignas(64) std::atomic<uint32_t> wake{0};  // futex: the drainer is wanted

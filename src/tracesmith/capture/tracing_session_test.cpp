@@ -242,6 +242,31 @@ TEST(TracingSession, ShortThreadsUseRingsAgain) {
   EXPECT_EQ(session.eventsDropped(), 0U);
 }
 
+TEST(TracingSession, AThousandThreadsAtOnceLoseNothing) {
+  constexpr int kThreads = 1000;
+  constexpr int kEach = 500;  // twice what a ring of 4 KiB holds
+  const TempTrace file;
+  TracingSession session;
+  ASSERT_TRUE(session.start({.buffer_size_kb = 4, .output_file = file.path()}));
+  const SpanName name = session.spanName("event");
+  std::atomic<int> ready{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&] {
+      session.marker(name);  // all have their rings before one ends
+      ready.fetch_add(1);
+      while (ready.load() < kThreads) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      for (int k = 1; k < kEach; ++k) session.marker(name);
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  ASSERT_TRUE(session.stop());
+  EXPECT_EQ(session.getStatistics().events_dropped, 0U);
+  const Trace trace = readTrace(file.path());
+  EXPECT_EQ(trace.range.size(), size_t{kThreads} * kEach);
+  EXPECT_GE(trace.thread.size(), size_t{kThreads});
+}
+
 TEST(TracingSession, ThreadsBeyondTheLastRingAreCounted) {
   TracingSession session;
   ASSERT_TRUE(session.start({.buffer_size_kb = 4, .max_threads = 1}));

@@ -60,7 +60,7 @@ struct Process {
 Process g_process;
 volatile uint64_t* g_epoch_page = nullptr;
 
-constexpr int64_t kHeartbeatStaleNs = 500'000'000;
+constexpr int64_t kHeartbeatStaleNs = 1'000'000'000;
 constexpr int64_t kLongestBlockNs = 2'000'000'000;
 constexpr uint64_t kWarmBytes = 8u << 20;
 
@@ -284,6 +284,15 @@ Claim claimRing(ThreadState& t, const Arena& a) {
   return result;
 }
 
+/// Longer from time to time: many threads that look again every 50 us would leave the collector no
+/// processor.
+void pauseLonger(int64_t& pause_ns) {
+  const timespec pause{0, pause_ns};
+  clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, nullptr);
+  if (pause_ns < 2'000'000) pause_ns *= 2;
+}
+constexpr int64_t kFirstPauseNs = 50'000;
+
 bool collectorIsGone(int64_t now) {
   const ArenaHeader& header = *g_process.arenas[0].header;
   return now - header.collector_heartbeat_ns.load(std::memory_order_relaxed) > kHeartbeatStaleNs;
@@ -293,6 +302,7 @@ bool collectorIsGone(int64_t now) {
 /// ring to be had at all.
 Claim claimAnyRing(ThreadState& t) {
   const int64_t began = nowNs();
+  int64_t pause_ns = kFirstPauseNs;
   bool full = false;
   for (int64_t now = began; now - began < kLongestBlockNs; now = nowNs()) {
     const uint32_t count = g_process.arena_count.load(std::memory_order_acquire);
@@ -304,8 +314,7 @@ Claim claimAnyRing(ThreadState& t) {
     }
     if (full) {
       if (g_process.overflow == arena::Overflow::kDrop || collectorIsGone(now)) return Claim::kFull;
-      const timespec pause{0, 50'000};
-      clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, nullptr);
+      pauseLonger(pause_ns);
       continue;
     }
     if (count == arena::kMaxArenasPerProcess) return Claim::kNone;
@@ -320,8 +329,7 @@ Claim claimAnyRing(ThreadState& t) {
       if (!made) return Claim::kNone;
     } else {
       // Another thread is making one, which takes the system a while when it is busy.
-      const timespec pause{0, 50'000};
-      clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, nullptr);
+      pauseLonger(pause_ns);
     }
   }
   return full ? Claim::kFull : Claim::kNone;
@@ -472,6 +480,7 @@ bool makeRoom(ThreadState& t, uint64_t head, uint64_t bytes) {
   if (g_process.overflow == arena::Overflow::kBlock) {
     const int64_t began = nowNs();
     const int saved_errno = errno;
+    int64_t pause_ns = kFirstPauseNs;
     for (;;) {
       const int64_t now = nowNs();
       const bool room = fits();
@@ -481,8 +490,7 @@ bool makeRoom(ThreadState& t, uint64_t head, uint64_t bytes) {
         if (room) return true;
         break;
       }
-      timespec pause{0, 50'000};
-      clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, nullptr);
+      pauseLonger(pause_ns);
     }
   }
   bump(ring.dropped);
