@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a TracingSession costs the threads that emit, and what its drainer can take, also from other
 // processes. Beside it, in the same run: the clock alone, and boost::lockfree::spsc_queue where its
-// header is. bench/session.sh adds LTTng-UST.
+// header is. bench/lttng.sh adds LTTng-UST.
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
