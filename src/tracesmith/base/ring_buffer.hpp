@@ -66,7 +66,9 @@ class RingBuffer {
   /// The oldest value, if there is one. [the popping thread]
   std::optional<T> pop() {
     std::optional<T> value;
-    drain([&](const T& v) { value = v; }, 1);
+    do {
+      drain([&](const T& v) { value = v; }, 1);
+    } while (!value && !drainedAll());
     return value;
   }
   /// Appends up to `max` values to `out`; returns how many. [the popping thread]
@@ -80,7 +82,7 @@ class RingBuffer {
             ++taken;
           },
           max - taken);
-      if (taken == before) break;
+      if (taken == before && drainedAll()) break;
     }
     return taken;
   }
@@ -134,6 +136,14 @@ class RingBuffer {
       if (uint64_t* room = ring_.reserve(kRecordBytes)) return room;
     }
     return nullptr;
+  }
+
+  /// False when a drain came back with nothing only because push() took from under it what it had
+  /// copied.
+  bool drainedAll() const {
+    return policy_ != OverflowPolicy::DropOldest ||
+           control_.head.load(std::memory_order_acquire) ==
+               control_.tail.load(std::memory_order_acquire);
   }
 
   template <class Sink>

@@ -92,6 +92,7 @@ struct RingHeader {
   std::atomic<uint64_t> completed;   // completions seen by this thread
   // Written by the collector.
   alignas(64) std::atomic<uint64_t> tail;
+  std::atomic<uint32_t> damaged;  // 1: it can not be read any more, tail stays where it is
   // Written when a thread takes or leaves the ring.
   alignas(64) std::atomic<uint32_t> owned;
   uint32_t tid;

@@ -227,6 +227,7 @@ void Collector::closeDeadArenas() {
 void Collector::ringDamaged(Arena& arena, uint32_t index) {
   if (arena.rings[index].damaged) return;
   arena.rings[index].damaged = true;
+  arena.file.ring(index).damaged.store(1, std::memory_order_relaxed);
   noteLoss("ring " + std::to_string(index) + " of " + arena.file.name(), 1, 1,
            "the program wrote over its ring; what was in it from there on is lost");
 }

@@ -135,7 +135,9 @@ void SessionDrain::freeRingsOfTheDead() {
     if (ring.owner.load(std::memory_order_acquire) != static_cast<uint32_t>(Owner::kThread)) {
       continue;
     }
-    if (ring.pid == self || kill(static_cast<pid_t>(ring.pid), 0) == 0 || errno != ESRCH) continue;
+    if (ring.foreign || ring.pid == self || kill(static_cast<pid_t>(ring.pid), 0) == 0 ||
+        errno != ESRCH)
+      continue;
     memory_.leaveRing(i);
   }
 }
@@ -312,8 +314,24 @@ Status SessionDrain::flush() {
 }
 
 Status SessionDrain::finish() {
-  while (pass() > 0) {
+  // What is there now; a forked child that goes on would keep us for ever.
+  const uint32_t used = memory_.header().rings_used.load(std::memory_order_acquire);
+  std::vector<uint64_t> ends(used);
+  for (uint32_t i = 0; i < used; ++i) {
+    ends[i] = memory_.ring(i).control.head.load(std::memory_order_acquire);
   }
+  const auto behind = [&] {
+    for (uint32_t i = 0; i < used; ++i) {
+      const auto owner = static_cast<Owner>(memory_.ring(i).owner.load(std::memory_order_acquire));
+      if (owner == Owner::kNobody || owner == Owner::kClaiming) continue;
+      const uint64_t tail = memory_.ring(i).control.tail.load(std::memory_order_acquire);
+      if (static_cast<int64_t>(ends[i] - tail) > 0) return true;
+    }
+    return false;
+  };
+  do {
+    pass();
+  } while (behind());
   levelRanges();
   writeClock(true);
   TS_CHECK_OK(flush());

@@ -48,6 +48,8 @@ class SessionDrain {
   uint64_t pass();
   /// Brings what has been taken into the file.
   Status flush();
+  /// In a forked child: gives up its copy of the file, which is the parent's to write.
+  void closeInChild() { writer_->closeInChild(); }
   /// Takes and writes what is left, totals, index and end.
   Status finish();
 

@@ -13,11 +13,15 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
+
+#include "tracesmith/capture/process_facts.hpp"
 
 namespace tracesmith::session {
 namespace {
 
 constexpr uint64_t kPage = 4096;
+constexpr uint32_t kNoRoomName = 1;  // the first id
 constexpr int64_t kDrainerSilentNs = 500'000'000;
 constexpr int64_t kDrainerGoneNs = 3'000'000'000;
 
@@ -70,7 +74,9 @@ Result<std::unique_ptr<SessionMemory>> SessionMemory::create(uint32_t rings, uin
   header->use_counter = counterIsClockSource();
   header->drainer_alive_ns = monotonicNs();
   header->drainer_pid = static_cast<uint32_t>(getpid());
+  header->pid_namespace = ownPidNamespace();
   header->open = 1;
+  if (memory->addName("(no room for more names)") != kNoRoomName) std::abort();
   return memory;
 }
 
@@ -82,7 +88,7 @@ uint32_t SessionMemory::addName(std::string_view name) const {
   const auto bytes = static_cast<uint32_t>((sizeof(uint32_t) + name.size() + 7) & ~size_t{7});
   uint32_t at = end.load(std::memory_order_relaxed);
   do {
-    if (at + bytes > kNameBytes) return 0;
+    if (at + bytes > kNameBytes) return kNoRoomName;
   } while (!end.compare_exchange_weak(at, at + bytes, std::memory_order_relaxed));
   char* p = static_cast<char*>(base_) + pages(sizeof(SessionHeader)) + at;
   const auto length = static_cast<uint32_t>(name.size());
@@ -113,6 +119,7 @@ int SessionMemory::claimRing() const {
     }
     ring.pid = static_cast<uint32_t>(getpid());
     ring.tid = static_cast<uint32_t>(syscall(SYS_gettid));
+    ring.foreign = ring.pid != h.drainer_pid && ownPidNamespace() != h.pid_namespace;
     ++ring.life;
     ring.busy = 0;
     prctl(PR_GET_NAME, ring.thread_name);
@@ -151,6 +158,8 @@ bool Writer::makeRoom(uint64_t head, uint64_t need) const {
   int64_t pause_ns = 50'000;
   bool room = false;
   for (;;) {
+    // A forked child learns here that its parent's session has ended.
+    if (h.open.load(std::memory_order_relaxed) == 0) break;
     const uint64_t tail = ring->control.tail.load(std::memory_order_acquire);
     const uint64_t full = head + need - tail;
     if (full > half) memory->wakeDrainer();
@@ -189,6 +198,7 @@ bool Writer::writeWhole(const uint64_t* record, uint64_t record_words) const {
   bool taken = true;
   if (policy == OverflowPolicy::DropOldest) {
     out.pushOverOldest(record, bytes);
+    wakeWhenHalfFull();
   } else {
     uint64_t* to =
         out.reserve(bytes, [this](uint64_t head, uint64_t need) { return makeRoom(head, need); });

@@ -45,7 +45,8 @@ struct SessionRing {
   alignas(64) std::atomic<uint32_t> owner{0};  // Owner
   uint32_t pid = 0;
   uint32_t tid = 0;
-  uint32_t life = 0;  // grows with each new owner
+  uint32_t life = 0;     // grows with each new owner
+  bool foreign = false;  // of another pid namespace: `pid` says nothing to the drainer
   char thread_name[16] = {};
   std::atomic<uint64_t> counters{0};    // of the records emitted, how many were counters
   std::atomic<uint64_t> blocked_ns{0};  // time that threads waited for room
@@ -57,6 +58,7 @@ struct SessionHeader {
   uint64_t ring_bytes = 0;
   uint32_t ring_count = 0;
   uint32_t drainer_pid = 0;
+  uint64_t pid_namespace = 0;  // the drainer's
   OverflowPolicy policy{};
   bool use_counter = false;                   // stamps are the counter's, else CLOCK_MONOTONIC ns
   alignas(64) std::atomic<uint32_t> wake{0};  // futex: the drainer is wanted
@@ -87,8 +89,8 @@ class SessionMemory {
   SessionRing& ring(uint32_t i) const { return rings_[i]; }
   uint64_t* words(uint32_t i) const { return words_ + i * (header().ring_bytes / 8); }
 
-  /// Id of a new name; 0 when there is no room for more. Equal names get different ids: the caller
-  /// keeps them apart, and the drainer brings them together. [any thread]
+  /// Id of a new name; when there is no room for more, of one that says so. Equal names get
+  /// different ids: the caller keeps them apart, and the drainer brings them together. [any thread]
   uint32_t addName(std::string_view name) const;
   /// "" for an id that is none.
   std::string_view name(uint32_t id) const;
@@ -136,6 +138,7 @@ struct Writer {
       record[0] = ring::headerWord(static_cast<uint8_t>(kind), n, aux);
       fill(record + 1);
       out.pushOverOldest(record, kBytes);
+      wakeWhenHalfFull();
     } else {
       uint64_t* record = out.reserve(
           kBytes, [this](uint64_t head, uint64_t need) { return makeRoom(head, need); });
@@ -158,6 +161,14 @@ struct Writer {
   /// Looks how far the drainer has come, wakes it when half the ring is full, and with Block waits.
   bool makeRoom(uint64_t head, uint64_t need) const;
   bool reentrant() const;
+  /// For DropOldest, which never asks for room.
+  void wakeWhenHalfFull() const {
+    ring::Control<>& c = ring->control;
+    const uint64_t head = c.head.load(std::memory_order_relaxed);
+    if (head - c.cached_tail <= capacity / 2) return;
+    c.cached_tail = c.tail.load(std::memory_order_acquire);
+    if (head - c.cached_tail > capacity / 2) memory->wakeDrainer();
+  }
 };
 
 }  // namespace tracesmith::session

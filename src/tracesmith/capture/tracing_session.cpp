@@ -30,6 +30,7 @@ using session::SessionMemory;
 using session::Writer;
 
 constexpr uint32_t kFewestRings = 16;
+constexpr int64_t kAskAgainNs = 5'000'000;  // of a thread for which there was no ring
 
 /// A ring that is always full, for the spans that a forked child inherits: they are the parent's.
 session::SessionRing g_parents_ring;
@@ -44,12 +45,33 @@ struct Entry {
   Writer writer;
 };
 
+/// What is known of a thread until its very end: its ThreadEntries are destroyed before.
+struct ThreadFacts {
+  bool ended = false;        // it has left its rings
+  bool drains = false;       // a drainer: what it emits it would have to wait for itself
+  uint32_t inside = 0;       // within a session's lock, or making an Entry
+  uint64_t refused_key = 0;  // of the session that had no ring for it
+  int64_t refused_ns = 0;    // when
+};
+constinit thread_local ThreadFacts t_facts;
+
+/// Of calls that take a session's lock. What interrupts them on the same thread, a signal handler
+/// or an allocator that is recorded, must neither take it again nor wait for who wants it.
+class Inside {
+ public:
+  Inside() { ++t_facts.inside; }
+  ~Inside() { --t_facts.inside; }
+  Inside(const Inside&) = delete;
+  Inside& operator=(const Inside&) = delete;
+};
+
 struct ThreadEntries {
   std::vector<std::unique_ptr<Entry>> entries;
-  bool ended = false;
+  void (*forget_slot)() = nullptr;
 
   ~ThreadEntries() {
-    ended = true;
+    t_facts.ended = true;
+    if (forget_slot != nullptr) forget_slot();
     for (auto& entry : entries) leave(*entry);
     entries.clear();
   }
@@ -89,8 +111,10 @@ struct TracingSession::Impl {
   std::thread thread;
   std::atomic<State> state{State::Stopped};
   uint32_t owner_pid = 0;
-  bool stop_asked = false;
-  uint64_t flushes_asked = 0;
+  // The drainer looks at these without the lock: who holds it may be waiting for room.
+  std::atomic<bool> stop_asked{false};
+  std::atomic<uint64_t> flushes_asked{0};
+  std::atomic<session::SessionHeader*> shared{nullptr};  // of memory
   uint64_t flushes_done = 0;
   Status result;
   std::unordered_map<std::string, uint32_t> names;
@@ -104,6 +128,8 @@ struct TracingSession::Impl {
   void closeOutput();
   void run(TracingSession& session);
   uint32_t intern(std::string_view name);
+  uint32_t refuse() const;
+  const Writer* writerOfThread(uint64_t key, const std::atomic<uint64_t>& running);
 };
 
 constinit thread_local TracingSession::Slot TracingSession::t_slot
@@ -116,7 +142,13 @@ namespace {
 /// Every session of the process, for fork(): the child has its own threads, and thus its own rings.
 struct Registry {
   std::mutex mutex;
-  std::vector<std::pair<std::mutex*, std::atomic<uint64_t>*>> sessions;  // and their keys
+  struct Session {
+    std::mutex* mutex;
+    std::atomic<uint64_t>* key;
+    void (*leave_to_parent)(void* session);  // what a forked child must not keep
+    void* session;
+  };
+  std::vector<Session> sessions;
 };
 Registry& registry() {
   static auto* r = new Registry;  // outlives every session
@@ -125,29 +157,31 @@ Registry& registry() {
 
 void beforeFork() {
   registry().mutex.lock();
-  for (auto& [mutex, key] : registry().sessions) mutex->lock();
+  for (auto& s : registry().sessions) s.mutex->lock();
 }
 void afterForkInParent() {
-  for (auto& [mutex, key] : registry().sessions) mutex->unlock();
+  for (auto& s : registry().sessions) s.mutex->unlock();
   registry().mutex.unlock();
 }
 void afterForkInChild() {
-  for (auto& [mutex, key] : registry().sessions) {
-    if (key->load(std::memory_order_relaxed) != 0) key->store(++g_last_key);
+  for (auto& s : registry().sessions) {
+    if (s.key->load(std::memory_order_relaxed) != 0) s.key->store(++g_last_key);
+    s.leave_to_parent(s.session);
   }
+  t_facts.refused_key = 0;
   t_entries.disown();
   afterForkInParent();
 }
 
-void registerSession(std::mutex& mutex, std::atomic<uint64_t>& key) {
+void registerSession(const Registry::Session& session) {
   static const int installed = pthread_atfork(beforeFork, afterForkInParent, afterForkInChild);
   (void)installed;
   const std::lock_guard lock(registry().mutex);
-  registry().sessions.emplace_back(&mutex, &key);
+  registry().sessions.push_back(session);
 }
 void unregisterSession(const std::mutex& mutex) {
   const std::lock_guard lock(registry().mutex);
-  std::erase_if(registry().sessions, [&](const auto& entry) { return entry.first == &mutex; });
+  std::erase_if(registry().sessions, [&](const auto& entry) { return entry.mutex == &mutex; });
 }
 
 }  // namespace
@@ -155,16 +189,21 @@ void unregisterSession(const std::mutex& mutex) {
 TracingSession::TracingSession() : impl_(std::make_unique<Impl>()) {
   g_parents_ring.control.tail = 0;
   g_parents_ring.control.head = sizeof g_parents_words;
-  registerSession(impl_->mutex, key_);
+  const auto leave_to_parent = [](void* session) {
+    // Its lock would outlive the parent in the child's copy of the file.
+    if (auto& drain = static_cast<Impl*>(session)->drain) drain->closeInChild();
+  };
+  registerSession({&impl_->mutex, &key_, leave_to_parent, impl_.get()});
 }
 
 TracingSession::~TracingSession() {
   stop();
   unregisterSession(impl_->mutex);
   if (impl_->owner_pid != 0 && !impl_->mine()) {
-    // The thread is the parent's: here it can be neither joined nor destroyed.
-    new std::thread(std::move(impl_->thread));
-    impl_->drain.release();
+    // Its thread, and who may have waited for it, are the parent's: nothing of them can be joined
+    // or destroyed here.
+    (void)impl_.release();
+    return;
   }
   impl_->closeOutput();
 }
@@ -189,7 +228,13 @@ void TracingSession::Impl::closeOutput() {
 
 Status TracingSession::start(const TracingConfig& config) {
   Impl& s = *impl_;
+  const Inside inside;
   const std::lock_guard lock(s.mutex);
+  if (s.owner_pid != 0 && !s.mine()) {  // a forked child begins one of its own
+    new std::thread(std::move(s.thread));
+    (void)s.drain.release();
+    s.state = State::Stopped;
+  }
   if (s.thread.joinable()) {
     if (s.state != State::Stopped) {
       return fail(ErrorCode::kInvalidArgument, "the session runs already; stop() it first");
@@ -215,12 +260,15 @@ Status TracingSession::start(const TracingConfig& config) {
   auto drain =
       SessionDrain::create(**memory, s.path, int64_t{config.flush_interval_ms} * 1'000'000);
   if (!drain) return refuse(drain.error());
+  s.shared = nullptr;
   s.memory = std::move(*memory);
+  s.shared = &s.memory->header();
   s.drain = std::move(*drain);
   s.names.clear();
   s.owner_pid = static_cast<uint32_t>(getpid());
   s.stop_asked = false;
-  s.flushes_asked = s.flushes_done = 0;
+  s.flushes_asked = 0;
+  s.flushes_done = 0;
   s.result = {};
   s.start_ns = getCurrentTimestamp();
   s.stop_ns = 0;
@@ -233,34 +281,31 @@ Status TracingSession::start(const TracingConfig& config) {
 }
 
 void TracingSession::Impl::run(TracingSession& session) {
+  t_facts.drains = true;
   const int64_t began = monotonicNs();
   const int64_t deadline =
       config.duration_ms == 0
           ? INT64_MAX
           : began + static_cast<int64_t>(std::min<uint64_t>(config.duration_ms, 1ull << 40)) *
                         1'000'000;
+  uint64_t flushes_answered = 0;
   for (;;) {
-    uint64_t flushes = 0;
-    bool stopping = false;
-    {
-      const std::lock_guard lock(mutex);
-      stopping = stop_asked || monotonicNs() >= deadline;
-      flushes = flushes_asked;
-      if (stopping) {
-        state = State::Stopping;
-        session.key_.store(0);
-        stop_ns = getCurrentTimestamp();
-      }
-    }
+    const bool stopping = stop_asked || monotonicNs() >= deadline;
+    const uint64_t flushes = flushes_asked;
     Status ok;
     if (stopping) {
+      state = State::Stopping;
+      session.key_.store(0);
+      // Forked children are told by this, when their ring is half full at the latest.
+      memory->header().open.store(0);
+      stop_ns = getCurrentTimestamp();
       ok = drain->finish();
-      memory->header().open.store(0, std::memory_order_relaxed);
     } else {
       drain->pass();
-      if (flushes != flushes_done) ok = drain->flush();
+      if (flushes != flushes_answered) ok = drain->flush();
     }
-    {
+    if (stopping || flushes != flushes_answered || !ok) {
+      flushes_answered = flushes;
       const std::lock_guard lock(mutex);
       if (!ok && result) result = ok;
       flushes_done = flushes;
@@ -279,6 +324,7 @@ void TracingSession::Impl::run(TracingSession& session) {
 Status TracingSession::stop() {
   Impl& s = *impl_;
   if (s.owner_pid == 0 || !s.mine()) return {};
+  const Inside inside;
   {
     const std::lock_guard lock(s.mutex);
     if (!s.thread.joinable()) return s.result;
@@ -292,6 +338,7 @@ Status TracingSession::stop() {
 
 Status TracingSession::flush() {
   Impl& s = *impl_;
+  const Inside inside;
   std::unique_lock lock(s.mutex);
   if (s.state != State::Running || !s.mine()) return s.result;
   const uint64_t mine = ++s.flushes_asked;
@@ -302,12 +349,14 @@ Status TracingSession::flush() {
 
 Status TracingSession::clear() {
   Impl& s = *impl_;
+  const Inside inside;
   const std::lock_guard lock(s.mutex);
   if (s.state != State::Stopped || !s.config.output_file.empty()) {
     return fail(ErrorCode::kInvalidArgument,
                 "only a stopped session that keeps its trace in memory can forget it");
   }
   s.closeOutput();
+  s.shared = nullptr;
   s.memory.reset();
   s.start_ns = s.stop_ns = 0;
   return {};
@@ -347,6 +396,7 @@ double TracingSession::Statistics::duration_ms() const {
 }
 
 TracingSession::Statistics TracingSession::getStatistics() const {
+  const Inside inside;
   const std::lock_guard lock(impl_->mutex);
   Statistics out;
   out.start_time = impl_->start_ns;
@@ -362,11 +412,13 @@ TracingSession::Statistics TracingSession::getStatistics() const {
 }
 
 size_t TracingSession::eventBufferSize() const {
+  const Inside inside;
   const std::lock_guard lock(impl_->mutex);
   return impl_->memory == nullptr ? 0 : session::totalsOf(*impl_->memory).waiting();
 }
 
 size_t TracingSession::eventBufferCapacity() const {
+  const Inside inside;
   const std::lock_guard lock(impl_->mutex);
   return impl_->memory == nullptr ? 0 : impl_->memory->header().ring_bytes / 24;
 }
@@ -374,6 +426,8 @@ size_t TracingSession::eventBufferCapacity() const {
 // --- Names ----------------------------------------------------------------------------------
 
 uint32_t TracingSession::Impl::intern(std::string_view name) {
+  if (t_facts.inside != 0 || t_facts.drains) return refuse();
+  const Inside inside;
   const std::lock_guard lock(mutex);
   if (state != State::Running) return 0;
   auto [it, fresh] = names.try_emplace(std::string(name));
@@ -394,54 +448,90 @@ CounterTrack TracingSession::counterTrack(std::string_view name, std::string_vie
 
 // --- Emitting -------------------------------------------------------------------------------
 
+/// For who has interrupted a call that holds the lock, or makes a writer; counted.
+uint32_t TracingSession::Impl::refuse() const {
+  if (t_facts.drains) return 0;  // its own business, and no event of the program's
+  if (auto* header = shared.load()) {
+    header->dropped_reentrant.fetch_add(1, std::memory_order_relaxed);
+  }
+  return 0;
+}
+
 const Writer* TracingSession::findWriter() {
   const uint64_t key = key_.load(std::memory_order_acquire);
   if (key == 0) return nullptr;
+  if (t_facts.inside != 0 || t_facts.drains) {
+    impl_->refuse();
+    return nullptr;
+  }
   const int saved_errno = errno;
-  ThreadEntries& mine = t_entries;
-  std::shared_ptr<SessionMemory> memory;
-  {
-    const std::lock_guard lock(impl_->mutex);
-    if (key_.load() != key) return nullptr;  // it has just ended
-    memory = impl_->memory;
+  const Inside inside;
+  const Writer* const writer = impl_->writerOfThread(key, key_);
+  if (writer != nullptr) {
+    // A signal handler that comes between must find no slot rather than a wrong one.
+    t_slot.key = 0;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    t_slot.writer = writer;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    t_slot.key = key;
+    t_entries.forget_slot = [] { t_slot = {}; };
   }
-  Entry* entry = nullptr;
-  for (auto& e : mine.entries) {
-    if (e->key == key) entry = e.get();
-  }
-  if (entry == nullptr) {
-    if (!mine.ended) mine.prune();
-    int ring = mine.ended ? -1 : memory->claimRing();
-    // The rings of threads that have ended are free when the drainer has seen them.
-    for (int tries = 0; ring < 0 && !mine.ended && tries < 20; ++tries) {
-      memory->wakeDrainer();
-      const timespec pause{0, 500'000};
-      clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, nullptr);
-      ring = memory->claimRing();
-    }
-    if (ring < 0) {
-      memory->header().dropped_without_ring.fetch_add(1, std::memory_order_relaxed);
-      errno = saved_errno;
-      return nullptr;
-    }
-    const auto index = static_cast<uint32_t>(ring);
-    auto made = std::make_unique<Entry>();
-    made->key = key;
-    made->pid = static_cast<uint32_t>(getpid());
-    made->ring = index;
-    made->writer.memory = memory.get();
-    made->writer.ring = &memory->ring(index);
-    made->writer.words = memory->words(index);
-    made->writer.capacity = memory->header().ring_bytes;
-    made->writer.policy = memory->header().policy;
-    made->writer.use_counter = memory->header().use_counter;
-    made->memory = std::move(memory);
-    entry = made.get();
-    mine.entries.push_back(std::move(made));
-  }
-  t_slot = {key, &entry->writer};
   errno = saved_errno;
-  return &entry->writer;
+  return writer;
+}
+
+/// nullptr: it has no ring; counted, where the session still runs.
+const Writer* TracingSession::Impl::writerOfThread(uint64_t key,
+                                                   const std::atomic<uint64_t>& running) {
+  std::shared_ptr<SessionMemory> of_session;
+  {
+    const std::lock_guard lock(mutex);
+    if (running.load() != key) return nullptr;  // it has just ended
+    of_session = memory;
+  }
+  session::SessionHeader& header = of_session->header();
+  if (header.open.load(std::memory_order_relaxed) == 0) return nullptr;  // the parent's has ended
+  const auto none = [&]() -> const Writer* {
+    header.dropped_without_ring.fetch_add(1, std::memory_order_relaxed);
+    return nullptr;
+  };
+  if (t_facts.ended) return none();
+  ThreadEntries& mine = t_entries;
+  for (auto& entry : mine.entries) {
+    if (entry->key == key) return &entry->writer;
+  }
+  // Who has been refused asks again from time to time, and waits no more.
+  const bool again = t_facts.refused_key == key;
+  if (again && monotonicNs() - t_facts.refused_ns < kAskAgainNs) return none();
+  mine.prune();
+  int ring = of_session->claimRing();
+  // The rings of threads that have ended are free when the drainer has seen them.
+  const int tries = again || header.policy != OverflowPolicy::Block ? 0 : 20;
+  if (ring < 0) of_session->wakeDrainer();
+  for (int i = 0; ring < 0 && i < tries; ++i) {
+    const timespec pause{0, 500'000};
+    clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, nullptr);
+    ring = of_session->claimRing();
+    if (ring < 0) of_session->wakeDrainer();
+  }
+  if (ring < 0) {
+    t_facts.refused_key = key;
+    t_facts.refused_ns = monotonicNs();
+    return none();
+  }
+  const auto index = static_cast<uint32_t>(ring);
+  auto made = std::make_unique<Entry>();
+  made->key = key;
+  made->pid = static_cast<uint32_t>(getpid());
+  made->ring = index;
+  made->writer.memory = of_session.get();
+  made->writer.ring = &of_session->ring(index);
+  made->writer.words = of_session->words(index);
+  made->writer.capacity = header.ring_bytes;
+  made->writer.policy = header.policy;
+  made->writer.use_counter = header.use_counter;
+  made->memory = std::move(of_session);
+  return &mine.entries.emplace_back(std::move(made))->writer;
 }
 
 int64_t TracingSession::stamp() {
@@ -461,7 +551,7 @@ bool TracingSession::counter(CounterTrack track, double value) {
 }
 
 bool TracingSession::memory(SpanName name, uint64_t address, uint64_t bytes, bool is_allocation) {
-  const Writer* w = writer();
+  const Writer* w = name == SpanName::kNone ? nullptr : writer();
   if (w == nullptr) return false;
   return w->write<4>(is_allocation ? session::RecordKind::kAlloc : session::RecordKind::kFree,
                      static_cast<uint32_t>(name), [&](uint64_t* words) {

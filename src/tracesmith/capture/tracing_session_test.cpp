@@ -12,6 +12,7 @@
 #include <map>
 #include <thread>
 
+#include "tracesmith/base/clock.hpp"
 #include "tracesmith/format/trace_reader.hpp"
 
 namespace tracesmith {
@@ -276,6 +277,111 @@ TEST(TracingSession, ThreadsBeyondTheLastRingAreCounted) {
   ASSERT_TRUE(session.stop());
   EXPECT_EQ(session.getStatistics().events_emitted, 2U);
   EXPECT_EQ(session.eventsDropped(), 1U);
+}
+
+TEST(TracingSession, WhoHasNoRingIsNotHeldUp) {
+  for (const OverflowPolicy policy : {OverflowPolicy::DropNewest, OverflowPolicy::Block}) {
+    TracingSession session;
+    ASSERT_TRUE(session.start({.buffer_size_kb = 4, .max_threads = 1, .overflow = policy}));
+    const SpanName name = session.spanName("x");
+    EXPECT_TRUE(session.marker(name));
+    const int64_t began = monotonicNs();
+    std::thread([&] {
+      for (int i = 0; i < 20'000; ++i) EXPECT_FALSE(session.marker(name));
+    }).join();
+    EXPECT_LT(monotonicNs() - began, 2'000'000'000) << "a millisecond for each would be 20 s";
+    ASSERT_TRUE(session.stop());
+    EXPECT_EQ(session.eventsDropped(), 20'000U);
+  }
+}
+
+/// Emits when its thread is nearly gone.
+struct LateEmitter {
+  TracingSession* session = nullptr;
+  SpanName name{};
+  bool taken = true;
+  bool* told = nullptr;
+  ~LateEmitter() {
+    if (session != nullptr) *told = session->marker(name);
+  }
+};
+thread_local LateEmitter t_late;
+
+TEST(TracingSession, AThreadThatEmitsToTheVeryEndIsCounted) {
+  TracingSession session;
+  ASSERT_TRUE(session.start({.buffer_size_kb = 4}));
+  const SpanName name = session.spanName("x");
+  bool taken = true;
+  std::thread([&] {
+    t_late.session = &session;  // made before, and thus destroyed after, what the session keeps
+    t_late.name = name;
+    t_late.told = &taken;
+    EXPECT_TRUE(session.marker(name));
+  }).join();
+  EXPECT_FALSE(taken);
+  ASSERT_TRUE(session.stop());
+  EXPECT_EQ(session.getEvents().size(), 1U);
+  EXPECT_EQ(session.getStatistics().events_emitted, 2U);
+  EXPECT_EQ(session.eventsDropped(), 1U);
+}
+
+TEST(TracingSession, NamesThatFindNoRoomAreOne) {
+  const TempTrace file;
+  TracingSession session;
+  ASSERT_TRUE(session.start({.output_file = file.path()}));
+  SpanName last{};
+  for (int i = 0; i < 300; ++i) {  // more than 16 MiB
+    last = session.spanName(std::to_string(i) + std::string(64'000, 'x'));
+  }
+  EXPECT_TRUE(session.marker(last));
+  const CounterTrack track = session.counterTrack("late", "unit");
+  EXPECT_TRUE(session.counter(track, 1));
+  ASSERT_TRUE(session.stop());
+  EXPECT_EQ(session.eventsDropped(), 0U);
+  const Trace trace = readTrace(file.path());
+  ASSERT_EQ(trace.range.size(), 1U);
+  EXPECT_EQ(trace.text(trace.range.name[0]), "(no room for more names)");
+}
+
+TEST(TracingSession, StopsWhileAForkedChildGoesOn) {
+  const TempTrace file;
+  TracingSession session;
+  ASSERT_TRUE(session.start({.buffer_size_kb = 64, .output_file = file.path()}));
+  const SpanName name = session.spanName("endless");
+  EXPECT_TRUE(session.marker(name));
+  const pid_t child = fork();
+  if (child == 0) {
+    for (;;) session.marker(name);
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  const int64_t began = monotonicNs();
+  EXPECT_TRUE(session.stop());
+  EXPECT_LT(monotonicNs() - began, 10'000'000'000);
+  EXPECT_GT(readTrace(file.path()).range.size(), 1U);
+  // The child holds nothing that the parent needs.
+  EXPECT_TRUE(session.start({.output_file = file.path()})) << "the file is not locked";
+  EXPECT_TRUE(session.stop());
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+}
+
+TEST(TracingSession, ForkedChildrenMayBeginSessionsOfTheirOwn) {
+  const TempTrace file, of_child;
+  TracingSession session;
+  ASSERT_TRUE(session.start({.output_file = file.path()}));
+  EXPECT_TRUE(session.marker(session.spanName("parent")));
+  const pid_t child = fork();
+  if (child == 0) {
+    const bool started = bool(session.start({.output_file = of_child.path()}));
+    const bool taken = session.marker(session.spanName("child"));
+    _exit(started && taken && session.stop() ? 0 : 1);
+  }
+  int status = 1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  ASSERT_TRUE(session.stop());
+  EXPECT_EQ(readTrace(file.path()).range.size(), 1U);
+  EXPECT_EQ(readTrace(of_child.path()).range.size(), 1U);
 }
 
 TEST(TracingSession, ForkedChildrenRecordIntoTheSameTrace) {

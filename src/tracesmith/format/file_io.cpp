@@ -42,6 +42,8 @@ void FileHandle::close() {
   fd_ = -1;
 }
 
+void FileHandle::unlock() { (void)flock(fd_, LOCK_UN); }
+
 Result<FileHandle> openForReading(const std::string& path) {
   // O_NONBLOCK: opening a pipe that nobody writes to must not hang before we can refuse it.
   FileHandle file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
@@ -58,7 +60,8 @@ Result<FileHandle> openForWriting(const std::string& path, bool create) {
     return failErrno(errno, create ? "cannot create the trace" : "cannot open the trace", path);
   }
   TS_CHECK_OK(checkRegular(file.fd(), path));
-  // The lock goes with the process, so a crash leaves none behind. Some network file systems have
+  // The lock goes with the process and its forked children (see closeInChild()), so a crash leaves
+  // none behind. Some network file systems have
   // no locks; there the writer does without.
   if (flock(file.fd(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     return fail(ErrorCode::kPermission, "another process is writing this trace", path);

@@ -22,6 +22,8 @@ class FileHandle {
   ~FileHandle() { close(); }
   int fd() const { return fd_; }
   void close();
+  /// Gives back the lock of openForWriting(), also for the copies that forked children hold.
+  void unlock();
 
  private:
   int fd_ = -1;

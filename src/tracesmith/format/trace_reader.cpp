@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "tracesmith/format/block_contents.hpp"
@@ -142,6 +143,7 @@ struct TraceReader::Impl {
   /// Whether the block in `contents` has, or may have, times in a device's clock. Uses `words`.
   bool inDeviceClock(const LogBlock& block);
   int64_t endOfFirst(const std::vector<const LogBlock*>& blocks, uint64_t events);
+  Result<Trace> readOnce(const ReadOptions& options, std::set<uint64_t>& unreadable);
   Status checkMemory(const std::vector<const LogBlock*>& wanted, uint64_t limit) const;
 };
 
@@ -352,10 +354,22 @@ Result<std::optional<int64_t>> TraceReader::beginNs() {
 }
 
 Result<Trace> TraceReader::read(const ReadOptions& options) {
+  // Blocks of events that lost rows do not count among those that come first.
+  std::set<uint64_t> unreadable;
+  for (;;) {
+    const size_t known = unreadable.size();
+    TS_TRY(Trace trace, impl_->readOnce(options, unreadable));
+    if (options.first_events == 0 || unreadable.size() == known) return trace;
+  }
+}
+
+/// `unreadable`: offsets of blocks that are known to have lost rows; more are added.
+Result<Trace> TraceReader::Impl::readOnce(const ReadOptions& options,
+                                          std::set<uint64_t>& unreadable) {
   std::vector<const LogBlock*> wanted;
   std::map<TableId, uint64_t> rows_of;   // that will be read
   std::map<TableId, uint64_t> total_of;  // that the file has, lost ones included
-  for (const LogBlock& block : impl_->log.blocks()) {
+  for (const LogBlock& block : log.blocks()) {
     const BlockHeader& header = block.header;
     const auto id = static_cast<TableId>(header.table);
     if (options.until_offset && block.end() > *options.until_offset) continue;
@@ -377,9 +391,12 @@ Result<Trace> TraceReader::read(const ReadOptions& options) {
   if (options.first_events != 0) {
     std::vector<const LogBlock*> events;
     for (const LogBlock* block : wanted) {
-      if (!isAlwaysRead(static_cast<TableId>(block->header.table))) events.push_back(block);
+      const auto id = static_cast<TableId>(block->header.table);
+      if (!isAlwaysRead(id) && isKnown(id) && unreadable.count(block->offset) == 0) {
+        events.push_back(block);
+      }
     }
-    const int64_t end = impl_->endOfFirst(events, options.first_events);
+    const int64_t end = endOfFirst(events, options.first_events);
     std::erase_if(wanted, [&](const LogBlock* block) {
       const BlockHeader& header = block->header;
       const bool later = !isAlwaysRead(static_cast<TableId>(header.table)) && header.hasTimes() &&
@@ -389,8 +406,8 @@ Result<Trace> TraceReader::read(const ReadOptions& options) {
     });
   }
   const uint64_t limit = options.max_memory_bytes != 0 ? options.max_memory_bytes
-                                                       : defaultMemoryLimit(impl_->log.fileBytes());
-  TS_CHECK_OK(impl_->checkMemory(wanted, limit));
+                                                       : defaultMemoryLimit(log.fileBytes());
+  TS_CHECK_OK(checkMemory(wanted, limit));
 
   Trace trace;
   Trace keyed;  // rows of keyed tables as they are on disk
@@ -403,7 +420,7 @@ Result<Trace> TraceReader::read(const ReadOptions& options) {
   for (const LogBlock* block : wanted) {
     const auto id = static_cast<TableId>(block->header.table);
     if (isKeyed(id)) {
-      TS_CHECK_OK(impl_->appendBlock(*block, keyed));
+      TS_CHECK_OK(appendBlock(*block, keyed));
       continue;
     }
     size_t before = 0;
@@ -414,8 +431,9 @@ Result<Trace> TraceReader::read(const ReadOptions& options) {
       });
     };
     sizeOf(before);
-    TS_CHECK_OK(impl_->appendBlock(*block, trace));
+    TS_CHECK_OK(appendBlock(*block, trace));
     sizeOf(after);
+    if (isKnown(id) && after - before < block->header.rows) unreadable.insert(block->offset);
     if (isKnown(id) && !isDictionary(id)) {
       segments[block->header.table].push_back({block->header.first_row, before, after - before});
     }
@@ -434,9 +452,9 @@ Result<Trace> TraceReader::read(const ReadOptions& options) {
         const auto block = std::find_if(wanted.begin(), wanted.end(), [](const LogBlock* b) {
           return static_cast<TableId>(b->header.table) == Table::kId;
         });
-        impl_->note(**block, damaged(fmt::format("{} rows of {} were left out: their ids are "
-                                                 "impossible",
-                                                 n, Table::kName)));
+        note(**block, damaged(fmt::format("{} rows of {} were left out: their ids are "
+                                          "impossible",
+                                          n, Table::kName)));
       }
     }
   });

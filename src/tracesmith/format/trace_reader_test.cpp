@@ -431,6 +431,37 @@ TEST(TraceReader, TheFirstEventsAreReadWithoutTheRest) {
   }
 }
 
+TEST(TraceReader, TheFirstEventsAreThoseThatCanBeRead) {
+  const TempFile file;
+  auto writer = TraceWriter::create(file.path(), {.max_block_rows = 100});
+  ASSERT_TRUE(writer);
+  Trace delta;
+  for (int64_t i = 0; i < 1'000; ++i) delta.kernel.push({.start_ns = 1'000 * i, .duration_ns = 5});
+  ASSERT_TRUE(writer->write(delta));
+  ASSERT_TRUE(writer->finish());
+  const Bytes sound = file.bytes();
+  auto reader = TraceReader::open(file.path());
+  ASSERT_TRUE(reader);
+  const std::vector<BlockInfo> blocks = reader->blocks();
+  for (size_t lost = 1; lost <= 3; ++lost) {
+    Bytes bytes = sound;
+    size_t damaged_blocks = 0;
+    for (const BlockInfo& block : blocks) {
+      if (block.table == TableId::kKernel && damaged_blocks++ < lost) bytes[block.end - 1] ^= 1;
+    }
+    file.write(bytes);
+    auto again = TraceReader::open(file.path());
+    ASSERT_TRUE(again);
+    EXPECT_EQ(again->beginNs().value(), static_cast<int64_t>(lost) * 100'000);
+    ReadOptions options;
+    options.first_events = 10;
+    const Trace some = again->read(options).value();
+    EXPECT_EQ(firstBegins(some, 10), firstBegins(again->read().value(), 10));
+    EXPECT_LT(some.kernel.size(), 500U);
+    EXPECT_EQ(again->losses().size(), lost);
+  }
+}
+
 TEST(TraceReader, ATraceWithoutEventsHasNoBegin) {
   const TempFile file;
   auto writer = TraceWriter::create(file.path());

@@ -382,8 +382,11 @@ Status TraceWriter::finish() {
   if (impl_->finished) return {};
   TS_CHECK_OK(impl_->wholeOrNothing([&] { return impl_->writeIndexAndEnd(); }));
   impl_->finished = true;
+  impl_->file.unlock();
   return {};
 }
+
+void TraceWriter::closeInChild() { impl_->file = FileHandle(); }
 
 uint64_t TraceWriter::bytesWritten() const { return impl_->at.offset; }
 const std::string& TraceWriter::path() const { return impl_->path; }

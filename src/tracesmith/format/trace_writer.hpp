@@ -41,6 +41,10 @@ class TraceWriter {
   /// Writes index and end marker, and flushes to the device. Nothing may be written afterwards.
   Status finish();
 
+  /// In a forked child: closes its copy of the file, and with it its part in the file's lock. The
+  /// writer is of no use here afterwards.
+  void closeInChild();
+
   uint64_t bytesWritten() const;
   const std::string& path() const;
 

@@ -60,7 +60,7 @@ struct Process {
 Process g_process;
 volatile uint64_t* g_epoch_page = nullptr;
 
-constexpr int64_t kHeartbeatStaleNs = 1'000'000'000;
+constexpr int64_t kHeartbeatStaleNs = 2'000'000'000;
 constexpr int64_t kLongestBlockNs = 2'000'000'000;
 constexpr uint64_t kWarmBytes = 8u << 20;
 
@@ -263,6 +263,10 @@ Claim claimRing(ThreadState& t, const Arena& a) {
     uint32_t expected = 0;
     if (ring.owned.load(std::memory_order_relaxed) == 0 &&
         ring.owned.compare_exchange_strong(expected, 1, std::memory_order_acquire)) {
+      if (ring.damaged.load(std::memory_order_relaxed) != 0) {
+        ring.owned.store(0, std::memory_order_release);
+        continue;
+      }
       const uint64_t head = ring.head.load(std::memory_order_relaxed);
       ring.cached_tail = ring.tail.load(std::memory_order_acquire);
       // Twice, for the pad that may have to come before it.
@@ -477,7 +481,9 @@ bool makeRoom(ThreadState& t, uint64_t head, uint64_t bytes) {
     bump(ring.dropped);
     return false;
   }
-  if (g_process.overflow == arena::Overflow::kBlock) {
+  // Of a ring that nobody can read any more nothing is to be expected.
+  const bool read = ring.damaged.load(std::memory_order_relaxed) == 0;
+  if (read && g_process.overflow == arena::Overflow::kBlock) {
     const int64_t began = nowNs();
     const int saved_errno = errno;
     int64_t pause_ns = kFirstPauseNs;
