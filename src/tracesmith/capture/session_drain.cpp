@@ -271,6 +271,8 @@ void SessionDrain::writeClock(bool finish) {
                                 .clock_value = s.counter,
                                 .error_ns = s.error_ns});
   }
+  constexpr size_t kKept = 2048;  // over a minute and a half; no record waits so long
+  if (stamps_.samples().size() > 2 * kKept) stamps_.trim(kKept);
 }
 
 void SessionDrain::writeLosses() {

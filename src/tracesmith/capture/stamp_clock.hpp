@@ -27,6 +27,13 @@ class StampClock {
   /// Host ns of a stamp: interpolated between samples, beyond them by the rate nearby.
   int64_t toNs(arena::StampClockKind kind, int64_t stamp) const;
 
+  /// Forgets all but the newest `keep`; earlier stamps are then converted by the rate after them.
+  void trim(size_t keep) {
+    if (samples_.size() > keep) {
+      samples_.erase(samples_.begin(), samples_.end() - static_cast<ptrdiff_t>(keep));
+    }
+  }
+
   const std::vector<Sample>& samples() const { return samples_; }
 
  private:
