@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/cli/trace_file.hpp"
 
+#include <errno.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 
 #include "tracesmith/cli/messages.hpp"
+#include "tracesmith/format/file_io.hpp"
+#include "tracesmith/import/import_trace.hpp"
 
 namespace tracesmith::cli {
 namespace {
@@ -14,7 +20,7 @@ namespace {
 std::string_view remedy(ErrorCode code) {
   switch (code) {
     case ErrorCode::kNotATrace:
-      return "a trace is what 'tracesmith profile' writes (.sbt)";
+      return "a trace is what 'tracesmith profile' writes (.sbt), or Chrome's JSON";
     case ErrorCode::kTooNew:
       return "read it with a newer TraceSmith";
     default:
@@ -22,7 +28,40 @@ std::string_view remedy(ErrorCode code) {
   }
 }
 
+/// Opens `path`, by way of memory where it is another tool's.
+Result<TraceReader> openTrace(const std::string& path) {
+  Result<TraceReader> reader = TraceReader::open(path);
+  if (reader || reader.error().code != ErrorCode::kNotATrace || !import::canImport(path)) {
+    return reader;
+  }
+  const sbt::FileHandle memory(
+      static_cast<int>(syscall(SYS_memfd_create, "tracesmith-import", MFD_CLOEXEC)));
+  if (memory.fd() < 0) return failErrno(errno, "cannot import it into memory", path);
+  const std::string place = fmt::format("/proc/self/fd/{}", memory.fd());
+  TS_TRY(const import::ImportReport report, import::importTraceInPlace(path, place));
+  sayWhatWasLost(path, report.counts);
+  return TraceReader::open(place);
+}
+
 }  // namespace
+
+bool sayWhatWasLost(const std::string& path, const import::ImportCounts& counts) {
+  constexpr size_t kShown = 10;
+  for (size_t i = 0; i < std::min(kShown, counts.damage.size()); ++i) {
+    const import::JsonDamage& d = counts.damage[i];
+    say(d.bytes == 0 ? fmt::format("{}: at byte {} of the document: {}", path, d.offset, d.reason)
+                     : fmt::format("{}: {} bytes at {} of the document could not be used: {}", path,
+                                   d.bytes, d.offset, d.reason));
+  }
+  if (counts.damage.size() > kShown) {
+    say(fmt::format("{}: and {} more places", path, counts.damage.size() - kShown));
+  }
+  if (counts.skipped > 0) {
+    say(fmt::format("{}: {} events of no known kind, or without a time, were left out", path,
+                    counts.skipped));
+  }
+  return !counts.damage.empty();
+}
 
 Result<TraceFile> readTraceFile(const std::string& path, const ReadOptions& options) {
   return readTraceFile(path, [&](const TraceReader&) { return options; });
@@ -30,7 +69,7 @@ Result<TraceFile> readTraceFile(const std::string& path, const ReadOptions& opti
 
 Result<TraceFile> readTraceFile(const std::string& path,
                                 const std::function<ReadOptions(const TraceReader&)>& choose) {
-  Result<TraceReader> reader = TraceReader::open(path);
+  Result<TraceReader> reader = openTrace(path);
   Result<Trace> trace = fail(ErrorCode::kInternal, "not read");
   if (reader) trace = reader->read(choose(*reader));
   if (!reader || !trace) {
@@ -41,7 +80,7 @@ Result<TraceFile> readTraceFile(const std::string& path,
 
 Result<TraceFile> readTraceWindow(const std::string& path, std::optional<int64_t> from_ns,
                                   std::optional<int64_t> to_ns) {
-  Result<TraceReader> reader = TraceReader::open(path);
+  Result<TraceReader> reader = openTrace(path);
   if (!reader) return tl::unexpected<Error>(inWordsForPeople(reader.error(), path));
   const Result<std::optional<int64_t>> begin = reader->beginNs();
   if (!begin) return tl::unexpected<Error>(inWordsForPeople(begin.error(), path));

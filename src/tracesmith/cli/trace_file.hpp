@@ -8,6 +8,7 @@
 
 #include "tracesmith/cli/command.hpp"
 #include "tracesmith/format/trace_reader.hpp"
+#include "tracesmith/import/chrome_importer.hpp"
 
 namespace tracesmith::cli {
 
@@ -17,7 +18,8 @@ struct TraceFile {
   Trace trace;
 };
 
-/// Reads `path`, telling what went wrong with a hint what to do about it.
+/// Reads `path`, telling what went wrong with a hint what to do about it. Another tool's trace is
+/// imported into memory first; what of it could not be used is said.
 Result<TraceFile> readTraceFile(const std::string& path, const ReadOptions& options = {});
 /// The same, with options that depend on what the file has.
 Result<TraceFile> readTraceFile(const std::string& path,
@@ -36,6 +38,9 @@ Error inWordsForPeople(Error error, const std::string& path);
 /// something was damaged, else `code`. A trace that was merely cut, or is still being written, is
 /// whole as far as it goes: that is said, and the code is 3 as well.
 int reportLosses(const TraceReader& reader, const std::string& path, int code);
+
+/// Names what an import could not use, on standard error; true when something was damaged.
+bool sayWhatWasLost(const std::string& path, const import::ImportCounts& counts);
 
 /// Times on the command line count from the trace's first event.
 struct TimeWindow {

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bytes of a foreign trace file from begin to end, whatever it is packed in. What it is packed
+// in is recognised by its first bytes, never by its name.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "tracesmith/base/result.hpp"
+
+namespace tracesmith::import {
+
+class ByteSource {
+ public:
+  /// Error: the file is missing, empty, no regular file, or can not be read.
+  static Result<std::unique_ptr<ByteSource>> open(const std::string& path);
+  virtual ~ByteSource() = default;
+
+  /// Fills `out` as far as the content goes: fewer bytes mean that the end has come. Error: the
+  /// system's, or packed data that is damaged; what had been unpacked before it was given.
+  virtual Result<size_t> read(std::span<uint8_t> out) = 0;
+
+  /// Of the file, packed as it is: its size, and how much has been read.
+  uint64_t fileBytes() const { return file_bytes_; }
+  uint64_t consumedBytes() const { return consumed_bytes_; }
+
+ protected:
+  uint64_t file_bytes_ = 0;
+  uint64_t consumed_bytes_ = 0;
+};
+
+}  // namespace tracesmith::import

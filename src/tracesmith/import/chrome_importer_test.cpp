@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/import/chrome_importer.hpp"
+
+#include <gmock/gmock.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "tracesmith/format/trace_reader.hpp"
+#include "tracesmith/format/trace_test_util.hpp"
+#include "tracesmith/import/chrome_event.hpp"
+#include "tracesmith/import/import_test_util.hpp"
+#include "tracesmith/import/import_trace.hpp"
+
+namespace tracesmith::import {
+namespace {
+
+using test::TempFile;
+using ::testing::HasSubstr;
+
+struct Imported {
+  ImportCounts counts;
+  Trace trace;
+};
+
+Imported imported(std::string_view text) {
+  const TempFile file;
+  file.write(asBytes(text));
+  const TempFile output;
+  Result<ImportReport> report = importTrace(file.path(), output.path());
+  EXPECT_TRUE(report) << report.error().toString();
+  if (!report) return {};
+  auto reader = TraceReader::open(output.path());
+  EXPECT_TRUE(reader);
+  return {report->counts, reader->read().value()};
+}
+
+constexpr std::string_view kProgram = R"json({"schemaVersion": 1,
+ "deviceProperties": [{"id": 0, "name": "NVIDIA A100", "totalGlobalMem": 42297524224, "numSms": 108,
+   "warpSize": 32, "computeMajor": 8, "computeMinor": 0, "maxThreadsPerBlock": 1024}],
+ "baseTimeNanoseconds": 1711964646000000000,
+ "traceEvents": [
+ {"ph":"M","name":"process_name","pid":42,"tid":0,"args":{"name":"python"}},
+ {"ph":"M","name":"thread_name","pid":42,"tid":43,"args":{"name":"main \u00e9"}},
+ {"ph":"X","cat":"cpu_op","name":"aten::add","pid":42,"tid":43,"ts":10.125,"dur":5.5,
+  "args":{"External id":7}},
+ {"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":42,"tid":43,"ts":11,"dur":2.001,
+  "args":{"correlation":100,"cbid":211}},
+ {"ph":"s","cat":"ac2g","name":"ac2g","id":100,"pid":42,"tid":43,"ts":11},
+ {"ph":"X","cat":"kernel","name":"add<float>","pid":0,"tid":7,"ts":20.5,"dur":3.25,
+  "args":{"device":0,"context":1,"stream":7,"correlation":100,"grid":[64, 2, 1],"block":[256,1,1],
+  "shared memory":48,"registers per thread":32}},
+ {"ph":"f","cat":"ac2g","name":"ac2g","id":100,"pid":0,"tid":7,"ts":20.5,"bp":"e"},
+ {"ph":"X","cat":"gpu_memcpy","name":"Memcpy HtoD (Pageable -> Device)","pid":0,"tid":7,"ts":30,
+  "dur":1,"args":{"device":0,"context":1,"stream":7,"correlation":101,"bytes":4096}},
+ {"ph":"X","cat":"gpu_memset","name":"Memset (Device)","pid":0,"tid":9,"ts":31,"dur":1,
+  "args":{"device":0,"context":1,"stream":9,"correlation":102,"bytes":12}},
+ {"ph":"X","cat":"cuda_sync","name":"Stream Wait Event","pid":0,"tid":9,"ts":32,"dur":1,
+  "args":{"device":0,"context":1,"stream":9,"correlation":103}},
+ {"ph":"X","cat":"gpu_user_annotation","name":"step","pid":0,"tid":7,"ts":20,"dur":9,"args":{}},
+ {"ph":"i","name":"Iteration Start","s":"g","pid":"Traces","tid":"Trace","ts":1},
+ {"ph":"C","name":"memory","pid":42,"ts":40,"args":{"allocated":5,"reserved":7.5}},
+ {"ph":"X","cat":"kernel","name":"orphan","pid":1,"tid":20,"ts":50,"dur":1},
+ {"ph":"?","name":"unknown","pid":42,"ts":1}
+ ], "traceName": "x"})json";
+
+TEST(ChromeImporter, EveryKindFindsItsTable) {
+  const Imported got = imported(kProgram);
+  const Trace& t = got.trace;
+  constexpr int64_t kBase = 1711964646000000000;
+  ASSERT_EQ(t.kernel.size(), 2U);
+  const KernelRow k = t.kernel.row(0);
+  EXPECT_EQ(t.text(k.name), "add<float>");
+  EXPECT_EQ(k.start_ns, kBase + 20'500);
+  EXPECT_EQ(k.duration_ns, 3'250);
+  EXPECT_EQ(k.correlation_id, 100U);
+  EXPECT_EQ(t.process.pid[indexOf(k.process_id)], 42U);
+  EXPECT_EQ(t.thread.tid[indexOf(k.thread_id)], 43U) << "who launched it";
+  EXPECT_EQ(t.text(t.thread.name[indexOf(k.thread_id)]), "main \xc3\xa9");
+  EXPECT_EQ(t.stream.handle[indexOf(k.stream_id)], 7U);
+  const DeviceId device = t.deviceOf(k.stream_id);
+  EXPECT_EQ(t.text(t.device.name[indexOf(device)]), "NVIDIA A100");
+  EXPECT_EQ(t.device.backend[indexOf(device)], PlatformType::CUDA);
+  EXPECT_EQ(t.device.compute_units[indexOf(device)], 108U);
+  const LaunchShapeRow shape = t.launch_shape.row(indexOf(k.shape_id));
+  EXPECT_EQ(shape.global_x, 64U * 256);
+  EXPECT_EQ(shape.global_y, 2U);
+  EXPECT_EQ(shape.local_x, 256U);
+  EXPECT_EQ(shape.static_shared_bytes, 48U);
+  EXPECT_EQ(shape.registers_per_thread, 32U);
+
+  const KernelRow orphan = t.kernel.row(1);
+  EXPECT_EQ(t.stream.handle[indexOf(orphan.stream_id)], 20U) << "by pid and tid";
+  EXPECT_EQ(t.device.ordinal[indexOf(t.deviceOf(orphan.stream_id))], 1U);
+  EXPECT_EQ(orphan.thread_id, ThreadId::kNone);
+
+  ASSERT_EQ(t.host_call.size(), 1U);
+  EXPECT_EQ(t.host_call.kind[0], CallKind::kLaunch);
+  EXPECT_EQ(t.host_call.duration_ns[0], 2'001);
+  EXPECT_EQ(t.host_call.correlation_id[0], 100U);
+  ASSERT_EQ(t.copy.size(), 1U);
+  EXPECT_EQ(t.copy.kind[0], CopyKind::kHostToDevice);
+  EXPECT_EQ(t.copy.bytes[0], 4096U);
+  ASSERT_EQ(t.fill.size(), 1U);
+  EXPECT_EQ(t.fill.bytes[0], 12U);
+  ASSERT_EQ(t.sync.size(), 1U);
+  EXPECT_EQ(t.sync.kind[0], SyncKind::kBarrier);
+  EXPECT_EQ(t.range.size(), 3U) << "the op, the annotation on the stream, the instant";
+  ASSERT_EQ(t.counter.size(), 2U);
+  EXPECT_EQ(t.text(t.counter_track.name[0]), "memory allocated");
+  EXPECT_EQ(t.counter.value[1], 7.5);
+
+  EXPECT_EQ(got.counts.events, 15U);
+  EXPECT_EQ(got.counts.metadata, 2U);
+  EXPECT_EQ(got.counts.flows, 2U);
+  EXPECT_EQ(got.counts.skipped, 1U);
+  EXPECT_EQ(got.counts.rows + got.counts.metadata + got.counts.flows + got.counts.skipped, 15U);
+  EXPECT_EQ(t.loss.dropped[0], 1U);
+  EXPECT_EQ(t.metadataValue("source.traceName"), "\"x\"");
+}
+
+TEST(ChromeImporter, TheVocabularyOf2021IsKnown) {
+  const Imported got = imported(R"json([
+    {"ph":"X","cat":"Operator","name":"aten::to","pid":1,"tid":2,"ts":1,"dur":1,"args":{}},
+    {"ph":"X","cat":"Runtime","name":"cudaMemcpyAsync","pid":1,"tid":2,"ts":2,"dur":1,
+     "args":{"correlation":5}},
+    {"ph":"X","cat":"Memcpy","name":"Memcpy DtoH (Device -> Pinned)","pid":0,"tid":"stream 7",
+     "ts":3,"dur":1,"args":{"device":0,"context":1,"stream":7,"correlation":5,"bytes":8}},
+    {"ph":"X","cat":"Kernel","name":"k","pid":0,"tid":"stream 7","ts":5,"dur":0,
+     "args":{"device":0,"context":1,"stream":7,"correlation":6}},
+    {"ph":"X","cat":"Memset","name":"Memset","pid":0,"tid":"stream 7","ts":6,"dur":1,
+     "args":{"device":0,"context":1,"stream":7,"correlation":7,"bytes":1}}])json");
+  EXPECT_EQ(got.trace.range.size(), 1U);
+  EXPECT_EQ(got.trace.host_call.size(), 1U);
+  EXPECT_EQ(got.trace.kernel.size(), 1U);
+  EXPECT_EQ(got.trace.fill.size(), 1U);
+  ASSERT_EQ(got.trace.copy.size(), 1U);
+  EXPECT_EQ(got.trace.copy.kind[0], CopyKind::kDeviceToHost);
+  EXPECT_EQ(got.trace.copy.thread_id[0], got.trace.host_call.thread_id[0]);
+  EXPECT_EQ(got.trace.stream.size(), 1U);
+}
+
+TEST(ChromeImporter, WhatFailsLeavesWhatWasThere) {
+  const TempFile file, output;
+  file.write(asBytes("{\"a\": 1}"));
+  output.write(asBytes("precious"));
+  const auto report = importTrace(file.path(), output.path());
+  ASSERT_FALSE(report);
+  EXPECT_THAT(report.error().message, HasSubstr("traceEvents"));
+  EXPECT_EQ(asText(output.bytes()), "precious");
+  EXPECT_FALSE(importTrace(file.path(), "/nonexistent/x.sbt"));
+}
+
+/// Every real trace: as many rows of each kind, and as much time in them, as another parser finds.
+TEST(ChromeImporter, RealTracesComeInWhole) {
+  size_t compared = 0;
+  for (const std::string& path : test::realChromeTraces()) {
+    auto source = ByteSource::open(path);
+    ASSERT_TRUE(source);
+    std::string text;
+    std::vector<uint8_t> piece(1 << 20);
+    for (size_t n = 1; n > 0;) {
+      n = (*source)->read(piece).value();
+      text.append(reinterpret_cast<const char*>(piece.data()), n);
+    }
+    if (text.size() > 5'000'000) continue;
+    const nlohmann::json document = nlohmann::json::parse(text, nullptr, false);
+    if (document.is_discarded()) continue;
+    std::map<std::string, std::pair<size_t, double>> expected;
+    for (const auto& e : document.is_array() ? document : document["traceEvents"]) {
+      if (e.value("ph", "") != "X" || !e.contains("ts")) continue;
+      const std::string category = e.value("cat", "");
+      const bool kernel = category == "kernel" || category == "Kernel";
+      const bool copy = category == "gpu_memcpy" || category == "Memcpy";
+      const bool call =
+          category == "cuda_runtime" || category == "cuda_driver" || category == "Runtime";
+      const char* kind = kernel ? "kernel" : copy ? "copy" : call ? "call" : "other";
+      auto& [count, us] = expected[kind];
+      ++count;
+      us += e.contains("dur") && e["dur"].is_number() ? e["dur"].get<double>() : 0;
+    }
+    const Imported got = imported(text);
+    const auto expect = [&](const char* kind, const auto& table) {
+      int64_t ns = 0;
+      for (const int64_t d : table.duration_ns) ns += d;
+      EXPECT_EQ(table.size(), expected[kind].first) << kind << " of " << path;
+      EXPECT_NEAR(static_cast<double>(ns) / 1e3, expected[kind].second,
+                  1e-3 * static_cast<double>(table.size() + 1))
+          << kind << " of " << path;
+    };
+    expect("kernel", got.trace.kernel);
+    expect("copy", got.trace.copy);
+    expect("call", got.trace.host_call);
+    EXPECT_TRUE(got.counts.damage.empty());
+    ++compared;
+  }
+  std::printf("%zu real traces compared\n", compared);
+  if (compared == 0) GTEST_SKIP() << "no real traces (TRACESMITH_TEST_DATA)";
+}
+
+}  // namespace
+}  // namespace tracesmith::import

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Foreign traces into ours. What a file is, its content says; its name says nothing.
+#pragma once
+
+#include <string>
+
+#include "tracesmith/base/result.hpp"
+#include "tracesmith/import/chrome_importer.hpp"
+
+namespace tracesmith::import {
+
+struct ImportReport {
+  std::string format;  ///< for people
+  ImportCounts counts;
+  uint64_t file_bytes = 0;    ///< of the source, packed as it is
+  uint64_t output_bytes = 0;  ///< of the trace
+};
+
+/// Whether `path` begins like a format that can be imported. False as well when it can not be read.
+bool canImport(const std::string& path);
+
+/// Writes the trace at `path` to `output` as SBT, replacing it. Error: no format that is known, or
+/// reading or writing failed; then `output` is as before.
+Result<ImportReport> importTrace(const std::string& path, const std::string& output);
+
+/// The same into a file that may be written where it lies (a memfd, say).
+Result<ImportReport> importTraceInPlace(const std::string& path, const std::string& output);
+
+}  // namespace tracesmith::import

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any bytes as a document, through windows of several sizes: the same events from each, where
+// nothing is damaged.
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "tracesmith/import/chrome_event.hpp"
+#include "tracesmith/import/json_events.hpp"
+
+using namespace tracesmith;          // NOLINT: a program of few functions
+using namespace tracesmith::import;  // NOLINT
+
+namespace {
+
+class MemorySource : public ByteSource {
+ public:
+  explicit MemorySource(std::span<const uint8_t> bytes) : bytes_(bytes) {}
+  Result<size_t> read(std::span<uint8_t> out) override {
+    const size_t n = std::min(out.size(), bytes_.size() - consumed_bytes_);
+    if (n > 0) std::memcpy(out.data(), bytes_.data() + consumed_bytes_, n);
+    consumed_bytes_ += n;
+    return n;
+  }
+
+ private:
+  std::span<const uint8_t> bytes_;
+};
+
+struct Got {
+  bool ok = false;
+  bool damaged = false;
+  uint64_t events = 0;
+  uint64_t hash = 0;
+};
+
+Got read(std::span<const uint8_t> bytes, size_t window) {
+  MemorySource source(bytes);
+  JsonEvents events(source, window);
+  Got got;
+  ChromeEvent event;
+  std::string room;
+  got.ok = bool(events.run([](std::string_view, std::string_view) {},
+                           [&](simdjson::ondemand::object& object) {
+                             const auto error = event.parse(object);
+                             if (error) return error;
+                             ++got.events;
+                             got.hash = got.hash * 31 + textOf(event.name, room).size() +
+                                        static_cast<uint64_t>(event.time.nanoseconds(1000)) +
+                                        static_cast<uint64_t>(event.process.integer()) +
+                                        event.arguments.size();
+                             return simdjson::SUCCESS;
+                           }));
+  got.damaged = !events.damage().empty();
+  if (events.documentBytes() > bytes.size()) std::abort();
+  return got;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::span<const uint8_t> bytes(data, size);
+  const Got whole = read(bytes, 1u << 16);
+  const Got small = read(bytes, 256);
+  if (whole.ok && small.ok && !whole.damaged && !small.damaged &&
+      (whole.events != small.events || whole.hash != small.hash)) {
+    std::abort();
+  }
+  return 0;
+}

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/import/json_events.hpp"
+
+#include <gmock/gmock.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "tracesmith/import/chrome_event.hpp"
+#include "tracesmith/import/import_test_util.hpp"
+
+namespace tracesmith::import {
+namespace {
+
+using test::TextSource;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+struct Read {
+  Status status;
+  std::vector<std::string> names;
+  std::map<std::string, std::string> members;
+  std::vector<JsonDamage> damage;
+};
+
+Read read(std::string_view text, size_t window_bytes = 1u << 20) {
+  TextSource source(text);
+  JsonEvents events(source, window_bytes);
+  Read out;
+  ChromeEvent event;
+  out.status = events.run(
+      [&](std::string_view name, std::string_view raw) { out.members[std::string(name)] = raw; },
+      [&](simdjson::ondemand::object& object) {
+        const simdjson::error_code error = event.parse(object);
+        if (!error) out.names.emplace_back(event.name.raw);
+        return error;
+      });
+  out.damage = events.damage();
+  return out;
+}
+
+/// Events with texts that look like the boundaries between events, and with objects within.
+std::string document(int events) {
+  std::string text = R"({"schemaVersion": 1, "deviceProperties": [{"id": 0}, {"id": 1}],
+ "traceEvents": [)";
+  for (int i = 0; i < events; ++i) {
+    if (i > 0) text += i % 3 == 0 ? ",\n  " : ",";
+    text +=
+        R"({"ph":"X","name":"e)" + std::to_string(i) + R"(","ts":)" + std::to_string(i) +
+        R"(.5,"dur":1,"args":{"text":"},{\"ph\":\"X\"","list":[{"a":1},{"b":"},{"},{"ph":2}],"n":null}})";
+  }
+  return text +
+         R"(], "traceName": "a },{ b", "distributedInfo": {"rank": 0, "list": [{"x":1},{"y":2}]}})";
+}
+
+TEST(JsonEvents, AreTheSameThroughWindowsOfAnySize) {
+  const std::string text = document(50);
+  for (size_t window = 300; window < 6'000; window += 37) {
+    const Read got = read(text, window);
+    ASSERT_TRUE(got.status) << window << ": " << got.status.error().toString();
+    ASSERT_EQ(got.names.size(), 50U) << window;
+    for (int i = 0; i < 50; ++i)
+      EXPECT_EQ(got.names[static_cast<size_t>(i)], "e" + std::to_string(i));
+    EXPECT_EQ(got.members.size(), 4U);
+    EXPECT_EQ(got.members.at("traceName"), "\"a },{ b\"");
+    EXPECT_THAT(got.damage, IsEmpty()) << window << ": " << got.damage[0].reason;
+  }
+}
+
+TEST(JsonEvents, ADocumentThatIsCutAtAnyByteKeepsWhatIsBefore) {
+  const std::string text = document(6);
+  const size_t first_event = text.find("\"traceEvents\": [") + 16;
+  for (size_t cut = 0; cut < text.size(); ++cut) {
+    for (const size_t window : {size_t{256}, size_t{1} << 20}) {
+      const Read got = read(text.substr(0, cut), window);
+      if (cut < first_event) {
+        EXPECT_FALSE(got.status) << cut;
+        continue;
+      }
+      ASSERT_TRUE(got.status) << cut;
+      size_t whole = 0;  // events that end before the cut
+      for (size_t i = 0; i < 6; ++i) {
+        const size_t begin = text.find("\"name\":\"e" + std::to_string(i));
+        const size_t end = text.find("\"n\":null}}", begin) + 10;
+        whole += end <= cut;
+      }
+      EXPECT_EQ(got.names.size(), whole) << "cut at " << cut << ", windows of " << window;
+      EXPECT_FALSE(got.damage.empty()) << cut;
+    }
+  }
+}
+
+TEST(JsonEvents, DamageCostsTheEventsThatItIsIn) {
+  std::string text = document(40);
+  const size_t at = text.find("\"name\":\"e20\"");
+  text.replace(at, 12, "\"name\" e20 x");
+  for (const size_t window : {size_t{700}, size_t{1} << 20}) {
+    const Read got = read(text, window);
+    ASSERT_TRUE(got.status);
+    EXPECT_EQ(got.names.size(), 39U);
+    EXPECT_EQ(got.names.back(), "e39");
+    ASSERT_EQ(got.damage.size(), 1U);
+    EXPECT_GT(got.damage[0].bytes, 50U);
+    EXPECT_LT(got.damage[0].bytes, 300U);
+    EXPECT_EQ(got.members.size(), 4U) << "what follows the events is there, too";
+  }
+}
+
+TEST(JsonEvents, TextsThatJsonDoesNotAllowCostThemselves) {
+  std::string text = document(10);
+  text[text.find("e5")] = '\n';
+  Read got = read(text);
+  ASSERT_TRUE(got.status);
+  ASSERT_EQ(got.names.size(), 10U);
+  EXPECT_EQ(got.names[5], " 5");
+  ASSERT_EQ(got.damage.size(), 1U);
+  EXPECT_THAT(got.damage[0].reason, HasSubstr("1 control characters"));
+
+  text = document(10);
+  text[text.find("e5")] = '\xff';
+  got = read(text);
+  ASSERT_TRUE(got.status);
+  ASSERT_EQ(got.names.size(), 10U);
+  EXPECT_EQ(got.names[5], "?5");
+  EXPECT_THAT(got.damage[0].reason, HasSubstr("no UTF-8"));
+}
+
+TEST(JsonEvents, ABareArrayNeedsNoEnd) {
+  for (const std::string end : {"]", "\n]\n", "", ",", ",\n"}) {
+    const Read got = read(R"([{"ph":"B","name":"a"},{"ph":"E","name":"b"})" + end);
+    ASSERT_TRUE(got.status) << end;
+    EXPECT_THAT(got.names, ElementsAre("a", "b")) << '"' << end << '"';
+  }
+  EXPECT_TRUE(read("[]").status);
+  EXPECT_THAT(read("[").names, IsEmpty());
+}
+
+TEST(JsonEvents, SaysWhatIsNoTrace) {
+  EXPECT_THAT(read("hello").status.error().message, HasSubstr("no JSON"));
+  EXPECT_THAT(read("   ").status.error().message, HasSubstr("spaces"));
+  EXPECT_THAT(read(R"({"a": 1})").status.error().message, HasSubstr("without \"traceEvents\""));
+  EXPECT_FALSE(read(R"({"traceEvents": 5})").status);
+  EXPECT_TRUE(read("\xef\xbb\xbf{\"traceEvents\": []}").status) << "with a byte order mark";
+}
+
+TEST(ChromeEvent, NumbersAreExact) {
+  const auto ns = [](std::string_view raw) { return JsonToken{.raw = raw}.nanoseconds(1000); };
+  EXPECT_EQ(ns("4458676980425.328"), 4458676980425328);
+  EXPECT_EQ(ns("1711964646000000.001"), 1711964646000000001);
+  EXPECT_EQ(ns("5"), 5000);
+  EXPECT_EQ(ns("0.5"), 500);
+  EXPECT_EQ(ns("-1.25"), -1250);
+  EXPECT_EQ(ns("1.2345678"), 1234);
+  EXPECT_EQ(ns("1e3"), 1000000);
+  EXPECT_EQ(ns("99999999999999999999999"), 0) << "no time";
+  const auto whole = [](std::string_view raw) { return JsonToken{.raw = raw}.integer(-7); };
+  EXPECT_EQ(whole("-549452224"), -549452224);
+  EXPECT_EQ(whole("9223372036854775807"), INT64_MAX);
+  EXPECT_EQ(whole("9223372036854775808"), -7);
+  EXPECT_EQ(whole("PyTorch"), -7);
+  EXPECT_EQ(whole("12abc"), 12);
+}
+
+TEST(ChromeEvent, TextsAreUnescapedAsJsonSays) {
+  std::string room;
+  const std::string_view escaped = R"(a\"b\\c\/\b\f\n\r\t\u00e9\u20ac\ud83d\ude00 \ud800x)";
+  const std::string expected =
+      nlohmann::json::parse("\"" + std::string(escaped.substr(0, escaped.size() - 8)) + "\"")
+          .get<std::string>();
+  EXPECT_EQ(textOf({.raw = escaped, .escaped = true}, room), expected + " \xef\xbf\xbdx");
+}
+
+/// Every real trace: the same events, in their order, as another parser finds.
+TEST(JsonEvents, AreThoseThatAnotherParserFinds) {
+  size_t compared = 0;
+  for (const std::string& path : test::realChromeTraces()) {
+    auto source = ByteSource::open(path);
+    ASSERT_TRUE(source);
+    std::string text;
+    std::vector<uint8_t> piece(1 << 20);
+    for (size_t n = 1; n > 0;) {
+      n = (*source)->read(piece).value();
+      text.append(reinterpret_cast<const char*>(piece.data()), n);
+    }
+    if (text.size() > 5'000'000) continue;  // the other parser takes its time
+    const nlohmann::json document = nlohmann::json::parse(text, nullptr, false);
+    if (document.is_discarded()) continue;
+    const nlohmann::json& events = document.is_array() ? document : document["traceEvents"];
+    const Read got = read(text, 1 << 18);
+    ASSERT_TRUE(got.status) << path;
+    EXPECT_THAT(got.damage, IsEmpty()) << path << ": " << got.damage[0].reason;
+    ASSERT_EQ(got.names.size(), events.size()) << path;
+    std::string room;
+    for (size_t i = 0; i < events.size(); ++i) {
+      if (!events[i].contains("name") || !events[i]["name"].is_string()) continue;
+      ASSERT_EQ(textOf({.raw = got.names[i], .escaped = true}, room), events[i]["name"]) << path;
+    }
+    ++compared;
+  }
+  std::printf("%zu real traces compared\n", compared);
+  if (compared == 0) GTEST_SKIP() << "no real traces (TRACESMITH_TEST_DATA)";
+}
+
+}  // namespace
+}  // namespace tracesmith::import
