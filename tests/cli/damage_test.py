@@ -53,7 +53,7 @@ class Damage(CommandTest):
     def test_what_is_no_trace_is_called_so(self):
         for content, word in ((b"", "empty"), (b"hello, world\n" * 100, "not a"),
                               (b"\x7fELF" + b"\0" * 300, "not a"), (b"TS", ""), (b"\0" * 4096, "not a"),
-                              (b'{"traceEvents": []}', "not a")):
+                              (b'{"events": []}', "trace")):
             for reader in READERS:
                 code, error = self.read(content, reader)
                 self.assertEqual(code, 1, error)

@@ -10,6 +10,7 @@ namespace {
 
 constexpr size_t kMostWindowBytes = 1u << 30;
 constexpr size_t kMostDamage = 1000;
+constexpr int kMostTries = 8;
 constexpr size_t kLargeEventBytes = 4u << 20;  // what is not whole within this is no event
 
 bool isSpace(uint8_t c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
@@ -237,8 +238,8 @@ bool JsonEvents::hasPhase(size_t from, size_t to) const {
   return quote != std::string_view::npos && head[quote] == '"';
 }
 
-/// Text that JSON does not allow costs itself, and not the file.
-void JsonEvents::mendText(size_t from, size_t to, simdjson::error_code why) {
+/// Text that JSON does not allow costs itself, and not the file. False: there was none to mend.
+bool JsonEvents::mendText(size_t from, size_t to, simdjson::error_code why) {
   bool text = false;
   uint64_t mended = 0;
   const size_t first = from;
@@ -264,11 +265,13 @@ void JsonEvents::mendText(size_t from, size_t to, simdjson::error_code why) {
       ++mended;
     }
   }
+  if (mended == 0) return false;
   lose(
       first, first,
       std::to_string(mended) + (why == simdjson::UTF8_ERROR
                                     ? " bytes from here on are no UTF-8; they read as '?'"
                                     : " control characters within texts from here on read as ' '"));
+  return true;
 }
 
 /// Uses the events from begin_ on, as far as they are whole; sets `array_ended` behind the bracket
@@ -295,8 +298,7 @@ bool JsonEvents::window(const OnEvent& on_event, bool& array_ended) {
   buffer_[end + 1] = saved[2];
 
   if (used.error == simdjson::UNESCAPED_CHARS || used.error == simdjson::UTF8_ERROR) {
-    mendText(begin_, end, used.error);
-    return true;
+    if (mendText(begin_, end, used.error)) return true;
   }
   if (!used.error) {
     const size_t at = used.end == nullptr ? end + 1 : static_cast<size_t>(used.end - data());
@@ -371,6 +373,7 @@ JsonEvents::Used JsonEvents::use(const uint8_t* json, size_t bytes, const OnEven
 
 Status JsonEvents::eventArray(const OnEvent& on_event) {
   tail_is_cut_ = false;
+  int tries = 0;
   for (bool ended = false; !ended;) {
     if (!skipSpace()) {
       if (!bare_) lose(end_, end_, "the document ends within its events");
@@ -382,7 +385,14 @@ Status JsonEvents::eventArray(const OnEvent& on_event) {
       if (c == ']') return {};
       continue;
     }
+    const uint64_t before = offset_ + begin_;
     const bool enough = window(on_event, ended);
+    tries = offset_ + begin_ == before ? tries + 1 : 0;
+    if (enough &&
+        tries > kMostTries) {  // of one place: what it is has been found in every other way
+      lose(begin_, begin_ + 1, "what is here makes no sense");
+      ++begin_;
+    }
     if (!enough || (!ended && !eof_)) TS_CHECK_OK(fill());
   }
   return {};

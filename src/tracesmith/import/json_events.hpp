@@ -69,7 +69,7 @@ class JsonEvents {
   size_t endOfObject(size_t from, size_t to) const;
   bool hasPhase(size_t from, size_t to) const;
   bool betweenEvents(size_t comma, size_t from, size_t to) const;
-  void mendText(size_t from, size_t to, simdjson::error_code why);
+  bool mendText(size_t from, size_t to, simdjson::error_code why);
   void lose(size_t from, size_t to, std::string reason);
   const uint8_t* data() const { return buffer_.data(); }
 
