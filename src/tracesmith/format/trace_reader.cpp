@@ -433,7 +433,9 @@ Result<Trace> TraceReader::Impl::readOnce(const ReadOptions& options,
     sizeOf(before);
     TS_CHECK_OK(appendBlock(*block, trace));
     sizeOf(after);
-    if (isKnown(id) && after - before < block->header.rows) unreadable.insert(block->offset);
+    if (isKnown(id) && !isAlwaysRead(id) && after - before < block->header.rows) {
+      unreadable.insert(block->offset);
+    }
     if (isKnown(id) && !isDictionary(id)) {
       segments[block->header.table].push_back({block->header.first_row, before, after - before});
     }
