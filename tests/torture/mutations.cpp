@@ -293,7 +293,8 @@ Bytes logSeed(uint64_t number) {
   std::mt19937_64 random(number);
   Bytes log;
   for (int i = 0; i < 20; ++i) {
-    const std::string command = "program\0argument" + std::string(random() % 100, 'x');
+    const std::string command =
+        std::string("program\0argument", 16) + std::string(random() % 100, 'x');
     const std::string executable = "/usr/bin/program";
     process_log::RecordHeader h{};
     h.magic = process_log::kMagic;

@@ -24,7 +24,7 @@ template <class T>
 struct UninitializedAllocator : std::allocator<T> {
   template <class U>
   struct rebind {  // NOLINT(readability-identifier-naming): the standard's
-    using other = UninitializedAllocator<U>;
+    using other = UninitializedAllocator<U>;  // NOLINT(readability-identifier-naming)
   };
   using std::allocator<T>::allocator;
   template <class U>

@@ -123,19 +123,19 @@ struct Writer {
 
   int64_t stamp() const { return stampNow(use_counter); }
 
-  /// Writes a record of `n` words: its header and what fill(words after the header) puts there.
-  /// False: it was dropped, and counted. [hot]
-  template <uint32_t n, class Fill>
+  /// Writes a record of `kWords` words: its header and what fill(words after the header) puts
+  /// there. False: it was dropped, and counted. [hot]
+  template <uint32_t kWords, class Fill>
   bool write(RecordKind kind, uint32_t aux, Fill&& fill) const {
-    constexpr uint64_t kBytes = 8 * n;
+    constexpr uint64_t kBytes = 8 * kWords;
     if (__builtin_expect(ring->busy != 0, 0)) return reentrant();
     ring->busy = 1;
     std::atomic_signal_fence(std::memory_order_seq_cst);
     ring::RecordRing<> out(ring->control, words, capacity);
     bool taken = true;
     if (__builtin_expect(policy == OverflowPolicy::DropOldest, 0)) {
-      uint64_t record[n];
-      record[0] = ring::headerWord(static_cast<uint8_t>(kind), n, aux);
+      uint64_t record[kWords];
+      record[0] = ring::headerWord(static_cast<uint8_t>(kind), kWords, aux);
       fill(record + 1);
       out.pushOverOldest(record, kBytes);
       wakeWhenHalfFull();
@@ -143,7 +143,7 @@ struct Writer {
       uint64_t* record = out.reserve(
           kBytes, [this](uint64_t head, uint64_t need) { return makeRoom(head, need); });
       if (__builtin_expect(record != nullptr, 1)) {
-        record[0] = ring::headerWord(static_cast<uint8_t>(kind), n, aux);
+        record[0] = ring::headerWord(static_cast<uint8_t>(kind), kWords, aux);
         fill(record + 1);
         out.commit(kBytes);
       } else {

@@ -57,7 +57,8 @@ class TracingSession {
     uint64_t counters_emitted = 0;  ///< handed in
     Timestamp start_time = 0;       ///< 0: never started
     Timestamp stop_time = 0;        ///< 0: running
-    double duration_ms() const;     ///< up to now, while it runs
+    /// Up to now, while it runs.
+    double duration_ms() const;  // NOLINT(readability-identifier-naming): the API's name
   };
 
   TracingSession();
