@@ -386,7 +386,7 @@ simdjson::error_code ChromeImporter::event(simdjson::ondemand::object& object) {
     ++counts.rows;
   }
   if (rows_ >= kPortionRows) portion();
-  return status_ ? simdjson::SUCCESS : simdjson::IO_ERROR;
+  return simdjson::SUCCESS;
 }
 
 void ChromeImporter::member(std::string_view name, std::string_view raw) {
@@ -445,6 +445,10 @@ void ChromeImporter::losses(const std::vector<JsonDamage>& damage) {
     reason = std::to_string(bytes) + " bytes in " + std::to_string(damage.size()) +
              " places of the source could not be used, first: " + damage.front().reason;
   }
+  if (counts.flows > 0) {
+    reason += (reason.empty() ? "" : "; ") + std::to_string(counts.flows) +
+              " arrows, of which correlation ids tell those between launches and their work";
+  }
   if (counts.skipped > 0) {
     reason += (reason.empty() ? "" : "; ") + std::to_string(counts.skipped) +
               " events of no known kind or without a time";
@@ -452,8 +456,8 @@ void ChromeImporter::losses(const std::vector<JsonDamage>& damage) {
   delta_.loss.push({.id = LossId{1},
                     .source = delta_.strings.intern("import"),
                     .emitted = counts.events,
-                    .written = counts.events - counts.skipped,
-                    .dropped = counts.skipped,
+                    .written = counts.rows + counts.metadata,
+                    .dropped = counts.flows + counts.skipped,
                     .reason = delta_.strings.intern(reason)});
 }
 
@@ -470,7 +474,11 @@ Result<ImportCounts> importChromeJson(ByteSource& source, TraceWriter& writer, T
   ChromeImporter importer(writer, std::move(delta));
   const Status read =
       events.run([&](std::string_view name, std::string_view raw) { importer.member(name, raw); },
-                 [&](simdjson::ondemand::object& object) { return importer.event(object); });
+                 [&](simdjson::ondemand::object& object) {
+                   const simdjson::error_code error = importer.event(object);
+                   if (!importer.status()) events.stop();  // a full disk, say
+                   return error;
+                 });
   if (!importer.status()) return tl::unexpected<Error>(importer.status().error());
   if (!read) return tl::unexpected<Error>(read.error());
   TS_CHECK_OK(importer.finish(events.damage()));

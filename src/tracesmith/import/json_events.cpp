@@ -11,6 +11,7 @@ namespace {
 constexpr size_t kMostWindowBytes = 1u << 30;
 constexpr size_t kMostDamage = 1000;
 constexpr int kMostTries = 8;
+constexpr size_t kSmallStepBytes = 16u << 10;
 constexpr size_t kLargeEventBytes = 4u << 20;  // what is not whole within this is no event
 
 bool isSpace(uint8_t c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
@@ -91,6 +92,7 @@ Result<uint64_t> JsonEvents::endOfValue() {
   size_t at = 0;
   size_t depth = 0;
   bool text = false;
+  bool escaped = false;  // also where a read ends between the backslash and what it escapes
   for (;; ++at) {
     if (begin_ + at == end_) {
       if (eof_) return kNowhere;
@@ -99,10 +101,10 @@ Result<uint64_t> JsonEvents::endOfValue() {
     }
     const uint8_t c = data()[begin_ + at];
     if (text) {
-      if (c == '\\') {
-        ++at;
-        if (begin_ + at == end_) --at;  // read on before what is escaped
-        if (begin_ + at + 1 == end_ && !eof_) TS_CHECK_OK(fill());
+      if (escaped) {
+        escaped = false;
+      } else if (c == '\\') {
+        escaped = true;
       } else if (c == '"') {
         text = false;
         if (depth == 0) return at + 1;
@@ -153,6 +155,7 @@ Status JsonEvents::members(const OnMember& on_member, const OnEvent& on_event) {
       found = true;
       ++begin_;
       TS_CHECK_OK(eventArray(on_event));
+      if (stopped_) return {};
       continue;
     }
     TS_TRY(const uint64_t bytes, endOfValue());
@@ -278,8 +281,13 @@ bool JsonEvents::mendText(size_t from, size_t to, simdjson::error_code why) {
 /// that closes them. False when more has to be read first.
 bool JsonEvents::window(const OnEvent& on_event, bool& array_ended) {
   const bool alone = std::exchange(next_alone_, false);
-  const bool to_the_end = eof_ && !tail_is_cut_ && !alone;
-  size_t end = to_the_end ? end_ : alone ? 0 : lastBoundary(begin_, end_);
+  const bool to_the_end = eof_ && !tail_is_cut_ && !alone && reached() == end_;
+  size_t end = to_the_end ? end_ : alone ? 0 : lastBoundary(begin_, reached());
+  // Behind damage it goes on in small steps: each costs as much as it reaches.
+  while (end == 0 && !alone && reached() < end_) {
+    reach_ *= 4;
+    end = lastBoundary(begin_, reached());
+  }
   if (end == 0 && (eof_ || alone)) end = endOfObject(begin_, end_);
   if (end == 0) {
     if (!eof_) return false;
@@ -301,6 +309,7 @@ bool JsonEvents::window(const OnEvent& on_event, bool& array_ended) {
     if (mendText(begin_, end, used.error)) return true;
   }
   if (!used.error) {
+    reach_ = std::min(4 * reach_, kMostWindowBytes);
     const size_t at = used.end == nullptr ? end + 1 : static_cast<size_t>(used.end - data());
     array_ended = at <= end;
     begin_ = std::min(at, end);
@@ -327,7 +336,8 @@ bool JsonEvents::window(const OnEvent& on_event, bool& array_ended) {
     return true;
   }
   // What looked like the end of an event may lie within it: then it is sound on its own.
-  const size_t one = endOfObject(begin_, end_);
+  reach_ = kSmallStepBytes;
+  const size_t one = endOfObject(begin_, std::min(end_, begin_ + kLargeEventBytes));
   if (one != 0 && one != end && !alone) {
     next_alone_ = true;
     return true;
@@ -359,7 +369,7 @@ JsonEvents::Used JsonEvents::use(const uint8_t* json, size_t bytes, const OnEven
     simdjson::ondemand::object event;
     used.error = value.get_object().get(event);
     if (!used.error) used.error = on_event(event);
-    if (used.error) break;
+    if (used.error || stopped_) break;
     used.last = used.failed;
     ++used.events;
     ++events_;
@@ -387,6 +397,7 @@ Status JsonEvents::eventArray(const OnEvent& on_event) {
     }
     const uint64_t before = offset_ + begin_;
     const bool enough = window(on_event, ended);
+    if (stopped_) return {};
     tries = offset_ + begin_ == before ? tries + 1 : 0;
     if (enough &&
         tries > kMostTries) {  // of one place: what it is has been found in every other way

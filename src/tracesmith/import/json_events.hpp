@@ -41,6 +41,9 @@ class JsonEvents {
   /// Error: it is no JSON document with events, or reading failed. Damage is no error.
   Status run(const OnMember& on_member, const OnEvent& on_event);
 
+  /// Called from on_event: run() returns, and reads no more.
+  void stop() { stopped_ = true; }
+
   uint64_t events() const { return events_; }
   uint64_t documentBytes() const { return offset_ + begin_ - kFront; }
   const std::vector<JsonDamage>& damage() const { return damage_; }
@@ -58,6 +61,7 @@ class JsonEvents {
     const uint8_t* end = nullptr;     ///< what follows the array, where something does
   };
   Used use(const uint8_t* json, size_t bytes, const OnEvent& on_event);
+  size_t reached() const { return end_ - begin_ > reach_ ? begin_ + reach_ : end_; }
   Status fill();
   bool skipSpace();
   Status members(const OnMember& on_member, const OnEvent& on_event);
@@ -83,7 +87,9 @@ class JsonEvents {
   bool eof_ = false;
   bool bare_ = false;         // an array of events alone, whose end may be missing
   bool tail_is_cut_ = false;  // the document ends within a text: its last window must end before
-  bool next_alone_ = false;   // the next window is one event
+  bool stopped_ = false;
+  size_t reach_ = 1u << 30;  // how far a window may reach from begin_
+  bool next_alone_ = false;  // the next window is one event
   uint64_t events_ = 0;
   std::vector<JsonDamage> damage_;
 };

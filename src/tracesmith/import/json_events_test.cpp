@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "tracesmith/base/clock.hpp"
 #include "tracesmith/import/chrome_event.hpp"
 #include "tracesmith/import/import_test_util.hpp"
 
@@ -105,6 +106,43 @@ TEST(JsonEvents, DamageCostsTheEventsThatItIsIn) {
     EXPECT_LT(got.damage[0].bytes, 300U);
     EXPECT_EQ(got.members.size(), 4U) << "what follows the events is there, too";
   }
+}
+
+TEST(JsonEvents, MembersAreWholeThroughReadsOfAnySize) {
+  const std::string member = R"("a \\ b \" c \\\" },{ \u00e9 ][")";
+  const std::string text =
+      R"({"name\"s": )" + member + R"(, "traceEvents": [], "last": )" + member + "}";
+  for (size_t window = 256; window < 400; ++window) {
+    // Spaces before it move what is escaped over the end of each read.
+    for (size_t spaces = 180; spaces < 260; ++spaces) {
+      const Read got = read(std::string(spaces, ' ') + text, window);
+      ASSERT_TRUE(got.status) << window << ' ' << spaces << got.status.error().toString();
+      ASSERT_EQ(got.members.at("last"), member) << window << ' ' << spaces;
+      ASSERT_EQ(got.members.at("name\\\"s"), member) << window << ' ' << spaces;
+    }
+  }
+}
+
+TEST(JsonEvents, MuchDamageTakesNoLongerThanItsBytes) {
+  std::string text = "[";
+  for (int i = 0; i < 100'000; ++i) text += R"({"ph":"X","name":oops},)";
+  const int64_t began = monotonicNs();
+  const Read got = read(text + R"({"ph":"X","name":"last"}])", 8u << 20);
+  EXPECT_THAT(got.names, ElementsAre("last"));
+  EXPECT_LT(monotonicNs() - began, 60'000'000'000) << "2.3 MB, each byte looked at a few times";
+}
+
+TEST(JsonEvents, StopsWhenItIsTold) {
+  TextSource source(document(50));
+  JsonEvents events(source, 512);
+  ChromeEvent event;
+  int seen = 0;
+  EXPECT_TRUE(events.run([](std::string_view, std::string_view) {},
+                         [&](simdjson::ondemand::object& object) {
+                           if (++seen == 7) events.stop();
+                           return event.parse(object);
+                         }));
+  EXPECT_EQ(seen, 7);
 }
 
 TEST(JsonEvents, TextsThatJsonDoesNotAllowCostThemselves) {
