@@ -28,6 +28,9 @@ std::string_view remedy(ErrorCode code) {
   }
 }
 
+/// Whether the other tool's trace that this command reads was damaged; its import is not.
+bool g_source_damaged = false;
+
 /// Opens `path`, by way of memory where it is another tool's.
 Result<TraceReader> openTrace(const std::string& path) {
   Result<TraceReader> reader = TraceReader::open(path);
@@ -39,7 +42,7 @@ Result<TraceReader> openTrace(const std::string& path) {
   if (memory.fd() < 0) return failErrno(errno, "cannot import it into memory", path);
   const std::string place = fmt::format("/proc/self/fd/{}", memory.fd());
   TS_TRY(const import::ImportReport report, import::importTraceInPlace(path, place));
-  sayWhatWasLost(path, report.counts);
+  g_source_damaged = sayWhatWasLost(path, report.counts);
   return TraceReader::open(place);
 }
 
@@ -124,7 +127,7 @@ int reportLosses(const TraceReader& reader, const std::string& path, int code) {
   for (const DataLoss& skipped : reader.skipped()) {
     say(fmt::format("{}: passed over at offset {}: {}", path, skipped.offset, skipped.reason));
   }
-  const bool damaged = !losses.empty() || !reader.complete();
+  const bool damaged = !losses.empty() || !reader.complete() || g_source_damaged;
   return damaged && code == kExitOk ? static_cast<int>(kExitPartlyRead) : code;
 }
 

@@ -339,7 +339,12 @@ void ChromeImporter::name() {
 simdjson::error_code ChromeImporter::event(simdjson::ondemand::object& object) {
   if (const simdjson::error_code error = e_.parse(object)) return error;
   ++counts.events;
-  const int64_t time_ns = base_ns_ + e_.time.nanoseconds(kMicrosecond);
+  int64_t time_ns = 0;
+  const bool number =
+      e_.time && (e_.time.raw[0] == '-' || (e_.time.raw[0] >= '0' && e_.time.raw[0] <= '9'));
+  if (!number || __builtin_add_overflow(base_ns_, e_.time.nanoseconds(kMicrosecond), &time_ns)) {
+    e_.time = {};  // no time: not a row
+  }
   const size_t before = rows_;
   switch (e_.phase) {
     case 'X':

@@ -141,6 +141,23 @@ TEST(ChromeImporter, TheVocabularyOf2021IsKnown) {
   EXPECT_EQ(got.trace.stream.size(), 1U);
 }
 
+TEST(ChromeImporter, ATimeThatIsNoneMakesNoRow) {
+  for (const char* ts : {"null", "\"soon\"", "true", "9223372036854775.807"}) {
+    const Imported got = imported(std::string(R"({"baseTimeNanoseconds": 9223372036854775807,
+      "traceEvents": [{"ph":"X","name":"a","pid":1,"tid":1,"dur":1,"ts":)") +
+                                  ts + "}]}");
+    EXPECT_EQ(got.trace.range.size(), 0U) << ts;
+    EXPECT_EQ(got.counts.skipped, 1U) << ts;
+  }
+}
+
+TEST(ChromeImporter, TheSourceIsNotWrittenOver) {
+  const TempFile file;
+  file.write(asBytes("[]"));
+  EXPECT_FALSE(importTrace(file.path(), file.path()));
+  EXPECT_EQ(asText(file.bytes()), "[]");
+}
+
 TEST(ChromeImporter, WhatFailsLeavesWhatWasThere) {
   const TempFile file, output;
   file.write(asBytes("{\"a\": 1}"));

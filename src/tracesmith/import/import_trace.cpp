@@ -2,6 +2,7 @@
 #include "tracesmith/import/import_trace.hpp"
 
 #include <errno.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -47,7 +48,13 @@ Result<ImportReport> importTraceInPlace(const std::string& path, const std::stri
 }
 
 Result<ImportReport> importTrace(const std::string& path, const std::string& output) {
-  const std::string part = output + ".part";
+  struct stat from {};
+  struct stat to {};
+  if (::stat(path.c_str(), &from) == 0 && ::stat(output.c_str(), &to) == 0 &&
+      from.st_dev == to.st_dev && from.st_ino == to.st_ino) {
+    return fail(ErrorCode::kInvalidArgument, "would be written over; choose another -o", output);
+  }
+  const std::string part = output + "." + std::to_string(::getpid()) + ".part";
   Result<ImportReport> report = importTraceInPlace(path, part);
   if (report && std::rename(part.c_str(), output.c_str()) != 0) {
     report = failErrno(errno, "cannot name the trace", output);

@@ -50,7 +50,7 @@ Status JsonEvents::fill() {
     return {};
   }
   end_ += *got;
-  eof_ = *got < room;
+  eof_ = *got == 0;  // what is wrong with packed data may be told behind the last of it
   return {};
 }
 
@@ -79,11 +79,29 @@ Status JsonEvents::run(const OnMember& on_member, const OnEvent& on_event) {
   if (data()[begin_] == '[') {
     ++begin_;
     bare_ = true;
-    return eventArray(on_event);
+    TS_CHECK_OK(eventArray(on_event));
+    return behind();
   }
   if (data()[begin_] != '{') return fail(ErrorCode::kNotATrace, "is no JSON document");
   ++begin_;
-  return members(on_member, on_event);
+  TS_CHECK_OK(members(on_member, on_event));
+  return behind();
+}
+
+/// Reads to the end of the source: nothing may follow the document, and packed data has its
+/// checksum there.
+Status JsonEvents::behind() {
+  if (stopped_ || !skipSpace()) return {};
+  uint64_t bytes = 0;
+  const size_t first = begin_;
+  const uint64_t place = offset_ + first - kFront;
+  while (begin_ < end_ || !eof_) {
+    bytes += end_ - begin_;
+    begin_ = end_;
+    TS_CHECK_OK(fill());
+  }
+  damage_.push_back({place, bytes, "behind the end of the document"});
+  return {};
 }
 
 /// One past the end of the value that begins at begin_, which stays where it is: an offset from
@@ -324,9 +342,16 @@ bool JsonEvents::window(const OnEvent& on_event, bool& array_ended) {
     const auto last = static_cast<size_t>(used.last - data());
     const size_t next = nextBoundary(last, end_);
     if (next != 0 || !to_the_end) {
-      lose(next == 0 ? end : next, next == 0 ? end : next, simdjson::error_message(used.error));
+      const size_t good = endOfObject(last, end_);
+      const size_t to = next == 0 ? end : next;
+      lose(good == 0 || good > to ? last : good, to, simdjson::error_message(used.error));
     } else {
-      lose(end, end, "the document ends within its events");
+      const size_t good = endOfObject(last, end_);
+      const bool nothing =
+          good == 0 || std::all_of(buffer_.begin() + static_cast<ptrdiff_t>(good),
+                                   buffer_.begin() + static_cast<ptrdiff_t>(end),
+                                   [](uint8_t c) { return isSpace(c) || c == ','; });
+      lose(nothing ? end : good, end, "the document ends within its events");
     }
     begin_ = next == 0 ? end : next;
     return true;

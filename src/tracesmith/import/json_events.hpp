@@ -62,6 +62,7 @@ class JsonEvents {
   };
   Used use(const uint8_t* json, size_t bytes, const OnEvent& on_event);
   size_t reached() const { return end_ - begin_ > reach_ ? begin_ + reach_ : end_; }
+  Status behind();
   Status fill();
   bool skipSpace();
   Status members(const OnMember& on_member, const OnEvent& on_event);

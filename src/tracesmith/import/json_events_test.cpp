@@ -174,6 +174,20 @@ TEST(JsonEvents, ABareArrayNeedsNoEnd) {
   EXPECT_THAT(read("[").names, IsEmpty());
 }
 
+TEST(JsonEvents, WhatFollowsTheDocumentIsSaid) {
+  for (const std::string& text :
+       {std::string("[{\"ph\":\"X\",\"name\":\"a\"}] [1]"), document(3) + "{}"}) {
+    for (const size_t window : {size_t{256}, size_t{1} << 20}) {
+      const Read got = read(text, window);
+      ASSERT_TRUE(got.status);
+      ASSERT_EQ(got.damage.size(), 1U);
+      EXPECT_EQ(got.damage[0].reason, "behind the end of the document");
+      EXPECT_GE(got.damage[0].bytes, 2U);
+      EXPECT_LE(got.damage[0].bytes, 3U);
+    }
+  }
+}
+
 TEST(JsonEvents, SaysWhatIsNoTrace) {
   EXPECT_THAT(read("hello").status.error().message, HasSubstr("no JSON"));
   EXPECT_THAT(read("   ").status.error().message, HasSubstr("spaces"));
