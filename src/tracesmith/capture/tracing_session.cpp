@@ -272,11 +272,15 @@ Status TracingSession::start(const TracingConfig& config) {
   s.result = {};
   s.start_ns = getCurrentTimestamp();
   s.stop_ns = 0;
-  auto thread = startQuietThread([this] { impl_->run(*this); });
-  if (!thread) return refuse(thread.error());
-  s.thread = std::move(*thread);
+  // Before the thread, which may end the session at once and takes both back.
   s.state = State::Running;
   key_.store(++g_last_key);
+  auto thread = startQuietThread([this] { impl_->run(*this); });
+  if (!thread) {
+    key_.store(0);
+    return refuse(thread.error());
+  }
+  s.thread = std::move(*thread);
   return {};
 }
 
