@@ -6,6 +6,7 @@
 #include "tracesmith/cli/export_target.hpp"
 #include "tracesmith/cli/messages.hpp"
 #include "tracesmith/cli/trace_file.hpp"
+#include "tracesmith/export/source_json.hpp"
 #include "tracesmith/export/table_text.hpp"
 
 namespace tracesmith::cli {
@@ -22,6 +23,14 @@ bool sameFile(const std::string& a, const std::string& b) {
 std::vector<std::string> tables() {
   const std::vector<std::string_view> names = tableNames();
   return {names.begin(), names.end()};
+}
+
+Status exportSourceJson(TraceFile& file, const std::string& output,
+                        const PerfettoOptions& options) {
+  const Selection selection(file.trace, options.from_ns, options.to_ns, options.streams);
+  TS_TRY(Output out, Output::toFile(output));
+  TS_CHECK_OK(writeSourceJson(file.reader, file.trace, selection, out));
+  return out.finish();
 }
 
 class ExportCommand : public Command {
@@ -45,6 +54,8 @@ class ExportCommand : public Command {
     time("--from", from_ns_, "Leave out what ends before this time after the trace's start");
     time("--to", to_ns_, "Leave out what begins at this time or later");
     counts("--stream", streams_, "ID", "Only the device work of these streams (see info)");
+    flag("--rebuild", rebuild_,
+         "JSON of an imported trace from what TraceSmith made of it, not as its source was");
     flag("-q,--quiet", quiet_, "Say nothing but warnings and errors");
     example("tracesmith export trace.sbt", "Make trace.pftrace for https://ui.perfetto.dev");
     example("tracesmith export trace.sbt -o trace.json", "Chrome's JSON format");
@@ -81,7 +92,10 @@ class ExportCommand : public Command {
     options.streams = *streams;
     const Result<TableId> table = tableByName(table_.empty() ? "kernel" : table_);
     if (!table) return failWith(table.error());
-    const Status exported = exportTrace(file->trace, format, output, options, *table);
+    const bool as_it_was =
+        format == ExportFormat::kChromeJson && !rebuild_ && hasSourceJson(file->reader);
+    const Status exported = as_it_was ? exportSourceJson(*file, output, options)
+                                      : exportTrace(file->trace, format, output, options, *table);
     if (!exported) {
       sayError(exported.error());
       return kExitFailed;
@@ -101,6 +115,7 @@ class ExportCommand : public Command {
   bool counters_ = true;
   bool flows_ = true;
   bool full_ = false;
+  bool rebuild_ = false;
   std::optional<int64_t> from_ns_, to_ns_;
   std::vector<uint64_t> streams_;
   bool quiet_ = false;

@@ -59,10 +59,6 @@ bool sayWhatWasLost(const std::string& path, const import::ImportCounts& counts)
   if (counts.damage.size() > kShown) {
     say(fmt::format("{}: and {} more places", path, counts.damage.size() - kShown));
   }
-  if (counts.skipped > 0) {
-    say(fmt::format("{}: {} events of no known kind, or without a time, were left out", path,
-                    counts.skipped));
-  }
   return !counts.damage.empty();
 }
 

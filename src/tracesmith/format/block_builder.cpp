@@ -25,13 +25,22 @@ void BlockBuilder::begin(uint32_t rows, uint16_t table) {
 
 void BlockBuilder::addWords(uint16_t column, ElementType type, std::span<const uint64_t> words,
                             uint16_t base, BaseWords* base_words) {
+  addChosen(column, type, {words, base_words}, base, static_cast<uint32_t>(table_) << 16 | column);
+}
+
+void BlockBuilder::addLeaf(uint16_t column, ElementType type, std::span<const uint64_t> words,
+                           uint32_t leaf) {
+  addChosen(column, type, {words}, 0, 0x80000000u | leaf);
+}
+
+void BlockBuilder::addChosen(uint16_t column, ElementType type, ColumnWords related, uint16_t base,
+                             uint32_t choice_key) {
+  const std::span<const uint64_t> words = related.words;
   const bool constant =
       std::all_of(words.begin(), words.end(), [&](uint64_t word) { return word == words[0]; });
   if (words.empty() || (constant && words[0] == 0)) return;
   const size_t bound = encodedBound(words.size());
   if (encoded_.size() < bound) encoded_.resize(bound);
-  const uint32_t choice_key = static_cast<uint32_t>(table_) << 16 | column;
-  const ColumnWords related = {words, base_words};
   for (bool again = false;; again = true) {
     const ColumnCodec& codec = constant ? *findCodec(kConstantEncoding)
                                         : choice_.choose(choice_key, related, type, zstd_.get());

@@ -28,6 +28,9 @@ class BlockBuilder {
   /// block, added or not, whose words its own are related to; 0: none.
   void addWords(uint16_t column, ElementType type, std::span<const uint64_t> words,
                 uint16_t base = 0, BaseWords* base_words = nullptr);
+  /// Adds a column with a number of values of its own; `leaf` tells it from others wherever its
+  /// column lies.
+  void addLeaf(uint16_t column, ElementType type, std::span<const uint64_t> words, uint32_t leaf);
   /// Adds a column of bytes, at most kMaxColumnBytes.
   void addBytes(uint16_t column, ByteView bytes);
 
@@ -39,6 +42,8 @@ class BlockBuilder {
   struct FreeContext {
     void operator()(ZSTD_CCtx* context) const { ZSTD_freeCCtx(context); }
   };
+  void addChosen(uint16_t column, ElementType type, ColumnWords words, uint16_t base,
+                 uint32_t choice_key);
   /// Returns the bytes that it took.
   size_t addEncoded(ColumnEntry entry, ByteView encoded);
 

@@ -50,7 +50,7 @@ template <class Table>
 constexpr bool kMayReorder =
     kIsDeviceWork<Table> || std::is_same_v<Table, HostCallTable> ||
     std::is_same_v<Table, MemoryEventTable> || std::is_same_v<Table, RangeTable> ||
-    std::is_same_v<Table, CounterTable>;
+    std::is_same_v<Table, CounterTable> || std::is_same_v<Table, FlowEventTable>;
 
 /// The order of a block's rows; false: as they are.
 template <class Table>

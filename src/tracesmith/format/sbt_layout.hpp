@@ -57,6 +57,16 @@ enum class IndexColumn : uint16_t {
   kDirectoryBytes = 10,
   kRequiredFlags = 11,
 };
+/// Columns of table 18 (source). From kFirstLeaf on one for each leaf of the block, with as many
+/// values as its rows have of it.
+enum class SourceColumn : uint16_t {
+  kTable = 1,
+  kFirstRow = 2,
+  kShape = 3,
+  kLeaves = 4,  ///< names of the leaves: strings' ids as varints
+  kFirstLeaf = 16,
+};
+constexpr size_t kMostLeaves = 2000;  // of a block
 /// Columns from here on only help readers (zone maps, orders, filters): one that does not know such
 /// a column passes over it without a word, in any table and in an index.
 constexpr uint16_t kFirstHintColumn = 0xff00;

@@ -7,6 +7,8 @@ std::string tableName(uint16_t number) {
   switch (static_cast<TableId>(number)) {
     case TableId::kString:
       return "string";
+    case TableId::kSource:
+      return "source";
 #define TS_Y(table_number, Name, name, columns) \
   case TableId::k##Name:                        \
     return #name;

@@ -14,6 +14,7 @@
 #include "tracesmith/format/block_log.hpp"
 #include "tracesmith/format/block_rows.hpp"
 #include "tracesmith/format/keyed_rows.hpp"
+#include "tracesmith/format/source_blocks.hpp"
 #include "tracesmith/format/table_traits.hpp"
 #include "tracesmith/model/clock_map.hpp"
 
@@ -44,7 +45,9 @@ uint64_t defaultMemoryLimit(uint64_t file_bytes) {
 uint64_t rowBytesOf(TableId id) {
   switch (id) {
     case TableId::kString:
-      return 96;  // a string object, a view and a node of the hash table; the text is counted apart
+      return 32;  // a view and slots of the hash table; the text is counted apart
+    case TableId::kSource:
+      return 0;  // read by itself
 #define TS_Y(number, Name, name, columns) \
   case TableId::k##Name:                  \
     return rowBytes<Name##Table>();
@@ -125,6 +128,7 @@ struct TraceReader::Impl {
       info.end = block.end();
       info.table = static_cast<TableId>(block.header.table);
       info.rows = block.header.rows;
+      info.first_row = block.header.first_row;
       info.min_time_ns = block.header.min_time_ns;
       info.max_time_ns = block.header.max_time_ns;
       if (Problem problem =
@@ -149,6 +153,7 @@ struct TraceReader::Impl {
 
 Status TraceReader::Impl::appendBlock(const LogBlock& block, Trace& out) {
   const auto table_id = static_cast<TableId>(block.header.table);
+  if (table_id == TableId::kSource) return {};  // see readSources()
   if (!isKnown(table_id)) {
     note(block, newer(fmt::format("table {} is unknown to this version", block.header.table)));
     return {};
@@ -333,6 +338,16 @@ Status TraceReader::readBlock(size_t index, Trace& out, uint64_t max_memory_byte
   return impl_->appendBlock(block, out);
 }
 
+bool TraceReader::readSources(size_t index, const StringTable& strings, SourceShapes& shapes,
+                              SourceBlock& out) {
+  const LogBlock& block = impl_->log.blocks().at(index);
+  BlockContents& contents = impl_->contents;
+  Problem problem = contents.load(impl_->log.file(), impl_->log.path(), block.offset, block.header);
+  if (!problem) problem = readSourceBlock(contents, strings, shapes, out);
+  if (problem) impl_->note(block, problem, "; events are given without what it says");
+  return !problem;
+}
+
 Result<std::optional<int64_t>> TraceReader::beginNs() {
   ReadOptions options;
   options.first_events = 1;
@@ -372,6 +387,7 @@ Result<Trace> TraceReader::Impl::readOnce(const ReadOptions& options,
   for (const LogBlock& block : log.blocks()) {
     const BlockHeader& header = block.header;
     const auto id = static_cast<TableId>(header.table);
+    if (id == TableId::kSource) continue;
     if (options.until_offset && block.end() > *options.until_offset) continue;
     total_of[id] = header.first_row + header.rows;
     if (!isAlwaysRead(id)) {

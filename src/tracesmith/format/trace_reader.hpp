@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tracesmith/base/result.hpp"
+#include "tracesmith/model/source_rows.hpp"
 #include "tracesmith/model/trace.hpp"
 
 namespace tracesmith {
@@ -36,6 +37,7 @@ struct BlockInfo {
   uint64_t end = 0;  ///< first byte after it
   TableId table{};   ///< may be a number this version does not know
   uint32_t rows = 0;
+  uint64_t first_row = 0;   ///< rows of the table before it
   int64_t min_time_ns = 0;  ///< hint: host time range of its rows; min > max when it has none
   int64_t max_time_ns = 0;
   std::vector<ColumnExtent> columns;
@@ -108,6 +110,11 @@ class TraceReader {
   /// other rows. Damage is in losses() afterwards, and no failure; a failure is an `index` or `out`
   /// that makes no sense, or rows beyond `max_memory_bytes` (as in ReadOptions).
   Status readBlock(size_t index, Trace& out, uint64_t max_memory_bytes = 0);
+
+  /// Reads the block of sources (TableId::kSource) with this number; `strings` are those of the
+  /// trace. False when it is damaged, which is in losses() afterwards.
+  bool readSources(size_t index, const StringTable& strings, SourceShapes& shapes,
+                   SourceBlock& out);
 
  private:
   struct Impl;

@@ -16,6 +16,7 @@
 #include "tracesmith/format/keyed_rows.hpp"
 #include "tracesmith/format/row_order.hpp"
 #include "tracesmith/format/sbt_layout.hpp"
+#include "tracesmith/format/source_blocks.hpp"
 #include "tracesmith/format/table_traits.hpp"
 #include "tracesmith/format/time_hints.hpp"
 #include "tracesmith/format/trace_reader.hpp"
@@ -94,6 +95,8 @@ struct TraceWriter::Impl {
   };
   std::vector<NumberedWords> words;  // of the block that is being made
   std::vector<uint32_t> order;
+  const SourceRows* sources = nullptr;  // of what is being written
+  SourceBlockWriter source_blocks;
   bool finished = false;
 
   Status writeBlock(BlockHeader header) {
@@ -118,6 +121,8 @@ struct TraceWriter::Impl {
   Status writeStrings(const StringTable& strings);
   template <class Table>
   Status writeTable(const Table& table, bool may_reorder = false);
+  Status writeSources(TableId table, const SourceTable& rows, size_t begin, size_t count,
+                      const uint32_t* in_order, BlockHeader of_table);
   Status writeDelta(const Trace& delta);
   Status writeIndexAndEnd();
   Status checkDelta(const Trace& delta) const;
@@ -203,6 +208,33 @@ Status TraceWriter::Impl::writeTable(const Table& table, bool may_reorder) {
       builder.addWords(info.number, elementTypeOf<T>(), w.values.words, base, base_words);
     });
     TS_CHECK_OK(writeBlock(header));
+    const SourceTable* rows_sources = sources == nullptr ? nullptr : sources->find(Table::kId);
+    if (rows_sources == nullptr || rows_sources->size() != rows) continue;
+    TS_CHECK_OK(writeSources(Table::kId, *rows_sources, begin, count,
+                             reordered ? order.data() : nullptr, header));
+  }
+  return {};
+}
+
+/// A block that says how `count` rows stood in their source; `of_table` is the header of theirs.
+Status TraceWriter::Impl::writeSources(TableId table, const SourceTable& rows, size_t begin,
+                                       size_t count, const uint32_t* in_order,
+                                       BlockHeader of_table) {
+  const uint64_t first_row = of_table.first_row;
+  size_t next = 0;
+  while (next < count) {
+    const size_t taken = source_blocks.fill(builder, *sources, rows,
+                                            {.table = table,
+                                             .first_row = first_row + next,
+                                             .begin = begin,
+                                             .next = next,
+                                             .count = count,
+                                             .order = in_order});
+    BlockHeader header = of_table;
+    header.table = static_cast<uint16_t>(TableId::kSource);
+    header.first_row = at.rows[TableId::kSource];
+    TS_CHECK_OK(writeBlock(header));
+    next += taken;
   }
   return {};
 }
@@ -257,6 +289,15 @@ Status TraceWriter::Impl::writeDelta(const Trace& delta) {
   });
   // What says that rows are in the file comes after them: a file cut in between must not claim rows
   // that it has not.
+  if (status && sources != nullptr) {
+    if (const SourceTable* rows = sources->find(SourceRows::kNone); rows != nullptr) {
+      for (size_t begin = 0; begin < rows->size() && status; begin += options.max_block_rows) {
+        status = writeSources(SourceRows::kNone, *rows, begin,
+                              std::min<size_t>(options.max_block_rows, rows->size() - begin),
+                              nullptr, {});
+      }
+    }
+  }
   if (status) status = writeTable(delta.pending);
   if (status) status = writeTable(delta.commit_mark);
   return status;
@@ -370,12 +411,15 @@ Result<TraceWriter> TraceWriter::resume(const std::string& path, uint64_t keep_u
   return TraceWriter(std::move(impl));
 }
 
-Status TraceWriter::write(const Trace& delta) {
+Status TraceWriter::write(const Trace& delta, const SourceRows* sources) {
   if (impl_->finished) {
     return fail(ErrorCode::kInvalidArgument, "the trace is finished", impl_->path);
   }
   TS_CHECK_OK(impl_->checkDelta(delta));
-  return impl_->wholeOrNothing([&] { return impl_->writeDelta(delta); });
+  impl_->sources = sources;
+  Status status = impl_->wholeOrNothing([&] { return impl_->writeDelta(delta); });
+  impl_->sources = nullptr;
+  return status;
 }
 
 Status TraceWriter::finish() {

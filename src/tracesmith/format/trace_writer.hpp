@@ -8,6 +8,7 @@
 #include <string>
 
 #include "tracesmith/base/result.hpp"
+#include "tracesmith/model/source_rows.hpp"
 #include "tracesmith/model/trace.hpp"
 
 namespace tracesmith {
@@ -36,7 +37,9 @@ class TraceWriter {
   /// rows are in the file's page cache when it returns (they survive the death of this process).
   /// Rows of events may change their order within a block; attributes have to be given together
   /// with the rows that they describe.
-  Status write(const Trace& delta);
+  /// `sources`: of the rows of some of its tables, as many as those have; and of events that are
+  /// rows of none.
+  Status write(const Trace& delta, const SourceRows* sources = nullptr);
 
   /// Writes index and end marker, and flushes to the device. Nothing may be written afterwards.
   Status finish();

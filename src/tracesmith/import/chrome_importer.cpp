@@ -1,40 +1,63 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/import/chrome_importer.hpp"
 
+#include <simdjson.h>
+
 #include <algorithm>
+#include <array>
+#include <cstdlib>
 #include <map>
-#include <optional>
+#include <tuple>
 #include <unordered_map>
 
+#include "tracesmith/base/hash.hpp"
 #include "tracesmith/import/chrome_categories.hpp"
-#include "tracesmith/import/chrome_event.hpp"
 #include "tracesmith/model/trace.hpp"
 
 namespace tracesmith::import {
 namespace {
 
 constexpr int64_t kMicrosecond = 1000;
-constexpr size_t kPortionRows = 1u << 18;  // two blocks of a table
-constexpr size_t kLongestMember = 4u << 20;
+constexpr size_t kPortionRows = 1u << 18;     // two blocks of a table
+constexpr size_t kPortionValues = 1u << 23;   // beside them
+constexpr size_t kLongestMember = 16u << 20;  // a string of a trace
+constexpr size_t kCacheSlots = 256;
 
 class ChromeImporter {
  public:
   ChromeImporter(TraceWriter& writer, Trace delta) : writer_(writer), delta_(std::move(delta)) {}
 
   void member(std::string_view name, std::string_view raw);
-  simdjson::error_code event(simdjson::ondemand::object& object);
-  Status finish(const std::vector<JsonDamage>& damage);
+  void event(const ChromeEvent& event);
+  Status finish(const JsonEvents& document);
   const Status& status() const { return status_; }
   ImportCounts counts;
 
  private:
+  /// What a shape of events becomes.
+  struct Plan {
+    bool known = false;
+    TableId table = SourceRows::kNone;  ///< of its rows
+    ChromeKind kind{};
+    StringId category{};
+    std::vector<SourceGap> gaps;  ///< of its values, those of the row's columns included
+    uint32_t beside_row = 0;      ///< source shape: with the row's columns
+    uint32_t alone = 0;           ///< source shape: without
+  };
+  const Plan& plan(const EventShape& shape);
+  TableId tableOf(const EventShape& shape) const;
+  uint32_t sourceShape(const EventShape& shape, const std::vector<SourceGap>& gaps);
+  bool holds(const Plan& plan, const EventShape& shape) const;
+  void keep(TableId table, const EventShape& shape, const std::vector<SourceGap>* gaps,
+            uint32_t source_shape);
+
   // What "pid" and "tid" stand for.
   ProcessId process(const JsonToken& pid);
   ThreadId thread(ProcessId process, const JsonToken& tid);
   DeviceId device(int64_t ordinal);
   StreamId stream(ProcessId owner, int64_t device_ordinal, int64_t context, int64_t number);
   StringId text(const JsonToken& token);
-  ShapeId shape();
+  ShapeId launchShape();
 
   struct Place {
     StreamId stream{};
@@ -43,41 +66,249 @@ class ChromeImporter {
     uint64_t correlation = 0;
   };
   Place deviceSide();
-  void complete(int64_t start_ns, int64_t duration_ns);
+  uint64_t correlation() const;
+  void row(const Plan& plan, int64_t start_ns, int64_t duration_ns);
   void counter(int64_t time_ns);
   void name();
   void losses(const std::vector<JsonDamage>& damage);
   void portion();
-  static int64_t dimension(std::string_view raw, size_t index);
+  void settle();
+  const JsonToken& value(EventField field) const { return (*e_)[field]; }
 
   TraceWriter& writer_;
   Trace delta_;
+  SourceRows sources_;
   Status status_;
-  ChromeEvent e_;
+  const ChromeEvent* e_ = nullptr;
   std::string room_;
   size_t rows_ = 0;
+  size_t values_ = 0;
   int64_t base_ns_ = 0;
+  int64_t first_ns_ = 0;
+  bool any_time_ = false;
   PlatformType platform_ = PlatformType::Unknown;
   ProcessId main_process_{};
+  uint64_t ambiguous_ = 0;  // correlation ids of several processes
 
+  std::vector<Plan> plans_;
+  Plan unknown_;
+  std::unordered_map<std::string, uint32_t> source_shapes_;
   std::map<std::string, ProcessId, std::less<>> processes_;
+  std::string last_pid_;
+  ProcessId last_process_{};
+  struct ThreadSlot {
+    ProcessId process{};
+    int64_t tid = 0;
+    ThreadId id{};
+  };
+  std::array<ThreadSlot, kCacheSlots> thread_slots_;
   std::map<std::pair<ProcessId, std::string>, ThreadId> threads_;
+  std::vector<ProcessId> process_of_;  // of threads, by their place
   std::map<int64_t, DeviceRow> devices_;
-  std::map<std::pair<DeviceId, int64_t>, ContextId> contexts_;
-  std::map<std::pair<DeviceId, int64_t>, StreamId> streams_;
-  std::map<std::string, ShapeId, std::less<>> shapes_;
+  std::map<std::tuple<ProcessId, DeviceId, int64_t>, ContextRow> contexts_;
+  struct StreamSlot {
+    int64_t device = 0, number = 0;
+    ProcessId process{};
+    StreamId id{};
+  };
+  std::array<StreamSlot, kCacheSlots> stream_slots_;
+  std::map<std::tuple<ProcessId, DeviceId, int64_t>, StreamRow> streams_;
+  StringTable launch_shapes_;  // their ids are those of the shapes
   std::map<std::string, CounterTrackId, std::less<>> tracks_;
   std::unordered_map<uint64_t, ThreadId> launched_by_;  // correlation id to thread
-  std::unordered_map<uint32_t, ProcessId> process_of_;  // of threads
 };
 
 StringId ChromeImporter::text(const JsonToken& token) {
   return delta_.strings.intern(textOf(token, room_));
 }
 
+// --- Shapes ----------------------------------------------------------------------------------
+
+TableId ChromeImporter::tableOf(const EventShape& shape) const {
+  switch (shape.phase) {
+    case 'X':
+      switch (kindOf(shape.category)) {
+        case ChromeKind::kKernel:
+          return TableId::kKernel;
+        case ChromeKind::kCopy:
+          return TableId::kCopy;
+        case ChromeKind::kFill:
+          return TableId::kFill;
+        case ChromeKind::kSync:
+          return TableId::kSync;
+        case ChromeKind::kHostCall:
+          return TableId::kHostCall;
+        case ChromeKind::kDeviceRange:
+        case ChromeKind::kHostRange:
+          return TableId::kRange;
+      }
+      return SourceRows::kNone;
+    case 'i':
+    case 'I':
+      if (shape.place[static_cast<size_t>(EventField::kArgAddress)] >= 0 &&
+          shape.place[static_cast<size_t>(EventField::kArgBytes)] >= 0 &&
+          shape.category == "cpu_instant_event") {
+        return TableId::kMemoryEvent;
+      }
+      return TableId::kRange;
+    case 'R':
+    case 'B':
+    case 'E':
+      return TableId::kRange;
+    case 's':
+    case 't':
+    case 'f':
+      return TableId::kFlowEvent;
+    default:
+      return SourceRows::kNone;
+  }
+}
+
+/// What a value is without a column that holds it.
+SourceGap keptAs(const ShapeValue& value) {
+  switch (value.type) {
+    case JsonType::kInteger:
+      return SourceGap::kInteger;
+    case JsonType::kDecimal:
+      return SourceGap::kDecimal;
+    case JsonType::kText:
+      return SourceGap::kText;
+    case JsonType::kOther:
+      break;
+  }
+  return SourceGap::kJson;
+}
+
+/// The column of a row of `table` that holds a value of a shape; keptAs() where there is none.
+SourceGap gapOf(const ShapeValue& value, TableId table) {
+  const bool integer = value.type == JsonType::kInteger;
+  const bool decimal = value.type == JsonType::kDecimal;
+  const bool spans = table != TableId::kMemoryEvent && table != TableId::kFlowEvent;
+  switch (value.field) {
+    case EventField::kTime:
+      if (integer) return SourceGap::kTimeMicros;
+      if (decimal) return SourceGap::kTimeDecimal;
+      break;
+    case EventField::kDuration:
+      if (integer && spans) return SourceGap::kDurationMicros;
+      if (decimal && spans) return SourceGap::kDurationDecimal;
+      break;
+    case EventField::kName:
+      if (value.type == JsonType::kText) return SourceGap::kName;
+      break;
+    case EventField::kArgCorrelation:
+      if (integer && table != TableId::kRange && spans) return SourceGap::kCorrelation;
+      break;
+    case EventField::kArgBytes:
+      if (integer && (table == TableId::kCopy || table == TableId::kFill)) return SourceGap::kBytes;
+      break;
+    case EventField::kId:
+      if (integer && table == TableId::kFlowEvent) return SourceGap::kFlowId;
+      break;
+    default:
+      break;
+  }
+  return keptAs(value);
+}
+
+uint32_t ChromeImporter::sourceShape(const EventShape& shape, const std::vector<SourceGap>& gaps) {
+  SourceShape source;
+  source.between = shape.between;
+  SourceRows::Shape known;
+  std::map<std::string, int> seen;
+  for (size_t i = 0; i < gaps.size(); ++i) {
+    std::string key = shape.values[i].key;
+    // A key may come twice: each has a leaf of its own.
+    if (const int times = seen[leafName(gaps[i], key)]++; times > 0) {
+      key += "#" + std::to_string(times + 1);
+    }
+    if (isKept(gaps[i])) known.leaves.push_back(delta_.strings.intern(leafName(gaps[i], key)));
+    source.gaps.push_back({gaps[i], std::move(key)});
+  }
+  known.text = delta_.strings.intern(source.text());
+  sources_.shapes.push_back(std::move(known));
+  return static_cast<uint32_t>(sources_.shapes.size() - 1);
+}
+
+const ChromeImporter::Plan& ChromeImporter::plan(const EventShape& shape) {
+  const bool kept = shape.id != EventShape::kUnknown;
+  if (kept && plans_.size() <= shape.id) plans_.resize(shape.id + 1);
+  Plan& p = kept ? plans_[shape.id] : unknown_;
+  if (p.known && kept) return p;
+  const uint32_t whole = unknown_.alone;
+  p = {.known = true, .table = tableOf(shape), .kind = kindOf(shape.category)};
+  p.category = delta_.strings.intern(shape.category);
+  if (kept) {
+    // Of several values with one key only the last is in the row.
+    for (size_t i = 0; i < shape.values.size(); ++i) {
+      const ShapeValue& v = shape.values[i];
+      const bool in_row = p.table != SourceRows::kNone && v.field != EventField::kNone &&
+                          shape.place[static_cast<size_t>(v.field)] == static_cast<int16_t>(i);
+      p.gaps.push_back(in_row ? gapOf(v, p.table) : keptAs(v));
+    }
+  } else {
+    p.alone = whole;
+  }
+  return p;
+}
+
+/// Whether the row's columns say all that the plan leaves to them.
+bool ChromeImporter::holds(const Plan& plan, const EventShape& shape) const {
+  if (shape.id == EventShape::kUnknown) return false;
+  for (const EventField field : {EventField::kDuration, EventField::kArgCorrelation,
+                                 EventField::kArgBytes, EventField::kId}) {
+    const int16_t at = shape.place[static_cast<size_t>(field)];
+    if (at < 0 || isKept(plan.gaps[static_cast<size_t>(at)])) continue;
+    const JsonToken& token = e_->values[static_cast<size_t>(at)];
+    if (token.value < 0) return false;
+    const bool whole = token.type == JsonType::kInteger;
+    if (field == EventField::kDuration && whole && token.value > INT64_MAX / kMicrosecond) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// Keeps what the row that has just been added (of `table`; none: there is no row) does not hold.
+void ChromeImporter::keep(TableId table, const EventShape& shape,
+                          const std::vector<SourceGap>* gaps, uint32_t source_shape) {
+  SourceTable& rows = sources_.of(table);
+  rows.shape.push_back(source_shape);
+  rows.values.push_back(static_cast<uint32_t>(rows.value.size()));
+  const size_t before = rows.value.size();
+  if (shape.id == EventShape::kUnknown) {
+    rows.value.push_back(static_cast<int64_t>(delta_.strings.intern(e_->raw)));
+  } else {
+    for (size_t i = 0; i < shape.values.size(); ++i) {
+      if (gaps != nullptr && !isKept((*gaps)[i])) continue;
+      const JsonToken& token = e_->values[i];
+      switch (shape.values[i].type) {
+        case JsonType::kInteger:
+        case JsonType::kDecimal:
+          rows.value.push_back(token.value);
+          break;
+        case JsonType::kText:
+          rows.value.push_back(static_cast<int64_t>(text(token)));
+          break;
+        case JsonType::kOther: {
+          std::string_view raw = token.raw;
+          if (token.text) raw = {raw.data() - 1, raw.size() + 2};  // with its quotes
+          rows.value.push_back(static_cast<int64_t>(delta_.strings.intern(raw)));
+          break;
+        }
+      }
+    }
+  }
+  values_ += rows.value.size() - before;
+}
+
+// --- Processes, threads, devices, streams ----------------------------------------------------
+
 ProcessId ChromeImporter::process(const JsonToken& pid) {
+  if (pid.raw == last_pid_ && last_process_ != ProcessId::kNone) return last_process_;
+  last_pid_ = pid.raw;
   const auto known = processes_.find(pid.raw);
-  if (known != processes_.end()) return known->second;
+  if (known != processes_.end()) return last_process_ = known->second;
   const auto id = idAt<ProcessId>(processes_.size());
   processes_.emplace(pid.raw, id);
   ProcessRow row{.id = id};
@@ -89,22 +320,31 @@ ProcessId ChromeImporter::process(const JsonToken& pid) {
   }
   row.seen_by = delta_.strings.intern("import");
   delta_.process.push(row);
-  return id;
+  return last_process_ = id;
 }
 
 ThreadId ChromeImporter::thread(ProcessId process, const JsonToken& tid) {
-  const auto [it, fresh] = threads_.try_emplace({process, std::string(tid.raw)});
-  if (!fresh) return it->second;
-  it->second = idAt<ThreadId>(threads_.size() - 1);
-  process_of_[static_cast<uint32_t>(it->second)] = process;
-  ThreadRow row{.id = it->second, .process_id = process};
-  const int64_t number = tid.integer(INT64_MIN);
-  if (number == INT64_MIN) {
-    row.name = text(tid);
-  } else {
-    row.tid = static_cast<uint32_t>(number);
+  const bool integer = tid.type == JsonType::kInteger;
+  ThreadSlot& slot =
+      thread_slots_[(static_cast<uint64_t>(tid.value) * 31 + static_cast<uint32_t>(process)) %
+                    kCacheSlots];
+  if (integer && slot.id != ThreadId::kNone && slot.process == process && slot.tid == tid.value) {
+    return slot.id;
   }
-  delta_.thread.push(row);
+  const auto [it, fresh] = threads_.try_emplace({process, std::string(tid.raw)});
+  if (fresh) {
+    it->second = idAt<ThreadId>(threads_.size() - 1);
+    process_of_.push_back(process);
+    ThreadRow row{.id = it->second, .process_id = process};
+    const int64_t number = tid.integer(INT64_MIN);
+    if (number == INT64_MIN) {
+      row.name = text(tid);
+    } else {
+      row.tid = static_cast<uint32_t>(number);
+    }
+    delta_.thread.push(row);
+  }
+  if (integer) slot = {process, tid.value, it->second};
   return it->second;
 }
 
@@ -113,7 +353,6 @@ DeviceId ChromeImporter::device(int64_t ordinal) {
   DeviceRow& row = it->second;
   if (fresh) {
     row.id = idAt<DeviceId>(devices_.size() - 1);
-    row.backend = platform_;
     row.kind = DeviceKind::kGpu;
     row.ordinal = static_cast<uint32_t>(ordinal);
     row.name = delta_.strings.intern("device " + std::to_string(ordinal));
@@ -122,31 +361,43 @@ DeviceId ChromeImporter::device(int64_t ordinal) {
   return row.id;
 }
 
+/// Streams of the process that is profiled are found whether or not it is already known which one
+/// that is; settle() tells them in the end.
 StreamId ChromeImporter::stream(ProcessId owner, int64_t device_ordinal, int64_t context,
                                 int64_t number) {
-  const DeviceId on = device(device_ordinal);
-  const auto [it, fresh] = streams_.try_emplace({on, number});
-  if (!fresh) return it->second;
-  it->second = idAt<StreamId>(streams_.size() - 1);
-  const auto [in, new_context] = contexts_.try_emplace({on, context});
-  if (new_context) {
-    in->second = idAt<ContextId>(contexts_.size() - 1);
-    delta_.context.push({.id = in->second,
-                         .process_id = owner,
-                         .handle = static_cast<uint64_t>(context),
-                         .device_id = on});
+  if (owner == main_process_) owner = ProcessId::kNone;
+  StreamSlot& slot =
+      stream_slots_[(static_cast<uint64_t>(device_ordinal) * 61 + static_cast<uint64_t>(number) +
+                     static_cast<uint32_t>(owner) * 7) %
+                    kCacheSlots];
+  if (slot.id != StreamId::kNone && slot.device == device_ordinal && slot.number == number &&
+      slot.process == owner) {
+    return slot.id;
   }
-  delta_.stream.push({.id = it->second,
-                      .process_id = owner,
-                      .context_id = in->second,
-                      .device_id = on,
-                      .handle = static_cast<uint64_t>(number),
-                      .ordinal = static_cast<uint32_t>(number)});
-  return it->second;
+  const DeviceId on = device(device_ordinal);
+  const auto [it, fresh] = streams_.try_emplace({owner, on, number});
+  slot = {device_ordinal, number, owner, it->second.id};
+  if (!fresh) return it->second.id;
+  it->second.id = slot.id = idAt<StreamId>(streams_.size() - 1);
+  const auto [in, new_context] = contexts_.try_emplace({owner, on, context});
+  if (new_context) {
+    in->second = {.id = idAt<ContextId>(contexts_.size() - 1),
+                  .process_id = owner,
+                  .handle = static_cast<uint64_t>(context),
+                  .device_id = on};
+    delta_.context.push(in->second);
+  }
+  it->second.process_id = owner;
+  it->second.context_id = in->second.id;
+  it->second.device_id = on;
+  it->second.handle = static_cast<uint64_t>(number);
+  it->second.ordinal = static_cast<uint32_t>(number);
+  delta_.stream.push(it->second);
+  return it->second.id;
 }
 
 /// Element `index` of a list of numbers, as it stands in the document; 1 where there is none.
-int64_t ChromeImporter::dimension(std::string_view raw, size_t index) {
+int64_t dimension(std::string_view raw, size_t index) {
   size_t at = raw.find('[');
   for (size_t i = 0; at != std::string_view::npos && i < index; ++i) at = raw.find(',', at + 1);
   if (at == std::string_view::npos) return 1;
@@ -156,17 +407,17 @@ int64_t ChromeImporter::dimension(std::string_view raw, size_t index) {
 }
 
 /// The launch shape that the arguments tell; none where they tell of no grid.
-ShapeId ChromeImporter::shape() {
-  const JsonToken grid = e_.argument("grid");
+ShapeId ChromeImporter::launchShape() {
+  const JsonToken& grid = value(EventField::kArgGrid);
   if (!grid) return ShapeId::kNone;
-  const JsonToken block = e_.argument("block");
-  const JsonToken shared = e_.argument("shared memory");
-  const JsonToken registers = e_.argument("registers per thread");
-  std::string key(grid.raw);
-  for (const JsonToken& part : {block, shared, registers}) key.append("|").append(part.raw);
-  const auto [it, fresh] = shapes_.try_emplace(key);
-  if (!fresh) return it->second;
-  it->second = idAt<ShapeId>(shapes_.size() - 1);
+  const JsonToken& block = value(EventField::kArgBlock);
+  const JsonToken& shared = value(EventField::kArgSharedMemory);
+  const JsonToken& registers = value(EventField::kArgRegisters);
+  room_ = grid.raw;
+  for (const JsonToken* part : {&block, &shared, &registers}) room_.append("|").append(part->raw);
+  const size_t before = launch_shapes_.size();
+  const auto id = ShapeId{static_cast<uint32_t>(launch_shapes_.intern(room_))};
+  if (launch_shapes_.size() == before) return id;
   const auto local = [&](size_t i) { return static_cast<uint32_t>(dimension(block.raw, i)); };
   const auto global = [&](size_t i) {
     return static_cast<uint64_t>(dimension(grid.raw, i)) * local(i);
@@ -180,129 +431,159 @@ ShapeId ChromeImporter::shape() {
                             .local_z = local(2),
                             .static_shared_bytes = static_cast<uint32_t>(shared.integer()),
                             .registers_per_thread = static_cast<uint32_t>(registers.integer())});
-  return it->second;
+  return id;
+}
+
+uint64_t ChromeImporter::correlation() const {
+  return static_cast<uint64_t>(std::max<int64_t>(value(EventField::kArgCorrelation).integer(), 0));
 }
 
 ChromeImporter::Place ChromeImporter::deviceSide() {
   Place place;
-  place.correlation =
-      static_cast<uint64_t>(std::max<int64_t>(e_.argument("correlation").integer(), 0));
+  place.correlation = correlation();
   const auto launch = launched_by_.find(place.correlation);
   place.process = main_process_;
-  if (place.correlation != 0 && launch != launched_by_.end()) {
+  if (place.correlation != 0 && launch != launched_by_.end() && launch->second != ThreadId::kNone) {
     place.thread = launch->second;
-    place.process = process_of_[static_cast<uint32_t>(launch->second)];
+    place.process = process_of_[indexOf(launch->second)];
   }
-  const JsonToken ordinal = e_.argument("device");
-  const JsonToken number = e_.argument("stream");
+  const JsonToken& ordinal = value(EventField::kArgDevice);
+  const JsonToken& number = value(EventField::kArgStream);
   place.stream =
-      stream(place.process, ordinal ? ordinal.integer(-1) : e_.process.integer(-1),
-             e_.argument("context").integer(), number ? number.integer(-1) : e_.thread.integer(-1));
+      stream(place.process, ordinal ? ordinal.integer(-1) : value(EventField::kProcess).integer(-1),
+             value(EventField::kArgContext).integer(),
+             number ? number.integer(-1) : value(EventField::kThread).integer(-1));
   return place;
 }
 
-void ChromeImporter::complete(int64_t start_ns, int64_t duration_ns) {
-  const std::string_view category = e_.category.raw;
-  const ChromeKind kind = kindOf(category);
-  switch (kind) {
-    case ChromeKind::kKernel: {
-      const Place at = deviceSide();
-      delta_.kernel.push({.start_ns = start_ns,
-                          .duration_ns = duration_ns,
-                          .name = text(e_.name),
-                          .process_id = at.process,
-                          .thread_id = at.thread,
-                          .stream_id = at.stream,
-                          .correlation_id = at.correlation,
-                          .shape_id = shape()});
+// --- Rows ------------------------------------------------------------------------------------
+
+void ChromeImporter::row(const Plan& plan, int64_t start_ns, int64_t duration_ns) {
+  const StringId title = text(value(EventField::kName));
+  const auto bytes = [&] {
+    return static_cast<uint64_t>(std::max<int64_t>(value(EventField::kArgBytes).integer(), 0));
+  };
+  // What copies, fills and syncs have in common.
+  const auto place = [&](auto row) {
+    const Place at = deviceSide();
+    row.start_ns = start_ns;
+    row.duration_ns = duration_ns;
+    row.process_id = at.process;
+    row.thread_id = at.thread;
+    row.stream_id = at.stream;
+    row.correlation_id = at.correlation;
+    row.name = title;
+    return row;
+  };
+  switch (plan.table) {
+    case TableId::kKernel: {
+      KernelRow kernel = place(KernelRow{});
+      kernel.shape_id = launchShape();
+      delta_.kernel.push(kernel);
       return;
     }
-    case ChromeKind::kCopy: {
-      const Place at = deviceSide();
-      delta_.copy.push({.start_ns = start_ns,
-                        .duration_ns = duration_ns,
-                        .kind = copyKindOf(e_.name.raw),
-                        .process_id = at.process,
-                        .thread_id = at.thread,
-                        .stream_id = at.stream,
-                        .correlation_id = at.correlation,
-                        .bytes = static_cast<uint64_t>(e_.argument("bytes").integer()),
-                        .name = text(e_.name)});
+    case TableId::kCopy: {
+      CopyRow copy = place(CopyRow{});
+      copy.kind = copyKindOf(value(EventField::kName).raw);
+      copy.bytes = bytes();
+      delta_.copy.push(copy);
       return;
     }
-    case ChromeKind::kFill: {
-      const Place at = deviceSide();
-      delta_.fill.push({.start_ns = start_ns,
-                        .duration_ns = duration_ns,
-                        .process_id = at.process,
-                        .thread_id = at.thread,
-                        .stream_id = at.stream,
-                        .correlation_id = at.correlation,
-                        .bytes = static_cast<uint64_t>(e_.argument("bytes").integer()),
-                        .name = text(e_.name)});
+    case TableId::kFill: {
+      FillRow fill = place(FillRow{});
+      fill.bytes = bytes();
+      delta_.fill.push(fill);
       return;
     }
-    case ChromeKind::kSync: {
-      const Place at = deviceSide();
-      delta_.sync.push({.start_ns = start_ns,
-                        .duration_ns = duration_ns,
-                        .kind = syncKindOf(e_.name.raw),
-                        .process_id = at.process,
-                        .thread_id = at.thread,
-                        .stream_id = at.stream,
-                        .correlation_id = at.correlation,
-                        .name = text(e_.name)});
+    case TableId::kSync: {
+      SyncRow sync = place(SyncRow{});
+      sync.kind = syncKindOf(value(EventField::kName).raw);
+      delta_.sync.push(sync);
       return;
     }
-    case ChromeKind::kHostCall: {
-      const ProcessId in = process(e_.process);
-      const ThreadId by = thread(in, e_.thread);
+    case TableId::kHostCall: {
+      const ProcessId in = process(value(EventField::kProcess));
+      const ThreadId by = thread(in, value(EventField::kThread));
       if (main_process_ == ProcessId::kNone) main_process_ = in;
-      const auto correlation =
-          static_cast<uint64_t>(std::max<int64_t>(e_.argument("correlation").integer(), 0));
-      if (correlation != 0) launched_by_.emplace(correlation, by);
+      const uint64_t id = correlation();
+      if (id != 0) {
+        const auto [it, fresh] = launched_by_.try_emplace(id, by);
+        if (!fresh && it->second != ThreadId::kNone && process_of_[indexOf(it->second)] != in) {
+          it->second = ThreadId::kNone;  // whose work it is can not be told
+          ++ambiguous_;
+        }
+      }
       delta_.host_call.push({.start_ns = start_ns,
                              .duration_ns = duration_ns,
-                             .name = text(e_.name),
+                             .name = title,
                              .process_id = in,
                              .thread_id = by,
-                             .correlation_id = correlation,
-                             .kind = callKindOf(e_.name.raw)});
+                             .correlation_id = id,
+                             .kind = callKindOf(value(EventField::kName).raw)});
       return;
     }
-    case ChromeKind::kDeviceRange: {
-      const Place at = deviceSide();
-      delta_.range.push({.start_ns = start_ns,
-                         .duration_ns = duration_ns,
-                         .kind = RangeKind::kRange,
-                         .name = text(e_.name),
-                         .category = text(e_.category),
-                         .process_id = at.process,
-                         .stream_id = at.stream});
+    case TableId::kMemoryEvent: {
+      const ProcessId in = process(value(EventField::kProcess));
+      const int64_t size = value(EventField::kArgBytes).integer();
+      delta_.memory_event.push(
+          {.time_ns = start_ns,
+           .kind = size < 0 ? MemoryKind::kFree : MemoryKind::kAlloc,
+           .process_id = in,
+           .thread_id = thread(in, value(EventField::kThread)),
+           .address = static_cast<uint64_t>(value(EventField::kArgAddress).integer()),
+           .bytes = static_cast<uint64_t>(size < 0 ? -size : size),
+           .name = title});
       return;
     }
-    case ChromeKind::kHostRange: {
-      const ProcessId in = process(e_.process);
-      delta_.range.push({.start_ns = start_ns,
-                         .duration_ns = duration_ns,
-                         .kind = RangeKind::kRange,
-                         .name = text(e_.name),
-                         .category = text(e_.category),
-                         .process_id = in,
-                         .thread_id = thread(in, e_.thread)});
+    case TableId::kFlowEvent: {
+      const JsonToken& id = value(EventField::kId);
+      const ProcessId in = process(value(EventField::kProcess));
+      const char phase = e_->phase();
+      delta_.flow_event.push({.time_ns = start_ns,
+                              .end = phase == 's'   ? FlowEnd::kBegin
+                                     : phase == 'f' ? FlowEnd::kEnd
+                                                    : FlowEnd::kStep,
+                              .flow_id = id.type == JsonType::kInteger
+                                             ? static_cast<uint64_t>(id.value)
+                                             : hash64(asBytes(id.raw)),
+                              .name = title,
+                              .category = plan.category,
+                              .process_id = in,
+                              .thread_id = thread(in, value(EventField::kThread))});
       return;
     }
+    default:
+      break;
   }
+  RangeRow range{
+      .start_ns = start_ns, .duration_ns = duration_ns, .name = title, .category = plan.category};
+  const char phase = e_->phase();
+  if (phase == 'X' && plan.kind == ChromeKind::kDeviceRange) {
+    const Place at = deviceSide();
+    range.process_id = at.process;
+    range.stream_id = at.stream;
+  } else {
+    range.kind = phase == 'X'   ? RangeKind::kRange
+                 : phase == 'B' ? RangeKind::kBegin
+                 : phase == 'E' ? RangeKind::kEnd
+                                : RangeKind::kInstant;
+    range.process_id = process(value(EventField::kProcess));
+    range.thread_id = thread(range.process_id, value(EventField::kThread));
+  }
+  delta_.range.push(range);
 }
 
 /// A value for each argument that is a number.
 void ChromeImporter::counter(int64_t time_ns) {
-  const ProcessId in = process(e_.process);
-  std::string title(textOf(e_.name, room_));
-  for (const ChromeArgument& a : e_.arguments) {
-    if (a.value.type != simdjson::ondemand::json_type::number) continue;
+  const ProcessId in = process(value(EventField::kProcess));
+  const std::string title(textOf(value(EventField::kName), room_));
+  size_t arguments = 0;
+  for (const ShapeValue& v : e_->shape->values) arguments += v.argument ? 1 : 0;
+  for (size_t i = 0; i < e_->values.size(); ++i) {
+    const ShapeValue& v = e_->shape->values[i];
+    if (!v.argument || !e_->values[i].isNumber()) continue;
     std::string key = title;
-    if (e_.arguments.size() > 1) key.append(" ").append(a.key);
+    if (arguments > 1) key.append(" ").append(v.key.substr(5));  // without "args."
     const auto [it, fresh] =
         tracks_.try_emplace(std::to_string(static_cast<uint32_t>(in)) + " " + key);
     if (fresh) {
@@ -311,87 +592,93 @@ void ChromeImporter::counter(int64_t time_ns) {
     }
     delta_.counter.push({.time_ns = time_ns,
                          .track_id = it->second,
-                         .value = std::strtod(std::string(a.value.raw).c_str(), nullptr)});
+                         .value = std::strtod(std::string(e_->values[i].raw).c_str(), nullptr)});
     ++rows_;
   }
 }
 
 /// Names of processes and threads.
 void ChromeImporter::name() {
-  const JsonToken given = e_.argument("name");
-  if (e_.name.raw == "process_name" && given) {
-    const ProcessId id = process(e_.process);
-    const int64_t number = e_.process.integer(-1);
+  const JsonToken& given = value(EventField::kArgName);
+  const std::string_view what = value(EventField::kName).raw;
+  if (!given) return;
+  if (what == "process_name") {
+    const JsonToken& pid = value(EventField::kProcess);
+    const ProcessId id = process(pid);
+    const int64_t number = pid.integer(-1);
     delta_.process.push(
         {.id = id,
          .pid = number > 0 && number <= UINT32_MAX ? static_cast<uint32_t>(number) : 0,
          .command_line = text(given),
          .seen_by = delta_.strings.intern("import")});
-  } else if (e_.name.raw == "thread_name" && given) {
-    const ProcessId in = process(e_.process);
-    delta_.thread.push({.id = thread(in, e_.thread),
+  } else if (what == "thread_name") {
+    const ProcessId in = process(value(EventField::kProcess));
+    delta_.thread.push({.id = thread(in, value(EventField::kThread)),
                         .process_id = in,
-                        .tid = static_cast<uint32_t>(e_.thread.integer()),
+                        .tid = static_cast<uint32_t>(value(EventField::kThread).integer()),
                         .name = text(given)});
   }
 }
 
-simdjson::error_code ChromeImporter::event(simdjson::ondemand::object& object) {
-  if (const simdjson::error_code error = e_.parse(object)) return error;
+/// Whether `time` is one, and which.
+bool timeOf(const JsonToken& time, int64_t& ns) {
+  if (!time.isNumber()) return false;
+  if (time.type == JsonType::kDecimal) {
+    ns = time.value;
+    return true;
+  }
+  if (time.type == JsonType::kInteger) {
+    return !__builtin_mul_overflow(time.value, kMicrosecond, &ns);
+  }
+  ns = time.nanoseconds(kMicrosecond);
+  return ns != 0;
+}
+
+void ChromeImporter::event(const ChromeEvent& event) {
+  e_ = &event;
+  const EventShape& shape = *event.shape;
+  const Plan& p = plan(shape);
   ++counts.events;
   int64_t time_ns = 0;
-  const bool number =
-      e_.time && (e_.time.raw[0] == '-' || (e_.time.raw[0] >= '0' && e_.time.raw[0] <= '9'));
-  if (!number || __builtin_add_overflow(base_ns_, e_.time.nanoseconds(kMicrosecond), &time_ns)) {
-    e_.time = {};  // no time: not a row
+  const bool timed = timeOf(value(EventField::kTime), time_ns);
+  TableId table = timed ? p.table : SourceRows::kNone;
+  if (timed && !any_time_) {
+    first_ns_ = time_ns;
+    any_time_ = true;
   }
-  const size_t before = rows_;
-  switch (e_.phase) {
-    case 'X':
-      if (!e_.time) break;
-      complete(time_ns, std::max<int64_t>(e_.duration.nanoseconds(kMicrosecond), 0));
-      ++rows_;
-      break;
-    case 'i':
-    case 'I':
-    case 'R':
-    case 'B':
-    case 'E': {
-      if (!e_.time) break;
-      const ProcessId in = process(e_.process);
-      delta_.range.push({.start_ns = time_ns,
-                         .kind = e_.phase == 'B'   ? RangeKind::kBegin
-                                 : e_.phase == 'E' ? RangeKind::kEnd
-                                                   : RangeKind::kInstant,
-                         .name = text(e_.name),
-                         .category = text(e_.category),
-                         .process_id = in,
-                         .thread_id = thread(in, e_.thread)});
-      ++rows_;
-      break;
-    }
-    case 'C':
-      if (e_.time) counter(time_ns);
-      break;
-    case 'M':
-      name();
-      ++counts.metadata;
-      return simdjson::SUCCESS;
-    case 's':
-    case 't':
-    case 'f':
-      ++counts.flows;
-      return simdjson::SUCCESS;
-    default:
-      break;
-  }
-  if (rows_ == before) {
-    ++counts.skipped;
-  } else {
+  if (table != SourceRows::kNone) {
+    row(p, time_ns, std::max<int64_t>(value(EventField::kDuration).nanoseconds(kMicrosecond), 0));
+    ++rows_;
     ++counts.rows;
+  } else if (shape.phase == 'C' && timed) {
+    counter(time_ns);
+    ++counts.rows;
+  } else if (shape.phase == 'M') {
+    name();
+    ++counts.metadata;
+  } else {
+    ++counts.others;
   }
-  if (rows_ >= kPortionRows) portion();
-  return simdjson::SUCCESS;
+  Plan& mine = shape.id == EventShape::kUnknown ? unknown_ : plans_[shape.id];
+  const bool in_row = table != SourceRows::kNone && holds(p, shape);
+  uint32_t& source = in_row ? mine.beside_row : mine.alone;
+  if (source == 0) {
+    if (shape.id == EventShape::kUnknown) {
+      EventShape whole;
+      whole.between = {"", ""};
+      whole.values.push_back({});
+      source = sourceShape(whole, {SourceGap::kJson});
+    } else if (in_row) {
+      source = sourceShape(shape, mine.gaps);
+    } else {
+      std::vector<SourceGap> all;
+      for (const ShapeValue& v : shape.values) all.push_back(keptAs(v));
+      source = sourceShape(shape, all);
+    }
+  }
+  keep(table, shape, in_row ? &mine.gaps : nullptr, source);
+  if (table == SourceRows::kNone) ++rows_;
+  if (rows_ >= kPortionRows || values_ >= kPortionValues) portion();
 }
 
 void ChromeImporter::member(std::string_view name, std::string_view raw) {
@@ -436,9 +723,38 @@ void ChromeImporter::member(std::string_view name, std::string_view raw) {
 }
 
 void ChromeImporter::portion() {
-  if (status_) status_ = writer_.write(delta_);
+  if (status_) status_ = writer_.write(delta_, &sources_);
   forEachTable(delta_, [](auto& table) { table.clear(); });
+  sources_.clearRows();
   rows_ = 0;
+  values_ = 0;
+}
+
+/// What was only known in the end.
+void ChromeImporter::settle() {
+  for (auto& [ordinal, row] : devices_) {
+    if (row.backend == platform_) continue;
+    row.backend = platform_;
+    delta_.device.push(row);
+  }
+  for (auto& [key, row] : contexts_) {
+    if (row.process_id != ProcessId::kNone) continue;
+    row.process_id = main_process_;
+    delta_.context.push(row);
+  }
+  for (auto& [key, row] : streams_) {
+    if (row.process_id != ProcessId::kNone) continue;
+    row.process_id = main_process_;
+    delta_.stream.push(row);
+  }
+  int64_t unix_ns = 0;
+  if (any_time_ && !__builtin_add_overflow(base_ns_, first_ns_, &unix_ns) && unix_ns > 0) {
+    delta_.clock_domain.push({.id = idAt<ClockDomainId>(0),
+                              .kind = ClockKind::kHostRealtime,
+                              .name = delta_.strings.intern("Unix time")});
+    delta_.clock_snapshot.push(
+        {.domain_id = idAt<ClockDomainId>(0), .host_ns = first_ns_, .clock_value = unix_ns});
+  }
 }
 
 /// What the trace itself says of what is missing in it.
@@ -446,28 +762,30 @@ void ChromeImporter::losses(const std::vector<JsonDamage>& damage) {
   uint64_t bytes = 0;
   for (const JsonDamage& d : damage) bytes += d.bytes;
   std::string reason;
+  const auto say = [&](const std::string& more) { reason += (reason.empty() ? "" : "; ") + more; };
   if (!damage.empty()) {
-    reason = std::to_string(bytes) + " bytes in " + std::to_string(damage.size()) +
-             " places of the source could not be used, first: " + damage.front().reason;
+    say(std::to_string(bytes) + " bytes in " + std::to_string(damage.size()) +
+        " places of the source could not be used, first: " + damage.front().reason);
   }
-  if (counts.flows > 0) {
-    reason += (reason.empty() ? "" : "; ") + std::to_string(counts.flows) +
-              " arrows, of which correlation ids tell those between launches and their work";
+  if (counts.others > 0) {
+    say(std::to_string(counts.others) +
+        " events of no known kind or without a time are kept as they were, and are in no table");
   }
-  if (counts.skipped > 0) {
-    reason += (reason.empty() ? "" : "; ") + std::to_string(counts.skipped) +
-              " events of no known kind or without a time";
+  if (ambiguous_ > 0) {
+    say(std::to_string(ambiguous_) +
+        " correlation ids belong to calls of several processes; work with them has no thread");
   }
   delta_.loss.push({.id = LossId{1},
                     .source = delta_.strings.intern("import"),
                     .emitted = counts.events,
-                    .written = counts.rows + counts.metadata,
-                    .dropped = counts.flows + counts.skipped,
+                    .written = counts.events,
                     .reason = delta_.strings.intern(reason)});
 }
 
-Status ChromeImporter::finish(const std::vector<JsonDamage>& damage) {
-  losses(damage);
+Status ChromeImporter::finish(const JsonEvents& document) {
+  settle();
+  losses(document.damage());
+  delta_.setMetadata("source_form", document.bare() ? "array" : "object");
   portion();
   return status_;
 }
@@ -479,14 +797,13 @@ Result<ImportCounts> importChromeJson(ByteSource& source, TraceWriter& writer, T
   ChromeImporter importer(writer, std::move(delta));
   const Status read =
       events.run([&](std::string_view name, std::string_view raw) { importer.member(name, raw); },
-                 [&](simdjson::ondemand::object& object) {
-                   const simdjson::error_code error = importer.event(object);
+                 [&](const ChromeEvent& event) {
+                   importer.event(event);
                    if (!importer.status()) events.stop();  // a full disk, say
-                   return error;
                  });
   if (!importer.status()) return tl::unexpected<Error>(importer.status().error());
   if (!read) return tl::unexpected<Error>(read.error());
-  TS_CHECK_OK(importer.finish(events.damage()));
+  TS_CHECK_OK(importer.finish(events));
   importer.counts.bytes = events.documentBytes();
   importer.counts.damage = events.damage();
   return importer.counts;

@@ -3,8 +3,12 @@
 // are three vocabularies: Kernel, Runtime, Memcpy (2021); kernel, cuda_runtime, gpu_memcpy with
 // flows async_cpu_to_gpu; and the same with flows ac2g. Categories that nobody knows become ranges.
 //
-// Times are Unix time: baseTimeNanoseconds + ts, in µs with or without a fraction. Device work is
-// on the stream and device that its arguments name, else on those that "pid" and "tid" stand for.
+// Times are those of the document ("ts", in µs with or without a fraction); a snapshot of the clock
+// says what Unix time they are (baseTimeNanoseconds, which may come last). Device work is on the
+// stream and device that its arguments name, else on those that "pid" and "tid" stand for.
+//
+// Nothing of an event is lost: what no column holds is kept beside the rows
+// (model/source_rows.hpp).
 #pragma once
 
 #include <cstdint>
@@ -20,10 +24,9 @@ namespace tracesmith::import {
 /// What has come in, and what has not.
 struct ImportCounts {
   uint64_t events = 0;    ///< of the source
-  uint64_t rows = 0;      ///< events that became rows of the trace
-  uint64_t flows = 0;     ///< arrows that correlation ids tell as well
+  uint64_t rows = 0;      ///< events that became rows of the trace's tables
   uint64_t metadata = 0;  ///< names and orders of processes and threads
-  uint64_t skipped = 0;   ///< events of no known kind, or without a time
+  uint64_t others = 0;    ///< events of no known kind, or without a time: kept as they are, no rows
   uint64_t bytes = 0;     ///< of the document, unpacked
   std::vector<JsonDamage> damage;
 };

@@ -10,62 +10,67 @@ namespace {
 
 constexpr size_t kMostWindowBytes = 1u << 30;
 constexpr size_t kMostDamage = 1000;
-constexpr int kMostTries = 8;
-constexpr size_t kSmallStepBytes = 16u << 10;
 constexpr size_t kLargeEventBytes = 4u << 20;  // what is not whole within this is no event
+constexpr size_t kBoundaryBytes = 4096;        // that it takes to know one
 
-bool isSpace(uint8_t c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
+bool isSpace(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 
 }  // namespace
 
 JsonEvents::JsonEvents(ByteSource& source, size_t window_bytes)
     : source_(source), window_bytes_(std::max<size_t>(window_bytes, 256)) {
-  buffer_.resize(kFront + window_bytes_ + simdjson::SIMDJSON_PADDING);
+  buffer_.resize(window_bytes_ + kJsonPadding);
 }
 
 /// Moves what is left to the front and reads on, so far as there is room; makes room where all of
 /// it is taken.
 Status JsonEvents::fill() {
   if (eof_) return {};
-  if (begin_ > kFront) {
-    std::memmove(buffer_.data() + kFront, buffer_.data() + begin_, end_ - begin_);
-    offset_ += begin_ - kFront;
-    end_ -= begin_ - kFront;
-    begin_ = kFront;
+  if (begin_ > 0) {
+    std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
+    offset_ += begin_;
+    end_ -= begin_;
+    begin_ = 0;
   }
-  if (end_ - kFront == window_bytes_) {
+  if (end_ == window_bytes_) {
     if (window_bytes_ >= kMostWindowBytes) {
       return fail(ErrorCode::kDamaged, "a single value takes more than 1 GiB");
     }
     window_bytes_ *= 2;
-    buffer_.resize(kFront + window_bytes_ + simdjson::SIMDJSON_PADDING);
+    buffer_.resize(window_bytes_ + kJsonPadding);
   }
-  const size_t room = kFront + window_bytes_ - end_;
-  const Result<size_t> got = source_.read({buffer_.data() + end_, room});
+  const size_t room = window_bytes_ - end_;
+  const Result<size_t> got =
+      source_.read({reinterpret_cast<uint8_t*>(buffer_.data()) + end_, room});
   if (!got) {
     if (got.error().code != ErrorCode::kDamaged) return tl::unexpected<Error>(got.error());
     // What had been unpacked is there; the rest of the file is not to be had.
-    damage_.push_back({offset_ + end_ - kFront, 0, got.error().message});
+    damage_.push_back({offset_ + end_, 0, got.error().message});
     eof_ = true;
-    return {};
+  } else {
+    end_ += *got;
+    eof_ = *got == 0;  // what is wrong with packed data may be told behind the last of it
   }
-  end_ += *got;
-  eof_ = *got == 0;  // what is wrong with packed data may be told behind the last of it
+  std::memset(buffer_.data() + end_, 0, kJsonPadding);
   return {};
 }
 
 /// To the next byte that is no space; false at the end of the document.
-bool JsonEvents::skipSpace() {
+Result<bool> JsonEvents::skipSpace() {
   for (;;) {
     while (begin_ < end_ && isSpace(data()[begin_])) ++begin_;
     if (begin_ < end_) return true;
-    if (eof_ || !fill() || (begin_ == end_ && eof_)) return false;
+    if (eof_) return false;
+    TS_CHECK_OK(fill());
   }
 }
 
-void JsonEvents::lose(size_t from, size_t to, std::string reason) {
-  if (damage_.size() < kMostDamage) {
-    damage_.push_back({offset_ + from - kFront, to - from, std::move(reason)});
+void JsonEvents::lose(size_t from, size_t to, std::string_view reason) {
+  if (!damage_.empty() && damage_.back().bytes > 0 && from < to &&
+      damage_.back().offset + damage_.back().bytes == offset_ + from) {
+    damage_.back().bytes += to - from;  // it goes on
+  } else if (damage_.size() < kMostDamage) {
+    damage_.push_back({offset_ + from, to - from, std::string(reason)});
   } else {
     damage_.back().bytes += to - from;
     damage_.back().reason = "many more places";
@@ -75,7 +80,8 @@ void JsonEvents::lose(size_t from, size_t to, std::string reason) {
 Status JsonEvents::run(const OnMember& on_member, const OnEvent& on_event) {
   TS_CHECK_OK(fill());
   if (end_ - begin_ >= 3 && std::memcmp(data() + begin_, "\xef\xbb\xbf", 3) == 0) begin_ += 3;
-  if (!skipSpace()) return fail(ErrorCode::kNotATrace, "holds nothing but spaces");
+  TS_TRY(const bool something, skipSpace());
+  if (!something) return fail(ErrorCode::kNotATrace, "holds nothing but spaces");
   if (data()[begin_] == '[') {
     ++begin_;
     bare_ = true;
@@ -91,10 +97,11 @@ Status JsonEvents::run(const OnMember& on_member, const OnEvent& on_event) {
 /// Reads to the end of the source: nothing may follow the document, and packed data has its
 /// checksum there.
 Status JsonEvents::behind() {
-  if (stopped_ || !skipSpace()) return {};
+  if (stopped_) return {};
+  TS_TRY(const bool more, skipSpace());
+  if (!more) return {};
   uint64_t bytes = 0;
-  const size_t first = begin_;
-  const uint64_t place = offset_ + first - kFront;
+  const uint64_t place = offset_ + begin_;
   while (begin_ < end_ || !eof_) {
     bytes += end_ - begin_;
     begin_ = end_;
@@ -117,7 +124,7 @@ Result<uint64_t> JsonEvents::endOfValue() {
       TS_CHECK_OK(fill());
       if (begin_ + at == end_) return kNowhere;
     }
-    const uint8_t c = data()[begin_ + at];
+    const char c = data()[begin_ + at];
     if (text) {
       if (escaped) {
         escaped = false;
@@ -144,15 +151,20 @@ Result<uint64_t> JsonEvents::endOfValue() {
 
 Status JsonEvents::members(const OnMember& on_member, const OnEvent& on_event) {
   bool found = false;
-  auto cut = [&]() -> Status {
+  // What is left makes no sense as members of a document.
+  const auto cut = [&]() -> Status {
     if (!found) return fail(ErrorCode::kNotATrace, "is JSON without \"traceEvents\"");
-    lose(begin_, end_, "the document ends here");
-    begin_ = end_;
+    do {
+      lose(begin_, end_, "the document ends here");
+      begin_ = end_;
+      TS_CHECK_OK(fill());
+    } while (begin_ < end_);
     return {};
   };
   for (;;) {
-    if (!skipSpace()) return cut();
-    const uint8_t c = data()[begin_];
+    TS_TRY(const bool more, skipSpace());
+    if (!more) return cut();
+    const char c = data()[begin_];
     if (c == ',') {
       ++begin_;
       continue;
@@ -164,11 +176,13 @@ Status JsonEvents::members(const OnMember& on_member, const OnEvent& on_event) {
     if (c != '"') return cut();
     TS_TRY(const uint64_t name_bytes, endOfValue());
     if (name_bytes == kNowhere) return cut();
-    const std::string name(reinterpret_cast<const char*>(data() + begin_ + 1), name_bytes - 2);
+    const std::string name(data() + begin_ + 1, name_bytes - 2);
     begin_ += name_bytes;
-    if (!skipSpace() || data()[begin_] != ':') return cut();
+    TS_TRY(const bool colon, skipSpace());
+    if (!colon || data()[begin_] != ':') return cut();
     ++begin_;
-    if (!skipSpace()) return cut();
+    TS_TRY(const bool value, skipSpace());
+    if (!value) return cut();
     if (name == "traceEvents" && data()[begin_] == '[') {
       found = true;
       ++begin_;
@@ -178,7 +192,7 @@ Status JsonEvents::members(const OnMember& on_member, const OnEvent& on_event) {
     }
     TS_TRY(const uint64_t bytes, endOfValue());
     if (bytes == kNowhere || bytes == 0) return cut();
-    on_member(name, {reinterpret_cast<const char*>(data() + begin_), bytes});
+    on_member(name, {data() + begin_, bytes});
     begin_ += bytes;
   }
 }
@@ -195,7 +209,7 @@ bool JsonEvents::betweenEvents(size_t comma, size_t from, size_t to) const {
   ++at;
   while (at < to && isSpace(data()[at])) ++at;
   if (at == to || data()[at] != '"') return false;
-  const auto* quote = static_cast<const uint8_t*>(
+  const auto* quote = static_cast<const char*>(
       std::memchr(data() + at + 1, '"', std::min<size_t>(to - at - 1, 256)));
   if (quote == nullptr) return false;
   at = static_cast<size_t>(quote - data()) + 1;
@@ -203,17 +217,9 @@ bool JsonEvents::betweenEvents(size_t comma, size_t from, size_t to) const {
   return at < to && data()[at] == ':';
 }
 
-/// The last comma in [from, to) that lies between two objects; 0: there is none.
-size_t JsonEvents::lastBoundary(size_t from, size_t to) const {
-  for (size_t at = to; at > from + 1; --at) {
-    if (data()[at - 1] == ',' && betweenEvents(at - 1, from, to)) return at - 1;
-  }
-  return 0;
-}
-
 size_t JsonEvents::nextBoundary(size_t from, size_t to) const {
   for (size_t at = from; at < to; ++at) {
-    const auto* comma = static_cast<const uint8_t*>(std::memchr(data() + at, ',', to - at));
+    const auto* comma = static_cast<const char*>(std::memchr(data() + at, ',', to - at));
     if (comma == nullptr) return 0;
     at = static_cast<size_t>(comma - data());
     if (!betweenEvents(at, from, to)) continue;
@@ -227,7 +233,7 @@ size_t JsonEvents::endOfObject(size_t from, size_t to) const {
   size_t depth = 0;
   bool text = false;
   for (size_t at = from; at < to; ++at) {
-    const uint8_t c = data()[at];
+    const char c = data()[at];
     if (text) {
       if (c == '\\') {
         ++at;
@@ -248,8 +254,7 @@ size_t JsonEvents::endOfObject(size_t from, size_t to) const {
 /// Whether the object behind `from` says of itself, before any object within it ends, that it is an
 /// event: "ph": "X". Objects within events look like events otherwise.
 bool JsonEvents::hasPhase(size_t from, size_t to) const {
-  std::string_view head(reinterpret_cast<const char*>(data() + from),
-                        std::min<size_t>(to - from, 4096));
+  std::string_view head(data() + from, std::min<size_t>(to - from, 4096));
   head = head.substr(0, head.find('}'));
   const size_t phase = head.find("\"ph\"");
   if (phase == std::string_view::npos) return false;
@@ -259,179 +264,76 @@ bool JsonEvents::hasPhase(size_t from, size_t to) const {
   return quote != std::string_view::npos && head[quote] == '"';
 }
 
-/// Text that JSON does not allow costs itself, and not the file. False: there was none to mend.
-bool JsonEvents::mendText(size_t from, size_t to, simdjson::error_code why) {
-  bool text = false;
-  uint64_t mended = 0;
-  const size_t first = from;
-  for (size_t i = from; i < to; ++i) {
-    uint8_t& c = buffer_[i];
-    if (why == simdjson::UTF8_ERROR) {
-      if (c < 0x80) continue;
-      // A sequence that is whole stays.
-      const size_t length = c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : c >= 0xc2 ? 2 : 0;
-      if (length != 0 && i + length <= to &&
-          simdjson::validate_utf8(reinterpret_cast<const char*>(&c), length)) {
-        i += length - 1;
-        continue;
-      }
-      c = '?';
-      ++mended;
-    } else if (text && c == '\\') {
-      ++i;
-    } else if (c == '"') {
-      text = !text;
-    } else if (text && c < 0x20) {
-      c = ' ';
-      ++mended;
-    }
-  }
-  if (mended == 0) return false;
-  lose(
-      first, first,
-      std::to_string(mended) + (why == simdjson::UTF8_ERROR
-                                    ? " bytes from here on are no UTF-8; they read as '?'"
-                                    : " control characters within texts from here on read as ' '"));
-  return true;
+/// Text that JSON does not allow costs itself, and not the event.
+void JsonEvents::mend(const JsonMending& mended) {
+  const auto say = [&](uint64_t count, std::string_view what) {
+    if (count > 0) lose(begin_, begin_, std::to_string(count) + std::string(what));
+  };
+  say(mended.controls, " control characters within texts from here on read as ' '");
+  say(mended.bytes, " bytes from here on are no UTF-8; they read as '?'");
+  say(mended.numbers, " numbers from here on are none (NaN, infinity); they read as null");
 }
 
-/// Uses the events from begin_ on, as far as they are whole; sets `array_ended` behind the bracket
-/// that closes them. False when more has to be read first.
-bool JsonEvents::window(const OnEvent& on_event, bool& array_ended) {
-  const bool alone = std::exchange(next_alone_, false);
-  const bool to_the_end = eof_ && !tail_is_cut_ && !alone && reached() == end_;
-  size_t end = to_the_end ? end_ : alone ? 0 : lastBoundary(begin_, reached());
-  // Behind damage it goes on in small steps: each costs as much as it reaches.
-  while (end == 0 && !alone && reached() < end_) {
-    reach_ *= 4;
-    end = lastBoundary(begin_, reached());
+/// What looked like the end of the event may lie within it, and what looked like its inside behind
+/// it: on it goes at the end of its brackets or where another begins, whichever comes first.
+Status JsonEvents::resume(std::string_view reason) {
+  size_t next = 0;
+  // In growing steps: what it costs is what is lost.
+  for (size_t reach = kBoundaryBytes; next == 0; reach *= 4) {
+    const size_t to = std::min(end_, begin_ + reach);
+    const size_t one = endOfObject(begin_, to);
+    next = nextBoundary(begin_ + 1, one == 0 ? to : one);
+    if (next == 0) next = one;
+    if (to == end_) break;
   }
-  if (end == 0 && (eof_ || alone)) end = endOfObject(begin_, end_);
-  if (end == 0) {
-    if (!eof_) return false;
-    lose(begin_, end_, "the document ends within an event");
-    begin_ = end_;
-    return true;
+  if (next == 0 && !eof_ && end_ - begin_ < kLargeEventBytes) return fill();
+  if (next == 0) {
+    // The beginning of a boundary may be all that is there of it.
+    next = eof_ ? end_ : std::max(begin_ + 1, end_ - std::min(end_, kBoundaryBytes));
   }
-  uint8_t* const first = buffer_.data() + begin_ - 1;
-  const uint8_t saved[3] = {*first, buffer_[end], buffer_[end + 1]};
-  *first = '[';
-  buffer_[end] = ']';    // simdjson asks for one at the end, also behind what follows the array
-  buffer_[end + 1] = 0;  // and looks at the byte behind it, where an event is cut
-  const Used used = use(first, end - begin_ + 2, on_event);
-  *first = saved[0];
-  buffer_[end] = saved[1];
-  buffer_[end + 1] = saved[2];
-
-  if (used.error == simdjson::UNESCAPED_CHARS || used.error == simdjson::UTF8_ERROR) {
-    if (mendText(begin_, end, used.error)) return true;
-  }
-  if (!used.error) {
-    reach_ = std::min(4 * reach_, kMostWindowBytes);
-    const size_t at = used.end == nullptr ? end + 1 : static_cast<size_t>(used.end - data());
-    array_ended = at <= end;
-    begin_ = std::min(at, end);
-    return true;
-  }
-  if (used.events > 0 && used.failed != nullptr) {
-    // The next window begins with the event that could not be used; it may merely be cut.
-    begin_ = static_cast<size_t>(used.failed - data());
-    return true;
-  }
-  if (used.events > 0) {  // what follows the last event is none
-    const auto last = static_cast<size_t>(used.last - data());
-    const size_t next = nextBoundary(last, end_);
-    if (next != 0 || !to_the_end) {
-      const size_t good = endOfObject(last, end_);
-      const size_t to = next == 0 ? end : next;
-      lose(good == 0 || good > to ? last : good, to, simdjson::error_message(used.error));
-    } else {
-      const size_t good = endOfObject(last, end_);
-      const bool nothing =
-          good == 0 || std::all_of(buffer_.begin() + static_cast<ptrdiff_t>(good),
-                                   buffer_.begin() + static_cast<ptrdiff_t>(end),
-                                   [](uint8_t c) { return isSpace(c) || c == ','; });
-      lose(nothing ? end : good, end, "the document ends within its events");
-    }
-    begin_ = next == 0 ? end : next;
-    return true;
-  }
-  if (used.failed == nullptr && to_the_end && !tail_is_cut_) {  // a text that is not closed
-    tail_is_cut_ = true;
-    return true;
-  }
-  // What looked like the end of an event may lie within it: then it is sound on its own.
-  reach_ = kSmallStepBytes;
-  const size_t one = endOfObject(begin_, std::min(end_, begin_ + kLargeEventBytes));
-  if (one != 0 && one != end && !alone) {
-    next_alone_ = true;
-    return true;
-  }
-  if (one == 0 && !eof_ && end_ - begin_ < kLargeEventBytes) return false;
-  size_t next = nextBoundary(begin_ + 1, end_);
-  if (one != 0 && (next == 0 || one < next)) next = one;
-  lose(begin_, next == 0 ? end_ : next, simdjson::error_message(used.error));
-  begin_ = next == 0 ? end_ : next;
-  return true;
-}
-
-JsonEvents::Used JsonEvents::use(const uint8_t* json, size_t bytes, const OnEvent& on_event) {
-  Used used;
-  simdjson::ondemand::document document;
-  simdjson::ondemand::array array;
-  used.error = parser_
-                   .iterate(reinterpret_cast<const char*>(json), bytes,
-                            buffer_.size() - static_cast<size_t>(json - data()))
-                   .get(document);
-  if (!used.error) used.error = document.get_array().get(array);
-  if (used.error) return used;
-  for (auto element : array) {
-    simdjson::ondemand::value value;
-    used.error = std::move(element).get(value);
-    used.failed = nullptr;
-    if (used.error) break;
-    used.failed = reinterpret_cast<const uint8_t*>(value.raw_json_token().data());
-    simdjson::ondemand::object event;
-    used.error = value.get_object().get(event);
-    if (!used.error) used.error = on_event(event);
-    if (used.error || stopped_) break;
-    used.last = used.failed;
-    ++used.events;
-    ++events_;
-  }
-  const char* at = nullptr;
-  if (!used.error && document.current_location().get(at) == simdjson::SUCCESS) {
-    used.end = reinterpret_cast<const uint8_t*>(at);
-  }
-  return used;
+  lose(begin_, next, reason);
+  begin_ = next;
+  if (begin_ == end_ || end_ - begin_ <= kBoundaryBytes) TS_CHECK_OK(fill());
+  return {};
 }
 
 Status JsonEvents::eventArray(const OnEvent& on_event) {
-  tail_is_cut_ = false;
-  int tries = 0;
-  for (bool ended = false; !ended;) {
-    if (!skipSpace()) {
+  JsonMending mended;
+  bool mending = false;
+  for (;;) {
+    TS_TRY(const bool more, skipSpace());
+    if (!more) {
       if (!bare_) lose(end_, end_, "the document ends within its events");
       return {};
     }
-    const uint8_t c = data()[begin_];
+    const char c = data()[begin_];
     if (c == ',' || c == ']') {
       ++begin_;
       if (c == ']') return {};
       continue;
     }
-    const uint64_t before = offset_ + begin_;
-    const bool enough = window(on_event, ended);
-    if (stopped_) return {};
-    tries = offset_ + begin_ == before ? tries + 1 : 0;
-    if (enough &&
-        tries > kMostTries) {  // of one place: what it is has been found in every other way
-      lose(begin_, begin_ + 1, "what is here makes no sense");
-      ++begin_;
+    const char* at = data() + begin_;
+    const JsonFault fault = shapes_.parse(at, data() + end_, event_, mending ? &mended : nullptr);
+    if (fault == JsonFault::kNone) {
+      if (mending) mend(std::exchange(mended, {}));
+      mending = false;
+      on_event(event_);
+      if (stopped_) return {};
+      begin_ = static_cast<size_t>(at - data());
+      ++events_;
+    } else if (fault == JsonFault::kIncomplete && !eof_ && end_ - begin_ < kLargeEventBytes) {
+      TS_CHECK_OK(fill());
+    } else if (fault == JsonFault::kControl || fault == JsonFault::kUtf8 ||
+               fault == JsonFault::kNumber) {
+      mending = true;
+    } else {
+      if (mending) mend(std::exchange(mended, {}));
+      mending = false;
+      TS_CHECK_OK(resume(fault == JsonFault::kIncomplete && eof_
+                             ? "the document ends within an event"
+                             : describe(fault)));
     }
-    if (!enough || (!ended && !eof_)) TS_CHECK_OK(fill());
   }
-  return {};
 }
 
 }  // namespace tracesmith::import

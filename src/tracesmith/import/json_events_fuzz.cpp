@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "tracesmith/import/chrome_event.hpp"
 #include "tracesmith/import/json_events.hpp"
 
 using namespace tracesmith;          // NOLINT: a program of few functions
@@ -40,18 +39,14 @@ Got read(std::span<const uint8_t> bytes, size_t window) {
   MemorySource source(bytes);
   JsonEvents events(source, window);
   Got got;
-  ChromeEvent event;
   std::string room;
   got.ok = bool(events.run([](std::string_view, std::string_view) {},
-                           [&](simdjson::ondemand::object& object) {
-                             const auto error = event.parse(object);
-                             if (error) return error;
+                           [&](const ChromeEvent& event) {
                              ++got.events;
-                             got.hash = got.hash * 31 + textOf(event.name, room).size() +
-                                        static_cast<uint64_t>(event.time.nanoseconds(1000)) +
-                                        static_cast<uint64_t>(event.process.integer()) +
-                                        event.arguments.size();
-                             return simdjson::SUCCESS;
+                             got.hash =
+                                 got.hash * 31 + textOf(event[EventField::kName], room).size() +
+                                 static_cast<uint64_t>(event[EventField::kTime].nanoseconds(1000)) +
+                                 event.values.size();
                            }));
   got.damaged = !events.damage().empty();
   if (events.documentBytes() > bytes.size()) std::abort();

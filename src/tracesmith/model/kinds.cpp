@@ -42,6 +42,9 @@ std::string_view toString(FlowKind v) {
   return nameOf(v, std::to_array<std::string_view>(
                        {"unknown", "wait", "fwd_bwd", "async_cpu_gpu", "custom"}));
 }
+std::string_view toString(FlowEnd v) {
+  return nameOf(v, std::to_array<std::string_view>({"unknown", "begin", "step", "end"}));
+}
 std::string_view toString(BuildKind v) {
   return nameOf(v, std::to_array<std::string_view>({"unknown", "build", "compile", "link"}));
 }

@@ -65,6 +65,7 @@ enum class FlowKind : uint8_t {
   kAsyncCpuGpu = 3,
   kCustom = 4
 };
+enum class FlowEnd : uint8_t { kUnknown = 0, kBegin = 1, kStep = 2, kEnd = 3 };
 enum class BuildKind : uint8_t { kUnknown = 0, kBuild = 1, kCompile = 2, kLink = 3 };
 enum class RangeKind : uint8_t { kRange = 0, kInstant = 1, kBegin = 2, kEnd = 3 };
 enum class ObjectKind : uint8_t {
@@ -123,6 +124,7 @@ std::string_view toString(CopyKind v);
 std::string_view toString(SyncKind v);
 std::string_view toString(MemoryKind v);
 std::string_view toString(FlowKind v);
+std::string_view toString(FlowEnd v);
 std::string_view toString(BuildKind v);
 std::string_view toString(RangeKind v);
 std::string_view toString(ObjectKind v);

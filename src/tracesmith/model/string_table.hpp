@@ -3,10 +3,9 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
-#include <string>
+#include <memory>
 #include <string_view>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "tracesmith/model/ids.hpp"
@@ -16,8 +15,12 @@ namespace tracesmith {
 class StringTable {
  public:
   StringTable() = default;
-  StringTable(StringTable&&) = default;
-  StringTable& operator=(StringTable&&) = default;
+  StringTable(StringTable&& other) noexcept { swap(other); }
+  StringTable& operator=(StringTable&& other) noexcept {
+    StringTable taken(std::move(other));
+    swap(taken);
+    return *this;
+  }
   StringTable(const StringTable& other);
   StringTable& operator=(const StringTable& other);
 
@@ -35,10 +38,30 @@ class StringTable {
   }
   size_t size() const { return texts_.size(); }
 
+  void swap(StringTable& other) noexcept {
+    chunks_.swap(other.chunks_);
+    std::swap(room_, other.room_);
+    std::swap(next_, other.next_);
+    texts_.swap(other.texts_);
+    slots_.swap(other.slots_);
+    std::swap(used_, other.used_);
+  }
+
  private:
-  std::deque<std::string> storage_;  // a deque keeps the views valid as it grows
+  struct Slot {
+    uint32_t hash = 0;
+    uint32_t id = 0;  // 0: free
+  };
+  Slot* slotOf(std::string_view text, uint32_t hash);
+  std::string_view store(std::string_view text);
+  void place(std::string_view text, uint32_t hash, uint32_t id);
+
+  std::vector<std::unique_ptr<char[]>> chunks_;  // NOLINT(modernize-avoid-c-arrays)
+  size_t room_ = 0;                              // in the last chunk, up to its end
+  char* next_ = nullptr;
   std::vector<std::string_view> texts_;
-  std::unordered_map<std::string_view, StringId> ids_;
+  std::vector<Slot> slots_;  // a power of two of them; at most half are used
+  size_t used_ = 0;
 };
 
 }  // namespace tracesmith

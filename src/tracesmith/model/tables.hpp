@@ -139,6 +139,16 @@ struct ColumnInfo {
   X(5, ProcessId, to_process_id, kId, "process of the target where it is another") \
   X(6, uint64_t, flow_id, kCount, "the source format's own number of this arrow")
 
+/// Arrows as their source drew them, end by end; most say what correlation ids say, too.
+#define TS_FLOW_EVENT_COLUMNS(X)                                        \
+  X(1, int64_t, time_ns, kTime, "host time")                            \
+  X(2, FlowEnd, end, kId, "where on the arrow it is")                   \
+  X(3, uint64_t, flow_id, kCount, "equal for the ends of one arrow")    \
+  X(4, StringId, name, kId, "name")                                     \
+  X(5, StringId, category, kId, "category")                             \
+  X(6, ProcessId, process_id, kId, "process that its source put it in") \
+  X(7, ThreadId, thread_id, kId, "thread (or stream) that its source put it on")
+
 #define TS_PROGRAM_BUILD_COLUMNS(X)                                    \
   X(1, int64_t, start_ns, kTime, "host time at which the build began") \
   X(2, int64_t, duration_ns, kCount, "how long it took")               \
@@ -350,7 +360,7 @@ struct ColumnInfo {
   X(1, StringId, key, kId, "key; the last value of a key counts") \
   X(2, StringId, value, kId, "value")
 
-/// Every table but `string`: Y(number, C++ name, SQL name, column list).
+/// Every table but `string` and `source`: Y(number, C++ name, SQL name, column list).
 #define TS_TABLES(Y)                                              \
   Y(2, Metadata, metadata, TS_METADATA_COLUMNS)                   \
   Y(3, Process, process, TS_PROCESS_COLUMNS)                      \
@@ -378,10 +388,12 @@ struct ColumnInfo {
   Y(39, ProgramBuild, program_build, TS_PROGRAM_BUILD_COLUMNS)    \
   Y(40, Counter, counter, TS_COUNTER_COLUMNS)                     \
   Y(41, Range, range, TS_RANGE_COLUMNS)                           \
-  Y(42, Attribute, attribute, TS_ATTRIBUTE_COLUMNS)
+  Y(42, Attribute, attribute, TS_ATTRIBUTE_COLUMNS)               \
+  Y(43, FlowEvent, flow_event, TS_FLOW_EVENT_COLUMNS)
 
 enum class TableId : uint16_t {
   kString = 1,
+  kSource = 18,  // model/source_rows.hpp
 #define TS_Y(number, Name, name, columns) k##Name = number,
   TS_TABLES(TS_Y)
 #undef TS_Y

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/export/source_json.hpp"
+
+#include <array>
+#include <map>
+#include <unordered_map>
+
+#include "tracesmith/export/json_event.hpp"
+#include "tracesmith/export/json_writer.hpp"
+
+namespace tracesmith {
+namespace {
+
+constexpr std::string_view kMember = "source.";
+
+/// What the rows of a table have that gaps are filled with.
+struct RowColumns {
+  const int64_t* start_ns = nullptr;
+  const int64_t* duration_ns = nullptr;
+  const StringId* name = nullptr;
+  const StreamId* stream = nullptr;
+  const uint64_t* correlation = nullptr;
+  const uint64_t* bytes = nullptr;
+  const uint64_t* flow = nullptr;
+  size_t rows = 0;
+};
+
+template <class Table>
+RowColumns columnsOf(const Table& t) {
+  RowColumns c;
+  c.rows = t.size();
+  if constexpr (requires { t.start_ns; }) c.start_ns = t.start_ns.data();
+  if constexpr (requires { t.time_ns; }) c.start_ns = t.time_ns.data();
+  if constexpr (requires { t.duration_ns; }) c.duration_ns = t.duration_ns.data();
+  if constexpr (requires { t.name; }) c.name = t.name.data();
+  if constexpr (requires { t.stream_id; }) c.stream = t.stream_id.data();
+  if constexpr (requires { t.correlation_id; }) c.correlation = t.correlation_id.data();
+  if constexpr (requires { t.flow_id; }) c.flow = t.flow_id.data();
+  if constexpr (requires { t.bytes; }) c.bytes = t.bytes.data();
+  return c;
+}
+
+class SourceJsonWriter {
+ public:
+  SourceJsonWriter(TraceReader& reader, const Trace& known, const Selection& selection, Output& out)
+      : reader_(reader),
+        known_(known),
+        selection_(selection),
+        out_(out),
+        quoted_(known.strings),
+        shapes_(known.strings) {}
+
+  Status run();
+
+ private:
+  void members();
+  bool rowsOf(const SourceBlock& block, RowColumns& columns, size_t& first);
+  void events(const SourceBlock& block);
+  void event(const SourceShape& shape, const std::vector<int64_t>& kept, const RowColumns& columns,
+             size_t row);
+  bool isName(StringId shape);
+
+  TraceReader& reader_;
+  const Trace& known_;
+  const Selection& selection_;
+  Output& out_;
+  QuotedStrings quoted_;
+  SourceShapes shapes_;
+  std::unordered_map<StringId, bool> names_;
+  std::map<TableId, std::vector<size_t>> blocks_;  // by number, in the order of their rows
+  Trace part_;                                     // the block of a table that was read last
+  size_t part_block_ = ~size_t{0};
+  bool any_ = false;
+};
+
+void SourceJsonWriter::members() {
+  std::unordered_map<std::string_view, size_t> last;  // the last value of a key counts
+  const MetadataTable& metadata = known_.metadata;
+  for (size_t i = 0; i < metadata.size(); ++i) last[known_.text(metadata.key[i])] = i;
+  for (size_t i = 0; i < metadata.size(); ++i) {
+    const std::string_view key = known_.text(metadata.key[i]);
+    if (!key.starts_with(kMember) || last[key] != i) continue;
+    // The name stands as it did in the document, escapes and all.
+    out_.put('"');
+    out_.write(key.substr(kMember.size()));
+    out_.write("\": ");
+    out_.write(known_.text(metadata.value[i]));
+    out_.write(",\n");
+  }
+}
+
+/// The columns that belong to a block of sources; `first`: the row in them of its first one. False
+/// where that can not be had.
+bool SourceJsonWriter::rowsOf(const SourceBlock& block, RowColumns& columns, size_t& first) {
+  for (const size_t index : blocks_[block.table]) {
+    const BlockInfo& info = reader_.blocks()[index];
+    if (block.first_row < info.first_row ||
+        block.first_row + block.shape.size() > info.first_row + info.rows) {
+      continue;
+    }
+    if (part_block_ != index) {
+      forEachTable(part_, [](auto& table) { table.clear(); });
+      part_block_ = index;
+      if (!reader_.readBlock(index, part_)) return false;
+    }
+    forEachTable(part_, [&](const auto& table) {
+      if (std::decay_t<decltype(table)>::kId == block.table) columns = columnsOf(table);
+    });
+    first = static_cast<size_t>(block.first_row - info.first_row);
+    return columns.rows == info.rows;  // else rows are missing, and it is not known which
+  }
+  return false;
+}
+
+/// Whether events of this shape name processes and threads ("ph": "M").
+bool SourceJsonWriter::isName(StringId shape) {
+  const auto [it, fresh] = names_.try_emplace(shape, false);
+  if (fresh) {
+    const std::string_view text = known_.text(shape);
+    const size_t phase = text.find("\"ph\"");
+    if (phase != std::string_view::npos) {
+      const size_t value = text.find_first_not_of(" \t\r\n:", phase + 4);
+      it->second = value != std::string_view::npos && text.substr(value).starts_with("\"M\"");
+    }
+  }
+  return it->second;
+}
+
+void SourceJsonWriter::event(const SourceShape& shape, const std::vector<int64_t>& kept,
+                             const RowColumns& columns, size_t row) {
+  if (any_) out_.write(",\n");
+  any_ = true;
+  const auto decimal = [&](int64_t thousandths) {
+    char* const begin = reinterpret_cast<char*>(out_.reserve(24));
+    out_.commit(reinterpret_cast<uint8_t*>(putMicroseconds(begin, thousandths)));
+  };
+  const auto integer = [&](auto value) {
+    char* const begin = reinterpret_cast<char*>(out_.reserve(24));
+    out_.commit(reinterpret_cast<uint8_t*>(putDecimal(begin, value)));
+  };
+  const int64_t* next = kept.data();
+  for (size_t i = 0; i < shape.between.size(); ++i) {
+    out_.write(shape.between[i]);
+    if (i >= shape.gaps.size()) continue;
+    switch (shape.gaps[i].kind) {
+      case SourceGap::kTimeMicros:
+        integer(columns.start_ns == nullptr ? 0 : columns.start_ns[row] / 1000);
+        break;
+      case SourceGap::kTimeDecimal:
+        decimal(columns.start_ns == nullptr ? 0 : columns.start_ns[row]);
+        break;
+      case SourceGap::kDurationMicros:
+        integer(columns.duration_ns == nullptr ? 0 : columns.duration_ns[row] / 1000);
+        break;
+      case SourceGap::kDurationDecimal:
+        decimal(columns.duration_ns == nullptr ? 0 : columns.duration_ns[row]);
+        break;
+      case SourceGap::kName:
+        out_.write(columns.name == nullptr ? "\"\"" : quoted_.at(columns.name[row]));
+        break;
+      case SourceGap::kCorrelation:
+        integer(columns.correlation == nullptr ? uint64_t{0} : columns.correlation[row]);
+        break;
+      case SourceGap::kBytes:
+        integer(columns.bytes == nullptr ? uint64_t{0} : columns.bytes[row]);
+        break;
+      case SourceGap::kFlowId:
+        integer(columns.flow == nullptr ? uint64_t{0} : columns.flow[row]);
+        break;
+      case SourceGap::kInteger:
+        integer(*next++);
+        break;
+      case SourceGap::kDecimal:
+        decimal(*next++);
+        break;
+      case SourceGap::kText:
+        out_.write(quoted_.at(StringId{static_cast<uint32_t>(*next++)}));
+        break;
+      case SourceGap::kJson:
+        out_.write(known_.text(StringId{static_cast<uint32_t>(*next++)}));
+        break;
+    }
+  }
+}
+
+void SourceJsonWriter::events(const SourceBlock& block) {
+  RowColumns columns;
+  size_t first = 0;
+  const bool alone = block.table == SourceRows::kNone;
+  if (!alone && !rowsOf(block, columns, first)) return;  // said by the reader
+  std::vector<size_t> next(block.leaves.size(), 0);
+  std::vector<int64_t> kept;
+  StringId last{};
+  const SourceShape* shape = nullptr;
+  const std::vector<uint32_t>* places = nullptr;
+  for (size_t i = 0; i < block.shape.size() && !out_.failed(); ++i) {
+    const StringId id = block.shape[i];
+    if (id == StringId::kNone) continue;
+    if (id != last || shape == nullptr) {
+      shape = shapes_.at(id);
+      places = &block.places.at(id);
+      last = id;
+    }
+    kept.clear();
+    for (const uint32_t leaf : *places) kept.push_back(block.leaves[leaf].values[next[leaf]++]);
+    if (!selection_.everything()) {
+      const size_t row = first + i;
+      if (alone && !isName(id)) continue;
+      if (!alone &&
+          !selection_.span(columns.start_ns[row],
+                           columns.duration_ns == nullptr ? 0 : columns.duration_ns[row])) {
+        continue;
+      }
+      if (columns.stream != nullptr && columns.stream[row] != StreamId::kNone &&
+          !selection_.stream(columns.stream[row])) {
+        continue;
+      }
+    }
+    event(*shape, kept, columns, first + i);
+  }
+}
+
+Status SourceJsonWriter::run() {
+  for (size_t i = 0; i < reader_.blocks().size(); ++i) {
+    blocks_[reader_.blocks()[i].table].push_back(i);
+  }
+  const bool bare = known_.metadataValue("source_form") == "array";
+  if (!bare) {
+    out_.write("{\n");
+    members();
+    out_.write("\"traceEvents\": ");
+  }
+  out_.write("[\n");
+  SourceBlock block;
+  const std::vector<size_t> sources = blocks_[TableId::kSource];
+  for (const size_t index : sources) {
+    if (!reader_.readSources(index, known_.strings, shapes_, block)) continue;
+    events(block);
+    if (out_.failed()) break;
+  }
+  out_.write(bare ? "\n]\n" : "\n]}\n");
+  return {};
+}
+
+}  // namespace
+
+bool hasSourceJson(const TraceReader& reader) { return reader.rows(TableId::kSource) > 0; }
+
+Status writeSourceJson(TraceReader& reader, const Trace& known, const Selection& selection,
+                       Output& out) {
+  return SourceJsonWriter(reader, known, selection, out).run();
+}
+
+}  // namespace tracesmith

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gives a trace that was imported from Chrome's JSON back as the document that it was: every event
+// with all its members, in their order and with their spaces; texts and numbers mean the same,
+// though "\u00e9" may have become "é" and 1.5 in a time 1.500. The events are not in their old
+// order (no reader of the format may rely on one), and the members of the document come before
+// them.
+#pragma once
+
+#include "tracesmith/base/result.hpp"
+#include "tracesmith/export/output.hpp"
+#include "tracesmith/export/selection.hpp"
+#include "tracesmith/format/trace_reader.hpp"
+
+namespace tracesmith {
+
+/// Whether the trace has what this export takes.
+bool hasSourceJson(const TraceReader& reader);
+
+/// `known` has the trace's strings and metadata (any TraceReader::read() of it has). Block after
+/// block: memory does not grow with the trace. Where the selection is not everything, events that
+/// are rows of no table are left out, but for names of processes and threads.
+Status writeSourceJson(TraceReader& reader, const Trace& known, const Selection& selection,
+                       Output& out);
+
+}  // namespace tracesmith

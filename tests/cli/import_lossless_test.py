@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What was imported comes back: `import`, then `export -f json`, is the same data, to the ns."""
+
+import gzip
+import json
+import os
+import unittest
+
+from harness import CommandTest
+
+DATA = os.environ.get("TRACESMITH_TEST_DATA")
+
+
+class Number:
+    """A number with a fraction, as digits: 1.50 and 1.5 are the same, 1.5000000000000000001 is not."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text):
+        if "e" not in text and "E" not in text and "." in text:
+            text = text.rstrip("0").rstrip(".")
+        self.text = "0" if text == "-0" else text
+
+    def __repr__(self):
+        return self.text
+
+
+def load(raw):
+    """The document's members, and its events as a sorted list of texts."""
+    document = json.loads(raw, parse_float=lambda t: Number(t), strict=False)
+    events = document if isinstance(document, list) else document.pop("traceEvents")
+    # 1.0 is 1 in JSON, and to every reader that asks for a number.
+    return (repr(document) if isinstance(document, dict) else "", sorted(map(repr, events)))
+
+
+def traces():
+    found = []
+    for folder, _, names in os.walk(os.path.join(DATA or "/nonexistent", "traces")):
+        for name in names:
+            if not name.endswith((".json", ".json.gz")):
+                continue
+            path = os.path.join(folder, name)
+            with (gzip.open if name.endswith(".gz") else open)(path, "rb") as file:
+                raw = file.read()
+            head = raw[:1 << 20].lstrip()
+            if b'"traceEvents"' in raw or (head[:1] == b"[" and b'"ph"' in head):
+                found.append((path, raw))
+    return sorted(found)
+
+
+class ImportLossless(CommandTest):
+
+    def bring_back(self, path):
+        sbt, back = os.path.join(self.dir, "t.sbt"), os.path.join(self.dir, "t.json")
+        imported = self.run_command("import", path, "-q", "-o", sbt)
+        self.assertEqual(imported.returncode, 0, imported.stderr)
+        exported = self.run_command("export", sbt, "-q", "-o", back)
+        self.assertEqual(exported.returncode, 0, exported.stderr)
+        with open(back, "rb") as file:
+            return file.read(), os.path.getsize(sbt)
+
+    def test_every_real_trace(self):
+        files = traces()
+        if not files:
+            self.skipTest("no real traces (TRACESMITH_TEST_DATA)")
+        packed = stored = 0
+        for path, raw in files:
+            with self.subTest(path):
+                back, sbt_bytes = self.bring_back(path)
+                source, got = load(raw), load(back)
+                self.assertEqual(len(source[1]), len(got[1]))
+                for mine, theirs in zip(source[1], got[1]):
+                    if mine != theirs:
+                        self.fail(f"an event differs:\n{mine[:2000]}\n{theirs[:2000]}")
+                self.assertEqual(sorted(source[0]), sorted(got[0]))
+                gz_bytes = os.path.getsize(path)
+                if path.endswith(".gz"):
+                    packed, stored = packed + gz_bytes, stored + sbt_bytes
+                    if gz_bytes > 400_000:
+                        self.assertLess(sbt_bytes * 4, gz_bytes, "larger than a quarter of .json.gz")
+        self.assertLess(stored * 5, packed, "larger than a fifth of .json.gz over all")
+        print(f"{len(files)} real traces came back; .json.gz / .sbt = {packed / stored:.2f}")
+
+
+if __name__ == "__main__":
+    unittest.main()
