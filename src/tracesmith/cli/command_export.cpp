@@ -92,8 +92,8 @@ class ExportCommand : public Command {
     options.streams = *streams;
     const Result<TableId> table = tableByName(table_.empty() ? "kernel" : table_);
     if (!table) return failWith(table.error());
-    const bool as_it_was =
-        format == ExportFormat::kChromeJson && !rebuild_ && hasSourceJson(file->reader);
+    const bool as_it_was = format == ExportFormat::kChromeJson && !rebuild_ &&
+                           hasSourceJson(file->reader, file->trace);
     const Status exported = as_it_was ? exportSourceJson(*file, output, options)
                                       : exportTrace(file->trace, format, output, options, *table);
     if (!exported) {

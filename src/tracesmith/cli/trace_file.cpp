@@ -51,7 +51,7 @@ Result<TraceReader> openTrace(const std::string& path) {
 bool sayWhatWasLost(const std::string& path, const import::ImportCounts& counts) {
   constexpr size_t kShown = 10;
   for (size_t i = 0; i < std::min(kShown, counts.damage.size()); ++i) {
-    const import::JsonDamage& d = counts.damage[i];
+    const import::SourceDamage& d = counts.damage[i];
     say(d.bytes == 0 ? fmt::format("{}: at byte {} of the document: {}", path, d.offset, d.reason)
                      : fmt::format("{}: {} bytes at {} of the document could not be used: {}", path,
                                    d.bytes, d.offset, d.reason));

@@ -8,7 +8,7 @@
 
 #include "tracesmith/cli/command.hpp"
 #include "tracesmith/format/trace_reader.hpp"
-#include "tracesmith/import/chrome_importer.hpp"
+#include "tracesmith/import/importer.hpp"
 
 namespace tracesmith::cli {
 

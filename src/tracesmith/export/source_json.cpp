@@ -167,6 +167,17 @@ void SourceJsonWriter::event(const SourceShape& shape, const std::vector<int64_t
       case SourceGap::kFlowId:
         integer(columns.flow == nullptr ? uint64_t{0} : columns.flow[row]);
         break;
+      case SourceGap::kTimeNanos:
+        integer(columns.start_ns == nullptr ? 0 : columns.start_ns[row]);
+        break;
+      case SourceGap::kEndNanos:
+        integer(columns.duration_ns == nullptr
+                    ? 0
+                    : endOf(columns.start_ns[row], columns.duration_ns[row]));
+        break;
+      case SourceGap::kDurationNanos:
+        integer(columns.duration_ns == nullptr ? 0 : columns.duration_ns[row]);
+        break;
       case SourceGap::kInteger:
         integer(*next++);
         break;
@@ -244,7 +255,10 @@ Status SourceJsonWriter::run() {
 
 }  // namespace
 
-bool hasSourceJson(const TraceReader& reader) { return reader.rows(TableId::kSource) > 0; }
+bool hasSourceJson(const TraceReader& reader, const Trace& known) {
+  const std::string_view form = known.metadataValue("source_form");
+  return reader.rows(TableId::kSource) > 0 && (form == "array" || form == "object");
+}
 
 Status writeSourceJson(TraceReader& reader, const Trace& known, const Selection& selection,
                        Output& out) {

@@ -14,7 +14,7 @@
 namespace tracesmith {
 
 /// Whether the trace has what this export takes.
-bool hasSourceJson(const TraceReader& reader);
+bool hasSourceJson(const TraceReader& reader, const Trace& known);
 
 /// `known` has the trace's strings and metadata (any TraceReader::read() of it has). Block after
 /// block: memory does not grow with the trace. Where the selection is not everything, events that

@@ -12,6 +12,7 @@
 
 #include "tracesmith/base/hash.hpp"
 #include "tracesmith/import/chrome_categories.hpp"
+#include "tracesmith/import/json_events.hpp"
 #include "tracesmith/model/trace.hpp"
 
 namespace tracesmith::import {
@@ -70,7 +71,7 @@ class ChromeImporter {
   void row(const Plan& plan, int64_t start_ns, int64_t duration_ns);
   void counter(int64_t time_ns);
   void name();
-  void losses(const std::vector<JsonDamage>& damage);
+  void losses(const std::vector<SourceDamage>& damage);
   void portion();
   void settle();
   const JsonToken& value(EventField field) const { return (*e_)[field]; }
@@ -758,9 +759,9 @@ void ChromeImporter::settle() {
 }
 
 /// What the trace itself says of what is missing in it.
-void ChromeImporter::losses(const std::vector<JsonDamage>& damage) {
+void ChromeImporter::losses(const std::vector<SourceDamage>& damage) {
   uint64_t bytes = 0;
-  for (const JsonDamage& d : damage) bytes += d.bytes;
+  for (const SourceDamage& d : damage) bytes += d.bytes;
   std::string reason;
   const auto say = [&](const std::string& more) { reason += (reason.empty() ? "" : "; ") + more; };
   if (!damage.empty()) {
@@ -792,9 +793,9 @@ Status ChromeImporter::finish(const JsonEvents& document) {
 
 }  // namespace
 
-Result<ImportCounts> importChromeJson(ByteSource& source, TraceWriter& writer, Trace delta) {
+Result<ImportCounts> importChromeJson(ByteSource& source, TraceWriter& writer, Trace facts) {
   JsonEvents events(source);
-  ChromeImporter importer(writer, std::move(delta));
+  ChromeImporter importer(writer, std::move(facts));
   const Status read =
       events.run([&](std::string_view name, std::string_view raw) { importer.member(name, raw); },
                  [&](const ChromeEvent& event) {
@@ -808,5 +809,25 @@ Result<ImportCounts> importChromeJson(ByteSource& source, TraceWriter& writer, T
   importer.counts.damage = events.damage();
   return importer.counts;
 }
+
+namespace {
+
+bool recognisesChromeJson(const ImportInput& input) {
+  const std::string_view text = input.head;
+  const size_t first = text.find_first_not_of(" \t\r\n\xef\xbb\xbf");
+  if (first == std::string_view::npos) return false;
+  if (text[first] == '[') return text.find('{', first) != std::string_view::npos;
+  return text[first] == '{' && text.find('"', first) != std::string_view::npos;
+}
+
+Result<ImportCounts> runChromeJson(const ImportInput& input, TraceWriter& writer, Trace facts) {
+  TS_TRY(const std::unique_ptr<ByteSource> source, input.bytes());
+  return importChromeJson(*source, writer, std::move(facts));
+}
+
+}  // namespace
+
+constinit const Importer kChromeJsonImporter = {"Chrome JSON", "", recognisesChromeJson,
+                                                runChromeJson};
 
 }  // namespace tracesmith::import

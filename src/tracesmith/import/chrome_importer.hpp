@@ -11,28 +11,13 @@
 // (model/source_rows.hpp).
 #pragma once
 
-#include <cstdint>
-#include <string>
-#include <vector>
-
-#include "tracesmith/format/trace_writer.hpp"
-#include "tracesmith/import/byte_source.hpp"
-#include "tracesmith/import/json_events.hpp"
+#include "tracesmith/import/importer.hpp"
 
 namespace tracesmith::import {
 
-/// What has come in, and what has not.
-struct ImportCounts {
-  uint64_t events = 0;    ///< of the source
-  uint64_t rows = 0;      ///< events that became rows of the trace's tables
-  uint64_t metadata = 0;  ///< names and orders of processes and threads
-  uint64_t others = 0;    ///< events of no known kind, or without a time: kept as they are, no rows
-  uint64_t bytes = 0;     ///< of the document, unpacked
-  std::vector<JsonDamage> damage;
-};
+extern const Importer kChromeJsonImporter;
 
-/// Reads all of `source` and appends it to `writer`, which is left unfinished, behind what `delta`
-/// has already.
-Result<ImportCounts> importChromeJson(ByteSource& source, TraceWriter& writer, Trace delta = {});
+/// All of `source`, as an importer does.
+Result<ImportCounts> importChromeJson(ByteSource& source, TraceWriter& writer, Trace facts);
 
 }  // namespace tracesmith::import

@@ -11,39 +11,65 @@
 
 #include "tracesmith/base/version.hpp"
 #include "tracesmith/format/trace_writer.hpp"
-#include "tracesmith/import/byte_source.hpp"
+#include "tracesmith/import/chrome_importer.hpp"
+#include "tracesmith/import/importer.hpp"
 
 namespace tracesmith::import {
 
+Result<ImportInput> ImportInput::open(const std::string& path) {
+  TS_TRY(const std::unique_ptr<ByteSource> source, ByteSource::open(path));
+  ImportInput input{.path = path, .head = std::string(kHeadBytes, '\0')};
+  TS_TRY(const size_t n,
+         source->read({reinterpret_cast<uint8_t*>(input.head.data()), input.head.size()}));
+  input.head.resize(n);
+  return input;
+}
+
+std::span<const Importer> importers() {
+  // What is most particular comes first: Chrome's JSON is any JSON.
+  static const std::array kAll = {kChromeJsonImporter};
+  return kAll;
+}
+
+namespace {
+
+const Importer* importerOf(const ImportInput& input) {
+  for (const Importer& importer : importers()) {
+    if (importer.recognises(input)) return &importer;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
 bool canImport(const std::string& path) {
-  const auto source = ByteSource::open(path);
-  if (!source) return false;
-  std::array<uint8_t, 4096> head{};
-  const Result<size_t> n = (*source)->read(head);
-  if (!n) return false;
-  const std::string_view text(reinterpret_cast<const char*>(head.data()), *n);
-  const size_t first = text.find_first_not_of(" \t\r\n\xef\xbb\xbf");
-  if (first == std::string_view::npos) return false;
-  if (text[first] == '[') return text.find('{', first) != std::string_view::npos;
-  return text[first] == '{' && text.find('"', first) != std::string_view::npos;
+  const Result<ImportInput> input = ImportInput::open(path);
+  return input && importerOf(*input) != nullptr;
 }
 
 Result<ImportReport> importTraceInPlace(const std::string& path, const std::string& output) {
-  TS_TRY(const std::unique_ptr<ByteSource> source, ByteSource::open(path));
+  TS_TRY(const ImportInput input, ImportInput::open(path));
+  const Importer* importer = importerOf(input);
+  if (importer == nullptr)
+    return fail(ErrorCode::kNotATrace, "is in no format that is known", path);
+  struct stat from {};
+  if (::stat(path.c_str(), &from) != 0) return failErrno(errno, "cannot be read", path);
   TS_TRY(TraceWriter writer, TraceWriter::create(output));
   Trace facts;
   facts.setMetadata("producer", "TraceSmith " + getVersionString());
   facts.setMetadata("imported_from", path);
-  Result<ImportCounts> counts = importChromeJson(*source, writer, std::move(facts));
+  facts.setMetadata("imported_format", importer->format);
+  Result<ImportCounts> counts = importer->run(input, writer, std::move(facts));
   if (!counts) {
     Error error = counts.error();
     if (error.where.empty()) error.where = path;
     return tl::unexpected<Error>(std::move(error));
   }
   TS_CHECK_OK(writer.finish());
-  return ImportReport{.format = "Chrome JSON",
+  return ImportReport{.format = std::string(importer->format),
+                      .experimental = std::string(importer->experimental),
                       .counts = std::move(*counts),
-                      .file_bytes = source->fileBytes(),
+                      .file_bytes = static_cast<uint64_t>(from.st_size),
                       .output_bytes = writer.bytesWritten()};
 }
 

@@ -5,12 +5,13 @@
 #include <string>
 
 #include "tracesmith/base/result.hpp"
-#include "tracesmith/import/chrome_importer.hpp"
+#include "tracesmith/import/importer.hpp"
 
 namespace tracesmith::import {
 
 struct ImportReport {
-  std::string format;  ///< for people
+  std::string format;        ///< for people
+  std::string experimental;  ///< Importer::experimental
   ImportCounts counts;
   uint64_t file_bytes = 0;    ///< of the source, packed as it is
   uint64_t output_bytes = 0;  ///< of the trace

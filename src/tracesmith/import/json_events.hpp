@@ -17,15 +17,9 @@
 #include "tracesmith/base/result.hpp"
 #include "tracesmith/import/byte_source.hpp"
 #include "tracesmith/import/event_shapes.hpp"
+#include "tracesmith/import/importer.hpp"
 
 namespace tracesmith::import {
-
-/// A stretch of the unpacked document that could not be used as it was.
-struct JsonDamage {
-  uint64_t offset = 0;
-  uint64_t bytes = 0;  ///< passed over; 0: mended
-  std::string reason;
-};
 
 class JsonEvents {
  public:
@@ -46,7 +40,7 @@ class JsonEvents {
   bool bare() const { return bare_; }
   uint64_t events() const { return events_; }
   uint64_t documentBytes() const { return offset_ + begin_; }
-  const std::vector<JsonDamage>& damage() const { return damage_; }
+  const std::vector<SourceDamage>& damage() const { return damage_; }
   const EventShapes& shapes() const { return shapes_; }
 
  private:
@@ -80,7 +74,7 @@ class JsonEvents {
   bool bare_ = false;  // an array of events alone, whose end may be missing
   bool stopped_ = false;
   uint64_t events_ = 0;
-  std::vector<JsonDamage> damage_;
+  std::vector<SourceDamage> damage_;
 };
 
 }  // namespace tracesmith::import

@@ -21,7 +21,7 @@ struct Read {
   Status status;
   std::vector<std::string> names;
   std::map<std::string, std::string> members;
-  std::vector<JsonDamage> damage;
+  std::vector<SourceDamage> damage;
 };
 
 Read read(std::string_view text, size_t window_bytes = 1u << 20) {

@@ -6,7 +6,7 @@ namespace {
 
 constexpr char kGapBegins = '\x01';
 constexpr char kGapEnds = '\x02';
-constexpr std::string_view kLetters = "utedncbfIFSR";
+constexpr std::string_view kLetters = "utedncbfsxlIFSR";
 
 }  // namespace
 

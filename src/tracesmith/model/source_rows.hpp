@@ -28,6 +28,9 @@ enum class SourceGap : char {
   kCorrelation = 'c',      ///< correlation_id
   kBytes = 'b',            ///< bytes
   kFlowId = 'f',           ///< flow_id
+  kTimeNanos = 's',        ///< start_ns or time_ns, as it is
+  kEndNanos = 'x',         ///< start_ns + duration_ns
+  kDurationNanos = 'l',    ///< duration_ns, as it is
   kInteger = 'I',
   kDecimal = 'F',  ///< thousandths, as a number with three decimals
   kText = 'S',     ///< a string, as a JSON text

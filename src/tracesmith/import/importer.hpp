@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an importer is: one for each format, found by what a file holds and never by its name.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tracesmith/base/result.hpp"
+#include "tracesmith/format/trace_writer.hpp"
+#include "tracesmith/import/byte_source.hpp"
+
+namespace tracesmith::import {
+
+/// A stretch of the (unpacked) source that could not be used as it was.
+struct SourceDamage {
+  uint64_t offset = 0;
+  uint64_t bytes = 0;  ///< passed over; 0: mended, or no place in the bytes
+  std::string reason;
+};
+
+/// What has come in, and what has not.
+struct ImportCounts {
+  uint64_t events = 0;    ///< of the source
+  uint64_t rows = 0;      ///< events that became rows of the trace's tables
+  uint64_t metadata = 0;  ///< names and orders of processes and threads
+  uint64_t others = 0;    ///< events of no known kind, or without a time: kept as they are, no rows
+  uint64_t bytes = 0;     ///< of the source, unpacked
+  std::vector<SourceDamage> damage;
+};
+
+/// The file that is imported.
+struct ImportInput {
+  std::string path;
+  std::string head;  ///< its first bytes, unpacked: up to kHeadBytes
+  static constexpr size_t kHeadBytes = 64u << 10;
+
+  static Result<ImportInput> open(const std::string& path);
+  /// All of it, unpacked, from the beginning.
+  Result<std::unique_ptr<ByteSource>> bytes() const { return ByteSource::open(path); }
+};
+
+struct Importer {
+  std::string_view format;  ///< for people: "Chrome JSON"
+  /// Not empty: no real file of the format could be had to test it with, and what was instead.
+  std::string_view experimental;
+  bool (*recognises)(const ImportInput& input);
+  /// Appends everything to `writer`, which is left unfinished, behind what `facts` has already.
+  /// Error: it is not what it looked like, or reading or writing failed; damage is no error.
+  Result<ImportCounts> (*run)(const ImportInput& input, TraceWriter& writer, Trace facts);
+};
+
+/// All of them. The first one that recognises a file gets it.
+std::span<const Importer> importers();
+
+}  // namespace tracesmith::import
