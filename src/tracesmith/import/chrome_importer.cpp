@@ -72,6 +72,7 @@ class ChromeImporter {
   void counter(int64_t time_ns);
   void name();
   void losses(const std::vector<SourceDamage>& damage);
+  void findLateLaunches();
   void portion();
   void settle();
   const JsonToken& value(EventField field) const { return (*e_)[field]; }
@@ -499,6 +500,10 @@ void ChromeImporter::row(const Plan& plan, int64_t start_ns, int64_t duration_ns
     case TableId::kSync: {
       SyncRow sync = place(SyncRow{});
       sync.kind = syncKindOf(value(EventField::kName).raw);
+      if (sync.kind == SyncKind::kStreamWait || sync.kind == SyncKind::kDeviceWait ||
+          sync.kind == SyncKind::kEventWait) {
+        sync.flags = op_flags::kHostSide;
+      }
       delta_.sync.push(sync);
       return;
     }
@@ -719,11 +724,35 @@ void ChromeImporter::member(std::string_view name, std::string_view raw) {
     row.compute_major = static_cast<uint32_t>(number("computeMajor"));
     row.compute_minor = static_cast<uint32_t>(number("computeMinor"));
     row.max_threads_per_unit = static_cast<uint32_t>(number("maxThreadsPerMultiprocessor"));
+    row.registers_per_unit = number("regsPerMultiprocessor");
+    row.shared_bytes_per_unit =
+        std::max(number("sharedMemPerMultiprocessor"), number("maxSharedMemoryPerMultiProcessor"));
     delta_.device.push(row);
   }
 }
 
+/// Work that stands before its launch in the document: whose it is is known by now, as a rule.
+void ChromeImporter::findLateLaunches() {
+  const auto find = [&](auto& table) {
+    for (size_t i = 0; i < table.size(); ++i) {
+      if (table.thread_id[i] != ThreadId::kNone) continue;
+      const auto launch = launched_by_.find(table.correlation_id[i]);
+      if (launch != launched_by_.end() && launch->second != ThreadId::kNone) {
+        table.thread_id[i] = launch->second;
+        table.process_id[i] = process_of_[indexOf(launch->second)];
+      } else if (table.process_id[i] == ProcessId::kNone) {
+        table.process_id[i] = main_process_;
+      }
+    }
+  };
+  find(delta_.kernel);
+  find(delta_.copy);
+  find(delta_.fill);
+  find(delta_.sync);
+}
+
 void ChromeImporter::portion() {
+  findLateLaunches();
   if (status_) status_ = writer_.write(delta_, &sources_);
   forEachTable(delta_, [](auto& table) { table.clear(); });
   sources_.clearRows();

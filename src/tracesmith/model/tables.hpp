@@ -309,7 +309,9 @@ struct ColumnInfo {
   X(19, StringId, pci_address, kId, "PCI address")                                    \
   X(20, StringId, uuid, kId, "UUID")                                                  \
   X(21, ClockDomainId, clock_domain_id, kId, "clock of its time stamps")              \
-  X(22, uint32_t, max_threads_per_unit, kCount, "resident work-items of a compute unit")
+  X(22, uint32_t, max_threads_per_unit, kCount, "resident work-items of a compute unit") \
+  X(23, uint64_t, registers_per_unit, kCount, "registers of a compute unit")         \
+  X(24, uint64_t, shared_bytes_per_unit, kCount, "shared (local) memory of a compute unit")
 
 #define TS_CONTEXT_COLUMNS(X)                                          \
   X(1, ContextId, id, kTime, "id of this row")                         \

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// The device work of a trace as every analysis wants it: by stream and time, sorted into classes,
+// with the host call that launched it.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "tracesmith/model/trace.hpp"
+
+namespace tracesmith {
+
+enum class WorkClass : uint8_t {
+  kCompute,
+  kCommunication,  ///< kernels of collectives and of point-to-point transfers between devices
+  kMemory,         ///< copies and fills
+  kOther,          ///< waits and markers: time in which a device does nothing
+};
+constexpr size_t kWorkClasses = 4;
+std::string_view toString(WorkClass c);
+
+/// Of a kernel, by its name: NCCL's, RCCL's, HCCL's and oneCCL's are communication.
+WorkClass classOfKernel(std::string_view name);
+
+struct AnalysisOptions {
+  /// Count as HTA (Holistic Trace Analysis 0.6) does, so that the two can be compared: times
+  /// rounded to whole microseconds (starts up, ends down), classes by its patterns of names, waits
+  /// on streams are work, and only what was launched before the last ProfilerStep where there are
+  /// several.
+  bool as_hta = false;
+  /// Gaps shorter than this are the device's own (HTA: consecutive_kernel_delay).
+  int64_t kernel_wait_ns = 30'000;
+};
+
+/// One piece of device work.
+struct DeviceOp {
+  static constexpr uint32_t kNone = ~uint32_t{0};
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;  ///< before the begin where rounding made it so (AnalysisOptions::as_hta)
+  uint64_t correlation_id = 0;
+  StringId name{};
+  StreamId stream{};
+  DeviceId device{};
+  uint32_t launch = kNone;  ///< row of host_call
+  uint32_t row = 0;         ///< in `table`
+  TableId table{};
+  WorkClass work{};
+};
+
+/// Ops [begin, end) of one stream.
+struct StreamOps {
+  StreamId stream{};
+  DeviceId device{};
+  uint32_t begin = 0;
+  uint32_t end = 0;
+};
+
+/// A training or inference step that the trace names: a range "ProfilerStep#7" or the like.
+struct Step {
+  int64_t number = 0;
+  StringId name{};
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
+};
+/// Of the host, by begin. Empty where the trace names none.
+std::vector<Step> stepsOf(const Trace& trace);
+
+struct DeviceOps {
+  std::vector<DeviceOp> ops;  ///< by stream, then begin
+  std::vector<StreamOps> streams;
+  /// As rounded by `options`, of host_call rows.
+  std::vector<int64_t> call_begin_ns, call_end_ns;
+
+  static DeviceOps of(const Trace& trace, const AnalysisOptions& options = {});
+};
+
+}  // namespace tracesmith

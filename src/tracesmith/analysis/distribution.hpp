@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// How values are spread.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace tracesmith {
+
+/// All 0 for no values. Quantiles are interpolated linearly between the two values around position
+/// p * (n - 1) of the sorted ones (numpy's and R's default); `deviation` is that of a sample, with
+/// n - 1 (0 for a single value).
+struct Distribution {
+  uint64_t count = 0;
+  double sum = 0, mean = 0, deviation = 0;
+  double min = 0, p25 = 0, p50 = 0, p75 = 0, p90 = 0, p95 = 0, p99 = 0, max = 0;
+};
+/// `values` is reordered.
+Distribution distributionOf(std::vector<double>& values);
+inline Distribution distributionOf(std::vector<double>&& values) { return distributionOf(values); }
+
+}  // namespace tracesmith

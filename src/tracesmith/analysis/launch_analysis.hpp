@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the host to the device: how long launches take to begin, and how many wait in a stream.
+#pragma once
+
+#include <vector>
+
+#include "tracesmith/analysis/device_ops.hpp"
+#include "tracesmith/analysis/distribution.hpp"
+
+namespace tracesmith {
+
+/// Over every op whose launch is in the trace; in ns.
+struct LaunchLatency {
+  Distribution call;    ///< duration of the host call
+  Distribution work;    ///< duration of the op
+  Distribution delay;   ///< from the end of the call to the begin of the op; 0 where that overlaps
+  Distribution latency; ///< from the begin of the call to the begin of the op (exact only)
+  uint64_t without_launch = 0;  ///< ops whose launch is not in the trace
+};
+LaunchLatency launchLatency(const Trace& trace, const DeviceOps& ops,
+                            const AnalysisOptions& options = {});
+
+/// How many ops of a stream had been launched and had not begun, at each launch and begin.
+struct QueueDepth {
+  StreamId stream{};
+  DeviceId device{};
+  Distribution at_changes;  ///< over the values after each change
+  double mean_over_time = 0;
+  int64_t most = 0;
+};
+std::vector<QueueDepth> queueDepths(const Trace& trace, const DeviceOps& ops,
+                                    const AnalysisOptions& options = {});
+
+}  // namespace tracesmith

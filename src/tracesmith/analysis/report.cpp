@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/analysis/report.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "tracesmith/analysis/report_parts.hpp"
+
+namespace tracesmith {
+namespace {
+
+struct Part {
+  std::string_view name;
+  void (*make)(report_parts::Maker& maker);
+};
+
+using namespace report_parts;
+
+constexpr std::array<Part, kAnalysisParts> kParts = {{
+    {"gpu-util", utilization},
+    {"overlap", overlap},
+    {"idle", idle},
+    {"streams", streams},
+    {"kernels", kernels},
+    {"hotspots", hotspots},
+    {"memory", memory},
+    {"memcpy", copies},
+    {"comm", communication},
+    {"launch", launch},
+    {"queue", queue},
+    {"occupancy", occupancy},
+    {"steps", steps},
+    {"critical-path", criticalPath},
+}};
+
+}  // namespace
+
+std::string_view toString(AnalysisPart part) { return kParts[static_cast<size_t>(part)].name; }
+
+std::vector<ReportTable> analyze(const Trace& trace, const ReportOptions& options) {
+  report_parts::Maker maker{trace, options, DeviceOps::of(trace, options.analysis), {}};
+  for (size_t i = 0; i < kParts.size(); ++i) {
+    const auto part = static_cast<AnalysisPart>(i);
+    if (options.parts.empty() ||
+        std::find(options.parts.begin(), options.parts.end(), part) != options.parts.end()) {
+      kParts[i].make(maker);
+    }
+  }
+  return std::move(maker.tables);
+}
+
+}  // namespace tracesmith

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an analysis found, as tables that any output can show: a terminal, JSON, a page.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "tracesmith/analysis/device_ops.hpp"
+#include "tracesmith/model/trace.hpp"
+
+namespace tracesmith {
+
+/// What the values of a column are.
+enum class Quantity : uint8_t {
+  kText,
+  kCount,
+  kNs,          ///< a length of time
+  kTimeNs,      ///< a time, counted from the trace's begin
+  kShare,       ///< of one
+  kNumber,
+  kBytes,
+  kBytesPerSecond,
+};
+
+/// Nothing where a value is not defined (0 of 0) or not known.
+using ReportValue = std::variant<std::monostate, std::string, int64_t, double>;
+
+struct ReportColumn {
+  std::string key;     ///< in JSON: "idle_ns"
+  std::string header;  ///< for people: "idle"
+  Quantity quantity = Quantity::kText;
+};
+
+struct ReportTable {
+  std::string key;    ///< in JSON
+  std::string title;  ///< for people, with what the numbers mean where that is not plain
+  std::vector<ReportColumn> columns;
+  std::vector<std::vector<ReportValue>> rows;
+  std::string note;  ///< what is missing, and why; "" for nothing
+};
+
+/// Parts of an analysis, in the order of the report.
+enum class AnalysisPart : uint8_t {
+  kUtilization,
+  kOverlap,
+  kIdle,
+  kStreams,
+  kKernels,
+  kHotspots,
+  kMemory,
+  kCopies,
+  kCommunication,
+  kLaunch,
+  kQueue,
+  kOccupancy,
+  kSteps,
+  kCriticalPath,
+};
+constexpr size_t kAnalysisParts = 14;
+/// As on the command line: "gpu-util".
+std::string_view toString(AnalysisPart part);
+
+struct ReportOptions {
+  AnalysisOptions analysis;
+  std::vector<AnalysisPart> parts;  ///< none: all
+  size_t limit = 15;                ///< rows of tables by name; 0: all
+};
+
+std::vector<ReportTable> analyze(const Trace& trace, const ReportOptions& options = {});
+
+}  // namespace tracesmith

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reports by name: kernels, copies, collectives, hot spots, occupancy; and memory.
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+
+#include "tracesmith/analysis/distribution.hpp"
+#include "tracesmith/analysis/kernel_stats.hpp"
+#include "tracesmith/analysis/report_parts.hpp"
+#include "tracesmith/analysis/time_breakdown.hpp"
+
+namespace tracesmith::report_parts {
+namespace {
+
+using Q = Quantity;
+
+std::vector<ReportColumn> statsColumns(const char* what) {
+  return {{"name", what, Q::kText},        {"count", "count", Q::kCount},
+          {"total_ns", "total", Q::kNs},   {"share", "share", Q::kShare},
+          {"mean_ns", "mean", Q::kNs},     {"p50_ns", "p50", Q::kNs},
+          {"p95_ns", "p95", Q::kNs},       {"p99_ns", "p99", Q::kNs},
+          {"min_ns", "min", Q::kNs},       {"max_ns", "max", Q::kNs}};
+}
+
+std::vector<ReportValue> statsRow(const NamedStats& s) {
+  return {s.name,       count(s.time.count), s.time.total_ns, s.share,       s.time.mean_ns,
+          s.time.p50_ns, s.time.p95_ns,      s.time.p99_ns,   s.time.min_ns, s.time.max_ns};
+}
+
+void noteRest(ReportTable& table, size_t all) {
+  if (all > table.rows.size()) {
+    table.note = "and " + std::to_string(all - table.rows.size()) + " more";
+  }
+}
+
+}  // namespace
+
+void kernels(Maker& maker) {
+  ReportTable& table = maker.table("kernels", "Kernels by total time", statsColumns("kernel"));
+  const std::vector<NamedStats> stats = kernelStats(maker.trace);
+  for (size_t i = 0; i < maker.limit(stats.size()); ++i) table.rows.push_back(statsRow(stats[i]));
+  noteRest(table, stats.size());
+}
+
+void hotspots(Maker& maker) {
+  ReportTable& calls = maker.table("host_calls", "Host calls by total time", statsColumns("call"));
+  const std::vector<NamedStats> stats = hostCallStats(maker.trace);
+  for (size_t i = 0; i < maker.limit(stats.size()); ++i) calls.rows.push_back(statsRow(stats[i]));
+  noteRest(calls, stats.size());
+  ReportTable& longest = maker.table("longest_ops", "The longest single pieces of device work",
+                                     {{"name", "name", Q::kText},
+                                      {"begin_ns", "begin", Q::kTimeNs},
+                                      {"duration_ns", "duration", Q::kNs},
+                                      {"device", "device", Q::kText},
+                                      {"stream", "stream", Q::kText}});
+  std::vector<const DeviceOp*> order;
+  for (const DeviceOp& op : maker.ops.ops) order.push_back(&op);
+  const size_t n = maker.limit(order.size());
+  std::partial_sort(order.begin(), order.begin() + static_cast<ptrdiff_t>(n), order.end(),
+                    [](const DeviceOp* a, const DeviceOp* b) {
+                      return std::make_tuple(b->end_ns - b->begin_ns, a->begin_ns) <
+                             std::make_tuple(a->end_ns - a->begin_ns, b->begin_ns);
+                    });
+  const int64_t begin = maker.beginNs();
+  for (size_t i = 0; i < n; ++i) {
+    const DeviceOp& op = *order[i];
+    longest.rows.push_back({std::string(maker.trace.text(op.name)), op.begin_ns - begin,
+                            op.end_ns - op.begin_ns, maker.deviceName(op.device),
+                            maker.streamName(op.stream)});
+  }
+}
+
+void memory(Maker& maker) {
+  const MemoryEventTable& events = maker.trace.memory_event;
+  ReportTable& table = maker.table("memory", "Memory that was allocated on devices",
+                                   {{"allocations", "allocations", Q::kCount},
+                                    {"frees", "frees", Q::kCount},
+                                    {"allocated_bytes", "allocated", Q::kBytes},
+                                    {"freed_bytes", "freed", Q::kBytes},
+                                    {"peak_bytes", "peak of the trace's own", Q::kBytes},
+                                    {"peak_at_ns", "at", Q::kTimeNs},
+                                    {"kept_bytes", "never freed", Q::kBytes}});
+  if (events.empty()) {
+    table.note = "the trace has no allocations";
+    return;
+  }
+  std::vector<uint32_t> order(events.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<uint32_t>(i);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](uint32_t a, uint32_t b) { return events.time_ns[a] < events.time_ns[b]; });
+  std::map<std::pair<ProcessId, uint64_t>, uint64_t> live;
+  int64_t allocations = 0, frees = 0;
+  uint64_t allocated = 0, freed = 0, now = 0, peak = 0;
+  int64_t peak_at = events.time_ns[order[0]];
+  for (const uint32_t i : order) {
+    const auto key = std::make_pair(events.process_id[i], events.address[i]);
+    if (events.kind[i] == MemoryKind::kAlloc) {
+      ++allocations;
+      allocated += events.bytes[i];
+      now += events.bytes[i];
+      live[key] = events.bytes[i];
+      if (now > peak) {
+        peak = now;
+        peak_at = events.time_ns[i];
+      }
+    } else if (events.kind[i] == MemoryKind::kFree) {
+      ++frees;
+      const auto it = live.find(key);
+      if (it == live.end()) continue;  // allocated before the trace began
+      freed += it->second;
+      now -= it->second;
+      live.erase(it);
+    }
+  }
+  table.rows.push_back({allocations, frees, count(allocated), count(freed), count(peak),
+                        peak_at - maker.beginNs(), count(now)});
+}
+
+void copies(Maker& maker) {
+  std::vector<ReportColumn> columns = statsColumns("direction");
+  columns.push_back({"bytes", "bytes", Q::kBytes});
+  columns.push_back({"bytes_per_s", "bytes/time", Q::kBytesPerSecond});
+  ReportTable& table = maker.table("memcpy", "Copies and fills", std::move(columns));
+  for (const NamedStats& s : copyStats(maker.trace)) {
+    std::vector<ReportValue> row = statsRow(s);
+    row.emplace_back(count(s.bytes));
+    row.emplace_back(s.time.total_ns > 0 && s.bytes > 0
+                         ? ReportValue(static_cast<double>(s.bytes) * 1e9 /
+                                       static_cast<double>(s.time.total_ns))
+                         : ReportValue(std::monostate{}));
+    table.rows.push_back(std::move(row));
+  }
+  if (table.rows.empty()) table.note = "the trace has none";
+}
+
+void communication(Maker& maker) {
+  ReportTable& table = maker.table("comm", "Communication by kernel",
+                                   {{"name", "kernel", Q::kText},
+                                    {"count", "count", Q::kCount},
+                                    {"total_ns", "total", Q::kNs},
+                                    {"mean_ns", "mean", Q::kNs},
+                                    {"min_ns", "min", Q::kNs},
+                                    {"max_ns", "max", Q::kNs},
+                                    {"alone_ns", "with no compute beside", Q::kNs}});
+  // The union of compute, to find what of each kernel it covers.
+  std::map<DeviceId, std::vector<std::pair<int64_t, int64_t>>> compute;
+  for (const DeviceOp& op : maker.ops.ops) {
+    if (op.work == WorkClass::kCompute && op.end_ns > op.begin_ns) {
+      compute[op.device].emplace_back(op.begin_ns, op.end_ns);
+    }
+  }
+  for (auto& [device, stretches] : compute) {
+    std::sort(stretches.begin(), stretches.end());
+    size_t kept = 0;
+    for (const auto& s : stretches) {
+      if (kept > 0 && s.first <= stretches[kept - 1].second) {
+        stretches[kept - 1].second = std::max(stretches[kept - 1].second, s.second);
+      } else {
+        stretches[kept++] = s;
+      }
+    }
+    stretches.resize(kept);
+  }
+  struct Of {
+    std::vector<double> durations;
+    int64_t alone = 0;
+  };
+  std::map<StringId, Of> by_name;
+  for (const DeviceOp& op : maker.ops.ops) {
+    if (op.work != WorkClass::kCommunication) continue;
+    Of& of = by_name[op.name];
+    of.durations.push_back(static_cast<double>(op.end_ns - op.begin_ns));
+    int64_t covered = 0;
+    const auto& stretches = compute[op.device];
+    auto it = std::upper_bound(stretches.begin(), stretches.end(), op.begin_ns,
+                               [](int64_t t, const auto& s) { return t < s.second; });
+    for (; it != stretches.end() && it->first < op.end_ns; ++it) {
+      covered += std::min(it->second, op.end_ns) - std::max(it->first, op.begin_ns);
+    }
+    of.alone += op.end_ns - op.begin_ns - covered;
+  }
+  for (auto& [name, of] : by_name) {
+    const Distribution d = distributionOf(of.durations);
+    table.rows.push_back({std::string(maker.trace.text(name)), count(d.count),
+                          static_cast<int64_t>(d.sum), d.mean, static_cast<int64_t>(d.min),
+                          static_cast<int64_t>(d.max), of.alone});
+  }
+  std::stable_sort(table.rows.begin(), table.rows.end(), [](const auto& a, const auto& b) {
+    return std::get<int64_t>(a[2]) > std::get<int64_t>(b[2]);
+  });
+  if (table.rows.empty()) table.note = "no kernel of a collective library is in the trace";
+}
+
+void occupancy(Maker& maker) {
+  ReportTable& table = maker.table(
+      "occupancy",
+      "Occupancy that launch shapes allow (resident warps / most, by threads, registers and "
+      "shared memory)",
+      {{"name", "kernel", Q::kText},
+       {"launches", "launches", Q::kCount},
+       {"total_ns", "total", Q::kNs},
+       {"threads", "threads/block", Q::kCount},
+       {"registers", "registers", Q::kCount},
+       {"shared_bytes", "shared", Q::kBytes},
+       {"blocks", "blocks", Q::kCount},
+       {"blocks_per_unit", "resident/unit", Q::kCount},
+       {"occupancy", "occupancy", Q::kShare},
+       {"limit", "limited by", Q::kText},
+       {"waves", "waves", Q::kNumber}});
+  struct Of {
+    int64_t launches = 0;
+    int64_t total = 0;
+  };
+  const Trace& t = maker.trace;
+  std::map<std::tuple<StringId, ShapeId, DeviceId>, Of> shapes;
+  for (size_t i = 0; i < t.kernel.size(); ++i) {
+    if (t.kernel.shape_id[i] == ShapeId::kNone) continue;
+    Of& of = shapes[{t.kernel.name[i], t.kernel.shape_id[i], t.deviceOf(t.kernel.stream_id[i])}];
+    ++of.launches;
+    of.total += std::max<int64_t>(t.kernel.duration_ns[i], 0);
+  }
+  bool limits_missing = false;
+  for (const auto& [key, of] : shapes) {
+    const auto& [name, shape_id, device_id] = key;
+    const auto s = static_cast<size_t>(shape_id) - 1;
+    const auto d = static_cast<size_t>(device_id);
+    if (s >= t.launch_shape.size() || d == 0 || d > t.device.size()) continue;
+    const LaunchShapeRow shape = t.launch_shape.row(s);
+    const DeviceRow device = t.device.row(d - 1);
+    const uint64_t threads = uint64_t{shape.local_x} * std::max(shape.local_y, 1u) *
+                             std::max(shape.local_z, 1u);
+    if (threads == 0 || device.max_threads_per_unit == 0 || device.warp_size == 0) {
+      limits_missing = true;
+      continue;
+    }
+    const uint64_t warps = (threads + device.warp_size - 1) / device.warp_size;
+    const uint64_t most_warps = device.max_threads_per_unit / device.warp_size;
+    const uint64_t shared = uint64_t{shape.static_shared_bytes} + shape.dynamic_shared_bytes;
+    uint64_t resident = most_warps / warps;
+    std::string limit = "threads";
+    const auto bound = [&](uint64_t there, uint64_t each, const char* what) {
+      if (there == 0 || each == 0 || there / each >= resident) return;
+      resident = there / each;
+      limit = what;
+    };
+    bound(device.registers_per_unit,
+          uint64_t{shape.registers_per_thread} * warps * device.warp_size, "registers");
+    bound(device.shared_bytes_per_unit, shared, "shared memory");
+    const uint64_t blocks = std::max<uint64_t>(
+        1, shape.global_x * std::max<uint64_t>(shape.global_y, 1) *
+               std::max<uint64_t>(shape.global_z, 1) / threads);
+    const uint64_t at_once = resident * device.compute_units;
+    table.rows.push_back(
+        {std::string(t.text(name)), of.launches, of.total, count(threads),
+         count(shape.registers_per_thread), count(shared), count(blocks), count(resident),
+         static_cast<double>(resident * warps) / static_cast<double>(most_warps), limit,
+         at_once == 0 ? ReportValue(std::monostate{})
+                      : ReportValue(static_cast<double>(blocks) / static_cast<double>(at_once))});
+  }
+  std::stable_sort(table.rows.begin(), table.rows.end(), [](const auto& a, const auto& b) {
+    return std::get<int64_t>(a[2]) > std::get<int64_t>(b[2]);
+  });
+  const size_t all = table.rows.size();
+  table.rows.resize(maker.limit(all));
+  noteRest(table, all);
+  if (table.rows.empty()) {
+    table.note = limits_missing ? "the trace does not say how many threads a device holds"
+                                : "the trace has no launch shapes";
+  }
+}
+
+}  // namespace tracesmith::report_parts

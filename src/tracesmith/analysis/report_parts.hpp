@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of a report, each a function that adds its tables.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tracesmith/analysis/report.hpp"
+
+namespace tracesmith::report_parts {
+
+struct Maker {
+  const Trace& trace;
+  const ReportOptions& options;
+  DeviceOps ops;
+  std::vector<ReportTable> tables;
+
+  ReportTable& table(std::string key, std::string title, std::vector<ReportColumn> columns) {
+    tables.push_back({std::move(key), std::move(title), std::move(columns), {}, {}});
+    return tables.back();
+  }
+  /// "device 0: NVIDIA H100", "stream 7 of device 0".
+  std::string deviceName(DeviceId id) const;
+  std::string streamName(StreamId id) const;
+  size_t limit(size_t rows) const {
+    return options.limit == 0 ? rows : std::min(rows, options.limit);
+  }
+  int64_t beginNs() const { return timeRange(trace).begin_ns; }
+};
+
+inline ReportValue count(uint64_t n) { return static_cast<int64_t>(n); }
+inline ReportValue shareOf(int64_t part, int64_t whole) {
+  if (whole <= 0) return std::monostate{};
+  return static_cast<double>(part) / static_cast<double>(whole);
+}
+
+void utilization(Maker& maker);
+void overlap(Maker& maker);
+void idle(Maker& maker);
+void streams(Maker& maker);
+void kernels(Maker& maker);
+void hotspots(Maker& maker);
+void memory(Maker& maker);
+void copies(Maker& maker);
+void communication(Maker& maker);
+void launch(Maker& maker);
+void queue(Maker& maker);
+void occupancy(Maker& maker);
+void steps(Maker& maker);
+void criticalPath(Maker& maker);
+
+}  // namespace tracesmith::report_parts

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/analysis/time_breakdown.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace tracesmith {
+namespace {
+
+struct Stretch {
+  int64_t begin = 0;
+  int64_t end = 0;
+};
+
+/// The union of stretches, which may end before they begin (see AnalysisOptions::as_hta): those
+/// that touch are one.
+std::vector<Stretch> merged(std::vector<Stretch>& all) {
+  const auto earlier = [](const Stretch& a, const Stretch& b) { return a.begin < b.begin; };
+  if (!std::is_sorted(all.begin(), all.end(), earlier)) {
+    std::sort(all.begin(), all.end(), earlier);
+  }
+  std::vector<Stretch> out;
+  int64_t last = 0;
+  for (const Stretch& s : all) {
+    if (out.empty() || s.begin > last) {
+      out.push_back(s);
+      last = out.size() == 1 ? s.end : std::max(last, s.end);
+    } else {
+      out.back().end = std::max(out.back().end, s.end);
+      last = std::max(last, s.end);
+    }
+  }
+  return out;
+}
+
+int64_t lengthOfAll(const std::vector<Stretch>& stretches) {
+  int64_t sum = 0;
+  for (const Stretch& s : stretches) sum += s.end - s.begin;
+  return sum;
+}
+
+/// Of the ops that `wanted` takes.
+template <class Wanted>
+TimeBreakdown breakdown(const DeviceOps& ops, Wanted wanted) {
+  TimeBreakdown out;
+  std::array<std::vector<Stretch>, kWorkClasses> by_class;
+  std::vector<Stretch> all;
+  std::vector<Stretch> kernels;
+  for (const DeviceOp& op : ops.ops) {
+    if (!wanted(op)) continue;
+    by_class[static_cast<size_t>(op.work)].push_back({op.begin_ns, op.end_ns});
+    all.push_back({op.begin_ns, op.end_ns});
+    if (op.table == TableId::kKernel) kernels.push_back({op.begin_ns, op.end_ns});
+  }
+  if (all.empty()) return out;
+  const std::vector<Stretch> busy = merged(all);
+  out.begin_ns = busy.front().begin;
+  int64_t end = busy.back().end;
+  out.span_ns = end - out.begin_ns;
+  out.busy_ns = lengthOfAll(busy);
+  out.idle_ns = out.span_ns - out.busy_ns;
+  const std::vector<Stretch> kernel_union = merged(kernels);
+  out.kernel_ns = lengthOfAll(kernel_union);
+  if (!kernel_union.empty()) {
+    out.kernel_span_ns = kernel_union.back().end - kernel_union.front().begin;
+  }
+  struct Edge {
+    int64_t time;
+    int32_t change;
+  };
+  std::vector<Edge> edges;
+  std::array<int64_t, 3> total{};
+  for (size_t c = 0; c < 3; ++c) {
+    const std::vector<Stretch> of_class = merged(by_class[c]);
+    total[c] = lengthOfAll(of_class);
+    for (const Stretch& s : of_class) {
+      edges.push_back({s.begin, 1 << c});
+      edges.push_back({s.end, -(1 << c)});
+    }
+  }
+  out.compute_ns = total[0];
+  out.communication_ns = total[1];
+  out.memory_ns = total[2];
+  out.non_compute_ns = out.span_ns - out.idle_ns - out.compute_ns;
+  std::stable_sort(edges.begin(), edges.end(),
+                   [](const Edge& a, const Edge& b) { return a.time < b.time; });
+  int32_t running = 0;
+  for (size_t i = 0; i + 1 < edges.size(); ++i) {
+    running += edges[i].change;
+    if (running > 0 && running < 8) {
+      out.together_ns[static_cast<size_t>(running)] += edges[i + 1].time - edges[i].time;
+    }
+  }
+  if (total[1] > 0) {
+    out.overlap = static_cast<double>(out.together_ns[3] + out.together_ns[7]) /
+                  static_cast<double>(total[1]);
+  }
+  return out;
+}
+
+double shareOf(int64_t part, int64_t whole) {
+  return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
+}
+
+}  // namespace
+
+double TimeBreakdown::utilization() const { return shareOf(busy_ns, span_ns); }
+double TimeBreakdown::kernelUtilization() const { return shareOf(kernel_ns, span_ns); }
+
+TimeBreakdown breakdownOf(const DeviceOps& ops) {
+  return breakdown(ops, [](const DeviceOp&) { return true; });
+}
+
+std::vector<TimeBreakdown> breakdownByDevice(const DeviceOps& ops) {
+  std::map<DeviceId, bool> devices;
+  for (const StreamOps& s : ops.streams) devices[s.device] = true;
+  std::vector<TimeBreakdown> out;
+  for (const auto& [device, there] : devices) {
+    out.push_back(breakdown(ops, [&](const DeviceOp& op) { return op.device == device; }));
+    out.back().device = device;
+  }
+  return out;
+}
+
+std::vector<IdleTime> idleTimes(const DeviceOps& ops, const AnalysisOptions& options) {
+  std::vector<IdleTime> out;
+  for (const StreamOps& s : ops.streams) {
+    IdleTime idle{.stream = s.stream, .device = s.device};
+    int64_t previous_end = 0;
+    bool first = true;
+    for (uint32_t i = s.begin; i < s.end; ++i) {
+      const DeviceOp& op = ops.ops[i];
+      if (op.table == TableId::kSync) continue;
+      // HTA compares with the op before; exact is with the last end so far, as ops may overlap.
+      const int64_t gap = op.begin_ns - previous_end;
+      const int64_t from = previous_end;
+      const bool counts = !first && (gap > 0 || options.as_hta);
+      previous_end = first || options.as_hta ? op.end_ns : std::max(previous_end, op.end_ns);
+      first = false;
+      if (!counts) continue;
+      ++idle.gaps;
+      if (op.launch != DeviceOp::kNone && ops.call_begin_ns[op.launch] > from) {
+        idle.host_wait_ns += gap;
+      } else if (gap < options.kernel_wait_ns) {
+        idle.kernel_wait_ns += gap;
+      } else {
+        idle.other_ns += gap;
+      }
+    }
+    if (!first) out.push_back(idle);
+  }
+  return out;
+}
+
+}  // namespace tracesmith

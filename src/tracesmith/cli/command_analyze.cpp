@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <array>
+
+#include "tracesmith/analysis/report.hpp"
+#include "tracesmith/cli/commands.hpp"
+#include "tracesmith/cli/messages.hpp"
+#include "tracesmith/cli/standard_output.hpp"
+#include "tracesmith/cli/trace_file.hpp"
+#include "tracesmith/export/report_text.hpp"
+
+namespace tracesmith::cli {
+namespace {
+
+class AnalyzeCommand : public Command {
+ public:
+  AnalyzeCommand() : Command("analyze", "Say where the time went, and why") {
+    text("FILE", input_, "FILE", "The trace (.sbt), or another tool's", Complete::kFile)
+        ->required();
+    constexpr std::array<const char*, kAnalysisParts> kMeanings = {
+        "How busy each device was, and with what",
+        "What ran at the same time; communication beside compute",
+        "Why streams were idle: host late, short gaps, other waits",
+        "Work of each stream",
+        "Kernels by name, with percentiles",
+        "Host calls, and the longest single pieces of work",
+        "Allocations and their peak",
+        "Copies and fills with their bandwidth",
+        "Collectives, and what of them nothing hides",
+        "From launches to their work",
+        "How many launches wait in each stream",
+        "Occupancy that launch shapes allow",
+        "Steps, as the trace names them",
+        "The chain of calls, launches and work that decides how long it takes"};
+    for (size_t i = 0; i < kAnalysisParts; ++i) {
+      flag("--" + std::string(toString(static_cast<AnalysisPart>(i))), parts_[i], kMeanings[i]);
+    }
+    count("--limit", limit_, "N", "Rows of tables by name (default 15; 0: all)");
+    flag("--json", json_, "As JSON: exact, in ns");
+    flag("--as-hta", as_hta_,
+         "Count as Holistic Trace Analysis 0.6 does: whole microseconds, its classes of names, "
+         "without the last step. For comparisons; the default is exact");
+    text("-o,--output", output_, "FILE", "Where to write (default: standard output)",
+         Complete::kFile);
+    describe("All parts, unless some are asked for. What each number means: docs/analysis.md.");
+    example("tracesmith analyze trace.sbt", "Everything");
+    example("tracesmith analyze trace.json.gz --gpu-util --idle",
+            "How busy were the devices, and why not more?");
+    example("tracesmith analyze trace.sbt --json -o report.json", "For a program");
+  }
+
+  int run(Session& session) override {
+    Result<TraceFile> file = readTraceFile(input_);
+    if (!file) return failWith(file.error());
+    ReportOptions options;
+    options.analysis.as_hta = as_hta_;
+    if (limit_) options.limit = static_cast<size_t>(*limit_);
+    for (size_t i = 0; i < kAnalysisParts; ++i) {
+      if (parts_[i]) options.parts.push_back(static_cast<AnalysisPart>(i));
+    }
+    const std::vector<ReportTable> report = analyze(file->trace, options);
+    const bool to_file = !output_.empty() && output_ != "-";
+    const TerminalStyle style{.width = to_file ? 0 : session.terminal.width,
+                              .colour = !to_file && session.terminal.colour,
+                              .utf8 = to_file || session.terminal.utf8};
+    if (!to_file) {
+      Output out = standardOutput();
+      write(report, style, out);
+      return finishOutput(out, reportLosses(file->reader, input_, kExitOk));
+    }
+    Result<Output> out = Output::toFile(output_);
+    if (!out) return failWith(out.error());
+    write(report, style, *out);
+    if (const Status written = out->finish(); !written) {
+      sayError(written.error());
+      return kExitFailed;
+    }
+    return reportLosses(file->reader, input_, kExitOk);
+  }
+
+ private:
+  void write(const std::vector<ReportTable>& report, const TerminalStyle& style,
+             Output& out) const {
+    if (json_) {
+      writeReportJson(report, out);
+    } else {
+      writeReportText(report, style, out);
+    }
+  }
+
+  std::string input_;
+  std::string output_;
+  std::array<bool, kAnalysisParts> parts_{};
+  std::optional<uint64_t> limit_;
+  bool json_ = false;
+  bool as_hta_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> makeAnalyzeCommand() { return std::make_unique<AnalyzeCommand>(); }
+
+}  // namespace tracesmith::cli

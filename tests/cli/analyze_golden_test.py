@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`analyze --as-hta` says what Holistic Trace Analysis printed for the same traces.
+
+The goldens are HTA's own output (pandas tables as text) in $TRACESMITH_TEST_DATA/traces/_hta_golden.
+"""
+
+import json
+import os
+import re
+import unittest
+
+from harness import CommandTest
+
+DATA = os.environ.get("TRACESMITH_TEST_DATA")
+GOLDEN = os.path.join(DATA or "/nonexistent", "traces", "_hta_golden")
+
+# Each golden is of the files whose path ends so, one for each rank, in this order.
+SOURCES = {
+    "a100_16": ["critical_path/cuda_event_sync_multi_stream/rank0.json.gz", "rank0.json.gz"],
+    "b200": ["eager_trace.json.gz"],
+    "control": ["trace_diff/control/control.json.gz"],
+    "dfir": ["df_index_resolver.json.gz"],
+    "mi300r": ["mi300/resnet_act_checkpoint.json.gz"],
+    "nccl": ["nccl_data.json.gz"],
+    "s128": ["trace_filter/sampled_rank-0.json.gz", "trace_filter/sampled_rank-1.json.gz"],
+    "sd35": ["profile_trace_rank_0.json.gz"],
+}
+ALTERNATIVES = {"a100_16", "sd35"}  # several names for one file: the first that is there
+
+
+def find(suffix):
+    for folder, _, names in os.walk(os.path.join(DATA, "traces")):
+        for name in names:
+            path = os.path.join(folder, name)
+            if path.endswith("/" + suffix):
+                return path
+    return None
+
+
+def sections(text):
+    """{"temporal": [line, …], …} of a golden."""
+    out, current = {}, None
+    for line in text.splitlines():
+        if line.startswith("-- "):
+            current = out.setdefault(line.split()[2], [])
+        elif current is not None and not line.startswith("{\"tag\""):
+            current.append(line)
+    return out
+
+
+CLASSES = {"COMPUTATION": "compute", "COMMUNICATION": "communication", "MEMORY": "memory"}
+
+
+class AnalyzeGolden(CommandTest):
+    """µs of the goldens against ns of ours, both whole µs; shares to their last printed digit."""
+
+    def analysis(self, path):
+        run = self.run_command("analyze", path, "--as-hta", "--json", "--limit", "0")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        return json.loads(run.stdout)
+
+    def check_temporal(self, lines, reports):
+        for line, report in zip(lines[1:], reports):
+            _, _, idle, compute, non_compute, kernel = line.split()[:6]
+            ours = report["gpu_util"][-1]
+            self.assertEqual([ours[k] / 1000 for k in ("idle_ns", "compute_ns", "non_compute_ns",
+                                                       "span_ns")],
+                             [float(idle), float(compute), float(non_compute), float(kernel)])
+        return 4 * (len(lines) - 1)
+
+    def check_overlap(self, lines, reports):
+        for line, report in zip(lines[1:], reports):
+            share = report["comm_comp_overlap"][-1]["overlap"]
+            theirs = line.split()[2]
+            if theirs == "NaN":
+                self.assertIsNone(share)
+            else:
+                self.assertAlmostEqual(100 * share, float(theirs), delta=0.00501)
+        return len(lines) - 1
+
+    def check_idle(self, lines, reports):
+        keys = {"host_wait": "host_wait_ns", "kernel_wait": "kernel_wait_ns", "other": "other_ns"}
+        ours = {row["stream"]: row for row in reports[0]["idle"]}
+        seen = {}
+        for line in lines[1:]:
+            _, _, stream, category, idle, _ = line.split()
+            seen.setdefault(stream, {})[category] = float(idle)
+        for stream, theirs in seen.items():
+            for category, key in keys.items():
+                self.assertEqual(ours[stream][key] / 1000, theirs.get(category, 0.0),
+                                 f"stream {stream}, {category}")
+        return sum(len(v) for v in seen.values())
+
+    def check_kern(self, lines, reports):
+        ours = {}
+        for report in reports:
+            for row in report["overlap"]:
+                key = frozenset(row["running"].split("+"))
+                ours[key] = ours.get(key, 0) + row["time_ns"] / 1000
+        count = 0
+        for line in lines[1:]:
+            found = re.match(r"\d+\s+(\S.*\S)\s+(\d+)\s+[\d.]+$", line)
+            key = frozenset(CLASSES[part] for part in found.group(1).split(" overlapping "))
+            self.assertEqual(ours.get(key, 0), float(found.group(2)), found.group(1))
+            count += 1
+        return count
+
+    def check_launch(self, lines, reports):
+        rows = {row["what"]: row for row in reports[0]["launch"]}
+        names = {"mean": "mean_ns", "std": "std_ns", "min": "min_ns", "25%": "p25_ns",
+                 "50%": "p50_ns", "75%": "p75_ns", "max": "max_ns"}
+        count = 0
+        for line in lines[1:]:
+            fields = line.replace("}", "").split()
+            if len(fields) != 5:
+                continue
+            values = [float(v) for v in fields[2:]]
+            for what, theirs in zip(("call", "work", "delay"), values):
+                if fields[0] == "count":
+                    self.assertEqual(rows[what]["count"], theirs)
+                elif theirs == theirs:  # NaN of no launches
+                    self.assertAlmostEqual(rows[what][names[fields[0]]] / 1000, theirs, delta=6e-7
+                                           * max(1, theirs), msg=f"{what} {fields[0]}")
+                count += 1
+        return count
+
+    def check_queue(self, lines, reports):
+        ours = {row["stream"]: row for row in reports[0]["queue"]}
+        count = 0
+        for line in lines[3:]:
+            fields = line.split()
+            if len(fields) < 9:
+                continue
+            fields = fields[-9:]
+            row = ours[fields[0]]
+            self.assertEqual(row["changes"], float(fields[1]))
+            # What happens within one µs has no order in HTA (its sort is not stable).
+            for key, theirs in zip(("mean", "std", "min", "p25", "p50", "p75", "max"), fields[2:]):
+                self.assertAlmostEqual(row[key], float(theirs), delta=1.0,
+                                       msg=f"stream {fields[0]} {key}")
+                count += 1
+        return count
+
+    def test_every_golden(self):
+        if not os.path.isdir(GOLDEN):
+            self.skipTest("no goldens (TRACESMITH_TEST_DATA)")
+        compared = 0
+        for name in sorted(os.listdir(GOLDEN)):
+            tag = name.removesuffix(".txt")
+            if tag not in SOURCES:
+                continue
+            paths = [p for p in map(find, SOURCES[tag]) if p]
+            if tag in ALTERNATIVES:
+                paths = paths[:1]
+            if not paths or (tag not in ALTERNATIVES and len(paths) < len(SOURCES[tag])):
+                print(f"{tag}: its traces are not here")
+                continue
+            with open(os.path.join(GOLDEN, name), encoding="utf-8") as file:
+                golden = sections(file.read())
+            reports = [self.analysis(path) for path in paths]
+            for part, lines in golden.items():
+                with self.subTest(f"{tag} {part}"):
+                    compared += getattr(self, "check_" + part)(lines, reports)
+        self.assertGreater(compared, 0)
+        print(f"{compared} golden values compared")
+
+
+if __name__ == "__main__":
+    unittest.main()
