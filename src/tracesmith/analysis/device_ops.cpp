@@ -29,11 +29,11 @@ WorkClass classByHta(std::string_view name) {
   }
   if (beginsWithAny(name, {"Memcpy", "Memset", "dma"})) return WorkClass::kMemory;
   const bool launch = holds(name, "cuda") && holds(name.substr(name.find("cuda")), "LaunchKernel");
-  const bool other = holds(name, "Memcpy") || holds(name, "Memset") || holds(name, "dma") ||
-                     holds(name, "Sync") || launch ||
-                     beginsWithAny(name, {"Stream Wait Event", "runFunction", "job_exe", "packet",
-                                          "pe_exe", "cpum_exe_subgraph",
-                                          "collective_subgraph_execution"});
+  const bool other =
+      holds(name, "Memcpy") || holds(name, "Memset") || holds(name, "dma") || holds(name, "Sync") ||
+      launch ||
+      beginsWithAny(name, {"Stream Wait Event", "runFunction", "job_exe", "packet", "pe_exe",
+                           "cpum_exe_subgraph", "collective_subgraph_execution"});
   return other ? WorkClass::kOther : WorkClass::kCompute;
 }
 
@@ -132,8 +132,7 @@ DeviceOps DeviceOps::of(const Trace& trace, const AnalysisOptions& options) {
     if (id >= classes.size()) return WorkClass::kCompute;
     if (classes[id] < 0) {
       const std::string_view text = trace.text(name);
-      classes[id] =
-          static_cast<int8_t>(options.as_hta ? classByHta(text) : classOfKernel(text));
+      classes[id] = static_cast<int8_t>(options.as_hta ? classByHta(text) : classOfKernel(text));
     }
     return static_cast<WorkClass>(classes[id]);
   };
@@ -184,8 +183,7 @@ DeviceOps DeviceOps::of(const Trace& trace, const AnalysisOptions& options) {
   }
   for (size_t i = 0; i < out.ops.size(); ++i) {
     if (out.streams.empty() || out.streams.back().stream != out.ops[i].stream) {
-      out.streams.push_back(
-          {out.ops[i].stream, out.ops[i].device, static_cast<uint32_t>(i), 0});
+      out.streams.push_back({out.ops[i].stream, out.ops[i].device, static_cast<uint32_t>(i), 0});
     }
     out.streams.back().end = static_cast<uint32_t>(i) + 1;
   }

@@ -14,7 +14,7 @@ bool launchesByHta(std::string_view function, bool queue) {
       "cudaLaunchKernel", "cudaLaunchKernelExC", "cudaMemcpyAsync", "cudaMemsetAsync",
       "runFunction - job_prep_and_submit_for_execution"};
   constexpr std::array<std::string_view, 7> kQueue = {
-      "cuLaunchKernel",  "cuLaunchKernelEx", "hipLaunchKernel",    "hipExtModuleLaunchKernel",
+      "cuLaunchKernel", "cuLaunchKernelEx", "hipLaunchKernel",    "hipExtModuleLaunchKernel",
       "hipMemsetAsync", "hipMemcpyAsync",   "hipMemcpyWithStream"};
   return std::find(kLatency.begin(), kLatency.end(), function) != kLatency.end() ||
          (queue && std::find(kQueue.begin(), kQueue.end(), function) != kQueue.end());

@@ -11,10 +11,10 @@ namespace tracesmith {
 
 /// Over every op whose launch is in the trace; in ns.
 struct LaunchLatency {
-  Distribution call;    ///< duration of the host call
-  Distribution work;    ///< duration of the op
-  Distribution delay;   ///< from the end of the call to the begin of the op; 0 where that overlaps
-  Distribution latency; ///< from the begin of the call to the begin of the op (exact only)
+  Distribution call;     ///< duration of the host call
+  Distribution work;     ///< duration of the op
+  Distribution delay;    ///< from the end of the call to the begin of the op; 0 where that overlaps
+  Distribution latency;  ///< from the begin of the call to the begin of the op (exact only)
   uint64_t without_launch = 0;  ///< ops whose launch is not in the trace
 };
 LaunchLatency launchLatency(const Trace& trace, const DeviceOps& ops,

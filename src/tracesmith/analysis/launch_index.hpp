@@ -22,7 +22,7 @@ class LaunchIndex {
     ProcessId process{};
     uint32_t row = 0;
   };
-  std::vector<Key> keys_;  // by id and process
+  std::vector<Key> keys_;       // by id and process
   std::vector<uint32_t> rows_;  // by id, where one process has all and they are dense
   uint64_t first_ = 0;
   ProcessId process_{};

@@ -16,9 +16,9 @@ namespace tracesmith {
 enum class Quantity : uint8_t {
   kText,
   kCount,
-  kNs,          ///< a length of time
-  kTimeNs,      ///< a time, counted from the trace's begin
-  kShare,       ///< of one
+  kNs,      ///< a length of time
+  kTimeNs,  ///< a time, counted from the trace's begin
+  kShare,   ///< of one
   kNumber,
   kBytes,
   kBytesPerSecond,

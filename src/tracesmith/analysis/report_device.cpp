@@ -58,9 +58,9 @@ void utilization(Maker& maker) {
   if (devices.size() != 1) addBreakdown(table, "all devices together", breakdownOf(maker.ops));
   if (devices.empty()) table.note = "the trace has no device work";
   if (devices.size() > 1) {
-    ReportTable& mean = maker.table("gpu_util_mean", "Mean over devices",
-                                    {{"devices", "devices", Q::kCount},
-                                     {"kernel_utilization", "kernels/span", Q::kShare}});
+    ReportTable& mean = maker.table(
+        "gpu_util_mean", "Mean over devices",
+        {{"devices", "devices", Q::kCount}, {"kernel_utilization", "kernels/span", Q::kShare}});
     mean.rows.push_back({count(devices.size()), sum / static_cast<double>(devices.size())});
   }
 }
@@ -79,9 +79,9 @@ void overlap(Maker& maker) {
                      {"overlap", "share", Q::kShare}},
                     {},
                     {}};
-  constexpr std::string_view kNames[] = {"", "compute", "communication", "compute+communication",
-                                         "memory", "compute+memory", "communication+memory",
-                                         "compute+communication+memory"};
+  constexpr std::string_view kNames[] = {
+      "",       "compute",        "communication",        "compute+communication",
+      "memory", "compute+memory", "communication+memory", "compute+communication+memory"};
   std::vector<TimeBreakdown> devices = breakdownByDevice(maker.ops);
   if (maker.options.analysis.as_hta) devices = {breakdownOf(maker.ops)};
   for (const TimeBreakdown& b : devices) {
@@ -94,26 +94,24 @@ void overlap(Maker& maker) {
       table.rows.push_back(
           {name, std::string(kNames[i]), b.together_ns[i], shareOf(b.together_ns[i], together)});
     }
-    ratio.rows.push_back(
-        {name, b.communication_ns, b.together_ns[3] + b.together_ns[7],
-         b.overlap ? ReportValue(*b.overlap) : ReportValue(std::monostate{})});
+    ratio.rows.push_back({name, b.communication_ns, b.together_ns[3] + b.together_ns[7],
+                          b.overlap ? ReportValue(*b.overlap) : ReportValue(std::monostate{})});
   }
   maker.tables.push_back(std::move(ratio));
 }
 
 void idle(Maker& maker) {
-  ReportTable& table = maker.table(
-      "idle", "Why streams were idle between two ops",
-      {{"device", "device", Q::kText},
-       {"stream", "stream", Q::kText},
-       {"gaps", "gaps", Q::kCount},
-       {"idle_ns", "idle", Q::kNs},
-       {"host_wait_ns", "host was late", Q::kNs},
-       {"host_wait_share", "", Q::kShare},
-       {"kernel_wait_ns", "short gaps", Q::kNs},
-       {"kernel_wait_share", "", Q::kShare},
-       {"other_ns", "other waits", Q::kNs},
-       {"other_share", "", Q::kShare}});
+  ReportTable& table = maker.table("idle", "Why streams were idle between two ops",
+                                   {{"device", "device", Q::kText},
+                                    {"stream", "stream", Q::kText},
+                                    {"gaps", "gaps", Q::kCount},
+                                    {"idle_ns", "idle", Q::kNs},
+                                    {"host_wait_ns", "host was late", Q::kNs},
+                                    {"host_wait_share", "", Q::kShare},
+                                    {"kernel_wait_ns", "short gaps", Q::kNs},
+                                    {"kernel_wait_share", "", Q::kShare},
+                                    {"other_ns", "other waits", Q::kNs},
+                                    {"other_share", "", Q::kShare}});
   for (const IdleTime& i : idleTimes(maker.ops, maker.options.analysis)) {
     const int64_t total = i.total();
     table.rows.push_back({maker.deviceName(i.device), maker.streamName(i.stream), count(i.gaps),

@@ -23,8 +23,7 @@ void addColumns(std::vector<ReportColumn>& columns, Quantity quantity, const cha
 }  // namespace
 
 void launch(Maker& maker) {
-  const LaunchLatency latency =
-      launchLatency(maker.trace, maker.ops, maker.options.analysis);
+  const LaunchLatency latency = launchLatency(maker.trace, maker.ops, maker.options.analysis);
   std::vector<ReportColumn> columns = {{"what", "", Q::kText}, {"count", "count", Q::kCount}};
   addColumns(columns, Q::kNs, "_ns");
   ReportTable& table = maker.table("launch", "From launches to their work", std::move(columns));

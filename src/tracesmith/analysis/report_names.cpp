@@ -16,16 +16,16 @@ namespace {
 using Q = Quantity;
 
 std::vector<ReportColumn> statsColumns(const char* what) {
-  return {{"name", what, Q::kText},        {"count", "count", Q::kCount},
-          {"total_ns", "total", Q::kNs},   {"share", "share", Q::kShare},
-          {"mean_ns", "mean", Q::kNs},     {"p50_ns", "p50", Q::kNs},
-          {"p95_ns", "p95", Q::kNs},       {"p99_ns", "p99", Q::kNs},
-          {"min_ns", "min", Q::kNs},       {"max_ns", "max", Q::kNs}};
+  return {{"name", what, Q::kText},      {"count", "count", Q::kCount},
+          {"total_ns", "total", Q::kNs}, {"share", "share", Q::kShare},
+          {"mean_ns", "mean", Q::kNs},   {"p50_ns", "p50", Q::kNs},
+          {"p95_ns", "p95", Q::kNs},     {"p99_ns", "p99", Q::kNs},
+          {"min_ns", "min", Q::kNs},     {"max_ns", "max", Q::kNs}};
 }
 
 std::vector<ReportValue> statsRow(const NamedStats& s) {
-  return {s.name,       count(s.time.count), s.time.total_ns, s.share,       s.time.mean_ns,
-          s.time.p50_ns, s.time.p95_ns,      s.time.p99_ns,   s.time.min_ns, s.time.max_ns};
+  return {s.name,        count(s.time.count), s.time.total_ns, s.share,       s.time.mean_ns,
+          s.time.p50_ns, s.time.p95_ns,       s.time.p99_ns,   s.time.min_ns, s.time.max_ns};
 }
 
 void noteRest(ReportTable& table, size_t all) {
@@ -125,10 +125,10 @@ void copies(Maker& maker) {
   for (const NamedStats& s : copyStats(maker.trace)) {
     std::vector<ReportValue> row = statsRow(s);
     row.emplace_back(count(s.bytes));
-    row.emplace_back(s.time.total_ns > 0 && s.bytes > 0
-                         ? ReportValue(static_cast<double>(s.bytes) * 1e9 /
-                                       static_cast<double>(s.time.total_ns))
-                         : ReportValue(std::monostate{}));
+    row.emplace_back(
+        s.time.total_ns > 0 && s.bytes > 0
+            ? ReportValue(static_cast<double>(s.bytes) * 1e9 / static_cast<double>(s.time.total_ns))
+            : ReportValue(std::monostate{}));
     table.rows.push_back(std::move(row));
   }
   if (table.rows.empty()) table.note = "the trace has none";
@@ -228,8 +228,8 @@ void occupancy(Maker& maker) {
     if (s >= t.launch_shape.size() || d == 0 || d > t.device.size()) continue;
     const LaunchShapeRow shape = t.launch_shape.row(s);
     const DeviceRow device = t.device.row(d - 1);
-    const uint64_t threads = uint64_t{shape.local_x} * std::max(shape.local_y, 1u) *
-                             std::max(shape.local_z, 1u);
+    const uint64_t threads =
+        uint64_t{shape.local_x} * std::max(shape.local_y, 1u) * std::max(shape.local_z, 1u);
     if (threads == 0 || device.max_threads_per_unit == 0 || device.warp_size == 0) {
       limits_missing = true;
       continue;
@@ -247,9 +247,9 @@ void occupancy(Maker& maker) {
     bound(device.registers_per_unit,
           uint64_t{shape.registers_per_thread} * warps * device.warp_size, "registers");
     bound(device.shared_bytes_per_unit, shared, "shared memory");
-    const uint64_t blocks = std::max<uint64_t>(
-        1, shape.global_x * std::max<uint64_t>(shape.global_y, 1) *
-               std::max<uint64_t>(shape.global_z, 1) / threads);
+    const uint64_t blocks =
+        std::max<uint64_t>(1, shape.global_x * std::max<uint64_t>(shape.global_y, 1) *
+                                  std::max<uint64_t>(shape.global_z, 1) / threads);
     const uint64_t at_once = resident * device.compute_units;
     table.rows.push_back(
         {std::string(t.text(name)), of.launches, of.total, count(threads),

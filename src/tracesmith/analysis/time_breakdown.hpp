@@ -17,9 +17,9 @@ struct TimeBreakdown {
   DeviceId device{};
   int64_t begin_ns = 0;
   int64_t span_ns = 0;
-  int64_t busy_ns = 0;      ///< union of all ops
-  int64_t idle_ns = 0;      ///< span - busy
-  int64_t compute_ns = 0;   ///< union of compute
+  int64_t busy_ns = 0;     ///< union of all ops
+  int64_t idle_ns = 0;     ///< span - busy
+  int64_t compute_ns = 0;  ///< union of compute
   int64_t communication_ns = 0;
   int64_t memory_ns = 0;
   int64_t non_compute_ns = 0;  ///< span - idle - compute

@@ -174,7 +174,7 @@ TEST(TimelineViewer, DrawsWhatTheBuilderBuilt) {
   EXPECT_EQ(lines.front(), "device 0");
   EXPECT_THAT(lines[1], HasSubstr("###"));
   EXPECT_THAT(TimelineViewer().renderStream(timeline, 99), HasSubstr("no device work"));
-  EXPECT_THAT(TimelineViewer().renderStats(timeline), HasSubstr("utilization      92.9 %"));
+  EXPECT_THAT(TimelineViewer().renderStats(timeline), HasSubstr("utilization      50.0 %"));
 }
 
 TEST(TerminalTimeline, NeverWiderThanItsTerminal) {

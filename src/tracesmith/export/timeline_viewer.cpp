@@ -14,8 +14,8 @@ namespace {
 
 constexpr int kLeastWidth = 20;
 
-std::string draw(const Timeline& timeline, const TimelineViewer::ViewConfig& config) {
-  const std::vector<StreamTimeline> streams = streamsOf(timeline);
+std::string draw(const Timeline& timeline, std::vector<StreamTimeline> streams,
+                 const TimelineViewer::ViewConfig& config) {
   const int width = std::max(config.width, kLeastWidth);
   const TimelinePicture picture =
       pictureOf(streams, {.cells = timelineCells(width), .max_streams = config.max_rows});
@@ -23,7 +23,7 @@ std::string draw(const Timeline& timeline, const TimelineViewer::ViewConfig& con
   names.device = [](DeviceId id) { return fmt::format("device {}", indexOf(id)); };
   names.stream = [&](StreamId id) {
     const DeviceSpan& first = streams[indexOf(id)].spans.front();
-    return fmt::format("stream {}", timeline.spans[first.row].stream_id);
+    return fmt::format("stream {}", timeline.spans.streamOf(first.row).stream_id);
   };
   names.zero_ns = picture.begin_ns;
   const TimelineLook look{
@@ -34,16 +34,19 @@ std::string draw(const Timeline& timeline, const TimelineViewer::ViewConfig& con
 }  // namespace
 
 std::string TimelineViewer::render(const Timeline& timeline) const {
-  return draw(timeline, config_);
+  return draw(timeline, streamsOf(timeline), config_);
 }
 
 std::string TimelineViewer::renderStream(const Timeline& timeline, uint32_t stream_id,
                                          uint32_t device_id) const {
-  Timeline one = timeline;
-  std::erase_if(one.spans, [&](const TimelineSpan& span) {
-    return span.stream_id != stream_id || span.device_id != device_id;
-  });
-  return draw(one, config_);
+  std::vector<StreamTimeline> one;
+  for (StreamTimeline& stream : streamsOf(timeline)) {
+    const TimelineSpans::Stream& s = timeline.spans.streamOf(stream.spans.front().row);
+    if (s.stream_id != stream_id || s.device_id != device_id) continue;
+    stream.stream = idAt<StreamId>(one.size());
+    one.push_back(std::move(stream));
+  }
+  return draw(timeline, std::move(one), config_);
 }
 
 std::string TimelineViewer::renderStats(const Timeline& timeline) const {

@@ -287,30 +287,30 @@ struct ColumnInfo {
   X(3, uint32_t, tid, kCount, "the system's thread number") \
   X(4, StringId, name, kId, "name")
 
-#define TS_DEVICE_COLUMNS(X)                                                          \
-  X(1, DeviceId, id, kTime, "id of this row")                                         \
-  X(2, PlatformType, backend, kId, "API it is used through")                          \
-  X(3, uint32_t, ordinal, kCount, "number of the device within its platform, from 0") \
-  X(4, StringId, name, kId, "name")                                                   \
-  X(5, StringId, vendor, kId, "vendor")                                               \
-  X(6, StringId, platform, kId, "platform")                                           \
-  X(7, StringId, driver_version, kId, "driver version")                               \
-  X(8, StringId, api_version, kId, "version of the API it offers")                    \
-  X(9, DeviceKind, kind, kId, "CPU, GPU, accelerator")                                \
-  X(10, uint64_t, memory_bytes, kCount, "global memory")                              \
-  X(11, uint32_t, compute_units, kCount, "compute units (multiprocessors)")           \
-  X(12, uint32_t, clock_mhz, kCount, "highest core clock")                            \
-  X(13, uint32_t, max_work_group_size, kCount, "work-items of a group at most")       \
-  X(14, uint32_t, warp_size, kCount, "work-items that run in step; 0: unknown")       \
-  X(15, uint32_t, memory_clock_mhz, kCount, "memory clock")                           \
-  X(16, uint32_t, memory_bus_bits, kCount, "memory bus width")                        \
-  X(17, uint32_t, compute_major, kCount, "compute capability, major")                 \
-  X(18, uint32_t, compute_minor, kCount, "minor")                                     \
-  X(19, StringId, pci_address, kId, "PCI address")                                    \
-  X(20, StringId, uuid, kId, "UUID")                                                  \
-  X(21, ClockDomainId, clock_domain_id, kId, "clock of its time stamps")              \
+#define TS_DEVICE_COLUMNS(X)                                                             \
+  X(1, DeviceId, id, kTime, "id of this row")                                            \
+  X(2, PlatformType, backend, kId, "API it is used through")                             \
+  X(3, uint32_t, ordinal, kCount, "number of the device within its platform, from 0")    \
+  X(4, StringId, name, kId, "name")                                                      \
+  X(5, StringId, vendor, kId, "vendor")                                                  \
+  X(6, StringId, platform, kId, "platform")                                              \
+  X(7, StringId, driver_version, kId, "driver version")                                  \
+  X(8, StringId, api_version, kId, "version of the API it offers")                       \
+  X(9, DeviceKind, kind, kId, "CPU, GPU, accelerator")                                   \
+  X(10, uint64_t, memory_bytes, kCount, "global memory")                                 \
+  X(11, uint32_t, compute_units, kCount, "compute units (multiprocessors)")              \
+  X(12, uint32_t, clock_mhz, kCount, "highest core clock")                               \
+  X(13, uint32_t, max_work_group_size, kCount, "work-items of a group at most")          \
+  X(14, uint32_t, warp_size, kCount, "work-items that run in step; 0: unknown")          \
+  X(15, uint32_t, memory_clock_mhz, kCount, "memory clock")                              \
+  X(16, uint32_t, memory_bus_bits, kCount, "memory bus width")                           \
+  X(17, uint32_t, compute_major, kCount, "compute capability, major")                    \
+  X(18, uint32_t, compute_minor, kCount, "minor")                                        \
+  X(19, StringId, pci_address, kId, "PCI address")                                       \
+  X(20, StringId, uuid, kId, "UUID")                                                     \
+  X(21, ClockDomainId, clock_domain_id, kId, "clock of its time stamps")                 \
   X(22, uint32_t, max_threads_per_unit, kCount, "resident work-items of a compute unit") \
-  X(23, uint64_t, registers_per_unit, kCount, "registers of a compute unit")         \
+  X(23, uint64_t, registers_per_unit, kCount, "registers of a compute unit")             \
   X(24, uint64_t, shared_bytes_per_unit, kCount, "shared (local) memory of a compute unit")
 
 #define TS_CONTEXT_COLUMNS(X)                                          \

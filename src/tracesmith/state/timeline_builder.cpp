@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <tuple>
+#include <numeric>
 #include <utility>
+
+#include "tracesmith/state/span_sweep.hpp"
 
 namespace tracesmith {
 namespace {
@@ -21,55 +23,204 @@ TableId tableOf(EventType type) {
   return type == EventType::MemsetDevice ? TableId::kFill : TableId::kCopy;
 }
 
+EventType typeOf(const KernelTable&, size_t) { return EventType::KernelComplete; }
+EventType typeOf(const FillTable&, size_t) { return EventType::MemsetDevice; }
+EventType typeOf(const CopyTable& copies, size_t i) {
+  switch (copies.kind[i]) {
+    case CopyKind::kHostToDevice:
+      return EventType::MemcpyH2D;
+    case CopyKind::kDeviceToHost:
+      return EventType::MemcpyD2H;
+    default:
+      return EventType::MemcpyD2D;
+  }
+}
+
+/// Calls f(table) for the tables of device work that is work.
+template <class F>
+void forEachWork(const Trace& trace, F&& f) {
+  f(trace.kernel);
+  f(trace.copy);
+  f(trace.fill);
+}
+
+/// Whether a row is work whose time is known.
+template <class Table>
+bool counts(const Table& table, size_t i) {
+  constexpr uint32_t kNotKnown = op_flags::kDeviceClock | op_flags::kNoDeviceTime;
+  return (table.flags[i] & kNotKnown) == 0 && table.duration_ns[i] > 0;
+}
+
 }  // namespace
+
+/// Puts spans in their place: counted by stream first, then each once.
+class TimelineMaker {
+ public:
+  using Key = std::pair<uint32_t, uint32_t>;  // device and stream
+
+  /// `keys` in any order; `counts[k]` spans of keys[k] will come.
+  TimelineMaker(const std::vector<Key>& keys, const std::vector<size_t>& counts) {
+    std::vector<size_t> order(keys.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return keys[a] < keys[b]; });
+    next_.resize(keys.size());
+    size_t at = 0;
+    for (const size_t k : order) {
+      if (counts[k] == 0) continue;
+      next_[k] = at;
+      spans_.streams_.push_back({keys[k].first, keys[k].second, at, at + counts[k]});
+      at += counts[k];
+    }
+    spans_.resize(at);
+  }
+  void add(size_t key, int64_t start, uint64_t duration, uint32_t name, uint64_t correlation,
+           EventType type) {
+    spans_.set(next_[key]++, start, duration, name, correlation, type);
+  }
+  Timeline finish(StringTable names) {
+    spans_.names_ = std::move(names);
+    for (const TimelineSpans::Stream& stream : spans_.streams_) spans_.sortStream(stream);
+    Timeline timeline;
+    const SpanSweep sweep = SpanSweep::of(spans_);
+    timeline.total_duration = static_cast<uint64_t>(lengthOf(sweep.begin_ns, sweep.end_ns));
+    timeline.max_concurrent_ops = sweep.most_concurrent;
+    timeline.time_at_concurrency = sweep.time_at;
+    for (const SpanSweep::Device& d : sweep.devices) {
+      Timeline::Device device{.device_id = d.device_id,
+                              .begin_ns = d.begin_ns,
+                              .end_ns = d.end_ns,
+                              .busy_ns = d.busy_ns,
+                              .kernel_ns = d.kernel_ns,
+                              .most_concurrent = d.most_concurrent};
+      const int64_t span = lengthOf(d.begin_ns, d.end_ns);
+      if (span > 0) {
+        device.utilization = static_cast<double>(d.kernel_ns) / static_cast<double>(span);
+      }
+      timeline.gpu_utilization += device.utilization;
+      timeline.devices.push_back(device);
+    }
+    timeline.gpu_utilization /= static_cast<double>(std::max<size_t>(sweep.devices.size(), 1));
+    timeline.spans = std::move(spans_);
+    return timeline;
+  }
+
+ private:
+  TimelineSpans spans_;
+  std::vector<size_t> next_;
+};
+
+uint32_t TimelineBuilder::streamAt(uint32_t device, uint32_t stream) {
+  const auto key = std::make_pair(device, stream);
+  // The last ones used are the likely ones.
+  for (size_t i = streams_.size(); i > 0; --i) {
+    if (streams_[i - 1] == key) return static_cast<uint32_t>(i - 1);
+    if (streams_.size() - i == 16) break;
+  }
+  const auto it = std::find(streams_.begin(), streams_.end(), key);
+  if (it != streams_.end()) return static_cast<uint32_t>(it - streams_.begin());
+  streams_.push_back(key);
+  return static_cast<uint32_t>(streams_.size() - 1);
+}
 
 void TimelineBuilder::addEvent(const TraceEvent& event) {
   if (!isDeviceWork(event.type) || event.duration == 0) return;
   // Times are ns since the machine started: what lies beyond is damage.
   constexpr auto kLast = static_cast<Timestamp>(std::numeric_limits<int64_t>::max());
   const Timestamp start = std::min(event.timestamp, kLast);
-  spans_.push_back({event.correlation_id, event.device_id, event.stream_id, event.type, event.name,
-                    start, start + std::min<Timestamp>(event.duration, kLast - start)});
+  pending_.start.push_back(static_cast<int64_t>(start));
+  pending_.duration.push_back(std::min<Timestamp>(event.duration, kLast - start));
+  pending_.correlation.push_back(event.correlation_id);
+  pending_.name.push_back(static_cast<uint32_t>(names_.intern(event.name)));
+  pending_.stream.push_back(streamAt(event.device_id, event.stream_id));
+  pending_.type.push_back(static_cast<uint8_t>(event.type));
 }
 
 void TimelineBuilder::addEvents(std::span<const TraceEvent> events) {
   for (const TraceEvent& event : events) addEvent(event);
 }
 
-Timeline TimelineBuilder::build() const {
-  Timeline timeline;
-  timeline.spans = spans_;
-  std::stable_sort(timeline.spans.begin(), timeline.spans.end(),
-                   [](const TimelineSpan& a, const TimelineSpan& b) {
-                     return std::tie(a.start_time, a.end_time) < std::tie(b.start_time, b.end_time);
-                   });
-  if (timeline.spans.empty()) return timeline;
-  std::vector<Interval> all;
-  Timestamp end = 0;
-  for (const TimelineSpan& span : timeline.spans) {
-    all.push_back({static_cast<int64_t>(span.start_time), static_cast<int64_t>(span.end_time)});
-    end = std::max(end, span.end_time);
+namespace {
+
+/// Device and stream of each stream of a trace as TraceEvents number them; the first is of rows
+/// without a stream.
+std::vector<TimelineMaker::Key> keysOf(const Trace& trace) {
+  std::vector<TimelineMaker::Key> keys = {{0, 0}};
+  for (size_t i = 0; i < trace.stream.size(); ++i) {
+    const DeviceId device = trace.stream.device_id[i];
+    keys.emplace_back(device == DeviceId::kNone ? 0 : static_cast<uint32_t>(device) - 1,
+                      static_cast<uint32_t>(i));
   }
-  timeline.total_duration = end - timeline.spans.front().start_time;
-  timeline.max_concurrent_ops = concurrencyOf(all).most;
-  const std::vector<DeviceUse> uses = deviceUse(streamsOf(timeline));
-  for (const DeviceUse& use : uses) timeline.gpu_utilization += use.utilization;
-  timeline.gpu_utilization /= static_cast<double>(std::max<size_t>(uses.size(), 1));
-  return timeline;
+  return keys;
+}
+
+}  // namespace
+
+void TimelineBuilder::addTrace(const Trace& trace) {
+  const std::vector<TimelineMaker::Key> keys = keysOf(trace);
+  std::vector<uint32_t> places;
+  for (const auto& key : keys) places.push_back(streamAt(key.first, key.second));
+  std::vector<uint32_t> names(trace.strings.size() + 1, 0);
+  forEachWork(trace, [&](const auto& table) {
+    for (size_t i = 0; i < table.size(); ++i) {
+      if (!counts(table, i)) continue;
+      const auto s = static_cast<size_t>(table.stream_id[i]);
+      const auto n = static_cast<size_t>(table.name[i]);
+      if (n < names.size() && n != 0 && names[n] == 0) {
+        names[n] = static_cast<uint32_t>(names_.intern(trace.text(table.name[i])));
+      }
+      pending_.start.push_back(table.start_ns[i]);
+      pending_.duration.push_back(static_cast<uint64_t>(table.duration_ns[i]));
+      pending_.correlation.push_back(table.correlation_id[i]);
+      pending_.name.push_back(n < names.size() ? names[n] : 0);
+      pending_.stream.push_back(places[s < places.size() ? s : 0]);
+      pending_.type.push_back(static_cast<uint8_t>(typeOf(table, i)));
+    }
+  });
+}
+
+Timeline TimelineBuilder::build() const {
+  std::vector<size_t> counts(streams_.size(), 0);
+  for (const uint32_t s : pending_.stream) ++counts[s];
+  TimelineMaker maker(streams_, counts);
+  for (size_t i = 0; i < pending_.start.size(); ++i) {
+    maker.add(pending_.stream[i], pending_.start[i], pending_.duration[i], pending_.name[i],
+              pending_.correlation[i], static_cast<EventType>(pending_.type[i]));
+  }
+  return maker.finish(names_);
+}
+
+Timeline timelineOf(const Trace& trace) {
+  const std::vector<TimelineMaker::Key> keys = keysOf(trace);
+  std::vector<size_t> totals(keys.size(), 0);
+  const auto streamOf = [&](const auto& table, size_t i) {
+    const auto s = static_cast<size_t>(table.stream_id[i]);
+    return s < keys.size() ? s : 0;
+  };
+  forEachWork(trace, [&](const auto& table) {
+    for (size_t i = 0; i < table.size(); ++i) {
+      if (counts(table, i)) ++totals[streamOf(table, i)];
+    }
+  });
+  TimelineMaker maker(keys, totals);
+  forEachWork(trace, [&](const auto& table) {
+    for (size_t i = 0; i < table.size(); ++i) {
+      if (!counts(table, i)) continue;
+      maker.add(streamOf(table, i), table.start_ns[i], static_cast<uint64_t>(table.duration_ns[i]),
+                static_cast<uint32_t>(table.name[i]), table.correlation_id[i], typeOf(table, i));
+    }
+  });
+  return maker.finish(trace.strings);
 }
 
 std::vector<StreamTimeline> streamsOf(const Timeline& timeline) {
-  std::map<std::pair<uint32_t, uint32_t>, StreamTimeline> streams;
-  for (size_t i = 0; i < timeline.spans.size(); ++i) {
-    const TimelineSpan& span = timeline.spans[i];
-    streams[{span.device_id, span.stream_id}].spans.push_back(
-        {static_cast<int64_t>(span.start_time), static_cast<int64_t>(span.end_time),
-         tableOf(span.type), static_cast<uint32_t>(i)});
-  }
   std::vector<StreamTimeline> out;
-  for (auto& [key, stream] : streams) {
-    stream.device = idAt<DeviceId>(key.first);
-    stream.stream = idAt<StreamId>(out.size());
+  for (const TimelineSpans::Stream& s : timeline.spans.streams()) {
+    StreamTimeline stream{
+        .stream = idAt<StreamId>(out.size()), .device = idAt<DeviceId>(s.device_id), .spans = {}};
+    for (size_t i = s.begin; i < s.end; ++i) {
+      stream.spans.push_back({timeline.spans.startNs(i), timeline.spans.endNs(i),
+                              tableOf(timeline.spans.type(i)), static_cast<uint32_t>(i)});
+    }
     out.push_back(std::move(stream));
   }
   return out;

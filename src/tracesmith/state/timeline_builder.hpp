@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A timeline from TraceEvents, for programs that have those; a Trace has deviceTimelines().
+// A timeline of device work, from TraceEvents or from the columns of a trace.
 #pragma once
 
 #include <cstdint>
@@ -9,27 +9,31 @@
 
 #include "tracesmith/model/trace_event.hpp"
 #include "tracesmith/state/timeline.hpp"
+#include "tracesmith/state/timeline_spans.hpp"
 
 namespace tracesmith {
 
-/// A piece of device work.
-struct TimelineSpan {
-  uint64_t correlation_id = 0;
-  uint32_t device_id = 0;
-  uint32_t stream_id = 0;
-  EventType type = EventType::Unknown;
-  std::string name;
-  Timestamp start_time = 0;  ///< host ns
-  Timestamp end_time = 0;
-};
-
 struct Timeline {
-  std::vector<TimelineSpan> spans;  ///< by start
-  uint64_t total_duration = 0;      ///< ns from the first start to the last end
-  /// 0 to 1: the share of total_duration in which a device ran anything, overlaps counted once;
-  /// the mean of all devices that ran something.
+  TimelineSpans spans;
+  uint64_t total_duration = 0;  ///< ns from the first start to the last end
+  /// 0 to 1: the mean of the devices' utilization.
   double gpu_utilization = 0;
   uint32_t max_concurrent_ops = 0;  ///< on all devices together
+
+  /// A device that did anything.
+  struct Device {
+    uint32_t device_id = 0;
+    int64_t begin_ns = 0;    ///< of its first piece of work
+    int64_t end_ns = 0;      ///< of its last
+    int64_t busy_ns = 0;     ///< union of all its work
+    int64_t kernel_ns = 0;   ///< union of its kernels
+    double utilization = 0;  ///< kernel_ns / (end_ns - begin_ns)
+    uint32_t most_concurrent = 0;
+  };
+  std::vector<Device> devices;  ///< by device_id
+  /// [n]: ns in which exactly n pieces of work ran, on all devices together, between the first
+  /// start and the last end.
+  std::vector<int64_t> time_at_concurrency;
 };
 
 /// Work is what ran on a device: KernelComplete, copies and sets, with their durations. Host calls
@@ -38,14 +42,28 @@ class TimelineBuilder {
  public:
   void addEvent(const TraceEvent& event);
   void addEvents(std::span<const TraceEvent> events);
-  /// The events of a trace in host time, as toEvents() gives them.
-  void addTrace(const Trace& trace) { addEvents(toEvents(trace)); }
+  /// Device work of a trace in host time.
+  void addTrace(const Trace& trace);
   Timeline build() const;
-  void clear() { spans_.clear(); }
+  void clear() { *this = TimelineBuilder(); }
 
  private:
-  std::vector<TimelineSpan> spans_;
+  /// As they came.
+  struct Pending {
+    Column<int64_t> start;
+    Column<uint64_t> duration, correlation;
+    Column<uint32_t> name, stream;  // stream: its place in `streams_`
+    Column<uint8_t> type;
+  };
+  uint32_t streamAt(uint32_t device, uint32_t stream);
+
+  StringTable names_;
+  std::vector<std::pair<uint32_t, uint32_t>> streams_;  // device and stream
+  Pending pending_;
 };
+
+/// The same from a trace alone: nothing is kept twice, which a builder has to.
+Timeline timelineOf(const Trace& trace);
 
 /// The streams of a timeline, numbered from 1 on in the order of device and stream;
 /// DeviceSpan::row is the span's place in `timeline.spans`. Device n has the id n + 1.

@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <array>
 #include <limits>
 #include <random>
 
@@ -131,7 +133,11 @@ TEST(TimelineBuilder, OverlapCountsOnceAndGapsCount) {
   add(EventType::StreamSync, 150, 100, 0);
   add(EventType::MemsetDevice, 250, 50, 0);
   const Timeline timeline = builder.build();
-  EXPECT_DOUBLE_EQ(timeline.gpu_utilization, 200.0 / 300.0);
+  EXPECT_DOUBLE_EQ(timeline.gpu_utilization, 100.0 / 300.0) << "of kernels";
+  ASSERT_EQ(timeline.devices.size(), 1U);
+  EXPECT_EQ(timeline.devices[0].busy_ns, 200);
+  EXPECT_EQ(timeline.devices[0].kernel_ns, 100);
+  EXPECT_EQ(timeline.time_at_concurrency, (std::vector<int64_t>{100, 150, 50}));
   EXPECT_EQ(timeline.max_concurrent_ops, 2u);
   builder.clear();
   EXPECT_EQ(builder.build().spans.size(), 0u);
@@ -144,7 +150,83 @@ TEST(TimelineBuilder, AgreesWithTheColumns) {
   builder.addTrace(trace);
   const Timeline timeline = builder.build();
   EXPECT_EQ(timeline.spans.size(), 5u);
-  EXPECT_DOUBLE_EQ(timeline.gpu_utilization, deviceUse(deviceTimelines(trace)).at(0).utilization);
+  const DeviceUse use = deviceUse(deviceTimelines(trace)).at(0);
+  EXPECT_EQ(timeline.devices.at(0).busy_ns, use.busy_ns);
+  EXPECT_EQ(timeline.max_concurrent_ops, use.most_concurrent);
+  const Timeline direct = timelineOf(trace);
+  EXPECT_EQ(direct.gpu_utilization, timeline.gpu_utilization);
+  ASSERT_EQ(direct.spans.size(), timeline.spans.size());
+  for (size_t i = 0; i < direct.spans.size(); ++i) {
+    EXPECT_EQ(direct.spans[i].name, timeline.spans[i].name);
+    EXPECT_EQ(direct.spans[i].start_time, timeline.spans[i].start_time);
+    EXPECT_EQ(direct.spans[i].end_time, timeline.spans[i].end_time);
+    EXPECT_EQ(direct.spans[i].correlation_id, timeline.spans[i].correlation_id);
+    EXPECT_EQ(direct.spans[i].type, timeline.spans[i].type);
+  }
+  builder.clear();
+  builder.addEvents(toEvents(trace));
+  EXPECT_EQ(builder.build().gpu_utilization, timeline.gpu_utilization);
+}
+
+/// By counting every moment.
+TEST(TimelineBuilder, IsRightWhateverOverlaps) {
+  std::mt19937 chance(11);
+  for (int round = 0; round < 300; ++round) {
+    TimelineBuilder builder;
+    constexpr size_t kMoments = 400;
+    std::array<std::vector<uint32_t>, 3> all, kernels;
+    for (auto& d : all) d.assign(kMoments, 0);
+    for (auto& d : kernels) d.assign(kMoments, 0);
+    const size_t spans = 1 + chance() % 40;
+    for (size_t i = 0; i < spans; ++i) {
+      TraceEvent event(chance() % 2 == 0 ? EventType::KernelComplete : EventType::MemcpyH2D,
+                       chance() % 300);
+      event.duration = 1 + chance() % 60;
+      event.device_id = chance() % 3;
+      event.stream_id = chance() % 4;
+      builder.addEvent(event);
+      for (uint64_t t = event.timestamp; t < event.timestamp + event.duration; ++t) {
+        ++all[event.device_id][t];
+        if (event.type == EventType::KernelComplete) ++kernels[event.device_id][t];
+      }
+    }
+    const Timeline timeline = builder.build();
+    std::vector<int64_t> at(50, 0);
+    size_t most = 0;
+    size_t first = kMoments, last = 0;
+    for (size_t t = 0; t < kMoments; ++t) {
+      if (all[0][t] + all[1][t] + all[2][t] == 0) continue;
+      first = std::min(first, t);
+      last = t;
+    }
+    for (size_t t = first; t <= last; ++t) {
+      const size_t n = all[0][t] + all[1][t] + all[2][t];
+      most = std::max(most, n);
+      ++at[n];
+    }
+    at.resize(most + 1);
+    ASSERT_EQ(timeline.max_concurrent_ops, most);
+    ASSERT_EQ(timeline.time_at_concurrency, at);
+    ASSERT_EQ(timeline.total_duration, last - first + 1);
+    for (const Timeline::Device& d : timeline.devices) {
+      const auto busy = [](const std::vector<uint32_t>& n) {
+        return std::count_if(n.begin(), n.end(), [](uint32_t v) { return v > 0; });
+      };
+      ASSERT_EQ(d.busy_ns, busy(all[d.device_id]));
+      ASSERT_EQ(d.kernel_ns, busy(kernels[d.device_id]));
+      ASSERT_EQ(d.most_concurrent,
+                *std::max_element(all[d.device_id].begin(), all[d.device_id].end()));
+    }
+    for (const TimelineSpans::Stream& s : timeline.spans.streams()) {
+      const std::vector<uint32_t> lanes = timeline.spans.lanes(s);
+      for (size_t a = s.begin; a < s.end; ++a) {
+        for (size_t b = a + 1; b < s.end; ++b) {
+          if (lanes[a - s.begin] != lanes[b - s.begin]) continue;
+          ASSERT_LE(timeline.spans.endNs(a), timeline.spans.startNs(b)) << "in one lane";
+        }
+      }
+    }
+  }
 }
 
 TEST(TimelineBuilder, TimesBeyondTheEndAreHarmless) {
