@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tracesmith/analysis/kernel_stats.hpp"
+#include "tracesmith/analysis/report.hpp"
 #include "tracesmith/capture/profiler.hpp"
 #include "tracesmith/capture/tracing_session.hpp"
 #include "tracesmith/common/ring_buffer.hpp"
@@ -12,6 +13,8 @@
 #include "tracesmith/format/sbt_format.hpp"
 #include "tracesmith/model/trace.hpp"
 #include "tracesmith/query/query_engine.hpp"
+#include "tracesmith/state/gpu_state_machine.hpp"
+#include "tracesmith/state/instruction_stream.hpp"
 #include "tracesmith/state/perfetto_exporter.hpp"
 #include "tracesmith/state/timeline_builder.hpp"
 #include "tracesmith/state/timeline_viewer.hpp"

@@ -68,7 +68,13 @@ class TimelineMaker {
     for (const size_t k : order) {
       if (counts[k] == 0) continue;
       next_[k] = at;
-      spans_.streams_.push_back({keys[k].first, keys[k].second, at, at + counts[k]});
+      // Streams of several processes may have one number.
+      if (!spans_.streams_.empty() && spans_.streams_.back().device_id == keys[k].first &&
+          spans_.streams_.back().stream_id == keys[k].second) {
+        spans_.streams_.back().end += counts[k];
+      } else {
+        spans_.streams_.push_back({keys[k].first, keys[k].second, at, at + counts[k]});
+      }
       at += counts[k];
     }
     spans_.resize(at);
@@ -144,11 +150,12 @@ namespace {
 /// Device and stream of each stream of a trace as TraceEvents number them; the first is of rows
 /// without a stream.
 std::vector<TimelineMaker::Key> keysOf(const Trace& trace) {
+  const std::vector<uint32_t> devices = deviceNumbers(trace);
+  const std::vector<uint32_t> streams = streamNumbers(trace);
   std::vector<TimelineMaker::Key> keys = {{0, 0}};
   for (size_t i = 0; i < trace.stream.size(); ++i) {
-    const DeviceId device = trace.stream.device_id[i];
-    keys.emplace_back(device == DeviceId::kNone ? 0 : static_cast<uint32_t>(device) - 1,
-                      static_cast<uint32_t>(i));
+    const auto device = static_cast<size_t>(trace.stream.device_id[i]);
+    keys.emplace_back(device == 0 || device > devices.size() ? 0 : devices[device - 1], streams[i]);
   }
   return keys;
 }

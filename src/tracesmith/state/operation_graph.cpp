@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/state/operation_graph.hpp"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <map>
+#include <numeric>
+#include <queue>
+#include <tuple>
+#include <unordered_map>
+
+namespace tracesmith {
+namespace {
+
+constexpr uint32_t kNone = ~uint32_t{0};
+
+/// Operations and host calls of a process by correlation id.
+class ByCorrelation {
+ public:
+  void add(ProcessId process, uint64_t id, uint32_t value) {
+    if (id != 0) first_.try_emplace(key(process, id), value);
+  }
+  uint32_t find(ProcessId process, uint64_t id) const {
+    const auto it = first_.find(key(process, id));
+    return it == first_.end() ? kNone : it->second;
+  }
+  void reserve(size_t n) { first_.reserve(n); }
+
+ private:
+  // Ids of one process are unique; those of others move far away.
+  static uint64_t key(ProcessId process, uint64_t id) {
+    return id ^ (static_cast<uint64_t>(process) << 48);
+  }
+  std::unordered_map<uint64_t, uint32_t> first_;
+};
+
+class Builder {
+ public:
+  explicit Builder(const Trace& trace) : trace_(trace) {}
+
+  OperationGraph build() {
+    collect();
+    streamOrder();
+    events();
+    hostWaits();
+    memory();
+    finish();
+    return std::move(graph_);
+  }
+
+ private:
+  void add(uint32_t from, uint32_t to, DependencyType type, Dependency::Why why) {
+    if (from != to) graph_.dependencies.push_back({from, to, type, why});
+  }
+
+  void collect() {
+    calls_.reserve(trace_.host_call.size());
+    for (size_t i = 0; i < trace_.host_call.size(); ++i) {
+      calls_.add(trace_.host_call.process_id[i], trace_.host_call.correlation_id[i],
+                 static_cast<uint32_t>(i));
+    }
+    forEachTable(trace_, [&](const auto& table) {
+      using Table = std::decay_t<decltype(table)>;
+      if constexpr (std::is_same_v<Table, KernelTable> || std::is_same_v<Table, CopyTable> ||
+                    std::is_same_v<Table, FillTable> || std::is_same_v<Table, SyncTable>) {
+        for (size_t i = 0; i < table.size(); ++i) {
+          constexpr uint32_t kNoTime = op_flags::kDeviceClock | op_flags::kNoDeviceTime;
+          if ((table.flags[i] & kNoTime) != 0) continue;
+          Operation op{.begin_ns = table.start_ns[i],
+                       .end_ns = endOf(table.start_ns[i], table.duration_ns[i]),
+                       .correlation_id = table.correlation_id[i],
+                       .name = table.name[i],
+                       .stream = table.stream_id[i],
+                       .thread = table.thread_id[i],
+                       .process = table.process_id[i],
+                       .row = static_cast<uint32_t>(i),
+                       .table = Table::kId,
+                       .host_wait = (table.flags[i] & op_flags::kHostSide) != 0};
+          const uint32_t call = calls_.find(op.process, op.correlation_id);
+          if (call != kNone) {
+            op.launched_ns = trace_.host_call.start_ns[call];
+            if (op.thread == ThreadId::kNone) op.thread = trace_.host_call.thread_id[call];
+          }
+          graph_.operations.push_back(op);
+        }
+      }
+    });
+    std::stable_sort(graph_.operations.begin(), graph_.operations.end(),
+                     [](const Operation& a, const Operation& b) {
+                       return std::tie(a.begin_ns, a.end_ns) < std::tie(b.begin_ns, b.end_ns);
+                     });
+    ops_.reserve(graph_.operations.size());
+    for (size_t i = 0; i < graph_.operations.size(); ++i) {
+      const Operation& op = graph_.operations[i];
+      ops_.add(op.process, op.correlation_id, static_cast<uint32_t>(i));
+    }
+  }
+
+  void streamOrder() {
+    struct Last {
+      uint32_t any = kNone;    // the one before
+      uint32_t ended = kNone;  // the last one to end
+    };
+    std::unordered_map<StreamId, Last> last;
+    for (size_t i = 0; i < graph_.operations.size(); ++i) {
+      const Operation& op = graph_.operations[i];
+      if (op.host_wait || op.stream == StreamId::kNone) continue;
+      Last& before = last[op.stream];
+      const auto here = static_cast<uint32_t>(i);
+      if (before.any != kNone) {
+        const bool overlap = graph_.operations[before.any].end_ns > op.begin_ns;
+        add(before.any, here, DependencyType::Sequential,
+            overlap ? Dependency::Why::kOverlapInStream : Dependency::Why::kStreamOrder);
+        // One that is still running though it began earlier.
+        if (before.ended != before.any) {
+          const bool still = graph_.operations[before.ended].end_ns > op.begin_ns;
+          add(before.ended, here, DependencyType::Sequential,
+              still ? Dependency::Why::kOverlapInStream : Dependency::Why::kStreamOrder);
+        }
+      }
+      before.any = here;
+      if (before.ended == kNone || graph_.operations[before.ended].end_ns <= op.end_ns) {
+        before.ended = here;
+      }
+    }
+  }
+
+  void events() {
+    const FlowTable& flows = trace_.flow;
+    for (size_t i = 0; i < flows.size(); ++i) {
+      if (flows.kind[i] != FlowKind::kWait) continue;
+      const ProcessId to_process =
+          flows.to_process_id[i] == ProcessId::kNone ? flows.process_id[i] : flows.to_process_id[i];
+      const uint32_t from = ops_.find(flows.process_id[i], flows.from_correlation_id[i]);
+      const uint32_t to = ops_.find(to_process, flows.to_correlation_id[i]);
+      if (from == kNone || to == kNone) continue;
+      add(from, to, DependencyType::Synchronization, Dependency::Why::kEventWait);
+    }
+  }
+
+  /// Whether a wait of the host was for this stream's work.
+  bool waitsFor(const Operation& wait, StreamId stream) const {
+    const SyncKind kind = trace_.sync.kind[wait.row];
+    if (kind == SyncKind::kStreamWait && wait.stream != StreamId::kNone) {
+      return wait.stream == stream;
+    }
+    if (kind != SyncKind::kDeviceWait && kind != SyncKind::kStreamWait) return false;
+    const DeviceId device = trace_.deviceOf(wait.stream);
+    return device == DeviceId::kNone || device == trace_.deviceOf(stream);
+  }
+
+  void hostWaits() {
+    // By the time at which the host did it: launches when they began, waits when they ended.
+    struct Act {
+      int64_t time;
+      uint32_t op;
+      bool wait;
+    };
+    std::vector<Act> acts;
+    bool any = false;
+    for (size_t i = 0; i < graph_.operations.size(); ++i) {
+      const Operation& op = graph_.operations[i];
+      any = any || op.host_wait;
+      if (op.host_wait) {
+        acts.push_back({op.end_ns, static_cast<uint32_t>(i), true});
+      } else if (op.launched_ns != INT64_MIN) {
+        acts.push_back({op.launched_ns, static_cast<uint32_t>(i), false});
+      }
+    }
+    if (!any) return;
+    std::sort(acts.begin(), acts.end(), [](const Act& a, const Act& b) {
+      return std::tie(a.time, a.wait, a.op) < std::tie(b.time, b.wait, b.op);
+    });
+    struct Stream {
+      uint32_t last = kNone;       // launched
+      uint32_t linked_to = kNone;  // the wait that its work already follows
+      uint32_t waited_for = kNone;
+    };
+    std::map<std::pair<ProcessId, StreamId>, Stream> streams;
+    std::unordered_map<ThreadId, uint32_t> waits;  // the last one of each thread
+    for (const Act& act : acts) {
+      const Operation& op = graph_.operations[act.op];
+      if (!act.wait) {
+        Stream& stream = streams[{op.process, op.stream}];
+        const auto wait = waits.find(op.thread);
+        if (wait != waits.end() && stream.linked_to != wait->second) {
+          add(wait->second, act.op, DependencyType::HostBarrier,
+              Dependency::Why::kLaunchedAfterWait);
+          stream.linked_to = wait->second;
+        }
+        stream.last = act.op;
+        continue;
+      }
+      for (auto& [key, stream] : streams) {
+        if (key.first != op.process || stream.last == kNone || stream.last == stream.waited_for ||
+            !waitsFor(op, key.second) || graph_.operations[stream.last].end_ns > op.end_ns) {
+          continue;
+        }
+        add(stream.last, act.op, DependencyType::HostBarrier, Dependency::Why::kHostWaitedForIt);
+        stream.waited_for = stream.last;
+      }
+      if (op.thread != ThreadId::kNone) waits[op.thread] = act.op;
+    }
+  }
+
+  /// The last writer of each stretch of memory, and who has read it since.
+  void memory() {
+    struct Stretch {
+      uint64_t end;
+      uint32_t writer;
+    };
+    std::map<uint64_t, Stretch> written;
+    const auto touch = [&](uint64_t address, uint64_t bytes, uint32_t op, bool writes) {
+      if (address == 0 || bytes == 0 || address + bytes < address) return;
+      auto it = written.upper_bound(address);
+      if (it != written.begin()) --it;
+      while (it != written.end() && it->first < address + bytes) {
+        const uint64_t begin = it->first;
+        const Stretch known = it->second;
+        if (known.end <= address) {
+          ++it;
+          continue;
+        }
+        if (graph_.operations[known.writer].stream != graph_.operations[op].stream &&
+            graph_.operations[known.writer].end_ns <= graph_.operations[op].begin_ns) {
+          add(known.writer, op, DependencyType::Memory, Dependency::Why::kSameMemory);
+        }
+        if (!writes) {
+          ++it;
+          continue;
+        }
+        it = written.erase(it);
+        if (begin < address) written[begin] = {address, known.writer};
+        if (known.end > address + bytes) {
+          it = written.emplace(address + bytes, Stretch{known.end, known.writer}).first;
+        }
+      }
+      if (writes) written[address] = {address + bytes, op};
+    };
+    for (size_t i = 0; i < graph_.operations.size(); ++i) {
+      const Operation& op = graph_.operations[i];
+      const auto here = static_cast<uint32_t>(i);
+      if (op.table == TableId::kCopy) {
+        touch(trace_.copy.source[op.row], trace_.copy.bytes[op.row], here, false);
+        touch(trace_.copy.destination[op.row], trace_.copy.bytes[op.row], here, true);
+      } else if (op.table == TableId::kFill) {
+        touch(trace_.fill.destination[op.row], trace_.fill.bytes[op.row], here, true);
+      }
+    }
+  }
+
+  void finish() {
+    auto& all = graph_.dependencies;
+    // By `to`, stable; then one of each pair: the first kind that was found.
+    graph_.first.assign(graph_.operations.size() + 1, 0);
+    for (const Dependency& d : all) ++graph_.first[d.to + 1];
+    for (size_t i = 1; i < graph_.first.size(); ++i) graph_.first[i] += graph_.first[i - 1];
+    std::vector<Dependency> sorted(all.size());
+    std::vector<uint32_t> next(graph_.first.begin(), graph_.first.end() - 1);
+    for (const Dependency& d : all) sorted[next[d.to]++] = d;
+    all.clear();
+    uint32_t begin = 0;
+    for (size_t i = 0; i + 1 < graph_.first.size(); ++i) {
+      const uint32_t end = graph_.first[i + 1];
+      graph_.first[i] = static_cast<uint32_t>(all.size());
+      for (uint32_t k = begin; k < end; ++k) {
+        const auto known =
+            std::find_if(all.begin() + graph_.first[i], all.end(),
+                         [&](const Dependency& d) { return d.from == sorted[k].from; });
+        if (known == all.end()) all.push_back(sorted[k]);
+      }
+      begin = end;
+    }
+    graph_.first.back() = static_cast<uint32_t>(all.size());
+  }
+
+  const Trace& trace_;
+  OperationGraph graph_;
+  ByCorrelation calls_;
+  ByCorrelation ops_;
+};
+
+}  // namespace
+
+std::string_view toString(DependencyType type) {
+  constexpr std::array<std::string_view, 5> kNames = {"none", "sequential", "synchronization",
+                                                      "host barrier", "memory"};
+  return kNames[static_cast<size_t>(type)];
+}
+
+std::string_view toString(Dependency::Why why) {
+  constexpr std::array<std::string_view, 6> kNames = {
+      "order of the stream",    "order of the stream, though they overlap", "waited for its event",
+      "the host waited for it", "launched after the host had waited",       "the same memory"};
+  return kNames[static_cast<size_t>(why)];
+}
+
+OperationGraph OperationGraph::of(const Trace& trace) { return Builder(trace).build(); }
+
+std::vector<uint32_t> OperationGraph::executionOrder() const {
+  std::vector<uint32_t> waits(operations.size(), 0);
+  std::vector<uint32_t> begins(operations.size() + 1, 0);  // of those that follow each
+  for (const Dependency& d : dependencies) {
+    ++waits[d.to];
+    ++begins[d.from + 1];
+  }
+  std::partial_sum(begins.begin(), begins.end(), begins.begin());
+  std::vector<uint32_t> followers(dependencies.size());
+  std::vector<uint32_t> next(begins.begin(), begins.end() - 1);
+  for (const Dependency& d : dependencies) followers[next[d.from]++] = d.to;
+  // Operations are by begin: the smallest number that is free comes first.
+  std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> free;
+  for (uint32_t i = 0; i < operations.size(); ++i) {
+    if (waits[i] == 0) free.push(i);
+  }
+  std::vector<uint32_t> order;
+  order.reserve(operations.size());
+  while (!free.empty()) {
+    const uint32_t op = free.top();
+    free.pop();
+    order.push_back(op);
+    for (uint32_t k = begins[op]; k < begins[op + 1]; ++k) {
+      if (--waits[followers[k]] == 0) free.push(followers[k]);
+    }
+  }
+  if (order.size() < operations.size()) {
+    // Times that contradict each other (of clocks that were not aligned) can make a circle.
+    std::vector<bool> done(operations.size(), false);
+    for (const uint32_t op : order) done[op] = true;
+    for (uint32_t i = 0; i < operations.size(); ++i) {
+      if (!done[i]) order.push_back(i);
+    }
+  }
+  return order;
+}
+
+}  // namespace tracesmith

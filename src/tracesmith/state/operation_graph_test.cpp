@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/state/operation_graph.hpp"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+
+#include "tracesmith/state/gpu_state_machine.hpp"
+#include "tracesmith/state/instruction_stream.hpp"
+#include "tracesmith/state/sample_trace_test_util.hpp"
+
+namespace tracesmith {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TraceEvent event(EventType type, uint64_t start, uint64_t duration, uint64_t correlation,
+                 uint32_t stream, const char* name) {
+  TraceEvent e(type, start);
+  e.duration = duration;
+  e.correlation_id = correlation;
+  e.stream_id = stream;
+  e.name = name;
+  e.thread_id = 7;
+  return e;
+}
+
+/// a, b on stream 1; the host waits for it; c on stream 2 is launched afterwards.
+std::vector<TraceEvent> program() {
+  return {event(EventType::KernelLaunch, 0, 10, 1, 1, "a"),
+          event(EventType::KernelLaunch, 10, 10, 2, 1, "b"),
+          event(EventType::KernelComplete, 100, 50, 1, 1, "a"),
+          event(EventType::KernelComplete, 160, 40, 2, 1, "b"),
+          event(EventType::StreamSync, 30, 180, 3, 1, "sync"),
+          event(EventType::KernelLaunch, 220, 10, 4, 2, "c"),
+          event(EventType::KernelComplete, 300, 25, 4, 2, "c")};
+}
+
+TEST(InstructionStream, SaysWhatHadToWaitForWhatAndWhy) {
+  InstructionStreamBuilder builder;
+  builder.addEvents(program());
+  builder.analyze();
+  EXPECT_THAT(builder.getExecutionOrder(), ElementsAre(1, 2, 3, 4));
+  EXPECT_TRUE(builder.hasDependency(1, 2));
+  EXPECT_TRUE(builder.hasDependency(2, 3)) << "the host waited for it";
+  EXPECT_TRUE(builder.hasDependency(1, 4)) << "by way of the wait";
+  EXPECT_FALSE(builder.hasDependency(4, 1));
+  EXPECT_FALSE(builder.hasDependency(1, 99));
+  EXPECT_THAT(builder.getStreamOperations(1), ElementsAre(1, 2));
+  EXPECT_THAT(builder.getCallChain(4), ElementsAre(1, 2, 4));
+  const auto statistics = builder.getStatistics();
+  EXPECT_EQ(statistics.kernel_launches, 3U);
+  EXPECT_EQ(statistics.synchronizations, 1U);
+  EXPECT_EQ(statistics.total_dependencies, 3U);
+  for (const OperationDependency& d : builder.getDependencies()) EXPECT_TRUE(d.exact);
+  builder.clear();
+  builder.analyze();
+  EXPECT_EQ(builder.getStatistics().total_operations, 0U);
+}
+
+TEST(InstructionStream, WhatOverlapsInAStreamIsInferred) {
+  InstructionStreamBuilder builder;
+  builder.addEvents(
+      std::vector<TraceEvent>{event(EventType::KernelComplete, 0, 100, 1, 1, "long"),
+                              event(EventType::KernelComplete, 50, 10, 2, 1, "short"),
+                              event(EventType::KernelComplete, 200, 10, 3, 1, "after")});
+  builder.analyze();
+  std::map<std::pair<uint64_t, uint64_t>, bool> edges;
+  for (const OperationDependency& d : builder.getDependencies()) {
+    edges[{d.from_correlation_id, d.to_correlation_id}] = d.exact;
+  }
+  const std::map<std::pair<uint64_t, uint64_t>, bool> expected = {
+      {{1, 2}, false}, {{2, 3}, true}, {{1, 3}, true}};
+  EXPECT_EQ(edges, expected);
+}
+
+TEST(InstructionStream, WhoWritesMemoryComesBeforeWhoUsesIt) {
+  Trace trace;
+  trace.device.push({.id = idAt<DeviceId>(0)});
+  for (size_t i = 0; i < 3; ++i) {
+    trace.stream.push({.id = idAt<StreamId>(i),
+                       .device_id = idAt<DeviceId>(0),
+                       .ordinal = static_cast<uint32_t>(i)});
+  }
+  const auto copy = [&](int64_t start, size_t stream, uint64_t from, uint64_t to, uint64_t bytes) {
+    trace.copy.push({.start_ns = start,
+                     .duration_ns = 5,
+                     .stream_id = idAt<StreamId>(stream),
+                     .correlation_id = trace.copy.size() + 1,
+                     .bytes = bytes,
+                     .source = from,
+                     .destination = to});
+  };
+  copy(0, 0, 0, 1000, 100);     // 1 writes [1000, 1100)
+  copy(10, 1, 0, 1050, 10);     // 2 writes within it
+  copy(20, 2, 1000, 5000, 50);  // 3 reads [1000, 1050): of 1
+  copy(30, 2, 1055, 6000, 1);   // 4 reads what 2 wrote
+  copy(40, 2, 1100, 7000, 8);   // 5 reads what nobody wrote
+  const OperationGraph graph = OperationGraph::of(trace);
+  std::vector<std::pair<uint64_t, uint64_t>> memory;
+  for (const Dependency& d : graph.dependencies) {
+    if (d.type != DependencyType::Memory) continue;
+    EXPECT_FALSE(d.exact());
+    memory.emplace_back(graph.operations[d.from].correlation_id,
+                        graph.operations[d.to].correlation_id);
+  }
+  EXPECT_THAT(memory, ElementsAre(std::pair(1, 2), std::pair(1, 3), std::pair(2, 4)));
+}
+
+TEST(InstructionStream, OrderIsOneThatKeepsAllDependencies) {
+  const Trace trace = std::move(test::sampleProgram().trace);
+  const OperationGraph graph = OperationGraph::of(trace);
+  const std::vector<uint32_t> order = graph.executionOrder();
+  std::vector<size_t> place(graph.operations.size());
+  ASSERT_EQ(order.size(), place.size());
+  for (size_t i = 0; i < order.size(); ++i) place[order[i]] = i;
+  for (const Dependency& d : graph.dependencies) EXPECT_LT(place[d.from], place[d.to]);
+}
+
+TEST(InstructionStream, GraphvizAcceptsThePicture) {
+  InstructionStreamBuilder builder;
+  std::vector<TraceEvent> events = program();
+  events[2].name = events[0].name = "evil \"name\" \\ with {braces}\n";
+  builder.addEvents(events);
+  builder.analyze();
+  const std::string dot = builder.exportToDot();
+  EXPECT_THAT(dot, HasSubstr("host barrier"));
+  EXPECT_THAT(builder.exportToDot({.collapse = false, .most_nodes = 1}), HasSubstr("of 4"));
+  if (std::system("dot -V >/dev/null 2>&1") != 0) GTEST_SKIP() << "no Graphviz here";
+  FILE* const graphviz = popen("dot -Tsvg >/dev/null", "w");
+  ASSERT_NE(graphviz, nullptr);
+  std::fwrite(dot.data(), 1, dot.size(), graphviz);
+  EXPECT_EQ(pclose(graphviz), 0);
+}
+
+TEST(GPUStateMachine, FollowsEachOperation) {
+  GPUStateMachine machine;
+  machine.processEvents(program());
+  const GPUStreamState* stream = machine.getStreamState(1);
+  ASSERT_NE(stream, nullptr);
+  EXPECT_EQ(stream->stateAt(0), GPUState::Queued);
+  EXPECT_EQ(stream->stateAt(99), GPUState::Queued);
+  EXPECT_EQ(stream->stateAt(100), GPUState::Running);
+  EXPECT_EQ(stream->stateAt(155), GPUState::Queued) << "b waits for its dispatch";
+  EXPECT_EQ(stream->stateAt(160), GPUState::Running);
+  EXPECT_EQ(stream->stateAt(200), GPUState::Complete);
+  EXPECT_EQ(stream->currentState(), GPUState::Complete);
+  const TimeInStates times = stream->timeInStates();
+  EXPECT_EQ(times[static_cast<size_t>(GPUState::Running)], 90U);
+  EXPECT_EQ(times[static_cast<size_t>(GPUState::Queued)], 110U);
+  EXPECT_DOUBLE_EQ(stream->utilization(), 90.0 / 200);
+  const auto& ops = machine.operations();
+  ASSERT_EQ(ops.size(), 3U);
+  EXPECT_EQ(ops[1].launched, 10U);
+  EXPECT_EQ(ops[1].released, 150U) << "when a had ended";
+  EXPECT_EQ(ops[1].waited_for, 1U);
+  EXPECT_EQ(machine.waitedFor().at(1), 140U);
+  EXPECT_EQ(machine.deviceStateAt(0, 310), GPUState::Running);
+  EXPECT_EQ(machine.deviceStateAt(0, 1000), GPUState::Complete);
+  EXPECT_EQ(machine.getAllStreams().size(), 2U);
+  EXPECT_EQ(machine.getStatistics().total_events, 7U);
+  EXPECT_EQ(machine.exportHistory().size(), 2U);
+  machine.reset();
+  EXPECT_EQ(machine.getStreamState(1), nullptr);
+}
+
+TEST(GPUStateMachine, KernelsAloneAreEnough) {
+  GPUStateMachine machine;
+  machine.processEvents(
+      std::vector<TraceEvent>{event(EventType::KernelComplete, 1000, 1000, 1, 0, "a"),
+                              event(EventType::KernelComplete, 2000, 1000, 2, 0, "b")});
+  const GPUStreamState* stream = machine.getStreamState(0);
+  ASSERT_NE(stream, nullptr);
+  EXPECT_DOUBLE_EQ(stream->utilization(), 1.0) << "back to back";
+  EXPECT_EQ(machine.operations()[0].launched, 0U) << "not in the trace";
+  EXPECT_DOUBLE_EQ(machine.getStatistics().overall_utilization, 1.0);
+}
+
+TEST(GPUStateMachine, WaitingIsForWorkOfAnotherStream) {
+  Trace trace;
+  trace.device.push({.id = idAt<DeviceId>(0)});
+  for (size_t i = 0; i < 2; ++i) {
+    trace.stream.push({.id = idAt<StreamId>(i),
+                       .device_id = idAt<DeviceId>(0),
+                       .ordinal = static_cast<uint32_t>(i)});
+  }
+  const StringId slow = trace.strings.intern("slow");
+  trace.host_call.push({.start_ns = 0, .correlation_id = 1});
+  trace.host_call.push({.start_ns = 10, .correlation_id = 2});
+  trace.kernel.push({.start_ns = 50,
+                     .duration_ns = 100,
+                     .name = slow,
+                     .stream_id = idAt<StreamId>(0),
+                     .correlation_id = 1});
+  trace.kernel.push({.start_ns = 160,
+                     .duration_ns = 10,
+                     .name = slow,
+                     .stream_id = idAt<StreamId>(1),
+                     .correlation_id = 2});
+  trace.flow.push({.from_correlation_id = 1, .to_correlation_id = 2, .kind = FlowKind::kWait});
+  GPUStateMachine machine;
+  machine.processTrace(trace);
+  const GPUStreamState* stream = machine.getStreamState(1);
+  ASSERT_NE(stream, nullptr);
+  EXPECT_EQ(stream->stateAt(100), GPUState::Waiting);
+  EXPECT_EQ(stream->stateAt(155), GPUState::Queued);
+  EXPECT_EQ(stream->stateAt(165), GPUState::Running);
+  EXPECT_EQ(stream->transitions().front().reason, "waits for slow");
+}
+
+}  // namespace
+}  // namespace tracesmith
