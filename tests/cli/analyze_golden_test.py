@@ -38,6 +38,15 @@ def find(suffix):
     return None
 
 
+def find_in(folder_suffix):
+    """A trace in a folder whose path ends so."""
+    for folder, _, names in os.walk(os.path.join(DATA, "traces")):
+        for name in names:
+            if folder.endswith("/" + folder_suffix) and name.endswith(".json.gz"):
+                return os.path.join(folder, name)
+    return None
+
+
 def sections(text):
     """{"temporal": [line, …], …} of a golden."""
     out, current = {}, None
@@ -141,6 +150,35 @@ class AnalyzeGolden(CommandTest):
                                        msg=f"stream {fields[0]} {key}")
                 count += 1
         return count
+
+    def test_critical_paths(self):
+        golden = os.path.join(GOLDEN, "critical_path.txt")
+        if not os.path.exists(golden):
+            self.skipTest("no goldens (TRACESMITH_TEST_DATA)")
+        with open(golden, encoding="utf-8") as file:
+            text = file.read()
+        keys = {"cpu_bound": ["host"], "gpu_compute_bound": ["compute", "copies"],
+                "gpu_kernel_kernel_overhead": ["device overhead"],
+                "gpu_kernel_launch_overhead": ["launch overhead"]}
+        compared = 0
+        for tag in ("simple_add", "alexnet"):
+            path = find_in(f"critical_path/{tag}")
+            if not path:
+                print(f"{tag}: its trace is not here")
+                continue
+            block = text[text.index(tag + " True"):]
+            us = dict(re.findall(r"^(\w+) +([\d.]+)$", block.split("Name: duration")[1 - 1].split(
+                "bound_by")[2], re.M))
+            run = self.run_command("analyze", path, "--as-hta", "--json", "--critical-path",
+                                   "--range", "[param|pytorch.model.alex_net|0|0|0|measure|forward]",
+                                   "--instance", "1")
+            self.assertEqual(run.returncode, 0, run.stderr)
+            ours = {row["bound_by"]: row["time_ns"] / 1000
+                    for row in json.loads(run.stdout)["critical_path"]}
+            for key, names in keys.items():
+                self.assertEqual(sum(ours.get(n, 0) for n in names), float(us[key]), key)
+                compared += 1
+        print(f"{compared} golden values of critical paths compared")
 
     def test_every_golden(self):
         if not os.path.isdir(GOLDEN):

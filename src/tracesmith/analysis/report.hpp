@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -64,8 +65,9 @@ std::string_view toString(AnalysisPart part);
 
 struct ReportOptions {
   AnalysisOptions analysis;
-  std::vector<AnalysisPart> parts;  ///< none: all
-  size_t limit = 15;                ///< rows of tables by name; 0: all
+  std::vector<AnalysisPart> parts;        ///< none: all
+  size_t limit = 15;                      ///< rows of tables by name; 0: all
+  std::optional<int64_t> from_ns, to_ns;  ///< of the critical path; none: the whole trace
 };
 
 std::vector<ReportTable> analyze(const Trace& trace, const ReportOptions& options = {});

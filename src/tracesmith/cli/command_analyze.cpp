@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <array>
 
 #include "tracesmith/analysis/report.hpp"
@@ -34,6 +35,9 @@ class AnalyzeCommand : public Command {
     for (size_t i = 0; i < kAnalysisParts; ++i) {
       flag("--" + std::string(toString(static_cast<AnalysisPart>(i))), parts_[i], kMeanings[i]);
     }
+    text("--range", range_, "NAME",
+         "The critical path of this range of the host alone (by its name, or the begin of it)");
+    count("--instance", instance_, "N", "Which of the ranges with that name, from 0 (default 0)");
     count("--limit", limit_, "N", "Rows of tables by name (default 15; 0: all)");
     flag("--json", json_, "As JSON: exact, in ns");
     flag("--as-hta", as_hta_,
@@ -53,6 +57,10 @@ class AnalyzeCommand : public Command {
     if (!file) return failWith(file.error());
     ReportOptions options;
     options.analysis.as_hta = as_hta_;
+    if (!range_.empty() && !findRange(file->trace, options)) {
+      return failWith({ErrorCode::kInvalidArgument,
+                       "no range of the host with this name is there so often", "--range"});
+    }
     if (limit_) options.limit = static_cast<size_t>(*limit_);
     for (size_t i = 0; i < kAnalysisParts; ++i) {
       if (parts_[i]) options.parts.push_back(static_cast<AnalysisPart>(i));
@@ -78,6 +86,23 @@ class AnalyzeCommand : public Command {
   }
 
  private:
+  bool findRange(const Trace& trace, ReportOptions& options) const {
+    std::vector<std::pair<int64_t, int64_t>> found;
+    const RangeTable& ranges = trace.range;
+    for (size_t i = 0; i < ranges.size(); ++i) {
+      if (ranges.kind[i] == RangeKind::kRange && ranges.stream_id[i] == StreamId::kNone &&
+          trace.text(ranges.name[i]).starts_with(range_)) {
+        found.emplace_back(ranges.start_ns[i], endOf(ranges.start_ns[i], ranges.duration_ns[i]));
+      }
+    }
+    const auto n = static_cast<size_t>(instance_.value_or(0));
+    if (n >= found.size()) return false;
+    std::sort(found.begin(), found.end());
+    options.from_ns = found[n].first;
+    options.to_ns = found[n].second;
+    return true;
+  }
+
   void write(const std::vector<ReportTable>& report, const TerminalStyle& style,
              Output& out) const {
     if (json_) {
@@ -91,6 +116,8 @@ class AnalyzeCommand : public Command {
   std::string output_;
   std::array<bool, kAnalysisParts> parts_{};
   std::optional<uint64_t> limit_;
+  std::string range_;
+  std::optional<uint64_t> instance_;
   bool json_ = false;
   bool as_hta_ = false;
 };

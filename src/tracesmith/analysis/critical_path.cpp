@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/analysis/critical_path.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+#include <unordered_map>
+
+#include "tracesmith/analysis/launch_index.hpp"
+
+namespace tracesmith {
+namespace {
+
+constexpr uint32_t kNone = DeviceOp::kNone;
+constexpr int64_t kShortGapNs = 30'000;  // as AnalysisOptions::kernel_wait_ns
+
+BoundBy boundOf(WorkClass work) {
+  switch (work) {
+    case WorkClass::kCommunication:
+      return BoundBy::kCommunication;
+    case WorkClass::kMemory:
+      return BoundBy::kMemory;
+    default:
+      return BoundBy::kCompute;
+  }
+}
+
+/// A call of a thread that lasted until a piece of device work had ended.
+struct HostWait {
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
+  uint32_t op = 0;
+  uint32_t call = 0;
+};
+
+class Walk {
+ public:
+  Walk(const Trace& trace, const DeviceOps& ops) : trace_(trace), ops_(ops) {
+    orderByEnd();
+    predecessors();
+    hostWaits();
+  }
+
+  enum class End : uint8_t { kLast, kHost, kDevice };
+
+  CriticalPath run(int64_t from, int64_t to, End where) {
+    path_ = {};
+    path_.begin_ns = from;
+    path_.end_ns = to;
+    // What ended last: a piece of device work, or a thread.
+    const uint32_t last_op = lastOp(from, to);
+    const auto [thread, host_end] = lastThread(from, to);
+    bool on_device =
+        last_op != kNone && ops_.ops[last_op].end_ns >= host_end && ops_.ops[last_op].end_ns > from;
+    if (where == End::kHost) on_device = false;
+    if (where == End::kDevice) on_device = last_op != kNone;
+    if (!on_device && host_end <= from) {
+      slack();
+      return path_;
+    }
+    int64_t at = on_device ? ops_.ops[last_op].end_ns : host_end;
+    path_.end_ns = at;
+    uint32_t op = last_op;
+    ThreadId on = thread;
+    // Each step goes back in time, but for work without a length.
+    for (size_t steps = 0; at > from && steps < 4 * (ops_.ops.size() + waits_ + 16); ++steps) {
+      if (on_device) {
+        const DeviceOp& o = ops_.ops[op];
+        at = add(o.begin_ns, at, from, boundOf(o.work), op, kNone, {});
+        const int64_t launched = o.launch == kNone ? INT64_MIN : ops_.call_begin_ns[o.launch];
+        const uint32_t before = waitedFor(op, launched);
+        if (before != kNone && ops_.ops[before].end_ns >= launched) {
+          const bool short_gap = o.begin_ns - ops_.ops[before].end_ns < kShortGapNs;
+          at = add(ops_.ops[before].end_ns, at, from,
+                   short_gap ? BoundBy::kDevice : BoundBy::kUnknown, op, kNone, {});
+          op = before;
+        } else if (o.launch != kNone) {
+          at = add(launched, at, from, BoundBy::kLaunch, op, o.launch, {});
+          on = trace_.host_call.thread_id[o.launch];
+          on_device = false;
+        } else {
+          at = add(from, at, from, BoundBy::kUnknown, op, kNone, {});
+        }
+        continue;
+      }
+      const HostWait* wait = lastWait(on, at);
+      if (wait == nullptr || ops_.ops[wait->op].end_ns <= from) {
+        at = add(from, at, from, BoundBy::kHost, kNone, kNone, on);
+        break;
+      }
+      at = add(ops_.ops[wait->op].end_ns, at, from, BoundBy::kHost, kNone, wait->call, on);
+      op = wait->op;
+      on_device = true;
+    }
+    std::reverse(path_.segments.begin(), path_.segments.end());
+    slack();
+    return path_;
+  }
+
+  /// Host time of the path within operators and calls alone.
+  void countOperatorsOnly(CriticalPath& path, int64_t from, int64_t to) const {
+    std::unordered_map<ThreadId, std::vector<std::pair<int64_t, int64_t>>> inside;
+    const HostCallTable& calls = trace_.host_call;
+    for (size_t i = 0; i < calls.size(); ++i) {
+      if (calls.kind[i] == CallKind::kSync) continue;
+      inside[calls.thread_id[i]].emplace_back(ops_.call_begin_ns[i], ops_.call_end_ns[i]);
+    }
+    const RangeTable& ranges = trace_.range;
+    for (size_t i = 0; i < ranges.size(); ++i) {
+      const int64_t end = endOf(ranges.start_ns[i], ranges.duration_ns[i]);
+      if (ranges.kind[i] != RangeKind::kRange || ranges.stream_id[i] != StreamId::kNone ||
+          (ranges.start_ns[i] <= from && end >= to) ||
+          trace_.text(ranges.category[i]) != "cpu_op") {
+        continue;
+      }
+      inside[ranges.thread_id[i]].emplace_back(ranges.start_ns[i], end);
+    }
+    for (auto& [thread, stretches] : inside) {
+      std::sort(stretches.begin(), stretches.end());
+      size_t kept = 0;
+      for (const auto& s : stretches) {
+        if (kept > 0 && s.first <= stretches[kept - 1].second) {
+          stretches[kept - 1].second = std::max(stretches[kept - 1].second, s.second);
+        } else {
+          stretches[kept++] = s;
+        }
+      }
+      stretches.resize(kept);
+    }
+    int64_t host = 0;
+    for (const PathSegment& s : path.segments) {
+      if (s.bound != BoundBy::kHost) continue;
+      for (const auto& [begin, end] : inside[s.thread]) {
+        host += std::max<int64_t>(0, std::min(end, s.end_ns) - std::max(begin, s.begin_ns));
+      }
+    }
+    path.total_ns[static_cast<size_t>(BoundBy::kHost)] = host;
+  }
+
+ private:
+  /// Adds what lies between `begin` and `end`, not before `from`; returns where it goes on.
+  int64_t add(int64_t begin, int64_t end, int64_t from, BoundBy bound, uint32_t op, uint32_t call,
+              ThreadId thread) {
+    begin = std::min(std::max(begin, from), end);
+    if (begin < end) {
+      path_.segments.push_back({begin, end, bound, op, call, thread});
+      path_.total_ns[static_cast<size_t>(bound)] += end - begin;
+    }
+    return begin;
+  }
+
+  /// Waits that a tool drew on a stream are none.
+  bool isWork(uint32_t op) const { return ops_.ops[op].table != TableId::kSync; }
+
+  void orderByEnd() {
+    for (uint32_t i = 0; i < ops_.ops.size(); ++i) {
+      if (isWork(i)) by_end_.push_back(i);
+    }
+    std::stable_sort(by_end_.begin(), by_end_.end(), [&](uint32_t a, uint32_t b) {
+      return ops_.ops[a].end_ns < ops_.ops[b].end_ns;
+    });
+  }
+
+  /// The last to end of what was launched in [from, to), also where it ends later; of work whose
+  /// launch is not in the trace, what ended by then.
+  uint32_t lastOp(int64_t from, int64_t to) const {
+    uint32_t last = kNone;
+    for (uint32_t i = 0; i < ops_.ops.size(); ++i) {
+      const DeviceOp& op = ops_.ops[i];
+      if (!isWork(i)) continue;
+      const bool counts = op.launch == kNone ? op.end_ns <= to
+                                             : ops_.call_begin_ns[op.launch] >= from &&
+                                                   ops_.call_begin_ns[op.launch] < to;
+      if (counts && (last == kNone || op.end_ns >= ops_.ops[last].end_ns)) last = i;
+    }
+    return last;
+  }
+
+  uint32_t lastEndedBy(int64_t time) const {
+    const auto after =
+        std::upper_bound(by_end_.begin(), by_end_.end(), time,
+                         [&](int64_t t, uint32_t op) { return t < ops_.ops[op].end_ns; });
+    return after == by_end_.begin() ? kNone : *std::prev(after);
+  }
+
+  /// What an op had to wait for, as the trace says; or, where that had ended long before it began,
+  /// what ended on another stream of its device just before: most traces do not tell of events.
+  uint32_t waitedFor(uint32_t op, int64_t launched) const {
+    const DeviceOp& o = ops_.ops[op];
+    const uint32_t known = before_[op];
+    if (known != kNone && o.begin_ns - ops_.ops[known].end_ns < kShortGapNs) return known;
+    const uint32_t near = lastEndedBy(o.begin_ns);
+    const bool likely = near != kNone && near != op && ops_.ops[near].device == o.device &&
+                        ops_.ops[near].end_ns > launched &&
+                        o.begin_ns - ops_.ops[near].end_ns < kShortGapNs;
+    return likely ? near : known;
+  }
+
+  /// Of each op the last one to end of those that it had to wait for: in its stream, or by events.
+  void predecessors() {
+    before_.assign(ops_.ops.size(), kNone);
+    for (const StreamOps& s : ops_.streams) {
+      uint32_t last = kNone;
+      for (uint32_t i = s.begin; i < s.end; ++i) {
+        if (!isWork(i)) continue;
+        // One that overlaps was not waited for.
+        if (last != kNone && ops_.ops[last].end_ns <= ops_.ops[i].begin_ns) before_[i] = last;
+        if (last == kNone || ops_.ops[i].end_ns >= ops_.ops[last].end_ns) last = i;
+      }
+    }
+    const FlowTable& flows = trace_.flow;
+    if (flows.empty()) return;
+    std::unordered_map<uint64_t, uint32_t> by_id;
+    for (uint32_t i = 0; i < ops_.ops.size(); ++i) {
+      if (ops_.ops[i].correlation_id != 0) by_id.try_emplace(ops_.ops[i].correlation_id, i);
+    }
+    for (size_t f = 0; f < flows.size(); ++f) {
+      if (flows.kind[f] != FlowKind::kWait) continue;
+      const auto from = by_id.find(flows.from_correlation_id[f]);
+      const auto to = by_id.find(flows.to_correlation_id[f]);
+      if (from == by_id.end() || to == by_id.end()) continue;
+      const DeviceOp& first = ops_.ops[from->second];
+      const DeviceOp& second = ops_.ops[to->second];
+      if (first.end_ns > second.begin_ns) continue;
+      uint32_t& known = before_[to->second];
+      if (known == kNone || ops_.ops[known].end_ns < first.end_ns) known = from->second;
+    }
+  }
+
+  void hostWaits() {
+    const HostCallTable& calls = trace_.host_call;
+    std::unordered_map<uint32_t, uint32_t> own;  // of copies: call to op
+    for (uint32_t i = 0; i < ops_.ops.size(); ++i) {
+      if (ops_.ops[i].table == TableId::kCopy && ops_.ops[i].launch != kNone) {
+        own[ops_.ops[i].launch] = i;
+      }
+    }
+    for (uint32_t i = 0; i < calls.size(); ++i) {
+      const int64_t begin = ops_.call_begin_ns[i];
+      const int64_t end = ops_.call_end_ns[i];
+      uint32_t op = kNone;
+      if (const auto it = own.find(i); it != own.end()) {
+        if (ops_.ops[it->second].end_ns <= end) op = it->second;
+      } else if (calls.kind[i] == CallKind::kSync && blocks(calls.name[i])) {
+        const uint32_t last = lastEndedBy(end);
+        if (last != kNone && ops_.ops[last].end_ns > begin) op = last;
+      }
+      if (op == kNone) continue;
+      waits_of_[calls.thread_id[i]].push_back({begin, end, op, i});
+      ++waits_;
+    }
+    for (auto& [thread, waits] : waits_of_) {
+      std::sort(waits.begin(), waits.end(),
+                [](const HostWait& a, const HostWait& b) { return a.end_ns < b.end_ns; });
+    }
+  }
+
+  /// Calls about synchronisation that the host does not wait in.
+  bool blocks(StringId function) {
+    const auto [it, fresh] = blocks_.try_emplace(function, true);
+    if (fresh) {
+      const std::string_view name = trace_.text(function);
+      for (const std::string_view part : {"Record", "StreamWait", "Query", "Barrier", "Marker"}) {
+        if (name.find(part) != std::string_view::npos) it->second = false;
+      }
+    }
+    return it->second;
+  }
+
+  const HostWait* lastWait(ThreadId thread, int64_t time) const {
+    const auto it = waits_of_.find(thread);
+    if (it == waits_of_.end()) return nullptr;
+    const auto after =
+        std::upper_bound(it->second.begin(), it->second.end(), time,
+                         [](int64_t t, const HostWait& wait) { return t < wait.end_ns; });
+    return after == it->second.begin() ? nullptr : &*std::prev(after);
+  }
+
+  /// The thread whose host calls or ranges end last, and when.
+  std::pair<ThreadId, int64_t> lastThread(int64_t from, int64_t to) const {
+    ThreadId thread{};
+    int64_t last = from;
+    const HostCallTable& calls = trace_.host_call;
+    for (size_t i = 0; i < calls.size(); ++i) {
+      const int64_t end = ops_.call_end_ns[i];
+      if (end > last && end <= to) std::tie(thread, last) = std::tie(calls.thread_id[i], end);
+    }
+    const RangeTable& ranges = trace_.range;
+    for (size_t i = 0; i < ranges.size(); ++i) {
+      if (ranges.kind[i] != RangeKind::kRange || ranges.stream_id[i] != StreamId::kNone ||
+          ranges.thread_id[i] == ThreadId::kNone || waits_of_.count(ranges.thread_id[i]) == 0) {
+        continue;
+      }
+      const int64_t end = endOf(ranges.start_ns[i], ranges.duration_ns[i]);
+      // What encloses the stretch is the name of it, and no work.
+      if (ranges.start_ns[i] <= from && end >= to) continue;
+      if (end > last && end <= to) std::tie(thread, last) = std::tie(ranges.thread_id[i], end);
+    }
+    return {thread, last};
+  }
+
+  void slack() {
+    // The latest end of each op: that of what waits for it, less that one's length.
+    std::vector<int64_t> latest(ops_.ops.size(), path_.end_ns);
+    for (const auto& [thread, waits] : waits_of_) {
+      for (const HostWait& wait : waits) {
+        latest[wait.op] = std::min(latest[wait.op], ops_.ops[wait.op].end_ns);
+      }
+    }
+    for (size_t i = by_end_.size(); i > 0; --i) {
+      const uint32_t op = by_end_[i - 1];
+      const uint32_t before = before_[op];
+      if (before == kNone) continue;
+      const int64_t begins = latest[op] - (ops_.ops[op].end_ns - ops_.ops[op].begin_ns);
+      latest[before] = std::min(latest[before], begins);
+    }
+    path_.slack_ns.resize(ops_.ops.size());
+    for (size_t i = 0; i < ops_.ops.size(); ++i) {
+      path_.slack_ns[i] = std::max<int64_t>(latest[i] - ops_.ops[i].end_ns, 0);
+    }
+    for (const PathSegment& s : path_.segments) {
+      const bool work = s.bound == BoundBy::kCompute || s.bound == BoundBy::kCommunication ||
+                        s.bound == BoundBy::kMemory;
+      if (work && s.op != kNone) path_.slack_ns[s.op] = 0;
+    }
+  }
+
+  const Trace& trace_;
+  const DeviceOps& ops_;
+  CriticalPath path_;
+  std::vector<uint32_t> by_end_;
+  std::vector<uint32_t> before_;
+  std::unordered_map<ThreadId, std::vector<HostWait>> waits_of_;
+  std::unordered_map<StringId, bool> blocks_;
+  size_t waits_ = 0;
+};
+
+}  // namespace
+
+std::string_view toString(BoundBy bound) {
+  constexpr std::array<std::string_view, kBounds> kNames = {
+      "host",
+      "compute",
+      "communication",
+      "copies",
+      "launch overhead",
+      "device overhead",
+      "waits that the trace does not explain"};
+  return kNames[static_cast<size_t>(bound)];
+}
+
+CriticalPath CriticalPath::of(const Trace& trace, const DeviceOps& ops,
+                              std::optional<int64_t> from_ns, std::optional<int64_t> to_ns,
+                              bool as_hta) {
+  const TimeRange range = timeRange(trace);
+  const int64_t from = from_ns.value_or(range.begin_ns);
+  const int64_t to = to_ns.value_or(range.end_ns);
+  Walk walk(trace, ops);
+  if (!as_hta) return walk.run(from, to, Walk::End::kLast);
+  const auto length = [](const CriticalPath& path) {
+    return std::accumulate(path.total_ns.begin(), path.total_ns.end(), int64_t{0});
+  };
+  CriticalPath host = walk.run(from, to, Walk::End::kHost);
+  CriticalPath device = walk.run(from, to, Walk::End::kDevice);
+  walk.countOperatorsOnly(host, from, to);
+  walk.countOperatorsOnly(device, from, to);
+  return length(device) >= length(host) ? device : host;
+}
+
+}  // namespace tracesmith
