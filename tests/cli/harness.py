@@ -20,7 +20,7 @@ DEMO = os.path.join(BIN, "opencl_demo")
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 LIMIT_S = 60
 
-COMMANDS = ["profile", "record", "view", "info", "analyze", "import", "export", "query", "devices", "recover", "verify",
+COMMANDS = ["profile", "record", "view", "info", "analyze", "diff", "import", "export", "query", "devices", "recover", "verify",
             "completion", "man", "version", "help"]
 
 

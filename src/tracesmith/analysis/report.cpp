@@ -38,7 +38,8 @@ constexpr std::array<Part, kAnalysisParts> kParts = {{
 std::string_view toString(AnalysisPart part) { return kParts[static_cast<size_t>(part)].name; }
 
 std::vector<ReportTable> analyze(const Trace& trace, const ReportOptions& options) {
-  report_parts::Maker maker{trace, options, DeviceOps::of(trace, options.analysis), {}};
+  report_parts::Maker maker{
+      trace, options, DeviceOps::of(trace, options.analysis), {}, timeRange(trace).begin_ns};
   for (size_t i = 0; i < kParts.size(); ++i) {
     const auto part = static_cast<AnalysisPart>(i);
     if (options.parts.empty() ||

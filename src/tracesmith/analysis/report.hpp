@@ -21,6 +21,7 @@ enum class Quantity : uint8_t {
   kTimeNs,  ///< a time, counted from the trace's begin
   kShare,   ///< of one
   kNumber,
+  kProbability,
   kBytes,
   kBytesPerSecond,
 };

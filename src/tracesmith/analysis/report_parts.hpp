@@ -15,6 +15,7 @@ struct Maker {
   const ReportOptions& options;
   DeviceOps ops;
   std::vector<ReportTable> tables;
+  int64_t begin_ns = 0;
 
   ReportTable& table(std::string key, std::string title, std::vector<ReportColumn> columns) {
     tables.push_back({std::move(key), std::move(title), std::move(columns), {}, {}});
@@ -26,7 +27,7 @@ struct Maker {
   size_t limit(size_t rows) const {
     return options.limit == 0 ? rows : std::min(rows, options.limit);
   }
-  int64_t beginNs() const { return timeRange(trace).begin_ns; }
+  int64_t beginNs() const { return begin_ns; }
 };
 
 inline ReportValue count(uint64_t n) { return static_cast<int64_t>(n); }

@@ -9,6 +9,7 @@ CommandSet::CommandSet() {
   commands_.push_back(makeViewCommand());
   commands_.push_back(makeInfoCommand());
   commands_.push_back(makeAnalyzeCommand());
+  commands_.push_back(makeDiffCommand());
   commands_.push_back(makeImportCommand());
   commands_.push_back(makeExportCommand());
   commands_.push_back(makeQueryCommand());

@@ -13,6 +13,7 @@ std::unique_ptr<Command> makeRecordCommand();
 std::unique_ptr<Command> makeViewCommand();
 std::unique_ptr<Command> makeInfoCommand();
 std::unique_ptr<Command> makeAnalyzeCommand();
+std::unique_ptr<Command> makeDiffCommand();
 std::unique_ptr<Command> makeImportCommand();
 std::unique_ptr<Command> makeExportCommand();
 std::unique_ptr<Command> makeQueryCommand();

@@ -38,6 +38,8 @@ std::string inWords(const ReportValue& value, Quantity quantity, const TerminalS
       return formatBandwidth(number);
     case Quantity::kNumber:
       return fmt::format("{:.2f}", number);
+    case Quantity::kProbability:
+      return number < 1e-4 ? fmt::format("{:.0e}", number) : fmt::format("{:.4f}", number);
     case Quantity::kCount:
     case Quantity::kText:
       break;

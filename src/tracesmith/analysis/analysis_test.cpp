@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+
+#include <array>
+#include <cmath>
+#include <map>
+#include <random>
+
+#include "tracesmith/analysis/critical_path.hpp"
+#include "tracesmith/analysis/distribution.hpp"
+#include "tracesmith/analysis/launch_analysis.hpp"
+#include "tracesmith/analysis/report.hpp"
+#include "tracesmith/analysis/time_breakdown.hpp"
+#include "tracesmith/analysis/trace_diff.hpp"
+#include "tracesmith/state/sample_trace_test_util.hpp"
+
+namespace tracesmith {
+namespace {
+
+using ::testing::ElementsAre;
+
+/// Kernels by hand: what is launched when, and runs from when to when.
+class Hand {
+ public:
+  Hand() { trace.device.push({.id = idAt<DeviceId>(0)}); }
+  StreamId stream() {
+    const auto id = idAt<StreamId>(trace.stream.size());
+    trace.stream.push({.id = id, .device_id = idAt<DeviceId>(0)});
+    return id;
+  }
+  /// launch < 0: not in the trace.
+  void kernel(const char* name, StreamId on, int64_t begin, int64_t end, int64_t launch = -1) {
+    const uint64_t id = ++next_;
+    if (launch >= 0) call("cudaLaunchKernel", launch, launch + 5, CallKind::kLaunch, id);
+    trace.kernel.push({.start_ns = begin,
+                       .duration_ns = end - begin,
+                       .name = trace.strings.intern(name),
+                       .stream_id = on,
+                       .correlation_id = id});
+  }
+  void call(const char* name, int64_t begin, int64_t end, CallKind kind, uint64_t id = 0) {
+    trace.host_call.push({.start_ns = begin,
+                          .duration_ns = end - begin,
+                          .name = trace.strings.intern(name),
+                          .thread_id = ThreadId{1},
+                          .correlation_id = id,
+                          .kind = kind});
+  }
+  Trace trace;
+
+ private:
+  uint64_t next_ = 0;
+};
+
+TEST(Distribution, QuantilesAreInterpolated) {
+  const Distribution d = distributionOf({4, 1, 3, 2});
+  EXPECT_DOUBLE_EQ(d.mean, 2.5);
+  EXPECT_DOUBLE_EQ(d.p50, 2.5);
+  EXPECT_DOUBLE_EQ(d.p25, 1.75);
+  EXPECT_NEAR(d.deviation, 1.2909944, 1e-6);
+  EXPECT_EQ(distributionOf({}).count, 0U);
+  EXPECT_EQ(distributionOf({7}).deviation, 0);
+}
+
+TEST(TimeBreakdown, IsThatOfCountingEachMoment) {
+  std::mt19937 chance(5);
+  for (int round = 0; round < 200; ++round) {
+    Hand hand;
+    std::array<StreamId, 3> streams = {hand.stream(), hand.stream(), hand.stream()};
+    constexpr size_t kMoments = 300;
+    std::vector<uint32_t> running(kMoments, 0);
+    for (size_t i = 0; i < 1 + chance() % 20; ++i) {
+      const auto begin = static_cast<int64_t>(chance() % 200);
+      const auto end = begin + 1 + static_cast<int64_t>(chance() % 60);
+      const uint32_t kind = chance() % 3;
+      const StreamId on = streams[chance() % 3];
+      if (kind == 2) {
+        hand.trace.copy.push({.start_ns = begin, .duration_ns = end - begin, .stream_id = on});
+      } else {
+        hand.kernel(kind == 0 ? "gemm" : "ncclDevKernel_AllReduce", on, begin, end);
+      }
+      for (int64_t t = begin; t < end; ++t) running[static_cast<size_t>(t)] |= 1u << kind;
+    }
+    const TimeBreakdown b = breakdownOf(DeviceOps::of(hand.trace));
+    std::array<int64_t, 8> together{};
+    for (const uint32_t r : running) ++together[r];
+    int64_t busy = 0;
+    for (size_t i = 1; i < 8; ++i) {
+      EXPECT_EQ(b.together_ns[i], together[i]);
+      busy += together[i];
+    }
+    EXPECT_EQ(b.busy_ns, busy);
+    EXPECT_EQ(b.busy_ns + b.idle_ns, b.span_ns);
+    EXPECT_EQ(b.compute_ns, together[1] + together[3] + together[5] + together[7]);
+    if (b.communication_ns > 0) {
+      EXPECT_DOUBLE_EQ(*b.overlap, static_cast<double>(together[3] + together[7]) /
+                                       static_cast<double>(b.communication_ns));
+    } else {
+      EXPECT_FALSE(b.overlap);
+    }
+  }
+}
+
+TEST(IdleTime, SaysWhoWasLate) {
+  Hand hand;
+  const StreamId s = hand.stream();
+  hand.kernel("a", s, 100'000, 200'000, 0);
+  hand.kernel("b", s, 210'000, 300'000, 50'000);   // was there: a short gap
+  hand.kernel("c", s, 500'000, 600'000, 400'000);  // launched after b had ended
+  hand.kernel("d", s, 900'000, 950'000, 450'000);  // was there, and waited for something
+  hand.kernel("e", s, 920'000, 930'000, 460'000);  // overlaps: no gap
+  const std::vector<IdleTime> idle = idleTimes(DeviceOps::of(hand.trace));
+  ASSERT_EQ(idle.size(), 1U);
+  EXPECT_EQ(idle[0].kernel_wait_ns, 10'000);
+  EXPECT_EQ(idle[0].host_wait_ns, 200'000);
+  EXPECT_EQ(idle[0].other_ns, 300'000);
+  EXPECT_EQ(idle[0].gaps, 3U);
+}
+
+TEST(LaunchAnalysis, LatencyAndDepth) {
+  Hand hand;
+  const StreamId s = hand.stream();
+  hand.kernel("a", s, 100, 200, 0);
+  hand.kernel("b", s, 200, 300, 10);
+  hand.kernel("c", s, 300, 400);
+  const DeviceOps ops = DeviceOps::of(hand.trace);
+  const LaunchLatency latency = launchLatency(hand.trace, ops);
+  EXPECT_EQ(latency.latency.count, 2U);
+  EXPECT_EQ(latency.without_launch, 1U);
+  EXPECT_DOUBLE_EQ(latency.latency.max, 190);
+  EXPECT_DOUBLE_EQ(latency.delay.min, 95);
+  const std::vector<QueueDepth> depths = queueDepths(hand.trace, ops);
+  ASSERT_EQ(depths.size(), 1U);
+  EXPECT_EQ(depths[0].most, 2);
+  EXPECT_DOUBLE_EQ(depths[0].mean_over_time, (10 * 1 + 90 * 2 + 100 * 1) / 200.0);
+}
+
+TEST(CriticalPath, GoesFromTheEndToWhatWasWaitedFor) {
+  Hand hand;
+  const StreamId s = hand.stream();
+  hand.kernel("a", s, 100, 300, 50);
+  hand.kernel("b", s, 310, 400, 60);
+  hand.call("cudaDeviceSynchronize", 80, 420, CallKind::kSync, 77);
+  hand.call("work", 420, 500, CallKind::kOther, 78);
+  const DeviceOps ops = DeviceOps::of(hand.trace);
+  const CriticalPath path = CriticalPath::of(hand.trace, ops);
+  std::vector<std::pair<BoundBy, int64_t>> pieces;
+  for (const PathSegment& p : path.segments) pieces.emplace_back(p.bound, p.length());
+  EXPECT_THAT(pieces,
+              ElementsAre(std::pair(BoundBy::kLaunch, 50), std::pair(BoundBy::kCompute, 200),
+                          std::pair(BoundBy::kDevice, 10), std::pair(BoundBy::kCompute, 90),
+                          std::pair(BoundBy::kHost, 100)));
+  EXPECT_THAT(path.slack_ns, ElementsAre(0, 0));
+}
+
+TEST(CriticalPath, CoversItsTimeWithoutGapsWhateverHappens) {
+  std::mt19937 chance(9);
+  for (int round = 0; round < 300; ++round) {
+    Hand hand;
+    std::array<StreamId, 2> streams = {hand.stream(), hand.stream()};
+    for (size_t i = 0; i < 1 + chance() % 15; ++i) {
+      const auto begin = static_cast<int64_t>(chance() % 1000);
+      hand.kernel("k", streams[chance() % 2], begin, begin + static_cast<int64_t>(chance() % 200),
+                  chance() % 3 == 0 ? -1 : static_cast<int64_t>(chance() % 1000));
+      const auto wait = static_cast<int64_t>(chance() % 1000);
+      if (chance() % 4 == 0) {
+        hand.call("cudaStreamSynchronize", wait, wait + 200, CallKind::kSync, 1000 + i);
+      }
+    }
+    const CriticalPath path = CriticalPath::of(hand.trace, DeviceOps::of(hand.trace));
+    int64_t at = path.segments.empty() ? path.end_ns : path.begin_ns;
+    int64_t sum = 0;
+    for (const PathSegment& p : path.segments) {
+      ASSERT_EQ(p.begin_ns, at);
+      at = p.end_ns;
+    }
+    ASSERT_EQ(at, path.end_ns);
+    for (const int64_t ns : path.total_ns) sum += ns;
+    if (!path.segments.empty()) {
+      ASSERT_EQ(sum, path.end_ns - path.begin_ns);
+    }
+    for (const int64_t slack : path.slack_ns) ASSERT_GE(slack, 0);
+  }
+}
+
+TEST(CompareRanks, KnowsTheSameFromTheDifferent) {
+  std::vector<double> a, b;
+  for (int i = 0; i < 20; ++i) a.push_back(i), b.push_back(i + 100);
+  RankComparison c = compareRanks(a, b);
+  EXPECT_DOUBLE_EQ(c.effect, 1);
+  EXPECT_LT(c.p, 1e-6);
+  c = compareRanks(b, a);
+  EXPECT_DOUBLE_EQ(c.effect, -1);
+  std::vector<double> same = a;
+  c = compareRanks(a, same);
+  EXPECT_DOUBLE_EQ(c.effect, 0);
+  EXPECT_DOUBLE_EQ(c.p, 1);
+  std::vector<double> equal(10, 5.0), equal_too(10, 5.0);
+  EXPECT_DOUBLE_EQ(compareRanks(equal, equal_too).p, 1) << "nothing but ties";
+  std::vector<double> few = {1, 2}, others = {8, 9};
+  EXPECT_DOUBLE_EQ(compareRanks(few, others).p, 1) << "too few to tell";
+}
+
+TEST(CompareRanks, ChanceLooksLikeChance) {
+  std::mt19937 random(3);
+  std::lognormal_distribution<double> durations(2, 1);
+  int small = 0;
+  for (int round = 0; round < 2000; ++round) {
+    std::vector<double> a, b;
+    for (int i = 0; i < 12; ++i) {
+      a.push_back(std::floor(durations(random)));  // with ties
+      b.push_back(std::floor(durations(random)));
+    }
+    small += compareRanks(a, b).p < 0.05;
+  }
+  EXPECT_GT(small, 50);
+  EXPECT_LT(small, 130) << "5 % of 2000, within what chance allows";
+}
+
+TEST(TraceDiff, FindsWhatChanged) {
+  Hand before, after;
+  const StreamId a = before.stream();
+  const StreamId b = after.stream();
+  for (int64_t i = 0; i < 40; ++i) {
+    before.kernel("steady", a, i * 1000, i * 1000 + 100 + i % 7);
+    after.kernel("steady", b, i * 1000, i * 1000 + 100 + (i + 3) % 7);
+    before.kernel("slow", a, i * 1000 + 200, i * 1000 + 300 + i % 5);
+    after.kernel("slow", b, i * 1000 + 200, i * 1000 + 350 + i % 5);
+  }
+  before.kernel("old", a, 90'000, 90'100);
+  after.kernel("new", b, 90'000, 90'500);
+  std::map<std::string, DiffStatus> status;
+  for (const NameDiff& d : diffNames(before.trace, after.trace)) status[d.name] = d.status;
+  EXPECT_EQ(status["steady"], DiffStatus::kSame);
+  EXPECT_EQ(status["slow"], DiffStatus::kSlower);
+  EXPECT_EQ(status["old"], DiffStatus::kVanished);
+  EXPECT_EQ(status["new"], DiffStatus::kAppeared);
+}
+
+TEST(Report, EveryPartOfNothingIsHarmless) {
+  for (const ReportTable& table : analyze(Trace())) {
+    for (const auto& row : table.rows) EXPECT_EQ(row.size(), table.columns.size()) << table.key;
+  }
+  const Trace sample = std::move(test::sampleProgram().trace);
+  for (const ReportTable& table : analyze(sample)) {
+    for (const auto& row : table.rows) EXPECT_EQ(row.size(), table.columns.size()) << table.key;
+  }
+  EXPECT_FALSE(diffReport(sample, Trace()).empty());
+}
+
+}  // namespace
+}  // namespace tracesmith

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/analysis/trace_diff.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+
+#include "tracesmith/analysis/distribution.hpp"
+#include "tracesmith/analysis/report_parts.hpp"
+#include "tracesmith/analysis/time_breakdown.hpp"
+
+namespace tracesmith {
+namespace {
+
+using Q = Quantity;
+
+struct Sample {
+  std::vector<double> durations;
+  double total = 0;
+};
+using Samples = std::map<std::pair<TableId, std::string>, Sample>;
+
+template <class Table>
+void gather(const Trace& trace, const Table& table, Samples& out) {
+  std::vector<Sample*> by_id(trace.strings.size() + 1, nullptr);
+  constexpr uint32_t kNoTime = op_flags::kDeviceClock | op_flags::kNoDeviceTime;
+  for (size_t i = 0; i < table.size(); ++i) {
+    if (Table::kId != TableId::kHostCall && (table.flags[i] & kNoTime) != 0) continue;
+    auto id = static_cast<size_t>(table.name[i]);
+    if (id >= by_id.size()) id = 0;
+    if (by_id[id] == nullptr) {
+      std::string name(trace.text(table.name[i]));
+      if constexpr (std::is_same_v<Table, CopyTable>) {
+        if (name.empty()) name = toString(table.kind[i]);
+      }
+      by_id[id] = &out[{Table::kId, std::move(name)}];
+    }
+    by_id[id]->durations.push_back(static_cast<double>(table.duration_ns[i]));
+    by_id[id]->total += static_cast<double>(table.duration_ns[i]);
+  }
+}
+
+Samples samplesOf(const Trace& trace) {
+  Samples out;
+  gather(trace, trace.kernel, out);
+  gather(trace, trace.copy, out);
+  gather(trace, trace.fill, out);
+  gather(trace, trace.host_call, out);
+  return out;
+}
+
+/// The largest p that is still called a discovery.
+double thresholdOf(std::vector<double> ps, double false_discoveries) {
+  std::sort(ps.begin(), ps.end());
+  double threshold = -1;
+  for (size_t i = 0; i < ps.size(); ++i) {
+    if (ps[i] <= false_discoveries * static_cast<double>(i + 1) / static_cast<double>(ps.size())) {
+      threshold = ps[i];
+    }
+  }
+  return threshold;
+}
+
+std::string what(TableId table) {
+  switch (table) {
+    case TableId::kCopy:
+      return "copy";
+    case TableId::kFill:
+      return "fill";
+    case TableId::kHostCall:
+      return "host call";
+    default:
+      return "kernel";
+  }
+}
+
+ReportValue ratioOf(double a, double b) {
+  return a > 0 ? ReportValue((b - a) / a) : ReportValue(std::monostate{});
+}
+
+}  // namespace
+
+std::string_view toString(DiffStatus status) {
+  constexpr std::array<std::string_view, kDiffStatuses> kNames = {
+      "same", "slower", "faster", "appeared", "vanished", "unclear"};
+  return kNames[static_cast<size_t>(status)];
+}
+
+RankComparison compareRanks(std::vector<double>& a, std::vector<double>& b) {
+  RankComparison out;
+  if (a.empty() || b.empty()) return out;
+  std::sort(a.begin(), a.end());
+  std::sort(b.begin(), b.end());
+  const auto n = static_cast<double>(a.size());
+  const auto m = static_cast<double>(b.size());
+  // U: pairs in which b is above a; ties count half. And the sizes of groups of ties.
+  double u = 0;
+  double ties = 0;
+  size_t i = 0;
+  size_t j = 0;
+  while (i < a.size() || j < b.size()) {
+    const double value = j == b.size() || (i < a.size() && a[i] < b[j]) ? a[i] : b[j];
+    const size_t below = i;
+    size_t equal_a = 0;
+    size_t equal_b = 0;
+    while (i < a.size() && a[i] == value) ++i, ++equal_a;
+    while (j < b.size() && b[j] == value) ++j, ++equal_b;
+    u += static_cast<double>(equal_b) *
+         (static_cast<double>(below) + static_cast<double>(equal_a) / 2);
+    const auto group = static_cast<double>(equal_a + equal_b);
+    ties += group * group * group - group;
+  }
+  out.effect = 2 * u / (n * m) - 1;
+  if (a.size() < RankComparison::kLeastSample || b.size() < RankComparison::kLeastSample) {
+    return out;
+  }
+  const double all = n + m;
+  const double variance = n * m / 12 * (all + 1 - ties / (all * (all - 1)));
+  if (variance <= 0) return out;
+  const double distance = std::max(0.0, std::abs(u - n * m / 2) - 0.5);
+  out.p = std::erfc(distance / std::sqrt(variance) / std::sqrt(2.0));
+  return out;
+}
+
+std::vector<NameDiff> diffNames(const Trace& a, const Trace& b, const DiffOptions& options) {
+  Samples in_a = samplesOf(a);
+  Samples in_b = samplesOf(b);
+  std::map<std::pair<TableId, std::string>, bool> names;
+  for (const auto& [key, sample] : in_a) names[key] = true;
+  for (const auto& [key, sample] : in_b) names[key] = true;
+  std::vector<NameDiff> out;
+  std::vector<double> ps;
+  for (const auto& [key, there] : names) {
+    Sample& sa = in_a[key];
+    Sample& sb = in_b[key];
+    NameDiff d{.name = key.second, .table = key.first};
+    d.count_a = sa.durations.size();
+    d.count_b = sb.durations.size();
+    d.total_a_ns = static_cast<int64_t>(sa.total);
+    d.total_b_ns = static_cast<int64_t>(sb.total);
+    if (d.count_a > 0) d.mean_a_ns = sa.total / static_cast<double>(d.count_a);
+    if (d.count_b > 0) d.mean_b_ns = sb.total / static_cast<double>(d.count_b);
+    d.durations = compareRanks(sa.durations, sb.durations);
+    if (d.count_a > 0 && d.count_b > 0) ps.push_back(d.durations.p);
+    out.push_back(std::move(d));
+  }
+  const double threshold = thresholdOf(std::move(ps), options.false_discoveries);
+  for (NameDiff& d : out) {
+    if (d.count_a == 0) {
+      d.status = DiffStatus::kAppeared;
+    } else if (d.count_b == 0) {
+      d.status = DiffStatus::kVanished;
+    } else if (d.durations.p <= threshold && std::abs(d.durations.effect) >= options.least_effect) {
+      d.status = d.durations.effect > 0 ? DiffStatus::kSlower : DiffStatus::kFaster;
+    } else if (std::min(d.count_a, d.count_b) < RankComparison::kLeastSample &&
+               std::abs(d.mean_b_ns - d.mean_a_ns) > 0.05 * d.mean_a_ns) {
+      d.status = DiffStatus::kUnclear;
+    }
+  }
+  std::stable_sort(out.begin(), out.end(), [](const NameDiff& x, const NameDiff& y) {
+    return std::abs(x.total_b_ns - x.total_a_ns) > std::abs(y.total_b_ns - y.total_a_ns);
+  });
+  return out;
+}
+
+std::vector<ReportTable> diffReport(const Trace& a, const Trace& b, const DiffOptions& options,
+                                    size_t limit) {
+  std::vector<ReportTable> tables;
+  ReportTable whole{"diff",
+                    "Before and after",
+                    {{"what", "", Q::kText},
+                     {"a_ns", "A", Q::kNs},
+                     {"b_ns", "B", Q::kNs},
+                     {"change_ns", "change", Q::kNs},
+                     {"change", "relative", Q::kShare}},
+                    {},
+                    {}};
+  const TimeBreakdown of_a = breakdownOf(DeviceOps::of(a));
+  const TimeBreakdown of_b = breakdownOf(DeviceOps::of(b));
+  const auto add = [&](const char* name, int64_t va, int64_t vb) {
+    whole.rows.push_back({std::string(name), va, vb, vb - va,
+                          ratioOf(static_cast<double>(va), static_cast<double>(vb))});
+  };
+  add("trace", timeRange(a).duration(), timeRange(b).duration());
+  add("device span", of_a.span_ns, of_b.span_ns);
+  add("device busy", of_a.busy_ns, of_b.busy_ns);
+  add("device idle", of_a.idle_ns, of_b.idle_ns);
+  add("compute", of_a.compute_ns, of_b.compute_ns);
+  add("communication", of_a.communication_ns, of_b.communication_ns);
+  add("copies", of_a.memory_ns, of_b.memory_ns);
+  tables.push_back(std::move(whole));
+
+  std::vector<double> steps_a, steps_b;
+  for (const Step& s : stepsOf(a)) steps_a.push_back(static_cast<double>(s.end_ns - s.begin_ns));
+  for (const Step& s : stepsOf(b)) steps_b.push_back(static_cast<double>(s.end_ns - s.begin_ns));
+  if (!steps_a.empty() && !steps_b.empty()) {
+    const RankComparison compared = compareRanks(steps_a, steps_b);
+    const Distribution da = distributionOf(steps_a);
+    const Distribution db = distributionOf(steps_b);
+    ReportTable steps{"diff_steps",
+                      "Steps",
+                      {{"steps_a", "steps A", Q::kCount},
+                       {"steps_b", "steps B", Q::kCount},
+                       {"median_a_ns", "median A", Q::kNs},
+                       {"median_b_ns", "median B", Q::kNs},
+                       {"change", "relative", Q::kShare},
+                       {"effect", "effect", Q::kNumber},
+                       {"p", "p", Q::kProbability}},
+                      {},
+                      {}};
+    steps.rows.push_back({static_cast<int64_t>(da.count), static_cast<int64_t>(db.count), da.p50,
+                          db.p50, ratioOf(da.p50, db.p50), compared.effect, compared.p});
+    tables.push_back(std::move(steps));
+  }
+
+  ReportTable names{"diff_names",
+                    "By name, the largest change of the total first",
+                    {{"status", "status", Q::kText},
+                     {"kind", "kind", Q::kText},
+                     {"name", "name", Q::kText},
+                     {"count_a", "count A", Q::kCount},
+                     {"count_b", "count B", Q::kCount},
+                     {"total_a_ns", "total A", Q::kNs},
+                     {"total_b_ns", "total B", Q::kNs},
+                     {"change_ns", "change", Q::kNs},
+                     {"mean_a_ns", "mean A", Q::kNs},
+                     {"mean_b_ns", "mean B", Q::kNs},
+                     {"effect", "effect", Q::kNumber},
+                     {"p", "p", Q::kProbability}},
+                    {},
+                    {}};
+  const std::vector<NameDiff> diffs = diffNames(a, b, options);
+  std::array<uint64_t, kDiffStatuses> by_status{};
+  for (const NameDiff& d : diffs) ++by_status[static_cast<size_t>(d.status)];
+  for (const NameDiff& d : diffs) {
+    if (limit != 0 && names.rows.size() == limit) break;
+    const bool both = d.count_a > 0 && d.count_b > 0;
+    names.rows.push_back({std::string(toString(d.status)), what(d.table), d.name,
+                          static_cast<int64_t>(d.count_a), static_cast<int64_t>(d.count_b),
+                          d.total_a_ns, d.total_b_ns, d.total_b_ns - d.total_a_ns,
+                          d.count_a > 0 ? ReportValue(d.mean_a_ns) : ReportValue(std::monostate{}),
+                          d.count_b > 0 ? ReportValue(d.mean_b_ns) : ReportValue(std::monostate{}),
+                          both ? ReportValue(d.durations.effect) : ReportValue(std::monostate{}),
+                          both ? ReportValue(d.durations.p) : ReportValue(std::monostate{})});
+  }
+  for (size_t i = 0; i < by_status.size(); ++i) {
+    if (by_status[i] == 0) continue;
+    names.note += (names.note.empty() ? "" : ", ") + std::to_string(by_status[i]) + " " +
+                  std::string(toString(static_cast<DiffStatus>(i)));
+  }
+  tables.push_back(std::move(names));
+  return tables;
+}
+
+}  // namespace tracesmith

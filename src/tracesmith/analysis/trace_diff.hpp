@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is different between two traces, and how sure that is.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tracesmith/analysis/report.hpp"
+
+namespace tracesmith {
+
+/// Two samples compared by their ranks (Mann and Whitney 1947): nothing is assumed of how they are
+/// spread.
+struct RankComparison {
+  /// Cliff's delta: how much more often a value of b is above one of a than below it, from -1 (all
+  /// are below) to 1 (all are above).
+  double effect = 0;
+  /// Chance of an effect as large between samples of one source: two-sided, by the normal
+  /// approximation with corrections for ties and continuity. 1 where a sample has fewer than
+  /// kLeastSample values.
+  double p = 1;
+  static constexpr size_t kLeastSample = 5;
+};
+/// Both are reordered.
+RankComparison compareRanks(std::vector<double>& a, std::vector<double>& b);
+
+enum class DiffStatus : uint8_t {
+  kSame,
+  kSlower,
+  kFaster,
+  kAppeared,
+  kVanished,
+  kUnclear,  ///< the mean changed by more than a twentieth, and there are too few to tell why
+};
+constexpr size_t kDiffStatuses = 6;
+std::string_view toString(DiffStatus status);
+
+/// Of kernels, copies and host calls by name.
+struct NameDiff {
+  std::string name;
+  TableId table{};
+  uint64_t count_a = 0, count_b = 0;
+  int64_t total_a_ns = 0, total_b_ns = 0;
+  double mean_a_ns = 0, mean_b_ns = 0;
+  RankComparison durations;
+  DiffStatus status = DiffStatus::kSame;
+};
+
+struct DiffOptions {
+  /// Of the names that are called slower or faster, at most this share is expected to be so by
+  /// chance (Benjamini and Hochberg 1995).
+  double false_discoveries = 0.01;
+  /// Effects below are called none, however sure they are (Romano 2006: "negligible").
+  double least_effect = 0.147;
+};
+
+/// By how much their total changed, the largest change first.
+std::vector<NameDiff> diffNames(const Trace& a, const Trace& b, const DiffOptions& options = {});
+
+/// The same as tables: the whole, steps where both traces name them, then names.
+std::vector<ReportTable> diffReport(const Trace& a, const Trace& b, const DiffOptions& options = {},
+                                    size_t limit = 25);
+
+}  // namespace tracesmith
