@@ -33,6 +33,7 @@ class ChromeImporter {
   Status finish(const JsonEvents& document);
   const Status& status() const { return status_; }
   ImportCounts counts;
+  std::vector<SourceDamage> lost_members;
 
  private:
   /// What a shape of events becomes.
@@ -693,6 +694,10 @@ void ChromeImporter::member(std::string_view name, std::string_view raw) {
   if (name.find("cuda_") == 0 || name.find("cupti") == 0) platform_ = PlatformType::CUDA;
   if (raw.size() <= kLongestMember) {
     delta_.setMetadata("source." + std::string(name), raw);
+  } else {
+    lost_members.push_back({0, raw.size(),
+                            "the member \"" + std::string(name) +
+                                "\" is larger than a string of a trace may be (16 MiB)"});
   }
   if (name != "deviceProperties") return;
   simdjson::dom::parser parser;
@@ -836,6 +841,8 @@ Result<ImportCounts> importChromeJson(ByteSource& source, TraceWriter& writer, T
   TS_CHECK_OK(importer.finish(events));
   importer.counts.bytes = events.documentBytes();
   importer.counts.damage = events.damage();
+  importer.counts.damage.insert(importer.counts.damage.end(), importer.lost_members.begin(),
+                                importer.lost_members.end());
   return importer.counts;
 }
 
