@@ -9,6 +9,8 @@
 #include "tracesmith/model/trace_event.hpp"
 #include "tracesmith/query/column_rules.hpp"
 #include "tracesmith/query/dictionary_column.hpp"
+#include "tracesmith/query/stacked_table.hpp"
+#include "tracesmith/query/views.hpp"
 
 namespace tracesmith {
 namespace {
@@ -442,33 +444,38 @@ Catalog::Catalog(const Trace& trace) : trace_(trace) {
     TableMaker<Table>(trace_, rows, *table).make();
     tables_.push_back(std::move(table));
   });
+  for (auto& table : makeStackedTables(trace_, tables_)) tables_.push_back(std::move(table));
   addSchemaTable();
 }
 
 /// The catalog as a table of its own, so that a query can ask what there is to ask.
 void Catalog::addSchemaTable() {
   struct Place {
-    const SqlTable* table;
-    const SqlColumn* column;
+    std::string_view table, column, type, meaning;
   };
   auto places = std::make_shared<std::vector<Place>>();
   for (const auto& table : tables_) {
     for (const auto& column : table->columns()) {
-      if (!column->hidden()) places->push_back({table.get(), column.get()});
+      if (column->hidden()) continue;
+      places->push_back({table->name(), column->name(), column->type(), column->meaning()});
     }
   }
-  auto schema = std::make_unique<SqlTable>("schema", "the tables and columns themselves");
+  for (const View& view : views()) {
+    for (const ViewColumn& column : view.columns) {
+      places->push_back({view.name, column.name, column.type, column.meaning});
+    }
+  }
+  auto schema = std::make_unique<SqlTable>("schema", "the tables, views and columns themselves");
   schema->setRows(places->size());
-  auto add = [&](const char* name, const char* meaning, auto pick) {
-    auto cell = [places, pick](uint64_t row) { return Value::ofText(pick((*places)[row])); };
+  auto add = [&](const char* name, const char* meaning, auto member) {
+    auto cell = [places, member](uint64_t row) { return Value::ofText((*places)[row].*member); };
     schema->add(std::make_unique<ComputedColumn<decltype(cell)>>(name, "TEXT", ColumnRole::kPlain,
                                                                  meaning, std::move(cell)));
   };
-  using Text = std::string_view;
-  add("table_name", "name of the table", [](const Place& p) { return Text(p.table->name()); });
-  add("column_name", "name of the column", [](const Place& p) { return Text(p.column->name()); });
-  add("type", "INTEGER, REAL or TEXT", [](const Place& p) { return Text(p.column->type()); });
-  add("meaning", "what it says", [](const Place& p) { return Text(p.column->meaning()); });
+  add("table_name", "name of the table or view", &Place::table);
+  add("column_name", "name of the column", &Place::column);
+  add("type", "INTEGER, REAL or TEXT", &Place::type);
+  add("meaning", "what it says", &Place::meaning);
   tables_.push_back(std::move(schema));
 }
 

@@ -9,6 +9,7 @@
 #include "tracesmith/query/catalog.hpp"
 #include "tracesmith/query/sql_error.hpp"
 #include "tracesmith/query/sql_functions.hpp"
+#include "tracesmith/query/views.hpp"
 #include "tracesmith/query/virtual_table.hpp"
 
 namespace tracesmith {
@@ -141,6 +142,7 @@ Result<QueryEngine> QueryEngine::open(const Trace& trace) {
   sqlite3_limit(db, SQLITE_LIMIT_SQL_LENGTH, kMaxSqlBytes);
   for (const auto& table : impl->catalog.tables()) TS_CHECK_OK(registerVirtualTable(db, *table));
   TS_CHECK_OK(registerSqlFunctions(db));
+  TS_CHECK_OK(registerViews(db));
   sqlite3_exec(db, "PRAGMA query_only = 1", nullptr, nullptr, nullptr);
   sqlite3_set_authorizer(db, authorize, nullptr);
   return QueryEngine(std::move(impl));
