@@ -52,7 +52,8 @@ class SourceJsonWriter {
 
   Status run();
 
- private:
+ protected:
+  void findBlocks();
   void members();
   bool rowsOf(const SourceBlock& block, RowColumns& columns, size_t& first);
   void events(const SourceBlock& block);
@@ -128,8 +129,6 @@ bool SourceJsonWriter::isName(StringId shape) {
 
 void SourceJsonWriter::event(const SourceShape& shape, const std::vector<int64_t>& kept,
                              const RowColumns& columns, size_t row) {
-  if (any_) out_.write(",\n");
-  any_ = true;
   const auto decimal = [&](int64_t thousandths) {
     char* const begin = reinterpret_cast<char*>(out_.reserve(24));
     out_.commit(reinterpret_cast<uint8_t*>(putMicroseconds(begin, thousandths)));
@@ -227,14 +226,20 @@ void SourceJsonWriter::events(const SourceBlock& block) {
         continue;
       }
     }
+    if (any_) out_.write(",\n");
+    any_ = true;
     event(*shape, kept, columns, first + i);
   }
 }
 
-Status SourceJsonWriter::run() {
+void SourceJsonWriter::findBlocks() {
   for (size_t i = 0; i < reader_.blocks().size(); ++i) {
     blocks_[reader_.blocks()[i].table].push_back(i);
   }
+}
+
+Status SourceJsonWriter::run() {
+  findBlocks();
   const bool bare = known_.metadataValue("source_form") == "array";
   if (!bare) {
     out_.write("{\n");
@@ -253,7 +258,105 @@ Status SourceJsonWriter::run() {
   return {};
 }
 
+/// Single events by their row, the block that was read last kept.
+class EventsByRow : private SourceJsonWriter {
+ public:
+  EventsByRow(TraceReader& reader, const Trace& known, const Selection& everything, Output& out)
+      : SourceJsonWriter(reader, known, everything, out) {}
+
+  /// Writes the event; false when there is none.
+  bool write(TableId table, uint64_t row) {
+    const Place* place = placeOf(table, row);
+    if (place == nullptr || !load(*place)) return false;
+    const size_t i = static_cast<size_t>(row - place->first_row);
+    const StringId id = block_.shape[i];
+    if (id == StringId::kNone) return false;
+    const std::vector<int64_t> kept(values_.begin() + static_cast<ptrdiff_t>(starts_[i]),
+                                    values_.begin() + static_cast<ptrdiff_t>(starts_[i + 1]));
+    event(*shapes_.at(id), kept, columns_, first_ + i);
+    return true;
+  }
+
+ private:
+  struct Place {
+    TableId table;
+    uint64_t first_row;
+    uint64_t rows;
+    size_t block;
+  };
+
+  /// Which block a row's source is in is only in the blocks: each is read once for that.
+  const Place* placeOf(TableId table, uint64_t row) {
+    if (!indexed_) {
+      indexed_ = true;
+      findBlocks();
+      for (const size_t index : blocks_[TableId::kSource]) {
+        if (!reader_.readSources(index, known_.strings, shapes_, block_)) continue;
+        places_.push_back({block_.table, block_.first_row, block_.shape.size(), index});
+      }
+    }
+    for (const Place& place : places_) {
+      if (place.table == table && row >= place.first_row && row - place.first_row < place.rows) {
+        return &place;
+      }
+    }
+    return nullptr;
+  }
+
+  /// Kept values lie column by column; a row's own are found by counting, once for the block.
+  bool load(const Place& place) {
+    if (loaded_ == place.block) return true;
+    loaded_ = ~size_t{0};
+    if (!reader_.readSources(place.block, known_.strings, shapes_, block_)) return false;
+    if (!rowsOf(block_, columns_, first_)) return false;
+    std::vector<size_t> next(block_.leaves.size(), 0);
+    values_.clear();
+    starts_.assign(1, 0);
+    for (const StringId id : block_.shape) {
+      if (id != StringId::kNone) {
+        for (const uint32_t leaf : block_.places.at(id)) {
+          values_.push_back(block_.leaves[leaf].values[next[leaf]++]);
+        }
+      }
+      starts_.push_back(values_.size());
+    }
+    loaded_ = place.block;
+    return true;
+  }
+
+  bool indexed_ = false;
+  std::vector<Place> places_;
+  size_t loaded_ = ~size_t{0};
+  SourceBlock block_;
+  RowColumns columns_;
+  size_t first_ = 0;
+  std::vector<int64_t> values_;
+  std::vector<size_t> starts_;
+};
+
 }  // namespace
+
+struct SourceLookup::Impl {
+  Impl(TraceReader& reader, const Trace& known)
+      : everything(known, std::nullopt, std::nullopt, {}),
+        out(Output::toString(&text)),
+        events(reader, known, everything, out) {}
+
+  Selection everything;
+  std::string text;
+  Output out;
+  EventsByRow events;
+};
+
+SourceLookup::SourceLookup(TraceReader& reader, const Trace& known)
+    : impl_(std::make_unique<Impl>(reader, known)) {}
+SourceLookup::~SourceLookup() = default;
+
+std::optional<std::string> SourceLookup::at(TableId table, uint64_t row) {
+  impl_->text.clear();
+  if (!impl_->events.write(table, row) || !impl_->out.flush()) return std::nullopt;
+  return impl_->text;
+}
 
 bool hasSourceJson(const TraceReader& reader, const Trace& known) {
   const std::string_view form = known.metadataValue("source_form");

@@ -6,6 +6,10 @@
 // them.
 #pragma once
 
+#include <memory>
+#include <optional>
+#include <string>
+
 #include "tracesmith/base/result.hpp"
 #include "tracesmith/export/output.hpp"
 #include "tracesmith/export/selection.hpp"
@@ -21,5 +25,22 @@ bool hasSourceJson(const TraceReader& reader, const Trace& known);
 /// are rows of no table are left out, but for names of processes and threads.
 Status writeSourceJson(TraceReader& reader, const Trace& known, const Selection& selection,
                        Output& out);
+
+/// Single events as they stood in their source, by table and row.
+class SourceLookup {
+ public:
+  /// Both must outlive it; `known` has the trace's strings.
+  SourceLookup(TraceReader& reader, const Trace& known);
+  ~SourceLookup();
+  SourceLookup(const SourceLookup&) = delete;
+  SourceLookup& operator=(const SourceLookup&) = delete;
+
+  /// None for a row whose source was not kept. The first call looks through all sources.
+  std::optional<std::string> at(TableId table, uint64_t row);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
 
 }  // namespace tracesmith

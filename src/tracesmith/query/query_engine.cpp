@@ -88,8 +88,10 @@ bool onlyBlanksAndComments(std::string_view text) {
 }  // namespace
 
 struct QueryEngine::Impl {
-  explicit Impl(const Trace& trace) : catalog(trace) {}
+  Impl(const Trace& trace, SourceOfRow source_of_row)
+      : source(std::move(source_of_row)), catalog(trace) {}
 
+  SourceOfRow source;
   Catalog catalog;  // before db: the database's tables point into it
   Database db;
 
@@ -120,10 +122,14 @@ QueryEngine::QueryEngine(QueryEngine&&) noexcept = default;
 QueryEngine& QueryEngine::operator=(QueryEngine&&) noexcept = default;
 QueryEngine::~QueryEngine() = default;
 
+bool QueryEngine::endsStatement(const std::string& sql) {
+  return sqlite3_complete(sql.c_str()) != 0;
+}
+
 const Catalog& QueryEngine::catalog() const { return impl_->catalog; }
 
-Result<QueryEngine> QueryEngine::open(const Trace& trace) {
-  auto impl = std::make_unique<Impl>(trace);
+Result<QueryEngine> QueryEngine::open(const Trace& trace, SourceOfRow source) {
+  auto impl = std::make_unique<Impl>(trace, std::move(source));
   sqlite3* db = nullptr;
   const int rc =
       sqlite3_open_v2(":memory:", &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr);
@@ -142,6 +148,7 @@ Result<QueryEngine> QueryEngine::open(const Trace& trace) {
   sqlite3_limit(db, SQLITE_LIMIT_SQL_LENGTH, kMaxSqlBytes);
   for (const auto& table : impl->catalog.tables()) TS_CHECK_OK(registerVirtualTable(db, *table));
   TS_CHECK_OK(registerSqlFunctions(db));
+  TS_CHECK_OK(registerSourceJson(db, impl->source));
   TS_CHECK_OK(registerViews(db));
   sqlite3_exec(db, "PRAGMA query_only = 1", nullptr, nullptr, nullptr);
   sqlite3_set_authorizer(db, authorize, nullptr);

@@ -13,6 +13,7 @@
 
 #include "tracesmith/base/result.hpp"
 #include "tracesmith/model/trace.hpp"
+#include "tracesmith/query/sql_functions.hpp"
 #include "tracesmith/query/value.hpp"
 
 namespace tracesmith {
@@ -53,8 +54,9 @@ struct QueryResult {
 /// One thread at a time.
 class QueryEngine {
  public:
-  /// `trace` (loaded, in host time) must outlive the engine and not change.
-  static Result<QueryEngine> open(const Trace& trace);
+  /// `trace` (loaded, in host time) must outlive the engine and not change. `source` answers
+  /// source_json(); without it that is NULL.
+  static Result<QueryEngine> open(const Trace& trace, SourceOfRow source = {});
 
   QueryEngine(QueryEngine&&) noexcept;
   QueryEngine& operator=(QueryEngine&&) noexcept;
@@ -66,6 +68,10 @@ class QueryEngine {
   Result<uint64_t> run(std::string_view sql, const QuerySink& sink,
                        const QueryOptions& options = {});
   Result<QueryResult> run(std::string_view sql, const QueryOptions& options = {});
+
+  /// Whether `sql` ends with a statement that is whole: a semicolon that stands in no text or
+  /// comment.
+  static bool endsStatement(const std::string& sql);
 
   /// The tables and columns that there are.
   const Catalog& catalog() const;
