@@ -42,10 +42,12 @@ RowColumns columnsOf(const Table& t) {
 
 class SourceJsonWriter {
  public:
-  SourceJsonWriter(TraceReader& reader, const Trace& known, const Selection& selection, Output& out)
+  SourceJsonWriter(TraceReader& reader, const Trace& known, const Selection& selection, Output& out,
+                   NamePattern pattern = {})
       : reader_(reader),
         known_(known),
         selection_(selection),
+        pattern_(std::move(pattern)),
         out_(out),
         quoted_(known.strings),
         shapes_(known.strings) {}
@@ -60,14 +62,17 @@ class SourceJsonWriter {
   void event(const SourceShape& shape, const std::vector<int64_t>& kept, const RowColumns& columns,
              size_t row);
   bool isName(StringId shape);
+  bool matches(StringId name);
 
   TraceReader& reader_;
   const Trace& known_;
   const Selection& selection_;
+  const NamePattern pattern_;
   Output& out_;
   QuotedStrings quoted_;
   SourceShapes shapes_;
   std::unordered_map<StringId, bool> names_;
+  std::unordered_map<StringId, bool> matched_;     // names met before
   std::map<TableId, std::vector<size_t>> blocks_;  // by number, in the order of their rows
   Trace part_;                                     // the block of a table that was read last
   size_t part_block_ = ~size_t{0};
@@ -124,6 +129,13 @@ bool SourceJsonWriter::isName(StringId shape) {
       it->second = value != std::string_view::npos && text.substr(value).starts_with("\"M\"");
     }
   }
+  return it->second;
+}
+
+bool SourceJsonWriter::matches(StringId name) {
+  if (pattern_.everything()) return true;
+  const auto [it, fresh] = matched_.try_emplace(name, false);
+  if (fresh) it->second = pattern_.matches(known_.text(name));
   return it->second;
 }
 
@@ -213,7 +225,7 @@ void SourceJsonWriter::events(const SourceBlock& block) {
     }
     kept.clear();
     for (const uint32_t leaf : *places) kept.push_back(block.leaves[leaf].values[next[leaf]++]);
-    if (!selection_.everything()) {
+    if (!selection_.everything() || !pattern_.everything()) {
       const size_t row = first + i;
       if (alone && !isName(id)) continue;
       if (!alone &&
@@ -226,6 +238,7 @@ void SourceJsonWriter::events(const SourceBlock& block) {
         continue;
       }
     }
+    if (columns.name != nullptr && !matches(columns.name[first + i])) continue;
     if (any_) out_.write(",\n");
     any_ = true;
     event(*shape, kept, columns, first + i);
@@ -364,8 +377,8 @@ bool hasSourceJson(const TraceReader& reader, const Trace& known) {
 }
 
 Status writeSourceJson(TraceReader& reader, const Trace& known, const Selection& selection,
-                       Output& out) {
-  return SourceJsonWriter(reader, known, selection, out).run();
+                       Output& out, const NamePattern& names) {
+  return SourceJsonWriter(reader, known, selection, out, names).run();
 }
 
 }  // namespace tracesmith

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "tracesmith/base/result.hpp"
+#include "tracesmith/export/name_pattern.hpp"
 #include "tracesmith/export/output.hpp"
 #include "tracesmith/export/selection.hpp"
 #include "tracesmith/format/trace_reader.hpp"
@@ -23,8 +24,9 @@ bool hasSourceJson(const TraceReader& reader, const Trace& known);
 /// `known` has the trace's strings and metadata (any TraceReader::read() of it has). Block after
 /// block: memory does not grow with the trace. Where the selection is not everything, events that
 /// are rows of no table are left out, but for names of processes and threads.
+/// `names`: only events whose name it matches.
 Status writeSourceJson(TraceReader& reader, const Trace& known, const Selection& selection,
-                       Output& out);
+                       Output& out, const NamePattern& names = {});
 
 /// Single events as they stood in their source, by table and row.
 class SourceLookup {
