@@ -155,8 +155,60 @@ Result<QueryEngine> QueryEngine::open(const Trace& trace, SourceOfRow source) {
   return QueryEngine(std::move(impl));
 }
 
-Result<uint64_t> QueryEngine::run(std::string_view sql, const QuerySink& sink,
-                                  const QueryOptions& options) {
+struct QueryCursor::Impl {
+  Impl(QueryEngine::Impl& of, std::string_view text, const QueryOptions& given)
+      : engine(of), sql(text), options(given) {}
+
+  /// While SQLite works it asks whether to go on.
+  class Asking {
+   public:
+    explicit Asking(Impl& cursor) : db_(cursor.engine.db.get()) {
+      const bool asks = static_cast<bool>(cursor.options.cancelled);
+      sqlite3_progress_handler(db_, asks ? kStepsBetweenAsking : 0, asks ? askCancelled : nullptr,
+                               &cursor.options);
+    }
+    ~Asking() { sqlite3_progress_handler(db_, 0, nullptr, nullptr); }
+    Asking(const Asking&) = delete;
+    Asking& operator=(const Asking&) = delete;
+
+   private:
+    sqlite3* db_;
+  };
+
+  QueryEngine::Impl& engine;
+  std::string sql;
+  QueryOptions options;
+  Statement statement;
+  std::vector<QueryColumn> columns;
+  std::vector<Value> row;
+  bool ended = false;
+};
+
+QueryCursor::QueryCursor(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+QueryCursor::QueryCursor(QueryCursor&&) noexcept = default;
+QueryCursor& QueryCursor::operator=(QueryCursor&&) noexcept = default;
+QueryCursor::~QueryCursor() = default;
+
+const std::vector<QueryColumn>& QueryCursor::columns() const { return impl_->columns; }
+std::span<const Value> QueryCursor::row() const { return impl_->row; }
+
+Result<bool> QueryCursor::next() {
+  Impl& c = *impl_;
+  if (c.ended) return false;
+  const Impl::Asking asking(c);
+  const int rc = sqlite3_step(c.statement.get());
+  if (rc != SQLITE_ROW) {
+    c.ended = true;
+    if (rc == SQLITE_DONE) return false;
+    return c.engine.failed(c.sql, rc);
+  }
+  for (size_t i = 0; i < c.row.size(); ++i) {
+    c.row[i] = valueAt(c.statement.get(), static_cast<int>(i));
+  }
+  return true;
+}
+
+Result<QueryCursor> QueryEngine::start(std::string_view sql, const QueryOptions& options) {
   sqlite3* db = impl_->db.get();
   if (sql.size() > kMaxSqlBytes) {
     return fail(ErrorCode::kInvalidArgument, "the query is longer than 1 MiB");
@@ -168,20 +220,14 @@ Result<uint64_t> QueryEngine::run(std::string_view sql, const QuerySink& sink,
   if (zero != std::string_view::npos) {
     return fail(ErrorCode::kInvalidArgument, "the query contains a zero byte");
   }
+  auto cursor = std::make_unique<QueryCursor::Impl>(*impl_, sql, options);
   // Set before preparing: planning may have to look through a column.
-  sqlite3_progress_handler(db, options.cancelled ? kStepsBetweenAsking : 0,
-                           options.cancelled ? askCancelled : nullptr,
-                           const_cast<QueryOptions*>(&options));
-  struct Unhook {
-    sqlite3* db;
-    ~Unhook() { sqlite3_progress_handler(db, 0, nullptr, nullptr); }
-  } const unhook{db};
-
+  const QueryCursor::Impl::Asking asking(*cursor);
   sqlite3_stmt* raw = nullptr;
   const char* tail = nullptr;
   const int prepared =
       sqlite3_prepare_v2(db, sql.data(), static_cast<int>(sql.size()), &raw, &tail);
-  const Statement statement(raw);
+  cursor->statement.reset(raw);
   if (prepared != SQLITE_OK) return impl_->failed(sql, prepared);
   const std::string_view rest = sql.substr(static_cast<size_t>(tail - sql.data()));
   if (!onlyBlanksAndComments(rest)) {
@@ -192,24 +238,26 @@ Result<uint64_t> QueryEngine::run(std::string_view sql, const QuerySink& sink,
   if (sqlite3_stmt_readonly(raw) == 0 || sqlite3_column_count(raw) == 0) {
     return fail(ErrorCode::kPermission, "a query can only read: SELECT, WITH and VALUES");
   }
-
   const int count = sqlite3_column_count(raw);
-  std::vector<QueryColumn> columns;
   for (int i = 0; i < count; ++i) {
     const char* name = sqlite3_column_name(raw, i);
     const char* type = sqlite3_column_decltype(raw, i);
-    columns.push_back({name == nullptr ? "" : name, type == nullptr ? "" : type});
+    cursor->columns.push_back({name == nullptr ? "" : name, type == nullptr ? "" : type});
   }
-  if (sink.columns) sink.columns(columns);
-  std::vector<Value> row(static_cast<size_t>(count));
+  cursor->row.resize(static_cast<size_t>(count));
+  return QueryCursor(std::move(cursor));
+}
+
+Result<uint64_t> QueryEngine::run(std::string_view sql, const QuerySink& sink,
+                                  const QueryOptions& options) {
+  TS_TRY(QueryCursor cursor, start(sql, options));
+  if (sink.columns) sink.columns(cursor.columns());
   uint64_t rows = 0;
   while (true) {
-    const int rc = sqlite3_step(raw);
-    if (rc == SQLITE_DONE) return rows;
-    if (rc != SQLITE_ROW) return impl_->failed(sql, rc);
-    for (int i = 0; i < count; ++i) row[static_cast<size_t>(i)] = valueAt(raw, i);
+    TS_TRY(const bool any, cursor.next());
+    if (!any) return rows;
     ++rows;
-    if (sink.row && !sink.row(row)) return rows;
+    if (sink.row && !sink.row(cursor.row())) return rows;
   }
 }
 

@@ -51,6 +51,27 @@ struct QueryResult {
   std::vector<std::vector<Cell>> rows;
 };
 
+/// An answer that is asked for row by row. The engine must outlive it and stay where it is used by
+/// one thread at a time; other questions may be asked in between.
+class QueryCursor {
+ public:
+  QueryCursor(QueryCursor&&) noexcept;
+  QueryCursor& operator=(QueryCursor&&) noexcept;
+  ~QueryCursor();
+
+  const std::vector<QueryColumn>& columns() const;
+  /// Goes to the next row; false at the end. Errors as those of QueryEngine::run().
+  Result<bool> next();
+  /// The row; its values live until next() is called again.
+  std::span<const Value> row() const;
+
+ private:
+  friend class QueryEngine;
+  struct Impl;
+  explicit QueryCursor(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
 /// One thread at a time.
 class QueryEngine {
  public:
@@ -69,6 +90,9 @@ class QueryEngine {
                        const QueryOptions& options = {});
   Result<QueryResult> run(std::string_view sql, const QueryOptions& options = {});
 
+  /// The same, for those who ask for the rows themselves.
+  Result<QueryCursor> start(std::string_view sql, const QueryOptions& options = {});
+
   /// Whether `sql` ends with a statement that is whole: a semicolon that stands in no text or
   /// comment.
   static bool endsStatement(const std::string& sql);
@@ -77,6 +101,7 @@ class QueryEngine {
   const Catalog& catalog() const;
 
  private:
+  friend class QueryCursor;
   struct Impl;
   explicit QueryEngine(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
