@@ -64,6 +64,8 @@ class ExportCommand : public Command {
     app().add_flag("--flows,!--no-flows", flows_, "With dependency arrows (default), or not");
     flag("--full", full_,
          "With what differs for every event, too: complete, but heavy in a viewer");
+    choice("--profile", profile_, "PROFILE", {"gpu", "compat"},
+           "Perfetto's GPU packets (default), or plain slices for viewers before v55");
     time("--from", from_ns_, "Leave out what ends before this time after the trace's start");
     time("--to", to_ns_, "Leave out what begins at this time or later");
     counts("--stream", streams_, "ID", "Only the device work of these streams (see info)");
@@ -92,6 +94,10 @@ class ExportCommand : public Command {
       return failWith({ErrorCode::kInvalidArgument, "only a CSV file holds a single table (-f csv)",
                        "--table"});
     }
+    if (!profile_.empty() && format != ExportFormat::kPerfetto) {
+      return failWith(
+          {ErrorCode::kInvalidArgument, "is about Perfetto's format (-f perfetto)", "--profile"});
+    }
     if (sameFile(input_, output)) {
       return failWith(
           {ErrorCode::kInvalidArgument, "would be written over; choose another -o", output});
@@ -102,6 +108,7 @@ class ExportCommand : public Command {
     options.counters = counters_;
     options.flows = flows_;
     options.full_args = full_;
+    options.compat = profile_ == "compat";
     const Result<TimeWindow> window = windowOf(file->trace, from_ns_, to_ns_);
     if (!window) return failWith(window.error());
     options.from_ns = window->from_ns;
@@ -149,6 +156,7 @@ class ExportCommand : public Command {
   std::string output_;
   std::string format_;
   std::string table_;
+  std::string profile_;
   bool counters_ = true;
   bool flows_ = true;
   bool full_ = false;
