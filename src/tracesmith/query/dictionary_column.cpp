@@ -37,7 +37,7 @@ void DictionaryColumn::read(const uint64_t* rows, size_t n, Cell* out) const {
 void DictionaryColumn::rankTexts() const {
   if (!ranks_.empty()) return;
   const uint32_t known = count();
-  std::vector<bool> occurs(size_t{known} + 1, false);
+  std::vector<uint8_t> occurs(size_t{known} + 1, 0);
   uint64_t rows[kBlock];
   uint32_t block[kBlock];
   const uint64_t all = table_.rows();
@@ -46,12 +46,12 @@ void DictionaryColumn::rankTexts() const {
     for (size_t i = 0; i < size; ++i) rows[i] = first + i;
     numbers(rows, size, block);
     for (size_t i = 0; i < size; ++i) {
-      if (block[i] <= known) occurs[block[i]] = true;
+      if (block[i] <= known) occurs[block[i]] = 1;
     }
   }
   std::vector<uint32_t> found;
   for (uint32_t i = 1; i <= known; ++i) {
-    if (occurs[i]) found.push_back(i);
+    if (occurs[i] != 0) found.push_back(i);
   }
   std::sort(found.begin(), found.end(),
             [&](uint32_t a, uint32_t b) { return textOf(a) < textOf(b); });
