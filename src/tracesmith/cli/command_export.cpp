@@ -6,6 +6,8 @@
 #include "tracesmith/cli/export_target.hpp"
 #include "tracesmith/cli/messages.hpp"
 #include "tracesmith/cli/trace_file.hpp"
+#include "tracesmith/export/row_filter.hpp"
+#include "tracesmith/export/sbt_export.hpp"
 #include "tracesmith/export/source_json.hpp"
 #include "tracesmith/export/table_text.hpp"
 
@@ -25,12 +27,22 @@ std::vector<std::string> tables() {
   return {names.begin(), names.end()};
 }
 
-Status exportSourceJson(TraceFile& file, const std::string& output,
-                        const PerfettoOptions& options) {
+Status exportSourceJson(TraceFile& file, const std::string& output, const PerfettoOptions& options,
+                        const NamePattern& names) {
   const Selection selection(file.trace, options.from_ns, options.to_ns, options.streams);
   TS_TRY(Output out, Output::toFile(output));
-  TS_CHECK_OK(writeSourceJson(file.reader, file.trace, selection, out));
+  TS_CHECK_OK(writeSourceJson(file.reader, file.trace, selection, out, names));
   return out.finish();
+}
+
+Status exportPartOfTrace(TraceFile& file, const std::string& output, const PerfettoOptions& options,
+                         const NamePattern& names) {
+  const Selection selection(file.trace, options.from_ns, options.to_ns, options.streams);
+  TS_TRY(const SbtExport made, exportSbt(file.reader, file.trace, selection, names, output));
+  if (made.without_sources) {
+    sayWarning("events were lost in reading, so that the sources of the others are left out");
+  }
+  return {};
 }
 
 class ExportCommand : public Command {
@@ -44,22 +56,31 @@ class ExportCommand : public Command {
     choice(
         "-f,--format", format_, "FORMAT", exportFormatNames(),
         "perfetto (the same as proto) for ui.perfetto.dev; json (the same as chrome) for older "
-        "viewers; csv for spreadsheets. Default: what the output's extension says, else perfetto");
+        "viewers; csv for spreadsheets; speedscope and folded for flame graphs; sbt for a part of "
+        "the trace as a trace. Default: what the output's extension says, else perfetto");
     choice("--table", table_, "TABLE", tables(), "What a CSV file holds (default: kernel)");
     // Two switches of one thing; the last one counts.
     app().add_flag("--counters,!--no-counters", counters_, "With counter tracks (default), or not");
     app().add_flag("--flows,!--no-flows", flows_, "With dependency arrows (default), or not");
     flag("--full", full_,
          "With what differs for every event, too: complete, but heavy in a viewer");
+    choice("--profile", profile_, "PROFILE", {"gpu", "compat"},
+           "Perfetto's GPU packets (default), or plain slices for viewers before v55");
     time("--from", from_ns_, "Leave out what ends before this time after the trace's start");
     time("--to", to_ns_, "Leave out what begins at this time or later");
     counts("--stream", streams_, "ID", "Only the device work of these streams (see info)");
+    counts("--device", devices_, "ID", "Only the device work of these devices (see info)");
+    text("--name", name_, "PATTERN",
+         "Only events whose name contains it; with * ? [ in it, whose whole name it matches");
+    count("--rank", rank_, "N", "Only if the trace says that it is of this rank");
     flag("--rebuild", rebuild_,
          "JSON of an imported trace from what TraceSmith made of it, not as its source was");
     flag("-q,--quiet", quiet_, "Say nothing but warnings and errors");
     example("tracesmith export trace.sbt", "Make trace.pftrace for https://ui.perfetto.dev");
     example("tracesmith export trace.sbt -o trace.json", "Chrome's JSON format");
     example("tracesmith export trace.sbt -f csv --table copy", "All copies as CSV, in trace.csv");
+    example("tracesmith export trace.sbt -f folded --name '*gemm*' -o - | flamegraph.pl > gemm.svg",
+            "A flame graph of what is called so");
     example("tracesmith export trace.sbt --from 1.2s --to 1.3s -o part.pftrace",
             "A tenth of a second of it");
   }
@@ -73,6 +94,10 @@ class ExportCommand : public Command {
       return failWith({ErrorCode::kInvalidArgument, "only a CSV file holds a single table (-f csv)",
                        "--table"});
     }
+    if (!profile_.empty() && format != ExportFormat::kPerfetto) {
+      return failWith(
+          {ErrorCode::kInvalidArgument, "is about Perfetto's format (-f perfetto)", "--profile"});
+    }
     if (sameFile(input_, output)) {
       return failWith(
           {ErrorCode::kInvalidArgument, "would be written over; choose another -o", output});
@@ -83,41 +108,64 @@ class ExportCommand : public Command {
     options.counters = counters_;
     options.flows = flows_;
     options.full_args = full_;
+    options.compat = profile_ == "compat";
     const Result<TimeWindow> window = windowOf(file->trace, from_ns_, to_ns_);
     if (!window) return failWith(window.error());
     options.from_ns = window->from_ns;
     options.to_ns = window->to_ns;
     const Result<std::vector<StreamId>> streams = streamsOf(file->trace, streams_);
     if (!streams) return failWith(streams.error());
-    options.streams = *streams;
+    const Result<std::vector<StreamId>> of_devices =
+        streamsOfDevices(file->trace, devices_, *streams);
+    if (!of_devices) return failWith(of_devices.error());
+    options.streams = *of_devices;
+    if (rank_) {
+      if (const Status known = checkRank(file->trace, *rank_); !known) {
+        return failWith(known.error());
+      }
+    }
     const Result<TableId> table = tableByName(table_.empty() ? "kernel" : table_);
     if (!table) return failWith(table.error());
-    const bool as_it_was = format == ExportFormat::kChromeJson && !rebuild_ &&
-                           hasSourceJson(file->reader, file->trace);
-    const Status exported = as_it_was ? exportSourceJson(*file, output, options)
-                                      : exportTrace(file->trace, format, output, options, *table);
+    const Status exported = exportAs(format, *file, output, options, *table);
     if (!exported) {
       sayError(exported.error());
       return kExitFailed;
     }
     if (!quiet_ && output != "-") {
-      say(fmt::format("wrote {}{}", output,
-                      format == ExportFormat::kCsv ? "" : "; open it at https://ui.perfetto.dev"));
+      say(fmt::format("wrote {}{}", output, viewerOf(format)));
     }
     return reportLosses(file->reader, input_, kExitOk);
   }
 
  private:
+  Status exportAs(ExportFormat format, TraceFile& file, const std::string& output,
+                  const PerfettoOptions& options, TableId table) const {
+    const NamePattern names(name_);
+    if (format == ExportFormat::kSbt) return exportPartOfTrace(file, output, options, names);
+    if (format == ExportFormat::kChromeJson && !rebuild_ &&
+        hasSourceJson(file.reader, file.trace)) {
+      return exportSourceJson(file, output, options, names);
+    }
+    if (!names.everything()) {
+      keepRows(file.trace, Selection(file.trace, std::nullopt, std::nullopt, {}), names);
+    }
+    return exportTrace(file.trace, format, output, options, table);
+  }
+
   std::string input_;
   std::string output_;
   std::string format_;
   std::string table_;
+  std::string profile_;
   bool counters_ = true;
   bool flows_ = true;
   bool full_ = false;
   bool rebuild_ = false;
   std::optional<int64_t> from_ns_, to_ns_;
   std::vector<uint64_t> streams_;
+  std::vector<uint64_t> devices_;
+  std::string name_;
+  std::optional<uint64_t> rank_;
   bool quiet_ = false;
 };
 

@@ -7,10 +7,10 @@
 #include "tracesmith/cli/commands.hpp"
 #include "tracesmith/cli/messages.hpp"
 #include "tracesmith/cli/query_output.hpp"
+#include "tracesmith/cli/query_shell.hpp"
 #include "tracesmith/cli/standard_output.hpp"
 #include "tracesmith/cli/trace_file.hpp"
-#include "tracesmith/export/human_units.hpp"
-#include "tracesmith/query/catalog.hpp"
+#include "tracesmith/export/source_json.hpp"
 
 namespace tracesmith::cli {
 namespace {
@@ -23,12 +23,14 @@ class QueryCommand : public Command {
          "One SELECT; '-' reads it from standard input; without it: the tables");
     flag("--csv", csv_, "Bare rows with a header line");
     flag("--json", json_, "An array with an object per row");
+    flag("--shell", shell_, "Ask again and again at a prompt, or what standard input says");
     describe(
         "The language is SQLite's, the tables are those of the trace: kernel, copy, fill, sync, "
-        "host_call, memory_event, flow, device, stream, process, thread, loss and others. Times "
-        "and "
-        "durations are in ns. Nothing can be changed. Without SQL, it lists the tables with their "
-        "columns.");
+        "host_call, range, counter, memory_event, flow, device, stream, process, thread and "
+        "others; "
+        "span has everything with a duration, collective what NCCL and RCCL do, and views like "
+        "kernel_summary and launch answer the usual questions. Times and durations are in ns. "
+        "Nothing can be changed. Without SQL, it lists the tables with their columns.");
     example("tracesmith query trace.sbt", "Which tables and columns are there?");
     example(
         "tracesmith query trace.sbt \"SELECT name, count(*), sum(duration_ns) FROM kernel "
@@ -36,18 +38,25 @@ class QueryCommand : public Command {
         "Time by kernel");
     example("tracesmith query --csv trace.sbt \"SELECT * FROM copy WHERE bytes > 1e6\" > big.csv",
             "Large copies for a spreadsheet");
+    example("tracesmith query --shell trace.sbt", "A prompt; .help says what there is");
   }
 
   int run(Session& session) override {
     if (csv_ && json_) {
       return failWith({ErrorCode::kInvalidArgument, "choose one of them", "--csv --json"});
     }
+    if (shell_ && !sql_.empty()) {
+      return failWith(
+          {ErrorCode::kInvalidArgument, "asks what is typed, not what is given here", "--shell"});
+    }
     if (sql_ == "-") {
       sql_.assign(std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>());
     }
     Result<TraceFile> file = readTraceFile(input_);
     if (!file) return failWith(file.error());
-    Result<QueryEngine> engine = QueryEngine::open(file->trace);
+    SourceLookup sources(file->reader, file->trace);
+    Result<QueryEngine> engine = QueryEngine::open(
+        file->trace, [&](TableId table, uint64_t row) { return sources.at(table, row); });
     if (!engine) return failWith(engine.error());
     const TerminalStyle style{.width = session.terminal.width,
                               .colour = session.terminal.colour,
@@ -56,9 +65,16 @@ class QueryCommand : public Command {
                                : json_ ? QueryFormat::kJson
                                        : QueryFormat::kTable;
     Output out = standardOutput();
+    if (shell_) {
+      const bool prompts = isatty(STDIN_FILENO) != 0 && session.terminal.out_is_terminal;
+      const uint64_t failures = QueryShell(*engine, format, style, prompts, out).run(std::cin);
+      // Someone who types has seen what failed; a script learns it from the exit code.
+      const int code = failures > 0 && !prompts ? kExitFailed : kExitOk;
+      return finishOutput(out, reportLosses(file->reader, input_, code));
+    }
     if (sql_.empty()) {
       if (format == QueryFormat::kTable) {
-        out.write(tablesText(engine->catalog(), style));
+        out.write(catalogText(engine->catalog(), style, true));
         return finishOutput(out, reportLosses(file->reader, input_, kExitOk));
       }
       sql_ = kColumnsOfTables;
@@ -83,31 +99,11 @@ class QueryCommand : public Command {
   static constexpr const char* kColumnsOfTables =
       "SELECT table_name, column_name, type, meaning FROM schema";
 
-  static std::string tablesText(const Catalog& catalog, const TerminalStyle& style) {
-    std::string text;
-    for (const auto& table : catalog.tables()) {
-      text += style.bold(table->name()) + "  " +
-              style.dim(formatCount(table->rows()) + (table->rows() == 1 ? " row" : " rows")) +
-              "\n";
-      std::string line = " ";
-      for (const auto& column : table->columns()) {
-        if (column->hidden()) continue;
-        const int width = displayWidth(line) + 1 + displayWidth(column->name());
-        if (width > (style.width > 0 ? style.width : 100)) {
-          text += line + "\n";
-          line = " ";
-        }
-        line += " " + column->name();
-      }
-      text += line + "\n";
-    }
-    return text;
-  }
-
   std::string input_;
   std::string sql_;
   bool csv_ = false;
   bool json_ = false;
+  bool shell_ = false;
 };
 
 }  // namespace

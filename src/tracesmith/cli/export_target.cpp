@@ -2,7 +2,9 @@
 #include "tracesmith/cli/export_target.hpp"
 
 #include "tracesmith/export/chrome_json.hpp"
+#include "tracesmith/export/folded_stacks.hpp"
 #include "tracesmith/export/selection.hpp"
+#include "tracesmith/export/speedscope.hpp"
 #include "tracesmith/export/table_text.hpp"
 #include "tracesmith/format/trace_reader.hpp"
 
@@ -14,17 +16,19 @@ struct Named {
   ExportFormat format;
 };
 
-constexpr Named kFormats[] = {{"perfetto", ExportFormat::kPerfetto},
-                              {"proto", ExportFormat::kPerfetto},
-                              {"json", ExportFormat::kChromeJson},
-                              {"chrome", ExportFormat::kChromeJson},
-                              {"csv", ExportFormat::kCsv}};
+constexpr Named kFormats[] = {
+    {"perfetto", ExportFormat::kPerfetto}, {"proto", ExportFormat::kPerfetto},
+    {"json", ExportFormat::kChromeJson},   {"chrome", ExportFormat::kChromeJson},
+    {"csv", ExportFormat::kCsv},           {"speedscope", ExportFormat::kSpeedscope},
+    {"folded", ExportFormat::kFolded},     {"sbt", ExportFormat::kSbt},
+    {"parquet", ExportFormat::kParquet}};
 
-constexpr Named kEndings[] = {{".pftrace", ExportFormat::kPerfetto},
-                              {".perfetto", ExportFormat::kPerfetto},
-                              {".perfetto-trace", ExportFormat::kPerfetto},
-                              {".json", ExportFormat::kChromeJson},
-                              {".csv", ExportFormat::kCsv}};
+constexpr Named kEndings[] = {
+    {".pftrace", ExportFormat::kPerfetto},        {".perfetto", ExportFormat::kPerfetto},
+    {".perfetto-trace", ExportFormat::kPerfetto}, {".speedscope.json", ExportFormat::kSpeedscope},
+    {".json", ExportFormat::kChromeJson},         {".csv", ExportFormat::kCsv},
+    {".folded", ExportFormat::kFolded},           {".sbt", ExportFormat::kSbt},
+    {".parquet", ExportFormat::kParquet}};
 
 /// Where the extension of the file's name begins; npos when it has none (".hidden" has none).
 size_t extensionAt(const std::string& path) {
@@ -50,10 +54,9 @@ std::optional<ExportFormat> exportFormatByName(const std::string& name) {
 }
 
 std::optional<ExportFormat> exportFormatByPath(const std::string& path) {
-  const size_t dot = extensionAt(path);
-  if (dot == std::string::npos) return std::nullopt;
+  if (extensionAt(path) == std::string::npos) return std::nullopt;
   for (const Named& ending : kEndings) {
-    if (path.compare(dot, std::string::npos, ending.name) == 0) return ending.format;
+    if (path.ends_with(ending.name)) return ending.format;
   }
   return std::nullopt;
 }
@@ -70,8 +73,28 @@ std::string extensionOf(ExportFormat format) {
       return ".json";
     case ExportFormat::kCsv:
       return ".csv";
+    case ExportFormat::kSpeedscope:
+      return ".speedscope.json";
+    case ExportFormat::kFolded:
+      return ".folded";
+    case ExportFormat::kSbt:
+      return ".part.sbt";  // "run.sbt" is what it is made from
+    case ExportFormat::kParquet:
+      return ".parquet";
   }
   return "";
+}
+
+std::string_view viewerOf(ExportFormat format) {
+  switch (format) {
+    case ExportFormat::kPerfetto:
+    case ExportFormat::kChromeJson:
+      return "; open it at https://ui.perfetto.dev";
+    case ExportFormat::kSpeedscope:
+      return "; open it at https://www.speedscope.app";
+    default:
+      return "";
+  }
 }
 
 Status exportTrace(const Trace& trace, ExportFormat format, const std::string& path,
@@ -85,6 +108,21 @@ Status exportTrace(const Trace& trace, ExportFormat format, const std::string& p
       const Selection selection(trace, options.from_ns, options.to_ns, options.streams);
       return exportTable(trace, table, TextFormat::kCsv, path, &selection);
     }
+    case ExportFormat::kSpeedscope:
+    case ExportFormat::kFolded: {
+      const Selection selection(trace, options.from_ns, options.to_ns, options.streams);
+      TS_TRY(Output out, Output::toFile(path));
+      format == ExportFormat::kFolded ? writeFoldedStacks(trace, selection, out)
+                                      : writeSpeedscope(trace, selection, out);
+      return out.finish();
+    }
+    case ExportFormat::kParquet:
+      return fail(ErrorCode::kUnsupported,
+                  "this program writes no Parquet; Python does: export -f csv --table TABLE, then "
+                  "pyarrow.parquet.write_table(pyarrow.csv.read_csv(FILE), OUTPUT)",
+                  path);
+    case ExportFormat::kSbt:
+      break;
   }
   return fail(ErrorCode::kInternal, "unknown export format", path);
 }

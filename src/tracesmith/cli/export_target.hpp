@@ -4,26 +4,40 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tracesmith/export/perfetto_writer.hpp"
 
 namespace tracesmith::cli {
 
-enum class ExportFormat : uint8_t { kPerfetto, kChromeJson, kCsv };
+enum class ExportFormat : uint8_t {
+  kPerfetto,
+  kChromeJson,
+  kCsv,
+  kSpeedscope,
+  kFolded,
+  kSbt,
+  kParquet,  ///< by way of Python, see exportTrace()
+};
 
 /// Names for -f: perfetto and proto are the same, as are chrome and json.
 std::vector<std::string> exportFormatNames();
 std::optional<ExportFormat> exportFormatByName(const std::string& name);
 
-/// By the end of a file name: .pftrace, .perfetto, .perfetto-trace, .json, .csv.
+/// By the end of a file name: .pftrace, .perfetto, .perfetto-trace, .json, .csv, .speedscope.json,
+/// .folded, .sbt, .parquet.
 std::optional<ExportFormat> exportFormatByPath(const std::string& path);
 
 /// "dir/run.sbt" and ".json" make "dir/run.json"; a name without an extension gets one.
 std::string withExtension(const std::string& path, const std::string& extension);
 std::string extensionOf(ExportFormat format);
 
-/// Writes `trace` to `path` whole or not at all. `table` is for CSV, which holds one table.
+/// Where an export of this format is looked at: a sentence's end, or "".
+std::string_view viewerOf(ExportFormat format);
+
+/// Writes `trace` to `path` whole or not at all. `table` is for CSV, which holds one table. Not for
+/// .sbt (see export/sbt_export.hpp). kUnsupported for Parquet, with how to come by it.
 Status exportTrace(const Trace& trace, ExportFormat format, const std::string& path,
                    const PerfettoOptions& options, TableId table = TableId::kKernel);
 

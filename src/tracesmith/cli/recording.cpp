@@ -67,7 +67,8 @@ void sayOutcome(const ProfileOutcome& outcome, const RecordingRequest& request) 
 RecordingOutputs recordingOutputs(const std::string& output, bool perfetto) {
   RecordingOutputs outputs;
   if (!output.empty()) {
-    if (exportFormatByPath(output)) {
+    const std::optional<ExportFormat> format = exportFormatByPath(output);
+    if (format && *format != ExportFormat::kSbt && *format != ExportFormat::kParquet) {
       outputs.trace = withExtension(output, ".sbt");
       outputs.exports.push_back(output);
     } else {

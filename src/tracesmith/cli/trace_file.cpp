@@ -3,9 +3,13 @@
 
 #include <errno.h>
 #include <fmt/format.h>
+
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <algorithm>
+#include <charconv>
+#include <system_error>
 
 #include <algorithm>
 
@@ -152,6 +156,50 @@ Result<std::vector<StreamId>> streamsOf(const Trace& trace, const std::vector<ui
     out.push_back(idAt<StreamId>(id - 1));
   }
   return out;
+}
+
+Result<std::vector<StreamId>> streamsOfDevices(const Trace& trace,
+                                               const std::vector<uint64_t>& devices,
+                                               std::vector<StreamId> streams) {
+  if (devices.empty()) return streams;
+  for (const uint64_t id : devices) {
+    if (id != 0 && id <= trace.device.size()) continue;
+    return fail(ErrorCode::kInvalidArgument,
+                trace.device.empty() ? fmt::format("there is no device {}; the trace has none", id)
+                                     : fmt::format("there is no device {}; the trace has 1 to {}",
+                                                   id, trace.device.size()));
+  }
+  std::vector<StreamId> out;
+  for (size_t s = 0; s < trace.stream.size(); ++s) {
+    const auto stream = idAt<StreamId>(s);
+    const auto device = static_cast<uint64_t>(trace.deviceOf(stream));
+    const bool wanted = std::find(devices.begin(), devices.end(), device) != devices.end();
+    const bool chosen =
+        streams.empty() || std::find(streams.begin(), streams.end(), stream) != streams.end();
+    if (wanted && chosen) out.push_back(stream);
+  }
+  if (out.empty()) out.push_back(StreamId::kNone);
+  return out;
+}
+
+Status checkRank(const Trace& trace, uint64_t rank) {
+  // As PyTorch's profiler writes it: {"backend": "nccl", "rank": 3, "world_size": 8, ...}.
+  constexpr std::string_view kKey = "\"rank\"";
+  const std::string_view info = trace.metadataValue("source.distributedInfo");
+  const size_t key = info.find(kKey);
+  const size_t digits =
+      key == std::string_view::npos ? key : info.find_first_not_of(" \t\r\n:", key + kKey.size());
+  uint64_t known = 0;
+  const bool found =
+      digits != std::string_view::npos &&
+      std::from_chars(info.data() + digits, info.data() + info.size(), known).ec == std::errc();
+  if (!found) {
+    return fail(ErrorCode::kInvalidArgument, "the trace does not say which rank it is of");
+  }
+  if (known != rank) {
+    return fail(ErrorCode::kInvalidArgument, fmt::format("the trace is of rank {}", known));
+  }
+  return {};
 }
 
 }  // namespace tracesmith::cli

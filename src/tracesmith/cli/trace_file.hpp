@@ -52,4 +52,13 @@ Result<TimeWindow> windowOf(const Trace& trace, std::optional<int64_t> from_ns,
 /// The stream ids among `ids` that the trace has; fails naming those that it has not.
 Result<std::vector<StreamId>> streamsOf(const Trace& trace, const std::vector<uint64_t>& ids);
 
+/// The streams of these devices, of `streams` where those are not empty; never empty: where there
+/// is none, "no stream". Fails naming devices that the trace has not. Without devices: `streams`.
+Result<std::vector<StreamId>> streamsOfDevices(const Trace& trace,
+                                               const std::vector<uint64_t>& devices,
+                                               std::vector<StreamId> streams);
+
+/// Fails when the trace does not say of which rank it is, or says another.
+Status checkRank(const Trace& trace, uint64_t rank);
+
 }  // namespace tracesmith::cli

@@ -80,14 +80,6 @@ uint64_t apiOf(PlatformType backend) {
   }
 }
 
-std::string demangled(std::string_view name) {
-  if (name.substr(0, 2) != "_Z") return std::string(name);
-  int status = 0;
-  const std::unique_ptr<char, void (*)(void*)> text(
-      abi::__cxa_demangle(std::string(name).c_str(), nullptr, nullptr, &status), std::free);
-  return status == 0 && text != nullptr ? std::string(text.get()) : std::string(name);
-}
-
 /// Appends what `fields(Cursor&)` writes, in at most `bound` bytes, to `out`.
 template <class Fields>
 void append(std::string& out, size_t bound, Fields&& fields) {
@@ -106,6 +98,14 @@ void launchArg(proto::Cursor& c, uint64_t name, uint64_t value) {
 }
 
 }  // namespace
+
+std::string demangled(std::string_view name) {
+  if (name.substr(0, 2) != "_Z") return std::string(name);
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> text(
+      abi::__cxa_demangle(std::string(name).c_str(), nullptr, nullptr, &status), std::free);
+  return status == 0 && text != nullptr ? std::string(text.get()) : std::string(name);
+}
 
 size_t Encoder::streamIndex(StreamId stream, ProcessId process) const {
   const auto s = static_cast<size_t>(stream);

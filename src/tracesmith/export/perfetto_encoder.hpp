@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "tracesmith/export/device_work.hpp"
@@ -16,6 +17,9 @@
 #include "tracesmith/export/row_attributes.hpp"
 
 namespace tracesmith::perfetto {
+
+/// The name as people write it, where it is one of C++.
+std::string demangled(std::string_view name);
 
 class Encoder {
  public:
@@ -80,6 +84,20 @@ class Encoder {
   void extras(const Table& table, size_t row);
   size_t streamIndex(StreamId stream, ProcessId process) const;
 
+  // perfetto_compat.cpp
+  struct DeviceSlice {
+    int64_t start_ns;
+    int64_t end_ns;
+    uint32_t row;
+    WorkKind kind;
+  };
+  void deviceSlices();
+  void openStreamLane(Sequence& q, size_t stream, uint32_t lane, int64_t first_ns);
+  template <class Table>
+  void deviceSlice(Sequence& q, const Table& table, const DeviceSlice& slice);
+  void shapeOf(proto::Cursor& c, ShapeId id);
+  void hostArrows(proto::Cursor& c, const HostSlice& slice, uint32_t first_work);
+
   // perfetto_counters.cpp
   void counters();
   void allocatedMemory();
@@ -106,7 +124,10 @@ class Encoder {
   std::vector<std::vector<Lane>> lanes_;  // by track
   std::vector<Stream> streams_;           // by StreamId, then one per process for unknown streams
   std::vector<std::string> shapes_;       // encoded launch, by ShapeId
-  std::string extra_;                     // encoded fields of the event being written
+  SeenIds described_devices_;             // whose tracks are there
+  std::vector<bool> submitted_;           // by work number: a host slice has an arrow to it
+  std::vector<std::pair<uint32_t, uint64_t>> arrows_from_work_;  // work number, arrow
+  std::string extra_;  // encoded fields of the event being written
 };
 
 }  // namespace tracesmith::perfetto

@@ -250,7 +250,7 @@ void Encoder::begin(Sequence& q, const HostSlice& slice) {
   const auto links = links_.ofSlice(slice.source, slice.row);
   size_t works = 0;
   for (uint32_t w = first_work; w != 0; w = work_.next(w)) ++works;
-  const size_t bound = 96 + annotationBound(slice) + works * 8 + links.size() * 16 +
+  const size_t bound = 96 + annotationBound(slice) + works * 16 + links.size() * 16 +
                        (fresh || name == 0 ? proto::textBound(label.size()) : 0) +
                        proto::textBound(new_category.size());
 
@@ -290,6 +290,10 @@ void Encoder::begin(Sequence& q, const HostSlice& slice) {
         correlated |= link.what >= Links::What::kSubmits;
       }
       if (!correlated) return;
+      if (options_.compat) {
+        hostArrows(c, slice, first_work);
+        return;
+      }
       c.message<event::kGpuCorrelation>([&] {
         for (uint32_t w = first_work; w != 0; w = work_.next(w)) {
           c.uint<event::gpu_correlation::kSubmitted>(w);

@@ -67,6 +67,11 @@ enum class TrackKind : uint64_t {
   kCounter = 4,
   kMemory = 5,
   kFlow = 6,
+  kDevice = 7,
+  kStream = 8,
+  kSubmission = 9,  ///< arrows from a host call to its work,
+  kWait = 10,       ///< from work to work,
+  kWaited = 11,     ///< and from work to the host that waited for it
 };
 
 class PacketWriter {

@@ -61,8 +61,14 @@ Encoder::Encoder(const Trace& trace, Output& out, const PerfettoOptions& options
 
 void Encoder::run() {
   preamble();
+  if (options_.compat)
+    submitted_.assign(work_.number(WorkKind::kSync, trace_.sync.size()) + 1, false);
   hostSlices();
-  deviceWork();
+  if (options_.compat) {
+    deviceSlices();
+  } else {
+    deviceWork();
+  }
   if (options_.counters) {
     counters();
     allocatedMemory();

@@ -24,6 +24,8 @@ struct PerfettoOptions {
   /// Also what differs for every event (correlation ids, queue times, user attributes): complete,
   /// but a viewer then needs several times the memory.
   bool full_args = false;
+  /// Device work as plain slices, for viewers before Perfetto v55 and readers of TrackEvents.
+  bool compat = false;
 };
 
 /// What was written.

@@ -102,6 +102,45 @@ TEST(Perfetto, deviceWorkComesBackWithItsTimesStreamsAndArguments) {
   }
 }
 
+/// The one slice of this name that begins then.
+const reading::Slice* sliceAt(const reading::File& file, std::string_view name, int64_t start_ns) {
+  for (const reading::Slice& s : file.slices) {
+    if (s.name == name && s.start == static_cast<uint64_t>(start_ns)) return &s;
+  }
+  return nullptr;
+}
+
+TEST(Perfetto, compatHasDeviceWorkAsSlicesOfStreamTracks) {
+  const Trace trace = sample::makeTrace({.kernels = 500, .names = 40});
+  const reading::File plain = readBack(trace);
+  const reading::File file = readBack(trace, {.compat = true});
+  EXPECT_TRUE(file.works.empty());
+  EXPECT_EQ(file.slices.size(), plain.slices.size() + plain.works.size());
+  std::map<uint64_t, uint64_t> begins;  // arrows: how many slices they begin at
+  for (const reading::Slice& s : file.slices) {
+    for (const uint64_t arrow : s.flows_out) ++begins[arrow];
+  }
+  std::map<uint64_t, uint64_t> last_end;
+  for (const reading::Slice& s : file.slices) {
+    if (s.category != "kernel") continue;
+    EXPECT_EQ(s.depth, 0u);  // what overlaps has a track of its own
+    EXPECT_GE(s.start, last_end[s.track]);
+    last_end[s.track] = s.end;
+    const reading::Track& track = file.tracks.at(s.track);
+    EXPECT_EQ(track.name.rfind("Stream #", 0), 0u) << track.name;
+    EXPECT_NE(file.tracks.count(track.parent), 0u);
+  }
+  for (size_t i = 0; i < trace.kernel.size(); ++i) {
+    const reading::Slice* s =
+        sliceAt(file, trace.text(trace.kernel.name[i]), trace.kernel.start_ns[i]);
+    ASSERT_NE(s, nullptr) << i;
+    EXPECT_EQ(s->end - s->start, static_cast<uint64_t>(trace.kernel.duration_ns[i]));
+    EXPECT_FALSE(s->flows_in.empty());  // from its launch
+    for (const uint64_t arrow : s->flows_in) EXPECT_EQ(begins[arrow], 1u);
+    EXPECT_EQ(s->args.count("grid"), 1u);
+  }
+}
+
 TEST(Perfetto, hostCallsNestAndNameTheWorkThatTheyCaused) {
   const Trace trace = sample::makeTrace({.kernels = 2000, .names = 40});
   const reading::File file = readBack(trace);

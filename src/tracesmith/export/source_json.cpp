@@ -42,31 +42,37 @@ RowColumns columnsOf(const Table& t) {
 
 class SourceJsonWriter {
  public:
-  SourceJsonWriter(TraceReader& reader, const Trace& known, const Selection& selection, Output& out)
+  SourceJsonWriter(TraceReader& reader, const Trace& known, const Selection& selection, Output& out,
+                   NamePattern pattern = {})
       : reader_(reader),
         known_(known),
         selection_(selection),
+        pattern_(std::move(pattern)),
         out_(out),
         quoted_(known.strings),
         shapes_(known.strings) {}
 
   Status run();
 
- private:
+ protected:
+  void findBlocks();
   void members();
   bool rowsOf(const SourceBlock& block, RowColumns& columns, size_t& first);
   void events(const SourceBlock& block);
   void event(const SourceShape& shape, const std::vector<int64_t>& kept, const RowColumns& columns,
              size_t row);
   bool isName(StringId shape);
+  bool matches(StringId name);
 
   TraceReader& reader_;
   const Trace& known_;
   const Selection& selection_;
+  const NamePattern pattern_;
   Output& out_;
   QuotedStrings quoted_;
   SourceShapes shapes_;
   std::unordered_map<StringId, bool> names_;
+  std::unordered_map<StringId, bool> matched_;     // names met before
   std::map<TableId, std::vector<size_t>> blocks_;  // by number, in the order of their rows
   Trace part_;                                     // the block of a table that was read last
   size_t part_block_ = ~size_t{0};
@@ -126,10 +132,15 @@ bool SourceJsonWriter::isName(StringId shape) {
   return it->second;
 }
 
+bool SourceJsonWriter::matches(StringId name) {
+  if (pattern_.everything()) return true;
+  const auto [it, fresh] = matched_.try_emplace(name, false);
+  if (fresh) it->second = pattern_.matches(known_.text(name));
+  return it->second;
+}
+
 void SourceJsonWriter::event(const SourceShape& shape, const std::vector<int64_t>& kept,
                              const RowColumns& columns, size_t row) {
-  if (any_) out_.write(",\n");
-  any_ = true;
   const auto decimal = [&](int64_t thousandths) {
     char* const begin = reinterpret_cast<char*>(out_.reserve(24));
     out_.commit(reinterpret_cast<uint8_t*>(putMicroseconds(begin, thousandths)));
@@ -214,7 +225,7 @@ void SourceJsonWriter::events(const SourceBlock& block) {
     }
     kept.clear();
     for (const uint32_t leaf : *places) kept.push_back(block.leaves[leaf].values[next[leaf]++]);
-    if (!selection_.everything()) {
+    if (!selection_.everything() || !pattern_.everything()) {
       const size_t row = first + i;
       if (alone && !isName(id)) continue;
       if (!alone &&
@@ -227,14 +238,21 @@ void SourceJsonWriter::events(const SourceBlock& block) {
         continue;
       }
     }
+    if (columns.name != nullptr && !matches(columns.name[first + i])) continue;
+    if (any_) out_.write(",\n");
+    any_ = true;
     event(*shape, kept, columns, first + i);
   }
 }
 
-Status SourceJsonWriter::run() {
+void SourceJsonWriter::findBlocks() {
   for (size_t i = 0; i < reader_.blocks().size(); ++i) {
     blocks_[reader_.blocks()[i].table].push_back(i);
   }
+}
+
+Status SourceJsonWriter::run() {
+  findBlocks();
   const bool bare = known_.metadataValue("source_form") == "array";
   if (!bare) {
     out_.write("{\n");
@@ -253,7 +271,105 @@ Status SourceJsonWriter::run() {
   return {};
 }
 
+/// Single events by their row, the block that was read last kept.
+class EventsByRow : private SourceJsonWriter {
+ public:
+  EventsByRow(TraceReader& reader, const Trace& known, const Selection& everything, Output& out)
+      : SourceJsonWriter(reader, known, everything, out) {}
+
+  /// Writes the event; false when there is none.
+  bool write(TableId table, uint64_t row) {
+    const Place* place = placeOf(table, row);
+    if (place == nullptr || !load(*place)) return false;
+    const size_t i = static_cast<size_t>(row - place->first_row);
+    const StringId id = block_.shape[i];
+    if (id == StringId::kNone) return false;
+    const std::vector<int64_t> kept(values_.begin() + static_cast<ptrdiff_t>(starts_[i]),
+                                    values_.begin() + static_cast<ptrdiff_t>(starts_[i + 1]));
+    event(*shapes_.at(id), kept, columns_, first_ + i);
+    return true;
+  }
+
+ private:
+  struct Place {
+    TableId table;
+    uint64_t first_row;
+    uint64_t rows;
+    size_t block;
+  };
+
+  /// Which block a row's source is in is only in the blocks: each is read once for that.
+  const Place* placeOf(TableId table, uint64_t row) {
+    if (!indexed_) {
+      indexed_ = true;
+      findBlocks();
+      for (const size_t index : blocks_[TableId::kSource]) {
+        if (!reader_.readSources(index, known_.strings, shapes_, block_)) continue;
+        places_.push_back({block_.table, block_.first_row, block_.shape.size(), index});
+      }
+    }
+    for (const Place& place : places_) {
+      if (place.table == table && row >= place.first_row && row - place.first_row < place.rows) {
+        return &place;
+      }
+    }
+    return nullptr;
+  }
+
+  /// Kept values lie column by column; a row's own are found by counting, once for the block.
+  bool load(const Place& place) {
+    if (loaded_ == place.block) return true;
+    loaded_ = ~size_t{0};
+    if (!reader_.readSources(place.block, known_.strings, shapes_, block_)) return false;
+    if (!rowsOf(block_, columns_, first_)) return false;
+    std::vector<size_t> next(block_.leaves.size(), 0);
+    values_.clear();
+    starts_.assign(1, 0);
+    for (const StringId id : block_.shape) {
+      if (id != StringId::kNone) {
+        for (const uint32_t leaf : block_.places.at(id)) {
+          values_.push_back(block_.leaves[leaf].values[next[leaf]++]);
+        }
+      }
+      starts_.push_back(values_.size());
+    }
+    loaded_ = place.block;
+    return true;
+  }
+
+  bool indexed_ = false;
+  std::vector<Place> places_;
+  size_t loaded_ = ~size_t{0};
+  SourceBlock block_;
+  RowColumns columns_;
+  size_t first_ = 0;
+  std::vector<int64_t> values_;
+  std::vector<size_t> starts_;
+};
+
 }  // namespace
+
+struct SourceLookup::Impl {
+  Impl(TraceReader& reader, const Trace& known)
+      : everything(known, std::nullopt, std::nullopt, {}),
+        out(Output::toString(&text)),
+        events(reader, known, everything, out) {}
+
+  Selection everything;
+  std::string text;
+  Output out;
+  EventsByRow events;
+};
+
+SourceLookup::SourceLookup(TraceReader& reader, const Trace& known)
+    : impl_(std::make_unique<Impl>(reader, known)) {}
+SourceLookup::~SourceLookup() = default;
+
+std::optional<std::string> SourceLookup::at(TableId table, uint64_t row) {
+  impl_->text.clear();
+  if (!impl_->events.write(table, row) || !impl_->out.flush()) return std::nullopt;
+  return impl_->text;
+}
 
 bool hasSourceJson(const TraceReader& reader, const Trace& known) {
   const std::string_view form = known.metadataValue("source_form");
@@ -261,8 +377,8 @@ bool hasSourceJson(const TraceReader& reader, const Trace& known) {
 }
 
 Status writeSourceJson(TraceReader& reader, const Trace& known, const Selection& selection,
-                       Output& out) {
-  return SourceJsonWriter(reader, known, selection, out).run();
+                       Output& out, const NamePattern& names) {
+  return SourceJsonWriter(reader, known, selection, out, names).run();
 }
 
 }  // namespace tracesmith

@@ -6,7 +6,12 @@
 // them.
 #pragma once
 
+#include <memory>
+#include <optional>
+#include <string>
+
 #include "tracesmith/base/result.hpp"
+#include "tracesmith/export/name_pattern.hpp"
 #include "tracesmith/export/output.hpp"
 #include "tracesmith/export/selection.hpp"
 #include "tracesmith/format/trace_reader.hpp"
@@ -19,7 +24,25 @@ bool hasSourceJson(const TraceReader& reader, const Trace& known);
 /// `known` has the trace's strings and metadata (any TraceReader::read() of it has). Block after
 /// block: memory does not grow with the trace. Where the selection is not everything, events that
 /// are rows of no table are left out, but for names of processes and threads.
+/// `names`: only events whose name it matches.
 Status writeSourceJson(TraceReader& reader, const Trace& known, const Selection& selection,
-                       Output& out);
+                       Output& out, const NamePattern& names = {});
+
+/// Single events as they stood in their source, by table and row.
+class SourceLookup {
+ public:
+  /// Both must outlive it; `known` has the trace's strings.
+  SourceLookup(TraceReader& reader, const Trace& known);
+  ~SourceLookup();
+  SourceLookup(const SourceLookup&) = delete;
+  SourceLookup& operator=(const SourceLookup&) = delete;
+
+  /// None for a row whose source was not kept. The first call looks through all sources.
+  std::optional<std::string> at(TableId table, uint64_t row);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
 
 }  // namespace tracesmith

@@ -14,21 +14,62 @@ bool isComparison(int op) {
          op == SQLITE_INDEX_CONSTRAINT_LE;
 }
 
-/// Which rows a comparison leaves is guessed from the kind of column, not counted: counting would
-/// cost as much as the query.
+/// Most rows that one launch or one handle has, roughly.
+bool nearlyUnique(const SqlColumn& column) {
+  const std::string& name = column.name();
+  return name.find("correlation_id") != std::string::npos || name.ends_with("_ns") ||
+         name == "address" || name == "handle" || name == "row_number" || name == "flow_id";
+}
+
 double shareLeft(const SqlTable& table, const AccessPlan::Condition& condition) {
-  const auto rows = static_cast<double>(std::max<uint64_t>(1, table.rows()));
   if (condition.op != SQLITE_INDEX_CONSTRAINT_EQ) return 0.4;
-  const SqlColumn& column = table.column(static_cast<size_t>(condition.column));
-  if (column.role() == ColumnRole::kRowId) return 1 / rows;
-  const bool links = column.name().find("correlation_id") != std::string::npos;
-  return std::min(1.0, links ? 2 / rows : 0.05);
+  return shareOfOne(table, table.column(static_cast<size_t>(condition.column)));
+}
+
+/// Whether the table can give its rows in the order that is asked for.
+bool canOrder(const SqlTable& table, const sqlite3_index_info* info) {
+  if (info->nOrderBy == 0 || table.rows() > RowOrder::kMaxRows) return false;
+  for (int i = 0; i < info->nOrderBy; ++i) {
+    const auto& term = info->aOrderBy[i];
+    if (term.iColumn < 0 || term.desc != info->aOrderBy[0].desc) return false;
+    if (table.column(static_cast<size_t>(term.iColumn)).role() == ColumnRole::kPlain) return false;
+  }
+  return true;
+}
+
+/// Texts are compared byte by byte only; another COLLATE is SQLite's own affair.
+bool comparesBytes(sqlite3_index_info* info, int constraint) {
+  const char* collation = sqlite3_vtab_collation(info, constraint);
+  return collation == nullptr || sqlite3_stricmp(collation, "BINARY") == 0;
+}
+
+bool takes(const SqlTable& table, sqlite3_index_info* info, int i) {
+  const auto& constraint = info->aConstraint[i];
+  if (!constraint.usable || constraint.iColumn < 0 || !isComparison(constraint.op)) return false;
+  switch (table.column(static_cast<size_t>(constraint.iColumn)).role()) {
+    case ColumnRole::kReference:
+    case ColumnRole::kRowId:
+      return true;
+    case ColumnRole::kText:
+      return constraint.op == SQLITE_INDEX_CONSTRAINT_EQ && comparesBytes(info, i);
+    default:
+      return false;
+  }
 }
 
 }  // namespace
 
+double shareOfOne(const SqlTable& table, const SqlColumn& column) {
+  // Guessed from the kind of column, not counted: counting would cost as much as the query.
+  const auto rows = static_cast<double>(std::max<uint64_t>(1, table.rows()));
+  if (column.role() == ColumnRole::kRowId) return 1 / rows;
+  return std::min(1.0, nearlyUnique(column) ? 2 / rows : 0.05);
+}
+
 std::string AccessPlan::toText() const {
-  std::string text = std::to_string(static_cast<int>(order)) + " " + std::to_string(order_column);
+  std::string text = std::to_string(static_cast<int>(order)) + " " + std::to_string(lead) + " " +
+                     std::to_string(order_columns.size());
+  for (const size_t column : order_columns) text += " " + std::to_string(column);
   for (const Condition& c : conditions) {
     text += " " + std::to_string(c.column) + " " + std::to_string(c.op);
   }
@@ -38,12 +79,15 @@ std::string AccessPlan::toText() const {
 AccessPlan AccessPlan::fromText(const char* text) {
   AccessPlan plan;
   char* at = const_cast<char*>(text);
-  plan.order = static_cast<Order>(std::strtol(at, &at, 10));
-  plan.order_column = static_cast<int>(std::strtol(at, &at, 10));
+  const auto next = [&at] { return static_cast<int>(std::strtol(at, &at, 10)); };
+  plan.order = static_cast<Order>(next());
+  plan.lead = next();
+  plan.order_columns.resize(static_cast<size_t>(next()));
+  for (size_t& column : plan.order_columns) column = static_cast<size_t>(next());
   while (*at != '\0') {
     Condition c;
-    c.column = static_cast<int>(std::strtol(at, &at, 10));
-    c.op = static_cast<int>(std::strtol(at, &at, 10));
+    c.column = next();
+    c.op = next();
     plan.conditions.push_back(c);
   }
   return plan;
@@ -53,32 +97,37 @@ AccessPlan choosePlan(const SqlTable& table, sqlite3_index_info* info) {
   AccessPlan plan;
   const auto all = static_cast<double>(std::max<uint64_t>(1, table.rows()));
   double rows = all;
+  double least = 2;
   bool equality = false;
   bool unique = false;
   for (int i = 0; i < info->nConstraint; ++i) {
+    if (!takes(table, info, i)) continue;
     const auto& constraint = info->aConstraint[i];
-    if (!constraint.usable || constraint.iColumn < 0 || !isComparison(constraint.op)) continue;
-    const SqlColumn& column = table.column(static_cast<size_t>(constraint.iColumn));
-    if (column.role() != ColumnRole::kReference && column.role() != ColumnRole::kRowId) continue;
     plan.conditions.push_back({constraint.iColumn, constraint.op});
     // Not omitted: SQLite checks again, so that its rules for other types of values hold.
     info->aConstraintUsage[i].argvIndex = static_cast<int>(plan.conditions.size());
-    rows *= shareLeft(table, plan.conditions.back());
-    equality = equality || constraint.op == SQLITE_INDEX_CONSTRAINT_EQ;
-    unique = unique ||
-             (constraint.op == SQLITE_INDEX_CONSTRAINT_EQ && column.role() == ColumnRole::kRowId);
+    const double share = shareLeft(table, plan.conditions.back());
+    rows *= share;
+    if (share < least) {
+      least = share;
+      plan.lead = static_cast<int>(plan.conditions.size()) - 1;
+    }
+    if (constraint.op != SQLITE_INDEX_CONSTRAINT_EQ) continue;
+    equality = true;
+    const ColumnRole role = table.column(static_cast<size_t>(constraint.iColumn)).role();
+    unique = unique || role == ColumnRole::kRowId;
   }
-  if (!equality && info->nOrderBy == 1 && info->aOrderBy[0].iColumn >= 0 &&
-      table.rows() <= RowOrder::kMaxRows) {
-    const SqlColumn& column = table.column(static_cast<size_t>(info->aOrderBy[0].iColumn));
+  // A few rows are sorted faster than they are found in the order of all.
+  const bool few = equality && (least < 0.01 || rows < 1000);
+  if (!few && canOrder(table, info)) {
     // Sorted also where grouping would do: sqlite3_vtab_distinct() does not tell (3.40) whether an
     // ORDER BY of the same column relies on it.
-    plan.order_column = info->aOrderBy[0].iColumn;
-    if (column.role() != ColumnRole::kPlain) {
-      plan.order =
-          info->aOrderBy[0].desc ? AccessPlan::Order::kDescending : AccessPlan::Order::kAscending;
+    for (int i = 0; i < info->nOrderBy; ++i) {
+      plan.order_columns.push_back(static_cast<size_t>(info->aOrderBy[i].iColumn));
     }
-    info->orderByConsumed = plan.order != AccessPlan::Order::kNone;
+    plan.order =
+        info->aOrderBy[0].desc ? AccessPlan::Order::kDescending : AccessPlan::Order::kAscending;
+    info->orderByConsumed = 1;
   }
   rows = std::max(1.0, rows);
   info->estimatedRows = static_cast<sqlite3_int64>(rows);

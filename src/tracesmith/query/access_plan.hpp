@@ -15,7 +15,7 @@
 namespace tracesmith {
 
 struct AccessPlan {
-  /// One comparison of an integer column with a value that xFilter gets, in this order.
+  /// One comparison of a column with a value that xFilter gets, in this order.
   struct Condition {
     int column = 0;
     int op = 0;  ///< SQLITE_INDEX_CONSTRAINT_EQ, GT, GE, LT or LE
@@ -24,7 +24,8 @@ struct AccessPlan {
 
   std::vector<Condition> conditions;
   Order order = Order::kNone;
-  int order_column = 0;  ///< of order, when it is not kNone
+  std::vector<size_t> order_columns;  ///< of order, when it is not kNone
+  int lead = -1;  ///< the condition that leaves the fewest rows; -1: there is none
 
   std::string toText() const;
   static AccessPlan fromText(const char* text);
@@ -32,6 +33,9 @@ struct AccessPlan {
 
 /// Fills `info` (estimates, what is consumed) for SQLite's question about `table`.
 AccessPlan choosePlan(const SqlTable& table, sqlite3_index_info* info);
+
+/// The share of a table's rows that is expected to have one value of `column`.
+double shareOfOne(const SqlTable& table, const SqlColumn& column);
 
 /// Integers of [low, high]; empty when low > high.
 struct IntegerRange {
@@ -42,8 +46,8 @@ struct IntegerRange {
   bool open() const { return high == std::numeric_limits<int64_t>::max(); }
 };
 
-/// Narrows `range` to the integers v for which `v op value` may hold. False when `value` is a text
-/// or blob, about which SQLite itself has to decide.
+/// Narrows `range` of an integer column to the integers v for which `v op value` may hold. False
+/// when `value` is a text or blob, about which SQLite itself has to decide.
 bool narrow(IntegerRange& range, int op, sqlite3_value* value);
 
 }  // namespace tracesmith

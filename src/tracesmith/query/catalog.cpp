@@ -2,13 +2,15 @@
 #include "tracesmith/query/catalog.hpp"
 
 #include <algorithm>
-#include <array>
-#include <numeric>
+#include <optional>
 #include <type_traits>
 #include <utility>
 
 #include "tracesmith/model/trace_event.hpp"
 #include "tracesmith/query/column_rules.hpp"
+#include "tracesmith/query/dictionary_column.hpp"
+#include "tracesmith/query/stacked_table.hpp"
+#include "tracesmith/query/views.hpp"
 
 namespace tracesmith {
 namespace {
@@ -20,56 +22,66 @@ class ComputedColumn final : public SqlColumn {
   ComputedColumn(std::string name, const char* type, ColumnRole role, std::string meaning, F f)
       : SqlColumn(std::move(name), type, role, std::move(meaning)), f_(std::move(f)) {}
   Value at(uint64_t row) const override { return f_(row); }
+  void read(const uint64_t* rows, size_t n, Cell* out) const override {
+    for (size_t i = 0; i < n; ++i) out[i] = Cell::of(f_(rows[i]));
+  }
 
  private:
   F f_;
 };
 
+/// Asks for the cache lines of rows that are read soon. Rows in the order of another column lie
+/// apart, in steps that no hardware guesses.
+template <class T>
+void fetchAhead(const Column<T>& column, const uint64_t* rows, size_t i, size_t n) {
+  constexpr size_t kAhead = 32;
+  if (i + kAhead < n) __builtin_prefetch(&column[rows[i + kAhead]]);
+}
+
 /// A column of text ids.
-class TextColumn final : public SqlColumn {
+class TextColumn final : public DictionaryColumn {
  public:
-  TextColumn(std::string name, std::string meaning, const Trace& trace, const TextRanks& ranks,
-             const Column<StringId>& ids)
-      : SqlColumn(std::move(name), "TEXT", ColumnRole::kText, std::move(meaning)),
-        trace_(trace),
-        ranks_(ranks),
+  TextColumn(std::string name, std::string meaning, const SqlTable& table,
+             const StringTable& strings, const Column<StringId>& ids)
+      : DictionaryColumn(std::move(name), std::move(meaning), table),
+        strings_(strings),
         ids_(ids) {}
-  Value at(uint64_t row) const override {
-    const StringId id = ids_[row];
-    const auto i = static_cast<uint32_t>(id);
-    return i == 0 || i > trace_.strings.size() ? Value{} : Value::ofText(trace_.text(id));
+
+ protected:
+  uint32_t count() const override { return static_cast<uint32_t>(strings_.size()); }
+  std::string_view textOf(uint32_t number) const override {
+    return strings_.at(static_cast<StringId>(number));
   }
-  uint64_t rank(uint64_t row) const override { return ranks_.of(ids_[row]); }
+  void numbers(const uint64_t* rows, size_t n, uint32_t* out) const override {
+    for (size_t i = 0; i < n; ++i) {
+      fetchAhead(ids_, rows, i, n);
+      out[i] = static_cast<uint32_t>(ids_[rows[i]]);
+    }
+  }
 
  private:
-  const Trace& trace_;
-  const TextRanks& ranks_;
+  const StringTable& strings_;
   const Column<StringId>& ids_;
 };
 
 /// A column of a small vocabulary, shown by name.
 template <class E>
-class KindColumn final : public SqlColumn {
+class KindColumn final : public DictionaryColumn {
  public:
-  KindColumn(std::string name, std::string meaning, const Column<E>& kinds)
-      : SqlColumn(std::move(name), "TEXT", ColumnRole::kText, std::move(meaning)), kinds_(kinds) {
-    // Numbers that this version does not know are all named "unknown", like the first of them.
-    size_t known = 1;
-    while (toString(static_cast<E>(known)) != "unknown") ++known;
-    for (size_t v = 0; v <= known; ++v) {
-      for (size_t other = 0; other <= known; ++other) {
-        const bool lower = toString(static_cast<E>(other)) < toString(static_cast<E>(v));
-        ranks_[v] = static_cast<uint8_t>(ranks_[v] + (lower ? 1 : 0));
-      }
-    }
-    std::fill(ranks_.begin() + static_cast<ptrdiff_t>(known), ranks_.end(), ranks_[known]);
+  KindColumn(std::string name, std::string meaning, const SqlTable& table, const Column<E>& kinds)
+      : DictionaryColumn(std::move(name), std::move(meaning), table), kinds_(kinds) {}
+
+ protected:
+  uint32_t count() const override { return 256; }
+  std::string_view textOf(uint32_t number) const override {
+    return toString(static_cast<E>(number - 1));
   }
-  Value at(uint64_t row) const override { return Value::ofText(toString(kinds_[row])); }
-  uint64_t rank(uint64_t row) const override { return ranks_[static_cast<uint8_t>(kinds_[row])]; }
+  void numbers(const uint64_t* rows, size_t n, uint32_t* out) const override {
+    for (size_t i = 0; i < n; ++i) out[i] = static_cast<uint8_t>(kinds_[rows[i]]) + 1u;
+  }
 
  private:
   const Column<E>& kinds_;
-  std::array<uint8_t, 256> ranks_{};
 };
 
 template <class T>
@@ -90,6 +102,52 @@ Value number(T v) {
   }
 }
 
+/// A column of numbers as they are kept, but for those that say "none". Device work without device
+/// times has no duration; `flags` of such a table say so.
+template <class T>
+class NumberColumn final : public SqlColumn {
+ public:
+  NumberColumn(std::string name, ColumnRole role, std::string meaning, const Column<T>& values,
+               bool zero_is_null, const Column<uint32_t>* flags = nullptr)
+      : SqlColumn(std::move(name), std::is_same_v<T, double> ? "REAL" : "INTEGER", role,
+                  std::move(meaning)),
+        values_(values),
+        flags_(flags),
+        zero_is_null_(zero_is_null) {}
+
+  Value at(uint64_t row) const override {
+    if (zero_is_null_ && values_[row] == T{}) return {};
+    if (flags_ != nullptr && ((*flags_)[row] & op_flags::kNoDeviceTime) != 0) return {};
+    return number(values_[row]);
+  }
+  void read(const uint64_t* rows, size_t n, Cell* out) const override {
+    for (size_t i = 0; i < n; ++i) {
+      fetchAhead(values_, rows, i, n);
+      out[i] =
+          zero_is_null_ && values_[rows[i]] == T{} ? Cell{} : Cell::of(number(values_[rows[i]]));
+    }
+    if (flags_ == nullptr || !anyFlag()) return;
+    for (size_t i = 0; i < n; ++i) {
+      if (((*flags_)[rows[i]] & op_flags::kNoDeviceTime) != 0) out[i] = {};
+    }
+  }
+
+ private:
+  bool anyFlag() const {
+    if (!any_flag_) {
+      any_flag_ = std::any_of(flags_->begin(), flags_->end(), [](uint32_t flags) {
+        return (flags & op_flags::kNoDeviceTime) != 0;
+      });
+    }
+    return *any_flag_;
+  }
+
+  const Column<T>& values_;
+  const Column<uint32_t>* flags_;
+  mutable std::optional<bool> any_flag_;  // looked up when it is first needed
+  bool zero_is_null_;
+};
+
 Value flag(bool v) { return Value::ofInteger(v ? 1 : 0); }
 
 const char* tableNameOf(uint32_t number) {
@@ -108,8 +166,8 @@ const char* tableNameOf(uint32_t number) {
 template <class Table>
 class TableMaker {
  public:
-  TableMaker(const Trace& trace, const TextRanks& ranks, const Table& rows, SqlTable& out)
-      : trace_(trace), ranks_(ranks), t_(rows), out_(out) {}
+  TableMaker(const Trace& trace, const Table& rows, SqlTable& out)
+      : trace_(trace), t_(rows), out_(out) {}
 
   void make() {
     out_.setRows(t_.size());
@@ -143,32 +201,28 @@ class TableMaker {
     const bool nullable = query_rules::zeroIsNull(Table::kId, info.name);
     const std::string_view raw = info.name;
     if constexpr (std::is_same_v<T, StringId>) {
-      out_.add(std::make_unique<TextColumn>(name, info.meaning, trace_, ranks_, column));
+      out_.add(std::make_unique<TextColumn>(name, info.meaning, out_, trace_.strings, column));
     } else if constexpr (kIsKind<T>) {
-      out_.add(std::make_unique<KindColumn<T>>(name, info.meaning, column));
+      out_.add(std::make_unique<KindColumn<T>>(name, info.meaning, out_, column));
     } else if constexpr (kIsId<T>) {
       const bool key = isKeyed(Table::kId) && raw == "id";
-      SqlColumn* made =
-          add(name, key ? ColumnRole::kRowId : ColumnRole::kReference, info.meaning,
-              [&column](uint64_t row) {
-                return static_cast<uint32_t>(column[row]) == 0 ? Value{} : number(column[row]);
-              });
+      SqlColumn* made = addNumber(name, key ? ColumnRole::kRowId : ColumnRole::kReference,
+                                  info.meaning, column, true);
       if (key) out_.setPresence(made);
     } else if (!addSpecialColumn(raw, name, info.meaning)) {
       const ColumnRole role =
           query_rules::isReference(raw) ? ColumnRole::kReference : ColumnRole::kPlain;
-      const char* type = std::is_same_v<T, double> ? "REAL" : "INTEGER";
-      if (nullable) {
-        add(
-            name, role, info.meaning,
-            [&column](uint64_t row) { return column[row] == T{} ? Value{} : number(column[row]); },
-            type);
-      } else {
-        add(
-            name, role, info.meaning, [&column](uint64_t row) { return number(column[row]); },
-            type);
-      }
+      addNumber(name, role, info.meaning, column, nullable);
     }
+  }
+
+  template <class T>
+  SqlColumn* addNumber(std::string name, ColumnRole role, std::string meaning,
+                       const Column<T>& column, bool zero_is_null,
+                       const Column<uint32_t>* flags = nullptr) {
+    out_.add(std::make_unique<NumberColumn<T>>(std::move(name), role, std::move(meaning), column,
+                                               zero_is_null, flags));
+    return out_.mutableColumns().back().get();
   }
 
   /// Columns whose NULL depends on another column, or that read differently than they are kept.
@@ -182,10 +236,7 @@ class TableMaker {
         return true;
       }
       if (raw == "duration_ns") {
-        add(name, ColumnRole::kReference, meaning, [t = &t_](uint64_t row) {
-          return (t->flags[row] & op_flags::kNoDeviceTime) != 0 ? Value{}
-                                                                : number(t->duration_ns[row]);
-        });
+        addNumber(name, ColumnRole::kReference, meaning, t_.duration_ns, false, &t_.flags);
         return true;
       }
     }
@@ -279,25 +330,28 @@ class TableMaker {
   void addPlaces() {
     const Trace* trace = &trace_;
     if constexpr (Table::kId != TableId::kProcess && requires { t_.process_id; }) {
-      add("pid", ColumnRole::kPlain, "the system's process number", [trace, t = &t_](uint64_t row) {
-        const auto i = static_cast<size_t>(t->process_id[row]);
-        const auto& pids = trace->process.pid;
-        return i == 0 || i > pids.size() || pids[i - 1] == 0 ? Value{} : number(pids[i - 1]);
-      });
+      add("pid", ColumnRole::kReference, "the system's process number",
+          [trace, t = &t_](uint64_t row) {
+            const auto i = static_cast<size_t>(t->process_id[row]);
+            const auto& pids = trace->process.pid;
+            return i == 0 || i > pids.size() || pids[i - 1] == 0 ? Value{} : number(pids[i - 1]);
+          });
     }
     if constexpr (requires { t_.thread_id; }) {
-      add("tid", ColumnRole::kPlain, "the system's thread number", [trace, t = &t_](uint64_t row) {
-        const auto i = static_cast<size_t>(t->thread_id[row]);
-        const auto& tids = trace->thread.tid;
-        return i == 0 || i > tids.size() || tids[i - 1] == 0 ? Value{} : number(tids[i - 1]);
-      });
+      add("tid", ColumnRole::kReference, "the system's thread number",
+          [trace, t = &t_](uint64_t row) {
+            const auto i = static_cast<size_t>(t->thread_id[row]);
+            const auto& tids = trace->thread.tid;
+            return i == 0 || i > tids.size() || tids[i - 1] == 0 ? Value{} : number(tids[i - 1]);
+          });
     }
     if constexpr (requires { t_.stream_id; }) {
-      add("device_id", ColumnRole::kPlain, "device of the stream", [trace, t = &t_](uint64_t row) {
-        const DeviceId id = trace->deviceOf(t->stream_id[row]);
-        return id == DeviceId::kNone ? Value{} : number(id);
-      });
-      add("context_id", ColumnRole::kPlain, "context of the stream",
+      add("device_id", ColumnRole::kReference, "device of the stream",
+          [trace, t = &t_](uint64_t row) {
+            const DeviceId id = trace->deviceOf(t->stream_id[row]);
+            return id == DeviceId::kNone ? Value{} : number(id);
+          });
+      add("context_id", ColumnRole::kReference, "context of the stream",
           [trace, t = &t_](uint64_t row) {
             const ContextId id = trace->contextOf(t->stream_id[row]);
             return id == ContextId::kNone ? Value{} : number(id);
@@ -375,67 +429,53 @@ class TableMaker {
   }
 
   const Trace& trace_;
-  const TextRanks& ranks_;
   const Table& t_;
   SqlTable& out_;
 };
 
 }  // namespace
 
-uint32_t TextRanks::of(StringId id) const {
-  if (ranks_.empty()) {
-    std::vector<uint32_t> ids(trace_.strings.size());
-    std::iota(ids.begin(), ids.end(), 1u);
-    auto textOf = [&](uint32_t i) { return trace_.strings.at(static_cast<StringId>(i)); };
-    std::sort(ids.begin(), ids.end(),
-              [&](uint32_t a, uint32_t b) { return textOf(a) < textOf(b); });
-    ranks_.resize(ids.size() + 1);
-    uint32_t rank = 0;
-    for (size_t i = 0; i < ids.size(); ++i) {
-      if (i == 0 || textOf(ids[i]) != textOf(ids[i - 1])) ++rank;
-      ranks_[ids[i]] = rank;
-    }
-  }
-  const auto i = static_cast<size_t>(id);
-  return i < ranks_.size() ? ranks_[i] : 0;
-}
-
-Catalog::Catalog(const Trace& trace) : trace_(trace), ranks_(trace) {
+Catalog::Catalog(const Trace& trace) : trace_(trace) {
   forEachTable(trace_, [&](const auto& rows) {
     using Table = std::decay_t<decltype(rows)>;
     const char* meaning = query_rules::meaningOf(Table::kId);
     if (meaning == nullptr) return;
     auto table = std::make_unique<SqlTable>(Table::kName, meaning);
-    TableMaker<Table>(trace_, ranks_, rows, *table).make();
+    TableMaker<Table>(trace_, rows, *table).make();
     tables_.push_back(std::move(table));
   });
+  for (auto& table : makeStackedTables(trace_, tables_)) tables_.push_back(std::move(table));
   addSchemaTable();
 }
 
 /// The catalog as a table of its own, so that a query can ask what there is to ask.
 void Catalog::addSchemaTable() {
   struct Place {
-    const SqlTable* table;
-    const SqlColumn* column;
+    std::string_view table, column, type, meaning;
   };
   auto places = std::make_shared<std::vector<Place>>();
   for (const auto& table : tables_) {
     for (const auto& column : table->columns()) {
-      if (!column->hidden()) places->push_back({table.get(), column.get()});
+      if (column->hidden()) continue;
+      places->push_back({table->name(), column->name(), column->type(), column->meaning()});
     }
   }
-  auto schema = std::make_unique<SqlTable>("schema", "the tables and columns themselves");
+  for (const View& view : views()) {
+    for (const ViewColumn& column : view.columns) {
+      places->push_back({view.name, column.name, column.type, column.meaning});
+    }
+  }
+  auto schema = std::make_unique<SqlTable>("schema", "the tables, views and columns themselves");
   schema->setRows(places->size());
-  auto add = [&](const char* name, const char* meaning, auto pick) {
-    auto cell = [places, pick](uint64_t row) { return Value::ofText(pick((*places)[row])); };
+  auto add = [&](const char* name, const char* meaning, auto member) {
+    auto cell = [places, member](uint64_t row) { return Value::ofText((*places)[row].*member); };
     schema->add(std::make_unique<ComputedColumn<decltype(cell)>>(name, "TEXT", ColumnRole::kPlain,
                                                                  meaning, std::move(cell)));
   };
-  using Text = std::string_view;
-  add("table_name", "name of the table", [](const Place& p) { return Text(p.table->name()); });
-  add("column_name", "name of the column", [](const Place& p) { return Text(p.column->name()); });
-  add("type", "INTEGER, REAL or TEXT", [](const Place& p) { return Text(p.column->type()); });
-  add("meaning", "what it says", [](const Place& p) { return Text(p.column->meaning()); });
+  add("table_name", "name of the table or view", &Place::table);
+  add("column_name", "name of the column", &Place::column);
+  add("type", "INTEGER, REAL or TEXT", &Place::type);
+  add("meaning", "what it says", &Place::meaning);
   tables_.push_back(std::move(schema));
 }
 

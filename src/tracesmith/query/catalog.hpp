@@ -13,18 +13,6 @@
 
 namespace tracesmith {
 
-/// The texts of a trace in SQL's order (bytes). Strings are as they are on disk, equal ones too.
-class TextRanks {
- public:
-  explicit TextRanks(const Trace& trace) : trace_(trace) {}
-  /// Equal for equal texts, greater for those behind; 0 for none. Built on first use.
-  uint32_t of(StringId id) const;
-
- private:
-  const Trace& trace_;
-  mutable std::vector<uint32_t> ranks_;
-};
-
 class Catalog {
  public:
   /// Views into `trace`, which must outlive the catalog and not change.
@@ -39,7 +27,6 @@ class Catalog {
   void addSchemaTable();
 
   const Trace& trace_;
-  TextRanks ranks_;
   std::vector<std::unique_ptr<SqlTable>> tables_;
 };
 

@@ -69,6 +69,8 @@ const char* meaningOf(TableId table) {
       return "allocations and frees";
     case TableId::kFlow:
       return "what waited for what, by correlation id";
+    case TableId::kFlowEvent:
+      return "arrows as their source drew them, end by end";
     case TableId::kProgramBuild:
       return "compilations of device programs";
     case TableId::kCounter:

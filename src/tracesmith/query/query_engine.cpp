@@ -9,6 +9,7 @@
 #include "tracesmith/query/catalog.hpp"
 #include "tracesmith/query/sql_error.hpp"
 #include "tracesmith/query/sql_functions.hpp"
+#include "tracesmith/query/views.hpp"
 #include "tracesmith/query/virtual_table.hpp"
 
 namespace tracesmith {
@@ -87,8 +88,10 @@ bool onlyBlanksAndComments(std::string_view text) {
 }  // namespace
 
 struct QueryEngine::Impl {
-  explicit Impl(const Trace& trace) : catalog(trace) {}
+  Impl(const Trace& trace, SourceOfRow source_of_row)
+      : source(std::move(source_of_row)), catalog(trace) {}
 
+  SourceOfRow source;
   Catalog catalog;  // before db: the database's tables point into it
   Database db;
 
@@ -119,10 +122,14 @@ QueryEngine::QueryEngine(QueryEngine&&) noexcept = default;
 QueryEngine& QueryEngine::operator=(QueryEngine&&) noexcept = default;
 QueryEngine::~QueryEngine() = default;
 
+bool QueryEngine::endsStatement(const std::string& sql) {
+  return sqlite3_complete(sql.c_str()) != 0;
+}
+
 const Catalog& QueryEngine::catalog() const { return impl_->catalog; }
 
-Result<QueryEngine> QueryEngine::open(const Trace& trace) {
-  auto impl = std::make_unique<Impl>(trace);
+Result<QueryEngine> QueryEngine::open(const Trace& trace, SourceOfRow source) {
+  auto impl = std::make_unique<Impl>(trace, std::move(source));
   sqlite3* db = nullptr;
   const int rc =
       sqlite3_open_v2(":memory:", &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr);
@@ -141,13 +148,67 @@ Result<QueryEngine> QueryEngine::open(const Trace& trace) {
   sqlite3_limit(db, SQLITE_LIMIT_SQL_LENGTH, kMaxSqlBytes);
   for (const auto& table : impl->catalog.tables()) TS_CHECK_OK(registerVirtualTable(db, *table));
   TS_CHECK_OK(registerSqlFunctions(db));
+  TS_CHECK_OK(registerSourceJson(db, impl->source));
+  TS_CHECK_OK(registerViews(db));
   sqlite3_exec(db, "PRAGMA query_only = 1", nullptr, nullptr, nullptr);
   sqlite3_set_authorizer(db, authorize, nullptr);
   return QueryEngine(std::move(impl));
 }
 
-Result<uint64_t> QueryEngine::run(std::string_view sql, const QuerySink& sink,
-                                  const QueryOptions& options) {
+struct QueryCursor::Impl {
+  Impl(QueryEngine::Impl& of, std::string_view text, const QueryOptions& given)
+      : engine(of), sql(text), options(given) {}
+
+  /// While SQLite works it asks whether to go on.
+  class Asking {
+   public:
+    explicit Asking(Impl& cursor) : db_(cursor.engine.db.get()) {
+      const bool asks = static_cast<bool>(cursor.options.cancelled);
+      sqlite3_progress_handler(db_, asks ? kStepsBetweenAsking : 0, asks ? askCancelled : nullptr,
+                               &cursor.options);
+    }
+    ~Asking() { sqlite3_progress_handler(db_, 0, nullptr, nullptr); }
+    Asking(const Asking&) = delete;
+    Asking& operator=(const Asking&) = delete;
+
+   private:
+    sqlite3* db_;
+  };
+
+  QueryEngine::Impl& engine;
+  std::string sql;
+  QueryOptions options;
+  Statement statement;
+  std::vector<QueryColumn> columns;
+  std::vector<Value> row;
+  bool ended = false;
+};
+
+QueryCursor::QueryCursor(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+QueryCursor::QueryCursor(QueryCursor&&) noexcept = default;
+QueryCursor& QueryCursor::operator=(QueryCursor&&) noexcept = default;
+QueryCursor::~QueryCursor() = default;
+
+const std::vector<QueryColumn>& QueryCursor::columns() const { return impl_->columns; }
+std::span<const Value> QueryCursor::row() const { return impl_->row; }
+
+Result<bool> QueryCursor::next() {
+  Impl& c = *impl_;
+  if (c.ended) return false;
+  const Impl::Asking asking(c);
+  const int rc = sqlite3_step(c.statement.get());
+  if (rc != SQLITE_ROW) {
+    c.ended = true;
+    if (rc == SQLITE_DONE) return false;
+    return c.engine.failed(c.sql, rc);
+  }
+  for (size_t i = 0; i < c.row.size(); ++i) {
+    c.row[i] = valueAt(c.statement.get(), static_cast<int>(i));
+  }
+  return true;
+}
+
+Result<QueryCursor> QueryEngine::start(std::string_view sql, const QueryOptions& options) {
   sqlite3* db = impl_->db.get();
   if (sql.size() > kMaxSqlBytes) {
     return fail(ErrorCode::kInvalidArgument, "the query is longer than 1 MiB");
@@ -159,20 +220,14 @@ Result<uint64_t> QueryEngine::run(std::string_view sql, const QuerySink& sink,
   if (zero != std::string_view::npos) {
     return fail(ErrorCode::kInvalidArgument, "the query contains a zero byte");
   }
+  auto cursor = std::make_unique<QueryCursor::Impl>(*impl_, sql, options);
   // Set before preparing: planning may have to look through a column.
-  sqlite3_progress_handler(db, options.cancelled ? kStepsBetweenAsking : 0,
-                           options.cancelled ? askCancelled : nullptr,
-                           const_cast<QueryOptions*>(&options));
-  struct Unhook {
-    sqlite3* db;
-    ~Unhook() { sqlite3_progress_handler(db, 0, nullptr, nullptr); }
-  } const unhook{db};
-
+  const QueryCursor::Impl::Asking asking(*cursor);
   sqlite3_stmt* raw = nullptr;
   const char* tail = nullptr;
   const int prepared =
       sqlite3_prepare_v2(db, sql.data(), static_cast<int>(sql.size()), &raw, &tail);
-  const Statement statement(raw);
+  cursor->statement.reset(raw);
   if (prepared != SQLITE_OK) return impl_->failed(sql, prepared);
   const std::string_view rest = sql.substr(static_cast<size_t>(tail - sql.data()));
   if (!onlyBlanksAndComments(rest)) {
@@ -183,24 +238,26 @@ Result<uint64_t> QueryEngine::run(std::string_view sql, const QuerySink& sink,
   if (sqlite3_stmt_readonly(raw) == 0 || sqlite3_column_count(raw) == 0) {
     return fail(ErrorCode::kPermission, "a query can only read: SELECT, WITH and VALUES");
   }
-
   const int count = sqlite3_column_count(raw);
-  std::vector<QueryColumn> columns;
   for (int i = 0; i < count; ++i) {
     const char* name = sqlite3_column_name(raw, i);
     const char* type = sqlite3_column_decltype(raw, i);
-    columns.push_back({name == nullptr ? "" : name, type == nullptr ? "" : type});
+    cursor->columns.push_back({name == nullptr ? "" : name, type == nullptr ? "" : type});
   }
-  if (sink.columns) sink.columns(columns);
-  std::vector<Value> row(static_cast<size_t>(count));
+  cursor->row.resize(static_cast<size_t>(count));
+  return QueryCursor(std::move(cursor));
+}
+
+Result<uint64_t> QueryEngine::run(std::string_view sql, const QuerySink& sink,
+                                  const QueryOptions& options) {
+  TS_TRY(QueryCursor cursor, start(sql, options));
+  if (sink.columns) sink.columns(cursor.columns());
   uint64_t rows = 0;
   while (true) {
-    const int rc = sqlite3_step(raw);
-    if (rc == SQLITE_DONE) return rows;
-    if (rc != SQLITE_ROW) return impl_->failed(sql, rc);
-    for (int i = 0; i < count; ++i) row[static_cast<size_t>(i)] = valueAt(raw, i);
+    TS_TRY(const bool any, cursor.next());
+    if (!any) return rows;
     ++rows;
-    if (sink.row && !sink.row(row)) return rows;
+    if (sink.row && !sink.row(cursor.row())) return rows;
   }
 }
 

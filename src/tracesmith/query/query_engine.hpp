@@ -13,6 +13,7 @@
 
 #include "tracesmith/base/result.hpp"
 #include "tracesmith/model/trace.hpp"
+#include "tracesmith/query/sql_functions.hpp"
 #include "tracesmith/query/value.hpp"
 
 namespace tracesmith {
@@ -50,11 +51,33 @@ struct QueryResult {
   std::vector<std::vector<Cell>> rows;
 };
 
+/// An answer that is asked for row by row. The engine must outlive it and stay where it is used by
+/// one thread at a time; other questions may be asked in between.
+class QueryCursor {
+ public:
+  QueryCursor(QueryCursor&&) noexcept;
+  QueryCursor& operator=(QueryCursor&&) noexcept;
+  ~QueryCursor();
+
+  const std::vector<QueryColumn>& columns() const;
+  /// Goes to the next row; false at the end. Errors as those of QueryEngine::run().
+  Result<bool> next();
+  /// The row; its values live until next() is called again.
+  std::span<const Value> row() const;
+
+ private:
+  friend class QueryEngine;
+  struct Impl;
+  explicit QueryCursor(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
 /// One thread at a time.
 class QueryEngine {
  public:
-  /// `trace` (loaded, in host time) must outlive the engine and not change.
-  static Result<QueryEngine> open(const Trace& trace);
+  /// `trace` (loaded, in host time) must outlive the engine and not change. `source` answers
+  /// source_json(); without it that is NULL.
+  static Result<QueryEngine> open(const Trace& trace, SourceOfRow source = {});
 
   QueryEngine(QueryEngine&&) noexcept;
   QueryEngine& operator=(QueryEngine&&) noexcept;
@@ -67,10 +90,18 @@ class QueryEngine {
                        const QueryOptions& options = {});
   Result<QueryResult> run(std::string_view sql, const QueryOptions& options = {});
 
+  /// The same, for those who ask for the rows themselves.
+  Result<QueryCursor> start(std::string_view sql, const QueryOptions& options = {});
+
+  /// Whether `sql` ends with a statement that is whole: a semicolon that stands in no text or
+  /// comment.
+  static bool endsStatement(const std::string& sql);
+
   /// The tables and columns that there are.
   const Catalog& catalog() const;
 
  private:
+  friend class QueryCursor;
   struct Impl;
   explicit QueryEngine(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;

@@ -2,45 +2,225 @@
 #include "tracesmith/query/row_order.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
-#include <tuple>
+#include <numeric>
 
 #include "tracesmith/query/sql_table.hpp"
 
 namespace tracesmith {
 namespace {
 
-struct Keyed {
-  int64_t key;
-  uint32_t row;
-  uint8_t rank;  // 0: NULL, 1: integer, 2: other; the order in which SQL sorts them
-};
+constexpr size_t kBlock = 1024;
+/// A digit of the radix sort: its counters stay in the first cache.
+constexpr unsigned kDigitBits = 11;
+/// Below this a comparing sort is quicker than clearing counters.
+constexpr uint64_t kFewRows = 1024;
 
-uint8_t rankOf(const Value& value) {
-  if (value.isNull()) return 0;
-  return value.type == ValueType::kInteger ? 1 : 2;
+/// Calls f(first row, rows, n) for blocks of all rows.
+template <class F>
+void forEachBlock(uint64_t rows, F&& f) {
+  uint64_t numbers[kBlock];
+  for (uint64_t first = 0; first < rows; first += kBlock) {
+    const size_t n = std::min<uint64_t>(kBlock, rows - first);
+    for (size_t i = 0; i < n; ++i) numbers[i] = first + i;
+    f(first, numbers, n);
+  }
 }
 
-bool before(const Keyed& a, const Keyed& b) {
-  return std::tie(a.rank, a.key, a.row) < std::tie(b.rank, b.key, b.row);
+/// What a column is sorted by: numbers, in the order in which SQL sorts the values.
+struct Keys {
+  std::vector<uint16_t> few;  // these, when there are few texts: less memory to pass over
+  std::vector<uint32_t> narrow;
+  std::vector<uint64_t> wide;
+  std::vector<uint32_t> starts;  // of texts: where the rows of each rank begin
+  uint64_t nulls = 0;
+  uint64_t others = 0;  // that are neither NULL nor an integer
+  uint64_t largest = 0;
+  bool sorted = true;
+};
+
+template <class Key>
+void readRanks(const SqlColumn& column, uint64_t rows, std::vector<Key>& out, Keys& keys) {
+  out.resize(rows);
+  uint32_t block[kBlock];
+  uint32_t last = 0;
+  forEachBlock(rows, [&](uint64_t first, const uint64_t* numbers, size_t n) {
+    column.ranks(numbers, n, block);
+    Key* const to = out.data() + first;
+    for (size_t i = 0; i < n; ++i) {
+      to[i] = static_cast<Key>(block[i]);
+      keys.sorted = keys.sorted && block[i] >= last;
+      last = block[i];
+    }
+  });
+}
+
+/// Where the rows of each rank begin.
+template <class Key>
+std::vector<uint32_t> startsOf(const std::vector<Key>& keys, uint64_t largest) {
+  std::vector<uint32_t> starts(largest + 2, 0);
+  for (const Key key : keys) ++starts[static_cast<size_t>(key) + 1];
+  for (size_t k = 1; k < starts.size(); ++k) starts[k] += starts[k - 1];
+  return starts;
+}
+
+Keys ranksOf(const SqlColumn& column, uint64_t rows) {
+  Keys keys;
+  keys.largest = column.largestRank();
+  if (keys.largest <= std::numeric_limits<uint16_t>::max()) {
+    readRanks(column, rows, keys.few, keys);
+  } else {
+    readRanks(column, rows, keys.narrow, keys);
+  }
+  keys.starts =
+      keys.few.empty() ? startsOf(keys.narrow, keys.largest) : startsOf(keys.few, keys.largest);
+  keys.nulls = keys.starts[1];
+  return keys;
+}
+
+/// Calls f(keys) for those of the three that are in use.
+template <class F>
+auto withKeys(const Keys& keys, F&& f) {
+  if (!keys.few.empty()) return f(keys.few);
+  if (!keys.narrow.empty()) return f(keys.narrow);
+  return f(keys.wide);
+}
+
+/// NULL is 0, integers are their distance from the smallest plus one, others lie behind them. Where
+/// that does not fit into 64 bits (values at both ends of the numbers), what is next to the last is
+/// not told apart from it; `exact` says so.
+Keys valuesOf(const SqlColumn& column, uint64_t rows, bool& exact) {
+  Keys keys;
+  keys.wide.resize(rows);
+  std::vector<Cell> cells(kBlock);
+  int64_t low = std::numeric_limits<int64_t>::max();
+  int64_t high = std::numeric_limits<int64_t>::min();
+  uint64_t least_other = std::numeric_limits<uint64_t>::max();
+  uint64_t last_other = 0;
+  forEachBlock(rows, [&](uint64_t, const uint64_t* numbers, size_t n) {
+    column.read(numbers, n, cells.data());
+    for (size_t i = 0; i < n; ++i) {
+      if (cells[i].type == ValueType::kNull) {
+        ++keys.nulls;
+      } else if (cells[i].type == ValueType::kInteger) {
+        low = std::min(low, cells[i].integer);
+        high = std::max(high, cells[i].integer);
+      } else {
+        ++keys.others;
+        least_other = std::min(least_other, static_cast<uint64_t>(cells[i].integer));
+        last_other = std::max(last_other, static_cast<uint64_t>(cells[i].integer));
+      }
+    }
+  });
+  const uint64_t integers =
+      low > high ? 0 : static_cast<uint64_t>(high) - static_cast<uint64_t>(low) + 1;
+  const uint64_t span_of_others = keys.others == 0 ? 0 : last_other - least_other + 1;
+  exact = (low > high || integers != 0) && integers < std::numeric_limits<uint64_t>::max() / 2 &&
+          span_of_others < std::numeric_limits<uint64_t>::max() / 2;
+  if (!exact) return keys;
+  uint64_t last = 0;
+  forEachBlock(rows, [&](uint64_t first, const uint64_t* numbers, size_t n) {
+    column.read(numbers, n, cells.data());
+    for (size_t i = 0; i < n; ++i) {
+      uint64_t key = 0;
+      if (cells[i].type == ValueType::kInteger) {
+        key = static_cast<uint64_t>(cells[i].integer) - static_cast<uint64_t>(low) + 1;
+      } else if (cells[i].type != ValueType::kNull) {
+        key = integers + 1 + (static_cast<uint64_t>(cells[i].integer) - least_other);
+      }
+      keys.wide[first + i] = key;
+      keys.sorted = keys.sorted && key >= last;
+      last = key;
+      keys.largest = std::max(keys.largest, key);
+    }
+  });
+  return keys;
+}
+
+uint8_t classOf(ValueType type) {
+  return type == ValueType::kNull ? 0 : type == ValueType::kInteger ? 1 : 2;
+}
+
+void fillWithAll(std::vector<uint32_t>& rows, uint64_t count) {
+  rows.resize(count);
+  std::iota(rows.begin(), rows.end(), 0u);
+}
+
+/// For values so far apart that their distances do not fit into 64 bits.
+void sortByComparing(const SqlColumn& column, std::vector<uint32_t>& rows) {
+  std::stable_sort(rows.begin(), rows.end(), [&](uint32_t a, uint32_t b) {
+    const Value x = column.at(a);
+    const Value y = column.at(b);
+    if (classOf(x.type) != classOf(y.type)) return classOf(x.type) < classOf(y.type);
+    if (x.type == ValueType::kLarge) {
+      return static_cast<uint64_t>(x.integer) < static_cast<uint64_t>(y.integer);
+    }
+    return x.integer < y.integer;
+  });
+}
+
+/// `rows` empty: all, as they lie.
+template <class Key>
+void sortByKeys(const std::vector<Key>& keys, uint64_t largest, std::vector<uint32_t>& rows) {
+  if (keys.size() < kFewRows) {
+    if (rows.empty()) fillWithAll(rows, keys.size());
+    std::stable_sort(rows.begin(), rows.end(),
+                     [&](uint32_t a, uint32_t b) { return keys[a] < keys[b]; });
+    return;
+  }
+  const auto bits = static_cast<unsigned>(std::bit_width(largest));
+  // Digits of equal width, so that 12 bits are two digits of 6.
+  const unsigned digits = std::max(1u, (bits + kDigitBits - 1) / kDigitBits);
+  const unsigned width = std::max(1u, (bits + digits - 1) / digits);
+  const uint64_t mask = (uint64_t{1} << width) - 1;
+  std::vector<uint64_t> places(mask + 2);
+  std::vector<uint32_t> other;
+  for (unsigned shift = 0; shift < bits; shift += width) {
+    std::fill(places.begin(), places.end(), 0);
+    for (const Key key : keys) ++places[((key >> shift) & mask) + 1];
+    for (size_t k = 1; k < places.size(); ++k) places[k] += places[k - 1];
+    if (rows.empty()) {
+      rows.resize(keys.size());
+      for (size_t row = 0; row < keys.size(); ++row) {
+        rows[places[(keys[row] >> shift) & mask]++] = static_cast<uint32_t>(row);
+      }
+    } else {
+      other.resize(rows.size());
+      for (const uint32_t row : rows) other[places[(keys[row] >> shift) & mask]++] = row;
+      rows.swap(other);
+    }
+  }
 }
 
 }  // namespace
 
-RowOrder RowOrder::byValue(const SqlColumn& column, uint64_t rows) {
-  std::vector<Keyed> keyed(rows);
+RowOrder RowOrder::by(std::span<const SqlColumn* const> columns, uint64_t rows) {
   RowOrder order;
-  order.count_ = rows;
-  for (uint64_t i = 0; i < rows; ++i) {
-    const Value value = column.at(i);
-    keyed[i] = {value.integer, static_cast<uint32_t>(i), rankOf(value)};
-    order.first_integer_ += keyed[i].rank == 0 ? 1 : 0;
-    order.end_integer_ += keyed[i].rank <= 1 ? 1 : 0;
+  order.count_ = order.end_integer_ = rows;
+  std::vector<uint32_t> sorted;
+  // From the last column to the first: a stable sort keeps what the later ones said.
+  for (size_t c = columns.size(); c-- > 0;) {
+    const SqlColumn& column = *columns[c];
+    const bool text = column.role() == ColumnRole::kText;
+    bool exact = true;
+    const Keys keys = text ? ranksOf(column, rows) : valuesOf(column, rows, exact);
+    if (c == 0) {
+      order.first_integer_ = keys.nulls;
+      order.end_integer_ = rows - keys.others;
+    }
+    if (!exact) {
+      if (sorted.empty()) fillWithAll(sorted, rows);
+      sortByComparing(column, sorted);
+    } else {
+      withKeys(keys, [&](const auto& all) {
+        if (sorted.empty() && keys.sorted) return;
+        sortByKeys(all, keys.largest, sorted);
+      });
+    }
+    if (c == 0) order.starts_ = keys.starts;
   }
-  if (std::is_sorted(keyed.begin(), keyed.end(), before)) return order;
-  std::sort(keyed.begin(), keyed.end(), before);
-  order.rows_.resize(rows);
-  for (uint64_t i = 0; i < rows; ++i) order.rows_[i] = keyed[i].row;
+  order.rows_ = std::move(sorted);
   return order;
 }
 
@@ -50,39 +230,31 @@ RowOrder RowOrder::asTheyLie(uint64_t rows) {
   return order;
 }
 
-RowOrder RowOrder::byRank(const SqlColumn& column, uint64_t rows) {
-  RowOrder order;
-  order.count_ = rows;
-  uint64_t largest = 0;
-  bool sorted = true;
-  uint64_t last = 0;
-  for (uint64_t i = 0; i < rows; ++i) {
-    const uint64_t key = column.rank(i);
-    sorted = sorted && key >= last;
-    last = key;
-    largest = std::max(largest, key);
-  }
-  if (sorted) return order;
-  // A counting sort: the keys are numbers of strings, of which there are far fewer than rows.
-  std::vector<uint64_t> places(largest + 2, 0);
-  for (uint64_t i = 0; i < rows; ++i) ++places[column.rank(i) + 1];
-  for (size_t k = 1; k < places.size(); ++k) places[k] += places[k - 1];
-  order.rows_.resize(rows);
-  for (uint64_t i = 0; i < rows; ++i) {
-    order.rows_[places[column.rank(i)]++] = static_cast<uint32_t>(i);
-  }
-  return order;
+std::pair<uint32_t, uint64_t> RowOrder::run(uint64_t i) const {
+  if (starts_.empty() || i >= count_) return {0, 0};
+  const auto next = std::upper_bound(starts_.begin(), starts_.end(), i);
+  return {static_cast<uint32_t>(next - starts_.begin() - 1),
+          next == starts_.end() ? count_ : *next};
 }
 
 std::pair<uint64_t, uint64_t> RowOrder::range(const SqlColumn& column, int64_t low,
                                               int64_t high) const {
   if (low > high) return {0, 0};
+  if (!starts_.empty() && low == high && low > 0) {
+    const auto rank = static_cast<uint64_t>(low);
+    if (rank + 1 >= starts_.size()) return {0, 0};
+    return {starts_[rank], starts_[rank + 1]};
+  }
+  const bool text = column.role() == ColumnRole::kText;
+  const auto key = [&](uint64_t place) {
+    return text ? static_cast<int64_t>(column.rank(row(place))) : column.at(row(place)).integer;
+  };
   // The first place in [from, end_integer_) whose value does not satisfy `less`.
   auto firstNot = [&](uint64_t from, auto less) {
     uint64_t count = end_integer_ - from;
     while (count > 0) {
       const uint64_t half = count / 2;
-      if (less(column.at(row(from + half)).integer)) {
+      if (less(key(from + half))) {
         from += half + 1;
         count -= half + 1;
       } else {

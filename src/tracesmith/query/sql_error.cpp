@@ -8,6 +8,8 @@
 #include <numeric>
 #include <set>
 
+#include "tracesmith/query/views.hpp"
+
 namespace tracesmith {
 namespace {
 
@@ -45,7 +47,9 @@ std::set<std::string> tablesIn(const Catalog& catalog, std::string_view sql) {
     size_t end = i;
     while (end < sql.size() && isWord(sql[end])) ++end;
     const std::string word = lower(sql.substr(i, end - i));
-    if (!word.empty() && catalog.find(word) != nullptr) found.insert(word);
+    if (!word.empty() && (catalog.find(word) != nullptr || findView(word) != nullptr)) {
+      found.insert(word);
+    }
     i = std::max(end, i + 1);
   }
   return found;
@@ -56,6 +60,10 @@ std::vector<std::string> columnsOf(const Catalog& catalog, const std::set<std::s
   for (const auto& table : catalog.tables()) {
     if (!tables.empty() && tables.count(table->name()) == 0) continue;
     for (const auto& column : table->columns()) names.push_back(column->name());
+  }
+  for (const View& view : views()) {
+    if (!tables.empty() && tables.count(view.name) == 0) continue;
+    for (const ViewColumn& column : view.columns) names.emplace_back(column.name);
   }
   return names;
 }
@@ -108,6 +116,7 @@ std::string explainSqlError(const Catalog& catalog, std::string_view sql, std::s
   if (const std::string name = after(message, "no such table: "); !name.empty()) {
     std::vector<std::string> names;
     for (const auto& table : catalog.tables()) names.push_back(table->name());
+    for (const View& view : views()) names.emplace_back(view.name);
     const std::string near = nearestName(name, names);
     return text + (near.empty() ? "; there are " + join(names) : "; did you mean " + near + "?");
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <new>
+#include <string_view>
 #include <vector>
 
 #include "tracesmith/query/value.hpp"
@@ -82,7 +83,46 @@ void percentileFinal(sqlite3_context* context) {
   *slot = nullptr;
 }
 
+std::optional<TableId> tableByName(std::string_view name) {
+#define TS_Y(number, Name, sql_name, columns) \
+  if (name == #sql_name) return TableId::k##Name;
+  TS_TABLES(TS_Y)
+#undef TS_Y
+  return std::nullopt;
+}
+
+void sourceJson(sqlite3_context* context, int, sqlite3_value** argv) {
+  const auto& source = *static_cast<const SourceOfRow*>(sqlite3_user_data(context));
+  if (sqlite3_value_type(argv[0]) == SQLITE_NULL || sqlite3_value_type(argv[1]) == SQLITE_NULL) {
+    return;  // NULL
+  }
+  const auto* name = reinterpret_cast<const char*>(sqlite3_value_text(argv[0]));
+  const std::optional<TableId> table = tableByName(name == nullptr ? "" : name);
+  if (!table) {
+    sqlite3_result_error(context, "source_json(): the first argument must name a table of events",
+                         -1);
+    return;
+  }
+  const int64_t row = sqlite3_value_int64(argv[1]);
+  if (!source || row < 0) return;
+  try {
+    if (const std::optional<std::string> text = source(*table, static_cast<uint64_t>(row))) {
+      sqlite3_result_text64(context, text->data(), text->size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+    }
+  } catch (const std::bad_alloc&) {
+    sqlite3_result_error_nomem(context);
+  }
+}
+
 }  // namespace
+
+Status registerSourceJson(sqlite3* db, const SourceOfRow& source) {
+  const int rc = sqlite3_create_function_v2(db, "source_json", 2, SQLITE_UTF8 | SQLITE_INNOCUOUS,
+                                            const_cast<SourceOfRow*>(&source), sourceJson, nullptr,
+                                            nullptr, nullptr);
+  if (rc != SQLITE_OK) return fail(ErrorCode::kInternal, sqlite3_errmsg(db), "source_json");
+  return {};
+}
 
 Status registerSqlFunctions(sqlite3* db) {
   constexpr int kFlags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS;

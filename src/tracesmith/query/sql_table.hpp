@@ -4,8 +4,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,8 +35,20 @@ class SqlColumn {
   SqlColumn& operator=(const SqlColumn&) = delete;
 
   virtual Value at(uint64_t row) const = 0;
-  /// For ColumnRole::kText: small numbers that are equal, or in order, when the texts are.
-  virtual uint64_t rank(uint64_t) const { return 0; }
+  /// The cells of `n` rows: as at(), for much less per row.
+  virtual void read(const uint64_t* rows, size_t n, Cell* out) const {
+    for (size_t i = 0; i < n; ++i) out[i] = Cell::of(at(rows[i]));
+  }
+  /// For ColumnRole::kText: small numbers that are equal, or in order, when the texts are; 0: NULL.
+  virtual uint32_t rank(uint64_t) const { return 0; }
+  virtual void ranks(const uint64_t* rows, size_t n, uint32_t* out) const {
+    for (size_t i = 0; i < n; ++i) out[i] = rank(rows[i]);
+  }
+  virtual uint32_t largestRank() const { return 0; }
+  /// The text of a rank; NULL for 0.
+  virtual Cell textOfRank(uint32_t) const { return {}; }
+  /// The rank of a text; none: no row has it.
+  virtual std::optional<uint32_t> rankOf(std::string_view) const { return std::nullopt; }
 
   const std::string& name() const { return name_; }
   const std::string& type() const { return type_; }  ///< INTEGER, REAL or TEXT
@@ -58,21 +73,30 @@ class SqlTable {
 
   const std::string& name() const { return name_; }
   const std::string& meaning() const { return meaning_; }
-  uint64_t rows() const { return rows_; }
+  uint64_t rows() const { return count_ ? count_() : rows_; }
   const std::vector<std::unique_ptr<SqlColumn>>& columns() const { return columns_; }
   const SqlColumn& column(size_t i) const { return *columns_[i]; }
+  bool mayLackRows() const { return present_ != nullptr; }
   /// False for a place in a keyed table whose row was lost; it is no row to SQL.
   bool hasRow(uint64_t row) const { return present_ == nullptr || present_->at(row).integer != 0; }
 
-  /// The rows in the order of column `i` (by rank() for kText); made once, on first use.
-  /// nullptr when the table has too many rows for it. [one thread at a time]
-  const RowOrder* order(size_t i) const;
-  bool hasOrder(size_t i) const { return orders_.count(i) != 0; }
+  /// The rows in the order of these columns, the first one first (texts by rank()); made once, on
+  /// first use. Needs rows() <= RowOrder::kMaxRows. [one thread at a time]
+  const RowOrder& order(const std::vector<size_t>& columns) const;
+  bool hasOrder(size_t i) const { return orders_.count({i}) != 0; }
   /// True when the rows lie in the order of column `i` already. Looked up once.
   bool liesInOrder(size_t i) const;
+  /// What queries cost so far: rows that were looked at, and orders that were made.
+  uint64_t rowsVisited() const { return visited_; }
+  size_t ordersMade() const { return orders_.size(); }
+  void visit(uint64_t rows) const { visited_ += rows; }
+  /// How often column `i` was searched, this time included.
+  uint32_t countSearch(size_t i) const { return ++searches_[i]; }
 
   // For those who build tables.
   void setRows(uint64_t rows) { rows_ = rows; }
+  /// For a table whose rows are found when they are first asked for.
+  void setRows(std::function<uint64_t()> count) { count_ = std::move(count); }
   void add(std::unique_ptr<SqlColumn> column) { columns_.push_back(std::move(column)); }
   void setPresence(const SqlColumn* raw_id) { present_ = raw_id; }
   std::vector<std::unique_ptr<SqlColumn>>& mutableColumns() { return columns_; }
@@ -81,10 +105,13 @@ class SqlTable {
   std::string name_;
   std::string meaning_;
   uint64_t rows_ = 0;
+  std::function<uint64_t()> count_;
   std::vector<std::unique_ptr<SqlColumn>> columns_;
   const SqlColumn* present_ = nullptr;
-  mutable std::map<size_t, RowOrder> orders_;
+  mutable std::map<std::vector<size_t>, RowOrder> orders_;
   mutable std::map<size_t, bool> in_order_;
+  mutable std::map<size_t, uint32_t> searches_;
+  mutable uint64_t visited_ = 0;
 };
 
 }  // namespace tracesmith

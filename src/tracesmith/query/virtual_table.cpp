@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <new>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -16,47 +17,125 @@ struct VirtualTable : sqlite3_vtab {
   const SqlTable* table = nullptr;
 };
 
+/// Rows that are read at once: enough that what a column costs per call does not matter, few enough
+/// that their cells stay in the second cache.
+constexpr size_t kBatch = 512;
+/// Of a search that finds a row or two, which joins make by the million.
+constexpr size_t kFirstBatch = 8;
+
 struct Check {
   const SqlColumn* column;
   size_t index;
-  IntegerRange range;
+  IntegerRange range;  // of values; of ranks for texts
   bool exact() const { return range.low == range.high; }
+};
+
+/// The cells of one column for the rows of a batch; read when one of them is asked for.
+struct BatchColumn {
+  std::vector<Cell> cells;
+  uint64_t batch = 0;  // which one they are of; 0: none
 };
 
 struct Cursor : sqlite3_vtab_cursor {
   const SqlTable* table = nullptr;
   const char* plan_text = nullptr;  // SQLite keeps it for the statement: the same text, same plan
   AccessPlan plan;
-  std::vector<uint32_t> searches;  // per column, how often it was searched for one value
 
   const RowOrder* order = nullptr;  // nullptr: the rows as they lie
   uint64_t begin = 0;               // places [begin, end) of the order, or rows
   uint64_t end = 0;
-  uint64_t place = 0;
+  uint64_t place = 0;        // the next one to take into a batch
+  uint64_t batch_place = 0;  // the first that was taken into it
   bool backwards = false;
   std::vector<Check> checks;
 
-  uint64_t row() const {
-    const uint64_t i = backwards ? end - 1 - (place - begin) : place;
-    return order == nullptr ? i : order->row(i);
+  std::vector<uint64_t> rows;  // of the batch, those that pass the checks
+  size_t at = 0;               // in rows
+  size_t batch_size = kFirstBatch;
+  uint64_t batch = 0;
+  std::vector<BatchColumn> columns;
+  std::vector<Cell> checked;
+  std::vector<uint32_t> ranks;
+
+  void takeRows();
+  void check(const Check& check);
+  bool readByRuns(size_t column, std::vector<Cell>& cells) const;
+  /// Goes on to the next batch that has a row.
+  void fill() {
+    at = 0;
+    do {
+      takeRows();
+      for (const Check& c : checks) check(c);
+    } while (rows.empty() && place < end);
   }
-  bool matches(uint64_t row) const {
-    if (!table->hasRow(row)) return false;
-    for (const Check& check : checks) {
-      const Value v = check.column->at(row);
-      // What is beyond 2^63 is greater than every bound.
-      if (v.type == ValueType::kLarge) {
-        if (!check.range.open()) return false;
-      } else if (v.isNull() || v.integer < check.range.low || v.integer > check.range.high) {
-        return false;
+  const Cell& cell(size_t column) {
+    BatchColumn& c = columns[column];
+    if (c.batch != batch) {
+      if (c.cells.size() < rows.size()) c.cells.resize(batch_size);
+      if (!readByRuns(column, c.cells)) {
+        table->column(column).read(rows.data(), rows.size(), c.cells.data());
       }
+      c.batch = batch;
     }
-    return true;
-  }
-  void skip() {
-    while (place < end && !matches(row())) ++place;
+    return c.cells[at];
   }
 };
+
+void Cursor::takeRows() {
+  ++batch;
+  const size_t n = std::min<uint64_t>(batch_size, end - place);
+  batch_place = place;
+  table->visit(n);
+  rows.resize(n);
+  for (size_t i = 0; i < n; ++i, ++place) {
+    const uint64_t from = backwards ? end - 1 - (place - begin) : place;
+    rows[i] = order == nullptr ? from : order->row(from);
+  }
+  batch_size = std::min(batch_size * 4, kBatch);
+  if (!table->mayLackRows()) return;
+  std::erase_if(rows, [this](uint64_t row) { return !table->hasRow(row); });
+}
+
+/// In the order of a text, the text is known without looking at a row.
+bool Cursor::readByRuns(size_t column, std::vector<Cell>& cells) const {
+  if (order == nullptr || backwards || plan.order_columns.empty()) return false;
+  if (column != plan.order_columns[0] || rows.size() != place - batch_place) return false;
+  for (size_t i = 0; i < rows.size();) {
+    const auto [rank, run_end] = order->run(batch_place + i);
+    if (run_end <= batch_place + i) return false;
+    const Cell text = table->column(column).textOfRank(rank);
+    const size_t until = std::min<uint64_t>(rows.size(), run_end - batch_place);
+    while (i < until) cells[i++] = text;
+  }
+  return true;
+}
+
+void Cursor::check(const Check& check) {
+  const size_t n = rows.size();
+  size_t kept = 0;
+  if (check.column->role() == ColumnRole::kText) {
+    ranks.resize(std::max(ranks.size(), n));
+    check.column->ranks(rows.data(), n, ranks.data());
+    for (size_t i = 0; i < n; ++i) {
+      const bool in = ranks[i] >= check.range.low && ranks[i] <= check.range.high;
+      rows[kept] = rows[i];
+      kept += in ? 1 : 0;
+    }
+  } else {
+    checked.resize(std::max(checked.size(), n));
+    check.column->read(rows.data(), n, checked.data());
+    for (size_t i = 0; i < n; ++i) {
+      const Cell& c = checked[i];
+      // What is beyond 2^63 is greater than every bound.
+      const bool in = c.type == ValueType::kInteger
+                          ? c.integer >= check.range.low && c.integer <= check.range.high
+                          : c.type == ValueType::kLarge && check.range.open();
+      rows[kept] = rows[i];
+      kept += in ? 1 : 0;
+    }
+  }
+  rows.resize(kept);
+}
 
 int connect(sqlite3* db, void* aux, int, const char* const*, sqlite3_vtab** out, char** error) {
   try {
@@ -111,10 +190,10 @@ int close(sqlite3_vtab_cursor* cursor) {
   return SQLITE_OK;
 }
 
-void takeRange(Cursor& c, size_t column, const IntegerRange& range) {
-  const RowOrder* order = c.table->order(column);
-  std::tie(c.begin, c.end) = order->range(c.table->column(column), range.low, range.high);
-  c.order = order->isIdentity() ? nullptr : order;
+void takeRange(Cursor& c, const std::vector<size_t>& columns, const IntegerRange& range) {
+  const RowOrder& order = c.table->order(columns);
+  std::tie(c.begin, c.end) = order.range(c.table->column(columns[0]), range.low, range.high);
+  c.order = order.isIdentity() ? nullptr : &order;
 }
 
 /// Finds the rows of `range` if that costs less than passing over all rows.
@@ -129,12 +208,31 @@ void search(Cursor& c, size_t column, const IntegerRange& range) {
     return;
   }
   if (table.rows() > RowOrder::kMaxRows) return;
-  if (!table.hasOrder(column) && !table.liesInOrder(column)) {
+  const bool text = table.column(column).role() == ColumnRole::kText;
+  if (!table.hasOrder(column) && (text || !table.liesInOrder(column))) {
     // Making the order pays from the second search on: the first may be the only one.
-    c.searches.resize(table.columns().size());
-    if (table.rows() < 64 || ++c.searches[column] < 2) return;
+    if (table.rows() < 64 || table.countSearch(column) < 2) return;
   }
-  takeRange(c, column, range);
+  takeRange(c, {column}, range);
+}
+
+/// Narrows `range` by a condition; false where SQLite itself has to decide about it.
+bool narrowBy(IntegerRange& range, const SqlColumn& column, int op, sqlite3_value* value) {
+  if (column.role() != ColumnRole::kText) return narrow(range, op, value);
+  if (sqlite3_value_type(value) == SQLITE_NULL) {
+    range = {1, 0};
+    return true;
+  }
+  if (sqlite3_value_type(value) != SQLITE_TEXT) return false;
+  const auto* text = reinterpret_cast<const char*>(sqlite3_value_text(value));
+  const auto bytes = static_cast<size_t>(sqlite3_value_bytes(value));
+  const std::optional<uint32_t> rank = column.rankOf({text == nullptr ? "" : text, bytes});
+  if (!rank || *rank < range.low || *rank > range.high) {
+    range = {1, 0};
+  } else {
+    range = {*rank, *rank};
+  }
+  return true;
 }
 
 /// Turns the conditions into checks; false when no row can satisfy them.
@@ -146,41 +244,49 @@ bool makeChecks(Cursor& c, int argc, sqlite3_value** argv) {
     auto it = std::find_if(c.checks.begin(), c.checks.end(),
                            [&](const Check& check) { return check.index == index; });
     IntegerRange range = it == c.checks.end() ? IntegerRange{} : it->range;
-    if (!narrow(range, condition.op, argv[i])) continue;
+    const SqlColumn& column = c.table->column(index);
+    if (!narrowBy(range, column, condition.op, argv[i])) continue;
     if (range.empty()) return false;
     if (it != c.checks.end()) {
       it->range = range;
     } else {
-      c.checks.push_back({&c.table->column(index), index, range});
+      c.checks.push_back({&column, index, range});
     }
   }
   return true;
+}
+
+const Check* findCheck(const Cursor& c, size_t column) {
+  const auto it = std::find_if(c.checks.begin(), c.checks.end(),
+                               [&](const Check& check) { return check.index == column; });
+  return it == c.checks.end() ? nullptr : &*it;
 }
 
 void start(Cursor& c, int argc, sqlite3_value** argv) {
   const SqlTable& table = *c.table;
   c.order = nullptr;
   c.begin = c.end = c.place = 0;
+  c.rows.clear();
+  c.at = 0;
+  c.batch_size = kFirstBatch;
+  c.columns.resize(table.columns().size());
   c.backwards = c.plan.order == AccessPlan::Order::kDescending;
   if (!makeChecks(c, argc, argv)) return;
   c.end = table.rows();
   if (c.plan.order != AccessPlan::Order::kNone) {
-    const auto column = static_cast<size_t>(c.plan.order_column);
-    auto own = std::find_if(c.checks.begin(), c.checks.end(),
-                            [&](const Check& check) { return check.index == column; });
-    if (own != c.checks.end()) {
-      takeRange(c, column, own->range);
+    const Check* own = findCheck(c, c.plan.order_columns[0]);
+    if (own != nullptr) {
+      takeRange(c, c.plan.order_columns, own->range);
     } else {
-      const RowOrder* order = table.order(column);
-      c.order = order->isIdentity() ? nullptr : order;
+      const RowOrder& order = table.order(c.plan.order_columns);
+      c.order = order.isIdentity() ? nullptr : &order;
     }
-  } else {
+  } else if (c.plan.lead >= 0) {
     // The narrowest condition leads; the others are checked row by row.
-    const Check* best = nullptr;
-    for (const Check& check : c.checks) {
-      if (best == nullptr || (check.exact() && !best->exact())) best = &check;
-    }
-    if (best != nullptr) search(c, best->index, best->range);
+    const auto& condition = c.plan.conditions[static_cast<size_t>(c.plan.lead)];
+    const Check* lead = findCheck(c, static_cast<size_t>(condition.column));
+    if (lead == nullptr && !c.checks.empty()) lead = &c.checks.front();
+    if (lead != nullptr) search(c, lead->index, lead->range);
   }
   c.place = c.begin;
 }
@@ -193,7 +299,7 @@ int filter(sqlite3_vtab_cursor* cursor, int, const char* text, int argc, sqlite3
       c.plan_text = text;
     }
     start(c, argc, argv);
-    c.skip();
+    c.fill();
     return SQLITE_OK;
   } catch (const std::bad_alloc&) {
     return SQLITE_NOMEM;
@@ -202,45 +308,53 @@ int filter(sqlite3_vtab_cursor* cursor, int, const char* text, int argc, sqlite3
 
 int next(sqlite3_vtab_cursor* cursor) {
   auto& c = *static_cast<Cursor*>(cursor);
-  ++c.place;
-  c.skip();
-  return SQLITE_OK;
+  if (++c.at < c.rows.size()) return SQLITE_OK;
+  try {
+    c.fill();
+    return SQLITE_OK;
+  } catch (const std::bad_alloc&) {
+    return SQLITE_NOMEM;
+  }
 }
 
 int eof(sqlite3_vtab_cursor* cursor) {
   const auto& c = *static_cast<const Cursor*>(cursor);
-  return c.place >= c.end ? 1 : 0;
+  return c.at >= c.rows.size() ? 1 : 0;
 }
 
 int cell(sqlite3_vtab_cursor* cursor, sqlite3_context* context, int i) {
-  const auto& c = *static_cast<const Cursor*>(cursor);
-  const Value v = c.table->column(static_cast<size_t>(i)).at(c.row());
-  switch (v.type) {
-    case ValueType::kNull:
-      sqlite3_result_null(context);
-      break;
-    case ValueType::kInteger:
-      sqlite3_result_int64(context, v.integer);
-      break;
-    case ValueType::kReal:
-      sqlite3_result_double(context, v.real);
-      break;
-    case ValueType::kText:
-      // Static: the texts of a trace stay where they are as long as it lives.
-      sqlite3_result_text64(context, v.text.empty() ? "" : v.text.data(), v.text.size(),
-                            SQLITE_STATIC, SQLITE_UTF8);
-      break;
-    case ValueType::kLarge: {
-      const std::string digits = toText(v);
-      sqlite3_result_text64(context, digits.data(), digits.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
-      break;
+  auto& c = *static_cast<Cursor*>(cursor);
+  try {
+    const Cell& v = c.cell(static_cast<size_t>(i));
+    switch (v.type) {
+      case ValueType::kNull:
+        break;  // as the result is when it is asked for
+      case ValueType::kInteger:
+        sqlite3_result_int64(context, v.integer);
+        break;
+      case ValueType::kReal:
+        sqlite3_result_double(context, v.real);
+        break;
+      case ValueType::kText:
+        // Static: the texts of a trace stay where they are as long as it lives.
+        sqlite3_result_text64(context, v.bytes == 0 ? "" : v.text, v.bytes, SQLITE_STATIC,
+                              SQLITE_UTF8);
+        break;
+      case ValueType::kLarge: {
+        const std::string digits = toText(Value::ofUnsigned(static_cast<uint64_t>(v.integer)));
+        sqlite3_result_text64(context, digits.data(), digits.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+        break;
+      }
     }
+    return SQLITE_OK;
+  } catch (const std::bad_alloc&) {
+    return SQLITE_NOMEM;
   }
-  return SQLITE_OK;
 }
 
 int rowId(sqlite3_vtab_cursor* cursor, sqlite3_int64* out) {
-  *out = static_cast<sqlite3_int64>(static_cast<const Cursor*>(cursor)->row());
+  const auto& c = *static_cast<const Cursor*>(cursor);
+  *out = static_cast<sqlite3_int64>(c.rows[c.at]);
   return SQLITE_OK;
 }
 

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// Speedscope profiles and folded stacks of small traces.
+#include "tracesmith/export/frame_lanes.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tracesmith/export/folded_stacks.hpp"
+#include "tracesmith/export/output.hpp"
+#include "tracesmith/export/speedscope.hpp"
+#include "tracesmith/state/sample_trace_test_util.hpp"
+
+namespace tracesmith {
+namespace {
+
+Selection everything(const Trace& trace) {
+  return Selection(trace, std::nullopt, std::nullopt, {});
+}
+
+std::string folded(const Trace& trace) {
+  std::string text;
+  Output out = Output::toString(&text);
+  writeFoldedStacks(trace, everything(trace), out);
+  EXPECT_TRUE(out.finish());
+  return text;
+}
+
+/// A range with a call and a range of an equal end in it, and two kernels that overlap.
+test::SampleTrace nested() {
+  test::SampleTrace s;
+  const ProcessId process = s.process(7, "./train /data/set");
+  const ThreadId thread = s.thread(process, 8);
+  const StreamId stream = s.stream(s.device("G"), process);
+  s.trace.range.push({.start_ns = 100,
+                      .duration_ns = 100,
+                      .name = s.text("step; one"),
+                      .process_id = process,
+                      .thread_id = thread});
+  s.trace.range.push({.start_ns = 150,
+                      .duration_ns = 50,
+                      .name = s.text("end"),
+                      .process_id = process,
+                      .thread_id = thread});
+  s.hostCall("launch", CallKind::kLaunch, thread, stream, 110, 20, 1);
+  s.kernel("a", stream, 120, 30, 1);
+  s.kernel("b", stream, 140, 30, 1);
+  s.kernel("a", stream, 200, 5, 1);
+  s.kernel("gone", stream, 300, 5, 1, ShapeId::kNone, op_flags::kNoDeviceTime);
+  return s;
+}
+
+TEST(FrameLanes, FoldedStacksHoldEachNanosecondOfAThreadOnce) {
+  EXPECT_EQ(folded(nested().trace),
+            "train (7);thread 8;step, one 30\n"
+            "train (7);thread 8;step, one;launch 20\n"
+            "train (7);thread 8;step, one;end 50\n"
+            "GPU 0: G;stream 1;a 35\n"
+            "GPU 0: G;stream 1;b 30\n");
+}
+
+TEST(FrameLanes, KernelsHangBelowTheirHostCallPath) {
+  test::SampleTrace s = nested();
+  Trace& t = s.trace;
+  t.frame.push({.function = s.text("main")});
+  t.frame.push({.address = 0x1234});
+  t.call_path.push({.parent = CallPathId::kNone, .frame = FrameId(1)});
+  t.call_path.push({.parent = CallPathId(1), .frame = FrameId(2)});
+  t.call_path.push({.parent = CallPathId(3), .frame = FrameId(1)});  // leads into itself
+  t.kernel.call_path_id[1] = CallPathId(2);
+  EXPECT_NE(folded(t).find("stream 1;main;0x1234;b 30\n"), std::string::npos) << folded(t);
+  t.kernel.call_path_id[1] = CallPathId(3);
+  EXPECT_NE(folded(t).find("main;main;"), std::string::npos);  // and ends
+}
+
+TEST(FrameLanes, SpeedscopeHasAProfileForEachLane) {
+  const Trace trace = nested().trace;
+  std::string text;
+  Output out = Output::toString(&text);
+  writeSpeedscope(trace, everything(trace), out);
+  ASSERT_TRUE(out.finish());
+  const auto has = [&](std::string_view part) { return text.find(part) != std::string::npos; };
+  EXPECT_TRUE(has("\"$schema\":\"https://www.speedscope.app/file-format-schema.json\"")) << text;
+  EXPECT_TRUE(has("\"name\":\"GPU 0: G, stream 1\"")) << text;
+  EXPECT_TRUE(has("\"name\":\"GPU 0: G, stream 1, lane 2\"")) << text;  // b overlaps a
+  // Times count from the first event; what ends together is closed from the inside.
+  EXPECT_TRUE(
+      has("[{\"type\":\"O\",\"frame\":0,\"at\":0},{\"type\":\"O\",\"frame\":1,\"at\":10},"
+          "{\"type\":\"C\",\"frame\":1,\"at\":30},{\"type\":\"O\",\"frame\":2,\"at\":50},"
+          "{\"type\":\"C\",\"frame\":2,\"at\":100},{\"type\":\"C\",\"frame\":0,\"at\":100}]"))
+      << text;
+}
+
+TEST(FrameLanes, ATraceWithoutEventsGivesEmptyFiles) {
+  const Trace trace;
+  EXPECT_EQ(folded(trace), "");
+  std::string text;
+  Output out = Output::toString(&text);
+  writeSpeedscope(trace, everything(trace), out);
+  ASSERT_TRUE(out.finish());
+  EXPECT_NE(text.find("\"profiles\":[]"), std::string::npos) << text;
+}
+
+}  // namespace
+}  // namespace tracesmith

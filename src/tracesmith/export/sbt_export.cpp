@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/export/sbt_export.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <type_traits>
+#include <unordered_map>
+#include <vector>
+
+#include "tracesmith/export/row_filter.hpp"
+#include "tracesmith/format/trace_writer.hpp"
+
+namespace tracesmith {
+namespace {
+
+/// Numbers the texts anew that are still in use.
+class UsedStrings {
+ public:
+  explicit UsedStrings(const StringTable& all) : all_(all), new_ids_(all.size() + 1, 0) {}
+
+  StringId use(StringId id) {
+    const auto i = static_cast<size_t>(id);
+    if (i == 0 || i >= new_ids_.size()) return StringId::kNone;
+    if (new_ids_[i] == 0) new_ids_[i] = static_cast<uint32_t>(used_.append(all_.at(id)));
+    return static_cast<StringId>(new_ids_[i]);
+  }
+  StringTable take() { return std::move(used_); }
+
+ private:
+  const StringTable& all_;
+  StringTable used_;
+  std::vector<uint32_t> new_ids_;
+};
+
+/// The sources of the rows that are left.
+class KeptSources {
+ public:
+  KeptSources(TraceReader& reader, const Trace& trace, const KeptRows& kept, UsedStrings& strings)
+      : reader_(reader), trace_(trace), kept_(kept), strings_(strings), shapes_(trace.strings) {}
+
+  /// False when a block could not be read: what follows it can not be told apart.
+  bool collect() {
+    for (size_t i = 0; i < reader_.blocks().size(); ++i) {
+      if (reader_.blocks()[i].table != TableId::kSource) continue;
+      if (!reader_.readSources(i, trace_.strings, shapes_, block_)) return false;
+      add();
+    }
+    forEachTable(trace_, [&](const auto& table) {
+      const TableId id = std::decay_t<decltype(table)>::kId;
+      if (rows.find(id) != nullptr) fillUp(rows.of(id), table.size());
+    });
+    return true;
+  }
+
+  SourceRows rows;
+
+ private:
+  static void fillUp(SourceTable& table, size_t count) {
+    while (table.shape.size() < count) {
+      table.shape.push_back(0);
+      table.values.push_back(static_cast<uint32_t>(table.value.size()));
+    }
+  }
+
+  /// Where a row is now; false: it was left out.
+  bool placeOf(uint64_t row, uint64_t& place) const {
+    const auto it = kept_.find(block_.table);
+    if (block_.table == SourceRows::kNone || it == kept_.end()) {
+      place = row;
+      return true;
+    }
+    const auto at = std::lower_bound(it->second.begin(), it->second.end(), row);
+    place = static_cast<uint64_t>(at - it->second.begin());
+    return at != it->second.end() && *at == row;
+  }
+
+  uint32_t shapeNumber(StringId id, const std::vector<uint32_t>& places) {
+    const auto [it, fresh] = numbers_.try_emplace(id, static_cast<uint32_t>(rows.shapes.size()));
+    if (fresh) {
+      SourceRows::Shape shape;
+      shape.text = strings_.use(id);
+      for (const uint32_t leaf : places) {
+        shape.leaves.push_back(strings_.use(block_.leaves[leaf].name));
+      }
+      rows.shapes.push_back(std::move(shape));
+    }
+    return it->second;
+  }
+
+  void add() {
+    SourceTable& out = rows.of(block_.table);
+    const bool alone = block_.table == SourceRows::kNone;
+    std::vector<size_t> next(block_.leaves.size(), 0);
+    for (size_t i = 0; i < block_.shape.size(); ++i) {
+      const StringId id = block_.shape[i];
+      if (id == StringId::kNone) continue;
+      const std::vector<uint32_t>& places = block_.places.at(id);
+      uint64_t place = 0;
+      const bool wanted = placeOf(block_.first_row + i, place);
+      if (wanted) {
+        if (!alone) fillUp(out, static_cast<size_t>(place));
+        out.shape.push_back(shapeNumber(id, places));
+        out.values.push_back(static_cast<uint32_t>(out.value.size()));
+      }
+      size_t leaf = 0;
+      for (const SourceShape::Gap& gap : shapes_.at(id)->gaps) {
+        if (!isKept(gap.kind)) continue;
+        const uint32_t at = places[leaf++];
+        const int64_t value = block_.leaves[at].values[next[at]++];
+        if (!wanted) continue;
+        const bool text = gap.kind == SourceGap::kText || gap.kind == SourceGap::kJson;
+        out.value.push_back(text ? static_cast<int64_t>(strings_.use(static_cast<StringId>(value)))
+                                 : value);
+      }
+    }
+  }
+
+  TraceReader& reader_;
+  const Trace& trace_;
+  const KeptRows& kept_;
+  UsedStrings& strings_;
+  SourceShapes shapes_;
+  SourceBlock block_;
+  std::unordered_map<StringId, uint32_t> numbers_;
+};
+
+void renumberStrings(Trace& trace, UsedStrings& strings) {
+  forEachTable(trace, [&](auto& table) {
+    std::decay_t<decltype(table)>::visitColumns(table, [&](const ColumnInfo&, auto& column) {
+      if constexpr (std::is_same_v<typename std::decay_t<decltype(column)>::value_type, StringId>) {
+        for (StringId& id : column) id = strings.use(id);
+      }
+    });
+  });
+}
+
+Status writeTo(const std::string& path, const Trace& trace, const SourceRows* sources) {
+  TS_TRY(TraceWriter writer, TraceWriter::create(path));
+  TS_CHECK_OK(writer.write(trace, sources));
+  return writer.finish();
+}
+
+}  // namespace
+
+Result<SbtExport> exportSbt(TraceReader& reader, Trace& trace, const Selection& selection,
+                            const NamePattern& names, const std::string& path) {
+  if (path == "-") {
+    return fail(ErrorCode::kUnsupported, "a trace needs a file, it can not be piped", path);
+  }
+  SbtExport result;
+  const KeptRows kept = keepRows(trace, selection, names);
+  trace.pending.clear();
+  trace.commit_mark.clear();
+  UsedStrings strings(trace.strings);
+  KeptSources sources(reader, trace, kept, strings);
+  // A row that was lost moves those behind it away from their sources.
+  result.without_sources = !reader.losses().empty() || !sources.collect();
+  if (reader.rows(TableId::kSource) == 0) result.without_sources = false;
+  renumberStrings(trace, strings);
+  StringTable used = strings.take();
+  trace.strings.swap(used);
+  // Beside its target, so that a failure leaves what was there before.
+  const std::string part = path + ".part-" + std::to_string(getpid());
+  const bool with_sources = !result.without_sources && reader.rows(TableId::kSource) != 0;
+  Status written = writeTo(part, trace, with_sources ? &sources.rows : nullptr);
+  if (written && std::rename(part.c_str(), path.c_str()) != 0) {
+    written = failErrno(errno, "cannot put the finished file in its place", path);
+  }
+  if (!written) {
+    (void)unlink(part.c_str());
+    return tl::unexpected<Error>(written.error());
+  }
+  return result;
+}
+
+}  // namespace tracesmith

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes a part of a trace as a trace of its own, with the sources of the events that are left.
+#pragma once
+
+#include <string>
+
+#include "tracesmith/base/result.hpp"
+#include "tracesmith/export/name_pattern.hpp"
+#include "tracesmith/export/selection.hpp"
+#include "tracesmith/format/trace_reader.hpp"
+
+namespace tracesmith {
+
+/// What did not make it into the new file.
+struct SbtExport {
+  bool without_sources =
+      false;  ///< events were lost in reading: which source is whose is not known
+};
+
+/// `trace` was read from `reader` in host time; it is changed. Times of the new trace are host
+/// times, ids are those of the old one. Texts that nothing refers to any more are left out. What
+/// `recover` needs (marks of a recording that still runs) is not written.
+Result<SbtExport> exportSbt(TraceReader& reader, Trace& trace, const Selection& selection,
+                            const NamePattern& names, const std::string& path);
+
+}  // namespace tracesmith

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/query/dictionary_column.hpp"
+
+#include <algorithm>
+
+namespace tracesmith {
+namespace {
+
+constexpr size_t kBlock = 256;
+
+}  // namespace
+
+Value DictionaryColumn::at(uint64_t row) const {
+  uint32_t number = 0;
+  numbers(&row, 1, &number);
+  return number == 0 || number > count() ? Value{} : Value::ofText(textOf(number));
+}
+
+void DictionaryColumn::read(const uint64_t* rows, size_t n, Cell* out) const {
+  uint32_t block[kBlock];
+  const uint32_t known = count();
+  for (size_t first = 0; first < n; first += kBlock) {
+    const size_t size = std::min(kBlock, n - first);
+    numbers(rows + first, size, block);
+    uint32_t last = 0;
+    Cell cell;
+    for (size_t i = 0; i < size; ++i) {
+      if (block[i] != last) {
+        last = block[i];
+        cell = last == 0 || last > known ? Cell{} : Cell::of(Value::ofText(textOf(last)));
+      }
+      out[first + i] = cell;
+    }
+  }
+}
+
+void DictionaryColumn::rankTexts() const {
+  if (!ranks_.empty()) return;
+  const uint32_t known = count();
+  std::vector<uint8_t> occurs(size_t{known} + 1, 0);
+  uint64_t rows[kBlock];
+  uint32_t block[kBlock];
+  const uint64_t all = table_.rows();
+  for (uint64_t first = 0; first < all; first += kBlock) {
+    const size_t size = std::min<uint64_t>(kBlock, all - first);
+    for (size_t i = 0; i < size; ++i) rows[i] = first + i;
+    numbers(rows, size, block);
+    for (size_t i = 0; i < size; ++i) {
+      if (block[i] <= known) occurs[block[i]] = 1;
+    }
+  }
+  std::vector<uint32_t> found;
+  for (uint32_t i = 1; i <= known; ++i) {
+    if (occurs[i] != 0) found.push_back(i);
+  }
+  std::sort(found.begin(), found.end(),
+            [&](uint32_t a, uint32_t b) { return textOf(a) < textOf(b); });
+  std::vector<uint32_t> ranks(size_t{known} + 1, 0);
+  for (const uint32_t number : found) {
+    if (sorted_.empty() || textOf(sorted_.back()) != textOf(number)) sorted_.push_back(number);
+    ranks[number] = static_cast<uint32_t>(sorted_.size());
+  }
+  ranks_ = std::move(ranks);
+}
+
+uint32_t DictionaryColumn::rank(uint64_t row) const {
+  uint32_t out = 0;
+  ranks(&row, 1, &out);
+  return out;
+}
+
+void DictionaryColumn::ranks(const uint64_t* rows, size_t n, uint32_t* out) const {
+  rankTexts();
+  numbers(rows, n, out);
+  for (size_t i = 0; i < n; ++i) out[i] = out[i] < ranks_.size() ? ranks_[out[i]] : 0;
+}
+
+uint32_t DictionaryColumn::largestRank() const {
+  rankTexts();
+  return static_cast<uint32_t>(sorted_.size());
+}
+
+Cell DictionaryColumn::textOfRank(uint32_t rank) const {
+  rankTexts();
+  if (rank == 0 || rank > sorted_.size()) return {};
+  return Cell::of(Value::ofText(textOf(sorted_[rank - 1])));
+}
+
+std::optional<uint32_t> DictionaryColumn::rankOf(std::string_view text) const {
+  rankTexts();
+  const auto at =
+      std::lower_bound(sorted_.begin(), sorted_.end(), text,
+                       [&](uint32_t number, std::string_view t) { return textOf(number) < t; });
+  if (at == sorted_.end() || textOf(*at) != text) return std::nullopt;
+  return static_cast<uint32_t>(at - sorted_.begin()) + 1;
+}
+
+}  // namespace tracesmith

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""query: the prompt, views, and the sources of imported events."""
+
+import json
+import os
+import shutil
+import tempfile
+import unittest
+
+from harness import PROGRAM, CommandTest
+
+EVENTS = [
+    {"ph": "X", "cat": "kernel", "name": "ncclDevKernel_AllReduce_Sum_f32_RING_LL", "pid": 0,
+     "tid": 7, "ts": 10.5, "dur": 4, "args": {"stream": 7, "correlation": 3, "device": 0}},
+    {"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 20, "dur": 2,
+     "args": {"stream": 7, "correlation": 4, "device": 0, "odd": [1, {"two": None}]}},
+    {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 9, "tid": 9, "ts": 12,
+     "dur": 1, "args": {"correlation": 4}},
+]
+
+
+class QueryTest(CommandTest):
+    @classmethod
+    def setUpClass(cls):
+        cls.shared = tempfile.mkdtemp(prefix="tracesmith-cli-")
+        cls.addClassCleanup(shutil.rmtree, cls.shared, ignore_errors=True)
+        source = os.path.join(cls.shared, "t.json")
+        with open(source, "w", encoding="utf-8") as file:
+            json.dump({"traceEvents": EVENTS}, file)
+        cls.trace = os.path.join(cls.shared, "t.sbt")
+        assert os.spawnl(os.P_WAIT, PROGRAM, "tracesmith", "import", "-q", source, "-o",
+                         cls.trace) == 0
+
+    def ask(self, text, *options):
+        return self.run_command("query", "--shell", *options, self.trace, stdin=text.encode())
+
+
+class Shell(QueryTest):
+    def test_answers_several_statements_and_goes_on_after_an_error(self):
+        result = self.ask("SELECT 1 AS a; SELECT 2 AS b;\nSELECT nowhere;\n.bogus\n"
+                            "SELECT name\n  FROM kernel -- ; no end\n  WHERE start_ns > 0;\n"
+                            "SELECT ';' AS c", "--csv")
+        self.assertEqual(result.stdout.decode(),
+                         "a\n1\nb\n2\nname\nncclDevKernel_AllReduce_Sum_f32_RING_LL\ngemm\nc\n;\n")
+        errors = result.stderr.decode().splitlines()
+        self.assertEqual(len(errors), 2)
+        self.assertIn("no such column: nowhere", errors[0])
+        self.assertIn(".bogus: there is no such command", errors[1])
+        self.assertEqual(result.returncode, 1)
+
+    def test_dot_commands(self):
+        result = self.ask(".tables\n.schema launch\n.mode json\nSELECT 1 AS a;\n.help\n.quit\n"
+                            "SELECT 2;\n")
+        text = result.stdout.decode()
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("\nspan  3 rows\n", text)
+        self.assertIn("kernel_summary  view: ", text)
+        self.assertIn("kernel_start_ns - call_start_ns", text)
+        self.assertIn('"a":1', text.replace(" ", ""))
+        self.assertIn(".mode table|csv|json", text)
+        self.assertNotIn("2\n", text.split(".help")[-1])
+
+    def test_sql_and_shell_exclude_each_other(self):
+        result = self.run_command("query", "--shell", self.trace, "SELECT 1")
+        self.assertEqual(result.returncode, 2)
+
+
+class Sources(QueryTest):
+    def test_source_json_is_the_event_as_it_stood_there(self):
+        result = self.run_command("query", "--json", self.trace,
+                                  "SELECT kind, source_json(kind, row_number) AS source FROM span")
+        rows = json.loads(result.stdout)
+        self.assertEqual(sorted(json.dumps(json.loads(r["source"]), sort_keys=True) for r in rows),
+                         sorted(json.dumps(e, sort_keys=True) for e in EVENTS))
+
+    def test_rows_without_a_source_give_null_and_other_names_an_error(self):
+        result = self.run_command("query", "--csv", self.trace,
+                                  "SELECT source_json('kernel', 99), source_json('kernel', NULL)")
+        self.assertEqual(result.stdout.decode().splitlines()[1], ",")
+        result = self.run_command("query", self.trace, "SELECT source_json('bogus', 1)")
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("must name a table", result.stderr.decode())
+
+    def test_collectives_are_kernels_too(self):
+        result = self.run_command("query", "--csv", self.trace,
+                                  "SELECT operation, (SELECT count(*) FROM kernel) FROM collective")
+        self.assertEqual(result.stdout.decode().splitlines()[1], "all_reduce,2")
+
+
+if __name__ == "__main__":
+    unittest.main()
