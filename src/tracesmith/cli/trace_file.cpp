@@ -20,7 +20,8 @@ namespace {
 std::string_view remedy(ErrorCode code) {
   switch (code) {
     case ErrorCode::kNotATrace:
-      return "a trace is what 'tracesmith profile' writes (.sbt), or Chrome's JSON";
+      return "a trace is what 'tracesmith profile' writes (.sbt), or another tool's ('tracesmith "
+             "import -h' lists which)";
     case ErrorCode::kTooNew:
       return "read it with a newer TraceSmith";
     default:
