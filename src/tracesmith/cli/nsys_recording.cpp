@@ -7,6 +7,7 @@
 #include <chrono>
 #include <filesystem>
 #include <thread>
+#include <utility>
 
 #include "tracesmith/capture/launcher.hpp"
 #include "tracesmith/cli/export_target.hpp"
@@ -96,26 +97,16 @@ Result<std::vector<std::string>> shellWords(const std::string& text) {
   char quote = 0;
   for (size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
-    if (quote == '\'') {
-      if (c == quote) {
-        quote = 0;
-      } else {
-        word += c;
-      }
-    } else if (c == '\\' && i + 1 < text.size() &&
-               (quote == 0 || text[i + 1] == '"' || text[i + 1] == '\\')) {
+    const bool more = i + 1 < text.size();
+    const bool escapes = c == '\\' && quote != '\'' && more &&
+                         (quote == 0 || text[i + 1] == '"' || text[i + 1] == '\\');
+    if (escapes) {
       word += text[++i];
       within = true;
-    } else if (quote == '"') {
-      if (c == quote) {
-        quote = 0;
-      } else {
-        word += c;
-      }
-    } else if (c == '\'' || c == '"') {
-      quote = c;
+    } else if (quote == 0 ? c == '\'' || c == '"' : c == quote) {
+      quote = quote == 0 ? c : 0;
       within = true;
-    } else if (c == ' ' || c == '\t' || c == '\n') {
+    } else if (quote == 0 && (c == ' ' || c == '\t' || c == '\n')) {
       if (within) words.push_back(std::exchange(word, {}));
       within = false;
     } else {

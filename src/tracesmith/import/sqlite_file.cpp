@@ -154,26 +154,33 @@ int SqliteTable::find(std::string_view column) const {
   return -1;
 }
 
-SqliteType SqliteRow::type(int column) const {
-  if (column < 0) return SqliteType::kNull;
-  switch (sqlite3_column_type(statement_, column + first_)) {
-    case SQLITE_INTEGER:
-      return SqliteType::kInteger;
-    case SQLITE_FLOAT:
-      return SqliteType::kReal;
-    case SQLITE_TEXT:
-      return SqliteType::kText;
-    case SQLITE_BLOB:
-      return SqliteType::kBlob;
-    default:
-      return SqliteType::kNull;
+void SqliteRow::load() {
+  cells_.resize(static_cast<size_t>(sqlite3_column_count(statement_) - first_));
+  int column = first_;
+  for (Cell& cell : cells_) {
+    switch (sqlite3_column_type(statement_, column)) {
+      case SQLITE_INTEGER:
+        cell = {SqliteType::kInteger, sqlite3_column_int64(statement_, column)};
+        break;
+      case SQLITE_FLOAT:
+        cell.type = SqliteType::kReal;
+        break;
+      case SQLITE_TEXT:
+        cell.type = SqliteType::kText;
+        break;
+      case SQLITE_BLOB:
+        cell.type = SqliteType::kBlob;
+        break;
+      default:
+        cell.type = SqliteType::kNull;
+        break;
+    }
+    ++column;
   }
 }
 
-int64_t SqliteRow::integer(int column, int64_t otherwise) const {
+int64_t SqliteRow::integerOf(int column, int64_t otherwise) const {
   switch (type(column)) {
-    case SqliteType::kInteger:
-      return sqlite3_column_int64(statement_, column + first_);
     case SqliteType::kReal: {
       const double value = sqlite3_column_double(statement_, column + first_);
       if (!(value >= -9.2e18 && value <= 9.2e18)) return otherwise;
@@ -335,10 +342,11 @@ Status SqliteFile::listTables() {
                 std::string("the database's list of tables is damaged: ") + sqlite3_errmsg(db_));
   }
   const Statement names(raw);
+  SqliteRow row(*this, raw, 0);
   int rc = SQLITE_ROW;
   while ((rc = sqlite3_step(names.get())) == SQLITE_ROW) {
     if (++rows_read_; overdrawn()) break;
-    const SqliteRow row(*this, names.get(), 0);
+    row.load();
     const std::string_view name = row.bytes(0);
     // Its own tables have such names, and none of others may.
     if (name.empty() || name.starts_with("sqlite_") || name.find('\0') != name.npos) continue;
@@ -352,10 +360,11 @@ Status SqliteFile::listTables() {
     const std::string sql = "PRAGMA table_xinfo(" + quoted(table.name) + ")";
     if (sqlite3_prepare_v2(db_, sql.c_str(), -1, &raw, nullptr) != SQLITE_OK) continue;
     const Statement columns(raw);
+    SqliteRow column(*this, raw, 0);
     while (sqlite3_step(columns.get()) == SQLITE_ROW) {
-      const SqliteRow row(*this, columns.get(), 0);
-      const std::string_view name = row.bytes(1);
-      if (row.integer(6) != 0 || name.find('\0') != name.npos) continue;  // computed, not stored
+      column.load();
+      const std::string_view name = column.bytes(1);
+      if (column.integer(6) != 0 || name.find('\0') != name.npos) continue;  // computed, not stored
       table.columns.emplace_back(name);
     }
   }
@@ -379,7 +388,7 @@ SqliteFile::Ended SqliteFile::walk(const SqliteTable& table, const std::string& 
     return Ended::kByDamage;
   }
   const Statement statement(raw);
-  const SqliteRow row(*this, raw, with_rowid ? 1 : 0);
+  SqliteRow row(*this, raw, with_rowid ? 1 : 0);
   int rc = SQLITE_ROW;
   while ((rc = sqlite3_step(raw)) == SQLITE_ROW) {
     ++rows_read_;
@@ -387,6 +396,7 @@ SqliteFile::Ended SqliteFile::walk(const SqliteTable& table, const std::string& 
       walk.why = "table " + table.name + " gives more than the file can hold";
       return Ended::kByDamage;
     }
+    row.load();
     ++walk.rows;
     if (with_rowid) walk.last_rowid = sqlite3_column_int64(raw, 0);
     if (!f(row)) return Ended::kByCaller;

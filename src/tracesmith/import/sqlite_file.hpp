@@ -37,9 +37,14 @@ class SqliteFile;
 /// The row that a scan is at. Columns by their place in the table; -1 reads as NULL.
 class SqliteRow {
  public:
-  SqliteType type(int column) const;
+  SqliteType type(int column) const {
+    return column < 0 ? SqliteType::kNull : cells_[static_cast<size_t>(column)].type;
+  }
   /// An integer; a real number that is one, or text of digits, as well; else `otherwise`.
-  int64_t integer(int column, int64_t otherwise = 0) const;
+  int64_t integer(int column, int64_t otherwise = 0) const {
+    if (type(column) == SqliteType::kInteger) return cells_[static_cast<size_t>(column)].integer;
+    return integerOf(column, otherwise);
+  }
   double real(int column) const;
   /// Text, or the bytes of a blob; valid until the next row. "" for anything else.
   std::string_view bytes(int column) const;
@@ -48,9 +53,19 @@ class SqliteRow {
   friend class SqliteFile;
   SqliteRow(SqliteFile& file, sqlite3_stmt* statement, int first)
       : file_(file), statement_(statement), first_(first) {}
+  /// Takes what the statement has come to: most values are integers that are asked for repeatedly,
+  /// and each question to SQLite takes a lock.
+  void load();
+  int64_t integerOf(int column, int64_t otherwise) const;
+
+  struct Cell {
+    SqliteType type = SqliteType::kNull;
+    int64_t integer = 0;
+  };
   SqliteFile& file_;
   sqlite3_stmt* statement_;
   int first_;  // columns of the statement before those of the table
+  std::vector<Cell> cells_;
 };
 
 class SqliteFile {

@@ -45,7 +45,7 @@ std::string findTool(const std::string& name) {
     const size_t end = path.find(':');
     const std::string folder(path.substr(0, end));
     path = end == std::string_view::npos ? std::string_view{} : path.substr(end + 1);
-    const std::string file = (folder.empty() ? "." : folder) + "/" + name;
+    std::string file = (folder.empty() ? "." : folder) + "/" + name;
     struct stat info {};
     if (::stat(file.c_str(), &info) == 0 && S_ISREG(info.st_mode) &&
         ::access(file.c_str(), X_OK) == 0) {
