@@ -192,6 +192,109 @@ TEST(SqliteFile, PagesInCirclesEnd) {
   EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(20));
 }
 
+TEST(SqliteFile, TextThatGoesRoundInCirclesEnds) {
+  const TempFile made;
+  Database(made.path()).run(R"(PRAGMA page_size=1024; CREATE TABLE t (v TEXT);
+    WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 40)
+    INSERT INTO t SELECT hex(zeroblob(5000)) FROM n)");
+  Bytes bytes = made.bytes();
+  // The text of each row says that it is 16 MiB long, and its second page is its first again.
+  size_t changed = 0;
+  for (size_t page = 1; page < bytes.size() / 1024; ++page) {
+    const size_t at = page * 1024;
+    if (bytes[at] != 13) continue;
+    const size_t cells = size_t{bytes[at + 3]} << 8 | bytes[at + 4];
+    for (size_t c = 0; c < cells; ++c) {
+      const size_t cell = at + (size_t{bytes[at + 8 + 2 * c]} << 8 | bytes[at + 9 + 2 * c]);
+      // Payload of two bytes (10,003 or so), number of the row, header: size, type of the text.
+      if (bytes[cell] < 0x80 || bytes[cell + 1] >= 0x80) continue;
+      bytes[cell] = 0xff;
+      bytes[cell + 1] = 0x7f;
+      ++changed;
+    }
+  }
+  for (size_t page = 1; page < bytes.size() / 1024; ++page) {
+    const size_t at = page * 1024;
+    if (bytes[at] != 0 || bytes[at + 1] != 0) continue;  // no overflow page
+    for (size_t i = 0; i < 4; ++i) bytes[at + i] = static_cast<uint8_t>((page + 1) >> (24 - 8 * i));
+  }
+  ASSERT_GT(changed, 0U);
+  made.write(bytes);
+  const auto began = std::chrono::steady_clock::now();
+  const auto file = opened(made.path());
+  ASSERT_NE(file, nullptr);
+  uint64_t read = 0;
+  file->scan(*file->find("t"), [&](const SqliteRow& row) {
+    read += row.bytes(0).size();
+    return true;
+  });
+  EXPECT_LE(read, 7 * bytes.size() + (64u << 20));
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(20));
+}
+
+TEST(SqliteFile, PackedOnesAreUnpackedAndLeaveNothingBehind) {
+  const TempFile folder("source.gz");
+  const TempFile made;
+  makeLarge(made.path());
+  const std::string pack = "gzip -c '" + made.path() + "' > '" + folder.path() + "'";
+  ASSERT_EQ(std::system(pack.c_str()), 0);
+  setenv("TMPDIR", folder.dir().c_str(), 1);
+  {
+    const auto file = opened(folder.path());
+    ASSERT_NE(file, nullptr);
+    EXPECT_EQ(file->bytes(), made.bytes().size());
+    EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.dir()), {}), 1)
+        << "the unpacked file has no name any more";
+    EXPECT_EQ(integers(*file, "t", "v").size(), 10'000U);
+    EXPECT_THAT(file->damage(), IsEmpty());
+  }
+  // A packed one that is cut.
+  Bytes packed = folder.bytes();
+  packed.resize(packed.size() * 3 / 4);
+  folder.write(packed);
+  const auto cut = opened(folder.path());
+  ASSERT_NE(cut, nullptr);
+  EXPECT_GT(integers(*cut, "t", "v").size(), 5'000U);
+  EXPECT_FALSE(cut->damage().empty());
+  unsetenv("TMPDIR");
+}
+
+TEST(SqliteFile, APackedOneThatClaimsMoreThanTheDiskHasIsRefused) {
+  const TempFile made("bomb.gz");
+  const TempFile small;
+  makeLarge(small.path());
+  Bytes bytes = small.bytes();
+  bytes[28] = bytes[29] = bytes[30] = bytes[31] = 0xff;  // pages: 4 TiB of them
+  small.write(bytes);
+  const std::string pack = "gzip -c '" + small.path() + "' > '" + made.path() + "'";
+  ASSERT_EQ(std::system(pack.c_str()), 0);
+  const auto input = ImportInput::open(made.path());
+  ASSERT_TRUE(input);
+  const auto file = SqliteFile::open(*input);
+  ASSERT_FALSE(file);
+  EXPECT_EQ(file.error().code, ErrorCode::kNoSpace);
+  EXPECT_THAT(file.error().message, HasSubstr("TMPDIR"));
+}
+
+TEST(SqliteFile, TextInUtf16AndTablesOfAThousandColumnsAreRead) {
+  const TempFile made;
+  std::string sql =
+      "PRAGMA encoding = 'UTF-16le'; CREATE TABLE t (v TEXT); INSERT INTO t VALUES "
+      "('Kernel \xc3\xa9'); CREATE TABLE wide (";
+  for (int i = 0; i < 1000; ++i) sql += (i == 0 ? "c" : ", c") + std::to_string(i);
+  sql += "); INSERT INTO wide (c999) VALUES (5)";
+  Database(made.path()).run(sql);
+  const auto file = opened(made.path());
+  ASSERT_NE(file, nullptr);
+  std::string text;
+  file->scan(*file->find("t"), [&](const SqliteRow& row) {
+    text = row.bytes(0);
+    return true;
+  });
+  EXPECT_EQ(text, "Kernel \xc3\xa9");
+  EXPECT_THAT(integers(*file, "wide", "c999"), ElementsAre(5));
+}
+
 TEST(SqliteFile, BrokenOnesNeverHangOrCrash) {
   const TempFile made;
   makeLarge(made.path());

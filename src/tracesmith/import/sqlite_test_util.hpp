@@ -208,7 +208,7 @@ inline ImportedDatabase importedDatabase(const std::string& path, bool with_sour
 inline std::string unpackedTestData(const std::string& name, const TempFile& into) {
   const char* data = std::getenv("TRACESMITH_TEST_DATA");
   if (data == nullptr) return {};
-  const std::string path = std::string(data) + "/traces/" + name;
+  std::string path = std::string(data) + "/traces/" + name;
   std::error_code ec;
   if (!std::filesystem::exists(path, ec)) return {};
   const auto source = import::ByteSource::open(path);
