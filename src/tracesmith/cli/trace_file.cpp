@@ -53,9 +53,11 @@ bool sayWhatWasLost(const std::string& path, const import::ImportCounts& counts)
   constexpr size_t kShown = 10;
   for (size_t i = 0; i < std::min(kShown, counts.damage.size()); ++i) {
     const import::SourceDamage& d = counts.damage[i];
-    say(d.bytes == 0 ? fmt::format("{}: at byte {} of the document: {}", path, d.offset, d.reason)
-                     : fmt::format("{}: {} bytes at {} of the document could not be used: {}", path,
-                                   d.bytes, d.offset, d.reason));
+    say(d.bytes == 0 && d.offset == 0
+            ? fmt::format("{}: {}", path, d.reason)  // its place is in the words
+        : d.bytes == 0 ? fmt::format("{}: at byte {} of the document: {}", path, d.offset, d.reason)
+                       : fmt::format("{}: {} bytes at {} of the document could not be used: {}",
+                                     path, d.bytes, d.offset, d.reason));
   }
   if (counts.damage.size() > kShown) {
     say(fmt::format("{}: and {} more places", path, counts.damage.size() - kShown));

@@ -22,6 +22,7 @@ constexpr int kLongestValue = 64 << 20;      // bytes; a longer row is damage
 constexpr uint64_t kSmallestRow = 4;         // bytes of a page that a row takes at the very least
 constexpr int kStepsAtATime = 100'000;       // instructions of SQLite between looks at the budget
 constexpr uint64_t kStepsPerByte = 256;      // of the file; real ones take 1 to 10
+constexpr size_t kMostProbes = 1000;         // for readable rows between damages of a table
 constexpr size_t kUnpackBytes = 1u << 20;    // at a time
 constexpr size_t kHeaderBytes = 100;         // of an SQLite file
 constexpr off_t kPagesOffset = 28;           // in the header: of the number of pages
@@ -398,7 +399,10 @@ SqliteFile::Ended SqliteFile::walk(const SqliteTable& table, const std::string& 
     }
     row.load();
     ++walk.rows;
-    if (with_rowid) walk.last_rowid = sqlite3_column_int64(raw, 0);
+    if (with_rowid) {
+      walk.last_rowid = sqlite3_column_int64(raw, 0);
+      if (walk.rows == 1) walk.first_rowid = walk.last_rowid;
+    }
     if (!f(row)) return Ended::kByCaller;
   }
   if (rc == SQLITE_DONE) return Ended::kAtEnd;
@@ -425,25 +429,70 @@ void SqliteFile::scan(const SqliteTable& table, const std::function<bool(const S
     if (sqlite3_prepare_v2(db_, sql.c_str(), -1, &raw, nullptr) != SQLITE_OK) rowid.clear();
     sqlite3_finalize(raw);
   }
-  Walk forward;
   const std::string select = "SELECT " + (rowid.empty() ? "" : rowid + ", ") + from;
+  Walk forward;
   if (walk(table, select, !rowid.empty(), forward, f) != Ended::kByDamage) return;
-  SourceDamage damage{.reason = forward.why};
+  std::string why = forward.why;
   if (!rowid.empty() && !overdrawn()) {
-    // The pages behind the damage, from the other end.
-    std::string back = select;
-    if (forward.rows > 0) back += " WHERE " + rowid + " > " + std::to_string(forward.last_rowid);
-    back += " ORDER BY " + rowid + " DESC";
-    Walk backward;
-    if (walk(table, back, true, backward, f) == Ended::kByCaller) return;
-    if (backward.rows > 0) {
-      damage.reason += "; rows between number " + std::to_string(forward.last_rowid) + " and " +
-                       std::to_string(backward.last_rowid) + " are lost";
-    } else {
-      damage.reason += "; rows after number " + std::to_string(forward.last_rowid) + " are lost";
+    const uint64_t before = rows_read_;
+    int64_t last = forward.last_rowid;
+    if (!readBehind(table, select, rowid, forward, last, f)) return;
+    why += "; rows after number " + std::to_string(forward.last_rowid) + " are lost";
+    if (rows_read_ > before) {
+      why += ", but for " + std::to_string(rows_read_ - before) + " up to number " +
+             std::to_string(last);
     }
   }
-  damage_.push_back(std::move(damage));
+  // A table may be scanned again.
+  const bool said = std::any_of(damage_.begin(), damage_.end(),
+                                [&](const SourceDamage& d) { return d.reason == why; });
+  if (!said) damage_.push_back({.reason = std::move(why)});
+}
+
+bool SqliteFile::readBehind(const SqliteTable& table, const std::string& select,
+                            const std::string& rowid, const Walk& forward, int64_t& last,
+                            const std::function<bool(const SqliteRow&)>& f) {
+  const auto rows = [&](const std::string& where, bool backwards, Walk& got) {
+    std::string sql = select;
+    if (!where.empty()) sql += " WHERE " + where;
+    if (backwards) sql += " ORDER BY " + rowid + " DESC";
+    return walk(table, sql, true, got, f);
+  };
+  const auto above = [&](int64_t number) { return rowid + " > " + std::to_string(number); };
+  const auto below = [&](int64_t number) { return rowid + " < " + std::to_string(number); };
+
+  // From the other end to the last damage.
+  Walk backward;
+  if (rows(forward.rows > 0 ? above(forward.last_rowid) : "", true, backward) == Ended::kByCaller) {
+    return false;
+  }
+  if (backward.rows == 0) return true;
+  last = std::max(last, backward.first_rowid);
+  // And what is between two damages: a place that can be read is looked for in doubling steps.
+  if (forward.rows == 0) return true;
+  const int64_t end = backward.last_rowid;
+  int64_t begin = forward.last_rowid;
+  uint64_t step = 1;
+  for (size_t probes = 0; probes < kMostProbes && !overdrawn(); ++probes) {
+    if (end <= begin || step >= static_cast<uint64_t>(end) - static_cast<uint64_t>(begin)) break;
+    const auto from = static_cast<int64_t>(static_cast<uint64_t>(begin) + step);
+    Walk island;
+    const Ended ended = rows(above(from) + " AND " + below(end), false, island);
+    if (ended == Ended::kByCaller) return false;
+    if (island.rows > 0) {
+      Walk shore;
+      if (rows(above(begin) + " AND " + below(island.first_rowid), true, shore) ==
+          Ended::kByCaller) {
+        return false;
+      }
+      begin = island.last_rowid;
+      step = 1;
+    } else {
+      step *= 2;
+    }
+    if (ended == Ended::kAtEnd) break;
+  }
+  return true;
 }
 
 bool hasSqliteTables(const ImportInput& input, std::span<const std::string_view> words,

@@ -92,6 +92,7 @@ class SqliteFile {
   enum class Ended : uint8_t { kAtEnd, kByCaller, kByDamage };
   struct Walk {
     uint64_t rows = 0;
+    int64_t first_rowid = 0;
     int64_t last_rowid = 0;
     std::string why;  ///< of kByDamage
   };
@@ -101,6 +102,11 @@ class SqliteFile {
   Status listTables();
   Ended walk(const SqliteTable& table, const std::string& sql, bool with_rowid, Walk& walk,
              const std::function<bool(const SqliteRow&)>& f);
+  /// Rows behind the damage at which `forward` ended; `last`: the highest number of them. False: f
+  /// has ended it.
+  bool readBehind(const SqliteTable& table, const std::string& select, const std::string& rowid,
+                  const Walk& forward, int64_t& last,
+                  const std::function<bool(const SqliteRow&)>& f);
   /// Whether more has been read than the file can hold.
   bool overdrawn() const;
   static int progress(void* self);

@@ -139,6 +139,24 @@ TEST(SqliteFile, ADamagedPageCostsTheRowsAroundItOnly) {
   EXPECT_THAT(file->damage()[0].reason, HasSubstr("are lost"));
 }
 
+TEST(SqliteFile, WhatIsBetweenTwoDamagesIsFound) {
+  const TempFile made;
+  makeLarge(made.path());
+  Bytes bytes = made.bytes();
+  const size_t pages = bytes.size() / 1024;
+  for (const size_t page : {pages / 4, pages / 2, pages / 2 + 1, pages * 3 / 4}) {
+    std::fill_n(bytes.begin() + static_cast<ptrdiff_t>(page * 1024), 1024, uint8_t{0x5a});
+  }
+  made.write(bytes);
+  const auto file = opened(made.path());
+  ASSERT_NE(file, nullptr);
+  const std::vector<int64_t> got = integers(*file, "t", "v");
+  EXPECT_GT(got.size(), 9'500U);
+  EXPECT_EQ(std::set<int64_t>(got.begin(), got.end()).size(), got.size()) << "none twice";
+  EXPECT_EQ(integers(*file, "t", "v"), got);
+  EXPECT_EQ(file->damage().size(), 1U) << "said once";
+}
+
 TEST(SqliteFile, ACutOneKeepsWhatIsThere) {
   const TempFile made;
   makeLarge(made.path());
