@@ -184,7 +184,8 @@ class Nsys(CommandTest):
         for words in (["--nsys", "--nsys-args", "-o elsewhere"],
                       ["--nsys", "--nsys-args", "--output=elsewhere"],
                       ["--nsys", "--nsys-args", "'open"], ["--keep-nsys"],
-                      ["--nsys-args", "--trace=cuda"]):
+                      ["--nsys-args", "--trace=cuda"], ["--nsys", "--inject=layer"],
+                      ["--nsys", "-b", "1M"], ["--progress", "--nsys"]):
             run = self.run_command("profile", *words, "--", "true", env=self.with_nsys())
             self.assertEqual(run.returncode, 125, words)
             self.assertNotEqual(run.stderr, b"")

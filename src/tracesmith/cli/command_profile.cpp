@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <array>
+
 #include "tracesmith/cli/commands.hpp"
 #include "tracesmith/cli/messages.hpp"
 #include "tracesmith/cli/nsys_recording.hpp"
@@ -16,19 +18,23 @@ class ProfileCommand : public Command {
          "exported to, and the trace lies beside it as .sbt (default: trace.sbt)",
          Complete::kFile);
     flag("--perfetto", perfetto_, "Also export for ui.perfetto.dev, as .pftrace beside the trace");
-    size("-b,--buffer", buffer_, "Ring of each thread of the program (default: 4M)");
-    choice("--overflow", overflow_, "POLICY", {"block", "drop"},
-           "A full ring makes the program wait, or drops and counts (default: block)");
-    choice("--inject", inject_, "HOW", {"auto", "layer", "preload"},
-           "How the agent enters the program (default: auto)");
-    choice("--wait", wait_, "WHOM", {"all", "primary"},
-           "Go on until every recorded process has ended, or only until the program itself has "
-           "(default: all)");
-    flag("--progress", progress_, "Show live figures when standard error is a terminal");
+    // What concerns our own agents, and means nothing to another tool.
+    const std::array of_agents = {
+        size("-b,--buffer", buffer_, "Ring of each thread of the program (default: 4M)"),
+        choice("--overflow", overflow_, "POLICY", {"block", "drop"},
+               "A full ring makes the program wait, or drops and counts (default: block)"),
+        choice("--inject", inject_, "HOW", {"auto", "layer", "preload"},
+               "How the agent enters the program (default: auto)"),
+        choice("--wait", wait_, "WHOM", {"all", "primary"},
+               "Go on until every recorded process has ended, or only until the program itself has "
+               "(default: all)"),
+        flag("--progress", progress_, "Show live figures when standard error is a terminal"),
+    };
     flag("-q,--quiet", quiet_, "No summary at the end; only warnings and errors");
     CLI::Option* const nsys =
         flag("--nsys", nsys_,
              "Record with NVIDIA Nsight Systems, which must be on PATH, and import what it wrote");
+    for (CLI::Option* const option : of_agents) nsys->excludes(option);
     text("--nsys-args", nsys_args_, "ARGS",
          "More options for 'nsys profile', as one word that is split as a shell does")
         ->needs(nsys);
