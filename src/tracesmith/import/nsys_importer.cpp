@@ -7,7 +7,7 @@
 #include <string>
 
 #include "tracesmith/import/chrome_categories.hpp"
-#include "tracesmith/import/launching_threads.hpp"
+#include "tracesmith/import/launching_calls.hpp"
 #include "tracesmith/import/nsys_callchains.hpp"
 #include "tracesmith/import/nsys_names.hpp"
 #include "tracesmith/import/nsys_tables.hpp"
@@ -59,6 +59,7 @@ class NsysImport {
     ThreadId thread;
     StreamId stream;
     uint64_t correlation;
+    CallPathId call_path;
   };
 
   void readTable(const SqliteTable& table, const NsysTableKind& kind);
@@ -93,7 +94,7 @@ class NsysImport {
   NsysNames names_;
   NsysCallchains stacks_;
   NsysNames::Used used_;
-  LaunchingThreads launched_by_;
+  LaunchingCalls launched_by_;
   std::map<int64_t, StringId> domains_;  // of NVTX
   std::vector<std::string> notices_;
   size_t notices_left_out_ = 0;
@@ -289,7 +290,8 @@ bool NsysImport::push(const NsysTableKind& kind, SqliteSource::Values& values, T
            .address = static_cast<uint64_t>(integer(F::kAddress)),
            .bytes = values.bytes,
            .correlation_id = at.correlation,
-           .name = builder_.text(row_->bytes(columns_->at(F::kVariable)))});
+           .name = builder_.text(row_->bytes(columns_->at(F::kVariable))),
+           .call_path_id = at.call_path});
       into = TableId::kMemoryEvent;
       return true;
     }
@@ -354,6 +356,7 @@ Row NsysImport::deviceRow(SqliteSource::Values& values) {
   row.thread_id = at.thread;
   row.stream_id = at.stream;
   row.correlation_id = values.correlation = at.correlation;
+  row.call_path_id = at.call_path;
   return row;
 }
 
@@ -370,9 +373,12 @@ bool NsysImport::pushHostCall(SqliteSource::Values& values) {
   if (has(F::kGlobalTid)) {
     call.process_id = process(nsysPid(integer(F::kGlobalTid)));
     call.thread_id = thread(integer(F::kGlobalTid));
-    launched_by_.add(call.process_id, call.correlation_id, call.thread_id);
   }
   if (has(F::kCallchain)) call.call_path_id = stacks_.at(kCudaStacks, integer(F::kCallchain));
+  launched_by_.add({.correlation = call.correlation_id,
+                    .process = call.process_id,
+                    .thread = call.thread_id,
+                    .call_path = call.call_path_id});
   builder_.rows.host_call.push(call);
   return true;
 }
@@ -438,7 +444,9 @@ NsysImport::Place NsysImport::place() {
   Place at{};
   at.process = process(pid);
   at.correlation = positive(F::kCorrelation);
-  at.thread = launched_by_.at(at.process, at.correlation);
+  const LaunchingCall call = launched_by_.at(at.process, at.correlation);
+  at.thread = call.thread;
+  at.call_path = call.call_path;
   at.stream = stream(pid);
   return at;
 }

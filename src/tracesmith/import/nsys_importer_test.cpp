@@ -194,6 +194,7 @@ TEST(NsysImporter, CallsHaveNamesWithoutVersionsResultsAndStacks) {
     stack.emplace_back(t.text(t.frame.function[indexOf(t.call_path.frame[indexOf(at)])]));
   }
   EXPECT_THAT(stack, testing::ElementsAre("add", "train", "main"));
+  EXPECT_EQ(at(t.kernel, 2000).call_path_id, call.call_path_id) << "that of its launch";
   EXPECT_EQ(at(t.host_call, 1100).call_path_id, CallPathId::kNone);
   EXPECT_EQ(at(t.host_call, 5500).call_path_id, CallPathId::kNone) << "there is no stack 9";
 }
