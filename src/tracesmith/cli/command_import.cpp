@@ -21,10 +21,11 @@ class ImportCommand : public Command {
          Complete::kFile);
     flag("-q,--quiet", quiet_, "Say nothing but warnings and errors");
     describe(
-        "Reads Chrome's JSON format, in which PyTorch's profiler (Kineto) and many others write. "
         "The format is recognised by the content. The other commands take such files directly, "
         "too; a trace that was imported once is quicker to open.");
+    describe(formats());
     example("tracesmith import trace.json.gz -o trace.sbt", "PyTorch's profile");
+    example("tracesmith import report.sqlite", "An export of Nsight Systems");
   }
 
   int run(Session&) override {
@@ -33,6 +34,9 @@ class ImportCommand : public Command {
     if (!report) return failWith(inWordsForPeople(report.error(), input_));
     const import::ImportCounts& counts = report->counts;
     const bool damaged = sayWhatWasLost(input_, counts);
+    if (!report->experimental.empty()) {
+      sayWarning(fmt::format("{} is experimental: {}", report->format, report->experimental));
+    }
     if (!quiet_) {
       say(fmt::format("{} of {} events of {} ({}), {}: {} ({}). Next: tracesmith view {} --stats",
                       formatCount(counts.rows), formatCount(counts.events), input_, report->format,
@@ -43,6 +47,16 @@ class ImportCommand : public Command {
   }
 
  private:
+  /// All that can be read; those that no real file was there to test with are marked.
+  static std::string formats() {
+    std::string list = "It reads:";
+    for (const import::Importer& importer : import::importers()) {
+      list += fmt::format("{} {}{}", list.back() == ':' ? "" : ",", importer.format,
+                          importer.experimental.empty() ? "" : " (experimental)");
+    }
+    return list + ".";
+  }
+
   /// "dir/run.json.gz" makes "dir/run.sbt".
   static std::string sbtBeside(std::string path) {
     for (const std::string packed : {".gz", ".zst"}) {

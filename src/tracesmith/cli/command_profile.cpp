@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <array>
+
 #include "tracesmith/cli/commands.hpp"
 #include "tracesmith/cli/messages.hpp"
+#include "tracesmith/cli/nsys_recording.hpp"
 #include "tracesmith/cli/recording.hpp"
 
 namespace tracesmith::cli {
@@ -15,16 +18,29 @@ class ProfileCommand : public Command {
          "exported to, and the trace lies beside it as .sbt (default: trace.sbt)",
          Complete::kFile);
     flag("--perfetto", perfetto_, "Also export for ui.perfetto.dev, as .pftrace beside the trace");
-    size("-b,--buffer", buffer_, "Ring of each thread of the program (default: 4M)");
-    choice("--overflow", overflow_, "POLICY", {"block", "drop"},
-           "A full ring makes the program wait, or drops and counts (default: block)");
-    choice("--inject", inject_, "HOW", {"auto", "layer", "preload"},
-           "How the agent enters the program (default: auto)");
-    choice("--wait", wait_, "WHOM", {"all", "primary"},
-           "Go on until every recorded process has ended, or only until the program itself has "
-           "(default: all)");
-    flag("--progress", progress_, "Show live figures when standard error is a terminal");
+    // What concerns our own agents, and means nothing to another tool.
+    const std::array of_agents = {
+        size("-b,--buffer", buffer_, "Ring of each thread of the program (default: 4M)"),
+        choice("--overflow", overflow_, "POLICY", {"block", "drop"},
+               "A full ring makes the program wait, or drops and counts (default: block)"),
+        choice("--inject", inject_, "HOW", {"auto", "layer", "preload"},
+               "How the agent enters the program (default: auto)"),
+        choice("--wait", wait_, "WHOM", {"all", "primary"},
+               "Go on until every recorded process has ended, or only until the program itself has "
+               "(default: all)"),
+        flag("--progress", progress_, "Show live figures when standard error is a terminal"),
+    };
     flag("-q,--quiet", quiet_, "No summary at the end; only warnings and errors");
+    CLI::Option* const nsys =
+        flag("--nsys", nsys_,
+             "Record with NVIDIA Nsight Systems, which must be on PATH, and import what it wrote");
+    for (CLI::Option* const option : of_agents) nsys->excludes(option);
+    text("--nsys-args", nsys_args_, "ARGS",
+         "More options for 'nsys profile', as one word that is split as a shell does")
+        ->needs(nsys);
+    flag("--keep-trace,--keep-nsys", keep_trace_,
+         "Keep the other tool's own file beside the trace (.nsys-rep)")
+        ->needs(nsys);
     takeProgram(true);
     setUsageExitCode(kExitNotStarted);
     describe(
@@ -41,6 +57,8 @@ class ProfileCommand : public Command {
     example("tracesmith profile -- ./my_gpu_program --size 512", "Record a program into trace.sbt");
     example("tracesmith profile -o run1.sbt --perfetto -- python3 train.py",
             "Choose the file, and also make one for ui.perfetto.dev");
+    example("tracesmith profile --nsys --nsys-args '--trace=cuda,nvtx' -- python3 train.py",
+            "Record CUDA with Nsight Systems");
     example("tracesmith profile -o run1.json -- ./my_gpu_program", "Export to JSON straight away");
   }
 
@@ -48,6 +66,13 @@ class ProfileCommand : public Command {
     if (session.program.empty()) {
       say("profile: which program? for example: tracesmith profile -- ./my_gpu_program");
       return kExitNotStarted;
+    }
+    if (nsys_) {
+      return runNsysRecording({.outputs = recordingOutputs(output_, perfetto_),
+                               .arguments = nsys_args_,
+                               .keep = keep_trace_,
+                               .quiet = quiet_},
+                              session);
     }
     RecordingRequest request;
     request.outputs = recordingOutputs(output_, perfetto_);
@@ -71,6 +96,9 @@ class ProfileCommand : public Command {
   std::string wait_ = "all";
   bool progress_ = false;
   bool quiet_ = false;
+  bool nsys_ = false;
+  std::string nsys_args_;
+  bool keep_trace_ = false;
 };
 
 }  // namespace

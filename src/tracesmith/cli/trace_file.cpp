@@ -24,7 +24,8 @@ namespace {
 std::string_view remedy(ErrorCode code) {
   switch (code) {
     case ErrorCode::kNotATrace:
-      return "a trace is what 'tracesmith profile' writes (.sbt), or Chrome's JSON";
+      return "a trace is what 'tracesmith profile' writes (.sbt), or another tool's ('tracesmith "
+             "import -h' lists which)";
     case ErrorCode::kTooNew:
       return "read it with a newer TraceSmith";
     default:
@@ -56,9 +57,11 @@ bool sayWhatWasLost(const std::string& path, const import::ImportCounts& counts)
   constexpr size_t kShown = 10;
   for (size_t i = 0; i < std::min(kShown, counts.damage.size()); ++i) {
     const import::SourceDamage& d = counts.damage[i];
-    say(d.bytes == 0 ? fmt::format("{}: at byte {} of the document: {}", path, d.offset, d.reason)
-                     : fmt::format("{}: {} bytes at {} of the document could not be used: {}", path,
-                                   d.bytes, d.offset, d.reason));
+    say(d.bytes == 0 && d.offset == 0
+            ? fmt::format("{}: {}", path, d.reason)  // its place is in the words
+        : d.bytes == 0 ? fmt::format("{}: at byte {} of the document: {}", path, d.offset, d.reason)
+                       : fmt::format("{}: {} bytes at {} of the document could not be used: {}",
+                                     path, d.bytes, d.offset, d.reason));
   }
   if (counts.damage.size() > kShown) {
     say(fmt::format("{}: and {} more places", path, counts.damage.size() - kShown));

@@ -13,6 +13,10 @@
 #include "tracesmith/format/trace_writer.hpp"
 #include "tracesmith/import/chrome_importer.hpp"
 #include "tracesmith/import/importer.hpp"
+#include "tracesmith/import/nsys_importer.hpp"
+#include "tracesmith/import/nsys_report.hpp"
+#include "tracesmith/import/rocpd_importer.hpp"
+#include "tracesmith/import/rpd_importer.hpp"
 
 namespace tracesmith::import {
 
@@ -26,8 +30,9 @@ Result<ImportInput> ImportInput::open(const std::string& path) {
 }
 
 std::span<const Importer> importers() {
-  // What is most particular comes first: Chrome's JSON is any JSON.
-  static const std::array kAll = {kChromeJsonImporter};
+  // What is most particular comes first: Chrome's JSON is any JSON, a report only has a name.
+  static const std::array kAll = {kNsysImporter, kRpdImporter, kRocpdImporter, kChromeJsonImporter,
+                                  kNsysReportImporter};
   return kAll;
 }
 

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Host call stacks of an Nsight Systems export: tables of frames by stack and depth (0: innermost).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string_view>
+#include <tuple>
+#include <unordered_map>
+
+#include "tracesmith/import/sqlite_source.hpp"
+
+namespace tracesmith::import {
+
+class NsysCallchains {
+ public:
+  using Text = std::function<StringId(int64_t id)>;
+  /// `text`: of an id of StringIds.
+  NsysCallchains(TraceBuilder& builder, Text text) : builder_(builder), text_(std::move(text)) {}
+
+  /// Reads `table`, keeping its rows. Its stacks are then those of at(), beside those of others
+  /// that were read under another `kind`.
+  uint64_t read(SqliteFile& file, const SqliteTable& table, int kind);
+  CallPathId at(int kind, int64_t id) const;
+
+ private:
+  FrameId frame(const FrameRow& row);
+  CallPathId path(CallPathId parent, FrameId frame);
+
+  TraceBuilder& builder_;
+  Text text_;
+  std::map<std::tuple<uint64_t, StringId, StringId>, FrameId> frames_;
+  std::unordered_map<uint64_t, CallPathId> paths_;  // by parent and frame
+  std::map<std::pair<int, int64_t>, CallPathId> stacks_;
+};
+
+}  // namespace tracesmith::import
