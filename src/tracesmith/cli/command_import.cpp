@@ -19,6 +19,9 @@ class ImportCommand : public Command {
         ->required();
     text("-o,--output", output_, "FILE", "Where to write (default: beside FILE, as .sbt)",
          Complete::kFile);
+    text("--binary", options_.binary, "PROGRAM",
+         "XRay logs: the program that wrote it, which has the names of its functions",
+         Complete::kFile);
     flag("-q,--quiet", quiet_, "Say nothing but warnings and errors");
     describe(
         "Reads Chrome's JSON format, in which PyTorch's profiler (Kineto) and many others write. "
@@ -29,11 +32,12 @@ class ImportCommand : public Command {
 
   int run(Session&) override {
     const std::string output = output_.empty() ? sbtBeside(input_) : output_;
-    const Result<import::ImportReport> report = import::importTrace(input_, output);
+    const Result<import::ImportReport> report = import::importTrace(input_, output, options_);
     if (!report) return failWith(inWordsForPeople(report.error(), input_));
     const import::ImportCounts& counts = report->counts;
     const bool damaged = sayWhatWasLost(input_, counts);
     if (!quiet_) {
+      for (const std::string& note : counts.notes) say(fmt::format("{}: {}", input_, note));
       say(fmt::format("{} of {} events of {} ({}), {}: {} ({}). Next: tracesmith view {} --stats",
                       formatCount(counts.rows), formatCount(counts.events), input_, report->format,
                       formatBytes(counts.bytes), output, formatBytes(report->output_bytes),
@@ -55,6 +59,7 @@ class ImportCommand : public Command {
 
   std::string input_;
   std::string output_;
+  import::ImportOptions options_;
   bool quiet_ = false;
 };
 

@@ -13,6 +13,7 @@
 #include "tracesmith/format/trace_writer.hpp"
 #include "tracesmith/import/chrome_importer.hpp"
 #include "tracesmith/import/importer.hpp"
+#include "tracesmith/import/xray_trace.hpp"
 
 namespace tracesmith::import {
 
@@ -27,7 +28,10 @@ Result<ImportInput> ImportInput::open(const std::string& path) {
 
 std::span<const Importer> importers() {
   // What is most particular comes first: Chrome's JSON is any JSON.
-  static const std::array kAll = {kChromeJsonImporter};
+  static const std::array kAll = {
+      kXRayImporter,
+      kChromeJsonImporter,
+  };
   return kAll;
 }
 
@@ -47,8 +51,10 @@ bool canImport(const std::string& path) {
   return input && importerOf(*input) != nullptr;
 }
 
-Result<ImportReport> importTraceInPlace(const std::string& path, const std::string& output) {
-  TS_TRY(const ImportInput input, ImportInput::open(path));
+Result<ImportReport> importTraceInPlace(const std::string& path, const std::string& output,
+                                        const ImportOptions& options) {
+  TS_TRY(ImportInput input, ImportInput::open(path));
+  input.options = options;
   const Importer* importer = importerOf(input);
   if (importer == nullptr)
     return fail(ErrorCode::kNotATrace, "is in no format that is known", path);
@@ -73,7 +79,8 @@ Result<ImportReport> importTraceInPlace(const std::string& path, const std::stri
                       .output_bytes = writer.bytesWritten()};
 }
 
-Result<ImportReport> importTrace(const std::string& path, const std::string& output) {
+Result<ImportReport> importTrace(const std::string& path, const std::string& output,
+                                 const ImportOptions& options) {
   struct stat from {};
   struct stat to {};
   if (::stat(path.c_str(), &from) == 0 && ::stat(output.c_str(), &to) == 0 &&
@@ -81,7 +88,7 @@ Result<ImportReport> importTrace(const std::string& path, const std::string& out
     return fail(ErrorCode::kInvalidArgument, "would be written over; choose another -o", output);
   }
   const std::string part = output + "." + std::to_string(::getpid()) + ".part";
-  Result<ImportReport> report = importTraceInPlace(path, part);
+  Result<ImportReport> report = importTraceInPlace(path, part, options);
   if (report && std::rename(part.c_str(), output.c_str()) != 0) {
     report = failErrno(errno, "cannot name the trace", output);
   }

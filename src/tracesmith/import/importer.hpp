@@ -30,12 +30,19 @@ struct ImportCounts {
   uint64_t others = 0;    ///< events of no known kind, or without a time: kept as they are, no rows
   uint64_t bytes = 0;     ///< of the source, unpacked
   std::vector<SourceDamage> damage;
+  std::vector<std::string> notes;  ///< what else a person should know; nothing was lost by it
+};
+
+/// What a person may say besides the file.
+struct ImportOptions {
+  std::string binary;  ///< the program that wrote it, where names come from there
 };
 
 /// The file that is imported.
 struct ImportInput {
   std::string path;
   std::string head;  ///< its first bytes, unpacked: up to kHeadBytes
+  ImportOptions options;
   static constexpr size_t kHeadBytes = 64u << 10;
 
   static Result<ImportInput> open(const std::string& path);
