@@ -13,6 +13,7 @@
 #include "tracesmith/format/trace_writer.hpp"
 #include "tracesmith/import/chrome_importer.hpp"
 #include "tracesmith/import/importer.hpp"
+#include "tracesmith/import/rocprof_json.hpp"
 #include "tracesmith/import/xray_trace.hpp"
 
 namespace tracesmith::import {
@@ -30,6 +31,7 @@ std::span<const Importer> importers() {
   // What is most particular comes first: Chrome's JSON is any JSON.
   static const std::array kAll = {
       kXRayImporter,
+      kRocprofJsonImporter,
       kChromeJsonImporter,
   };
   return kAll;
