@@ -14,8 +14,10 @@ namespace {
 class ImportCommand : public Command {
  public:
   ImportCommand() : Command("import", "Make a trace from what another tool recorded") {
-    text("FILE", input_, "FILE", "Another tool's trace, also packed with gzip or zstd",
-         Complete::kFile)
+    texts("FILE", inputs_, "FILE",
+          "Another tool's trace, also packed with gzip or zstd; several where it wrote several "
+          "files of one run",
+          Complete::kFile)
         ->required();
     text("-o,--output", output_, "FILE", "Where to write (default: beside FILE, as .sbt)",
          Complete::kFile);
@@ -24,13 +26,21 @@ class ImportCommand : public Command {
          Complete::kFile);
     flag("-q,--quiet", quiet_, "Say nothing but warnings and errors");
     describe(
-        "Reads Chrome's JSON format, in which PyTorch's profiler (Kineto) and many others write. "
+        "Reads Chrome's JSON format, in which PyTorch's profiler (Kineto) and many others write, "
+        "AMD's rocprofv3 (JSON, and CSV, of which all tables of a run can be given at once) and "
+        "logs "
+        "of LLVM's XRay. "
         "The format is recognised by the content. The other commands take such files directly, "
         "too; a trace that was imported once is quicker to open.");
     example("tracesmith import trace.json.gz -o trace.sbt", "PyTorch's profile");
+    example("tracesmith import 42_*_trace.csv 42_agent_info.csv -o run.sbt", "A run of rocprofv3");
+    example("tracesmith import xray-log.app.Ab12Cd --binary ./app",
+            "What XRay logged of a program");
   }
 
   int run(Session&) override {
+    input_ = inputs_.front();
+    options_.more.assign(inputs_.begin() + 1, inputs_.end());
     const std::string output = output_.empty() ? sbtBeside(input_) : output_;
     const Result<import::ImportReport> report = import::importTrace(input_, output, options_);
     if (!report) return failWith(inWordsForPeople(report.error(), input_));
@@ -57,7 +67,8 @@ class ImportCommand : public Command {
     return withExtension(path, ".sbt");
   }
 
-  std::string input_;
+  std::vector<std::string> inputs_;
+  std::string input_;  // the first of them
   std::string output_;
   import::ImportOptions options_;
   bool quiet_ = false;

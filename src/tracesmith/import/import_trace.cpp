@@ -13,6 +13,7 @@
 #include "tracesmith/format/trace_writer.hpp"
 #include "tracesmith/import/chrome_importer.hpp"
 #include "tracesmith/import/importer.hpp"
+#include "tracesmith/import/rocprof_csv.hpp"
 #include "tracesmith/import/rocprof_json.hpp"
 #include "tracesmith/import/xray_trace.hpp"
 
@@ -32,6 +33,7 @@ std::span<const Importer> importers() {
   static const std::array kAll = {
       kXRayImporter,
       kRocprofJsonImporter,
+      kRocprofCsvImporter,
       kChromeJsonImporter,
   };
   return kAll;
@@ -60,6 +62,12 @@ Result<ImportReport> importTraceInPlace(const std::string& path, const std::stri
   const Importer* importer = importerOf(input);
   if (importer == nullptr)
     return fail(ErrorCode::kNotATrace, "is in no format that is known", path);
+  if (!options.more.empty() && !importer->several) {
+    return fail(ErrorCode::kInvalidArgument,
+                "is a trace by itself (" + std::string(importer->format) +
+                    "): several files are taken of formats that write several for one run",
+                path);
+  }
   struct stat from {};
   if (::stat(path.c_str(), &from) != 0) return failErrno(errno, "cannot be read", path);
   TS_TRY(TraceWriter writer, TraceWriter::create(output));

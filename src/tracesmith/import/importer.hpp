@@ -35,7 +35,8 @@ struct ImportCounts {
 
 /// What a person may say besides the file.
 struct ImportOptions {
-  std::string binary;  ///< the program that wrote it, where names come from there
+  std::string binary;             ///< the program that wrote it, where names come from there
+  std::vector<std::string> more;  ///< further files of the same run, for Importer::several
 };
 
 /// The file that is imported.
@@ -58,6 +59,7 @@ struct Importer {
   /// Appends everything to `writer`, which is left unfinished, behind what `facts` has already.
   /// Error: it is not what it looked like, or reading or writing failed; damage is no error.
   Result<ImportCounts> (*run)(const ImportInput& input, TraceWriter& writer, Trace facts);
+  bool several = false;  ///< it takes ImportOptions::more
 };
 
 /// All of them. The first one that recognises a file gets it.
