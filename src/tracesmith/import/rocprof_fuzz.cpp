@@ -33,7 +33,7 @@ class MemorySource : public ByteSource {
 };
 
 template <class Import>
-void import(std::span<const uint8_t> bytes, const Import& with) {
+void tryAs(std::span<const uint8_t> bytes, const Import& with) {
   const int fd = ::memfd_create("trace", MFD_CLOEXEC);
   if (fd < 0) return;
   {
@@ -51,11 +51,11 @@ void import(std::span<const uint8_t> bytes, const Import& with) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::span<const uint8_t> bytes(data, size);
-  import(bytes, [](ByteSource& source, TraceWriter& writer) {
+  tryAs(bytes, [](ByteSource& source, TraceWriter& writer) {
     return importRocprofJson(source, writer, Trace{});
-});
-  import(bytes, [](ByteSource& source, TraceWriter& writer) {
+  });
+  tryAs(bytes, [](ByteSource& source, TraceWriter& writer) {
     return importRocprofCsv(source, writer, Trace{});
   });
   return 0;
-  }
+}
