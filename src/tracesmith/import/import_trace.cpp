@@ -68,12 +68,21 @@ Result<ImportReport> importTraceInPlace(const std::string& path, const std::stri
                     "): several files are taken of formats that write several for one run",
                 path);
   }
+  if (!options.binary.empty() && !importer->takes_binary) {
+    return fail(
+        ErrorCode::kInvalidArgument,
+        "is of no use for " + std::string(importer->format) + ", which has its names itself",
+        options.binary);
+  }
   struct stat from {};
   if (::stat(path.c_str(), &from) != 0) return failErrno(errno, "cannot be read", path);
   TS_TRY(TraceWriter writer, TraceWriter::create(output));
   Trace facts;
   facts.setMetadata("producer", "TraceSmith " + getVersionString());
   facts.setMetadata("imported_from", path);
+  for (size_t i = 0; i < options.more.size(); ++i) {
+    facts.setMetadata("imported_from." + std::to_string(i + 2), options.more[i]);
+  }
   facts.setMetadata("imported_format", importer->format);
   Result<ImportCounts> counts = importer->run(input, writer, std::move(facts));
   if (!counts) {
@@ -91,10 +100,14 @@ Result<ImportReport> importTraceInPlace(const std::string& path, const std::stri
 
 Result<ImportReport> importTrace(const std::string& path, const std::string& output,
                                  const ImportOptions& options) {
-  struct stat from {};
   struct stat to {};
-  if (::stat(path.c_str(), &from) == 0 && ::stat(output.c_str(), &to) == 0 &&
-      from.st_dev == to.st_dev && from.st_ino == to.st_ino) {
+  const bool exists = ::stat(output.c_str(), &to) == 0;
+  const auto is_output = [&](const std::string& source) {
+    struct stat from {};
+    return exists && ::stat(source.c_str(), &from) == 0 && from.st_dev == to.st_dev &&
+           from.st_ino == to.st_ino;
+  };
+  if (is_output(path) || std::any_of(options.more.begin(), options.more.end(), is_output)) {
     return fail(ErrorCode::kInvalidArgument, "would be written over; choose another -o", output);
   }
   const std::string part = output + "." + std::to_string(::getpid()) + ".part";

@@ -59,7 +59,8 @@ struct Importer {
   /// Appends everything to `writer`, which is left unfinished, behind what `facts` has already.
   /// Error: it is not what it looked like, or reading or writing failed; damage is no error.
   Result<ImportCounts> (*run)(const ImportInput& input, TraceWriter& writer, Trace facts);
-  bool several = false;  ///< it takes ImportOptions::more
+  bool several = false;       ///< it takes ImportOptions::more
+  bool takes_binary = false;  ///< it takes ImportOptions::binary
 };
 
 /// All of them. The first one that recognises a file gets it.

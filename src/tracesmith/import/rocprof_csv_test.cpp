@@ -201,6 +201,16 @@ TEST(RocprofCsv, NumbersThatCanNotBeDoNoHarm) {
   EXPECT_EQ(with(",8,1\r", "\r").report.counts.damage.size(), 1U);  // fields are missing
 }
 
+TEST(RocprofCsv, NoSourceIsWrittenOver) {
+  const TempFile first, second;
+  first.write(asBytes(kKernels));
+  second.write(asBytes(kCounters));
+  const auto report = importTrace(first.path(), second.path(), {.more = {second.path()}});
+  ASSERT_FALSE(report);
+  EXPECT_THAT(report.error().toString(), HasSubstr("written over"));
+  EXPECT_EQ(asText(second.bytes()), kCounters);
+}
+
 TEST(RocprofCsv, OtherTablesAreNotTaken) {
   EXPECT_THAT(imported({"\"Name\",\"Calls\",\"TotalDurationNs\"\n\"a\",1,2\n"}).error,
               HasSubstr("in no format"));

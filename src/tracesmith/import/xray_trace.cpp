@@ -389,6 +389,7 @@ Result<ImportCounts> importXRay(ByteSource& source, const std::string& binary, T
   return counts;
 }
 
-constinit const Importer kXRayImporter = {"LLVM XRay log", "", recognisesXRay, runXRay};
+constinit const Importer kXRayImporter = {"LLVM XRay log", "",    recognisesXRay,
+                                          runXRay,         false, true};
 
 }  // namespace tracesmith::import

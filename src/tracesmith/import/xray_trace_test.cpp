@@ -9,6 +9,7 @@
 #include "tracesmith/format/trace_reader.hpp"
 #include "tracesmith/format/trace_test_util.hpp"
 #include "tracesmith/import/import_trace.hpp"
+#include "tracesmith/import/source_test_util.hpp"
 #include "tracesmith/import/xray_test_util.hpp"
 
 namespace tracesmith::import {
@@ -143,6 +144,25 @@ TEST(XRayTrace, EventsOfTheProgramAreInstants) {
   EXPECT_EQ(got.trace.clock_snapshot.clock_value[0], 12'000'034'000);
 }
 
+TEST(XRayTrace, EveryFieldOfTheRecordsIsKept) {
+  for (const uint64_t frequency : {uint64_t{1'000'000'000}, uint64_t{3'000'000'001}}) {
+    XRayLogBuilder log(3, XRayMode::kBasic, frequency);
+    log.basic(3, 1, 7, 7, 6, 2).basicArgument(1, ~uint64_t{0}).basic(2, 1, 11, 7, 6, 3);
+    log.basic(0, 2, 1000);
+    const TempFile file;
+    file.write(log.bytes);
+    const TempFile output;
+    ASSERT_TRUE(importTrace(file.path(), output.path()));
+    const std::vector<nlohmann::json> sources = test::sourcesOf(output.path());
+    ASSERT_EQ(sources.size(), 2U);
+    EXPECT_EQ(sources[0], nlohmann::json::parse(R"({"func-id": 1, "kind": "function-enter-arg",
+        "cpu": 2, "tsc": 7, "args.0": 18446744073709551615,
+        "exit": {"kind": "function-tail-exit", "cpu": 3, "tsc": 11}})"));
+    EXPECT_EQ(sources[1], nlohmann::json::parse(R"({"func-id": 2, "kind": "function-enter",
+        "cpu": 1, "tsc": 1000, "exit": "missing"})"));
+  }
+}
+
 TEST(XRayTrace, AProgramWithoutNamesIsAnError) {
   XRayLogBuilder log(3, XRayMode::kBasic);
   log.basic(0, 1, 500).basic(1, 1, 600);
@@ -153,6 +173,11 @@ TEST(XRayTrace, AProgramWithoutNamesIsAnError) {
   ASSERT_FALSE(report);
   EXPECT_THAT(report.error().message, HasSubstr("no ELF file"));
   EXPECT_FALSE(importTrace(file.path(), output.path(), {.binary = "/nonexistent/program"}));
+  const TempFile other;
+  other.write(asBytes(std::string_view(R"({"traceEvents": [{"ph":"X","ts":1}]})")));
+  const auto no_log = importTrace(other.path(), output.path(), {.binary = file.path()});
+  ASSERT_FALSE(no_log);
+  EXPECT_THAT(no_log.error().message, HasSubstr("is of no use for Chrome JSON"));
 }
 
 }  // namespace
