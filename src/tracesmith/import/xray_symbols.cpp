@@ -59,7 +59,9 @@ class ElfFile {
   bool forEach(const Elf64_Shdr& of, const Each& each) const;
   /// The text that begins there in a section of strings; "" where it does not end in it.
   std::string text(const Elf64_Shdr& strings, uint64_t at) const;
-  auto problem(std::string what) const { return fail(ErrorCode::kInvalidArgument, what, path_); }
+  auto problem(const std::string& what) const {
+    return fail(ErrorCode::kInvalidArgument, what, path_);
+  }
 
  private:
   bool bytes(uint64_t at, void* to, size_t size) const {
