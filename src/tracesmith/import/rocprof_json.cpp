@@ -95,11 +95,10 @@ class RocprofJson {
     std::unordered_map<int64_t, std::string> messages;  // of markers, by correlation id
     std::unordered_map<int64_t, std::string> counters;
   };
-  template <class Each>
-  void eachMember(JsonWalker& walker, const Each& each);
-  void gather(std::string_view process);
+  void gather(JsonWalker& walker);
   void metadata(std::string_view raw);
   void symbol(std::string_view raw);
+  void counter(std::string_view raw);
   void strings(std::string_view raw);
   void records(std::string_view process);
   void list(JsonWalker& walker, std::string_view section);
@@ -201,6 +200,18 @@ RocprofJson::Symbol* RocprofJson::symbolOf(int64_t id) {
   return &symbol;
 }
 
+void RocprofJson::counter(std::string_view raw) {
+  int64_t id = 0;
+  std::string name;
+  forMembers(raw, [&](std::string_view key, const JsonToken& value) {
+    if (key == "name") name = plain(value);
+    if (key != "id") return;
+    forMembers(value.raw,
+               [&](std::string_view, const JsonToken& handle) { id = handle.integer(); });
+  });
+  tables_.counters[id] = std::move(name);
+}
+
 void RocprofJson::strings(std::string_view raw) {
   forMembers(raw, [&](std::string_view key, const JsonToken& value) {
     if (key == "buffer_records") {
@@ -230,39 +241,34 @@ void RocprofJson::strings(std::string_view raw) {
   });
 }
 
-/// First all that is referred to, wherever it stands.
-void RocprofJson::gather(std::string_view process) {
+/// First all that is referred to, wherever it stands. The walk checks every byte of the process,
+/// and mends what it can; later ones only look things up.
+void RocprofJson::gather(JsonWalker& walker) {
   tables_ = {};
-  JsonWalker walker(process);
-  if (!walker.enter('{')) return;
+  if (!walker.enter('{')) {
+    walker.value();
+    return;
+  }
   for (std::string_view key; walker.member(key);) {
+    if (key == "buffer_records" && walker.enter('{')) {
+      for (std::string_view name; walker.member(name);) {
+        const JsonToken list = walker.value();
+        if (name == "kernel_dispatch") tables_.dispatches = list.raw.find('{') != list.raw.npos;
+      }
+      continue;
+    }
     const JsonToken value = walker.value();
+    if (walker.failed()) return;
     if (key == "metadata") metadata(value.raw);
     if (key == "strings") strings(value.raw);
     if (key == "kernel_symbols") {
       forElements(value.raw, [&](const JsonToken& one) { symbol(one.raw); });
     }
     if (key == "counters") {
-      forElements(value.raw, [&](const JsonToken& one) {
-        int64_t id = 0;
-        std::string name;
-        forMembers(one.raw, [&](std::string_view member, const JsonToken& of) {
-          if (member == "name") name = plain(of);
-          if (member != "id") return;
-          forMembers(of.raw,
-                     [&](std::string_view, const JsonToken& handle) { id = handle.integer(); });
-        });
-        tables_.counters[id] = std::move(name);
-      });
+      forElements(value.raw, [&](const JsonToken& one) { counter(one.raw); });
     }
     if (key == "agents") {
       forElements(value.raw, [&](const JsonToken& agent) { addRocprofAgent(agent.raw, builder_); });
-    }
-    if (key == "buffer_records") {
-      forMembers(value.raw, [&](std::string_view name, const JsonToken& records) {
-        if (name == "kernel_dispatch")
-          tables_.dispatches = records.raw.find('{') != records.raw.npos;
-      });
     }
   }
 }
@@ -499,7 +505,6 @@ void RocprofJson::records(std::string_view process) {
 
 Status RocprofJson::read(std::string_view document, ImportCounts& counts, DamageLog& damage) {
   counts_ = &counts;
-  // The first walk checks every byte and mends what it can; later ones only look things up.
   JsonWalker walker(document, &mended_);
   if (!walker.enter('{')) return fail(ErrorCode::kNotATrace, "is no JSON object");
   bool any = false;
@@ -513,13 +518,10 @@ Status RocprofJson::read(std::string_view document, ImportCounts& counts, Damage
     any = true;
     while (walker.element()) {
       const char* const begin = walker.place();
-      const JsonToken process = walker.value();
+      gather(walker);
       // Of a process that does not end: what there is.
-      const std::string_view raw =
-          walker.failed() ? std::string_view(begin, static_cast<size_t>(document.end() - begin))
-                          : process.raw;
-      gather(raw);
-      records(raw);
+      const char* const end = walker.failed() ? document.data() + document.size() : walker.place();
+      records({begin, static_cast<size_t>(end - begin)});
     }
   }
   const auto at = static_cast<uint64_t>(walker.place() - document.data());

@@ -3,8 +3,8 @@
 
 #include <simdjson.h>
 
+#include <array>
 #include <limits>
-#include <map>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -69,22 +69,31 @@ std::string hexOf(std::string_view data) {
   return hex;
 }
 
+constexpr bool fits(uint64_t value) {
+  return value <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
+}
+
 /// A source as a JSON object is written, gap by gap.
 class SourceText {
  public:
-  void begin() {
+  /// `known`: the shape that will come out, if it has been made before; then only values are taken,
+  /// all of which have to fit().
+  void begin(uint32_t known = 0) {
+    known_ = known;
+    kept_.clear();
+    if (known_ != 0) return;
     shape_ = {};
     piece_ = "{";
-    kept_.clear();
   }
   void word(std::string_view key, std::string_view value) {
+    if (known_ != 0) return;
     member(key);
     piece_.append("\"").append(value).append("\"");
   }
   /// A value that the row holds.
   void held(std::string_view key, SourceGap gap) { gapFor(key, gap); }
   void number(std::string_view key, uint64_t value, TraceBuilder& builder) {
-    if (value <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
+    if (fits(value)) {
       gapFor(key, SourceGap::kInteger);
       kept_.push_back(static_cast<int64_t>(value));
     } else {
@@ -97,17 +106,24 @@ class SourceText {
     kept_.push_back(static_cast<int64_t>(value));
   }
   void open(std::string_view key) {
+    if (known_ != 0) return;
     member(key);
     piece_ += '{';
     under_.append(key).append(".");
   }
   void close() {
+    if (known_ != 0) return;
     piece_ += '}';
     under_.clear();
   }
-  void keep(TraceBuilder& builder, TableId table) {
-    shape_.between.push_back(piece_ + "}");
-    builder.keep(table, builder.sourceShape(shape_), kept_);
+  /// Returns the shape.
+  uint32_t keep(TraceBuilder& builder, TableId table) {
+    if (known_ == 0) {
+      shape_.between.push_back(piece_ + "}");
+      known_ = builder.sourceShape(shape_);
+    }
+    builder.keep(table, known_, kept_);
+    return known_;
   }
 
  private:
@@ -116,6 +132,7 @@ class SourceText {
     piece_.append("\"").append(key).append("\":");
   }
   void gapFor(std::string_view key, SourceGap gap) {
+    if (known_ != 0) return;
     member(key);
     shape_.between.push_back(std::move(piece_));
     shape_.gaps.push_back({gap, under_ + std::string(key)});
@@ -126,6 +143,7 @@ class SourceText {
   std::string piece_;
   std::string under_;
   std::vector<int64_t> kept_;
+  uint32_t known_ = 0;
 };
 
 class XRayTrace {
@@ -178,6 +196,7 @@ class XRayTrace {
   XRayCalls calls_;
   StringId function_category_, custom_category_, typed_category_;
   SourceText source_;
+  std::array<uint32_t, 128> call_shapes_{};
   std::unordered_map<uint64_t, Place> places_;
   uint64_t last_place_ = ~uint64_t{0};
   Place last_;
@@ -251,7 +270,15 @@ void XRayTrace::call(const XRayCall& call) {
       source_.number("tsc", tsc, builder_);
     }
   };
-  source_.begin();
+  // Calls are alike in a few ways, by these; what is rare makes its shape anew.
+  const bool ticks_held =
+      exact(call.enter_tsc) && exact(call.exit_tsc) && call.exit_tsc >= call.enter_tsc;
+  bool alike = call.arguments.size() < 2 && fits(call.enter_tsc) && fits(call.exit_tsc);
+  for (const uint64_t argument : call.arguments) alike = alike && fits(argument);
+  const size_t which =
+      (static_cast<size_t>(call.end) << 4 | static_cast<size_t>(call.enter_kind) << 2 |
+       static_cast<size_t>(ticks_held) << 1 | call.arguments.size());
+  source_.begin(alike ? call_shapes_[which] : 0);
   source_.number("func-id", static_cast<uint32_t>(call.function), builder_);
   source_.word("kind", wordFor(call.enter_kind));
   source_.number("cpu", call.enter_cpu, builder_);
@@ -269,7 +296,8 @@ void XRayTrace::call(const XRayCall& call) {
     source_.word("exit",
                  call.end == XRayEnd::kWithCaller ? "missing: ended with its caller" : "missing");
   }
-  source_.keep(builder_, TableId::kRange);
+  const uint32_t shape = source_.keep(builder_, TableId::kRange);
+  if (alike) call_shapes_[which] = shape;
   builder_.added();
 }
 
