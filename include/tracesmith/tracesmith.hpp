@@ -11,6 +11,7 @@
 #include "tracesmith/export/chrome_json.hpp"
 #include "tracesmith/export/perfetto_writer.hpp"
 #include "tracesmith/format/sbt_format.hpp"
+#include "tracesmith/import/xray_importer.hpp"
 #include "tracesmith/model/trace.hpp"
 #include "tracesmith/query/query_engine.hpp"
 #include "tracesmith/state/gpu_state_machine.hpp"

@@ -14,10 +14,15 @@ namespace {
 class ImportCommand : public Command {
  public:
   ImportCommand() : Command("import", "Make a trace from what another tool recorded") {
-    text("FILE", input_, "FILE", "Another tool's trace, also packed with gzip or zstd",
-         Complete::kFile)
+    texts("FILE", inputs_, "FILE",
+          "Another tool's trace, also packed with gzip or zstd; several where it wrote several "
+          "files of one run",
+          Complete::kFile)
         ->required();
     text("-o,--output", output_, "FILE", "Where to write (default: beside FILE, as .sbt)",
+         Complete::kFile);
+    text("--binary", options_.binary, "PROGRAM",
+         "XRay logs: the program that wrote it, which has the names of its functions",
          Complete::kFile);
     flag("-q,--quiet", quiet_, "Say nothing but warnings and errors");
     describe(
@@ -26,11 +31,16 @@ class ImportCommand : public Command {
     describe(formats());
     example("tracesmith import trace.json.gz -o trace.sbt", "PyTorch's profile");
     example("tracesmith import report.sqlite", "An export of Nsight Systems");
+    example("tracesmith import 42_*_trace.csv 42_agent_info.csv -o run.sbt", "A run of rocprofv3");
+    example("tracesmith import xray-log.app.Ab12Cd --binary ./app",
+            "What XRay logged of a program");
   }
 
   int run(Session&) override {
+    input_ = inputs_.front();
+    options_.more.assign(inputs_.begin() + 1, inputs_.end());
     const std::string output = output_.empty() ? sbtBeside(input_) : output_;
-    const Result<import::ImportReport> report = import::importTrace(input_, output);
+    const Result<import::ImportReport> report = import::importTrace(input_, output, options_);
     if (!report) return failWith(inWordsForPeople(report.error(), input_));
     const import::ImportCounts& counts = report->counts;
     const bool damaged = sayWhatWasLost(input_, counts);
@@ -38,6 +48,7 @@ class ImportCommand : public Command {
       sayWarning(fmt::format("{} is experimental: {}", report->format, report->experimental));
     }
     if (!quiet_) {
+      for (const std::string& note : counts.notes) say(fmt::format("{}: {}", input_, note));
       say(fmt::format("{} of {} events of {} ({}), {}: {} ({}). Next: tracesmith view {} --stats",
                       formatCount(counts.rows), formatCount(counts.events), input_, report->format,
                       formatBytes(counts.bytes), output, formatBytes(report->output_bytes),
@@ -67,8 +78,10 @@ class ImportCommand : public Command {
     return withExtension(path, ".sbt");
   }
 
-  std::string input_;
+  std::vector<std::string> inputs_;
+  std::string input_;  // the first of them
   std::string output_;
+  import::ImportOptions options_;
   bool quiet_ = false;
 };
 

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// What of a source could not be used, in a list that hostile input can not make long.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tracesmith/import/importer.hpp"
+
+namespace tracesmith::import {
+
+class DamageLog {
+ public:
+  /// Stretches that follow each other with the same reason become one.
+  void add(uint64_t offset, uint64_t bytes, std::string_view reason) {
+    bytes_ += bytes;
+    if (!places_.empty()) {
+      SourceDamage& last = places_.back();
+      if (last.reason == reason && last.offset + last.bytes == offset && bytes > 0) {
+        last.bytes += bytes;
+        return;
+      }
+      if (places_.size() >= kMostPlaces) {
+        if (places_.size() == kMostPlaces) {
+          places_.push_back({offset, 0, "further damage, which is not listed"});
+        }
+        places_.back().bytes += bytes;
+        return;
+      }
+    }
+    places_.push_back({offset, bytes, std::string(reason)});
+  }
+
+  bool empty() const { return places_.empty(); }
+  const std::vector<SourceDamage>& places() const { return places_; }
+  /// In one line, for the trace's own table of losses; "" where nothing is damaged.
+  std::string summary() const {
+    if (places_.empty()) return {};
+    return std::to_string(bytes_) + " bytes in " + std::to_string(places_.size()) +
+           " places of the source could not be used, first: " + places_.front().reason;
+  }
+
+ private:
+  static constexpr size_t kMostPlaces = 1000;
+  std::vector<SourceDamage> places_;
+  uint64_t bytes_ = 0;
+};
+
+}  // namespace tracesmith::import
