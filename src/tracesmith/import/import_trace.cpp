@@ -13,6 +13,7 @@
 #include "tracesmith/format/trace_writer.hpp"
 #include "tracesmith/import/chrome_importer.hpp"
 #include "tracesmith/import/importer.hpp"
+#include "tracesmith/import/perfetto_importer.hpp"
 
 namespace tracesmith::import {
 
@@ -27,7 +28,10 @@ Result<ImportInput> ImportInput::open(const std::string& path) {
 
 std::span<const Importer> importers() {
   // What is most particular comes first: Chrome's JSON is any JSON.
-  static const std::array kAll = {kChromeJsonImporter};
+  static const std::array kAll = {
+      kPerfettoImporter,
+      kChromeJsonImporter,
+  };
   return kAll;
 }
 
