@@ -14,6 +14,7 @@
 #include "tracesmith/import/chrome_importer.hpp"
 #include "tracesmith/import/importer.hpp"
 #include "tracesmith/import/perfetto_importer.hpp"
+#include "tracesmith/import/xctrace_importer.hpp"
 
 namespace tracesmith::import {
 
@@ -30,6 +31,7 @@ std::span<const Importer> importers() {
   // What is most particular comes first: Chrome's JSON is any JSON.
   static const std::array kAll = {
       kPerfettoImporter,
+      kXctraceImporter,
       kChromeJsonImporter,
   };
   return kAll;
