@@ -11,6 +11,7 @@
 // (model/source_rows.hpp).
 #pragma once
 
+#include "tracesmith/import/chrome_dialects.hpp"
 #include "tracesmith/import/importer.hpp"
 
 namespace tracesmith::import {
@@ -18,6 +19,7 @@ namespace tracesmith::import {
 extern const Importer kChromeJsonImporter;
 
 /// All of `source`, as an importer does.
-Result<ImportCounts> importChromeJson(ByteSource& source, TraceWriter& writer, Trace facts);
+Result<ImportCounts> importChromeJson(ByteSource& source, TraceWriter& writer, Trace facts,
+                                      ChromeDialect dialect = ChromeDialect::kCommon);
 
 }  // namespace tracesmith::import

@@ -39,6 +39,11 @@ enum class EventField : uint8_t {
   kArgName,
   kArgAddress,
   kArgTotalAllocated,
+  kArgTaskType,
+  kArgLevel,
+  kArgMode,
+  kArgMemory,
+  kArgLabels,
   kNone,  ///< any other
 };
 constexpr size_t kEventFields = static_cast<size_t>(EventField::kNone);

@@ -11,6 +11,7 @@
 
 #include "tracesmith/base/version.hpp"
 #include "tracesmith/format/trace_writer.hpp"
+#include "tracesmith/import/chrome_dialects.hpp"
 #include "tracesmith/import/chrome_importer.hpp"
 #include "tracesmith/import/importer.hpp"
 #include "tracesmith/import/perfetto_importer.hpp"
@@ -30,9 +31,7 @@ Result<ImportInput> ImportInput::open(const std::string& path) {
 std::span<const Importer> importers() {
   // What is most particular comes first: Chrome's JSON is any JSON.
   static const std::array kAll = {
-      kPerfettoImporter,
-      kXctraceImporter,
-      kChromeJsonImporter,
+      kPerfettoImporter, kXctraceImporter, kAscendImporter, kMcTracerImporter, kChromeJsonImporter,
   };
   return kAll;
 }
