@@ -7,6 +7,7 @@
 #include "tracesmith/cli/trace_file.hpp"
 #include "tracesmith/export/human_units.hpp"
 #include "tracesmith/import/import_trace.hpp"
+#include "tracesmith/import/importer.hpp"
 
 namespace tracesmith::cli {
 namespace {
@@ -21,9 +22,10 @@ class ImportCommand : public Command {
          Complete::kFile);
     flag("-q,--quiet", quiet_, "Say nothing but warnings and errors");
     describe(
-        "Reads Chrome's JSON format, in which PyTorch's profiler (Kineto) and many others write. "
+        "Chrome's JSON format is that of PyTorch's profiler (Kineto) and of many others. "
         "The format is recognised by the content. The other commands take such files directly, "
         "too; a trace that was imported once is quicker to open.");
+    describe(formats());
     example("tracesmith import trace.json.gz -o trace.sbt", "PyTorch's profile");
   }
 
@@ -38,11 +40,28 @@ class ImportCommand : public Command {
                       formatCount(counts.rows), formatCount(counts.events), input_, report->format,
                       formatBytes(counts.bytes), output, formatBytes(report->output_bytes),
                       output));
+      if (!report->experimental.empty()) {
+        say(fmt::format("reading {} is experimental: {}", report->format, report->experimental));
+      }
     }
     return damaged ? kExitPartlyRead : kExitOk;
   }
 
  private:
+  static std::string formats() {
+    std::string tried;
+    std::string experimental;
+    for (const import::Importer& importer : import::importers()) {
+      std::string& list = importer.experimental.empty() ? tried : experimental;
+      list += (list.empty() ? "" : ", ") + std::string(importer.format);
+    }
+    std::string text = "Formats: " + tried + ".";
+    if (!experimental.empty()) {
+      text += " Experimental, as no real file could be had to test with: " + experimental + ".";
+    }
+    return text;
+  }
+
   /// "dir/run.json.gz" makes "dir/run.sbt".
   static std::string sbtBeside(std::string path) {
     for (const std::string packed : {".gz", ".zst"}) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/cli/commands.hpp"
 #include "tracesmith/cli/messages.hpp"
+#include "tracesmith/cli/profile_by_tool.hpp"
 #include "tracesmith/cli/recording.hpp"
 
 namespace tracesmith::cli {
@@ -25,6 +26,19 @@ class ProfileCommand : public Command {
            "(default: all)");
     flag("--progress", progress_, "Show live figures when standard error is a terminal");
     flag("-q,--quiet", quiet_, "No summary at the end; only warnings and errors");
+    CLI::Option* const xctrace =
+        flag("--xctrace", xctrace_,
+             "Record with Apple's Instruments, and import what it wrote (experimental)");
+    text("--xctrace-template", xctrace_template_, "NAME",
+         "Template of Instruments (default: Metal System Trace)")
+        ->needs(xctrace);
+    CLI::Option* const mctracer =
+        flag("--mctracer", mctracer_, "Record with MetaX's mcTracer, and import it (experimental)");
+    CLI::Option* const msprof =
+        flag("--msprof", msprof_, "Record with Ascend's msprof, and import it (experimental)");
+    mctracer->excludes(xctrace);
+    msprof->excludes(xctrace)->excludes(mctracer);
+    flag("--keep-trace", keep_trace_, "Keep what the other tool wrote, beside the trace");
     takeProgram(true);
     setUsageExitCode(kExitNotStarted);
     describe(
@@ -49,6 +63,16 @@ class ProfileCommand : public Command {
       say("profile: which program? for example: tracesmith profile -- ./my_gpu_program");
       return kExitNotStarted;
     }
+    if (xctrace_ || mctracer_ || msprof_) {
+      return runToolRecording({.tool = xctrace_    ? RecorderTool::kXctrace
+                                       : mctracer_ ? RecorderTool::kMcTracer
+                                                   : RecorderTool::kMsprof,
+                               .outputs = recordingOutputs(output_, perfetto_),
+                               .xctrace_template = xctrace_template_,
+                               .keep = keep_trace_,
+                               .quiet = quiet_},
+                              session);
+    }
     RecordingRequest request;
     request.outputs = recordingOutputs(output_, perfetto_);
     request.quiet = quiet_;
@@ -71,6 +95,11 @@ class ProfileCommand : public Command {
   std::string wait_ = "all";
   bool progress_ = false;
   bool quiet_ = false;
+  bool xctrace_ = false;
+  std::string xctrace_template_;
+  bool mctracer_ = false;
+  bool msprof_ = false;
+  bool keep_trace_ = false;
 };
 
 }  // namespace
