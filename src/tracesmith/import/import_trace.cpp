@@ -13,6 +13,7 @@
 #include "tracesmith/format/trace_writer.hpp"
 #include "tracesmith/import/chrome_dialects.hpp"
 #include "tracesmith/import/chrome_importer.hpp"
+#include "tracesmith/import/execution_trace_importer.hpp"
 #include "tracesmith/import/importer.hpp"
 #include "tracesmith/import/perfetto_importer.hpp"
 #include "tracesmith/import/xctrace_importer.hpp"
@@ -30,9 +31,18 @@ Result<ImportInput> ImportInput::open(const std::string& path) {
 
 std::span<const Importer> importers() {
   // What is most particular comes first: Chrome's JSON is any JSON.
+  // clang-format off
   static const std::array kAll = {
-      kPerfettoImporter, kXctraceImporter, kAscendImporter, kMcTracerImporter, kChromeJsonImporter,
+      kPerfettoImporter,
+      kXctraceImporter,
+      kChakraImporter,
+      kChakraJsonImporter,
+      kPyTorchExecutionTraceImporter,
+      kAscendImporter,
+      kMcTracerImporter,
+      kChromeJsonImporter,
   };
+  // clang-format on
   return kAll;
 }
 
