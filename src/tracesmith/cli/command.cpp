@@ -60,6 +60,14 @@ CLI::Option* Command::choice(const std::string& names, std::string& out,
   return option;
 }
 
+CLI::Option* Command::texts(const std::string& name, std::vector<std::string>& out,
+                            const std::string& value_name, const std::string& description,
+                            Complete complete) {
+  CLI::Option* option = app_.add_option(name, out, description)->type_name(value_name);
+  hints_[option] = {complete, {}};
+  return option;
+}
+
 CLI::Option* Command::choices(const std::string& names, std::vector<std::string>& out,
                               const std::string& value_name, std::vector<std::string> choices,
                               const std::string& description) {
@@ -138,6 +146,7 @@ std::vector<OptionDoc> Command::options() const {
     const bool takes_value = option->get_items_expected_max() > 0;
     if (doc.positional) {
       doc.value_name = option->get_name(true);
+      if (option->get_items_expected_max() > 1) doc.value_name += "...";
     } else if (takes_value) {
       doc.value_name = option->get_type_name();
     }

@@ -73,6 +73,10 @@ class Command {
   CLI::Option* flag(const std::string& names, bool& out, const std::string& description);
   CLI::Option* text(const std::string& names, std::string& out, const std::string& value_name,
                     const std::string& description, Complete complete = Complete::kNothing);
+  /// One or more of them, without an option's name.
+  CLI::Option* texts(const std::string& name, std::vector<std::string>& out,
+                     const std::string& value_name, const std::string& description,
+                     Complete complete = Complete::kNothing);
   CLI::Option* choice(const std::string& names, std::string& out, const std::string& value_name,
                       std::vector<std::string> choices, const std::string& description);
   /// May be given several times, and several at once with commas between them.

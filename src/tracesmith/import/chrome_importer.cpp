@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/import/chrome_importer.hpp"
 
+#include <fmt/format.h>
 #include <simdjson.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 
 #include "tracesmith/base/hash.hpp"
 #include "tracesmith/import/chrome_categories.hpp"
+#include "tracesmith/import/execution_trace_join.hpp"
 #include "tracesmith/import/json_events.hpp"
 #include "tracesmith/model/trace.hpp"
 
@@ -23,6 +25,8 @@ constexpr size_t kPortionRows = 1u << 18;     // two blocks of a table
 constexpr size_t kPortionValues = 1u << 23;   // beside them
 constexpr size_t kLongestMember = 16u << 20;  // a string of a trace
 constexpr size_t kCacheSlots = 256;
+constexpr std::string_view kNodeAttribute = "execution_trace.node";
+constexpr std::string_view kRestOfNodes = "execution_trace.rest";
 
 class ChromeImporter {
  public:
@@ -35,6 +39,8 @@ class ChromeImporter {
     if (dialect == ChromeDialect::kMcTracer) platform_ = PlatformType::MACA;
   }
 
+  /// Operators get the nodes of an execution trace as attributes.
+  void joinWith(ExecutionTraceJoin* join) { join_ = join; }
   void member(std::string_view name, std::string_view raw);
   void event(const ChromeEvent& event);
   Status finish(const JsonEvents& document);
@@ -84,6 +90,7 @@ class ChromeImporter {
   uint64_t correlation() const;
   void row(const Plan& plan, int64_t start_ns, int64_t duration_ns);
   void counter(int64_t time_ns);
+  void attachNode(uint64_t range_row);
   void name();
   void losses(const std::vector<SourceDamage>& damage);
   void portion();
@@ -93,6 +100,8 @@ class ChromeImporter {
   TraceWriter& writer_;
   Trace delta_;
   ChromeDialect dialect_;
+  ExecutionTraceJoin* join_ = nullptr;
+  uint64_t range_rows_ = 0;
   int64_t unit_ns_;  // of the times of events
   SourceRows sources_;
   Status status_;
@@ -670,6 +679,17 @@ void ChromeImporter::row(const Plan& plan, int64_t start_ns, int64_t duration_ns
   delta_.range.push(range);
 }
 
+void ChromeImporter::attachNode(uint64_t range_row) {
+  const std::string_view node = join_->nodeOf(value(EventField::kArgExternalId).integer(),
+                                              value(EventField::kArgRecordFunction).integer(),
+                                              textOf(value(EventField::kName), room_));
+  if (node.empty()) return;
+  delta_.attribute.push({.table = static_cast<uint32_t>(TableId::kRange),
+                         .row_number = range_row,
+                         .key = delta_.strings.intern(kNodeAttribute),
+                         .value = delta_.strings.intern(node)});
+}
+
 /// A value for each argument that is a number.
 void ChromeImporter::counter(int64_t time_ns) {
   const ProcessId in = process(value(EventField::kProcess));
@@ -756,6 +776,10 @@ void ChromeImporter::event(const ChromeEvent& event) {
     row(p, time_ns, std::max<int64_t>(value(EventField::kDuration).nanoseconds(unit_ns_), 0));
     ++rows_;
     ++counts.rows;
+    if (table == TableId::kRange) {
+      if (join_ != nullptr && shape.phase == 'X') attachNode(range_rows_);
+      ++range_rows_;
+    }
   } else if (shape.phase == 'C' && timed) {
     counter(time_ns);
     ++counts.rows;
@@ -878,6 +902,9 @@ void ChromeImporter::losses(const std::vector<SourceDamage>& damage) {
     say(std::to_string(counts.others) +
         " events of no known kind or without a time are kept as they were, and are in no table");
   }
+  if (join_ != nullptr) {
+    if (const std::string doubts = join_->doubts(); !doubts.empty()) say(doubts);
+  }
   if (ambiguous_ > 0) {
     say(std::to_string(ambiguous_) +
         " correlation ids belong to calls of several processes; work with them has no thread");
@@ -891,6 +918,13 @@ void ChromeImporter::losses(const std::vector<SourceDamage>& damage) {
 
 Status ChromeImporter::finish(const JsonEvents& document) {
   settle();
+  if (join_ != nullptr) {
+    const std::string rest = join_->rest();
+    if (rest.size() <= kLongestMember) delta_.setMetadata(kRestOfNodes, rest);
+    counts.notes.push_back(fmt::format("{} of {} nodes of the execution trace belong to operators",
+                                       join_->joined(), join_->nodes()));
+    if (const std::string doubts = join_->doubts(); !doubts.empty()) counts.notes.push_back(doubts);
+  }
   losses(document.damage());
   delta_.setMetadata("source_form", document.bare() ? "array" : "object");
   portion();
@@ -900,9 +934,10 @@ Status ChromeImporter::finish(const JsonEvents& document) {
 }  // namespace
 
 Result<ImportCounts> importChromeJson(ByteSource& source, TraceWriter& writer, Trace facts,
-                                      ChromeDialect dialect) {
+                                      ChromeDialect dialect, ExecutionTraceJoin* join) {
   JsonEvents events(source);
   ChromeImporter importer(writer, std::move(facts), dialect);
+  importer.joinWith(join);
   const Status read =
       events.run([&](std::string_view name, std::string_view raw) { importer.member(name, raw); },
                  [&](const ChromeEvent& event) {
@@ -927,14 +962,49 @@ bool recognisesChromeJson(const ImportInput& input) {
   return text[first] == '{' && text.find('"', first) != std::string_view::npos;
 }
 
+/// A profile with execution traces of the same process: the operators are read before, as it takes
+/// all of them to tell which node is which.
+Result<ImportCounts> runJoined(const ImportInput& input, TraceWriter& writer, Trace facts) {
+  ExecutionTraceJoin join;
+  for (const std::string& path : input.options.more) TS_CHECK_OK(join.read(path));
+  {
+    TS_TRY(const std::unique_ptr<ByteSource> source, input.bytes());
+    JsonEvents events(*source);
+    std::string room;
+    TS_CHECK_OK(events.run(
+        [](std::string_view, std::string_view) {},
+        [&](const ChromeEvent& event) {
+          if (event.phase() != 'X' || kindOf(event.category()) != ChromeKind::kHostRange) {
+            return;
+          }
+          join.see(event[EventField::kProcess].raw, event[EventField::kThread].raw,
+                   event[EventField::kArgExternalId].integer(),
+                   event[EventField::kArgRecordFunction].integer(),
+                   textOf(event[EventField::kName], room));
+        }));
+  }
+  TS_CHECK_OK(join.align());
+  TS_TRY(const std::unique_ptr<ByteSource> source, input.bytes());
+  TS_TRY(ImportCounts counts,
+         importChromeJson(*source, writer, std::move(facts), ChromeDialect::kCommon, &join));
+  counts.damage.insert(counts.damage.end(), join.damage.begin(), join.damage.end());
+  return counts;
+}
+
 Result<ImportCounts> runChromeJson(const ImportInput& input, TraceWriter& writer, Trace facts) {
+  if (!input.options.more.empty()) return runJoined(input, writer, std::move(facts));
   TS_TRY(const std::unique_ptr<ByteSource> source, input.bytes());
   return importChromeJson(*source, writer, std::move(facts));
 }
 
 }  // namespace
 
-constinit const Importer kChromeJsonImporter = {"Chrome JSON", "", recognisesChromeJson,
-                                                runChromeJson};
+constinit const Importer kChromeJsonImporter = {
+    .format = "Chrome JSON",
+    .experimental = "",
+    .recognises = recognisesChromeJson,
+    .run = runChromeJson,
+    .several = true,
+};
 
 }  // namespace tracesmith::import

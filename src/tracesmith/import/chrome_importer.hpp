@@ -16,10 +16,13 @@
 
 namespace tracesmith::import {
 
+class ExecutionTraceJoin;
+
 extern const Importer kChromeJsonImporter;
 
-/// All of `source`, as an importer does.
+/// All of `source`, as an importer does. `join`: nodes that operators get as attributes.
 Result<ImportCounts> importChromeJson(ByteSource& source, TraceWriter& writer, Trace facts,
-                                      ChromeDialect dialect = ChromeDialect::kCommon);
+                                      ChromeDialect dialect = ChromeDialect::kCommon,
+                                      ExecutionTraceJoin* join = nullptr);
 
 }  // namespace tracesmith::import

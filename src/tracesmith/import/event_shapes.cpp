@@ -17,7 +17,7 @@ constexpr size_t kMostValues = 1000;
 constexpr size_t kLongestConstant = 64;
 
 EventField fieldOf(std::string_view key) {
-  constexpr std::array<std::pair<std::string_view, EventField>, 27> kFields = {{
+  constexpr std::array<std::pair<std::string_view, EventField>, 30> kFields = {{
       {"ts", EventField::kTime},
       {"dur", EventField::kDuration},
       {"name", EventField::kName},
@@ -46,6 +46,10 @@ EventField fieldOf(std::string_view key) {
       {"args.mem", EventField::kArgMemory},
       {"args.labels", EventField::kArgLabels},
       {"args.size(B)", EventField::kArgBytes},
+      // Which operator it is (execution_trace_join.hpp).
+      {"args.External id", EventField::kArgExternalId},
+      {"args.external id", EventField::kArgExternalId},
+      {"args.Record function id", EventField::kArgRecordFunction},
   }};
   for (const auto& [name, field] : kFields) {
     if (name == key) return field;

@@ -44,6 +44,8 @@ enum class EventField : uint8_t {
   kArgMode,
   kArgMemory,
   kArgLabels,
+  kArgExternalId,
+  kArgRecordFunction,
   kNone,  ///< any other
 };
 constexpr size_t kEventFields = static_cast<size_t>(EventField::kNone);

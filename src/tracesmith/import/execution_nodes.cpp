@@ -81,10 +81,8 @@ bool ExecutionNodes::add(ExecutionNode& node) {
 
 std::string ExecutionNodes::whatIsInNoTable() const {
   if (nodes_ == rows_) return {};
-  return fmt::format(
-      "{} nodes have no start: they are kept as they were, and are in no table; import them "
-      "together with the profile of the same run to see when they ran",
-      nodes_ - rows_);
+  return fmt::format("{} nodes have no start: they are kept as they were, and are in no table",
+                     nodes_ - rows_);
 }
 
 }  // namespace tracesmith::import

@@ -228,6 +228,11 @@ Result<ImportCounts> runJson(const ImportInput& input, TraceWriter& writer, Trac
   counts.others = nodes.nodes() - nodes.rows();
   counts.bytes = list.bytes();
   std::string lost = nodes.whatIsInNoTable();
+  if (!lost.empty() && *lists.begin() == "nodes") {
+    counts.notes.push_back(lost +
+                           "; give the profile of the same process, and behind it this "
+                           "file, to see which operators they are");
+  }
   for (const SourceDamage& d : counts.damage) lost += (lost.empty() ? "" : "; ") + d.reason;
   TS_CHECK_OK(builder.finish(nodes.nodes(), lost));
   return counts;

@@ -62,17 +62,34 @@ bool canImport(const std::string& path) {
   return input && importerOf(*input) != nullptr;
 }
 
-Result<ImportReport> importTraceInPlace(const std::string& path, const std::string& output) {
-  TS_TRY(const ImportInput input, ImportInput::open(path));
+Result<ImportReport> importTraceInPlace(const std::string& path, const std::string& output,
+                                        const ImportOptions& options) {
+  TS_TRY(ImportInput input, ImportInput::open(path));
+  input.options = options;
   const Importer* importer = importerOf(input);
   if (importer == nullptr)
     return fail(ErrorCode::kNotATrace, "is in no format that is known", path);
+  if (!options.more.empty() && !importer->several) {
+    return fail(ErrorCode::kInvalidArgument,
+                "is a trace by itself (" + std::string(importer->format) +
+                    "): several files are taken of formats that write several for one run",
+                path);
+  }
+  if (!options.binary.empty() && !importer->takes_binary) {
+    return fail(
+        ErrorCode::kInvalidArgument,
+        "is of no use for " + std::string(importer->format) + ", which has its names itself",
+        options.binary);
+  }
   struct stat from {};
   if (::stat(path.c_str(), &from) != 0) return failErrno(errno, "cannot be read", path);
   TS_TRY(TraceWriter writer, TraceWriter::create(output));
   Trace facts;
   facts.setMetadata("producer", "TraceSmith " + getVersionString());
   facts.setMetadata("imported_from", path);
+  for (size_t i = 0; i < options.more.size(); ++i) {
+    facts.setMetadata("imported_from." + std::to_string(i + 2), options.more[i]);
+  }
   facts.setMetadata("imported_format", importer->format);
   Result<ImportCounts> counts = importer->run(input, writer, std::move(facts));
   if (!counts) {
@@ -88,15 +105,20 @@ Result<ImportReport> importTraceInPlace(const std::string& path, const std::stri
                       .output_bytes = writer.bytesWritten()};
 }
 
-Result<ImportReport> importTrace(const std::string& path, const std::string& output) {
-  struct stat from {};
+Result<ImportReport> importTrace(const std::string& path, const std::string& output,
+                                 const ImportOptions& options) {
   struct stat to {};
-  if (::stat(path.c_str(), &from) == 0 && ::stat(output.c_str(), &to) == 0 &&
-      from.st_dev == to.st_dev && from.st_ino == to.st_ino) {
+  const bool exists = ::stat(output.c_str(), &to) == 0;
+  const auto is_output = [&](const std::string& source) {
+    struct stat from {};
+    return exists && ::stat(source.c_str(), &from) == 0 && from.st_dev == to.st_dev &&
+           from.st_ino == to.st_ino;
+  };
+  if (is_output(path) || std::any_of(options.more.begin(), options.more.end(), is_output)) {
     return fail(ErrorCode::kInvalidArgument, "would be written over; choose another -o", output);
   }
   const std::string part = output + "." + std::to_string(::getpid()) + ".part";
-  Result<ImportReport> report = importTraceInPlace(path, part);
+  Result<ImportReport> report = importTraceInPlace(path, part, options);
   if (report && std::rename(part.c_str(), output.c_str()) != 0) {
     report = failErrno(errno, "cannot name the trace", output);
   }

@@ -22,9 +22,11 @@ bool canImport(const std::string& path);
 
 /// Writes the trace at `path` to `output` as SBT, replacing it. Error: no format that is known, or
 /// reading or writing failed; then `output` is as before.
-Result<ImportReport> importTrace(const std::string& path, const std::string& output);
+Result<ImportReport> importTrace(const std::string& path, const std::string& output,
+                                 const ImportOptions& options = {});
 
 /// The same into a file that may be written where it lies (a memfd, say).
-Result<ImportReport> importTraceInPlace(const std::string& path, const std::string& output);
+Result<ImportReport> importTraceInPlace(const std::string& path, const std::string& output,
+                                        const ImportOptions& options = {});
 
 }  // namespace tracesmith::import

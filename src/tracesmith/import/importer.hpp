@@ -30,12 +30,20 @@ struct ImportCounts {
   uint64_t others = 0;    ///< events of no known kind, or without a time: kept as they are, no rows
   uint64_t bytes = 0;     ///< of the source, unpacked
   std::vector<SourceDamage> damage;
+  std::vector<std::string> notes;  ///< what else a person should know; nothing was lost by it
+};
+
+/// What a person may say besides the file.
+struct ImportOptions {
+  std::string binary;             ///< the program that wrote it, where names come from there
+  std::vector<std::string> more;  ///< further files of the same run, for Importer::several
 };
 
 /// The file that is imported.
 struct ImportInput {
   std::string path;
   std::string head;  ///< its first bytes, unpacked: up to kHeadBytes
+  ImportOptions options;
   static constexpr size_t kHeadBytes = 64u << 10;
 
   static Result<ImportInput> open(const std::string& path);
@@ -51,6 +59,8 @@ struct Importer {
   /// Appends everything to `writer`, which is left unfinished, behind what `facts` has already.
   /// Error: it is not what it looked like, or reading or writing failed; damage is no error.
   Result<ImportCounts> (*run)(const ImportInput& input, TraceWriter& writer, Trace facts);
+  bool several = false;       ///< it takes ImportOptions::more
+  bool takes_binary = false;  ///< it takes ImportOptions::binary
 };
 
 /// All of them. The first one that recognises a file gets it.
