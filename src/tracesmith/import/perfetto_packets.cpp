@@ -112,6 +112,14 @@ bool PerfettoPackets::varint(uint64_t& value) {
   return true;
 }
 
+/// Bytes from `offset` to the end of the source, which are read and forgotten.
+uint64_t PerfettoPackets::rest(uint64_t offset) {
+  do {
+    at_ = filled_;
+  } while (need(1));
+  return bytes() - offset;
+}
+
 /// Passes over the value of a field that is no packet.
 bool PerfettoPackets::skip(uint32_t wire_type) {
   uint64_t length = 0;
@@ -146,12 +154,10 @@ void PerfettoPackets::run(const Take& take) {
     }
     if (tag != (perfetto_numbers::kPacket << 3 | kBytes)) {
       if ((tag >> 3) != 0 && skip(tag & 7)) continue;
-      need(kLargestPacket);
-      return damaged(offset, begin_of_window_ + filled_ - offset,
-                     "this is no packet; what follows can not be told apart");
+      return damaged(offset, rest(offset), "this is no packet; what follows can not be told apart");
     }
     if (!varint(length) || length > kLargestPacket) {
-      return damaged(offset, begin_of_window_ + filled_ - offset,
+      return damaged(offset, rest(offset),
                      "a packet of impossible length; what follows can not be told apart");
     }
     if (!need(length)) {

@@ -30,6 +30,7 @@ class PerfettoPackets {
   bool need(size_t bytes);
   bool varint(uint64_t& value);
   bool skip(uint32_t wire_type);
+  uint64_t rest(uint64_t offset);
   bool give(std::string_view packet, uint64_t offset, int depth);
   bool within(std::string_view packets, uint64_t offset, int depth);
   void damaged(uint64_t offset, uint64_t bytes, std::string reason);

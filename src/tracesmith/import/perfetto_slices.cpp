@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <charconv>
 #include <optional>
 
 #include "tracesmith/base/proto_reader.hpp"
@@ -313,9 +314,14 @@ bool PerfettoSlices::event(PerfettoSequence& sequence, uint64_t sequence_id, int
   if (e.track == 0) {
     const auto it = survey_.thread_of_sequence.find(sequence_id);
     e.track = ~sequence_id;
-    if (it != survey_.thread_of_sequence.end() && places_.count(e.track) == 0) {
-      const auto [pid, tid] = it->second;
-      places_[e.track] = {pid, builder_.process(pid), builder_.thread(pid, tid)};
+    if (places_.count(e.track) == 0) {
+      if (it != survey_.thread_of_sequence.end()) {
+        const auto [pid, tid] = it->second;
+        places_[e.track] = {pid, builder_.process(pid), builder_.thread(pid, tid)};
+      } else {
+        places_[e.track] = {0, builder_.process(0),
+                            namedTrack(0, fmt::format("sequence {}", sequence_id))};
+      }
     }
   }
 
@@ -365,12 +371,14 @@ void PerfettoSlices::counter(uint64_t track, int64_t time_ns, double value,
     if (survey_.ours) {  // "GPU 0: temperature"
       const size_t colon = name.find(": ");
       const size_t space = name.find(' ');
-      if (colon != std::string::npos && space < colon && colon - space < 8 &&
-          std::all_of(name.begin() + static_cast<ptrdiff_t>(space) + 1,
-                      name.begin() + static_cast<ptrdiff_t>(colon),
-                      [](char c) { return c >= '0' && c <= '9'; })) {
-        row.device_id = builder_.device(std::stoi(name.substr(space + 1, colon - space - 1)));
-        name.erase(0, colon + 2);
+      int ordinal = -1;
+      if (colon != std::string::npos && space < colon) {
+        const char* const end = name.data() + colon;
+        const auto read = std::from_chars(name.data() + space + 1, end, ordinal);
+        if (read.ec == std::errc() && read.ptr == end && ordinal >= 0) {
+          row.device_id = builder_.device(ordinal);
+          name.erase(0, colon + 2);
+        }
       }
     }
     row.name = builder_.text(name);
