@@ -82,6 +82,37 @@ class ImportLossless(CommandTest):
         self.assertLess(stored * 5, packed, "larger than a fifth of .json.gz over all")
         print(f"{len(files)} real traces came back; .json.gz / .sbt = {packed / stored:.2f}")
 
+    def test_timelines_of_other_tools(self):
+        for name, text in DIALECTS.items():
+            with self.subTest(name):
+                path = os.path.join(self.dir, name + ".json")
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(text)
+                back, _ = self.bring_back(path)
+                self.assertEqual(load(text), load(back))
+
+
+# Made by hand; see chrome_dialects_test.cpp.
+DIALECTS = {
+    "ascend": """[
+{"ph":"M","name":"process_name","pid":41,"tid":0,"args":{"name":"Ascend Hardware"}},
+{"ph":"M","name":"process_labels","pid":41,"tid":0,"args":{"labels":"NPU 3"}},
+{"ph":"X","name":"Node@launch","pid":5,"tid":20,"ts":"1699529623106710","dur":8.2,
+ "args":{"Thread Id":20,"Mode":"launch","level":"node","connection_id":3013}},
+{"ph":"X","name":"MatMul","pid":41,"tid":16,"ts":"1699529623106750.250","dur":160.26,
+ "args":{"Task Type":"AI_CORE","Stream Id":16,"Task Id":13489,"connection_id":3013}},
+{"ph":"X","name":"MatMul","pid":41,"tid":16,"ts":"1699529623106950.250","dur":160.26,
+ "args":{"Task Type":"SDMA_SQE","Stream Id":16,"Task Id":13490,"connection_id":3014}},
+{"ph":"X","name":"MatMul","pid":41,"tid":16,"ts":"17669.780\\t","dur":"6.000",
+ "args":{"Task Type":"EVENT_WAIT_SQE","Stream Id":16,"Task Id":13491,"connection_id":-1}}]""",
+    "mctracer": """{"traceEvents":[
+{"ph":"X","name":"mcMalloc","pid":3,"tid":3,"ts":5000000123,"dur":2100,"args":{}},
+{"ph":"X","name":"k(int)","cat":"gpu_op","pid":3,"tid":9,"ts":5000020001,"dur":96601,
+ "args":{"grid":{"x":64,"y":2,"z":1},"block":{"x":256,"y":1,"z":1},
+ "mem":{"registers_per_thread":32,"static_shared":128},"mtreg_occupancy(%)":75.0}},
+{"ph":"X","name":"late","pid":3,"tid":9,"ts":5000020001.25,"dur":0.5,"args":{}}],"x":1}""",
+}
+
 
 if __name__ == "__main__":
     unittest.main()

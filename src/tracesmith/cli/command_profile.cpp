@@ -4,6 +4,7 @@
 #include "tracesmith/cli/commands.hpp"
 #include "tracesmith/cli/messages.hpp"
 #include "tracesmith/cli/nsys_recording.hpp"
+#include "tracesmith/cli/profile_by_tool.hpp"
 #include "tracesmith/cli/recording.hpp"
 
 namespace tracesmith::cli {
@@ -38,9 +39,24 @@ class ProfileCommand : public Command {
     text("--nsys-args", nsys_args_, "ARGS",
          "More options for 'nsys profile', as one word that is split as a shell does")
         ->needs(nsys);
+    CLI::Option* const xctrace =
+        flag("--xctrace", xctrace_,
+             "Record with Apple's Instruments, and import what it wrote (experimental)");
+    text("--xctrace-template", xctrace_template_, "NAME",
+         "Template of Instruments (default: Metal System Trace)")
+        ->needs(xctrace);
+    CLI::Option* const mctracer =
+        flag("--mctracer", mctracer_, "Record with MetaX's mcTracer, and import it (experimental)");
+    CLI::Option* const msprof =
+        flag("--msprof", msprof_, "Record with Ascend's msprof, and import it (experimental)");
+    for (CLI::Option* const tool : {xctrace, mctracer, msprof}) {
+      for (CLI::Option* const option : of_agents) tool->excludes(option);
+      tool->excludes(nsys);
+    }
+    mctracer->excludes(xctrace);
+    msprof->excludes(xctrace)->excludes(mctracer);
     flag("--keep-trace,--keep-nsys", keep_trace_,
-         "Keep the other tool's own file beside the trace (.nsys-rep)")
-        ->needs(nsys);
+         "Keep what the other tool wrote, beside the trace");
     takeProgram(true);
     setUsageExitCode(kExitNotStarted);
     describe(
@@ -74,6 +90,16 @@ class ProfileCommand : public Command {
                                .quiet = quiet_},
                               session);
     }
+    if (xctrace_ || mctracer_ || msprof_) {
+      return runToolRecording({.tool = xctrace_    ? RecorderTool::kXctrace
+                                       : mctracer_ ? RecorderTool::kMcTracer
+                                                   : RecorderTool::kMsprof,
+                               .outputs = recordingOutputs(output_, perfetto_),
+                               .xctrace_template = xctrace_template_,
+                               .keep = keep_trace_,
+                               .quiet = quiet_},
+                              session);
+    }
     RecordingRequest request;
     request.outputs = recordingOutputs(output_, perfetto_);
     request.quiet = quiet_;
@@ -98,6 +124,10 @@ class ProfileCommand : public Command {
   bool quiet_ = false;
   bool nsys_ = false;
   std::string nsys_args_;
+  bool xctrace_ = false;
+  std::string xctrace_template_;
+  bool mctracer_ = false;
+  bool msprof_ = false;
   bool keep_trace_ = false;
 };
 

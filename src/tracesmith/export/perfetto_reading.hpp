@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tracesmith/export/proto_reader.hpp"
+#include "tracesmith/base/proto_reader.hpp"
 
 namespace tracesmith::reading {
 

@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "tracesmith/export/proto_reader.hpp"
+#include "tracesmith/base/proto_reader.hpp"
 #include "tracesmith/export/sample_trace.hpp"
 
 namespace tracesmith::proto {

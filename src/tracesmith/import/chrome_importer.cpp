@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/import/chrome_importer.hpp"
 
+#include <fmt/format.h>
 #include <simdjson.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 
 #include "tracesmith/base/hash.hpp"
 #include "tracesmith/import/chrome_categories.hpp"
+#include "tracesmith/import/execution_trace_join.hpp"
 #include "tracesmith/import/json_events.hpp"
 #include "tracesmith/model/trace.hpp"
 
@@ -23,11 +25,22 @@ constexpr size_t kPortionRows = 1u << 18;     // two blocks of a table
 constexpr size_t kPortionValues = 1u << 23;   // beside them
 constexpr size_t kLongestMember = 16u << 20;  // a string of a trace
 constexpr size_t kCacheSlots = 256;
+constexpr std::string_view kNodeAttribute = "execution_trace.node";
+constexpr std::string_view kRestOfNodes = "execution_trace.rest";
 
 class ChromeImporter {
  public:
-  ChromeImporter(TraceWriter& writer, Trace delta) : writer_(writer), delta_(std::move(delta)) {}
+  ChromeImporter(TraceWriter& writer, Trace delta, ChromeDialect dialect)
+      : writer_(writer),
+        delta_(std::move(delta)),
+        dialect_(dialect),
+        unit_ns_(dialect == ChromeDialect::kMcTracer ? 1 : kMicrosecond) {
+    if (dialect == ChromeDialect::kAscend) platform_ = PlatformType::Ascend;
+    if (dialect == ChromeDialect::kMcTracer) platform_ = PlatformType::MACA;
+  }
 
+  /// Operators get the nodes of an execution trace as attributes.
+  void joinWith(ExecutionTraceJoin* join) { join_ = join; }
   void member(std::string_view name, std::string_view raw);
   void event(const ChromeEvent& event);
   Status finish(const JsonEvents& document);
@@ -39,6 +52,7 @@ class ChromeImporter {
   /// What a shape of events becomes.
   struct Plan {
     bool known = false;
+    bool by_value = false;              ///< its rows' table depends on their values
     TableId table = SourceRows::kNone;  ///< of its rows
     ChromeKind kind{};
     StringId category{};
@@ -46,7 +60,13 @@ class ChromeImporter {
     uint32_t beside_row = 0;      ///< source shape: with the row's columns
     uint32_t alone = 0;           ///< source shape: without
   };
-  const Plan& plan(const EventShape& shape);
+  Plan& plan(const EventShape& shape);
+  Plan& planByValue(const EventShape& shape);
+  void makePlan(Plan& plan, const EventShape& shape, TableId table);
+  bool isByValue(const EventShape& shape) const;
+  TableId tableByValue(const EventShape& shape);
+  SourceGap gapOf(const ShapeValue& value, TableId table) const;
+  bool timeOf(const JsonToken& time, int64_t& ns) const;
   TableId tableOf(const EventShape& shape) const;
   uint32_t sourceShape(const EventShape& shape, const std::vector<SourceGap>& gaps);
   bool holds(const Plan& plan, const EventShape& shape) const;
@@ -71,6 +91,7 @@ class ChromeImporter {
   uint64_t correlation() const;
   void row(const Plan& plan, int64_t start_ns, int64_t duration_ns);
   void counter(int64_t time_ns);
+  void attachNode(uint64_t range_row);
   void name();
   void losses(const std::vector<SourceDamage>& damage);
   void findLateLaunches();
@@ -80,6 +101,10 @@ class ChromeImporter {
 
   TraceWriter& writer_;
   Trace delta_;
+  ChromeDialect dialect_;
+  ExecutionTraceJoin* join_ = nullptr;
+  uint64_t range_rows_ = 0;
+  int64_t unit_ns_;  // of the times of events
   SourceRows sources_;
   Status status_;
   const ChromeEvent* e_ = nullptr;
@@ -94,7 +119,9 @@ class ChromeImporter {
   uint64_t ambiguous_ = 0;  // correlation ids of several processes
 
   std::vector<Plan> plans_;
+  std::map<std::pair<uint32_t, TableId>, Plan> plans_by_value_;
   Plan unknown_;
+  std::map<std::string, int64_t, std::less<>> npus_;  // by pid: devices of Ascend's timelines
   std::unordered_map<std::string, uint32_t> source_shapes_;
   std::map<std::string, ProcessId, std::less<>> processes_;
   std::string last_pid_;
@@ -127,9 +154,30 @@ StringId ChromeImporter::text(const JsonToken& token) {
 
 // --- Shapes ----------------------------------------------------------------------------------
 
+bool has(const EventShape& shape, EventField field) {
+  return shape.place[static_cast<size_t>(field)] >= 0;
+}
+
+/// Whether only the values of such an event tell what it is.
+bool ChromeImporter::isByValue(const EventShape& shape) const {
+  if (shape.phase != 'X') return false;
+  return has(shape, EventField::kArgTaskType) || dialect_ == ChromeDialect::kMcTracer;
+}
+
+TableId ChromeImporter::tableByValue(const EventShape& shape) {
+  if (has(shape, EventField::kArgTaskType)) {
+    return ascendTaskTable(value(EventField::kArgTaskType).raw);
+  }
+  return mcTracerTable(value(EventField::kName).raw, shape.category,
+                       has(shape, EventField::kArgGrid) && has(shape, EventField::kArgMemory));
+}
+
 TableId ChromeImporter::tableOf(const EventShape& shape) const {
   switch (shape.phase) {
     case 'X':
+      if (has(shape, EventField::kArgLevel) && has(shape, EventField::kArgMode)) {
+        return TableId::kHostCall;  // of CANN
+      }
       switch (kindOf(shape.category)) {
         case ChromeKind::kKernel:
           return TableId::kKernel;
@@ -183,18 +231,21 @@ SourceGap keptAs(const ShapeValue& value) {
 }
 
 /// The column of a row of `table` that holds a value of a shape; keptAs() where there is none.
-SourceGap gapOf(const ShapeValue& value, TableId table) {
+SourceGap ChromeImporter::gapOf(const ShapeValue& value, TableId table) const {
   const bool integer = value.type == JsonType::kInteger;
   const bool decimal = value.type == JsonType::kDecimal;
   const bool spans = table != TableId::kMemoryEvent && table != TableId::kFlowEvent;
+  const bool nanos = unit_ns_ == 1;
   switch (value.field) {
     case EventField::kTime:
+      if (integer && nanos) return SourceGap::kTimeNanos;
       if (integer) return SourceGap::kTimeMicros;
-      if (decimal) return SourceGap::kTimeDecimal;
+      if (decimal && !nanos) return SourceGap::kTimeDecimal;
       break;
     case EventField::kDuration:
+      if (integer && spans && nanos) return SourceGap::kDurationNanos;
       if (integer && spans) return SourceGap::kDurationMicros;
-      if (decimal && spans) return SourceGap::kDurationDecimal;
+      if (decimal && spans && !nanos) return SourceGap::kDurationDecimal;
       break;
     case EventField::kName:
       if (value.type == JsonType::kText) return SourceGap::kName;
@@ -233,26 +284,49 @@ uint32_t ChromeImporter::sourceShape(const EventShape& shape, const std::vector<
   return static_cast<uint32_t>(sources_.shapes.size() - 1);
 }
 
-const ChromeImporter::Plan& ChromeImporter::plan(const EventShape& shape) {
-  const bool kept = shape.id != EventShape::kUnknown;
-  if (kept && plans_.size() <= shape.id) plans_.resize(shape.id + 1);
-  Plan& p = kept ? plans_[shape.id] : unknown_;
-  if (p.known && kept) return p;
-  const uint32_t whole = unknown_.alone;
-  p = {.known = true, .table = tableOf(shape), .kind = kindOf(shape.category)};
-  p.category = delta_.strings.intern(shape.category);
-  if (kept) {
-    // Of several values with one key only the last is in the row.
-    for (size_t i = 0; i < shape.values.size(); ++i) {
-      const ShapeValue& v = shape.values[i];
-      const bool in_row = p.table != SourceRows::kNone && v.field != EventField::kNone &&
-                          shape.place[static_cast<size_t>(v.field)] == static_cast<int16_t>(i);
-      p.gaps.push_back(in_row ? gapOf(v, p.table) : keptAs(v));
-    }
-  } else {
-    p.alone = whole;
+ChromeImporter::Plan& ChromeImporter::plan(const EventShape& shape) {
+  if (shape.id == EventShape::kUnknown) {
+    const uint32_t whole = unknown_.alone;
+    unknown_ = {.known = true, .by_value = isByValue(shape), .alone = whole};
+    makePlan(unknown_, shape, tableOf(shape));
+    return unknown_;
+  }
+  if (plans_.size() <= shape.id) plans_.resize(shape.id + 1);
+  Plan& p = plans_[shape.id];
+  if (!p.known) {
+    p = {.known = true, .by_value = isByValue(shape)};
+    makePlan(p, shape, tableOf(shape));
   }
   return p;
+}
+
+/// The plan of this event, where others of its shape may have another.
+ChromeImporter::Plan& ChromeImporter::planByValue(const EventShape& shape) {
+  const TableId table = tableByValue(shape);
+  if (shape.id == EventShape::kUnknown) {
+    unknown_.table = table;
+    return unknown_;
+  }
+  const auto [it, fresh] = plans_by_value_.try_emplace({shape.id, table});
+  if (fresh) {
+    it->second.known = true;
+    makePlan(it->second, shape, table);
+  }
+  return it->second;
+}
+
+void ChromeImporter::makePlan(Plan& p, const EventShape& shape, TableId table) {
+  p.table = table;
+  p.kind = kindOf(shape.category);
+  p.category = delta_.strings.intern(shape.category);
+  if (shape.id == EventShape::kUnknown) return;
+  // Of several values with one key only the last is in the row.
+  for (size_t i = 0; i < shape.values.size(); ++i) {
+    const ShapeValue& v = shape.values[i];
+    const bool in_row = table != SourceRows::kNone && v.field != EventField::kNone &&
+                        shape.place[static_cast<size_t>(v.field)] == static_cast<int16_t>(i);
+    p.gaps.push_back(in_row ? gapOf(v, table) : keptAs(v));
+  }
 }
 
 /// Whether the row's columns say all that the plan leaves to them.
@@ -399,14 +473,26 @@ StreamId ChromeImporter::stream(ProcessId owner, int64_t device_ordinal, int64_t
   return it->second.id;
 }
 
-/// Element `index` of a list of numbers, as it stands in the document; 1 where there is none.
+/// Element `index` of a list of numbers, or of {"x": …, "y": …, "z": …}, as it stands in the
+/// document; 1 where there is none.
 int64_t dimension(std::string_view raw, size_t index) {
-  size_t at = raw.find('[');
-  for (size_t i = 0; at != std::string_view::npos && i < index; ++i) at = raw.find(',', at + 1);
+  const char next = raw.substr(0, 1) == "{" ? ':' : ',';
+  size_t at = next == ':' ? raw.find(':') : raw.find('[');
+  for (size_t i = 0; at != std::string_view::npos && i < index; ++i) at = raw.find(next, at + 1);
   if (at == std::string_view::npos) return 1;
   ++at;
   while (at < raw.size() && static_cast<uint8_t>(raw[at]) <= ' ') ++at;
   return JsonToken{.raw = raw.substr(at)}.integer(1);
+}
+
+/// The number of a member of an object, as it stands in the document; 0 where there is none.
+int64_t memberOf(std::string_view raw, std::string_view name) {
+  const size_t at = raw.find("\"" + std::string(name) + "\"");
+  const size_t colon = at == std::string_view::npos ? at : raw.find(':', at);
+  if (colon == std::string_view::npos) return 0;
+  size_t number = colon + 1;
+  while (number < raw.size() && static_cast<uint8_t>(raw[number]) <= ' ') ++number;
+  return JsonToken{.raw = raw.substr(number)}.integer(0);
 }
 
 /// The launch shape that the arguments tell; none where they tell of no grid.
@@ -416,8 +502,11 @@ ShapeId ChromeImporter::launchShape() {
   const JsonToken& block = value(EventField::kArgBlock);
   const JsonToken& shared = value(EventField::kArgSharedMemory);
   const JsonToken& registers = value(EventField::kArgRegisters);
+  const JsonToken& memory = value(EventField::kArgMemory);  // mcTracer's, with all of them
   room_ = grid.raw;
-  for (const JsonToken* part : {&block, &shared, &registers}) room_.append("|").append(part->raw);
+  for (const JsonToken* part : {&block, &shared, &registers, &memory}) {
+    room_.append("|").append(part->raw);
+  }
   const size_t before = launch_shapes_.size();
   const auto id = ShapeId{static_cast<uint32_t>(launch_shapes_.intern(room_))};
   if (launch_shapes_.size() == before) return id;
@@ -425,15 +514,19 @@ ShapeId ChromeImporter::launchShape() {
   const auto global = [&](size_t i) {
     return static_cast<uint64_t>(dimension(grid.raw, i)) * local(i);
   };
-  delta_.launch_shape.push({.dimensions = 3,
-                            .global_x = global(0),
-                            .global_y = global(1),
-                            .global_z = global(2),
-                            .local_x = local(0),
-                            .local_y = local(1),
-                            .local_z = local(2),
-                            .static_shared_bytes = static_cast<uint32_t>(shared.integer()),
-                            .registers_per_thread = static_cast<uint32_t>(registers.integer())});
+  delta_.launch_shape.push(
+      {.dimensions = 3,
+       .global_x = global(0),
+       .global_y = global(1),
+       .global_z = global(2),
+       .local_x = local(0),
+       .local_y = local(1),
+       .local_z = local(2),
+       .static_shared_bytes =
+           static_cast<uint32_t>(memory ? memberOf(memory.raw, "static_shared") : shared.integer()),
+       .dynamic_shared_bytes = static_cast<uint32_t>(memberOf(memory.raw, "dynamic_shared")),
+       .registers_per_thread = static_cast<uint32_t>(
+           memory ? memberOf(memory.raw, "registers_per_thread") : registers.integer())});
   return id;
 }
 
@@ -452,10 +545,19 @@ ChromeImporter::Place ChromeImporter::deviceSide() {
   }
   const JsonToken& ordinal = value(EventField::kArgDevice);
   const JsonToken& number = value(EventField::kArgStream);
-  place.stream =
-      stream(place.process, ordinal ? ordinal.integer(-1) : value(EventField::kProcess).integer(-1),
-             value(EventField::kArgContext).integer(),
-             number ? number.integer(-1) : value(EventField::kThread).integer(-1));
+  int64_t device_ordinal = ordinal ? ordinal.integer(-1) : value(EventField::kProcess).integer(-1);
+  if (!ordinal && value(EventField::kArgTaskType)) {
+    if (platform_ == PlatformType::Unknown) platform_ = PlatformType::Ascend;
+    // The pid is a number made up for the picture; "NPU n" labels it, if it comes before.
+    device_ordinal = npus_
+                         .try_emplace(std::string(value(EventField::kProcess).raw),
+                                      static_cast<int64_t>(npus_.size()))
+                         .first->second;
+  } else if (!ordinal && dialect_ == ChromeDialect::kMcTracer) {
+    device_ordinal = 0;  // of the arguments of its kernels, none says so
+  }
+  place.stream = stream(place.process, device_ordinal, value(EventField::kArgContext).integer(),
+                        number ? number.integer(-1) : value(EventField::kThread).integer(-1));
   return place;
 }
 
@@ -487,7 +589,9 @@ void ChromeImporter::row(const Plan& plan, int64_t start_ns, int64_t duration_ns
     }
     case TableId::kCopy: {
       CopyRow copy = place(CopyRow{});
-      copy.kind = copyKindOf(value(EventField::kName).raw);
+      const std::string_view task = value(EventField::kArgTaskType).raw;
+      copy.kind = task.empty() ? copyKindOf(value(EventField::kName).raw)
+                               : ascendCopyKind(value(EventField::kName).raw, task);
       copy.bytes = bytes();
       delta_.copy.push(copy);
       return;
@@ -500,9 +604,12 @@ void ChromeImporter::row(const Plan& plan, int64_t start_ns, int64_t duration_ns
     }
     case TableId::kSync: {
       SyncRow sync = place(SyncRow{});
-      sync.kind = syncKindOf(value(EventField::kName).raw);
-      if (sync.kind == SyncKind::kStreamWait || sync.kind == SyncKind::kDeviceWait ||
-          sync.kind == SyncKind::kEventWait) {
+      const std::string_view task = value(EventField::kArgTaskType).raw;
+      sync.kind = task.empty() ? syncKindOf(value(EventField::kName).raw) : ascendSyncKind(task);
+      // Waits of the host, which Kineto draws on streams; Ascend's tasks are the device's.
+      if (task.empty() &&
+          (sync.kind == SyncKind::kStreamWait || sync.kind == SyncKind::kDeviceWait ||
+           sync.kind == SyncKind::kEventWait)) {
         sync.flags = op_flags::kHostSide;
       }
       delta_.sync.push(sync);
@@ -580,6 +687,17 @@ void ChromeImporter::row(const Plan& plan, int64_t start_ns, int64_t duration_ns
   delta_.range.push(range);
 }
 
+void ChromeImporter::attachNode(uint64_t range_row) {
+  const std::string_view node = join_->nodeOf(value(EventField::kArgExternalId).integer(),
+                                              value(EventField::kArgRecordFunction).integer(),
+                                              textOf(value(EventField::kName), room_));
+  if (node.empty()) return;
+  delta_.attribute.push({.table = static_cast<uint32_t>(TableId::kRange),
+                         .row_number = range_row,
+                         .key = delta_.strings.intern(kNodeAttribute),
+                         .value = delta_.strings.intern(node)});
+}
+
 /// A value for each argument that is a number.
 void ChromeImporter::counter(int64_t time_ns) {
   const ProcessId in = process(value(EventField::kProcess));
@@ -608,6 +726,10 @@ void ChromeImporter::counter(int64_t time_ns) {
 void ChromeImporter::name() {
   const JsonToken& given = value(EventField::kArgName);
   const std::string_view what = value(EventField::kName).raw;
+  if (what == "process_labels") {
+    const int64_t npu = ascendDevice(value(EventField::kArgLabels).raw);
+    if (npu >= 0) npus_[std::string(value(EventField::kProcess).raw)] = npu;
+  }
   if (!given) return;
   if (what == "process_name") {
     const JsonToken& pid = value(EventField::kProcess);
@@ -628,23 +750,28 @@ void ChromeImporter::name() {
 }
 
 /// Whether `time` is one, and which.
-bool timeOf(const JsonToken& time, int64_t& ns) {
-  if (!time.isNumber()) return false;
-  if (time.type == JsonType::kDecimal) {
-    ns = time.value;
-    return true;
+bool ChromeImporter::timeOf(const JsonToken& time, int64_t& ns) const {
+  if (time.isNumber()) {
+    if (time.type == JsonType::kDecimal && unit_ns_ == kMicrosecond) {
+      ns = time.value;
+      return true;
+    }
+    if (time.type == JsonType::kInteger) {
+      return !__builtin_mul_overflow(time.value, unit_ns_, &ns);
+    }
+  } else if (!time.text || time.raw.empty() || time.raw[0] < '0' || time.raw[0] > '9') {
+    return false;
   }
-  if (time.type == JsonType::kInteger) {
-    return !__builtin_mul_overflow(time.value, kMicrosecond, &ns);
-  }
-  ns = time.nanoseconds(kMicrosecond);
+  ns = time.nanoseconds(unit_ns_);  // also within quotes, as Ascend writes it
   return ns != 0;
 }
 
 void ChromeImporter::event(const ChromeEvent& event) {
   e_ = &event;
   const EventShape& shape = *event.shape;
-  const Plan& p = plan(shape);
+  Plan* chosen = &plan(shape);
+  if (chosen->by_value) chosen = &planByValue(shape);
+  Plan& p = *chosen;
   ++counts.events;
   int64_t time_ns = 0;
   const bool timed = timeOf(value(EventField::kTime), time_ns);
@@ -654,9 +781,13 @@ void ChromeImporter::event(const ChromeEvent& event) {
     any_time_ = true;
   }
   if (table != SourceRows::kNone) {
-    row(p, time_ns, std::max<int64_t>(value(EventField::kDuration).nanoseconds(kMicrosecond), 0));
+    row(p, time_ns, std::max<int64_t>(value(EventField::kDuration).nanoseconds(unit_ns_), 0));
     ++rows_;
     ++counts.rows;
+    if (table == TableId::kRange) {
+      if (join_ != nullptr && shape.phase == 'X') attachNode(range_rows_);
+      ++range_rows_;
+    }
   } else if (shape.phase == 'C' && timed) {
     counter(time_ns);
     ++counts.rows;
@@ -666,9 +797,8 @@ void ChromeImporter::event(const ChromeEvent& event) {
   } else {
     ++counts.others;
   }
-  Plan& mine = shape.id == EventShape::kUnknown ? unknown_ : plans_[shape.id];
   const bool in_row = table != SourceRows::kNone && holds(p, shape);
-  uint32_t& source = in_row ? mine.beside_row : mine.alone;
+  uint32_t& source = in_row ? p.beside_row : p.alone;
   if (source == 0) {
     if (shape.id == EventShape::kUnknown) {
       EventShape whole;
@@ -676,14 +806,14 @@ void ChromeImporter::event(const ChromeEvent& event) {
       whole.values.push_back({});
       source = sourceShape(whole, {SourceGap::kJson});
     } else if (in_row) {
-      source = sourceShape(shape, mine.gaps);
+      source = sourceShape(shape, p.gaps);
     } else {
       std::vector<SourceGap> all;
       for (const ShapeValue& v : shape.values) all.push_back(keptAs(v));
       source = sourceShape(shape, all);
     }
   }
-  keep(table, shape, in_row ? &mine.gaps : nullptr, source);
+  keep(table, shape, in_row ? &p.gaps : nullptr, source);
   if (table == SourceRows::kNone) ++rows_;
   if (rows_ >= kPortionRows || values_ >= kPortionValues) portion();
 }
@@ -783,7 +913,9 @@ void ChromeImporter::settle() {
     delta_.stream.push(row);
   }
   int64_t unix_ns = 0;
-  if (any_time_ && !__builtin_add_overflow(base_ns_, first_ns_, &unix_ns) && unix_ns > 0) {
+  const bool wall =
+      dialect_ != ChromeDialect::kMcTracer;  // of what clock its times are is not known
+  if (any_time_ && wall && !__builtin_add_overflow(base_ns_, first_ns_, &unix_ns) && unix_ns > 0) {
     delta_.clock_domain.push({.id = idAt<ClockDomainId>(0),
                               .kind = ClockKind::kHostRealtime,
                               .name = delta_.strings.intern("Unix time")});
@@ -806,6 +938,9 @@ void ChromeImporter::losses(const std::vector<SourceDamage>& damage) {
     say(std::to_string(counts.others) +
         " events of no known kind or without a time are kept as they were, and are in no table");
   }
+  if (join_ != nullptr) {
+    if (const std::string doubts = join_->doubts(); !doubts.empty()) say(doubts);
+  }
   if (ambiguous_ > 0) {
     say(std::to_string(ambiguous_) +
         " correlation ids belong to calls of several processes; work with them has no thread");
@@ -819,6 +954,13 @@ void ChromeImporter::losses(const std::vector<SourceDamage>& damage) {
 
 Status ChromeImporter::finish(const JsonEvents& document) {
   settle();
+  if (join_ != nullptr) {
+    const std::string rest = join_->rest();
+    if (rest.size() <= kLongestMember) delta_.setMetadata(kRestOfNodes, rest);
+    counts.notes.push_back(fmt::format("{} of {} nodes of the execution trace belong to operators",
+                                       join_->joined(), join_->nodes()));
+    if (const std::string doubts = join_->doubts(); !doubts.empty()) counts.notes.push_back(doubts);
+  }
   losses(document.damage());
   delta_.setMetadata("source_form", document.bare() ? "array" : "object");
   portion();
@@ -827,9 +969,11 @@ Status ChromeImporter::finish(const JsonEvents& document) {
 
 }  // namespace
 
-Result<ImportCounts> importChromeJson(ByteSource& source, TraceWriter& writer, Trace facts) {
+Result<ImportCounts> importChromeJson(ByteSource& source, TraceWriter& writer, Trace facts,
+                                      ChromeDialect dialect, ExecutionTraceJoin* join) {
   JsonEvents events(source);
-  ChromeImporter importer(writer, std::move(facts));
+  ChromeImporter importer(writer, std::move(facts), dialect);
+  importer.joinWith(join);
   const Status read =
       events.run([&](std::string_view name, std::string_view raw) { importer.member(name, raw); },
                  [&](const ChromeEvent& event) {
@@ -856,14 +1000,49 @@ bool recognisesChromeJson(const ImportInput& input) {
   return text[first] == '{' && text.find('"', first) != std::string_view::npos;
 }
 
+/// A profile with execution traces of the same process: the operators are read before, as it takes
+/// all of them to tell which node is which.
+Result<ImportCounts> runJoined(const ImportInput& input, TraceWriter& writer, Trace facts) {
+  ExecutionTraceJoin join;
+  for (const std::string& path : input.options.more) TS_CHECK_OK(join.read(path));
+  {
+    TS_TRY(const std::unique_ptr<ByteSource> source, input.bytes());
+    JsonEvents events(*source);
+    std::string room;
+    TS_CHECK_OK(events.run(
+        [](std::string_view, std::string_view) {},
+        [&](const ChromeEvent& event) {
+          if (event.phase() != 'X' || kindOf(event.category()) != ChromeKind::kHostRange) {
+            return;
+          }
+          join.see(event[EventField::kProcess].raw, event[EventField::kThread].raw,
+                   event[EventField::kArgExternalId].integer(),
+                   event[EventField::kArgRecordFunction].integer(),
+                   textOf(event[EventField::kName], room));
+        }));
+  }
+  TS_CHECK_OK(join.align());
+  TS_TRY(const std::unique_ptr<ByteSource> source, input.bytes());
+  TS_TRY(ImportCounts counts,
+         importChromeJson(*source, writer, std::move(facts), ChromeDialect::kCommon, &join));
+  counts.damage.insert(counts.damage.end(), join.damage.begin(), join.damage.end());
+  return counts;
+}
+
 Result<ImportCounts> runChromeJson(const ImportInput& input, TraceWriter& writer, Trace facts) {
+  if (!input.options.more.empty()) return runJoined(input, writer, std::move(facts));
   TS_TRY(const std::unique_ptr<ByteSource> source, input.bytes());
   return importChromeJson(*source, writer, std::move(facts));
 }
 
 }  // namespace
 
-constinit const Importer kChromeJsonImporter = {"Chrome JSON", "", recognisesChromeJson,
-                                                runChromeJson};
+constinit const Importer kChromeJsonImporter = {
+    .format = "Chrome JSON",
+    .experimental = "",
+    .recognises = recognisesChromeJson,
+    .run = runChromeJson,
+    .several = true,
+};
 
 }  // namespace tracesmith::import

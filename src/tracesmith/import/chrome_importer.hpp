@@ -11,13 +11,18 @@
 // (model/source_rows.hpp).
 #pragma once
 
+#include "tracesmith/import/chrome_dialects.hpp"
 #include "tracesmith/import/importer.hpp"
 
 namespace tracesmith::import {
 
+class ExecutionTraceJoin;
+
 extern const Importer kChromeJsonImporter;
 
-/// All of `source`, as an importer does.
-Result<ImportCounts> importChromeJson(ByteSource& source, TraceWriter& writer, Trace facts);
+/// All of `source`, as an importer does. `join`: nodes that operators get as attributes.
+Result<ImportCounts> importChromeJson(ByteSource& source, TraceWriter& writer, Trace facts,
+                                      ChromeDialect dialect = ChromeDialect::kCommon,
+                                      ExecutionTraceJoin* join = nullptr);
 
 }  // namespace tracesmith::import

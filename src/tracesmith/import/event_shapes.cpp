@@ -17,7 +17,7 @@ constexpr size_t kMostValues = 1000;
 constexpr size_t kLongestConstant = 64;
 
 EventField fieldOf(std::string_view key) {
-  constexpr std::array<std::pair<std::string_view, EventField>, kEventFields> kFields = {{
+  constexpr std::array<std::pair<std::string_view, EventField>, 30> kFields = {{
       {"ts", EventField::kTime},
       {"dur", EventField::kDuration},
       {"name", EventField::kName},
@@ -36,6 +36,20 @@ EventField fieldOf(std::string_view key) {
       {"args.name", EventField::kArgName},
       {"args.Addr", EventField::kArgAddress},
       {"args.Total Allocated", EventField::kArgTotalAllocated},
+      // Ascend's and MetaX's (chrome_dialects.hpp).
+      {"args.Task Type", EventField::kArgTaskType},
+      {"args.Stream Id", EventField::kArgStream},
+      {"args.Physic Stream Id", EventField::kArgStream},
+      {"args.connection_id", EventField::kArgCorrelation},
+      {"args.level", EventField::kArgLevel},
+      {"args.Mode", EventField::kArgMode},
+      {"args.mem", EventField::kArgMemory},
+      {"args.labels", EventField::kArgLabels},
+      {"args.size(B)", EventField::kArgBytes},
+      // Which operator it is (execution_trace_join.hpp).
+      {"args.External id", EventField::kArgExternalId},
+      {"args.external id", EventField::kArgExternalId},
+      {"args.Record function id", EventField::kArgRecordFunction},
   }};
   for (const auto& [name, field] : kFields) {
     if (name == key) return field;

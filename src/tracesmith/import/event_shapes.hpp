@@ -39,6 +39,13 @@ enum class EventField : uint8_t {
   kArgName,
   kArgAddress,
   kArgTotalAllocated,
+  kArgTaskType,
+  kArgLevel,
+  kArgMode,
+  kArgMemory,
+  kArgLabels,
+  kArgExternalId,
+  kArgRecordFunction,
   kNone,  ///< any other
 };
 constexpr size_t kEventFields = static_cast<size_t>(EventField::kNone);

@@ -11,7 +11,9 @@
 
 #include "tracesmith/base/version.hpp"
 #include "tracesmith/format/trace_writer.hpp"
+#include "tracesmith/import/chrome_dialects.hpp"
 #include "tracesmith/import/chrome_importer.hpp"
+#include "tracesmith/import/execution_trace_importer.hpp"
 #include "tracesmith/import/importer.hpp"
 #include "tracesmith/import/nsys_importer.hpp"
 #include "tracesmith/import/nsys_report.hpp"
@@ -20,6 +22,8 @@
 #include "tracesmith/import/rocprof_csv.hpp"
 #include "tracesmith/import/rocprof_json.hpp"
 #include "tracesmith/import/xray_trace.hpp"
+#include "tracesmith/import/perfetto_importer.hpp"
+#include "tracesmith/import/xctrace_importer.hpp"
 
 namespace tracesmith::import {
 
@@ -39,8 +43,15 @@ std::span<const Importer> importers() {
       kRpdImporter,
       kRocpdImporter,
       kXRayImporter,
+      kPerfettoImporter,
+      kXctraceImporter,
+      kChakraImporter,
+      kChakraJsonImporter,
       kRocprofJsonImporter,
       kRocprofCsvImporter,
+      kPyTorchExecutionTraceImporter,
+      kAscendImporter,
+      kMcTracerImporter,
       kChromeJsonImporter,
       kNsysReportImporter,
   };

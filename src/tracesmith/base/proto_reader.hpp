@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads protocol-buffer bytes field by field, without a schema. For tests and checks; bounded by
+// Reads protocol-buffer bytes field by field, without a schema; bounded by
 // the bytes it is given, so that damaged input ends it early and never leads it outside.
 #pragma once
 

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/import/perfetto_importer.hpp"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <optional>
+
+#include "tracesmith/base/proto_reader.hpp"
+#include "tracesmith/import/perfetto_numbers.hpp"
+#include "tracesmith/import/perfetto_packets.hpp"
+#include "tracesmith/import/perfetto_sequence.hpp"
+#include "tracesmith/import/perfetto_slices.hpp"
+#include "tracesmith/import/perfetto_stages.hpp"
+#include "tracesmith/import/perfetto_survey.hpp"
+#include "tracesmith/import/perfetto_values.hpp"
+
+namespace tracesmith::import {
+namespace {
+
+namespace pn = perfetto_numbers;
+using proto::Field;
+
+constexpr size_t kLargestKept = 64u << 10;  // of a packet that is not read
+constexpr uint64_t kMostKept = 64u << 20;   // of all of them
+
+/// Fields of a TracePacket that say how to read it, or that the survey has read.
+bool isNoEvent(uint32_t field) {
+  switch (field) {
+    case pn::packet::kTimestamp:
+    case pn::packet::kSequenceId:
+    case pn::packet::kSequenceFlags:
+    case pn::packet::kTimestampClockId:
+    case pn::packet::kInternedData:
+    case pn::packet::kDefaults:
+    case pn::packet::kClockSnapshot:
+    case pn::packet::kTrackDescriptor:
+    case pn::packet::kProcessTree:
+    case pn::packet::kProcessDescriptor:
+    case pn::packet::kThreadDescriptor:
+    case pn::packet::kTraceAttributes:
+    case pn::packet::kGpuInfo:
+    case pn::packet::kStateCleared:
+    case pn::packet::kDropped:
+    case pn::packet::kMachineId:
+      return true;
+    default:
+      // trusted uid and pid, first packet on a sequence, synchronisation marks, the trace's uuid
+      return field == 3 || field == 79 || field == 87 || field == 36 || field == 89;
+  }
+}
+
+class PerfettoImport {
+ public:
+  PerfettoImport(TraceWriter& writer, Trace facts, const PerfettoSurvey& survey)
+      : survey_(survey),
+        clocks_(survey.clocks),
+        builder_(writer, std::move(facts)),
+        kept_(builder_),
+        slices_(builder_, kept_, survey),
+        stages_(builder_, kept_, survey, slices_) {}
+
+  void begin();
+  bool packet(std::string_view bytes);
+  Status finish(ImportCounts& counts);
+
+ private:
+  bool payload(PerfettoSequence& sequence, uint64_t id, std::optional<int64_t> time,
+               const Field& field);
+  bool keepOther(std::optional<int64_t> time, const Field& field);
+
+  const PerfettoSurvey& survey_;
+  PerfettoClocks clocks_;
+  TraceBuilder builder_;
+  KeptEvents kept_;
+  PerfettoSlices slices_;
+  PerfettoStages stages_;
+  std::map<uint64_t, PerfettoSequence> sequences_;
+  std::map<uint32_t, uint64_t> others_;          // packets of unknown kinds, by field
+  std::map<uint32_t, uint64_t> unknown_clocks_;  // packets, by clock
+  uint64_t events_ = 0;
+  uint64_t stateless_ = 0;
+  uint64_t unusable_ = 0;
+  uint64_t dropped_ = 0;
+  uint64_t kept_bytes_ = 0;
+  uint64_t not_kept_ = 0;
+};
+
+void PerfettoImport::begin() {
+  for (const auto& [key, value] : survey_.attributes) {
+    // Metadata of the trace that was exported is metadata again; what import says of it itself
+    // stays.
+    constexpr std::string_view kMetadata = "metadata.";
+    if (survey_.ours && key.substr(0, kMetadata.size()) == kMetadata) {
+      const std::string own = key.substr(kMetadata.size());
+      if (own != "producer" && own.substr(0, 8) != "imported" && own != "source_form") {
+        builder_.rows.setMetadata(own, value);
+      }
+    } else {
+      builder_.rows.setMetadata("source." + key, value);
+    }
+  }
+  if (const auto unix_time = clocks_.unixTime()) {
+    builder_.unixTime(unix_time->first, unix_time->second);
+  }
+  stages_.describeGpus();
+  slices_.describe();
+}
+
+bool PerfettoImport::packet(std::string_view bytes) {
+  uint64_t id = 0;
+  uint64_t flags = 0;
+  std::optional<uint64_t> timestamp;
+  std::optional<uint32_t> clock;
+  std::string_view defaults;
+  std::string_view interned;
+  std::string_view snapshot;
+  proto::forEachField(bytes, [&](const Field& f) {
+    switch (f.number) {
+      case pn::packet::kSequenceId:
+        id = f.value;
+        break;
+      case pn::packet::kSequenceFlags:
+        flags |= f.value;
+        break;
+      case pn::packet::kStateCleared:
+        if (f.value != 0) flags |= pn::packet::kCleared;
+        break;
+      case pn::packet::kTimestamp:
+        timestamp = f.value;
+        break;
+      case pn::packet::kTimestampClockId:
+        clock = static_cast<uint32_t>(f.value);
+        break;
+      case pn::packet::kDefaults:
+        defaults = f.bytes;
+        break;
+      case pn::packet::kInternedData:
+        interned = f.bytes;
+        break;
+      case pn::packet::kClockSnapshot:
+        snapshot = f.bytes;
+        break;
+      case pn::packet::kDropped:
+        if (f.value != 0) ++dropped_;
+        break;
+      default:
+        break;
+    }
+  });
+  PerfettoSequence& sequence = sequences_[id];
+  if (flags & pn::packet::kCleared) {
+    sequence = PerfettoSequence{};
+    sequence.valid = true;
+  }
+  if (!defaults.empty()) sequence.setDefaults(defaults);
+  if (!interned.empty()) sequence.intern(interned, builder_);
+  if (!snapshot.empty()) clocks_.follow(id, snapshot);
+  std::optional<int64_t> time;
+  if (timestamp) {
+    const uint32_t in = clock ? *clock : sequence.clock ? *sequence.clock : clocks_.traceClock();
+    time = clocks_.toTrace(id, in, *timestamp);
+    if (!time) {
+      ++unknown_clocks_[in];
+      time = static_cast<int64_t>(*timestamp);
+    }
+  }
+  const bool stateless = (flags & pn::packet::kNeedsState) != 0 && !sequence.valid;
+  proto::forEachField(bytes, [&](const Field& f) {
+    if (isNoEvent(f.number)) return;
+    ++events_;
+    if (stateless) {
+      ++stateless_;  // its names and its track were introduced in a packet that is lost
+    } else if (!payload(sequence, id, time, f)) {
+      ++unusable_;
+    }
+  });
+  return !builder_.failed();
+}
+
+bool PerfettoImport::payload(PerfettoSequence& sequence, uint64_t id, std::optional<int64_t> time,
+                             const Field& f) {
+  switch (f.number) {
+    case pn::packet::kTrackEvent:
+      return time && slices_.event(sequence, id, *time, f.bytes);
+    case pn::packet::kGpuRenderStageEvent:
+      return time && stages_.stage(sequence, *time, f.bytes);
+    case pn::packet::kGpuCounterEvent:
+      return time && stages_.counters(sequence, id, *time, f.bytes);
+    case pn::packet::kVulkanApiEvent:
+      return time && stages_.vulkan(*time, f.bytes);
+    case pn::packet::kGpuMemTotalEvent:
+      return time && stages_.memory(*time, f.bytes);
+    case pn::packet::kGpuFrequencyEvent:
+      return time && stages_.frequency(*time, f.bytes);
+    default:
+      return keepOther(time, f);
+  }
+}
+
+/// A packet of a kind that is not read is kept as its bytes are, within limits: a system trace can
+/// have gigabytes of the kernel's events.
+bool PerfettoImport::keepOther(std::optional<int64_t> time, const Field& f) {
+  ++others_[f.number];
+  if (f.bytes.size() > kLargestKept || kept_bytes_ + f.bytes.size() > kMostKept) {
+    ++not_kept_;
+    return true;
+  }
+  kept_bytes_ += f.bytes.size();
+  KeptEvent kept;
+  if (time) kept.integer("timestamp", *time);
+  keepUnknownField(f, "", builder_, kept);
+  kept_.keep(SourceRows::kNone, kept);
+  builder_.added();
+  return true;
+}
+
+Status PerfettoImport::finish(ImportCounts& counts) {
+  slices_.finish();
+  std::string lost;
+  const auto say = [&](const std::string& more) { lost += (lost.empty() ? "" : "; ") + more; };
+  uint64_t others = 0;
+  std::string kinds;
+  for (const auto& [field, count] : others_) {
+    others += count;
+    kinds += fmt::format("{}{} of field {}", kinds.empty() ? "" : ", ", count, field);
+  }
+  if (others > 0) {
+    say(
+        fmt::format("packets of kinds that are not read: {}; they are kept as they were, and are "
+                    "in no table",
+                    kinds));
+  }
+  counts.events = events_;
+  counts.rows = events_ - others - stateless_ - unusable_;
+  counts.others = others;
+  counts.metadata = survey_.track_order.size();
+  for (const auto& [clock, count] : unknown_clocks_) {
+    say(fmt::format("{} times in clock {}, which no snapshot explains, are as they were", count,
+                    clock));
+  }
+  if (slices_.unknownTracks() > 0) {
+    say(fmt::format("{} tracks were never described", slices_.unknownTracks()));
+  }
+  if (dropped_ > 0)
+    say(fmt::format("the recorder itself dropped packets before {} others", dropped_));
+  // What can not be found again in the trace.
+  const auto gone = [&](uint64_t count, const char* what) {
+    if (count > 0) counts.damage.push_back({0, 0, fmt::format("{} {}", count, what)});
+  };
+  gone(not_kept_, "packets of kinds that are not read are left out, as they are too large");
+  gone(stateless_, "packets refer to names that were introduced before the trace begins");
+  gone(unusable_, "events have no time, or are of no known type");
+  for (const SourceDamage& d : counts.damage) say(d.reason);
+  return builder_.finish(events_, lost);
+}
+
+Result<ImportCounts> runPerfetto(const ImportInput& input, TraceWriter& writer, Trace facts) {
+  PerfettoSurvey survey;
+  ImportCounts counts;
+  {
+    TS_TRY(const std::unique_ptr<ByteSource> source, input.bytes());
+    PerfettoPackets packets(*source);
+    packets.run([&](std::string_view packet, uint64_t) {
+      survey.packet(packet);
+      return true;
+    });
+    counts.damage = packets.damage();
+    counts.bytes = packets.bytes();
+  }
+  if (survey.packets == 0) return fail(ErrorCode::kNotATrace, "holds no packet", input.path);
+  TS_TRY(const std::unique_ptr<ByteSource> source, input.bytes());
+  PerfettoPackets packets(*source);
+  PerfettoImport import(writer, std::move(facts), survey);
+  import.begin();
+  packets.run([&](std::string_view packet, uint64_t) { return import.packet(packet); });
+  TS_CHECK_OK(import.finish(counts));
+  return counts;
+}
+
+bool recognisesPerfetto(const ImportInput& input) { return looksLikePerfetto(input.head); }
+
+}  // namespace
+
+constinit const Importer kPerfettoImporter = {"Perfetto", "", recognisesPerfetto, runPerfetto};
+
+}  // namespace tracesmith::import

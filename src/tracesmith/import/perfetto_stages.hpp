@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// GPU packets of a Perfetto trace as rows: render stages (what the device did), its counters,
+// memory and frequency, Vulkan's submissions.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include "tracesmith/import/kept_event.hpp"
+#include "tracesmith/import/perfetto_sequence.hpp"
+#include "tracesmith/import/perfetto_slices.hpp"
+#include "tracesmith/import/perfetto_survey.hpp"
+
+namespace tracesmith::import {
+
+class PerfettoStages {
+ public:
+  PerfettoStages(TraceBuilder& builder, KeptEvents& kept, const PerfettoSurvey& survey,
+                 PerfettoSlices& slices)
+      : builder_(builder), kept_(kept), survey_(survey), slices_(slices) {}
+
+  void describeGpus();
+  /// Each false: nothing of it could be used.
+  bool stage(const PerfettoSequence& sequence, int64_t time_ns, std::string_view bytes);
+  bool counters(const PerfettoSequence& sequence, uint64_t sequence_id, int64_t time_ns,
+                std::string_view bytes);
+  bool vulkan(int64_t time_ns, std::string_view bytes);
+  bool memory(int64_t time_ns, std::string_view bytes);
+  bool frequency(int64_t time_ns, std::string_view bytes);
+
+ private:
+  StreamId stream(int64_t pid, int64_t gpu, int64_t context, int64_t number,
+                  std::string_view queue);
+  void learnCounters(uint64_t set, int64_t gpu, std::string_view descriptor);
+  void value(CounterTrackId track, int64_t time_ns, double value);
+
+  TraceBuilder& builder_;
+  KeptEvents& kept_;
+  const PerfettoSurvey& survey_;
+  PerfettoSlices& slices_;
+  std::map<std::tuple<int64_t, int64_t, int64_t, std::string>, StreamId> queues_;
+  std::map<std::tuple<int64_t, int64_t, int64_t>, int64_t> queues_of_context_;
+  std::map<std::pair<uint64_t, uint64_t>, CounterTrackId> counters_;  // by set and counter id
+  std::map<std::pair<uint64_t, uint64_t>, uint64_t> known_sets_;      // by sequence and iid
+};
+
+}  // namespace tracesmith::import
