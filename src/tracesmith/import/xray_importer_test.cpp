@@ -9,7 +9,6 @@ namespace tracesmith {
 namespace {
 
 using test::XRayLogBuilder;
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
