@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tracesmith/common/xray_importer.hpp"
+#include "tracesmith/import/xray_importer.hpp"
 
 #include <gmock/gmock.h>
 
