@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tracesmith/common/xray_importer.hpp"
+#include "tracesmith/import/xray_importer.hpp"
 
 #include <gmock/gmock.h>
 
@@ -9,7 +9,6 @@ namespace tracesmith {
 namespace {
 
 using test::XRayLogBuilder;
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
