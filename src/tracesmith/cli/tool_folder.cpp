@@ -72,7 +72,7 @@ std::string findExecutable(const std::vector<std::string>& places) {
     std::string_view rest = variable != nullptr ? variable : "";
     while (!rest.empty()) {
       const size_t colon = rest.find(':');
-      const std::string path = std::string(rest.substr(0, colon)) + "/" + place;
+      std::string path = std::string(rest.substr(0, colon)) + "/" + place;
       if (isExecutable(path)) return path;
       rest = colon == std::string_view::npos ? std::string_view() : rest.substr(colon + 1);
     }

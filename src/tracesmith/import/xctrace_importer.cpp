@@ -34,7 +34,8 @@ int64_t unixTimeOf(const std::string& date) {
       offset_s = (*rest == '-' ? -1 : 1) * (zone.tm_hour * 3600 + zone.tm_min * 60);
   }
   const time_t seconds = ::timegm(&parts);
-  if (seconds <= 0) return 0;
+  constexpr time_t kLast = 9'000'000'000;  // in 2255; what comes after is no time of 64 bits
+  if (seconds <= 0 || seconds > kLast) return 0;
   return (static_cast<int64_t>(seconds) - offset_s) * 1'000'000'000 + ns;
 }
 

@@ -99,6 +99,17 @@ TEST(XctraceImporter, RefusesEntitiesAndEndlessNesting) {
   EXPECT_THAT(importText("<trace-query-result></trace-query-result>").error, HasSubstr("no rows"));
 }
 
+TEST(XctraceImporter, ADateThatIsNoneIsNoClock) {
+  for (const char* date : {"3662-09-02T14:30:12.250+09:00", "yesterday", "1900-01-01T00:00:00Z"}) {
+    std::string text(kXctraceSeveral);
+    const std::string_view given = "2026-09-02T14:30:12.250+09:00";
+    text.replace(text.find(given), given.size(), date);
+    const ImportedText got = importText(text);
+    ASSERT_TRUE(got.ok);
+    EXPECT_TRUE(got.trace.clock_snapshot.empty());
+  }
+}
+
 TEST(XctraceImporter, AbsurdIdsTakeNoRoom) {
   std::string text(kXctraceIntervals);
   text.replace(text.find("id=\"1\""), 6, "id=\"9223372036854775807\"");
