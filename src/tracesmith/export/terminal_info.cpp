@@ -45,6 +45,8 @@ struct SchemaNames {
   SchemaNames() {
     tables[TableId::kString] = "string";
     columns[{TableId::kString, uint16_t{1}}] = "text";
+    tables[TableId::kSource] = "source";
+    columns[{TableId::kSource, uint16_t{3}}] = "shape";
     Trace empty;
     forEachTable(empty, [&](auto& table) {
       using Table = std::decay_t<decltype(table)>;
@@ -61,6 +63,9 @@ struct SchemaNames {
   }
   std::string column(TableId id, uint16_t number) const {
     auto it = columns.find({id, number});
+    if (it == columns.end() && id == TableId::kSource && number >= 16) {
+      return fmt::format("leaf {}", number - 16);
+    }
     return it == columns.end() ? fmt::format("column {}", number) : it->second;
   }
 };
