@@ -21,7 +21,7 @@ struct VirtualTable : sqlite3_vtab {
 
 /// Rows that are read at once: enough that what a column costs per call does not matter, few enough
 /// that their cells stay in the second cache.
-constexpr size_t kBatch = 512;
+constexpr size_t kBatch = 1024;
 /// Of a search that finds a row or two, which joins make by the million.
 constexpr size_t kFirstBatch = 8;
 
