@@ -28,7 +28,7 @@ double shareLeft(const SqlTable& table, const AccessPlan::Condition& condition) 
 
 /// Whether the table can give its rows in the order that is asked for.
 bool canOrder(const SqlTable& table, const sqlite3_index_info* info) {
-  if (info->nOrderBy == 0 || table.rows() > RowOrder::kMaxRows) return false;
+  if (info->nOrderBy == 0 || table.rowsAtMost() > RowOrder::kMaxRows) return false;
   for (int i = 0; i < info->nOrderBy; ++i) {
     const auto& term = info->aOrderBy[i];
     if (term.iColumn < 0 || term.desc != info->aOrderBy[0].desc) return false;
@@ -61,7 +61,7 @@ bool takes(const SqlTable& table, sqlite3_index_info* info, int i) {
 
 double shareOfOne(const SqlTable& table, const SqlColumn& column) {
   // Guessed from the kind of column, not counted: counting would cost as much as the query.
-  const auto rows = static_cast<double>(std::max<uint64_t>(1, table.rows()));
+  const auto rows = static_cast<double>(std::max<uint64_t>(1, table.rowsAtMost()));
   if (column.role() == ColumnRole::kRowId) return 1 / rows;
   return std::min(1.0, nearlyUnique(column) ? 2 / rows : 0.05);
 }
@@ -95,7 +95,7 @@ AccessPlan AccessPlan::fromText(const char* text) {
 
 AccessPlan choosePlan(const SqlTable& table, sqlite3_index_info* info) {
   AccessPlan plan;
-  const auto all = static_cast<double>(std::max<uint64_t>(1, table.rows()));
+  const auto all = static_cast<double>(std::max<uint64_t>(1, table.rowsAtMost()));
   double rows = all;
   double least = 2;
   bool equality = false;

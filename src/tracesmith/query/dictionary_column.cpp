@@ -37,7 +37,7 @@ void DictionaryColumn::read(const uint64_t* rows, size_t n, Cell* out) const {
 void DictionaryColumn::rankTexts() const {
   if (!ranks_.empty()) return;
   const uint32_t known = count();
-  std::vector<uint8_t> occurs(size_t{known} + 1, 0);
+  std::vector<uint32_t> rows_of(size_t{known} + 1, 0);
   uint64_t rows[kBlock];
   uint32_t block[kBlock];
   const uint64_t all = table_.rows();
@@ -46,19 +46,24 @@ void DictionaryColumn::rankTexts() const {
     for (size_t i = 0; i < size; ++i) rows[i] = first + i;
     numbers(rows, size, block);
     for (size_t i = 0; i < size; ++i) {
-      if (block[i] <= known) occurs[block[i]] = 1;
+      ++rows_of[block[i] <= known ? block[i] : 0];
     }
   }
   std::vector<uint32_t> found;
   for (uint32_t i = 1; i <= known; ++i) {
-    if (occurs[i] != 0) found.push_back(i);
+    if (rows_of[i] != 0) found.push_back(i);
   }
   std::sort(found.begin(), found.end(),
             [&](uint32_t a, uint32_t b) { return textOf(a) < textOf(b); });
   std::vector<uint32_t> ranks(size_t{known} + 1, 0);
+  per_rank_.assign(1, rows_of[0]);
   for (const uint32_t number : found) {
-    if (sorted_.empty() || textOf(sorted_.back()) != textOf(number)) sorted_.push_back(number);
+    if (sorted_.empty() || textOf(sorted_.back()) != textOf(number)) {
+      sorted_.push_back(number);
+      per_rank_.push_back(0);
+    }
     ranks[number] = static_cast<uint32_t>(sorted_.size());
+    per_rank_.back() += rows_of[number];
   }
   ranks_ = std::move(ranks);
 }
@@ -78,6 +83,11 @@ void DictionaryColumn::ranks(const uint64_t* rows, size_t n, uint32_t* out) cons
 uint32_t DictionaryColumn::largestRank() const {
   rankTexts();
   return static_cast<uint32_t>(sorted_.size());
+}
+
+std::span<const uint32_t> DictionaryColumn::rowsPerRank() const {
+  rankTexts();
+  return per_rank_;
 }
 
 Cell DictionaryColumn::textOfRank(uint32_t rank) const {

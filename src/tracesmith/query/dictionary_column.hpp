@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,7 @@ class DictionaryColumn : public SqlColumn {
   uint32_t rank(uint64_t row) const final;
   void ranks(const uint64_t* rows, size_t n, uint32_t* out) const final;
   uint32_t largestRank() const final;
+  std::span<const uint32_t> rowsPerRank() const final;
   Cell textOfRank(uint32_t rank) const final;
   std::optional<uint32_t> rankOf(std::string_view text) const final;
 
@@ -39,8 +41,9 @@ class DictionaryColumn : public SqlColumn {
   void rankTexts() const;
 
   const SqlTable& table_;
-  mutable std::vector<uint32_t> ranks_;   // by number, from 0
-  mutable std::vector<uint32_t> sorted_;  // numbers in the order of their texts, each text once
+  mutable std::vector<uint32_t> ranks_;     // by number, from 0
+  mutable std::vector<uint32_t> per_rank_;  // rows
+  mutable std::vector<uint32_t> sorted_;    // numbers in the order of their texts, each text once
 };
 
 }  // namespace tracesmith

@@ -56,13 +56,31 @@ void readRanks(const SqlColumn& column, uint64_t rows, std::vector<Key>& out, Ke
   });
 }
 
-/// Where the rows of each rank begin.
-template <class Key>
-std::vector<uint32_t> startsOf(const std::vector<Key>& keys, uint64_t largest) {
-  std::vector<uint32_t> starts(largest + 2, 0);
-  for (const Key key : keys) ++starts[static_cast<size_t>(key) + 1];
-  for (size_t k = 1; k < starts.size(); ++k) starts[k] += starts[k - 1];
+/// Where the rows of each rank begin, and the end.
+std::vector<uint32_t> startsOf(const SqlColumn& column) {
+  std::vector<uint32_t> starts = {0};
+  for (const uint32_t rows : column.rowsPerRank()) starts.push_back(starts.back() + rows);
   return starts;
+}
+
+/// For an order by one text: how many rows each has is known, so that they go straight to their
+/// places. Empty: they lie so already.
+std::vector<uint32_t> sortByText(const SqlColumn& column, uint64_t rows) {
+  std::vector<uint32_t> sorted(rows);
+  std::vector<uint32_t> places = startsOf(column);
+  uint32_t block[kBlock];
+  bool lies = true;
+  forEachBlock(rows, [&](uint64_t first, const uint64_t* numbers, size_t n) {
+    column.ranks(numbers, n, block);
+    for (size_t i = 0; i < n; ++i) {
+      const auto row = static_cast<uint32_t>(first + i);
+      const uint32_t place = places[block[i]]++;
+      lies = lies && place == row;
+      sorted[place] = row;
+    }
+  });
+  if (lies) sorted.clear();
+  return sorted;
 }
 
 Keys ranksOf(const SqlColumn& column, uint64_t rows) {
@@ -73,8 +91,7 @@ Keys ranksOf(const SqlColumn& column, uint64_t rows) {
   } else {
     readRanks(column, rows, keys.narrow, keys);
   }
-  keys.starts =
-      keys.few.empty() ? startsOf(keys.narrow, keys.largest) : startsOf(keys.few, keys.largest);
+  keys.starts = startsOf(column);
   keys.nulls = keys.starts[1];
   return keys;
 }
@@ -198,6 +215,12 @@ void sortByKeys(const std::vector<Key>& keys, uint64_t largest, std::vector<uint
 RowOrder RowOrder::by(std::span<const SqlColumn* const> columns, uint64_t rows) {
   RowOrder order;
   order.count_ = order.end_integer_ = rows;
+  if (columns.size() == 1 && columns[0]->role() == ColumnRole::kText) {
+    order.starts_ = startsOf(*columns[0]);
+    order.first_integer_ = order.starts_[1];
+    order.rows_ = sortByText(*columns[0], rows);
+    return order;
+  }
   std::vector<uint32_t> sorted;
   // From the last column to the first: a stable sort keeps what the later ones said.
   for (size_t c = columns.size(); c-- > 0;) {

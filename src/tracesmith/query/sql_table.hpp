@@ -45,6 +45,8 @@ class SqlColumn {
     for (size_t i = 0; i < n; ++i) out[i] = rank(rows[i]);
   }
   virtual uint32_t largestRank() const { return 0; }
+  /// How many rows have each rank, from 0 to the largest.
+  virtual std::span<const uint32_t> rowsPerRank() const { return {}; }
   /// The text of a rank; NULL for 0.
   virtual Cell textOfRank(uint32_t) const { return {}; }
   /// The rank of a text; none: no row has it.
@@ -74,6 +76,8 @@ class SqlTable {
   const std::string& name() const { return name_; }
   const std::string& meaning() const { return meaning_; }
   uint64_t rows() const { return count_ ? count_() : rows_; }
+  /// For planning, which must not cost anything: never less than rows().
+  uint64_t rowsAtMost() const { return rows_; }
   const std::vector<std::unique_ptr<SqlColumn>>& columns() const { return columns_; }
   const SqlColumn& column(size_t i) const { return *columns_[i]; }
   bool mayLackRows() const { return present_ != nullptr; }
@@ -96,7 +100,10 @@ class SqlTable {
   // For those who build tables.
   void setRows(uint64_t rows) { rows_ = rows; }
   /// For a table whose rows are found when they are first asked for.
-  void setRows(std::function<uint64_t()> count) { count_ = std::move(count); }
+  void setRows(uint64_t at_most, std::function<uint64_t()> count) {
+    rows_ = at_most;
+    count_ = std::move(count);
+  }
   void add(std::unique_ptr<SqlColumn> column) { columns_.push_back(std::move(column)); }
   void setPresence(const SqlColumn* raw_id) { present_ = raw_id; }
   std::vector<std::unique_ptr<SqlColumn>>& mutableColumns() { return columns_; }

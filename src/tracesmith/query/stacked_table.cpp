@@ -32,6 +32,11 @@ class Stack {
   void add(Part part) { parts_.push_back(std::move(part)); }
   const std::vector<Part>& parts() const { return parts_; }
 
+  uint64_t rowsAtMost() const {
+    uint64_t rows = 0;
+    for (const Part& part : parts_) rows += part.table->rows();
+    return rows;
+  }
   uint64_t rows() const {
     build();
     return starts_.back();
@@ -278,7 +283,7 @@ std::unique_ptr<SqlTable> makeSpans(const Trace& trace,
               [&trace](uint64_t row) { return trace.range.kind[row] == RangeKind::kRange; }});
   auto table = std::make_unique<SqlTable>(
       "span", "everything with a start and a duration, of all tables (instants are in range)");
-  table->setRows([stack] { return stack->rows(); });
+  table->setRows(stack->rowsAtMost(), [stack] { return stack->rows(); });
   table->add(kindColumn(*table, stack, trace.strings));
   table->add(std::make_unique<RowNumberColumn>(stack));
   table->add(nameColumn(*table, stack, trace.strings, words.all()));
@@ -320,7 +325,7 @@ std::unique_ptr<SqlTable> makeCollectives(const Trace& trace,
           [&trace](uint64_t row) { return trace.range.kind[row] == RangeKind::kRange; });
   auto table = std::make_unique<SqlTable>(
       "collective", "kernels and ranges whose names are collectives of NCCL or RCCL");
-  table->setRows([stack] { return stack->rows(); });
+  table->setRows(stack->rowsAtMost(), [stack] { return stack->rows(); });
   table->add(kindColumn(*table, stack, trace.strings));
   table->add(std::make_unique<RowNumberColumn>(stack));
   std::vector<std::string_view> words;

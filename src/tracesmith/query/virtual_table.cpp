@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/query/virtual_table.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <new>
 #include <optional>
@@ -19,7 +21,7 @@ struct VirtualTable : sqlite3_vtab {
 
 /// Rows that are read at once: enough that what a column costs per call does not matter, few enough
 /// that their cells stay in the second cache.
-constexpr size_t kBatch = 512;
+constexpr size_t kBatch = 1024;
 /// Of a search that finds a row or two, which joins make by the million.
 constexpr size_t kFirstBatch = 8;
 
@@ -34,6 +36,7 @@ struct Check {
 struct BatchColumn {
   std::vector<Cell> cells;
   uint64_t batch = 0;  // which one they are of; 0: none
+  bool same = false;   // the first cell is that of all rows
 };
 
 struct Cursor : sqlite3_vtab_cursor {
@@ -59,7 +62,7 @@ struct Cursor : sqlite3_vtab_cursor {
 
   void takeRows();
   void check(const Check& check);
-  bool readByRuns(size_t column, std::vector<Cell>& cells) const;
+  bool readByRuns(size_t column, BatchColumn& c) const;
   /// Goes on to the next batch that has a row.
   void fill() {
     at = 0;
@@ -70,15 +73,11 @@ struct Cursor : sqlite3_vtab_cursor {
   }
   const Cell& cell(size_t column) {
     BatchColumn& c = columns[column];
-    if (c.batch != batch) {
-      if (c.cells.size() < rows.size()) c.cells.resize(batch_size);
-      if (!readByRuns(column, c.cells)) {
-        table->column(column).read(rows.data(), rows.size(), c.cells.data());
-      }
-      c.batch = batch;
-    }
-    return c.cells[at];
+    if (c.batch != batch) [[unlikely]]
+      readColumn(column);
+    return c.cells[c.same ? 0 : at];
   }
+  void readColumn(size_t column);
 };
 
 void Cursor::takeRows() {
@@ -97,7 +96,7 @@ void Cursor::takeRows() {
 }
 
 /// In the order of a text, the text is known without looking at a row.
-bool Cursor::readByRuns(size_t column, std::vector<Cell>& cells) const {
+bool Cursor::readByRuns(size_t column, BatchColumn& c) const {
   if (order == nullptr || backwards || plan.order_columns.empty()) return false;
   if (column != plan.order_columns[0] || rows.size() != place - batch_place) return false;
   for (size_t i = 0; i < rows.size();) {
@@ -105,9 +104,22 @@ bool Cursor::readByRuns(size_t column, std::vector<Cell>& cells) const {
     if (run_end <= batch_place + i) return false;
     const Cell text = table->column(column).textOfRank(rank);
     const size_t until = std::min<uint64_t>(rows.size(), run_end - batch_place);
-    while (i < until) cells[i++] = text;
+    c.same = i == 0 && until == rows.size();
+    if (c.same) {
+      c.cells[0] = text;
+      return true;
+    }
+    while (i < until) c.cells[i++] = text;
   }
   return true;
+}
+
+void Cursor::readColumn(size_t column) {
+  BatchColumn& c = columns[column];
+  if (c.cells.size() < rows.size()) c.cells.resize(batch_size);
+  c.same = false;
+  if (!readByRuns(column, c)) table->column(column).read(rows.data(), rows.size(), c.cells.data());
+  c.batch = batch;
 }
 
 void Cursor::check(const Check& check) {
@@ -322,29 +334,29 @@ int eof(sqlite3_vtab_cursor* cursor) {
   return c.at >= c.rows.size() ? 1 : 0;
 }
 
+/// What few cells are: apart from cell(), which runs for each of them.
+int rareCell(sqlite3_context* context, const Cell& v) {
+  if (v.type == ValueType::kReal) {
+    sqlite3_result_double(context, v.real);
+  } else if (v.type == ValueType::kLarge) {
+    const fmt::format_int digits(static_cast<uint64_t>(v.integer));
+    sqlite3_result_text64(context, digits.data(), digits.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+  }
+  return SQLITE_OK;  // NULL: as the result is when it is asked for
+}
+
 int cell(sqlite3_vtab_cursor* cursor, sqlite3_context* context, int i) {
   auto& c = *static_cast<Cursor*>(cursor);
   try {
     const Cell& v = c.cell(static_cast<size_t>(i));
-    switch (v.type) {
-      case ValueType::kNull:
-        break;  // as the result is when it is asked for
-      case ValueType::kInteger:
-        sqlite3_result_int64(context, v.integer);
-        break;
-      case ValueType::kReal:
-        sqlite3_result_double(context, v.real);
-        break;
-      case ValueType::kText:
-        // Static: the texts of a trace stay where they are as long as it lives.
-        sqlite3_result_text64(context, v.bytes == 0 ? "" : v.text, v.bytes, SQLITE_STATIC,
-                              SQLITE_UTF8);
-        break;
-      case ValueType::kLarge: {
-        const std::string digits = toText(Value::ofUnsigned(static_cast<uint64_t>(v.integer)));
-        sqlite3_result_text64(context, digits.data(), digits.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
-        break;
-      }
+    if (v.type == ValueType::kInteger) {
+      sqlite3_result_int64(context, v.integer);
+    } else if (v.type == ValueType::kText) {
+      // Static: the texts of a trace stay where they are as long as it lives.
+      sqlite3_result_text64(context, v.bytes == 0 ? "" : v.text, v.bytes, SQLITE_STATIC,
+                            SQLITE_UTF8);
+    } else {
+      return rareCell(context, v);
     }
     return SQLITE_OK;
   } catch (const std::bad_alloc&) {
