@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "tracesmith/analysis/launch_index.hpp"
+#include "tracesmith/model/collective_names.hpp"
 
 namespace tracesmith {
 namespace {
@@ -61,10 +62,11 @@ std::string_view toString(WorkClass c) {
 }
 
 WorkClass classOfKernel(std::string_view name) {
-  const bool collective = beginsWithAny(name, {"nccl", "rccl", "hccl", "oneccl", "ccl_"}) ||
-                          holds(name, "ncclKernel") || holds(name, "ncclDevKernel") ||
-                          holds(name, "rcclKernel") || holds(name, "oneccl") ||
-                          holds(name, "all_reduce_kernel") || holds(name, "cross_device_reduce");
+  // Besides NCCL's and RCCL's: Huawei's, Intel's, and the all-reduce of vLLM and SGLang.
+  const bool collective = collectiveOf(name) != CollectiveOp::kNone ||
+                          beginsWithAny(name, {"nccl", "rccl", "hccl", "oneccl", "ccl_"}) ||
+                          holds(name, "oneccl") || holds(name, "all_reduce_kernel") ||
+                          holds(name, "cross_device_reduce");
   return collective ? WorkClass::kCommunication : WorkClass::kCompute;
 }
 

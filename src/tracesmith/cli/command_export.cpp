@@ -53,11 +53,11 @@ class ExportCommand : public Command {
          "Where to write; '-' is standard output (default: beside the trace, with the format's own "
          "extension)",
          Complete::kFile);
-    choice(
-        "-f,--format", format_, "FORMAT", exportFormatNames(),
-        "perfetto (the same as proto) for ui.perfetto.dev; json (the same as chrome) for older "
-        "viewers; csv for spreadsheets; speedscope and folded for flame graphs; sbt for a part of "
-        "the trace as a trace. Default: what the output's extension says, else perfetto");
+    choice("-f,--format", format_, "FORMAT", exportFormatNames(),
+           "perfetto (the same as proto) for ui.perfetto.dev; json (the same as chrome) for older "
+           "viewers; csv for spreadsheets; speedscope and folded for flame graphs; dot for "
+           "Graphviz: what had to wait for what; sbt for a part of the trace as a trace. Default: "
+           "what the output's extension says, else perfetto");
     choice("--table", table_, "TABLE", tables(), "What a CSV file holds (default: kernel)");
     // Two switches of one thing; the last one counts.
     app().add_flag("--counters,!--no-counters", counters_, "With counter tracks (default), or not");

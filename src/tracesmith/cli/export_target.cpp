@@ -7,6 +7,7 @@
 #include "tracesmith/export/speedscope.hpp"
 #include "tracesmith/export/table_text.hpp"
 #include "tracesmith/format/trace_reader.hpp"
+#include "tracesmith/state/operation_dot.hpp"
 
 namespace tracesmith::cli {
 namespace {
@@ -16,19 +17,27 @@ struct Named {
   ExportFormat format;
 };
 
-constexpr Named kFormats[] = {
-    {"perfetto", ExportFormat::kPerfetto}, {"proto", ExportFormat::kPerfetto},
-    {"json", ExportFormat::kChromeJson},   {"chrome", ExportFormat::kChromeJson},
-    {"csv", ExportFormat::kCsv},           {"speedscope", ExportFormat::kSpeedscope},
-    {"folded", ExportFormat::kFolded},     {"sbt", ExportFormat::kSbt},
-    {"parquet", ExportFormat::kParquet}};
+constexpr Named kFormats[] = {{"perfetto", ExportFormat::kPerfetto},
+                              {"proto", ExportFormat::kPerfetto},
+                              {"json", ExportFormat::kChromeJson},
+                              {"chrome", ExportFormat::kChromeJson},
+                              {"dot", ExportFormat::kDot},
+                              {"csv", ExportFormat::kCsv},
+                              {"speedscope", ExportFormat::kSpeedscope},
+                              {"folded", ExportFormat::kFolded},
+                              {"sbt", ExportFormat::kSbt},
+                              {"parquet", ExportFormat::kParquet}};
 
-constexpr Named kEndings[] = {
-    {".pftrace", ExportFormat::kPerfetto},        {".perfetto", ExportFormat::kPerfetto},
-    {".perfetto-trace", ExportFormat::kPerfetto}, {".speedscope.json", ExportFormat::kSpeedscope},
-    {".json", ExportFormat::kChromeJson},         {".csv", ExportFormat::kCsv},
-    {".folded", ExportFormat::kFolded},           {".sbt", ExportFormat::kSbt},
-    {".parquet", ExportFormat::kParquet}};
+constexpr Named kEndings[] = {{".pftrace", ExportFormat::kPerfetto},
+                              {".perfetto", ExportFormat::kPerfetto},
+                              {".perfetto-trace", ExportFormat::kPerfetto},
+                              {".speedscope.json", ExportFormat::kSpeedscope},
+                              {".json", ExportFormat::kChromeJson},
+                              {".csv", ExportFormat::kCsv},
+                              {".dot", ExportFormat::kDot},
+                              {".folded", ExportFormat::kFolded},
+                              {".sbt", ExportFormat::kSbt},
+                              {".parquet", ExportFormat::kParquet}};
 
 /// Where the extension of the file's name begins; npos when it has none (".hidden" has none).
 size_t extensionAt(const std::string& path) {
@@ -77,6 +86,8 @@ std::string extensionOf(ExportFormat format) {
       return ".speedscope.json";
     case ExportFormat::kFolded:
       return ".folded";
+    case ExportFormat::kDot:
+      return ".dot";
     case ExportFormat::kSbt:
       return ".part.sbt";  // "run.sbt" is what it is made from
     case ExportFormat::kParquet:
@@ -114,6 +125,14 @@ Status exportTrace(const Trace& trace, ExportFormat format, const std::string& p
       TS_TRY(Output out, Output::toFile(path));
       format == ExportFormat::kFolded ? writeFoldedStacks(trace, selection, out)
                                       : writeSpeedscope(trace, selection, out);
+      return out.finish();
+    }
+    case ExportFormat::kDot: {
+      DotOptions dot;
+      if (options.from_ns) dot.from_ns = *options.from_ns;
+      if (options.to_ns) dot.to_ns = *options.to_ns;
+      TS_TRY(Output out, Output::toFile(path));
+      out.write(dependencyDot(trace, OperationGraph::of(trace), dot));
       return out.finish();
     }
     case ExportFormat::kParquet:

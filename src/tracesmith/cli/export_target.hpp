@@ -17,6 +17,7 @@ enum class ExportFormat : uint8_t {
   kCsv,
   kSpeedscope,
   kFolded,
+  kDot,
   kSbt,
   kParquet,  ///< by way of Python, see exportTrace()
 };
@@ -26,7 +27,7 @@ std::vector<std::string> exportFormatNames();
 std::optional<ExportFormat> exportFormatByName(const std::string& name);
 
 /// By the end of a file name: .pftrace, .perfetto, .perfetto-trace, .json, .csv, .speedscope.json,
-/// .folded, .sbt, .parquet.
+/// .folded, .dot, .sbt, .parquet.
 std::optional<ExportFormat> exportFormatByPath(const std::string& path);
 
 /// "dir/run.sbt" and ".json" make "dir/run.json"; a name without an extension gets one.

@@ -17,13 +17,13 @@
 #include "tracesmith/import/importer.hpp"
 #include "tracesmith/import/nsys_importer.hpp"
 #include "tracesmith/import/nsys_report.hpp"
+#include "tracesmith/import/perfetto_importer.hpp"
 #include "tracesmith/import/rocpd_importer.hpp"
-#include "tracesmith/import/rpd_importer.hpp"
 #include "tracesmith/import/rocprof_csv.hpp"
 #include "tracesmith/import/rocprof_json.hpp"
-#include "tracesmith/import/xray_trace.hpp"
-#include "tracesmith/import/perfetto_importer.hpp"
+#include "tracesmith/import/rpd_importer.hpp"
 #include "tracesmith/import/xctrace_importer.hpp"
+#include "tracesmith/import/xray_trace.hpp"
 
 namespace tracesmith::import {
 

@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "tracesmith/query/collective_names.hpp"
+#include "tracesmith/model/collective_names.hpp"
 #include "tracesmith/query/dictionary_column.hpp"
 
 namespace tracesmith {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tracesmith/query/collective_names.hpp"
+#include "tracesmith/model/collective_names.hpp"
 
 #include <iterator>
 #include <string>
