@@ -15,7 +15,7 @@ struct DotOptions {
   /// Operations of one stream with one name are one node, with their number and time; else each is
   /// a node.
   bool collapse = true;
-  size_t most_nodes = 60;  ///< the longest; what is left out is said
+  size_t most_nodes = 40;  ///< the longest; what is left out is said
   int64_t from_ns = std::numeric_limits<int64_t>::min();
   int64_t to_ns = std::numeric_limits<int64_t>::max();  ///< operations that overlap [from, to)
 };
