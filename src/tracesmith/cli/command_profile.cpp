@@ -83,6 +83,10 @@ class ProfileCommand : public Command {
       say("profile: which program? for example: tracesmith profile -- ./my_gpu_program");
       return kExitNotStarted;
     }
+    if (keep_trace_ && !nsys_ && !xctrace_ && !mctracer_ && !msprof_) {
+      say("profile: --keep-trace needs another tool: --nsys, --xctrace, --mctracer or --msprof");
+      return kExitNotStarted;
+    }
     if (nsys_) {
       return runNsysRecording({.outputs = recordingOutputs(output_, perfetto_),
                                .arguments = nsys_args_,

@@ -216,7 +216,7 @@ TEST(RocprofCsv, OtherTablesAreNotTaken) {
               HasSubstr("in no format"));
   EXPECT_THAT(imported({kKernels, "a,b\n1,2\n"}).error, HasSubstr("no table of rocprofv3"));
   EXPECT_THAT(imported({R"({"traceEvents": [{"ph":"X"}]})", kKernels}).error,
-              HasSubstr("is a trace by itself"));
+              HasSubstr("is no execution trace"));
 }
 
 }  // namespace
