@@ -60,6 +60,25 @@ class ImportLossless(CommandTest):
         with open(back, "rb") as file:
             return file.read(), os.path.getsize(sbt)
 
+    def test_odd_documents(self):
+        documents = [
+            '{"traceEvents":[{"ph":"X","name":"a","pid":1,"tid":1,"ts":1,"dur":2,'
+            '"args":{"a":"1","a":"2","a#2":"3"}}]}',
+            '[{"ph":"X","name":"\\ud800 half","pid":"p","tid":null,"ts":1.5,"dur":-3},'
+            '{"ph":"X","name":5,"ts":"7","dur":1e3,"args":[1,{"x":[]}]},{},{"args":{}},'
+            '{"ph":"M","args":{"name":"\\u0000\\n"}},'
+            '{"ph":"X","ts":123456789012345678901234567890,"dur":0.1234567890123,"id":-0}]',
+            '{"traceEvents":[{"ph":"C","name":"c","pid":1,"ts":1,"args":{"v":1.50,"w":-7}}],'
+            '"x":{"deep":[[[]]]},"\\u00e9":true}',
+        ]
+        for number, text in enumerate(documents):
+            with self.subTest(text):
+                path = self.path(f"odd{number}.json")
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(text)
+                back, _ = self.bring_back(path)
+                self.assertEqual(load(text), load(back))
+
     def test_every_real_trace(self):
         files = traces()
         if not files:

@@ -9,6 +9,7 @@
 #include "tracesmith/analysis/critical_path.hpp"
 #include "tracesmith/analysis/distribution.hpp"
 #include "tracesmith/analysis/launch_analysis.hpp"
+#include "tracesmith/analysis/launch_paths.hpp"
 #include "tracesmith/analysis/report.hpp"
 #include "tracesmith/analysis/time_breakdown.hpp"
 #include "tracesmith/analysis/trace_diff.hpp"
@@ -135,6 +136,33 @@ TEST(LaunchAnalysis, LatencyAndDepth) {
   EXPECT_DOUBLE_EQ(depths[0].mean_over_time, (10 * 1 + 90 * 2 + 100 * 1) / 200.0);
 }
 
+TEST(LaunchPaths, AreTheRangesAroundTheLaunch) {
+  Hand hand;
+  const StreamId s = hand.stream();
+  const auto range = [&](const char* name, int64_t begin, int64_t end) {
+    hand.trace.range.push({.start_ns = begin,
+                           .duration_ns = end - begin,
+                           .name = hand.trace.strings.intern(name),
+                           .thread_id = ThreadId{1}});
+  };
+  range("inner", 10, 20);
+  range("outer", 10, 100);
+  range("next", 20, 30);
+  hand.kernel("a", s, 200, 300, 15);
+  hand.kernel("b", s, 300, 350, 20);
+  hand.kernel("c", s, 400, 420, 99);
+  hand.kernel("d", s, 500, 510, 100);
+  std::map<std::string, int64_t> found;
+  for (const LaunchPath& path : launchPaths(hand.trace, DeviceOps::of(hand.trace))) {
+    std::string text;
+    for (const StringId name : path.names) text += "/" + std::string(hand.trace.text(name));
+    found[text] = path.device_ns;
+  }
+  const std::map<std::string, int64_t> expected = {
+      {"/outer/inner", 100}, {"/outer/next", 50}, {"/outer", 20}, {"", 10}};
+  EXPECT_EQ(found, expected);
+}
+
 TEST(CriticalPath, GoesFromTheEndToWhatWasWaitedFor) {
   Hand hand;
   const StreamId s = hand.stream();
@@ -235,6 +263,25 @@ TEST(TraceDiff, FindsWhatChanged) {
   EXPECT_EQ(status["slow"], DiffStatus::kSlower);
   EXPECT_EQ(status["old"], DiffStatus::kVanished);
   EXPECT_EQ(status["new"], DiffStatus::kAppeared);
+}
+
+TEST(Report, ImpossibleShapesAreNoShapes) {
+  Hand hand;
+  hand.trace.device.warp_size[0] = 32;
+  hand.trace.device.max_threads_per_unit[0] = 2048;
+  hand.kernel("k", hand.stream(), 0, 10);
+  hand.trace.launch_shape.push({.global_x = ~uint64_t{0},
+                                .global_y = 5,
+                                .global_z = 5,
+                                .local_x = 4294967295u,
+                                .local_y = 641,
+                                .local_z = 6700417});
+  hand.trace.kernel.shape_id[0] = idAt<ShapeId>(0);
+  for (const ReportTable& table : analyze(hand.trace)) {
+    if (table.key == "occupancy") {
+      EXPECT_TRUE(table.rows.empty());
+    }
+  }
 }
 
 TEST(Report, EveryPartOfNothingIsHarmless) {

@@ -145,6 +145,12 @@ DeviceOps DeviceOps::of(const Trace& trace, const AnalysisOptions& options) {
       for (size_t i = 0; i < table.size(); ++i) {
         if ((table.flags[i] & (op_flags::kDeviceClock | op_flags::kNoDeviceTime)) != 0) continue;
         if (!options.as_hta && (table.flags[i] & op_flags::kHostSide) != 0) continue;
+        // What no clock can have given would make sums of times overflow.
+        constexpr int64_t kLastNs = int64_t{1} << 61;
+        if (table.start_ns[i] < -kLastNs ||
+            endOf(table.start_ns[i], table.duration_ns[i]) > kLastNs) {
+          continue;
+        }
         DeviceOp op;
         op.table = Table::kId;
         op.row = static_cast<uint32_t>(i);

@@ -7,6 +7,7 @@
 
 #include "tracesmith/analysis/distribution.hpp"
 #include "tracesmith/analysis/kernel_stats.hpp"
+#include "tracesmith/analysis/launch_paths.hpp"
 #include "tracesmith/analysis/report_parts.hpp"
 #include "tracesmith/analysis/time_breakdown.hpp"
 
@@ -48,6 +49,28 @@ void hotspots(Maker& maker) {
   const std::vector<NamedStats> stats = hostCallStats(maker.trace);
   for (size_t i = 0; i < maker.limit(stats.size()); ++i) calls.rows.push_back(statsRow(stats[i]));
   noteRest(calls, stats.size());
+  ReportTable& paths = maker.table("launch_paths", "Device time by where it was launched",
+                                   {{"path", "ranges of the host, innermost last", Q::kText},
+                                    {"ops", "ops", Q::kCount},
+                                    {"device_ns", "device time", Q::kNs},
+                                    {"share", "share", Q::kShare}});
+  const std::vector<LaunchPath> launched = launchPaths(maker.trace, maker.ops);
+  int64_t all = 0;
+  for (const LaunchPath& path : launched) all += path.device_ns;
+  for (size_t i = 0; i < maker.limit(launched.size()); ++i) {
+    constexpr size_t kShown = 4;  // of a path's ranges, for people; all without a limit
+    const std::vector<StringId>& names = launched[i].names;
+    const size_t from =
+        maker.options.limit != 0 && names.size() > kShown ? names.size() - kShown : 0;
+    std::string text = names.empty() ? "(outside of ranges)" : from > 0 ? "... > " : "";
+    for (size_t k = from; k < names.size(); ++k) {
+      if (k > from) text += " > ";
+      text += maker.trace.text(names[k]);
+    }
+    paths.rows.push_back({std::move(text), count(launched[i].ops), launched[i].device_ns,
+                          shareOf(launched[i].device_ns, all)});
+  }
+  noteRest(paths, launched.size());
   ReportTable& longest = maker.table("longest_ops", "The longest single pieces of device work",
                                      {{"name", "name", Q::kText},
                                       {"begin_ns", "begin", Q::kTimeNs},
@@ -73,8 +96,9 @@ void hotspots(Maker& maker) {
 
 void memory(Maker& maker) {
   const MemoryEventTable& events = maker.trace.memory_event;
-  ReportTable& table = maker.table("memory", "Memory that was allocated on devices",
-                                   {{"allocations", "allocations", Q::kCount},
+  ReportTable& table = maker.table("memory", "Memory that was allocated",
+                                   {{"device", "device", Q::kText},
+                                    {"allocations", "allocations", Q::kCount},
                                     {"frees", "frees", Q::kCount},
                                     {"allocated_bytes", "allocated", Q::kBytes},
                                     {"freed_bytes", "freed", Q::kBytes},
@@ -89,32 +113,48 @@ void memory(Maker& maker) {
   for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<uint32_t>(i);
   std::stable_sort(order.begin(), order.end(),
                    [&](uint32_t a, uint32_t b) { return events.time_ns[a] < events.time_ns[b]; });
-  std::map<std::pair<ProcessId, uint64_t>, uint64_t> live;
-  int64_t allocations = 0, frees = 0;
-  uint64_t allocated = 0, freed = 0, now = 0, peak = 0;
-  int64_t peak_at = events.time_ns[order[0]];
+  struct Of {
+    std::map<std::pair<ProcessId, uint64_t>, uint64_t> live;
+    int64_t allocations = 0, frees = 0, peak_at = 0;
+    uint64_t allocated = 0, freed = 0, now = 0, peak = 0;
+  };
+  std::map<DeviceId, Of> devices;
+  const auto deviceOf = [&](uint32_t i) {
+    if (events.device_id[i] != DeviceId::kNone) return events.device_id[i];
+    const auto context = static_cast<size_t>(events.context_id[i]);
+    return context == 0 || context > maker.trace.context.size()
+               ? DeviceId::kNone
+               : maker.trace.context.device_id[context - 1];
+  };
   for (const uint32_t i : order) {
+    Of& of = devices[deviceOf(i)];
     const auto key = std::make_pair(events.process_id[i], events.address[i]);
     if (events.kind[i] == MemoryKind::kAlloc) {
-      ++allocations;
-      allocated += events.bytes[i];
-      now += events.bytes[i];
-      live[key] = events.bytes[i];
-      if (now > peak) {
-        peak = now;
-        peak_at = events.time_ns[i];
+      ++of.allocations;
+      of.allocated += events.bytes[i];
+      of.now += events.bytes[i];
+      uint64_t& there = of.live[key];
+      of.now -= there;  // its free is not in the trace, or the address would be taken
+      there = events.bytes[i];
+      if (of.now > of.peak) {
+        of.peak = of.now;
+        of.peak_at = events.time_ns[i];
       }
     } else if (events.kind[i] == MemoryKind::kFree) {
-      ++frees;
-      const auto it = live.find(key);
-      if (it == live.end()) continue;  // allocated before the trace began
-      freed += it->second;
-      now -= it->second;
-      live.erase(it);
+      ++of.frees;
+      const auto it = of.live.find(key);
+      if (it == of.live.end()) continue;  // allocated before the trace began
+      of.freed += it->second;
+      of.now -= it->second;
+      of.live.erase(it);
     }
   }
-  table.rows.push_back({allocations, frees, count(allocated), count(freed), count(peak),
-                        peak_at - maker.beginNs(), count(now)});
+  for (const auto& [device, of] : devices) {
+    table.rows.push_back({device == DeviceId::kNone ? "host" : maker.deviceName(device),
+                          of.allocations, of.frees, count(of.allocated), count(of.freed),
+                          count(of.peak), of.peak == 0 ? 0 : of.peak_at - maker.beginNs(),
+                          count(of.now)});
+  }
 }
 
 void copies(Maker& maker) {
@@ -228,9 +268,13 @@ void occupancy(Maker& maker) {
     if (s >= t.launch_shape.size() || d == 0 || d > t.device.size()) continue;
     const LaunchShapeRow shape = t.launch_shape.row(s);
     const DeviceRow device = t.device.row(d - 1);
-    const uint64_t threads =
-        uint64_t{shape.local_x} * std::max(shape.local_y, 1u) * std::max(shape.local_z, 1u);
-    if (threads == 0 || device.max_threads_per_unit == 0 || device.warp_size == 0) {
+    // No device has blocks of a million threads: what says so is damage.
+    constexpr double kMostThreads = 1 << 20;
+    const double product = static_cast<double>(shape.local_x) * std::max(shape.local_y, 1u) *
+                           std::max(shape.local_z, 1u);
+    const auto threads = product > kMostThreads ? uint64_t{0} : static_cast<uint64_t>(product);
+    if (threads == 0 || uint64_t{device.warp_size} > kMostThreads ||
+        device.max_threads_per_unit == 0 || device.warp_size == 0) {
       limits_missing = true;
       continue;
     }
@@ -247,9 +291,11 @@ void occupancy(Maker& maker) {
     bound(device.registers_per_unit,
           uint64_t{shape.registers_per_thread} * warps * device.warp_size, "registers");
     bound(device.shared_bytes_per_unit, shared, "shared memory");
-    const uint64_t blocks =
-        std::max<uint64_t>(1, shape.global_x * std::max<uint64_t>(shape.global_y, 1) *
-                                  std::max<uint64_t>(shape.global_z, 1) / threads);
+    const double all_threads = static_cast<double>(shape.global_x) *
+                               static_cast<double>(std::max<uint64_t>(shape.global_y, 1)) *
+                               static_cast<double>(std::max<uint64_t>(shape.global_z, 1));
+    const auto blocks =
+        static_cast<uint64_t>(std::clamp(all_threads / static_cast<double>(threads), 1.0, 9e15));
     const uint64_t at_once = resident * device.compute_units;
     table.rows.push_back(
         {std::string(t.text(name)), of.launches, of.total, count(threads),

@@ -39,15 +39,13 @@ int64_t lengthOfAll(const std::vector<Stretch>& stretches) {
   return sum;
 }
 
-/// Of the ops that `wanted` takes.
-template <class Wanted>
-TimeBreakdown breakdown(const DeviceOps& ops, Wanted wanted) {
+template <class Ops>
+TimeBreakdown breakdown(const Ops& ops) {
   TimeBreakdown out;
   std::array<std::vector<Stretch>, kWorkClasses> by_class;
   std::vector<Stretch> all;
   std::vector<Stretch> kernels;
-  for (const DeviceOp& op : ops.ops) {
-    if (!wanted(op)) continue;
+  for (const DeviceOp& op : ops) {
     by_class[static_cast<size_t>(op.work)].push_back({op.begin_ns, op.end_ns});
     all.push_back({op.begin_ns, op.end_ns});
     if (op.table == TableId::kKernel) kernels.push_back({op.begin_ns, op.end_ns});
@@ -107,16 +105,14 @@ double shareOf(int64_t part, int64_t whole) {
 double TimeBreakdown::utilization() const { return shareOf(busy_ns, span_ns); }
 double TimeBreakdown::kernelUtilization() const { return shareOf(kernel_ns, span_ns); }
 
-TimeBreakdown breakdownOf(const DeviceOps& ops) {
-  return breakdown(ops, [](const DeviceOp&) { return true; });
-}
+TimeBreakdown breakdownOf(const DeviceOps& ops) { return breakdown(ops.ops); }
 
 std::vector<TimeBreakdown> breakdownByDevice(const DeviceOps& ops) {
-  std::map<DeviceId, bool> devices;
-  for (const StreamOps& s : ops.streams) devices[s.device] = true;
+  std::map<DeviceId, std::vector<DeviceOp>> devices;
+  for (const DeviceOp& op : ops.ops) devices[op.device].push_back(op);
   std::vector<TimeBreakdown> out;
-  for (const auto& [device, there] : devices) {
-    out.push_back(breakdown(ops, [&](const DeviceOp& op) { return op.device == device; }));
+  for (const auto& [device, of_device] : devices) {
+    out.push_back(breakdown(of_device));
     out.back().device = device;
   }
   return out;

@@ -100,8 +100,9 @@ void SourceJsonWriter::members() {
 bool SourceJsonWriter::rowsOf(const SourceBlock& block, RowColumns& columns, size_t& first) {
   for (const size_t index : blocks_[block.table]) {
     const BlockInfo& info = reader_.blocks()[index];
-    if (block.first_row < info.first_row ||
-        block.first_row + block.shape.size() > info.first_row + info.rows) {
+    const uint64_t offset = block.first_row - info.first_row;
+    if (block.first_row < info.first_row || offset > info.rows ||
+        block.shape.size() > info.rows - offset) {
       continue;
     }
     if (part_block_ != index) {
@@ -228,7 +229,7 @@ void SourceJsonWriter::events(const SourceBlock& block) {
     if (!selection_.everything() || !pattern_.everything()) {
       const size_t row = first + i;
       if (alone && !isName(id)) continue;
-      if (!alone &&
+      if (!alone && columns.start_ns != nullptr &&
           !selection_.span(columns.start_ns[row],
                            columns.duration_ns == nullptr ? 0 : columns.duration_ns[row])) {
         continue;

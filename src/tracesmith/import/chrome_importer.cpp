@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdlib>
 #include <map>
+#include <set>
 #include <tuple>
 #include <unordered_map>
 
@@ -21,6 +22,7 @@ namespace tracesmith::import {
 namespace {
 
 constexpr int64_t kMicrosecond = 1000;
+constexpr int64_t kLastTimeNs = int64_t{1} << 62;
 constexpr size_t kPortionRows = 1u << 18;     // two blocks of a table
 constexpr size_t kPortionValues = 1u << 23;   // beside them
 constexpr size_t kLongestMember = 16u << 20;  // a string of a trace
@@ -269,12 +271,12 @@ uint32_t ChromeImporter::sourceShape(const EventShape& shape, const std::vector<
   SourceShape source;
   source.between = shape.between;
   SourceRows::Shape known;
-  std::map<std::string, int> seen;
+  std::set<std::string> seen;
   for (size_t i = 0; i < gaps.size(); ++i) {
     std::string key = shape.values[i].key;
     // A key may come twice: each has a leaf of its own.
-    if (const int times = seen[leafName(gaps[i], key)]++; times > 0) {
-      key += "#" + std::to_string(times + 1);
+    for (int times = 2; isKept(gaps[i]) && !seen.insert(leafName(gaps[i], key)).second; ++times) {
+      key = shape.values[i].key + "#" + std::to_string(times);
     }
     if (isKept(gaps[i])) known.leaves.push_back(delta_.strings.intern(leafName(gaps[i], key)));
     source.gaps.push_back({gaps[i], std::move(key)});
@@ -354,7 +356,17 @@ void ChromeImporter::keep(TableId table, const EventShape& shape,
   rows.values.push_back(static_cast<uint32_t>(rows.value.size()));
   const size_t before = rows.value.size();
   if (shape.id == EventShape::kUnknown) {
-    rows.value.push_back(static_cast<int64_t>(delta_.strings.intern(e_->raw)));
+    // Put together anew: what was mended in it (NaN) is not so in the document.
+    std::string whole;
+    for (size_t i = 0; i < shape.between.size(); ++i) {
+      whole += shape.between[i];
+      if (i >= e_->values.size()) continue;
+      const JsonToken& token = e_->values[i];
+      if (token.text) whole += '"';
+      whole += token.raw;
+      if (token.text) whole += '"';
+    }
+    rows.value.push_back(static_cast<int64_t>(delta_.strings.intern(whole)));
   } else {
     for (size_t i = 0; i < shape.values.size(); ++i) {
       if (gaps != nullptr && !isKept((*gaps)[i])) continue;
@@ -639,11 +651,15 @@ void ChromeImporter::row(const Plan& plan, int64_t start_ns, int64_t duration_ns
     case TableId::kMemoryEvent: {
       const ProcessId in = process(value(EventField::kProcess));
       const int64_t size = value(EventField::kArgBytes).integer();
+      // PyTorch's DeviceType: 0 is the host.
+      const bool on_device = value(EventField::kArgDeviceType).integer(0) != 0;
+      const int64_t ordinal = value(EventField::kArgDeviceId).integer(-1);
       delta_.memory_event.push(
           {.time_ns = start_ns,
            .kind = size < 0 ? MemoryKind::kFree : MemoryKind::kAlloc,
            .process_id = in,
            .thread_id = thread(in, value(EventField::kThread)),
+           .device_id = on_device && ordinal >= 0 ? device(ordinal) : DeviceId::kNone,
            .address = static_cast<uint64_t>(value(EventField::kArgAddress).integer()),
            .bytes = static_cast<uint64_t>(size < 0 ? -size : size),
            .name = title});
@@ -751,19 +767,21 @@ void ChromeImporter::name() {
 
 /// Whether `time` is one, and which.
 bool ChromeImporter::timeOf(const JsonToken& time, int64_t& ns) const {
+  // Beyond 146 years on either side of 0 it is none that a clock gave.
+  const auto possible = [&] { return ns > -kLastTimeNs && ns < kLastTimeNs; };
   if (time.isNumber()) {
     if (time.type == JsonType::kDecimal && unit_ns_ == kMicrosecond) {
       ns = time.value;
-      return true;
+      return possible();
     }
     if (time.type == JsonType::kInteger) {
-      return !__builtin_mul_overflow(time.value, unit_ns_, &ns);
+      return !__builtin_mul_overflow(time.value, unit_ns_, &ns) && possible();
     }
   } else if (!time.text || time.raw.empty() || time.raw[0] < '0' || time.raw[0] > '9') {
     return false;
   }
   ns = time.nanoseconds(unit_ns_);  // also within quotes, as Ascend writes it
-  return ns != 0;
+  return ns != 0 && possible();
 }
 
 void ChromeImporter::event(const ChromeEvent& event) {

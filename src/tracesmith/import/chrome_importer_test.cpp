@@ -151,6 +151,24 @@ TEST(ChromeImporter, ATimeThatIsNoneMakesNoRow) {
   }
 }
 
+TEST(ChromeImporter, MemoryEventsKnowTheirDevice) {
+  const Imported got = imported(R"json({"traceEvents": [
+   {"ph":"i","cat":"cpu_instant_event","name":"[memory]","pid":1,"tid":2,"ts":5,"s":"t",
+    "args":{"Total Reserved":10,"Bytes":512,"Addr":4096,"Device Id":0,"Device Type":1}},
+   {"ph":"i","cat":"cpu_instant_event","name":"[memory]","pid":1,"tid":2,"ts":6,"s":"t",
+    "args":{"Total Reserved":10,"Bytes":-512,"Addr":4096,"Device Id":0,"Device Type":1}},
+   {"ph":"i","cat":"cpu_instant_event","name":"[memory]","pid":1,"tid":2,"ts":7,"s":"t",
+    "args":{"Total Reserved":10,"Bytes":64,"Addr":8192,"Device Id":-1,"Device Type":0}}]})json");
+  const MemoryEventTable& m = got.trace.memory_event;
+  ASSERT_EQ(m.size(), 3U);
+  EXPECT_EQ(m.kind[0], MemoryKind::kAlloc);
+  EXPECT_EQ(m.kind[1], MemoryKind::kFree);
+  EXPECT_EQ(m.bytes[1], 512U);
+  EXPECT_EQ(m.address[0], 4096U);
+  EXPECT_NE(m.device_id[0], DeviceId::kNone);
+  EXPECT_EQ(m.device_id[2], DeviceId::kNone) << "of the host";
+}
+
 TEST(ChromeImporter, TheSourceIsNotWrittenOver) {
   const TempFile file;
   file.write(asBytes("[]"));

@@ -17,7 +17,7 @@ constexpr size_t kMostValues = 1000;
 constexpr size_t kLongestConstant = 64;
 
 EventField fieldOf(std::string_view key) {
-  constexpr std::array<std::pair<std::string_view, EventField>, 30> kFields = {{
+  constexpr std::array<std::pair<std::string_view, EventField>, 31> kFields = {{
       {"ts", EventField::kTime},
       {"dur", EventField::kDuration},
       {"name", EventField::kName},
@@ -35,7 +35,8 @@ EventField fieldOf(std::string_view key) {
       {"args.registers per thread", EventField::kArgRegisters},
       {"args.name", EventField::kArgName},
       {"args.Addr", EventField::kArgAddress},
-      {"args.Total Allocated", EventField::kArgTotalAllocated},
+      {"args.Device Type", EventField::kArgDeviceType},
+      {"args.Device Id", EventField::kArgDeviceId},
       // Ascend's and MetaX's (chrome_dialects.hpp).
       {"args.Task Type", EventField::kArgTaskType},
       {"args.Stream Id", EventField::kArgStream},
@@ -54,12 +55,22 @@ EventField fieldOf(std::string_view key) {
   for (const auto& [name, field] : kFields) {
     if (name == key) return field;
   }
+  if (key == "args.Bytes") return EventField::kArgBytes;  // of Kineto's memory events
   return EventField::kNone;
 }
 
 }  // namespace
 
 const JsonToken ChromeEvent::kMissing;
+
+/// Whether a value may follow: an edge can be the beginning of another one, up to spaces before the
+/// value, or up to the brace of arguments.
+bool EventShapes::fits(const Edge& edge, const char* value, const char* end) {
+  if (edge.to < 0) return true;
+  if (value >= end) return false;
+  if (*value == ' ' || *value == '\n' || *value == '\r' || *value == '\t') return false;
+  return !edge.before_arguments || *value != '{';
+}
 
 JsonFault EventShapes::parse(const char*& at, const char* end, ChromeEvent& event,
                              JsonMending* mended) {
@@ -71,7 +82,7 @@ JsonFault EventShapes::parse(const char*& at, const char* end, ChromeEvent& even
     for (size_t i = 0; i < edges->size(); ++i) {
       Edge& e = (*edges)[i];
       if (end - p < static_cast<std::ptrdiff_t>(e.text.size()) ||
-          std::memcmp(p, e.text.data(), e.text.size()) != 0) {
+          std::memcmp(p, e.text.data(), e.text.size()) != 0 || !fits(e, p + e.text.size(), end)) {
         continue;
       }
       if (i > 0) std::swap(e, (*edges)[i - 1]);  // what comes often is tried early
@@ -85,10 +96,7 @@ JsonFault EventShapes::parse(const char*& at, const char* end, ChromeEvent& even
       break;
     }
     JsonToken& token = event.values.emplace_back();
-    if (const JsonFault fault = scanValue(p, end, token, mended); fault != JsonFault::kNone) {
-      at = p;
-      return fault;
-    }
+    if (scanValue(p, end, token, mended) != JsonFault::kNone) return learn(at, end, event, mended);
     edges = &nodes_[static_cast<size_t>(edge->to)][static_cast<size_t>(token.type)];
   }
   event.raw = {at, static_cast<size_t>(p - at)};
@@ -219,7 +227,7 @@ const EventShape* EventShapes::keep(const EventShape& shape) {
     if (edge == edges->end()) {
       if (edges->size() >= kMostEdgesOfNode) return nullptr;
       ++edges_;
-      edge = edges->insert(edge, {shape.between[i], 0});
+      edge = edges->insert(edge, {shape.between[i], 0, !last && shape.values[i].key == "args"});
       if (last) {
         edge->to = -1 - static_cast<int32_t>(shapes_.size());
         shapes_.push_back(shape);

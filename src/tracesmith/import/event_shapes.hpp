@@ -38,7 +38,8 @@ enum class EventField : uint8_t {
   kArgRegisters,
   kArgName,
   kArgAddress,
-  kArgTotalAllocated,
+  kArgDeviceType,
+  kArgDeviceId,
   kArgTaskType,
   kArgLevel,
   kArgMode,
@@ -101,13 +102,15 @@ class EventShapes {
  private:
   struct Edge {
     std::string text;
-    int32_t to = 0;  ///< a node; below 0: the event ends, with shape -1 - to
+    int32_t to = 0;                 ///< a node; below 0: the event ends, with shape -1 - to
+    bool before_arguments = false;  ///< of "args", which is no object here
   };
   /// Where a value has just been read: what may follow, by the type of the value.
   using Node = std::array<std::vector<Edge>, kJsonTypes>;
 
   class Learner;
   JsonFault learn(const char*& at, const char* end, ChromeEvent& event, JsonMending* mended);
+  static bool fits(const Edge& edge, const char* value, const char* end);
   const EventShape* keep(const EventShape& shape);
 
   std::vector<Edge> first_;

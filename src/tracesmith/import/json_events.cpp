@@ -192,7 +192,18 @@ Status JsonEvents::members(const OnMember& on_member, const OnEvent& on_event) {
     }
     TS_TRY(const uint64_t bytes, endOfValue());
     if (bytes == kNowhere || bytes == 0) return cut();
-    on_member(name, {data() + begin_, bytes});
+    JsonMending mended;
+    JsonToken value_token;
+    const char* at = data() + begin_;
+    if (scanValue(at, data() + end_, value_token, &mended) == JsonFault::kNone &&
+        at == data() + begin_ + bytes) {
+      mend(mended);
+      // A text stands with its quotes here, as any other value does.
+      on_member(name,
+                value_token.text ? std::string_view(data() + begin_, bytes) : value_token.raw);
+    } else {
+      lose(begin_, begin_ + bytes, "the member \"" + name + "\" is not JSON");
+    }
     begin_ += bytes;
   }
 }
@@ -278,6 +289,23 @@ void JsonEvents::mend(const JsonMending& mended) {
 /// it: on it goes at the end of its brackets or where another begins, whichever comes first.
 Status JsonEvents::resume(std::string_view reason) {
   size_t next = 0;
+  if (data()[begin_] != '{') {
+    // No event at all: a value of another kind, or what is none.
+    const char* at = data() + begin_;
+    JsonToken token;
+    const JsonFault fault = scanValue(at, data() + end_, token);
+    if (fault == JsonFault::kNone) {
+      next = static_cast<size_t>(at - data());
+    } else if (fault == JsonFault::kIncomplete && !eof_ && end_ - begin_ < kLargeEventBytes) {
+      return fill();
+    } else {
+      next = begin_ + 1;
+      while (next < end_ && data()[next] != '{' && data()[next] != ']') ++next;
+    }
+    lose(begin_, next, fault == JsonFault::kNone ? "a value that is no event" : reason);
+    begin_ = next;
+    return {};
+  }
   // In growing steps: what it costs is what is lost.
   for (size_t reach = kBoundaryBytes; next == 0; reach *= 4) {
     const size_t to = std::min(end_, begin_ + reach);
@@ -315,9 +343,10 @@ Status JsonEvents::eventArray(const OnEvent& on_event) {
     const char* at = data() + begin_;
     const JsonFault fault = shapes_.parse(at, data() + end_, event_, mending ? &mended : nullptr);
     if (fault == JsonFault::kNone) {
-      if (mending) mend(std::exchange(mended, {}));
-      mending = false;
       on_event(event_);
+      if (mending) mend(mended);
+      if (mending) mended = {};
+      mending = false;
       if (stopped_) return {};
       begin_ = static_cast<size_t>(at - data());
       ++events_;
@@ -327,7 +356,8 @@ Status JsonEvents::eventArray(const OnEvent& on_event) {
                fault == JsonFault::kNumber) {
       mending = true;
     } else {
-      if (mending) mend(std::exchange(mended, {}));
+      if (mending) mend(mended);
+      if (mending) mended = {};
       mending = false;
       TS_CHECK_OK(resume(fault == JsonFault::kIncomplete && eof_
                              ? "the document ends within an event"

@@ -180,6 +180,59 @@ TEST(JsonEvents, WhatFollowsTheDocumentIsSaid) {
   }
 }
 
+TEST(JsonEvents, ShapesThatBeginLikeOthersAreToldApart) {
+  // A number with spaces before it, arguments that are none, and both the other way round.
+  const std::string head = R"({"ph":"X","cat":"kernel","name":")";
+  for (int order = 0; order < 2; ++order) {
+    std::string text = "[";
+    for (int i = 0; i < 6; ++i) {
+      const bool odd = (i + order) % 2 == 0;
+      if (i > 0) text += ",";
+      text += head + "e" + std::to_string(i) + "\",\"ts\":" + (odd ? " 1" : "2") +
+              ",\"args\":" + (odd ? "null" : R"({"correlation":7})") + "}";
+    }
+    TextSource source(text + "]");
+    JsonEvents events(source);
+    int seen = 0;
+    ASSERT_TRUE(events.run([](std::string_view, std::string_view) {},
+                           [&](const ChromeEvent& event) {
+                             const bool odd = (seen++ + order) % 2 == 0;
+                             EXPECT_EQ(event[EventField::kTime].value, odd ? 1 : 2);
+                             EXPECT_EQ(event[EventField::kArgCorrelation].integer(-1),
+                                       odd ? -1 : 7);
+                           }));
+    EXPECT_EQ(seen, 6);
+    EXPECT_THAT(events.damage(), IsEmpty());
+  }
+}
+
+TEST(JsonEvents, WhatIsNoEventCostsItselfAlone) {
+  const Read got = read(R"({"traceEvents":[null,{"ph":"X","name":"a"}, 5, [1,{"x":2}],
+    {"ph":"X","name":"b"} garbage ,{"ph":"X","name":"c"} garbage ],"traceName":"x","last":5})");
+  ASSERT_TRUE(got.status);
+  EXPECT_THAT(got.names, ElementsAre("a", "b", "c"));
+  EXPECT_EQ(got.members.at("traceName"), "\"x\"");
+  EXPECT_EQ(got.members.at("last"), "5");
+  EXPECT_EQ(got.damage.size(), 5U);
+}
+
+TEST(JsonEvents, NumbersThatAreNoneReadAsNullWhereverTheyStand) {
+  TextSource source(R"({"m": [1, NaN], "bad": [1, ], "traceEvents":[
+    {"ph":"X","name":"a","args":{"v":NaN,"list":[1,-Infinity,{"x":nan}]}},{"ph":"X","name":"b"}]})");
+  JsonEvents events(source);
+  std::map<std::string, std::string> members;
+  std::vector<std::string> values;
+  ASSERT_TRUE(events.run(
+      [&](std::string_view name, std::string_view raw) { members[std::string(name)] = raw; },
+      [&](const ChromeEvent& event) {
+        for (const JsonToken& token : event.values) values.emplace_back(token.raw);
+      }));
+  EXPECT_THAT(values, ElementsAre("a", "null", R"([1,null,{"x":null}])", "b"));
+  EXPECT_EQ(members.at("m"), "[1, null]");
+  EXPECT_EQ(members.count("bad"), 0U);
+  EXPECT_EQ(events.damage().size(), 3U);
+}
+
 TEST(JsonEvents, SaysWhatIsNoTrace) {
   EXPECT_THAT(read("hello").status.error().message, HasSubstr("no JSON"));
   EXPECT_THAT(read("   ").status.error().message, HasSubstr("spaces"));

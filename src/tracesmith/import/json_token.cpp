@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <vector>
 
 #ifdef __SSE2__
 #include <emmintrin.h>
@@ -170,7 +171,8 @@ JsonFault scanPlain(const char*& at, const char* end, JsonToken& token, JsonMend
 }
 
 /// A list or an object, without recursion: what is open is a bit each.
-JsonFault scanNested(const char*& at, const char* end, JsonMending* mended) {
+JsonFault scanNested(const char*& at, const char* end, JsonMending* mended,
+                     std::vector<std::string_view>& words) {
   std::array<bool, kMostDepth> object;
   size_t depth = 0;
   JsonToken part;
@@ -200,8 +202,15 @@ JsonFault scanNested(const char*& at, const char* end, JsonMending* mended) {
         continue;
       }
     } else {
+      const char* const plain = at;
       const JsonFault fault = scanPlain(at, end, part, mended);
-      if (fault != JsonFault::kNone) return fault;
+      if (fault != JsonFault::kNone) {
+        const size_t bytes = fault == JsonFault::kSyntax ? noNumberBytes(plain, end) : 0;
+        if (bytes == 0) return fault;
+        if (mended == nullptr) return JsonFault::kNumber;
+        words.emplace_back(plain, bytes);
+        at = plain + bytes;
+      }
       value_next = false;
       continue;
     }
@@ -305,12 +314,24 @@ JsonFault scanValue(const char*& at, const char* end, JsonToken& token, JsonMend
     return scanNumber(at, end, token);
   }
   const char* const begin = at;
+  std::vector<std::string_view> words;  // numbers that are none
   const JsonFault fault =
-      c == '{' || c == '[' ? scanNested(at, end, mended) : scanPlain(at, end, token, mended);
+      c == '{' || c == '[' ? scanNested(at, end, mended, words) : scanPlain(at, end, token, mended);
   token.type = JsonType::kOther;
   token.text = false;
   token.escaped = false;
   token.raw = {begin, static_cast<size_t>(at - begin)};
+  if (fault == JsonFault::kNone && !words.empty()) {
+    std::string& text = mended->texts.emplace_back();
+    const char* from = begin;
+    for (const std::string_view word : words) {
+      text.append(from, word.data()).append("null");
+      from = word.data() + word.size();
+    }
+    text.append(from, at);
+    mended->numbers += words.size();
+    token.raw = text;
+  }
   if (fault != JsonFault::kSyntax) return fault;
   if (const size_t bytes = noNumberBytes(begin, end); bytes != 0) {
     if (mended == nullptr) return JsonFault::kNumber;

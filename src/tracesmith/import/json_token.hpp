@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <string_view>
 
@@ -52,9 +53,10 @@ struct JsonToken {
 /// What is wrong but has a plain meaning is mended where it stands when `mended` is given, and
 /// counted there.
 struct JsonMending {
-  uint64_t controls = 0;  ///< control characters: spaces
-  uint64_t bytes = 0;     ///< of no character: question marks
-  uint64_t numbers = 0;   ///< that are none (NaN): null
+  uint64_t controls = 0;          ///< control characters: spaces
+  uint64_t bytes = 0;             ///< of no character: question marks
+  uint64_t numbers = 0;           ///< that are none (NaN): null
+  std::deque<std::string> texts;  ///< of values that could not be mended where they stand
 };
 
 /// Scans the value at `at`, which has to end before `end`; `at` is behind it afterwards, or where

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <queue>
@@ -204,39 +205,72 @@ class Builder {
     }
   }
 
-  /// The last writer of each stretch of memory, and who has read it since.
+  /// The last writer of each stretch of memory, and who has read it since: of each stream the last
+  /// one, which the others came before.
   void memory() {
     struct Stretch {
       uint64_t end;
-      uint32_t writer;
+      uint32_t writer;  // kNone: only read so far
+      std::vector<uint32_t> readers;
     };
-    std::map<uint64_t, Stretch> written;
+    std::map<uint64_t, Stretch> known;
+    std::map<StreamId, uint32_t> before;  // of one operation: the last of each stream
+    const auto follows = [&](uint32_t earlier, uint32_t op) {
+      const Operation& e = graph_.operations[earlier];
+      if (e.stream == graph_.operations[op].stream || e.end_ns > graph_.operations[op].begin_ns) {
+        return;
+      }
+      const auto [it, fresh] = before.try_emplace(e.stream, earlier);
+      if (!fresh && graph_.operations[it->second].end_ns < e.end_ns) it->second = earlier;
+    };
+    const auto link = [&](uint32_t op) {
+      for (const auto& [stream, earlier] : before) {
+        add(earlier, op, DependencyType::Memory, Dependency::Why::kSameMemory);
+      }
+      before.clear();
+    };
+    // Cuts what lies across `address` in two.
+    const auto cut = [&](uint64_t address) {
+      auto it = known.upper_bound(address);
+      if (it == known.begin()) return;
+      --it;
+      if (it->first == address || it->second.end <= address) return;
+      Stretch behind = it->second;
+      it->second.end = address;
+      known.emplace(address, std::move(behind));
+    };
     const auto touch = [&](uint64_t address, uint64_t bytes, uint32_t op, bool writes) {
       if (address == 0 || bytes == 0 || address + bytes < address) return;
-      auto it = written.upper_bound(address);
-      if (it != written.begin()) --it;
-      while (it != written.end() && it->first < address + bytes) {
-        const uint64_t begin = it->first;
-        const Stretch known = it->second;
-        if (known.end <= address) {
-          ++it;
+      const uint64_t end = address + bytes;
+      cut(address);
+      cut(end);
+      uint64_t at = address;
+      for (auto it = known.lower_bound(address); it != known.end() && it->first < end;) {
+        Stretch& stretch = it->second;
+        if (stretch.writer != kNone) follows(stretch.writer, op);
+        if (writes) {
+          for (const uint32_t reader : stretch.readers) follows(reader, op);
+          it = known.erase(it);
           continue;
         }
-        if (graph_.operations[known.writer].stream != graph_.operations[op].stream &&
-            graph_.operations[known.writer].end_ns <= graph_.operations[op].begin_ns) {
-          add(known.writer, op, DependencyType::Memory, Dependency::Why::kSameMemory);
+        if (it->first > at) known.emplace(at, Stretch{it->first, kNone, {op}});
+        at = stretch.end;
+        const auto same =
+            std::find_if(stretch.readers.begin(), stretch.readers.end(), [&](uint32_t reader) {
+              return graph_.operations[reader].stream == graph_.operations[op].stream;
+            });
+        if (same == stretch.readers.end()) {
+          stretch.readers.push_back(op);
+        } else {
+          *same = op;
         }
-        if (!writes) {
-          ++it;
-          continue;
-        }
-        it = written.erase(it);
-        if (begin < address) written[begin] = {address, known.writer};
-        if (known.end > address + bytes) {
-          it = written.emplace(address + bytes, Stretch{known.end, known.writer}).first;
-        }
+        ++it;
       }
-      if (writes) written[address] = {address + bytes, op};
+      if (writes) {
+        known[address] = {end, op, {}};
+      } else if (at < end) {
+        known.emplace(at, Stretch{end, kNone, {op}});
+      }
     };
     for (size_t i = 0; i < graph_.operations.size(); ++i) {
       const Operation& op = graph_.operations[i];
@@ -244,8 +278,10 @@ class Builder {
       if (op.table == TableId::kCopy) {
         touch(trace_.copy.source[op.row], trace_.copy.bytes[op.row], here, false);
         touch(trace_.copy.destination[op.row], trace_.copy.bytes[op.row], here, true);
+        link(here);
       } else if (op.table == TableId::kFill) {
         touch(trace_.fill.destination[op.row], trace_.fill.bytes[op.row], here, true);
+        link(here);
       }
     }
   }
@@ -264,12 +300,12 @@ class Builder {
     for (size_t i = 0; i + 1 < graph_.first.size(); ++i) {
       const uint32_t end = graph_.first[i + 1];
       graph_.first[i] = static_cast<uint32_t>(all.size());
-      for (uint32_t k = begin; k < end; ++k) {
-        const auto known =
-            std::find_if(all.begin() + graph_.first[i], all.end(),
-                         [&](const Dependency& d) { return d.from == sorted[k].from; });
-        if (known == all.end()) all.push_back(sorted[k]);
-      }
+      const auto from = sorted.begin() + begin;
+      const auto to = sorted.begin() + end;
+      std::stable_sort(from, to,
+                       [](const Dependency& x, const Dependency& y) { return x.from < y.from; });
+      std::unique_copy(from, to, std::back_inserter(all),
+                       [](const Dependency& x, const Dependency& y) { return x.from == y.from; });
       begin = end;
     }
     graph_.first.back() = static_cast<uint32_t>(all.size());

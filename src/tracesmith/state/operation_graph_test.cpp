@@ -101,6 +101,7 @@ TEST(InstructionStream, WhoWritesMemoryComesBeforeWhoUsesIt) {
   copy(20, 2, 1000, 5000, 50);  // 3 reads [1000, 1050): of 1
   copy(30, 2, 1055, 6000, 1);   // 4 reads what 2 wrote
   copy(40, 2, 1100, 7000, 8);   // 5 reads what nobody wrote
+  copy(50, 0, 0, 1102, 4);      // 6 writes over what 5 had read
   const OperationGraph graph = OperationGraph::of(trace);
   std::vector<std::pair<uint64_t, uint64_t>> memory;
   for (const Dependency& d : graph.dependencies) {
@@ -109,7 +110,8 @@ TEST(InstructionStream, WhoWritesMemoryComesBeforeWhoUsesIt) {
     memory.emplace_back(graph.operations[d.from].correlation_id,
                         graph.operations[d.to].correlation_id);
   }
-  EXPECT_THAT(memory, ElementsAre(std::pair(1, 2), std::pair(1, 3), std::pair(2, 4)));
+  EXPECT_THAT(memory,
+              ElementsAre(std::pair(1, 2), std::pair(1, 3), std::pair(2, 4), std::pair(5, 6)));
 }
 
 TEST(InstructionStream, OrderIsOneThatKeepsAllDependencies) {

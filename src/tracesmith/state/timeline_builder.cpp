@@ -44,6 +44,11 @@ void forEachWork(const Trace& trace, F&& f) {
   f(trace.fill);
 }
 
+/// A duration that does not lead beyond the end of time.
+uint64_t lengthFrom(int64_t start_ns, int64_t duration_ns) {
+  return static_cast<uint64_t>(endOf(start_ns, duration_ns) - start_ns);
+}
+
 /// Whether a row is work whose time is known.
 template <class Table>
 bool counts(const Table& table, size_t i) {
@@ -116,16 +121,10 @@ class TimelineMaker {
 };
 
 uint32_t TimelineBuilder::streamAt(uint32_t device, uint32_t stream) {
-  const auto key = std::make_pair(device, stream);
-  // The last ones used are the likely ones.
-  for (size_t i = streams_.size(); i > 0; --i) {
-    if (streams_[i - 1] == key) return static_cast<uint32_t>(i - 1);
-    if (streams_.size() - i == 16) break;
-  }
-  const auto it = std::find(streams_.begin(), streams_.end(), key);
-  if (it != streams_.end()) return static_cast<uint32_t>(it - streams_.begin());
-  streams_.push_back(key);
-  return static_cast<uint32_t>(streams_.size() - 1);
+  const auto [it, fresh] = stream_places_.try_emplace(uint64_t{device} << 32 | stream,
+                                                      static_cast<uint32_t>(streams_.size()));
+  if (fresh) streams_.emplace_back(device, stream);
+  return it->second;
 }
 
 void TimelineBuilder::addEvent(const TraceEvent& event) {
@@ -176,7 +175,7 @@ void TimelineBuilder::addTrace(const Trace& trace) {
         names[n] = static_cast<uint32_t>(names_.intern(trace.text(table.name[i])));
       }
       pending_.start.push_back(table.start_ns[i]);
-      pending_.duration.push_back(static_cast<uint64_t>(table.duration_ns[i]));
+      pending_.duration.push_back(lengthFrom(table.start_ns[i], table.duration_ns[i]));
       pending_.correlation.push_back(table.correlation_id[i]);
       pending_.name.push_back(n < names.size() ? names[n] : 0);
       pending_.stream.push_back(places[s < places.size() ? s : 0]);
@@ -212,7 +211,8 @@ Timeline timelineOf(const Trace& trace) {
   forEachWork(trace, [&](const auto& table) {
     for (size_t i = 0; i < table.size(); ++i) {
       if (!counts(table, i)) continue;
-      maker.add(streamOf(table, i), table.start_ns[i], static_cast<uint64_t>(table.duration_ns[i]),
+      maker.add(streamOf(table, i), table.start_ns[i],
+                lengthFrom(table.start_ns[i], table.duration_ns[i]),
                 static_cast<uint32_t>(table.name[i]), table.correlation_id[i], typeOf(table, i));
     }
   });

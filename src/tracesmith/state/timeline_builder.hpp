@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "tracesmith/model/trace_event.hpp"
@@ -59,6 +60,7 @@ class TimelineBuilder {
 
   StringTable names_;
   std::vector<std::pair<uint32_t, uint32_t>> streams_;  // device and stream
+  std::unordered_map<uint64_t, uint32_t> stream_places_;
   Pending pending_;
 };
 

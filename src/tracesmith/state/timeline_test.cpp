@@ -229,6 +229,17 @@ TEST(TimelineBuilder, IsRightWhateverOverlaps) {
   }
 }
 
+TEST(TimelineBuilder, TracesBeyondTheEndOfTimeAreHarmless) {
+  SampleTrace s;
+  const StreamId stream = s.stream(s.device("gpu"));
+  s.kernel("a", stream, 0, 1000);
+  s.kernel("b", stream, 9223372036854775000, 100000);
+  EXPECT_EQ(timelineOf(s.trace).max_concurrent_ops, 1U);
+  TimelineBuilder builder;
+  builder.addTrace(s.trace);
+  EXPECT_EQ(builder.build().max_concurrent_ops, 1U);
+}
+
 TEST(TimelineBuilder, TimesBeyondTheEndAreHarmless) {
   TimelineBuilder builder;
   TraceEvent event(EventType::KernelComplete, std::numeric_limits<uint64_t>::max());
