@@ -161,7 +161,11 @@ TEST(QueryCursor, SeveralAnswersCanBeReadInTurns) {
   ASSERT_TRUE(kernels);
   ASSERT_TRUE(calls);
   size_t rows = 0;
-  while (*kernels->next() | *calls->next()) ++rows;
+  for (;; ++rows) {
+    const bool kernel = *kernels->next();
+    const bool call = *calls->next();
+    if (!kernel && !call) break;
+  }
   EXPECT_EQ(rows, trace.host_call.size());
   EXPECT_FALSE(*kernels->next());  // the end stays the end
 }
