@@ -35,8 +35,12 @@ def profile(words):
     if output is None or not words:
         sys.exit("nsys: no output or no program")
     print("Collecting data...", flush=True)
-    program = subprocess.Popen(words)
+    # A signal that comes before there is a program to pass it to waits for it.
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    passed_on = lambda: signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+    program = subprocess.Popen(words, preexec_fn=passed_on)
     signal.signal(signal.SIGINT, lambda *_: program.send_signal(signal.SIGINT))
+    passed_on()
     code = program.wait()
     if os.environ.get("NSYS_REPORT") != "none":
         with open(output + ".nsys-rep", "w") as report:
