@@ -14,20 +14,6 @@ constexpr size_t kMostLayoutBytes = 64u << 10;
 
 const JsonToken kMissing;
 
-SourceGap keptAs(JsonType type) {
-  switch (type) {
-    case JsonType::kInteger:
-      return SourceGap::kInteger;
-    case JsonType::kDecimal:
-      return SourceGap::kDecimal;
-    case JsonType::kText:
-      return SourceGap::kText;
-    case JsonType::kOther:
-      break;
-  }
-  return SourceGap::kJson;
-}
-
 }  // namespace
 
 /// The values of the object that begins here; lists, and objects that are too deep, are one.

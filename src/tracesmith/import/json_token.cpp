@@ -264,6 +264,20 @@ std::string_view describe(JsonFault fault) {
   return "";
 }
 
+SourceGap keptAs(JsonType type) {
+  switch (type) {
+    case JsonType::kInteger:
+      return SourceGap::kInteger;
+    case JsonType::kDecimal:
+      return SourceGap::kDecimal;
+    case JsonType::kText:
+      return SourceGap::kText;
+    case JsonType::kOther:
+      break;
+  }
+  return SourceGap::kJson;
+}
+
 JsonFault scanText(const char*& at, const char* end, JsonToken& token, JsonMending* mended) {
   const char* const begin = at + 1;
   const char* p = begin;

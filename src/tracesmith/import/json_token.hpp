@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "tracesmith/model/source_rows.hpp"
+
 namespace tracesmith::import {
 
 /// Zeros that have to be behind what is to be scanned.
@@ -31,6 +33,9 @@ enum class JsonFault : uint8_t {
   kSyntax,      ///< it is not JSON
 };
 std::string_view describe(JsonFault fault);
+
+/// How a trace keeps a value of that type where no column holds it.
+SourceGap keptAs(JsonType type);
 
 /// A value as it stands in the document; texts without their quotes.
 struct JsonToken {

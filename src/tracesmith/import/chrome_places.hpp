@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the "pid", "tid" and arguments of events stand for: processes and threads, devices, contexts
+// and streams, launch shapes; and which thread launched a piece of device work.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "tracesmith/import/chrome_dialects.hpp"
+#include "tracesmith/import/event_shapes.hpp"
+#include "tracesmith/model/trace.hpp"
+
+namespace tracesmith::import {
+
+class ChromePlaces {
+ public:
+  /// Rows go to `delta` as things are met.
+  ChromePlaces(Trace& delta, ChromeDialect dialect);
+
+  ProcessId process(const JsonToken& pid);
+  ThreadId thread(ProcessId process, const JsonToken& tid);
+  DeviceId device(int64_t ordinal);
+  /// An event that names or labels a process or thread.
+  void name(const ChromeEvent& event);
+  /// A member of the document: what it says of the platform and of devices.
+  void member(std::string_view name, std::string_view raw);
+
+  /// A call with this correlation id (0: none) was made there.
+  void launched(uint64_t correlation, ProcessId process, ThreadId thread);
+  /// Of a piece of device work.
+  struct Work {
+    StreamId stream{};
+    ProcessId process{};
+    ThreadId thread{};
+    uint64_t correlation = 0;
+  };
+  Work workOf(const ChromeEvent& event);
+  /// The launch shape that the arguments tell; none where they tell of no grid.
+  ShapeId launchShape(const ChromeEvent& event);
+
+  /// Work of the delta that stands before its launch in the document: whose it is is known by now.
+  void findLateLaunches();
+  /// What was only known in the end.
+  void settle();
+  /// Correlation ids that calls of several processes have.
+  uint64_t ambiguous() const { return ambiguous_; }
+
+ private:
+  StreamId stream(ProcessId owner, int64_t device_ordinal, int64_t context, int64_t number);
+  StringId text(const JsonToken& token) { return delta_.strings.intern(textOf(token, room_)); }
+
+  Trace& delta_;
+  ChromeDialect dialect_;
+  std::string room_;
+  PlatformType platform_ = PlatformType::Unknown;
+  ProcessId main_process_{};
+  uint64_t ambiguous_ = 0;
+  static constexpr size_t kCacheSlots = 256;
+  std::map<std::string, int64_t, std::less<>> npus_;  // by pid: devices of Ascend's timelines
+  std::map<std::string, ProcessId, std::less<>> processes_;
+  std::string last_pid_;
+  ProcessId last_process_{};
+  struct ThreadSlot {
+    ProcessId process{};
+    int64_t tid = 0;
+    ThreadId id{};
+  };
+  std::array<ThreadSlot, kCacheSlots> thread_slots_;
+  std::map<std::pair<ProcessId, std::string>, ThreadId> threads_;
+  std::vector<ProcessId> process_of_;  // of threads, by their place
+  std::map<int64_t, DeviceRow> devices_;
+  std::map<std::tuple<ProcessId, DeviceId, int64_t>, ContextRow> contexts_;
+  struct StreamSlot {
+    int64_t device = 0, number = 0;
+    ProcessId process{};
+    StreamId id{};
+  };
+  std::array<StreamSlot, kCacheSlots> stream_slots_;
+  std::map<std::tuple<ProcessId, DeviceId, int64_t>, StreamRow> streams_;
+  StringTable launch_shapes_;                           // their ids are those of the shapes
+  std::unordered_map<uint64_t, ThreadId> launched_by_;  // correlation id to thread
+};
+
+uint64_t correlationOf(const ChromeEvent& event);
+
+}  // namespace tracesmith::import
