@@ -2,11 +2,14 @@
 #include "tracesmith/analysis/critical_path.hpp"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <tuple>
 #include <unordered_map>
+#include <utility>
 
 #include "tracesmith/analysis/launch_index.hpp"
+#include "tracesmith/state/operation_graph.hpp"
 
 namespace tracesmith {
 namespace {
@@ -208,22 +211,28 @@ class Walk {
         if (last == kNone || ops_.ops[i].end_ns >= ops_.ops[last].end_ns) last = i;
       }
     }
-    const FlowTable& flows = trace_.flow;
-    if (flows.empty()) return;
-    std::unordered_map<uint64_t, uint32_t> by_id;
-    for (uint32_t i = 0; i < ops_.ops.size(); ++i) {
-      if (ops_.ops[i].correlation_id != 0) by_id.try_emplace(ops_.ops[i].correlation_id, i);
+    const auto& kinds = trace_.flow.kind;
+    if (std::find(kinds.begin(), kinds.end(), FlowKind::kWait) == kinds.end()) return;
+    std::map<std::pair<TableId, uint32_t>, uint32_t> op_of;  // table and row
+    const OperationGraph graph = OperationGraph::of(trace_);
+    const auto place = [&](uint32_t operation) {
+      return std::pair(graph.operations[operation].table, graph.operations[operation].row);
+    };
+    for (const Dependency& d : graph.dependencies) {
+      if (d.why != Dependency::Why::kEventWait) continue;
+      op_of[place(d.from)] = op_of[place(d.to)] = kNone;
     }
-    for (size_t f = 0; f < flows.size(); ++f) {
-      if (flows.kind[f] != FlowKind::kWait) continue;
-      const auto from = by_id.find(flows.from_correlation_id[f]);
-      const auto to = by_id.find(flows.to_correlation_id[f]);
-      if (from == by_id.end() || to == by_id.end()) continue;
-      const DeviceOp& first = ops_.ops[from->second];
-      const DeviceOp& second = ops_.ops[to->second];
-      if (first.end_ns > second.begin_ns) continue;
-      uint32_t& known = before_[to->second];
-      if (known == kNone || ops_.ops[known].end_ns < first.end_ns) known = from->second;
+    for (uint32_t i = 0; i < ops_.ops.size(); ++i) {
+      const auto it = op_of.find({ops_.ops[i].table, ops_.ops[i].row});
+      if (it != op_of.end()) it->second = i;
+    }
+    for (const Dependency& d : graph.dependencies) {
+      if (d.why != Dependency::Why::kEventWait) continue;
+      const uint32_t from = op_of[place(d.from)];
+      const uint32_t to = op_of[place(d.to)];
+      if (from == kNone || to == kNone || ops_.ops[from].end_ns > ops_.ops[to].begin_ns) continue;
+      uint32_t& known = before_[to];
+      if (known == kNone || ops_.ops[known].end_ns < ops_.ops[from].end_ns) known = from;
     }
   }
 

@@ -70,32 +70,6 @@ WorkClass classOfKernel(std::string_view name) {
   return collective ? WorkClass::kCommunication : WorkClass::kCompute;
 }
 
-std::vector<Step> stepsOf(const Trace& trace) {
-  const RangeTable& ranges = trace.range;
-  std::vector<int8_t> is_step(trace.strings.size() + 1, -1);
-  std::vector<Step> steps;
-  for (size_t i = 0; i < ranges.size(); ++i) {
-    if (ranges.kind[i] != RangeKind::kRange || ranges.stream_id[i] != StreamId::kNone) continue;
-    const auto id = static_cast<size_t>(ranges.name[i]);
-    if (id >= is_step.size()) continue;
-    if (is_step[id] < 0) {
-      is_step[id] = trace.text(ranges.name[i]).starts_with(kProfilerStep) ? 1 : 0;
-    }
-    if (is_step[id] == 0) continue;
-    const std::string_view name = trace.text(ranges.name[i]);
-    const size_t digits = name.find_first_of("0123456789");
-    steps.push_back({.number = digits == std::string_view::npos
-                                   ? static_cast<int64_t>(steps.size())
-                                   : std::atoll(std::string(name.substr(digits)).c_str()),
-                     .name = ranges.name[i],
-                     .begin_ns = ranges.start_ns[i],
-                     .end_ns = endOf(ranges.start_ns[i], ranges.duration_ns[i])});
-  }
-  std::sort(steps.begin(), steps.end(),
-            [](const Step& a, const Step& b) { return a.begin_ns < b.begin_ns; });
-  return steps;
-}
-
 DeviceOps DeviceOps::of(const Trace& trace, const AnalysisOptions& options) {
   DeviceOps out;
   const HostCallTable& calls = trace.host_call;

@@ -56,16 +56,6 @@ struct StreamOps {
   uint32_t end = 0;
 };
 
-/// A training or inference step that the trace names: a range "ProfilerStep#7" or the like.
-struct Step {
-  int64_t number = 0;
-  StringId name{};
-  int64_t begin_ns = 0;
-  int64_t end_ns = 0;
-};
-/// Of the host, by begin. Empty where the trace names none.
-std::vector<Step> stepsOf(const Trace& trace);
-
 struct DeviceOps {
   std::vector<DeviceOp> ops;  ///< by stream, then begin
   std::vector<StreamOps> streams;

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "tracesmith/analysis/report_parts.hpp"
+#include "tracesmith/analysis/steps.hpp"
 #include "tracesmith/analysis/time_breakdown.hpp"
 
 namespace tracesmith::report_parts {
@@ -153,7 +154,8 @@ void streams(Maker& maker) {
 }
 
 void steps(Maker& maker) {
-  const std::vector<Step> all = stepsOf(maker.trace);
+  const Steps found = stepsOf(maker.trace, maker.ops);
+  const std::vector<Step>& all = found.all;
   ReportTable& table = maker.table("steps", "Steps",
                                    {{"step", "step", Q::kText},
                                     {"begin_ns", "begin", Q::kTimeNs},
@@ -164,27 +166,18 @@ void steps(Maker& maker) {
                                     {"communication_ns", "communication", Q::kNs},
                                     {"exposed_ns", "communication alone", Q::kNs},
                                     {"memory_ns", "copies", Q::kNs}});
-  if (all.empty()) {
-    table.note = "the trace names no steps (ranges \"ProfilerStep#…\")";
-    return;
-  }
+  table.note = found.basis();
   // An op belongs to the step in which it was launched; its time counts wherever it ran.
   std::map<size_t, DeviceOps> by_step;
   for (const DeviceOp& op : maker.ops.ops) {
-    if (op.launch == DeviceOp::kNone) continue;
-    const int64_t at = maker.ops.call_begin_ns[op.launch];
-    auto after = std::upper_bound(all.begin(), all.end(), at,
-                                  [](int64_t t, const Step& s) { return t < s.begin_ns; });
-    if (after == all.begin()) continue;
-    const auto step = static_cast<size_t>(std::prev(after) - all.begin());
-    if (at < all[step].end_ns) by_step[step].ops.push_back(op);
+    const size_t step = found.stepOf(maker.ops, op);
+    if (step < all.size()) by_step[step].ops.push_back(op);
   }
   const int64_t begin = maker.beginNs();
   for (size_t i = 0; i < all.size(); ++i) {
     const TimeBreakdown b = breakdownOf(by_step[i]);
-    table.rows.push_back({std::string(maker.trace.text(all[i].name)), all[i].begin_ns - begin,
-                          all[i].end_ns - all[i].begin_ns, count(by_step[i].ops.size()), b.busy_ns,
-                          b.compute_ns, b.communication_ns,
+    table.rows.push_back({all[i].name, all[i].begin_ns - begin, all[i].end_ns - all[i].begin_ns,
+                          count(by_step[i].ops.size()), b.busy_ns, b.compute_ns, b.communication_ns,
                           b.communication_ns - b.together_ns[3] - b.together_ns[7], b.memory_ns});
   }
 }

@@ -8,6 +8,7 @@
 
 #include "tracesmith/analysis/distribution.hpp"
 #include "tracesmith/analysis/report_parts.hpp"
+#include "tracesmith/analysis/steps.hpp"
 #include "tracesmith/analysis/time_breakdown.hpp"
 
 namespace tracesmith {
@@ -176,8 +177,10 @@ std::vector<ReportTable> diffReport(const Trace& a, const Trace& b, const DiffOp
                      {"change", "relative", Q::kShare}},
                     {},
                     {}};
-  const TimeBreakdown of_a = breakdownOf(DeviceOps::of(a));
-  const TimeBreakdown of_b = breakdownOf(DeviceOps::of(b));
+  const DeviceOps ops_a = DeviceOps::of(a);
+  const DeviceOps ops_b = DeviceOps::of(b);
+  const TimeBreakdown of_a = breakdownOf(ops_a);
+  const TimeBreakdown of_b = breakdownOf(ops_b);
   const auto add = [&](const char* name, int64_t va, int64_t vb) {
     whole.rows.push_back({std::string(name), va, vb, vb - va,
                           ratioOf(static_cast<double>(va), static_cast<double>(vb))});
@@ -192,9 +195,11 @@ std::vector<ReportTable> diffReport(const Trace& a, const Trace& b, const DiffOp
   tables.push_back(std::move(whole));
 
   std::vector<double> steps_a, steps_b;
-  for (const Step& s : stepsOf(a)) steps_a.push_back(static_cast<double>(s.end_ns - s.begin_ns));
-  for (const Step& s : stepsOf(b)) steps_b.push_back(static_cast<double>(s.end_ns - s.begin_ns));
-  if (!steps_a.empty() && !steps_b.empty()) {
+  const Steps found_a = stepsOf(a, ops_a);
+  const Steps found_b = stepsOf(b, ops_b);
+  for (const Step& s : found_a.all) steps_a.push_back(static_cast<double>(s.end_ns - s.begin_ns));
+  for (const Step& s : found_b.all) steps_b.push_back(static_cast<double>(s.end_ns - s.begin_ns));
+  if (!steps_a.empty() && found_a.from == found_b.from) {
     const RankComparison compared = compareRanks(steps_a, steps_b);
     const Distribution da = distributionOf(steps_a);
     const Distribution db = distributionOf(steps_b);
@@ -211,6 +216,8 @@ std::vector<ReportTable> diffReport(const Trace& a, const Trace& b, const DiffOp
                       {}};
     steps.rows.push_back({static_cast<int64_t>(da.count), static_cast<int64_t>(db.count), da.p50,
                           db.p50, ratioOf(da.p50, db.p50), compared.effect, compared.p});
+    steps.note = found_a.basis();
+    if (found_b.basis() != steps.note) steps.note += "; of B: " + found_b.basis();
     tables.push_back(std::move(steps));
   }
 

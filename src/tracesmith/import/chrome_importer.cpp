@@ -49,6 +49,7 @@ class ChromeImporter {
   StringId text(const JsonToken& token) { return delta_.strings.intern(textOf(token, room_)); }
   void row(const ChromePlan& plan, int64_t start_ns, int64_t duration_ns);
   void counter(int64_t time_ns);
+  void eventWait(const SyncRow& wait);
   void attachNode(uint64_t range_row);
   void unixTime();
   void joined();
@@ -124,6 +125,7 @@ void ChromeImporter::row(const ChromePlan& plan, int64_t start_ns, int64_t durat
         sync.flags = op_flags::kHostSide;
       }
       delta_.sync.push(sync);
+      eventWait(sync);
       return;
     }
     case TableId::kHostCall: {
@@ -193,6 +195,19 @@ void ChromeImporter::row(const ChromePlan& plan, int64_t start_ns, int64_t durat
     range.thread_id = places_.thread(range.process_id, value(EventField::kThread));
   }
   delta_.range.push(range);
+}
+
+/// A wait for an event: for the work that its stream had when the event was recorded.
+void ChromeImporter::eventWait(const SyncRow& wait) {
+  const int64_t record = value(EventField::kArgRecordCorrelation).integer();
+  if (record <= 0 || wait.correlation_id == 0) return;
+  const StreamId stream = places_.waitedStream(*e_, wait.process_id);
+  if (stream == StreamId::kNone) return;
+  delta_.flow.push({.process_id = wait.process_id,
+                    .from_correlation_id = static_cast<uint64_t>(record),
+                    .to_correlation_id = wait.correlation_id,
+                    .kind = FlowKind::kWait,
+                    .from_stream_id = stream});
 }
 
 void ChromeImporter::attachNode(uint64_t range_row) {

@@ -120,6 +120,32 @@ TEST(ChromeImporter, EveryKindFindsItsTable) {
   EXPECT_EQ(t.clock_snapshot.clock_value[0] - t.clock_snapshot.host_ns[0], 1711964646000000000);
 }
 
+TEST(ChromeImporter, AWaitForAnEventKnowsTheRecordAndItsStream) {
+  // As Kineto writes it: the wait before its call, and the calls not in order.
+  const Imported got = imported(R"json({"schemaVersion": 1, "traceEvents": [
+ {"ph":"X","cat":"cuda_sync","name":"Stream Wait Event","pid":0,"tid":20,"ts":32,"dur":1,
+  "args":{"wait_on_stream":7,"wait_on_cuda_event_record_corr_id":102,"wait_on_cuda_event_id":8,
+  "stream":20,"correlation":103,"device":0,"context":1}},
+ {"ph":"X","cat":"cuda_sync","name":"Stream Wait Event","pid":0,"tid":20,"ts":33,"dur":1,
+  "args":{"wait_on_stream":7,"wait_on_cuda_event_id":8,"stream":20,"correlation":104,"device":0,
+  "context":1}},
+ {"ph":"X","cat":"cuda_runtime","name":"cudaStreamWaitEvent","pid":42,"tid":43,"ts":31,"dur":3,
+  "args":{"correlation":103}},
+ {"ph":"X","cat":"cuda_runtime","name":"cudaEventRecord","pid":42,"tid":43,"ts":30,"dur":1,
+  "args":{"correlation":102}},
+ {"ph":"X","cat":"kernel","name":"first","pid":0,"tid":7,"ts":20.5,"dur":30,
+  "args":{"device":0,"context":1,"stream":7,"correlation":100}}
+ ]})json");
+  const Trace& t = got.trace;
+  ASSERT_EQ(t.flow.size(), 1U) << "the other one does not tell of its record";
+  const FlowRow flow = t.flow.row(0);
+  EXPECT_EQ(flow.kind, FlowKind::kWait);
+  EXPECT_EQ(flow.from_correlation_id, 102U);
+  EXPECT_EQ(flow.to_correlation_id, 103U);
+  EXPECT_EQ(flow.from_stream_id, t.kernel.stream_id[0]);
+  EXPECT_EQ(t.process.pid[indexOf(flow.process_id)], 42U);
+}
+
 TEST(ChromeImporter, TheVocabularyOf2021IsKnown) {
   const Imported got = imported(R"json([
     {"ph":"X","cat":"Operator","name":"aten::to","pid":1,"tid":2,"ts":1,"dur":1,"args":{}},

@@ -204,6 +204,13 @@ ChromePlaces::Work ChromePlaces::workOf(const ChromeEvent& event) {
   return place;
 }
 
+StreamId ChromePlaces::waitedStream(const ChromeEvent& event, ProcessId owner) {
+  const int64_t number = event[EventField::kArgWaitStream].integer(-1);
+  const JsonToken& ordinal = event[EventField::kArgDevice];
+  if (number < 0 || !ordinal) return StreamId::kNone;
+  return stream(owner, ordinal.integer(-1), event[EventField::kArgContext].integer(), number);
+}
+
 void ChromePlaces::name(const ChromeEvent& event) {
   const JsonToken& given = event[EventField::kArgName];
   const std::string_view what = event[EventField::kName].raw;
@@ -287,6 +294,14 @@ void ChromePlaces::findLateLaunches() {
   find(delta_.copy);
   find(delta_.fill);
   find(delta_.sync);
+  for (size_t i = 0; i < delta_.flow.size(); ++i) {
+    const auto launch = launched_by_.find(delta_.flow.to_correlation_id[i]);
+    if (launch != launched_by_.end() && launch->second != ThreadId::kNone) {
+      delta_.flow.process_id[i] = process_of_[indexOf(launch->second)];
+    } else if (delta_.flow.process_id[i] == ProcessId::kNone) {
+      delta_.flow.process_id[i] = main_process_;
+    }
+  }
 }
 
 void ChromePlaces::settle() {

@@ -42,6 +42,8 @@ class ChromePlaces {
     uint64_t correlation = 0;
   };
   Work workOf(const ChromeEvent& event);
+  /// The stream whose work a wait for an event was for; none where the arguments do not tell.
+  StreamId waitedStream(const ChromeEvent& event, ProcessId owner);
   /// The launch shape that the arguments tell; none where they tell of no grid.
   ShapeId launchShape(const ChromeEvent& event);
 

@@ -17,7 +17,7 @@ constexpr size_t kMostValues = 1000;
 constexpr size_t kLongestConstant = 64;
 
 EventField fieldOf(std::string_view key) {
-  constexpr std::array<std::pair<std::string_view, EventField>, 31> kFields = {{
+  constexpr std::array<std::pair<std::string_view, EventField>, 33> kFields = {{
       {"ts", EventField::kTime},
       {"dur", EventField::kDuration},
       {"name", EventField::kName},
@@ -37,6 +37,9 @@ EventField fieldOf(std::string_view key) {
       {"args.Addr", EventField::kArgAddress},
       {"args.Device Type", EventField::kArgDeviceType},
       {"args.Device Id", EventField::kArgDeviceId},
+      // What a wait for an event was for.
+      {"args.wait_on_stream", EventField::kArgWaitStream},
+      {"args.wait_on_cuda_event_record_corr_id", EventField::kArgRecordCorrelation},
       // Ascend's and MetaX's (chrome_dialects.hpp).
       {"args.Task Type", EventField::kArgTaskType},
       {"args.Stream Id", EventField::kArgStream},

@@ -40,6 +40,8 @@ enum class EventField : uint8_t {
   kArgAddress,
   kArgDeviceType,
   kArgDeviceId,
+  kArgWaitStream,
+  kArgRecordCorrelation,
   kArgTaskType,
   kArgLevel,
   kArgMode,

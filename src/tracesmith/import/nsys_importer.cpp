@@ -9,6 +9,7 @@
 #include "tracesmith/import/chrome_categories.hpp"
 #include "tracesmith/import/launching_calls.hpp"
 #include "tracesmith/import/nsys_callchains.hpp"
+#include "tracesmith/import/nsys_events.hpp"
 #include "tracesmith/import/nsys_names.hpp"
 #include "tracesmith/import/nsys_tables.hpp"
 
@@ -72,6 +73,7 @@ class NsysImport {
   bool pushNvtx(RangeRow range);
   bool pushMetric(SqliteSource::Values& values);
   Place place();
+  NsysEvents::Row eventRow();
   ProcessId process(int64_t pid);
   ThreadId thread(int64_t global_tid);
   StreamId stream(int64_t pid);
@@ -95,6 +97,7 @@ class NsysImport {
   NsysCallchains stacks_;
   NsysNames::Used used_;
   LaunchingCalls launched_by_;
+  NsysEvents events_;
   std::map<int64_t, StringId> domains_;  // of NVTX
   std::vector<std::string> notices_;
   size_t notices_left_out_ = 0;
@@ -135,6 +138,7 @@ Result<ImportCounts> NsysImport::run() {
   }
   for (const SqliteTable* table : later) readTable(*table, nsysTableKind(table->name));
   names_.nameWhatIsUsed(used_);
+  events_.writeFlows(builder_.rows.flow);
   const std::optional<int64_t> epoch = names_.unixEpoch();
   int64_t unix_ns = 0;
   if (epoch && first_ns_ && !__builtin_add_overflow(*epoch, *first_ns_, &unix_ns) && unix_ns > 0) {
@@ -196,6 +200,7 @@ void NsysImport::readTable(const SqliteTable& table, const NsysTableKind& kind) 
     ++counts_.events;
     SqliteSource::Values values;
     TableId into = SourceRows::kNone;
+    if (kind.target == NsysTarget::kEventRecord) events_.record(eventRow());
     if (has(F::kStart) && row.type(columns.at(F::kStart)) == SqliteType::kInteger) {
       values.start = integer(F::kStart);
       values.end = std::max(integer(F::kEnd, values.start), values.start);
@@ -263,6 +268,9 @@ bool NsysImport::push(const NsysTableKind& kind, SqliteSource::Values& values, T
       const std::string_view label = names_.label("ENUM_CUPTI_SYNC_TYPE", integer(F::kKind));
       sync.name = builder_.text(label);
       builder_.rows.sync.push(sync);
+      if (sync.kind == SyncKind::kBarrier || sync.kind == SyncKind::kEventWait) {
+        events_.wait(eventRow());
+      }
       into = TableId::kSync;
       return true;
     }
@@ -358,6 +366,15 @@ Row NsysImport::deviceRow(SqliteSource::Values& values) {
   row.correlation_id = values.correlation = at.correlation;
   row.call_path_id = at.call_path;
   return row;
+}
+
+NsysEvents::Row NsysImport::eventRow() {
+  const Place at = place();
+  return {.process = at.process,
+          .event = integer(F::kEvent, -1),
+          .sync_id = integer(F::kEventSync, NsysEvents::kNoSyncId),
+          .correlation = at.correlation,
+          .stream = at.stream};
 }
 
 bool NsysImport::pushHostCall(SqliteSource::Values& values) {

@@ -73,7 +73,12 @@ constexpr std::string_view kSmall = R"sql(
     syncType INTEGER, eventId INTEGER);
   INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION VALUES
     (7000, 7500, 0, 1, 4294967295, 102, 42 << 24, 4, 4294967295),
-    (7010, 7011, 0, 1, 7, 103, 42 << 24, 2, 5);
+    (7010, 7011, 0, 1, 7, 103, 42 << 24, 2, 5), (7012, 7013, 0, 1, 7, 109, 42 << 24, 2, 5),
+    (7014, 7015, 0, 1, 7, 111, 77 << 24, 2, 5), (7016, 7017, 0, 1, 7, 112, 42 << 24, 2, 6);
+  CREATE TABLE CUPTI_ACTIVITY_KIND_CUDA_EVENT (deviceId INTEGER, contextId INTEGER,
+    streamId INTEGER, correlationId INTEGER, globalPid INTEGER, eventId INTEGER);
+  INSERT INTO CUPTI_ACTIVITY_KIND_CUDA_EVENT VALUES (0, 1, 9, 90, 42 << 24, 5),
+    (0, 1, 13, 110, 42 << 24, 5), (0, 1, 9, 102, 42 << 24, 5), (0, 1, 9, 120, 42 << 24, 6);
   CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE (start INTEGER, end INTEGER, deviceId INTEGER,
     contextId INTEGER, streamId INTEGER, correlationId INTEGER, globalPid INTEGER,
     graphId INTEGER);
@@ -199,6 +204,41 @@ TEST(NsysImporter, CallsHaveNamesWithoutVersionsResultsAndStacks) {
   EXPECT_EQ(at(t.host_call, 5500).call_path_id, CallPathId::kNone) << "there is no stack 9";
 }
 
+TEST(NsysImporter, AWaitForAnEventIsLinkedToTheLastRecordBeforeIt) {
+  const ImportedDatabase got = small();
+  const FlowTable& flows = got.trace.flow;
+  ASSERT_EQ(flows.size(), 2U) << "of another process, or not yet recorded: none";
+  EXPECT_EQ(flows.from_correlation_id[0], 102U);
+  EXPECT_EQ(flows.to_correlation_id[0], 103U);
+  EXPECT_EQ(flows.from_correlation_id[1], 102U) << "110 came after 109";
+  EXPECT_EQ(flows.to_correlation_id[1], 109U);
+  EXPECT_EQ(flows.kind[0], FlowKind::kWait);
+  const StreamTable& streams = got.trace.stream;
+  const auto at = std::find(streams.id.begin(), streams.id.end(), flows.from_stream_id[0]);
+  ASSERT_NE(at, streams.id.end());
+  EXPECT_EQ(streams.handle[static_cast<size_t>(at - streams.id.begin())], 9U);
+}
+
+TEST(NsysImporter, ALaterVersionTellsWhichRecordAWaitWasFor) {
+  const TempFile made;
+  Database(made.path()).run(R"sql(
+    CREATE TABLE StringIds (id INTEGER NOT NULL PRIMARY KEY, value TEXT NOT NULL);
+    CREATE TABLE CUPTI_ACTIVITY_KIND_SYNCHRONIZATION (start INTEGER, end INTEGER, deviceId INTEGER,
+      contextId INTEGER, streamId INTEGER, correlationId INTEGER, globalPid INTEGER,
+      syncType INTEGER, eventId INTEGER, eventSyncId INTEGER);
+    INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION VALUES
+      (7010, 7011, 0, 1, 7, 103, 42 << 24, 2, 5, 77), (7020, 7021, 0, 1, 7, 104, 42 << 24, 2, 5, 99);
+    CREATE TABLE CUPTI_ACTIVITY_KIND_CUDA_EVENT (deviceId INTEGER, contextId INTEGER,
+      streamId INTEGER, correlationId INTEGER, globalPid INTEGER, eventId INTEGER,
+      eventSyncId INTEGER);
+    INSERT INTO CUPTI_ACTIVITY_KIND_CUDA_EVENT VALUES (0, 1, 9, 90, 42 << 24, 5, 77),
+      (0, 1, 13, 100, 42 << 24, 5, 78);
+  )sql");
+  const ImportedDatabase got = importedDatabase(made.path());
+  ASSERT_EQ(got.trace.flow.size(), 1U) << "there is no record 99";
+  EXPECT_EQ(got.trace.flow.from_correlation_id[0], 90U) << "though 100 came later";
+}
+
 TEST(NsysImporter, CopiesSyncsMemoryAndRangesFindTheirTables) {
   const ImportedDatabase got = small();
   const Trace& t = got.trace;
@@ -209,7 +249,7 @@ TEST(NsysImporter, CopiesSyncsMemoryAndRangesFindTheirTables) {
   EXPECT_EQ(at(t.copy, 1700).kind, CopyKind::kHostToDevice) << "by the file's own table";
   EXPECT_EQ(at(t.copy, 1800).kind, CopyKind::kDeviceToDevice) << "by CUPTI's header";
   EXPECT_EQ(at(t.copy, 1800).bytes, 0U) << "the source says -5";
-  ASSERT_EQ(t.sync.size(), 2U);
+  ASSERT_EQ(t.sync.size(), 5U);
   EXPECT_EQ(at(t.sync, 7000).kind, SyncKind::kDeviceWait);
   EXPECT_EQ(at(t.sync, 7000).flags, op_flags::kHostSide);
   EXPECT_EQ(at(t.sync, 7000).stream_id, StreamId::kNone);
@@ -245,7 +285,7 @@ TEST(NsysImporter, TimesHaveTheirUnixTimeAndLossesTheirText) {
   const std::string reason(t.text(t.loss.reason[0]));
   EXPECT_THAT(reason, HasSubstr("Nsight Systems said: 12 CUDA events were dropped."));
   EXPECT_THAT(reason, testing::Not(HasSubstr("has started")));
-  EXPECT_THAT(reason, HasSubstr("3 rows of no known kind or without a time"));
+  EXPECT_THAT(reason, HasSubstr("7 rows of no known kind or without a time"));
   EXPECT_TRUE(got.report->counts.damage.empty());
 }
 

@@ -55,6 +55,8 @@ constexpr auto kColumns = std::to_array<std::pair<std::string_view, NsysField>>(
     {"clusterY", F::kClusterY},
     {"clusterZ", F::kClusterZ},
     {"severity", F::kSeverity},
+    {"eventId", F::kEvent},
+    {"eventSyncId", F::kEventSync},
 });
 
 constexpr auto kTables = std::to_array<NsysTableKind>({

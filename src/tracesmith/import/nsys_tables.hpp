@@ -51,6 +51,8 @@ enum class NsysField : uint8_t {
   kClusterY,
   kClusterZ,
   kSeverity,
+  kEvent,
+  kEventSync,
   kCount,
 };
 

@@ -137,7 +137,9 @@ struct ColumnInfo {
   X(3, uint64_t, to_correlation_id, kTime, "work that waited for it")              \
   X(4, FlowKind, kind, kId, "why")                                                 \
   X(5, ProcessId, to_process_id, kId, "process of the target where it is another") \
-  X(6, uint64_t, flow_id, kCount, "the source format's own number of this arrow")
+  X(6, uint64_t, flow_id, kCount, "the source format's own number of this arrow")  \
+  X(7, StreamId, from_stream_id, kId,                                              \
+    "stream on which the call from_correlation_id recorded an event, where it did")
 
 /// Arrows as their source drew them, end by end; most say what correlation ids say, too.
 #define TS_FLOW_EVENT_COLUMNS(X)                                        \

@@ -79,6 +79,12 @@ class Builder {
                        .table = Table::kId,
                        .host_wait = (table.flags[i] & op_flags::kHostSide) != 0};
           const uint32_t call = calls_.find(op.process, op.correlation_id);
+          if constexpr (std::is_same_v<Table, SyncTable>) {
+            if (call != kNone && onlyEnqueued(op, call)) {
+              enqueued_.add(op.process, op.correlation_id, static_cast<uint32_t>(i));
+              continue;
+            }
+          }
           if (call != kNone) {
             op.launched_ns = trace_.host_call.start_ns[call];
             if (op.thread == ThreadId::kNone) op.thread = trace_.host_call.thread_id[call];
@@ -96,6 +102,14 @@ class Builder {
       const Operation& op = graph_.operations[i];
       ops_.add(op.process, op.correlation_id, static_cast<uint32_t>(i));
     }
+  }
+
+  /// Whether what is known of a stream's wait for an event is when the host asked for it, and not
+  /// when the device did it, as CUPTI tells it.
+  bool onlyEnqueued(const Operation& wait, uint32_t call) const {
+    const int64_t begin = trace_.host_call.start_ns[call];
+    return trace_.sync.kind[wait.row] == SyncKind::kBarrier && wait.begin_ns >= begin &&
+           wait.begin_ns <= endOf(begin, trace_.host_call.duration_ns[call]);
   }
 
   void streamOrder() {
@@ -133,11 +147,51 @@ class Builder {
       if (flows.kind[i] != FlowKind::kWait) continue;
       const ProcessId to_process =
           flows.to_process_id[i] == ProcessId::kNone ? flows.process_id[i] : flows.to_process_id[i];
-      const uint32_t from = ops_.find(flows.process_id[i], flows.from_correlation_id[i]);
-      const uint32_t to = ops_.find(to_process, flows.to_correlation_id[i]);
+      uint32_t from = ops_.find(flows.process_id[i], flows.from_correlation_id[i]);
+      uint32_t to = ops_.find(to_process, flows.to_correlation_id[i]);
+      if (from == kNone) {
+        const uint32_t record = calls_.find(flows.process_id[i], flows.from_correlation_id[i]);
+        if (record == kNone || flows.from_stream_id[i] == StreamId::kNone) continue;
+        from = lastLaunched(flows.from_stream_id[i], trace_.host_call.start_ns[record]);
+      }
+      if (to == kNone) {
+        const uint32_t call = calls_.find(to_process, flows.to_correlation_id[i]);
+        const uint32_t wait = enqueued_.find(to_process, flows.to_correlation_id[i]);
+        if (call == kNone || wait == kNone) continue;
+        to = nextLaunched(trace_.sync.stream_id[wait], trace_.host_call.start_ns[call]);
+      }
       if (from == kNone || to == kNone) continue;
-      add(from, to, DependencyType::Synchronization, Dependency::Why::kEventWait);
+      if (!graph_.operations[to].host_wait) {
+        add(from, to, DependencyType::Synchronization, Dependency::Why::kEventWait);
+      } else if (graph_.operations[from].end_ns <= graph_.operations[to].end_ns) {
+        add(from, to, DependencyType::HostBarrier, Dependency::Why::kHostWaitedForIt);
+      }
     }
+  }
+
+  /// The last one that a stream was given before `time`: what an event recorded then stands for.
+  uint32_t lastLaunched(StreamId stream, int64_t time) {
+    const auto& launches = launchesOf(stream);
+    const auto after = std::lower_bound(launches.begin(), launches.end(), std::pair(time, 0U));
+    return after == launches.begin() ? kNone : std::prev(after)->second;
+  }
+  /// The first one that a stream was given after `time`.
+  uint32_t nextLaunched(StreamId stream, int64_t time) {
+    const auto& launches = launchesOf(stream);
+    const auto at = std::lower_bound(launches.begin(), launches.end(), std::pair(time, 0U));
+    return at == launches.end() ? kNone : at->second;
+  }
+  using Launches = std::vector<std::pair<int64_t, uint32_t>>;  // when, and the operation
+  const Launches& launchesOf(StreamId stream) {
+    if (launches_.empty()) {
+      for (size_t i = 0; i < graph_.operations.size(); ++i) {
+        const Operation& op = graph_.operations[i];
+        if (op.host_wait || op.launched_ns == INT64_MIN) continue;
+        launches_[op.stream].emplace_back(op.launched_ns, static_cast<uint32_t>(i));
+      }
+      for (auto& [at, launches] : launches_) std::sort(launches.begin(), launches.end());
+    }
+    return launches_[stream];
   }
 
   /// Whether a wait of the host was for this stream's work.
@@ -315,6 +369,8 @@ class Builder {
   OperationGraph graph_;
   ByCorrelation calls_;
   ByCorrelation ops_;
+  ByCorrelation enqueued_;  // rows of `sync` that are no operations
+  std::unordered_map<StreamId, Launches> launches_;
 };
 
 }  // namespace

@@ -124,6 +124,58 @@ TEST(InstructionStream, OrderIsOneThatKeepsAllDependencies) {
   for (const Dependency& d : graph.dependencies) EXPECT_LT(place[d.from], place[d.to]);
 }
 
+TEST(OperationGraph, AnEventStandsForWhatItsStreamHadWhenItWasRecorded) {
+  test::SampleTrace s;
+  const ThreadId thread = s.thread(s.process(1, "p"), 2);
+  const DeviceId device = s.device("GPU");
+  const StreamId first = s.stream(device, s.trace.thread.process_id[0]);
+  const StreamId second = s.stream(device, s.trace.thread.process_id[0]);
+  const auto launch = [&](std::string_view name, StreamId stream, int64_t called, int64_t begins,
+                          uint64_t id) {
+    s.hostCall("launch", CallKind::kLaunch, thread, StreamId::kNone, called, 1, id);
+    s.kernel(name, stream, begins, 100, id);
+  };
+  launch("a", first, 10, 1000, 1);
+  launch("b", first, 20, 1100, 2);
+  s.hostCall("cudaEventRecord", CallKind::kSync, thread, StreamId::kNone, 30, 1, 3);
+  launch("c", first, 40, 1200, 4);  // not part of the event
+  launch("x", second, 45, 1000, 5);
+  s.hostCall("cudaStreamWaitEvent", CallKind::kSync, thread, StreamId::kNone, 50, 3, 6);
+  launch("y", second, 60, 1250, 7);
+  // CUPTI tells when the wait was asked for: while b still runs.
+  s.trace.sync.push({.start_ns = 51,
+                     .duration_ns = 1,
+                     .kind = SyncKind::kBarrier,
+                     .process_id = s.trace.thread.process_id[0],
+                     .stream_id = second,
+                     .correlation_id = 6});
+  s.hostCall("cudaEventSynchronize", CallKind::kSync, thread, StreamId::kNone, 70, 1150, 8);
+  s.trace.sync.push({.start_ns = 71,
+                     .duration_ns = 1140,
+                     .kind = SyncKind::kEventWait,
+                     .process_id = s.trace.thread.process_id[0],
+                     .correlation_id = 8,
+                     .flags = op_flags::kHostSide});
+  for (const uint64_t wait : {6, 8}) {
+    s.trace.flow.push({.process_id = s.trace.thread.process_id[0],
+                       .from_correlation_id = 3,
+                       .to_correlation_id = wait,
+                       .kind = FlowKind::kWait,
+                       .from_stream_id = first});
+  }
+  const OperationGraph graph = OperationGraph::of(s.trace);
+  EXPECT_EQ(graph.operations.size(), 6U) << "five kernels, and the wait of the host";
+  std::vector<std::string> found;
+  for (const Dependency& d : graph.dependencies) {
+    if (d.type == DependencyType::Sequential) continue;
+    found.push_back(std::to_string(graph.operations[d.from].correlation_id) + " " +
+                    std::to_string(graph.operations[d.to].correlation_id) + " " +
+                    std::string(toString(d.why)));
+  }
+  EXPECT_THAT(found, testing::UnorderedElementsAre("2 7 waited for its event",
+                                                   "2 8 the host waited for it"));
+}
+
 TEST(InstructionStream, GraphvizAcceptsThePicture) {
   InstructionStreamBuilder builder;
   std::vector<TraceEvent> events = program();

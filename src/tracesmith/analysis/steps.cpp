@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/analysis/steps.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <map>
+#include <numeric>
+#include <span>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+namespace tracesmith {
+namespace {
+
+constexpr uint32_t kNone = DeviceOp::kNone;
+constexpr std::string_view kProfilerStep = "ProfilerStep";
+constexpr std::string_view kDigits = "0123456789";
+constexpr size_t kFewestRepetitions = 3;
+constexpr size_t kLongestNumber = 18;  // of digits: fits an int64_t
+
+int64_t numberAt(std::string_view text, size_t at) {
+  int64_t number = 0;
+  for (size_t i = at; i < text.size() && i < at + kLongestNumber; ++i) {
+    if (text[i] < '0' || text[i] > '9') break;
+    number = number * 10 + (text[i] - '0');
+  }
+  return number;
+}
+
+/// Whether one of its words is one that people give to steps.
+bool saysStep(std::string_view text) {
+  constexpr std::array<std::string_view, 6> kWords = {"step",  "iteration", "iter",
+                                                      "batch", "minibatch", "frame"};
+  std::string word;
+  const auto known = [&] { return std::find(kWords.begin(), kWords.end(), word) != kWords.end(); };
+  for (const char c : text) {
+    if (std::isalpha(static_cast<unsigned char>(c)) != 0) {
+      word += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+      continue;
+    }
+    if (known()) return true;
+    word.clear();
+  }
+  return known();
+}
+
+// --- Ranges ----------------------------------------------------------------------------------
+
+struct Member {
+  int64_t begin_ns, end_ns, number;
+  uint32_t row;
+};
+
+/// One after the other, and their numbers grow where `numbered`.
+bool isSequence(std::vector<Member>& members, bool numbered) {
+  std::sort(members.begin(), members.end(), [](const Member& a, const Member& b) {
+    return std::tie(a.begin_ns, a.end_ns) < std::tie(b.begin_ns, b.end_ns);
+  });
+  for (size_t i = 1; i < members.size(); ++i) {
+    if (members[i].begin_ns < members[i - 1].end_ns) return false;
+    if (numbered && members[i].number <= members[i - 1].number) return false;
+  }
+  return true;
+}
+
+class RangeSteps {
+ public:
+  explicit RangeSteps(const Trace& trace)
+      : trace_(trace), places_(trace.strings.size() + 1, kUnseen) {}
+
+  Steps profilerSteps() const {
+    Steps steps;
+    std::vector<int8_t> is_step(trace_.strings.size() + 1, -1);
+    forEachRange([&](uint32_t row, size_t name) {
+      const std::string_view text = trace_.text(trace_.range.name[row]);
+      if (is_step[name] < 0) is_step[name] = text.starts_with(kProfilerStep) ? 1 : 0;
+      if (is_step[name] == 0) return;
+      const size_t digits = text.find_first_of(kDigits);
+      push(steps, row,
+           digits == std::string_view::npos ? static_cast<int64_t>(steps.all.size())
+                                            : numberAt(text, digits));
+    });
+    if (steps.all.empty()) return {};
+    std::stable_sort(steps.all.begin(), steps.all.end(),
+                     [](const Step& a, const Step& b) { return a.begin_ns < b.begin_ns; });
+    steps.from = Steps::From::kProfilerStep;
+    steps.pattern = kProfilerStep;
+    return steps;
+  }
+
+  /// What the program marked: not what a framework or tool recorded of itself.
+  Steps markedSteps() {
+    std::map<std::pair<ThreadId, std::string>, std::vector<Member>> numbered;
+    std::map<std::pair<ThreadId, StringId>, std::vector<Member>> repeated;
+    forEachRange([&](uint32_t row, size_t name) {
+      const RangeTable& ranges = trace_.range;
+      if (recordedByTool(ranges.category[row])) return;
+      const std::string_view text = trace_.text(ranges.name[row]);
+      if (places_[name] == kUnseen) places_[name] = placeOf(text);
+      const size_t at = places_[name];
+      if (at == kNothing) return;
+      Member member{ranges.start_ns[row], endOf(ranges.start_ns[row], ranges.duration_ns[row]), 0,
+                    row};
+      repeated[{ranges.thread_id[row], ranges.name[row]}].push_back(member);
+      if (at == kNoNumber) return;
+      member.number = numberAt(text, at);
+      std::string pattern(text.substr(0, at));
+      const size_t behind = std::min(text.find_first_not_of(kDigits, at), text.size());
+      pattern.append("#").append(text.substr(behind));
+      numbered[{ranges.thread_id[row], pattern}].push_back(member);
+    });
+    Steps steps;
+    if (const auto* best = bestOf(numbered, 2, true)) {
+      steps.from = Steps::From::kNumberedRanges;
+      steps.pattern = best->first.second;
+      for (const Member& m : best->second) push(steps, m.row, m.number);
+    } else if (const auto* same = bestOf(repeated, kFewestRepetitions, false)) {
+      steps.from = Steps::From::kRepeatedRange;
+      steps.pattern = trace_.text(same->first.second);
+      for (const Member& m : same->second) {
+        push(steps, m.row, static_cast<int64_t>(steps.all.size()));
+      }
+    }
+    return steps;
+  }
+
+ private:
+  static constexpr uint32_t kUnseen = ~uint32_t{0};
+  static constexpr uint32_t kNothing = kUnseen - 1;  // it may not be a step
+  static constexpr uint32_t kNoNumber = kUnseen - 2;
+
+  /// Where the number of a name that says that it is a step begins: its last one.
+  static uint32_t placeOf(std::string_view text) {
+    if (!saysStep(text)) return kNothing;
+    const size_t last = text.find_last_of(kDigits);
+    if (last == std::string_view::npos) return kNoNumber;
+    const size_t before = text.find_last_not_of(kDigits, last);
+    return static_cast<uint32_t>(before == std::string_view::npos ? 0 : before + 1);
+  }
+
+  bool recordedByTool(StringId category) {
+    const auto [it, fresh] = by_tool_.try_emplace(category, false);
+    if (fresh) {
+      constexpr std::array<std::string_view, 12> kTools = {"cpu_op",
+                                                           "python_function",
+                                                           "cpu_instant_event",
+                                                           "Operator",
+                                                           "operator",
+                                                           "overhead",
+                                                           "profiler overhead",
+                                                           "CUDA overhead",
+                                                           "OS runtime",
+                                                           "MPI",
+                                                           "XRay function",
+                                                           "Trace"};
+      const std::string_view text = trace_.text(category);
+      it->second = std::find(kTools.begin(), kTools.end(), text) != kTools.end();
+    }
+    return it->second;
+  }
+
+  /// Of those that are sequences, with more time in the steps than between them: what covers the
+  /// most time.
+  template <class Groups>
+  const typename Groups::value_type* bestOf(Groups& groups, size_t fewest, bool numbered) const {
+    const typename Groups::value_type* best = nullptr;
+    double most = 0;
+    for (auto& entry : groups) {
+      std::vector<Member>& members = entry.second;
+      if (members.size() < fewest || !isSequence(members, numbered)) continue;
+      const auto length = [](int64_t begin, int64_t end) {
+        return static_cast<double>(end) - static_cast<double>(begin);
+      };
+      double covered = 0;
+      for (const Member& m : members) covered += length(m.begin_ns, m.end_ns);
+      if (covered * 2 < length(members.front().begin_ns, members.back().end_ns)) continue;
+      if (best == nullptr || covered > most) {
+        best = &entry;
+        most = covered;
+      }
+    }
+    return best;
+  }
+
+  void push(Steps& steps, uint32_t row, int64_t number) const {
+    const RangeTable& ranges = trace_.range;
+    steps.all.push_back({.number = number,
+                         .name = std::string(trace_.text(ranges.name[row])),
+                         .begin_ns = ranges.start_ns[row],
+                         .end_ns = endOf(ranges.start_ns[row], ranges.duration_ns[row])});
+  }
+
+  template <class Visit>
+  void forEachRange(const Visit& visit) const {
+    const RangeTable& ranges = trace_.range;
+    for (size_t i = 0; i < ranges.size(); ++i) {
+      if (ranges.kind[i] != RangeKind::kRange || ranges.stream_id[i] != StreamId::kNone) continue;
+      const auto name = static_cast<size_t>(ranges.name[i]);
+      if (name <= trace_.strings.size()) visit(static_cast<uint32_t>(i), name);
+    }
+  }
+
+  const Trace& trace_;
+  std::vector<uint32_t> places_;  // by name
+  std::unordered_map<StringId, bool> by_tool_;
+};
+
+// --- Kernels ---------------------------------------------------------------------------------
+
+/// Hashes of any stretch of a sequence in constant time: polynomials modulo 2^61 - 1.
+class StretchHash {
+ public:
+  void add(uint64_t value) {
+    sums_.push_back(mod(multiply(sums_.back(), kBase) + value + 1));
+    powers_.push_back(multiply(powers_.back(), kBase));
+  }
+  uint64_t of(size_t begin, size_t end) const {
+    return mod(sums_[end] + kPrime - multiply(sums_[begin], powers_[end - begin]));
+  }
+
+ private:
+  static constexpr uint64_t kPrime = (uint64_t{1} << 61) - 1;
+  static constexpr uint64_t kBase = 0x1f3d5b79a2c4e68 % kPrime;
+  static uint64_t mod(uint64_t x) {
+    x = (x & kPrime) + (x >> 61);
+    return x >= kPrime ? x - kPrime : x;
+  }
+  static uint64_t multiply(uint64_t a, uint64_t b) {
+    const auto product = static_cast<unsigned __int128>(a) * b;
+    return mod(static_cast<uint64_t>(product & kPrime) + static_cast<uint64_t>(product >> 61));
+  }
+  std::vector<uint64_t> sums_{0};
+  std::vector<uint64_t> powers_{1};
+};
+
+/// What the kernels of the stream that has the most of them repeat. A kernel that stands once in
+/// each step cuts the stream into steps: of all names that cut most of it into equal pieces that
+/// with the longest ones, and of these that before which the device idles longest.
+class KernelSteps {
+ public:
+  KernelSteps(const Trace& trace, const DeviceOps& ops) : trace_(trace), ops_(ops) {}
+
+  Steps find() {
+    collect();
+    for (const auto& [name, places] : places_) consider(places);
+    return best_places_.empty() ? Steps{} : made();
+  }
+
+ private:
+  void collect() {
+    std::span<const DeviceOp> most;
+    size_t most_kernels = 0;
+    for (const StreamOps& s : ops_.streams) {
+      const auto of_stream = std::span(ops_.ops).subspan(s.begin, s.end - s.begin);
+      const auto kernels = static_cast<size_t>(
+          std::count_if(of_stream.begin(), of_stream.end(),
+                        [](const DeviceOp& op) { return op.table == TableId::kKernel; }));
+      if (kernels > most_kernels) {
+        most = of_stream;
+        most_kernels = kernels;
+      }
+    }
+    for (const DeviceOp& op : most) {
+      if (op.table != TableId::kKernel) continue;
+      places_[op.name].push_back(static_cast<uint32_t>(kernels_.size()));
+      kernels_.push_back(&op);
+      hash_.add(static_cast<uint64_t>(op.name));
+    }
+  }
+
+  /// The places of a name as begins of steps.
+  void consider(const std::vector<uint32_t>& places) {
+    if (places.size() < kFewestRepetitions) return;
+    struct Piece {
+      size_t count = 0;
+      uint32_t first = 0;
+    };
+    std::unordered_map<uint64_t, Piece> pieces;
+    const Piece* most = nullptr;
+    for (size_t i = 0; i + 1 < places.size(); ++i) {
+      Piece& piece = pieces[hash_.of(places[i], places[i + 1])];
+      if (piece.count++ == 0) piece.first = static_cast<uint32_t>(i);
+      if (most == nullptr || piece.count > most->count) most = &piece;
+    }
+    const size_t begin = places[most->first];
+    const size_t length = places[most->first + 1] - begin;
+    const uint64_t shape = hash_.of(begin, begin + length);
+    // What is cut off in front and behind may be part of one more.
+    const size_t front = places.front();
+    const size_t behind = kernels_.size() - places.back();
+    const bool part_behind = behind <= length && hash_.of(places.back(), kernels_.size()) ==
+                                                     hash_.of(begin, begin + behind);
+    const bool part_front =
+        front <= length && hash_.of(0, front) == hash_.of(begin + length - front, begin + length);
+    const size_t repeated = most->count + (part_behind && behind == length ? 1 : 0);
+    const size_t covered =
+        most->count * length + (part_behind ? behind : 0) + (part_front ? front : 0);
+    if (repeated < kFewestRepetitions || covered * 2 < kernels_.size()) return;
+    if (length < best_length_) return;
+    const int64_t idle = idleBefore(places);
+    if (length == best_length_ && idle <= best_idle_) return;
+    best_length_ = length;
+    best_idle_ = idle;
+    best_places_.clear();
+    for (size_t i = 0; i < places.size(); ++i) {
+      const bool whole = i + 1 < places.size() ? hash_.of(places[i], places[i + 1]) == shape
+                                               : part_behind && behind == length;
+      if (whole) best_places_.push_back(places[i]);
+    }
+  }
+
+  /// The median of the idle times before these kernels.
+  int64_t idleBefore(const std::vector<uint32_t>& places) const {
+    std::vector<int64_t> idle;
+    for (const uint32_t at : places) {
+      if (at > 0) idle.push_back(kernels_[at]->begin_ns - kernels_[at - 1]->end_ns);
+    }
+    if (idle.empty()) return 0;
+    const auto middle = idle.begin() + static_cast<std::ptrdiff_t>(idle.size() / 2);
+    std::nth_element(idle.begin(), middle, idle.end());
+    return *middle;
+  }
+
+  Steps made() const {
+    Steps steps;
+    steps.from = Steps::From::kRepeatedKernels;
+    steps.pattern = fmt::format("{} kernels from {} on", best_length_,
+                                trace_.text(kernels_[best_places_[0]]->name));
+    steps.device_times = std::any_of(kernels_.begin(), kernels_.end(), [](const DeviceOp* kernel) {
+      return kernel->launch == kNone;
+    });
+    for (const uint32_t at : best_places_) {
+      const size_t last = at + best_length_ - 1;
+      const size_t next = at + best_length_;
+      Step step{.number = static_cast<int64_t>(steps.all.size()),
+                .name = fmt::format("repetition {}", steps.all.size() + 1),
+                .begin_ns = beginOf(steps, at)};
+      // To where the next one begins, if it follows.
+      step.end_ns = next < kernels_.size() ? beginOf(steps, static_cast<uint32_t>(next))
+                                           : kernels_[last]->end_ns;
+      step.end_ns = std::max(step.end_ns, step.begin_ns);
+      steps.all.push_back(std::move(step));
+    }
+    return steps;
+  }
+  int64_t beginOf(const Steps& steps, uint32_t kernel) const {
+    const DeviceOp& op = *kernels_[kernel];
+    return steps.device_times ? op.begin_ns : ops_.call_begin_ns[op.launch];
+  }
+
+  const Trace& trace_;
+  const DeviceOps& ops_;
+  std::vector<const DeviceOp*> kernels_;  // of the stream, by begin
+  StretchHash hash_;
+  std::map<StringId, std::vector<uint32_t>> places_;
+  size_t best_length_ = 0;
+  int64_t best_idle_ = 0;
+  std::vector<uint32_t> best_places_;
+};
+
+}  // namespace
+
+size_t Steps::stepOf(const DeviceOps& ops, const DeviceOp& op) const {
+  if (!device_times && op.launch == kNone) return all.size();
+  const int64_t at = device_times ? op.begin_ns : ops.call_begin_ns[op.launch];
+  const auto after = std::upper_bound(all.begin(), all.end(), at,
+                                      [](int64_t t, const Step& s) { return t < s.begin_ns; });
+  if (after == all.begin()) return all.size();
+  const auto step = static_cast<size_t>(std::prev(after) - all.begin());
+  return at < all[step].end_ns ? step : all.size();
+}
+
+std::string Steps::basis() const {
+  switch (from) {
+    case From::kNowhere:
+      return "no steps: the trace names none, and its kernels repeat nothing";
+    case From::kProfilerStep:
+      return "ranges ProfilerStep of PyTorch";
+    case From::kNumberedRanges:
+      return fmt::format("ranges \"{}\"", pattern);
+    case From::kRepeatedRange:
+      return fmt::format("ranges \"{}\", numbered here", pattern);
+    case From::kRepeatedKernels:
+      return fmt::format("inferred: the repetition of {}", pattern);
+  }
+  return {};
+}
+
+Steps stepsOf(const Trace& trace, const DeviceOps& ops) {
+  RangeSteps ranges(trace);
+  Steps steps = ranges.profilerSteps();
+  if (steps.all.empty()) steps = ranges.markedSteps();
+  if (steps.all.empty()) steps = KernelSteps(trace, ops).find();
+  return steps;
+}
+
+}  // namespace tracesmith

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// The steps of a training or the requests of an inference: named by the trace, or found as what
+// its kernels repeat.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tracesmith/analysis/device_ops.hpp"
+#include "tracesmith/model/trace.hpp"
+
+namespace tracesmith {
+
+struct Step {
+  int64_t number = 0;
+  std::string name;
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
+};
+
+struct Steps {
+  enum class From : uint8_t {
+    kNowhere,
+    kProfilerStep,     ///< ranges "ProfilerStep#7" of PyTorch
+    kNumberedRanges,   ///< ranges of one thread: "step 3", "train iteration 17", "batch_5"
+    kRepeatedRange,    ///< a range of one name that says that it is a step
+    kRepeatedKernels,  ///< inferred: the same kernels in the same order
+  };
+  From from = From::kNowhere;
+  std::string pattern;  ///< "step #", or the kernel that each step begins with
+  /// By begin; times of the host, where `device_times` is false.
+  std::vector<Step> all;
+  bool device_times = false;  ///< begin and end are those of kernels: no launches are known
+
+  /// The step that an op belongs to: that in which it was launched. all.size(): none.
+  size_t stepOf(const DeviceOps& ops, const DeviceOp& op) const;
+  /// For people: "repetition of 412 kernels from … on (inferred)".
+  std::string basis() const;
+};
+
+/// The first of the ways above that finds at least one ProfilerStep, two numbered ranges, three
+/// repeated ones, or three repetitions that make up half of a stream's kernels.
+Steps stepsOf(const Trace& trace, const DeviceOps& ops);
+
+}  // namespace tracesmith

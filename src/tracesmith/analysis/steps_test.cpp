@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/analysis/steps.hpp"
+
+#include <gmock/gmock.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tracesmith/state/sample_trace_test_util.hpp"
+
+namespace tracesmith {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class StepsTest : public ::testing::Test {
+ protected:
+  StepsTest() {
+    thread_ = s_.thread(s_.process(1, "train"), 2);
+    stream_ = s_.stream(s_.device("GPU"), s_.trace.thread.process_id[0]);
+  }
+  void range(std::string_view name, int64_t begin, int64_t end,
+             std::string_view category = "NVTX") {
+    s_.trace.range.push({.start_ns = begin,
+                         .duration_ns = end - begin,
+                         .name = s_.text(name),
+                         .category = s_.text(category),
+                         .process_id = s_.trace.thread.process_id[0],
+                         .thread_id = thread_});
+  }
+  /// Kernels of 10 ns, one after the other; "|": the device idles; launched 1000 ns before.
+  void kernels(std::string_view letters, bool launches = true) {
+    for (const char c : letters) {
+      if (c == '|') {
+        now_ += 500;
+        continue;
+      }
+      const uint64_t id = ++next_;
+      if (launches) {
+        s_.hostCall("launch", CallKind::kLaunch, thread_, StreamId::kNone, now_ - 1000, 1, id);
+      }
+      s_.kernel(std::string(1, c), stream_, now_, 10, launches ? id : 0);
+      now_ += 10;
+    }
+  }
+  Steps found() const { return stepsOf(s_.trace, DeviceOps::of(s_.trace)); }
+  static std::vector<std::pair<int64_t, int64_t>> times(const Steps& steps) {
+    std::vector<std::pair<int64_t, int64_t>> out;
+    for (const Step& step : steps.all) out.emplace_back(step.begin_ns, step.end_ns);
+    return out;
+  }
+
+  test::SampleTrace s_;
+  ThreadId thread_{};
+  StreamId stream_{};
+  int64_t now_ = 5000;
+  uint64_t next_ = 0;
+};
+
+TEST_F(StepsTest, WhatPyTorchNamesComesFirst) {
+  range("ProfilerStep#11", 200, 300, "user_annotation");
+  range("ProfilerStep#10", 100, 200, "user_annotation");
+  range("step 1", 0, 500);
+  range("step 2", 500, 1000);
+  const Steps steps = found();
+  EXPECT_EQ(steps.from, Steps::From::kProfilerStep);
+  EXPECT_THAT(times(steps), ElementsAre(std::pair(100, 200), std::pair(200, 300)));
+  EXPECT_EQ(steps.all[0].number, 10);
+}
+
+TEST_F(StepsTest, NumberedRangesThatSayThatTheyAreSteps) {
+  range("epoch 0", 0, 1000);
+  range("epoch 1", 1000, 2000);
+  for (int i = 0; i < 4; ++i) {
+    range("train step " + std::to_string(i + 7), i * 500, i * 500 + 400);
+    range("conv2d", i * 500, i * 500 + 100);
+    range("aten::op" + std::to_string(i), i * 500, i * 500 + 499, "cpu_op");
+  }
+  const Steps steps = found();
+  EXPECT_EQ(steps.from, Steps::From::kNumberedRanges);
+  EXPECT_EQ(steps.pattern, "train step #");
+  ASSERT_EQ(steps.all.size(), 4U);
+  EXPECT_EQ(steps.all[3].number, 10);
+  EXPECT_EQ(steps.all[3].name, "train step 10");
+}
+
+TEST_F(StepsTest, NumbersThatDoNotGrowOrRangesThatOverlapAreNoSteps) {
+  range("step 2", 0, 100);
+  range("step 1", 100, 200);
+  range("batch 1", 0, 100);
+  range("batch 2", 50, 150);
+  EXPECT_EQ(found().from, Steps::From::kNowhere);
+  EXPECT_THAT(found().basis(), HasSubstr("no steps"));
+}
+
+TEST_F(StepsTest, ARangeOfOneNameThatIsMostOfTheTime) {
+  for (int i = 0; i < 3; ++i) {
+    range("train_step", i * 100, i * 100 + 90);
+    range("Optimizer.step#Adam.step", i * 100 + 70, i * 100 + 90, "user_annotation");
+  }
+  const Steps steps = found();
+  EXPECT_EQ(steps.from, Steps::From::kRepeatedRange);
+  EXPECT_EQ(steps.pattern, "train_step");
+  EXPECT_EQ(steps.all.size(), 3U);
+}
+
+TEST_F(StepsTest, KernelsThatRepeatAreStepsAndTheirLayersAreNot) {
+  // Some first work; then steps of four equal layers, the first of which was still tuned.
+  kernels("xyzw|aeebcbcbcbcod|abcbcbcbcod|abcbcbcbcod|abcbcbcbcod|abcbcbc");
+  const Steps steps = found();
+  EXPECT_EQ(steps.from, Steps::From::kRepeatedKernels);
+  EXPECT_EQ(steps.pattern, "11 kernels from a on") << "the device idles before it";
+  ASSERT_EQ(steps.all.size(), 3U);
+  EXPECT_EQ(steps.all[1].begin_ns - steps.all[0].begin_ns, 11 * 10 + 500);
+  EXPECT_EQ(steps.all[0].end_ns, steps.all[1].begin_ns);
+  EXPECT_THAT(steps.basis(), HasSubstr("inferred"));
+  const DeviceOps ops = DeviceOps::of(s_.trace);
+  EXPECT_EQ(steps.stepOf(ops, ops.ops[0]), steps.all.size()) << "before the first";
+  EXPECT_EQ(steps.stepOf(ops, ops.ops[17]), 0U);
+  EXPECT_EQ(steps.stepOf(ops, ops.ops[28]), 1U);
+}
+
+TEST_F(StepsTest, WithoutLaunchesTheTimesAreThoseOfTheDevice) {
+  kernels("abcd|abcd|abcd", false);
+  const Steps steps = found();
+  ASSERT_EQ(steps.all.size(), 3U);
+  EXPECT_TRUE(steps.device_times);
+  EXPECT_EQ(steps.all[0].begin_ns, 5000);
+  EXPECT_EQ(steps.all[2].end_ns, 5000 + 2 * 540 + 40);
+}
+
+TEST_F(StepsTest, WhatDoesNotRepeatHasNone) {
+  kernels("abcdeafbgchdiejfkglh");
+  EXPECT_EQ(found().from, Steps::From::kNowhere);
+}
+
+}  // namespace
+}  // namespace tracesmith
