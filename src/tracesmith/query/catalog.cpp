@@ -8,27 +8,14 @@
 
 #include "tracesmith/model/trace_event.hpp"
 #include "tracesmith/query/column_rules.hpp"
+#include "tracesmith/query/computed_column.hpp"
 #include "tracesmith/query/dictionary_column.hpp"
 #include "tracesmith/query/stacked_table.hpp"
+#include "tracesmith/query/step_table.hpp"
 #include "tracesmith/query/views.hpp"
 
 namespace tracesmith {
 namespace {
-
-/// A column whose cells a function of the row number gives.
-template <class F>
-class ComputedColumn final : public SqlColumn {
- public:
-  ComputedColumn(std::string name, const char* type, ColumnRole role, std::string meaning, F f)
-      : SqlColumn(std::move(name), type, role, std::move(meaning)), f_(std::move(f)) {}
-  Value at(uint64_t row) const override { return f_(row); }
-  void read(const uint64_t* rows, size_t n, Cell* out) const override {
-    for (size_t i = 0; i < n; ++i) out[i] = Cell::of(f_(rows[i]));
-  }
-
- private:
-  F f_;
-};
 
 /// Asks for the cache lines of rows that are read soon. Rows in the order of another column lie
 /// apart, in steps that no hardware guesses.
@@ -445,6 +432,7 @@ Catalog::Catalog(const Trace& trace) : trace_(trace) {
     tables_.push_back(std::move(table));
   });
   for (auto& table : makeStackedTables(trace_, tables_)) tables_.push_back(std::move(table));
+  tables_.push_back(makeStepTable(trace_));
   addSchemaTable();
 }
 

@@ -97,6 +97,20 @@ TEST(Views, SpansAreTheRowsOfAllTables) {
   EXPECT_EQ(ask(t, "SELECT count(*) FROM span WHERE name IS NULL"), "0\n");
 }
 
+TEST(Views, StepsAreATable) {
+  test::SampleTrace s;
+  for (int64_t i = 1; i <= 2; ++i) {
+    s.trace.range.push({.start_ns = 100 * i,
+                        .duration_ns = 90,
+                        .name = s.text("ProfilerStep#" + std::to_string(i))});
+  }
+  EXPECT_EQ(ask(s.trace, "SELECT number, name, start_ns, duration_ns, end_ns, basis FROM step"),
+            "1 | ProfilerStep#1 | 100 | 90 | 190 | ranges ProfilerStep of PyTorch\n"
+            "2 | ProfilerStep#2 | 200 | 90 | 290 | ranges ProfilerStep of PyTorch\n");
+  EXPECT_EQ(ask(s.trace, "SELECT max(end_ns) FROM step WHERE number = 1"), "190\n");
+  EXPECT_EQ(ask(Trace{}, "SELECT count(*) FROM step"), "0\n");
+}
+
 TEST(Views, CollectivesAreKernelsAndRangesByName) {
   test::SampleTrace s;
   const StreamId stream = s.stream(s.device("d"));
