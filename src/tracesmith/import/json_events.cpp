@@ -2,18 +2,43 @@
 #include "tracesmith/import/json_events.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <utility>
+
+#include "tracesmith/import/json_recovery.hpp"
 
 namespace tracesmith::import {
 namespace {
 
-constexpr size_t kMostWindowBytes = 1u << 30;
-constexpr size_t kMostDamage = 1000;
-constexpr size_t kLargeEventBytes = 4u << 20;  // what is not whole within this is no event
-constexpr size_t kBoundaryBytes = 4096;        // that it takes to know one
+// A string of a trace may be so long. Of an event that is larger nothing could be kept whole.
+constexpr size_t kLargestBytes = 16u << 20;
+constexpr size_t kMostWindowBytes = 4 * kLargestBytes;
+constexpr size_t kUsualEventBytes = 1u << 20;  // what is larger may be damage that runs on
 
 bool isSpace(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
+
+/// Members that documents have behind their events.
+bool isKnownMember(std::string_view name) {
+  constexpr std::array<std::string_view, 16> kNames = {"schemaVersion",
+                                                       "traceName",
+                                                       "displayTimeUnit",
+                                                       "baseTimeNanoseconds",
+                                                       "deviceProperties",
+                                                       "distributedInfo",
+                                                       "otherData",
+                                                       "metadata",
+                                                       "stackFrames",
+                                                       "samples",
+                                                       "systemTraceEvents",
+                                                       "traceEvents",
+                                                       "controllerTraceDataKey",
+                                                       "powerTraceAsString",
+                                                       "trace_id",
+                                                       "hostMetadata"};
+  return std::find(kNames.begin(), kNames.end(), name) != kNames.end() ||
+         name.starts_with("with_") || name.starts_with("record_") || name.ends_with("_version");
+}
 
 }  // namespace
 
@@ -34,7 +59,7 @@ Status JsonEvents::fill() {
   }
   if (end_ == window_bytes_) {
     if (window_bytes_ >= kMostWindowBytes) {
-      return fail(ErrorCode::kDamaged, "a single value takes more than 1 GiB");
+      return fail(ErrorCode::kDamaged, "what can not be kept was not passed over");  // never
     }
     window_bytes_ *= 2;
     buffer_.resize(window_bytes_ + kJsonPadding);
@@ -45,7 +70,7 @@ Status JsonEvents::fill() {
   if (!got) {
     if (got.error().code != ErrorCode::kDamaged) return tl::unexpected<Error>(got.error());
     // What had been unpacked is there; the rest of the file is not to be had.
-    damage_.push_back({offset_ + end_, 0, got.error().message});
+    damage_.add(offset_ + end_, 0, got.error().message);
     eof_ = true;
   } else {
     end_ += *got;
@@ -65,16 +90,24 @@ Result<bool> JsonEvents::skipSpace() {
   }
 }
 
+/// Reads on until there is twice as much behind begin_, so that what is looked at again and again
+/// as it grows costs no more than twice its bytes.
+Status JsonEvents::more() {
+  const size_t wanted = 2 * (end_ - begin_);
+  do {
+    TS_CHECK_OK(fill());
+  } while (!eof_ && end_ - begin_ < wanted);
+  return {};
+}
+
+/// So much behind begin_ as it takes to know whether an event follows.
+Status JsonEvents::ahead() {
+  while (!eof_ && end_ - begin_ < kBoundaryBytes) TS_CHECK_OK(fill());
+  return {};
+}
+
 void JsonEvents::lose(size_t from, size_t to, std::string_view reason) {
-  if (!damage_.empty() && damage_.back().bytes > 0 && from < to &&
-      damage_.back().offset + damage_.back().bytes == offset_ + from) {
-    damage_.back().bytes += to - from;  // it goes on
-  } else if (damage_.size() < kMostDamage) {
-    damage_.push_back({offset_ + from, to - from, std::string(reason)});
-  } else {
-    damage_.back().bytes += to - from;
-    damage_.back().reason = "many more places";
-  }
+  damage_.add(offset_ + from, to - from, reason);
 }
 
 Status JsonEvents::run(const OnMember& on_member, const OnEvent& on_event) {
@@ -86,45 +119,54 @@ Status JsonEvents::run(const OnMember& on_member, const OnEvent& on_event) {
     ++begin_;
     bare_ = true;
     TS_CHECK_OK(eventArray(on_event));
-    return behind();
+    return behind(on_event);
   }
   if (data()[begin_] != '{') return fail(ErrorCode::kNotATrace, "is no JSON document");
   ++begin_;
   TS_CHECK_OK(members(on_member, on_event));
-  return behind();
+  return behind(on_event);
 }
 
 /// Reads to the end of the source: nothing may follow the document, and packed data has its
 /// checksum there.
-Status JsonEvents::behind() {
-  if (stopped_) return {};
-  TS_TRY(const bool more, skipSpace());
-  if (!more) return {};
-  uint64_t bytes = 0;
-  const uint64_t place = offset_ + begin_;
-  while (begin_ < end_ || !eof_) {
-    bytes += end_ - begin_;
-    begin_ = end_;
-    TS_CHECK_OK(fill());
+Status JsonEvents::behind(const OnEvent& on_event) {
+  for (;;) {
+    if (stopped_) return {};
+    TS_TRY(const bool more, skipSpace());
+    if (!more) return {};
+    constexpr std::string_view kReason = "behind the end of the document";
+    if (!sound_) {
+      // What looked like its end was part of the damage, if events follow.
+      TS_TRY(const bool events, passToEvent(kReason));
+      if (events) TS_CHECK_OK(eventArray(on_event));
+      continue;
+    }
+    while (begin_ < end_ || !eof_) {
+      lose(begin_, end_, kReason);
+      begin_ = end_;
+      TS_CHECK_OK(fill());
+    }
   }
-  damage_.push_back({place, bytes, "behind the end of the document"});
-  return {};
 }
 
-/// One past the end of the value that begins at begin_, which stays where it is: an offset from
-/// begin_.
-Result<uint64_t> JsonEvents::endOfValue() {
-  size_t at = 0;
+/// Of the value that begins at begin_. It stays there whole, if it is no larger than can be kept.
+Result<JsonEvents::Extent> JsonEvents::extentOfValue() {
+  Extent extent;
   size_t depth = 0;
   bool text = false;
   bool escaped = false;  // also where a read ends between the backslash and what it escapes
-  for (;; ++at) {
+  for (size_t at = 0;; ++at) {
     if (begin_ + at == end_) {
-      if (eof_) return kNowhere;
-      TS_CHECK_OK(fill());
-      if (begin_ + at == end_) return kNowhere;
+      if (at > kLargestBytes || extent.passed > 0) {
+        extent.passed += at;
+        begin_ += at;
+        at = 0;
+      }
+      if (!eof_) TS_CHECK_OK(fill());
+      if (begin_ + at == end_) return extent;
     }
     const char c = data()[begin_ + at];
+    extent.bytes = at + 1;
     if (text) {
       if (escaped) {
         escaped = false;
@@ -132,147 +174,94 @@ Result<uint64_t> JsonEvents::endOfValue() {
         escaped = true;
       } else if (c == '"') {
         text = false;
-        if (depth == 0) return at + 1;
-      }
-      continue;
-    }
-    if (c == '"') {
-      text = true;
-    } else if (c == '{' || c == '[') {
-      ++depth;
-    } else if (c == '}' || c == ']') {
-      if (depth == 0) return at;  // of what the value, a number, lies in
-      if (--depth == 0) return at + 1;
-    } else if (depth == 0 && (c == ',' || isSpace(c))) {
-      return at;
-    }
-  }
-}
-
-Status JsonEvents::members(const OnMember& on_member, const OnEvent& on_event) {
-  bool found = false;
-  // What is left makes no sense as members of a document.
-  const auto cut = [&]() -> Status {
-    if (!found) return fail(ErrorCode::kNotATrace, "is JSON without \"traceEvents\"");
-    do {
-      lose(begin_, end_, "the document ends here");
-      begin_ = end_;
-      TS_CHECK_OK(fill());
-    } while (begin_ < end_);
-    return {};
-  };
-  for (;;) {
-    TS_TRY(const bool more, skipSpace());
-    if (!more) return cut();
-    const char c = data()[begin_];
-    if (c == ',') {
-      ++begin_;
-      continue;
-    }
-    if (c == '}') {
-      ++begin_;
-      return found ? Status{} : cut();
-    }
-    if (c != '"') return cut();
-    TS_TRY(const uint64_t name_bytes, endOfValue());
-    if (name_bytes == kNowhere) return cut();
-    const std::string name(data() + begin_ + 1, name_bytes - 2);
-    begin_ += name_bytes;
-    TS_TRY(const bool colon, skipSpace());
-    if (!colon || data()[begin_] != ':') return cut();
-    ++begin_;
-    TS_TRY(const bool value, skipSpace());
-    if (!value) return cut();
-    if (name == "traceEvents" && data()[begin_] == '[') {
-      found = true;
-      ++begin_;
-      TS_CHECK_OK(eventArray(on_event));
-      if (stopped_) return {};
-      continue;
-    }
-    TS_TRY(const uint64_t bytes, endOfValue());
-    if (bytes == kNowhere || bytes == 0) return cut();
-    JsonMending mended;
-    JsonToken value_token;
-    const char* at = data() + begin_;
-    if (scanValue(at, data() + end_, value_token, &mended) == JsonFault::kNone &&
-        at == data() + begin_ + bytes) {
-      mend(mended);
-      // A text stands with its quotes here, as any other value does.
-      on_member(name,
-                value_token.text ? std::string_view(data() + begin_, bytes) : value_token.raw);
-    } else {
-      lose(begin_, begin_ + bytes, "the member \"" + name + "\" is not JSON");
-    }
-    begin_ += bytes;
-  }
-}
-
-/// Whether the comma lies between two objects, as seen from the text alone:  } , { "name" :
-/// Within a text the quote would be escaped, and the end of a text is followed by no name.
-bool JsonEvents::betweenEvents(size_t comma, size_t from, size_t to) const {
-  size_t at = comma;
-  while (at > from && isSpace(data()[at - 1])) --at;
-  if (at == from || data()[at - 1] != '}') return false;
-  at = comma + 1;
-  while (at < to && isSpace(data()[at])) ++at;
-  if (at == to || data()[at] != '{') return false;
-  ++at;
-  while (at < to && isSpace(data()[at])) ++at;
-  if (at == to || data()[at] != '"') return false;
-  const auto* quote = static_cast<const char*>(
-      std::memchr(data() + at + 1, '"', std::min<size_t>(to - at - 1, 256)));
-  if (quote == nullptr) return false;
-  at = static_cast<size_t>(quote - data()) + 1;
-  while (at < to && isSpace(data()[at])) ++at;
-  return at < to && data()[at] == ':';
-}
-
-size_t JsonEvents::nextBoundary(size_t from, size_t to) const {
-  for (size_t at = from; at < to; ++at) {
-    const auto* comma = static_cast<const char*>(std::memchr(data() + at, ',', to - at));
-    if (comma == nullptr) return 0;
-    at = static_cast<size_t>(comma - data());
-    if (!betweenEvents(at, from, to)) continue;
-    if (hasPhase(at, to)) return at;
-  }
-  return 0;
-}
-
-/// One past the object that begins at `from`; 0: it does not end before `to`.
-size_t JsonEvents::endOfObject(size_t from, size_t to) const {
-  size_t depth = 0;
-  bool text = false;
-  for (size_t at = from; at < to; ++at) {
-    const char c = data()[at];
-    if (text) {
-      if (c == '\\') {
-        ++at;
-      } else if (c == '"') {
-        text = false;
+        extent.ends = depth == 0;
       }
     } else if (c == '"') {
       text = true;
     } else if (c == '{' || c == '[') {
       ++depth;
-    } else if ((c == '}' || c == ']') && (depth == 0 || --depth == 0)) {
-      return depth == 0 && at > from ? at + 1 : 0;
+    } else if (c == '}' || c == ']') {
+      if (depth == 0) extent.bytes = at;  // of what the value, a number, lies in
+      extent.ends = depth == 0 || --depth == 0;
+    } else if (depth == 0 && (c == ',' || isSpace(c))) {
+      extent.bytes = at;
+      extent.ends = true;
     }
+    if (extent.ends) return extent;
   }
-  return 0;
 }
 
-/// Whether the object behind `from` says of itself, before any object within it ends, that it is an
-/// event: "ph": "X". Objects within events look like events otherwise.
-bool JsonEvents::hasPhase(size_t from, size_t to) const {
-  std::string_view head(data() + from, std::min<size_t>(to - from, 4096));
-  head = head.substr(0, head.find('}'));
-  const size_t phase = head.find("\"ph\"");
-  if (phase == std::string_view::npos) return false;
-  const size_t colon = head.find_first_not_of(" \t\r\n", phase + 4);
-  if (colon == std::string_view::npos || head[colon] != ':') return false;
-  const size_t quote = head.find_first_not_of(" \t\r\n", colon + 1);
-  return quote != std::string_view::npos && head[quote] == '"';
+Status JsonEvents::members(const OnMember& on_member, const OnEvent& on_event) {
+  bool found = false;
+  for (;;) {
+    TS_TRY(const AtMember at, member(on_member, on_event, found));
+    if (stopped_) return {};
+    if (at == AtMember::kNext) continue;
+    if (at == AtMember::kClosed && found) return {};
+    // What is left makes no sense as members of a document. Its events may go on, though.
+    if (!found) return fail(ErrorCode::kNotATrace, "is JSON without \"traceEvents\"");
+    TS_TRY(const bool events, passToEvent("the document ends here"));
+    if (!events) return {};
+    TS_CHECK_OK(eventArray(on_event));
+  }
+}
+
+/// Reads one member of the document, or the comma in front of it.
+Result<JsonEvents::AtMember> JsonEvents::member(const OnMember& on_member, const OnEvent& on_event,
+                                                bool& found) {
+  TS_TRY(const bool more, skipSpace());
+  if (!more) return AtMember::kSenseless;
+  const char c = data()[begin_];
+  if (c == ',' || c == '}') {
+    ++begin_;
+    return c == ',' ? AtMember::kNext : AtMember::kClosed;
+  }
+  if (c != '"') return AtMember::kSenseless;
+  TS_TRY(const Extent name_extent, extentOfValue());
+  if (!name_extent.ends || name_extent.passed > 0) return AtMember::kSenseless;
+  JsonMending mended;
+  JsonToken name_token;
+  const char* at = data() + begin_;
+  if (scanText(at, data() + end_, name_token, &mended) != JsonFault::kNone) {
+    return AtMember::kSenseless;
+  }
+  mend(mended);
+  mended = {};
+  const std::string name(name_token.raw);
+  begin_ += name_extent.bytes;
+  TS_TRY(const bool colon, skipSpace());
+  if (!colon || data()[begin_] != ':') return AtMember::kSenseless;
+  ++begin_;
+  TS_TRY(const bool value, skipSpace());
+  if (!value) return AtMember::kSenseless;
+  if (name == "traceEvents" && data()[begin_] == '[') {
+    found = true;
+    ++begin_;
+    TS_CHECK_OK(eventArray(on_event));
+    return AtMember::kNext;
+  }
+  const uint64_t place = offset_ + begin_;
+  TS_TRY(const Extent extent, extentOfValue());
+  if (extent.passed > 0) {
+    damage_.add(place, extent.passed + extent.bytes,
+                "the member \"" + name + "\" is larger than a string of a trace may be (16 MiB)");
+    begin_ += extent.bytes;
+    return extent.ends ? AtMember::kNext : AtMember::kSenseless;
+  }
+  if (!extent.ends || extent.bytes == 0) return AtMember::kSenseless;
+  JsonToken value_token;
+  at = data() + begin_;
+  if (scanValue(at, data() + end_, value_token, &mended) == JsonFault::kNone &&
+      at == data() + begin_ + extent.bytes) {
+    mend(mended);
+    // A text stands with its quotes here, as any other value does.
+    on_member(name,
+              value_token.text ? std::string_view(data() + begin_, extent.bytes) : value_token.raw);
+  } else {
+    lose(begin_, begin_ + extent.bytes, "the member \"" + name + "\" is not JSON");
+  }
+  begin_ += extent.bytes;
+  return AtMember::kNext;
 }
 
 /// Text that JSON does not allow costs itself, and not the event.
@@ -285,73 +274,132 @@ void JsonEvents::mend(const JsonMending& mended) {
   say(mended.numbers, " numbers from here on are none (NaN, infinity); they read as null");
 }
 
+/// Whether another event begins within what began as one: it is damage that runs on, like a text
+/// whose end is missing.
+bool JsonEvents::looksDamaged() {
+  if (end_ - begin_ < std::max(kUsualEventBytes, 2 * searched_)) return false;
+  searched_ = end_ - begin_;
+  JsonRecovery search(true);
+  const char* at = data() + begin_;
+  return search.scan(at, data() + end_, eof_) == JsonRecovery::Found::kEvent;
+}
+
 /// What looked like the end of the event may lie within it, and what looked like its inside behind
-/// it: on it goes at the end of its brackets or where another begins, whichever comes first.
-Status JsonEvents::resume(std::string_view reason) {
-  size_t next = 0;
-  if (data()[begin_] != '{') {
-    // No event at all: a value of another kind, or what is none.
+/// it.
+Status JsonEvents::passEvent(std::string_view reason) {
+  JsonRecovery recovery(true);
+  for (;;) {
     const char* at = data() + begin_;
+    const JsonRecovery::Found found = recovery.scan(at, data() + end_, eof_);
+    const auto next = static_cast<size_t>(at - data());
+    lose(begin_, next, reason);
+    begin_ = next;
+    sound_ = found == JsonRecovery::Found::kEnd;
+    if (found != JsonRecovery::Found::kNothing || (eof_ && begin_ == end_)) return {};
+    TS_CHECK_OK(fill());
+  }
+}
+
+Result<bool> JsonEvents::passToEvent(std::string_view reason) {
+  JsonRecovery recovery(false);
+  for (;;) {
+    const char* at = data() + begin_;
+    const bool found = recovery.scan(at, data() + end_, eof_) == JsonRecovery::Found::kEvent;
+    const auto next = static_cast<size_t>(at - data());
+    lose(begin_, next, reason);
+    begin_ = next;
+    if (found) return true;
+    if (eof_ && begin_ == end_) return false;
+    TS_CHECK_OK(fill());
+  }
+}
+
+Status JsonEvents::resume(std::string_view reason) {
+  TS_CHECK_OK(ahead());
+  if (data()[begin_] == '{') return passEvent(reason);
+  // No event at all: a value of another kind, or what is none.
+  size_t next = begin_ + 1;
+  const char* at = data() + begin_;
+  if (*at != '[' || !isEventAhead(at + 1, data() + end_)) {
     JsonToken token;
     const JsonFault fault = scanValue(at, data() + end_, token);
     if (fault == JsonFault::kNone) {
       next = static_cast<size_t>(at - data());
-    } else if (fault == JsonFault::kIncomplete && !eof_ && end_ - begin_ < kLargeEventBytes) {
-      return fill();
+      reason = "a value that is no event";
     } else {
-      next = begin_ + 1;
-      while (next < end_ && data()[next] != '{' && data()[next] != ']') ++next;
+      while (next < end_ && data()[next] != '{' && data()[next] != ']' && data()[next] != ',') {
+        ++next;
+      }
+      sound_ = false;
     }
-    lose(begin_, next, fault == JsonFault::kNone ? "a value that is no event" : reason);
-    begin_ = next;
-    return {};
-  }
-  // In growing steps: what it costs is what is lost.
-  for (size_t reach = kBoundaryBytes; next == 0; reach *= 4) {
-    const size_t to = std::min(end_, begin_ + reach);
-    const size_t one = endOfObject(begin_, to);
-    next = nextBoundary(begin_ + 1, one == 0 ? to : one);
-    if (next == 0) next = one;
-    if (to == end_) break;
-  }
-  if (next == 0 && !eof_ && end_ - begin_ < kLargeEventBytes) return fill();
-  if (next == 0) {
-    // The beginning of a boundary may be all that is there of it.
-    next = eof_ ? end_ : std::max(begin_ + 1, end_ - std::min(end_, kBoundaryBytes));
   }
   lose(begin_, next, reason);
   begin_ = next;
-  if (begin_ == end_ || end_ - begin_ <= kBoundaryBytes) TS_CHECK_OK(fill());
   return {};
+}
+
+/// Whether the bracket at begin_ ends the list of events. Damage may have torn one out of an event.
+Result<bool> JsonEvents::endsList() {
+  TS_CHECK_OK(ahead());
+  const char* const end = data() + end_;
+  const char* at = skipSpaces(data() + begin_ + 1, end);
+  if (at == end) return true;
+  const char* behind = at;
+  while (behind < end && (*behind == ',' || isSpace(*behind))) ++behind;
+  if (isEventAhead(behind, end)) return false;
+  if (bare_ || sound_) return sound_;
+  if (*at == '}') return eof_ && skipSpaces(at + 1, end) == end;
+  if (*at != ',') return false;
+  at = skipSpaces(at + 1, end);
+  if (at == end || *at != '"') return false;
+  JsonToken name;
+  return scanText(at, end, name) == JsonFault::kNone && isKnownMember(name.raw);
 }
 
 Status JsonEvents::eventArray(const OnEvent& on_event) {
   JsonMending mended;
   bool mending = false;
+  sound_ = true;
   for (;;) {
-    TS_TRY(const bool more, skipSpace());
-    if (!more) {
+    TS_TRY(const bool any, skipSpace());
+    if (!any) {
       if (!bare_) lose(end_, end_, "the document ends within its events");
       return {};
     }
     const char c = data()[begin_];
-    if (c == ',' || c == ']') {
+    if (c == ',') {
       ++begin_;
-      if (c == ']') return {};
       continue;
+    }
+    if (c == ']') {
+      TS_TRY(const bool ends, endsList());
+      if (!ends) lose(begin_, begin_ + 1, "a bracket that closes nothing");
+      ++begin_;
+      if (ends) return {};
+      continue;
+    }
+    if (c == '{' && !sound_) {
+      TS_CHECK_OK(ahead());
+      if (!isEventAhead(data() + begin_, data() + end_)) {
+        TS_CHECK_OK(passEvent("behind an event that is damaged"));
+        continue;
+      }
     }
     const char* at = data() + begin_;
     const JsonFault fault = shapes_.parse(at, data() + end_, event_, mending ? &mended : nullptr);
+    const bool unfinished = fault == JsonFault::kIncomplete && !eof_;
     if (fault == JsonFault::kNone) {
       on_event(event_);
       if (mending) mend(mended);
       if (mending) mended = {};
       mending = false;
+      sound_ = true;
+      searched_ = 0;
       if (stopped_) return {};
       begin_ = static_cast<size_t>(at - data());
       ++events_;
-    } else if (fault == JsonFault::kIncomplete && !eof_ && end_ - begin_ < kLargeEventBytes) {
-      TS_CHECK_OK(fill());
+    } else if (unfinished && end_ - begin_ < kLargestBytes && !looksDamaged()) {
+      TS_CHECK_OK(more());
     } else if (fault == JsonFault::kControl || fault == JsonFault::kUtf8 ||
                fault == JsonFault::kNumber) {
       mending = true;
@@ -359,7 +407,10 @@ Status JsonEvents::eventArray(const OnEvent& on_event) {
       if (mending) mend(mended);
       if (mending) mended = {};
       mending = false;
-      TS_CHECK_OK(resume(fault == JsonFault::kIncomplete && eof_
+      const bool large = unfinished && end_ - begin_ >= kLargestBytes;
+      searched_ = 0;
+      TS_CHECK_OK(resume(large ? "an event of more than 16 MiB, or one that does not end"
+                         : fault == JsonFault::kIncomplete && eof_
                              ? "the document ends within an event"
                              : describe(fault)));
     }

@@ -16,6 +16,7 @@
 
 #include "tracesmith/base/result.hpp"
 #include "tracesmith/import/byte_source.hpp"
+#include "tracesmith/import/damage_log.hpp"
 #include "tracesmith/import/event_shapes.hpp"
 #include "tracesmith/import/importer.hpp"
 
@@ -40,24 +41,34 @@ class JsonEvents {
   bool bare() const { return bare_; }
   uint64_t events() const { return events_; }
   uint64_t documentBytes() const { return offset_ + begin_; }
-  const std::vector<SourceDamage>& damage() const { return damage_; }
+  const std::vector<SourceDamage>& damage() const { return damage_.places(); }
   const EventShapes& shapes() const { return shapes_; }
 
  private:
-  static constexpr uint64_t kNowhere = ~uint64_t{0};
+  /// Of a member's value: how many bytes from begin_ on it takes, or that it does not end.
+  struct Extent {
+    bool ends = false;
+    uint64_t bytes = 0;
+    uint64_t passed = 0;  ///< bytes of it before begin_: it was too large to be kept
+  };
 
   Status fill();
+  Status more();
+  Status ahead();
   Result<bool> skipSpace();
-  Status behind();
+  Status behind(const OnEvent& on_event);
   Status members(const OnMember& on_member, const OnEvent& on_event);
-  Result<uint64_t> endOfValue();
+  enum class AtMember : uint8_t { kNext, kClosed, kSenseless };
+  Result<AtMember> member(const OnMember& on_member, const OnEvent& on_event, bool& found);
+  Result<Extent> extentOfValue();
   Status eventArray(const OnEvent& on_event);
-  /// Past the event at begin_, which could not be used.
+  Result<bool> endsList();
+  bool looksDamaged();
+  /// Past what stands at begin_ in the list of events, and could not be used.
   Status resume(std::string_view reason);
-  size_t nextBoundary(size_t from, size_t to) const;
-  size_t endOfObject(size_t from, size_t to) const;
-  bool hasPhase(size_t from, size_t to) const;
-  bool betweenEvents(size_t comma, size_t from, size_t to) const;
+  Status passEvent(std::string_view reason);
+  /// To the next event, if one follows.
+  Result<bool> passToEvent(std::string_view reason);
   void lose(size_t from, size_t to, std::string_view reason);
   void mend(const JsonMending& mended);
   const char* data() const { return buffer_.data(); }
@@ -74,7 +85,9 @@ class JsonEvents {
   bool bare_ = false;  // an array of events alone, whose end may be missing
   bool stopped_ = false;
   uint64_t events_ = 0;
-  std::vector<SourceDamage> damage_;
+  bool sound_ = true;    // what was read last was an event, or the begin of their list
+  size_t searched_ = 0;  // bytes of the event at begin_ in which no other one begins
+  DamageLog damage_;
 };
 
 }  // namespace tracesmith::import

@@ -102,6 +102,73 @@ TEST(JsonEvents, DamageCostsTheEventsThatItIsIn) {
   }
 }
 
+TEST(JsonEvents, ABracketThatIsTornOutOfAnEventEndsNothing) {
+  const std::string event =
+      R"({"ph":"X","name":"","args":{"types":["float","int"],"n":[[1],[2]]}})";
+  for (const std::string& torn :
+       {std::string(R"({"ph":"X","name":"","args":{"types":]"float","int"],"n":[[1],[2]]}})"),
+        std::string(R"({"ph":"X","name":"","args":{"types":["float","int"],"n":[[1],[2]]}]})"),
+        std::string(R"({"ph":"X","name":"","args":{"types":["float,"int"],"n":[[1],[2]]}})"),
+        std::string(R"({"ph":"X","name":"","args":"types":["float","int"],"n":[[1],[2]]}})"),
+        "[ " + event, "] " + event, event + " ]", event + "] ,", event + "}"}) {
+    for (const bool bare : {false, true}) {
+      std::string text = bare ? "[" : R"({"schemaVersion":1,"traceEvents":[)";
+      for (int i = 0; i < 60; ++i) {
+        std::string one = i == 20 ? torn : event;
+        one.replace(one.find("\"name\":\"") + 8, 0, "e" + std::to_string(i));
+        text += (i == 0 ? "" : ", ") + one;
+      }
+      text += bare ? "]" : R"(],"traceName":"t","own":5})";
+      for (const size_t window : {size_t{300}, size_t{1} << 20}) {
+        const Read got = read(text, window);
+        ASSERT_TRUE(got.status) << torn;
+        EXPECT_GE(got.names.size(), 59U) << torn << window;
+        EXPECT_EQ(got.names.back(), "e59") << torn;
+        EXPECT_FALSE(got.damage.empty()) << torn;
+        EXPECT_EQ(got.members.count("traceName"), bare ? 0U : 1U) << torn;
+      }
+    }
+  }
+}
+
+TEST(JsonEvents, WhatLooksLikeAnEventWithinADamagedOneIsNone) {
+  const Read got = read(R"({"traceEvents":[{"ph":"X","name":"a"},
+    {"ph":"X","name":oops,"args":{"name":"inner","device":0}},{"ph":"X","name":"b"}]})");
+  EXPECT_THAT(got.names, ElementsAre("a", "b"));
+  const Read list = read(R"({"traceEvents":[{"ph":"X","name":"a"},
+    {"ph":"X","dur":1,,"args":{"sub":[{"ph":"X","name":"i1"},{"ph":"X","name":"i2"}]}},
+    {"ph":"X","name":"b"}]})");
+  EXPECT_THAT(list.names, ElementsAre("a", "b"));
+}
+
+TEST(JsonEvents, LargeEventsAreWhole) {
+  const std::string large =
+      R"({"ph":"X","name":"large","args":{"text":")" + std::string(9u << 20, 'x') + R"("}})";
+  const std::string too_large = R"({"ph":"X","name":"too large","args":{"list":["[{",)" +
+                                std::string(40u << 20, '1') + R"(]}})";
+  const std::string other = R"({"ph":"X","name":"other","args":{"n":[[1],[2]]}})";
+  const Read got = read("{\"traceEvents\":[" + other + "," + large + "," + other + "," + too_large +
+                        "," + other + "]}");
+  ASSERT_TRUE(got.status);
+  EXPECT_THAT(got.names, ElementsAre("other", "large", "other", "other"));
+  ASSERT_EQ(got.damage.size(), 1U);
+  EXPECT_EQ(got.damage[0].bytes, too_large.size());
+  EXPECT_THAT(got.damage[0].reason, HasSubstr("more than 16 MiB"));
+}
+
+TEST(JsonEvents, MembersThatCanNotBeKeptArePassedOver) {
+  const std::string value = "[\"}\"," + std::string(40u << 20, '1') + "]";
+  const Read got = read(R"({"traceEvents":[{"ph":"X","name":"a"}],"large":)" + value +
+                        ",\"bad\x01\xff\":1,\"last\":2}");
+  ASSERT_TRUE(got.status);
+  EXPECT_EQ(got.members.size(), 2U);
+  EXPECT_EQ(got.members.at("last"), "2");
+  EXPECT_EQ(got.members.at("bad ?"), "1");
+  ASSERT_GE(got.damage.size(), 1U);
+  EXPECT_EQ(got.damage[0].offset, 47U);
+  EXPECT_EQ(got.damage[0].bytes, value.size());
+}
+
 TEST(JsonEvents, MembersAreWholeThroughReadsOfAnySize) {
   const std::string member = R"("a \\ b \" c \\\" },{ \u00e9 ][")";
   const std::string text =
