@@ -6,11 +6,16 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <optional>
+#include <type_traits>
+#include <variant>
 
 #include "tracesmith/base/hash.hpp"
 #include "tracesmith/import/chrome_categories.hpp"
 #include "tracesmith/import/chrome_places.hpp"
+#include "tracesmith/import/chrome_slices.hpp"
 #include "tracesmith/import/chrome_sources.hpp"
+#include "tracesmith/import/chrome_times.hpp"
 #include "tracesmith/import/execution_trace_join.hpp"
 #include "tracesmith/import/json_events.hpp"
 #include "tracesmith/model/trace.hpp"
@@ -19,12 +24,22 @@ namespace tracesmith::import {
 namespace {
 
 constexpr int64_t kMicrosecond = 1000;
-constexpr int64_t kLastTimeNs = int64_t{1} << 62;
-constexpr size_t kPortionRows = 1u << 18;     // two blocks of a table
-constexpr size_t kPortionValues = 1u << 23;   // beside them
-constexpr size_t kLongestMember = 16u << 20;  // a string of a trace
+constexpr size_t kPortionRows = 1u << 18;    // two blocks of a table
+constexpr size_t kPortionValues = 1u << 23;  // beside them
+constexpr size_t kLongestText = 16u << 20;   // a string of a trace
 constexpr std::string_view kNodeAttribute = "execution_trace.node";
 constexpr std::string_view kRestOfNodes = "execution_trace.rest";
+
+/// Of the rows that have two ends.
+template <class Row>
+TableId tableOfRow(const Row&) {
+  if constexpr (std::is_same_v<Row, KernelRow>) return TableId::kKernel;
+  if constexpr (std::is_same_v<Row, CopyRow>) return TableId::kCopy;
+  if constexpr (std::is_same_v<Row, FillRow>) return TableId::kFill;
+  if constexpr (std::is_same_v<Row, SyncRow>) return TableId::kSync;
+  if constexpr (std::is_same_v<Row, HostCallRow>) return TableId::kHostCall;
+  return TableId::kRange;
+}
 
 class ChromeImporter {
  public:
@@ -45,12 +60,16 @@ class ChromeImporter {
   ImportCounts counts;
 
  private:
-  bool timeOf(const JsonToken& time, int64_t& ns) const;
   StringId text(const JsonToken& token) { return delta_.strings.intern(textOf(token, room_)); }
   void row(const ChromePlan& plan, int64_t start_ns, int64_t duration_ns);
+  TableId slice(ChromePlan& plan, int64_t time_ns);
+  OpenSlices::Row takeLast(TableId table);
+  void pushSlice(const OpenSlices::Row& row);
+  int64_t length();
   void counter(int64_t time_ns);
   void eventWait(const SyncRow& wait);
   void attachNode(uint64_t range_row);
+  void endSlices();
   void unixTime();
   void joined();
   void losses();
@@ -73,6 +92,9 @@ class ChromeImporter {
   int64_t first_ns_ = 0;
   bool any_time_ = false;
   std::map<std::string, CounterTrackId, std::less<>> tracks_;
+  OpenSlices slices_;
+  uint64_t no_length_ = 0;    // events whose length is none
+  uint64_t never_ended_ = 0;  // and whose end is missing
 };
 
 void ChromeImporter::row(const ChromePlan& plan, int64_t start_ns, int64_t duration_ns) {
@@ -182,17 +204,17 @@ void ChromeImporter::row(const ChromePlan& plan, int64_t start_ns, int64_t durat
   RangeRow range{
       .start_ns = start_ns, .duration_ns = duration_ns, .name = title, .category = plan.category};
   const char phase = e_->phase();
-  if (phase == 'X' && plan.kind == ChromeKind::kDeviceRange) {
+  if ((phase == 'X' || phase == 'B') && plan.kind == ChromeKind::kDeviceRange) {
     const ChromePlaces::Work at = places_.workOf(*e_);
     range.process_id = at.process;
     range.stream_id = at.stream;
   } else {
-    range.kind = phase == 'X'   ? RangeKind::kRange
-                 : phase == 'B' ? RangeKind::kBegin
-                 : phase == 'E' ? RangeKind::kEnd
-                                : RangeKind::kInstant;
+    range.kind = phase == 'X' || phase == 'B' ? RangeKind::kRange
+                 : phase == 'E'               ? RangeKind::kEnd
+                                              : RangeKind::kInstant;
     range.process_id = places_.process(value(EventField::kProcess));
     range.thread_id = places_.thread(range.process_id, value(EventField::kThread));
+    places_.happened(range.process_id, value(EventField::kProcess));
   }
   delta_.range.push(range);
 }
@@ -221,22 +243,23 @@ void ChromeImporter::attachNode(uint64_t range_row) {
                          .value = delta_.strings.intern(node)});
 }
 
-/// A value for each argument that is a number.
+/// A value for each argument that is a number. A track is of a process, a title, an argument, and
+/// the "id" where there is one.
 void ChromeImporter::counter(int64_t time_ns) {
   const ProcessId in = places_.process(value(EventField::kProcess));
-  const std::string title(textOf(value(EventField::kName), room_));
-  size_t arguments = 0;
-  for (const ShapeValue& v : e_->shape->values) arguments += v.argument ? 1 : 0;
+  std::string title(textOf(value(EventField::kName), room_));
+  if (const JsonToken& id = value(EventField::kId)) title.append(" ").append(id.raw);
   for (size_t i = 0; i < e_->values.size(); ++i) {
     const ShapeValue& v = e_->shape->values[i];
     if (!v.argument || !e_->values[i].isNumber()) continue;
-    std::string key = title;
-    if (arguments > 1) key.append(" ").append(v.key.substr(5));  // without "args."
-    const auto [it, fresh] =
-        tracks_.try_emplace(std::to_string(static_cast<uint32_t>(in)) + " " + key);
+    const std::string_view argument = std::string_view(v.key).substr(5);  // without "args."
+    std::string key = std::to_string(static_cast<uint32_t>(in)) + '\0' + title + '\0';
+    const auto [it, fresh] = tracks_.try_emplace(key.append(argument));
     if (fresh) {
       it->second = idAt<CounterTrackId>(tracks_.size() - 1);
-      delta_.counter_track.push({.name = delta_.strings.intern(key), .process_id = in});
+      std::string name = title;
+      if (argument != "value" && argument != title) name.append(" ").append(argument);
+      delta_.counter_track.push({.name = delta_.strings.intern(name), .process_id = in});
     }
     delta_.counter.push({.time_ns = time_ns,
                          .track_id = it->second,
@@ -245,23 +268,74 @@ void ChromeImporter::counter(int64_t time_ns) {
   }
 }
 
-/// Whether `time` is one, and which.
-bool ChromeImporter::timeOf(const JsonToken& time, int64_t& ns) const {
-  // Beyond 146 years on either side of 0 it is none that a clock gave.
-  const auto possible = [&] { return ns > -kLastTimeNs && ns < kLastTimeNs; };
-  if (time.isNumber()) {
-    if (time.type == JsonType::kDecimal && unit_ns_ == kMicrosecond) {
-      ns = time.value;
-      return possible();
-    }
-    if (time.type == JsonType::kInteger) {
-      return !__builtin_mul_overflow(time.value, unit_ns_, &ns) && possible();
-    }
-  } else if (!time.text || time.raw.empty() || time.raw[0] < '0' || time.raw[0] > '9') {
-    return false;
+/// Of an event with its length; 0, and counted, where it has none that is possible.
+int64_t ChromeImporter::length() {
+  if (e_->phase() != 'X') return 0;
+  int64_t ns = 0;
+  if (!isLength(value(EventField::kDuration), unit_ns_, ns)) ++no_length_;
+  return ns;
+}
+
+OpenSlices::Row ChromeImporter::takeLast(TableId table) {
+  const auto take = [](auto& rows) -> OpenSlices::Row {
+    auto row = rows.row(rows.size() - 1);
+    rows.resize(rows.size() - 1);
+    return row;
+  };
+  switch (table) {
+    case TableId::kKernel:
+      return take(delta_.kernel);
+    case TableId::kCopy:
+      return take(delta_.copy);
+    case TableId::kFill:
+      return take(delta_.fill);
+    case TableId::kSync:
+      return take(delta_.sync);
+    case TableId::kHostCall:
+      return take(delta_.host_call);
+    default:
+      return take(delta_.range);
   }
-  ns = time.nanoseconds(unit_ns_);  // also within quotes, as Ascend writes it
-  return ns != 0 && possible();
+}
+
+void ChromeImporter::pushSlice(const OpenSlices::Row& row) {
+  std::visit(
+      [&](const auto& r) {
+        using Row = std::decay_t<decltype(r)>;
+        if constexpr (std::is_same_v<Row, KernelRow>) delta_.kernel.push(r);
+        if constexpr (std::is_same_v<Row, CopyRow>) delta_.copy.push(r);
+        if constexpr (std::is_same_v<Row, FillRow>) delta_.fill.push(r);
+        if constexpr (std::is_same_v<Row, SyncRow>) delta_.sync.push(r);
+        if constexpr (std::is_same_v<Row, HostCallRow>) delta_.host_call.push(r);
+        if constexpr (std::is_same_v<Row, RangeRow>) delta_.range.push(r);
+      },
+      row);
+}
+
+/// One end of an event: with the second one its row is made. The table that it went to.
+TableId ChromeImporter::slice(ChromePlan& plan, int64_t time_ns) {
+  const ProcessId in = places_.process(value(EventField::kProcess));
+  const ThreadId on = places_.thread(in, value(EventField::kThread));
+  if (e_->phase() == 'B') {
+    row(plan, time_ns, 0);
+    slices_.open(on, takeLast(plan.table));
+    return SourceRows::kNone;
+  }
+  std::optional<OpenSlices::Row> begun = slices_.close(on);
+  if (!begun) {
+    row(plan, time_ns, 0);
+    return plan.table;
+  }
+  return std::visit(
+      [&](auto& r) {
+        if (__builtin_sub_overflow(time_ns, r.start_ns, &r.duration_ns) || r.duration_ns < 0) {
+          r.duration_ns = 0;
+          ++no_length_;
+        }
+        pushSlice(r);
+        return tableOfRow(r);
+      },
+      *begun);
 }
 
 void ChromeImporter::event(const ChromeEvent& event) {
@@ -270,14 +344,19 @@ void ChromeImporter::event(const ChromeEvent& event) {
   ChromePlan& plan = sources_.plan(event);
   ++counts.events;
   int64_t time_ns = 0;
-  const bool timed = timeOf(value(EventField::kTime), time_ns);
-  const TableId table = timed ? plan.table : SourceRows::kNone;
+  const bool timed = isTime(value(EventField::kTime), unit_ns_, time_ns);
+  TableId table = timed ? plan.table : SourceRows::kNone;
   if (timed && !any_time_) {
     first_ns_ = time_ns;
     any_time_ = true;
   }
+  const bool end_of_slice = phase == 'B' || phase == 'E';
   if (table != SourceRows::kNone) {
-    row(plan, time_ns, std::max<int64_t>(value(EventField::kDuration).nanoseconds(unit_ns_), 0));
+    if (end_of_slice) {
+      table = slice(plan, time_ns);
+    } else {
+      row(plan, time_ns, length());
+    }
     ++counts.rows;
     if (table == TableId::kRange) {
       if (join_ != nullptr && phase == 'X') attachNode(range_rows_);
@@ -293,20 +372,14 @@ void ChromeImporter::event(const ChromeEvent& event) {
     ++counts.others;
   }
   ++rows_;
-  sources_.keep(event, plan, table);
+  sources_.keep(event, plan, table, end_of_slice);
   if (rows_ >= kPortionRows || sources_.values() >= kPortionValues) portion();
 }
 
 void ChromeImporter::member(std::string_view name, std::string_view raw) {
   if (name == "baseTimeNanoseconds") base_ns_ = JsonToken{.raw = raw}.integer();
   places_.member(name, raw);
-  if (raw.size() <= kLongestMember) {
-    delta_.setMetadata("source." + std::string(name), raw);
-    return;
-  }
-  counts.damage.push_back({0, raw.size(),
-                           "the member \"" + std::string(name) +
-                               "\" is larger than a string of a trace may be (16 MiB)"});
+  delta_.setMetadata("source." + std::string(name), raw);
 }
 
 void ChromeImporter::portion() {
@@ -320,8 +393,9 @@ void ChromeImporter::portion() {
 /// What Unix time the document's times are.
 void ChromeImporter::unixTime() {
   int64_t unix_ns = 0;
-  const bool wall =
-      dialect_ != ChromeDialect::kMcTracer;  // of what clock its times are is not known
+  // Small numbers are those of a clock of its own, and so are mcTracer's.
+  constexpr int64_t kUnixNs = 1'000'000'000'000'000'000;  // in 2001
+  const bool wall = dialect_ != ChromeDialect::kMcTracer && (base_ns_ > 0 || first_ns_ >= kUnixNs);
   if (any_time_ && wall && !__builtin_add_overflow(base_ns_, first_ns_, &unix_ns) && unix_ns > 0) {
     delta_.clock_domain.push({.id = idAt<ClockDomainId>(0),
                               .kind = ClockKind::kHostRealtime,
@@ -337,17 +411,30 @@ void ChromeImporter::losses() {
   uint64_t bytes = 0;
   for (const SourceDamage& d : damage) bytes += d.bytes;
   std::string reason;
-  const auto say = [&](const std::string& more) { reason += (reason.empty() ? "" : "; ") + more; };
+  const auto add = [&](const std::string& more) { reason += (reason.empty() ? "" : "; ") + more; };
+  const auto say = [&](const std::string& more) {
+    add(more);
+    counts.notes.push_back(more);
+  };
   if (!damage.empty()) {
-    say(std::to_string(bytes) + " bytes in " + std::to_string(damage.size()) +
+    add(std::to_string(bytes) + " bytes in " + std::to_string(damage.size()) +
         " places of the source could not be used, first: " + damage.front().reason);
   }
   if (counts.others > 0) {
     say(std::to_string(counts.others) +
-        " events of no known kind or without a time are kept as they were, and are in no table");
+        " events (asynchronous ones, objects, or without a time) are kept as they were, and are in no table");
   }
+  if (no_length_ > 0) {
+    say(std::to_string(no_length_) +
+        " events have no length, a negative one, or one that no clock can have given: 0 here");
+  }
+  if (never_ended_ > 0) say(std::to_string(never_ended_) + " events (\"B\") never ended");
   if (join_ != nullptr) {
-    if (const std::string doubts = join_->doubts(); !doubts.empty()) say(doubts);
+    if (const std::string doubts = join_->doubts(); !doubts.empty()) add(doubts);
+  }
+  if (places_.late() > 0) {
+    say(std::to_string(places_.late()) +
+        " pieces of device work stand so long before their launch that their thread is not known");
   }
   if (places_.ambiguous() > 0) {
     say(std::to_string(places_.ambiguous()) +
@@ -365,7 +452,7 @@ void ChromeImporter::joined() {
                                      join_->joined(), join_->nodes()));
   if (const std::string doubts = join_->doubts(); !doubts.empty()) counts.notes.push_back(doubts);
   const std::string rest = join_->rest();
-  if (rest.size() <= kLongestMember) {
+  if (rest.size() <= kLongestText) {
     delta_.setMetadata(kRestOfNodes, rest);
   } else {
     counts.damage.push_back({0, rest.size(),
@@ -374,9 +461,21 @@ void ChromeImporter::joined() {
   }
 }
 
+/// What is left open: no event of the source goes with these rows.
+void ChromeImporter::endSlices() {
+  portion();
+  slices_.forEach([&](const OpenSlices::Row& open) {
+    ++never_ended_;
+    OpenSlices::Row row = open;
+    if (auto* range = std::get_if<RangeRow>(&row)) range->kind = RangeKind::kBegin;
+    pushSlice(row);
+  });
+}
+
 Status ChromeImporter::finish(const JsonEvents& document) {
   const auto& damage = document.damage();
   counts.damage.insert(counts.damage.begin(), damage.begin(), damage.end());
+  endSlices();
   places_.settle();
   unixTime();
   if (join_ != nullptr) joined();

@@ -177,6 +177,112 @@ TEST(ChromeImporter, ATimeThatIsNoneMakesNoRow) {
   }
 }
 
+TEST(ChromeImporter, BothEndsOfAnEventAreOneRow) {
+  const Imported got = imported(R"json([
+ {"ph":"B","name":"outer","cat":"c","pid":1,"tid":2,"ts":10},
+ {"ph":"B","name":"inner","pid":1,"tid":2,"ts":11,"args":{"x":1}},
+ {"ph":"B","name":"other thread","pid":1,"tid":3,"ts":12},
+ {"ph":"E","pid":1,"tid":2,"ts":14.5,"args":{"y":2}},
+ {"ph":"E","pid":1,"tid":2,"ts":20},
+ {"ph":"E","name":"never began","pid":1,"tid":2,"ts":21},
+ {"ph":"B","name":"gemm","cat":"kernel","pid":0,"tid":7,"ts":30,"args":{"device":0,"stream":7}},
+ {"ph":"E","pid":0,"tid":7,"ts":33},
+ {"ph":"B","name":"backwards","pid":1,"tid":4,"ts":50},
+ {"ph":"E","pid":1,"tid":4,"ts":40}
+ ])json");
+  const Trace& t = got.trace;
+  std::map<std::string, RangeRow> ranges;
+  for (size_t i = 0; i < t.range.size(); ++i) {
+    ranges[std::string(t.text(t.range.name[i]))] = t.range.row(i);
+  }
+  ASSERT_EQ(t.range.size(), 5U);
+  EXPECT_EQ(ranges["outer"].duration_ns, 10'000);
+  EXPECT_EQ(t.text(ranges["outer"].category), "c");
+  EXPECT_EQ(ranges["inner"].start_ns, 11'000);
+  EXPECT_EQ(ranges["inner"].duration_ns, 3'500);
+  EXPECT_EQ(ranges["other thread"].kind, RangeKind::kBegin) << "it never ends";
+  EXPECT_EQ(ranges["never began"].kind, RangeKind::kEnd);
+  EXPECT_EQ(ranges["backwards"].duration_ns, 0);
+  ASSERT_EQ(t.kernel.size(), 1U);
+  EXPECT_EQ(t.kernel.duration_ns[0], 3'000);
+  EXPECT_THAT(t.text(t.loss.reason[0]), HasSubstr("1 events have no length"));
+  EXPECT_THAT(t.text(t.loss.reason[0]), HasSubstr("1 events (\"B\") never ended"));
+}
+
+TEST(ChromeImporter, NumbersAreWhatTheySayAndWhatIsNoneIsSaid) {
+  const Imported got = imported(R"json([
+ {"ph":"X","cat":"gpu_memcpy","name":"Memcpy HtoD","pid":0,"tid":7,"ts":0.0000,"dur":1,
+  "args":{"device":0,"stream":7,"bytes":1.048576e+06}},
+ {"ph":"X","cat":"kernel","name":"a","pid":0,"tid":7,"ts":2,"dur":-3,
+  "args":{"device":0,"stream":7,"grid":[1e2,1,1],"block":[-1,4294967297,8],"shared memory":-5}},
+ {"ph":"X","cat":"kernel","name":"b","pid":0,"tid":7,"ts":3,"args":{"device":0,"stream":7}},
+ {"ph":"X","cat":"kernel","name":"c","pid":0,"tid":7,"ts":4,"dur":9223372036854775,
+  "args":{"device":0,"stream":7}}
+ ])json");
+  const Trace& t = got.trace;
+  ASSERT_EQ(t.copy.size(), 1U);
+  EXPECT_EQ(t.copy.bytes[0], 1048576U);
+  ASSERT_EQ(t.kernel.size(), 3U);
+  for (size_t i = 0; i < 3; ++i) EXPECT_EQ(t.kernel.duration_ns[i], 0);
+  const LaunchShapeRow shape = t.launch_shape.row(indexOf(t.kernel.shape_id[0]));
+  EXPECT_EQ(shape.local_x, 0U);
+  EXPECT_EQ(shape.local_y, 0U);
+  EXPECT_EQ(shape.local_z, 8U);
+  EXPECT_EQ(shape.global_z, 8U);
+  EXPECT_EQ(shape.static_shared_bytes, 0U);
+  EXPECT_THAT(t.text(t.loss.reason[0]), HasSubstr("3 events have no length"));
+  EXPECT_TRUE(t.clock_snapshot.empty()) << "nothing says what Unix time these are";
+}
+
+TEST(ChromeImporter, WorkFarBeforeItsLaunchIsStillItsProcesss) {
+  std::string text = R"json([
+ {"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":9,"dur":1,
+  "args":{"device":0,"stream":7,"correlation":5}})json";
+  for (int i = 0; i < 300'000; ++i) {
+    text += R"(,{"ph":"X","cat":"cpu_op","name":"o","pid":42,"tid":43,"ts":1,"dur":1})";
+  }
+  const Imported got = imported(text + R"json(,
+ {"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":42,"tid":43,"ts":2,"dur":1,
+  "args":{"correlation":5}}])json");
+  const Trace& t = got.trace;
+  ASSERT_EQ(t.kernel.size(), 1U);
+  EXPECT_EQ(t.process.pid[indexOf(t.kernel.process_id[0])], 42U);
+  EXPECT_EQ(t.kernel.thread_id[0], ThreadId::kNone);
+  EXPECT_THAT(t.text(t.loss.reason[0]),
+              HasSubstr("1 pieces of device work stand so long before their launch"));
+}
+
+TEST(ChromeImporter, DevicesAndStreamsMayHaveNames) {
+  const Imported got = imported(R"json([
+ {"ph":"X","cat":"kernel","name":"a","pid":"GPU0","tid":"s0","ts":2,"dur":3},
+ {"ph":"X","cat":"kernel","name":"b","pid":"GPU1","tid":"s1","ts":2,"dur":3},
+ {"ph":"X","cat":"kernel","name":"c","pid":"GPU1","tid":"s0","ts":5,"dur":3}])json");
+  const Trace& t = got.trace;
+  ASSERT_EQ(t.device.size(), 2U);
+  EXPECT_EQ(t.text(t.device.name[0]), "GPU0");
+  EXPECT_EQ(t.text(t.device.name[1]), "GPU1");
+  EXPECT_EQ(t.stream.size(), 3U);
+  EXPECT_EQ(t.text(t.stream.name[indexOf(t.kernel.stream_id[2])]), "s0");
+  EXPECT_EQ(t.deviceOf(t.kernel.stream_id[2]), t.deviceOf(t.kernel.stream_id[1]));
+}
+
+TEST(ChromeImporter, ACounterIsATrackForEachArgumentAndId) {
+  const Imported got = imported(R"json([
+ {"ph":"C","name":"a","pid":1,"ts":1,"args":{"b":1,"c":2}},
+ {"ph":"C","name":"a","pid":1,"ts":2,"args":{"b":3}},
+ {"ph":"C","name":"a b","pid":1,"ts":3,"args":{"value":4}},
+ {"ph":"C","name":"a","id":7,"pid":1,"ts":4,"args":{"b":5}},
+ {"ph":"s","name":"arrow without an id","pid":1,"tid":1,"ts":4}])json");
+  const Trace& t = got.trace;
+  EXPECT_EQ(t.counter.size(), 5U);
+  ASSERT_EQ(t.counter_track.size(), 4U);
+  const auto& tracks = t.counter.track_id;
+  EXPECT_EQ(std::count(tracks.begin(), tracks.end(), idAt<CounterTrackId>(0)), 2) << "one series";
+  EXPECT_EQ(t.text(t.counter_track.name[0]), "a b");
+  EXPECT_EQ(t.text(t.counter_track.name[3]), "a 7 b");
+  EXPECT_TRUE(t.flow_event.empty());
+}
+
 TEST(ChromeImporter, MemoryEventsKnowTheirDevice) {
   const Imported got = imported(R"json({"traceEvents": [
    {"ph":"i","cat":"cpu_instant_event","name":"[memory]","pid":1,"tid":2,"ts":5,"s":"t",

@@ -20,6 +20,11 @@ int64_t dimension(std::string_view raw, size_t index) {
   return JsonToken{.raw = raw.substr(at)}.integer(1);
 }
 
+/// A number of a launch; 0 where none can be so large, or so small.
+uint32_t small(int64_t number) {
+  return number >= 0 && number <= INT32_MAX ? static_cast<uint32_t>(number) : 0;
+}
+
 /// The number of a member of an object, as it stands in the document; 0 where there is none.
 int64_t memberOf(std::string_view raw, std::string_view name) {
   const size_t at = raw.find("\"" + std::string(name) + "\"");
@@ -73,7 +78,7 @@ ThreadId ChromePlaces::thread(ProcessId process, const JsonToken& tid) {
     if (number == INT64_MIN) {
       row.name = text(tid);
     } else {
-      row.tid = static_cast<uint32_t>(number);
+      row.tid = number >= INT32_MIN && number <= UINT32_MAX ? static_cast<uint32_t>(number) : 0;
     }
     delta_.thread.push(row);
   }
@@ -85,13 +90,35 @@ DeviceId ChromePlaces::device(int64_t ordinal) {
   const auto [it, fresh] = devices_.try_emplace(ordinal);
   DeviceRow& row = it->second;
   if (fresh) {
+    const std::string_view name = nameOf(ordinal);
     row.id = idAt<DeviceId>(devices_.size() - 1);
     row.kind = DeviceKind::kGpu;
-    row.ordinal = static_cast<uint32_t>(ordinal);
-    row.name = delta_.strings.intern("device " + std::to_string(ordinal));
+    row.ordinal = static_cast<uint32_t>(name.empty() ? ordinal : kFirstNamed - ordinal);
+    row.name = delta_.strings.intern(name.empty() ? "device " + std::to_string(ordinal)
+                                                  : std::string(name));
     delta_.device.push(row);
   }
   return row.id;
+}
+
+/// The number that a device or stream has; of one that has none, or too large a one, a number made
+/// up for the text that stands there. `missing`: nothing stands there.
+int64_t ChromePlaces::numberOf(const JsonToken& token, int64_t missing) {
+  if (token.raw.empty()) return missing;
+  int64_t number = 0;
+  if (token.nanoseconds(1, number) && number >= INT32_MIN && number <= INT64_MAX / 2) {
+    return number;
+  }
+  const auto [it, fresh] = made_up_.try_emplace(
+      std::string(token.raw), kFirstNamed - static_cast<int64_t>(made_up_.size()));
+  if (fresh) made_up_names_.push_back(it->first);
+  return it->second;
+}
+
+std::string_view ChromePlaces::nameOf(int64_t number) const {
+  const int64_t at = kFirstNamed - number;
+  const bool made_up = at >= 0 && at < static_cast<int64_t>(made_up_names_.size());
+  return made_up ? std::string_view(made_up_names_[static_cast<size_t>(at)]) : std::string_view();
 }
 
 /// Streams of the process that is profiled are found whether or not it is already known which one
@@ -123,8 +150,13 @@ StreamId ChromePlaces::stream(ProcessId owner, int64_t device_ordinal, int64_t c
   it->second.process_id = owner;
   it->second.context_id = in->second.id;
   it->second.device_id = on;
-  it->second.handle = static_cast<uint64_t>(number);
-  it->second.ordinal = static_cast<uint32_t>(number);
+  if (const std::string_view name = nameOf(number); !name.empty()) {
+    it->second.name = delta_.strings.intern(name);
+    it->second.ordinal = static_cast<uint32_t>(kFirstNamed - number);
+  } else {
+    it->second.handle = static_cast<uint64_t>(number);
+    it->second.ordinal = static_cast<uint32_t>(number);
+  }
   delta_.stream.push(it->second);
   return it->second.id;
 }
@@ -143,10 +175,8 @@ ShapeId ChromePlaces::launchShape(const ChromeEvent& event) {
   const size_t before = launch_shapes_.size();
   const auto id = ShapeId{static_cast<uint32_t>(launch_shapes_.intern(room_))};
   if (launch_shapes_.size() == before) return id;
-  const auto local = [&](size_t i) { return static_cast<uint32_t>(dimension(block.raw, i)); };
-  const auto global = [&](size_t i) {
-    return static_cast<uint64_t>(dimension(grid.raw, i)) * local(i);
-  };
+  const auto local = [&](size_t i) { return small(dimension(block.raw, i)); };
+  const auto global = [&](size_t i) { return uint64_t{small(dimension(grid.raw, i))} * local(i); };
   delta_.launch_shape.push(
       {.dimensions = 3,
        .global_x = global(0),
@@ -156,10 +186,10 @@ ShapeId ChromePlaces::launchShape(const ChromeEvent& event) {
        .local_y = local(1),
        .local_z = local(2),
        .static_shared_bytes =
-           static_cast<uint32_t>(memory ? memberOf(memory.raw, "static_shared") : shared.integer()),
-       .dynamic_shared_bytes = static_cast<uint32_t>(memberOf(memory.raw, "dynamic_shared")),
-       .registers_per_thread = static_cast<uint32_t>(
-           memory ? memberOf(memory.raw, "registers_per_thread") : registers.integer())});
+           small(memory ? memberOf(memory.raw, "static_shared") : shared.integer()),
+       .dynamic_shared_bytes = small(memberOf(memory.raw, "dynamic_shared")),
+       .registers_per_thread =
+           small(memory ? memberOf(memory.raw, "registers_per_thread") : registers.integer())});
   return id;
 }
 
@@ -170,6 +200,7 @@ uint64_t correlationOf(const ChromeEvent& event) {
 void ChromePlaces::launched(uint64_t correlation, ProcessId process, ThreadId thread) {
   if (main_process_ == ProcessId::kNone) main_process_ = process;
   if (correlation == 0) return;
+  if (!written_.empty()) late_ += written_.erase(correlation);
   const auto [it, fresh] = launched_by_.try_emplace(correlation, thread);
   if (!fresh && it->second != ThreadId::kNone && process_of_[indexOf(it->second)] != process) {
     it->second = ThreadId::kNone;  // whose work it is can not be told
@@ -188,7 +219,7 @@ ChromePlaces::Work ChromePlaces::workOf(const ChromeEvent& event) {
   }
   const JsonToken& ordinal = event[EventField::kArgDevice];
   const JsonToken& number = event[EventField::kArgStream];
-  int64_t device_ordinal = ordinal ? ordinal.integer(-1) : event[EventField::kProcess].integer(-1);
+  int64_t device_ordinal = numberOf(ordinal ? ordinal : event[EventField::kProcess], -1);
   if (!ordinal && event[EventField::kArgTaskType]) {
     if (platform_ == PlatformType::Unknown) platform_ = PlatformType::Ascend;
     // The pid is a number made up for the picture; "NPU n" labels it, if it comes before.
@@ -200,7 +231,7 @@ ChromePlaces::Work ChromePlaces::workOf(const ChromeEvent& event) {
     device_ordinal = 0;  // of the arguments of its kernels, none says so
   }
   place.stream = stream(place.process, device_ordinal, event[EventField::kArgContext].integer(),
-                        number ? number.integer(-1) : event[EventField::kThread].integer(-1));
+                        numberOf(number ? number : event[EventField::kThread], -1));
   return place;
 }
 
@@ -285,8 +316,13 @@ void ChromePlaces::findLateLaunches() {
       if (launch != launched_by_.end() && launch->second != ThreadId::kNone) {
         table.thread_id[i] = launch->second;
         table.process_id[i] = process_of_[indexOf(launch->second)];
-      } else if (table.process_id[i] == ProcessId::kNone) {
-        table.process_id[i] = main_process_;
+        continue;
+      }
+      if (table.process_id[i] == ProcessId::kNone) {
+        table.process_id[i] = main_process_ == ProcessId::kNone ? likely_process_ : main_process_;
+      }
+      if (launch == launched_by_.end() && table.correlation_id[i] != 0) {
+        written_.insert(table.correlation_id[i]);
       }
     }
   };

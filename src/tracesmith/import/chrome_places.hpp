@@ -10,6 +10,7 @@
 #include <string_view>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -34,6 +35,12 @@ class ChromePlaces {
 
   /// A call with this correlation id (0: none) was made there.
   void launched(uint64_t correlation, ProcessId process, ThreadId thread);
+  /// Something else happened on a thread of that process.
+  void happened(ProcessId process, const JsonToken& pid) {
+    if (likely_process_ == ProcessId::kNone && pid.type == JsonType::kInteger) {
+      likely_process_ = process;
+    }
+  }
   /// Of a piece of device work.
   struct Work {
     StreamId stream{};
@@ -53,8 +60,14 @@ class ChromePlaces {
   void settle();
   /// Correlation ids that calls of several processes have.
   uint64_t ambiguous() const { return ambiguous_; }
+  /// Work that had been written when its launch was met.
+  uint64_t late() const { return late_; }
 
  private:
+  /// Numbers that are made up go down from here.
+  static constexpr int64_t kFirstNamed = INT64_MIN / 2;
+  int64_t numberOf(const JsonToken& token, int64_t missing);
+  std::string_view nameOf(int64_t number) const;
   StreamId stream(ProcessId owner, int64_t device_ordinal, int64_t context, int64_t number);
   StringId text(const JsonToken& token) { return delta_.strings.intern(textOf(token, room_)); }
 
@@ -62,10 +75,15 @@ class ChromePlaces {
   ChromeDialect dialect_;
   std::string room_;
   PlatformType platform_ = PlatformType::Unknown;
-  ProcessId main_process_{};
+  ProcessId main_process_{};              // the first one that made a call
+  ProcessId likely_process_{};            // until then
+  std::unordered_set<uint64_t> written_;  // correlation ids of work whose launch was not yet met
+  uint64_t late_ = 0;
   uint64_t ambiguous_ = 0;
   static constexpr size_t kCacheSlots = 256;
-  std::map<std::string, int64_t, std::less<>> npus_;  // by pid: devices of Ascend's timelines
+  std::map<std::string, int64_t, std::less<>> npus_;     // by pid: devices of Ascend's timelines
+  std::map<std::string, int64_t, std::less<>> made_up_;  // numbers of devices and streams
+  std::vector<std::string> made_up_names_;
   std::map<std::string, ProcessId, std::less<>> processes_;
   std::string last_pid_;
   ProcessId last_process_{};

@@ -4,6 +4,8 @@
 #include <set>
 #include <string>
 
+#include "tracesmith/import/chrome_times.hpp"
+
 namespace tracesmith::import {
 namespace {
 
@@ -14,6 +16,7 @@ bool has(const EventShape& shape, EventField field) {
 TableId tableOf(const EventShape& shape) {
   switch (shape.phase) {
     case 'X':
+    case 'B':
       if (has(shape, EventField::kArgLevel) && has(shape, EventField::kArgMode)) {
         return TableId::kHostCall;  // of CANN
       }
@@ -41,13 +44,12 @@ TableId tableOf(const EventShape& shape) {
       }
       return TableId::kRange;
     case 'R':
-    case 'B':
     case 'E':
       return TableId::kRange;
     case 's':
     case 't':
     case 'f':
-      return TableId::kFlowEvent;
+      return has(shape, EventField::kId) ? TableId::kFlowEvent : SourceRows::kNone;
     default:
       return SourceRows::kNone;
   }
@@ -66,7 +68,7 @@ TableId tableByValue(const ChromeEvent& event) {
 
 /// Whether only the values of such an event tell what it is.
 bool ChromeSources::isByValue(const EventShape& shape) const {
-  if (shape.phase != 'X') return false;
+  if (shape.phase != 'X' && shape.phase != 'B') return false;
   return has(shape, EventField::kArgTaskType) || dialect_ == ChromeDialect::kMcTracer;
 }
 
@@ -169,10 +171,8 @@ bool ChromeSources::holds(const ChromeEvent& event, const ChromePlan& plan) cons
     if (at < 0 || isKept(plan.gaps[static_cast<size_t>(at)])) continue;
     const JsonToken& token = event.values[static_cast<size_t>(at)];
     if (token.value < 0) return false;
-    const bool whole = token.type == JsonType::kInteger;
-    if (field == EventField::kDuration && whole && token.value > INT64_MAX / unit_ns_) {
-      return false;
-    }
+    int64_t ns = 0;
+    if (field == EventField::kDuration && !isLength(token, unit_ns_, ns)) return false;
   }
   return true;
 }
@@ -202,7 +202,8 @@ uint32_t ChromeSources::wholeShape() {
   return whole_;
 }
 
-void ChromeSources::keep(const ChromeEvent& event, ChromePlan& plan, TableId table) {
+void ChromeSources::keep(const ChromeEvent& event, ChromePlan& plan, TableId table,
+                         bool second_end) {
   const EventShape& shape = *event.shape;
   SourceTable& rows = rows_.of(table);
   const size_t before = rows.value.size();
@@ -213,7 +214,7 @@ void ChromeSources::keep(const ChromeEvent& event, ChromePlan& plan, TableId tab
     ++values_;
     return;
   }
-  const bool in_row = table != SourceRows::kNone && holds(event, plan);
+  const bool in_row = table != SourceRows::kNone && !second_end && holds(event, plan);
   uint32_t& source = in_row ? plan.beside_row : plan.alone;
   if (source == 0) {
     std::vector<SourceGap> gaps = plan.gaps;

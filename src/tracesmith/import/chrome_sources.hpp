@@ -36,8 +36,9 @@ class ChromeSources {
 
   /// Valid until the next call.
   ChromePlan& plan(const ChromeEvent& event);
-  /// Keeps what the row of `table` that has just been pushed (kNone: there is none) does not hold.
-  void keep(const ChromeEvent& event, ChromePlan& plan, TableId table);
+  /// Keeps what the row of `table` that has just been pushed (kNone: there is none) does not hold;
+  /// of the second end of an event all of it, as the row was made from the first one.
+  void keep(const ChromeEvent& event, ChromePlan& plan, TableId table, bool second_end = false);
 
   const SourceRows& rows() const { return rows_; }
   size_t values() const { return values_; }  ///< kept since clearRows()

@@ -43,10 +43,11 @@ Got read(std::span<const uint8_t> bytes, size_t window) {
   got.ok = bool(events.run([](std::string_view, std::string_view) {},
                            [&](const ChromeEvent& event) {
                              ++got.events;
-                             got.hash =
-                                 got.hash * 31 + textOf(event[EventField::kName], room).size() +
-                                 static_cast<uint64_t>(event[EventField::kTime].nanoseconds(1000)) +
-                                 event.values.size();
+                             int64_t ns = 0;
+                             event[EventField::kTime].nanoseconds(1000, ns);
+                             got.hash = got.hash * 31 +
+                                        textOf(event[EventField::kName], room).size() +
+                                        static_cast<uint64_t>(ns) + event.values.size();
                            }));
   got.damaged = !events.damage().empty();
   if (events.documentBytes() > bytes.size()) std::abort();

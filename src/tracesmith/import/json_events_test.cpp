@@ -309,7 +309,10 @@ TEST(JsonEvents, SaysWhatIsNoTrace) {
 }
 
 TEST(JsonToken, NumbersAreExact) {
-  const auto ns = [](std::string_view raw) { return JsonToken{.raw = raw}.nanoseconds(1000); };
+  const auto ns = [](std::string_view raw) {
+    int64_t value = 0;
+    return JsonToken{.raw = raw}.nanoseconds(1000, value) ? value : -7;
+  };
   EXPECT_EQ(ns("4458676980425.328"), 4458676980425328);
   EXPECT_EQ(ns("1711964646000000.001"), 1711964646000000001);
   EXPECT_EQ(ns("5"), 5000);
@@ -317,12 +320,20 @@ TEST(JsonToken, NumbersAreExact) {
   EXPECT_EQ(ns("-1.25"), -1250);
   EXPECT_EQ(ns("1.2345678"), 1234);
   EXPECT_EQ(ns("1e3"), 1000000);
-  EXPECT_EQ(ns("99999999999999999999999"), 0) << "no time";
+  EXPECT_EQ(ns("0.0000"), 0);
+  EXPECT_EQ(ns("99999999999999999999999"), -7) << "no time";
+  EXPECT_EQ(ns("9999999999999999999999999"), -7);
+  EXPECT_EQ(ns("1e30"), -7);
+  EXPECT_EQ(ns("x"), -7);
   const auto whole = [](std::string_view raw) { return JsonToken{.raw = raw}.integer(-7); };
   EXPECT_EQ(whole("-549452224"), -549452224);
   EXPECT_EQ(whole("9223372036854775807"), INT64_MAX);
   EXPECT_EQ(whole("9223372036854775808"), -7);
   EXPECT_EQ(whole("PyTorch"), -7);
+  EXPECT_EQ(whole("1.048576e+06"), 1048576) << "as C++ writes doubles";
+  EXPECT_EQ(whole("1e3"), 1000);
+  EXPECT_EQ(whole("1e99"), -7);
+  EXPECT_EQ(whole("2.9"), 2);
   EXPECT_EQ(whole("12abc"), 12);
 }
 

@@ -396,33 +396,27 @@ std::string_view textOf(const JsonToken& token, std::string& room) {
 
 int64_t JsonToken::integer(int64_t missing) const {
   if (type == JsonType::kInteger) return value;
+  int64_t whole = 0;
+  return nanoseconds(1, whole) ? whole : missing;
+}
+
+bool JsonToken::nanoseconds(int64_t unit_ns, int64_t& ns) const {
+  if (type == JsonType::kInteger) return !__builtin_mul_overflow(value, unit_ns, &ns);
+  if (type == JsonType::kDecimal && unit_ns == 1000) {
+    ns = value;
+    return true;
+  }
   size_t i = 0;
   const bool negative = i < raw.size() && raw[i] == '-';
   if (negative) ++i;
   const size_t first = i;
-  uint64_t number = 0;
-  for (; i < raw.size() && isDigit(raw[i]); ++i) {
-    if (i - first >= 19) return missing;
-    number = number * 10 + static_cast<uint64_t>(raw[i] - '0');
-  }
-  if (i == first || number > static_cast<uint64_t>(INT64_MAX)) return missing;
-  return negative ? -static_cast<int64_t>(number) : static_cast<int64_t>(number);
-}
-
-int64_t JsonToken::nanoseconds(int64_t unit_ns) const {
-  int64_t product = 0;
-  if (type == JsonType::kInteger && !__builtin_mul_overflow(value, unit_ns, &product)) {
-    return product;
-  }
-  if (type == JsonType::kDecimal && unit_ns == 1000) return value;
-  size_t i = 0;
-  const bool negative = i < raw.size() && raw[i] == '-';
-  if (negative) ++i;
+  constexpr size_t kMostDigits = 24;  // so that the sum fits
   __int128 sum = 0;
-  int digits = 0;
-  for (; i < raw.size() && isDigit(raw[i]) && digits < 24; ++i, ++digits) {
+  for (; i < raw.size() && isDigit(raw[i]); ++i) {
+    if (i - first >= kMostDigits) return false;
     sum = sum * 10 + (raw[i] - '0');
   }
+  if (i == first) return false;
   sum *= unit_ns;
   if (i < raw.size() && raw[i] == '.') {
     int64_t scale = unit_ns;
@@ -432,15 +426,16 @@ int64_t JsonToken::nanoseconds(int64_t unit_ns) const {
     }
     while (i < raw.size() && isDigit(raw[i])) ++i;
   }
-  if (i < raw.size() &&
-      (raw[i] == 'e' || raw[i] == 'E')) {  // nobody writes times so, but it is JSON
+  if (i < raw.size() && (raw[i] == 'e' || raw[i] == 'E')) {  // as C++ writes doubles
     const double number =
         std::strtod(std::string(raw).c_str(), nullptr) * static_cast<double>(unit_ns);
-    if (!(number > -9.2e18 && number < 9.2e18)) return 0;
-    return static_cast<int64_t>(number);
+    if (!(number > -9.2e18 && number < 9.2e18)) return false;
+    ns = static_cast<int64_t>(number);
+    return true;
   }
-  if (sum > INT64_MAX) return 0;
-  return static_cast<int64_t>(negative ? -sum : sum);
+  if (negative) sum = -sum;
+  ns = static_cast<int64_t>(sum);
+  return sum == ns;
 }
 
 }  // namespace tracesmith::import

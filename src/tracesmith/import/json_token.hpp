@@ -49,10 +49,12 @@ struct JsonToken {
   bool isNumber() const {
     return !text && !raw.empty() && (raw[0] == '-' || (raw[0] >= '0' && raw[0] <= '9'));
   }
-  /// A number, also one within quotes, without what follows its point; `missing` where it is none.
+  /// A number, also one within quotes, without what follows its point; `missing` where it is none,
+  /// or larger than 64 bits.
   int64_t integer(int64_t missing = 0) const;
-  /// A decimal number of `unit_ns` each, in ns; exact, but for what is less than a ns.
-  int64_t nanoseconds(int64_t unit_ns) const;
+  /// Whether it is a number of `unit_ns` each that fits, and how many ns that is: exact, but for
+  /// what is less than a ns, and for exponents (a double's 53 bits).
+  bool nanoseconds(int64_t unit_ns, int64_t& ns) const;
 };
 
 /// What is wrong but has a plain meaning is mended where it stands when `mended` is given, and
