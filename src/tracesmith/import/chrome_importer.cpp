@@ -422,7 +422,8 @@ void ChromeImporter::losses() {
   }
   if (counts.others > 0) {
     say(std::to_string(counts.others) +
-        " events (asynchronous ones, objects, or without a time) are kept as they were, and are in no table");
+        " events (asynchronous ones, objects, or without a time) are kept as they were, and are in "
+        "no table");
   }
   if (no_length_ > 0) {
     say(std::to_string(no_length_) +
