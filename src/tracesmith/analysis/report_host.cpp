@@ -66,7 +66,7 @@ void queue(Maker& maker) {
 void criticalPath(Maker& maker) {
   const Trace& t = maker.trace;
   const CriticalPath path = CriticalPath::of(t, maker.ops, maker.options.from_ns,
-                                             maker.options.to_ns, maker.options.analysis.as_hta);
+                                             maker.options.to_ns, maker.options.analysis);
   int64_t whole = 0;
   for (const int64_t ns : path.total_ns) whole += ns;
   ReportTable& bounds = maker.table("critical_path", "What decided how long it took",
