@@ -4,7 +4,7 @@
 #include <map>
 
 #include "tracesmith/analysis/report_parts.hpp"
-#include "tracesmith/analysis/steps.hpp"
+#include "tracesmith/analysis/step_finder.hpp"
 #include "tracesmith/analysis/time_breakdown.hpp"
 
 namespace tracesmith::report_parts {
@@ -35,6 +35,12 @@ std::string Maker::streamName(StreamId id) const {
   const std::string_view text = trace.text(trace.stream.name[i - 1]);
   if (!text.empty()) return std::string(text);
   return std::to_string(trace.stream.ordinal[i - 1]);
+}
+
+std::string Maker::processName(ProcessId id) const {
+  const auto i = static_cast<size_t>(id);
+  if (i == 0 || i > trace.process.size()) return "unknown";
+  return std::to_string(trace.process.pid[i - 1]);
 }
 
 void utilization(Maker& maker) {
@@ -156,29 +162,38 @@ void streams(Maker& maker) {
 void steps(Maker& maker) {
   const Steps found = stepsOf(maker.trace, maker.ops);
   const std::vector<Step>& all = found.all;
-  ReportTable& table = maker.table("steps", "Steps",
-                                   {{"step", "step", Q::kText},
-                                    {"begin_ns", "begin", Q::kTimeNs},
-                                    {"duration_ns", "duration", Q::kNs},
-                                    {"launched", "ops launched", Q::kCount},
-                                    {"busy_ns", "device busy", Q::kNs},
-                                    {"compute_ns", "compute", Q::kNs},
-                                    {"communication_ns", "communication", Q::kNs},
-                                    {"exposed_ns", "communication alone", Q::kNs},
-                                    {"memory_ns", "copies", Q::kNs}});
+  std::vector<ReportColumn> columns = {{"step", "step", Q::kText},
+                                       {"begin_ns", "begin", Q::kTimeNs},
+                                       {"duration_ns", "duration", Q::kNs},
+                                       {"launched", "ops launched", Q::kCount},
+                                       {"busy_ns", "device busy", Q::kNs},
+                                       {"compute_ns", "compute", Q::kNs},
+                                       {"communication_ns", "communication", Q::kNs},
+                                       {"exposed_ns", "communication alone", Q::kNs},
+                                       {"memory_ns", "copies", Q::kNs}};
+  const bool several = std::any_of(all.begin(), all.end(), [&](const Step& step) {
+    return step.process != all.front().process;
+  });
+  if (several) columns.insert(columns.begin() + 1, {"process", "process", Q::kText});
+  ReportTable& table = maker.table("steps", "Steps", std::move(columns));
   table.note = found.basis();
   // An op belongs to the step in which it was launched; its time counts wherever it ran.
+  const StepFinder finder(found, maker.ops);
   std::map<size_t, DeviceOps> by_step;
   for (const DeviceOp& op : maker.ops.ops) {
-    const size_t step = found.stepOf(maker.ops, op);
+    const size_t step = finder.stepOf(op);
     if (step < all.size()) by_step[step].ops.push_back(op);
   }
   const int64_t begin = maker.beginNs();
   for (size_t i = 0; i < all.size(); ++i) {
     const TimeBreakdown b = breakdownOf(by_step[i]);
-    table.rows.push_back({all[i].name, all[i].begin_ns - begin, all[i].end_ns - all[i].begin_ns,
-                          count(by_step[i].ops.size()), b.busy_ns, b.compute_ns, b.communication_ns,
-                          b.communication_ns - b.together_ns[3] - b.together_ns[7], b.memory_ns});
+    std::vector<ReportValue> row = {all[i].name};
+    if (several) row.emplace_back(maker.processName(all[i].process));
+    row.insert(row.end(),
+               {all[i].begin_ns - begin, all[i].end_ns - all[i].begin_ns,
+                count(by_step[i].ops.size()), b.busy_ns, b.compute_ns, b.communication_ns,
+                b.communication_ns - b.together_ns[3] - b.together_ns[7], b.memory_ns});
+    table.rows.push_back(std::move(row));
   }
 }
 

@@ -24,6 +24,7 @@ struct Maker {
   /// "device 0: NVIDIA H100", "stream 7 of device 0".
   std::string deviceName(DeviceId id) const;
   std::string streamName(StreamId id) const;
+  std::string processName(ProcessId id) const;
   size_t limit(size_t rows) const {
     return options.limit == 0 ? rows : std::min(rows, options.limit);
   }
