@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 
 #include <array>
-#include <cmath>
 #include <map>
 #include <random>
 
@@ -211,40 +210,6 @@ TEST(CriticalPath, CoversItsTimeWithoutGapsWhateverHappens) {
   }
 }
 
-TEST(CompareRanks, KnowsTheSameFromTheDifferent) {
-  std::vector<double> a, b;
-  for (int i = 0; i < 20; ++i) a.push_back(i), b.push_back(i + 100);
-  RankComparison c = compareRanks(a, b);
-  EXPECT_DOUBLE_EQ(c.effect, 1);
-  EXPECT_LT(c.p, 1e-6);
-  c = compareRanks(b, a);
-  EXPECT_DOUBLE_EQ(c.effect, -1);
-  std::vector<double> same = a;
-  c = compareRanks(a, same);
-  EXPECT_DOUBLE_EQ(c.effect, 0);
-  EXPECT_DOUBLE_EQ(c.p, 1);
-  std::vector<double> equal(10, 5.0), equal_too(10, 5.0);
-  EXPECT_DOUBLE_EQ(compareRanks(equal, equal_too).p, 1) << "nothing but ties";
-  std::vector<double> few = {1, 2}, others = {8, 9};
-  EXPECT_DOUBLE_EQ(compareRanks(few, others).p, 1) << "too few to tell";
-}
-
-TEST(CompareRanks, ChanceLooksLikeChance) {
-  std::mt19937 random(3);
-  std::lognormal_distribution<double> durations(2, 1);
-  int small = 0;
-  for (int round = 0; round < 2000; ++round) {
-    std::vector<double> a, b;
-    for (int i = 0; i < 12; ++i) {
-      a.push_back(std::floor(durations(random)));  // with ties
-      b.push_back(std::floor(durations(random)));
-    }
-    small += compareRanks(a, b).p < 0.05;
-  }
-  EXPECT_GT(small, 50);
-  EXPECT_LT(small, 130) << "5 % of 2000, within what chance allows";
-}
-
 TEST(TraceDiff, FindsWhatChanged) {
   Hand before, after;
   const StreamId a = before.stream();
@@ -263,6 +228,32 @@ TEST(TraceDiff, FindsWhatChanged) {
   EXPECT_EQ(status["slow"], DiffStatus::kSlower);
   EXPECT_EQ(status["old"], DiffStatus::kVanished);
   EXPECT_EQ(status["new"], DiffStatus::kAppeared);
+}
+
+TEST(TraceDiff, TooFewToTellIsNotTheSame) {
+  Hand before, after;
+  const StreamId a = before.stream();
+  const StreamId b = after.stream();
+  const auto add = [&](const char* name, int count, int64_t change) {
+    for (int64_t i = 0; i < count; ++i) {
+      before.kernel(name, a, i * 1000, i * 1000 + 100 + i);
+      after.kernel(name, b, i * 1000, i * 1000 + 100 + i + change);
+    }
+  };
+  add("four", 4, 50);
+  add("five", 5, 50);
+  add("steady five", 5, 2);
+  add("ten", 10, 50);
+  std::vector<std::string> names;
+  for (int i = 0; i < 20; ++i) names.push_back("other " + std::to_string(i));
+  for (const std::string& name : names) add(name.c_str(), 10, 0);
+  std::map<std::string, DiffStatus> status;
+  for (const NameDiff& d : diffNames(before.trace, after.trace)) status[d.name] = d.status;
+  EXPECT_EQ(status["four"], DiffStatus::kUnclear);
+  EXPECT_EQ(status["five"], DiffStatus::kUnclear) << "among so many names";
+  EXPECT_EQ(status["steady five"], DiffStatus::kSame);
+  EXPECT_EQ(status["ten"], DiffStatus::kSlower);
+  EXPECT_EQ(status["other 1"], DiffStatus::kSame);
 }
 
 TEST(Report, ImpossibleShapesAreNoShapes) {
