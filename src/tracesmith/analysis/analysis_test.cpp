@@ -23,9 +23,12 @@ using ::testing::ElementsAre;
 class Hand {
  public:
   Hand() { trace.device.push({.id = idAt<DeviceId>(0)}); }
-  StreamId stream() {
+  StreamId stream(size_t device = 0) {
     const auto id = idAt<StreamId>(trace.stream.size());
-    trace.stream.push({.id = id, .device_id = idAt<DeviceId>(0)});
+    while (trace.device.size() <= device) {
+      trace.device.push({.id = idAt<DeviceId>(trace.device.size())});
+    }
+    trace.stream.push({.id = id, .device_id = idAt<DeviceId>(device)});
     return id;
   }
   /// launch < 0: not in the trace.
@@ -254,6 +257,34 @@ TEST(TraceDiff, TooFewToTellIsNotTheSame) {
   EXPECT_EQ(status["steady five"], DiffStatus::kSame);
   EXPECT_EQ(status["ten"], DiffStatus::kSlower);
   EXPECT_EQ(status["other 1"], DiffStatus::kSame);
+}
+
+/// A value of the first row of a table whose first column says `name`.
+ReportValue valueOf(const std::vector<ReportTable>& report, std::string_view table,
+                    const std::string& name, std::string_view column) {
+  for (const ReportTable& t : report) {
+    if (t.key != table) continue;
+    for (const auto& row : t.rows) {
+      if (row.front() != ReportValue(name)) continue;
+      for (size_t i = 0; i < row.size(); ++i) {
+        if (t.columns[i].key == column) return row[i];
+      }
+    }
+  }
+  return "not there";
+}
+
+TEST(Report, DevicesAreNeverOne) {
+  Hand hand;
+  hand.kernel("a", hand.stream(0), 0, 50);
+  hand.kernel("b", hand.stream(1), 20, 70);
+  const std::vector<ReportTable> report = analyze(hand.trace);
+  ASSERT_EQ(report[0].key, "gpu_util");
+  EXPECT_EQ(report[0].rows.size(), 2U);
+  const std::vector<ReportTable> diff = diffReport(hand.trace, hand.trace);
+  EXPECT_EQ(valueOf(diff, "diff", "device busy", "a_ns"), ReportValue(int64_t{100}));
+  EXPECT_EQ(diff[0].note, "times of devices are added up: 2 in A, 2 in B");
+  EXPECT_TRUE(analyze(Trace())[0].rows.empty());
 }
 
 TEST(Report, ImpossibleShapesAreNoShapes) {

@@ -62,7 +62,10 @@ void utilization(Maker& maker) {
     addBreakdown(table, maker.deviceName(b.device), b);
     sum += b.kernelUtilization();
   }
-  if (devices.size() != 1) addBreakdown(table, "all devices together", breakdownOf(maker.ops));
+  // HTA knows one device for each trace.
+  if (maker.options.analysis.as_hta && devices.size() > 1) {
+    addBreakdown(table, "all devices together", breakdownOf(maker.ops));
+  }
   if (devices.empty()) table.note = "the trace has no device work";
   if (devices.size() > 1) {
     ReportTable& mean = maker.table(
@@ -186,7 +189,7 @@ void steps(Maker& maker) {
   }
   const int64_t begin = maker.beginNs();
   for (size_t i = 0; i < all.size(); ++i) {
-    const TimeBreakdown b = breakdownOf(by_step[i]);
+    const TimeBreakdown b = sumOverDevices(by_step[i]);
     std::vector<ReportValue> row = {all[i].name};
     if (several) row.emplace_back(maker.processName(all[i].process));
     row.insert(row.end(),

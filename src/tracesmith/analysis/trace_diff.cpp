@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/analysis/trace_diff.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "tracesmith/analysis/distribution.hpp"
 #include "tracesmith/analysis/report_parts.hpp"
@@ -85,6 +88,12 @@ std::string what(TableId table) {
   }
 }
 
+size_t devicesOf(const DeviceOps& ops) {
+  std::set<DeviceId> devices;
+  for (const StreamOps& s : ops.streams) devices.insert(s.device);
+  return devices.size();
+}
+
 ReportValue ratioOf(double a, double b) {
   return a > 0 ? ReportValue((b - a) / a) : ReportValue(std::monostate{});
 }
@@ -154,8 +163,8 @@ std::vector<ReportTable> diffReport(const Trace& a, const Trace& b, const DiffOp
                     {}};
   const DeviceOps ops_a = DeviceOps::of(a);
   const DeviceOps ops_b = DeviceOps::of(b);
-  const TimeBreakdown of_a = breakdownOf(ops_a);
-  const TimeBreakdown of_b = breakdownOf(ops_b);
+  const TimeBreakdown of_a = sumOverDevices(ops_a);
+  const TimeBreakdown of_b = sumOverDevices(ops_b);
   const auto add = [&](const char* name, int64_t va, int64_t vb) {
     whole.rows.push_back({std::string(name), va, vb, vb - va,
                           ratioOf(static_cast<double>(va), static_cast<double>(vb))});
@@ -167,6 +176,12 @@ std::vector<ReportTable> diffReport(const Trace& a, const Trace& b, const DiffOp
   add("compute", of_a.compute_ns, of_b.compute_ns);
   add("communication", of_a.communication_ns, of_b.communication_ns);
   add("copies", of_a.memory_ns, of_b.memory_ns);
+  const size_t devices_a = devicesOf(ops_a);
+  const size_t devices_b = devicesOf(ops_b);
+  if (std::max(devices_a, devices_b) > 1) {
+    whole.note =
+        fmt::format("times of devices are added up: {} in A, {} in B", devices_a, devices_b);
+  }
   tables.push_back(std::move(whole));
 
   std::vector<double> steps_a, steps_b;
