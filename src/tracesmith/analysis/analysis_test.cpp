@@ -138,6 +138,20 @@ TEST(LaunchAnalysis, LatencyAndDepth) {
   EXPECT_DOUBLE_EQ(depths[0].mean_over_time, (10 * 1 + 90 * 2 + 100 * 1) / 200.0);
 }
 
+TEST(LaunchAnalysis, WhatBeginsBeforeItsLaunchWasInNoQueue) {
+  Hand hand;
+  const StreamId s = hand.stream();
+  hand.kernel("early", s, 50, 100, 80);
+  hand.kernel("b", s, 200, 300, 150);
+  const DeviceOps ops = DeviceOps::of(hand.trace);
+  const std::vector<QueueDepth> depths = queueDepths(hand.trace, ops);
+  ASSERT_EQ(depths.size(), 1U);
+  EXPECT_DOUBLE_EQ(depths[0].at_changes.min, 0);
+  EXPECT_EQ(depths[0].before_launch, 1U);
+  EXPECT_DOUBLE_EQ(launchLatency(hand.trace, ops).latency.min, 0);
+  EXPECT_EQ(launchLatency(hand.trace, ops).before_launch, 1U);
+}
+
 TEST(LaunchPaths, AreTheRangesAroundTheLaunch) {
   Hand hand;
   const StreamId s = hand.stream();

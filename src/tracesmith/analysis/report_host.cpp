@@ -25,6 +25,14 @@ void addColumns(std::vector<ReportColumn>& columns, Quantity quantity, const cha
   }
 }
 
+void noteBeforeLaunch(ReportTable& table, uint64_t ops) {
+  if (ops == 0) return;
+  if (!table.note.empty()) table.note += "; ";
+  table.note += std::to_string(ops) +
+                " begin before their launch, as the clocks of host and device do not agree: their "
+                "wait counts as 0";
+}
+
 }  // namespace
 
 void launch(Maker& maker) {
@@ -45,6 +53,7 @@ void launch(Maker& maker) {
     table.note = std::to_string(latency.without_launch) +
                  " pieces of device work have no launch in the trace, and do not count here";
   }
+  noteBeforeLaunch(table, latency.before_launch);
 }
 
 void queue(Maker& maker) {
@@ -55,12 +64,15 @@ void queue(Maker& maker) {
   addColumns(columns, Q::kNumber, "");
   ReportTable& table =
       maker.table("queue", "Launched and not yet begun, per stream", std::move(columns));
+  uint64_t before_launch = 0;
   for (const QueueDepth& q : queueDepths(maker.trace, maker.ops, maker.options.analysis)) {
     std::vector<ReportValue> row = {maker.deviceName(q.device), maker.streamName(q.stream),
                                     count(q.at_changes.count), q.mean_over_time};
     addDistribution(row, q.at_changes);
     table.rows.push_back(std::move(row));
+    before_launch += q.before_launch;
   }
+  noteBeforeLaunch(table, before_launch);
 }
 
 void criticalPath(Maker& maker) {
