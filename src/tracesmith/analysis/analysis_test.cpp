@@ -179,6 +179,34 @@ TEST(LaunchPaths, AreTheRangesAroundTheLaunch) {
   EXPECT_EQ(found, expected);
 }
 
+TEST(LaunchPaths, OfRangesThatOverlapTheOneThatIsOver) {
+  Hand hand;
+  const StreamId s = hand.stream();
+  const auto range = [&](const char* name, int64_t begin, int64_t end) {
+    hand.trace.range.push({.start_ns = begin,
+                           .duration_ns = end - begin,
+                           .name = hand.trace.strings.intern(name),
+                           .thread_id = ThreadId{1}});
+  };
+  range("a", 0, 10);
+  range("b", 5, 20);
+  range("c", 12, 15);
+  range("d", 16, 18);
+  hand.kernel("k", s, 30, 40, 7);
+  hand.kernel("k", s, 40, 60, 13);
+  hand.kernel("k", s, 60, 90, 15);
+  hand.kernel("k", s, 90, 130, 17);
+  std::map<std::string, int64_t> found;
+  for (const LaunchPath& path : launchPaths(hand.trace, DeviceOps::of(hand.trace))) {
+    std::string text;
+    for (const StringId name : path.names) text += "/" + std::string(hand.trace.text(name));
+    found[text] = path.device_ns;
+  }
+  const std::map<std::string, int64_t> expected = {
+      {"/a/b", 10}, {"/b/c", 20}, {"/b", 30}, {"/b/d", 40}};
+  EXPECT_EQ(found, expected);
+}
+
 TEST(CriticalPath, GoesFromTheEndToWhatWasWaitedFor) {
   Hand hand;
   const StreamId s = hand.stream();
