@@ -135,7 +135,7 @@ TEST(LaunchAnalysis, LatencyAndDepth) {
   const std::vector<QueueDepth> depths = queueDepths(hand.trace, ops);
   ASSERT_EQ(depths.size(), 1U);
   EXPECT_EQ(depths[0].most, 2);
-  EXPECT_DOUBLE_EQ(depths[0].mean_over_time, (10 * 1 + 90 * 2 + 100 * 1) / 200.0);
+  EXPECT_DOUBLE_EQ(depths[0].mean_over_time.value(), (10 * 1 + 90 * 2 + 100 * 1) / 200.0);
 }
 
 TEST(LaunchAnalysis, WhatBeginsBeforeItsLaunchWasInNoQueue) {
@@ -329,6 +329,24 @@ TEST(Report, DevicesAreNeverOne) {
   EXPECT_TRUE(analyze(Trace())[0].rows.empty());
 }
 
+TEST(Report, WhatIsLeftOutIsSaid) {
+  Hand hand;
+  for (int64_t i = 0; i < 20; ++i) {
+    const StreamId stream = hand.stream();
+    hand.kernel(("k" + std::to_string(i)).c_str(), stream, 100 + i, 120 + 2 * i, i);
+    hand.kernel("k0", stream, 900, 901, 10 + i);
+  }
+  size_t cut = 0;
+  for (const ReportTable& table : analyze(hand.trace, {.limit = 3, .longest = 4})) {
+    EXPECT_LE(table.rows.size(), 4U) << table.key;
+    cut += table.note.find("more (--limit 0 shows all)") != std::string::npos;
+  }
+  EXPECT_EQ(cut, 7U) << "idle, streams, kernels, longest ops, queue, pieces, names";
+  for (const ReportTable& table : analyze(hand.trace, {.limit = 0, .longest = 0})) {
+    EXPECT_EQ(table.note.find(" more"), std::string::npos) << table.key;
+  }
+}
+
 TEST(Report, ImpossibleShapesAreNoShapes) {
   Hand hand;
   hand.trace.device.warp_size[0] = 32;
@@ -351,7 +369,11 @@ TEST(Report, ImpossibleShapesAreNoShapes) {
 TEST(Report, EveryPartOfNothingIsHarmless) {
   for (const ReportTable& table : analyze(Trace())) {
     for (const auto& row : table.rows) EXPECT_EQ(row.size(), table.columns.size()) << table.key;
+    EXPECT_FALSE(table.rows.empty() && table.note.empty()) << table.key << " says nothing";
   }
+  const ReportValue nothing = std::monostate{};
+  EXPECT_EQ(valueOf(analyze(Trace()), "launch", "call", "mean_ns"), nothing) << "0 of 0";
+  EXPECT_EQ(valueOf(analyze(Trace()), "launch", "call", "std_ns"), nothing);
   const Trace sample = std::move(test::sampleProgram().trace);
   for (const ReportTable& table : analyze(sample)) {
     for (const auto& row : table.rows) EXPECT_EQ(row.size(), table.columns.size()) << table.key;

@@ -108,7 +108,7 @@ std::vector<QueueDepth> queueDepths(const Trace& trace, const DeviceOps& ops,
       }
     }
     const int64_t span = changes.back().time - changes.front().time;
-    depth.mean_over_time = span > 0 ? area / static_cast<double>(span) : 0;
+    if (span > 0) depth.mean_over_time = area / static_cast<double>(span);
     depth.at_changes = distributionOf(values);
     out.push_back(depth);
   }

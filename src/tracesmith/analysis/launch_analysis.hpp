@@ -2,6 +2,7 @@
 // From the host to the device: how long launches take to begin, and how many wait in a stream.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "tracesmith/analysis/device_ops.hpp"
@@ -27,8 +28,8 @@ LaunchLatency launchLatency(const Trace& trace, const DeviceOps& ops,
 struct QueueDepth {
   StreamId stream{};
   DeviceId device{};
-  Distribution at_changes;  ///< over the values after each change
-  double mean_over_time = 0;
+  Distribution at_changes;               ///< over the values after each change
+  std::optional<double> mean_over_time;  ///< none: all changes were at once
   int64_t most = 0;
   uint64_t before_launch = 0;  ///< ops that begin before their launch
 };

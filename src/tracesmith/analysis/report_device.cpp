@@ -111,17 +111,18 @@ void overlap(Maker& maker) {
 }
 
 void idle(Maker& maker) {
-  ReportTable& table = maker.table("idle", "Why streams were idle between two ops",
-                                   {{"device", "device", Q::kText},
-                                    {"stream", "stream", Q::kText},
-                                    {"gaps", "gaps", Q::kCount},
-                                    {"idle_ns", "idle", Q::kNs},
-                                    {"host_wait_ns", "host was late", Q::kNs},
-                                    {"host_wait_share", "", Q::kShare},
-                                    {"kernel_wait_ns", "short gaps", Q::kNs},
-                                    {"kernel_wait_share", "", Q::kShare},
-                                    {"other_ns", "other waits", Q::kNs},
-                                    {"other_share", "", Q::kShare}});
+  ReportTable& table =
+      maker.table("idle", "Why streams were idle between two ops, the longest first",
+                  {{"device", "device", Q::kText},
+                   {"stream", "stream", Q::kText},
+                   {"gaps", "gaps", Q::kCount},
+                   {"idle_ns", "idle", Q::kNs},
+                   {"host_wait_ns", "host was late", Q::kNs},
+                   {"host_wait_share", "", Q::kShare},
+                   {"kernel_wait_ns", "short gaps", Q::kNs},
+                   {"kernel_wait_share", "", Q::kShare},
+                   {"other_ns", "other waits", Q::kNs},
+                   {"other_share", "", Q::kShare}});
   for (const IdleTime& i : idleTimes(maker.ops, maker.options.analysis)) {
     const int64_t total = i.total();
     table.rows.push_back({maker.deviceName(i.device), maker.streamName(i.stream), count(i.gaps),
@@ -129,10 +130,11 @@ void idle(Maker& maker) {
                           shareOf(i.kernel_wait_ns, total), i.other_ns,
                           shareOf(i.other_ns, total)});
   }
+  keepLargest(maker, table, 3);
 }
 
 void streams(Maker& maker) {
-  ReportTable& table = maker.table("streams", "Streams",
+  ReportTable& table = maker.table("streams", "Streams, the busiest first",
                                    {{"device", "device", Q::kText},
                                     {"stream", "stream", Q::kText},
                                     {"ops", "ops", Q::kCount},
@@ -160,6 +162,7 @@ void streams(Maker& maker) {
                           count(s.end - s.begin), kernels_n, copies_n, fills_n, busy, last - first,
                           shareOf(busy, last - first)});
   }
+  keepLargest(maker, table, 6);
 }
 
 void steps(Maker& maker) {
@@ -188,7 +191,7 @@ void steps(Maker& maker) {
     if (step < all.size()) by_step[step].ops.push_back(op);
   }
   const int64_t begin = maker.beginNs();
-  for (size_t i = 0; i < all.size(); ++i) {
+  for (size_t i = 0; i < maker.limit(all.size()); ++i) {
     const TimeBreakdown b = sumOverDevices(by_step[i]);
     std::vector<ReportValue> row = {all[i].name};
     if (several) row.emplace_back(maker.processName(all[i].process));
@@ -198,6 +201,7 @@ void steps(Maker& maker) {
                 b.communication_ns - b.together_ns[3] - b.together_ns[7], b.memory_ns});
     table.rows.push_back(std::move(row));
   }
+  noteRest(table, all.size());
 }
 
 }  // namespace tracesmith::report_parts

@@ -246,6 +246,7 @@ std::vector<ReportTable> diffReport(const Trace& a, const Trace& b, const DiffOp
     names.note += (names.note.empty() ? "" : ", ") + std::to_string(by_status[i]) + " " +
                   std::string(toString(static_cast<DiffStatus>(i)));
   }
+  report_parts::noteRest(names, diffs.size());
   tables.push_back(std::move(names));
   return tables;
 }
