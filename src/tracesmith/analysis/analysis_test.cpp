@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 
 #include <array>
-#include <cmath>
 #include <map>
 #include <random>
 
@@ -24,9 +23,12 @@ using ::testing::ElementsAre;
 class Hand {
  public:
   Hand() { trace.device.push({.id = idAt<DeviceId>(0)}); }
-  StreamId stream() {
+  StreamId stream(size_t device = 0) {
     const auto id = idAt<StreamId>(trace.stream.size());
-    trace.stream.push({.id = id, .device_id = idAt<DeviceId>(0)});
+    while (trace.device.size() <= device) {
+      trace.device.push({.id = idAt<DeviceId>(trace.device.size())});
+    }
+    trace.stream.push({.id = id, .device_id = idAt<DeviceId>(device)});
     return id;
   }
   /// launch < 0: not in the trace.
@@ -133,7 +135,21 @@ TEST(LaunchAnalysis, LatencyAndDepth) {
   const std::vector<QueueDepth> depths = queueDepths(hand.trace, ops);
   ASSERT_EQ(depths.size(), 1U);
   EXPECT_EQ(depths[0].most, 2);
-  EXPECT_DOUBLE_EQ(depths[0].mean_over_time, (10 * 1 + 90 * 2 + 100 * 1) / 200.0);
+  EXPECT_DOUBLE_EQ(depths[0].mean_over_time.value(), (10 * 1 + 90 * 2 + 100 * 1) / 200.0);
+}
+
+TEST(LaunchAnalysis, WhatBeginsBeforeItsLaunchWasInNoQueue) {
+  Hand hand;
+  const StreamId s = hand.stream();
+  hand.kernel("early", s, 50, 100, 80);
+  hand.kernel("b", s, 200, 300, 150);
+  const DeviceOps ops = DeviceOps::of(hand.trace);
+  const std::vector<QueueDepth> depths = queueDepths(hand.trace, ops);
+  ASSERT_EQ(depths.size(), 1U);
+  EXPECT_DOUBLE_EQ(depths[0].at_changes.min, 0);
+  EXPECT_EQ(depths[0].before_launch, 1U);
+  EXPECT_DOUBLE_EQ(launchLatency(hand.trace, ops).latency.min, 0);
+  EXPECT_EQ(launchLatency(hand.trace, ops).before_launch, 1U);
 }
 
 TEST(LaunchPaths, AreTheRangesAroundTheLaunch) {
@@ -160,6 +176,34 @@ TEST(LaunchPaths, AreTheRangesAroundTheLaunch) {
   }
   const std::map<std::string, int64_t> expected = {
       {"/outer/inner", 100}, {"/outer/next", 50}, {"/outer", 20}, {"", 10}};
+  EXPECT_EQ(found, expected);
+}
+
+TEST(LaunchPaths, OfRangesThatOverlapTheOneThatIsOver) {
+  Hand hand;
+  const StreamId s = hand.stream();
+  const auto range = [&](const char* name, int64_t begin, int64_t end) {
+    hand.trace.range.push({.start_ns = begin,
+                           .duration_ns = end - begin,
+                           .name = hand.trace.strings.intern(name),
+                           .thread_id = ThreadId{1}});
+  };
+  range("a", 0, 10);
+  range("b", 5, 20);
+  range("c", 12, 15);
+  range("d", 16, 18);
+  hand.kernel("k", s, 30, 40, 7);
+  hand.kernel("k", s, 40, 60, 13);
+  hand.kernel("k", s, 60, 90, 15);
+  hand.kernel("k", s, 90, 130, 17);
+  std::map<std::string, int64_t> found;
+  for (const LaunchPath& path : launchPaths(hand.trace, DeviceOps::of(hand.trace))) {
+    std::string text;
+    for (const StringId name : path.names) text += "/" + std::string(hand.trace.text(name));
+    found[text] = path.device_ns;
+  }
+  const std::map<std::string, int64_t> expected = {
+      {"/a/b", 10}, {"/b/c", 20}, {"/b", 30}, {"/b/d", 40}};
   EXPECT_EQ(found, expected);
 }
 
@@ -211,40 +255,6 @@ TEST(CriticalPath, CoversItsTimeWithoutGapsWhateverHappens) {
   }
 }
 
-TEST(CompareRanks, KnowsTheSameFromTheDifferent) {
-  std::vector<double> a, b;
-  for (int i = 0; i < 20; ++i) a.push_back(i), b.push_back(i + 100);
-  RankComparison c = compareRanks(a, b);
-  EXPECT_DOUBLE_EQ(c.effect, 1);
-  EXPECT_LT(c.p, 1e-6);
-  c = compareRanks(b, a);
-  EXPECT_DOUBLE_EQ(c.effect, -1);
-  std::vector<double> same = a;
-  c = compareRanks(a, same);
-  EXPECT_DOUBLE_EQ(c.effect, 0);
-  EXPECT_DOUBLE_EQ(c.p, 1);
-  std::vector<double> equal(10, 5.0), equal_too(10, 5.0);
-  EXPECT_DOUBLE_EQ(compareRanks(equal, equal_too).p, 1) << "nothing but ties";
-  std::vector<double> few = {1, 2}, others = {8, 9};
-  EXPECT_DOUBLE_EQ(compareRanks(few, others).p, 1) << "too few to tell";
-}
-
-TEST(CompareRanks, ChanceLooksLikeChance) {
-  std::mt19937 random(3);
-  std::lognormal_distribution<double> durations(2, 1);
-  int small = 0;
-  for (int round = 0; round < 2000; ++round) {
-    std::vector<double> a, b;
-    for (int i = 0; i < 12; ++i) {
-      a.push_back(std::floor(durations(random)));  // with ties
-      b.push_back(std::floor(durations(random)));
-    }
-    small += compareRanks(a, b).p < 0.05;
-  }
-  EXPECT_GT(small, 50);
-  EXPECT_LT(small, 130) << "5 % of 2000, within what chance allows";
-}
-
 TEST(TraceDiff, FindsWhatChanged) {
   Hand before, after;
   const StreamId a = before.stream();
@@ -263,6 +273,78 @@ TEST(TraceDiff, FindsWhatChanged) {
   EXPECT_EQ(status["slow"], DiffStatus::kSlower);
   EXPECT_EQ(status["old"], DiffStatus::kVanished);
   EXPECT_EQ(status["new"], DiffStatus::kAppeared);
+}
+
+TEST(TraceDiff, TooFewToTellIsNotTheSame) {
+  Hand before, after;
+  const StreamId a = before.stream();
+  const StreamId b = after.stream();
+  const auto add = [&](const char* name, int count, int64_t change) {
+    for (int64_t i = 0; i < count; ++i) {
+      before.kernel(name, a, i * 1000, i * 1000 + 100 + i);
+      after.kernel(name, b, i * 1000, i * 1000 + 100 + i + change);
+    }
+  };
+  add("four", 4, 50);
+  add("five", 5, 50);
+  add("steady five", 5, 2);
+  add("ten", 10, 50);
+  std::vector<std::string> names;
+  for (int i = 0; i < 20; ++i) names.push_back("other " + std::to_string(i));
+  for (const std::string& name : names) add(name.c_str(), 10, 0);
+  std::map<std::string, DiffStatus> status;
+  for (const NameDiff& d : diffNames(before.trace, after.trace)) status[d.name] = d.status;
+  EXPECT_EQ(status["four"], DiffStatus::kUnclear);
+  EXPECT_EQ(status["five"], DiffStatus::kUnclear) << "among so many names";
+  EXPECT_EQ(status["steady five"], DiffStatus::kSame);
+  EXPECT_EQ(status["ten"], DiffStatus::kSlower);
+  EXPECT_EQ(status["other 1"], DiffStatus::kSame);
+}
+
+/// A value of the first row of a table whose first column says `name`.
+ReportValue valueOf(const std::vector<ReportTable>& report, std::string_view table,
+                    const std::string& name, std::string_view column) {
+  for (const ReportTable& t : report) {
+    if (t.key != table) continue;
+    for (const auto& row : t.rows) {
+      if (row.front() != ReportValue(name)) continue;
+      for (size_t i = 0; i < row.size(); ++i) {
+        if (t.columns[i].key == column) return row[i];
+      }
+    }
+  }
+  return "not there";
+}
+
+TEST(Report, DevicesAreNeverOne) {
+  Hand hand;
+  hand.kernel("a", hand.stream(0), 0, 50);
+  hand.kernel("b", hand.stream(1), 20, 70);
+  const std::vector<ReportTable> report = analyze(hand.trace);
+  ASSERT_EQ(report[0].key, "gpu_util");
+  EXPECT_EQ(report[0].rows.size(), 2U);
+  const std::vector<ReportTable> diff = diffReport(hand.trace, hand.trace);
+  EXPECT_EQ(valueOf(diff, "diff", "device busy", "a_ns"), ReportValue(int64_t{100}));
+  EXPECT_EQ(diff[0].note, "times of devices are added up: 2 in A, 2 in B");
+  EXPECT_TRUE(analyze(Trace())[0].rows.empty());
+}
+
+TEST(Report, WhatIsLeftOutIsSaid) {
+  Hand hand;
+  for (int64_t i = 0; i < 20; ++i) {
+    const StreamId stream = hand.stream();
+    hand.kernel(("k" + std::to_string(i)).c_str(), stream, 100 + i, 120 + 2 * i, i);
+    hand.kernel("k0", stream, 900, 901, 10 + i);
+  }
+  size_t cut = 0;
+  for (const ReportTable& table : analyze(hand.trace, {.limit = 3, .longest = 4})) {
+    EXPECT_LE(table.rows.size(), 4U) << table.key;
+    cut += table.note.find("more (--limit 0 shows all)") != std::string::npos;
+  }
+  EXPECT_EQ(cut, 7U) << "idle, streams, kernels, longest ops, queue, pieces, names";
+  for (const ReportTable& table : analyze(hand.trace, {.limit = 0, .longest = 0})) {
+    EXPECT_EQ(table.note.find(" more"), std::string::npos) << table.key;
+  }
 }
 
 TEST(Report, ImpossibleShapesAreNoShapes) {
@@ -287,7 +369,11 @@ TEST(Report, ImpossibleShapesAreNoShapes) {
 TEST(Report, EveryPartOfNothingIsHarmless) {
   for (const ReportTable& table : analyze(Trace())) {
     for (const auto& row : table.rows) EXPECT_EQ(row.size(), table.columns.size()) << table.key;
+    EXPECT_FALSE(table.rows.empty() && table.note.empty()) << table.key << " says nothing";
   }
+  const ReportValue nothing = std::monostate{};
+  EXPECT_EQ(valueOf(analyze(Trace()), "launch", "call", "mean_ns"), nothing) << "0 of 0";
+  EXPECT_EQ(valueOf(analyze(Trace()), "launch", "call", "std_ns"), nothing);
   const Trace sample = std::move(test::sampleProgram().trace);
   for (const ReportTable& table : analyze(sample)) {
     for (const auto& row : table.rows) EXPECT_EQ(row.size(), table.columns.size()) << table.key;

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "tracesmith/analysis/last_ended.hpp"
 #include "tracesmith/analysis/launch_index.hpp"
 #include "tracesmith/state/operation_graph.hpp"
 
@@ -15,7 +16,6 @@ namespace tracesmith {
 namespace {
 
 constexpr uint32_t kNone = DeviceOp::kNone;
-constexpr int64_t kShortGapNs = 30'000;  // as AnalysisOptions::kernel_wait_ns
 
 BoundBy boundOf(WorkClass work) {
   switch (work) {
@@ -38,8 +38,8 @@ struct HostWait {
 
 class Walk {
  public:
-  Walk(const Trace& trace, const DeviceOps& ops) : trace_(trace), ops_(ops) {
-    orderByEnd();
+  Walk(const Trace& trace, const DeviceOps& ops, const AnalysisOptions& options)
+      : trace_(trace), ops_(ops), short_gap_ns_(options.kernel_wait_ns), ended_(ops) {
     predecessors();
     hostWaits();
   }
@@ -73,7 +73,7 @@ class Walk {
         const int64_t launched = o.launch == kNone ? INT64_MIN : ops_.call_begin_ns[o.launch];
         const uint32_t before = waitedFor(op, launched);
         if (before != kNone && ops_.ops[before].end_ns >= launched) {
-          const bool short_gap = o.begin_ns - ops_.ops[before].end_ns < kShortGapNs;
+          const bool short_gap = o.begin_ns - ops_.ops[before].end_ns < short_gap_ns_;
           at = add(ops_.ops[before].end_ns, at, from,
                    short_gap ? BoundBy::kDevice : BoundBy::kUnknown, op, kNone, {});
           op = before;
@@ -155,15 +155,6 @@ class Walk {
   /// Waits that a tool drew on a stream are none.
   bool isWork(uint32_t op) const { return ops_.ops[op].table != TableId::kSync; }
 
-  void orderByEnd() {
-    for (uint32_t i = 0; i < ops_.ops.size(); ++i) {
-      if (isWork(i)) by_end_.push_back(i);
-    }
-    std::stable_sort(by_end_.begin(), by_end_.end(), [&](uint32_t a, uint32_t b) {
-      return ops_.ops[a].end_ns < ops_.ops[b].end_ns;
-    });
-  }
-
   /// The last to end of what was launched in [from, to), also where it ends later; of work whose
   /// launch is not in the trace, what ended by then.
   uint32_t lastOp(int64_t from, int64_t to) const {
@@ -179,27 +170,20 @@ class Walk {
     return last;
   }
 
-  uint32_t lastEndedBy(int64_t time) const {
-    const auto after =
-        std::upper_bound(by_end_.begin(), by_end_.end(), time,
-                         [&](int64_t t, uint32_t op) { return t < ops_.ops[op].end_ns; });
-    return after == by_end_.begin() ? kNone : *std::prev(after);
-  }
-
   /// What an op had to wait for, as the trace says; or, where that had ended long before it began,
   /// what ended on another stream of its device just before: most traces do not tell of events.
   uint32_t waitedFor(uint32_t op, int64_t launched) const {
     const DeviceOp& o = ops_.ops[op];
     const uint32_t known = before_[op];
-    if (known != kNone && o.begin_ns - ops_.ops[known].end_ns < kShortGapNs) return known;
-    const uint32_t near = lastEndedBy(o.begin_ns);
-    const bool likely = near != kNone && near != op && ops_.ops[near].device == o.device &&
-                        ops_.ops[near].end_ns > launched &&
-                        o.begin_ns - ops_.ops[near].end_ns < kShortGapNs;
+    if (known != kNone && o.begin_ns - ops_.ops[known].end_ns < short_gap_ns_) return known;
+    const uint32_t near = ended_.onDevice(o.process, o.device, o.begin_ns);
+    const bool likely = near != kNone && near != op && ops_.ops[near].end_ns > launched &&
+                        o.begin_ns - ops_.ops[near].end_ns < short_gap_ns_;
     return likely ? near : known;
   }
 
   /// Of each op the last one to end of those that it had to wait for: in its stream, or by events.
+  /// And of each wait of the host for an event.
   void predecessors() {
     before_.assign(ops_.ops.size(), kNone);
     for (const StreamOps& s : ops_.streams) {
@@ -218,17 +202,28 @@ class Walk {
     const auto place = [&](uint32_t operation) {
       return std::pair(graph.operations[operation].table, graph.operations[operation].row);
     };
+    const auto forEvent = [&](const Dependency& d) {
+      const Operation& to = graph.operations[d.to];
+      return d.why == Dependency::Why::kEventWait ||
+             (d.why == Dependency::Why::kHostWaitedForIt && to.table == TableId::kSync &&
+              trace_.sync.kind[to.row] == SyncKind::kEventWait);
+    };
     for (const Dependency& d : graph.dependencies) {
-      if (d.why != Dependency::Why::kEventWait) continue;
-      op_of[place(d.from)] = op_of[place(d.to)] = kNone;
+      if (forEvent(d)) op_of[place(d.from)] = op_of[place(d.to)] = kNone;
     }
     for (uint32_t i = 0; i < ops_.ops.size(); ++i) {
       const auto it = op_of.find({ops_.ops[i].table, ops_.ops[i].row});
       if (it != op_of.end()) it->second = i;
     }
     for (const Dependency& d : graph.dependencies) {
-      if (d.why != Dependency::Why::kEventWait) continue;
+      if (!forEvent(d)) continue;
       const uint32_t from = op_of[place(d.from)];
+      if (d.why == Dependency::Why::kHostWaitedForIt) {
+        if (from == kNone) continue;
+        uint32_t& event = event_of_.try_emplace(graph.operations[d.to].row, from).first->second;
+        if (ops_.ops[event].end_ns < ops_.ops[from].end_ns) event = from;
+        continue;
+      }
       const uint32_t to = op_of[place(d.to)];
       if (from == kNone || to == kNone || ops_.ops[from].end_ns > ops_.ops[to].begin_ns) continue;
       uint32_t& known = before_[to];
@@ -244,6 +239,14 @@ class Walk {
         own[ops_.ops[i].launch] = i;
       }
     }
+    const SyncTable& syncs = trace_.sync;
+    const LaunchIndex call_of(trace_);
+    std::unordered_map<uint32_t, uint32_t> sync_of;  // call to what the trace knows of its wait
+    for (uint32_t i = 0; i < syncs.size(); ++i) {
+      if ((syncs.flags[i] & op_flags::kHostSide) == 0) continue;
+      const uint32_t call = call_of.find(syncs.process_id[i], syncs.correlation_id[i]);
+      if (call != LaunchIndex::kNone) sync_of.try_emplace(call, i);
+    }
     for (uint32_t i = 0; i < calls.size(); ++i) {
       const int64_t begin = ops_.call_begin_ns[i];
       const int64_t end = ops_.call_end_ns[i];
@@ -251,7 +254,7 @@ class Walk {
       if (const auto it = own.find(i); it != own.end()) {
         if (ops_.ops[it->second].end_ns <= end) op = it->second;
       } else if (calls.kind[i] == CallKind::kSync && blocks(calls.name[i])) {
-        const uint32_t last = lastEndedBy(end);
+        const uint32_t last = waitedForBy(i, sync_of.contains(i) ? sync_of[i] : kNone);
         if (last != kNone && ops_.ops[last].end_ns > begin) op = last;
       }
       if (op == kNone) continue;
@@ -262,6 +265,28 @@ class Walk {
       std::sort(waits.begin(), waits.end(),
                 [](const HostWait& a, const HostWait& b) { return a.end_ns < b.end_ns; });
     }
+  }
+
+  /// The last to end of what a call waited for: of the stream or device that the trace names, else
+  /// of the calling process. `sync`: its row, or kNone.
+  uint32_t waitedForBy(uint32_t call, uint32_t sync) const {
+    const HostCallTable& calls = trace_.host_call;
+    const int64_t end = ops_.call_end_ns[call];
+    StreamId stream = calls.stream_id[call];
+    DeviceId device{};
+    if (sync != kNone) {
+      const auto event = event_of_.find(sync);
+      if (event != event_of_.end()) return event->second;
+      const StreamId named = trace_.sync.stream_id[sync];
+      if (trace_.sync.kind[sync] == SyncKind::kStreamWait) {
+        if (named != StreamId::kNone) stream = named;
+      } else {
+        stream = StreamId::kNone;
+        if (trace_.sync.kind[sync] == SyncKind::kDeviceWait) device = trace_.deviceOf(named);
+      }
+    }
+    if (stream != StreamId::kNone) return ended_.onStream(stream, end);
+    return ended_.onDevice(calls.process_id[call], device, end);
   }
 
   /// Calls about synchronisation that the host does not wait in.
@@ -316,8 +341,8 @@ class Walk {
         latest[wait.op] = std::min(latest[wait.op], ops_.ops[wait.op].end_ns);
       }
     }
-    for (size_t i = by_end_.size(); i > 0; --i) {
-      const uint32_t op = by_end_[i - 1];
+    for (size_t i = ended_.all().size(); i > 0; --i) {
+      const uint32_t op = ended_.all()[i - 1];
       const uint32_t before = before_[op];
       if (before == kNone) continue;
       const int64_t begins = latest[op] - (ops_.ops[op].end_ns - ops_.ops[op].begin_ns);
@@ -336,10 +361,12 @@ class Walk {
 
   const Trace& trace_;
   const DeviceOps& ops_;
+  const int64_t short_gap_ns_;
+  const LastEnded ended_;
   CriticalPath path_;
-  std::vector<uint32_t> by_end_;
   std::vector<uint32_t> before_;
   std::unordered_map<ThreadId, std::vector<HostWait>> waits_of_;
+  std::unordered_map<uint32_t, uint32_t> event_of_;  // row of sync to op
   std::unordered_map<StringId, bool> blocks_;
   size_t waits_ = 0;
 };
@@ -360,12 +387,12 @@ std::string_view toString(BoundBy bound) {
 
 CriticalPath CriticalPath::of(const Trace& trace, const DeviceOps& ops,
                               std::optional<int64_t> from_ns, std::optional<int64_t> to_ns,
-                              bool as_hta) {
+                              const AnalysisOptions& options) {
   const TimeRange range = timeRange(trace);
   const int64_t from = from_ns.value_or(range.begin_ns);
   const int64_t to = to_ns.value_or(range.end_ns);
-  Walk walk(trace, ops);
-  if (!as_hta) return walk.run(from, to, Walk::End::kLast);
+  Walk walk(trace, ops, options);
+  if (!options.as_hta) return walk.run(from, to, Walk::End::kLast);
   const auto length = [](const CriticalPath& path) {
     return std::accumulate(path.total_ns.begin(), path.total_ns.end(), int64_t{0});
   };

@@ -50,7 +50,7 @@ struct CriticalPath {
   /// in calls that wait), and the path ends where that makes it longest.
   static CriticalPath of(const Trace& trace, const DeviceOps& ops,
                          std::optional<int64_t> from_ns = {}, std::optional<int64_t> to_ns = {},
-                         bool as_hta = false);
+                         const AnalysisOptions& options = {});
 };
 
 }  // namespace tracesmith

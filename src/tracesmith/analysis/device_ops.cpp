@@ -131,8 +131,9 @@ DeviceOps DeviceOps::of(const Trace& trace, const AnalysisOptions& options) {
         op.name = table.name[i];
         op.stream = table.stream_id[i];
         op.device = trace.deviceOf(op.stream);
+        op.process = table.process_id[i];
         op.correlation_id = table.correlation_id[i];
-        op.launch = launches.find(table.process_id[i], op.correlation_id);
+        op.launch = launches.find(op.process, op.correlation_id);
         op.work = classOf(op.name, Table::kId);
         const int64_t start = table.start_ns[i];
         if (options.as_hta) {

@@ -42,6 +42,7 @@ struct DeviceOp {
   StringId name{};
   StreamId stream{};
   DeviceId device{};
+  ProcessId process{};
   uint32_t launch = kNone;  ///< row of host_call
   uint32_t row = 0;         ///< in `table`
   TableId table{};

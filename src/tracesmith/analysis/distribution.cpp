@@ -28,7 +28,6 @@ Distribution distributionOf(std::vector<double>& values) {
   d.p25 = quantile(0.25);
   d.p50 = quantile(0.5);
   d.p75 = quantile(0.75);
-  d.p90 = quantile(0.9);
   d.p95 = quantile(0.95);
   d.p99 = quantile(0.99);
   d.max = values.back();

@@ -13,7 +13,7 @@ namespace tracesmith {
 struct Distribution {
   uint64_t count = 0;
   double sum = 0, mean = 0, deviation = 0;
-  double min = 0, p25 = 0, p50 = 0, p75 = 0, p90 = 0, p95 = 0, p99 = 0, max = 0;
+  double min = 0, p25 = 0, p50 = 0, p75 = 0, p95 = 0, p99 = 0, max = 0;
 };
 /// `values` is reordered.
 Distribution distributionOf(std::vector<double>& values);

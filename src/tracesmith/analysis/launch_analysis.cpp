@@ -58,7 +58,8 @@ LaunchLatency launchLatency(const Trace& trace, const DeviceOps& ops,
     call.push_back(static_cast<double>(end - begin));
     work.push_back(static_cast<double>(op.end_ns - op.begin_ns));
     delay.push_back(static_cast<double>(std::max<int64_t>(op.begin_ns - end, 0)));
-    latency.push_back(static_cast<double>(op.begin_ns - begin));
+    latency.push_back(static_cast<double>(std::max<int64_t>(op.begin_ns - begin, 0)));
+    if (op.begin_ns < begin) ++out.before_launch;
   }
   out.call = distributionOf(call);
   out.work = distributionOf(work);
@@ -80,10 +81,13 @@ std::vector<QueueDepth> queueDepths(const Trace& trace, const DeviceOps& ops,
   for (const StreamOps& s : ops.streams) {
     changes.clear();
     values.clear();
+    uint64_t before_launch = 0;
     for (uint32_t i = s.begin; i < s.end; ++i) {
       const DeviceOp& op = ops.ops[i];
       if (!launches.counts(op)) continue;
-      changes.push_back({ops.call_begin_ns[op.launch], 1});
+      const int64_t launched = ops.call_begin_ns[op.launch];
+      if (op.begin_ns < launched) ++before_launch;
+      changes.push_back({std::min(launched, op.begin_ns), 1});
       changes.push_back({op.begin_ns, -1});
     }
     if (changes.empty()) continue;
@@ -91,7 +95,7 @@ std::vector<QueueDepth> queueDepths(const Trace& trace, const DeviceOps& ops,
     std::sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) {
       return a.time != b.time ? a.time < b.time : a.by > b.by;
     });
-    QueueDepth depth{.stream = s.stream, .device = s.device};
+    QueueDepth depth{.stream = s.stream, .device = s.device, .before_launch = before_launch};
     int64_t in_queue = 0;
     double area = 0;
     for (size_t i = 0; i < changes.size(); ++i) {
@@ -104,7 +108,7 @@ std::vector<QueueDepth> queueDepths(const Trace& trace, const DeviceOps& ops,
       }
     }
     const int64_t span = changes.back().time - changes.front().time;
-    depth.mean_over_time = span > 0 ? area / static_cast<double>(span) : 0;
+    if (span > 0) depth.mean_over_time = area / static_cast<double>(span);
     depth.at_changes = distributionOf(values);
     out.push_back(depth);
   }

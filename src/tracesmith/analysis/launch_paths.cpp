@@ -35,7 +35,34 @@ class Stacks {
 
 struct Open {
   int64_t end_ns;
+  int64_t first_end_ns;  ///< of it and those around it
   uint32_t node;
+  StringId name;
+};
+
+/// The ranges that are open on a thread, outermost first.
+class OpenRanges {
+ public:
+  explicit OpenRanges(Stacks& stacks) : stacks_(stacks) {}
+  uint32_t node() const { return open_.empty() ? 0 : open_.back().node; }
+  void open(StringId name, int64_t end_ns) {
+    const int64_t around = open_.empty() ? INT64_MAX : open_.back().first_end_ns;
+    open_.push_back({end_ns, std::min(around, end_ns), stacks_.child(node(), name), name});
+  }
+  void closeUntil(int64_t time) {
+    while (!open_.empty() && open_.back().end_ns <= time) open_.pop_back();
+    if (open_.empty() || open_.back().first_end_ns > time) return;
+    // Ranges may overlap: what goes on is now below another one.
+    std::vector<Open> left = std::move(open_);
+    open_.clear();
+    for (const Open& o : left) {
+      if (o.end_ns > time) open(o.name, o.end_ns);
+    }
+  }
+
+ private:
+  Stacks& stacks_;
+  std::vector<Open> open_;
 };
 
 }  // namespace
@@ -65,21 +92,17 @@ std::vector<LaunchPath> launchPaths(const Trace& trace, const DeviceOps& ops) {
     const auto launched = [&](uint32_t op) { return ops.call_begin_ns[ops.ops[op].launch]; };
     std::sort(mine.begin(), mine.end(),
               [&](uint32_t a, uint32_t b) { return launched(a) < launched(b); });
-    std::vector<Open> open;
+    OpenRanges open(stacks);
     size_t next = 0;
-    const auto close = [&](int64_t time) {
-      while (!open.empty() && open.back().end_ns <= time) open.pop_back();
-    };
     for (const uint32_t op : mine) {
       const int64_t at = launched(op);
       for (; next < around.size() && r.start_ns[around[next]] <= at; ++next) {
-        close(r.start_ns[around[next]]);
-        const uint32_t parent = open.empty() ? 0 : open.back().node;
-        open.push_back({endOf(r.start_ns[around[next]], r.duration_ns[around[next]]),
-                        stacks.child(parent, r.name[around[next]])});
+        const int64_t begin = r.start_ns[around[next]];
+        open.closeUntil(begin);
+        open.open(r.name[around[next]], endOf(begin, r.duration_ns[around[next]]));
       }
-      close(at);
-      LaunchPath& path = by_node[open.empty() ? 0 : open.back().node];
+      open.closeUntil(at);
+      LaunchPath& path = by_node[open.node()];
       ++path.ops;
       path.device_ns += std::max<int64_t>(ops.ops[op].end_ns - ops.ops[op].begin_ns, 0);
     }

@@ -35,6 +35,30 @@ constexpr std::array<Part, kAnalysisParts> kParts = {{
 
 }  // namespace
 
+namespace report_parts {
+
+void note(ReportTable& table, const std::string& text) {
+  if (!table.note.empty()) table.note += "; ";
+  table.note += text;
+}
+
+void noteRest(ReportTable& table, size_t all) {
+  if (all > table.rows.size()) {
+    note(table, "and " + std::to_string(all - table.rows.size()) + " more (--limit 0 shows all)");
+  }
+}
+
+void keepLargest(const Maker& maker, ReportTable& table, size_t column) {
+  std::stable_sort(table.rows.begin(), table.rows.end(), [&](const auto& a, const auto& b) {
+    return std::get<int64_t>(a[column]) > std::get<int64_t>(b[column]);
+  });
+  const size_t all = table.rows.size();
+  table.rows.resize(maker.limit(all));
+  noteRest(table, all);
+}
+
+}  // namespace report_parts
+
 std::string_view toString(AnalysisPart part) { return kParts[static_cast<size_t>(part)].name; }
 
 std::vector<ReportTable> analyze(const Trace& trace, const ReportOptions& options) {
@@ -46,6 +70,9 @@ std::vector<ReportTable> analyze(const Trace& trace, const ReportOptions& option
         std::find(options.parts.begin(), options.parts.end(), part) != options.parts.end()) {
       kParts[i].make(maker);
     }
+  }
+  for (ReportTable& table : maker.tables) {
+    if (table.rows.empty() && table.note.empty()) table.note = "none in the trace";
   }
   return std::move(maker.tables);
 }

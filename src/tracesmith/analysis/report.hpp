@@ -67,7 +67,9 @@ std::string_view toString(AnalysisPart part);
 struct ReportOptions {
   AnalysisOptions analysis;
   std::vector<AnalysisPart> parts;        ///< none: all
-  size_t limit = 15;                      ///< rows of tables by name; 0: all
+  size_t limit = 15;                      ///< rows of tables by name, stream or step; 0: all
+  size_t longest = 15;                    ///< rows of tables of the longest pieces; 0: all
+  bool whole_paths = false;               ///< ranges around a launch, however many; else the last
   std::optional<int64_t> from_ns, to_ns;  ///< of the critical path; none: the whole trace
 };
 

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "tracesmith/analysis/report_parts.hpp"
-#include "tracesmith/analysis/steps.hpp"
+#include "tracesmith/analysis/step_finder.hpp"
 #include "tracesmith/analysis/time_breakdown.hpp"
 
 namespace tracesmith::report_parts {
@@ -37,6 +37,12 @@ std::string Maker::streamName(StreamId id) const {
   return std::to_string(trace.stream.ordinal[i - 1]);
 }
 
+std::string Maker::processName(ProcessId id) const {
+  const auto i = static_cast<size_t>(id);
+  if (i == 0 || i > trace.process.size()) return "unknown";
+  return std::to_string(trace.process.pid[i - 1]);
+}
+
 void utilization(Maker& maker) {
   ReportTable& table = maker.table(
       "gpu_util", "How busy the devices were (from the first begin to the last end of their work)",
@@ -56,7 +62,10 @@ void utilization(Maker& maker) {
     addBreakdown(table, maker.deviceName(b.device), b);
     sum += b.kernelUtilization();
   }
-  if (devices.size() != 1) addBreakdown(table, "all devices together", breakdownOf(maker.ops));
+  // HTA knows one device for each trace.
+  if (maker.options.analysis.as_hta && devices.size() > 1) {
+    addBreakdown(table, "all devices together", breakdownOf(maker.ops));
+  }
   if (devices.empty()) table.note = "the trace has no device work";
   if (devices.size() > 1) {
     ReportTable& mean = maker.table(
@@ -102,17 +111,18 @@ void overlap(Maker& maker) {
 }
 
 void idle(Maker& maker) {
-  ReportTable& table = maker.table("idle", "Why streams were idle between two ops",
-                                   {{"device", "device", Q::kText},
-                                    {"stream", "stream", Q::kText},
-                                    {"gaps", "gaps", Q::kCount},
-                                    {"idle_ns", "idle", Q::kNs},
-                                    {"host_wait_ns", "host was late", Q::kNs},
-                                    {"host_wait_share", "", Q::kShare},
-                                    {"kernel_wait_ns", "short gaps", Q::kNs},
-                                    {"kernel_wait_share", "", Q::kShare},
-                                    {"other_ns", "other waits", Q::kNs},
-                                    {"other_share", "", Q::kShare}});
+  ReportTable& table =
+      maker.table("idle", "Why streams were idle between two ops, the longest first",
+                  {{"device", "device", Q::kText},
+                   {"stream", "stream", Q::kText},
+                   {"gaps", "gaps", Q::kCount},
+                   {"idle_ns", "idle", Q::kNs},
+                   {"host_wait_ns", "host was late", Q::kNs},
+                   {"host_wait_share", "", Q::kShare},
+                   {"kernel_wait_ns", "short gaps", Q::kNs},
+                   {"kernel_wait_share", "", Q::kShare},
+                   {"other_ns", "other waits", Q::kNs},
+                   {"other_share", "", Q::kShare}});
   for (const IdleTime& i : idleTimes(maker.ops, maker.options.analysis)) {
     const int64_t total = i.total();
     table.rows.push_back({maker.deviceName(i.device), maker.streamName(i.stream), count(i.gaps),
@@ -120,10 +130,11 @@ void idle(Maker& maker) {
                           shareOf(i.kernel_wait_ns, total), i.other_ns,
                           shareOf(i.other_ns, total)});
   }
+  keepLargest(maker, table, 3);
 }
 
 void streams(Maker& maker) {
-  ReportTable& table = maker.table("streams", "Streams",
+  ReportTable& table = maker.table("streams", "Streams, the busiest first",
                                    {{"device", "device", Q::kText},
                                     {"stream", "stream", Q::kText},
                                     {"ops", "ops", Q::kCount},
@@ -151,35 +162,46 @@ void streams(Maker& maker) {
                           count(s.end - s.begin), kernels_n, copies_n, fills_n, busy, last - first,
                           shareOf(busy, last - first)});
   }
+  keepLargest(maker, table, 6);
 }
 
 void steps(Maker& maker) {
   const Steps found = stepsOf(maker.trace, maker.ops);
   const std::vector<Step>& all = found.all;
-  ReportTable& table = maker.table("steps", "Steps",
-                                   {{"step", "step", Q::kText},
-                                    {"begin_ns", "begin", Q::kTimeNs},
-                                    {"duration_ns", "duration", Q::kNs},
-                                    {"launched", "ops launched", Q::kCount},
-                                    {"busy_ns", "device busy", Q::kNs},
-                                    {"compute_ns", "compute", Q::kNs},
-                                    {"communication_ns", "communication", Q::kNs},
-                                    {"exposed_ns", "communication alone", Q::kNs},
-                                    {"memory_ns", "copies", Q::kNs}});
+  std::vector<ReportColumn> columns = {{"step", "step", Q::kText},
+                                       {"begin_ns", "begin", Q::kTimeNs},
+                                       {"duration_ns", "duration", Q::kNs},
+                                       {"launched", "ops launched", Q::kCount},
+                                       {"busy_ns", "device busy", Q::kNs},
+                                       {"compute_ns", "compute", Q::kNs},
+                                       {"communication_ns", "communication", Q::kNs},
+                                       {"exposed_ns", "communication alone", Q::kNs},
+                                       {"memory_ns", "copies", Q::kNs}};
+  const bool several = std::any_of(all.begin(), all.end(), [&](const Step& step) {
+    return step.process != all.front().process;
+  });
+  if (several) columns.insert(columns.begin() + 1, {"process", "process", Q::kText});
+  ReportTable& table = maker.table("steps", "Steps", std::move(columns));
   table.note = found.basis();
   // An op belongs to the step in which it was launched; its time counts wherever it ran.
+  const StepFinder finder(found, maker.ops);
   std::map<size_t, DeviceOps> by_step;
   for (const DeviceOp& op : maker.ops.ops) {
-    const size_t step = found.stepOf(maker.ops, op);
+    const size_t step = finder.stepOf(op);
     if (step < all.size()) by_step[step].ops.push_back(op);
   }
   const int64_t begin = maker.beginNs();
-  for (size_t i = 0; i < all.size(); ++i) {
-    const TimeBreakdown b = breakdownOf(by_step[i]);
-    table.rows.push_back({all[i].name, all[i].begin_ns - begin, all[i].end_ns - all[i].begin_ns,
-                          count(by_step[i].ops.size()), b.busy_ns, b.compute_ns, b.communication_ns,
-                          b.communication_ns - b.together_ns[3] - b.together_ns[7], b.memory_ns});
+  for (size_t i = 0; i < maker.limit(all.size()); ++i) {
+    const TimeBreakdown b = sumOverDevices(by_step[i]);
+    std::vector<ReportValue> row = {all[i].name};
+    if (several) row.emplace_back(maker.processName(all[i].process));
+    row.insert(row.end(),
+               {all[i].begin_ns - begin, all[i].end_ns - all[i].begin_ns,
+                count(by_step[i].ops.size()), b.busy_ns, b.compute_ns, b.communication_ns,
+                b.communication_ns - b.together_ns[3] - b.together_ns[7], b.memory_ns});
+    table.rows.push_back(std::move(row));
   }
+  noteRest(table, all.size());
 }
 
 }  // namespace tracesmith::report_parts

@@ -14,15 +14,25 @@ namespace {
 using Q = Quantity;
 
 void addDistribution(std::vector<ReportValue>& row, const Distribution& d) {
-  for (const double v : {d.mean, d.deviation, d.min, d.p25, d.p50, d.p75, d.p95, d.p99, d.max}) {
-    row.emplace_back(v);
-  }
+  const auto add = [&](double value, uint64_t needed) {
+    row.push_back(d.count < needed ? ReportValue(std::monostate{}) : ReportValue(value));
+  };
+  add(d.mean, 1);
+  add(d.deviation, 2);
+  for (const double v : {d.min, d.p25, d.p50, d.p75, d.p95, d.p99, d.max}) add(v, 1);
 }
 
 void addColumns(std::vector<ReportColumn>& columns, Quantity quantity, const char* unit) {
   for (const char* name : {"mean", "std", "min", "p25", "p50", "p75", "p95", "p99", "max"}) {
     columns.push_back({std::string(name) + unit, name, quantity});
   }
+}
+
+void noteBeforeLaunch(ReportTable& table, uint64_t ops) {
+  if (ops == 0) return;
+  note(table, std::to_string(ops) +
+                  " begin before their launch, as the clocks of host and device do not agree: "
+                  "their wait counts as 0");
 }
 
 }  // namespace
@@ -42,31 +52,38 @@ void launch(Maker& maker) {
   add("delay", latency.delay);
   add("latency", latency.latency);
   if (latency.without_launch > 0) {
-    table.note = std::to_string(latency.without_launch) +
-                 " pieces of device work have no launch in the trace, and do not count here";
+    note(table, std::to_string(latency.without_launch) +
+                    " pieces of device work have no launch in the trace, and do not count here");
   }
+  noteBeforeLaunch(table, latency.before_launch);
 }
 
 void queue(Maker& maker) {
   std::vector<ReportColumn> columns = {{"device", "device", Q::kText},
                                        {"stream", "stream", Q::kText},
                                        {"changes", "changes", Q::kCount},
+                                       {"most", "most", Q::kCount},
                                        {"over_time", "mean over time", Q::kNumber}};
   addColumns(columns, Q::kNumber, "");
-  ReportTable& table =
-      maker.table("queue", "Launched and not yet begun, per stream", std::move(columns));
+  ReportTable& table = maker.table("queue", "Launched and not yet begun, the longest queues first",
+                                   std::move(columns));
+  uint64_t before_launch = 0;
   for (const QueueDepth& q : queueDepths(maker.trace, maker.ops, maker.options.analysis)) {
-    std::vector<ReportValue> row = {maker.deviceName(q.device), maker.streamName(q.stream),
-                                    count(q.at_changes.count), q.mean_over_time};
+    std::vector<ReportValue> row = {
+        maker.deviceName(q.device), maker.streamName(q.stream), count(q.at_changes.count), q.most,
+        q.mean_over_time ? ReportValue(*q.mean_over_time) : ReportValue(std::monostate{})};
     addDistribution(row, q.at_changes);
     table.rows.push_back(std::move(row));
+    before_launch += q.before_launch;
   }
+  keepLargest(maker, table, 3);
+  noteBeforeLaunch(table, before_launch);
 }
 
 void criticalPath(Maker& maker) {
   const Trace& t = maker.trace;
   const CriticalPath path = CriticalPath::of(t, maker.ops, maker.options.from_ns,
-                                             maker.options.to_ns, maker.options.analysis.as_hta);
+                                             maker.options.to_ns, maker.options.analysis);
   int64_t whole = 0;
   for (const int64_t ns : path.total_ns) whole += ns;
   ReportTable& bounds = maker.table("critical_path", "What decided how long it took",
@@ -95,7 +112,8 @@ void criticalPath(Maker& maker) {
   std::stable_sort(longest.begin(), longest.end(), [](const PathSegment* a, const PathSegment* b) {
     return a->length() > b->length();
   });
-  longest.resize(maker.limit(longest.size()));
+  const size_t all_pieces = longest.size();
+  longest.resize(maker.longest(all_pieces));
   for (const PathSegment* s : longest) {
     std::string name;
     if (s->op != DeviceOp::kNone) {
@@ -106,6 +124,7 @@ void criticalPath(Maker& maker) {
     pieces_table.rows.push_back({s->begin_ns - maker.beginNs(), s->length(),
                                  std::string(toString(s->bound)), std::move(name)});
   }
+  noteRest(pieces_table, all_pieces);
   struct Of {
     int64_t on_path = 0, total = 0, count = 0, slack = 0;
   };
@@ -140,6 +159,7 @@ void criticalPath(Maker& maker) {
                           of.total, of.count,
                           static_cast<double>(of.slack) / static_cast<double>(of.count)});
   }
+  noteRest(names, sorted.size());
 }
 
 }  // namespace tracesmith::report_parts

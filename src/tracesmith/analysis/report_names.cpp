@@ -29,12 +29,6 @@ std::vector<ReportValue> statsRow(const NamedStats& s) {
           s.time.p50_ns, s.time.p95_ns,       s.time.p99_ns,   s.time.min_ns, s.time.max_ns};
 }
 
-void noteRest(ReportTable& table, size_t all) {
-  if (all > table.rows.size()) {
-    table.note = "and " + std::to_string(all - table.rows.size()) + " more";
-  }
-}
-
 }  // namespace
 
 void kernels(Maker& maker) {
@@ -58,10 +52,10 @@ void hotspots(Maker& maker) {
   int64_t all = 0;
   for (const LaunchPath& path : launched) all += path.device_ns;
   for (size_t i = 0; i < maker.limit(launched.size()); ++i) {
-    constexpr size_t kShown = 4;  // of a path's ranges, for people; all without a limit
+    constexpr size_t kShown = 4;  // of a path's ranges, for people
     const std::vector<StringId>& names = launched[i].names;
     const size_t from =
-        maker.options.limit != 0 && names.size() > kShown ? names.size() - kShown : 0;
+        !maker.options.whole_paths && names.size() > kShown ? names.size() - kShown : 0;
     std::string text = names.empty() ? "(outside of ranges)" : from > 0 ? "... > " : "";
     for (size_t k = from; k < names.size(); ++k) {
       if (k > from) text += " > ";
@@ -79,7 +73,7 @@ void hotspots(Maker& maker) {
                                       {"stream", "stream", Q::kText}});
   std::vector<const DeviceOp*> order;
   for (const DeviceOp& op : maker.ops.ops) order.push_back(&op);
-  const size_t n = maker.limit(order.size());
+  const size_t n = maker.longest(order.size());
   std::partial_sort(order.begin(), order.begin() + static_cast<ptrdiff_t>(n), order.end(),
                     [](const DeviceOp* a, const DeviceOp* b) {
                       return std::make_tuple(b->end_ns - b->begin_ns, a->begin_ns) <
@@ -92,6 +86,7 @@ void hotspots(Maker& maker) {
                             op.end_ns - op.begin_ns, maker.deviceName(op.device),
                             maker.streamName(op.stream)});
   }
+  noteRest(longest, order.size());
 }
 
 void memory(Maker& maker) {
@@ -226,9 +221,7 @@ void communication(Maker& maker) {
                           static_cast<int64_t>(d.sum), d.mean, static_cast<int64_t>(d.min),
                           static_cast<int64_t>(d.max), of.alone});
   }
-  std::stable_sort(table.rows.begin(), table.rows.end(), [](const auto& a, const auto& b) {
-    return std::get<int64_t>(a[2]) > std::get<int64_t>(b[2]);
-  });
+  keepLargest(maker, table, 2);
   if (table.rows.empty()) table.note = "no kernel of a collective library is in the trace";
 }
 
@@ -304,12 +297,7 @@ void occupancy(Maker& maker) {
          at_once == 0 ? ReportValue(std::monostate{})
                       : ReportValue(static_cast<double>(blocks) / static_cast<double>(at_once))});
   }
-  std::stable_sort(table.rows.begin(), table.rows.end(), [](const auto& a, const auto& b) {
-    return std::get<int64_t>(a[2]) > std::get<int64_t>(b[2]);
-  });
-  const size_t all = table.rows.size();
-  table.rows.resize(maker.limit(all));
-  noteRest(table, all);
+  keepLargest(maker, table, 2);
   if (table.rows.empty()) {
     table.note = limits_missing ? "the trace does not say how many threads a device holds"
                                 : "the trace has no launch shapes";

@@ -2,6 +2,7 @@
 // The parts of a report, each a function that adds its tables.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,8 +25,12 @@ struct Maker {
   /// "device 0: NVIDIA H100", "stream 7 of device 0".
   std::string deviceName(DeviceId id) const;
   std::string streamName(StreamId id) const;
+  std::string processName(ProcessId id) const;
   size_t limit(size_t rows) const {
     return options.limit == 0 ? rows : std::min(rows, options.limit);
+  }
+  size_t longest(size_t rows) const {
+    return options.longest == 0 ? rows : std::min(rows, options.longest);
   }
   int64_t beginNs() const { return begin_ns; }
 };
@@ -35,6 +40,13 @@ inline ReportValue shareOf(int64_t part, int64_t whole) {
   if (whole <= 0) return std::monostate{};
   return static_cast<double>(part) / static_cast<double>(whole);
 }
+
+/// Adds to what is said under a table.
+void note(ReportTable& table, const std::string& text);
+/// That there were `all` rows, where some were left out.
+void noteRest(ReportTable& table, size_t all);
+/// Leaves the rows with the largest values of a column (of int64_t), those first.
+void keepLargest(const Maker& maker, ReportTable& table, size_t column);
 
 void utilization(Maker& maker);
 void overlap(Maker& maker);

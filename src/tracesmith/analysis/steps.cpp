@@ -7,7 +7,7 @@
 #include <array>
 #include <cctype>
 #include <map>
-#include <numeric>
+#include <set>
 #include <span>
 #include <tuple>
 #include <unordered_map>
@@ -85,8 +85,7 @@ class RangeSteps {
                                             : numberAt(text, digits));
     });
     if (steps.all.empty()) return {};
-    std::stable_sort(steps.all.begin(), steps.all.end(),
-                     [](const Step& a, const Step& b) { return a.begin_ns < b.begin_ns; });
+    sortByBegin(steps);
     steps.from = Steps::From::kProfilerStep;
     steps.pattern = kProfilerStep;
     return steps;
@@ -114,17 +113,21 @@ class RangeSteps {
       numbered[{ranges.thread_id[row], pattern}].push_back(member);
     });
     Steps steps;
-    if (const auto* best = bestOf(numbered, 2, true)) {
+    if (const auto found = bestOf(numbered, 2, true); !found.empty()) {
       steps.from = Steps::From::kNumberedRanges;
-      steps.pattern = best->first.second;
-      for (const Member& m : best->second) push(steps, m.row, m.number);
-    } else if (const auto* same = bestOf(repeated, kFewestRepetitions, false)) {
+      steps.pattern = found[0]->first.second;
+      for (const auto* sequence : found) {
+        for (const Member& m : sequence->second) push(steps, m.row, m.number);
+      }
+    } else if (const auto same = bestOf(repeated, kFewestRepetitions, false); !same.empty()) {
       steps.from = Steps::From::kRepeatedRange;
-      steps.pattern = trace_.text(same->first.second);
-      for (const Member& m : same->second) {
-        push(steps, m.row, static_cast<int64_t>(steps.all.size()));
+      steps.pattern = trace_.text(same[0]->first.second);
+      for (const auto* sequence : same) {
+        int64_t number = 0;
+        for (const Member& m : sequence->second) push(steps, m.row, number++);
       }
     }
+    sortByBegin(steps);
     return steps;
   }
 
@@ -164,11 +167,15 @@ class RangeSteps {
   }
 
   /// Of those that are sequences, with more time in the steps than between them: what covers the
-  /// most time.
+  /// most time, and of each other process its sequence of that name that does.
   template <class Groups>
-  const typename Groups::value_type* bestOf(Groups& groups, size_t fewest, bool numbered) const {
-    const typename Groups::value_type* best = nullptr;
-    double most = 0;
+  std::vector<const typename Groups::value_type*> bestOf(Groups& groups, size_t fewest,
+                                                         bool numbered) const {
+    struct Sequence {
+      const typename Groups::value_type* entry;
+      double covered;
+    };
+    std::vector<Sequence> sequences;
     for (auto& entry : groups) {
       std::vector<Member>& members = entry.second;
       if (members.size() < fewest || !isSequence(members, numbered)) continue;
@@ -178,18 +185,30 @@ class RangeSteps {
       double covered = 0;
       for (const Member& m : members) covered += length(m.begin_ns, m.end_ns);
       if (covered * 2 < length(members.front().begin_ns, members.back().end_ns)) continue;
-      if (best == nullptr || covered > most) {
-        best = &entry;
-        most = covered;
-      }
+      sequences.push_back({&entry, covered});
+    }
+    std::stable_sort(sequences.begin(), sequences.end(),
+                     [](const Sequence& a, const Sequence& b) { return a.covered > b.covered; });
+    std::vector<const typename Groups::value_type*> best;
+    std::set<ProcessId> processes;
+    for (const Sequence& s : sequences) {
+      const ProcessId process = trace_.range.process_id[s.entry->second.front().row];
+      const bool same = best.empty() || s.entry->first.second == best[0]->first.second;
+      if (same && processes.insert(process).second) best.push_back(s.entry);
     }
     return best;
+  }
+
+  static void sortByBegin(Steps& steps) {
+    std::stable_sort(steps.all.begin(), steps.all.end(),
+                     [](const Step& a, const Step& b) { return a.begin_ns < b.begin_ns; });
   }
 
   void push(Steps& steps, uint32_t row, int64_t number) const {
     const RangeTable& ranges = trace_.range;
     steps.all.push_back({.number = number,
                          .name = std::string(trace_.text(ranges.name[row])),
+                         .process = ranges.process_id[row],
                          .begin_ns = ranges.start_ns[row],
                          .end_ns = endOf(ranges.start_ns[row], ranges.duration_ns[row])});
   }
@@ -338,6 +357,7 @@ class KernelSteps {
       const size_t next = at + best_length_;
       Step step{.number = static_cast<int64_t>(steps.all.size()),
                 .name = fmt::format("repetition {}", steps.all.size() + 1),
+                .process = kernels_[at]->process,
                 .begin_ns = beginOf(steps, at)};
       // To where the next one begins, if it follows.
       step.end_ns = next < kernels_.size() ? beginOf(steps, static_cast<uint32_t>(next))
@@ -363,16 +383,6 @@ class KernelSteps {
 };
 
 }  // namespace
-
-size_t Steps::stepOf(const DeviceOps& ops, const DeviceOp& op) const {
-  if (!device_times && op.launch == kNone) return all.size();
-  const int64_t at = device_times ? op.begin_ns : ops.call_begin_ns[op.launch];
-  const auto after = std::upper_bound(all.begin(), all.end(), at,
-                                      [](int64_t t, const Step& s) { return t < s.begin_ns; });
-  if (after == all.begin()) return all.size();
-  const auto step = static_cast<size_t>(std::prev(after) - all.begin());
-  return at < all[step].end_ns ? step : all.size();
-}
 
 std::string Steps::basis() const {
   switch (from) {

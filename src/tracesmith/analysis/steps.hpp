@@ -16,6 +16,7 @@ namespace tracesmith {
 struct Step {
   int64_t number = 0;
   std::string name;
+  ProcessId process{};
   int64_t begin_ns = 0;
   int64_t end_ns = 0;
 };
@@ -24,8 +25,8 @@ struct Steps {
   enum class From : uint8_t {
     kNowhere,
     kProfilerStep,     ///< ranges "ProfilerStep#7" of PyTorch
-    kNumberedRanges,   ///< ranges of one thread: "step 3", "train iteration 17", "batch_5"
-    kRepeatedRange,    ///< a range of one name that says that it is a step
+    kNumberedRanges,   ///< "step 3", "train iteration 17", "batch_5": on one thread of a process
+    kRepeatedRange,    ///< a range of one name that says that it is a step; the same
     kRepeatedKernels,  ///< inferred: the same kernels in the same order
   };
   From from = From::kNowhere;
@@ -33,9 +34,6 @@ struct Steps {
   /// By begin; times of the host, where `device_times` is false.
   std::vector<Step> all;
   bool device_times = false;  ///< begin and end are those of kernels: no launches are known
-
-  /// The step that an op belongs to: that in which it was launched. all.size(): none.
-  size_t stepOf(const DeviceOps& ops, const DeviceOp& op) const;
   /// For people: "repetition of 412 kernels from … on (inferred)".
   std::string basis() const;
 };

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "tracesmith/analysis/step_finder.hpp"
 #include "tracesmith/state/sample_trace_test_util.hpp"
 
 namespace tracesmith {
@@ -117,9 +118,48 @@ TEST_F(StepsTest, KernelsThatRepeatAreStepsAndTheirLayersAreNot) {
   EXPECT_EQ(steps.all[0].end_ns, steps.all[1].begin_ns);
   EXPECT_THAT(steps.basis(), HasSubstr("inferred"));
   const DeviceOps ops = DeviceOps::of(s_.trace);
-  EXPECT_EQ(steps.stepOf(ops, ops.ops[0]), steps.all.size()) << "before the first";
-  EXPECT_EQ(steps.stepOf(ops, ops.ops[17]), 0U);
-  EXPECT_EQ(steps.stepOf(ops, ops.ops[28]), 1U);
+  const StepFinder finder(steps, ops);
+  EXPECT_EQ(finder.stepOf(ops.ops[0]), steps.all.size()) << "before the first";
+  EXPECT_EQ(finder.stepOf(ops.ops[17]), 0U);
+  EXPECT_EQ(finder.stepOf(ops.ops[28]), 1U);
+}
+
+TEST_F(StepsTest, WorkBelongsToTheInnermostOpenStepOfItsProcess) {
+  range("ProfilerStep#1", 0, 100);
+  range("ProfilerStep#2", 10, 30);
+  range("ProfilerStep#3", 20, 25);
+  const ProcessId other = s_.process(3, "train");
+  thread_ = s_.thread(other, 4);
+  range("ProfilerStep#1", 40, 200);
+  s_.trace.range.process_id.back() = other;
+  const StreamId streams[] = {stream_, s_.stream(s_.device("GPU"), other)};
+  const ThreadId threads[] = {static_cast<ThreadId>(1), thread_};
+  const auto launch = [&](int process, int64_t at) {
+    s_.hostCall("launch", CallKind::kLaunch, threads[process], StreamId::kNone, at, 1, ++next_);
+    s_.kernel("k", streams[process], 1000 + static_cast<int64_t>(next_), 1, next_);
+  };
+  for (const int64_t at : {5, 15, 22, 27, 50, 100}) launch(0, at);
+  for (const int64_t at : {39, 150}) launch(1, at);
+  const Steps steps = found();
+  const DeviceOps ops = DeviceOps::of(s_.trace);
+  const StepFinder finder(steps, ops);
+  std::vector<size_t> of;
+  for (const DeviceOp& op : ops.ops) of.push_back(finder.stepOf(op));
+  EXPECT_THAT(of, ElementsAre(0, 1, 2, 1, 0, 4, 4, 3));
+}
+
+TEST_F(StepsTest, EachProcessHasItsOwnNumberedRanges) {
+  const ProcessId other = s_.process(3, "train");
+  for (int i = 0; i < 3; ++i) range("step " + std::to_string(i), i * 100, i * 100 + 90);
+  thread_ = s_.thread(other, 4);
+  for (int i = 0; i < 3; ++i) {
+    range("step " + std::to_string(i), i * 100 + 50, i * 100 + 130);
+    s_.trace.range.process_id.back() = other;
+  }
+  const Steps steps = found();
+  ASSERT_EQ(steps.all.size(), 6U);
+  EXPECT_NE(steps.all[0].process, steps.all[1].process);
+  EXPECT_EQ(steps.all[1].begin_ns, 50);
 }
 
 TEST_F(StepsTest, WithoutLaunchesTheTimesAreThoseOfTheDevice) {

@@ -57,11 +57,7 @@ TimeBreakdown breakdown(const Ops& ops) {
   out.span_ns = end - out.begin_ns;
   out.busy_ns = lengthOfAll(busy);
   out.idle_ns = out.span_ns - out.busy_ns;
-  const std::vector<Stretch> kernel_union = merged(kernels);
-  out.kernel_ns = lengthOfAll(kernel_union);
-  if (!kernel_union.empty()) {
-    out.kernel_span_ns = kernel_union.back().end - kernel_union.front().begin;
-  }
+  out.kernel_ns = lengthOfAll(merged(kernels));
   struct Edge {
     int64_t time;
     int32_t change;
@@ -116,6 +112,29 @@ std::vector<TimeBreakdown> breakdownByDevice(const DeviceOps& ops) {
     out.back().device = device;
   }
   return out;
+}
+
+TimeBreakdown sumOverDevices(const DeviceOps& ops) {
+  TimeBreakdown sum;
+  bool first = true;
+  for (const TimeBreakdown& b : breakdownByDevice(ops)) {
+    sum.begin_ns = first ? b.begin_ns : std::min(sum.begin_ns, b.begin_ns);
+    first = false;
+    sum.span_ns += b.span_ns;
+    sum.busy_ns += b.busy_ns;
+    sum.idle_ns += b.idle_ns;
+    sum.compute_ns += b.compute_ns;
+    sum.communication_ns += b.communication_ns;
+    sum.memory_ns += b.memory_ns;
+    sum.non_compute_ns += b.non_compute_ns;
+    sum.kernel_ns += b.kernel_ns;
+    for (size_t i = 0; i < b.together_ns.size(); ++i) sum.together_ns[i] += b.together_ns[i];
+  }
+  if (sum.communication_ns > 0) {
+    sum.overlap = static_cast<double>(sum.together_ns[3] + sum.together_ns[7]) /
+                  static_cast<double>(sum.communication_ns);
+  }
+  return sum;
 }
 
 std::vector<IdleTime> idleTimes(const DeviceOps& ops, const AnalysisOptions& options) {

@@ -24,7 +24,6 @@ struct TimeBreakdown {
   int64_t memory_ns = 0;
   int64_t non_compute_ns = 0;  ///< span - idle - compute
   int64_t kernel_ns = 0;       ///< union of kernels, whatever their class
-  int64_t kernel_span_ns = 0;  ///< from the first kernel's begin to the last kernel's end
   /// Time in which exactly these classes ran: bit 0 compute, bit 1 communication, bit 2 memory.
   std::array<int64_t, 8> together_ns{};
   /// Share of communication that compute ran beside (union with union); none: no communication.
@@ -35,8 +34,10 @@ struct TimeBreakdown {
   double kernelUtilization() const;
 };
 
-/// Of all ops together.
+/// Of all ops together, whatever device they ran on: their union.
 TimeBreakdown breakdownOf(const DeviceOps& ops);
+/// The times of all devices added up (device kNone).
+TimeBreakdown sumOverDevices(const DeviceOps& ops);
 /// Of each device with ops, in their order.
 std::vector<TimeBreakdown> breakdownByDevice(const DeviceOps& ops);
 

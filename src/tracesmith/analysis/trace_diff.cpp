@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/analysis/trace_diff.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "tracesmith/analysis/distribution.hpp"
 #include "tracesmith/analysis/report_parts.hpp"
@@ -51,16 +54,25 @@ Samples samplesOf(const Trace& trace) {
   return out;
 }
 
-/// The largest p that is still called a discovery.
-double thresholdOf(std::vector<double> ps, double false_discoveries) {
+struct Discoveries {
+  double largest_p = -1;  ///< that is still called one
+  double needed_p = 0;    ///< what one more would have to be below
+};
+
+Discoveries discoveriesOf(std::vector<double> ps, double false_discoveries) {
   std::sort(ps.begin(), ps.end());
-  double threshold = -1;
+  const auto allowed = [&](size_t rank) {
+    return false_discoveries * static_cast<double>(rank) / static_cast<double>(ps.size());
+  };
+  Discoveries out;
+  size_t count = 0;
   for (size_t i = 0; i < ps.size(); ++i) {
-    if (ps[i] <= false_discoveries * static_cast<double>(i + 1) / static_cast<double>(ps.size())) {
-      threshold = ps[i];
-    }
+    if (ps[i] > allowed(i + 1)) continue;
+    out.largest_p = ps[i];
+    count = i + 1;
   }
-  return threshold;
+  if (!ps.empty()) out.needed_p = allowed(std::min(count + 1, ps.size()));
+  return out;
 }
 
 std::string what(TableId table) {
@@ -76,6 +88,12 @@ std::string what(TableId table) {
   }
 }
 
+size_t devicesOf(const DeviceOps& ops) {
+  std::set<DeviceId> devices;
+  for (const StreamOps& s : ops.streams) devices.insert(s.device);
+  return devices.size();
+}
+
 ReportValue ratioOf(double a, double b) {
   return a > 0 ? ReportValue((b - a) / a) : ReportValue(std::monostate{});
 }
@@ -86,42 +104,6 @@ std::string_view toString(DiffStatus status) {
   constexpr std::array<std::string_view, kDiffStatuses> kNames = {
       "same", "slower", "faster", "appeared", "vanished", "unclear"};
   return kNames[static_cast<size_t>(status)];
-}
-
-RankComparison compareRanks(std::vector<double>& a, std::vector<double>& b) {
-  RankComparison out;
-  if (a.empty() || b.empty()) return out;
-  std::sort(a.begin(), a.end());
-  std::sort(b.begin(), b.end());
-  const auto n = static_cast<double>(a.size());
-  const auto m = static_cast<double>(b.size());
-  // U: pairs in which b is above a; ties count half. And the sizes of groups of ties.
-  double u = 0;
-  double ties = 0;
-  size_t i = 0;
-  size_t j = 0;
-  while (i < a.size() || j < b.size()) {
-    const double value = j == b.size() || (i < a.size() && a[i] < b[j]) ? a[i] : b[j];
-    const size_t below = i;
-    size_t equal_a = 0;
-    size_t equal_b = 0;
-    while (i < a.size() && a[i] == value) ++i, ++equal_a;
-    while (j < b.size() && b[j] == value) ++j, ++equal_b;
-    u += static_cast<double>(equal_b) *
-         (static_cast<double>(below) + static_cast<double>(equal_a) / 2);
-    const auto group = static_cast<double>(equal_a + equal_b);
-    ties += group * group * group - group;
-  }
-  out.effect = 2 * u / (n * m) - 1;
-  if (a.size() < RankComparison::kLeastSample || b.size() < RankComparison::kLeastSample) {
-    return out;
-  }
-  const double all = n + m;
-  const double variance = n * m / 12 * (all + 1 - ties / (all * (all - 1)));
-  if (variance <= 0) return out;
-  const double distance = std::max(0.0, std::abs(u - n * m / 2) - 0.5);
-  out.p = std::erfc(distance / std::sqrt(variance) / std::sqrt(2.0));
-  return out;
 }
 
 std::vector<NameDiff> diffNames(const Trace& a, const Trace& b, const DiffOptions& options) {
@@ -143,18 +125,20 @@ std::vector<NameDiff> diffNames(const Trace& a, const Trace& b, const DiffOption
     if (d.count_a > 0) d.mean_a_ns = sa.total / static_cast<double>(d.count_a);
     if (d.count_b > 0) d.mean_b_ns = sb.total / static_cast<double>(d.count_b);
     d.durations = compareRanks(sa.durations, sb.durations);
-    if (d.count_a > 0 && d.count_b > 0) ps.push_back(d.durations.p);
+    // What could not be told alone does not make it harder for the others.
+    if (d.durations.least_p <= options.false_discoveries) ps.push_back(d.durations.p);
     out.push_back(std::move(d));
   }
-  const double threshold = thresholdOf(std::move(ps), options.false_discoveries);
+  const Discoveries found = discoveriesOf(std::move(ps), options.false_discoveries);
   for (NameDiff& d : out) {
     if (d.count_a == 0) {
       d.status = DiffStatus::kAppeared;
     } else if (d.count_b == 0) {
       d.status = DiffStatus::kVanished;
-    } else if (d.durations.p <= threshold && std::abs(d.durations.effect) >= options.least_effect) {
+    } else if (d.durations.p <= found.largest_p &&
+               std::abs(d.durations.effect) >= options.least_effect) {
       d.status = d.durations.effect > 0 ? DiffStatus::kSlower : DiffStatus::kFaster;
-    } else if (std::min(d.count_a, d.count_b) < RankComparison::kLeastSample &&
+    } else if (d.durations.least_p > found.needed_p &&
                std::abs(d.mean_b_ns - d.mean_a_ns) > 0.05 * d.mean_a_ns) {
       d.status = DiffStatus::kUnclear;
     }
@@ -179,8 +163,8 @@ std::vector<ReportTable> diffReport(const Trace& a, const Trace& b, const DiffOp
                     {}};
   const DeviceOps ops_a = DeviceOps::of(a);
   const DeviceOps ops_b = DeviceOps::of(b);
-  const TimeBreakdown of_a = breakdownOf(ops_a);
-  const TimeBreakdown of_b = breakdownOf(ops_b);
+  const TimeBreakdown of_a = sumOverDevices(ops_a);
+  const TimeBreakdown of_b = sumOverDevices(ops_b);
   const auto add = [&](const char* name, int64_t va, int64_t vb) {
     whole.rows.push_back({std::string(name), va, vb, vb - va,
                           ratioOf(static_cast<double>(va), static_cast<double>(vb))});
@@ -192,6 +176,12 @@ std::vector<ReportTable> diffReport(const Trace& a, const Trace& b, const DiffOp
   add("compute", of_a.compute_ns, of_b.compute_ns);
   add("communication", of_a.communication_ns, of_b.communication_ns);
   add("copies", of_a.memory_ns, of_b.memory_ns);
+  const size_t devices_a = devicesOf(ops_a);
+  const size_t devices_b = devicesOf(ops_b);
+  if (std::max(devices_a, devices_b) > 1) {
+    whole.note =
+        fmt::format("times of devices are added up: {} in A, {} in B", devices_a, devices_b);
+  }
   tables.push_back(std::move(whole));
 
   std::vector<double> steps_a, steps_b;
@@ -256,6 +246,7 @@ std::vector<ReportTable> diffReport(const Trace& a, const Trace& b, const DiffOp
     names.note += (names.note.empty() ? "" : ", ") + std::to_string(by_status[i]) + " " +
                   std::string(toString(static_cast<DiffStatus>(i)));
   }
+  report_parts::noteRest(names, diffs.size());
   tables.push_back(std::move(names));
   return tables;
 }

@@ -6,24 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "tracesmith/analysis/rank_comparison.hpp"
 #include "tracesmith/analysis/report.hpp"
 
 namespace tracesmith {
-
-/// Two samples compared by their ranks (Mann and Whitney 1947): nothing is assumed of how they are
-/// spread.
-struct RankComparison {
-  /// Cliff's delta: how much more often a value of b is above one of a than below it, from -1 (all
-  /// are below) to 1 (all are above).
-  double effect = 0;
-  /// Chance of an effect as large between samples of one source: two-sided, by the normal
-  /// approximation with corrections for ties and continuity. 1 where a sample has fewer than
-  /// kLeastSample values.
-  double p = 1;
-  static constexpr size_t kLeastSample = 5;
-};
-/// Both are reordered.
-RankComparison compareRanks(std::vector<double>& a, std::vector<double>& b);
 
 enum class DiffStatus : uint8_t {
   kSame,
@@ -31,7 +17,8 @@ enum class DiffStatus : uint8_t {
   kFaster,
   kAppeared,
   kVanished,
-  kUnclear,  ///< the mean changed by more than a twentieth, and there are too few to tell why
+  kUnclear,  ///< the mean changed by more than a twentieth, and there are too few to tell: no
+             ///< samples of these sizes could have been called slower or faster
 };
 constexpr size_t kDiffStatuses = 6;
 std::string_view toString(DiffStatus status);

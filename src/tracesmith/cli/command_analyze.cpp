@@ -38,7 +38,8 @@ class AnalyzeCommand : public Command {
     text("--range", range_, "NAME",
          "The critical path of this range of the host alone (by its name, or the begin of it)");
     count("--instance", instance_, "N", "Which of the ranges with that name, from 0 (default 0)");
-    count("--limit", limit_, "N", "Rows of tables by name (default 15; 0: all)");
+    count("--limit", limit_, "N",
+          "Rows of a table (default 15, with --json all but of the longest pieces; 0: all)");
     flag("--json", json_, "As JSON: exact, in ns");
     flag("--as-hta", as_hta_,
          "Count as Holistic Trace Analysis 0.6 does: whole microseconds, its classes of names, "
@@ -61,7 +62,9 @@ class AnalyzeCommand : public Command {
       return failWith({ErrorCode::kInvalidArgument,
                        "no range of the host with this name is there so often", "--range"});
     }
-    if (limit_) options.limit = static_cast<size_t>(*limit_);
+    if (json_) options.limit = 0;
+    if (limit_) options.limit = options.longest = static_cast<size_t>(*limit_);
+    options.whole_paths = json_;
     for (size_t i = 0; i < kAnalysisParts; ++i) {
       if (parts_[i]) options.parts.push_back(static_cast<AnalysisPart>(i));
     }

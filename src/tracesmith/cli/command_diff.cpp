@@ -14,7 +14,8 @@ class DiffCommand : public Command {
   DiffCommand() : Command("diff", "Say what is different between two traces") {
     text("A", a_, "A", "The trace before (.sbt), or another tool's", Complete::kFile)->required();
     text("B", b_, "B", "The trace after", Complete::kFile)->required();
-    count("--limit", limit_, "N", "Rows of the table by name (default 25; 0: all)");
+    count("--limit", limit_, "N",
+          "Rows of the table by name (default 25, with --json all; 0: all)");
     flag("--json", json_, "As JSON: exact, in ns");
     describe(
         "Which kernels, copies and calls appeared, vanished, became slower or faster. A name is "
@@ -29,7 +30,7 @@ class DiffCommand : public Command {
     Result<TraceFile> b = readTraceFile(b_);
     if (!b) return failWith(b.error());
     const std::vector<ReportTable> report =
-        diffReport(a->trace, b->trace, {}, limit_ ? static_cast<size_t>(*limit_) : 25);
+        diffReport(a->trace, b->trace, {}, static_cast<size_t>(limit_.value_or(json_ ? 0 : 25)));
     const TerminalStyle style{.width = session.terminal.width,
                               .colour = session.terminal.colour,
                               .utf8 = session.terminal.utf8};

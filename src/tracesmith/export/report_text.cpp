@@ -101,6 +101,11 @@ void writeReportJson(const std::vector<ReportTable>& report, Output& out) {
     }
     json.endArray();
   }
+  json.key("notes").beginObject();
+  for (const ReportTable& table : report) {
+    if (!table.note.empty()) json.key(table.key).value(table.note);
+  }
+  json.endObject();
   json.endObject();
   out.put('\n');
 }

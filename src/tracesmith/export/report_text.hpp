@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shows the tables of an analysis: for people, and as JSON (one member for each table, a list of
-// objects with exact numbers in ns, bytes and shares of one; null where nothing is defined).
+// objects with exact numbers in ns, bytes and shares of one; null where nothing is defined; and a
+// member "notes" with what is said of tables, by their names).
 #pragma once
 
 #include <vector>

@@ -88,6 +88,7 @@ class GPUStateMachine {
   struct Statistics {
     size_t total_events = 0;
     size_t total_transitions = 0;
+    /// Streams of one number on several devices count together; exportHistory() keeps them apart.
     std::map<uint32_t, size_t> transitions_per_stream;
     std::map<GPUState, uint64_t> total_time_per_state;  ///< ns, over all streams
     /// Mean of the devices' shares of time in which any of their streams was Running, each from

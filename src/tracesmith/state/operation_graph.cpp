@@ -11,6 +11,8 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "tracesmith/state/memory_dependencies.hpp"
+
 namespace tracesmith {
 namespace {
 
@@ -20,20 +22,27 @@ constexpr uint32_t kNone = ~uint32_t{0};
 class ByCorrelation {
  public:
   void add(ProcessId process, uint64_t id, uint32_t value) {
-    if (id != 0) first_.try_emplace(key(process, id), value);
+    if (id != 0) first_.try_emplace({process, id}, value);
   }
   uint32_t find(ProcessId process, uint64_t id) const {
-    const auto it = first_.find(key(process, id));
+    const auto it = first_.find({process, id});
     return it == first_.end() ? kNone : it->second;
   }
   void reserve(size_t n) { first_.reserve(n); }
 
  private:
-  // Ids of one process are unique; those of others move far away.
-  static uint64_t key(ProcessId process, uint64_t id) {
-    return id ^ (static_cast<uint64_t>(process) << 48);
-  }
-  std::unordered_map<uint64_t, uint32_t> first_;
+  struct Key {
+    ProcessId process;
+    uint64_t id;
+    bool operator==(const Key&) const = default;
+  };
+  struct Hash {
+    // Ids of one process are unique and mostly dense; those of others are moved far away.
+    size_t operator()(const Key& key) const {
+      return std::hash<uint64_t>()(key.id ^ (static_cast<uint64_t>(key.process) << 48));
+    }
+  };
+  std::unordered_map<Key, uint32_t, Hash> first_;
 };
 
 class Builder {
@@ -259,85 +268,10 @@ class Builder {
     }
   }
 
-  /// The last writer of each stretch of memory, and who has read it since: of each stream the last
-  /// one, which the others came before.
   void memory() {
-    struct Stretch {
-      uint64_t end;
-      uint32_t writer;  // kNone: only read so far
-      std::vector<uint32_t> readers;
-    };
-    std::map<uint64_t, Stretch> known;
-    std::map<StreamId, uint32_t> before;  // of one operation: the last of each stream
-    const auto follows = [&](uint32_t earlier, uint32_t op) {
-      const Operation& e = graph_.operations[earlier];
-      if (e.stream == graph_.operations[op].stream || e.end_ns > graph_.operations[op].begin_ns) {
-        return;
-      }
-      const auto [it, fresh] = before.try_emplace(e.stream, earlier);
-      if (!fresh && graph_.operations[it->second].end_ns < e.end_ns) it->second = earlier;
-    };
-    const auto link = [&](uint32_t op) {
-      for (const auto& [stream, earlier] : before) {
-        add(earlier, op, DependencyType::Memory, Dependency::Why::kSameMemory);
-      }
-      before.clear();
-    };
-    // Cuts what lies across `address` in two.
-    const auto cut = [&](uint64_t address) {
-      auto it = known.upper_bound(address);
-      if (it == known.begin()) return;
-      --it;
-      if (it->first == address || it->second.end <= address) return;
-      Stretch behind = it->second;
-      it->second.end = address;
-      known.emplace(address, std::move(behind));
-    };
-    const auto touch = [&](uint64_t address, uint64_t bytes, uint32_t op, bool writes) {
-      if (address == 0 || bytes == 0 || address + bytes < address) return;
-      const uint64_t end = address + bytes;
-      cut(address);
-      cut(end);
-      uint64_t at = address;
-      for (auto it = known.lower_bound(address); it != known.end() && it->first < end;) {
-        Stretch& stretch = it->second;
-        if (stretch.writer != kNone) follows(stretch.writer, op);
-        if (writes) {
-          for (const uint32_t reader : stretch.readers) follows(reader, op);
-          it = known.erase(it);
-          continue;
-        }
-        if (it->first > at) known.emplace(at, Stretch{it->first, kNone, {op}});
-        at = stretch.end;
-        const auto same =
-            std::find_if(stretch.readers.begin(), stretch.readers.end(), [&](uint32_t reader) {
-              return graph_.operations[reader].stream == graph_.operations[op].stream;
-            });
-        if (same == stretch.readers.end()) {
-          stretch.readers.push_back(op);
-        } else {
-          *same = op;
-        }
-        ++it;
-      }
-      if (writes) {
-        known[address] = {end, op, {}};
-      } else if (at < end) {
-        known.emplace(at, Stretch{end, kNone, {op}});
-      }
-    };
-    for (size_t i = 0; i < graph_.operations.size(); ++i) {
-      const Operation& op = graph_.operations[i];
-      const auto here = static_cast<uint32_t>(i);
-      if (op.table == TableId::kCopy) {
-        touch(trace_.copy.source[op.row], trace_.copy.bytes[op.row], here, false);
-        touch(trace_.copy.destination[op.row], trace_.copy.bytes[op.row], here, true);
-        link(here);
-      } else if (op.table == TableId::kFill) {
-        touch(trace_.fill.destination[op.row], trace_.fill.bytes[op.row], here, true);
-        link(here);
-      }
-    }
+    forEachMemoryDependency(trace_, graph_.operations, [&](uint32_t from, uint32_t to) {
+      add(from, to, DependencyType::Memory, Dependency::Why::kSameMemory);
+    });
   }
 
   void finish() {

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/state/memory_dependencies.hpp"
+
+#include <iterator>
+#include <map>
+
+namespace tracesmith {
+namespace {
+
+/// Who used which bytes last: disjoint stretches [begin, end).
+class LastUse {
+ public:
+  /// visit(begin, end, op) of what lies in [begin, end).
+  template <class Visit>
+  void visit(uint64_t begin, uint64_t end, Visit&& visit) const {
+    auto it = stretches_.upper_bound(begin);
+    if (it != stretches_.begin() && std::prev(it)->second.end > begin) --it;
+    for (; it != stretches_.end() && it->first < end; ++it) {
+      visit(it->first, it->second.end, it->second.op);
+    }
+  }
+  void erase(uint64_t begin, uint64_t end) {
+    cut(begin);
+    cut(end);
+    stretches_.erase(stretches_.lower_bound(begin), stretches_.lower_bound(end));
+  }
+  void assign(uint64_t begin, uint64_t end, uint32_t op) {
+    erase(begin, end);
+    stretches_.emplace(begin, Stretch{end, op});
+  }
+
+ private:
+  struct Stretch {
+    uint64_t end;
+    uint32_t op;
+  };
+  /// Cuts what lies across `address` in two.
+  void cut(uint64_t address) {
+    auto it = stretches_.lower_bound(address);
+    if (it == stretches_.begin()) return;
+    --it;
+    if (it->second.end <= address) return;
+    stretches_.emplace(address, it->second);
+    it->second.end = address;
+  }
+  std::map<uint64_t, Stretch> stretches_;
+};
+
+/// The memory of one process.
+struct Memory {
+  LastUse writers;
+  std::map<StreamId, LastUse> readers;  ///< since the last write
+};
+
+class Finder {
+ public:
+  Finder(const std::vector<Operation>& operations,
+         const std::function<void(uint32_t, uint32_t)>& depends)
+      : operations_(operations), depends_(depends) {}
+
+  void read(uint32_t op, uint64_t address, uint64_t bytes) {
+    const uint64_t end = address + bytes;
+    if (address == 0 || end <= address) return;
+    Memory& memory = memory_[operations_[op].process];
+    LastUse& mine = memory.readers[operations_[op].stream];
+    // What the stream has read since it was written did wait for that; so each stretch that was
+    // written is looked at once for each stream, however often it is read.
+    uint64_t at = address;
+    const auto written = [&](uint64_t from, uint64_t to) {
+      if (from >= to) return;
+      memory.writers.visit(from, to, [&](uint64_t, uint64_t, uint32_t w) { follows(w, op); });
+    };
+    mine.visit(address, end, [&](uint64_t from, uint64_t to, uint32_t) {
+      written(at, from);
+      at = to;
+    });
+    written(at, end);
+    mine.assign(address, end, op);
+  }
+
+  void write(uint32_t op, uint64_t address, uint64_t bytes) {
+    const uint64_t end = address + bytes;
+    if (address == 0 || end <= address) return;
+    Memory& memory = memory_[operations_[op].process];
+    const auto used = [&](uint64_t, uint64_t, uint32_t earlier) { follows(earlier, op); };
+    memory.writers.visit(address, end, used);
+    for (auto& [stream, readers] : memory.readers) {
+      readers.visit(address, end, used);
+      readers.erase(address, end);
+    }
+    memory.writers.assign(address, end, op);
+  }
+
+  /// What the operation that was looked at last depends on.
+  void flush(uint32_t op) {
+    for (const auto& [stream, earlier] : before_) depends_(earlier, op);
+    before_.clear();
+  }
+
+ private:
+  void follows(uint32_t earlier, uint32_t op) {
+    const Operation& e = operations_[earlier];
+    if (e.stream == operations_[op].stream || e.end_ns > operations_[op].begin_ns) return;
+    const auto [it, fresh] = before_.try_emplace(e.stream, earlier);
+    if (!fresh && operations_[it->second].end_ns < e.end_ns) it->second = earlier;
+  }
+
+  const std::vector<Operation>& operations_;
+  const std::function<void(uint32_t, uint32_t)>& depends_;
+  std::map<ProcessId, Memory> memory_;
+  std::map<StreamId, uint32_t> before_;  // of one operation: the last of each stream
+};
+
+}  // namespace
+
+void forEachMemoryDependency(const Trace& trace, const std::vector<Operation>& operations,
+                             const std::function<void(uint32_t from, uint32_t to)>& depends) {
+  Finder finder(operations, depends);
+  for (uint32_t i = 0; i < operations.size(); ++i) {
+    const uint32_t row = operations[i].row;
+    if (operations[i].table == TableId::kCopy) {
+      finder.read(i, trace.copy.source[row], trace.copy.bytes[row]);
+      finder.write(i, trace.copy.destination[row], trace.copy.bytes[row]);
+      finder.flush(i);
+    } else if (operations[i].table == TableId::kFill) {
+      finder.write(i, trace.fill.destination[row], trace.fill.bytes[row]);
+      finder.flush(i);
+    }
+  }
+}
+
+}  // namespace tracesmith
