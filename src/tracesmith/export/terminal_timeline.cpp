@@ -110,12 +110,12 @@ class Drawing {
 
  private:
   void head() {
-    const double length = static_cast<double>(p_.end_ns) - static_cast<double>(p_.begin_ns);
-    const auto cell = static_cast<int64_t>(length / static_cast<double>(p_.cells));
-    const std::string line = fmt::format(
-        "{} with {} {}; one column is {}",
-        formatDuration(static_cast<int64_t>(length), style_.micro()), formatCount(p_.operations),
-        p_.operations == 1 ? "operation" : "operations", formatDuration(cell, style_.micro()));
+    const int64_t length = lengthOf(p_.begin_ns, p_.end_ns);
+    const int64_t cell = length / static_cast<int64_t>(p_.cells);
+    const std::string line =
+        fmt::format("{} with {} {}; one column is {}", formatDuration(length, style_.micro()),
+                    formatCount(p_.operations), p_.operations == 1 ? "operation" : "operations",
+                    formatDuration(cell, style_.micro()));
     out_ += cutToWidth(line, width_, style_) + '\n';
   }
 
@@ -133,14 +133,18 @@ class Drawing {
 
   void axis() {
     const auto cells = static_cast<double>(p_.cells);
-    const double begin = static_cast<double>(p_.begin_ns) - static_cast<double>(names_.zero_ns);
-    const double length = static_cast<double>(p_.end_ns) - static_cast<double>(p_.begin_ns);
+    const auto begin = static_cast<double>(lengthOf(names_.zero_ns, p_.begin_ns));
+    const auto length = static_cast<double>(lengthOf(p_.begin_ns, p_.end_ns));
     const double cell_ns = length / cells;
     const double step = niceStep(cell_ns * 9);
     size_t free = 0;
     std::string labels;
-    for (double t = std::ceil(begin / step - 1e-9) * step; t < begin + length; t += step) {
-      const auto at = static_cast<size_t>((t - begin) / cell_ns + 1e-6);
+    const double first = std::ceil(begin / step - 1e-9) + 0.0;  // + 0.0: ceil() may give -0
+    // Counted, for adding a step does nothing to a time that is far from 0.
+    for (size_t i = 0; i < p_.cells; ++i) {
+      const double t = (first + static_cast<double>(i)) * step;
+      if (!(t < begin + length)) break;
+      const auto at = static_cast<size_t>(std::max(0.0, (t - begin) / cell_ns + 1e-6));
       const std::string text = tickText(t, step, style_);
       const auto text_width = static_cast<size_t>(displayWidth(text)) + 1;
       if (at < free || at + text_width > p_.cells) continue;

@@ -146,6 +146,25 @@ TEST(TerminalTimeline, DrawsTheSharesOfItsColumns) {
   EXPECT_THAT(timelineText(pictureOf({}, {}), namesOf(trace), {}), HasSubstr("no device work"));
 }
 
+TEST(TerminalTimeline, ItsAxisBeginsAtZeroAndEnds) {
+  for (const double length : {5e3, 3e6, 9e10}) {
+    test::SampleTrace s;
+    s.kernel("k", s.stream(s.device("gpu")), 1'000, static_cast<int64_t>(length));
+    const TimelinePicture picture = pictureOf(deviceTimelines(s.trace), {.cells = 60});
+    const std::string axis = linesOf(timelineText(picture, namesOf(s.trace), {}))[1];
+    EXPECT_THAT(axis, HasSubstr("╵0"));
+    EXPECT_THAT(axis, Not(HasSubstr("-0")));
+  }
+  // So far from the beginning that a step of the axis is less than what a double tells apart.
+  test::SampleTrace s;
+  const StreamId stream = s.stream(s.device("gpu"));
+  s.kernel("k", stream, 0, 1);
+  s.kernel("k", stream, int64_t{1} << 60, 200);
+  const TimelinePicture picture =
+      pictureOf(deviceTimelines(s.trace), {.from_ns = int64_t{1} << 60, .cells = 2000});
+  EXPECT_THAT(timelineText(picture, namesOf(s.trace), {.width = 2034}), HasSubstr("200 ns with 1"));
+}
+
 TEST(TerminalTimeline, OnlyWhatIsFullLooksFullAndNothingLooksEmpty) {
   test::SampleTrace s;
   const StreamId stream = s.stream(s.device("gpu"));
