@@ -8,6 +8,7 @@
 
 #include "tracesmith/export/human_units.hpp"
 #include "tracesmith/export/json_writer.hpp"
+#include "tracesmith/model/place_names.hpp"
 
 namespace tracesmith {
 namespace {
@@ -162,6 +163,10 @@ class Drawing {
     std::string name = printable(names_.stream(s.stream));
     constexpr std::string_view kWord = "stream ";
     if (narrow && name.starts_with(kWord)) name.erase(0, kWord.size());
+    if (names_.stream_ids && !narrow && s.stream != StreamId::kNone) {
+      const std::string id = fmt::format(" (id {})", static_cast<size_t>(s.stream));
+      name = cutToWidth(name, labelWidth(width_) - 2 - displayWidth(id), style_) + id;
+    }
     if (!s.kernels.empty()) {
       row("  " + name, blocks(s.kernels, style_, look_.fill), kKernelColour, s.busy);
     }
@@ -175,14 +180,14 @@ class Drawing {
     const bool narrow = width_ < kNarrow;
     row(narrow ? "  at once" : "  operations at once", digits(device.concurrency, style_),
         kTogetherColour, -1);
-    row(narrow ? "  busy" : "  utilization", blocks(device.utilization, style_, look_.fill),
-        kTogetherColour, device.busy);
+    row("  busy", blocks(device.busy_by_cell, style_, look_.fill), kTogetherColour, device.busy);
   }
 
   void legend() {
-    const std::string text =
-        style_.utf8 ? "height: share of the column in which the row was busy (▁ little … █ all)"
-                    : "share of the column in which the row was busy: little . : - = + * % # all";
+    const std::string text = style_.utf8 ? "height: share of the column in which the row was busy "
+                                           "(▁ little … █ all); right: of the whole"
+                                         : "share of the column in which the row was busy: little "
+                                           ". : - = + * % # all; right: of the whole";
     out_ += style_.dim(cutToWidth(text, width_, style_)) + '\n';
   }
 
@@ -199,18 +204,9 @@ class Drawing {
 TimelineNames namesOf(const Trace& trace) {
   TimelineNames names;
   names.zero_ns = timeRange(trace).begin_ns;
-  names.device = [&trace](DeviceId id) -> std::string {
-    if (id == DeviceId::kNone || indexOf(id) >= trace.device.size()) return "unknown device";
-    const DeviceRow device = trace.device.row(indexOf(id));
-    return fmt::format("device {} {}", static_cast<size_t>(id), trace.text(device.name));
-  };
-  names.stream = [&trace](StreamId id) -> std::string {
-    if (id == StreamId::kNone || indexOf(id) >= trace.stream.size()) return "no stream";
-    const StringId name = trace.stream.name[indexOf(id)];
-    std::string text = fmt::format("stream {}", static_cast<size_t>(id));
-    if (!trace.text(name).empty()) text += fmt::format(" {}", trace.text(name));
-    return text;
-  };
+  names.device = [&trace](DeviceId id) { return deviceName(trace, id); };
+  names.stream = [&trace](StreamId id) { return streamName(trace, id); };
+  names.stream_ids = true;
   return names;
 }
 
@@ -244,7 +240,7 @@ void writeTimelineJson(const TimelinePicture& picture, const TimelineNames& name
     json.beginObject()
         .field("device_id", static_cast<uint64_t>(device.device))
         .field("name", names.device(device.device))
-        .field("utilization", device.busy)
+        .field("busy", device.busy)
         .field("most_concurrent", device.most_concurrent);
     json.key("streams").beginArray();
     for (const StreamPicture& s : device.streams) {
@@ -258,7 +254,7 @@ void writeTimelineJson(const TimelinePicture& picture, const TimelineNames& name
     }
     json.endArray();
     array("concurrency", device.concurrency);
-    array("utilization_by_cell", device.utilization);
+    array("busy_by_cell", device.busy_by_cell);
     json.endObject();
   }
   json.endArray().endObject();
