@@ -219,6 +219,8 @@ TEST(QueryEngine, RefusesEverythingButReading) {
                           "REINDEX",
                           "ANALYZE",
                           "DETACH DATABASE main",
+                          "EXPLAIN SELECT 1",
+                          "EXPLAIN QUERY PLAN SELECT * FROM kernel",
                           "SAVEPOINT s"}) {
     const std::string answer = ask(trace, sql);
     EXPECT_EQ(answer.substr(0, 7), "error: ") << sql << " gave " << answer;
