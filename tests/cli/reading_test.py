@@ -95,7 +95,7 @@ class View(ReadingTest):
         for name in durations:
             self.assertIn(name, text)
 
-    def test_the_timelines_utilization_is_that_of_the_intervals(self):
+    def test_what_the_timeline_calls_busy_is_that_of_the_intervals(self):
         picture = json.loads(self.ok("view", "--timeline", "--json", self.trace))
         spans = []
         for table in ("kernel", "copy", "fill"):
@@ -109,8 +109,8 @@ class View(ReadingTest):
             reached = max(reached, end)
         share = busy / (picture["end_ns"] - picture["begin_ns"])
         device = picture["devices"][0]
-        self.assertAlmostEqual(device["utilization"], share, places=6)
-        self.assertAlmostEqual(sum(device["utilization_by_cell"]) / picture["cells"], share, places=6)
+        self.assertAlmostEqual(device["busy"], share, places=6)
+        self.assertAlmostEqual(sum(device["busy_by_cell"]) / picture["cells"], share, places=6)
         self.assertEqual(picture["operations"], len(spans))
 
     def test_a_timeline_fits_its_terminal(self):

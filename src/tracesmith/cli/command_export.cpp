@@ -68,7 +68,8 @@ class ExportCommand : public Command {
            "Perfetto's GPU packets (default), or plain slices for viewers before v55");
     time("--from", from_ns_, "Leave out what ends before this time after the trace's start");
     time("--to", to_ns_, "Leave out what begins at this time or later");
-    counts("--stream", streams_, "ID", "Only the device work of these streams (see info)");
+    counts("--stream", streams_, "ID",
+           "Only the device work of these streams (see view --timeline)");
     counts("--device", devices_, "ID", "Only the device work of these devices (see info)");
     text("--name", name_, "PATTERN",
          "Only events whose name contains it; with * ? [ in it, whose whole name it matches");

@@ -36,7 +36,8 @@ class ViewCommand : public Command {
     flag("--timeline", timeline_,
          "Instead of events: a picture with streams as rows; with --stats, both");
     choices("-t,--type", types_, "TYPE", tableChoices(), "Only events of this type");
-    counts("--stream", streams_, "ID", "Only what belongs to this stream (see info)");
+    counts("--stream", streams_, "ID",
+           "Only what belongs to this stream, by the id that the list and the timeline show");
     text("--name", name_, "REGEX", "Only events whose name matches (searched, ECMAScript)");
     time("--from", from_ns_, "Leave out what ends before this time after the trace's start");
     time("--to", to_ns_, "Leave out what begins at this time or later");

@@ -9,6 +9,7 @@
 #include "tracesmith/export/human_units.hpp"
 #include "tracesmith/export/json_writer.hpp"
 #include "tracesmith/export/table_text.hpp"
+#include "tracesmith/model/place_names.hpp"
 
 namespace tracesmith {
 namespace {
@@ -133,7 +134,8 @@ class Describer {
 std::string whereText(const Trace& t, const Described& d) {
   const bool on_device = d.type == "kernel" || d.type == "copy" || d.type == "fill";
   if ((on_device || d.type == "sync") && d.stream != StreamId::kNone) {
-    return fmt::format("stream {}", static_cast<uint32_t>(d.stream));
+    return fmt::format("{} (id {})", printable(streamName(t, d.stream)),
+                       static_cast<uint32_t>(d.stream));
   }
   const uint32_t tid = d.thread == ThreadId::kNone || indexOf(d.thread) >= t.thread.size()
                            ? 0

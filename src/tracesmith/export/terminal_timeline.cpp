@@ -8,6 +8,7 @@
 
 #include "tracesmith/export/human_units.hpp"
 #include "tracesmith/export/json_writer.hpp"
+#include "tracesmith/model/place_names.hpp"
 
 namespace tracesmith {
 namespace {
@@ -110,12 +111,12 @@ class Drawing {
 
  private:
   void head() {
-    const double length = static_cast<double>(p_.end_ns) - static_cast<double>(p_.begin_ns);
-    const auto cell = static_cast<int64_t>(length / static_cast<double>(p_.cells));
-    const std::string line = fmt::format(
-        "{} with {} {}; one column is {}",
-        formatDuration(static_cast<int64_t>(length), style_.micro()), formatCount(p_.operations),
-        p_.operations == 1 ? "operation" : "operations", formatDuration(cell, style_.micro()));
+    const int64_t length = lengthOf(p_.begin_ns, p_.end_ns);
+    const int64_t cell = length / static_cast<int64_t>(p_.cells);
+    const std::string line =
+        fmt::format("{} with {} {}; one column is {}", formatDuration(length, style_.micro()),
+                    formatCount(p_.operations), p_.operations == 1 ? "operation" : "operations",
+                    formatDuration(cell, style_.micro()));
     out_ += cutToWidth(line, width_, style_) + '\n';
   }
 
@@ -133,14 +134,18 @@ class Drawing {
 
   void axis() {
     const auto cells = static_cast<double>(p_.cells);
-    const double begin = static_cast<double>(p_.begin_ns) - static_cast<double>(names_.zero_ns);
-    const double length = static_cast<double>(p_.end_ns) - static_cast<double>(p_.begin_ns);
+    const auto begin = static_cast<double>(lengthOf(names_.zero_ns, p_.begin_ns));
+    const auto length = static_cast<double>(lengthOf(p_.begin_ns, p_.end_ns));
     const double cell_ns = length / cells;
     const double step = niceStep(cell_ns * 9);
     size_t free = 0;
     std::string labels;
-    for (double t = std::ceil(begin / step - 1e-9) * step; t < begin + length; t += step) {
-      const auto at = static_cast<size_t>((t - begin) / cell_ns + 1e-6);
+    const double first = std::ceil(begin / step - 1e-9) + 0.0;  // + 0.0: ceil() may give -0
+    // Counted, for adding a step does nothing to a time that is far from 0.
+    for (size_t i = 0; i < p_.cells; ++i) {
+      const double t = (first + static_cast<double>(i)) * step;
+      if (!(t < begin + length)) break;
+      const auto at = static_cast<size_t>(std::max(0.0, (t - begin) / cell_ns + 1e-6));
       const std::string text = tickText(t, step, style_);
       const auto text_width = static_cast<size_t>(displayWidth(text)) + 1;
       if (at < free || at + text_width > p_.cells) continue;
@@ -158,6 +163,10 @@ class Drawing {
     std::string name = printable(names_.stream(s.stream));
     constexpr std::string_view kWord = "stream ";
     if (narrow && name.starts_with(kWord)) name.erase(0, kWord.size());
+    if (names_.stream_ids && !narrow && s.stream != StreamId::kNone) {
+      const std::string id = fmt::format(" (id {})", static_cast<size_t>(s.stream));
+      name = cutToWidth(name, labelWidth(width_) - 2 - displayWidth(id), style_) + id;
+    }
     if (!s.kernels.empty()) {
       row("  " + name, blocks(s.kernels, style_, look_.fill), kKernelColour, s.busy);
     }
@@ -171,14 +180,14 @@ class Drawing {
     const bool narrow = width_ < kNarrow;
     row(narrow ? "  at once" : "  operations at once", digits(device.concurrency, style_),
         kTogetherColour, -1);
-    row(narrow ? "  busy" : "  utilization", blocks(device.utilization, style_, look_.fill),
-        kTogetherColour, device.busy);
+    row("  busy", blocks(device.busy_by_cell, style_, look_.fill), kTogetherColour, device.busy);
   }
 
   void legend() {
-    const std::string text =
-        style_.utf8 ? "height: share of the column in which the row was busy (▁ little … █ all)"
-                    : "share of the column in which the row was busy: little . : - = + * % # all";
+    const std::string text = style_.utf8 ? "height: share of the column in which the row was busy "
+                                           "(▁ little … █ all); right: of the whole"
+                                         : "share of the column in which the row was busy: little "
+                                           ". : - = + * % # all; right: of the whole";
     out_ += style_.dim(cutToWidth(text, width_, style_)) + '\n';
   }
 
@@ -195,18 +204,9 @@ class Drawing {
 TimelineNames namesOf(const Trace& trace) {
   TimelineNames names;
   names.zero_ns = timeRange(trace).begin_ns;
-  names.device = [&trace](DeviceId id) -> std::string {
-    if (id == DeviceId::kNone || indexOf(id) >= trace.device.size()) return "unknown device";
-    const DeviceRow device = trace.device.row(indexOf(id));
-    return fmt::format("device {} {}", static_cast<size_t>(id), trace.text(device.name));
-  };
-  names.stream = [&trace](StreamId id) -> std::string {
-    if (id == StreamId::kNone || indexOf(id) >= trace.stream.size()) return "no stream";
-    const StringId name = trace.stream.name[indexOf(id)];
-    std::string text = fmt::format("stream {}", static_cast<size_t>(id));
-    if (!trace.text(name).empty()) text += fmt::format(" {}", trace.text(name));
-    return text;
-  };
+  names.device = [&trace](DeviceId id) { return deviceName(trace, id); };
+  names.stream = [&trace](StreamId id) { return streamName(trace, id); };
+  names.stream_ids = true;
   return names;
 }
 
@@ -240,7 +240,7 @@ void writeTimelineJson(const TimelinePicture& picture, const TimelineNames& name
     json.beginObject()
         .field("device_id", static_cast<uint64_t>(device.device))
         .field("name", names.device(device.device))
-        .field("utilization", device.busy)
+        .field("busy", device.busy)
         .field("most_concurrent", device.most_concurrent);
     json.key("streams").beginArray();
     for (const StreamPicture& s : device.streams) {
@@ -254,7 +254,7 @@ void writeTimelineJson(const TimelinePicture& picture, const TimelineNames& name
     }
     json.endArray();
     array("concurrency", device.concurrency);
-    array("utilization_by_cell", device.utilization);
+    array("busy_by_cell", device.busy_by_cell);
     json.endObject();
   }
   json.endArray().endObject();

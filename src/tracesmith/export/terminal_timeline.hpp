@@ -17,7 +17,8 @@ namespace tracesmith {
 struct TimelineNames {
   std::function<std::string(DeviceId)> device;
   std::function<std::string(StreamId)> stream;
-  int64_t zero_ns = 0;  ///< the time that the axis calls 0
+  bool stream_ids = false;  ///< say each stream's id, too, where there is room
+  int64_t zero_ns = 0;      ///< the time that the axis calls 0
 };
 TimelineNames namesOf(const Trace& trace);
 

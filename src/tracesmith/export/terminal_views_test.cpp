@@ -139,11 +139,46 @@ TEST(TerminalTimeline, DrawsTheSharesOfItsColumns) {
   const std::vector<std::string> lines =
       linesOf(timelineText(picture, namesOf(trace), {.width = 48}));
   EXPECT_THAT(lines, ElementsAre(HasSubstr("1.40 ms with 5 operations"), HasSubstr("╵1 ms"),
-                                 "device 1 Test GPU 3000", "  1       │  █████ ██    │  64.3 %",
-                                 "   mem    │██            │", "  2 copies│     █        │  35.7 %",
+                                 "device 0: Test GPU 3000", "  0       │  █████ ██    │  64.3 %",
+                                 "   mem    │██            │", "  copies  │     █        │  35.7 %",
                                  "   mem    │          ████│", "  at once │1111121·111111│",
                                  "  busy    │███████ ██████│  92.9 %", HasSubstr("height")));
   EXPECT_THAT(timelineText(pictureOf({}, {}), namesOf(trace), {}), HasSubstr("no device work"));
+}
+
+TEST(TerminalTimeline, StreamsAreCalledByTheirNumbersAndToldApartByTheirIds) {
+  test::SampleTrace s;
+  const DeviceId device = s.device("device 0");
+  s.kernel("k", s.stream(device), 0, 10);
+  s.kernel("k", s.stream(device), 0, 10);
+  s.kernel("k", s.stream(device, ProcessId::kNone, "a name of the program's own"), 0, 10);
+  s.trace.stream.ordinal[0] = s.trace.stream.ordinal[1] = 7;  // of two processes
+  const TimelinePicture picture = pictureOf(deviceTimelines(s.trace), {.cells = 10});
+  const std::string text = timelineText(picture, namesOf(s.trace), {});
+  EXPECT_THAT(linesOf(text)[2], "device 0");
+  EXPECT_THAT(text, HasSubstr("  stream 7 (id 1)       │"));
+  EXPECT_THAT(text, HasSubstr("  stream 7 (id 2)       │"));
+  EXPECT_THAT(text, HasSubstr("  a name of the … (id 3)│"));
+  EXPECT_THAT(list(s.trace, {}).text, HasSubstr("  stream 7 (id 2) "));
+}
+
+TEST(TerminalTimeline, ItsAxisBeginsAtZeroAndEnds) {
+  for (const double length : {5e3, 3e6, 9e10}) {
+    test::SampleTrace s;
+    s.kernel("k", s.stream(s.device("gpu")), 1'000, static_cast<int64_t>(length));
+    const TimelinePicture picture = pictureOf(deviceTimelines(s.trace), {.cells = 60});
+    const std::string axis = linesOf(timelineText(picture, namesOf(s.trace), {}))[1];
+    EXPECT_THAT(axis, HasSubstr("╵0"));
+    EXPECT_THAT(axis, Not(HasSubstr("-0")));
+  }
+  // So far from the beginning that a step of the axis is less than what a double tells apart.
+  test::SampleTrace s;
+  const StreamId stream = s.stream(s.device("gpu"));
+  s.kernel("k", stream, 0, 1);
+  s.kernel("k", stream, int64_t{1} << 60, 200);
+  const TimelinePicture picture =
+      pictureOf(deviceTimelines(s.trace), {.from_ns = int64_t{1} << 60, .cells = 2000});
+  EXPECT_THAT(timelineText(picture, namesOf(s.trace), {.width = 2034}), HasSubstr("200 ns with 1"));
 }
 
 TEST(TerminalTimeline, OnlyWhatIsFullLooksFullAndNothingLooksEmpty) {

@@ -25,7 +25,7 @@ class TimelineViewer {
   TimelineViewer() = default;
   explicit TimelineViewer(const ViewConfig& config) : config_(config) {}
 
-  /// Streams as rows, then how many operations ran at once and the utilization, for each device.
+  /// Streams as rows, then how many operations ran at once and how busy each device was.
   std::string render(const Timeline& timeline) const;
   /// One stream of a device; says so when it has no work.
   std::string renderStream(const Timeline& timeline, uint32_t stream_id,

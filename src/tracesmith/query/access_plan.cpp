@@ -23,7 +23,7 @@ bool nearlyUnique(const SqlColumn& column) {
 
 double shareLeft(const SqlTable& table, const AccessPlan::Condition& condition) {
   if (condition.op != SQLITE_INDEX_CONSTRAINT_EQ) return 0.4;
-  return shareOfOne(table, table.column(static_cast<size_t>(condition.column)));
+  return shareOfOne(table, table.columnOrRowId(condition.column));
 }
 
 /// Whether the table can give its rows in the order that is asked for.
@@ -45,9 +45,10 @@ bool comparesBytes(sqlite3_index_info* info, int constraint) {
 
 bool takes(const SqlTable& table, sqlite3_index_info* info, int i) {
   const auto& constraint = info->aConstraint[i];
-  if (!constraint.usable || constraint.iColumn < 0 || !isComparison(constraint.op)) return false;
-  switch (table.column(static_cast<size_t>(constraint.iColumn)).role()) {
+  if (!constraint.usable || !isComparison(constraint.op)) return false;
+  switch (table.columnOrRowId(constraint.iColumn).role()) {
     case ColumnRole::kReference:
+    case ColumnRole::kRow:
     case ColumnRole::kRowId:
       return true;
     case ColumnRole::kText:
@@ -57,12 +58,17 @@ bool takes(const SqlTable& table, sqlite3_index_info* info, int i) {
   }
 }
 
+/// One row at most has a value of it.
+bool isUnique(const SqlColumn& column) {
+  return column.role() == ColumnRole::kRow || column.role() == ColumnRole::kRowId;
+}
+
 }  // namespace
 
 double shareOfOne(const SqlTable& table, const SqlColumn& column) {
   // Guessed from the kind of column, not counted: counting would cost as much as the query.
   const auto rows = static_cast<double>(std::max<uint64_t>(1, table.rowsAtMost()));
-  if (column.role() == ColumnRole::kRowId) return 1 / rows;
+  if (isUnique(column)) return 1 / rows;
   return std::min(1.0, nearlyUnique(column) ? 2 / rows : 0.05);
 }
 
@@ -114,8 +120,7 @@ AccessPlan choosePlan(const SqlTable& table, sqlite3_index_info* info) {
     }
     if (constraint.op != SQLITE_INDEX_CONSTRAINT_EQ) continue;
     equality = true;
-    const ColumnRole role = table.column(static_cast<size_t>(constraint.iColumn)).role();
-    unique = unique || role == ColumnRole::kRowId;
+    unique = unique || isUnique(table.columnOrRowId(constraint.iColumn));
   }
   // A few rows are sorted faster than they are found in the order of all.
   const bool few = equality && (least < 0.01 || rows < 1000);

@@ -17,8 +17,8 @@ namespace tracesmith {
 struct AccessPlan {
   /// One comparison of a column with a value that xFilter gets, in this order.
   struct Condition {
-    int column = 0;
-    int op = 0;  ///< SQLITE_INDEX_CONSTRAINT_EQ, GT, GE, LT or LE
+    int column = 0;  ///< -1: the rowid
+    int op = 0;      ///< SQLITE_INDEX_CONSTRAINT_EQ, GT, GE, LT or LE
   };
   enum class Order : uint8_t { kNone, kAscending, kDescending };
 

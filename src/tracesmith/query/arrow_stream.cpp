@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <memory>
 #include <new>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -171,8 +172,8 @@ class AnswerStream {
  public:
   explicit AnswerStream(QueryCursor cursor) : cursor_(std::move(cursor)) {}
 
-  /// Reads the first rows and settles the types.
-  Status begin() {
+  /// Reads the first rows and settles the types. `engine` can ask `sql` again.
+  Status begin(QueryEngine& engine, std::string_view sql, const QueryOptions& options) {
     std::vector<std::vector<QueryResult::Cell>> first;
     while (first.size() < kRowsToLookAt) {
       TS_TRY(const bool any, cursor_.next());
@@ -182,7 +183,13 @@ class AnswerStream {
         row.push_back({v.type, v.integer, v.real, std::string(v.text)});
       }
     }
-    for (size_t c = 0; c < cursor_.columns().size(); ++c) types_.push_back(typeOf(c, first));
+    std::vector<std::optional<ArrowType>> types;
+    for (size_t c = 0; c < cursor_.columns().size(); ++c) types.push_back(typeOf(c, first));
+    if (first.size() == kRowsToLookAt && contains(types, std::nullopt)) {
+      TS_TRY(QueryCursor ahead, engine.start(sql, options));
+      TS_CHECK_OK(lookAhead(ahead, types));
+    }
+    for (const auto& type : types) types_.push_back(type.value_or(ArrowType::kUtf8));
     startBatch();
     for (const auto& row : first) {
       for (size_t c = 0; c < row.size(); ++c) {
@@ -271,7 +278,31 @@ class AnswerStream {
     batch_.resize(types_.size());
     for (size_t c = 0; c < types_.size(); ++c) batch_[c].type = types_[c];
   }
-  ArrowType typeOf(size_t c, const std::vector<std::vector<QueryResult::Cell>>& rows) const {
+  static ArrowType typeOf(ValueType type) {
+    return type == ValueType::kInteger ? ArrowType::kInt64
+           : type == ValueType::kReal  ? ArrowType::kFloat64
+                                       : ArrowType::kUtf8;
+  }
+  static bool contains(const std::vector<std::optional<ArrowType>>& types,
+                       std::optional<ArrowType> type) {
+    return std::find(types.begin(), types.end(), type) != types.end();
+  }
+  /// Gives the columns that began with NULLs the type of their first value. The answer is asked for
+  /// a second time for that, which takes no memory; keeping all rows until then would.
+  static Status lookAhead(QueryCursor& ahead, std::vector<std::optional<ArrowType>>& types) {
+    while (contains(types, std::nullopt)) {
+      TS_TRY(const bool any, ahead.next());
+      if (!any) break;
+      for (size_t c = 0; c < types.size(); ++c) {
+        const Value& v = ahead.row()[c];
+        if (!types[c] && !v.isNull()) types[c] = typeOf(v.type);
+      }
+    }
+    return {};
+  }
+  /// None for an expression that has only NULLs in these rows.
+  std::optional<ArrowType> typeOf(size_t c,
+                                  const std::vector<std::vector<QueryResult::Cell>>& rows) const {
     const std::string& declared = cursor_.columns()[c].type;
     if (declared == "INTEGER") return ArrowType::kInt64;
     if (declared == "REAL") return ArrowType::kFloat64;
@@ -285,7 +316,8 @@ class AnswerStream {
       any = any || !row[c].isNull();
       reals = reals || row[c].type == ValueType::kReal;
     }
-    return !any ? ArrowType::kUtf8 : reals ? ArrowType::kFloat64 : ArrowType::kInt64;
+    if (!any) return std::nullopt;
+    return reals ? ArrowType::kFloat64 : ArrowType::kInt64;
   }
   tl::unexpected<Error> doesNotFit(size_t c) const {
     const std::string& name = cursor_.columns()[c].name;
@@ -328,7 +360,7 @@ Status startArrowStream(QueryEngine& engine, std::string_view sql, ArrowArrayStr
                         const QueryOptions& options) {
   TS_TRY(QueryCursor cursor, engine.start(sql, options));
   auto stream = std::make_unique<AnswerStream>(std::move(cursor));
-  TS_CHECK_OK(stream->begin());
+  TS_CHECK_OK(stream->begin(engine, sql, options));
   *out = {};
   out->get_schema = getSchema;
   out->get_next = getNext;

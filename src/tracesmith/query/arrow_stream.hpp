@@ -16,9 +16,10 @@ namespace tracesmith {
 ///
 /// Columns are int64, float64 or utf8, all nullable. A column of a table has the type that `schema`
 /// says; that of an expression is what its first 4096 rows show: whole numbers only, numbers, or
-/// texts. A later value that does not fit (a text among numbers, as correlation ids beyond 2^63
-/// are) ends the stream with EINVAL and an error that says to CAST. Bytes that are not UTF-8 become
-/// U+FFFD.
+/// texts. Where they are all NULL, it is that of the first value that comes, for which the query
+/// runs twice; utf8 when none does. A later value that does not fit (a text among numbers, as
+/// correlation ids beyond 2^63 are) ends the stream with EINVAL and an error that says to CAST.
+/// Bytes that are not UTF-8 become U+FFFD.
 Status startArrowStream(QueryEngine& engine, std::string_view sql, ArrowArrayStream* out,
                         const QueryOptions& options = {});
 

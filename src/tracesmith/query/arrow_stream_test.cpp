@@ -114,6 +114,22 @@ TEST(ArrowStream, ComesInBatches) {
   }
 }
 
+TEST(ArrowStream, AnExpressionThatBeginsWithNullsHasTheTypeOfItsFirstValue) {
+  test::SampleTrace s;
+  constexpr int64_t kRows = 70'000;
+  for (int64_t i = 0; i < kRows; ++i) s.trace.kernel.push({.start_ns = i});
+  const Answer answer = ask(
+      s.trace,
+      "SELECT CASE WHEN start_ns < 66000 THEN NULL ELSE start_ns END, CASE WHEN start_ns > 69000 "
+      "THEN start_ns / 2.0 END, CASE start_ns WHEN 69999 THEN 'text' END, NULL FROM kernel");
+  EXPECT_EQ(answer.error, 0);
+  EXPECT_EQ(answer.formats, "lguu");
+  ASSERT_EQ(answer.rows.size(), static_cast<size_t>(kRows));
+  EXPECT_EQ(answer.rows[65999], "NULL|NULL|NULL|NULL|");
+  EXPECT_EQ(answer.rows[66000], "66000|NULL|NULL|NULL|");
+  EXPECT_EQ(answer.rows.back(), "69999|34999.500000|text|NULL|");
+}
+
 TEST(ArrowStream, AnEmptyAnswerHasASchema) {
   const Answer answer = ask({}, "SELECT name, start_ns FROM kernel");
   EXPECT_EQ(answer.formats, "ul");

@@ -235,7 +235,9 @@ Result<QueryCursor> QueryEngine::start(std::string_view sql, const QueryOptions&
                 fmt::format("one statement at a time; a second begins at column {}",
                             sql.size() - rest.size() + 1));
   }
-  if (sqlite3_stmt_readonly(raw) == 0 || sqlite3_column_count(raw) == 0) {
+  // EXPLAIN of a SELECT reads, too, but what it reads is how SQLite works.
+  if (sqlite3_stmt_isexplain(raw) != 0 || sqlite3_stmt_readonly(raw) == 0 ||
+      sqlite3_column_count(raw) == 0) {
     return fail(ErrorCode::kPermission, "a query can only read: SELECT, WITH and VALUES");
   }
   const int count = sqlite3_column_count(raw);

@@ -2,6 +2,7 @@
 // SQL in, table out.
 #include "tracesmith/query/query_engine.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -19,10 +20,8 @@ std::string cellText(const QueryResult::Cell& cell) {
 }
 
 /// The answer as lines of cells with " | " between them, or "error: ...".
-std::string ask(const Trace& trace, std::string_view sql) {
-  auto engine = QueryEngine::open(trace);
-  if (!engine) return "cannot open: " + engine.error().toString();
-  auto result = engine->run(sql);
+std::string ask(QueryEngine& engine, std::string_view sql) {
+  auto result = engine.run(sql);
   if (!result) return "error: " + result.error().toString() + "\n";
   std::string out;
   for (const auto& row : result->rows) {
@@ -30,6 +29,11 @@ std::string ask(const Trace& trace, std::string_view sql) {
     out += "\n";
   }
   return out;
+}
+
+std::string ask(const Trace& trace, std::string_view sql) {
+  auto engine = QueryEngine::open(trace);
+  return engine ? ask(*engine, sql) : "cannot open: " + engine.error().toString();
 }
 
 struct Case {
@@ -171,6 +175,29 @@ TEST(QueryEngine, EveryColumnOfEveryTableCanBeAskedForByItsPlainName) {
   }
 }
 
+TEST(QueryEngine, APercentileIsTheRankOfItsDefinition) {
+  const Trace trace;
+  auto engine = QueryEngine::open(trace);
+  ASSERT_TRUE(engine);
+  const auto percentileOfFirst = [&](int64_t n, const std::string& percent) {
+    return ask(*engine,
+               fmt::format("WITH RECURSIVE v(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM v "
+                           "WHERE x < {}) SELECT percentile(x, {}) FROM v",
+                           n, percent));
+  };
+  for (int64_t p = 1; p <= 100; ++p) {
+    for (const int64_t n : {1, 7, 100, 300}) {
+      // The smallest rank r with 100 r >= p n, in whole numbers.
+      const std::string rank = std::to_string((p * n + 99) / 100) + "\n";
+      EXPECT_EQ(percentileOfFirst(n, std::to_string(p)), rank) << p << " % of " << n;
+    }
+  }
+  EXPECT_EQ(percentileOfFirst(1000, "99.9"), "999\n");
+  EXPECT_EQ(percentileOfFirst(1000, "99.91"), "1000\n");
+  EXPECT_EQ(percentileOfFirst(10000, "0.01"), "1\n");
+  EXPECT_EQ(percentileOfFirst(10000, "0.07"), "7\n");
+}
+
 TEST(QueryEngine, RefusesEverythingButReading) {
   const Trace trace = test::sampleProgram().trace;
   for (const char* sql : {"ATTACH DATABASE '/tmp/x.db' AS x",
@@ -192,6 +219,8 @@ TEST(QueryEngine, RefusesEverythingButReading) {
                           "REINDEX",
                           "ANALYZE",
                           "DETACH DATABASE main",
+                          "EXPLAIN SELECT 1",
+                          "EXPLAIN QUERY PLAN SELECT * FROM kernel",
                           "SAVEPOINT s"}) {
     const std::string answer = ask(trace, sql);
     EXPECT_EQ(answer.substr(0, 7), "error: ") << sql << " gave " << answer;

@@ -61,7 +61,10 @@ void percentileStep(sqlite3_context* context, int argc, sqlite3_value** argv) {
 
 template <class T>
 T nearestRank(std::vector<T>& values, double percent) {
-  const double rank = std::ceil(percent / 100 * static_cast<double>(values.size()));
+  // Whole percents are exact here; the hair taken off is what 99.9 and the like are stored too
+  // high.
+  constexpr double kHair = 1e-14;
+  const double rank = std::ceil(percent * static_cast<double>(values.size()) / 100 * (1 - kHair));
   const auto place = static_cast<size_t>(std::max(1.0, rank)) - 1;
   const auto at = values.begin() + static_cast<ptrdiff_t>(std::min(place, values.size() - 1));
   std::nth_element(values.begin(), at, values.end());

@@ -21,6 +21,7 @@ namespace tracesmith {
 /// What a column is good for besides being read; decides how it is searched.
 enum class ColumnRole : uint8_t {
   kPlain,      ///< read only
+  kRow,        ///< the row's number itself, SQL's rowid: found without searching
   kRowId,      ///< its value is the row's number plus one: found without searching
   kReference,  ///< an id of another table, a correlation id or a time: worth an order
   kText,       ///< a text of a dictionary: ordered by rank(), without looking at texts
@@ -68,6 +69,13 @@ class SqlColumn {
   bool hidden_ = false;
 };
 
+/// What SQL calls rowid: a column of every table that no table lists.
+class RowIdColumn final : public SqlColumn {
+ public:
+  RowIdColumn() : SqlColumn("rowid", "INTEGER", ColumnRole::kRow, "number of the row, from 0") {}
+  Value at(uint64_t row) const override { return Value::ofUnsigned(row); }
+};
+
 class SqlTable {
  public:
   SqlTable(std::string name, std::string meaning)
@@ -80,6 +88,10 @@ class SqlTable {
   uint64_t rowsAtMost() const { return rows_; }
   const std::vector<std::unique_ptr<SqlColumn>>& columns() const { return columns_; }
   const SqlColumn& column(size_t i) const { return *columns_[i]; }
+  /// The column that SQLite means by `i`: below 0 it is the rowid.
+  const SqlColumn& columnOrRowId(int i) const {
+    return i < 0 ? static_cast<const SqlColumn&>(row_id_) : column(static_cast<size_t>(i));
+  }
   bool mayLackRows() const { return present_ != nullptr; }
   /// False for a place in a keyed table whose row was lost; it is no row to SQL.
   bool hasRow(uint64_t row) const { return present_ == nullptr || present_->at(row).integer != 0; }
@@ -114,6 +126,7 @@ class SqlTable {
   uint64_t rows_ = 0;
   std::function<uint64_t()> count_;
   std::vector<std::unique_ptr<SqlColumn>> columns_;
+  RowIdColumn row_id_;
   const SqlColumn* present_ = nullptr;
   mutable std::map<std::vector<size_t>, RowOrder> orders_;
   mutable std::map<size_t, bool> in_order_;

@@ -131,7 +131,8 @@ class StackedColumn final : public SqlColumn {
 class RowNumberColumn final : public SqlColumn {
  public:
   explicit RowNumberColumn(std::shared_ptr<const Stack> stack)
-      : SqlColumn("row_number", "INTEGER", ColumnRole::kPlain, "rowid in the table of its kind"),
+      : SqlColumn("row_number", "INTEGER", ColumnRole::kReference,
+                  "rowid in the table of its kind"),
         stack_(std::move(stack)) {}
 
   Value at(uint64_t row) const override {
@@ -140,6 +141,11 @@ class RowNumberColumn final : public SqlColumn {
       value = Value::ofUnsigned(rows[0]);
     });
     return value;
+  }
+  void read(const uint64_t* rows, size_t n, Cell* out) const override {
+    stack_->forEachStretch(rows, n, [&](size_t, const uint64_t* own, size_t size, size_t at) {
+      for (size_t i = 0; i < size; ++i) out[at + i] = Cell::of(Value::ofUnsigned(own[i]));
+    });
   }
 
  private:

@@ -27,7 +27,7 @@ constexpr size_t kFirstBatch = 8;
 
 struct Check {
   const SqlColumn* column;
-  size_t index;
+  int index;           // of the column; -1: the rowid
   IntegerRange range;  // of values; of ranks for texts
   bool exact() const { return range.low == range.high; }
 };
@@ -209,18 +209,22 @@ void takeRange(Cursor& c, const std::vector<size_t>& columns, const IntegerRange
 }
 
 /// Finds the rows of `range` if that costs less than passing over all rows.
-void search(Cursor& c, size_t column, const IntegerRange& range) {
+void search(Cursor& c, const Check& check) {
   const SqlTable& table = *c.table;
-  if (table.column(column).role() == ColumnRole::kRowId) {
+  const ColumnRole role = check.column->role();
+  const IntegerRange& range = check.range;
+  if (role == ColumnRole::kRow || role == ColumnRole::kRowId) {
+    const int64_t first = role == ColumnRole::kRow ? 0 : 1;  // value of the first row
     const auto rows = static_cast<int64_t>(table.rows());
-    const int64_t low = std::clamp<int64_t>(range.low, 1, rows + 1);
-    const int64_t high = std::clamp<int64_t>(range.high, low - 1, rows);
-    c.begin = static_cast<uint64_t>(low - 1);
-    c.end = static_cast<uint64_t>(high);
+    const int64_t low = std::clamp<int64_t>(range.low, first, first + rows);
+    const int64_t high = std::clamp<int64_t>(range.high, low - 1, first + rows - 1);
+    c.begin = static_cast<uint64_t>(low - first);
+    c.end = static_cast<uint64_t>(high - first + 1);
     return;
   }
   if (table.rows() > RowOrder::kMaxRows) return;
-  const bool text = table.column(column).role() == ColumnRole::kText;
+  const auto column = static_cast<size_t>(check.index);
+  const bool text = role == ColumnRole::kText;
   if (!table.hasOrder(column) && (text || !table.liesInOrder(column))) {
     // Making the order pays from the second search on: the first may be the only one.
     if (table.rows() < 64 || table.countSearch(column) < 2) return;
@@ -252,23 +256,22 @@ bool makeChecks(Cursor& c, int argc, sqlite3_value** argv) {
   c.checks.clear();
   for (int i = 0; i < argc; ++i) {
     const AccessPlan::Condition& condition = c.plan.conditions[static_cast<size_t>(i)];
-    const auto index = static_cast<size_t>(condition.column);
     auto it = std::find_if(c.checks.begin(), c.checks.end(),
-                           [&](const Check& check) { return check.index == index; });
+                           [&](const Check& check) { return check.index == condition.column; });
     IntegerRange range = it == c.checks.end() ? IntegerRange{} : it->range;
-    const SqlColumn& column = c.table->column(index);
+    const SqlColumn& column = c.table->columnOrRowId(condition.column);
     if (!narrowBy(range, column, condition.op, argv[i])) continue;
     if (range.empty()) return false;
     if (it != c.checks.end()) {
       it->range = range;
     } else {
-      c.checks.push_back({&column, index, range});
+      c.checks.push_back({&column, condition.column, range});
     }
   }
   return true;
 }
 
-const Check* findCheck(const Cursor& c, size_t column) {
+const Check* findCheck(const Cursor& c, int column) {
   const auto it = std::find_if(c.checks.begin(), c.checks.end(),
                                [&](const Check& check) { return check.index == column; });
   return it == c.checks.end() ? nullptr : &*it;
@@ -286,7 +289,7 @@ void start(Cursor& c, int argc, sqlite3_value** argv) {
   if (!makeChecks(c, argc, argv)) return;
   c.end = table.rows();
   if (c.plan.order != AccessPlan::Order::kNone) {
-    const Check* own = findCheck(c, c.plan.order_columns[0]);
+    const Check* own = findCheck(c, static_cast<int>(c.plan.order_columns[0]));
     if (own != nullptr) {
       takeRange(c, c.plan.order_columns, own->range);
     } else {
@@ -296,9 +299,9 @@ void start(Cursor& c, int argc, sqlite3_value** argv) {
   } else if (c.plan.lead >= 0) {
     // The narrowest condition leads; the others are checked row by row.
     const auto& condition = c.plan.conditions[static_cast<size_t>(c.plan.lead)];
-    const Check* lead = findCheck(c, static_cast<size_t>(condition.column));
+    const Check* lead = findCheck(c, condition.column);
     if (lead == nullptr && !c.checks.empty()) lead = &c.checks.front();
-    if (lead != nullptr) search(c, lead->index, lead->range);
+    if (lead != nullptr) search(c, *lead);
   }
   c.place = c.begin;
 }

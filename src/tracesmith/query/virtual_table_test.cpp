@@ -79,10 +79,13 @@ sqlite3* plainCopy(QueryEngine& engine) {
   auto rows =
       engine.run("SELECT name, start_ns, duration_ns, stream_id, correlation_id FROM kernel");
   EXPECT_TRUE(rows);
-  for (const auto& row : rows->rows) {
-    std::string sql = "INSERT INTO kernel VALUES (";
-    for (const auto& c : row) {
-      if (sql.back() != '(') sql += ", ";
+  for (size_t i = 0; i < rows->rows.size(); ++i) {
+    std::string sql =
+        "INSERT INTO kernel(rowid, name, start_ns, duration_ns, stream_id, correlation_id) "
+        "VALUES (" +
+        std::to_string(i);
+    for (const auto& c : rows->rows[i]) {
+      sql += ", ";
       sql += c.type == ValueType::kNull      ? "NULL"
              : c.type == ValueType::kInteger ? std::to_string(c.integer)
                                              : "'" + c.text + "'";
@@ -93,9 +96,10 @@ sqlite3* plainCopy(QueryEngine& engine) {
 }
 
 std::string randomCondition(std::mt19937_64& random) {
-  const char* columns[] = {"start_ns", "duration_ns", "stream_id", "correlation_id", "name"};
+  const char* columns[] = {"start_ns",       "duration_ns", "stream_id",
+                           "correlation_id", "name",        "rowid"};
   const char* operators[] = {"=", "<", "<=", ">", ">=", "IS", "<>"};
-  const std::string column = columns[random() % 5];
+  const std::string column = columns[random() % 6];
   const int64_t v = static_cast<int64_t>(random() % 60) - 10;
   switch (random() % 10) {
     case 9: {
@@ -178,6 +182,7 @@ TEST(VirtualTable, RandomQueriesAnswerLikeAnOrdinaryTable) {
               "a.correlation_id = b.correlation_id AND a.stream_id = b.stream_id AND "
               "b.start_ns >= a.start_ns WHERE a.{}",
               randomCondition(random));
+          if (random() % 2 == 0) sql += " AND b.rowid < a.rowid";
       }
       const Lines expected = linesOf(plain, sql);
       ASSERT_EQ(linesOf(*engine, sql), expected) << sql;
@@ -268,6 +273,32 @@ TEST(VirtualTable, LooksAtNoMoreRowsThanAConditionLeaves) {
   const size_t orders = engine->catalog().find("kernel")->ordersMade();
   (void)engine->run(by_name);
   EXPECT_EQ(engine->catalog().find("kernel")->ordersMade(), orders);  // kept, not made again
+}
+
+TEST(VirtualTable, ARowIsFoundByItsRowidFromBothSides) {
+  test::SampleTrace s;
+  const StreamId stream = s.stream(s.device("d"));
+  constexpr uint64_t kRows = 5'000;
+  for (uint64_t i = 0; i < kRows; ++i) {
+    s.kernel("k", stream, static_cast<int64_t>(i), 1);
+    s.copy(CopyKind::kHostToDevice, stream, static_cast<int64_t>(i), 1, 4);
+  }
+  auto engine = QueryEngine::open(s.trace);
+  ASSERT_TRUE(engine);
+  EXPECT_EQ(linesOf(*engine,
+                    "SELECT start_ns FROM kernel WHERE rowid BETWEEN 7 AND 8.5 OR "
+                    "rowid = '9' OR rowid < 1 OR rowid = 5000"),
+            (Lines{"0|", "7|", "8|", "9|"}));
+  EXPECT_EQ(visits(*engine, "kernel", "SELECT * FROM kernel WHERE rowid >= 4990"), 10u);
+  for (const char* from : {"span s CROSS JOIN kernel k", "kernel k CROSS JOIN span s"}) {
+    const std::string join = fmt::format(
+        "SELECT count(*), sum(s.start_ns = k.start_ns) FROM {} "
+        "ON s.row_number = k.rowid AND s.kind = 'kernel'",
+        from);
+    EXPECT_LE(visits(*engine, "span", join), 5 * kRows) << from;
+    EXPECT_LE(visits(*engine, "kernel", join), 2 * kRows) << from;
+    EXPECT_EQ(linesOf(*engine, join), Lines{"5000|5000|"}) << from;
+  }
 }
 
 /// How SQLite goes about it: the lines of EXPLAIN QUERY PLAN.

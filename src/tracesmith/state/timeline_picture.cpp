@@ -156,8 +156,8 @@ TimelinePicture pictureOf(const std::vector<StreamTimeline>& timelines,
     }
     if (on_device.empty()) continue;
     addConcurrency(device, on_device, grid);
-    device.utilization = sharesOf(std::move(on_device), grid);
-    device.busy = meanOf(device.utilization);
+    device.busy_by_cell = sharesOf(std::move(on_device), grid);
+    device.busy = meanOf(device.busy_by_cell);
     picture.devices.push_back(std::move(device));
   }
   keepBusiest(picture, options.max_streams);

@@ -30,8 +30,8 @@ struct DevicePicture {
   DeviceId device{};
   std::vector<StreamPicture> streams;
   std::vector<uint32_t> concurrency;  ///< per cell: most operations at once, over all streams
-  std::vector<double> utilization;    ///< per cell: share in which anything ran
-  double busy = 0;                    ///< share of the window
+  std::vector<double> busy_by_cell;   ///< share of each in which anything ran
+  double busy = 0;  ///< share of the window; utilization is of a device's own span
   uint32_t most_concurrent = 0;
 };
 

@@ -30,7 +30,7 @@ TEST(TimelinePicture, TwoKernelsBackToBackAreAHundredPercent) {
   s.kernel("b", stream, 6'000'000, 1'000'000);
   const TimelinePicture p = picture(s.trace, {.cells = 7});
   ASSERT_EQ(p.devices.size(), 1u);
-  EXPECT_THAT(p.devices[0].utilization, Each(DoubleNear(1, 1e-12)));
+  EXPECT_THAT(p.devices[0].busy_by_cell, Each(DoubleNear(1, 1e-12)));
   EXPECT_DOUBLE_EQ(p.devices[0].busy, 1);
   EXPECT_THAT(p.devices[0].concurrency, Each(1u));
   EXPECT_EQ(p.operations, 2u);
@@ -114,7 +114,7 @@ TEST(TimelinePicture, TimesAtTheEndsOfTheWorldAreHarmless) {
   const TimelinePicture p = pictureOf(timelines, {.cells = 3});
   ASSERT_EQ(p.devices.size(), 1u);
   EXPECT_THAT(p.devices[0].concurrency, ElementsAre(1, 1, 1));
-  for (double share : p.devices[0].utilization) EXPECT_TRUE(share >= 0 && share <= 1);
+  for (double share : p.devices[0].busy_by_cell) EXPECT_TRUE(share >= 0 && share <= 1);
 }
 
 }  // namespace
