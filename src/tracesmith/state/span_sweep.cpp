@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <utility>
+#include <vector>
 
 namespace tracesmith {
 namespace {
@@ -19,136 +21,221 @@ constexpr int kBeginBit = 17;
 constexpr int kTimeShift = 18;
 constexpr uint64_t kDeviceMask = 0xffff;
 
-/// By time and kind; two spans of the same moment need no order among themselves.
-void sortEdges(std::vector<uint64_t>& edges, std::vector<uint64_t>& room, uint64_t largest) {
-  room.resize(edges.size());
-  const int top = 64 - std::countl_zero(largest | 1);
-  for (int shift = kBeginBit; shift < top; shift += kDigit) {
-    std::array<uint32_t, kDigits> count{};
-    for (const uint64_t e : edges) ++count[(e >> shift) & (kDigits - 1)];
-    uint32_t sum = 0;
-    for (uint32_t& c : count) {
-      const uint32_t here = c;
-      c = sum;
-      sum += here;
-    }
-    for (const uint64_t e : edges) room[count[(e >> shift) & (kDigits - 1)]++] = e;
-    edges.swap(room);
+/// The edges of a piece, sorted by their digits from the lowest to the highest. How often each
+/// value of the two lowest ones comes is counted as edges are added; few pieces have more.
+class PieceEdges {
+ public:
+  void clear() {
+    edges_.clear();
+    largest_ = 0;
+    for (auto& counts : counts_) counts.fill(0);
   }
-}
+  void add(uint64_t edge) {
+    largest_ |= edge;
+    ++counts_[0][digit(edge, 0)];
+    ++counts_[1][digit(edge, 1)];
+    edges_.push_back(edge);
+  }
+  /// By time and kind; two spans of the same moment need no order among themselves.
+  const std::vector<uint64_t>& sorted() {
+    room_.resize(edges_.size());
+    const int top = 64 - std::countl_zero(largest_ | 1);
+    for (int i = 0; kBeginBit + i * kDigit < top; ++i) {
+      Counts& counts = counts_[static_cast<size_t>(std::min(i, 1))];
+      if (i > 1) {
+        counts.fill(0);
+        for (const uint64_t e : edges_) ++counts[digit(e, i)];
+      }
+      uint32_t sum = 0;
+      for (uint32_t& c : counts) {
+        const uint32_t here = c;
+        c = sum;
+        sum += here;
+      }
+      for (const uint64_t e : edges_) room_[counts[digit(e, i)]++] = e;
+      edges_.swap(room_);
+    }
+    return edges_;
+  }
 
-}  // namespace
+ private:
+  using Counts = std::array<uint32_t, kDigits>;
+  static size_t digit(uint64_t edge, int i) {
+    return (edge >> (kBeginBit + i * kDigit)) & (kDigits - 1);
+  }
+  std::vector<uint64_t> edges_, room_;
+  std::array<Counts, 2> counts_;
+  uint64_t largest_ = 0;
+};
 
-SpanSweep SpanSweep::of(const TimelineSpans& spans) {
-  SpanSweep out;
-  if (spans.empty()) return out;
-  std::vector<size_t> starts;
-  std::vector<uint64_t> device_of;  // of each stream
-  bool first = true;
-  for (const TimelineSpans::Stream& s : spans.streams()) {
-    if (out.devices.empty() || out.devices.back().device_id != s.device_id) {
-      // More than 65536 devices would need wider edges; the last one stands for the rest.
-      if (out.devices.size() <= kDeviceMask) {
-        out.devices.push_back(
-            {.device_id = s.device_id, .begin_ns = INT64_MAX, .end_ns = INT64_MIN});
+/// What is open on a device while edges go by.
+struct OpenSpans {
+  uint32_t all = 0, kernels = 0, most = 0;
+  int64_t all_since = 0, kernels_since = 0;
+  int64_t busy_ns = 0, kernel_ns = 0;
+
+  /// `by`: 1 for a span that begins, -1 for one that ends.
+  void step(int64_t t, int32_t by, bool kernel) {
+    const uint32_t before = all;
+    all += static_cast<uint32_t>(by);
+    most = std::max(most, all);
+    if (before == 0) all_since = t;
+    if (all == 0) busy_ns += t - all_since;
+    const uint32_t kernels_before = kernels;
+    kernels += kernel ? static_cast<uint32_t>(by) : 0;
+    if (kernels == kernels_before) return;
+    if (kernels_before == 0) kernels_since = t;
+    if (kernels == 0) kernel_ns += t - kernels_since;
+  }
+};
+
+class Sweeper {
+ public:
+  explicit Sweeper(const TimelineSpans& spans) : spans_(spans) {}
+
+  SpanSweep run() {
+    survey();
+    const auto whole = static_cast<uint64_t>(out_.end_ns) - static_cast<uint64_t>(out_.begin_ns);
+    const uint64_t pieces = std::max<uint64_t>(1, spans_.size() * 2 / kEdgesOfPiece);
+    // Time within a piece has to fit above the other bits.
+    const uint64_t width = std::min(whole / pieces + 1, uint64_t{1} << (63 - kTimeShift));
+    for (uint64_t offset = 0;; offset += width) {
+      from_ = static_cast<int64_t>(static_cast<uint64_t>(out_.begin_ns) + offset);
+      final_ = whole - offset < width;
+      to_ = final_ ? INT64_MAX : static_cast<int64_t>(static_cast<uint64_t>(from_) + width);
+      edges_.clear();
+      collectOpen();
+      for (size_t s = 0; s < starts_.size(); ++s) collect(s);
+      sweepPiece();
+      if (final_) break;
+    }
+    for (size_t i = 0; i < open_.size(); ++i) {
+      out_.devices[i].busy_ns = open_[i].busy_ns;
+      out_.devices[i].kernel_ns = open_[i].kernel_ns;
+      out_.devices[i].most_concurrent = open_[i].most;
+    }
+    out_.time_at.resize(size_t{out_.most_concurrent} + 1);
+    return std::move(out_);
+  }
+
+ private:
+  /// Which devices there are, and from when to when they and all of them work.
+  void survey() {
+    bool first = true;
+    for (const TimelineSpans::Stream& s : spans_.streams()) {
+      if (out_.devices.empty() || out_.devices.back().device_id != s.device_id) {
+        // More than 65536 devices would need wider edges; the last one stands for the rest.
+        if (out_.devices.size() <= kDeviceMask) {
+          out_.devices.push_back(
+              {.device_id = s.device_id, .begin_ns = INT64_MAX, .end_ns = INT64_MIN});
+        }
+      }
+      device_of_.push_back(out_.devices.size() - 1);
+      starts_.push_back(s.begin);
+      SpanSweep::Device& device = out_.devices.back();
+      const int64_t begin = spans_.startNs(s.begin);
+      int64_t end = INT64_MIN;
+      for (size_t i = s.begin; i < s.end; ++i) end = std::max(end, spans_.endNs(i));
+      device.begin_ns = std::min(device.begin_ns, begin);
+      device.end_ns = std::max(device.end_ns, end);
+      out_.begin_ns = first ? begin : std::min(out_.begin_ns, begin);
+      out_.end_ns = first ? end : std::max(out_.end_ns, end);
+      first = false;
+    }
+    open_.resize(out_.devices.size());
+    last_ = out_.begin_ns;
+  }
+
+  bool inside(int64_t t) const { return final_ || t < to_; }
+  void add(int64_t t, uint64_t kind) {
+    edges_.add((static_cast<uint64_t>(t) - static_cast<uint64_t>(from_)) << kTimeShift | kind);
+  }
+
+  /// The ends of what was open when the piece began.
+  void collectOpen() {
+    size_t kept = 0;
+    for (const Later& later : still_open_) {
+      if (inside(later.end_ns)) {
+        add(later.end_ns, later.kind);
+      } else {
+        still_open_[kept++] = later;
       }
     }
-    device_of.push_back(out.devices.size() - 1);
-    starts.push_back(s.begin);
-    Device& device = out.devices.back();
-    const int64_t begin = spans.startNs(s.begin);
-    int64_t end = INT64_MIN;
-    for (size_t i = s.begin; i < s.end; ++i) end = std::max(end, spans.endNs(i));
-    device.begin_ns = std::min(device.begin_ns, begin);
-    device.end_ns = std::max(device.end_ns, end);
-    out.begin_ns = first ? begin : std::min(out.begin_ns, begin);
-    out.end_ns = first ? end : std::max(out.end_ns, end);
-    first = false;
+    still_open_.resize(kept);
   }
-  struct Open {
-    uint32_t all = 0, kernels = 0;
-    int64_t all_since = 0, kernels_since = 0;
-  };
-  std::vector<Open> open(out.devices.size());
+
+  /// What begins in the piece on stream `s`.
+  void collect(size_t s) {
+    const size_t end = spans_.streams()[s].end;
+    size_t next = starts_[s];
+    for (; next < end && inside(spans_.startNs(next)); ++next) {
+      const int64_t duration = spans_.durationNs(next);
+      if (duration == 0) continue;  // it takes no time, and its end would come first
+      const uint64_t kernel = spans_.type(next) == EventType::KernelComplete ? 1 : 0;
+      const uint64_t kind = kernel << kKernelBit | device_of_[s];
+      const int64_t begin = spans_.startNs(next);
+      add(begin, kind | uint64_t{1} << kBeginBit);
+      if (inside(begin + duration)) {
+        add(begin + duration, kind);
+      } else {
+        still_open_.push_back({begin + duration, kind});
+      }
+    }
+    starts_[s] = next;
+  }
+
+  void sweepPiece() {
+    const std::vector<uint64_t>& sorted = edges_.sorted();
+    if (out_.time_at.size() <= running_ + sorted.size()) {
+      out_.time_at.resize(running_ + sorted.size() + 1);
+    }
+    // In copies that registers can hold.
+    int64_t* const time_at = out_.time_at.data();
+    int64_t last = last_;
+    uint32_t running = running_;
+    uint32_t most = out_.most_concurrent;
+    const auto step = [&](uint64_t edge, OpenSpans& open) {
+      const int64_t t = static_cast<int64_t>(static_cast<uint64_t>(from_) + (edge >> kTimeShift));
+      time_at[running] += t - last;
+      last = t;
+      const int32_t by = static_cast<int32_t>(edge >> kBeginBit & 1) * 2 - 1;
+      running += static_cast<uint32_t>(by);
+      most = std::max(most, running);
+      open.step(t, by, (edge >> kKernelBit & 1) != 0);
+    };
+    if (open_.size() == 1) {
+      OpenSpans only = open_[0];
+      for (const uint64_t edge : sorted) step(edge, only);
+      open_[0] = only;
+    } else {
+      for (const uint64_t edge : sorted) step(edge, open_[edge & kDeviceMask]);
+    }
+    last_ = last;
+    running_ = running;
+    out_.most_concurrent = most;
+  }
+
   struct Later {
     int64_t end_ns;
     uint64_t kind;
   };
-  std::vector<Later> still_open;
-  std::vector<uint64_t> edges, room;
-  out.time_at.assign(2, 0);
-  uint32_t running = 0;
-  int64_t last = out.begin_ns;
-  const auto whole = static_cast<uint64_t>(out.end_ns) - static_cast<uint64_t>(out.begin_ns);
-  const uint64_t pieces = std::max<uint64_t>(1, spans.size() * 2 / kEdgesOfPiece);
-  // Time within a piece has to fit above the other bits.
-  const uint64_t width = std::min(whole / pieces + 1, uint64_t{1} << (63 - kTimeShift));
-  for (uint64_t offset = 0;; offset += width) {
-    const int64_t from = static_cast<int64_t>(static_cast<uint64_t>(out.begin_ns) + offset);
-    const bool final = whole - offset < width;
-    const int64_t to =
-        final ? INT64_MAX : static_cast<int64_t>(static_cast<uint64_t>(from) + width);
-    const auto inside = [&](int64_t t) { return final || t < to; };
-    edges.clear();
-    uint64_t largest = 0;
-    const auto add = [&](int64_t t, uint64_t kind) {
-      const uint64_t edge =
-          (static_cast<uint64_t>(t) - static_cast<uint64_t>(from)) << kTimeShift | kind;
-      largest = std::max(largest, edge);
-      edges.push_back(edge);
-    };
-    // What was open when the piece began.
-    size_t kept = 0;
-    for (const Later& later : still_open) {
-      if (inside(later.end_ns)) {
-        add(later.end_ns, later.kind);
-      } else {
-        still_open[kept++] = later;
-      }
-    }
-    still_open.resize(kept);
-    for (size_t s = 0; s < spans.streams().size(); ++s) {
-      const size_t end = spans.streams()[s].end;
-      size_t next = starts[s];
-      for (; next < end && inside(spans.startNs(next)); ++next) {
-        const int64_t duration = spans.durationNs(next);
-        if (duration == 0) continue;  // it takes no time, and its end would come first
-        const uint64_t kernel = spans.type(next) == EventType::KernelComplete ? 1 : 0;
-        const uint64_t kind = kernel << kKernelBit | device_of[s];
-        const int64_t begin = spans.startNs(next);
-        add(begin, kind | uint64_t{1} << kBeginBit);
-        if (inside(begin + duration)) {
-          add(begin + duration, kind);
-        } else {
-          still_open.push_back({begin + duration, kind});
-        }
-      }
-      starts[s] = next;
-    }
-    sortEdges(edges, room, largest);
-    for (const uint64_t edge : edges) {
-      const int64_t t = static_cast<int64_t>(static_cast<uint64_t>(from) + (edge >> kTimeShift));
-      out.time_at[running] += t - last;
-      last = t;
-      Open& o = open[edge & kDeviceMask];
-      Device& device = out.devices[edge & kDeviceMask];
-      const bool kernel = (edge >> kKernelBit & 1) != 0;
-      if ((edge >> kBeginBit & 1) != 0) {
-        if (o.all++ == 0) o.all_since = t;
-        if (kernel && o.kernels++ == 0) o.kernels_since = t;
-        device.most_concurrent = std::max(device.most_concurrent, o.all);
-        out.most_concurrent = std::max(out.most_concurrent, ++running);
-        if (running >= out.time_at.size()) out.time_at.resize(2 * size_t{running}, 0);
-      } else {
-        if (--o.all == 0) device.busy_ns += t - o.all_since;
-        if (kernel && --o.kernels == 0) device.kernel_ns += t - o.kernels_since;
-        --running;
-      }
-    }
-    if (final) break;
-  }
-  out.time_at.resize(size_t{out.most_concurrent} + 1);
-  return out;
+  const TimelineSpans& spans_;
+  SpanSweep out_;
+  std::vector<size_t> starts_;       // of each stream, what has not yet begun
+  std::vector<uint64_t> device_of_;  // of each stream
+  std::vector<OpenSpans> open_;      // of each device
+  std::vector<Later> still_open_;
+  PieceEdges edges_;
+  uint32_t running_ = 0;
+  int64_t last_ = 0;           // edge
+  int64_t from_ = 0, to_ = 0;  // of the piece
+  bool final_ = false;
+};
+
+}  // namespace
+
+SpanSweep SpanSweep::of(const TimelineSpans& spans) {
+  return spans.empty() ? SpanSweep{} : Sweeper(spans).run();
 }
 
 }  // namespace tracesmith
