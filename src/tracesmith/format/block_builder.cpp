@@ -89,20 +89,19 @@ size_t BlockBuilder::addEncoded(ColumnEntry entry, ByteView encoded) {
   return stored;
 }
 
-ByteView BlockBuilder::finish(BlockHeader header, uint64_t offset) {
-  if (header.kind != BlockKind::kEnd) header.rows = rows_;
-  header.directory_bytes = static_cast<uint32_t>(directory_.size());
-  header.data_bytes = data_size_;
-  header.directory_checksum = hash64(directory_);
-  block_.resize(static_cast<size_t>(header.totalBytes()));
-  encodeBlockHeader(header, offset, block_.data());
-  if (!directory_.empty()) {
-    std::memcpy(block_.data() + kBlockHeaderBytes, directory_.data(), directory_.size());
-  }
-  if (data_size_ != 0) {
-    std::memcpy(block_.data() + kBlockHeaderBytes + directory_.size(), data_.data(), data_size_);
-  }
-  return block_;
+ByteView BlockBuilder::layOut(BlockHeader header, uint64_t offset, const Contents& contents,
+                              Bytes& block) {
+  const auto [rows, directory, data] = contents;
+  if (header.kind != BlockKind::kEnd) header.rows = rows;
+  header.directory_bytes = static_cast<uint32_t>(directory.size());
+  header.data_bytes = data.size();
+  header.directory_checksum = hash64(directory);
+  block.resize(static_cast<size_t>(header.totalBytes()));
+  encodeBlockHeader(header, offset, block.data());
+  uint8_t* const behind = block.data() + kBlockHeaderBytes;
+  if (!directory.empty()) std::memcpy(behind, directory.data(), directory.size());
+  if (!data.empty()) std::memcpy(behind + directory.size(), data.data(), data.size());
+  return block;
 }
 
 }  // namespace tracesmith::sbt

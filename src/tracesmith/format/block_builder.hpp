@@ -34,9 +34,21 @@ class BlockBuilder {
   /// Adds a column of bytes, at most kMaxColumnBytes.
   void addBytes(uint16_t column, ByteView bytes);
 
-  /// The whole block for `offset`; sizes, rows and checksums of `header` are filled in. The view
-  /// lives until the next begin().
-  ByteView finish(BlockHeader header, uint64_t offset);
+  /// What a block has besides its header.
+  struct Contents {
+    uint32_t rows = 0;
+    ByteView directory;
+    ByteView data;
+  };
+  /// Lives until the next begin().
+  Contents contents() const { return {rows_, directory_, {data_.data(), data_size_}}; }
+  /// The whole block for `offset`, in `block`; sizes, rows and checksums of `header` are filled in.
+  static ByteView layOut(BlockHeader header, uint64_t offset, const Contents& contents,
+                         Bytes& block);
+  /// The same of what has been added. The view lives until the next begin().
+  ByteView finish(BlockHeader header, uint64_t offset) {
+    return layOut(header, offset, contents(), block_);
+  }
 
  private:
   struct FreeContext {

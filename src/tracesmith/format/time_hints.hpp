@@ -25,6 +25,11 @@ class TimeHints {
   /// Takes over streams, devices and clocks of a delta.
   void learn(const Trace& delta);
 
+  /// Until the next learn(), threads may ask at the same time.
+  void settle() {
+    if (!clocks_) clocks_.emplace(known_);
+  }
+
   /// The range of rows [begin, end) of `table`.
   template <class Table>
   Range of(const Table& table, size_t begin, size_t end) {

@@ -6,21 +6,19 @@
 
 #include <algorithm>
 #include <map>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "tracesmith/base/clock.hpp"
-#include "tracesmith/format/block_builder.hpp"
+#include "tracesmith/format/block_encoder.hpp"
 #include "tracesmith/format/block_log.hpp"
 #include "tracesmith/format/file_io.hpp"
 #include "tracesmith/format/keyed_rows.hpp"
-#include "tracesmith/format/row_order.hpp"
 #include "tracesmith/format/sbt_layout.hpp"
-#include "tracesmith/format/source_blocks.hpp"
 #include "tracesmith/format/table_traits.hpp"
 #include "tracesmith/format/time_hints.hpp"
 #include "tracesmith/format/trace_reader.hpp"
-#include "tracesmith/format/words.hpp"
 
 namespace tracesmith {
 namespace {
@@ -30,6 +28,12 @@ using namespace sbt;
 /// Text of one string block; a single longer string (up to kMaxStringBytes) gets its own.
 constexpr size_t kStringBlockBytes = 4u << 20;
 constexpr uint32_t kIndexBlockRows = 65536;
+constexpr size_t kRowsForTwoThreads = 8192;
+
+/// Which tables the second thread encodes: about half of what an import has.
+bool isBeside(TableId id) {
+  return id == TableId::kKernel || id == TableId::kFlowEvent || id == TableId::kCounter;
+}
 
 std::array<uint8_t, 16> randomUuid() {
   std::array<uint8_t, 16> uuid{};
@@ -43,22 +47,6 @@ std::array<uint8_t, 16> randomUuid() {
   return uuid;
 }
 
-/// `count` values as words, in the order of `order` (null: as they are); none when all are 0.
-template <class T>
-void gatherWords(const T* values, size_t count, const uint32_t* order, Buffer<uint64_t>& out) {
-  uint64_t any = 0;
-  for (size_t i = 0; i < count && any == 0;) {
-    for (const size_t end = std::min(count, i + 1024); i < end; ++i) any |= toWord(values[i]);
-  }
-  out.resize(any == 0 ? 0 : count);
-  if (any == 0) return;
-  if (order == nullptr) {
-    toWords(values, count, out.data());
-  } else {
-    for (size_t i = 0; i < count; ++i) out[i] = toWord(values[order[i]]);
-  }
-}
-
 /// Whether attributes name rows of the table by their numbers: then those must stay.
 bool isDescribed(const AttributeTable& attributes, TableId id) {
   return std::find(attributes.table.begin(), attributes.table.end(), static_cast<uint32_t>(id)) !=
@@ -69,9 +57,10 @@ bool isDescribed(const AttributeTable& attributes, TableId id) {
 
 struct TraceWriter::Impl {
   Impl(std::string file_path, WriterOptions writer_options)
-      : path(std::move(file_path)), options(writer_options), builder(writer_options.zstd_level) {
-    options.max_block_rows = std::clamp(options.max_block_rows, uint32_t{1}, kMaxBlockRows);
-  }
+      : path(std::move(file_path)),
+        options(writer_options),
+        encoder(hints, writer_options),
+        beside(hints, writer_options) {}
 
   /// Where the file stands; put back when a write fails.
   struct Position {
@@ -87,22 +76,23 @@ struct TraceWriter::Impl {
   uint64_t tag = 0;
   Position at;
   std::vector<LogBlock> index;
-  BlockBuilder builder;
   TimeHints hints;
-  struct NumberedWords {
-    uint16_t column = 0;
-    BaseWords values;  // none: all are 0
-  };
-  std::vector<NumberedWords> words;  // of the block that is being made
-  std::vector<uint32_t> order;
+  BlockEncoder encoder;
+  BlockEncoder beside;                  // in a thread of its own
   const SourceRows* sources = nullptr;  // of what is being written
-  SourceBlockWriter source_blocks;
+  Bytes block_bytes;
   bool finished = false;
 
-  Status writeBlock(BlockHeader header) {
+  /// Of what the encoder has.
+  Status writeBlock(BlockHeader header) { return writeBlock(header, encoder.builder().contents()); }
+
+  Status writeBlock(BlockHeader header, const BlockBuilder::Contents& contents) {
     header.sequence = at.sequence;
     header.tag = tag;
-    const ByteView block = builder.finish(header, at.offset);
+    if (header.table == static_cast<uint16_t>(TableId::kSource)) {
+      header.first_row = at.rows[TableId::kSource];
+    }
+    const ByteView block = BlockBuilder::layOut(header, at.offset, contents, block_bytes);
     TS_CHECK_OK(writeAt(file, at.offset, block, path));
     if (header.kind == BlockKind::kTable) {
       LogBlock entry;
@@ -121,9 +111,9 @@ struct TraceWriter::Impl {
   Status writeStrings(const StringTable& strings);
   template <class Table>
   Status writeTable(const Table& table, bool may_reorder = false);
-  Status writeSources(TableId table, const SourceTable& rows, size_t begin, size_t count,
-                      const uint32_t* in_order, BlockHeader of_table);
   Status writeDelta(const Trace& delta);
+  Status writeTables(const Trace& delta);
+  Status writeTablesTogether(const Trace& delta);
   Status writeIndexAndEnd();
   Status checkDelta(const Trace& delta) const;
 
@@ -153,7 +143,7 @@ Status TraceWriter::Impl::writeStrings(const StringTable& strings) {
     header.first_row = next;
     lengths.clear();
     text.clear();
-    while (next < strings.size() && lengths.size() < options.max_block_rows) {
+    while (next < strings.size() && lengths.size() < encoder.maxBlockRows()) {
       const std::string_view s = strings.at(idAt<StringId>(next));
       if (s.size() > kMaxStringBytes) {
         return fail(ErrorCode::kInvalidArgument,
@@ -166,75 +156,11 @@ Status TraceWriter::Impl::writeStrings(const StringTable& strings) {
       text.insert(text.end(), s.begin(), s.end());
       ++next;
     }
+    BlockBuilder& builder = encoder.builder();
     builder.begin(static_cast<uint32_t>(lengths.size()), header.table);
     builder.addWords(static_cast<uint16_t>(StringColumn::kLength), ElementType::kU32, lengths);
     builder.addBytes(static_cast<uint16_t>(StringColumn::kText), text);
     TS_CHECK_OK(writeBlock(header));
-  }
-  return {};
-}
-
-template <class Table>
-Status TraceWriter::Impl::writeTable(const Table& table, bool may_reorder) {
-  const size_t rows = table.size();
-  for (size_t begin = 0; begin < rows; begin += options.max_block_rows) {
-    const size_t count = std::min<size_t>(options.max_block_rows, rows - begin);
-    BlockHeader header;
-    header.table = static_cast<uint16_t>(Table::kId);
-    header.first_row = at.rows[Table::kId];
-    const TimeHints::Range range = hints.of(table, begin, begin + count);
-    header.min_time_ns = range.min_ns;
-    header.max_time_ns = range.max_ns;
-    const bool reordered = may_reorder && orderRows(table, begin, count, order);
-    size_t columns = 0;
-    Table::visitColumns(table, [&](const ColumnInfo& info, const auto& column) {
-      if (columns == words.size()) words.emplace_back();
-      NumberedWords& w = words[columns++];
-      w.column = info.number;
-      w.values.clear();
-      gatherWords(column.data() + begin, count, reordered ? order.data() : nullptr, w.values.words);
-    });
-    builder.begin(static_cast<uint32_t>(count), header.table);
-    size_t next = 0;
-    Table::visitColumns(table, [&](const ColumnInfo& info, const auto& column) {
-      using T = typename std::decay_t<decltype(column)>::value_type;
-      NumberedWords& w = words[next++];
-      const uint16_t base = relatedColumn<Table>(info.number);
-      BaseWords* base_words = nullptr;
-      for (size_t i = 0; base != 0 && i < columns; ++i) {
-        if (words[i].column == base && !words[i].values.words.empty())
-          base_words = &words[i].values;
-      }
-      builder.addWords(info.number, elementTypeOf<T>(), w.values.words, base, base_words);
-    });
-    TS_CHECK_OK(writeBlock(header));
-    const SourceTable* rows_sources = sources == nullptr ? nullptr : sources->find(Table::kId);
-    if (rows_sources == nullptr || rows_sources->size() != rows) continue;
-    TS_CHECK_OK(writeSources(Table::kId, *rows_sources, begin, count,
-                             reordered ? order.data() : nullptr, header));
-  }
-  return {};
-}
-
-/// A block that says how `count` rows stood in their source; `of_table` is the header of theirs.
-Status TraceWriter::Impl::writeSources(TableId table, const SourceTable& rows, size_t begin,
-                                       size_t count, const uint32_t* in_order,
-                                       BlockHeader of_table) {
-  const uint64_t first_row = of_table.first_row;
-  size_t next = 0;
-  while (next < count) {
-    const size_t taken = source_blocks.fill(builder, *sources, rows,
-                                            {.table = table,
-                                             .first_row = first_row + next,
-                                             .begin = begin,
-                                             .next = next,
-                                             .count = count,
-                                             .order = in_order});
-    BlockHeader header = of_table;
-    header.table = static_cast<uint16_t>(TableId::kSource);
-    header.first_row = at.rows[TableId::kSource];
-    TS_CHECK_OK(writeBlock(header));
-    next += taken;
   }
   return {};
 }
@@ -276,26 +202,85 @@ Status TraceWriter::Impl::checkDelta(const Trace& delta) const {
   return {};
 }
 
-Status TraceWriter::Impl::writeDelta(const Trace& delta) {
-  hints.learn(delta);
-  TS_CHECK_OK(writeStrings(delta.strings));
+template <class Table>
+Status TraceWriter::Impl::writeTable(const Table& table, bool may_reorder) {
+  return encoder.encode(table, at.rows[Table::kId], may_reorder, sources,
+                        [&](const BlockHeader& header) { return writeBlock(header); });
+}
+
+/// What is written with its rows in the order of the tables' numbers.
+template <class Table>
+constexpr bool kIsEvent =
+    !std::is_same_v<Table, PendingTable> && !std::is_same_v<Table, CommitTable>;
+
+Status TraceWriter::Impl::writeTables(const Trace& delta) {
   Status status;
   forEachTable(delta, [&](const auto& table) {
     using Table = std::decay_t<decltype(table)>;
-    if constexpr (!std::is_same_v<Table, PendingTable> && !std::is_same_v<Table, CommitTable>) {
+    if constexpr (kIsEvent<Table>) {
       const bool may_reorder = kMayReorder<Table> && !isDescribed(delta.attribute, Table::kId);
       if (status) status = writeTable(table, may_reorder);
     }
   });
+  return status;
+}
+
+/// The same blocks, half of the tables encoded by a thread of their own. Which half does not
+/// change, as an encoder learns of each table what suits it.
+Status TraceWriter::Impl::writeTablesTogether(const Trace& delta) {
+  struct Encoded {
+    BlockHeader header;
+    uint32_t rows;
+    Bytes directory, data;
+  };
+  std::map<TableId, std::vector<Encoded>> blocks;
+  forEachTable(delta, [&](const auto& table) { blocks[std::decay_t<decltype(table)>::kId]; });
+  const auto encode = [&](BlockEncoder& with, bool is_beside) {
+    forEachTable(delta, [&](const auto& table) {
+      using Table = std::decay_t<decltype(table)>;
+      if constexpr (kIsEvent<Table>) {
+        if (isBeside(Table::kId) != is_beside) return;
+        const bool may_reorder = kMayReorder<Table> && !isDescribed(delta.attribute, Table::kId);
+        const auto rows = at.rows.find(Table::kId);
+        (void)with.encode(table, rows == at.rows.end() ? 0 : rows->second, may_reorder, sources,
+                          [&](const BlockHeader& header) -> Status {
+                            const auto [n, directory, data] = with.builder().contents();
+                            blocks.find(Table::kId)
+                                ->second.push_back({header,
+                                                    n,
+                                                    {directory.begin(), directory.end()},
+                                                    {data.begin(), data.end()}});
+                            return {};
+                          });
+      }
+    });
+  };
+  hints.settle();
+  std::thread other([&] { encode(beside, true); });
+  encode(encoder, false);
+  other.join();
+  Status status;
+  forEachTable(delta, [&](const auto& table) {
+    for (const Encoded& block : blocks[std::decay_t<decltype(table)>::kId]) {
+      if (status) status = writeBlock(block.header, {block.rows, block.directory, block.data});
+    }
+  });
+  return status;
+}
+
+Status TraceWriter::Impl::writeDelta(const Trace& delta) {
+  hints.learn(delta);
+  TS_CHECK_OK(writeStrings(delta.strings));
+  size_t rows = 0;
+  forEachTable(delta, [&](const auto& table) { rows += table.size(); });
+  const bool together = options.two_threads && rows >= kRowsForTwoThreads;
+  Status status = together ? writeTablesTogether(delta) : writeTables(delta);
   // What says that rows are in the file comes after them: a file cut in between must not claim rows
   // that it has not.
   if (status && sources != nullptr) {
-    if (const SourceTable* rows = sources->find(SourceRows::kNone); rows != nullptr) {
-      for (size_t begin = 0; begin < rows->size() && status; begin += options.max_block_rows) {
-        status = writeSources(SourceRows::kNone, *rows, begin,
-                              std::min<size_t>(options.max_block_rows, rows->size() - begin),
-                              nullptr, {});
-      }
+    if (const SourceTable* alone = sources->find(SourceRows::kNone); alone != nullptr) {
+      status = encoder.encodeAlone(*alone, *sources,
+                                   [&](const BlockHeader& header) { return writeBlock(header); });
     }
   }
   if (status) status = writeTable(delta.pending);
@@ -304,6 +289,7 @@ Status TraceWriter::Impl::writeDelta(const Trace& delta) {
 }
 
 Status TraceWriter::Impl::writeIndexAndEnd() {
+  BlockBuilder& builder = encoder.builder();
   BlockHeader end;
   end.kind = BlockKind::kEnd;
   end.first_row = at.offset;

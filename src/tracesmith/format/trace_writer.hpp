@@ -16,6 +16,8 @@ namespace tracesmith {
 struct WriterOptions {
   int zstd_level = 1;
   uint32_t max_block_rows = 131072;
+  /// Encodes half of the tables of a large write() in a second thread; the file is the same.
+  bool two_threads = false;
 };
 
 /// One thread at a time. Errors (a full disk, say) are returned at the call that met them; what was

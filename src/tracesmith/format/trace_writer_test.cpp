@@ -123,6 +123,31 @@ void expectNames(const Trace& trace, uint64_t count) {
   }
 }
 
+TEST(TraceWriter, TwoThreadsWriteTheSameBlocks) {
+  Trace trace;
+  std::mt19937_64 random(3);
+  for (int i = 0; i < 30; ++i) addRandomRows(trace, random, 2000);
+  std::array<std::vector<BlockInfo>, 2> blocks;
+  std::array<Trace, 2> read;
+  for (size_t threads = 0; threads < 2; ++threads) {
+    const TempFile file;
+    auto writer =
+        TraceWriter::create(file.path(), {.max_block_rows = 5000, .two_threads = threads == 1});
+    ASSERT_TRUE(writer);
+    ASSERT_TRUE(writer->write(trace));
+    ASSERT_TRUE(writer->finish());
+    blocks[threads] = TraceReader::open(file.path())->blocks();
+    read[threads] = readAll(file.path());
+  }
+  expectSameRows(read[0], read[1]);
+  ASSERT_EQ(blocks[0].size(), blocks[1].size());
+  for (size_t i = 0; i < blocks[0].size(); ++i) {
+    EXPECT_EQ(blocks[0][i].table, blocks[1][i].table);
+    EXPECT_EQ(blocks[0][i].offset, blocks[1][i].offset);
+    EXPECT_EQ(blocks[0][i].first_row, blocks[1][i].first_row);
+  }
+}
+
 TEST(TraceWriter, StringsAreWrittenOnceHoweverManyDeltasThereAre) {
   const TempFile file;
   auto writer = TraceWriter::create(file.path());

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <thread>
 
 #include "tracesmith/base/version.hpp"
 #include "tracesmith/format/trace_writer.hpp"
@@ -95,7 +96,8 @@ Result<ImportReport> importTraceInPlace(const std::string& path, const std::stri
   }
   struct stat from {};
   if (::stat(path.c_str(), &from) != 0) return failErrno(errno, "cannot be read", path);
-  TS_TRY(TraceWriter writer, TraceWriter::create(output));
+  TS_TRY(TraceWriter writer,
+         TraceWriter::create(output, {.two_threads = std::thread::hardware_concurrency() > 1}));
   Trace facts;
   facts.setMetadata("producer", "TraceSmith " + getVersionString());
   facts.setMetadata("imported_from", path);
