@@ -366,6 +366,26 @@ TEST(Report, ImpossibleShapesAreNoShapes) {
   }
 }
 
+TEST(Report, OccupancyKnowsHowManyBlocksAUnitHolds) {
+  Hand hand;
+  hand.trace.device.backend[0] = PlatformType::CUDA;
+  hand.trace.device.warp_size[0] = 32;
+  hand.trace.device.max_threads_per_unit[0] = 1536;
+  hand.trace.device.compute_major[0] = 8;
+  hand.trace.device.compute_minor[0] = 6;
+  hand.kernel("k", hand.stream(), 0, 10);
+  hand.trace.launch_shape.push(
+      {.global_x = 32000, .global_y = 1, .global_z = 1, .local_x = 32, .local_y = 1, .local_z = 1});
+  hand.trace.kernel.shape_id[0] = idAt<ShapeId>(0);
+  std::vector<ReportTable> report = analyze(hand.trace);
+  EXPECT_EQ(valueOf(report, "occupancy", "k", "blocks_per_unit"), ReportValue(int64_t{16}));
+  EXPECT_EQ(valueOf(report, "occupancy", "k", "limit"), ReportValue("blocks"));
+  EXPECT_EQ(valueOf(report, "occupancy", "k", "occupancy"), ReportValue(16.0 / 48));
+  hand.trace.device.compute_major[0] = 77;
+  report = analyze(hand.trace);
+  EXPECT_EQ(valueOf(report, "occupancy", "k", "limit"), ReportValue("threads"));
+}
+
 TEST(Report, EveryPartOfNothingIsHarmless) {
   for (const ReportTable& table : analyze(Trace())) {
     for (const auto& row : table.rows) EXPECT_EQ(row.size(), table.columns.size()) << table.key;
