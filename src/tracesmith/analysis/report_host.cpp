@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reports about the way from the host to the device.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <map>
@@ -101,6 +103,14 @@ void criticalPath(Maker& maker) {
   if (path.segments.empty()) {
     bounds.note = "the trace has no calls and no device work";
     return;
+  }
+  if (path.threads_left_out > 0) {
+    note(bounds,
+         fmt::format(
+             "it ends {:.1f} us after the trace's begin; ranges of {} threads that wait for no "
+             "device go on until {:.1f} us, and are left out",
+             static_cast<double>(path.end_ns - maker.beginNs()) / 1e3, path.threads_left_out,
+             static_cast<double>(path.left_out_until_ns - maker.beginNs()) / 1e3));
   }
   ReportTable& pieces_table = maker.table("critical_pieces", "The longest pieces of it",
                                           {{"begin_ns", "begin", Q::kTimeNs},
