@@ -9,6 +9,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "tracesmith/analysis/covered_time.hpp"
 #include "tracesmith/analysis/last_ended.hpp"
 #include "tracesmith/analysis/launch_index.hpp"
 #include "tracesmith/state/operation_graph.hpp"
@@ -104,11 +105,11 @@ class Walk {
 
   /// Host time of the path within operators and calls alone.
   void countOperatorsOnly(CriticalPath& path, int64_t from, int64_t to) const {
-    std::unordered_map<ThreadId, std::vector<std::pair<int64_t, int64_t>>> inside;
+    std::unordered_map<ThreadId, std::vector<Interval>> inside;
     const HostCallTable& calls = trace_.host_call;
     for (size_t i = 0; i < calls.size(); ++i) {
       if (calls.kind[i] == CallKind::kSync) continue;
-      inside[calls.thread_id[i]].emplace_back(ops_.call_begin_ns[i], ops_.call_end_ns[i]);
+      inside[calls.thread_id[i]].push_back({ops_.call_begin_ns[i], ops_.call_end_ns[i]});
     }
     const RangeTable& ranges = trace_.range;
     for (size_t i = 0; i < ranges.size(); ++i) {
@@ -118,26 +119,13 @@ class Walk {
           trace_.text(ranges.category[i]) != "cpu_op") {
         continue;
       }
-      inside[ranges.thread_id[i]].emplace_back(ranges.start_ns[i], end);
+      inside[ranges.thread_id[i]].push_back({ranges.start_ns[i], end});
     }
-    for (auto& [thread, stretches] : inside) {
-      std::sort(stretches.begin(), stretches.end());
-      size_t kept = 0;
-      for (const auto& s : stretches) {
-        if (kept > 0 && s.first <= stretches[kept - 1].second) {
-          stretches[kept - 1].second = std::max(stretches[kept - 1].second, s.second);
-        } else {
-          stretches[kept++] = s;
-        }
-      }
-      stretches.resize(kept);
-    }
+    std::unordered_map<ThreadId, CoveredTime> covered;
+    for (auto& [thread, intervals] : inside) covered[thread] = CoveredTime(std::move(intervals));
     int64_t host = 0;
     for (const PathSegment& s : path.segments) {
-      if (s.bound != BoundBy::kHost) continue;
-      for (const auto& [begin, end] : inside[s.thread]) {
-        host += std::max<int64_t>(0, std::min(end, s.end_ns) - std::max(begin, s.begin_ns));
-      }
+      if (s.bound == BoundBy::kHost) host += covered[s.thread].within(s.begin_ns, s.end_ns);
     }
     path.total_ns[static_cast<size_t>(BoundBy::kHost)] = host;
   }

@@ -32,9 +32,10 @@ void addColumns(std::vector<ReportColumn>& columns, Quantity quantity, const cha
 
 void noteBeforeLaunch(ReportTable& table, uint64_t ops) {
   if (ops == 0) return;
-  note(table, std::to_string(ops) +
-                  " begin before their launch, as the clocks of host and device do not agree: "
-                  "their wait counts as 0");
+  note(table,
+       "what begins before its launch, as the clocks of host and device do not agree, counts as "
+       "a wait of 0: " +
+           std::to_string(ops));
 }
 
 }  // namespace
@@ -54,8 +55,8 @@ void launch(Maker& maker) {
   add("delay", latency.delay);
   add("latency", latency.latency);
   if (latency.without_launch > 0) {
-    note(table, std::to_string(latency.without_launch) +
-                    " pieces of device work have no launch in the trace, and do not count here");
+    note(table, "device work whose launch is not in the trace does not count here: " +
+                    std::to_string(latency.without_launch));
   }
   noteBeforeLaunch(table, latency.before_launch);
 }
@@ -107,10 +108,11 @@ void criticalPath(Maker& maker) {
   if (path.threads_left_out > 0) {
     note(bounds,
          fmt::format(
-             "it ends {:.1f} us after the trace's begin; ranges of {} threads that wait for no "
-             "device go on until {:.1f} us, and are left out",
-             static_cast<double>(path.end_ns - maker.beginNs()) / 1e3, path.threads_left_out,
-             static_cast<double>(path.left_out_until_ns - maker.beginNs()) / 1e3));
+             "it ends {:.1f} us after the trace's begin; left out are ranges that go on until "
+             "{:.1f} us, on threads that wait for no device ({})",
+             static_cast<double>(path.end_ns - maker.beginNs()) / 1e3,
+             static_cast<double>(path.left_out_until_ns - maker.beginNs()) / 1e3,
+             path.threads_left_out));
   }
   ReportTable& pieces_table = maker.table("critical_pieces", "The longest pieces of it",
                                           {{"begin_ns", "begin", Q::kTimeNs},

@@ -5,6 +5,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "tracesmith/analysis/covered_time.hpp"
 #include "tracesmith/analysis/distribution.hpp"
 #include "tracesmith/analysis/kernel_stats.hpp"
 #include "tracesmith/analysis/launch_paths.hpp"
@@ -178,25 +179,12 @@ void communication(Maker& maker) {
                                     {"min_ns", "min", Q::kNs},
                                     {"max_ns", "max", Q::kNs},
                                     {"alone_ns", "with no compute beside", Q::kNs}});
-  // The union of compute, to find what of each kernel it covers.
-  std::map<DeviceId, std::vector<std::pair<int64_t, int64_t>>> compute;
+  std::map<DeviceId, std::vector<Interval>> compute;
   for (const DeviceOp& op : maker.ops.ops) {
-    if (op.work == WorkClass::kCompute && op.end_ns > op.begin_ns) {
-      compute[op.device].emplace_back(op.begin_ns, op.end_ns);
-    }
+    if (op.work == WorkClass::kCompute) compute[op.device].push_back({op.begin_ns, op.end_ns});
   }
-  for (auto& [device, stretches] : compute) {
-    std::sort(stretches.begin(), stretches.end());
-    size_t kept = 0;
-    for (const auto& s : stretches) {
-      if (kept > 0 && s.first <= stretches[kept - 1].second) {
-        stretches[kept - 1].second = std::max(stretches[kept - 1].second, s.second);
-      } else {
-        stretches[kept++] = s;
-      }
-    }
-    stretches.resize(kept);
-  }
+  std::map<DeviceId, CoveredTime> covered;
+  for (auto& [device, intervals] : compute) covered[device] = CoveredTime(std::move(intervals));
   struct Of {
     std::vector<double> durations;
     int64_t alone = 0;
@@ -206,14 +194,7 @@ void communication(Maker& maker) {
     if (op.work != WorkClass::kCommunication) continue;
     Of& of = by_name[op.name];
     of.durations.push_back(static_cast<double>(op.end_ns - op.begin_ns));
-    int64_t covered = 0;
-    const auto& stretches = compute[op.device];
-    auto it = std::upper_bound(stretches.begin(), stretches.end(), op.begin_ns,
-                               [](int64_t t, const auto& s) { return t < s.second; });
-    for (; it != stretches.end() && it->first < op.end_ns; ++it) {
-      covered += std::min(it->second, op.end_ns) - std::max(it->first, op.begin_ns);
-    }
-    of.alone += op.end_ns - op.begin_ns - covered;
+    of.alone += op.end_ns - op.begin_ns - covered[op.device].within(op.begin_ns, op.end_ns);
   }
   for (auto& [name, of] : by_name) {
     const Distribution d = distributionOf(of.durations);
