@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 #include <random>
+#include <set>
 
 #include "tracesmith/analysis/critical_path.hpp"
 #include "tracesmith/analysis/distribution.hpp"
@@ -384,6 +385,35 @@ TEST(Report, OccupancyKnowsHowManyBlocksAUnitHolds) {
   hand.trace.device.compute_major[0] = 77;
   report = analyze(hand.trace);
   EXPECT_EQ(valueOf(report, "occupancy", "k", "limit"), ReportValue("threads"));
+}
+
+TEST(Report, StreamsOfOneNumberAreToldApart) {
+  test::SampleTrace s;
+  const DeviceId device = s.device("GPU");
+  const ProcessId first = s.process(11, "a");
+  const ProcessId second = s.process(22, "b");
+  for (const ProcessId process : {first, second, second}) {
+    const StreamId stream = s.stream(device, process);
+    s.trace.stream.ordinal.back() = 7;
+    s.kernel("k", stream, 0, 10 + static_cast<int64_t>(s.trace.kernel.size()));
+  }
+  size_t told_apart = 0;
+  for (const ReportTable& table : analyze(s.trace)) {
+    std::set<std::vector<ReportValue>> places;
+    size_t names = 0;
+    for (const auto& row : table.rows) {
+      ASSERT_EQ(row.size(), table.columns.size()) << table.key;
+      std::vector<ReportValue> place;
+      for (size_t i = 0; i < row.size(); ++i) {
+        const std::string& key = table.columns[i].key;
+        if (key == "process" || key == "stream") place.push_back(row[i]);
+      }
+      if (place.size() == 2) ++names, places.insert(place);
+    }
+    EXPECT_EQ(places.size(), names) << table.key;
+    told_apart += names == 3;
+  }
+  EXPECT_EQ(told_apart, 3U) << "idle, streams, longest ops";
 }
 
 TEST(Report, EveryPartOfNothingIsHarmless) {

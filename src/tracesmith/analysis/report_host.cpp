@@ -25,8 +25,14 @@ void addDistribution(std::vector<ReportValue>& row, const Distribution& d) {
 }
 
 void addColumns(std::vector<ReportColumn>& columns, Quantity quantity, const char* unit) {
-  for (const char* name : {"mean", "std", "min", "p25", "p50", "p75", "p95", "p99", "max"}) {
-    columns.push_back({std::string(name) + unit, name, quantity});
+  struct Column {
+    const char* name;
+    int spare;
+  };
+  constexpr Column kColumns[] = {{"mean", 0}, {"std", 2}, {"min", 6}, {"p25", 5}, {"p50", 0},
+                                 {"p75", 4},  {"p95", 3}, {"p99", 7}, {"max", 0}};
+  for (const auto& [name, spare] : kColumns) {
+    columns.push_back({std::string(name) + unit, name, quantity, spare});
   }
 }
 
@@ -62,24 +68,24 @@ void launch(Maker& maker) {
 }
 
 void queue(Maker& maker) {
-  std::vector<ReportColumn> columns = {{"device", "device", Q::kText},
-                                       {"stream", "stream", Q::kText},
-                                       {"changes", "changes", Q::kCount},
-                                       {"most", "most", Q::kCount},
-                                       {"over_time", "mean over time", Q::kNumber}};
+  std::vector<ReportColumn> columns = maker.placeColumns();
+  columns.insert(columns.end(), {{"changes", "changes", Q::kCount, 1},
+                                 {"most", "most", Q::kCount},
+                                 {"over_time", "mean over time", Q::kNumber}});
   addColumns(columns, Q::kNumber, "");
   ReportTable& table = maker.table("queue", "Launched and not yet begun, the longest queues first",
                                    std::move(columns));
   uint64_t before_launch = 0;
   for (const QueueDepth& q : queueDepths(maker.trace, maker.ops, maker.options.analysis)) {
-    std::vector<ReportValue> row = {
-        maker.deviceName(q.device), maker.streamName(q.stream), count(q.at_changes.count), q.most,
-        q.mean_over_time ? ReportValue(*q.mean_over_time) : ReportValue(std::monostate{})};
+    std::vector<ReportValue> row = maker.place(q.device, q.process, q.stream);
+    row.insert(row.end(),
+               {count(q.at_changes.count), q.most,
+                q.mean_over_time ? ReportValue(*q.mean_over_time) : ReportValue(std::monostate{})});
     addDistribution(row, q.at_changes);
     table.rows.push_back(std::move(row));
     before_launch += q.before_launch;
   }
-  keepLargest(maker, table, 3);
+  keepLargest(maker, table, "most");
   noteBeforeLaunch(table, before_launch);
 }
 

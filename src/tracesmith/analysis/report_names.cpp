@@ -19,10 +19,10 @@ using Q = Quantity;
 
 std::vector<ReportColumn> statsColumns(const char* what) {
   return {{"name", what, Q::kText},      {"count", "count", Q::kCount},
-          {"total_ns", "total", Q::kNs}, {"share", "share", Q::kShare},
-          {"mean_ns", "mean", Q::kNs},   {"p50_ns", "p50", Q::kNs},
-          {"p95_ns", "p95", Q::kNs},     {"p99_ns", "p99", Q::kNs},
-          {"min_ns", "min", Q::kNs},     {"max_ns", "max", Q::kNs}};
+          {"total_ns", "total", Q::kNs}, {"share", "share", Q::kShare, 1},
+          {"mean_ns", "mean", Q::kNs},   {"p50_ns", "p50", Q::kNs, 3},
+          {"p95_ns", "p95", Q::kNs, 2},  {"p99_ns", "p99", Q::kNs, 5},
+          {"min_ns", "min", Q::kNs, 4},  {"max_ns", "max", Q::kNs}};
 }
 
 std::vector<ReportValue> statsRow(const NamedStats& s) {
@@ -66,12 +66,12 @@ void hotspots(Maker& maker) {
                           shareOf(launched[i].device_ns, all)});
   }
   noteRest(paths, launched.size());
-  ReportTable& longest = maker.table("longest_ops", "The longest single pieces of device work",
-                                     {{"name", "name", Q::kText},
-                                      {"begin_ns", "begin", Q::kTimeNs},
-                                      {"duration_ns", "duration", Q::kNs},
-                                      {"device", "device", Q::kText},
-                                      {"stream", "stream", Q::kText}});
+  std::vector<ReportColumn> columns = {{"name", "name", Q::kText},
+                                       {"begin_ns", "begin", Q::kTimeNs},
+                                       {"duration_ns", "duration", Q::kNs}};
+  for (ReportColumn& column : maker.placeColumns()) columns.push_back(std::move(column));
+  ReportTable& longest =
+      maker.table("longest_ops", "The longest single pieces of device work", std::move(columns));
   std::vector<const DeviceOp*> order;
   for (const DeviceOp& op : maker.ops.ops) order.push_back(&op);
   const size_t n = maker.longest(order.size());
@@ -83,9 +83,12 @@ void hotspots(Maker& maker) {
   const int64_t begin = maker.beginNs();
   for (size_t i = 0; i < n; ++i) {
     const DeviceOp& op = *order[i];
-    longest.rows.push_back({std::string(maker.trace.text(op.name)), op.begin_ns - begin,
-                            op.end_ns - op.begin_ns, maker.deviceName(op.device),
-                            maker.streamName(op.stream)});
+    std::vector<ReportValue> row = {std::string(maker.trace.text(op.name)), op.begin_ns - begin,
+                                    op.end_ns - op.begin_ns};
+    for (ReportValue& value : maker.place(op.device, op.process, op.stream)) {
+      row.push_back(std::move(value));
+    }
+    longest.rows.push_back(std::move(row));
   }
   noteRest(longest, order.size());
 }
@@ -202,7 +205,7 @@ void communication(Maker& maker) {
                           static_cast<int64_t>(d.sum), d.mean, static_cast<int64_t>(d.min),
                           static_cast<int64_t>(d.max), of.alone});
   }
-  keepLargest(maker, table, 2);
+  keepLargest(maker, table, "total_ns");
   if (table.rows.empty()) table.note = "no kernel of a collective library is in the trace";
 }
 

@@ -119,7 +119,7 @@ void occupancy(Maker& maker) {
          at_once == 0 ? ReportValue(std::monostate{})
                       : ReportValue(static_cast<double>(blocks) / static_cast<double>(at_once))});
   }
-  keepLargest(maker, table, 2);
+  keepLargest(maker, table, "total_ns");
   if (table.rows.empty()) {
     table.note = limits_missing ? "the trace does not say how many threads a device holds"
                                 : "the trace has no launch shapes";

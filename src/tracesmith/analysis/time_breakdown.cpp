@@ -118,7 +118,7 @@ TimeBreakdown sumOverDevices(const DeviceOps& ops) {
 std::vector<IdleTime> idleTimes(const DeviceOps& ops, const AnalysisOptions& options) {
   std::vector<IdleTime> out;
   for (const StreamOps& s : ops.streams) {
-    IdleTime idle{.stream = s.stream, .device = s.device};
+    IdleTime idle{.stream = s.stream, .device = s.device, .process = ops.ops[s.begin].process};
     int64_t previous_end = 0;
     bool first = true;
     for (uint32_t i = s.begin; i < s.end; ++i) {

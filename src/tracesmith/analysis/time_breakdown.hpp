@@ -49,6 +49,7 @@ std::vector<TimeBreakdown> breakdownByDevice(const DeviceOps& ops);
 struct IdleTime {
   StreamId stream{};
   DeviceId device{};
+  ProcessId process{};
   int64_t host_wait_ns = 0;
   int64_t kernel_wait_ns = 0;
   int64_t other_ns = 0;
