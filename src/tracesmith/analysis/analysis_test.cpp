@@ -66,6 +66,17 @@ TEST(Distribution, QuantilesAreInterpolated) {
   EXPECT_EQ(distributionOf({7}).deviation, 0);
 }
 
+TEST(WorkClass, CommunicationIsKnownByName) {
+  for (const char* name :
+       {"ncclDevKernel_AllReduce_Sum_f32_RING_LL", "void rcclKernel<int>", "oneccl_allreduce",
+        "ccl_allgather_ring", "hcclAllReduce", "void sglang::cross_device_reduce_1stage<float>"}) {
+    EXPECT_EQ(classOfKernel(name), WorkClass::kCommunication) << name;
+  }
+  for (const char* name : {"ccl_label_components", "ccl_merge", "gemm", "reduce_kernel", ""}) {
+    EXPECT_EQ(classOfKernel(name), WorkClass::kCompute) << name;
+  }
+}
+
 TEST(TimeBreakdown, IsThatOfCountingEachMoment) {
   std::mt19937 chance(5);
   for (int round = 0; round < 200; ++round) {
