@@ -121,6 +121,16 @@ TEST(TerminalEvents, FiltersByTypeStreamNameAndTime) {
   EXPECT_EQ(cut.beyond, 7u);
 }
 
+TEST(TerminalEvents, NoRegularExpressionTakesForever) {
+  test::SampleTrace s;
+  const StreamId stream = s.stream(s.device("GPU"));
+  s.kernel(std::string(200, 'a'), stream, 0, 10);
+  s.kernel(std::string(200, 'a') + "b", stream, 10, 10);
+  EXPECT_THAT(linesOf(list(s.trace, {.name_regex = "^(a+)+b$"}).text), SizeIs(1 + 1));
+  EXPECT_THAT(linesOf(list(s.trace, {.name_regex = "(a|aa)*\\d"}).text), SizeIs(0));
+  EXPECT_FALSE(EventMatcher::of(s.trace, {.name_regex = "(a+)\\1"})) << "a back reference";
+}
+
 TEST(TerminalEvents, ARegularExpressionThatIsNoneIsRefused) {
   const Trace trace = std::move(sampleProgram().trace);
   const Result<EventMatcher> matches = EventMatcher::of(trace, {.name_regex = "(saxpy"});
