@@ -76,7 +76,6 @@ double shareOf(int64_t part, int64_t whole) {
 
 }  // namespace
 
-double TimeBreakdown::utilization() const { return shareOf(busy_ns, span_ns); }
 double TimeBreakdown::kernelUtilization() const { return shareOf(kernel_ns, span_ns); }
 
 TimeBreakdown breakdownOf(const DeviceOps& ops) { return breakdown(ops.ops); }

@@ -29,8 +29,7 @@ struct TimeBreakdown {
   /// Share of communication that compute ran beside (union with union); none: no communication.
   std::optional<double> overlap;
 
-  /// Busy share of the span, and that of kernels alone; 0 for an empty span.
-  double utilization() const;
+  /// Share of the span in which kernels ran; 0 for an empty span.
   double kernelUtilization() const;
 };
 
