@@ -81,6 +81,8 @@ TEST_F(CriticalPathTest, TheHostWaitsForItsOwnProcess) {
   waits("cudaDeviceSynchronize", 0, 20'000, 100'000);
   s_.hostCall("cudaMalloc", CallKind::kMemory, thread_[0], StreamId::kNone, 100'000, 50'000);
   EXPECT_THAT(work(), ElementsAre("mine"));
+  s_.trace.kernel.process_id[0] = ProcessId::kNone;
+  EXPECT_THAT(work(), ElementsAre("mine")) << "whose is not known";
 }
 
 TEST_F(CriticalPathTest, TheHostWaitsForTheStreamDeviceOrEventThatTheTraceNames) {
