@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 #include <random>
+#include <set>
 
 #include "tracesmith/analysis/critical_path.hpp"
 #include "tracesmith/analysis/distribution.hpp"
@@ -63,6 +64,17 @@ TEST(Distribution, QuantilesAreInterpolated) {
   EXPECT_NEAR(d.deviation, 1.2909944, 1e-6);
   EXPECT_EQ(distributionOf({}).count, 0U);
   EXPECT_EQ(distributionOf({7}).deviation, 0);
+}
+
+TEST(WorkClass, CommunicationIsKnownByName) {
+  for (const char* name :
+       {"ncclDevKernel_AllReduce_Sum_f32_RING_LL", "void rcclKernel<int>", "oneccl_allreduce",
+        "ccl_allgather_ring", "hcclAllReduce", "void sglang::cross_device_reduce_1stage<float>"}) {
+    EXPECT_EQ(classOfKernel(name), WorkClass::kCommunication) << name;
+  }
+  for (const char* name : {"ccl_label_components", "ccl_merge", "gemm", "reduce_kernel", ""}) {
+    EXPECT_EQ(classOfKernel(name), WorkClass::kCompute) << name;
+  }
 }
 
 TEST(TimeBreakdown, IsThatOfCountingEachMoment) {
@@ -364,6 +376,55 @@ TEST(Report, ImpossibleShapesAreNoShapes) {
       EXPECT_TRUE(table.rows.empty());
     }
   }
+}
+
+TEST(Report, OccupancyKnowsHowManyBlocksAUnitHolds) {
+  Hand hand;
+  hand.trace.device.backend[0] = PlatformType::CUDA;
+  hand.trace.device.warp_size[0] = 32;
+  hand.trace.device.max_threads_per_unit[0] = 1536;
+  hand.trace.device.compute_major[0] = 8;
+  hand.trace.device.compute_minor[0] = 6;
+  hand.kernel("k", hand.stream(), 0, 10);
+  hand.trace.launch_shape.push(
+      {.global_x = 32000, .global_y = 1, .global_z = 1, .local_x = 32, .local_y = 1, .local_z = 1});
+  hand.trace.kernel.shape_id[0] = idAt<ShapeId>(0);
+  std::vector<ReportTable> report = analyze(hand.trace);
+  EXPECT_EQ(valueOf(report, "occupancy", "k", "blocks_per_unit"), ReportValue(int64_t{16}));
+  EXPECT_EQ(valueOf(report, "occupancy", "k", "limit"), ReportValue("blocks"));
+  EXPECT_EQ(valueOf(report, "occupancy", "k", "occupancy"), ReportValue(16.0 / 48));
+  hand.trace.device.compute_major[0] = 77;
+  report = analyze(hand.trace);
+  EXPECT_EQ(valueOf(report, "occupancy", "k", "limit"), ReportValue("threads"));
+}
+
+TEST(Report, StreamsOfOneNumberAreToldApart) {
+  test::SampleTrace s;
+  const DeviceId device = s.device("GPU");
+  const ProcessId first = s.process(11, "a");
+  const ProcessId second = s.process(22, "b");
+  for (const ProcessId process : {first, second, second}) {
+    const StreamId stream = s.stream(device, process);
+    s.trace.stream.ordinal.back() = 7;
+    s.kernel("k", stream, 0, 10 + static_cast<int64_t>(s.trace.kernel.size()));
+  }
+  size_t told_apart = 0;
+  for (const ReportTable& table : analyze(s.trace)) {
+    std::set<std::vector<ReportValue>> places;
+    size_t names = 0;
+    for (const auto& row : table.rows) {
+      ASSERT_EQ(row.size(), table.columns.size()) << table.key;
+      std::vector<ReportValue> place;
+      for (size_t i = 0; i < row.size(); ++i) {
+        const std::string& key = table.columns[i].key;
+        if (key == "process" || key == "stream") place.push_back(row[i]);
+      }
+      if (place.size() == 2) ++names, places.insert(place);
+    }
+    EXPECT_EQ(places.size(), names) << table.key;
+    told_apart += names == 3;
+  }
+  EXPECT_EQ(told_apart, 3U) << "idle, streams, longest ops";
 }
 
 TEST(Report, EveryPartOfNothingIsHarmless) {

@@ -6,8 +6,10 @@
 #include <numeric>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
+#include "tracesmith/analysis/covered_time.hpp"
 #include "tracesmith/analysis/last_ended.hpp"
 #include "tracesmith/analysis/launch_index.hpp"
 #include "tracesmith/state/operation_graph.hpp"
@@ -63,6 +65,7 @@ class Walk {
     }
     int64_t at = on_device ? ops_.ops[last_op].end_ns : host_end;
     path_.end_ns = at;
+    countLeftOut(to);
     uint32_t op = last_op;
     ThreadId on = thread;
     // Each step goes back in time, but for work without a length.
@@ -102,11 +105,11 @@ class Walk {
 
   /// Host time of the path within operators and calls alone.
   void countOperatorsOnly(CriticalPath& path, int64_t from, int64_t to) const {
-    std::unordered_map<ThreadId, std::vector<std::pair<int64_t, int64_t>>> inside;
+    std::unordered_map<ThreadId, std::vector<Interval>> inside;
     const HostCallTable& calls = trace_.host_call;
     for (size_t i = 0; i < calls.size(); ++i) {
       if (calls.kind[i] == CallKind::kSync) continue;
-      inside[calls.thread_id[i]].emplace_back(ops_.call_begin_ns[i], ops_.call_end_ns[i]);
+      inside[calls.thread_id[i]].push_back({ops_.call_begin_ns[i], ops_.call_end_ns[i]});
     }
     const RangeTable& ranges = trace_.range;
     for (size_t i = 0; i < ranges.size(); ++i) {
@@ -116,26 +119,13 @@ class Walk {
           trace_.text(ranges.category[i]) != "cpu_op") {
         continue;
       }
-      inside[ranges.thread_id[i]].emplace_back(ranges.start_ns[i], end);
+      inside[ranges.thread_id[i]].push_back({ranges.start_ns[i], end});
     }
-    for (auto& [thread, stretches] : inside) {
-      std::sort(stretches.begin(), stretches.end());
-      size_t kept = 0;
-      for (const auto& s : stretches) {
-        if (kept > 0 && s.first <= stretches[kept - 1].second) {
-          stretches[kept - 1].second = std::max(stretches[kept - 1].second, s.second);
-        } else {
-          stretches[kept++] = s;
-        }
-      }
-      stretches.resize(kept);
-    }
+    std::unordered_map<ThreadId, CoveredTime> covered;
+    for (auto& [thread, intervals] : inside) covered[thread] = CoveredTime(std::move(intervals));
     int64_t host = 0;
     for (const PathSegment& s : path.segments) {
-      if (s.bound != BoundBy::kHost) continue;
-      for (const auto& [begin, end] : inside[s.thread]) {
-        host += std::max<int64_t>(0, std::min(end, s.end_ns) - std::max(begin, s.begin_ns));
-      }
+      if (s.bound == BoundBy::kHost) host += covered[s.thread].within(s.begin_ns, s.end_ns);
     }
     path.total_ns[static_cast<size_t>(BoundBy::kHost)] = host;
   }
@@ -310,7 +300,21 @@ class Walk {
     return after == it->second.begin() ? nullptr : &*std::prev(after);
   }
 
-  /// The thread whose host calls or ranges end last, and when.
+  /// Calls visit(thread, begin, end) for each range of a thread that ends by `to`.
+  template <class Visit>
+  void forEachRange(int64_t to, Visit&& visit) const {
+    const RangeTable& ranges = trace_.range;
+    for (size_t i = 0; i < ranges.size(); ++i) {
+      if (ranges.kind[i] != RangeKind::kRange || ranges.stream_id[i] != StreamId::kNone ||
+          ranges.thread_id[i] == ThreadId::kNone) {
+        continue;
+      }
+      const int64_t end = endOf(ranges.start_ns[i], ranges.duration_ns[i]);
+      if (end <= to) visit(ranges.thread_id[i], ranges.start_ns[i], end);
+    }
+  }
+
+  /// The thread whose host calls end last, or ranges, if it ever waited for a device; and when.
   std::pair<ThreadId, int64_t> lastThread(int64_t from, int64_t to) const {
     ThreadId thread{};
     int64_t last = from;
@@ -319,18 +323,22 @@ class Walk {
       const int64_t end = ops_.call_end_ns[i];
       if (end > last && end <= to) std::tie(thread, last) = std::tie(calls.thread_id[i], end);
     }
-    const RangeTable& ranges = trace_.range;
-    for (size_t i = 0; i < ranges.size(); ++i) {
-      if (ranges.kind[i] != RangeKind::kRange || ranges.stream_id[i] != StreamId::kNone ||
-          ranges.thread_id[i] == ThreadId::kNone || waits_of_.count(ranges.thread_id[i]) == 0) {
-        continue;
-      }
-      const int64_t end = endOf(ranges.start_ns[i], ranges.duration_ns[i]);
+    forEachRange(to, [&](ThreadId of, int64_t begin, int64_t end) {
       // What encloses the stretch is the name of it, and no work.
-      if (ranges.start_ns[i] <= from && end >= to) continue;
-      if (end > last && end <= to) std::tie(thread, last) = std::tie(ranges.thread_id[i], end);
-    }
+      if (end <= last || (begin <= from && end >= to)) return;
+      if (waits_of_.contains(of)) std::tie(thread, last) = std::tie(of, end);
+    });
     return {thread, last};
+  }
+
+  void countLeftOut(int64_t to) {
+    std::unordered_set<ThreadId> threads;
+    forEachRange(to, [&](ThreadId thread, int64_t, int64_t end) {
+      if (end <= path_.end_ns || waits_of_.contains(thread)) return;
+      threads.insert(thread);
+      path_.left_out_until_ns = std::max(path_.left_out_until_ns, end);
+    });
+    path_.threads_left_out = threads.size();
   }
 
   void slack() {

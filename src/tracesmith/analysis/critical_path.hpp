@@ -41,6 +41,10 @@ struct CriticalPath {
   int64_t end_ns = 0;
   std::vector<PathSegment> segments;  ///< by time, without gaps
   std::array<int64_t, kBounds> total_ns{};
+  /// Threads whose ranges go on behind its end, and until when. They waited for no device, so that
+  /// it is not known whether anything waited for them: often they idle in a range.
+  uint64_t threads_left_out = 0;
+  int64_t left_out_until_ns = 0;
   /// Of each op: how much later it could have ended without delaying anything that the trace shows
   /// to have waited for it; 0 on the path.
   std::vector<int64_t> slack_ns;

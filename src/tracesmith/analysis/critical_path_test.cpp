@@ -81,6 +81,8 @@ TEST_F(CriticalPathTest, TheHostWaitsForItsOwnProcess) {
   waits("cudaDeviceSynchronize", 0, 20'000, 100'000);
   s_.hostCall("cudaMalloc", CallKind::kMemory, thread_[0], StreamId::kNone, 100'000, 50'000);
   EXPECT_THAT(work(), ElementsAre("mine"));
+  s_.trace.kernel.process_id[0] = ProcessId::kNone;
+  EXPECT_THAT(work(), ElementsAre("mine")) << "whose is not known";
 }
 
 TEST_F(CriticalPathTest, TheHostWaitsForTheStreamDeviceOrEventThatTheTraceNames) {
@@ -104,6 +106,21 @@ TEST_F(CriticalPathTest, TheHostWaitsForTheStreamDeviceOrEventThatTheTraceNames)
                       .from_stream_id = stream_[0][0]});
   s_.trace.sync.duration_ns[0] = 100'000;
   EXPECT_THAT(work(), ElementsAre("first"));
+}
+
+TEST_F(CriticalPathTest, ThreadsThatWaitForNoDeviceAreLeftOutAndCounted) {
+  launched("k", 0, stream_[0][0], 0, 10'000, 110'000);
+  waits("cudaStreamSynchronize", 0, 6'000, 116'000);
+  const auto range = [&](uint32_t of, int64_t begin, int64_t end) {
+    s_.trace.range.push({.start_ns = begin, .duration_ns = end - begin, .thread_id = thread_[of]});
+  };
+  range(1, 1'000, 1'000'000);
+  EXPECT_EQ(path().end_ns, 116'000);
+  EXPECT_EQ(path().threads_left_out, 1U);
+  EXPECT_EQ(path().left_out_until_ns, 1'000'000);
+  range(0, 1'000, 2'000'000);
+  EXPECT_EQ(path().end_ns, 2'000'000);
+  EXPECT_EQ(path().threads_left_out, 0U);
 }
 
 }  // namespace

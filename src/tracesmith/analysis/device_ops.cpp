@@ -63,8 +63,11 @@ std::string_view toString(WorkClass c) {
 
 WorkClass classOfKernel(std::string_view name) {
   // Besides NCCL's and RCCL's: Huawei's, Intel's, and the all-reduce of vLLM and SGLang.
-  const bool collective = collectiveOf(name) != CollectiveOp::kNone ||
-                          beginsWithAny(name, {"nccl", "rccl", "hccl", "oneccl", "ccl_"}) ||
+  // "ccl_" is also the labelling of connected components: Intel's say which collective they are.
+  const bool intels =
+      name.starts_with("ccl_") && collectiveOf("n" + std::string(name)) != CollectiveOp::kNone;
+  const bool collective = collectiveOf(name) != CollectiveOp::kNone || intels ||
+                          beginsWithAny(name, {"nccl", "rccl", "hccl", "oneccl"}) ||
                           holds(name, "oneccl") || holds(name, "all_reduce_kernel") ||
                           holds(name, "cross_device_reduce");
   return collective ? WorkClass::kCommunication : WorkClass::kCompute;

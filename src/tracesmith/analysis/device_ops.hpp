@@ -20,7 +20,8 @@ enum class WorkClass : uint8_t {
 constexpr size_t kWorkClasses = 4;
 std::string_view toString(WorkClass c);
 
-/// Of a kernel, by its name: NCCL's, RCCL's, HCCL's and oneCCL's are communication.
+/// Of a kernel, by its name: NCCL's, RCCL's, HCCL's and oneCCL's are communication, and the
+/// all-reduce of vLLM and SGLang.
 WorkClass classOfKernel(std::string_view name);
 
 struct AnalysisOptions {

@@ -20,17 +20,22 @@ LastEnded::LastEnded(const DeviceOps& ops) : ops_(ops) {
 }
 
 uint32_t LastEnded::onDevice(ProcessId process, DeviceId device, int64_t by_ns) const {
-  if (device != DeviceId::kNone) {
-    const auto it = by_device_.find({process, device});
-    return it == by_device_.end() ? kNone : lastOf(it->second, by_ns);
-  }
   uint32_t last = kNone;
-  for (auto it = by_device_.lower_bound({process, DeviceId::kNone});
-       it != by_device_.end() && it->first.first == process; ++it) {
-    const uint32_t here = lastOf(it->second, by_ns);
-    if (here == kNone) continue;
+  const auto consider = [&](const std::vector<uint32_t>& by_end) {
+    const uint32_t here = lastOf(by_end, by_ns);
+    if (here == kNone) return;
     if (last == kNone || ops_.ops[here].end_ns > ops_.ops[last].end_ns) last = here;
-  }
+  };
+  const auto considerAll = [&](ProcessId of) {
+    for (auto it = by_device_.lower_bound({of, device});
+         it != by_device_.end() && it->first.first == of &&
+         (device == DeviceId::kNone || it->first.second == device);
+         ++it) {
+      consider(it->second);
+    }
+  };
+  considerAll(process);
+  if (process != ProcessId::kNone) considerAll(ProcessId::kNone);
   return last;
 }
 

@@ -20,7 +20,7 @@ class LastEnded {
   static constexpr uint32_t kNone = DeviceOp::kNone;
   explicit LastEnded(const DeviceOps& ops);
 
-  /// On a device (kNone: on any), of what a process launched.
+  /// On a device (kNone: on any), of what a process launched, or an unknown one.
   uint32_t onDevice(ProcessId process, DeviceId device, int64_t by_ns) const;
   uint32_t onStream(StreamId stream, int64_t by_ns) const;
   /// All of the work by its end.

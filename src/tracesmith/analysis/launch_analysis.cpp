@@ -95,7 +95,10 @@ std::vector<QueueDepth> queueDepths(const Trace& trace, const DeviceOps& ops,
     std::sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) {
       return a.time != b.time ? a.time < b.time : a.by > b.by;
     });
-    QueueDepth depth{.stream = s.stream, .device = s.device, .before_launch = before_launch};
+    QueueDepth depth{.stream = s.stream,
+                     .device = s.device,
+                     .process = ops.ops[s.begin].process,
+                     .before_launch = before_launch};
     int64_t in_queue = 0;
     double area = 0;
     for (size_t i = 0; i < changes.size(); ++i) {

@@ -28,6 +28,7 @@ LaunchLatency launchLatency(const Trace& trace, const DeviceOps& ops,
 struct QueueDepth {
   StreamId stream{};
   DeviceId device{};
+  ProcessId process{};
   Distribution at_changes;               ///< over the values after each change
   std::optional<double> mean_over_time;  ///< none: all changes were at once
   int64_t most = 0;

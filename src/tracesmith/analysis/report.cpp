@@ -48,7 +48,10 @@ void noteRest(ReportTable& table, size_t all) {
   }
 }
 
-void keepLargest(const Maker& maker, ReportTable& table, size_t column) {
+void keepLargest(const Maker& maker, ReportTable& table, std::string_view key) {
+  const auto found = std::find_if(table.columns.begin(), table.columns.end(),
+                                  [&](const ReportColumn& c) { return c.key == key; });
+  const auto column = static_cast<size_t>(found - table.columns.begin());
   std::stable_sort(table.rows.begin(), table.rows.end(), [&](const auto& a, const auto& b) {
     return std::get<int64_t>(a[column]) > std::get<int64_t>(b[column]);
   });
@@ -62,8 +65,11 @@ void keepLargest(const Maker& maker, ReportTable& table, size_t column) {
 std::string_view toString(AnalysisPart part) { return kParts[static_cast<size_t>(part)].name; }
 
 std::vector<ReportTable> analyze(const Trace& trace, const ReportOptions& options) {
-  report_parts::Maker maker{
-      trace, options, DeviceOps::of(trace, options.analysis), {}, timeRange(trace).begin_ns};
+  report_parts::Maker maker{.trace = trace,
+                            .options = options,
+                            .ops = DeviceOps::of(trace, options.analysis),
+                            .begin_ns = timeRange(trace).begin_ns};
+  maker.nameStreams();
   for (size_t i = 0; i < kParts.size(); ++i) {
     const auto part = static_cast<AnalysisPart>(i);
     if (options.parts.empty() ||

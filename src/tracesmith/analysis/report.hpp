@@ -33,6 +33,7 @@ struct ReportColumn {
   std::string key;     ///< in JSON: "idle_ns"
   std::string header;  ///< for people: "idle"
   Quantity quantity = Quantity::kText;
+  int spare = 0;  ///< above 0: may be left out where there is no room, the largest first
 };
 
 struct ReportTable {

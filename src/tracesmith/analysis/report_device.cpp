@@ -20,29 +20,6 @@ void addBreakdown(ReportTable& table, const std::string& name, const TimeBreakdo
 
 }  // namespace
 
-std::string Maker::deviceName(DeviceId id) const {
-  const auto i = static_cast<size_t>(id);
-  if (i == 0 || i > trace.device.size()) return "unknown device";
-  std::string name = "device " + std::to_string(trace.device.ordinal[i - 1]);
-  const std::string_view text = trace.text(trace.device.name[i - 1]);
-  if (!text.empty() && text != name) name += ": " + std::string(text);
-  return name;
-}
-
-std::string Maker::streamName(StreamId id) const {
-  const auto i = static_cast<size_t>(id);
-  if (i == 0 || i > trace.stream.size()) return "no stream";
-  const std::string_view text = trace.text(trace.stream.name[i - 1]);
-  if (!text.empty()) return std::string(text);
-  return std::to_string(trace.stream.ordinal[i - 1]);
-}
-
-std::string Maker::processName(ProcessId id) const {
-  const auto i = static_cast<size_t>(id);
-  if (i == 0 || i > trace.process.size()) return "unknown";
-  return std::to_string(trace.process.pid[i - 1]);
-}
-
 void utilization(Maker& maker) {
   ReportTable& table = maker.table(
       "gpu_util", "How busy the devices were (from the first begin to the last end of their work)",
@@ -111,39 +88,38 @@ void overlap(Maker& maker) {
 }
 
 void idle(Maker& maker) {
-  ReportTable& table =
-      maker.table("idle", "Why streams were idle between two ops, the longest first",
-                  {{"device", "device", Q::kText},
-                   {"stream", "stream", Q::kText},
-                   {"gaps", "gaps", Q::kCount},
-                   {"idle_ns", "idle", Q::kNs},
-                   {"host_wait_ns", "host was late", Q::kNs},
-                   {"host_wait_share", "", Q::kShare},
-                   {"kernel_wait_ns", "short gaps", Q::kNs},
-                   {"kernel_wait_share", "", Q::kShare},
-                   {"other_ns", "other waits", Q::kNs},
-                   {"other_share", "", Q::kShare}});
+  std::vector<ReportColumn> columns = maker.placeColumns();
+  columns.insert(columns.end(), {{"gaps", "gaps", Q::kCount},
+                                 {"idle_ns", "idle", Q::kNs},
+                                 {"host_wait_ns", "host was late", Q::kNs},
+                                 {"host_wait_share", "", Q::kShare},
+                                 {"kernel_wait_ns", "short gaps", Q::kNs},
+                                 {"kernel_wait_share", "", Q::kShare},
+                                 {"other_ns", "other waits", Q::kNs},
+                                 {"other_share", "", Q::kShare}});
+  ReportTable& table = maker.table(
+      "idle", "Why streams were idle between two ops, the longest first", std::move(columns));
   for (const IdleTime& i : idleTimes(maker.ops, maker.options.analysis)) {
     const int64_t total = i.total();
-    table.rows.push_back({maker.deviceName(i.device), maker.streamName(i.stream), count(i.gaps),
-                          total, i.host_wait_ns, shareOf(i.host_wait_ns, total), i.kernel_wait_ns,
-                          shareOf(i.kernel_wait_ns, total), i.other_ns,
-                          shareOf(i.other_ns, total)});
+    std::vector<ReportValue> row = maker.place(i.device, i.process, i.stream);
+    row.insert(row.end(), {count(i.gaps), total, i.host_wait_ns, shareOf(i.host_wait_ns, total),
+                           i.kernel_wait_ns, shareOf(i.kernel_wait_ns, total), i.other_ns,
+                           shareOf(i.other_ns, total)});
+    table.rows.push_back(std::move(row));
   }
-  keepLargest(maker, table, 3);
+  keepLargest(maker, table, "idle_ns");
 }
 
 void streams(Maker& maker) {
-  ReportTable& table = maker.table("streams", "Streams, the busiest first",
-                                   {{"device", "device", Q::kText},
-                                    {"stream", "stream", Q::kText},
-                                    {"ops", "ops", Q::kCount},
-                                    {"kernels", "kernels", Q::kCount},
-                                    {"copies", "copies", Q::kCount},
-                                    {"fills", "fills", Q::kCount},
-                                    {"busy_ns", "busy", Q::kNs},
-                                    {"span_ns", "span", Q::kNs},
-                                    {"utilization", "busy/span", Q::kShare}});
+  std::vector<ReportColumn> columns = maker.placeColumns();
+  columns.insert(columns.end(), {{"ops", "ops", Q::kCount},
+                                 {"kernels", "kernels", Q::kCount},
+                                 {"copies", "copies", Q::kCount},
+                                 {"fills", "fills", Q::kCount},
+                                 {"busy_ns", "busy", Q::kNs},
+                                 {"span_ns", "span", Q::kNs},
+                                 {"utilization", "busy/span", Q::kShare}});
+  ReportTable& table = maker.table("streams", "Streams, the busiest first", std::move(columns));
   for (const StreamOps& s : maker.ops.streams) {
     int64_t kernels_n = 0, copies_n = 0, fills_n = 0, busy = 0;
     int64_t first = INT64_MAX, last = INT64_MIN, until = INT64_MIN;
@@ -158,11 +134,12 @@ void streams(Maker& maker) {
       if (op.end_ns > from) busy += op.end_ns - from;
       until = std::max(until, op.end_ns);
     }
-    table.rows.push_back({maker.deviceName(s.device), maker.streamName(s.stream),
-                          count(s.end - s.begin), kernels_n, copies_n, fills_n, busy, last - first,
-                          shareOf(busy, last - first)});
+    std::vector<ReportValue> row = maker.place(s.device, maker.ops.ops[s.begin].process, s.stream);
+    row.insert(row.end(), {count(s.end - s.begin), kernels_n, copies_n, fills_n, busy, last - first,
+                           shareOf(busy, last - first)});
+    table.rows.push_back(std::move(row));
   }
-  keepLargest(maker, table, 6);
+  keepLargest(maker, table, "busy_ns");
 }
 
 void steps(Maker& maker) {

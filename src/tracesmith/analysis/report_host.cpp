@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reports about the way from the host to the device.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <map>
@@ -23,16 +25,23 @@ void addDistribution(std::vector<ReportValue>& row, const Distribution& d) {
 }
 
 void addColumns(std::vector<ReportColumn>& columns, Quantity quantity, const char* unit) {
-  for (const char* name : {"mean", "std", "min", "p25", "p50", "p75", "p95", "p99", "max"}) {
-    columns.push_back({std::string(name) + unit, name, quantity});
+  struct Column {
+    const char* name;
+    int spare;
+  };
+  constexpr Column kColumns[] = {{"mean", 0}, {"std", 2}, {"min", 6}, {"p25", 5}, {"p50", 0},
+                                 {"p75", 4},  {"p95", 3}, {"p99", 7}, {"max", 0}};
+  for (const auto& [name, spare] : kColumns) {
+    columns.push_back({std::string(name) + unit, name, quantity, spare});
   }
 }
 
 void noteBeforeLaunch(ReportTable& table, uint64_t ops) {
   if (ops == 0) return;
-  note(table, std::to_string(ops) +
-                  " begin before their launch, as the clocks of host and device do not agree: "
-                  "their wait counts as 0");
+  note(table,
+       "what begins before its launch, as the clocks of host and device do not agree, counts as "
+       "a wait of 0: " +
+           std::to_string(ops));
 }
 
 }  // namespace
@@ -52,31 +61,31 @@ void launch(Maker& maker) {
   add("delay", latency.delay);
   add("latency", latency.latency);
   if (latency.without_launch > 0) {
-    note(table, std::to_string(latency.without_launch) +
-                    " pieces of device work have no launch in the trace, and do not count here");
+    note(table, "device work whose launch is not in the trace does not count here: " +
+                    std::to_string(latency.without_launch));
   }
   noteBeforeLaunch(table, latency.before_launch);
 }
 
 void queue(Maker& maker) {
-  std::vector<ReportColumn> columns = {{"device", "device", Q::kText},
-                                       {"stream", "stream", Q::kText},
-                                       {"changes", "changes", Q::kCount},
-                                       {"most", "most", Q::kCount},
-                                       {"over_time", "mean over time", Q::kNumber}};
+  std::vector<ReportColumn> columns = maker.placeColumns();
+  columns.insert(columns.end(), {{"changes", "changes", Q::kCount, 1},
+                                 {"most", "most", Q::kCount},
+                                 {"over_time", "mean over time", Q::kNumber}});
   addColumns(columns, Q::kNumber, "");
   ReportTable& table = maker.table("queue", "Launched and not yet begun, the longest queues first",
                                    std::move(columns));
   uint64_t before_launch = 0;
   for (const QueueDepth& q : queueDepths(maker.trace, maker.ops, maker.options.analysis)) {
-    std::vector<ReportValue> row = {
-        maker.deviceName(q.device), maker.streamName(q.stream), count(q.at_changes.count), q.most,
-        q.mean_over_time ? ReportValue(*q.mean_over_time) : ReportValue(std::monostate{})};
+    std::vector<ReportValue> row = maker.place(q.device, q.process, q.stream);
+    row.insert(row.end(),
+               {count(q.at_changes.count), q.most,
+                q.mean_over_time ? ReportValue(*q.mean_over_time) : ReportValue(std::monostate{})});
     addDistribution(row, q.at_changes);
     table.rows.push_back(std::move(row));
     before_launch += q.before_launch;
   }
-  keepLargest(maker, table, 3);
+  keepLargest(maker, table, "most");
   noteBeforeLaunch(table, before_launch);
 }
 
@@ -101,6 +110,15 @@ void criticalPath(Maker& maker) {
   if (path.segments.empty()) {
     bounds.note = "the trace has no calls and no device work";
     return;
+  }
+  if (path.threads_left_out > 0) {
+    note(bounds,
+         fmt::format(
+             "it ends {:.1f} us after the trace's begin; left out are ranges that go on until "
+             "{:.1f} us, on threads that wait for no device ({})",
+             static_cast<double>(path.end_ns - maker.beginNs()) / 1e3,
+             static_cast<double>(path.left_out_until_ns - maker.beginNs()) / 1e3,
+             path.threads_left_out));
   }
   ReportTable& pieces_table = maker.table("critical_pieces", "The longest pieces of it",
                                           {{"begin_ns", "begin", Q::kTimeNs},

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports by name: kernels, copies, collectives, hot spots, occupancy; and memory.
+// Reports by name: kernels, copies, collectives, hot spots; and memory.
 #include <algorithm>
 #include <map>
 #include <tuple>
 #include <unordered_map>
 
+#include "tracesmith/analysis/covered_time.hpp"
 #include "tracesmith/analysis/distribution.hpp"
 #include "tracesmith/analysis/kernel_stats.hpp"
 #include "tracesmith/analysis/launch_paths.hpp"
@@ -18,10 +19,10 @@ using Q = Quantity;
 
 std::vector<ReportColumn> statsColumns(const char* what) {
   return {{"name", what, Q::kText},      {"count", "count", Q::kCount},
-          {"total_ns", "total", Q::kNs}, {"share", "share", Q::kShare},
-          {"mean_ns", "mean", Q::kNs},   {"p50_ns", "p50", Q::kNs},
-          {"p95_ns", "p95", Q::kNs},     {"p99_ns", "p99", Q::kNs},
-          {"min_ns", "min", Q::kNs},     {"max_ns", "max", Q::kNs}};
+          {"total_ns", "total", Q::kNs}, {"share", "share", Q::kShare, 1},
+          {"mean_ns", "mean", Q::kNs},   {"p50_ns", "p50", Q::kNs, 3},
+          {"p95_ns", "p95", Q::kNs, 2},  {"p99_ns", "p99", Q::kNs, 5},
+          {"min_ns", "min", Q::kNs, 4},  {"max_ns", "max", Q::kNs}};
 }
 
 std::vector<ReportValue> statsRow(const NamedStats& s) {
@@ -65,12 +66,12 @@ void hotspots(Maker& maker) {
                           shareOf(launched[i].device_ns, all)});
   }
   noteRest(paths, launched.size());
-  ReportTable& longest = maker.table("longest_ops", "The longest single pieces of device work",
-                                     {{"name", "name", Q::kText},
-                                      {"begin_ns", "begin", Q::kTimeNs},
-                                      {"duration_ns", "duration", Q::kNs},
-                                      {"device", "device", Q::kText},
-                                      {"stream", "stream", Q::kText}});
+  std::vector<ReportColumn> columns = {{"name", "name", Q::kText},
+                                       {"begin_ns", "begin", Q::kTimeNs},
+                                       {"duration_ns", "duration", Q::kNs}};
+  for (ReportColumn& column : maker.placeColumns()) columns.push_back(std::move(column));
+  ReportTable& longest =
+      maker.table("longest_ops", "The longest single pieces of device work", std::move(columns));
   std::vector<const DeviceOp*> order;
   for (const DeviceOp& op : maker.ops.ops) order.push_back(&op);
   const size_t n = maker.longest(order.size());
@@ -82,9 +83,12 @@ void hotspots(Maker& maker) {
   const int64_t begin = maker.beginNs();
   for (size_t i = 0; i < n; ++i) {
     const DeviceOp& op = *order[i];
-    longest.rows.push_back({std::string(maker.trace.text(op.name)), op.begin_ns - begin,
-                            op.end_ns - op.begin_ns, maker.deviceName(op.device),
-                            maker.streamName(op.stream)});
+    std::vector<ReportValue> row = {std::string(maker.trace.text(op.name)), op.begin_ns - begin,
+                                    op.end_ns - op.begin_ns};
+    for (ReportValue& value : maker.place(op.device, op.process, op.stream)) {
+      row.push_back(std::move(value));
+    }
+    longest.rows.push_back(std::move(row));
   }
   noteRest(longest, order.size());
 }
@@ -178,25 +182,12 @@ void communication(Maker& maker) {
                                     {"min_ns", "min", Q::kNs},
                                     {"max_ns", "max", Q::kNs},
                                     {"alone_ns", "with no compute beside", Q::kNs}});
-  // The union of compute, to find what of each kernel it covers.
-  std::map<DeviceId, std::vector<std::pair<int64_t, int64_t>>> compute;
+  std::map<DeviceId, std::vector<Interval>> compute;
   for (const DeviceOp& op : maker.ops.ops) {
-    if (op.work == WorkClass::kCompute && op.end_ns > op.begin_ns) {
-      compute[op.device].emplace_back(op.begin_ns, op.end_ns);
-    }
+    if (op.work == WorkClass::kCompute) compute[op.device].push_back({op.begin_ns, op.end_ns});
   }
-  for (auto& [device, stretches] : compute) {
-    std::sort(stretches.begin(), stretches.end());
-    size_t kept = 0;
-    for (const auto& s : stretches) {
-      if (kept > 0 && s.first <= stretches[kept - 1].second) {
-        stretches[kept - 1].second = std::max(stretches[kept - 1].second, s.second);
-      } else {
-        stretches[kept++] = s;
-      }
-    }
-    stretches.resize(kept);
-  }
+  std::map<DeviceId, CoveredTime> covered;
+  for (auto& [device, intervals] : compute) covered[device] = CoveredTime(std::move(intervals));
   struct Of {
     std::vector<double> durations;
     int64_t alone = 0;
@@ -206,14 +197,7 @@ void communication(Maker& maker) {
     if (op.work != WorkClass::kCommunication) continue;
     Of& of = by_name[op.name];
     of.durations.push_back(static_cast<double>(op.end_ns - op.begin_ns));
-    int64_t covered = 0;
-    const auto& stretches = compute[op.device];
-    auto it = std::upper_bound(stretches.begin(), stretches.end(), op.begin_ns,
-                               [](int64_t t, const auto& s) { return t < s.second; });
-    for (; it != stretches.end() && it->first < op.end_ns; ++it) {
-      covered += std::min(it->second, op.end_ns) - std::max(it->first, op.begin_ns);
-    }
-    of.alone += op.end_ns - op.begin_ns - covered;
+    of.alone += op.end_ns - op.begin_ns - covered[op.device].within(op.begin_ns, op.end_ns);
   }
   for (auto& [name, of] : by_name) {
     const Distribution d = distributionOf(of.durations);
@@ -221,87 +205,8 @@ void communication(Maker& maker) {
                           static_cast<int64_t>(d.sum), d.mean, static_cast<int64_t>(d.min),
                           static_cast<int64_t>(d.max), of.alone});
   }
-  keepLargest(maker, table, 2);
+  keepLargest(maker, table, "total_ns");
   if (table.rows.empty()) table.note = "no kernel of a collective library is in the trace";
-}
-
-void occupancy(Maker& maker) {
-  ReportTable& table = maker.table(
-      "occupancy",
-      "Occupancy that launch shapes allow (resident warps / most, by threads, registers and "
-      "shared memory)",
-      {{"name", "kernel", Q::kText},
-       {"launches", "launches", Q::kCount},
-       {"total_ns", "total", Q::kNs},
-       {"threads", "threads/block", Q::kCount},
-       {"registers", "registers", Q::kCount},
-       {"shared_bytes", "shared", Q::kBytes},
-       {"blocks", "blocks", Q::kCount},
-       {"blocks_per_unit", "resident/unit", Q::kCount},
-       {"occupancy", "occupancy", Q::kShare},
-       {"limit", "limited by", Q::kText},
-       {"waves", "waves", Q::kNumber}});
-  struct Of {
-    int64_t launches = 0;
-    int64_t total = 0;
-  };
-  const Trace& t = maker.trace;
-  std::map<std::tuple<StringId, ShapeId, DeviceId>, Of> shapes;
-  for (size_t i = 0; i < t.kernel.size(); ++i) {
-    if (t.kernel.shape_id[i] == ShapeId::kNone) continue;
-    Of& of = shapes[{t.kernel.name[i], t.kernel.shape_id[i], t.deviceOf(t.kernel.stream_id[i])}];
-    ++of.launches;
-    of.total += std::max<int64_t>(t.kernel.duration_ns[i], 0);
-  }
-  bool limits_missing = false;
-  for (const auto& [key, of] : shapes) {
-    const auto& [name, shape_id, device_id] = key;
-    const auto s = static_cast<size_t>(shape_id) - 1;
-    const auto d = static_cast<size_t>(device_id);
-    if (s >= t.launch_shape.size() || d == 0 || d > t.device.size()) continue;
-    const LaunchShapeRow shape = t.launch_shape.row(s);
-    const DeviceRow device = t.device.row(d - 1);
-    // No device has blocks of a million threads: what says so is damage.
-    constexpr double kMostThreads = 1 << 20;
-    const double product = static_cast<double>(shape.local_x) * std::max(shape.local_y, 1u) *
-                           std::max(shape.local_z, 1u);
-    const auto threads = product > kMostThreads ? uint64_t{0} : static_cast<uint64_t>(product);
-    if (threads == 0 || uint64_t{device.warp_size} > kMostThreads ||
-        device.max_threads_per_unit == 0 || device.warp_size == 0) {
-      limits_missing = true;
-      continue;
-    }
-    const uint64_t warps = (threads + device.warp_size - 1) / device.warp_size;
-    const uint64_t most_warps = device.max_threads_per_unit / device.warp_size;
-    const uint64_t shared = uint64_t{shape.static_shared_bytes} + shape.dynamic_shared_bytes;
-    uint64_t resident = most_warps / warps;
-    std::string limit = "threads";
-    const auto bound = [&](uint64_t there, uint64_t each, const char* what) {
-      if (there == 0 || each == 0 || there / each >= resident) return;
-      resident = there / each;
-      limit = what;
-    };
-    bound(device.registers_per_unit,
-          uint64_t{shape.registers_per_thread} * warps * device.warp_size, "registers");
-    bound(device.shared_bytes_per_unit, shared, "shared memory");
-    const double all_threads = static_cast<double>(shape.global_x) *
-                               static_cast<double>(std::max<uint64_t>(shape.global_y, 1)) *
-                               static_cast<double>(std::max<uint64_t>(shape.global_z, 1));
-    const auto blocks =
-        static_cast<uint64_t>(std::clamp(all_threads / static_cast<double>(threads), 1.0, 9e15));
-    const uint64_t at_once = resident * device.compute_units;
-    table.rows.push_back(
-        {std::string(t.text(name)), of.launches, of.total, count(threads),
-         count(shape.registers_per_thread), count(shared), count(blocks), count(resident),
-         static_cast<double>(resident * warps) / static_cast<double>(most_warps), limit,
-         at_once == 0 ? ReportValue(std::monostate{})
-                      : ReportValue(static_cast<double>(blocks) / static_cast<double>(at_once))});
-  }
-  keepLargest(maker, table, 2);
-  if (table.rows.empty()) {
-    table.note = limits_missing ? "the trace does not say how many threads a device holds"
-                                : "the trace has no launch shapes";
-  }
 }
 
 }  // namespace tracesmith::report_parts

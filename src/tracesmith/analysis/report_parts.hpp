@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tracesmith/analysis/report.hpp"
@@ -17,14 +18,20 @@ struct Maker {
   DeviceOps ops;
   std::vector<ReportTable> tables;
   int64_t begin_ns = 0;
+  /// Of each stream, as long as its device and process tell it from the others.
+  std::vector<std::string> stream_names;
+  bool name_processes = false;  ///< streams of several processes have one name
 
   ReportTable& table(std::string key, std::string title, std::vector<ReportColumn> columns) {
     tables.push_back({std::move(key), std::move(title), std::move(columns), {}, {}});
     return tables.back();
   }
-  /// "device 0: NVIDIA H100", "stream 7 of device 0".
+  void nameStreams();
+  /// "device 0: NVIDIA H100".
   std::string deviceName(DeviceId id) const;
-  std::string streamName(StreamId id) const;
+  /// Device, process where streams need it, and stream: columns, and a row's values.
+  std::vector<ReportColumn> placeColumns() const;
+  std::vector<ReportValue> place(DeviceId device, ProcessId process, StreamId stream) const;
   std::string processName(ProcessId id) const;
   size_t limit(size_t rows) const {
     return options.limit == 0 ? rows : std::min(rows, options.limit);
@@ -46,7 +53,7 @@ void note(ReportTable& table, const std::string& text);
 /// That there were `all` rows, where some were left out.
 void noteRest(ReportTable& table, size_t all);
 /// Leaves the rows with the largest values of a column (of int64_t), those first.
-void keepLargest(const Maker& maker, ReportTable& table, size_t column);
+void keepLargest(const Maker& maker, ReportTable& table, std::string_view key);
 
 void utilization(Maker& maker);
 void overlap(Maker& maker);

@@ -21,8 +21,13 @@ size_t StepFinder::stepOf(const DeviceOp& op) const {
   const size_t none = steps_.all.size();
   if (!steps_.device_times && op.launch == DeviceOp::kNone) return none;
   const int64_t at = steps_.device_times ? op.begin_ns : ops_.call_begin_ns[op.launch];
-  const auto found = places_.find(op.process);
-  if (found == places_.end()) return none;
+  auto found = places_.find(op.process);
+  if (found == places_.end()) {
+    // Where one process alone has steps, it may have had the others work for it; and in a container
+    // tools may know it by two numbers.
+    if (places_.size() != 1 || steps_.from == Steps::From::kRepeatedKernels) return none;
+    found = places_.begin();
+  }
   const std::vector<Place>& places = found->second;
   const auto after = std::upper_bound(
       places.begin(), places.end(), at,

@@ -17,7 +17,8 @@ class StepFinder {
   StepFinder(const Steps& steps, const DeviceOps& ops);
 
   /// Number in Steps::all of the step of its process in which an op was launched (began, where step
-  /// times are those of the device): the last to begin where several are open. all.size(): none.
+  /// times are those of the device): the last to begin where several are open. Where one process
+  /// alone marks steps, those of all. all.size(): none.
   size_t stepOf(const DeviceOp& op) const;
 
  private:

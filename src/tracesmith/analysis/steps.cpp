@@ -352,6 +352,11 @@ class KernelSteps {
     steps.device_times = std::any_of(kernels_.begin(), kernels_.end(), [](const DeviceOp* kernel) {
       return kernel->launch == kNone;
     });
+    // One call may launch a graph of several repetitions.
+    for (size_t i = 1; i < best_places_.size(); ++i) {
+      const uint32_t launch = kernels_[best_places_[i]]->launch;
+      if (launch == kernels_[best_places_[i - 1]]->launch) steps.device_times = true;
+    }
     for (const uint32_t at : best_places_) {
       const size_t last = at + best_length_ - 1;
       const size_t next = at + best_length_;

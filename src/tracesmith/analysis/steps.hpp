@@ -33,7 +33,7 @@ struct Steps {
   std::string pattern;  ///< "step #", or the kernel that each step begins with
   /// By begin; times of the host, where `device_times` is false.
   std::vector<Step> all;
-  bool device_times = false;  ///< begin and end are those of kernels: no launches are known
+  bool device_times = false;  ///< those of kernels: launches are unknown, or one launched several
   /// For people: "repetition of 412 kernels from … on (inferred)".
   std::string basis() const;
 };

@@ -148,6 +148,27 @@ TEST_F(StepsTest, WorkBelongsToTheInnermostOpenStepOfItsProcess) {
   EXPECT_THAT(of, ElementsAre(0, 1, 2, 1, 0, 4, 4, 3));
 }
 
+TEST_F(StepsTest, OfOneProcessAloneAreThoseOfAll) {
+  range("ProfilerStep#1", 0, 100);
+  const ProcessId other = s_.process(3, "worker");
+  s_.hostCall("launch", CallKind::kLaunch, s_.thread(other, 4), StreamId::kNone, 50, 1, 77);
+  s_.kernel("k", s_.stream(s_.device("GPU"), other), 60, 1, 77);
+  const Steps steps = found();
+  const DeviceOps ops = DeviceOps::of(s_.trace);
+  EXPECT_EQ(StepFinder(steps, ops).stepOf(ops.ops[0]), 0U);
+}
+
+TEST_F(StepsTest, OneLaunchOfSeveralRepetitionsTellsNoTimes) {
+  s_.hostCall("cudaGraphLaunch", CallKind::kLaunch, thread_, StreamId::kNone, 100, 1, 5);
+  for (int i = 0; i < 12; ++i) {
+    s_.kernel(std::string(1, static_cast<char>('a' + i % 4)), stream_, 1000 + i * 10, 10, 5);
+  }
+  const Steps steps = found();
+  EXPECT_TRUE(steps.device_times);
+  EXPECT_THAT(times(steps),
+              ElementsAre(std::pair(1000, 1040), std::pair(1040, 1080), std::pair(1080, 1120)));
+}
+
 TEST_F(StepsTest, EachProcessHasItsOwnNumberedRanges) {
   const ProcessId other = s_.process(3, "train");
   for (int i = 0; i < 3; ++i) range("step " + std::to_string(i), i * 100, i * 100 + 90);

@@ -3,61 +3,39 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
+
+#include "tracesmith/state/timeline.hpp"
 
 namespace tracesmith {
 namespace {
 
-struct Stretch {
-  int64_t begin = 0;
-  int64_t end = 0;
-};
-
-/// The union of stretches, which may end before they begin (see AnalysisOptions::as_hta): those
-/// that touch are one.
-std::vector<Stretch> merged(std::vector<Stretch>& all) {
-  const auto earlier = [](const Stretch& a, const Stretch& b) { return a.begin < b.begin; };
-  if (!std::is_sorted(all.begin(), all.end(), earlier)) {
-    std::sort(all.begin(), all.end(), earlier);
-  }
-  std::vector<Stretch> out;
-  int64_t last = 0;
-  for (const Stretch& s : all) {
-    if (out.empty() || s.begin > last) {
-      out.push_back(s);
-      last = out.size() == 1 ? s.end : std::max(last, s.end);
-    } else {
-      out.back().end = std::max(out.back().end, s.end);
-      last = std::max(last, s.end);
-    }
-  }
-  return out;
-}
-
-int64_t lengthOfAll(const std::vector<Stretch>& stretches) {
+/// Also of intervals that end before they begin (see AnalysisOptions::as_hta).
+int64_t lengthOfAll(const std::vector<Interval>& intervals) {
   int64_t sum = 0;
-  for (const Stretch& s : stretches) sum += s.end - s.begin;
+  for (const Interval& i : intervals) sum += i.end_ns - i.begin_ns;
   return sum;
 }
 
 template <class Ops>
 TimeBreakdown breakdown(const Ops& ops) {
   TimeBreakdown out;
-  std::array<std::vector<Stretch>, kWorkClasses> by_class;
-  std::vector<Stretch> all;
-  std::vector<Stretch> kernels;
+  std::array<std::vector<Interval>, kWorkClasses> by_class;
+  std::vector<Interval> all;
+  std::vector<Interval> kernels;
   for (const DeviceOp& op : ops) {
     by_class[static_cast<size_t>(op.work)].push_back({op.begin_ns, op.end_ns});
     all.push_back({op.begin_ns, op.end_ns});
     if (op.table == TableId::kKernel) kernels.push_back({op.begin_ns, op.end_ns});
   }
   if (all.empty()) return out;
-  const std::vector<Stretch> busy = merged(all);
-  out.begin_ns = busy.front().begin;
-  int64_t end = busy.back().end;
+  const std::vector<Interval> busy = mergedOf(std::move(all));
+  out.begin_ns = busy.front().begin_ns;
+  int64_t end = busy.back().end_ns;
   out.span_ns = end - out.begin_ns;
   out.busy_ns = lengthOfAll(busy);
   out.idle_ns = out.span_ns - out.busy_ns;
-  out.kernel_ns = lengthOfAll(merged(kernels));
+  out.kernel_ns = lengthOfAll(mergedOf(std::move(kernels)));
   struct Edge {
     int64_t time;
     int32_t change;
@@ -65,11 +43,11 @@ TimeBreakdown breakdown(const Ops& ops) {
   std::vector<Edge> edges;
   std::array<int64_t, 3> total{};
   for (size_t c = 0; c < 3; ++c) {
-    const std::vector<Stretch> of_class = merged(by_class[c]);
+    const std::vector<Interval> of_class = mergedOf(std::move(by_class[c]));
     total[c] = lengthOfAll(of_class);
-    for (const Stretch& s : of_class) {
-      edges.push_back({s.begin, 1 << c});
-      edges.push_back({s.end, -(1 << c)});
+    for (const Interval& i : of_class) {
+      edges.push_back({i.begin_ns, 1 << c});
+      edges.push_back({i.end_ns, -(1 << c)});
     }
   }
   out.compute_ns = total[0];
@@ -98,7 +76,6 @@ double shareOf(int64_t part, int64_t whole) {
 
 }  // namespace
 
-double TimeBreakdown::utilization() const { return shareOf(busy_ns, span_ns); }
 double TimeBreakdown::kernelUtilization() const { return shareOf(kernel_ns, span_ns); }
 
 TimeBreakdown breakdownOf(const DeviceOps& ops) { return breakdown(ops.ops); }
@@ -140,7 +117,7 @@ TimeBreakdown sumOverDevices(const DeviceOps& ops) {
 std::vector<IdleTime> idleTimes(const DeviceOps& ops, const AnalysisOptions& options) {
   std::vector<IdleTime> out;
   for (const StreamOps& s : ops.streams) {
-    IdleTime idle{.stream = s.stream, .device = s.device};
+    IdleTime idle{.stream = s.stream, .device = s.device, .process = ops.ops[s.begin].process};
     int64_t previous_end = 0;
     bool first = true;
     for (uint32_t i = s.begin; i < s.end; ++i) {

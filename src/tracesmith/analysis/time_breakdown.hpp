@@ -29,8 +29,7 @@ struct TimeBreakdown {
   /// Share of communication that compute ran beside (union with union); none: no communication.
   std::optional<double> overlap;
 
-  /// Busy share of the span, and that of kernels alone; 0 for an empty span.
-  double utilization() const;
+  /// Share of the span in which kernels ran; 0 for an empty span.
   double kernelUtilization() const;
 };
 
@@ -49,6 +48,7 @@ std::vector<TimeBreakdown> breakdownByDevice(const DeviceOps& ops);
 struct IdleTime {
   StreamId stream{};
   DeviceId device{};
+  ProcessId process{};
   int64_t host_wait_ns = 0;
   int64_t kernel_wait_ns = 0;
   int64_t other_ns = 0;

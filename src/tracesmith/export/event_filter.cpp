@@ -11,6 +11,14 @@ namespace {
 /// std::regex recurses for each character, so that a name without bounds could exhaust the stack.
 constexpr size_t kMatchedCharacters = 4096;
 
+/// Going back for each way to match takes exponential time for patterns such as (a+)+b. The GNU
+/// library can follow all ways at once instead, but then has no back references.
+constexpr std::regex::flag_type kSyntax = std::regex::ECMAScript | std::regex::optimize
+#ifdef __GLIBCXX__
+                                          | std::regex_constants::__polynomial
+#endif
+    ;
+
 }  // namespace
 
 struct EventMatcher::Impl {
@@ -107,7 +115,7 @@ Result<EventMatcher> EventMatcher::of(const Trace& trace, const EventFilter& fil
   std::optional<std::regex> name;
   if (!filter.name_regex.empty()) {
     try {
-      name.emplace(filter.name_regex, std::regex::ECMAScript | std::regex::optimize);
+      name.emplace(filter.name_regex, kSyntax);
     } catch (const std::regex_error& e) {
       return fail(ErrorCode::kInvalidArgument,
                   "'" + filter.name_regex + "' is not a regular expression: " + e.what(), "--name");

@@ -2,6 +2,7 @@
 #include "tracesmith/export/report_text.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 
@@ -22,7 +23,7 @@ double numberOf(const ReportValue& value) {
 std::string inWords(const ReportValue& value, Quantity quantity, const TerminalStyle& style) {
   if (std::holds_alternative<std::monostate>(value)) return style.utf8 ? "–" : "-";
   if (const auto* text = std::get_if<std::string>(&value)) {
-    return cutToWidth(printable(*text), kLongestText, style);
+    return cutMiddle(printable(*text), kLongestText, style);
   }
   const double number = numberOf(value);
   const auto rounded = static_cast<int64_t>(std::llround(number));
@@ -61,8 +62,11 @@ void writeReportText(const std::vector<ReportTable>& report, const TerminalStyle
       std::vector<TextTable::Column> columns;
       for (const ReportColumn& c : table.columns) {
         const bool text = c.quantity == Quantity::kText;
-        columns.push_back({c.header, text ? TextTable::Align::kLeft : TextTable::Align::kRight,
-                           text && columns.empty()});
+        columns.push_back({.header = c.header,
+                           .align = text ? TextTable::Align::kLeft : TextTable::Align::kRight,
+                           .may_shrink = text && (columns.empty() || c.key == "name"),
+                           .from_middle = true,
+                           .spare = c.spare});
       }
       TextTable lines(std::move(columns));
       for (const auto& row : table.rows) {
@@ -72,7 +76,12 @@ void writeReportText(const std::vector<ReportTable>& report, const TerminalStyle
         }
         lines.add(std::move(cells));
       }
-      out.write(lines.render(style, "  "));
+      std::vector<std::string> left_out;
+      out.write(lines.render(style, "  ", &left_out));
+      if (!left_out.empty()) {
+        out.write("  " + style.dim(fmt::format("too narrow for {}", fmt::join(left_out, ", "))) +
+                  "\n");
+      }
     }
     if (!table.note.empty()) out.write("  " + style.dim(table.note) + "\n");
   }

@@ -7,7 +7,9 @@
 namespace tracesmith {
 namespace {
 
-constexpr int kLeastShrunk = 12;  // columns that a shrunk column keeps
+constexpr int kLeastShrunk = 12;   // columns that a shrunk column keeps
+constexpr int kEnoughToKnow = 28;  // before others are left out
+constexpr int kLeftOut = -1;
 
 struct CodePoint {
   uint32_t value = 0;
@@ -73,6 +75,32 @@ std::string cutToWidth(std::string_view text, int width, const TerminalStyle& st
                   : out + style.ellipsis();
 }
 
+std::string cutMiddle(std::string_view text, int width, const TerminalStyle& style) {
+  if (displayWidth(text) <= width) return std::string(text);
+  const int room = width - displayWidth(style.ellipsis());
+  if (room < 2) return cutToWidth(text, width, style);
+  // What fits in front, then what fits behind.
+  size_t front = 0;
+  int used = 0;
+  const auto widthAt = [&](size_t at, size_t& bytes) {
+    const CodePoint c = decode(text.substr(at));
+    bytes = static_cast<size_t>(c.bytes);
+    return c.valid ? widthOf(c.value) : 1;
+  };
+  size_t bytes = 0;
+  for (int w = widthAt(front, bytes); used + w <= (room + 1) / 2; w = widthAt(front, bytes)) {
+    used += w;
+    front += bytes;
+  }
+  int behind = displayWidth(text.substr(front));
+  size_t back = front;
+  while (used + behind > room) {
+    behind -= widthAt(back, bytes);
+    back += bytes;
+  }
+  return std::string(text.substr(0, front)) + style.ellipsis() + std::string(text.substr(back));
+}
+
 std::string printable(std::string_view text) {
   std::string out;
   while (!text.empty()) {
@@ -92,7 +120,7 @@ std::string printable(std::string_view text) {
   return out;
 }
 
-std::string TextTable::render(const TerminalStyle& style, std::string_view indent) const {
+std::vector<int> TextTable::widthsFor(const TerminalStyle& style, std::string_view indent) const {
   std::vector<int> widths;
   for (size_t c = 0; c < columns_.size(); ++c) {
     int w = displayWidth(columns_[c].header);
@@ -101,28 +129,53 @@ std::string TextTable::render(const TerminalStyle& style, std::string_view inden
     }
     widths.push_back(w);
   }
-  if (style.width > 0) {
-    int total = displayWidth(indent) + 2 * (static_cast<int>(columns_.size()) - 1);
-    for (int w : widths) total += w;
-    // The widest column that may shrink gives first.
-    while (total > style.width) {
-      int widest = -1;
-      for (size_t c = 0; c < columns_.size(); ++c) {
-        const bool can = columns_[c].may_shrink && widths[c] > kLeastShrunk;
-        if (can && (widest < 0 || widths[c] > widths[static_cast<size_t>(widest)])) {
-          widest = static_cast<int>(c);
-        }
-      }
-      if (widest < 0) break;
-      --widths[static_cast<size_t>(widest)];
-      --total;
+  if (style.width <= 0) return widths;
+  int total = displayWidth(indent) - 2;
+  int shrunk = total;  // with names just long enough
+  for (size_t c = 0; c < columns_.size(); ++c) {
+    total += widths[c] + 2;
+    shrunk += (columns_[c].may_shrink ? std::min(widths[c], kEnoughToKnow) : widths[c]) + 2;
+  }
+  while (shrunk > style.width) {
+    size_t next = columns_.size();
+    for (size_t c = 0; c < columns_.size(); ++c) {
+      const bool can = columns_[c].spare > 0 && widths[c] != kLeftOut;
+      if (can && (next == columns_.size() || columns_[c].spare > columns_[next].spare)) next = c;
     }
+    if (next == columns_.size()) break;
+    shrunk -= widths[next] + 2;
+    total -= widths[next] + 2;
+    widths[next] = kLeftOut;
+  }
+  // The widest column that may shrink gives first.
+  while (total > style.width) {
+    int widest = -1;
+    for (size_t c = 0; c < columns_.size(); ++c) {
+      const bool can = columns_[c].may_shrink && widths[c] > kLeastShrunk;
+      if (can && (widest < 0 || widths[c] > widths[static_cast<size_t>(widest)])) {
+        widest = static_cast<int>(c);
+      }
+    }
+    if (widest < 0) break;
+    --widths[static_cast<size_t>(widest)];
+    --total;
+  }
+  return widths;
+}
+
+std::string TextTable::render(const TerminalStyle& style, std::string_view indent,
+                              std::vector<std::string>* left_out) const {
+  const std::vector<int> widths = widthsFor(style, indent);
+  for (size_t c = 0; left_out != nullptr && c < columns_.size(); ++c) {
+    if (widths[c] == kLeftOut) left_out->push_back(columns_[c].header);
   }
   std::string out;
   auto line = [&](auto&& cellOf, bool header) {
     std::string text(indent);
     for (size_t c = 0; c < columns_.size(); ++c) {
-      const std::string cell = cutToWidth(cellOf(c), widths[c], style);
+      if (widths[c] == kLeftOut) continue;
+      const std::string cell = columns_[c].from_middle ? cutMiddle(cellOf(c), widths[c], style)
+                                                       : cutToWidth(cellOf(c), widths[c], style);
       const std::string pad(static_cast<size_t>(std::max(0, widths[c] - displayWidth(cell))), ' ');
       if (c > 0) text += "  ";
       text += columns_[c].align == Align::kRight ? pad + cell : cell + pad;

@@ -27,6 +27,8 @@ struct TerminalStyle {
 int displayWidth(std::string_view text);
 /// `text` in at most `width` columns, with an ellipsis where it was cut.
 std::string cutToWidth(std::string_view text, int width, const TerminalStyle& style);
+/// The same, with the ellipsis in the middle: names of functions differ at both ends.
+std::string cutMiddle(std::string_view text, int width, const TerminalStyle& style);
 /// Control characters and bytes that are not UTF-8 made harmless, so that a name in a trace can not
 /// drive the terminal.
 std::string printable(std::string_view text);
@@ -37,16 +39,21 @@ class TextTable {
   struct Column {
     std::string header;
     Align align = Align::kLeft;
-    bool may_shrink = false;  ///< may be cut when the terminal is too narrow
+    bool may_shrink = false;   ///< may be cut when the terminal is too narrow
+    bool from_middle = false;  ///< cut there
+    int spare = 0;  ///< above 0: left out rather than that names get very short, the largest first
   };
 
   explicit TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {}
   void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
   size_t size() const { return rows_.size(); }
-  /// Lines with '\n' each; the header first.
-  std::string render(const TerminalStyle& style, std::string_view indent = "") const;
+  /// Lines with '\n' each; the header first. `left_out`: headers of the columns that are.
+  std::string render(const TerminalStyle& style, std::string_view indent = "",
+                     std::vector<std::string>* left_out = nullptr) const;
 
  private:
+  std::vector<int> widthsFor(const TerminalStyle& style, std::string_view indent) const;
+
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;
 };

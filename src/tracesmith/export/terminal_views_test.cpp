@@ -76,6 +76,32 @@ TEST(TerminalTable, AlignsByWhatIsSeenAndShrinksOnlyWhatMayShrink) {
   EXPECT_THAT(linesOf(table.render({.width = 20, .utf8 = false}))[3], HasSubstr("..."));
 }
 
+TEST(TerminalTable, NumbersThatCanBeSparedGoBeforeNamesGetShort) {
+  using A = TextTable::Align;
+  TextTable table({{.header = "name", .may_shrink = true, .from_middle = true},
+                   {"mean", A::kRight},
+                   {.header = "p50", .align = A::kRight, .spare = 1},
+                   {.header = "p99", .align = A::kRight, .spare = 2}});
+  table.add({"void split_embedding_backward_kernel<float, 4>", "12.5 ms", "10.5 ms", "99.5 ms"});
+  EXPECT_EQ(linesOf(table.render({}))[0].find("p99"), linesOf(table.render({}))[0].size() - 3);
+  std::vector<std::string> left_out;
+  const std::string narrow = table.render({.width = 50}, "", &left_out);
+  EXPECT_EQ(linesOf(narrow)[1], "void split_embed…ernel<float, 4>  12.5 ms  10.5 ms");
+  EXPECT_EQ(left_out, std::vector<std::string>{"p99"});
+  EXPECT_EQ(linesOf(table.render({.width = 26}))[1], "void spl…loat, 4>  12.5 ms");
+}
+
+TEST(TerminalTable, TextsAreCutInTheMiddle) {
+  EXPECT_EQ(cutMiddle("abcdefghij", 10, {}), "abcdefghij");
+  EXPECT_EQ(cutMiddle("abcdefghij", 5, {}), "ab…ij");
+  EXPECT_EQ(cutMiddle("日本語日本語", 7, {}), "日…本語");
+  EXPECT_EQ(cutMiddle("abcdefghij", 2, {}), "a…");
+  for (int width = 0; width < 12; ++width) {
+    EXPECT_LE(displayWidth(cutMiddle("a日b本c語d", width, {})), width);
+    EXPECT_LE(displayWidth(cutMiddle("\xff\xfe\xe6\x97", width, {.utf8 = false})), width);
+  }
+}
+
 TEST(TerminalTable, ANameCanNotDriveTheTerminal) {
   EXPECT_EQ(printable("a\x1b[2Jb\nc"), "a?[2Jb c");
   EXPECT_EQ(printable("\xff\xfe"), "\xef\xbf\xbd\xef\xbf\xbd");
@@ -93,6 +119,16 @@ TEST(TerminalEvents, FiltersByTypeStreamNameAndTime) {
   const Shown cut = list(trace, {}, 4);
   EXPECT_THAT(linesOf(cut.text), SizeIs(1 + 4));
   EXPECT_EQ(cut.beyond, 7u);
+}
+
+TEST(TerminalEvents, NoRegularExpressionTakesForever) {
+  test::SampleTrace s;
+  const StreamId stream = s.stream(s.device("GPU"));
+  s.kernel(std::string(200, 'a'), stream, 0, 10);
+  s.kernel(std::string(200, 'a') + "b", stream, 10, 10);
+  EXPECT_THAT(linesOf(list(s.trace, {.name_regex = "^(a+)+b$"}).text), SizeIs(1 + 1));
+  EXPECT_THAT(linesOf(list(s.trace, {.name_regex = "(a|aa)*\\d"}).text), SizeIs(0));
+  EXPECT_FALSE(EventMatcher::of(s.trace, {.name_regex = "(a+)\\1"})) << "a back reference";
 }
 
 TEST(TerminalEvents, ARegularExpressionThatIsNoneIsRefused) {

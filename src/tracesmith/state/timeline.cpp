@@ -2,8 +2,8 @@
 #include "tracesmith/state/timeline.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <tuple>
+#include <utility>
 
 namespace tracesmith {
 
@@ -43,17 +43,27 @@ std::vector<StreamTimeline> deviceTimelines(const Trace& trace) {
 
 std::vector<Interval> unionOf(std::vector<Interval> intervals) {
   std::erase_if(intervals, [](const Interval& i) { return i.end_ns <= i.begin_ns; });
-  std::sort(intervals.begin(), intervals.end(),
-            [](const Interval& a, const Interval& b) { return a.begin_ns < b.begin_ns; });
-  std::vector<Interval> out;
-  for (const Interval& i : intervals) {
-    if (!out.empty() && i.begin_ns <= out.back().end_ns) {
-      out.back().end_ns = std::max(out.back().end_ns, i.end_ns);
-    } else {
-      out.push_back(i);
-    }
+  return mergedOf(std::move(intervals));
+}
+
+std::vector<Interval> mergedOf(std::vector<Interval> intervals) {
+  const auto earlier = [](const Interval& a, const Interval& b) { return a.begin_ns < b.begin_ns; };
+  if (!std::is_sorted(intervals.begin(), intervals.end(), earlier)) {
+    std::sort(intervals.begin(), intervals.end(), earlier);
   }
-  return out;
+  size_t kept = 0;
+  int64_t last = 0;  // end so far
+  for (const Interval& i : intervals) {
+    const bool first = kept == 0;
+    if (first || i.begin_ns > last) {
+      intervals[kept++] = i;
+    } else {
+      intervals[kept - 1].end_ns = std::max(intervals[kept - 1].end_ns, i.end_ns);
+    }
+    last = first ? i.end_ns : std::max(last, i.end_ns);
+  }
+  intervals.resize(kept);
+  return intervals;
 }
 
 int64_t totalNs(std::span<const Interval> disjoint) {
@@ -95,37 +105,6 @@ Concurrency concurrencyOf(std::span<const Interval> intervals) {
   }
   if (out.busy_ns > 0) {
     out.mean_when_busy = static_cast<double>(area) / static_cast<double>(out.busy_ns);
-  }
-  return out;
-}
-
-std::vector<DeviceUse> deviceUse(const std::vector<StreamTimeline>& timelines) {
-  int64_t begin = std::numeric_limits<int64_t>::max();
-  int64_t end = std::numeric_limits<int64_t>::min();
-  for (const StreamTimeline& s : timelines) {
-    for (const DeviceSpan& span : s.spans) {
-      if (span.table == TableId::kSync) continue;
-      begin = std::min(begin, span.begin_ns);
-      end = std::max(end, span.end_ns);
-    }
-  }
-  std::vector<DeviceUse> out;
-  for (size_t i = 0; i < timelines.size();) {
-    DeviceUse use{.device = timelines[i].device};
-    std::vector<Interval> all;
-    for (; i < timelines.size() && timelines[i].device == use.device; ++i) {
-      for (const DeviceSpan& span : timelines[i].spans) {
-        if (span.table != TableId::kSync) all.push_back({span.begin_ns, span.end_ns});
-      }
-    }
-    const Concurrency c = concurrencyOf(all);
-    use.busy_ns = c.busy_ns;
-    use.most_concurrent = c.most;
-    if (end > begin) {
-      use.utilization =
-          static_cast<double>(use.busy_ns) / static_cast<double>(lengthOf(begin, end));
-    }
-    out.push_back(use);
   }
   return out;
 }

@@ -36,6 +36,9 @@ std::vector<StreamTimeline> deviceTimelines(const Trace& trace);
 
 /// Union of intervals in any order: sorted, disjoint, not touching.
 std::vector<Interval> unionOf(std::vector<Interval> intervals);
+/// The same of all intervals, also of those that are empty or end before they begin (rounding can
+/// make such ones): they keep their lengths.
+std::vector<Interval> mergedOf(std::vector<Interval> intervals);
 int64_t totalNs(std::span<const Interval> disjoint);
 
 /// How many intervals were open at once.
@@ -50,16 +53,5 @@ struct Concurrency {
   double mean_when_busy = 0;
 };
 Concurrency concurrencyOf(std::span<const Interval> intervals);
-
-struct DeviceUse {
-  DeviceId device{};
-  int64_t busy_ns = 0;     ///< union over its streams
-  double utilization = 0;  ///< busy / span of the whole trace's device work
-  uint32_t most_concurrent = 0;
-};
-/// One per device with any timeline. Kernels, copies and fills are work; markers and barriers,
-/// which may last as long as what they wait for, are not. The span is from the first begin to the
-/// last end of any device's work, so that devices compare.
-std::vector<DeviceUse> deviceUse(const std::vector<StreamTimeline>& timelines);
 
 }  // namespace tracesmith
