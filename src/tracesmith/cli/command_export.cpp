@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
-#include <sys/stat.h>
 
+#include "tracesmith/base/target_file.hpp"
 #include "tracesmith/cli/commands.hpp"
 #include "tracesmith/cli/export_target.hpp"
 #include "tracesmith/cli/messages.hpp"
@@ -13,14 +13,6 @@
 
 namespace tracesmith::cli {
 namespace {
-
-/// Whether two names lead to the same file that exists.
-bool sameFile(const std::string& a, const std::string& b) {
-  struct stat first {};
-  struct stat second {};
-  return stat(a.c_str(), &first) == 0 && stat(b.c_str(), &second) == 0 &&
-         first.st_dev == second.st_dev && first.st_ino == second.st_ino;
-}
 
 std::vector<std::string> tables() {
   const std::vector<std::string_view> names = tableNames();

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/export/sbt_export.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
 #include <type_traits>
 #include <unordered_map>
 #include <vector>
 
+#include "tracesmith/base/target_file.hpp"
 #include "tracesmith/export/row_filter.hpp"
 #include "tracesmith/format/trace_writer.hpp"
 
@@ -147,9 +144,7 @@ Status writeTo(const std::string& path, const Trace& trace, const SourceRows* so
 
 Result<SbtExport> exportSbt(TraceReader& reader, Trace& trace, const Selection& selection,
                             const NamePattern& names, const std::string& path) {
-  if (path == "-") {
-    return fail(ErrorCode::kUnsupported, "a trace needs a file, it can not be piped", path);
-  }
+  TS_TRY(TargetFile target, TargetFile::open(path));
   SbtExport result;
   const KeptRows kept = keepRows(trace, selection, names);
   trace.pending.clear();
@@ -162,17 +157,10 @@ Result<SbtExport> exportSbt(TraceReader& reader, Trace& trace, const Selection& 
   renumberStrings(trace, strings);
   StringTable used = strings.take();
   trace.strings.swap(used);
-  // Beside its target, so that a failure leaves what was there before.
-  const std::string part = path + ".part-" + std::to_string(getpid());
   const bool with_sources = !result.without_sources && reader.rows(TableId::kSource) != 0;
-  Status written = writeTo(part, trace, with_sources ? &sources.rows : nullptr);
-  if (written && std::rename(part.c_str(), path.c_str()) != 0) {
-    written = failErrno(errno, "cannot put the finished file in its place", path);
-  }
-  if (!written) {
-    (void)unlink(part.c_str());
-    return tl::unexpected<Error>(written.error());
-  }
+  const Status written = writeTo(target.place(), trace, with_sources ? &sources.rows : nullptr);
+  if (!written) return tl::unexpected<Error>(target.named(written.error()));
+  TS_CHECK_OK(target.finish());
   return result;
 }
 
