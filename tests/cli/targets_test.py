@@ -58,6 +58,18 @@ class Targets(CommandTest):
             os.remove(self.path("link.sbt"))
             os.remove(self.path("real.sbt"))
 
+    def test_an_import_without_a_name_replaces_only_an_earlier_one(self):
+        for _ in range(2):
+            self.assertEqual(self.run_command("import", "in.json").returncode, 0)
+        os.replace(self.path("in.json"), self.path("made.json"))
+        with open(self.path("made.sbt"), "rb") as file:
+            before = file.read()
+        self.assert_fails(self.run_command("import", "made.json"), 2, "made.sbt", "-o")
+        with open(self.path("made.sbt"), "rb") as file:
+            self.assertEqual(file.read(), before)
+        self.assertEqual(
+            self.run_command("import", "made.json", "-o", "made.sbt").returncode, 0)
+
     def test_an_import_that_is_killed_leaves_nothing(self):
         files = self.files()
         for how in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL):
