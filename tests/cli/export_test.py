@@ -106,6 +106,92 @@ class PartOfATrace(ExportTest):
         self.assertEqual(self.run_command("verify", self.trace).returncode, 0)
 
 
+def counter(name, ts, **values):
+    return {"ph": "C", "name": name, "pid": 9, "ts": ts, "args": values}
+
+
+def half(phase, ts, name="request"):
+    return {"ph": phase, "cat": "async", "name": name, "id": 4, "pid": 9, "tid": 9, "ts": ts}
+
+
+class EventsThatAreNoRows(ExportTest):
+    """Counters and async events take part in every selection, in the document as in the trace."""
+
+    DOCUMENT = [
+        {"ph": "M", "name": "process_name", "pid": 9, "args": {"name": "python"}},
+        half("b", 1), half("e", 45.5), half("n", 20, "step"),
+        counter("memory", 5, used=1), counter("memory", 30, used=2),
+        counter("load", 31.25, cpu=1, gpu=2),
+        kernel("gemm", 10, 7), kernel("relu", 40, 8),
+        {"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy HtoD (Pageable -> Device)", "pid": 0,
+         "tid": 7, "ts": 25, "dur": 2, "args": {"stream": 7, "device": 0, "bytes": 64}},
+        {"ph": "s", "id": 1, "name": "ac2g", "cat": "ac2g", "pid": 9, "tid": 9, "ts": 4},
+        {"ph": "f", "id": 1, "name": "ac2g", "cat": "ac2g", "pid": 0, "tid": 7, "ts": 10, "bp": "e"},
+        {"name": "no time", "ph": "?"},
+    ]
+
+    def setUp(self):
+        super().setUp()
+        with open(self.path("in.json"), "w", encoding="utf-8") as file:
+            json.dump({"traceEvents": self.DOCUMENT}, file)
+        self.assertEqual(self.run_command("import", "-q", "in.json").returncode, 0)
+
+    def check(self, options, wanted):
+        """What is taken, of the document and of a part of the trace."""
+        key = lambda e: json.dumps(e, sort_keys=True)
+        expected = sorted(key(e) for e in self.DOCUMENT if wanted(e))
+        self.assertEqual(sorted(map(key, self.events(*options, trace="in.sbt"))), expected)
+        self.export("part.sbt", *options, trace="in.sbt")
+        self.assertEqual(sorted(map(key, self.events(trace="part.sbt"))), expected)
+
+    def test_times(self):
+        # They count from the first row that is no arrow, at 5 us.
+        self.check(["--from", "15us"], lambda e: e.get("ts", 99) >= 20)
+        self.check(["--from", "15us", "--to", "26us"],
+                   lambda e: "ts" not in e or 20 <= e["ts"] < 31)
+        self.check(["--to", "10ns"], lambda e: e.get("ts", 0) <= 5)
+
+    def test_streams_and_devices(self):
+        streams = json.loads(self.run_command(
+            "query", "--json", "in.sbt",
+            "SELECT DISTINCT k.stream_id AS id FROM kernel k WHERE name = 'gemm'").stdout)
+        self.check(["--stream", str(streams[0]["id"])], lambda e: e["name"] != "relu")
+        self.check(["--device", "1"], lambda e: True)
+
+    def test_names(self):
+        always = ("process_name", )
+        for pattern, names in {"emor": ["memory"], "request": ["request"], "load": ["load"],
+                               "load cpu": ["load"], "loa?": [], "gemm": ["gemm"],
+                               "ac2g": ["ac2g"]}.items():
+            self.check(["--name", pattern], lambda e: e["name"] in (*always, *names))
+        # A copy is called by its kind, and by its name.
+        for pattern in ("host_to_device", "Memcpy*"):
+            self.check(["--name", pattern],
+                       lambda e: e["name"] in always or e.get("cat") == "gpu_memcpy")
+
+    def test_counters_and_arrows_can_be_left_out(self):
+        self.check(["--no-counters"], lambda e: e["ph"] != "C")
+        self.check(["--no-flows"], lambda e: e["ph"] not in "sf")
+        self.check(["--full"], lambda e: True)
+
+    def test_a_document_without_events_comes_back(self):
+        document = {"schemaVersion": 1, "traceEvents": []}
+        with open(self.path("empty.json"), "w", encoding="utf-8") as file:
+            json.dump(document, file)
+        self.assertEqual(self.run_command("import", "-q", "empty.json").returncode, 0)
+        self.assertEqual(json.loads(self.export("back.json", trace="empty.sbt")), document)
+
+    def test_events_of_no_known_shape(self):
+        """So many shapes that the last events are kept as text."""
+        self.DOCUMENT = [{"ph": "C", "name": f"c{i}", "ts": i, "pid": 1, "args": {f"a{i}": 1}}
+                         for i in range(20_000)]
+        with open(self.path("in.json"), "w", encoding="utf-8") as file:
+            json.dump({"traceEvents": self.DOCUMENT}, file)
+        self.assertEqual(self.run_command("import", "-q", "in.json").returncode, 0)
+        self.check(["--from", "5ms", "--to", "19999us"], lambda e: 5000 <= e["ts"] < 19999)
+        self.check(["--name", "c1999?"], lambda e: e["ts"] >= 19990)
+
+
 class Stacks(ExportTest):
     def test_speedscope_events_nest_and_never_go_back(self):
         document = json.loads(self.export("t.speedscope.json"))
@@ -127,6 +213,12 @@ class Stacks(ExportTest):
     def test_folded_lines_add_up(self):
         lines = self.export("t.folded", "--name", "gemm").decode().splitlines()
         self.assertEqual(sum(int(line.rsplit(" ", 1)[1]) for line in lines), 3 * 2250)
+
+    def test_what_a_graph_of_waits_can_not_leave_out_is_said(self):
+        self.assertIn("gemm_a", self.export("t.dot").decode())
+        for option in (["--name", "gemm"], ["--stream", "1"], ["--device", "1"]):
+            result = self.run_command("export", self.trace, "-o", self.path("x.dot"), *option)
+            self.assert_fails(result, 2, option[0], "dot")
 
     def test_parquet_says_how_to_come_by_it(self):
         result = self.run_command("export", self.trace, "-o", self.path("t.parquet"))
