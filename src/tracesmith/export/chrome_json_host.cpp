@@ -70,8 +70,10 @@ void ChromeJsonEncoder::hostSlice(const HostSlice& slice, uint32_t lane) {
   for (const Links::HostLink& link : links_.ofSlice(slice.source, slice.row)) {
     using What = Links::What;
     if (link.what == What::kArrowOut || link.what == What::kArrowIn) {
-      arrow(link.what == What::kArrowOut ? 's' : 'f', "\"flow\"", link.value, place,
-            slice.start_ns);
+      // Those names are of arrows that count their ids by themselves.
+      std::string_view name = quoted_.at(link.name);
+      if (name == "\"\"" || name == "\"ac2g\"" || name == "\"wait\"") name = "\"flow\"";
+      arrow(link.what == What::kArrowOut ? 's' : 'f', name, link.value, place, slice.start_ns);
     } else {
       const bool from_host = link.what == What::kSubmits;
       arrow(from_host ? 's' : 'f', "\"wait\"", ++arrows_, place, slice.start_ns);
