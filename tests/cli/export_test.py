@@ -192,6 +192,65 @@ class EventsThatAreNoRows(ExportTest):
         self.check(["--name", "c1999?"], lambda e: e["ts"] >= 19990)
 
 
+def span(name, cat, pid, tid, ts, dur=5, **args):
+    return {"ph": "X", "cat": cat, "name": name, "pid": pid, "tid": tid, "ts": ts, "dur": dur,
+            "args": args}
+
+
+class Rebuilt(ExportTest):
+    """What TraceSmith made of a document, as a document."""
+
+    def rebuild(self, events):
+        with open(self.path("in.json"), "w", encoding="utf-8") as file:
+            json.dump({"traceEvents": events}, file)
+        self.assertEqual(self.run_command("import", "-q", "in.json").returncode, 0)
+        return json.loads(self.export("re.json", "--rebuild", trace="in.sbt"))["traceEvents"]
+
+    def rows(self, trace, query):
+        result = self.run_command("query", "--csv", trace, query)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stdout.decode().splitlines()[1:]
+
+    def test_is_read_again_as_what_it_is(self):
+        on = {"stream": 7, "device": 0}
+        self.rebuild([
+            span("gemm", "kernel", 0, 7, 50, correlation=1, **on),
+            span("Memcpy HtoD", "gpu_memcpy", 0, 7, 60, correlation=2, bytes=64, **on),
+            span("Memset", "gpu_memset", 0, 7, 70, correlation=3, bytes=8, **on),
+            span("Stream Wait Event", "cuda_sync", 0, 7, 80, **on),
+            span("cudaLaunchKernel", "cuda_runtime", 9, 9, 10, correlation=1),
+            span("cudaMemcpyAsync", "cuda_runtime", 9, 9, 20, correlation=2),
+            span("cudaMemsetAsync", "cuda_runtime", 9, 9, 30, correlation=3),
+            span("cudaMalloc", "cuda_runtime", 9, 9, 40),
+            span("aten::mm", "cpu_op", 9, 9, 9, 7), span("copy", "copy", 9, 9, 90),
+            {"ph": "s", "id": 1, "cat": "fwdbwd", "name": "fwdbwd", "pid": 9, "tid": 9, "ts": 9},
+            {"ph": "f", "id": 1, "cat": "fwdbwd", "name": "fwdbwd", "pid": 9, "tid": 9, "ts": 90,
+             "bp": "e"},
+        ])
+        self.assertEqual(self.run_command("import", "-q", "re.json").returncode, 0)
+        for query in (
+                "SELECT name, start_ns, duration_ns, correlation_id FROM kernel",
+                "SELECT name, kind, bytes, start_ns, duration_ns, correlation_id FROM copy",
+                "SELECT name, bytes, start_ns, duration_ns, correlation_id FROM fill",
+                "SELECT name, kind, start_ns, duration_ns FROM sync",
+                "SELECT name, kind, start_ns, duration_ns, correlation_id FROM host_call ORDER BY 3",
+                "SELECT name, category, start_ns, duration_ns FROM range ORDER BY 3",
+                'SELECT "end", time_ns FROM flow_event WHERE name = \'fwdbwd\''):
+            wanted = self.rows("in.sbt", query)
+            self.assertNotEqual(wanted, [], query)
+            self.assertEqual(self.rows("re.sbt", query), wanted, query)
+
+    def test_what_has_no_number_of_its_own_gets_one(self):
+        places = [(pid, tid) for pid in ("P", "Q", 0, -3, 4294967297) for tid in ("a", "b", 0, 9)]
+        events = self.rebuild([span(f"{pid} {tid}", "cpu_op", pid, tid, 10 + i)
+                               for i, (pid, tid) in enumerate(places)])
+        spans = [e for e in events if e["ph"] == "X"]
+        self.assertEqual(len({(e["pid"], e["tid"]) for e in spans}), len(places))
+        self.assertEqual(len({e["pid"] for e in spans}), 5)
+        named = [e["pid"] for e in events if e["name"] == "process_name"]
+        self.assertEqual(len(named), len(set(named)))
+
+
 class Stacks(ExportTest):
     def test_speedscope_events_nest_and_never_go_back(self):
         document = json.loads(self.export("t.speedscope.json"))
