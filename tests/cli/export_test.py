@@ -38,7 +38,8 @@ class ExportTest(CommandTest):
         source = os.path.join(cls.shared, "source.json")
         with open(source, "w", encoding="utf-8") as file:
             json.dump({"traceEvents": EVENTS,
-                       "distributedInfo": {"backend": "nccl", "rank": 3, "world_size": 8}}, file)
+                       "distributedInfo": {"pg_config": [{"rank": 4}, "\"rank\": 5"],
+                                           "rank": 3, "world_size": 8}}, file)
         cls.trace = os.path.join(cls.shared, "t.sbt")
         assert os.spawnl(os.P_WAIT, PROGRAM, "tracesmith", "import", "-q", source, "-o",
                          cls.trace) == 0
@@ -247,6 +248,9 @@ class Rebuilt(ExportTest):
         spans = [e for e in events if e["ph"] == "X"]
         self.assertEqual(len({(e["pid"], e["tid"]) for e in spans}), len(places))
         self.assertEqual(len({e["pid"] for e in spans}), 5)
+        info = self.run_command("info", "in.sbt").stdout.decode()
+        self.assertIn("(the source does not name it)", info)
+        self.assertNotIn("ended before", info)
         named = [e["pid"] for e in events if e["name"] == "process_name"]
         self.assertEqual(len(named), len(set(named)))
 
