@@ -255,6 +255,23 @@ class Rebuilt(ExportTest):
         self.assertEqual(len(named), len(set(named)))
 
 
+class OfADamagedTrace(ExportTest):
+    def test_no_event_is_missing_without_a_word(self):
+        with open(self.trace, "rb") as file:
+            whole = file.read()
+        missing = 0
+        for at in range(64, len(whole), 31):
+            with open(self.path("broken.sbt"), "wb") as file:
+                file.write(whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1:])
+            result = self.run_command("export", "broken.sbt", "-f", "json", "-o", "-", "-q")
+            if result.returncode == 0:
+                self.assertEqual(len(json.loads(result.stdout)["traceEvents"]), len(EVENTS))
+            else:
+                self.assertEqual(result.returncode, 3, result.stderr)
+                missing += b"events are not in the document" in result.stderr
+        self.assertGreater(missing, 0)
+
+
 class Stacks(ExportTest):
     def test_speedscope_events_nest_and_never_go_back(self):
         document = json.loads(self.export("t.speedscope.json"))
