@@ -2,6 +2,7 @@
 #include "tracesmith/base/target_file.hpp"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <utility>
@@ -76,7 +78,49 @@ void removeLeftovers(const std::string& target) {
   }
 }
 
+/// Names of files that are not finished, for a signal's handler, which can not ask anything else.
+struct Unfinished {
+  std::atomic<bool> taken{false};
+  std::atomic<bool> there{false};
+  char path[PATH_MAX];
+};
+Unfinished g_unfinished[8];  // more at once are not removed at signals
+
+void remember(const std::string& path) {
+  for (Unfinished& u : g_unfinished) {
+    if (path.size() >= sizeof u.path || u.taken.exchange(true)) continue;
+    std::memcpy(u.path, path.c_str(), path.size() + 1);
+    u.there = true;
+    return;
+  }
+}
+
+void forget(const std::string& path) {
+  for (Unfinished& u : g_unfinished) {
+    if (!u.there || path != u.path) continue;
+    u.there = false;
+    u.taken = false;
+  }
+}
+
+void removeUnfinished(int number) {
+  for (const Unfinished& u : g_unfinished) {
+    if (u.there) (void)unlink(u.path);
+  }
+  (void)signal(number, SIG_DFL);
+  (void)raise(number);  // comes when this returns
+}
+
 }  // namespace
+
+void removeUnfinishedAtSignals() {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction before {};
+    if (sigaction(number, nullptr, &before) == 0 && before.sa_handler == SIG_DFL) {
+      (void)signal(number, removeUnfinished);
+    }
+  }
+}
 
 bool sameFile(const std::string& a, const std::string& b) {
   struct stat first {};
@@ -132,6 +176,7 @@ Status TargetFile::openNamed() {
   fd_ = ::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (fd_ < 0) return failErrno(errno, "cannot create it", name_);
   place_ = temporary_ = name;
+  remember(name);
   return {};
 }
 
@@ -147,7 +192,9 @@ TargetFile::~TargetFile() { discard(); }
 
 void TargetFile::discard() {
   if (fd_ >= 0) close(std::exchange(fd_, -1));
-  if (!temporary_.empty()) (void)unlink(temporary_.c_str());
+  if (temporary_.empty()) return;
+  (void)unlink(temporary_.c_str());
+  forget(temporary_);
   temporary_.clear();
 }
 
@@ -179,6 +226,7 @@ Status TargetFile::finish() {
   }
   if (status && !temporary_.empty()) {
     if (rename(temporary_.c_str(), target_.c_str()) == 0) {
+      forget(temporary_);
       temporary_.clear();
     } else {
       status = failErrno(errno, "cannot put the finished file in its place", name_);

@@ -4,7 +4,8 @@
 //
 // The bytes go to a file without a name (O_TMPFILE) that is linked to its place at the end. File
 // systems that have no such files (NFS, FAT) get one beside the target, "TARGET.part-…"; should
-// its process be killed, the next one that writes TARGET on that machine removes it.
+// its process be killed, it is removed at the signal (removeUnfinishedAtSignals()), or by the next
+// process that writes TARGET on that machine.
 #pragma once
 
 #include <string>
@@ -15,6 +16,10 @@ namespace tracesmith {
 
 /// Whether two names lead to the same file that exists.
 bool sameFile(const std::string& a, const std::string& b);
+
+/// For a command: what ends it (SIGINT, SIGTERM, SIGHUP, unless they are ignored or handled) first
+/// removes the files beside their targets.
+void removeUnfinishedAtSignals();
 
 /// One thread at a time.
 class TargetFile {

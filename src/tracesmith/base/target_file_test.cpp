@@ -105,6 +105,24 @@ TEST_P(TargetFileTest, ofAKilledProcessNothingStays) {
   EXPECT_EQ(filesIn(), 1u);
 }
 
+TEST_P(TargetFileTest, ofAnInterruptedCommandNothingStaysAtAll) {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    const pid_t child = fork();
+    if (child == 0) {
+      removeUnfinishedAtSignals();
+      auto finished = TargetFile::open(path("done"), GetParam());
+      (void)finished->finish();
+      auto file = TargetFile::open(path("a"), GetParam());
+      (void)raise(number);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == number);
+    EXPECT_TRUE(fs::exists(path("done")));
+    EXPECT_EQ(filesIn(), 1u);
+  }
+}
+
 TEST_P(TargetFileTest, whatAnotherLiveProcessWritesIsLeftAlone) {
   auto other = TargetFile::open(path("a"), GetParam());
   ASSERT_TRUE(other);

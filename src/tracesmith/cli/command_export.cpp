@@ -86,6 +86,7 @@ class ExportCommand : public Command {
   }
 
   int run(Session&) override {
+    removeUnfinishedAtSignals();
     ExportFormat format = exportFormatByPath(output_).value_or(ExportFormat::kPerfetto);
     if (!format_.empty()) format = *exportFormatByName(format_);
     const std::string output =

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "tracesmith/base/target_file.hpp"
 #include "tracesmith/cli/commands.hpp"
 #include "tracesmith/cli/export_target.hpp"
 #include "tracesmith/cli/messages.hpp"
@@ -40,6 +41,7 @@ class ImportCommand : public Command {
   }
 
   int run(Session&) override {
+    removeUnfinishedAtSignals();
     input_ = inputs_.front();
     options_.more.assign(inputs_.begin() + 1, inputs_.end());
     const std::string output = output_.empty() ? sbtBeside(input_) : output_;
