@@ -38,7 +38,8 @@ class ExportTest(CommandTest):
         source = os.path.join(cls.shared, "source.json")
         with open(source, "w", encoding="utf-8") as file:
             json.dump({"traceEvents": EVENTS,
-                       "distributedInfo": {"backend": "nccl", "rank": 3, "world_size": 8}}, file)
+                       "distributedInfo": {"pg_config": [{"rank": 4}, "\"rank\": 5"],
+                                           "rank": 3, "world_size": 8}}, file)
         cls.trace = os.path.join(cls.shared, "t.sbt")
         assert os.spawnl(os.P_WAIT, PROGRAM, "tracesmith", "import", "-q", source, "-o",
                          cls.trace) == 0
@@ -106,6 +107,171 @@ class PartOfATrace(ExportTest):
         self.assertEqual(self.run_command("verify", self.trace).returncode, 0)
 
 
+def counter(name, ts, **values):
+    return {"ph": "C", "name": name, "pid": 9, "ts": ts, "args": values}
+
+
+def half(phase, ts, name="request"):
+    return {"ph": phase, "cat": "async", "name": name, "id": 4, "pid": 9, "tid": 9, "ts": ts}
+
+
+class EventsThatAreNoRows(ExportTest):
+    """Counters and async events take part in every selection, in the document as in the trace."""
+
+    DOCUMENT = [
+        {"ph": "M", "name": "process_name", "pid": 9, "args": {"name": "python"}},
+        half("b", 1), half("e", 45.5), half("n", 20, "step"),
+        counter("memory", 5, used=1), counter("memory", 30, used=2),
+        counter("load", 31.25, cpu=1, gpu=2),
+        kernel("gemm", 10, 7), kernel("relu", 40, 8),
+        {"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy HtoD (Pageable -> Device)", "pid": 0,
+         "tid": 7, "ts": 25, "dur": 2, "args": {"stream": 7, "device": 0, "bytes": 64}},
+        {"ph": "s", "id": 1, "name": "ac2g", "cat": "ac2g", "pid": 9, "tid": 9, "ts": 4},
+        {"ph": "f", "id": 1, "name": "ac2g", "cat": "ac2g", "pid": 0, "tid": 7, "ts": 10, "bp": "e"},
+        {"name": "no time", "ph": "?"},
+    ]
+
+    def setUp(self):
+        super().setUp()
+        with open(self.path("in.json"), "w", encoding="utf-8") as file:
+            json.dump({"traceEvents": self.DOCUMENT}, file)
+        self.assertEqual(self.run_command("import", "-q", "in.json").returncode, 0)
+
+    def check(self, options, wanted):
+        """What is taken, of the document and of a part of the trace."""
+        key = lambda e: json.dumps(e, sort_keys=True)
+        expected = sorted(key(e) for e in self.DOCUMENT if wanted(e))
+        self.assertEqual(sorted(map(key, self.events(*options, trace="in.sbt"))), expected)
+        self.export("part.sbt", *options, trace="in.sbt")
+        self.assertEqual(sorted(map(key, self.events(trace="part.sbt"))), expected)
+
+    def test_times(self):
+        # They count from the first row that is no arrow, at 5 us.
+        self.check(["--from", "15us"], lambda e: e.get("ts", 99) >= 20)
+        self.check(["--from", "15us", "--to", "26us"],
+                   lambda e: "ts" not in e or 20 <= e["ts"] < 31)
+        self.check(["--to", "10ns"], lambda e: e.get("ts", 0) <= 5)
+
+    def test_streams_and_devices(self):
+        streams = json.loads(self.run_command(
+            "query", "--json", "in.sbt",
+            "SELECT DISTINCT k.stream_id AS id FROM kernel k WHERE name = 'gemm'").stdout)
+        self.check(["--stream", str(streams[0]["id"])], lambda e: e["name"] != "relu")
+        self.check(["--device", "1"], lambda e: True)
+
+    def test_names(self):
+        always = ("process_name", )
+        for pattern, names in {"emor": ["memory"], "request": ["request"], "load": ["load"],
+                               "load cpu": ["load"], "loa?": [], "gemm": ["gemm"],
+                               "ac2g": ["ac2g"]}.items():
+            self.check(["--name", pattern], lambda e: e["name"] in (*always, *names))
+        # A copy is called by its kind, and by its name.
+        for pattern in ("host_to_device", "Memcpy*"):
+            self.check(["--name", pattern],
+                       lambda e: e["name"] in always or e.get("cat") == "gpu_memcpy")
+
+    def test_counters_and_arrows_can_be_left_out(self):
+        self.check(["--no-counters"], lambda e: e["ph"] != "C")
+        self.check(["--no-flows"], lambda e: e["ph"] not in "sf")
+        self.check(["--full"], lambda e: True)
+
+    def test_a_document_without_events_comes_back(self):
+        document = {"schemaVersion": 1, "traceEvents": []}
+        with open(self.path("empty.json"), "w", encoding="utf-8") as file:
+            json.dump(document, file)
+        self.assertEqual(self.run_command("import", "-q", "empty.json").returncode, 0)
+        self.assertEqual(json.loads(self.export("back.json", trace="empty.sbt")), document)
+
+    def test_events_of_no_known_shape(self):
+        """So many shapes that the last events are kept as text."""
+        self.DOCUMENT = [{"ph": "C", "name": f"c{i}", "ts": i, "pid": 1, "args": {f"a{i}": 1}}
+                         for i in range(20_000)]
+        with open(self.path("in.json"), "w", encoding="utf-8") as file:
+            json.dump({"traceEvents": self.DOCUMENT}, file)
+        self.assertEqual(self.run_command("import", "-q", "in.json").returncode, 0)
+        self.check(["--from", "5ms", "--to", "19999us"], lambda e: 5000 <= e["ts"] < 19999)
+        self.check(["--name", "c1999?"], lambda e: e["ts"] >= 19990)
+
+
+def span(name, cat, pid, tid, ts, dur=5, **args):
+    return {"ph": "X", "cat": cat, "name": name, "pid": pid, "tid": tid, "ts": ts, "dur": dur,
+            "args": args}
+
+
+class Rebuilt(ExportTest):
+    """What TraceSmith made of a document, as a document."""
+
+    def rebuild(self, events):
+        with open(self.path("in.json"), "w", encoding="utf-8") as file:
+            json.dump({"traceEvents": events}, file)
+        self.assertEqual(self.run_command("import", "-q", "in.json").returncode, 0)
+        return json.loads(self.export("re.json", "--rebuild", trace="in.sbt"))["traceEvents"]
+
+    def rows(self, trace, query):
+        result = self.run_command("query", "--csv", trace, query)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stdout.decode().splitlines()[1:]
+
+    def test_is_read_again_as_what_it_is(self):
+        on = {"stream": 7, "device": 0}
+        self.rebuild([
+            span("gemm", "kernel", 0, 7, 50, correlation=1, **on),
+            span("Memcpy HtoD", "gpu_memcpy", 0, 7, 60, correlation=2, bytes=64, **on),
+            span("Memset", "gpu_memset", 0, 7, 70, correlation=3, bytes=8, **on),
+            span("Stream Wait Event", "cuda_sync", 0, 7, 80, **on),
+            span("cudaLaunchKernel", "cuda_runtime", 9, 9, 10, correlation=1),
+            span("cudaMemcpyAsync", "cuda_runtime", 9, 9, 20, correlation=2),
+            span("cudaMemsetAsync", "cuda_runtime", 9, 9, 30, correlation=3),
+            span("cudaMalloc", "cuda_runtime", 9, 9, 40),
+            span("aten::mm", "cpu_op", 9, 9, 9, 7), span("copy", "copy", 9, 9, 90),
+            {"ph": "s", "id": 1, "cat": "fwdbwd", "name": "fwdbwd", "pid": 9, "tid": 9, "ts": 9},
+            {"ph": "f", "id": 1, "cat": "fwdbwd", "name": "fwdbwd", "pid": 9, "tid": 9, "ts": 90,
+             "bp": "e"},
+        ])
+        self.assertEqual(self.run_command("import", "-q", "re.json").returncode, 0)
+        for query in (
+                "SELECT name, start_ns, duration_ns, correlation_id FROM kernel",
+                "SELECT name, kind, bytes, start_ns, duration_ns, correlation_id FROM copy",
+                "SELECT name, bytes, start_ns, duration_ns, correlation_id FROM fill",
+                "SELECT name, kind, start_ns, duration_ns FROM sync",
+                "SELECT name, kind, start_ns, duration_ns, correlation_id FROM host_call ORDER BY 3",
+                "SELECT name, category, start_ns, duration_ns FROM range ORDER BY 3",
+                'SELECT "end", time_ns FROM flow_event WHERE name = \'fwdbwd\''):
+            wanted = self.rows("in.sbt", query)
+            self.assertNotEqual(wanted, [], query)
+            self.assertEqual(self.rows("re.sbt", query), wanted, query)
+
+    def test_what_has_no_number_of_its_own_gets_one(self):
+        places = [(pid, tid) for pid in ("P", "Q", 0, -3, 4294967297) for tid in ("a", "b", 0, 9)]
+        events = self.rebuild([span(f"{pid} {tid}", "cpu_op", pid, tid, 10 + i)
+                               for i, (pid, tid) in enumerate(places)])
+        spans = [e for e in events if e["ph"] == "X"]
+        self.assertEqual(len({(e["pid"], e["tid"]) for e in spans}), len(places))
+        self.assertEqual(len({e["pid"] for e in spans}), 5)
+        info = self.run_command("info", "in.sbt").stdout.decode()
+        self.assertIn("(the source does not name it)", info)
+        self.assertNotIn("ended before", info)
+        named = [e["pid"] for e in events if e["name"] == "process_name"]
+        self.assertEqual(len(named), len(set(named)))
+
+
+class OfADamagedTrace(ExportTest):
+    def test_no_event_is_missing_without_a_word(self):
+        with open(self.trace, "rb") as file:
+            whole = file.read()
+        missing = 0
+        for at in range(64, len(whole), 31):
+            with open(self.path("broken.sbt"), "wb") as file:
+                file.write(whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1:])
+            result = self.run_command("export", "broken.sbt", "-f", "json", "-o", "-", "-q")
+            if result.returncode == 0:
+                self.assertEqual(len(json.loads(result.stdout)["traceEvents"]), len(EVENTS))
+            else:
+                self.assertEqual(result.returncode, 3, result.stderr)
+                missing += b"events are not in the document" in result.stderr
+        self.assertGreater(missing, 0)
+
+
 class Stacks(ExportTest):
     def test_speedscope_events_nest_and_never_go_back(self):
         document = json.loads(self.export("t.speedscope.json"))
@@ -127,6 +293,12 @@ class Stacks(ExportTest):
     def test_folded_lines_add_up(self):
         lines = self.export("t.folded", "--name", "gemm").decode().splitlines()
         self.assertEqual(sum(int(line.rsplit(" ", 1)[1]) for line in lines), 3 * 2250)
+
+    def test_what_a_graph_of_waits_can_not_leave_out_is_said(self):
+        self.assertIn("gemm_a", self.export("t.dot").decode())
+        for option in (["--name", "gemm"], ["--stream", "1"], ["--device", "1"]):
+            result = self.run_command("export", self.trace, "-o", self.path("x.dot"), *option)
+            self.assert_fails(result, 2, option[0], "dot")
 
     def test_parquet_says_how_to_come_by_it(self):
         result = self.run_command("export", self.trace, "-o", self.path("t.parquet"))

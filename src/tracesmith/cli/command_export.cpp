@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
-#include <sys/stat.h>
 
+#include "tracesmith/base/target_file.hpp"
 #include "tracesmith/cli/commands.hpp"
 #include "tracesmith/cli/export_target.hpp"
 #include "tracesmith/cli/messages.hpp"
@@ -14,31 +14,28 @@
 namespace tracesmith::cli {
 namespace {
 
-/// Whether two names lead to the same file that exists.
-bool sameFile(const std::string& a, const std::string& b) {
-  struct stat first {};
-  struct stat second {};
-  return stat(a.c_str(), &first) == 0 && stat(b.c_str(), &second) == 0 &&
-         first.st_dev == second.st_dev && first.st_ino == second.st_ino;
-}
-
 std::vector<std::string> tables() {
   const std::vector<std::string_view> names = tableNames();
   return {names.begin(), names.end()};
 }
 
 Status exportSourceJson(TraceFile& file, const std::string& output, const PerfettoOptions& options,
-                        const NamePattern& names) {
+                        const RowChoice& choice, bool& whole) {
   const Selection selection(file.trace, options.from_ns, options.to_ns, options.streams);
   TS_TRY(Output out, Output::toFile(output));
-  TS_CHECK_OK(writeSourceJson(file.reader, file.trace, selection, out, names));
+  TS_TRY(const uint64_t lost, writeSourceJson(file.reader, file.trace, selection, out, choice));
+  if (lost > 0) {
+    sayWarning(
+        fmt::format("{} events are not in the document: the trace has lost their rows", lost));
+    whole = false;
+  }
   return out.finish();
 }
 
 Status exportPartOfTrace(TraceFile& file, const std::string& output, const PerfettoOptions& options,
-                         const NamePattern& names) {
+                         const RowChoice& choice) {
   const Selection selection(file.trace, options.from_ns, options.to_ns, options.streams);
-  TS_TRY(const SbtExport made, exportSbt(file.reader, file.trace, selection, names, output));
+  TS_TRY(const SbtExport made, exportSbt(file.reader, file.trace, selection, choice, output));
   if (made.without_sources) {
     sayWarning("events were lost in reading, so that the sources of the others are left out");
   }
@@ -69,10 +66,12 @@ class ExportCommand : public Command {
     time("--from", from_ns_, "Leave out what ends before this time after the trace's start");
     time("--to", to_ns_, "Leave out what begins at this time or later");
     counts("--stream", streams_, "ID",
-           "Only the device work of these streams (see view --timeline)");
-    counts("--device", devices_, "ID", "Only the device work of these devices (see info)");
+           "Only the device work of these streams (see view --timeline); not with -f dot");
+    counts("--device", devices_, "ID",
+           "Only the device work of these devices (see info); not with -f dot");
     text("--name", name_, "PATTERN",
-         "Only events whose name contains it; with * ? [ in it, whose whole name it matches");
+         "Only events whose name contains it; with * ? [ in it, whose whole name it matches; not "
+         "with -f dot");
     count("--rank", rank_, "N", "Only if the trace says that it is of this rank");
     flag("--rebuild", rebuild_,
          "JSON of an imported trace from what TraceSmith made of it, not as its source was");
@@ -87,6 +86,7 @@ class ExportCommand : public Command {
   }
 
   int run(Session&) override {
+    removeUnfinishedAtSignals();
     ExportFormat format = exportFormatByPath(output_).value_or(ExportFormat::kPerfetto);
     if (!format_.empty()) format = *exportFormatByName(format_);
     const std::string output =
@@ -98,6 +98,18 @@ class ExportCommand : public Command {
     if (!profile_.empty() && format != ExportFormat::kPerfetto) {
       return failWith(
           {ErrorCode::kInvalidArgument, "is about Perfetto's format (-f perfetto)", "--profile"});
+    }
+    if (format == ExportFormat::kDot) {
+      const char* const given = !name_.empty()      ? "--name"
+                                : !streams_.empty() ? "--stream"
+                                : !devices_.empty() ? "--device"
+                                                    : nullptr;
+      if (given != nullptr) {
+        return failWith({ErrorCode::kInvalidArgument,
+                         "can leave out nothing of what had to wait for what (-f dot); --from and "
+                         "--to can",
+                         given});
+      }
     }
     if (sameFile(input_, output)) {
       return failWith(
@@ -135,20 +147,20 @@ class ExportCommand : public Command {
     if (!quiet_ && output != "-") {
       say(fmt::format("wrote {}{}", output, viewerOf(format)));
     }
-    return reportLosses(file->reader, input_, kExitOk);
+    return reportLosses(file->reader, input_, whole_ ? kExitOk : kExitPartlyRead);
   }
 
  private:
   Status exportAs(ExportFormat format, TraceFile& file, const std::string& output,
-                  const PerfettoOptions& options, TableId table) const {
-    const NamePattern names(name_);
-    if (format == ExportFormat::kSbt) return exportPartOfTrace(file, output, options, names);
+                  const PerfettoOptions& options, TableId table) {
+    const RowChoice choice{NamePattern(name_), counters_, flows_};
+    if (format == ExportFormat::kSbt) return exportPartOfTrace(file, output, options, choice);
     if (format == ExportFormat::kChromeJson && !rebuild_ &&
         hasSourceJson(file.reader, file.trace)) {
-      return exportSourceJson(file, output, options, names);
+      return exportSourceJson(file, output, options, choice, whole_);
     }
-    if (!names.everything()) {
-      keepRows(file.trace, Selection(file.trace, std::nullopt, std::nullopt, {}), names);
+    if (!choice.names.everything()) {
+      keepRows(file.trace, Selection(file.trace, std::nullopt, std::nullopt, {}), choice);
     }
     return exportTrace(file.trace, format, output, options, table);
   }
@@ -168,6 +180,7 @@ class ExportCommand : public Command {
   std::string name_;
   std::optional<uint64_t> rank_;
   bool quiet_ = false;
+  bool whole_ = true;  // what is selected could be given
 };
 
 }  // namespace

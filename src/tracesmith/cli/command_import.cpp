@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include "tracesmith/base/target_file.hpp"
 #include "tracesmith/cli/commands.hpp"
 #include "tracesmith/cli/export_target.hpp"
 #include "tracesmith/cli/messages.hpp"
 #include "tracesmith/cli/trace_file.hpp"
 #include "tracesmith/export/human_units.hpp"
+#include "tracesmith/format/trace_reader.hpp"
 #include "tracesmith/import/import_trace.hpp"
 
 namespace tracesmith::cli {
@@ -19,7 +22,8 @@ class ImportCommand : public Command {
           "files of one run",
           Complete::kFile)
         ->required();
-    text("-o,--output", output_, "FILE", "Where to write (default: beside FILE, as .sbt)",
+    text("-o,--output", output_, "FILE",
+         "Where to write (default: beside FILE, as .sbt; only over an earlier import of FILE)",
          Complete::kFile);
     text("--binary", options_.binary, "PROGRAM",
          "XRay logs: the program that wrote it, which has the names of its functions",
@@ -37,9 +41,16 @@ class ImportCommand : public Command {
   }
 
   int run(Session&) override {
+    removeUnfinishedAtSignals();
     input_ = inputs_.front();
     options_.more.assign(inputs_.begin() + 1, inputs_.end());
     const std::string output = output_.empty() ? sbtBeside(input_) : output_;
+    if (output_.empty() && isAnother(output)) {
+      return failWith(
+          {ErrorCode::kInvalidArgument,
+           fmt::format("is there and was not imported from {}; name the output with -o", input_),
+           output});
+    }
     const Result<import::ImportReport> report = import::importTrace(input_, output, options_);
     if (!report) return failWith(inWordsForPeople(report.error(), input_));
     const import::ImportCounts& counts = report->counts;
@@ -76,6 +87,21 @@ class ImportCommand : public Command {
       }
     }
     return withExtension(path, ".sbt");
+  }
+
+  /// Whether a file is there that an earlier import of this input did not make: a recording, say,
+  /// which nobody asked to replace.
+  bool isAnother(const std::string& output) const {
+    if (::access(output.c_str(), F_OK) != 0) return false;
+    Result<TraceReader> there = TraceReader::open(output);
+    if (!there) return true;
+    const Result<Trace> facts = there->read({.tables = {TableId::kMetadata}});
+    // Both lie in one folder, which either may have been named another way.
+    return !facts || fileName(facts->metadataValue("imported_from")) != fileName(input_);
+  }
+
+  static std::string_view fileName(std::string_view path) {
+    return path.substr(path.rfind('/') + 1);
   }
 
   std::vector<std::string> inputs_;

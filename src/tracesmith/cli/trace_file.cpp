@@ -7,15 +7,13 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include <algorithm>
-#include <charconv>
-#include <system_error>
 
 #include <algorithm>
 
 #include "tracesmith/cli/messages.hpp"
 #include "tracesmith/format/file_io.hpp"
 #include "tracesmith/import/import_trace.hpp"
+#include "tracesmith/import/json_walker.hpp"
 
 namespace tracesmith::cli {
 namespace {
@@ -185,22 +183,33 @@ Result<std::vector<StreamId>> streamsOfDevices(const Trace& trace,
   return out;
 }
 
-Status checkRank(const Trace& trace, uint64_t rank) {
-  // As PyTorch's profiler writes it: {"backend": "nccl", "rank": 3, "world_size": 8, ...}.
-  constexpr std::string_view kKey = "\"rank\"";
+namespace {
+
+/// What PyTorch's profiler says of the whole trace: {"backend": "nccl", "rank": 3, "pg_config": …}.
+/// Lists in it have ranks of their own.
+std::optional<int64_t> rankOf(const Trace& trace) {
   const std::string_view info = trace.metadataValue("source.distributedInfo");
-  const size_t key = info.find(kKey);
-  const size_t digits =
-      key == std::string_view::npos ? key : info.find_first_not_of(" \t\r\n:", key + kKey.size());
-  uint64_t known = 0;
-  const bool found =
-      digits != std::string_view::npos &&
-      std::from_chars(info.data() + digits, info.data() + info.size(), known).ec == std::errc();
-  if (!found) {
+  std::string text(info);
+  text.append(import::kJsonPadding, '\0');
+  import::JsonWalker walker({text.data(), info.size()});
+  std::optional<int64_t> rank;
+  if (!walker.enter('{')) return rank;
+  for (std::string_view key; walker.member(key);) {
+    const import::JsonToken token = walker.value();
+    if (key == "rank" && token.isNumber()) rank = token.integer();
+  }
+  return rank;
+}
+
+}  // namespace
+
+Status checkRank(const Trace& trace, uint64_t rank) {
+  const std::optional<int64_t> known = rankOf(trace);
+  if (!known) {
     return fail(ErrorCode::kInvalidArgument, "the trace does not say which rank it is of");
   }
-  if (known != rank) {
-    return fail(ErrorCode::kInvalidArgument, fmt::format("the trace is of rank {}", known));
+  if (*known < 0 || static_cast<uint64_t>(*known) != rank) {
+    return fail(ErrorCode::kInvalidArgument, fmt::format("the trace is of rank {}", *known));
   }
   return {};
 }

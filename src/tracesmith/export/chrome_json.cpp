@@ -34,8 +34,26 @@ ChromeJsonEncoder::ChromeJsonEncoder(const Trace& trace, Output& out,
   if (options.full_args) attributes_ = RowAttributes(trace);
   streams_ = trace.stream.size() + trace.process.size() + 1;
   lane_ends_.resize(streams_);
+  numberPlaces();
+}
+
+/// Processes and threads with the number of another one, and those of an imported trace that have
+/// none but a name, get numbers of their own: viewers would draw them as one.
+void ChromeJsonEncoder::numberPlaces() {
+  const ProcessTable& processes = trace_.process;
   // Real process numbers must not meet those that stand for devices.
-  for (uint32_t pid : trace.process.pid) device_pid_ = std::max<uint64_t>(device_pid_, pid + 1ull);
+  for (uint32_t pid : processes.pid) device_pid_ = std::max<uint64_t>(device_pid_, pid + 1ull);
+  uint64_t made_up = device_pid_ + trace_.device.size();
+  std::unordered_set<uint64_t> taken;
+  for (const uint32_t pid : processes.pid) {
+    pids_.push_back(taken.insert(pid).second ? pid : ++made_up);
+  }
+  const ThreadTable& threads = trace_.thread;
+  taken.clear();
+  for (size_t i = 0; i < threads.size(); ++i) {
+    const auto process = static_cast<uint64_t>(threads.process_id[i]);
+    has_own_tid_.push_back(taken.insert(process << 32 | threads.tid[i]).second);
+  }
 }
 
 void ChromeJsonEncoder::run() {
@@ -63,11 +81,11 @@ void ChromeJsonEncoder::describe() {
   for (size_t i = 0; i < processes.size(); ++i) {
     std::string_view name = trace_.text(processes.executable[i]);
     if (name.empty()) name = trace_.text(processes.command_line[i]);
-    named("\"process_name\"", processes.pid[i], nullptr, name);
+    if (!name.empty()) named("\"process_name\"", pids_[i], nullptr, name);
     const std::string_view command = trace_.text(processes.command_line[i]);
     if (!command.empty()) {
       JsonEvent e(out_, any_, 'M');
-      e.raw(kName, "\"process_labels\"").number(kPid, processes.pid[i]);
+      e.raw(kName, "\"process_labels\"").number(kPid, pids_[i]);
       e.textArg("\"labels\":", command);
     }
   }

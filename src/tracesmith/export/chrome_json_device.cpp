@@ -139,9 +139,9 @@ void ChromeJsonEncoder::work(const Table& table, WorkKind kind, size_t row) {
     if constexpr (Table::kId == TableId::kKernel) {
       e.raw(kCat, "\"kernel\"").raw(kName, quoted_.at(table.name[row]));
     } else {
-      const char* category = kind == WorkKind::kCopy   ? "\"copy\""
-                             : kind == WorkKind::kFill ? "\"fill\""
-                                                       : "\"sync\"";
+      const char* category = kind == WorkKind::kCopy   ? "\"gpu_memcpy\""  // as Kineto's
+                             : kind == WorkKind::kFill ? "\"gpu_memset\""
+                                                       : "\"gpu_sync\"";
       e.raw(kCat, category);
       if (table.name[row] != StringId::kNone) {
         e.raw(kName, quoted_.at(table.name[row]));

@@ -47,7 +47,7 @@ class ChromeJsonEncoder {
 
   uint64_t pidOf(ProcessId process) const {
     const auto p = static_cast<size_t>(process);
-    return p == 0 || p > trace_.process.size() ? 0 : trace_.process.pid[p - 1];
+    return p == 0 || p > pids_.size() ? 0 : pids_[p - 1];
   }
   uint64_t devicePid(DeviceId device) const {
     const auto d = static_cast<size_t>(device);
@@ -63,6 +63,7 @@ class ChromeJsonEncoder {
     return static_cast<int64_t>(static_cast<uint64_t>(end_ns) - static_cast<uint64_t>(start_ns));
   }
 
+  void numberPlaces();
   void named(std::string_view what, uint64_t pid, const uint64_t* tid, std::string_view name);
   void describe();
   void arrow(char phase, std::string_view category, uint64_t id, const Place& place, int64_t ns);
@@ -103,6 +104,8 @@ class ChromeJsonEncoder {
   QuotedStrings quoted_;
   bool any_ = false;
   uint64_t device_pid_ = 10'000'000;  // pid of the unknown device; the others follow
+  std::vector<uint64_t> pids_;        // of processes
+  std::vector<bool> has_own_tid_;     // of threads; the others get one that is made up
   size_t streams_ = 0;
   std::vector<std::vector<int64_t>> lane_ends_;   // per stream, per lane
   std::unordered_map<uint64_t, uint32_t> lanes_;  // of work that is not on lane 0

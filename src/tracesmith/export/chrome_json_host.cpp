@@ -10,11 +10,12 @@ using namespace chrome_keys;
 
 namespace {
 
-std::string_view callCategory(CallKind kind) {
-  constexpr std::string_view kNames[] = {"\"api\"",  "\"launch\"", "\"copy\"",  "\"fill\"",
-                                         "\"sync\"", "\"memory\"", "\"build\"", "\"setup\""};
+/// Two categories, as the format has lists of them: "copy" alone could be the device's.
+std::string callCategory(CallKind kind) {
+  constexpr std::string_view kNames[] = {"api",  "launch", "copy",  "fill",
+                                         "sync", "memory", "build", "setup"};
   const auto k = static_cast<size_t>(kind);
-  return kNames[k < std::size(kNames) ? k : 0];
+  return fmt::format("\"host_call,{}\"", kNames[k < std::size(kNames) ? k : 0]);
 }
 
 }  // namespace
@@ -23,8 +24,8 @@ ChromeJsonEncoder::Place ChromeJsonEncoder::hostPlace(const HostSlice& slice, ui
   const ThreadId thread = tracks_.thread(slice.track);
   Place place;
   place.pid = pidOf(tracks_.process(trace_, slice.track));
-  // Threads keep their number; what is no thread, or a further lane, gets one past all of them.
-  place.tid = thread != ThreadId::kNone && lane == 0
+  // Threads keep their number; what has none, or is a further lane, gets one past all of them.
+  place.tid = thread != ThreadId::kNone && has_own_tid_[indexOf(thread)] && lane == 0
                   ? trace_.thread.tid[indexOf(thread)]
                   : (uint64_t{lane} + 1) * kFirstMadeUpThread + slice.track;
   const uint64_t key = uint64_t{lane} << 32 | slice.track;
@@ -70,8 +71,10 @@ void ChromeJsonEncoder::hostSlice(const HostSlice& slice, uint32_t lane) {
   for (const Links::HostLink& link : links_.ofSlice(slice.source, slice.row)) {
     using What = Links::What;
     if (link.what == What::kArrowOut || link.what == What::kArrowIn) {
-      arrow(link.what == What::kArrowOut ? 's' : 'f', "\"flow\"", link.value, place,
-            slice.start_ns);
+      // Those names are of arrows that count their ids by themselves.
+      std::string_view name = quoted_.at(link.name);
+      if (name == "\"\"" || name == "\"ac2g\"" || name == "\"wait\"") name = "\"flow\"";
+      arrow(link.what == What::kArrowOut ? 's' : 'f', name, link.value, place, slice.start_ns);
     } else {
       const bool from_host = link.what == What::kSubmits;
       arrow(from_host ? 's' : 'f', "\"wait\"", ++arrows_, place, slice.start_ns);

@@ -85,26 +85,11 @@ std::vector<std::pair<std::string_view, TableId>> listableTables() {
 }
 
 std::string_view eventName(const Trace& trace, TableId table, size_t row) {
-  switch (table) {
-    case TableId::kHostCall:
-      return trace.text(trace.host_call.name[row]);
-    case TableId::kKernel:
-      return trace.text(trace.kernel.name[row]);
-    case TableId::kCopy:
-      return toString(trace.copy.kind[row]);
-    case TableId::kFill:
-      return "fill";
-    case TableId::kSync:
-      return toString(trace.sync.kind[row]);
-    case TableId::kMemoryEvent:
-      return toString(trace.memory_event.kind[row]);
-    case TableId::kProgramBuild:
-      return toString(trace.program_build.kind[row]);
-    case TableId::kRange:
-      return trace.text(trace.range.name[row]);
-    default:
-      return {};
-  }
+  std::string_view name;
+  forEachTable(trace, [&](const auto& rows) {
+    if (std::decay_t<decltype(rows)>::kId == table) name = eventName(trace, rows, row);
+  });
+  return name;
 }
 
 EventMatcher::EventMatcher(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

@@ -27,6 +27,22 @@ std::vector<std::pair<std::string_view, TableId>> listableTables();
 
 /// What an event is called: a kernel's or a function's name, the kind of a copy.
 std::string_view eventName(const Trace& trace, TableId table, size_t row);
+/// The same of a row in `table`, which may be another trace's; `known` has its strings.
+template <class Table>
+std::string_view eventName(const Trace& known, const Table& table, size_t row) {
+  if constexpr (Table::kId == TableId::kFill) {
+    return "fill";
+  } else if constexpr (Table::kId == TableId::kHostCall || Table::kId == TableId::kKernel ||
+                       Table::kId == TableId::kRange) {
+    return known.text(table.name[row]);
+  } else if constexpr (Table::kId == TableId::kCopy || Table::kId == TableId::kSync ||
+                       Table::kId == TableId::kMemoryEvent ||
+                       Table::kId == TableId::kProgramBuild) {
+    return toString(table.kind[row]);
+  } else {
+    return {};
+  }
+}
 
 /// A filter made ready for one trace, which must outlive it. One thread at a time.
 class EventMatcher {

@@ -46,6 +46,8 @@ HostSlices::HostSlices(const Trace& trace, const Selection& selection, const Hos
   if (!std::is_sorted(collected_.begin(), collected_.end(), drawnBefore)) {
     std::sort(collected_.begin(), collected_.end(), drawnBefore);
   }
+  collectBuilds();
+  collectWaits();
   collectRanges();
   const auto middle = collected_.begin() + static_cast<ptrdiff_t>(calls);
   std::sort(middle, collected_.end(), drawnBefore);
@@ -60,7 +62,7 @@ void HostSlices::findSimpleTracks() {
   }
   const RangeTable& ranges = trace_.range;
   for (size_t i = 0; i < ranges.size(); ++i) {
-    simple_[tracks_.of(ranges.stream_id[i], ranges.thread_id[i], ranges.process_id[i])] = false;
+    simple_[trackOfRange(i)] = false;
   }
   const SyncTable& syncs = trace_.sync;
   for (size_t i = 0; i < syncs.size(); ++i) {
@@ -83,43 +85,40 @@ void HostSlices::collectOthers() {
   for (size_t i = 0; i < calls.size(); ++i) {
     const uint32_t track = tracks_.of(calls.thread_id[i], calls.process_id[i]);
     if (simple_[track] || !takesCall(i)) continue;
-    HostSlice slice;
-    slice.start_ns = calls.start_ns[i];
-    slice.end_ns = endOf(calls.start_ns[i], calls.duration_ns[i]);
-    slice.row = static_cast<uint32_t>(i);
-    slice.track = track;
-    collected_.push_back(slice);
+    add(SliceSource::kHostCall, i, track, calls.start_ns[i],
+        endOf(calls.start_ns[i], calls.duration_ns[i]));
   }
 }
 
-void HostSlices::collectRanges() {
-  const auto add = [&](SliceSource source, size_t row, uint32_t track, int64_t start_ns,
-                       int64_t duration_ns) -> HostSlice& {
-    HostSlice slice;
-    slice.start_ns = start_ns;
-    slice.end_ns = endOf(start_ns, duration_ns);
-    slice.row = static_cast<uint32_t>(row);
-    slice.track = track;
-    slice.source = source;
-    return collected_.emplace_back(slice);
-  };
+HostSlice& HostSlices::add(SliceSource source, size_t row, uint32_t track, int64_t start_ns,
+                           int64_t end_ns) {
+  HostSlice slice;
+  slice.start_ns = start_ns;
+  slice.end_ns = end_ns;
+  slice.row = static_cast<uint32_t>(row);
+  slice.track = track;
+  slice.source = source;
+  return collected_.emplace_back(slice);
+}
 
+void HostSlices::collectBuilds() {
   const ProgramBuildTable& builds = trace_.program_build;
   for (size_t i = 0; i < builds.size(); ++i) {
     if (!selection_.span(builds.start_ns[i], builds.duration_ns[i])) continue;
     add(SliceSource::kBuild, i, tracks_.of(builds.thread_id[i], builds.process_id[i]),
-        builds.start_ns[i], builds.duration_ns[i]);
+        builds.start_ns[i], endOf(builds.start_ns[i], builds.duration_ns[i]));
   }
+}
 
-  // A host wait whose call was recorded as well would be drawn twice.
+/// A host wait whose call was recorded as well would be drawn twice.
+void HostSlices::collectWaits() {
   const SyncTable& syncs = trace_.sync;
+  if (syncs.empty()) return;
   std::unordered_set<CallKey, CallKeyHash> called;
-  if (!syncs.empty()) {
-    const HostCallTable& calls = trace_.host_call;
-    for (size_t i = 0; i < calls.size(); ++i) {
-      if (calls.kind[i] == CallKind::kSync || calls.kind[i] == CallKind::kOther) {
-        called.insert({calls.process_id[i], calls.correlation_id[i]});
-      }
+  const HostCallTable& calls = trace_.host_call;
+  for (size_t i = 0; i < calls.size(); ++i) {
+    if (calls.kind[i] == CallKind::kSync || calls.kind[i] == CallKind::kOther) {
+      called.insert({calls.process_id[i], calls.correlation_id[i]});
     }
   }
   for (size_t i = 0; i < syncs.size(); ++i) {
@@ -131,64 +130,50 @@ void HostSlices::collectRanges() {
       continue;
     }
     add(SliceSource::kSync, i, tracks_.of(syncs.thread_id[i], syncs.process_id[i]),
-        syncs.start_ns[i], syncs.duration_ns[i]);
+        syncs.start_ns[i], endOf(syncs.start_ns[i], syncs.duration_ns[i]));
   }
+}
 
-  // Begin and end rows are paired per track, innermost first, an end with the nearest begin of its
-  // name (or with the innermost when it has none).
+void HostSlices::collectRanges() {
   const RangeTable& ranges = trace_.range;
   std::vector<uint32_t> halves;
   for (size_t i = 0; i < ranges.size(); ++i) {
-    const uint32_t track =
-        tracks_.of(ranges.stream_id[i], ranges.thread_id[i], ranges.process_id[i]);
-    if (ranges.kind[i] == RangeKind::kBegin || ranges.kind[i] == RangeKind::kEnd) {
+    const RangeKind kind = ranges.kind[i];
+    if (kind == RangeKind::kBegin || kind == RangeKind::kEnd) {
       halves.push_back(static_cast<uint32_t>(i));
       continue;
     }
     if (!selection_.stream(ranges.stream_id[i])) continue;
-    if (ranges.kind[i] == RangeKind::kInstant) {
-      if (selection_.instant(ranges.start_ns[i])) {
-        add(SliceSource::kInstant, i, track, ranges.start_ns[i], 0);
+    const int64_t start_ns = ranges.start_ns[i];
+    if (kind == RangeKind::kInstant) {
+      if (selection_.instant(start_ns)) {
+        add(SliceSource::kInstant, i, trackOfRange(i), start_ns, start_ns);
       }
-    } else if (selection_.span(ranges.start_ns[i], ranges.duration_ns[i])) {
-      add(SliceSource::kRange, i, track, ranges.start_ns[i], ranges.duration_ns[i]);
+    } else if (selection_.span(start_ns, ranges.duration_ns[i])) {
+      add(SliceSource::kRange, i, trackOfRange(i), start_ns,
+          endOf(start_ns, ranges.duration_ns[i]));
     }
   }
+  pairHalves(halves);
+}
+
+/// Begin and end rows are paired per track, innermost first, an end with the nearest begin of its
+/// name (or with the innermost when it has none).
+void HostSlices::pairHalves(std::vector<uint32_t>& halves) {
   if (halves.empty()) return;
-  const auto trackOf = [&](uint32_t i) {
-    return tracks_.of(ranges.stream_id[i], ranges.thread_id[i], ranges.process_id[i]);
-  };
+  const RangeTable& ranges = trace_.range;
   std::stable_sort(halves.begin(), halves.end(), [&](uint32_t a, uint32_t b) {
-    const uint32_t ta = trackOf(a);
-    const uint32_t tb = trackOf(b);
+    const uint32_t ta = trackOfRange(a);
+    const uint32_t tb = trackOfRange(b);
     return ta != tb ? ta < tb : ranges.start_ns[a] < ranges.start_ns[b];
   });
   const int64_t trace_end = timeRange(trace_).end_ns;
-  const auto addSpan = [&](uint32_t begin, int64_t end_ns, bool unfinished) {
-    const int64_t start_ns = ranges.start_ns[begin];
-    if (!selection_.stream(ranges.stream_id[begin])) return;
-    HostSlice slice;
-    slice.start_ns = start_ns;
-    slice.end_ns = std::max(start_ns, end_ns);
-    if (!selection_.instant(start_ns) &&
-        (start_ns >= selection_.toNs() || slice.end_ns <= selection_.fromNs())) {
-      return;
-    }
-    slice.row = begin;
-    slice.track = trackOf(begin);
-    slice.source = SliceSource::kRange;
-    slice.unfinished = unfinished;
-    collected_.push_back(slice);
-  };
   std::vector<uint32_t> open;  // ranges begun on this track; kClosed where they have ended
   std::unordered_map<StringId, std::vector<size_t>> open_by_name;  // places in `open`
   constexpr uint32_t kClosed = std::numeric_limits<uint32_t>::max();
-  const auto popClosed = [&] {
-    while (!open.empty() && open.back() == kClosed) open.pop_back();
-  };
   for (size_t h = 0; h < halves.size(); ++h) {
     const uint32_t i = halves[h];
-    popClosed();
+    while (!open.empty() && open.back() == kClosed) open.pop_back();
     if (ranges.kind[i] == RangeKind::kBegin) {
       open_by_name[ranges.name[i]].push_back(open.size());
       open.push_back(i);
@@ -200,20 +185,34 @@ void HostSlices::collectRanges() {
       if (!places.empty()) {
         const size_t at = places.back();
         places.pop_back();
-        addSpan(open[at], ranges.start_ns[i], false);
+        addPaired(open[at], ranges.start_ns[i], false);
         open[at] = kClosed;
       } else if (selection_.instant(ranges.start_ns[i]) && selection_.stream(ranges.stream_id[i])) {
-        add(SliceSource::kInstant, i, trackOf(i), ranges.start_ns[i], 0).stray_end = true;
+        add(SliceSource::kInstant, i, trackOfRange(i), ranges.start_ns[i], ranges.start_ns[i])
+            .stray_end = true;
       }
     }
-    if (h + 1 == halves.size() || trackOf(halves[h + 1]) != trackOf(i)) {
-      for (uint32_t begin : open) {
-        if (begin != kClosed) addSpan(begin, trace_end, true);
+    if (h + 1 == halves.size() || trackOfRange(halves[h + 1]) != trackOfRange(i)) {
+      for (const uint32_t begin : open) {
+        if (begin != kClosed) addPaired(begin, trace_end, true);
       }
       open.clear();
       open_by_name.clear();
     }
   }
+}
+
+/// `begin` is the row of a begin.
+void HostSlices::addPaired(uint32_t begin, int64_t end_ns, bool unfinished) {
+  const RangeTable& ranges = trace_.range;
+  if (!selection_.stream(ranges.stream_id[begin])) return;
+  const int64_t start_ns = ranges.start_ns[begin];
+  end_ns = std::max(start_ns, end_ns);
+  if (!selection_.instant(start_ns) &&
+      (start_ns >= selection_.toNs() || end_ns <= selection_.fromNs())) {
+    return;
+  }
+  add(SliceSource::kRange, begin, trackOfRange(begin), start_ns, end_ns).unfinished = unfinished;
 }
 
 void HostSlices::layOut(const std::function<void(const HostSlice&, uint32_t)>& emit) const {

@@ -107,8 +107,17 @@ class HostSlices {
            (selection_.span(t.start_ns[i], t.duration_ns[i]) && selection_.stream(t.stream_id[i]));
   }
   void findSimpleTracks();
+  uint32_t trackOfRange(size_t i) const {
+    const RangeTable& t = trace_.range;
+    return tracks_.of(t.stream_id[i], t.thread_id[i], t.process_id[i]);
+  }
+  HostSlice& add(SliceSource source, size_t row, uint32_t track, int64_t start_ns, int64_t end_ns);
   void collectOthers();
+  void collectBuilds();
+  void collectWaits();
   void collectRanges();
+  void pairHalves(std::vector<uint32_t>& halves);
+  void addPaired(uint32_t begin, int64_t end_ns, bool unfinished);
   void layOut(const std::function<void(const HostSlice&, uint32_t lane)>& emit) const;
 
   const Trace& trace_;

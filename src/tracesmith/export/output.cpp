@@ -2,14 +2,11 @@
 #include "tracesmith/export/output.hpp"
 
 #include <fcntl.h>
-#include <limits.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
-#include <cstdlib>
 #include <utility>
 
 namespace tracesmith {
@@ -17,47 +14,22 @@ namespace {
 
 constexpr size_t kBlockBytes = 1 << 20;
 
-std::string temporaryName(const std::string& target) {
-  static std::atomic<unsigned> counter{0};
-  return target + ".part-" + std::to_string(getpid()) + "-" + std::to_string(counter++);
-}
-
-/// `path` with its symbolic links followed, so that a link to the old file stays a link.
-std::string resolved(const std::string& path) {
-  char real[PATH_MAX];
-  return realpath(path.c_str(), real) != nullptr ? std::string(real) : path;
-}
-
 }  // namespace
 
 Result<Output> Output::toFile(const std::string& path) {
-  if (path.empty()) return fail(ErrorCode::kInvalidArgument, "the output has no file name");
   if (path == "-") return toDescriptor(STDOUT_FILENO, "standard output");
   Output out;
   out.name_ = path;
-  out.owns_fd_ = true;
   struct stat info {};
-  const bool exists = stat(path.c_str(), &info) == 0;
-  if (exists && S_ISDIR(info.st_mode)) {
-    return fail(ErrorCode::kInvalidArgument, "is a directory, not a file to write", path);
-  }
-  if (exists && !S_ISREG(info.st_mode)) {
+  if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)) {
     out.fd_ = open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY);
     if (out.fd_ < 0) return failErrno(errno, "cannot open it for writing", path);
+    out.owns_fd_ = true;
     return out;
   }
-  if (exists && access(path.c_str(), W_OK) != 0) {
-    return failErrno(errno, "cannot overwrite it", path);
-  }
-  out.target_ = exists ? resolved(path) : path;
-  out.temporary_ = temporaryName(out.target_);
-  out.fd_ = open(out.temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (out.fd_ < 0) {
-    const int error = errno;
-    out.temporary_.clear();
-    return failErrno(error, "cannot create it", path);
-  }
-  if (exists) (void)fchmod(out.fd_, info.st_mode & 07777);
+  TS_TRY(TargetFile target, TargetFile::open(path));
+  out.fd_ = target.fd();
+  out.target_.emplace(std::move(target));
   return out;
 }
 
@@ -91,17 +63,10 @@ Output::Output(Output&& other) noexcept
       fd_(std::exchange(other.fd_, -1)),
       owns_fd_(std::exchange(other.owns_fd_, false)),
       name_(std::move(other.name_)),
-      target_(std::move(other.target_)),
-      temporary_(std::exchange(other.temporary_, {})) {}
+      target_(std::move(other.target_)) {}
 
 Output::~Output() {
   if (owns_fd_ && fd_ >= 0) close(fd_);
-  removeTemporary();
-}
-
-void Output::removeTemporary() {
-  if (!temporary_.empty()) (void)unlink(temporary_.c_str());
-  temporary_.clear();
 }
 
 void Output::makeRoom(size_t n) {
@@ -138,19 +103,12 @@ Status Output::flush() {
 
 Status Output::finish() {
   flushBuffer();
-  if (owns_fd_ && fd_ >= 0) {
-    // A network file system may report a full disk only here.
-    if (close(fd_) != 0 && !failed()) status_ = failErrno(errno, "cannot write", name_);
-    fd_ = -1;
+  if (target_ && !failed()) status_ = target_->finish();
+  target_.reset();
+  if (owns_fd_ && fd_ >= 0 && close(fd_) != 0 && !failed()) {
+    status_ = failErrno(errno, "cannot write", name_);
   }
-  if (!failed() && !temporary_.empty()) {
-    if (rename(temporary_.c_str(), target_.c_str()) == 0) {
-      temporary_.clear();
-    } else {
-      status_ = failErrno(errno, "cannot put the finished file in its place", name_);
-    }
-  }
-  if (failed()) removeTemporary();
+  fd_ = -1;
   return status_;
 }
 

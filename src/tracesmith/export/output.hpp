@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where an export goes: a file, a descriptor, a string or a function, behind one block buffer.
 //
-// A file is written under a temporary name beside its target and renamed by finish(), so that a
-// reader never sees half of it and a failure leaves what was there before. A target that is not a
-// regular file (a terminal, a pipe, /dev/null) is written directly; "-" is standard output.
+// A file gets its name when finish() finds it whole (base/target_file.hpp), so that a reader never
+// sees half of it and a failure leaves what was there before. A target that is not a regular file
+// (a terminal, a pipe, /dev/null) is written directly; "-" is standard output.
 //
 // Errors stick: after the first one everything is discarded and finish() returns it, so encoders
 // need not check each write; long loops may ask failed() now and then to stop early.
@@ -13,10 +13,12 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "tracesmith/base/result.hpp"
+#include "tracesmith/base/target_file.hpp"
 
 namespace tracesmith {
 
@@ -35,7 +37,7 @@ class Output {
 
   Output(Output&& other) noexcept;
   Output& operator=(Output&&) = delete;
-  ~Output();  ///< without a successful finish() the temporary file is removed
+  ~Output();  ///< without a successful finish() a file is as it was before
 
   /// Room for `n` bytes, valid until the next call of any other method but commit().
   uint8_t* reserve(size_t n) {
@@ -68,7 +70,6 @@ class Output {
   void makeRoom(size_t n);
   void flushBuffer();
   Status writeDescriptor(std::string_view bytes) const;
-  void removeTemporary();
 
   std::unique_ptr<uint8_t[]> buffer_;
   size_t used_ = 0;
@@ -78,9 +79,8 @@ class Output {
   Sink sink_;  // set: bytes go there, else to fd_
   int fd_ = -1;
   bool owns_fd_ = false;
-  std::string name_;       // for messages: the path the user gave
-  std::string target_;     // where finish() renames to
-  std::string temporary_;  // empty when the target is written directly
+  std::string name_;                  // for messages: the path the user gave
+  std::optional<TargetFile> target_;  // none when the target is written directly
 };
 
 }  // namespace tracesmith

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "tracesmith/export/slices_by_time.hpp"
 #include "tracesmith/model/event_appender.hpp"
 
 namespace tracesmith {
@@ -40,13 +41,13 @@ struct Links::End {
   Slice slice;
 };
 
-void Links::join(const End& from, const End& to) {
+void Links::join(const End& from, const End& to, StringId name) {
   if (from.work != 0 && to.work != 0) {
     pairs_.emplace_back(to.work, from.work);
   } else if (from.slice.found && to.slice.found) {
     ++arrows_;
-    host_.push_back({from.slice.source, from.slice.row, What::kArrowOut, arrows_});
-    host_.push_back({to.slice.source, to.slice.row, What::kArrowIn, arrows_});
+    host_.push_back({from.slice.source, from.slice.row, What::kArrowOut, arrows_, name});
+    host_.push_back({to.slice.source, to.slice.row, What::kArrowIn, arrows_, name});
   } else if (from.slice.found && to.work != 0) {
     host_.push_back({from.slice.source, from.slice.row, What::kSubmits, to.work});
   } else if (from.work != 0 && to.slice.found) {
@@ -104,8 +105,77 @@ void Links::addEventArrows(const Trace& trace, const Selection& selection, const
   }
 }
 
+/// The ends of an arrow have category, name and id in common and stand at a time of a thread. They
+/// belong to the slice around them. What leads from a call to work that it launched is no arrow of
+/// its own: correlation ids say that, too, and to which of the work.
+void Links::addDrawnArrows(const Trace& trace, const Selection& selection, const DeviceWork& work) {
+  const FlowEventTable& ends = trace.flow_event;
+  if (ends.empty()) return;
+  const HostTracks tracks(trace);
+  SlicesByTime slices;
+  std::vector<size_t> order;  // rows, those of an arrow together and in order of time
+  for (size_t i = 0; i < ends.size(); ++i) {
+    slices.add(tracks.of(ends.thread_id[i], ends.process_id[i]), ends.time_ns[i]);
+    if (selection.instant(ends.time_ns[i])) order.push_back(i);
+  }
+  slices.find(trace, selection, tracks);
+  const auto arrowOf = [&](size_t i) {
+    return std::tie(ends.category[i], ends.name[i], ends.flow_id[i]);
+  };
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    // Clocks of several devices may put an end before its begin.
+    return arrowOf(a) != arrowOf(b) ? arrowOf(a) < arrowOf(b)
+                                    : std::tie(ends.time_ns[a], ends.end[a], a) <
+                                          std::tie(ends.time_ns[b], ends.end[b], b);
+  });
+  const auto endAt = [&](size_t row) {
+    const SlicesByTime::Moment& m = slices.at(row);
+    return End{.work = 0, .slice = {m.source, m.row, m.found}};
+  };
+  const auto launches = [&](const End& from) {
+    const HostCallTable& calls = trace.host_call;
+    return from.slice.found && from.slice.source == SliceSource::kHostCall &&
+           work.first(calls.process_id[from.slice.row], calls.correlation_id[from.slice.row]) != 0;
+  };
+  constexpr size_t kNowhere = ~size_t{0};
+  size_t from = kNowhere;
+  size_t early = kNowhere;  // an end that came before its begin
+  bool used = false;        // something came behind `from`
+  const auto connect = [&](size_t begin, size_t end) {
+    const End a = endAt(begin);
+    const End b = endAt(end);
+    if (b.slice.found || !launches(a)) join(a, b, ends.name[begin]);
+  };
+  const auto leave = [&] {
+    if (from != kNowhere && !used && !launches(endAt(from))) ++unresolved_;
+    if (early != kNowhere) ++unresolved_;
+    from = early = kNowhere;
+  };
+  for (size_t at = 0; at < order.size(); ++at) {
+    const size_t row = order[at];
+    if (at == 0 || arrowOf(order[at - 1]) != arrowOf(row)) leave();
+    if (ends.end[row] == FlowEnd::kBegin) {
+      const size_t waiting = early;
+      early = kNowhere;
+      leave();
+      from = row;
+      used = waiting != kNowhere;
+      if (used) connect(row, waiting);
+    } else if (from == kNowhere) {
+      if (early != kNowhere) ++unresolved_;
+      early = row;
+    } else {
+      connect(from, row);
+      used = true;
+      if (ends.end[row] == FlowEnd::kStep) from = row;
+    }
+  }
+  leave();
+}
+
 Links::Links(const Trace& trace, const Selection& selection, const DeviceWork& work) {
   addEventArrows(trace, selection, work);
+  addDrawnArrows(trace, selection, work);
   const FlowTable& flows = trace.flow;
   const auto toProcess = [&](size_t i) {
     return flows.to_process_id[i] == ProcessId::kNone ? flows.process_id[i]

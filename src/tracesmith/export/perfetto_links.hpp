@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arrows of the `flow` table, and those that TraceEvents carry (FlowInfo), sorted out by what
-// lies at their ends.
+// The arrows of the `flow` table, those that TraceEvents carry (FlowInfo), and those that other
+// tools drew (`flow_event`), sorted out by what lies at their ends.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,8 @@ class Links {
     SliceSource source;
     uint32_t row;
     What what;
-    uint64_t value;  ///< number of the arrow, the same at both ends; else a work number
+    uint64_t value;   ///< number of the arrow, the same at both ends; else a work number
+    StringId name{};  ///< of an arrow that another tool drew
   };
 
   Links() = default;
@@ -43,8 +44,9 @@ class Links {
   std::vector<uint32_t> froms_;
   std::vector<HostLink> host_;  // by (source, row)
   struct End;
-  void join(const End& from, const End& to);
+  void join(const End& from, const End& to, StringId name = StringId::kNone);
   void addEventArrows(const Trace& trace, const Selection& selection, const DeviceWork& work);
+  void addDrawnArrows(const Trace& trace, const Selection& selection, const DeviceWork& work);
 
   uint64_t unresolved_ = 0;
   uint64_t arrows_ = 0;

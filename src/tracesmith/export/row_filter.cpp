@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <type_traits>
-#include <unordered_map>
 
 #include "tracesmith/export/event_filter.hpp"
 
@@ -29,42 +28,6 @@ constexpr bool isEvent(TableId id) {
   }
 }
 
-class Names {
- public:
-  Names(const Trace& trace, const NamePattern& pattern) : trace_(trace), pattern_(pattern) {}
-
-  template <class Table>
-  bool take(const Table& table, size_t row) {
-    if (pattern_.everything()) return true;
-    if constexpr (Table::kId == TableId::kCounter) {
-      const auto track = static_cast<size_t>(table.track_id[row]);
-      const CounterTrackTable& tracks = trace_.counter_track;
-      return matches(track == 0 || track > tracks.size() ? std::string_view{}
-                                                         : trace_.text(tracks.name[track - 1]));
-    } else if constexpr (Table::kId == TableId::kFlowEvent) {
-      return matches(trace_.text(table.name[row]));
-    } else {
-      if constexpr (requires { table.name; }) {  // a copy may have one, which then is meant as well
-        if (table.name[row] != StringId::kNone && matches(trace_.text(table.name[row]))) {
-          return true;
-        }
-      }
-      return matches(eventName(trace_, Table::kId, row));
-    }
-  }
-
- private:
-  bool matches(std::string_view name) {
-    const auto [entry, fresh] = known_.try_emplace(name, false);
-    if (fresh) entry->second = pattern_.matches(name);
-    return entry->second;
-  }
-
-  const Trace& trace_;
-  const NamePattern& pattern_;
-  std::unordered_map<std::string_view, bool> known_;  // texts of the trace, or of the program
-};
-
 template <class Table>
 bool inSelection(const Table& table, size_t row, const Selection& selection) {
   if constexpr (requires { table.stream_id; }) {
@@ -76,6 +39,9 @@ bool inSelection(const Table& table, size_t row, const Selection& selection) {
     return selection.instant(table.time_ns[row]);
   }
 }
+
+/// Rows of a table that are arrows; those of `flow` are no events, but drawn as such.
+constexpr bool isArrow(TableId id) { return id == TableId::kFlow || id == TableId::kFlowEvent; }
 
 template <class Table>
 void compact(Table& table, const std::vector<uint64_t>& rows) {
@@ -102,15 +68,59 @@ void compactAttributes(AttributeTable& attributes, const KeptRows& kept) {
 
 }  // namespace
 
-KeptRows keepRows(Trace& trace, const Selection& selection, const NamePattern& names) {
+bool RowFilter::matches(std::string_view name) {
+  const auto [entry, fresh] = matched_.try_emplace(name, false);
+  if (fresh) entry->second = choice_.names.matches(name);
+  return entry->second;
+}
+
+template <class Table>
+bool RowFilter::matches(const Table& table, size_t row) {
+  if (choice_.names.everything()) return true;
+  if constexpr (Table::kId == TableId::kCounter) {
+    const auto track = static_cast<size_t>(table.track_id[row]);
+    const CounterTrackTable& tracks = known_.counter_track;
+    return matches(track == 0 || track > tracks.size() ? std::string_view{}
+                                                       : known_.text(tracks.name[track - 1]));
+  } else if constexpr (Table::kId == TableId::kFlowEvent) {
+    return matches(known_.text(table.name[row]));
+  } else {
+    if constexpr (requires { table.name; }) {  // a copy may have one, which then is meant as well
+      if (table.name[row] != StringId::kNone && matches(known_.text(table.name[row]))) return true;
+    }
+    return matches(eventName(known_, table, row));
+  }
+}
+
+template <class Table>
+bool RowFilter::take(const Table& table, size_t row) {
+  if (isArrow(Table::kId) && !choice_.flows) return false;
+  if constexpr (isEvent(Table::kId)) {
+    if (Table::kId == TableId::kCounter && !choice_.counters) return false;
+    return inSelection(table, row, selection_) && matches(table, row);
+  } else {
+    return true;
+  }
+}
+
+std::vector<bool> RowFilter::takes(const Trace& part, TableId table, size_t first, size_t count) {
+  std::vector<bool> taken;
+  forEachTable(part, [&](const auto& rows) {
+    if (std::decay_t<decltype(rows)>::kId != table) return;
+    for (size_t row = first; row < first + count; ++row) taken.push_back(take(rows, row));
+  });
+  return taken;
+}
+
+KeptRows keepRows(Trace& trace, const Selection& selection, const RowChoice& choice) {
   KeptRows kept;
-  Names wanted(trace, names);
+  RowFilter wanted(trace, selection, choice);
   forEachTable(trace, [&](auto& table) {
     using Table = std::decay_t<decltype(table)>;
-    if constexpr (isEvent(Table::kId)) {
+    if constexpr (isEvent(Table::kId) || isArrow(Table::kId)) {
       std::vector<uint64_t> rows;
       for (size_t row = 0; row < table.size(); ++row) {
-        if (inSelection(table, row, selection) && wanted.take(table, row)) rows.push_back(row);
+        if (wanted.take(table, row)) rows.push_back(row);
       }
       if (rows.size() == table.size()) return;
       compact(table, rows);

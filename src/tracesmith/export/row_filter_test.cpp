@@ -23,7 +23,7 @@ TEST(RowFilter, LeavesWhatMatchesAndMovesAttributesWithTheirRows) {
   t.counter_track.push({.name = s.text("power")});
   t.counter.push({.time_ns = 5, .track_id = CounterTrackId(1), .value = 1});
   const KeptRows kept =
-      keepRows(t, Selection(t, std::nullopt, std::nullopt, {}), NamePattern("relu"));
+      keepRows(t, Selection(t, std::nullopt, std::nullopt, {}), {NamePattern("relu")});
   ASSERT_EQ(t.kernel.size(), 1u);
   EXPECT_EQ(t.text(t.kernel.name[0]), "relu");
   EXPECT_EQ(kept.at(TableId::kKernel), std::vector<uint64_t>{2});
@@ -38,7 +38,7 @@ TEST(RowFilter, LeavesWhatMatchesAndMovesAttributesWithTheirRows) {
 TEST(RowFilter, TakesTimesAndStreamsAsOtherExportsDo) {
   test::SampleTrace s = test::sampleProgram();
   Trace& t = s.trace;
-  keepRows(t, Selection(t, 1500000, 1800000, {StreamId(1)}), NamePattern());
+  keepRows(t, Selection(t, 1500000, 1800000, {StreamId(1)}), {});
   ASSERT_EQ(t.kernel.size(), 1u);  // overlaps the stretch; the others begin later or elsewhere
   EXPECT_EQ(t.kernel.start_ns[0], 1200000);
   EXPECT_EQ(t.copy.size(), 0u);
@@ -46,7 +46,7 @@ TEST(RowFilter, TakesTimesAndStreamsAsOtherExportsDo) {
 
 TEST(RowFilter, CopiesAreCalledByTheirKind) {
   test::SampleTrace s = test::sampleProgram();
-  keepRows(s.trace, Selection(s.trace, std::nullopt, std::nullopt, {}), NamePattern("host_to_*"));
+  keepRows(s.trace, Selection(s.trace, std::nullopt, std::nullopt, {}), {NamePattern("host_to_*")});
   EXPECT_EQ(s.trace.copy.size(), 1u);
   EXPECT_EQ(s.trace.kernel.size(), 0u);
 }

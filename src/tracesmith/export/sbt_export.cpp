@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/export/sbt_export.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
 #include <type_traits>
 #include <unordered_map>
 #include <vector>
 
-#include "tracesmith/export/row_filter.hpp"
+#include "tracesmith/base/target_file.hpp"
+#include "tracesmith/export/loose_events.hpp"
 #include "tracesmith/format/trace_writer.hpp"
 
 namespace tracesmith {
@@ -38,8 +35,14 @@ class UsedStrings {
 /// The sources of the rows that are left.
 class KeptSources {
  public:
-  KeptSources(TraceReader& reader, const Trace& trace, const KeptRows& kept, UsedStrings& strings)
-      : reader_(reader), trace_(trace), kept_(kept), strings_(strings), shapes_(trace.strings) {}
+  KeptSources(TraceReader& reader, const Trace& trace, const KeptRows& kept, LooseEvents& loose,
+              UsedStrings& strings)
+      : reader_(reader),
+        trace_(trace),
+        kept_(kept),
+        loose_(loose),
+        strings_(strings),
+        shapes_(trace.strings) {}
 
   /// False when a block could not be read: what follows it can not be told apart.
   bool collect() {
@@ -68,7 +71,7 @@ class KeptSources {
   /// Where a row is now; false: it was left out.
   bool placeOf(uint64_t row, uint64_t& place) const {
     const auto it = kept_.find(block_.table);
-    if (block_.table == SourceRows::kNone || it == kept_.end()) {
+    if (it == kept_.end()) {
       place = row;
       return true;
     }
@@ -98,22 +101,23 @@ class KeptSources {
       const StringId id = block_.shape[i];
       if (id == StringId::kNone) continue;
       const std::vector<uint32_t>& places = block_.places.at(id);
+      const SourceShape& shape = *shapes_.at(id);
+      values_.clear();
+      for (const uint32_t at : places) values_.push_back(block_.leaves[at].values[next[at]++]);
       uint64_t place = 0;
-      const bool wanted = placeOf(block_.first_row + i, place);
-      if (wanted) {
-        if (!alone) fillUp(out, static_cast<size_t>(place));
-        out.shape.push_back(shapeNumber(id, places));
-        out.values.push_back(static_cast<uint32_t>(out.value.size()));
-      }
-      size_t leaf = 0;
-      for (const SourceShape::Gap& gap : shapes_.at(id)->gaps) {
+      const bool wanted =
+          alone ? loose_.take(id, shape, values_) : placeOf(block_.first_row + i, place);
+      if (!wanted) continue;
+      if (!alone) fillUp(out, static_cast<size_t>(place));
+      out.shape.push_back(shapeNumber(id, places));
+      out.values.push_back(static_cast<uint32_t>(out.value.size()));
+      const int64_t* value = values_.data();
+      for (const SourceShape::Gap& gap : shape.gaps) {
         if (!isKept(gap.kind)) continue;
-        const uint32_t at = places[leaf++];
-        const int64_t value = block_.leaves[at].values[next[at]++];
-        if (!wanted) continue;
         const bool text = gap.kind == SourceGap::kText || gap.kind == SourceGap::kJson;
-        out.value.push_back(text ? static_cast<int64_t>(strings_.use(static_cast<StringId>(value)))
-                                 : value);
+        const int64_t kept = *value++;
+        out.value.push_back(text ? static_cast<int64_t>(strings_.use(static_cast<StringId>(kept)))
+                                 : kept);
       }
     }
   }
@@ -121,9 +125,11 @@ class KeptSources {
   TraceReader& reader_;
   const Trace& trace_;
   const KeptRows& kept_;
+  LooseEvents& loose_;
   UsedStrings& strings_;
   SourceShapes shapes_;
   SourceBlock block_;
+  std::vector<int64_t> values_;  // of one row
   std::unordered_map<StringId, uint32_t> numbers_;
 };
 
@@ -146,33 +152,25 @@ Status writeTo(const std::string& path, const Trace& trace, const SourceRows* so
 }  // namespace
 
 Result<SbtExport> exportSbt(TraceReader& reader, Trace& trace, const Selection& selection,
-                            const NamePattern& names, const std::string& path) {
-  if (path == "-") {
-    return fail(ErrorCode::kUnsupported, "a trace needs a file, it can not be piped", path);
-  }
+                            const RowChoice& choice, const std::string& path) {
+  TS_TRY(TargetFile target, TargetFile::open(path));
   SbtExport result;
-  const KeptRows kept = keepRows(trace, selection, names);
+  const KeptRows kept = keepRows(trace, selection, choice);
   trace.pending.clear();
   trace.commit_mark.clear();
   UsedStrings strings(trace.strings);
-  KeptSources sources(reader, trace, kept, strings);
+  LooseEvents loose(trace, selection, choice);
+  KeptSources sources(reader, trace, kept, loose, strings);
   // A row that was lost moves those behind it away from their sources.
   result.without_sources = !reader.losses().empty() || !sources.collect();
   if (reader.rows(TableId::kSource) == 0) result.without_sources = false;
   renumberStrings(trace, strings);
   StringTable used = strings.take();
   trace.strings.swap(used);
-  // Beside its target, so that a failure leaves what was there before.
-  const std::string part = path + ".part-" + std::to_string(getpid());
   const bool with_sources = !result.without_sources && reader.rows(TableId::kSource) != 0;
-  Status written = writeTo(part, trace, with_sources ? &sources.rows : nullptr);
-  if (written && std::rename(part.c_str(), path.c_str()) != 0) {
-    written = failErrno(errno, "cannot put the finished file in its place", path);
-  }
-  if (!written) {
-    (void)unlink(part.c_str());
-    return tl::unexpected<Error>(written.error());
-  }
+  const Status written = writeTo(target.place(), trace, with_sources ? &sources.rows : nullptr);
+  if (!written) return tl::unexpected<Error>(target.named(written.error()));
+  TS_CHECK_OK(target.finish());
   return result;
 }
 

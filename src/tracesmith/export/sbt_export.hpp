@@ -5,7 +5,7 @@
 #include <string>
 
 #include "tracesmith/base/result.hpp"
-#include "tracesmith/export/name_pattern.hpp"
+#include "tracesmith/export/row_filter.hpp"
 #include "tracesmith/export/selection.hpp"
 #include "tracesmith/format/trace_reader.hpp"
 
@@ -21,6 +21,6 @@ struct SbtExport {
 /// times, ids are those of the old one. Texts that nothing refers to any more are left out. What
 /// `recover` needs (marks of a recording that still runs) is not written.
 Result<SbtExport> exportSbt(TraceReader& reader, Trace& trace, const Selection& selection,
-                            const NamePattern& names, const std::string& path);
+                            const RowChoice& choice, const std::string& path);
 
 }  // namespace tracesmith

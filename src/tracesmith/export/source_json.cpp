@@ -5,8 +5,10 @@
 #include <map>
 #include <unordered_map>
 
+#include "tracesmith/export/event_filter.hpp"
 #include "tracesmith/export/json_event.hpp"
 #include "tracesmith/export/json_writer.hpp"
+#include "tracesmith/export/loose_events.hpp"
 
 namespace tracesmith {
 namespace {
@@ -43,16 +45,21 @@ RowColumns columnsOf(const Table& t) {
 class SourceJsonWriter {
  public:
   SourceJsonWriter(TraceReader& reader, const Trace& known, const Selection& selection, Output& out,
-                   NamePattern pattern = {})
+                   RowChoice choice = {})
       : reader_(reader),
         known_(known),
-        selection_(selection),
-        pattern_(std::move(pattern)),
+        choice_(std::move(choice)),
+        everything_(selection.everything() && choice_.everything()),
+        rows_wanted_(known, selection, choice_),
+        loose_wanted_(known, selection, choice_),
         out_(out),
         quoted_(known.strings),
         shapes_(known.strings) {}
 
-  Status run();
+  SourceJsonWriter(const SourceJsonWriter&) = delete;  // its parts refer to its choice
+  SourceJsonWriter& operator=(const SourceJsonWriter&) = delete;
+
+  uint64_t run();
 
  protected:
   void findBlocks();
@@ -61,22 +68,21 @@ class SourceJsonWriter {
   void events(const SourceBlock& block);
   void event(const SourceShape& shape, const std::vector<int64_t>& kept, const RowColumns& columns,
              size_t row);
-  bool isName(StringId shape);
-  bool matches(StringId name);
 
   TraceReader& reader_;
   const Trace& known_;
-  const Selection& selection_;
-  const NamePattern pattern_;
+  const RowChoice choice_;
+  const bool everything_;
+  RowFilter rows_wanted_;
+  LooseEvents loose_wanted_;
   Output& out_;
   QuotedStrings quoted_;
   SourceShapes shapes_;
-  std::unordered_map<StringId, bool> names_;
-  std::unordered_map<StringId, bool> matched_;     // names met before
   std::map<TableId, std::vector<size_t>> blocks_;  // by number, in the order of their rows
   Trace part_;                                     // the block of a table that was read last
   size_t part_block_ = ~size_t{0};
   bool any_ = false;
+  uint64_t lost_ = 0;
 };
 
 void SourceJsonWriter::members() {
@@ -117,27 +123,6 @@ bool SourceJsonWriter::rowsOf(const SourceBlock& block, RowColumns& columns, siz
     return columns.rows == info.rows;  // else rows are missing, and it is not known which
   }
   return false;
-}
-
-/// Whether events of this shape name processes and threads ("ph": "M").
-bool SourceJsonWriter::isName(StringId shape) {
-  const auto [it, fresh] = names_.try_emplace(shape, false);
-  if (fresh) {
-    const std::string_view text = known_.text(shape);
-    const size_t phase = text.find("\"ph\"");
-    if (phase != std::string_view::npos) {
-      const size_t value = text.find_first_not_of(" \t\r\n:", phase + 4);
-      it->second = value != std::string_view::npos && text.substr(value).starts_with("\"M\"");
-    }
-  }
-  return it->second;
-}
-
-bool SourceJsonWriter::matches(StringId name) {
-  if (pattern_.everything()) return true;
-  const auto [it, fresh] = matched_.try_emplace(name, false);
-  if (fresh) it->second = pattern_.matches(known_.text(name));
-  return it->second;
 }
 
 void SourceJsonWriter::event(const SourceShape& shape, const std::vector<int64_t>& kept,
@@ -210,7 +195,14 @@ void SourceJsonWriter::events(const SourceBlock& block) {
   RowColumns columns;
   size_t first = 0;
   const bool alone = block.table == SourceRows::kNone;
-  if (!alone && !rowsOf(block, columns, first)) return;  // said by the reader
+  if (!alone && !rowsOf(block, columns, first)) {
+    for (const StringId id : block.shape) lost_ += id == StringId::kNone ? 0 : 1;
+    return;
+  }
+  std::vector<bool> wanted;
+  if (!alone && !everything_) {
+    wanted = rows_wanted_.takes(part_, block.table, first, block.shape.size());
+  }
   std::vector<size_t> next(block.leaves.size(), 0);
   std::vector<int64_t> kept;
   StringId last{};
@@ -226,20 +218,7 @@ void SourceJsonWriter::events(const SourceBlock& block) {
     }
     kept.clear();
     for (const uint32_t leaf : *places) kept.push_back(block.leaves[leaf].values[next[leaf]++]);
-    if (!selection_.everything() || !pattern_.everything()) {
-      const size_t row = first + i;
-      if (alone && !isName(id)) continue;
-      if (!alone && columns.start_ns != nullptr &&
-          !selection_.span(columns.start_ns[row],
-                           columns.duration_ns == nullptr ? 0 : columns.duration_ns[row])) {
-        continue;
-      }
-      if (columns.stream != nullptr && columns.stream[row] != StreamId::kNone &&
-          !selection_.stream(columns.stream[row])) {
-        continue;
-      }
-    }
-    if (columns.name != nullptr && !matches(columns.name[first + i])) continue;
+    if (alone ? !loose_wanted_.take(id, *shape, kept) : !everything_ && !wanted[i]) continue;
     if (any_) out_.write(",\n");
     any_ = true;
     event(*shape, kept, columns, first + i);
@@ -252,7 +231,7 @@ void SourceJsonWriter::findBlocks() {
   }
 }
 
-Status SourceJsonWriter::run() {
+uint64_t SourceJsonWriter::run() {
   findBlocks();
   const bool bare = known_.metadataValue("source_form") == "array";
   if (!bare) {
@@ -269,7 +248,7 @@ Status SourceJsonWriter::run() {
     if (out_.failed()) break;
   }
   out_.write(bare ? "\n]\n" : "\n]}\n");
-  return {};
+  return lost_;
 }
 
 /// Single events by their row, the block that was read last kept.
@@ -374,12 +353,18 @@ std::optional<std::string> SourceLookup::at(TableId table, uint64_t row) {
 
 bool hasSourceJson(const TraceReader& reader, const Trace& known) {
   const std::string_view form = known.metadataValue("source_form");
-  return reader.rows(TableId::kSource) > 0 && (form == "array" || form == "object");
+  if (form != "array" && form != "object") return false;
+  // A document without events is one, too; a part of a damaged trace may have lost its sources.
+  bool any = false;
+  for (const auto& [name, table] : listableTables()) any = any || reader.rows(table) > 0;
+  return reader.rows(TableId::kSource) > 0 || !any;
 }
 
-Status writeSourceJson(TraceReader& reader, const Trace& known, const Selection& selection,
-                       Output& out, const NamePattern& names) {
-  return SourceJsonWriter(reader, known, selection, out, names).run();
+Result<uint64_t> writeSourceJson(TraceReader& reader, const Trace& known,
+                                 const Selection& selection, Output& out, const RowChoice& choice) {
+  const uint64_t lost = SourceJsonWriter(reader, known, selection, out, choice).run();
+  TS_CHECK_OK(out.flush());
+  return lost;
 }
 
 }  // namespace tracesmith

@@ -11,8 +11,8 @@
 #include <string>
 
 #include "tracesmith/base/result.hpp"
-#include "tracesmith/export/name_pattern.hpp"
 #include "tracesmith/export/output.hpp"
+#include "tracesmith/export/row_filter.hpp"
 #include "tracesmith/export/selection.hpp"
 #include "tracesmith/format/trace_reader.hpp"
 
@@ -21,12 +21,13 @@ namespace tracesmith {
 /// Whether the trace has what this export takes.
 bool hasSourceJson(const TraceReader& reader, const Trace& known);
 
-/// `known` has the trace's strings and metadata (any TraceReader::read() of it has). Block after
-/// block: memory does not grow with the trace. Where the selection is not everything, events that
-/// are rows of no table are left out, but for names of processes and threads.
-/// `names`: only events whose name it matches.
-Status writeSourceJson(TraceReader& reader, const Trace& known, const Selection& selection,
-                       Output& out, const NamePattern& names = {});
+/// `known` has the trace's strings, dictionaries and metadata (any TraceReader::read() of it has).
+/// Block after block: memory does not grow with the trace. What is taken RowFilter says, and
+/// LooseEvents of events that are rows of no table. Returns how many events could not be given back
+/// because the file does not have their rows.
+Result<uint64_t> writeSourceJson(TraceReader& reader, const Trace& known,
+                                 const Selection& selection, Output& out,
+                                 const RowChoice& choice = {});
 
 /// Single events as they stood in their source, by table and row.
 class SourceLookup {

@@ -204,11 +204,15 @@ class TextView {
                      {"end"},
                      {"notes"},
                      {"command line", TextTable::Align::kLeft, true}});
+    const bool imported = !t_.metadataValue("imported_format").empty();
     for (size_t i = 0; i < t_.process.size(); ++i) {
       const ProcessRow p = t_.process.row(i);
       std::string command = text(p.command_line);
       if (command.empty()) command = text(p.executable);
-      if (command.empty()) command = "(ended before it could be looked at)";
+      if (command.empty()) {
+        command =
+            imported ? "(the source does not name it)" : "(ended before it could be looked at)";
+      }
       table.add({std::to_string(p.pid), std::to_string(p.parent_pid),
                  p.end_ns == 0 ? "" : formatDuration(p.end_ns - p.start_ns, style_.micro()),
                  exitText(p), processNotes(p), command});

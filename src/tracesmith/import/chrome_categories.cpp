@@ -19,7 +19,7 @@ Kind firstWithin(const Words<Kind, kCount>& words, std::string_view text, Kind o
   return otherwise;
 }
 
-constexpr Words<ChromeKind, 19> kCategories = {{
+constexpr Words<ChromeKind, 20> kCategories = {{
     {"kernel", ChromeKind::kKernel},
     {"cuda_runtime", ChromeKind::kHostCall},
     {"cuda_driver", ChromeKind::kHostCall},
@@ -39,9 +39,10 @@ constexpr Words<ChromeKind, 19> kCategories = {{
     {"privateuse1_runtime", ChromeKind::kHostCall},
     {"privateuse1_driver", ChromeKind::kHostCall},
     {"cuda_profiler_range", ChromeKind::kDeviceRange},
+    {"gpu_sync", ChromeKind::kSync},  // of our own exports
 }};
 
-constexpr Words<CopyKind, 14> kCopies = {{
+constexpr Words<CopyKind, 19> kCopies = {{
     {"HtoD", CopyKind::kHostToDevice},
     {"DtoH", CopyKind::kDeviceToHost},
     {"DtoD", CopyKind::kDeviceToDevice},
@@ -56,9 +57,14 @@ constexpr Words<CopyKind, 14> kCopies = {{
     {"D2M", CopyKind::kDeviceToHost},
     {"D2D", CopyKind::kDeviceToDevice},
     {"M2S", CopyKind::kUnknown},
+    {"host_to_device", CopyKind::kHostToDevice},  // of our own exports
+    {"device_to_host", CopyKind::kDeviceToHost},
+    {"device_to_device", CopyKind::kDeviceToDevice},
+    {"host_to_host", CopyKind::kHostToHost},
+    {"peer_to_peer", CopyKind::kPeerToPeer},
 }};
 
-constexpr Words<SyncKind, 8> kSyncs = {{
+constexpr Words<SyncKind, 10> kSyncs = {{
     {"Stream Wait", SyncKind::kBarrier},
     {"Stream Sync", SyncKind::kStreamWait},
     {"Stream Synchronize", SyncKind::kStreamWait},
@@ -67,6 +73,8 @@ constexpr Words<SyncKind, 8> kSyncs = {{
     {"Event Sync", SyncKind::kEventWait},
     {"Event Record", SyncKind::kEventRecord},
     {"Event", SyncKind::kEventWait},
+    {"barrier", SyncKind::kBarrier},  // of our own exports
+    {"marker", SyncKind::kMarker},
 }};
 
 constexpr Words<CallKind, 19> kCalls = {{
@@ -82,13 +90,16 @@ constexpr Words<CallKind, 19> kCalls = {{
     {"SetDevice", CallKind::kSetup},
 }};
 
+/// What our own exports call a host call: a list of two categories, "host_call,launch".
+constexpr std::string_view kOwnCalls = "host_call,";
+
 }  // namespace
 
 ChromeKind kindOf(std::string_view category) {
   for (const auto& [name, kind] : kCategories) {
     if (category == name) return kind;
   }
-  return ChromeKind::kHostRange;
+  return category.starts_with(kOwnCalls) ? ChromeKind::kHostCall : ChromeKind::kHostRange;
 }
 
 CopyKind copyKindOf(std::string_view name) {
@@ -97,8 +108,14 @@ CopyKind copyKindOf(std::string_view name) {
 
 SyncKind syncKindOf(std::string_view name) { return firstWithin(kSyncs, name, SyncKind::kUnknown); }
 
-CallKind callKindOf(std::string_view function) {
-  return firstWithin(kCalls, function, CallKind::kOther);
+CallKind callKindOf(std::string_view function, std::string_view category) {
+  if (!category.starts_with(kOwnCalls)) return firstWithin(kCalls, function, CallKind::kOther);
+  category.remove_prefix(kOwnCalls.size());
+  for (auto kind = CallKind::kOther; kind <= CallKind::kSetup;
+       kind = static_cast<CallKind>(static_cast<int>(kind) + 1)) {
+    if (category == toString(kind)) return kind;
+  }
+  return CallKind::kOther;
 }
 
 }  // namespace tracesmith::import

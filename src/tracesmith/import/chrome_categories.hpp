@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the categories and names of Kineto's events mean, in all its vocabularies.
+// What the categories and names of Kineto's events mean, in all its vocabularies, and of ours.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,8 @@ ChromeKind kindOf(std::string_view category);
 CopyKind copyKindOf(std::string_view name);
 /// Of "Stream Wait Event", "Event Sync" and the like.
 SyncKind syncKindOf(std::string_view name);
-/// Of functions of the CUDA, HIP and XPU runtimes and drivers.
-CallKind callKindOf(std::string_view function);
+/// Of functions of the CUDA, HIP and XPU runtimes and drivers; our own exports say it in the
+/// category.
+CallKind callKindOf(std::string_view function, std::string_view category = {});
 
 }  // namespace tracesmith::import

@@ -161,7 +161,7 @@ void ChromeImporter::row(const ChromePlan& plan, int64_t start_ns, int64_t durat
                              .process_id = in,
                              .thread_id = by,
                              .correlation_id = id,
-                             .kind = callKindOf(value(EventField::kName).raw)});
+                             .kind = callKindOf(value(EventField::kName).raw, e_->category())});
       return;
     }
     case TableId::kMemoryEvent: {

@@ -3,13 +3,12 @@
 
 #include <errno.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <thread>
 
+#include "tracesmith/base/target_file.hpp"
 #include "tracesmith/base/version.hpp"
 #include "tracesmith/format/trace_writer.hpp"
 #include "tracesmith/import/chrome_dialects.hpp"
@@ -121,22 +120,14 @@ Result<ImportReport> importTraceInPlace(const std::string& path, const std::stri
 
 Result<ImportReport> importTrace(const std::string& path, const std::string& output,
                                  const ImportOptions& options) {
-  struct stat to {};
-  const bool exists = ::stat(output.c_str(), &to) == 0;
-  const auto is_output = [&](const std::string& source) {
-    struct stat from {};
-    return exists && ::stat(source.c_str(), &from) == 0 && from.st_dev == to.st_dev &&
-           from.st_ino == to.st_ino;
-  };
+  const auto is_output = [&](const std::string& source) { return sameFile(source, output); };
   if (is_output(path) || std::any_of(options.more.begin(), options.more.end(), is_output)) {
     return fail(ErrorCode::kInvalidArgument, "would be written over; choose another -o", output);
   }
-  const std::string part = output + "." + std::to_string(::getpid()) + ".part";
-  Result<ImportReport> report = importTraceInPlace(path, part, options);
-  if (report && std::rename(part.c_str(), output.c_str()) != 0) {
-    report = failErrno(errno, "cannot name the trace", output);
-  }
-  if (!report) ::unlink(part.c_str());
+  TS_TRY(TargetFile target, TargetFile::open(output));
+  Result<ImportReport> report = importTraceInPlace(path, target.place(), options);
+  if (!report) return tl::unexpected<Error>(target.named(report.error()));
+  TS_CHECK_OK(target.finish());
   return report;
 }
 

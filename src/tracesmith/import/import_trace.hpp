@@ -20,8 +20,9 @@ struct ImportReport {
 /// Whether `path` begins like a format that can be imported. False as well when it can not be read.
 bool canImport(const std::string& path);
 
-/// Writes the trace at `path` to `output` as SBT, replacing it. Error: no format that is known, or
-/// reading or writing failed; then `output` is as before.
+/// Writes the trace at `path` to `output` as SBT, replacing a file that is there. Error: no format
+/// that is known, no place for a file (base/target_file.hpp), or reading or writing failed; then
+/// `output` is as before.
 Result<ImportReport> importTrace(const std::string& path, const std::string& output,
                                  const ImportOptions& options = {});
 

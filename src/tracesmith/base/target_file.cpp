@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/base/target_file.hpp"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <utility>
+
+namespace tracesmith {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kMostLinks = 40;  // as many as the kernel follows
+
+/// `path` with the symbolic links of its last name followed, also to what is not there yet.
+std::string resolved(const std::string& path) {
+  fs::path at = path;
+  std::error_code error;
+  for (int i = 0; i < kMostLinks; ++i) {
+    const fs::path to = fs::read_symlink(at, error);
+    if (error) break;
+    at = to.is_absolute() ? to : at.parent_path() / to;
+  }
+  return at.string();
+}
+
+std::string directoryOf(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+}
+
+/// Differs between machines and between namespaces of processes, where numbers of processes mean
+/// others; a directory may be shared by several of them.
+std::string machineMark() {
+  char host[256] = {};
+  (void)gethostname(host, sizeof host - 1);
+  std::error_code error;
+  const std::string all = host + fs::read_symlink("/proc/self/ns/pid", error).string();
+  char mark[16];
+  std::snprintf(mark, sizeof mark, "%08x", static_cast<unsigned>(std::hash<std::string>{}(all)));
+  return mark;
+}
+
+std::string temporaryPrefix(const std::string& target) {
+  static const std::string mark = machineMark();
+  return target + ".part-" + mark + "-";
+}
+
+std::string temporaryName(const std::string& target) {
+  static std::atomic<unsigned> counter{0};
+  return temporaryPrefix(target) + std::to_string(getpid()) + "-" + std::to_string(counter++);
+}
+
+/// Removes what processes that were killed left beside `target`.
+void removeLeftovers(const std::string& target) {
+  const std::string directory = directoryOf(target);
+  const std::string prefix = fs::path(temporaryPrefix(target)).filename().string();
+  std::error_code error;
+  for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    if (!name.starts_with(prefix)) continue;
+    pid_t pid = 0;
+    const char* const last = name.data() + name.size();
+    const auto [at, bad] = std::from_chars(name.data() + prefix.size(), last, pid);
+    if (bad != std::errc() || at == last || *at != '-' || pid <= 0) continue;
+    if (kill(pid, 0) != 0 && errno == ESRCH) (void)unlink(it->path().c_str());
+  }
+}
+
+/// Names of files that are not finished, for a signal's handler, which can not ask anything else.
+struct Unfinished {
+  std::atomic<bool> taken{false};
+  std::atomic<bool> there{false};
+  char path[PATH_MAX];
+};
+Unfinished g_unfinished[8];  // more at once are not removed at signals
+
+void remember(const std::string& path) {
+  for (Unfinished& u : g_unfinished) {
+    if (path.size() >= sizeof u.path || u.taken.exchange(true)) continue;
+    std::memcpy(u.path, path.c_str(), path.size() + 1);
+    u.there = true;
+    return;
+  }
+}
+
+void forget(const std::string& path) {
+  for (Unfinished& u : g_unfinished) {
+    if (!u.there || path != u.path) continue;
+    u.there = false;
+    u.taken = false;
+  }
+}
+
+void removeUnfinished(int number) {
+  for (const Unfinished& u : g_unfinished) {
+    if (u.there) (void)unlink(u.path);
+  }
+  (void)signal(number, SIG_DFL);
+  (void)raise(number);  // comes when this returns
+}
+
+}  // namespace
+
+void removeUnfinishedAtSignals() {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction before {};
+    if (sigaction(number, nullptr, &before) == 0 && before.sa_handler == SIG_DFL) {
+      (void)signal(number, removeUnfinished);
+    }
+  }
+}
+
+bool sameFile(const std::string& a, const std::string& b) {
+  struct stat first {};
+  struct stat second {};
+  return stat(a.c_str(), &first) == 0 && stat(b.c_str(), &second) == 0 &&
+         first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+}
+
+Result<TargetFile> TargetFile::open(const std::string& path, Way way) {
+  if (path.empty()) return fail(ErrorCode::kInvalidArgument, "the output has no file name");
+  if (path == "-") {
+    return fail(ErrorCode::kUnsupported,
+                "this needs a file, it can not be piped (a file of this name is ./-)", path);
+  }
+  struct stat info {};
+  TargetFile file;
+  file.exists_ = stat(path.c_str(), &info) == 0;
+  if (file.exists_ && S_ISDIR(info.st_mode)) {
+    return fail(ErrorCode::kInvalidArgument, "is a directory, not a file to write", path);
+  }
+  if (file.exists_ && !S_ISREG(info.st_mode)) {
+    return fail(
+        ErrorCode::kInvalidArgument,
+        std::string("is ") + (S_ISFIFO(info.st_mode) ? "a pipe" : "a device or socket") +
+            ", and this can only be written to a regular file; choose another name for the output",
+        path);
+  }
+  if (file.exists_ && access(path.c_str(), W_OK) != 0) {
+    return failErrno(errno, "cannot overwrite it", path);
+  }
+  file.name_ = path;
+  file.target_ = resolved(path);
+  if (way == Way::kNamed || !file.openNameless(directoryOf(file.target_))) {
+    TS_CHECK_OK(file.openNamed());
+  }
+  if (file.exists_) (void)fchmod(file.fd_, info.st_mode & 07777);
+  return file;
+}
+
+/// False where the file system, or the kernel, has no such files.
+bool TargetFile::openNameless(const std::string& directory) {
+  fd_ = ::open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
+  if (fd_ < 0) return false;
+  place_ = "/proc/self/fd/" + std::to_string(fd_);
+  if (access(place_.c_str(), F_OK) == 0) return true;  // else it could not be linked
+  close(std::exchange(fd_, -1));
+  return false;
+}
+
+Status TargetFile::openNamed() {
+  removeLeftovers(target_);
+  const std::string name = temporaryName(target_);
+  fd_ = ::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (fd_ < 0) return failErrno(errno, "cannot create it", name_);
+  place_ = temporary_ = name;
+  remember(name);
+  return {};
+}
+
+TargetFile::TargetFile(TargetFile&& other) noexcept
+    : fd_(std::exchange(other.fd_, -1)),
+      exists_(other.exists_),
+      name_(std::move(other.name_)),
+      target_(std::move(other.target_)),
+      place_(std::move(other.place_)),
+      temporary_(std::exchange(other.temporary_, {})) {}
+
+TargetFile::~TargetFile() { discard(); }
+
+void TargetFile::discard() {
+  if (fd_ >= 0) close(std::exchange(fd_, -1));
+  if (temporary_.empty()) return;
+  (void)unlink(temporary_.c_str());
+  forget(temporary_);
+  temporary_.clear();
+}
+
+Error TargetFile::named(Error error) const {
+  if (error.where == place_) error.where = name_;
+  return error;
+}
+
+/// Gives the nameless file a name: its own where that is free, else one to be renamed, as linking
+/// replaces nothing.
+Status TargetFile::link() {
+  const auto linkTo = [&](const std::string& name) {
+    return linkat(AT_FDCWD, place_.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
+  };
+  if (!exists_ && linkTo(target_)) return {};
+  if (!exists_ && errno != EEXIST) return failErrno(errno, "cannot name the finished file", name_);
+  const std::string name = temporaryName(target_);
+  if (!linkTo(name)) return failErrno(errno, "cannot name the finished file", name_);
+  temporary_ = name;
+  return {};
+}
+
+Status TargetFile::finish() {
+  Status status;
+  if (temporary_.empty()) status = link();
+  // A network file system may report a full disk only here.
+  if (close(std::exchange(fd_, -1)) != 0 && status) {
+    status = failErrno(errno, "cannot write", name_);
+  }
+  if (status && !temporary_.empty()) {
+    if (rename(temporary_.c_str(), target_.c_str()) == 0) {
+      forget(temporary_);
+      temporary_.clear();
+    } else {
+      status = failErrno(errno, "cannot put the finished file in its place", name_);
+    }
+  }
+  discard();
+  return status;
+}
+
+}  // namespace tracesmith

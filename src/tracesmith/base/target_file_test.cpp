@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/base/target_file.hpp"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+namespace tracesmith {
+namespace {
+
+namespace fs = std::filesystem;
+
+class TargetFileTest : public testing::TestWithParam<TargetFile::Way> {
+ protected:
+  void SetUp() override {
+    std::string pattern = (fs::temp_directory_path() / "target_file_test.XXXXXX").string();
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    directory_ = pattern;
+  }
+  void TearDown() override { fs::remove_all(directory_); }
+
+  std::string path(const std::string& name) const { return (directory_ / name).string(); }
+  static std::string contents(const std::string& path) {
+    std::ifstream in(path, std::ios::binary);
+    std::stringstream text;
+    text << in.rdbuf();
+    return text.str();
+  }
+  size_t filesIn() const {
+    return static_cast<size_t>(
+        std::distance(fs::directory_iterator(directory_), fs::directory_iterator()));
+  }
+  Status write(const std::string& name) const {
+    TS_TRY(TargetFile file, TargetFile::open(path(name), GetParam()));
+    std::ofstream(file.place()) << "new";
+    return file.finish();
+  }
+
+  fs::path directory_;
+};
+
+TEST_P(TargetFileTest, isThereWhenItIsWholeAndReplacesWhatWasThere) {
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(write("a"));
+    EXPECT_EQ(contents(path("a")), "new");
+    EXPECT_EQ(filesIn(), 1u);
+  }
+}
+
+TEST_P(TargetFileTest, aLinkStaysALinkAlsoToWhatIsNotThereYet) {
+  fs::create_symlink("real", path("link"));
+  fs::create_symlink("link", path("further"));
+  ASSERT_TRUE(write("further"));
+  EXPECT_TRUE(fs::is_symlink(path("further")));
+  EXPECT_TRUE(fs::is_symlink(path("link")));
+  EXPECT_EQ(contents(path("real")), "new");
+  ASSERT_EQ(chmod(path("real").c_str(), 0640), 0);
+  ASSERT_TRUE(write("link"));
+  EXPECT_EQ(fs::status(path("real")).permissions(), fs::perms(0640));
+  EXPECT_EQ(filesIn(), 3u);
+}
+
+TEST_P(TargetFileTest, whatIsNoRegularFileStaysWhatItIs) {
+  ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
+  fs::create_directory(path("directory"));
+  for (const char* name : {"pipe", "directory"}) {
+    const Status status = write(name);
+    ASSERT_FALSE(status) << name;
+    EXPECT_EQ(status.error().where, path(name));
+  }
+  EXPECT_TRUE(fs::is_fifo(path("pipe")));
+  EXPECT_FALSE(TargetFile::open("-", GetParam()));
+  EXPECT_FALSE(TargetFile::open("", GetParam()));
+}
+
+TEST_P(TargetFileTest, anAbandonedOneLeavesTheOldFileAndNothingElse) {
+  std::ofstream(path("a")) << "old";
+  {
+    auto file = TargetFile::open(path("a"), GetParam());
+    ASSERT_TRUE(file);
+    std::ofstream(file->place()) << "new";
+    EXPECT_EQ(file->named({ErrorCode::kIo, "broken", file->place()}).where, path("a"));
+  }
+  EXPECT_EQ(contents(path("a")), "old");
+  EXPECT_EQ(filesIn(), 1u);
+}
+
+TEST_P(TargetFileTest, ofAKilledProcessNothingStays) {
+  const pid_t child = fork();
+  if (child == 0) {
+    auto file = TargetFile::open(path("a"), GetParam());
+    (void)kill(getpid(), SIGKILL);
+  }
+  ASSERT_EQ(waitpid(child, nullptr, 0), child);
+  if (GetParam() == TargetFile::Way::kBest) {
+    EXPECT_EQ(filesIn(), 0u);
+  }
+  ASSERT_TRUE(write("a"));  // where it has to have a name, the next one removes it
+  EXPECT_EQ(filesIn(), 1u);
+}
+
+TEST_P(TargetFileTest, ofAnInterruptedCommandNothingStaysAtAll) {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    const pid_t child = fork();
+    if (child == 0) {
+      removeUnfinishedAtSignals();
+      auto finished = TargetFile::open(path("done"), GetParam());
+      (void)finished->finish();
+      auto file = TargetFile::open(path("a"), GetParam());
+      (void)raise(number);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == number);
+    EXPECT_TRUE(fs::exists(path("done")));
+    EXPECT_EQ(filesIn(), 1u);
+  }
+}
+
+TEST_P(TargetFileTest, whatAnotherLiveProcessWritesIsLeftAlone) {
+  auto other = TargetFile::open(path("a"), GetParam());
+  ASSERT_TRUE(other);
+  ASSERT_TRUE(write("a"));
+  ASSERT_TRUE(other->finish());
+  EXPECT_EQ(contents(path("a")), "");
+  EXPECT_EQ(filesIn(), 1u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, TargetFileTest,
+                         testing::Values(TargetFile::Way::kBest, TargetFile::Way::kNamed),
+                         [](const auto& way) {
+                           return way.param == TargetFile::Way::kBest ? "nameless" : "named";
+                         });
+
+}  // namespace
+}  // namespace tracesmith
