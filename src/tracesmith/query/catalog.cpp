@@ -209,6 +209,7 @@ class TableMaker {
                        const Column<uint32_t>* flags = nullptr) {
     out_.add(std::make_unique<NumberColumn<T>>(std::move(name), role, std::move(meaning), column,
                                                zero_is_null, flags));
+    out_.mutableColumns().back()->setNeverNull(!zero_is_null && flags == nullptr);
     return out_.mutableColumns().back().get();
   }
 
