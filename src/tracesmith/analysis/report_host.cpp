@@ -42,8 +42,12 @@ void launch(Maker& maker) {
   add("delay", latency.delay);
   add("latency", latency.latency);
   if (latency.without_launch > 0) {
-    table.note = std::to_string(latency.without_launch) +
-                 " pieces of device work have no launch in the trace, and do not count here";
+    const std::string many =
+        " pieces of device work have no launch in the trace, and do not count here";
+    const std::string one =
+        " piece of device work has no launch in the trace, and does not count here";
+    table.note =
+        std::to_string(latency.without_launch) + (latency.without_launch == 1 ? one : many);
   }
 }
 
