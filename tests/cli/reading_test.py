@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""view, info, query and export of a trace: filters, formats, and numbers that agree."""
+"""view, analyze, info, query and export of a trace: filters, formats, and numbers that agree."""
 
 import csv
 import io
@@ -136,6 +136,12 @@ class View(ReadingTest):
         self.assert_fails(self.run_command("view", self.trace, "--timeline", "-f", "csv"), 2)
         self.assert_fails(self.run_command("view"), 2, "FILE")
 
+    def test_when_nothing_matches_it_says_so(self):
+        self.assertEqual(self.ok("view", "--name", "zzz", self.trace), "no events\n")
+        self.assertEqual(self.ok("view", "--name", "zzz", "--stats", self.trace), "no events\n")
+        self.assertIn("no device work", self.ok("view", "--name", "zzz", "--timeline", self.trace))
+        self.assertEqual(json.loads(self.ok("view", "--name", "zzz", "--json", self.trace)), [])
+
     def test_a_reader_that_leaves_early_is_no_error(self):
         result = self.shell(f'"$T" view -n 0 {self.trace} | head -n 1; echo "${{PIPESTATUS[0]}}"')
         self.assertIn(result.stdout.decode().splitlines()[-1], ("0", "141"))
@@ -145,6 +151,32 @@ class View(ReadingTest):
         result = self.shell(f'"$T" view -n 0 {self.trace} > /dev/full')
         self.assertEqual(result.returncode, 1)
         self.assertIn(b"standard output", result.stderr)
+
+
+class Analyze(ReadingTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.trace = os.path.join(cls.shared, "ranges.json")
+        events = [{"ph": "X", "cat": "user_annotation", "name": name, "pid": 1, "tid": 1,
+                   "ts": 100 * i, "dur": 50}
+                  for i, name in enumerate(["forward pass", "forward again", "backward"])]
+        events.append({"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 120,
+                       "dur": 10, "args": {"device": 0, "stream": 7}})
+        with open(cls.trace, "w", encoding="utf-8") as file:
+            json.dump({"traceEvents": events}, file)
+
+    def test_a_range_is_chosen_by_name_and_number(self):
+        self.ok("analyze", "--critical-path", "--range", "forward", "--instance", "1", self.trace)
+        self.ok("analyze", "--range", "backward", self.trace)
+        refused = lambda *arguments: self.run_command("analyze", self.trace, *arguments)
+        self.assert_fails(refused("--range", "forward", "--instance", "2"), 2, "'forward'", ": 2,", "no 2")
+        self.assert_fails(refused("--range", "sideward"), 2, "'sideward'")
+        self.assert_fails(refused("--instance", "1"), 2, "--instance", "--range")
+        self.assert_fails(refused("--idle", "--range", "forward"), 2, "--range", "--critical-path")
+
+    def test_one_is_no_plural(self):
+        self.assertIn("1 piece of device work has no launch", self.ok("analyze", "--launch", self.trace))
 
 
 class Info(ReadingTest):

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 
@@ -54,13 +56,15 @@ class AnalyzeCommand : public Command {
   }
 
   int run(Session& session) override {
+    if (const Status given = checkRange(); !given) return failWith(given.error());
     Result<TraceFile> file = readTraceFile(input_);
     if (!file) return failWith(file.error());
     ReportOptions options;
     options.analysis.as_hta = as_hta_;
-    if (!range_.empty() && !findRange(file->trace, options)) {
-      return failWith({ErrorCode::kInvalidArgument,
-                       "no range of the host with this name is there so often", "--range"});
+    if (!range_.empty()) {
+      if (const Status found = findRange(file->trace, options); !found) {
+        return failWith(found.error());
+      }
     }
     if (json_) options.limit = 0;
     if (limit_) options.limit = options.longest = static_cast<size_t>(*limit_);
@@ -89,7 +93,21 @@ class AnalyzeCommand : public Command {
   }
 
  private:
-  bool findRange(const Trace& trace, ReportOptions& options) const {
+  Status checkRange() const {
+    if (range_.empty() && instance_) {
+      return fail(ErrorCode::kInvalidArgument,
+                  "it counts the ranges of --range, which is not given", "--instance");
+    }
+    const bool all = std::none_of(parts_.begin(), parts_.end(), [](bool part) { return part; });
+    if (!range_.empty() && !all && !parts_[static_cast<size_t>(AnalysisPart::kCriticalPath)]) {
+      return fail(ErrorCode::kInvalidArgument,
+                  "it is for the critical path, which is not asked for (--critical-path)",
+                  "--range");
+    }
+    return {};
+  }
+
+  Status findRange(const Trace& trace, ReportOptions& options) const {
     std::vector<std::pair<int64_t, int64_t>> found;
     const RangeTable& ranges = trace.range;
     for (size_t i = 0; i < ranges.size(); ++i) {
@@ -99,11 +117,24 @@ class AnalyzeCommand : public Command {
       }
     }
     const auto n = static_cast<size_t>(instance_.value_or(0));
-    if (n >= found.size()) return false;
+    if (found.empty()) {
+      return fail(ErrorCode::kInvalidArgument,
+                  fmt::format("no range of the host has a name that begins with '{}'; 'tracesmith "
+                              "view -t range' lists them",
+                              range_),
+                  "--range");
+    }
+    if (n >= found.size()) {
+      return fail(ErrorCode::kInvalidArgument,
+                  fmt::format("ranges of the host whose name begins with '{}': {}, counted from 0; "
+                              "there is no {}",
+                              range_, found.size(), n),
+                  "--instance");
+    }
     std::sort(found.begin(), found.end());
     options.from_ns = found[n].first;
     options.to_ns = found[n].second;
-    return true;
+    return {};
   }
 
   void write(const std::vector<ReportTable>& report, const TerminalStyle& style,

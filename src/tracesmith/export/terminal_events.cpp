@@ -150,6 +150,7 @@ void writeText(const Trace& t, const std::vector<Entry>& entries, const Terminal
   using A = TextTable::Align;
   // Tables of this many rows at a time keep the memory bounded; widths may differ between them.
   constexpr size_t kChunk = 4096;
+  if (entries.empty()) out.write("no events\n");
   for (size_t begin = 0; begin < entries.size(); begin += kChunk) {
     TextTable table({{"time", A::kRight},
                      {"duration", A::kRight},

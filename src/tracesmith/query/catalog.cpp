@@ -40,8 +40,10 @@ class TextColumn final : public DictionaryColumn {
     return strings_.at(static_cast<StringId>(number));
   }
   void numbers(const uint64_t* rows, size_t n, uint32_t* out) const override {
+    // Ranking the texts of a column passes over all of it, for which asking ahead only costs.
+    const bool apart = n > 0 && rows[n - 1] - rows[0] != n - 1;
     for (size_t i = 0; i < n; ++i) {
-      fetchAhead(ids_, rows, i, n);
+      if (apart) fetchAhead(ids_, rows, i, n);
       out[i] = static_cast<uint32_t>(ids_[rows[i]]);
     }
   }
@@ -209,6 +211,7 @@ class TableMaker {
                        const Column<uint32_t>* flags = nullptr) {
     out_.add(std::make_unique<NumberColumn<T>>(std::move(name), role, std::move(meaning), column,
                                                zero_is_null, flags));
+    out_.mutableColumns().back()->setNeverNull(!zero_is_null && flags == nullptr);
     return out_.mutableColumns().back().get();
   }
 

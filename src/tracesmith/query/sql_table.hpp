@@ -60,6 +60,9 @@ class SqlColumn {
   /// A second name of the id column ("kernel JOIN stream USING (stream_id)"); not in SELECT *.
   bool hidden() const { return hidden_; }
   void hide() { hidden_ = true; }
+  /// True where no row is NULL: SQLite then ends a min() at the first row of an order.
+  bool neverNull() const { return never_null_; }
+  void setNeverNull(bool never) { never_null_ = never; }
 
  private:
   std::string name_;
@@ -67,6 +70,7 @@ class SqlColumn {
   std::string meaning_;
   ColumnRole role_;
   bool hidden_ = false;
+  bool never_null_ = false;
 };
 
 /// What SQL calls rowid: a column of every table that no table lists.

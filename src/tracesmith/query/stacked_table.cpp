@@ -103,6 +103,9 @@ class StackedColumn final : public SqlColumn {
       });
       columns_.push_back(it == columns.end() ? nullptr : it->get());
     }
+    setNeverNull(std::all_of(columns_.begin(), columns_.end(), [](const SqlColumn* column) {
+      return column != nullptr && column->neverNull();
+    }));
   }
 
   Value at(uint64_t row) const override {

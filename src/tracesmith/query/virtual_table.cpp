@@ -157,6 +157,7 @@ int connect(sqlite3* db, void* aux, int, const char* const*, sqlite3_vtab** out,
       if (sql.back() != '(') sql += ", ";
       sql += "\"" + column->name() + "\" " + column->type();
       if (column->hidden()) sql += " HIDDEN";
+      if (column->neverNull()) sql += " NOT NULL";
     }
     sql += ")";
     if (const int rc = sqlite3_declare_vtab(db, sql.c_str()); rc != SQLITE_OK) {

@@ -301,6 +301,26 @@ TEST(VirtualTable, ARowIsFoundByItsRowidFromBothSides) {
   }
 }
 
+TEST(VirtualTable, TheNextRowInTimeIsFoundWithoutLookingAtThoseAfterIt) {
+  test::SampleTrace s;
+  const StreamId stream = s.stream(s.device("d"));
+  constexpr uint64_t kRows = 2'000;
+  for (uint64_t i = 0; i < kRows; ++i) s.kernel("k", stream, static_cast<int64_t>(i) * 10, 5);
+  auto engine = QueryEngine::open(s.trace);
+  ASSERT_TRUE(engine);
+  for (const char* table : {"kernel", "span"}) {
+    for (const char* which : {"min(start_ns) FROM {} x WHERE x.start_ns > k.start_ns",
+                              "max(start_ns) FROM {} x WHERE x.start_ns < k.start_ns"}) {
+      const std::string sql =
+          "SELECT count(*), sum(abs(other - start_ns)) FROM (SELECT start_ns, "
+          "(SELECT " +
+          fmt::format(fmt::runtime(which), table) + ") AS other FROM kernel k)";
+      EXPECT_LE(visits(*engine, table, sql), 20 * kRows) << sql;
+      EXPECT_EQ(linesOf(*engine, sql), Lines{"2000|19990|"}) << sql;
+    }
+  }
+}
+
 /// How SQLite goes about it: the lines of EXPLAIN QUERY PLAN.
 std::string planOf(const Trace& trace, const std::string& sql) {
   const Catalog catalog(trace);
