@@ -68,17 +68,16 @@ int64_t LooseEvents::timeOf(SourceGap kind, int64_t value) const {
     case SourceGap::kDecimal:
       return unit == 1 ? value / 1000 : value;
     default:
-      return import::JsonToken{.raw = unquoted(textAt(value))}.nanoseconds(unit);
+      (void)import::JsonToken{.raw = unquoted(textAt(value))}.nanoseconds(unit, ns);
+      return ns;
   }
 }
 
-/// A counter's values are tracks, which have the event's name, and where there are several their
-/// own behind it.
+/// A counter's values are tracks, which have the event's name, and their own behind it.
 bool LooseEvents::matches(const Facts& facts) const {
   if (choice_.names.everything()) return true;
-  if (facts.phase != 'C' || facts.arguments == nullptr || facts.arguments->size() < 2) {
-    return choice_.names.matches(facts.name);
-  }
+  if (choice_.names.matches(facts.name)) return true;
+  if (facts.phase != 'C' || facts.arguments == nullptr) return false;
   for (const std::string& argument : *facts.arguments) {
     if (choice_.names.matches(std::string(facts.name) + " " + argument)) return true;
   }
@@ -113,8 +112,7 @@ bool LooseEvents::takeWhole(std::string_view event) const {
     const import::JsonToken token = walker.value();
     if (key == "ph" && token.text && token.raw.size() == 1) facts.phase = token.raw[0];
     if (key == "ts") {
-      facts.timed = true;
-      facts.time_ns = token.nanoseconds(unitNs());
+      facts.timed = token.nanoseconds(unitNs(), facts.time_ns);
     }
     std::string room;
     if (key == "name" && token.text) name = textOf(token, room);
