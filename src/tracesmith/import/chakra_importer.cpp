@@ -178,8 +178,7 @@ bool ChakraReader::node(std::string_view bytes) {
         break;
       case node::kStart:
       case node::kDuration: {
-        const uint64_t micros = f.value <= INT64_MAX / 1000 ? f.value : 0;
-        const auto ns = static_cast<int64_t>(micros) * 1000;
+        const int64_t ns = microsecondsInNs(static_cast<int64_t>(f.value));
         if (f.number == node::kStart) n.start_ns = ns;
         if (f.number == node::kDuration) n.duration_ns = ns;
         n.kept.integer(f.number == node::kStart ? "start_time_micros" : "duration_micros",
@@ -284,6 +283,8 @@ Result<ImportCounts> runChakra(const ImportInput& input, TraceWriter& writer, Tr
   counts.rows = nodes.rows();
   counts.others = nodes.nodes() - nodes.rows();
   std::string lost = nodes.whatIsInNoTable();
+  if (!lost.empty()) counts.notes.push_back(lost);
+  nodes.spans().tell(counts.notes, lost);
   for (const SourceDamage& d : counts.damage) lost += (lost.empty() ? "" : "; ") + d.reason;
   TS_CHECK_OK(builder.finish(nodes.nodes(), lost));
   return counts;

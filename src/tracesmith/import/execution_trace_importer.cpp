@@ -16,13 +16,7 @@ namespace {
 
 namespace od = simdjson::ondemand;
 
-constexpr int64_t kMicrosecond = 1000;
 constexpr size_t kMostDamage = 1000;
-
-int64_t inNanoseconds(int64_t micros) {
-  int64_t ns = 0;
-  return micros < 0 || __builtin_mul_overflow(micros, kMicrosecond, &ns) ? 0 : ns;
-}
 
 /// A JSON value as it goes beside a row, and as what columns want of it.
 struct Scalar {
@@ -119,9 +113,9 @@ void NodeReader::meaning(std::string_view key, const Scalar& value, ExecutionNod
   } else if (key == "is_cpu_op") {
     node.on_device = value.words == "false" || (value.integer && value.number == 0);
   } else if (key == "start_time_micros" && value.integer) {
-    node.start_ns = inNanoseconds(value.number);
+    node.start_ns = microsecondsInNs(value.number);
   } else if ((key == "duration_micros" || key == "runtime") && value.integer) {
-    node.duration_ns = inNanoseconds(value.number);
+    node.duration_ns = microsecondsInNs(value.number);
   }
 }
 
@@ -233,6 +227,7 @@ Result<ImportCounts> runJson(const ImportInput& input, TraceWriter& writer, Trac
                            "; give the profile of the same process, and behind it this "
                            "file, to see which operators they are");
   }
+  nodes.spans().tell(counts.notes, lost);
   for (const SourceDamage& d : counts.damage) lost += (lost.empty() ? "" : "; ") + d.reason;
   TS_CHECK_OK(builder.finish(nodes.nodes(), lost));
   return counts;

@@ -454,7 +454,24 @@ TEST(NsysImporter, WrongTypesAndAbsurdNumbersAreTakenAsFarAsTheyGo) {
   }
   const ImportedDatabase got = importedDatabase(made.path());
   ASSERT_TRUE(got.report);
+  EXPECT_EQ(got.trace.kernel.size(), 6U);
+}
+
+TEST(NsysImporter, LengthsThatCanNotBeAreNoneAndAreSaid) {
+  const ImportedDatabase got = small(R"sql(
+    INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL (start, end, globalPid) VALUES
+      (20000, NULL, 42 << 24), (0, 1700000000000000000, 42 << 24),
+      (9223372036854775807, 9223372036854775807, 42 << 24);)sql");
+  EXPECT_EQ(at(got.trace.kernel, 9000).duration_ns, 0);  // ends at 8000
+  EXPECT_EQ(at(got.trace.kernel, 20000).duration_ns, 0);
+  EXPECT_EQ(at(got.trace.kernel, 0).duration_ns, 0);
   EXPECT_EQ(got.trace.kernel.size(), 8U);
+  const std::string lost(got.trace.text(got.trace.loss.reason[0]));
+  EXPECT_THAT(lost, HasSubstr("1 events end before they begin"));
+  EXPECT_THAT(lost, HasSubstr("1 events have no end"));
+  EXPECT_THAT(lost, HasSubstr("1 events would have lasted"));
+  EXPECT_THAT(lost, HasSubstr("1 events have a time that no clock shows"));
+  EXPECT_EQ(got.report->counts.notes.size(), 4U);
 }
 
 }  // namespace

@@ -57,8 +57,8 @@ class PerfettoImport {
         clocks_(survey.clocks),
         builder_(writer, std::move(facts)),
         kept_(builder_),
-        slices_(builder_, kept_, survey),
-        stages_(builder_, kept_, survey, slices_) {}
+        slices_(builder_, kept_, survey, spans_),
+        stages_(builder_, kept_, survey, slices_, spans_) {}
 
   void begin();
   bool packet(std::string_view bytes);
@@ -73,6 +73,7 @@ class PerfettoImport {
   PerfettoClocks clocks_;
   TraceBuilder builder_;
   KeptEvents kept_;
+  SpansOfSource spans_;
   PerfettoSlices slices_;
   PerfettoStages stages_;
   std::map<uint64_t, PerfettoSequence> sequences_;
@@ -164,6 +165,7 @@ bool PerfettoImport::packet(std::string_view bytes) {
       ++unknown_clocks_[in];
       time = static_cast<int64_t>(*timestamp);
     }
+    if (!spans_.isTime(*timestamp <= INT64_MAX ? *time : INT64_MAX)) time.reset();
   }
   const bool stateless = (flags & pn::packet::kNeedsState) != 0 && !sequence.valid;
   proto::forEachField(bytes, [&](const Field& f) {
@@ -244,6 +246,7 @@ Status PerfettoImport::finish(ImportCounts& counts) {
   }
   if (dropped_ > 0)
     say(fmt::format("the recorder itself dropped packets before {} others", dropped_));
+  spans_.tell(counts.notes, lost);
   // What can not be found again in the trace.
   const auto gone = [&](uint64_t count, const char* what) {
     if (count > 0) counts.damage.push_back({0, 0, fmt::format("{} {}", count, what)});

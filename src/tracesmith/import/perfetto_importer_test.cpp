@@ -269,6 +269,23 @@ TEST(PerfettoImporter, VulkanSubmissionsAreCalls) {
   EXPECT_EQ(got.trace.host_call.duration_ns[0], 7);
 }
 
+TEST(PerfettoImporter, TimesAndLengthsThatCanNotBeAreSaid) {
+  const auto submission = [](uint64_t time, uint64_t duration) {
+    return packet(at(time).of(65, Message().of(2, Message().number(1, duration).number(2, 9))));
+  };
+  const ImportedText got = importText(submission(10, 7) + submission(20, uint64_t{1} << 62) +
+                                      submission(30, ~uint64_t{0}) + submission(~uint64_t{0}, 1) +
+                                      submission(uint64_t{1} << 63, 1));
+  ASSERT_EQ(got.trace.host_call.size(), 3u);
+  EXPECT_EQ(got.trace.host_call.duration_ns[0], 7);
+  EXPECT_EQ(got.trace.host_call.duration_ns[1], 0);
+  EXPECT_EQ(got.trace.host_call.duration_ns[2], 0);
+  const std::string lost(got.trace.text(got.trace.loss.reason[0]));
+  EXPECT_THAT(lost, HasSubstr("1 events would have lasted more than ten years"));
+  EXPECT_THAT(lost, HasSubstr("1 events end before they begin"));
+  EXPECT_THAT(lost, HasSubstr("2 events have a time that no clock shows"));
+}
+
 TEST(PerfettoImporter, KindsThatAreNotReadAreCountedAndKept) {
   const ImportedText got =
       importText(process() + packet(at(1).of(66, Message().number(1, 3))) +
