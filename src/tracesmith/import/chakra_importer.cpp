@@ -245,7 +245,7 @@ Result<ImportCounts> runChakra(const ImportInput& input, TraceWriter& writer, Tr
       if (window.size() < end + kStep) window.resize(std::max(window.size() * 2, 2 * kStep));
       const Result<size_t> n = source->read({window.data() + end, window.size() - end});
       if (!n) counts.damage.push_back({offset + end, 0, n.error().message});
-      eof = !n || *n < window.size() - end;
+      eof = !n || *n == 0;
       end += n ? *n : 0;
     }
     return end - at >= bytes;

@@ -96,7 +96,7 @@ bool PerfettoPackets::need(size_t bytes) {
       end_ = true;
       break;
     }
-    if (*n < window_.size() - filled_) end_ = true;
+    if (*n == 0) end_ = true;
     filled_ += *n;
   }
   return filled_ - at_ >= bytes;
