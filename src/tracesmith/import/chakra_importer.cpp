@@ -143,11 +143,11 @@ Attribute ChakraReader::attribute(std::string_view bytes, KeptEvent* kept) {
 
 void ChakraReader::metadata(std::string_view bytes) {
   proto::forEachField(bytes, [&](const Field& f) {
-    if (f.number == 1) builder_.rows.setMetadata("source.version", f.bytes);
+    if (f.number == 1) builder_.setMetadata("source.version", f.bytes);
     if (f.number != 2 || f.wire_type != kBytes) return;
     const Attribute a = attribute(f.bytes, nullptr);
-    builder_.rows.setMetadata("source." + std::string(a.name),
-                              a.is_integer ? std::to_string(a.integer) : std::string(a.text));
+    builder_.setMetadata("source." + std::string(a.name),
+                         a.is_integer ? std::to_string(a.integer) : std::string(a.text));
     if (a.name == "pid" && a.is_integer) nodes_.setPid(a.integer);
   });
 }
@@ -215,7 +215,7 @@ bool ChakraReader::node(std::string_view bytes) {
   const auto ids = [&](const char* key, const std::vector<uint64_t>& list) {
     std::string text = "[";
     for (const uint64_t id : list) text += (text.size() > 1 ? "," : "") + std::to_string(id);
-    n.kept.json(key, builder_.text(text + "]"));
+    n.kept.json(key, builder_.json(text + "]"));
   };
   ids("ctrl_deps", n.control_deps);
   ids("data_deps", n.data_deps);
@@ -286,7 +286,7 @@ Result<ImportCounts> runChakra(const ImportInput& input, TraceWriter& writer, Tr
   if (!lost.empty()) counts.notes.push_back(lost);
   nodes.spans().tell(counts.notes, lost);
   for (const SourceDamage& d : counts.damage) lost += (lost.empty() ? "" : "; ") + d.reason;
-  TS_CHECK_OK(builder.finish(nodes.nodes(), lost));
+  TS_CHECK_OK(builder.finish(counts, lost));
   return counts;
 }
 

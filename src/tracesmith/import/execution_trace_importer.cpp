@@ -69,14 +69,14 @@ bool NodeReader::keep(std::string_view key, od::value value, KeptEvent& kept, Sc
         return true;
       }
     }
-    kept.json(key, builder_.text(as_it_is));
+    kept.json(key, builder_.json(as_it_is));
     return true;
   }
   std::string_view raw;
   if (simdjson::to_json_string(value).get(raw)) return false;
   while (!raw.empty() && static_cast<uint8_t>(raw.back()) <= ' ') raw.remove_suffix(1);
   scalar.words = raw;
-  kept.json(key, builder_.text(raw));
+  kept.json(key, builder_.json(raw));
   return true;
 }
 
@@ -167,7 +167,7 @@ bool NodeReader::member(std::string_view key, od::value value, ExecutionNode& no
     for (size_t i = before; i < to.size(); ++i) {
       list += (list.size() > 1 ? "," : "") + std::to_string(static_cast<int64_t>(to[i]));
     }
-    node.kept.json(key, builder_.text(list + "]"));
+    node.kept.json(key, builder_.json(list + "]"));
     return true;
   }
   Scalar scalar;
@@ -205,7 +205,7 @@ Result<ImportCounts> runJson(const ImportInput& input, TraceWriter& writer, Trac
   std::vector<SourceDamage> unreadable;
   list.run(
       [&](std::string_view name, std::string_view raw) {
-        builder.rows.setMetadata("source." + std::string(name), raw);
+        builder.setMetadata("source." + std::string(name), raw);
         if (name == "pid") nodes.setPid(std::atoll(std::string(raw).c_str()));
       },
       [&](std::string_view raw, uint64_t offset) {
@@ -229,7 +229,7 @@ Result<ImportCounts> runJson(const ImportInput& input, TraceWriter& writer, Trac
   }
   nodes.spans().tell(counts.notes, lost);
   for (const SourceDamage& d : counts.damage) lost += (lost.empty() ? "" : "; ") + d.reason;
-  TS_CHECK_OK(builder.finish(nodes.nodes(), lost));
+  TS_CHECK_OK(builder.finish(counts, lost));
   return counts;
 }
 

@@ -151,7 +151,7 @@ Result<ImportCounts> NsysImport::run() {
   counts_.bytes = file_.bytes();
   counts_.damage = file_.damage();
   counts_.events += counts_.metadata;
-  TS_CHECK_OK(builder_.finish(counts_.events, lost()));
+  TS_CHECK_OK(builder_.finish(counts_, lost()));
   return counts_;
 }
 

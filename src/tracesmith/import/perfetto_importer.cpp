@@ -95,10 +95,10 @@ void PerfettoImport::begin() {
     if (survey_.ours && key.substr(0, kMetadata.size()) == kMetadata) {
       const std::string own = key.substr(kMetadata.size());
       if (own != "producer" && own.substr(0, 8) != "imported" && own != "source_form") {
-        builder_.rows.setMetadata(own, value);
+        builder_.setMetadata(own, value);
       }
     } else {
-      builder_.rows.setMetadata("source." + key, value);
+      builder_.setMetadata("source." + key, value);
     }
   }
   if (const auto unix_time = clocks_.unixTime()) {
@@ -255,7 +255,7 @@ Status PerfettoImport::finish(ImportCounts& counts) {
   gone(stateless_, "packets refer to names that were introduced before the trace begins");
   gone(unusable_, "events have no time, or are of no known type");
   for (const SourceDamage& d : counts.damage) say(d.reason);
-  return builder_.finish(events_, lost);
+  return builder_.finish(counts, lost);
 }
 
 Result<ImportCounts> runPerfetto(const ImportInput& input, TraceWriter& writer, Trace facts) {

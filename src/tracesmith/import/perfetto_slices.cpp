@@ -169,7 +169,7 @@ void PerfettoSlices::annotation(const PerfettoSequence& sequence, std::string_vi
       break;
     }
     case PerfettoValue::kJson:
-      event.kept.json(name, builder_.text(value.text));
+      event.kept.json(name, builder_.json(value.text));
       break;
   }
 }
@@ -453,7 +453,7 @@ void PerfettoSlices::slice(const Place& at, int64_t start_ns, int64_t duration_n
   if (!e.waited_for.empty()) {
     std::string ids = "[";
     for (const uint64_t id : e.waited_for) ids += (ids.size() > 1 ? "," : "") + std::to_string(id);
-    e.kept.json("waited_for", builder_.text(ids + "]"));
+    e.kept.json("waited_for", builder_.json(ids + "]"));
   }
   Trace& rows = builder_.rows;
   const std::string_view category = rows.text(e.category);

@@ -394,7 +394,7 @@ Result<ImportCounts> runRocpd(const ImportInput& input, TraceWriter& writer, Tra
             " rows of no known kind or without a time are kept as they were, and are in no table";
   }
   spans.tell(counts.notes, lost);
-  TS_CHECK_OK(builder.finish(counts.events, lost));
+  TS_CHECK_OK(builder.finish(counts, lost));
   return counts;
 }
 

@@ -405,7 +405,7 @@ Status RocprofCsv::finish() {
                             "table (…kernel_trace.csv) that is to be given beside this one");
     lost += (lost.empty() ? "" : "; ") + counts_.notes.back();
   }
-  return builder_.finish(counts_.events, lost);
+  return builder_.finish(counts_, lost);
 }
 
 /// What the first bytes of a table say.

@@ -25,7 +25,6 @@ namespace {
 using namespace rocprof_field;  // NOLINT: a list of names
 
 constexpr std::string_view kRoot = "rocprofiler-sdk-tool";
-constexpr size_t kLongestKept = 16u << 20;  // a string of a trace
 
 constexpr HeldField kTimes[] = {{kStart, SourceGap::kTimeNanos}, {kEnd, SourceGap::kEndNanos}};
 constexpr HeldField kTimesAndId[] = {{kStart, SourceGap::kTimeNanos},
@@ -170,7 +169,7 @@ void RocprofJson::metadata(std::string_view raw) {
     }
     if (key == "node") {
       forMembers(value.raw, [&](std::string_view name, const JsonToken& of) {
-        if (name == "hostname") builder_.rows.setMetadata("hostname", plain(of));
+        if (name == "hostname") builder_.setMetadata("hostname", plain(of));
       });
     }
   });
@@ -423,21 +422,17 @@ bool RocprofJson::row(Becomes becomes, std::string_view section, TableId& table)
 }
 
 void RocprofJson::keepWhole(std::string_view section, std::string_view raw) {
-  if (raw.size() > kLongestKept) {
-    counts_->notes.push_back("\"" + std::string(section) + "\" is too long to be kept");
-    return;
-  }
   SourceShape shape;
   shape.between = {"{\"" + std::string(section) + "\":", "}"};
   shape.gaps = {{SourceGap::kJson, std::string(section)}};
-  const auto kept = static_cast<int64_t>(builder_.text(raw));
+  const auto kept = static_cast<int64_t>(builder_.json(raw));
   builder_.keep(SourceRows::kNone, builder_.sourceShape(shape), {&kept, 1});
   builder_.added();
 }
 
 void RocprofJson::record(std::string_view raw, std::string_view section, Becomes becomes) {
   if (becomes != Becomes::kNothing) ++counts_->events;
-  if (raw.size() > kLongestKept || !records_.read(raw)) {
+  if (!records_.read(raw)) {
     ++(becomes == Becomes::kNothing ? counts_->metadata : counts_->others);
     keepWhole(section, raw);
     return;
@@ -552,7 +547,7 @@ Status RocprofJson::read(std::string_view document, ImportCounts& counts, Damage
   std::string lost = damage.summary();
   spans_.tell(counts.notes, lost);
   tellWhatIsInNoTable(counts, lost);
-  return builder_.finish(counts.events, lost);
+  return builder_.finish(counts, lost);
 }
 
 bool recognisesRocprofJson(const ImportInput& input) {

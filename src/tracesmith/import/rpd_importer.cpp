@@ -101,8 +101,8 @@ Result<ImportCounts> RpdImport::run() {
     strings_.add(row.integer(t.find("id")), builder_.text(row.bytes(t.find("string"))));
   });
   dictionary("rocpd_metadata", [&](const SqliteTable& t, const SqliteRow& row) {
-    builder_.rows.setMetadata("rpd." + std::string(row.bytes(t.find("tag"))),
-                              row.bytes(t.find("value")));
+    builder_.setMetadata("rpd." + std::string(row.bytes(t.find("tag"))),
+                         row.bytes(t.find("value")));
   });
   dictionary("rocpd_api_ops", [&](const SqliteTable& t, const SqliteRow& row) {
     api_of_op_.add(row.integer(t.find("op_id")), row.integer(t.find("api_id")));
@@ -136,7 +136,7 @@ Result<ImportCounts> RpdImport::run() {
             " rows of no known kind or without a time are kept as they were, and are in no table";
   }
   spans_.tell(counts_.notes, lost);
-  TS_CHECK_OK(builder_.finish(counts_.events, lost));
+  TS_CHECK_OK(builder_.finish(counts_, lost));
   return counts_;
 }
 

@@ -327,15 +327,15 @@ Status XctraceImport::finish(const XctraceTables& tables, ImportCounts& counts) 
   for (const CounterTrackRow& track : tracks) builder_.rows.counter_track.push(track);
   const XctraceContents& contents = tables.contents();
   if (!contents.start_date.empty()) {
-    builder_.rows.setMetadata("source.start_date", contents.start_date);
+    builder_.setMetadata("source.start_date", contents.start_date);
     if (const int64_t unix_ns = unixTimeOf(contents.start_date); unix_ns > 0) {
       builder_.unixTime(0, unix_ns);
     }
   }
-  if (!contents.device.empty()) builder_.rows.setMetadata("source.device", contents.device);
-  if (!contents.process.empty()) builder_.rows.setMetadata("source.process", contents.process);
+  if (!contents.device.empty()) builder_.setMetadata("source.device", contents.device);
+  if (!contents.process.empty()) builder_.setMetadata("source.process", contents.process);
   if (!contents.template_name.empty()) {
-    builder_.rows.setMetadata("source.template", contents.template_name);
+    builder_.setMetadata("source.template", contents.template_name);
   }
   counts.events = events_;
   counts.rows = typed_;
@@ -362,7 +362,7 @@ Status XctraceImport::finish(const XctraceTables& tables, ImportCounts& counts) 
                     "no table",
                     counts.others));
   }
-  return builder_.finish(events_, lost);
+  return builder_.finish(counts, lost);
 }
 
 Result<ImportCounts> runXctrace(const ImportInput& input, TraceWriter& writer, Trace facts) {

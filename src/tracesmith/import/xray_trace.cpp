@@ -157,15 +157,15 @@ class XRayTrace {
         function_category_(builder_.text("XRay function")),
         custom_category_(builder_.text("XRay custom event")),
         typed_category_(builder_.text("XRay typed event")) {
-    builder_.rows.setMetadata("xray.version", std::to_string(header.version));
-    builder_.rows.setMetadata("xray.mode", header.mode == XRayMode::kBasic ? "basic" : "FDR");
-    builder_.rows.setMetadata("xray.constant_tsc", header.constant_tsc ? "true" : "false");
-    builder_.rows.setMetadata("xray.nonstop_tsc", header.nonstop_tsc ? "true" : "false");
-    builder_.rows.setMetadata("xray.cycle_frequency", header.cycle_frequency == 0
-                                                          ? "unknown; a tick is shown as 1 ns"
-                                                          : std::to_string(header.cycle_frequency));
+    builder_.setMetadata("xray.version", std::to_string(header.version));
+    builder_.setMetadata("xray.mode", header.mode == XRayMode::kBasic ? "basic" : "FDR");
+    builder_.setMetadata("xray.constant_tsc", header.constant_tsc ? "true" : "false");
+    builder_.setMetadata("xray.nonstop_tsc", header.nonstop_tsc ? "true" : "false");
+    builder_.setMetadata("xray.cycle_frequency", header.cycle_frequency == 0
+                                                     ? "unknown; a tick is shown as 1 ns"
+                                                     : std::to_string(header.cycle_frequency));
     if (header.mode == XRayMode::kFdr) {
-      builder_.rows.setMetadata("xray.buffer_bytes", std::to_string(header.bufferBytes()));
+      builder_.setMetadata("xray.buffer_bytes", std::to_string(header.bufferBytes()));
     }
   }
 
@@ -393,7 +393,7 @@ Status XRayTrace::finish(const DamageLog& damage, ImportCounts& counts) {
                                   "that wrote the log, would name them"
                                 : " functions have no name in the program"));
   }
-  return builder_.finish(records_, lost);
+  return builder_.finish(counts, lost);
 }
 
 bool recognisesXRay(const ImportInput& input) { return looksLikeXRay(asBytes(input.head)); }
