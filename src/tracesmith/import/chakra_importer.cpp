@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "tracesmith/base/proto_reader.hpp"
+#include "tracesmith/import/damage_log.hpp"
 #include "tracesmith/import/execution_nodes.hpp"
 #include "tracesmith/import/execution_trace_importer.hpp"
 #include "tracesmith/import/perfetto_sequence.hpp"
@@ -230,6 +231,7 @@ Result<ImportCounts> runChakra(const ImportInput& input, TraceWriter& writer, Tr
   ExecutionNodes nodes(builder, 0);
   ChakraReader reader(builder, nodes);
   ImportCounts counts;
+  DamageLog damage;
   Buffer<uint8_t> window;
   size_t at = 0;
   size_t end = 0;
@@ -244,7 +246,7 @@ Result<ImportCounts> runChakra(const ImportInput& input, TraceWriter& writer, Tr
       at = 0;
       if (window.size() < end + kStep) window.resize(std::max(window.size() * 2, 2 * kStep));
       const Result<size_t> n = source->read({window.data() + end, window.size() - end});
-      if (!n) counts.damage.push_back({offset + end, 0, n.error().message});
+      if (!n) damage.add(offset + end, 0, n.error().message);
       eof = !n || *n == 0;
       end += n ? *n : 0;
     }
@@ -252,9 +254,7 @@ Result<ImportCounts> runChakra(const ImportInput& input, TraceWriter& writer, Tr
   };
   window.resize(kStep);
   bool first = true;
-  const auto damaged = [&](const char* why) {
-    counts.damage.push_back({offset + at, end - at, why});
-  };
+  const auto damaged = [&](const char* why) { damage.add(offset + at, end - at, why); };
   while (need(1) && !builder.failed()) {
     need(kMaxVarintBytes);
     ByteReader length_reader({window.data() + at, end - at});
@@ -274,8 +274,8 @@ Result<ImportCounts> runChakra(const ImportInput& input, TraceWriter& writer, Tr
     at += prefix + length;
     if (std::exchange(first, false)) {
       reader.metadata(message);
-    } else if (!reader.node(message) && counts.damage.size() < 1000) {
-      counts.damage.push_back({offset + at - length, length, "a node that is no protobuf"});
+    } else if (!reader.node(message)) {
+      damage.add(offset + at - length, length, "a node that is no protobuf");
     }
   }
   counts.bytes = offset + end;
@@ -285,7 +285,8 @@ Result<ImportCounts> runChakra(const ImportInput& input, TraceWriter& writer, Tr
   std::string lost = nodes.whatIsInNoTable();
   if (!lost.empty()) counts.notes.push_back(lost);
   nodes.spans().tell(counts.notes, lost);
-  for (const SourceDamage& d : counts.damage) lost += (lost.empty() ? "" : "; ") + d.reason;
+  counts.damage = damage.places();
+  if (!damage.empty()) lost += (lost.empty() ? "" : "; ") + damage.summary();
   TS_CHECK_OK(builder.finish(counts, lost));
   return counts;
 }

@@ -8,6 +8,7 @@
 #include <limits>
 #include <memory>
 
+#include "tracesmith/import/damage_log.hpp"
 #include "tracesmith/import/execution_nodes.hpp"
 #include "tracesmith/import/json_list.hpp"
 
@@ -15,8 +16,6 @@ namespace tracesmith::import {
 namespace {
 
 namespace od = simdjson::ondemand;
-
-constexpr size_t kMostDamage = 1000;
 
 /// A JSON value as it goes beside a row, and as what columns want of it.
 struct Scalar {
@@ -202,21 +201,19 @@ Result<ImportCounts> runJson(const ImportInput& input, TraceWriter& writer, Trac
   NodeReader reader(builder, nodes);
   ImportCounts counts;
   JsonList list(*source, lists);
-  std::vector<SourceDamage> unreadable;
+  DamageLog damage;
   list.run(
       [&](std::string_view name, std::string_view raw) {
         builder.setMetadata("source." + std::string(name), raw);
         if (name == "pid") nodes.setPid(std::atoll(std::string(raw).c_str()));
       },
       [&](std::string_view raw, uint64_t offset) {
-        if (!reader.node(raw) && unreadable.size() < kMostDamage) {
-          unreadable.push_back({offset, raw.size(), "a node that is no JSON"});
-        }
+        if (!reader.node(raw)) damage.add(offset, raw.size(), "a node that is no JSON");
         return !builder.failed();
       });
   if (!list.found()) return fail(ErrorCode::kNotATrace, "has no list of nodes", input.path);
-  counts.damage = std::move(unreadable);
-  counts.damage.insert(counts.damage.end(), list.damage.begin(), list.damage.end());
+  for (const SourceDamage& d : list.damage) damage.add(d.offset, d.bytes, d.reason);
+  counts.damage = damage.places();
   counts.events = nodes.nodes();
   counts.rows = nodes.rows();
   counts.others = nodes.nodes() - nodes.rows();
@@ -228,7 +225,7 @@ Result<ImportCounts> runJson(const ImportInput& input, TraceWriter& writer, Trac
                            "file, to see which operators they are");
   }
   nodes.spans().tell(counts.notes, lost);
-  for (const SourceDamage& d : counts.damage) lost += (lost.empty() ? "" : "; ") + d.reason;
+  if (!damage.empty()) lost += (lost.empty() ? "" : "; ") + damage.summary();
   TS_CHECK_OK(builder.finish(counts, lost));
   return counts;
 }

@@ -162,6 +162,10 @@ std::string NsysImport::lost() {
     say(std::to_string(file_.damage().size()) +
         " places of the source could not be read, first: " + file_.damage().front().reason);
   }
+  if (file_.find("StringIds") == nullptr) {
+    counts_.notes.emplace_back("the table StringIds is missing: events have no names");
+    say(counts_.notes.back());
+  }
   for (const std::string& notice : notices_) say("Nsight Systems said: " + notice);
   if (notices_left_out_ > 0) {
     say("and " + std::to_string(notices_left_out_) + " more messages of that kind");
@@ -506,12 +510,13 @@ ShapeId NsysImport::launchShape() {
 
 // --- The importer ----------------------------------------------------------------------------
 
+/// Any table whose name only the tool has will do: others may be missing.
 bool isNsys(const SqliteFile& file) {
-  if (file.find("StringIds") == nullptr) return false;
-  return std::any_of(file.tables().begin(), file.tables().end(), [](const SqliteTable& table) {
+  return std::any_of(file.tables().begin(), file.tables().end(), [&](const SqliteTable& table) {
     return table.name.starts_with("CUPTI_ACTIVITY_KIND_") ||
-           table.name.starts_with("TARGET_INFO_") || table.name.starts_with("META_DATA_") ||
-           table.name == "NVTX_EVENTS" || table.name == "OSRT_API";
+           table.name.starts_with("TARGET_INFO_") || table.name == "NVTX_EVENTS" ||
+           table.name == "OSRT_API" ||
+           (table.name.starts_with("META_DATA_") && file.find("StringIds") != nullptr);
   });
 }
 

@@ -313,6 +313,19 @@ TEST(NsysImporter, MissingTablesAndColumnsAreNoObstacle) {
   EXPECT_EQ(got.kept, Database(made.path()).everything());
 }
 
+TEST(NsysImporter, AMissingTableOfNamesCostsTheNamesOnly) {
+  const TempFile made;
+  Database(made.path()).run(std::string(kSmall) + "DROP TABLE StringIds;");
+  const ImportedDatabase got = importedDatabase(made.path());
+  ASSERT_TRUE(got.report);
+  EXPECT_EQ(got.report->format, "Nsight Systems SQLite");
+  EXPECT_EQ(got.trace.kernel.size(), 6U);
+  EXPECT_EQ(at(got.trace.kernel, 2000).duration_ns, 3000);
+  EXPECT_THAT(std::string(got.trace.text(got.trace.loss.reason[0])),
+              HasSubstr("the table StringIds is missing"));
+  EXPECT_EQ(got.kept, Database(made.path()).everything());
+}
+
 TEST(NsysImporter, RowsOfEveryTypeComeBack) {
   // More patterns of types than shapes are made for, text that needs escapes, numbers at the edge.
   std::string more = "CREATE TABLE \"odd \"\"name\\\" (";

@@ -4,6 +4,7 @@
 #include "tracesmith/import/rocprof_csv.hpp"
 
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <map>
@@ -242,6 +243,18 @@ TEST(RocprofCsv, NoSourceIsWrittenOver) {
   ASSERT_FALSE(report);
   EXPECT_THAT(report.error().toString(), HasSubstr("written over"));
   EXPECT_EQ(asText(second.bytes()), kCounters);
+}
+
+TEST(RocprofCsv, AFileThatIsGivenTwiceIsRefused) {
+  const TempFile kernels, counters;
+  kernels.write(asBytes(kKernels));
+  counters.write(asBytes(kCounters));
+  EXPECT_THAT(importedFiles({kernels.path(), counters.path(), kernels.path()}).error,
+              HasSubstr("is given twice"));
+  const std::string link = counters.path() + ".link";
+  ASSERT_EQ(::symlink(kernels.path().c_str(), link.c_str()), 0);
+  EXPECT_THAT(importedFiles({kernels.path(), link}).error, HasSubstr("is the same file as"));
+  ::unlink(link.c_str());
 }
 
 TEST(RocprofCsv, OtherTablesAreNotTaken) {

@@ -135,6 +135,15 @@ Result<ImportCounts> RpdImport::run() {
     lost += (lost.empty() ? "" : "; ") + std::to_string(counts_.others) +
             " rows of no known kind or without a time are kept as they were, and are in no table";
   }
+  for (const auto& [table, what] :
+       {std::pair{"rocpd_string", "events have no names"},
+        {"rocpd_api", "there are no calls"},
+        {"rocpd_op", "there is no work of GPUs"},
+        {"rocpd_api_ops", "work is not joined to the calls that launched it"}}) {
+    if (file_.find(table) != nullptr) continue;
+    counts_.notes.push_back(std::string("the table ") + table + " is missing: " + what);
+    lost += (lost.empty() ? "" : "; ") + counts_.notes.back();
+  }
   spans_.tell(counts_.notes, lost);
   TS_CHECK_OK(builder_.finish(counts_, lost));
   return counts_;
@@ -364,9 +373,10 @@ void RpdImport::others() {
   }
 }
 
+/// Names of rocpd's tables go on with a UUID. One of the tables of events is enough: without the
+/// others there is less to be said of them.
 bool isRpd(const SqliteFile& file) {
-  return file.find("rocpd_op") != nullptr && file.find("rocpd_api") != nullptr &&
-         file.find("rocpd_string") != nullptr;
+  return file.find("rocpd_op") != nullptr || file.find("rocpd_api") != nullptr;
 }
 
 bool recognisesRpd(const ImportInput& input) {

@@ -125,6 +125,21 @@ TEST(RpdImporter, WorkHasTheProcessOfItsCallAndNoneWhereThatCanNotBeTold) {
   EXPECT_EQ(got.kept, Database(made.path()).everything());
 }
 
+TEST(RpdImporter, MissingTablesAreSaidAndTheOthersAreRead) {
+  for (const char* table : {"rocpd_string", "rocpd_api", "rocpd_op", "rocpd_api_ops"}) {
+    SCOPED_TRACE(table);
+    const TempFile made;
+    Database(made.path()).run(std::string(kSmall) + "DROP TABLE " + table + ";");
+    const ImportedDatabase got = importedDatabase(made.path());
+    ASSERT_TRUE(got.report);
+    EXPECT_EQ(got.report->format, "rocmProfileData (RPD)");
+    EXPECT_THAT(std::string(got.trace.text(got.trace.loss.reason[0])),
+                HasSubstr(std::string("the table ") + table + " is missing"));
+    EXPECT_GT(got.report->counts.rows, 0U);
+    EXPECT_EQ(got.kept, Database(made.path()).everything());
+  }
+}
+
 TEST(RpdImporter, LengthsThatCanNotBeAreNoneAndAreSaid) {
   const TempFile made;
   const Database db(made.path());
