@@ -30,6 +30,11 @@ class InfoCommand : public Command {
  private:
   int trace(Session& session) {
     Result<TraceFile> file = readTraceFile(input_);
+    if (!file && file.error().code == ErrorCode::kNoSpace) {
+      // What it has can be said without its events; whether all of them can be read, not.
+      sayWarning(file.error().toString());
+      file = readTraceFile(input_, {.tables = {TableId::kLoss}});
+    }
     if (!file) return failWith(file.error());
     const TerminalStyle style{.width = session.terminal.width,
                               .colour = session.terminal.colour,

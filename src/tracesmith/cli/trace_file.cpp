@@ -62,7 +62,9 @@ bool sayWhatWasLost(const std::string& path, const import::ImportCounts& counts)
                                      path, d.bytes, d.offset, d.reason));
   }
   if (counts.damage.size() > kShown) {
-    say(fmt::format("{}: and {} more places", path, counts.damage.size() - kShown));
+    uint64_t more = 0;
+    for (size_t i = kShown; i < counts.damage.size(); ++i) more += counts.damage[i].places;
+    say(fmt::format("{}: and {} more places", path, more));
   }
   return !counts.damage.empty();
 }

@@ -38,6 +38,20 @@ std::map<TableId, TableBytes> bytesByTable(const TraceReader& reader) {
   return out;
 }
 
+/// Of a trace whose events were not read, as the headers of its blocks say.
+TimeRange spanOf(const Trace& trace, const TraceReader& reader) {
+  TimeRange range = timeRange(trace);
+  if (range.duration() > 0) return range;
+  bool any = trace.begin_ns.has_value();
+  for (const BlockInfo& block : reader.blocks()) {
+    if (block.min_time_ns > block.max_time_ns) continue;
+    range.begin_ns = any ? std::min(range.begin_ns, block.min_time_ns) : block.min_time_ns;
+    range.end_ns = any ? std::max(range.end_ns, block.max_time_ns) : block.max_time_ns;
+    any = true;
+  }
+  return range;
+}
+
 /// Names of tables and their columns, by number, from the schema.
 struct SchemaNames {
   std::map<TableId, std::string> tables;
@@ -124,7 +138,7 @@ class TextView {
       : t_(trace), style_(style), out_(out) {}
 
   void file(const TraceReader& reader, const std::string& path) {
-    const TimeRange range = timeRange(t_);
+    const TimeRange range = spanOf(t_, reader);
     line("file", path + ", " + formatBytes(reader.fileBytes()) +
                      fmt::format(", SBT {}.{}", reader.versionMajor(), reader.versionMinor()) +
                      (reader.complete() ? ", complete" : ", INCOMPLETE (no end marker)"));
@@ -290,7 +304,7 @@ void writeJson(const Trace& t, const TraceReader& reader, const std::string& pat
   JsonWriter w(out, 2);
   const auto bytes = bytesByTable(reader);
   const SchemaNames names;
-  const TimeRange range = timeRange(t);
+  const TimeRange range = spanOf(t, reader);
   w.beginObject();
   w.field("path", path).field("bytes", reader.fileBytes());
   w.field("version", fmt::format("{}.{}", reader.versionMajor(), reader.versionMinor()));

@@ -127,7 +127,7 @@ TEST(TerminalEvents, NoRegularExpressionTakesForever) {
   s.kernel(std::string(200, 'a'), stream, 0, 10);
   s.kernel(std::string(200, 'a') + "b", stream, 10, 10);
   EXPECT_THAT(linesOf(list(s.trace, {.name_regex = "^(a+)+b$"}).text), SizeIs(1 + 1));
-  EXPECT_THAT(linesOf(list(s.trace, {.name_regex = "(a|aa)*\\d"}).text), SizeIs(0));
+  EXPECT_THAT(list(s.trace, {.name_regex = "(a|aa)*\\d"}).text, HasSubstr("no events"));
   EXPECT_FALSE(EventMatcher::of(s.trace, {.name_regex = "(a+)\\1"})) << "a back reference";
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/format/trace_reader.hpp"
+#include "tracesmith/base/memory_limit.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -30,17 +31,6 @@ struct RowSegment {
   uint64_t rows = 0;
 };
 using SegmentsOf = std::map<uint32_t, std::vector<RowSegment>>;
-
-/// Traces take some ten times their size in memory; where all rows are alike a few hundred times.
-/// Beyond that a file does not hold what it claims.
-uint64_t defaultMemoryLimit(uint64_t file_bytes) {
-  const uint64_t justified = (uint64_t{512} << 20) + std::min(file_bytes, uint64_t{1} << 50) * 256;
-  const long pages = sysconf(_SC_PHYS_PAGES);
-  const long page_bytes = sysconf(_SC_PAGESIZE);
-  if (pages <= 0 || page_bytes <= 0) return std::min(justified, uint64_t{8} << 30);
-  const uint64_t there = static_cast<uint64_t>(pages) * static_cast<uint64_t>(page_bytes);
-  return std::min(justified, there / 4 * 3);
-}
 
 uint64_t rowBytesOf(TableId id) {
   switch (id) {
@@ -272,7 +262,8 @@ Status TraceReader::Impl::checkMemory(const std::vector<const LogBlock*>& wanted
   if (bytes <= limit) return {};
   return fail(ErrorCode::kNoSpace,
               fmt::format("the {} rows asked for take {} MiB of memory, more than the {} MiB "
-                          "allowed; read fewer tables or a shorter time",
+                          "that can be taken here now; read fewer tables or a shorter time "
+                          "(--from, --to), or where more memory is free",
                           rows, bytes >> 20, limit >> 20),
               log.path());
 }
@@ -332,9 +323,8 @@ Status TraceReader::readBlock(size_t index, Trace& out, uint64_t max_memory_byte
                 impl_->log.path());
   }
   const LogBlock& block = impl_->log.blocks()[index];
-  TS_CHECK_OK(impl_->checkMemory({&block}, max_memory_bytes != 0
-                                               ? max_memory_bytes
-                                               : defaultMemoryLimit(impl_->log.fileBytes())));
+  TS_CHECK_OK(
+      impl_->checkMemory({&block}, max_memory_bytes != 0 ? max_memory_bytes : memoryToTake()));
   return impl_->appendBlock(block, out);
 }
 
@@ -421,8 +411,7 @@ Result<Trace> TraceReader::Impl::readOnce(const ReadOptions& options,
       return later;
     });
   }
-  const uint64_t limit = options.max_memory_bytes != 0 ? options.max_memory_bytes
-                                                       : defaultMemoryLimit(log.fileBytes());
+  const uint64_t limit = options.max_memory_bytes != 0 ? options.max_memory_bytes : memoryToTake();
   TS_CHECK_OK(checkMemory(wanted, limit));
 
   Trace trace;

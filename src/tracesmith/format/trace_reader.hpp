@@ -53,8 +53,8 @@ struct ReadOptions {
   /// Of event tables, only blocks that can hold one of so many rows that begin first; 0: all. More
   /// rows come with them. Tables without times come whole, where they are wanted.
   uint64_t first_events = 0;
-  /// Give up (kNoSpace) before the columns take more than this; 0: 512 MiB and 256 times the file,
-  /// or three quarters of the memory of this machine. A small file can claim very many equal rows.
+  /// Give up (kNoSpace) before the columns take more than this; 0: memoryToTake(). A small file may
+  /// well hold very many equal rows: a block of them is a few hundred bytes whatever their number.
   uint64_t max_memory_bytes = 0;
 };
 

@@ -485,6 +485,28 @@ TEST(TraceReader, RefusesToTakeMoreMemoryThanAllowed) {
   EXPECT_EQ(trace.error().code, ErrorCode::kNoSpace);
 }
 
+TEST(TraceReader, ManyEqualRowsInASmallFileAreRead) {
+  // Whatever a writer writes can be read: equal rows take no bytes.
+  const TempFile file;
+  constexpr size_t kRows = 9'000'000;
+  {
+    auto writer = TraceWriter::create(file.path());
+    ASSERT_TRUE(writer);
+    Trace trace;
+    for (size_t i = 0; i < 1'000'000; ++i) trace.kernel.push({.start_ns = 5, .duration_ns = 7});
+    for (size_t rows = 0; rows < kRows; rows += trace.kernel.size()) {
+      ASSERT_TRUE(writer->write(trace));
+    }
+    ASSERT_TRUE(writer->finish());
+  }
+  auto reader = TraceReader::open(file.path());
+  ASSERT_TRUE(reader);
+  EXPECT_LT(reader->fileBytes(), 100'000U);
+  const auto trace = reader->read({.tables = {TableId::kKernel}});
+  ASSERT_TRUE(trace) << trace.error().toString();
+  EXPECT_EQ(trace->kernel.size(), kRows);
+}
+
 TEST(TraceReader, ReadBlockGivesTheRowsOfOneBlockAfterAnother) {
   const TempFile file;
   sampleTrace(file, 3, false);

@@ -141,7 +141,8 @@ class GzipSource : public PackedSource {
     state_.next_in = in;
     state_.avail_in = left;
   }
-  /// False where nothing but padding follows.
+  /// False where no member follows. Padding may (RFC 1952 knows none, but tapes have it); all else
+  /// is data that is lost.
   bool beginMember() {
     while (state_.avail_in > 0 && *state_.next_in == 0) {
       ++state_.next_in;
@@ -150,6 +151,7 @@ class GzipSource : public PackedSource {
     if (state_.avail_in == 0) return true;  // look at the next piece
     if (*state_.next_in != 0x1f) {
       ended_ = true;
+      problem_ = "something else than gzip data follows";
       return false;
     }
     begin();

@@ -18,8 +18,9 @@ class ByteSource {
   static Result<std::unique_ptr<ByteSource>> open(const std::string& path);
   virtual ~ByteSource() = default;
 
-  /// Fills `out` as far as the content goes: fewer bytes mean that the end has come. Error: the
-  /// system's, or packed data that is damaged; what had been unpacked before it was given.
+  /// Fills `out` as far as the content goes; 0 bytes: its end. Error: the system's, or packed data
+  /// that is damaged; what had been unpacked before it was given, so that behind fewer bytes than
+  /// were asked for there may be an error yet.
   virtual Result<size_t> read(std::span<uint8_t> out) = 0;
 
   /// Of the file, packed as it is: its size, and how much has been read.

@@ -8,12 +8,16 @@
 #include <random>
 
 #include "tracesmith/format/trace_test_util.hpp"
+#include "tracesmith/import/importer_test_util.hpp"
+#include "tracesmith/import/proto_message.hpp"
+#include "tracesmith/import/xctrace_sample.hpp"
 
 namespace tracesmith::import {
 namespace {
 
 using test::TempFile;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 Bytes gzip(const Bytes& content) {
   Bytes out(content.size() + (64u << 10));
@@ -121,6 +125,62 @@ TEST(ByteSource, DamageIsNoticed) {
     file.write(packed);
     const Content got = readAll(file.path(), 64 << 10);
     EXPECT_FALSE(got.error.empty() && got.bytes == content) << "the checksum would not hold";
+  }
+}
+
+TEST(ByteSource, WhatFollowsAMemberIsAMemberPaddingOrDamage) {
+  const TempFile file;
+  Bytes packed = gzip(sample(1'000));
+  const size_t first = packed.size();
+  packed.resize(first + 700, 0);
+  file.write(packed);
+  EXPECT_EQ(readAll(file.path(), 300).error, "") << "zeros";
+  const Bytes second = gzip(sample(2'000));
+  packed.insert(packed.end(), second.begin(), second.end());
+  file.write(packed);
+  EXPECT_EQ(readAll(file.path(), 300).bytes.size(), 3'000U);
+  for (size_t byte = 0; byte < 3; ++byte) {
+    Bytes broken = packed;
+    broken[first + 700 + byte] ^= 1;
+    file.write(broken);
+    const Content got = readAll(file.path(), 300);
+    EXPECT_EQ(got.bytes, sample(1'000));
+    EXPECT_THAT(got.error, HasSubstr("after 1000 unpacked bytes")) << byte;
+  }
+}
+
+TEST(ByteSource, EveryReaderHearsOfDamageBehindItsLastByte) {
+  const std::string csv =
+      "\"Kind\",\"Agent_Id\",\"Kernel_Name\",\"Dispatch_Id\",\"Start_Timestamp\",\"End_"
+      "Timestamp\"\n"
+      "\"KERNEL_DISPATCH\",1,\"k\",1,10,20\n";
+  const std::string nodes =
+      R"({"schema":"1.1.1","pid":1,"nodes":[{"id":1,"name":"a","start_time_micros":1}]})";
+  const std::string chrome = R"({"traceEvents":[{"ph":"X","name":"a","ts":1,"dur":1}]})";
+  const std::string rocprof = R"({"rocprofiler-sdk-tool":[{"metadata":{"pid":1}}]})";
+  const test::Message event = test::Message().number(9, 3).text(23, "a");
+  const std::string perfetto =
+      test::Message().of(1, test::Message().number(8, 5).of(11, event)).bytes();
+  const test::Message attribute = test::Message().text(1, "pid").number(9, 7);
+  const test::Message facts = test::Message().text(1, "v1").of(2, attribute);
+  const test::Message node = test::Message().number(1, 1).text(2, "a").number(6, 1);
+  std::string chakra;
+  for (const std::string& message : {facts.bytes(), node.bytes()}) {
+    chakra += static_cast<char>(message.size());
+    chakra += message;
+  }
+  for (const std::string& text :
+       {csv, nodes, chrome, rocprof, perfetto, chakra, std::string(test::kXctraceIntervals)}) {
+    SCOPED_TRACE(text.substr(0, 40));
+    Bytes packed = gzip(Bytes(text.begin(), text.end()));
+    const test::ImportedText sound = test::importText(asText(packed));
+    ASSERT_TRUE(sound.ok) << sound.error;
+    EXPECT_THAT(sound.counts.damage, IsEmpty());
+    for (const char c : std::string("JUNK")) packed.push_back(static_cast<uint8_t>(c));
+    const test::ImportedText got = test::importText(asText(packed));
+    ASSERT_TRUE(got.ok) << got.error;
+    ASSERT_EQ(got.counts.damage.size(), 1U);
+    EXPECT_THAT(got.counts.damage[0].reason, HasSubstr("something else than gzip data follows"));
   }
 }
 

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "tracesmith/base/proto_reader.hpp"
+#include "tracesmith/import/damage_log.hpp"
 #include "tracesmith/import/execution_nodes.hpp"
 #include "tracesmith/import/execution_trace_importer.hpp"
 #include "tracesmith/import/perfetto_sequence.hpp"
@@ -143,11 +144,11 @@ Attribute ChakraReader::attribute(std::string_view bytes, KeptEvent* kept) {
 
 void ChakraReader::metadata(std::string_view bytes) {
   proto::forEachField(bytes, [&](const Field& f) {
-    if (f.number == 1) builder_.rows.setMetadata("source.version", f.bytes);
+    if (f.number == 1) builder_.setMetadata("source.version", f.bytes);
     if (f.number != 2 || f.wire_type != kBytes) return;
     const Attribute a = attribute(f.bytes, nullptr);
-    builder_.rows.setMetadata("source." + std::string(a.name),
-                              a.is_integer ? std::to_string(a.integer) : std::string(a.text));
+    builder_.setMetadata("source." + std::string(a.name),
+                         a.is_integer ? std::to_string(a.integer) : std::string(a.text));
     if (a.name == "pid" && a.is_integer) nodes_.setPid(a.integer);
   });
 }
@@ -178,8 +179,7 @@ bool ChakraReader::node(std::string_view bytes) {
         break;
       case node::kStart:
       case node::kDuration: {
-        const uint64_t micros = f.value <= INT64_MAX / 1000 ? f.value : 0;
-        const auto ns = static_cast<int64_t>(micros) * 1000;
+        const int64_t ns = microsecondsInNs(static_cast<int64_t>(f.value));
         if (f.number == node::kStart) n.start_ns = ns;
         if (f.number == node::kDuration) n.duration_ns = ns;
         n.kept.integer(f.number == node::kStart ? "start_time_micros" : "duration_micros",
@@ -216,7 +216,7 @@ bool ChakraReader::node(std::string_view bytes) {
   const auto ids = [&](const char* key, const std::vector<uint64_t>& list) {
     std::string text = "[";
     for (const uint64_t id : list) text += (text.size() > 1 ? "," : "") + std::to_string(id);
-    n.kept.json(key, builder_.text(text + "]"));
+    n.kept.json(key, builder_.json(text + "]"));
   };
   ids("ctrl_deps", n.control_deps);
   ids("data_deps", n.data_deps);
@@ -231,6 +231,7 @@ Result<ImportCounts> runChakra(const ImportInput& input, TraceWriter& writer, Tr
   ExecutionNodes nodes(builder, 0);
   ChakraReader reader(builder, nodes);
   ImportCounts counts;
+  DamageLog damage;
   Buffer<uint8_t> window;
   size_t at = 0;
   size_t end = 0;
@@ -245,17 +246,15 @@ Result<ImportCounts> runChakra(const ImportInput& input, TraceWriter& writer, Tr
       at = 0;
       if (window.size() < end + kStep) window.resize(std::max(window.size() * 2, 2 * kStep));
       const Result<size_t> n = source->read({window.data() + end, window.size() - end});
-      if (!n) counts.damage.push_back({offset + end, 0, n.error().message});
-      eof = !n || *n < window.size() - end;
+      if (!n) damage.add(offset + end, 0, n.error().message);
+      eof = !n || *n == 0;
       end += n ? *n : 0;
     }
     return end - at >= bytes;
   };
   window.resize(kStep);
   bool first = true;
-  const auto damaged = [&](const char* why) {
-    counts.damage.push_back({offset + at, end - at, why});
-  };
+  const auto damaged = [&](const char* why) { damage.add(offset + at, end - at, why); };
   while (need(1) && !builder.failed()) {
     need(kMaxVarintBytes);
     ByteReader length_reader({window.data() + at, end - at});
@@ -275,8 +274,8 @@ Result<ImportCounts> runChakra(const ImportInput& input, TraceWriter& writer, Tr
     at += prefix + length;
     if (std::exchange(first, false)) {
       reader.metadata(message);
-    } else if (!reader.node(message) && counts.damage.size() < 1000) {
-      counts.damage.push_back({offset + at - length, length, "a node that is no protobuf"});
+    } else if (!reader.node(message)) {
+      damage.add(offset + at - length, length, "a node that is no protobuf");
     }
   }
   counts.bytes = offset + end;
@@ -284,8 +283,11 @@ Result<ImportCounts> runChakra(const ImportInput& input, TraceWriter& writer, Tr
   counts.rows = nodes.rows();
   counts.others = nodes.nodes() - nodes.rows();
   std::string lost = nodes.whatIsInNoTable();
-  for (const SourceDamage& d : counts.damage) lost += (lost.empty() ? "" : "; ") + d.reason;
-  TS_CHECK_OK(builder.finish(nodes.nodes(), lost));
+  if (!lost.empty()) counts.notes.push_back(lost);
+  nodes.spans().tell(counts.notes, lost);
+  counts.damage = damage.places();
+  if (!damage.empty()) lost += (lost.empty() ? "" : "; ") + damage.summary();
+  TS_CHECK_OK(builder.finish(counts, lost));
   return counts;
 }
 

@@ -541,7 +541,8 @@ Result<ImportCounts> runJoined(const ImportInput& input, TraceWriter& writer, Tr
   TS_TRY(const std::unique_ptr<ByteSource> source, input.bytes());
   TS_TRY(ImportCounts counts,
          importChromeJson(*source, writer, std::move(facts), ChromeDialect::kCommon, &join));
-  counts.damage.insert(counts.damage.end(), join.damage.begin(), join.damage.end());
+  counts.damage.insert(counts.damage.end(), join.damage.places().begin(),
+                       join.damage.places().end());
   return counts;
 }
 

@@ -23,15 +23,17 @@ class DamageLog {
         last.bytes += bytes;
         return;
       }
-      if (places_.size() >= kMostPlaces) {
-        if (places_.size() == kMostPlaces) {
-          places_.push_back({offset, 0, "further damage, which is not listed"});
-        }
-        places_.back().bytes += bytes;
-        return;
-      }
     }
-    places_.push_back({offset, bytes, std::string(reason)});
+    ++count_;
+    if (places_.size() < kMostPlaces) {
+      places_.push_back({offset, bytes, std::string(reason)});
+      return;
+    }
+    if (places_.size() == kMostPlaces) {
+      places_.push_back({offset, 0, "further damage, which is not listed", 0});
+    }
+    places_.back().bytes += bytes;
+    ++places_.back().places;
   }
 
   bool empty() const { return places_.empty(); }
@@ -39,13 +41,14 @@ class DamageLog {
   /// In one line, for the trace's own table of losses; "" where nothing is damaged.
   std::string summary() const {
     if (places_.empty()) return {};
-    return std::to_string(bytes_) + " bytes in " + std::to_string(places_.size()) +
+    return std::to_string(bytes_) + " bytes in " + std::to_string(count_) +
            " places of the source could not be used, first: " + places_.front().reason;
   }
 
  private:
   static constexpr size_t kMostPlaces = 1000;
   std::vector<SourceDamage> places_;
+  uint64_t count_ = 0;
   uint64_t bytes_ = 0;
 };
 

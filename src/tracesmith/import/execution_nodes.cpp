@@ -27,13 +27,20 @@ std::string_view toString(NodeType type) {
   return "node";
 }
 
+int64_t microsecondsInNs(int64_t micros) {
+  int64_t ns = 0;
+  if (!__builtin_mul_overflow(micros, int64_t{1000}, &ns)) return ns;
+  return micros < 0 ? INT64_MIN : INT64_MAX;
+}
+
 bool ExecutionNodes::add(ExecutionNode& node) {
   ++nodes_;
-  if (!node.start_ns) {
+  if (!node.start_ns || !spans_.isTime(*node.start_ns)) {
     kept_.keep(SourceRows::kNone, node.kept);
     builder_.added();
     return false;
   }
+  node.duration_ns = spans_.lasting(node.duration_ns);
   Trace& rows = builder_.rows;
   const ProcessId process = builder_.process(pid_);
   TableId table = TableId::kRange;
@@ -81,8 +88,9 @@ bool ExecutionNodes::add(ExecutionNode& node) {
 
 std::string ExecutionNodes::whatIsInNoTable() const {
   if (nodes_ == rows_) return {};
-  return fmt::format("{} nodes have no start: they are kept as they were, and are in no table",
-                     nodes_ - rows_);
+  return fmt::format(
+      "{} nodes have no start that can be read: they are kept as they were, and are in no table",
+      nodes_ - rows_);
 }
 
 }  // namespace tracesmith::import

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tracesmith/import/kept_event.hpp"
+#include "tracesmith/import/span_of_source.hpp"
 
 namespace tracesmith::import {
 
@@ -37,6 +38,10 @@ struct ExecutionNode {
   KeptEvent kept;
 };
 
+/// Times of nodes are in microseconds; what no number of nanoseconds holds is the farthest there
+/// is.
+int64_t microsecondsInNs(int64_t micros);
+
 class ExecutionNodes {
  public:
   ExecutionNodes(TraceBuilder& builder, int64_t pid)
@@ -48,11 +53,13 @@ class ExecutionNodes {
   uint64_t rows() const { return rows_; }
   /// What people are told of the nodes that are in no table; "" where there are none.
   std::string whatIsInNoTable() const;
+  const SpansOfSource& spans() const { return spans_; }
 
  private:
   TraceBuilder& builder_;
   KeptEvents kept_;
   int64_t pid_;
+  SpansOfSource spans_;
   uint64_t nodes_ = 0;
   uint64_t rows_ = 0;
 };

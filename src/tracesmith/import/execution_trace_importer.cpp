@@ -8,6 +8,7 @@
 #include <limits>
 #include <memory>
 
+#include "tracesmith/import/damage_log.hpp"
 #include "tracesmith/import/execution_nodes.hpp"
 #include "tracesmith/import/json_list.hpp"
 
@@ -15,14 +16,6 @@ namespace tracesmith::import {
 namespace {
 
 namespace od = simdjson::ondemand;
-
-constexpr int64_t kMicrosecond = 1000;
-constexpr size_t kMostDamage = 1000;
-
-int64_t inNanoseconds(int64_t micros) {
-  int64_t ns = 0;
-  return micros < 0 || __builtin_mul_overflow(micros, kMicrosecond, &ns) ? 0 : ns;
-}
 
 /// A JSON value as it goes beside a row, and as what columns want of it.
 struct Scalar {
@@ -75,14 +68,14 @@ bool NodeReader::keep(std::string_view key, od::value value, KeptEvent& kept, Sc
         return true;
       }
     }
-    kept.json(key, builder_.text(as_it_is));
+    kept.json(key, builder_.json(as_it_is));
     return true;
   }
   std::string_view raw;
   if (simdjson::to_json_string(value).get(raw)) return false;
   while (!raw.empty() && static_cast<uint8_t>(raw.back()) <= ' ') raw.remove_suffix(1);
   scalar.words = raw;
-  kept.json(key, builder_.text(raw));
+  kept.json(key, builder_.json(raw));
   return true;
 }
 
@@ -119,9 +112,9 @@ void NodeReader::meaning(std::string_view key, const Scalar& value, ExecutionNod
   } else if (key == "is_cpu_op") {
     node.on_device = value.words == "false" || (value.integer && value.number == 0);
   } else if (key == "start_time_micros" && value.integer) {
-    node.start_ns = inNanoseconds(value.number);
+    node.start_ns = microsecondsInNs(value.number);
   } else if ((key == "duration_micros" || key == "runtime") && value.integer) {
-    node.duration_ns = inNanoseconds(value.number);
+    node.duration_ns = microsecondsInNs(value.number);
   }
 }
 
@@ -173,7 +166,7 @@ bool NodeReader::member(std::string_view key, od::value value, ExecutionNode& no
     for (size_t i = before; i < to.size(); ++i) {
       list += (list.size() > 1 ? "," : "") + std::to_string(static_cast<int64_t>(to[i]));
     }
-    node.kept.json(key, builder_.text(list + "]"));
+    node.kept.json(key, builder_.json(list + "]"));
     return true;
   }
   Scalar scalar;
@@ -208,21 +201,19 @@ Result<ImportCounts> runJson(const ImportInput& input, TraceWriter& writer, Trac
   NodeReader reader(builder, nodes);
   ImportCounts counts;
   JsonList list(*source, lists);
-  std::vector<SourceDamage> unreadable;
+  DamageLog damage;
   list.run(
       [&](std::string_view name, std::string_view raw) {
-        builder.rows.setMetadata("source." + std::string(name), raw);
+        builder.setMetadata("source." + std::string(name), raw);
         if (name == "pid") nodes.setPid(std::atoll(std::string(raw).c_str()));
       },
       [&](std::string_view raw, uint64_t offset) {
-        if (!reader.node(raw) && unreadable.size() < kMostDamage) {
-          unreadable.push_back({offset, raw.size(), "a node that is no JSON"});
-        }
+        if (!reader.node(raw)) damage.add(offset, raw.size(), "a node that is no JSON");
         return !builder.failed();
       });
   if (!list.found()) return fail(ErrorCode::kNotATrace, "has no list of nodes", input.path);
-  counts.damage = std::move(unreadable);
-  counts.damage.insert(counts.damage.end(), list.damage.begin(), list.damage.end());
+  for (const SourceDamage& d : list.damage) damage.add(d.offset, d.bytes, d.reason);
+  counts.damage = damage.places();
   counts.events = nodes.nodes();
   counts.rows = nodes.rows();
   counts.others = nodes.nodes() - nodes.rows();
@@ -233,8 +224,9 @@ Result<ImportCounts> runJson(const ImportInput& input, TraceWriter& writer, Trac
                            "; give the profile of the same process, and behind it this "
                            "file, to see which operators they are");
   }
-  for (const SourceDamage& d : counts.damage) lost += (lost.empty() ? "" : "; ") + d.reason;
-  TS_CHECK_OK(builder.finish(nodes.nodes(), lost));
+  nodes.spans().tell(counts.notes, lost);
+  if (!damage.empty()) lost += (lost.empty() ? "" : "; ") + damage.summary();
+  TS_CHECK_OK(builder.finish(counts, lost));
   return counts;
 }
 

@@ -37,8 +37,8 @@ Status ExecutionTraceJoin::read(const std::string& path) {
         simdjson::dom::object object;
         std::string_view name;
         if (parser.parse(raw.data(), raw.size()).get(object) || object["name"].get(name)) {
-          damage.push_back({offset, raw.size(), "a node of the execution trace is no JSON"});
-          return damage.size() < 1000;
+          damage.add(offset, raw.size(), "a node of the execution trace is no JSON");
+          return true;
         }
         Node node = {.record_function = integerOf(object, "rf_id"),
                      .thread = integerOf(object, "tid"),
@@ -60,8 +60,13 @@ Status ExecutionTraceJoin::read(const std::string& path) {
         nodes_.push_back(std::move(node));
         return true;
       });
-  for (SourceDamage& d : list.damage) damage.push_back(std::move(d));
-  if (!list.found()) return fail(ErrorCode::kNotATrace, "is no execution trace", path);
+  for (const SourceDamage& d : list.damage) damage.add(d.offset, d.bytes, d.reason);
+  if (!list.found()) {
+    return fail(ErrorCode::kUnsupported,
+                "is no execution trace, which is what can be given beside a profile; profiles of "
+                "several ranks become one trace each",
+                path);
+  }
   return {};
 }
 

@@ -16,6 +16,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "tracesmith/import/damage_log.hpp"
 #include "tracesmith/import/importer.hpp"
 
 namespace tracesmith::import {
@@ -40,7 +41,7 @@ class ExecutionTraceJoin {
   std::string rest() const;
   /// Why not all could be joined; "" where all could.
   std::string doubts() const;
-  std::vector<SourceDamage> damage;
+  DamageLog damage;
 
  private:
   struct Node {

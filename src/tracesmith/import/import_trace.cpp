@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <thread>
 
 #include "tracesmith/base/target_file.hpp"
@@ -22,6 +23,7 @@
 #include "tracesmith/import/rocprof_csv.hpp"
 #include "tracesmith/import/rocprof_json.hpp"
 #include "tracesmith/import/rpd_importer.hpp"
+#include "tracesmith/import/unread_formats.hpp"
 #include "tracesmith/import/xctrace_importer.hpp"
 #include "tracesmith/import/xray_trace.hpp"
 
@@ -67,6 +69,24 @@ const Importer* importerOf(const ImportInput& input) {
   return nullptr;
 }
 
+/// A file that is given twice, by whatever names, would be counted twice.
+Status noFileTwice(const std::string& path, const std::vector<std::string>& more) {
+  std::map<std::pair<dev_t, ino_t>, std::string> seen;
+  const auto look = [&](const std::string& file) -> Status {
+    struct stat info {};
+    if (::stat(file.c_str(), &info) != 0) return failErrno(errno, "cannot be read", file);
+    const auto [it, fresh] = seen.try_emplace({info.st_dev, info.st_ino}, file);
+    if (fresh) return {};
+    return fail(ErrorCode::kInvalidArgument,
+                it->second == file ? "is given twice; give each file once"
+                                   : "is the same file as " + it->second + "; give each file once",
+                file);
+  };
+  TS_CHECK_OK(look(path));
+  for (const std::string& file : more) TS_CHECK_OK(look(file));
+  return {};
+}
+
 }  // namespace
 
 bool canImport(const std::string& path) {
@@ -79,8 +99,13 @@ Result<ImportReport> importTraceInPlace(const std::string& path, const std::stri
   TS_TRY(ImportInput input, ImportInput::open(path));
   input.options = options;
   const Importer* importer = importerOf(input);
-  if (importer == nullptr)
+  if (importer == nullptr) {
+    if (input.head.empty()) return fail(ErrorCode::kNotATrace, "is empty when unpacked", path);
+    const std::string_view why = whyNotImported(input.head);
+    if (!why.empty()) return fail(ErrorCode::kUnsupported, std::string(why), path);
     return fail(ErrorCode::kNotATrace, "is in no format that is known", path);
+  }
+  TS_CHECK_OK(noFileTwice(path, options.more));
   if (!options.more.empty() && !importer->several) {
     return fail(ErrorCode::kInvalidArgument,
                 "is a trace by itself (" + std::string(importer->format) +

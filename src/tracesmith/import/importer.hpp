@@ -20,6 +20,7 @@ struct SourceDamage {
   uint64_t offset = 0;
   uint64_t bytes = 0;  ///< passed over; 0: mended, or no place in the bytes
   std::string reason;
+  uint64_t places = 1;  ///< more of what is too many to be listed one by one
 };
 
 /// What has come in, and what has not.

@@ -31,7 +31,7 @@ bool JsonList::fill() {
     eof_ = true;
     return false;
   }
-  if (*n < buffer_.size() - end_) eof_ = true;
+  eof_ = *n == 0;
   end_ += *n;
   return *n > 0;
 }
@@ -143,6 +143,8 @@ void JsonList::run(const OnMember& on_member, const OnElement& on_element) {
       return cut("there is no comma between two members");
     }
   }
+  ++at_;
+  if (skipSpace()) cut("this is behind the end of the document");
 }
 
 }  // namespace tracesmith::import

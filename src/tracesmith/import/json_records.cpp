@@ -129,7 +129,7 @@ void JsonRecords::keep(TraceBuilder& builder, TableId table, std::string_view se
     SourceShape shape;
     shape.between = {"{\"" + std::string(section) + "\":", "}"};
     shape.gaps = {{SourceGap::kJson, std::string(section)}};
-    const int64_t kept = static_cast<int64_t>(builder.text(raw_));
+    const int64_t kept = static_cast<int64_t>(builder.json(raw_));
     builder.keep(table, builder.sourceShape(shape), {&kept, 1});
     return;
   }
@@ -164,7 +164,7 @@ void JsonRecords::keep(TraceBuilder& builder, TableId table, std::string_view se
         break;
       case SourceGap::kJson:
         // A text whose characters are none stands in quotes, which are not part of the token.
-        kept.push_back(static_cast<int64_t>(builder.text(
+        kept.push_back(static_cast<int64_t>(builder.json(
             std::string_view(begins_[i], static_cast<size_t>(ends_[i] - begins_[i])))));
         break;
       default:

@@ -126,7 +126,7 @@ void KeptEvents::keep(TableId table, const KeptEvent& event) {
     if (any_shape_ == 0) {
       any_shape_ = builder_.sourceShape({{"", ""}, {{SourceGap::kJson, "rest"}}});
     }
-    const auto whole = static_cast<int64_t>(builder_.text(wholeJson(event)));
+    const auto whole = static_cast<int64_t>(builder_.json(wholeJson(event)));
     return builder_.keep(table, any_shape_, {&whole, 1});
   }
   SourceShape shape;

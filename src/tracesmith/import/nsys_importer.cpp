@@ -12,6 +12,7 @@
 #include "tracesmith/import/nsys_events.hpp"
 #include "tracesmith/import/nsys_names.hpp"
 #include "tracesmith/import/nsys_tables.hpp"
+#include "tracesmith/import/span_of_source.hpp"
 
 namespace tracesmith::import {
 namespace {
@@ -89,7 +90,8 @@ class NsysImport {
   uint32_t small(F field) const {
     return static_cast<uint32_t>(std::clamp<int64_t>(integer(field), 0, UINT32_MAX));
   }
-  std::string lost() const;
+  int64_t lengthOfRow(const NsysTableKind& kind, int64_t start_ns);
+  std::string lost();
 
   SqliteFile& file_;
   TraceBuilder builder_;
@@ -102,8 +104,10 @@ class NsysImport {
   std::vector<std::string> notices_;
   size_t notices_left_out_ = 0;
   std::optional<int64_t> first_ns_;
+  SpansOfSource spans_;
   ImportCounts counts_;
   // The row at hand.
+  int64_t duration_ns_ = 0;
   const SqliteRow* row_ = nullptr;
   const NsysColumns* columns_ = nullptr;
   StringId category_ = StringId::kNone;
@@ -147,16 +151,20 @@ Result<ImportCounts> NsysImport::run() {
   counts_.bytes = file_.bytes();
   counts_.damage = file_.damage();
   counts_.events += counts_.metadata;
-  TS_CHECK_OK(builder_.finish(counts_.events, lost()));
+  TS_CHECK_OK(builder_.finish(counts_, lost()));
   return counts_;
 }
 
-std::string NsysImport::lost() const {
+std::string NsysImport::lost() {
   std::string text;
   const auto say = [&](const std::string& more) { text += (text.empty() ? "" : "; ") + more; };
   if (!file_.damage().empty()) {
     say(std::to_string(file_.damage().size()) +
         " places of the source could not be read, first: " + file_.damage().front().reason);
+  }
+  if (file_.find("StringIds") == nullptr) {
+    counts_.notes.emplace_back("the table StringIds is missing: events have no names");
+    say(counts_.notes.back());
   }
   for (const std::string& notice : notices_) say("Nsight Systems said: " + notice);
   if (notices_left_out_ > 0) {
@@ -166,6 +174,7 @@ std::string NsysImport::lost() const {
     say(std::to_string(counts_.others) +
         " rows of no known kind or without a time are kept as they were, and are in no table");
   }
+  spans_.tell(counts_.notes, text);
   return text;
 }
 
@@ -201,9 +210,11 @@ void NsysImport::readTable(const SqliteTable& table, const NsysTableKind& kind) 
     SqliteSource::Values values;
     TableId into = SourceRows::kNone;
     if (kind.target == NsysTarget::kEventRecord) events_.record(eventRow());
-    if (has(F::kStart) && row.type(columns.at(F::kStart)) == SqliteType::kInteger) {
+    if (has(F::kStart) && row.type(columns.at(F::kStart)) == SqliteType::kInteger &&
+        spans_.isTime(integer(F::kStart))) {
       values.start = integer(F::kStart);
-      values.end = std::max(integer(F::kEnd, values.start), values.start);
+      duration_ns_ = lengthOfRow(kind, values.start);
+      values.end = endOf(values.start, duration_ns_);
       if (push(kind, values, into)) {
         ++counts_.rows;
         source.keep(into, row, values);
@@ -218,11 +229,20 @@ void NsysImport::readTable(const SqliteTable& table, const NsysTableKind& kind) 
   });
 }
 
+/// Ranges may be open where the recording ended; everything else has both its ends.
+int64_t NsysImport::lengthOfRow(const NsysTableKind& kind, int64_t start_ns) {
+  if (!columns_->has(F::kEnd) || kind.target == NsysTarget::kMemory) return 0;
+  if (has(F::kEnd)) {
+    const std::optional<int64_t> end = row_->wholeNumber(columns_->at(F::kEnd));
+    return spans_.between(start_ns, end);
+  }
+  const bool may_be_open = kind.target == NsysTarget::kNvtx || kind.target == NsysTarget::kRange ||
+                           kind.target == NsysTarget::kUnknown;
+  return may_be_open ? 0 : spans_.between(start_ns, std::nullopt);
+}
+
 bool NsysImport::push(const NsysTableKind& kind, SqliteSource::Values& values, TableId& into) {
-  RangeRow range{.start_ns = values.start,
-                 .duration_ns = lengthOf(values.start, values.end),
-                 .category = category_};
-  values.end = endOf(values.start, range.duration_ns);
+  RangeRow range{.start_ns = values.start, .duration_ns = duration_ns_, .category = category_};
   switch (kind.target) {
     case NsysTarget::kHostCall:
       into = TableId::kHostCall;
@@ -359,7 +379,7 @@ Row NsysImport::deviceRow(SqliteSource::Values& values) {
   const Place at = place();
   Row row;
   row.start_ns = values.start;
-  row.duration_ns = lengthOf(values.start, values.end);
+  row.duration_ns = duration_ns_;
   row.process_id = at.process;
   row.thread_id = at.thread;
   row.stream_id = at.stream;
@@ -381,7 +401,7 @@ bool NsysImport::pushHostCall(SqliteSource::Values& values) {
   const StringId full = nameOf(F::kName);
   const std::string_view name = withoutVersion(builder_.rows.text(full));
   HostCallRow call{.start_ns = values.start,
-                   .duration_ns = lengthOf(values.start, values.end),
+                   .duration_ns = duration_ns_,
                    .name = builder_.text(name),
                    .correlation_id = positive(F::kCorrelation),
                    .result = integer(F::kResult),
@@ -490,12 +510,13 @@ ShapeId NsysImport::launchShape() {
 
 // --- The importer ----------------------------------------------------------------------------
 
+/// Any table whose name only the tool has will do: others may be missing.
 bool isNsys(const SqliteFile& file) {
-  if (file.find("StringIds") == nullptr) return false;
-  return std::any_of(file.tables().begin(), file.tables().end(), [](const SqliteTable& table) {
+  return std::any_of(file.tables().begin(), file.tables().end(), [&](const SqliteTable& table) {
     return table.name.starts_with("CUPTI_ACTIVITY_KIND_") ||
-           table.name.starts_with("TARGET_INFO_") || table.name.starts_with("META_DATA_") ||
-           table.name == "NVTX_EVENTS" || table.name == "OSRT_API";
+           table.name.starts_with("TARGET_INFO_") || table.name == "NVTX_EVENTS" ||
+           table.name == "OSRT_API" ||
+           (table.name.starts_with("META_DATA_") && file.find("StringIds") != nullptr);
   });
 }
 

@@ -313,6 +313,19 @@ TEST(NsysImporter, MissingTablesAndColumnsAreNoObstacle) {
   EXPECT_EQ(got.kept, Database(made.path()).everything());
 }
 
+TEST(NsysImporter, AMissingTableOfNamesCostsTheNamesOnly) {
+  const TempFile made;
+  Database(made.path()).run(std::string(kSmall) + "DROP TABLE StringIds;");
+  const ImportedDatabase got = importedDatabase(made.path());
+  ASSERT_TRUE(got.report);
+  EXPECT_EQ(got.report->format, "Nsight Systems SQLite");
+  EXPECT_EQ(got.trace.kernel.size(), 6U);
+  EXPECT_EQ(at(got.trace.kernel, 2000).duration_ns, 3000);
+  EXPECT_THAT(std::string(got.trace.text(got.trace.loss.reason[0])),
+              HasSubstr("the table StringIds is missing"));
+  EXPECT_EQ(got.kept, Database(made.path()).everything());
+}
+
 TEST(NsysImporter, RowsOfEveryTypeComeBack) {
   // More patterns of types than shapes are made for, text that needs escapes, numbers at the edge.
   std::string more = "CREATE TABLE \"odd \"\"name\\\" (";
@@ -454,7 +467,24 @@ TEST(NsysImporter, WrongTypesAndAbsurdNumbersAreTakenAsFarAsTheyGo) {
   }
   const ImportedDatabase got = importedDatabase(made.path());
   ASSERT_TRUE(got.report);
+  EXPECT_EQ(got.trace.kernel.size(), 6U);
+}
+
+TEST(NsysImporter, LengthsThatCanNotBeAreNoneAndAreSaid) {
+  const ImportedDatabase got = small(R"sql(
+    INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL (start, end, globalPid) VALUES
+      (20000, NULL, 42 << 24), (0, 1700000000000000000, 42 << 24),
+      (9223372036854775807, 9223372036854775807, 42 << 24);)sql");
+  EXPECT_EQ(at(got.trace.kernel, 9000).duration_ns, 0);  // ends at 8000
+  EXPECT_EQ(at(got.trace.kernel, 20000).duration_ns, 0);
+  EXPECT_EQ(at(got.trace.kernel, 0).duration_ns, 0);
   EXPECT_EQ(got.trace.kernel.size(), 8U);
+  const std::string lost(got.trace.text(got.trace.loss.reason[0]));
+  EXPECT_THAT(lost, HasSubstr("1 events end before they begin"));
+  EXPECT_THAT(lost, HasSubstr("1 events have no end"));
+  EXPECT_THAT(lost, HasSubstr("1 events would have lasted"));
+  EXPECT_THAT(lost, HasSubstr("1 events have a time that no clock shows"));
+  EXPECT_EQ(got.report->counts.notes.size(), 4U);
 }
 
 }  // namespace

@@ -125,7 +125,7 @@ void NsysNames::readRow(const SqliteTable& table, const SqliteRow& row) {
     if (key == "NvDriverVersion") driver_ = value;
     // Of the capture's parameters many have the same name; they are in their table.
     if (name != "META_DATA_CAPTURE" && value.size() <= kLongestFact) {
-      builder_.rows.setMetadata("nsys." + key, value);
+      builder_.setMetadata("nsys." + key, value);
     }
   }
 }

@@ -57,12 +57,12 @@ class PerfettoImport {
         clocks_(survey.clocks),
         builder_(writer, std::move(facts)),
         kept_(builder_),
-        slices_(builder_, kept_, survey),
-        stages_(builder_, kept_, survey, slices_) {}
+        slices_(builder_, kept_, survey, spans_),
+        stages_(builder_, kept_, survey, slices_, spans_) {}
 
   void begin();
   bool packet(std::string_view bytes);
-  Status finish(ImportCounts& counts);
+  Status finish(const DamageLog& damage, ImportCounts& counts);
 
  private:
   bool payload(PerfettoSequence& sequence, uint64_t id, std::optional<int64_t> time,
@@ -73,6 +73,7 @@ class PerfettoImport {
   PerfettoClocks clocks_;
   TraceBuilder builder_;
   KeptEvents kept_;
+  SpansOfSource spans_;
   PerfettoSlices slices_;
   PerfettoStages stages_;
   std::map<uint64_t, PerfettoSequence> sequences_;
@@ -94,10 +95,10 @@ void PerfettoImport::begin() {
     if (survey_.ours && key.substr(0, kMetadata.size()) == kMetadata) {
       const std::string own = key.substr(kMetadata.size());
       if (own != "producer" && own.substr(0, 8) != "imported" && own != "source_form") {
-        builder_.rows.setMetadata(own, value);
+        builder_.setMetadata(own, value);
       }
     } else {
-      builder_.rows.setMetadata("source." + key, value);
+      builder_.setMetadata("source." + key, value);
     }
   }
   if (const auto unix_time = clocks_.unixTime()) {
@@ -164,6 +165,7 @@ bool PerfettoImport::packet(std::string_view bytes) {
       ++unknown_clocks_[in];
       time = static_cast<int64_t>(*timestamp);
     }
+    if (!spans_.isTime(*timestamp <= INT64_MAX ? *time : INT64_MAX)) time.reset();
   }
   const bool stateless = (flags & pn::packet::kNeedsState) != 0 && !sequence.valid;
   proto::forEachField(bytes, [&](const Field& f) {
@@ -215,7 +217,7 @@ bool PerfettoImport::keepOther(std::optional<int64_t> time, const Field& f) {
   return true;
 }
 
-Status PerfettoImport::finish(ImportCounts& counts) {
+Status PerfettoImport::finish(const DamageLog& damage, ImportCounts& counts) {
   slices_.finish();
   std::string lost;
   const auto say = [&](const std::string& more) { lost += (lost.empty() ? "" : "; ") + more; };
@@ -244,20 +246,24 @@ Status PerfettoImport::finish(ImportCounts& counts) {
   }
   if (dropped_ > 0)
     say(fmt::format("the recorder itself dropped packets before {} others", dropped_));
+  spans_.tell(counts.notes, lost);
   // What can not be found again in the trace.
   const auto gone = [&](uint64_t count, const char* what) {
-    if (count > 0) counts.damage.push_back({0, 0, fmt::format("{} {}", count, what)});
+    if (count == 0) return;
+    counts.damage.push_back({0, 0, fmt::format("{} {}", count, what)});
+    say(counts.damage.back().reason);
   };
+  if (!damage.empty()) say(damage.summary());
   gone(not_kept_, "packets of kinds that are not read are left out, as they are too large");
   gone(stateless_, "packets refer to names that were introduced before the trace begins");
   gone(unusable_, "events have no time, or are of no known type");
-  for (const SourceDamage& d : counts.damage) say(d.reason);
-  return builder_.finish(events_, lost);
+  return builder_.finish(counts, lost);
 }
 
 Result<ImportCounts> runPerfetto(const ImportInput& input, TraceWriter& writer, Trace facts) {
   PerfettoSurvey survey;
   ImportCounts counts;
+  DamageLog damage;
   {
     TS_TRY(const std::unique_ptr<ByteSource> source, input.bytes());
     PerfettoPackets packets(*source);
@@ -265,16 +271,23 @@ Result<ImportCounts> runPerfetto(const ImportInput& input, TraceWriter& writer, 
       survey.packet(packet);
       return true;
     });
-    counts.damage = packets.damage();
+    damage = packets.damage();
+    counts.damage = damage.places();
     counts.bytes = packets.bytes();
   }
-  if (survey.packets == 0) return fail(ErrorCode::kNotATrace, "holds no packet", input.path);
+  if (survey.packets == 0) {
+    return counts.damage.empty()
+               ? fail(ErrorCode::kNotATrace, "holds no packet", input.path)
+               : fail(ErrorCode::kDamaged,
+                      "has no packet that can be read, first: " + counts.damage.front().reason,
+                      input.path);
+  }
   TS_TRY(const std::unique_ptr<ByteSource> source, input.bytes());
   PerfettoPackets packets(*source);
   PerfettoImport import(writer, std::move(facts), survey);
   import.begin();
   packets.run([&](std::string_view packet, uint64_t) { return import.packet(packet); });
-  TS_CHECK_OK(import.finish(counts));
+  TS_CHECK_OK(import.finish(damage, counts));
   return counts;
 }
 

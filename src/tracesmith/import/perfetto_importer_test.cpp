@@ -7,6 +7,8 @@
 #include <isa-l/igzip_lib.h>
 #include <zstd.h>
 
+#include <random>
+
 #include "tracesmith/import/importer_test_util.hpp"
 #include "tracesmith/import/proto_message.hpp"
 
@@ -269,6 +271,23 @@ TEST(PerfettoImporter, VulkanSubmissionsAreCalls) {
   EXPECT_EQ(got.trace.host_call.duration_ns[0], 7);
 }
 
+TEST(PerfettoImporter, TimesAndLengthsThatCanNotBeAreSaid) {
+  const auto submission = [](uint64_t time, uint64_t duration) {
+    return packet(at(time).of(65, Message().of(2, Message().number(1, duration).number(2, 9))));
+  };
+  const ImportedText got = importText(submission(10, 7) + submission(20, uint64_t{1} << 62) +
+                                      submission(30, ~uint64_t{0}) + submission(~uint64_t{0}, 1) +
+                                      submission(uint64_t{1} << 63, 1));
+  ASSERT_EQ(got.trace.host_call.size(), 3u);
+  EXPECT_EQ(got.trace.host_call.duration_ns[0], 7);
+  EXPECT_EQ(got.trace.host_call.duration_ns[1], 0);
+  EXPECT_EQ(got.trace.host_call.duration_ns[2], 0);
+  const std::string lost(got.trace.text(got.trace.loss.reason[0]));
+  EXPECT_THAT(lost, HasSubstr("1 events would have lasted more than ten years"));
+  EXPECT_THAT(lost, HasSubstr("1 events end before they begin"));
+  EXPECT_THAT(lost, HasSubstr("2 events have a time that no clock shows"));
+}
+
 TEST(PerfettoImporter, KindsThatAreNotReadAreCountedAndKept) {
   const ImportedText got =
       importText(process() + packet(at(1).of(66, Message().number(1, 3))) +
@@ -346,6 +365,56 @@ TEST(PerfettoImporter, KeepsWhatIsBeforeDamage) {
 }
 
 /// What says that it is ours may be anyone's.
+TEST(PerfettoImporter, OtherProtobufsAreNotTaken) {
+  // Fields 1 with anything in them are everywhere; JAX's profiler writes planes there.
+  const Message line = Message().number(1, 3).text(2, "XLA Ops");
+  const Message plane = Message().number(1, 7).text(2, "/device:GPU:0").of(3, line);
+  const std::string xplane = Message().of(1, plane).of(1, plane).bytes();
+  EXPECT_THAT(importText(xplane).error, HasSubstr("is an XPlane protobuf of JAX or TensorFlow"));
+  Message large = Message().number(1, 7).text(2, "/host:CPU");
+  for (int i = 0; i < 5000; ++i) large.of(3, line);
+  EXPECT_THAT(importText(packet(large) + packet(large)).error, HasSubstr("is an XPlane"));
+  const Message other = Message().number(1, 3).text(2, "a").real(7, 1);
+  EXPECT_THAT(importText(packet(other) + packet(other) + packet(other)).error,
+              HasSubstr("in no format that is known"));
+  const Message wrong_types = Message().text(8, "a").text(10, "b").number(11, 3);
+  EXPECT_THAT(importText(packet(wrong_types)).error, HasSubstr("in no format that is known"));
+}
+
+TEST(PerfettoImporter, ABeginningThatIsOneLargePacketIsKnown) {
+  // Of packed packets the head may have nothing but their beginning.
+  std::string noise;
+  std::mt19937 random(4);
+  for (int i = 0; i < 200'000; ++i) noise += static_cast<char>('0' + random() % 64);
+  const std::string event = packet(at(5).of(11, trackEvent(3, 1, noise)));
+  std::string zstd(ZSTD_compressBound(event.size()), '\0');
+  zstd.resize(ZSTD_compress(zstd.data(), zstd.size(), event.data(), event.size(), 1));
+  ASSERT_GT(zstd.size(), ImportInput::kHeadBytes);
+  const ImportedText got = importText(packet(Message().text(133, zstd)));
+  EXPECT_TRUE(got.ok) << got.error;
+  EXPECT_EQ(got.trace.range.size(), 1u);
+}
+
+TEST(PerfettoImporter, ATraceOfNothingButDamageSaysWhichItIs) {
+  const ImportedText got = importText(packet(Message().text(133, "no zstd")));
+  EXPECT_FALSE(got.ok);
+  EXPECT_THAT(got.error, HasSubstr("packed packets that can not be unpacked"));
+}
+
+TEST(PerfettoImporter, MuchDamageIsCountedAndSaidOnce) {
+  std::string text = gpuWork();
+  for (int i = 0; i < 5000; ++i) text += packet(Message().text(133, "no zstd")) + packet(at(1));
+  const ImportedText got = importText(text);
+  ASSERT_TRUE(got.ok);
+  EXPECT_LE(got.counts.damage.size(), 1001u);
+  uint64_t places = 0;
+  for (const SourceDamage& d : got.counts.damage) places += d.places;
+  EXPECT_EQ(places, 5000u);
+  const std::string lost(got.trace.text(got.trace.loss.reason[0]));
+  EXPECT_THAT(lost, HasSubstr("in 5000 places"));
+  EXPECT_LT(lost.size(), 1000u);
+}
+
 TEST(PerfettoImporter, NamesLikeOursAreNotTakenForGranted) {
   std::string trace = packet(Message().number(10, 1).of(
       126, Message().of(1, Message().text(1, "tracesmith.version").text(3, "1"))));

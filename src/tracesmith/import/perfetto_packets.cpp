@@ -20,7 +20,6 @@ constexpr uint64_t kLargestPacket = 1u << 28;  // Perfetto's own are below 64 MB
 constexpr size_t kLargestUnpacked = 1u << 28;  // of one packet
 constexpr int kDeepest = 2;                    // packed packets within packed packets
 constexpr uint32_t kVarint = 0, kEightBytes = 1, kBytes = 2, kFourBytes = 5;
-constexpr size_t kMostDamage = 1000;
 
 /// RFC 1950 or 1951, by the first bytes; nothing where they are damaged or far too many.
 std::optional<std::string> inflated(std::string_view packed) {
@@ -76,10 +75,6 @@ std::optional<std::string> unzstd(std::string_view packed) {
 
 }  // namespace
 
-void PerfettoPackets::damaged(uint64_t offset, uint64_t bytes, std::string reason) {
-  if (damage_.size() < kMostDamage) damage_.push_back({offset, bytes, std::move(reason)});
-}
-
 /// Makes `bytes` of the source available from at_ on; false: it ends before.
 bool PerfettoPackets::need(size_t bytes) {
   while (filled_ - at_ < bytes && !end_) {
@@ -92,11 +87,11 @@ bool PerfettoPackets::need(size_t bytes) {
     if (window_.size() < filled_ + kStep) window_.resize(std::max(window_.size() * 2, 2 * kStep));
     const Result<size_t> n = source_.read({window_.data() + filled_, window_.size() - filled_});
     if (!n) {
-      damaged(begin_of_window_ + filled_, 0, n.error().message);
+      damage_.add(begin_of_window_ + filled_, 0, n.error().message);
       end_ = true;
       break;
     }
-    if (*n < window_.size() - filled_) end_ = true;
+    if (*n == 0) end_ = true;
     filled_ += *n;
   }
   return filled_ - at_ >= bytes;
@@ -150,18 +145,20 @@ void PerfettoPackets::run(const Take& take) {
     uint64_t tag = 0;
     uint64_t length = 0;
     if (!varint(tag)) {
-      return damaged(offset, filled_ - at_, "the file ends within a packet");
+      return damage_.add(offset, filled_ - at_, "the file ends within a packet");
     }
     if (tag != (perfetto_numbers::kPacket << 3 | kBytes)) {
       if ((tag >> 3) != 0 && skip(tag & 7)) continue;
-      return damaged(offset, rest(offset), "this is no packet; what follows can not be told apart");
+      return damage_.add(offset, rest(offset),
+                         "this is no packet; what follows can not be told apart");
     }
     if (!varint(length) || length > kLargestPacket) {
-      return damaged(offset, rest(offset),
-                     "a packet of impossible length; what follows can not be told apart");
+      return damage_.add(offset, rest(offset),
+                         "a packet of impossible length; what follows can not be told apart");
     }
     if (!need(length)) {
-      return damaged(offset, begin_of_window_ + filled_ - offset, "the file ends within a packet");
+      return damage_.add(offset, begin_of_window_ + filled_ - offset,
+                         "the file ends within a packet");
     }
     const std::string_view packet(reinterpret_cast<const char*>(window_.data()) + at_, length);
     at_ += length;
@@ -181,17 +178,17 @@ bool PerfettoPackets::give(std::string_view packet, uint64_t offset, int depth) 
     if (field.number == perfetto_numbers::packet::kZstdCompressed) zstd = field.bytes;
   }
   if (!reader.ok()) {
-    damaged(offset, packet.size(), "a packet that is no protobuf");
+    damage_.add(offset, packet.size(), "a packet that is no protobuf");
     return true;
   }
   if (deflated.empty() && zstd.empty()) return (*take_)(packet, offset);
   if (depth >= kDeepest) {
-    damaged(offset, packet.size(), "packed packets within packed packets");
+    damage_.add(offset, packet.size(), "packed packets within packed packets");
     return true;
   }
   const std::optional<std::string> packets = zstd.empty() ? inflated(deflated) : unzstd(zstd);
   if (!packets) {
-    damaged(offset, packet.size(), "packed packets that can not be unpacked");
+    damage_.add(offset, packet.size(), "packed packets that can not be unpacked");
     return true;
   }
   return within(*packets, offset, depth + 1);
@@ -204,32 +201,73 @@ bool PerfettoPackets::within(std::string_view packets, uint64_t offset, int dept
     if (field.number != perfetto_numbers::kPacket || field.wire_type != kBytes) continue;
     if (!give(field.bytes, offset, depth)) return false;
   }
-  if (!reader.ok()) damaged(offset, 0, "packed packets that end in something else");
+  if (!reader.ok()) damage_.add(offset, 0, "packed packets that end in something else");
   return true;
 }
 
+namespace {
+
+/// Whether a field is one of a TracePacket, by its number and type. Only those count that another
+/// format's messages are unlikely to have: numbers below 8 are everybody's.
+bool isOfPackets(const proto::Field& field) {
+  namespace pp = perfetto_numbers::packet;
+  switch (field.number) {
+    case pp::kTimestamp:
+    case pp::kSequenceId:
+    case pp::kSequenceFlags:
+    case pp::kTimestampClockId:
+    case pp::kStateCleared:
+    case pp::kDropped:
+      return field.wire_type == kVarint;
+    case pp::kTrackEvent:
+    case pp::kInternedData:
+    case pp::kDefaults:
+    case pp::kTrackDescriptor:
+    case pp::kProcessDescriptor:
+    case pp::kThreadDescriptor:
+    case pp::kTraceAttributes:
+    case pp::kGpuInfo:
+    case pp::kCompressed:
+    case pp::kZstdCompressed:
+      return field.wire_type == kBytes;
+    default:
+      return false;
+  }
+}
+
+/// The message may be cut: its last field counts by its beginning.
+bool hasFieldOfPackets(std::string_view message) {
+  proto::Reader reader(message);
+  proto::Field field;
+  while (reader.next(field)) {
+    if (isOfPackets(field)) return true;
+  }
+  return !reader.ok() && isOfPackets(field);
+}
+
+}  // namespace
+
 bool looksLikePerfetto(std::string_view head) {
   constexpr int kEnough = 2;  // good packets before one that is damaged
+  bool known = false;
   ByteReader in(asBytes(head));
   for (int packets = 0; packets < 16 && in.remaining() > 0; ++packets) {
-    if (in.varint() != (perfetto_numbers::kPacket << 3 | kBytes)) return packets >= kEnough;
-    const uint64_t length = in.varint();
-    if (!in.ok()) return packets > 0;
-    if (length == 0 || length > kLargestPacket) return packets >= kEnough;
-    if (length > in.remaining()) {
-      // The head ends within it. Its first field must be one that packets have.
-      const uint64_t tag = in.varint();
-      const uint64_t number = tag >> 3;
-      const uint32_t wire_type = tag & 7;
-      return in.ok() && number > 0 && (packets > 0 || number <= 200) &&
-             (wire_type <= kBytes || wire_type == kFourBytes);
+    if (in.varint() != (perfetto_numbers::kPacket << 3 | kBytes)) {
+      return known && packets >= kEnough;
     }
-    uint32_t fields = 0;
-    const bool fits = proto::forEachField(
-        asText(in.take(length)), [&](const proto::Field& f) { fields += f.number < 4000 ? 1 : 0; });
-    if (!fits || fields == 0) return packets >= kEnough;
+    const uint64_t length = in.varint();
+    if (!in.ok()) return known;
+    if (length > kLargestPacket) return known && packets >= kEnough;
+    const bool cut = length > in.remaining();
+    const std::string_view packet =
+        asText(in.take(cut ? in.remaining() : static_cast<size_t>(length)));
+    known = known || hasFieldOfPackets(packet);
+    if (cut) return known;
+    if (!proto::forEachField(packet, [](const proto::Field&) {})) {
+      return known && packets >= kEnough;
+    }
   }
-  return true;
+  return known;
 }
 
 }  // namespace tracesmith::import

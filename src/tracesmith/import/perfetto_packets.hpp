@@ -9,7 +9,7 @@
 
 #include "tracesmith/base/bytes.hpp"
 #include "tracesmith/import/byte_source.hpp"
-#include "tracesmith/import/importer.hpp"
+#include "tracesmith/import/damage_log.hpp"
 
 namespace tracesmith::import {
 
@@ -23,7 +23,7 @@ class PerfettoPackets {
   /// Gives each packet to `take`. What can not be read is in damage(): there is nothing in the
   /// format by which the next packet could be found behind it.
   void run(const Take& take);
-  const std::vector<SourceDamage>& damage() const { return damage_; }
+  const DamageLog& damage() const { return damage_; }
   uint64_t bytes() const { return begin_of_window_ + at_; }
 
  private:
@@ -33,7 +33,6 @@ class PerfettoPackets {
   uint64_t rest(uint64_t offset);
   bool give(std::string_view packet, uint64_t offset, int depth);
   bool within(std::string_view packets, uint64_t offset, int depth);
-  void damaged(uint64_t offset, uint64_t bytes, std::string reason);
 
   ByteSource& source_;
   const Take* take_ = nullptr;
@@ -42,7 +41,7 @@ class PerfettoPackets {
   size_t filled_ = 0;  // bytes that the window has
   uint64_t begin_of_window_ = 0;
   bool end_ = false;
-  std::vector<SourceDamage> damage_;
+  DamageLog damage_;
 };
 
 /// Whether these first bytes of a file are packets.

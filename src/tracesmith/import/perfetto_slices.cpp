@@ -169,7 +169,7 @@ void PerfettoSlices::annotation(const PerfettoSequence& sequence, std::string_vi
       break;
     }
     case PerfettoValue::kJson:
-      event.kept.json(name, builder_.text(value.text));
+      event.kept.json(name, builder_.json(value.text));
       break;
   }
 }
@@ -196,7 +196,11 @@ void PerfettoSlices::legacy(const PerfettoSequence& sequence, std::string_view b
       case pn::event::legacy::kDuration:
         if (__builtin_mul_overflow(static_cast<int64_t>(f.value), kMicrosecond,
                                    &event.duration_ns)) {
-          event.duration_ns = 0;
+          event.duration_ns = INT64_MAX;
+        }
+        event.duration_ns = spans_.lasting(event.duration_ns);
+        if (event.duration_ns == 0 && f.value != 0) {
+          event.kept.integer("legacy_event.duration_us", static_cast<int64_t>(f.value));
         }
         break;
       default:
@@ -406,7 +410,7 @@ void PerfettoSlices::apply(int64_t time_ns, Event&& event) {
         Open begun = std::move(open.back());
         open.pop_back();
         begun.event.kept.append("end", event.kept);
-        slice(at, begun.start_ns, lengthOf(begun.start_ns, time_ns), RangeKind::kRange,
+        slice(at, begun.start_ns, spans_.between(begun.start_ns, time_ns), RangeKind::kRange,
               begun.event);
       }
       return;
@@ -449,7 +453,7 @@ void PerfettoSlices::slice(const Place& at, int64_t start_ns, int64_t duration_n
   if (!e.waited_for.empty()) {
     std::string ids = "[";
     for (const uint64_t id : e.waited_for) ids += (ids.size() > 1 ? "," : "") + std::to_string(id);
-    e.kept.json("waited_for", builder_.text(ids + "]"));
+    e.kept.json("waited_for", builder_.json(ids + "]"));
   }
   Trace& rows = builder_.rows;
   const std::string_view category = rows.text(e.category);

@@ -14,13 +14,15 @@
 #include "tracesmith/import/kept_event.hpp"
 #include "tracesmith/import/perfetto_sequence.hpp"
 #include "tracesmith/import/perfetto_survey.hpp"
+#include "tracesmith/import/span_of_source.hpp"
 
 namespace tracesmith::import {
 
 class PerfettoSlices {
  public:
-  PerfettoSlices(TraceBuilder& builder, KeptEvents& kept, const PerfettoSurvey& survey)
-      : builder_(builder), kept_(kept), survey_(survey) {}
+  PerfettoSlices(TraceBuilder& builder, KeptEvents& kept, const PerfettoSurvey& survey,
+                 SpansOfSource& spans)
+      : builder_(builder), kept_(kept), survey_(survey), spans_(spans) {}
 
   /// Names of all processes and threads that are described.
   void describe();
@@ -78,6 +80,7 @@ class PerfettoSlices {
   TraceBuilder& builder_;
   KeptEvents& kept_;
   const PerfettoSurvey& survey_;
+  SpansOfSource& spans_;
   std::unordered_map<uint64_t, Place> places_;
   std::map<std::pair<int64_t, std::string>, ThreadId> named_tracks_;
   std::unordered_map<uint64_t, CounterTrackId> counters_;

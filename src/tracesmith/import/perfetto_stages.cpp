@@ -149,6 +149,13 @@ StreamId PerfettoStages::stream(int64_t pid, int64_t gpu, int64_t context, int64
   return it->second;
 }
 
+/// What no work takes is kept beside the row.
+int64_t PerfettoStages::durationOf(uint64_t said_ns, KeptEvent& kept) {
+  const int64_t duration_ns = spans_.lasting(static_cast<int64_t>(said_ns));
+  if (duration_ns == 0 && said_ns != 0) kept.integer("duration", static_cast<int64_t>(said_ns));
+  return duration_ns;
+}
+
 bool PerfettoStages::stage(const PerfettoSequence& sequence, int64_t time_ns,
                            std::string_view bytes) {
   namespace ps = pn::stage;
@@ -174,7 +181,7 @@ bool PerfettoStages::stage(const PerfettoSequence& sequence, int64_t time_ns,
         event_id = f.value;
         break;
       case ps::kDuration:
-        duration_ns = f.value <= INT64_MAX ? static_cast<int64_t>(f.value) : 0;
+        duration_ns = durationOf(f.value, kept);
         break;
       case ps::kContext:
         context_number = f.value;
@@ -538,8 +545,7 @@ bool PerfettoStages::vulkan(int64_t time_ns, std::string_view bytes) {
     kept.column("dur", SourceGap::kDurationNanos);
     kept.column("name", SourceGap::kName);
     proto::forEachField(f.bytes, [&](const Field& g) {
-      if (g.number == pv::kDuration)
-        row.duration_ns = g.value <= INT64_MAX ? static_cast<int64_t>(g.value) : 0;
+      if (g.number == pv::kDuration) row.duration_ns = durationOf(g.value, kept);
       if (g.number == pv::kPid) pid = static_cast<int32_t>(g.value);
       if (g.number == pv::kTid) tid = static_cast<int32_t>(g.value);
       if (g.number == pv::kQueue) kept.integer("vk_queue", static_cast<int64_t>(g.value));

@@ -15,14 +15,15 @@
 #include "tracesmith/import/perfetto_sequence.hpp"
 #include "tracesmith/import/perfetto_slices.hpp"
 #include "tracesmith/import/perfetto_survey.hpp"
+#include "tracesmith/import/span_of_source.hpp"
 
 namespace tracesmith::import {
 
 class PerfettoStages {
  public:
   PerfettoStages(TraceBuilder& builder, KeptEvents& kept, const PerfettoSurvey& survey,
-                 PerfettoSlices& slices)
-      : builder_(builder), kept_(kept), survey_(survey), slices_(slices) {}
+                 PerfettoSlices& slices, SpansOfSource& spans)
+      : builder_(builder), kept_(kept), survey_(survey), slices_(slices), spans_(spans) {}
 
   void describeGpus();
   /// Each false: nothing of it could be used.
@@ -34,6 +35,7 @@ class PerfettoStages {
   bool frequency(int64_t time_ns, std::string_view bytes);
 
  private:
+  int64_t durationOf(uint64_t said_ns, KeptEvent& kept);
   StreamId stream(int64_t pid, int64_t gpu, int64_t context, int64_t number,
                   std::string_view queue);
   void learnCounters(uint64_t set, int64_t gpu, std::string_view descriptor);
@@ -43,6 +45,7 @@ class PerfettoStages {
   KeptEvents& kept_;
   const PerfettoSurvey& survey_;
   PerfettoSlices& slices_;
+  SpansOfSource& spans_;
   std::map<std::tuple<int64_t, int64_t, int64_t, std::string>, StreamId> queues_;
   std::map<std::tuple<int64_t, int64_t, int64_t>, int64_t> queues_of_context_;
   std::map<std::pair<uint64_t, uint64_t>, CounterTrackId> counters_;  // by set and counter id

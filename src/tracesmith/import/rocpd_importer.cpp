@@ -9,6 +9,7 @@
 #include "tracesmith/import/chrome_categories.hpp"
 #include "tracesmith/import/rocm_names.hpp"
 #include "tracesmith/import/rocpd_names.hpp"
+#include "tracesmith/import/span_of_source.hpp"
 
 namespace tracesmith::import {
 namespace {
@@ -25,8 +26,14 @@ constexpr std::string_view kStringTable = "rocpd_string_";
 /// The tables of one process.
 class RocpdProcess {
  public:
-  RocpdProcess(SqliteFile& file, TraceBuilder& builder, std::string uuid, ImportCounts& counts)
-      : file_(file), builder_(builder), uuid_(std::move(uuid)), counts_(counts), names_(builder) {}
+  RocpdProcess(SqliteFile& file, TraceBuilder& builder, std::string uuid, ImportCounts& counts,
+               SpansOfSource& spans)
+      : file_(file),
+        builder_(builder),
+        uuid_(std::move(uuid)),
+        counts_(counts),
+        spans_(spans),
+        names_(builder) {}
 
   void run();
   bool owns(const SqliteTable& table) const {
@@ -71,6 +78,7 @@ class RocpdProcess {
   TraceBuilder& builder_;
   std::string uuid_;  // with the "_" before it
   ImportCounts& counts_;
+  SpansOfSource& spans_;
   RocpdNames names_;
   IdIndex<int64_t> time_of_event_;
   std::set<StreamId> named_streams_;
@@ -170,9 +178,10 @@ bool RocpdProcess::common(const SqliteTable& table, const SqliteRow& row, Common
   if (!start && event_id && table.find("pmc_id") >= 0) {
     if (const int64_t* known = time_of_event_.find(*event_id)) start = *known;
   }
-  if (!start) return false;
+  if (!start || !spans_.isTime(*start)) return false;
   c.start_ns = *start;
-  c.duration_ns = lengthOf(*start, time("end", "end_id").value_or(*start));
+  const bool lasts = table.find("end") >= 0 || table.find("end_id") >= 0;
+  c.duration_ns = lasts ? spans_.between(*start, time("end", "end_id")) : 0;
   if (event_id && table.find("pmc_id") < 0) time_of_event_.add(*event_id, *start);
   return true;
 }
@@ -353,9 +362,10 @@ Result<ImportCounts> runRocpd(const ImportInput& input, TraceWriter& writer, Tra
   TS_TRY(const std::unique_ptr<SqliteFile> file, SqliteFile::open(input));
   TraceBuilder builder(writer, std::move(facts));
   ImportCounts counts;
+  SpansOfSource spans;
   std::set<const SqliteTable*> owned;
   for (const std::string& uuid : uuidsOf(*file)) {
-    RocpdProcess process(*file, builder, uuid, counts);
+    RocpdProcess process(*file, builder, uuid, counts, spans);
     process.run();
     for (const SqliteTable& table : file->tables()) {
       if (process.owns(table)) owned.insert(&table);
@@ -383,7 +393,8 @@ Result<ImportCounts> runRocpd(const ImportInput& input, TraceWriter& writer, Tra
     lost += (lost.empty() ? "" : "; ") + std::to_string(counts.others) +
             " rows of no known kind or without a time are kept as they were, and are in no table";
   }
-  TS_CHECK_OK(builder.finish(counts.events, lost));
+  spans.tell(counts.notes, lost);
+  TS_CHECK_OK(builder.finish(counts, lost));
   return counts;
 }
 

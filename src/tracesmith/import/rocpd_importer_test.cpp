@@ -17,6 +17,7 @@ using test::Database;
 using test::importedDatabase;
 using test::ImportedDatabase;
 using test::TempFile;
+using ::testing::HasSubstr;
 
 /// `sql` with each UUID put where it says $.
 std::string forProcess(std::string sql, const std::string& uuid) {
@@ -201,6 +202,20 @@ TEST(RocpdImporter, CopiesMemoryAndSamplesFindTheirTables) {
   EXPECT_EQ(ranges["sample"], RangeKind::kInstant);
   EXPECT_EQ(ranges.count("roctxRangePushA"), 1U) << "its message can not be read";
   EXPECT_EQ(got.report->counts.others, 1U) << "a counter of no event";
+}
+
+TEST(RocpdImporter, LengthsThatCanNotBeAreNoneAndAreSaid) {
+  const TempFile made;
+  const Database db(made.path());
+  std::string sql = forProcess(kSchema3, kUuid);
+  sql += "UPDATE \"rocpd_kernel_dispatch_" + std::string(kUuid) + "\" SET end = start - 1;";
+  db.run(sql);
+  const ImportedDatabase got = importedDatabase(made.path());
+  ASSERT_EQ(got.trace.kernel.size(), 2U);
+  EXPECT_EQ(got.trace.kernel.duration_ns[0], 0);
+  EXPECT_THAT(std::string(got.trace.text(got.trace.loss.reason[0])),
+              HasSubstr("2 events end before they begin"));
+  EXPECT_EQ(got.kept, db.everything());
 }
 
 TEST(RocpdImporter, OneFileMayHoldSeveralProcesses) {

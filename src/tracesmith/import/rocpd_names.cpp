@@ -54,7 +54,7 @@ void RocpdNames::readRow(const SqliteTable& table, std::string_view name, const 
   } else if (name == "rocpd_info_category") {
     categories_.add(id, builder_.text(string("name")));
   } else if (name == "rocpd_metadata") {
-    builder_.rows.setMetadata("rocpd." + string("tag"), string("value"));
+    builder_.setMetadata("rocpd." + string("tag"), string("value"));
   } else if (name == "rocpd_info_process") {
     processes_[id] = {.pid = integer("pid"),
                       .parent = integer("ppid"),

@@ -15,6 +15,7 @@
 #include "tracesmith/import/damage_log.hpp"
 #include "tracesmith/import/rocprof_agents.hpp"
 #include "tracesmith/import/rocprof_words.hpp"
+#include "tracesmith/import/span_of_source.hpp"
 #include "tracesmith/import/trace_builder.hpp"
 
 namespace tracesmith::import {
@@ -136,6 +137,8 @@ class RocprofCsv {
   int64_t start_ns_ = 0;
   int64_t duration_ns_ = 0;
   bool exact_ = false;
+  SpansOfSource spans_;
+  uint64_t values_without_dispatch_ = 0;
   uint64_t unlike_ = 0;  // records with other fields than the header has
 };
 
@@ -201,7 +204,10 @@ TableId RocprofCsv::kernel() {
 TableId RocprofCsv::counter() {
   if (!columns_->has("Start_Timestamp")) {
     const auto it = dispatches_.find(number("Dispatch_Id", -1));
-    if (it == dispatches_.end()) return SourceRows::kNone;
+    if (it == dispatches_.end()) {
+      ++values_without_dispatch_;
+      return SourceRows::kNone;
+    }
     start_ns_ = it->second;
     exact_ = false;
   }
@@ -354,21 +360,21 @@ Status RocprofCsv::read(ByteSource& source) {
   while (!builder_.failed() && reader.next(fields_)) {
     ++counts_.events;
     if (!reader.problem().empty()) damage.add(reader.offset(), 0, reader.problem());
-    bool sound = fields_.size() == columns.names().size();
+    // Fields of a record that has not as many as the header may be those of other columns.
+    const bool whole = fields_.size() == columns.names().size();
+    bool sound = whole;
     for (std::string& field : fields_) sound = mend(field, false) && sound;
     if (!sound) ++unlike_;
     const std::optional<int64_t> start = integerOf(text("Start_Timestamp"));
     const std::optional<int64_t> end = integerOf(text("End_Timestamp"));
-    const bool timed = start && end;
+    const bool timed = whole && start && end && spans_.isTime(*start);
     start_ns_ = start.value_or(0);
-    if (!timed || __builtin_sub_overflow(std::max(*end, start_ns_), start_ns_, &duration_ns_)) {
-      duration_ns_ = 0;
-    }
-    exact_ = timed && *end >= start_ns_ && start_ns_ + duration_ns_ == *end;
+    duration_ns_ = timed ? spans_.between(start_ns_, *end) : 0;
+    exact_ = timed && endOf(start_ns_, duration_ns_) == *end;
     TableId made = SourceRows::kNone;
-    if (*table == CsvTable::kAgents) {
+    if (whole && *table == CsvTable::kAgents) {
       agents();
-    } else if (timed || !columns.has("Start_Timestamp")) {
+    } else if (timed || (whole && !columns.has("Start_Timestamp"))) {
       made = row(*table);
     }
     keep(made);
@@ -386,10 +392,20 @@ Status RocprofCsv::finish() {
   if (unlike_ > 0) {
     damage.add(0, 0,
                std::to_string(unlike_) +
-                   " records have more or fewer fields than the header, or are no UTF-8");
+                   " records have more or fewer fields than the header (those are in no table), "
+                   "or are no UTF-8");
   }
   counts_.damage = damage.places();
-  return builder_.finish(counts_.events, damage.summary());
+  std::string lost = damage.summary();
+  spans_.tell(counts_.notes, lost);
+  tellWhatIsInNoTable(counts_, lost);
+  if (values_without_dispatch_ > 0) {
+    counts_.notes.push_back(std::to_string(values_without_dispatch_) +
+                            " values of counters have no time: it is that of their dispatch, in a "
+                            "table (…kernel_trace.csv) that is to be given beside this one");
+    lost += (lost.empty() ? "" : "; ") + counts_.notes.back();
+  }
+  return builder_.finish(counts_, lost);
 }
 
 /// What the first bytes of a table say.

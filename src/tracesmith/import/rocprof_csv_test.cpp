@@ -4,6 +4,7 @@
 #include "tracesmith/import/rocprof_csv.hpp"
 
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <map>
@@ -19,6 +20,7 @@ namespace tracesmith::import {
 namespace {
 
 using test::TempFile;
+using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -28,6 +30,7 @@ struct Imported {
   ImportReport report;
   Trace trace;
   std::vector<nlohmann::json> sources;
+  std::string lost() const { return std::string(trace.text(trace.loss.reason[0])); }
 };
 
 Imported importedFiles(const std::vector<std::string>& paths) {
@@ -193,12 +196,43 @@ TEST(RocprofCsv, NumbersThatCanNotBeDoNoHarm) {
     changed.replace(changed.find(what), what.size(), instead);
     return imported({changed});
   };
-  EXPECT_EQ(with("1400", "5").trace.kernel.duration_ns[0], 0);
+  const Imported backwards = with("1400", "5");
+  EXPECT_EQ(backwards.trace.kernel.duration_ns[0], 0);
+  EXPECT_THAT(backwards.lost(), HasSubstr("1 events end before they begin"));
   EXPECT_EQ(with("1400", "8.1097E+14").report.counts.others, 1U);
-  EXPECT_EQ(with(",1000,", ",-9223372036854775808,").trace.kernel.size(), 1U);
+  EXPECT_EQ(with(",1000,", ",-9223372036854775808,").report.counts.others, 1U);
   EXPECT_EQ(with("Agent 4", "GPU 99999999999999999999").trace.kernel.size(), 1U);
   EXPECT_EQ(with(",1024,", ",-1,").trace.kernel.size(), 1U);
-  EXPECT_EQ(with(",8,1\r", "\r").report.counts.damage.size(), 1U);  // fields are missing
+}
+
+TEST(RocprofCsv, ARecordOfOtherFieldsThanTheHeaderIsNoRow) {
+  // A quote that was lost puts the times of one kernel, or those of the next, into other columns.
+  const std::string header = kKernels.substr(0, kKernels.find('\n') + 1);
+  const std::string record = kKernels.substr(header.size());
+  std::string open = record;
+  open.replace(open.find("\"Agent 4\""), 9, "\"Agent 4");
+  for (const std::string& broken : {std::string("\"KERNEL_DISPATCH\",1,1,69,1,16,\"void addi\r\n"),
+                                    open, record.substr(0, record.rfind(",8,1")) + "\r\n"}) {
+    SCOPED_TRACE(broken);
+    const Imported got = imported({header + broken + record + record});
+    ASSERT_TRUE(got.ok) << got.error;
+    for (size_t i = 0; i < got.trace.kernel.size(); ++i) {
+      EXPECT_EQ(got.trace.kernel.start_ns[i], 1000);
+      EXPECT_EQ(got.trace.kernel.duration_ns[i], 400);
+    }
+    EXPECT_EQ(got.trace.kernel.size() + 1, got.report.counts.events);
+    EXPECT_EQ(got.report.counts.others, 1U);
+    EXPECT_EQ(got.report.counts.damage.size(), 1U);
+    EXPECT_EQ(got.sources.size(), got.report.counts.events);
+  }
+}
+
+TEST(RocprofCsv, CountersWithoutTheirDispatchesSayWhatIsMissing) {
+  const Imported got = imported({kCounters});
+  ASSERT_TRUE(got.ok) << got.error;
+  EXPECT_EQ(got.report.counts.rows, 0U);
+  EXPECT_THAT(got.lost(), HasSubstr("kernel_trace.csv"));
+  EXPECT_THAT(got.report.counts.notes, Contains(HasSubstr("2 values of counters have no time")));
 }
 
 TEST(RocprofCsv, NoSourceIsWrittenOver) {
@@ -209,6 +243,18 @@ TEST(RocprofCsv, NoSourceIsWrittenOver) {
   ASSERT_FALSE(report);
   EXPECT_THAT(report.error().toString(), HasSubstr("written over"));
   EXPECT_EQ(asText(second.bytes()), kCounters);
+}
+
+TEST(RocprofCsv, AFileThatIsGivenTwiceIsRefused) {
+  const TempFile kernels, counters;
+  kernels.write(asBytes(kKernels));
+  counters.write(asBytes(kCounters));
+  EXPECT_THAT(importedFiles({kernels.path(), counters.path(), kernels.path()}).error,
+              HasSubstr("is given twice"));
+  const std::string link = counters.path() + ".link";
+  ASSERT_EQ(::symlink(kernels.path().c_str(), link.c_str()), 0);
+  EXPECT_THAT(importedFiles({kernels.path(), link}).error, HasSubstr("is the same file as"));
+  ::unlink(link.c_str());
 }
 
 TEST(RocprofCsv, OtherTablesAreNotTaken) {

@@ -15,6 +15,7 @@
 #include "tracesmith/import/rocprof_agents.hpp"
 #include "tracesmith/import/rocprof_fields.hpp"
 #include "tracesmith/import/rocprof_words.hpp"
+#include "tracesmith/import/span_of_source.hpp"
 #include "tracesmith/import/trace_builder.hpp"
 #include "tracesmith/import/whole_source.hpp"
 
@@ -24,7 +25,6 @@ namespace {
 using namespace rocprof_field;  // NOLINT: a list of names
 
 constexpr std::string_view kRoot = "rocprofiler-sdk-tool";
-constexpr size_t kLongestKept = 16u << 20;  // a string of a trace
 
 constexpr HeldField kTimes[] = {{kStart, SourceGap::kTimeNanos}, {kEnd, SourceGap::kEndNanos}};
 constexpr HeldField kTimesAndId[] = {{kStart, SourceGap::kTimeNanos},
@@ -118,6 +118,7 @@ class RocprofJson {
   JsonMending mended_;
   Tables tables_;
   ImportCounts* counts_ = nullptr;
+  SpansOfSource spans_;
   int64_t start_ns_ = 0;
   int64_t duration_ns_ = 0;
 };
@@ -137,6 +138,12 @@ void forElements(std::string_view raw, const Each& each) {
   JsonWalker walker(raw);
   if (!walker.enter('[')) return;
   while (walker.element()) each(walker.value());
+}
+
+/// A number that 64 bits hold as it stands, but for what is behind its point: others (1e9, or those
+/// above INT64_MAX, which the tool writes for times that it does not have) are no time.
+bool isTime(const JsonToken& token) {
+  return token.type == JsonType::kInteger || token.type == JsonType::kDecimal;
 }
 
 std::string plain(const JsonToken& token) {
@@ -162,7 +169,7 @@ void RocprofJson::metadata(std::string_view raw) {
     }
     if (key == "node") {
       forMembers(value.raw, [&](std::string_view name, const JsonToken& of) {
-        if (name == "hostname") builder_.rows.setMetadata("hostname", plain(of));
+        if (name == "hostname") builder_.setMetadata("hostname", plain(of));
       });
     }
   });
@@ -415,21 +422,17 @@ bool RocprofJson::row(Becomes becomes, std::string_view section, TableId& table)
 }
 
 void RocprofJson::keepWhole(std::string_view section, std::string_view raw) {
-  if (raw.size() > kLongestKept) {
-    counts_->notes.push_back("\"" + std::string(section) + "\" is too long to be kept");
-    return;
-  }
   SourceShape shape;
   shape.between = {"{\"" + std::string(section) + "\":", "}"};
   shape.gaps = {{SourceGap::kJson, std::string(section)}};
-  const auto kept = static_cast<int64_t>(builder_.text(raw));
+  const auto kept = static_cast<int64_t>(builder_.json(raw));
   builder_.keep(SourceRows::kNone, builder_.sourceShape(shape), {&kept, 1});
   builder_.added();
 }
 
 void RocprofJson::record(std::string_view raw, std::string_view section, Becomes becomes) {
   if (becomes != Becomes::kNothing) ++counts_->events;
-  if (raw.size() > kLongestKept || !records_.read(raw)) {
+  if (!records_.read(raw)) {
     ++(becomes == Becomes::kNothing ? counts_->metadata : counts_->others);
     keepWhole(section, raw);
     return;
@@ -439,12 +442,13 @@ void RocprofJson::record(std::string_view raw, std::string_view section, Becomes
   TableId table = SourceRows::kNone;
   bool exact = false;
   bool made = false;
-  if (becomes != Becomes::kNothing && start.isNumber() && end.isNumber()) {
+  const bool timed = becomes != Becomes::kNothing && isTime(start) && isTime(end) &&
+                     spans_.isTime(start.integer());
+  if (timed) {
     start_ns_ = start.integer();
-    const int64_t end_ns = std::max(end.integer(), start_ns_);
-    if (__builtin_sub_overflow(end_ns, start_ns_, &duration_ns_)) duration_ns_ = 0;
+    duration_ns_ = spans_.between(start_ns_, end.integer());
     exact = start.type == JsonType::kInteger && end.type == JsonType::kInteger &&
-            end.value >= start.value;
+            endOf(start_ns_, duration_ns_) == end.value;
     made = row(becomes, section, table);
   }
   if (made) {
@@ -461,7 +465,7 @@ void RocprofJson::record(std::string_view raw, std::string_view section, Becomes
     ++counts_->rows;
   } else {
     records_.keep(builder_, SourceRows::kNone, section, {});
-    const bool counters = becomes == Becomes::kCounters;
+    const bool counters = becomes == Becomes::kCounters && timed;
     ++(counters                       ? counts_->rows
        : becomes == Becomes::kNothing ? counts_->metadata
                                       : counts_->others);
@@ -540,7 +544,10 @@ Status RocprofJson::read(std::string_view document, ImportCounts& counts, Damage
   }
   if (!any) return fail(ErrorCode::kNotATrace, "has no list \"rocprofiler-sdk-tool\"");
   counts.damage = damage.places();
-  return builder_.finish(counts.events, damage.summary());
+  std::string lost = damage.summary();
+  spans_.tell(counts.notes, lost);
+  tellWhatIsInNoTable(counts, lost);
+  return builder_.finish(counts, lost);
 }
 
 bool recognisesRocprofJson(const ImportInput& input) {

@@ -20,6 +20,7 @@ namespace tracesmith::import {
 namespace {
 
 using test::TempFile;
+using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAreArray;
@@ -29,6 +30,7 @@ struct Imported {
   ImportReport report;
   Trace trace;
   std::vector<nlohmann::json> sources;
+  std::string lost() const { return std::string(trace.text(trace.loss.reason[0])); }
 };
 
 Imported importedFile(const std::string& path, size_t every_source = 0) {
@@ -294,14 +296,22 @@ TEST(RocprofJson, NumbersThatCanNotBeDoNoHarm) {
     changed.replace(changed.find(what), what.size(), instead);
     return imported(changed);
   };
-  EXPECT_EQ(with("\"end_timestamp\": 1500", "\"end_timestamp\": 10").trace.kernel.duration_ns[0],
-            0);
-  EXPECT_EQ(with("\"end_timestamp\": 1500", "\"end_timestamp\": 99999999999999999999")
+  const Imported backwards = with("\"end_timestamp\": 1500", "\"end_timestamp\": 10");
+  EXPECT_EQ(backwards.trace.kernel.duration_ns[0], 0);
+  EXPECT_THAT(backwards.lost(), HasSubstr("1 events end before they begin"));
+  EXPECT_THAT(backwards.report.counts.notes, Contains(HasSubstr("1 events end before they begin")));
+  // "No time" of an unsigned counter, and what is none either.
+  for (const char* never : {"18446744073709551615", "99999999999999999999", "1e9",
+                            "9223372036854775807", "-9223372036854775807"}) {
+    SCOPED_TRACE(never);
+    const Imported got =
+        with("\"start_timestamp\": 1000", std::string("\"start_timestamp\": ") + never);
+    EXPECT_EQ(got.trace.kernel.size(), 0U);
+    EXPECT_THAT(got.lost(), HasSubstr("2 records without a time"));
+  }
+  EXPECT_EQ(with("\"end_timestamp\": 1500", "\"end_timestamp\": 18446744073709551615")
                 .trace.kernel.size(),
-            1U);
-  EXPECT_EQ(with("\"start_timestamp\": 1000", "\"start_timestamp\": -9223372036854775807")
-                .trace.kernel.size(),
-            1U);
+            0U);
   EXPECT_EQ(with("\"start_timestamp\": 1000", "\"start_timestamp\": \"now\"").trace.kernel.size(),
             0U);
   EXPECT_EQ(with("\"end_timestamp\": 1500", "\"end_timestamp\": NaN").trace.kernel.size(), 0U);

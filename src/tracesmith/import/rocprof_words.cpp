@@ -70,4 +70,12 @@ LaunchShapeRow rocprofShape(const RocprofDispatch& d) {
           .local_bytes_per_thread = clampTo<uint32_t>(d.private_bytes)};
 }
 
+void tellWhatIsInNoTable(ImportCounts& counts, std::string& lost) {
+  if (counts.others == 0) return;
+  counts.notes.push_back(std::to_string(counts.others) +
+                         " records without a time that can be read are kept as they were, and are "
+                         "in no table");
+  lost += (lost.empty() ? "" : "; ") + counts.notes.back();
+}
+
 }  // namespace tracesmith::import

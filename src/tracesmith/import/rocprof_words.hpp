@@ -4,8 +4,10 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
+#include "tracesmith/import/importer.hpp"
 #include "tracesmith/model/kinds.hpp"
 #include "tracesmith/model/tables.hpp"
 
@@ -28,5 +30,8 @@ struct RocprofDispatch {
   int64_t registers = 0;            ///< vector registers, accumulation registers included
 };
 LaunchShapeRow rocprofShape(const RocprofDispatch& dispatch);
+
+/// Says to the person, and in the text of what the trace has lost, that there are such records.
+void tellWhatIsInNoTable(ImportCounts& counts, std::string& lost);
 
 }  // namespace tracesmith::import

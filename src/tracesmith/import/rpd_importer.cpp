@@ -11,6 +11,7 @@
 #include "tracesmith/import/chrome_categories.hpp"
 #include "tracesmith/import/id_index.hpp"
 #include "tracesmith/import/rocm_names.hpp"
+#include "tracesmith/import/span_of_source.hpp"
 #include "tracesmith/import/sqlite_source.hpp"
 
 namespace tracesmith::import {
@@ -66,6 +67,9 @@ class RpdImport {
   void keepEvent(SqliteSource& source, TableId into, const SqliteRow& row, int64_t start_ns,
                  int64_t duration_ns, uint64_t correlation = 0, uint64_t bytes = 0);
   void keepUnknown(SqliteSource& source, const SqliteRow& row);
+  bool isTime(const SqliteRow& row, int column) {
+    return row.type(column) == SqliteType::kInteger && spans_.isTime(row.integer(column));
+  }
   StringId text(int64_t id) {
     const StringId* known = strings_.find(id);
     return known == nullptr ? StringId::kNone : *known;
@@ -88,6 +92,7 @@ class RpdImport {
   std::set<int64_t> pids_;
   std::set<int64_t> devices_;
   std::set<const SqliteTable*> taken_;
+  SpansOfSource spans_;
   ImportCounts counts_;
 };
 
@@ -96,8 +101,8 @@ Result<ImportCounts> RpdImport::run() {
     strings_.add(row.integer(t.find("id")), builder_.text(row.bytes(t.find("string"))));
   });
   dictionary("rocpd_metadata", [&](const SqliteTable& t, const SqliteRow& row) {
-    builder_.rows.setMetadata("rpd." + std::string(row.bytes(t.find("tag"))),
-                              row.bytes(t.find("value")));
+    builder_.setMetadata("rpd." + std::string(row.bytes(t.find("tag"))),
+                         row.bytes(t.find("value")));
   });
   dictionary("rocpd_api_ops", [&](const SqliteTable& t, const SqliteRow& row) {
     api_of_op_.add(row.integer(t.find("op_id")), row.integer(t.find("api_id")));
@@ -128,9 +133,19 @@ Result<ImportCounts> RpdImport::run() {
   }
   if (counts_.others > 0) {
     lost += (lost.empty() ? "" : "; ") + std::to_string(counts_.others) +
-            " rows of no known kind are kept as they were, and are in no table";
+            " rows of no known kind or without a time are kept as they were, and are in no table";
   }
-  TS_CHECK_OK(builder_.finish(counts_.events, lost));
+  for (const auto& [table, what] :
+       {std::pair{"rocpd_string", "events have no names"},
+        {"rocpd_api", "there are no calls"},
+        {"rocpd_op", "there is no work of GPUs"},
+        {"rocpd_api_ops", "work is not joined to the calls that launched it"}}) {
+    if (file_.find(table) != nullptr) continue;
+    counts_.notes.push_back(std::string("the table ") + table + " is missing: " + what);
+    lost += (lost.empty() ? "" : "; ") + counts_.notes.back();
+  }
+  spans_.tell(counts_.notes, lost);
+  TS_CHECK_OK(builder_.finish(counts_, lost));
   return counts_;
 }
 
@@ -192,7 +207,7 @@ void RpdImport::calls() {
                       {.start = start, .end = end, .correlation = id});
   file_.scan(*table, [&](const SqliteRow& row) {
     ++counts_.events;
-    if (row.type(start) != SqliteType::kInteger) {
+    if (!isTime(row, start)) {
       keepUnknown(source, row);
       return !builder_.failed();
     }
@@ -204,7 +219,7 @@ void RpdImport::calls() {
     const std::string_view title = builder_.rows.text(function);
     calls_.add(row.integer(id), {pid, thread, launchesWorkItems(title)});
     const int64_t from = row.integer(start);
-    const int64_t length = lengthOf(from, row.integer(end, from));
+    const int64_t length = spans_.between(from, row.wholeNumber(end));
     const uint64_t correlation = positive(row.integer(id));
     if (isRocmFunction(title)) {
       builder_.rows.host_call.push({.start_ns = from,
@@ -244,12 +259,12 @@ void RpdImport::operations() {
   const int64_t only_pid = pids_.size() == 1 ? *pids_.begin() : 0;
   file_.scan(*table, [&](const SqliteRow& row) {
     ++counts_.events;
-    if (row.type(start) != SqliteType::kInteger) {
+    if (!isTime(row, start)) {
       keepUnknown(source, row);
       return !builder_.failed();
     }
     const int64_t from = row.integer(start);
-    const int64_t length = lengthOf(from, row.integer(end, from));
+    const int64_t length = spans_.between(from, row.wholeNumber(end));
     const int64_t* api = api_of_op_.find(row.integer(id));
     const Call* call = api == nullptr ? nullptr : calls_.find(*api);
     const int64_t pid = call == nullptr ? only_pid : call->pid;
@@ -325,7 +340,7 @@ void RpdImport::monitors() {
     const std::optional<double> reading = row.type(value) == SqliteType::kText
                                               ? number(row.bytes(value))
                                               : std::optional<double>(row.real(value));
-    if (row.type(start) != SqliteType::kInteger || !reading) {
+    if (!reading || !isTime(row, start)) {
       keepUnknown(source, row);
       return !builder_.failed();
     }
@@ -358,9 +373,10 @@ void RpdImport::others() {
   }
 }
 
+/// Names of rocpd's tables go on with a UUID. One of the tables of events is enough: without the
+/// others there is less to be said of them.
 bool isRpd(const SqliteFile& file) {
-  return file.find("rocpd_op") != nullptr && file.find("rocpd_api") != nullptr &&
-         file.find("rocpd_string") != nullptr;
+  return file.find("rocpd_op") != nullptr || file.find("rocpd_api") != nullptr;
 }
 
 bool recognisesRpd(const ImportInput& input) {

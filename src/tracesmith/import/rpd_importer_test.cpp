@@ -15,6 +15,7 @@ using test::Database;
 using test::importedDatabase;
 using test::ImportedDatabase;
 using test::TempFile;
+using ::testing::HasSubstr;
 
 constexpr const char* kReal = "rocm_rpd/examples/rocm-profile-data/results/matmul_result.rpd.gz";
 
@@ -122,6 +123,39 @@ TEST(RpdImporter, WorkHasTheProcessOfItsCallAndNoneWhereThatCanNotBeTold) {
   EXPECT_EQ(t.counter.value[0], 41.5);
   EXPECT_EQ(got.report->counts.others, 2U);
   EXPECT_EQ(got.kept, Database(made.path()).everything());
+}
+
+TEST(RpdImporter, MissingTablesAreSaidAndTheOthersAreRead) {
+  for (const char* table : {"rocpd_string", "rocpd_api", "rocpd_op", "rocpd_api_ops"}) {
+    SCOPED_TRACE(table);
+    const TempFile made;
+    Database(made.path()).run(std::string(kSmall) + "DROP TABLE " + table + ";");
+    const ImportedDatabase got = importedDatabase(made.path());
+    ASSERT_TRUE(got.report);
+    EXPECT_EQ(got.report->format, "rocmProfileData (RPD)");
+    EXPECT_THAT(std::string(got.trace.text(got.trace.loss.reason[0])),
+                HasSubstr(std::string("the table ") + table + " is missing"));
+    EXPECT_GT(got.report->counts.rows, 0U);
+    EXPECT_EQ(got.kept, Database(made.path()).everything());
+  }
+}
+
+TEST(RpdImporter, LengthsThatCanNotBeAreNoneAndAreSaid) {
+  const TempFile made;
+  const Database db(made.path());
+  db.run(std::string(kSmall) +
+         "UPDATE rocpd_op SET end = start - 1; UPDATE rocpd_api SET end = NULL;"
+         "UPDATE rocpd_monitor SET start = 9223372036854775807;");
+  const ImportedDatabase got = importedDatabase(made.path());
+  ASSERT_EQ(got.trace.kernel.size(), 2U);
+  EXPECT_EQ(got.trace.kernel.duration_ns[0], 0);
+  EXPECT_EQ(got.trace.counter.size(), 0U);
+  const std::string lost(got.trace.text(got.trace.loss.reason[0]));
+  EXPECT_THAT(lost, HasSubstr("3 events end before they begin"));
+  EXPECT_THAT(lost, HasSubstr(std::to_string(db.number("SELECT count(*) FROM rocpd_api")) +
+                              " events have no end"));
+  EXPECT_THAT(lost, HasSubstr("1 events have a time that no clock shows"));
+  EXPECT_EQ(got.kept, db.everything());
 }
 
 TEST(RpdImporter, BrokenFilesAreImportedInPartOrRefusedButNeverHangOrCrash) {

@@ -199,6 +199,12 @@ int64_t SqliteRow::integerOf(int column, int64_t otherwise) const {
   }
 }
 
+std::optional<int64_t> SqliteRow::wholeNumber(int column) const {
+  const int64_t value = integer(column, 0);
+  if (value != 0 || integer(column, 1) == 0) return value;
+  return std::nullopt;
+}
+
 double SqliteRow::real(int column) const {
   const SqliteType kind = type(column);
   if (kind != SqliteType::kReal && kind != SqliteType::kInteger) return 0;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,6 +46,8 @@ class SqliteRow {
     if (type(column) == SqliteType::kInteger) return cells_[static_cast<size_t>(column)].integer;
     return integerOf(column, otherwise);
   }
+  /// The same; nullopt where there is none.
+  std::optional<int64_t> wholeNumber(int column) const;
   double real(int column) const;
   /// Text, or the bytes of a blob; valid until the next row. "" for anything else.
   std::string_view bytes(int column) const;

@@ -99,6 +99,9 @@ void SqliteSource::keepAs(TableId table, const SqliteRow& row, const Values* val
   const auto text = [&](std::string_view t) {
     kept_.push_back(static_cast<int64_t>(builder_.text(t)));
   };
+  const auto json = [&](std::string_view value) {
+    kept_.push_back(static_cast<int64_t>(builder_.json(value)));
+  };
   for (size_t i = 0; i < keys_.size(); ++i) {
     const int column = static_cast<int>(i);
     switch (row.type(column)) {
@@ -124,7 +127,7 @@ void SqliteSource::keepAs(TableId table, const SqliteRow& row, const Values* val
           kept_.push_back(*n);
         } else {
           pattern_ += static_cast<char>(SourceGap::kJson);
-          text(realText(value));
+          json(realText(value));
         }
         break;
       }
@@ -134,7 +137,7 @@ void SqliteSource::keepAs(TableId table, const SqliteRow& row, const Values* val
         break;
       case SqliteType::kBlob:
         pattern_ += static_cast<char>(SourceGap::kJson);
-        text(blobText(row.bytes(column)));
+        json(blobText(row.bytes(column)));
         break;
     }
   }
@@ -143,7 +146,7 @@ void SqliteSource::keepAs(TableId table, const SqliteRow& row, const Values* val
     shape = shapeOf(pattern_);
     if (shape == 0) {
       kept_.clear();
-      text(whole(row));
+      json(whole(row));
       builder_.keep(
           table, builder_.sourceShape({.between = {"", ""}, .gaps = {{SourceGap::kJson, "row"}}}),
           kept_);

@@ -118,8 +118,28 @@ CounterTrackId TraceBuilder::counterTrack(const CounterTrackRow& track) {
   return it->second;
 }
 
+/// At the end of a character.
+std::string_view TraceBuilder::cut(std::string_view text) {
+  ++cut_;
+  size_t end = sbt::kMaxStringBytes;
+  for (int i = 0; i < 3 && (static_cast<uint8_t>(text[end]) & 0xc0) == 0x80; ++i) --end;
+  return text.substr(0, end);
+}
+
+StringId TraceBuilder::json(std::string_view value) {
+  if (value.size() <= sbt::kMaxStringBytes) return rows.strings.intern(value);
+  ++left_out_;
+  return rows.strings.intern("null");
+}
+
 uint32_t TraceBuilder::sourceShape(const SourceShape& shape) {
-  const auto [it, fresh] = source_shapes_.try_emplace(shape.text());
+  std::string whole = shape.text();
+  if (whole.size() > sbt::kMaxStringBytes) {
+    ++left_out_;
+    if (no_shape_ == 0) no_shape_ = sourceShape({.between = {"null"}, .gaps = {}});
+    return no_shape_;
+  }
+  const auto [it, fresh] = source_shapes_.try_emplace(std::move(whole));
   if (!fresh) return it->second;
   SourceRows::Shape known;
   known.text = text(it->first);
@@ -135,6 +155,7 @@ void TraceBuilder::keep(TableId table, uint32_t source_shape, std::span<const in
   SourceTable& of = sources_.of(table);
   of.shape.push_back(source_shape);
   of.values.push_back(static_cast<uint32_t>(of.value.size()));
+  if (source_shape == no_shape_ && no_shape_ != 0) return;
   for (const int64_t value : kept) of.value.push_back(value);
 }
 
@@ -156,12 +177,23 @@ void TraceBuilder::unixTime(int64_t trace_ns, int64_t unix_ns) {
   rows.clock_snapshot.push({.domain_id = id, .host_ns = trace_ns, .clock_value = unix_ns});
 }
 
-Status TraceBuilder::finish(uint64_t events, std::string_view lost) {
+Status TraceBuilder::finish(ImportCounts& counts, std::string lost) {
+  const auto say = [&](uint64_t count, std::string_view what) {
+    if (count == 0) return;
+    const std::string text = std::to_string(count) + " " + std::string(what) + " than the " +
+                             std::to_string(sbt::kMaxStringBytes >> 20) +
+                             " MiB that a trace holds ";
+    counts.damage.push_back(
+        {0, 0, text + (what.starts_with("texts") ? "are cut" : "are left out")});
+    lost += (lost.empty() ? "" : "; ") + counts.damage.back().reason;
+  };
+  say(cut_, "texts longer");
+  say(left_out_, "values of the source longer");
   for (const auto& [ordinal, row] : devices_) rows.device.push(row);
   rows.loss.push({.id = LossId{1},
                   .source = text("import"),
-                  .emitted = events,
-                  .written = events,
+                  .emitted = counts.events,
+                  .written = counts.events,
                   .reason = text(lost)});
   portion();
   return status_;

@@ -12,7 +12,9 @@
 #include <tuple>
 #include <vector>
 
+#include "tracesmith/format/sbt_layout.hpp"
 #include "tracesmith/format/trace_writer.hpp"
+#include "tracesmith/import/importer.hpp"
 #include "tracesmith/model/source_rows.hpp"
 #include "tracesmith/model/trace.hpp"
 
@@ -25,7 +27,13 @@ class TraceBuilder {
 
   /// The rows that are not yet written: push to its tables, then call added().
   Trace rows;
-  StringId text(std::string_view text) { return rows.strings.intern(text); }
+  /// One longer than a trace can hold is cut there, and counted.
+  StringId text(std::string_view text) { return rows.strings.intern(fitting(text)); }
+  /// A JSON value as it stands, to be kept as such: one that is too long is null, and counted.
+  StringId json(std::string_view value);
+  void setMetadata(std::string_view key, std::string_view value) {
+    rows.setMetadata(fitting(key), fitting(value));
+  }
 
   // Each by its own number in the source; new ones get a row. The names may come later, or never.
   ProcessId process(int64_t pid);
@@ -54,10 +62,15 @@ class TraceBuilder {
   bool failed() const { return !status_.has_value(); }
   /// What Unix time (ns) a time of the trace is.
   void unixTime(int64_t trace_ns, int64_t unix_ns);
-  /// `lost`: "": nothing. Writes the rest.
-  Status finish(uint64_t events, std::string_view lost);
+  /// Writes the rest, and what the trace has lost: `lost`, and the texts that were too long, which
+  /// become damage of `counts`, too.
+  Status finish(ImportCounts& counts, std::string lost);
 
  private:
+  std::string_view fitting(std::string_view text) {
+    return text.size() <= sbt::kMaxStringBytes ? text : cut(text);
+  }
+  std::string_view cut(std::string_view text);
   void portion();
 
   TraceWriter& writer_;
@@ -75,6 +88,9 @@ class TraceBuilder {
   std::map<std::string, ShapeId> shapes_;
   std::map<std::string, CounterTrackId> tracks_;
   std::map<std::string, uint32_t> source_shapes_;
+  uint64_t cut_ = 0;       // texts
+  uint64_t left_out_ = 0;  // values and keys of sources
+  uint32_t no_shape_ = 0;  // stands for those that are too long; 0: there was none
 };
 
 }  // namespace tracesmith::import

@@ -10,6 +10,7 @@
 #include <map>
 
 #include "tracesmith/import/kept_event.hpp"
+#include "tracesmith/import/span_of_source.hpp"
 #include "tracesmith/import/xctrace_tables.hpp"
 
 namespace tracesmith::import {
@@ -70,11 +71,12 @@ class XctraceImport {
   };
   const Plan& plan(const XctraceSchema& schema);
   static const XctraceValue& at(Values values, int column);
+  int64_t lengthOfRow(const Plan& plan, Values values);
   int64_t pid(Values values, const Plan& plan);
   ThreadId thread(Values values, const Plan& plan, int64_t in_process);
   int64_t gpu(const XctraceValue& name);
   StreamId channel(int64_t in_process, int64_t on_gpu, std::string_view name);
-  KeptEvent source(const Plan& plan, Values values, bool timed);
+  KeptEvent source(const Plan& plan, Values values, bool timed, int64_t duration_ns);
   void counterName(uint64_t id, std::string_view name);
 
   TraceBuilder builder_;
@@ -89,6 +91,7 @@ class XctraceImport {
   uint64_t events_ = 0;
   uint64_t typed_ = 0;
   uint64_t untimed_ = 0;
+  SpansOfSource spans_;
 };
 
 const XctraceValue& XctraceImport::at(Values values, int column) {
@@ -196,7 +199,7 @@ StreamId XctraceImport::channel(int64_t in_process, int64_t on_gpu, std::string_
   return it->second;
 }
 
-KeptEvent XctraceImport::source(const Plan& plan, Values values, bool timed) {
+KeptEvent XctraceImport::source(const Plan& plan, Values values, bool timed, int64_t duration_ns) {
   KeptEvent kept;
   kept.text("schema", plan.category);
   kept.open("row");
@@ -207,7 +210,7 @@ KeptEvent XctraceImport::source(const Plan& plan, Values values, bool timed) {
     const bool in_row = timed && v.is_number && v.number >= 0;
     if (in_row && static_cast<int>(i) == plan.time) {
       kept.column(key, SourceGap::kTimeNanos);
-    } else if (in_row && static_cast<int>(i) == plan.duration) {
+    } else if (in_row && static_cast<int>(i) == plan.duration && v.number == duration_ns) {
       kept.column(key, SourceGap::kDurationNanos);
     } else if (v.missing) {
       kept.json(key, builder_.text("null"));
@@ -221,19 +224,31 @@ KeptEvent XctraceImport::source(const Plan& plan, Values values, bool timed) {
   return kept;
 }
 
+/// -1: a row of that kind has none.
+int64_t XctraceImport::lengthOfRow(const Plan& plan, Values values) {
+  if (plan.kind != Plan::kGpu && plan.kind != Plan::kSubmission && plan.kind != Plan::kCompletion &&
+      plan.kind != Plan::kSpan) {
+    return -1;
+  }
+  if (plan.duration < 0) return 0;
+  const XctraceValue& duration = at(values, plan.duration);
+  return duration.is_number ? spans_.lasting(duration.number)
+                            : spans_.between(at(values, plan.time).number, std::nullopt);
+}
+
 bool XctraceImport::row(const XctraceSchema& schema, Values values) {
   const Plan& p = plan(schema);
   ++events_;
   const XctraceValue& time = at(values, p.time);
-  const bool timed = time.is_number;
+  const bool timed = time.is_number && spans_.isTime(time.number);
   const int64_t start_ns = time.number;
-  const int64_t duration_ns = std::max<int64_t>(at(values, p.duration).number, 0);
+  const int64_t duration_ns = timed ? lengthOfRow(p, values) : 0;
   const XctraceValue& label = at(values, p.label);
   const auto buffer =
       static_cast<uint64_t>(std::max<int64_t>(at(values, p.command_buffer).number, 0));
   Trace& rows = builder_.rows;
   const auto done = [&](TableId table) {
-    kept_.keep(table, source(p, values, table != SourceRows::kNone));
+    kept_.keep(table, source(p, values, table != SourceRows::kNone, duration_ns));
     typed_ += table != SourceRows::kNone ? 1 : 0;
     builder_.added();
     return !builder_.failed();
@@ -312,15 +327,15 @@ Status XctraceImport::finish(const XctraceTables& tables, ImportCounts& counts) 
   for (const CounterTrackRow& track : tracks) builder_.rows.counter_track.push(track);
   const XctraceContents& contents = tables.contents();
   if (!contents.start_date.empty()) {
-    builder_.rows.setMetadata("source.start_date", contents.start_date);
+    builder_.setMetadata("source.start_date", contents.start_date);
     if (const int64_t unix_ns = unixTimeOf(contents.start_date); unix_ns > 0) {
       builder_.unixTime(0, unix_ns);
     }
   }
-  if (!contents.device.empty()) builder_.rows.setMetadata("source.device", contents.device);
-  if (!contents.process.empty()) builder_.rows.setMetadata("source.process", contents.process);
+  if (!contents.device.empty()) builder_.setMetadata("source.device", contents.device);
+  if (!contents.process.empty()) builder_.setMetadata("source.process", contents.process);
   if (!contents.template_name.empty()) {
-    builder_.rows.setMetadata("source.template", contents.template_name);
+    builder_.setMetadata("source.template", contents.template_name);
   }
   counts.events = events_;
   counts.rows = typed_;
@@ -340,13 +355,14 @@ Status XctraceImport::finish(const XctraceTables& tables, ImportCounts& counts) 
   const auto say = [&](const std::string& more) { lost += (lost.empty() ? "" : "; ") + more; };
   for (const SourceDamage& d : counts.damage) say(d.reason);
   if (untimed_ > 0) say(fmt::format("{} rows have no time", untimed_));
+  spans_.tell(counts.notes, lost);
   if (counts.others > 0) {
     say(
         fmt::format("{} rows of tables that have no place here are kept as they were, and are in "
                     "no table",
                     counts.others));
   }
-  return builder_.finish(events_, lost);
+  return builder_.finish(counts, lost);
 }
 
 Result<ImportCounts> runXctrace(const ImportInput& input, TraceWriter& writer, Trace facts) {

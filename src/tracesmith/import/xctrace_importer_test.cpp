@@ -78,6 +78,22 @@ TEST(XctraceImporter, RefsToNothingAreCountedAndHurtNothingElse) {
   EXPECT_THAT(got.counts.damage[0].reason, HasSubstr("1 values refer to"));
 }
 
+TEST(XctraceImporter, LengthsThatCanNotBeAreNoneAndAreSaid) {
+  std::string text(kXctraceIntervals);
+  const auto replace = [&](std::string_view what, std::string_view instead) {
+    text.replace(text.find(what), what.size(), instead);
+  };
+  replace(">1000000</duration>", ">-1000000</duration>");  // of two rows
+  replace("<duration id=\"13\">300000</duration>", "<sentinel/>");
+  const ImportedText got = importText(text);
+  ASSERT_TRUE(got.ok);
+  ASSERT_EQ(got.trace.kernel.size(), 3u);
+  for (const int64_t duration : got.trace.kernel.duration_ns) EXPECT_EQ(duration, 0);
+  const std::string lost(got.trace.text(got.trace.loss.reason[0]));
+  EXPECT_THAT(lost, HasSubstr("2 events end before they begin"));
+  EXPECT_THAT(lost, HasSubstr("1 events have no end"));
+}
+
 TEST(XctraceImporter, KeepsWhatIsBeforeDamage) {
   const size_t first = kXctraceIntervals.find("<row>");
   const ImportedText cut =

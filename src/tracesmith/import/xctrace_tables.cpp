@@ -289,7 +289,7 @@ Status XctraceTables::Reader::run(ByteSource& source) {
     size_t bytes = 0;
     if (n) {
       bytes = *n;
-      last = bytes < kPiece;
+      last = bytes == 0;
     } else {
       tables_.damage_.push_back({tables_.bytes_, 0, n.error().message});
       last = true;

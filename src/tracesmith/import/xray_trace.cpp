@@ -9,6 +9,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "tracesmith/import/span_of_source.hpp"
 #include "tracesmith/import/trace_builder.hpp"
 #include "tracesmith/import/xray_calls.hpp"
 #include "tracesmith/import/xray_log.hpp"
@@ -156,15 +157,15 @@ class XRayTrace {
         function_category_(builder_.text("XRay function")),
         custom_category_(builder_.text("XRay custom event")),
         typed_category_(builder_.text("XRay typed event")) {
-    builder_.rows.setMetadata("xray.version", std::to_string(header.version));
-    builder_.rows.setMetadata("xray.mode", header.mode == XRayMode::kBasic ? "basic" : "FDR");
-    builder_.rows.setMetadata("xray.constant_tsc", header.constant_tsc ? "true" : "false");
-    builder_.rows.setMetadata("xray.nonstop_tsc", header.nonstop_tsc ? "true" : "false");
-    builder_.rows.setMetadata("xray.cycle_frequency", header.cycle_frequency == 0
-                                                          ? "unknown; a tick is shown as 1 ns"
-                                                          : std::to_string(header.cycle_frequency));
+    builder_.setMetadata("xray.version", std::to_string(header.version));
+    builder_.setMetadata("xray.mode", header.mode == XRayMode::kBasic ? "basic" : "FDR");
+    builder_.setMetadata("xray.constant_tsc", header.constant_tsc ? "true" : "false");
+    builder_.setMetadata("xray.nonstop_tsc", header.nonstop_tsc ? "true" : "false");
+    builder_.setMetadata("xray.cycle_frequency", header.cycle_frequency == 0
+                                                     ? "unknown; a tick is shown as 1 ns"
+                                                     : std::to_string(header.cycle_frequency));
     if (header.mode == XRayMode::kFdr) {
-      builder_.rows.setMetadata("xray.buffer_bytes", std::to_string(header.bufferBytes()));
+      builder_.setMetadata("xray.buffer_bytes", std::to_string(header.bufferBytes()));
     }
   }
 
@@ -184,7 +185,7 @@ class XRayTrace {
   /// Whether a time of the trace says exactly which tick it was.
   bool exact(uint64_t tsc) const {
     return (header_.cycle_frequency == kNanosecondTicks || header_.cycle_frequency == 0) &&
-           tsc <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
+           tsc <= static_cast<uint64_t>(SpansOfSource::kFarthestNs);
   }
   void call(const XRayCall& call);
   void event(const XRayRecord& record);
@@ -203,7 +204,8 @@ class XRayTrace {
   std::unordered_map<int32_t, StringId> names_;
   uint64_t records_ = 0;
   uint64_t unnamed_ = 0;
-  uint64_t backwards_ = 0;
+  SpansOfSource spans_;
+  uint64_t in_no_table_ = 0;
   std::optional<uint64_t> first_tsc_;
   std::optional<XRayBuffer> first_buffer_;
 };
@@ -253,26 +255,32 @@ void XRayTrace::call(const XRayCall& call) {
   const Place at = place(call.process, call.thread);
   const bool begun = call.end != XRayEnd::kNeverBegun;
   const bool left = call.end == XRayEnd::kReturned || call.end == XRayEnd::kTailCalled;
-  if (call.exit_tsc < call.enter_tsc) ++backwards_;
   const int64_t start_ns = ns(call.enter_tsc);
-  const int64_t end_ns = call.exit_tsc < call.enter_tsc ? start_ns : ns(call.exit_tsc);
-  builder_.rows.range.push({.start_ns = start_ns,
-                            .duration_ns = end_ns - start_ns,
-                            .kind = begun ? RangeKind::kRange : RangeKind::kEnd,
-                            .name = nameOf(call.function),
-                            .category = function_category_,
-                            .process_id = at.process,
-                            .thread_id = at.thread});
+  const bool placed = spans_.isTime(start_ns);
+  int64_t duration_ns = 0;
+  if (placed) {
+    duration_ns = spans_.between(start_ns, ns(call.exit_tsc));
+    builder_.rows.range.push({.start_ns = start_ns,
+                              .duration_ns = duration_ns,
+                              .kind = begun ? RangeKind::kRange : RangeKind::kEnd,
+                              .name = nameOf(call.function),
+                              .category = function_category_,
+                              .process_id = at.process,
+                              .thread_id = at.thread});
+  } else {
+    in_no_table_ += begun && left ? 2 : 1;
+  }
+  const bool ticks_held = placed && exact(call.enter_tsc) && exact(call.exit_tsc) &&
+                          call.exit_tsc >= call.enter_tsc &&
+                          start_ns + duration_ns == ns(call.exit_tsc);
   const auto tick = [&](uint64_t tsc, SourceGap gap) {
-    if (exact(tsc) && call.exit_tsc >= call.enter_tsc) {
+    if (ticks_held) {
       source_.held("tsc", gap);
     } else {
       source_.number("tsc", tsc, builder_);
     }
   };
   // Calls are alike in a few ways, by these; what is rare makes its shape anew.
-  const bool ticks_held =
-      exact(call.enter_tsc) && exact(call.exit_tsc) && call.exit_tsc >= call.enter_tsc;
   bool alike = call.arguments.size() < 2 && fits(call.enter_tsc) && fits(call.exit_tsc);
   for (const uint64_t argument : call.arguments) alike = alike && fits(argument);
   const size_t which =
@@ -296,7 +304,7 @@ void XRayTrace::call(const XRayCall& call) {
     source_.word("exit",
                  call.end == XRayEnd::kWithCaller ? "missing: ended with its caller" : "missing");
   }
-  const uint32_t shape = source_.keep(builder_, TableId::kRange);
+  const uint32_t shape = source_.keep(builder_, placed ? TableId::kRange : SourceRows::kNone);
   if (alike) call_shapes_[which] = shape;
   builder_.added();
 }
@@ -308,24 +316,29 @@ void XRayTrace::event(const XRayRecord& record) {
   std::string name =
       typed ? "typed event " + std::to_string(record.event_type) : std::string("custom event");
   if (plain && record.data.size() <= kLongestEventName) name = record.data;
-  builder_.rows.range.push({.start_ns = ns(record.tsc),
-                            .kind = RangeKind::kInstant,
-                            .name = builder_.text(name),
-                            .category = typed ? typed_category_ : custom_category_,
-                            .process_id = at.process,
-                            .thread_id = at.thread});
+  const bool placed = spans_.isTime(ns(record.tsc));
+  if (placed) {
+    builder_.rows.range.push({.start_ns = ns(record.tsc),
+                              .kind = RangeKind::kInstant,
+                              .name = builder_.text(name),
+                              .category = typed ? typed_category_ : custom_category_,
+                              .process_id = at.process,
+                              .thread_id = at.thread});
+  } else {
+    ++in_no_table_;
+  }
   source_.begin();
   source_.word("kind", wordFor(record.kind));
   if (typed) source_.number("event-type", record.event_type, builder_);
   source_.number("cpu", record.cpu, builder_);
-  if (exact(record.tsc)) {
+  if (placed && exact(record.tsc)) {
     source_.held("tsc", SourceGap::kTimeNanos);
   } else {
     source_.number("tsc", record.tsc, builder_);
   }
   source_.text(plain ? "data" : "data-hex",
                builder_.text(plain ? std::string(record.data) : hexOf(record.data)));
-  source_.keep(builder_, TableId::kRange);
+  source_.keep(builder_, placed ? TableId::kRange : SourceRows::kNone);
   builder_.added();
 }
 
@@ -356,7 +369,8 @@ Status XRayTrace::finish(const DamageLog& damage, ImportCounts& counts) {
   calls_.finish();
   clocks();
   counts.events = records_;
-  counts.rows = records_;
+  counts.rows = records_ - in_no_table_;
+  counts.others = in_no_table_;
   counts.damage = damage.places();
   const auto say = [&](uint64_t count, const std::string& what) {
     if (count > 0) counts.notes.push_back(std::to_string(count) + " " + what);
@@ -366,9 +380,9 @@ Status XRayTrace::finish(const DamageLog& damage, ImportCounts& counts) {
       "functions whose exit is missing end when their caller does");
   say(calls_.count(XRayEnd::kLogEnded),
       "functions that were not left before the log ends end at its last time");
-  say(backwards_, "calls end before they begin (the counter ran backwards): shown without length");
   std::string lost = damage.summary();
   for (const std::string& note : counts.notes) lost += (lost.empty() ? "" : "; ") + note;
+  spans_.tell(counts.notes, lost);
   if (header_.cycle_frequency == 0 && records_ > 0) {
     counts.notes.emplace_back("the log does not say how long a tick is: 1 ns is shown for each");
   }
@@ -379,7 +393,7 @@ Status XRayTrace::finish(const DamageLog& damage, ImportCounts& counts) {
                                   "that wrote the log, would name them"
                                 : " functions have no name in the program"));
   }
-  return builder_.finish(records_, lost);
+  return builder_.finish(counts, lost);
 }
 
 bool recognisesXRay(const ImportInput& input) { return looksLikeXRay(asBytes(input.head)); }

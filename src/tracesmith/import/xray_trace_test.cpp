@@ -116,10 +116,22 @@ TEST(XRayTrace, ACounterThatRunsBackwardsMakesNoLength) {
   XRayLogBuilder log(3, XRayMode::kBasic);
   log.basic(0, 1, 500).basic(1, 1, 400).basic(0, 2, ~uint64_t{0}).basic(1, 2, ~uint64_t{0});
   const Imported got = imported(log.string());
-  ASSERT_EQ(got.trace.range.size(), 2U);
+  ASSERT_EQ(got.trace.range.size(), 1U);
   EXPECT_EQ(got.trace.range.duration_ns[0], 0);
-  EXPECT_EQ(got.trace.range.start_ns[1], std::numeric_limits<int64_t>::max());
-  EXPECT_THAT(got.report.counts.notes[0], HasSubstr("ran backwards"));
+  EXPECT_EQ(got.report.counts.others, 2U);  // no clock shows the times of the other call
+  EXPECT_THAT(got.report.counts.notes[0], HasSubstr("1 events end before they begin"));
+  EXPECT_THAT(got.report.counts.notes[1], HasSubstr("1 events have a time that no clock shows"));
+}
+
+TEST(XRayTrace, AFrequencyThatCanNotBeMakesNoTimes) {
+  XRayLogBuilder log(3, XRayMode::kBasic, 1);
+  log.basic(0, 1, 5'000'000'000'000).basic(1, 1, 5'000'000'001'000);
+  const Imported got = imported(log.string());
+  EXPECT_EQ(got.trace.range.size(), 0U);
+  EXPECT_EQ(got.report.counts.rows, 0U);
+  EXPECT_EQ(got.report.counts.others, 2U);
+  EXPECT_THAT(std::string(got.trace.text(got.trace.loss.reason[0])),
+              HasSubstr("1 events have a time that no clock shows"));
 }
 
 TEST(XRayTrace, EventsOfTheProgramAreInstants) {

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/base/memory_limit.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <optional>
+#include <string>
+
+namespace tracesmith {
+namespace {
+
+/// The first line of `path` as a number; nothing where there is none ("max").
+std::optional<uint64_t> numberIn(const std::string& path) {
+  std::ifstream file(path);
+  uint64_t value = 0;
+  if (file >> value) return value;
+  return std::nullopt;
+}
+
+std::optional<uint64_t> availableBytes() {
+  std::ifstream file("/proc/meminfo");
+  for (std::string key; file >> key;) {
+    uint64_t kib = 0;
+    if (key == "MemAvailable:" && file >> kib) return kib << 10;
+    std::getline(file, key);
+  }
+  return std::nullopt;
+}
+
+/// Within a container its own group is the root of what can be seen.
+std::optional<uint64_t> groupBytes() {
+  std::string group;
+  std::ifstream file("/proc/self/cgroup");
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("0::")) group = line.substr(3);
+  }
+  std::optional<uint64_t> least;
+  for (const std::string& path :
+       {"/sys/fs/cgroup" + group + "/memory.max", std::string("/sys/fs/cgroup/memory.max"),
+        std::string("/sys/fs/cgroup/memory/memory.limit_in_bytes")}) {
+    const std::optional<uint64_t> bytes = numberIn(path);
+    if (bytes) least = std::min(least.value_or(*bytes), *bytes);
+  }
+  return least;
+}
+
+}  // namespace
+
+uint64_t memoryToTake() {
+  constexpr uint64_t kUnknown = uint64_t{8} << 30;
+  const std::optional<uint64_t> available = availableBytes();
+  const std::optional<uint64_t> group = groupBytes();
+  if (!available && !group) return kUnknown;
+  return std::min(available.value_or(UINT64_MAX), group.value_or(UINT64_MAX)) / 4 * 3;
+}
+
+}  // namespace tracesmith
