@@ -93,8 +93,8 @@ class ChromeImporter {
   bool any_time_ = false;
   std::map<std::string, CounterTrackId, std::less<>> tracks_;
   OpenSlices slices_;
-  uint64_t no_length_ = 0;    // events whose length is none
-  uint64_t never_ended_ = 0;  // and whose end is missing
+  SpansOfSource spans_;
+  uint64_t never_ended_ = 0;  // events whose second end is missing
 };
 
 void ChromeImporter::row(const ChromePlan& plan, int64_t start_ns, int64_t duration_ns) {
@@ -272,8 +272,8 @@ void ChromeImporter::counter(int64_t time_ns) {
 int64_t ChromeImporter::length() {
   if (e_->phase() != 'X') return 0;
   int64_t ns = 0;
-  if (!isLength(value(EventField::kDuration), unit_ns_, ns)) ++no_length_;
-  return ns;
+  if (!isNumber(value(EventField::kDuration), unit_ns_, ns)) return spans_.between(0, std::nullopt);
+  return spans_.lasting(ns);
 }
 
 OpenSlices::Row ChromeImporter::takeLast(TableId table) {
@@ -328,10 +328,7 @@ TableId ChromeImporter::slice(ChromePlan& plan, int64_t time_ns) {
   }
   return std::visit(
       [&](auto& r) {
-        if (__builtin_sub_overflow(time_ns, r.start_ns, &r.duration_ns) || r.duration_ns < 0) {
-          r.duration_ns = 0;
-          ++no_length_;
-        }
+        r.duration_ns = spans_.between(r.start_ns, time_ns);
         pushSlice(r);
         return tableOfRow(r);
       },
@@ -344,7 +341,8 @@ void ChromeImporter::event(const ChromeEvent& event) {
   ChromePlan& plan = sources_.plan(event);
   ++counts.events;
   int64_t time_ns = 0;
-  const bool timed = isTime(value(EventField::kTime), unit_ns_, time_ns);
+  const bool timed =
+      isNumber(value(EventField::kTime), unit_ns_, time_ns) && spans_.isTime(time_ns);
   TableId table = timed ? plan.table : SourceRows::kNone;
   if (timed && !any_time_) {
     first_ns_ = time_ns;
@@ -425,10 +423,7 @@ void ChromeImporter::losses() {
         " events (asynchronous ones, objects, or without a time) are kept as they were, and are in "
         "no table");
   }
-  if (no_length_ > 0) {
-    say(std::to_string(no_length_) +
-        " events have no length, a negative one, or one that no clock can have given: 0 here");
-  }
+  spans_.tell(counts.notes, reason);
   if (never_ended_ > 0) say(std::to_string(never_ended_) + " events (\"B\") never ended");
   if (join_ != nullptr) {
     if (const std::string doubts = join_->doubts(); !doubts.empty()) add(doubts);

@@ -171,8 +171,7 @@ bool ChromeSources::holds(const ChromeEvent& event, const ChromePlan& plan) cons
     if (at < 0 || isKept(plan.gaps[static_cast<size_t>(at)])) continue;
     const JsonToken& token = event.values[static_cast<size_t>(at)];
     if (token.value < 0) return false;
-    int64_t ns = 0;
-    if (field == EventField::kDuration && !isLength(token, unit_ns_, ns)) return false;
+    if (field == EventField::kDuration && !isLength(token, unit_ns_)) return false;
   }
   return true;
 }
