@@ -175,9 +175,6 @@ class Analyze(ReadingTest):
         self.assert_fails(refused("--instance", "1"), 2, "--instance", "--range")
         self.assert_fails(refused("--idle", "--range", "forward"), 2, "--range", "--critical-path")
 
-    def test_one_is_no_plural(self):
-        self.assertIn("1 piece of device work has no launch", self.ok("analyze", "--launch", self.trace))
-
 
 class Info(ReadingTest):
     def test_counts_are_those_of_the_tables(self):

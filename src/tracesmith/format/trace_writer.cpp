@@ -32,7 +32,8 @@ constexpr size_t kRowsForTwoThreads = 8192;
 
 /// Which tables the second thread encodes: about half of what an import has.
 bool isBeside(TableId id) {
-  return id == TableId::kKernel || id == TableId::kFlowEvent || id == TableId::kCounter;
+  return id == TableId::kKernel || id == TableId::kCopy || id == TableId::kFill ||
+         id == TableId::kSync || id == TableId::kFlowEvent || id == TableId::kCounter;
 }
 
 std::array<uint8_t, 16> randomUuid() {
