@@ -191,6 +191,26 @@ TEST(LaunchPaths, AreTheRangesAroundTheLaunch) {
   EXPECT_EQ(found, expected);
 }
 
+TEST(LaunchPaths, ThoseOfAllStepsAddUp) {
+  Hand hand;
+  const StreamId s = hand.stream();
+  for (int64_t i = 0; i < 3; ++i) {
+    const std::string step = "ProfilerStep#" + std::to_string(i);
+    for (const std::string& name : {step, std::string("forward")}) {
+      hand.trace.range.push({.start_ns = i * 100,
+                             .duration_ns = 90,
+                             .name = hand.trace.strings.intern(name),
+                             .thread_id = ThreadId{1}});
+    }
+    hand.kernel("a", s, i * 100 + 50, i * 100 + 60, i * 100 + 10);
+  }
+  const std::vector<LaunchPath> paths = launchPaths(hand.trace, DeviceOps::of(hand.trace));
+  ASSERT_EQ(paths.size(), 1U);
+  EXPECT_EQ(paths[0].ops, 3U);
+  ASSERT_EQ(paths[0].names.size(), 1U);
+  EXPECT_EQ(hand.trace.text(paths[0].names[0]), "forward");
+}
+
 TEST(LaunchPaths, OfRangesThatOverlapTheOneThatIsOver) {
   Hand hand;
   const StreamId s = hand.stream();

@@ -51,8 +51,6 @@ struct HtaRounding {
   }
 };
 
-constexpr std::string_view kProfilerStep = "ProfilerStep";
-
 }  // namespace
 
 std::string_view toString(WorkClass c) {
@@ -92,7 +90,7 @@ DeviceOps DeviceOps::of(const Trace& trace, const AnalysisOptions& options) {
     const RangeTable& ranges = trace.range;
     for (size_t i = 0; i < ranges.size(); ++i) {
       if (ranges.kind[i] != RangeKind::kRange ||
-          !trace.text(ranges.name[i]).starts_with(kProfilerStep)) {
+          !trace.text(ranges.name[i]).starts_with("ProfilerStep")) {
         continue;
       }
       if (first == StringId::kNone) first = ranges.name[i];

@@ -5,6 +5,8 @@
 #include <map>
 #include <unordered_map>
 
+#include "tracesmith/analysis/steps.hpp"
+
 namespace tracesmith {
 namespace {
 
@@ -31,6 +33,19 @@ class Stacks {
   };
   std::vector<Node> nodes_ = {{0, StringId::kNone}};
   std::unordered_map<uint64_t, uint32_t> known_;
+};
+
+/// Whether names are those of steps, looked up once.
+class StepNames {
+ public:
+  bool operator()(const Trace& trace, StringId name) {
+    const auto [it, fresh] = known_.try_emplace(name, false);
+    if (fresh) it->second = trace.text(name).starts_with(kPyTorchStep);
+    return it->second;
+  }
+
+ private:
+  std::unordered_map<StringId, bool> known_;
 };
 
 struct Open {
@@ -69,9 +84,12 @@ class OpenRanges {
 
 std::vector<LaunchPath> launchPaths(const Trace& trace, const DeviceOps& ops) {
   std::unordered_map<ThreadId, std::vector<uint32_t>> ranges, launches;
+  StepNames isStep;
   const RangeTable& r = trace.range;
   for (uint32_t i = 0; i < r.size(); ++i) {
-    if (r.kind[i] == RangeKind::kRange && r.stream_id[i] == StreamId::kNone) {
+    // Steps are left out, so that what each of them launches in the same place adds up.
+    if (r.kind[i] == RangeKind::kRange && r.stream_id[i] == StreamId::kNone &&
+        !isStep(trace, r.name[i])) {
       ranges[r.thread_id[i]].push_back(i);
     }
   }

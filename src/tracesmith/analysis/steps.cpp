@@ -17,7 +17,6 @@ namespace tracesmith {
 namespace {
 
 constexpr uint32_t kNone = DeviceOp::kNone;
-constexpr std::string_view kProfilerStep = "ProfilerStep";
 constexpr std::string_view kDigits = "0123456789";
 constexpr size_t kFewestRepetitions = 3;
 constexpr size_t kLongestNumber = 18;  // of digits: fits an int64_t
@@ -77,7 +76,7 @@ class RangeSteps {
     std::vector<int8_t> is_step(trace_.strings.size() + 1, -1);
     forEachRange([&](uint32_t row, size_t name) {
       const std::string_view text = trace_.text(trace_.range.name[row]);
-      if (is_step[name] < 0) is_step[name] = text.starts_with(kProfilerStep) ? 1 : 0;
+      if (is_step[name] < 0) is_step[name] = text.starts_with(kPyTorchStep) ? 1 : 0;
       if (is_step[name] == 0) return;
       const size_t digits = text.find_first_of(kDigits);
       push(steps, row,
@@ -87,7 +86,7 @@ class RangeSteps {
     if (steps.all.empty()) return {};
     sortByBegin(steps);
     steps.from = Steps::From::kProfilerStep;
-    steps.pattern = kProfilerStep;
+    steps.pattern = kPyTorchStep;
     return steps;
   }
 

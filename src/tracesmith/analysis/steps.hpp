@@ -13,6 +13,9 @@
 
 namespace tracesmith {
 
+/// What PyTorch's names of steps begin with.
+constexpr std::string_view kPyTorchStep = "ProfilerStep";
+
 struct Step {
   int64_t number = 0;
   std::string name;

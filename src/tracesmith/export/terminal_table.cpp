@@ -79,7 +79,7 @@ std::string cutMiddle(std::string_view text, int width, const TerminalStyle& sty
   if (displayWidth(text) <= width) return std::string(text);
   const int room = width - displayWidth(style.ellipsis());
   if (room < 2) return cutToWidth(text, width, style);
-  // What fits in front, then what fits behind.
+  // What fits in front, which is where people begin to read, then what fits behind.
   size_t front = 0;
   int used = 0;
   const auto widthAt = [&](size_t at, size_t& bytes) {
@@ -88,7 +88,7 @@ std::string cutMiddle(std::string_view text, int width, const TerminalStyle& sty
     return c.valid ? widthOf(c.value) : 1;
   };
   size_t bytes = 0;
-  for (int w = widthAt(front, bytes); used + w <= (room + 1) / 2; w = widthAt(front, bytes)) {
+  for (int w = widthAt(front, bytes); used + w <= (room * 2 + 2) / 3; w = widthAt(front, bytes)) {
     used += w;
     front += bytes;
   }

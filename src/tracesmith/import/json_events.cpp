@@ -306,7 +306,11 @@ Result<bool> JsonEvents::passToEvent(std::string_view reason) {
     const char* at = data() + begin_;
     const bool found = recovery.scan(at, data() + end_, eof_) == JsonRecovery::Found::kEvent;
     const auto next = static_cast<size_t>(at - data());
-    lose(begin_, next, reason);
+    // That nothing more comes may have been said.
+    const std::vector<SourceDamage>& known = damage_.places();
+    const bool said = next == begin_ && !known.empty() &&
+                      known.back().offset + known.back().bytes == offset_ + begin_;
+    if (!said) lose(begin_, next, reason);
     begin_ = next;
     if (found) return true;
     if (eof_ && begin_ == end_) return false;
