@@ -5,17 +5,11 @@
 #include <tuple>
 
 #include "tracesmith/analysis/report_parts.hpp"
+#include "tracesmith/model/place_names.hpp"
 
 namespace tracesmith::report_parts {
 
-std::string Maker::deviceName(DeviceId id) const {
-  const auto i = static_cast<size_t>(id);
-  if (i == 0 || i > trace.device.size()) return "unknown device";
-  std::string name = "device " + std::to_string(trace.device.ordinal[i - 1]);
-  const std::string_view text = trace.text(trace.device.name[i - 1]);
-  if (!text.empty() && text != name) name += ": " + std::string(text);
-  return name;
-}
+std::string Maker::deviceName(DeviceId id) const { return tracesmith::deviceName(trace, id); }
 
 std::string Maker::processName(ProcessId id) const {
   const auto i = static_cast<size_t>(id);

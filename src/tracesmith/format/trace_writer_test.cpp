@@ -126,13 +126,13 @@ void expectNames(const Trace& trace, uint64_t count) {
 TEST(TraceWriter, TwoThreadsWriteTheSameBlocks) {
   Trace trace;
   std::mt19937_64 random(3);
-  for (int i = 0; i < 30; ++i) addRandomRows(trace, random, 2000);
+  for (int i = 0; i < 3; ++i) addRandomRows(trace, random, 800);
   std::array<std::vector<BlockInfo>, 2> blocks;
   std::array<Trace, 2> read;
   for (size_t threads = 0; threads < 2; ++threads) {
     const TempFile file;
     auto writer =
-        TraceWriter::create(file.path(), {.max_block_rows = 5000, .two_threads = threads == 1});
+        TraceWriter::create(file.path(), {.max_block_rows = 700, .two_threads = threads == 1});
     ASSERT_TRUE(writer);
     ASSERT_TRUE(writer->write(trace));
     ASSERT_TRUE(writer->finish());

@@ -3,11 +3,13 @@
 // in is recognised by its first bytes, never by its name.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
 
+#include "tracesmith/base/bytes.hpp"
 #include "tracesmith/base/result.hpp"
 
 namespace tracesmith::import {
@@ -30,6 +32,21 @@ class ByteSource {
  protected:
   uint64_t file_bytes_ = 0;
   uint64_t consumed_bytes_ = 0;
+};
+
+/// Bytes in memory, as they are; they have to live as long.
+class MemorySource : public ByteSource {
+ public:
+  explicit MemorySource(ByteView bytes) : bytes_(bytes) { file_bytes_ = bytes.size(); }
+  Result<size_t> read(std::span<uint8_t> out) override {
+    const size_t n = std::min<size_t>(out.size(), bytes_.size() - consumed_bytes_);
+    std::copy_n(bytes_.data() + consumed_bytes_, n, out.data());
+    consumed_bytes_ += n;
+    return n;
+  }
+
+ private:
+  ByteView bytes_;
 };
 
 }  // namespace tracesmith::import

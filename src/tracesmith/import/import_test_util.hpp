@@ -16,19 +16,11 @@
 
 namespace tracesmith::test {
 
-/// The bytes of a text.
-class TextSource : public import::ByteSource {
+/// The bytes of a text of its own.
+class TextSource : private std::string, public import::MemorySource {
  public:
-  explicit TextSource(std::string_view text) : text_(text) { file_bytes_ = text.size(); }
-  Result<size_t> read(std::span<uint8_t> out) override {
-    const size_t n = std::min(out.size(), text_.size() - consumed_bytes_);
-    std::memcpy(out.data(), text_.data() + consumed_bytes_, n);
-    consumed_bytes_ += n;
-    return n;
-  }
-
- private:
-  std::string text_;
+  explicit TextSource(std::string_view text)
+      : std::string(text), MemorySource(asBytes(static_cast<const std::string&>(*this))) {}
 };
 
 /// The JSON files below TRACESMITH_TEST_DATA/traces that hold traceEvents; none where it is absent.

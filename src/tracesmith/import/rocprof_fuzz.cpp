@@ -18,20 +18,6 @@ using namespace tracesmith::import;  // NOLINT
 
 namespace {
 
-class MemorySource : public ByteSource {
- public:
-  explicit MemorySource(std::span<const uint8_t> bytes) : bytes_(bytes) {}
-  Result<size_t> read(std::span<uint8_t> out) override {
-    const size_t n = std::min(out.size(), bytes_.size() - consumed_bytes_);
-    if (n > 0) std::memcpy(out.data(), bytes_.data() + consumed_bytes_, n);
-    consumed_bytes_ += n;
-    return n;
-  }
-
- private:
-  std::span<const uint8_t> bytes_;
-};
-
 template <class Import>
 void tryAs(std::span<const uint8_t> bytes, const Import& with) {
   const int fd = ::memfd_create("trace", MFD_CLOEXEC);

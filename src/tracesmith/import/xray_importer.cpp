@@ -16,20 +16,6 @@ using import::XRayKind;
 
 namespace {
 
-class MemorySource : public import::ByteSource {
- public:
-  explicit MemorySource(ByteView bytes) : bytes_(bytes) { file_bytes_ = bytes.size(); }
-  Result<size_t> read(std::span<uint8_t> out) override {
-    const size_t n = std::min<size_t>(out.size(), bytes_.size() - consumed_bytes_);
-    if (n > 0) std::memcpy(out.data(), bytes_.data() + consumed_bytes_, n);
-    consumed_bytes_ += n;
-    return n;
-  }
-
- private:
-  ByteView bytes_;
-};
-
 XRayEntryType typeOf(XRayKind kind) {
   switch (kind) {
     case XRayKind::kEnter:
@@ -56,7 +42,7 @@ std::vector<TraceEvent> XRayImporter::importFile(const std::string& path) {
 }
 
 std::vector<TraceEvent> XRayImporter::importBuffer(const uint8_t* data, size_t size) {
-  return read(std::make_unique<MemorySource>(ByteView(data, size)), config_.symbol_file);
+  return read(std::make_unique<import::MemorySource>(ByteView(data, size)), config_.symbol_file);
 }
 
 std::vector<TraceEvent> XRayImporter::read(Result<std::unique_ptr<import::ByteSource>> source,
