@@ -54,6 +54,10 @@ std::unique_ptr<SqlTable> makeStepTable(const Trace& trace) {
   add("duration_ns", "INTEGER", "length",
       [](const Step& s) { return Value::ofInteger(s.end_ns - s.begin_ns); });
   add("end_ns", "INTEGER", "end", [](const Step& s) { return Value::ofInteger(s.end_ns); });
+  add("process_id", "INTEGER", "process; NULL: of the whole trace", [](const Step& s) {
+    return s.process == ProcessId::kNone ? Value{}
+                                         : Value::ofUnsigned(static_cast<uint64_t>(s.process));
+  });
   auto basis = [steps](uint64_t) { return Value::ofText(steps->basis()); };
   table->add(std::make_unique<ComputedColumn<decltype(basis)>>(
       "basis", "TEXT", ColumnRole::kPlain, "what the steps were found by", std::move(basis)));
