@@ -5,8 +5,10 @@
 #include <sys/random.h>
 
 #include <algorithm>
+#include <functional>
+#include <future>
 #include <map>
-#include <thread>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -257,9 +259,14 @@ Status TraceWriter::Impl::writeTablesTogether(const Trace& delta) {
     });
   };
   hints.settle();
-  std::thread other([&] { encode(beside, true); });
+  std::future<void> other;
+  try {
+    other = std::async(std::launch::async, encode, std::ref(beside), true);
+  } catch (const std::system_error&) {
+    encode(beside, true);  // no thread is to be had
+  }
   encode(encoder, false);
-  other.join();
+  if (other.valid()) other.get();
   Status status;
   forEachTable(delta, [&](const auto& table) {
     for (const Encoded& block : blocks[std::decay_t<decltype(table)>::kId]) {

@@ -193,6 +193,21 @@ TEST(JsonEvents, MuchDamageTakesNoLongerThanItsBytes) {
   EXPECT_LT(monotonicNs() - began, 60'000'000'000) << "2.3 MB, each byte looked at a few times";
 }
 
+TEST(JsonEvents, BracketsThatNeverCloseTakeNoLongerThanTheirBytes) {
+  for (const std::string piece :
+       {R"({"ph":"X","a":[{"b":1},)", R"({"ph":"X","n":oops,"args":{"l":[{"c":1},)"}) {
+    const auto cpuTime = [&](int pieces) {
+      std::string text = "[";
+      for (int i = 0; i < pieces; ++i) text += piece;
+      const int64_t began = clockNs(CLOCK_PROCESS_CPUTIME_ID);
+      EXPECT_THAT(read(text + R"({"ph":"X","name":"last"}])").names, ElementsAre("last"));
+      return static_cast<double>(clockNs(CLOCK_PROCESS_CPUTIME_ID) - began);
+    };
+    const double few = cpuTime(2'000);
+    EXPECT_LT(cpuTime(8'000) / few, 8) << "four times the bytes; their square would be 16";
+  }
+}
+
 TEST(JsonEvents, StopsWhenItIsTold) {
   TextSource source(document(50));
   JsonEvents events(source, 512);

@@ -51,8 +51,11 @@ bool JsonRecovery::closes(char c) {
 
 /// Whether the brackets that are open match up to the end of the value, behind which the list of
 /// events goes on: then what looks like an event within a list of its own is part of the value.
-bool JsonRecovery::closesWell(const char* at, const char* end) const {
+bool JsonRecovery::closesWell(const char* at, const char* end, size_t before) const {
   if (!by_brackets_ || text_ || open_.size() < 2 || open_.back() != '[') return false;
+  // As far ahead as the value is long, some times over: much damage must not cost its square.
+  const size_t reach = std::max(kBoundaryBytes, 16 * before);
+  end = at + std::min(reach, static_cast<size_t>(end - at));
   JsonRecovery brackets = *this;
   brackets.closes_well_ = true;
   if (brackets.scan(at, end, true) != Found::kEnd) return false;
@@ -61,11 +64,16 @@ bool JsonRecovery::closesWell(const char* at, const char* end) const {
 }
 
 JsonRecovery::Found JsonRecovery::scan(const char*& at, const char* end, bool last) {
+  const char* const begin = at;
+  const auto passed = [&] { return passed_ + static_cast<size_t>(at - begin); };
   for (; at < end; ++at) {
-    if (!last && static_cast<size_t>(end - at) < kBoundaryBytes) return Found::kNothing;
+    if (!last && static_cast<size_t>(end - at) < kBoundaryBytes) {
+      passed_ = passed();
+      return Found::kNothing;
+    }
     const char c = *at;
     if (c == ',' && before_ == '}' && !closes_well_ && isEventAhead(at + 1, end)) {
-      closes_well_ = closesWell(at, end);
+      closes_well_ = closesWell(at, end, passed());
       if (!closes_well_) return Found::kEvent;
     }
     if (c != ' ' && c != '\n' && c != '\r' && c != '\t') before_ = c;

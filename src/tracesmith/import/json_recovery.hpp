@@ -32,10 +32,11 @@ class JsonRecovery {
 
  private:
   bool closes(char c);
-  bool closesWell(const char* at, const char* end) const;
+  bool closesWell(const char* at, const char* end, size_t before) const;
 
   bool by_brackets_;
   bool closes_well_ = false;  // the end of the value is known to come
+  size_t passed_ = 0;         // bytes of earlier calls
   bool text_ = false;
   bool escaped_ = false;
   char before_ = 0;   // the last byte that was no space
