@@ -50,6 +50,13 @@ class Hand {
                           .correlation_id = id,
                           .kind = kind});
   }
+  /// Of the host.
+  void range(std::string_view name, int64_t begin, int64_t end) {
+    trace.range.push({.start_ns = begin,
+                      .duration_ns = end - begin,
+                      .name = trace.strings.intern(name),
+                      .thread_id = ThreadId{1}});
+  }
   Trace trace;
 
  private:
@@ -164,31 +171,30 @@ TEST(LaunchAnalysis, WhatBeginsBeforeItsLaunchWasInNoQueue) {
   EXPECT_EQ(launchLatency(hand.trace, ops).before_launch, 1U);
 }
 
-TEST(LaunchPaths, AreTheRangesAroundTheLaunch) {
-  Hand hand;
-  const StreamId s = hand.stream();
-  const auto range = [&](const char* name, int64_t begin, int64_t end) {
-    hand.trace.range.push({.start_ns = begin,
-                           .duration_ns = end - begin,
-                           .name = hand.trace.strings.intern(name),
-                           .thread_id = ThreadId{1}});
-  };
-  range("inner", 10, 20);
-  range("outer", 10, 100);
-  range("next", 20, 30);
-  hand.kernel("a", s, 200, 300, 15);
-  hand.kernel("b", s, 300, 350, 20);
-  hand.kernel("c", s, 400, 420, 99);
-  hand.kernel("d", s, 500, 510, 100);
+/// Device time by path, its names with "/" in front.
+std::map<std::string, int64_t> launchTimes(const Hand& hand) {
   std::map<std::string, int64_t> found;
   for (const LaunchPath& path : launchPaths(hand.trace, DeviceOps::of(hand.trace))) {
     std::string text;
     for (const StringId name : path.names) text += "/" + std::string(hand.trace.text(name));
     found[text] = path.device_ns;
   }
+  return found;
+}
+
+TEST(LaunchPaths, AreTheRangesAroundTheLaunch) {
+  Hand hand;
+  const StreamId s = hand.stream();
+  hand.range("inner", 10, 20);
+  hand.range("outer", 10, 100);
+  hand.range("next", 20, 30);
+  hand.kernel("a", s, 200, 300, 15);
+  hand.kernel("b", s, 300, 350, 20);
+  hand.kernel("c", s, 400, 420, 99);
+  hand.kernel("d", s, 500, 510, 100);
   const std::map<std::string, int64_t> expected = {
       {"/outer/inner", 100}, {"/outer/next", 50}, {"/outer", 20}, {"", 10}};
-  EXPECT_EQ(found, expected);
+  EXPECT_EQ(launchTimes(hand), expected);
 }
 
 TEST(LaunchPaths, ThoseOfAllStepsAddUp) {
@@ -196,12 +202,8 @@ TEST(LaunchPaths, ThoseOfAllStepsAddUp) {
   const StreamId s = hand.stream();
   for (int64_t i = 0; i < 3; ++i) {
     const std::string step = "ProfilerStep#" + std::to_string(i);
-    for (const std::string& name : {step, std::string("forward")}) {
-      hand.trace.range.push({.start_ns = i * 100,
-                             .duration_ns = 90,
-                             .name = hand.trace.strings.intern(name),
-                             .thread_id = ThreadId{1}});
-    }
+    hand.range(step, i * 100, i * 100 + 90);
+    hand.range("forward", i * 100, i * 100 + 90);
     hand.kernel("a", s, i * 100 + 50, i * 100 + 60, i * 100 + 10);
   }
   const std::vector<LaunchPath> paths = launchPaths(hand.trace, DeviceOps::of(hand.trace));
@@ -214,29 +216,17 @@ TEST(LaunchPaths, ThoseOfAllStepsAddUp) {
 TEST(LaunchPaths, OfRangesThatOverlapTheOneThatIsOver) {
   Hand hand;
   const StreamId s = hand.stream();
-  const auto range = [&](const char* name, int64_t begin, int64_t end) {
-    hand.trace.range.push({.start_ns = begin,
-                           .duration_ns = end - begin,
-                           .name = hand.trace.strings.intern(name),
-                           .thread_id = ThreadId{1}});
-  };
-  range("a", 0, 10);
-  range("b", 5, 20);
-  range("c", 12, 15);
-  range("d", 16, 18);
+  hand.range("a", 0, 10);
+  hand.range("b", 5, 20);
+  hand.range("c", 12, 15);
+  hand.range("d", 16, 18);
   hand.kernel("k", s, 30, 40, 7);
   hand.kernel("k", s, 40, 60, 13);
   hand.kernel("k", s, 60, 90, 15);
   hand.kernel("k", s, 90, 130, 17);
-  std::map<std::string, int64_t> found;
-  for (const LaunchPath& path : launchPaths(hand.trace, DeviceOps::of(hand.trace))) {
-    std::string text;
-    for (const StringId name : path.names) text += "/" + std::string(hand.trace.text(name));
-    found[text] = path.device_ns;
-  }
   const std::map<std::string, int64_t> expected = {
       {"/a/b", 10}, {"/b/c", 20}, {"/b", 30}, {"/b/d", 40}};
-  EXPECT_EQ(found, expected);
+  EXPECT_EQ(launchTimes(hand), expected);
 }
 
 TEST(CriticalPath, GoesFromTheEndToWhatWasWaitedFor) {

@@ -11,6 +11,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "tracesmith/base/temp_folder_test_util.hpp"
+
 namespace tracesmith {
 namespace {
 
@@ -18,31 +20,16 @@ namespace fs = std::filesystem;
 
 class TargetFileTest : public testing::TestWithParam<TargetFile::Way> {
  protected:
-  void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "target_file_test.XXXXXX").string();
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    directory_ = pattern;
-  }
-  void TearDown() override { fs::remove_all(directory_); }
-
-  std::string path(const std::string& name) const { return (directory_ / name).string(); }
-  static std::string contents(const std::string& path) {
-    std::ifstream in(path, std::ios::binary);
-    std::stringstream text;
-    text << in.rdbuf();
-    return text.str();
-  }
-  size_t filesIn() const {
-    return static_cast<size_t>(
-        std::distance(fs::directory_iterator(directory_), fs::directory_iterator()));
-  }
+  std::string path(const std::string& name) const { return folder_.path(name); }
+  static std::string contents(const std::string& path) { return test::contentsOf(path); }
+  size_t filesIn() const { return folder_.files(); }
   Status write(const std::string& name) const {
     TS_TRY(TargetFile file, TargetFile::open(path(name), GetParam()));
     std::ofstream(file.place()) << "new";
     return file.finish();
   }
 
-  fs::path directory_;
+  test::TempFolder folder_;
 };
 
 TEST_P(TargetFileTest, isThereWhenItIsWholeAndReplacesWhatWasThere) {

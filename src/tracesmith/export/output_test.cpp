@@ -11,6 +11,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "tracesmith/base/temp_folder_test_util.hpp"
+
 namespace tracesmith {
 namespace {
 
@@ -18,26 +20,11 @@ namespace fs = std::filesystem;
 
 class OutputTest : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "output_test.XXXXXX").string();
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    directory_ = pattern;
-  }
-  void TearDown() override { fs::remove_all(directory_); }
+  std::string path(const std::string& name) const { return folder_.path(name); }
+  static std::string contents(const std::string& path) { return test::contentsOf(path); }
+  size_t filesIn() const { return folder_.files(); }
 
-  std::string path(const std::string& name) const { return (directory_ / name).string(); }
-  static std::string contents(const std::string& path) {
-    std::ifstream in(path, std::ios::binary);
-    std::stringstream text;
-    text << in.rdbuf();
-    return text.str();
-  }
-  size_t filesIn() const {
-    return static_cast<size_t>(
-        std::distance(fs::directory_iterator(directory_), fs::directory_iterator()));
-  }
-
-  fs::path directory_;
+  test::TempFolder folder_;
 };
 
 TEST_F(OutputTest, aFileAppearsOnlyWhenItIsWhole) {
@@ -134,7 +121,7 @@ TEST_F(OutputTest, impossibleTargetsAreNamed) {
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.error().code, ErrorCode::kNotFound);
   EXPECT_EQ(missing.error().where, path("no/such/directory/a"));
-  const auto directory = Output::toFile(directory_.string());
+  const auto directory = Output::toFile(folder_.folder().string());
   ASSERT_FALSE(directory);
   EXPECT_EQ(directory.error().code, ErrorCode::kInvalidArgument);
   EXPECT_FALSE(Output::toFile(""));
