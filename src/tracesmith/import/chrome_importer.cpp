@@ -415,7 +415,9 @@ void ChromeImporter::losses() {
     counts.notes.push_back(more);
   };
   if (!damage.empty()) {
-    add(std::to_string(bytes) + " bytes in " + std::to_string(damage.size()) +
+    const bool more = damage.size() > DamageLog::kMostPlaces;  // the last one stands for the rest
+    add(std::to_string(bytes) + " bytes in " + (more ? "more than " : "") +
+        std::to_string(more ? DamageLog::kMostPlaces : damage.size()) +
         " places of the source could not be used, first: " + damage.front().reason);
   }
   if (counts.others > 0) {

@@ -25,6 +25,11 @@ uint32_t small(int64_t number) {
   return number >= 0 && number <= INT32_MAX ? static_cast<uint32_t>(number) : 0;
 }
 
+/// The system's number of a thread; 0 where it can be none.
+uint32_t threadNumber(int64_t number) {
+  return number >= INT32_MIN && number <= UINT32_MAX ? static_cast<uint32_t>(number) : 0;
+}
+
 /// The number of a member of an object, as it stands in the document; 0 where there is none.
 int64_t memberOf(std::string_view raw, std::string_view name) {
   const size_t at = raw.find("\"" + std::string(name) + "\"");
@@ -78,7 +83,7 @@ ThreadId ChromePlaces::thread(ProcessId process, const JsonToken& tid) {
     if (number == INT64_MIN) {
       row.name = text(tid);
     } else {
-      row.tid = number >= INT32_MIN && number <= UINT32_MAX ? static_cast<uint32_t>(number) : 0;
+      row.tid = threadNumber(number);
     }
     delta_.thread.push(row);
   }
@@ -263,7 +268,7 @@ void ChromePlaces::name(const ChromeEvent& event) {
     const ProcessId in = process(event[EventField::kProcess]);
     delta_.thread.push({.id = thread(in, event[EventField::kThread]),
                         .process_id = in,
-                        .tid = static_cast<uint32_t>(event[EventField::kThread].integer()),
+                        .tid = threadNumber(event[EventField::kThread].integer()),
                         .name = text(given)});
   }
 }

@@ -14,6 +14,8 @@ namespace tracesmith::import {
 
 class DamageLog {
  public:
+  static constexpr size_t kMostPlaces = 1000;
+
   /// Stretches that follow each other with the same reason become one.
   void add(uint64_t offset, uint64_t bytes, std::string_view reason) {
     bytes_ += bytes;
@@ -46,7 +48,6 @@ class DamageLog {
   }
 
  private:
-  static constexpr size_t kMostPlaces = 1000;
   std::vector<SourceDamage> places_;
   uint64_t count_ = 0;
   uint64_t bytes_ = 0;
