@@ -46,7 +46,18 @@ find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
 find_package(tl-expected REQUIRED)
 find_package(fmt REQUIRED)
+# SQLite's archive, where the system has one: a query of ten million rows calls within SQLite some
+# billion times, which costs a fifth less without the jump tables of a shared library.
+option(TRACESMITH_STATIC_SQLITE "Link SQLite's archive where there is one" ON)
 find_package(SQLite3 REQUIRED)
+find_library(TRACESMITH_SQLITE_ARCHIVE libsqlite3.a)
+mark_as_advanced(TRACESMITH_SQLITE_ARCHIVE)
+if(TRACESMITH_STATIC_SQLITE AND TRACESMITH_SQLITE_ARCHIVE)
+  set_target_properties(SQLite::SQLite3 PROPERTIES
+                        IMPORTED_LOCATION "${TRACESMITH_SQLITE_ARCHIVE}")
+  set_property(TARGET SQLite::SQLite3 APPEND PROPERTY INTERFACE_LINK_LIBRARIES
+               Threads::Threads ${CMAKE_DL_LIBS} m)
+endif()
 pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd)
 pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(simdjson REQUIRED IMPORTED_TARGET simdjson)

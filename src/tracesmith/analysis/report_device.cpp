@@ -170,11 +170,11 @@ void steps(Maker& maker) {
   const int64_t begin = maker.beginNs();
   for (size_t i = 0; i < maker.limit(all.size()); ++i) {
     const TimeBreakdown b = sumOverDevices(by_step[i]);
-    std::vector<ReportValue> row = {all[i].name};
+    std::vector<ReportValue> row = {std::string(all[i].nameIn(maker.trace))};
     if (several) row.emplace_back(maker.processName(all[i].process));
     row.insert(row.end(),
-               {all[i].begin_ns - begin, all[i].end_ns - all[i].begin_ns,
-                count(by_step[i].ops.size()), b.busy_ns, b.compute_ns, b.communication_ns,
+               {lengthOf(begin, all[i].begin_ns), all[i].duration(), count(by_step[i].ops.size()),
+                b.busy_ns, b.compute_ns, b.communication_ns,
                 b.communication_ns - b.together_ns[3] - b.together_ns[7], b.memory_ns});
     table.rows.push_back(std::move(row));
   }

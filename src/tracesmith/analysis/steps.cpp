@@ -68,20 +68,26 @@ bool isSequence(std::vector<Member>& members, bool numbered) {
 
 class RangeSteps {
  public:
-  explicit RangeSteps(const Trace& trace)
-      : trace_(trace), places_(trace.strings.size() + 1, kUnseen) {}
+  explicit RangeSteps(const Trace& trace) : trace_(trace), names_(trace.strings.size() + 1) {}
 
   Steps profilerSteps() const {
     Steps steps;
-    std::vector<int8_t> is_step(trace_.strings.size() + 1, -1);
+    constexpr int64_t kUnseen = -1;
+    constexpr int64_t kNoStep = -2;
+    constexpr int64_t kNoNumber = -3;
+    std::vector<int64_t> numbers(trace_.strings.size() + 1, kUnseen);
     forEachRange([&](uint32_t row, size_t name) {
-      const std::string_view text = trace_.text(trace_.range.name[row]);
-      if (is_step[name] < 0) is_step[name] = text.starts_with(kPyTorchStep) ? 1 : 0;
-      if (is_step[name] == 0) return;
-      const size_t digits = text.find_first_of(kDigits);
-      push(steps, row,
-           digits == std::string_view::npos ? static_cast<int64_t>(steps.all.size())
-                                            : numberAt(text, digits));
+      int64_t& number = numbers[name];
+      if (number == kUnseen) {
+        const std::string_view text = trace_.text(trace_.range.name[row]);
+        const bool is_step = text.starts_with(kPyTorchStep);
+        const size_t digits = is_step ? text.find_first_of(kDigits) : std::string_view::npos;
+        number = digits != std::string_view::npos ? numberAt(text, digits)
+                 : is_step                        ? kNoNumber
+                                                  : kNoStep;
+      }
+      if (number == kNoStep) return;
+      push(steps, row, number == kNoNumber ? static_cast<int64_t>(steps.all.size()) : number);
     });
     if (steps.all.empty()) return {};
     sortByBegin(steps);
@@ -92,29 +98,24 @@ class RangeSteps {
 
   /// What the program marked: not what a framework or tool recorded of itself.
   Steps markedSteps() {
-    std::map<std::pair<ThreadId, std::string>, std::vector<Member>> numbered;
+    std::map<std::pair<ThreadId, uint32_t>, std::vector<Member>> numbered;  // by pattern
     std::map<std::pair<ThreadId, StringId>, std::vector<Member>> repeated;
-    forEachRange([&](uint32_t row, size_t name) {
+    forEachRange([&](uint32_t row, size_t id) {
       const RangeTable& ranges = trace_.range;
       if (recordedByTool(ranges.category[row])) return;
-      const std::string_view text = trace_.text(ranges.name[row]);
-      if (places_[name] == kUnseen) places_[name] = placeOf(text);
-      const size_t at = places_[name];
-      if (at == kNothing) return;
-      Member member{ranges.start_ns[row], endOf(ranges.start_ns[row], ranges.duration_ns[row]), 0,
-                    row};
+      Name& name = names_[id];
+      if (!name.seen) look(name, trace_.text(ranges.name[row]));
+      if (!name.says_step) return;
+      const Member member{ranges.start_ns[row],
+                          endOf(ranges.start_ns[row], ranges.duration_ns[row]), name.number, row};
       repeated[{ranges.thread_id[row], ranges.name[row]}].push_back(member);
-      if (at == kNoNumber) return;
-      member.number = numberAt(text, at);
-      std::string pattern(text.substr(0, at));
-      const size_t behind = std::min(text.find_first_not_of(kDigits, at), text.size());
-      pattern.append("#").append(text.substr(behind));
-      numbered[{ranges.thread_id[row], pattern}].push_back(member);
+      if (name.pattern == kNone) return;
+      numbered[{ranges.thread_id[row], name.pattern}].push_back(member);
     });
     Steps steps;
     if (const auto found = bestOf(numbered, 2, true); !found.empty()) {
       steps.from = Steps::From::kNumberedRanges;
-      steps.pattern = found[0]->first.second;
+      steps.pattern = textOf(found[0]->first.second);
       for (const auto* sequence : found) {
         for (const Member& m : sequence->second) push(steps, m.row, m.number);
       }
@@ -131,17 +132,31 @@ class RangeSteps {
   }
 
  private:
-  static constexpr uint32_t kUnseen = ~uint32_t{0};
-  static constexpr uint32_t kNothing = kUnseen - 1;  // it may not be a step
-  static constexpr uint32_t kNoNumber = kUnseen - 2;
+  /// What a name says: found once, as it may be long and that of many ranges.
+  struct Name {
+    bool seen = false;
+    bool says_step = false;
+    uint32_t pattern = kNone;  ///< what is around its last number
+    int64_t number = 0;        ///< its last one
+  };
 
-  /// Where the number of a name that says that it is a step begins: its last one.
-  static uint32_t placeOf(std::string_view text) {
-    if (!saysStep(text)) return kNothing;
+  void look(Name& name, std::string_view text) {
+    name.seen = true;
+    name.says_step = saysStep(text);
+    if (!name.says_step) return;
     const size_t last = text.find_last_of(kDigits);
-    if (last == std::string_view::npos) return kNoNumber;
-    const size_t before = text.find_last_not_of(kDigits, last);
-    return static_cast<uint32_t>(before == std::string_view::npos ? 0 : before + 1);
+    if (last == std::string_view::npos) return;
+    const size_t at = text.find_last_not_of(kDigits, last) + 1;  // npos + 1: all before are digits
+    name.number = numberAt(text, at);
+    std::string pattern(text.substr(0, at));
+    pattern.append("#").append(text.substr(last + 1));
+    const auto next = static_cast<uint32_t>(patterns_.size());
+    name.pattern = patterns_.try_emplace(std::move(pattern), next).first->second;
+  }
+  std::string textOf(uint32_t pattern) const {
+    return std::find_if(patterns_.begin(), patterns_.end(),
+                        [&](const auto& known) { return known.second == pattern; })
+        ->first;
   }
 
   bool recordedByTool(StringId category) {
@@ -206,7 +221,7 @@ class RangeSteps {
   void push(Steps& steps, uint32_t row, int64_t number) const {
     const RangeTable& ranges = trace_.range;
     steps.all.push_back({.number = number,
-                         .name = std::string(trace_.text(ranges.name[row])),
+                         .name = ranges.name[row],
                          .process = ranges.process_id[row],
                          .begin_ns = ranges.start_ns[row],
                          .end_ns = endOf(ranges.start_ns[row], ranges.duration_ns[row])});
@@ -223,7 +238,8 @@ class RangeSteps {
   }
 
   const Trace& trace_;
-  std::vector<uint32_t> places_;  // by name
+  std::vector<Name> names_;
+  std::unordered_map<std::string, uint32_t> patterns_;
   std::unordered_map<StringId, bool> by_tool_;
 };
 
@@ -331,7 +347,8 @@ class KernelSteps {
     }
   }
 
-  /// The median of the idle times before these kernels.
+  /// The median of the idle times before these kernels. DeviceOps has no times whose differences
+  /// overflow.
   int64_t idleBefore(const std::vector<uint32_t>& places) const {
     std::vector<int64_t> idle;
     for (const uint32_t at : places) {
@@ -360,7 +377,7 @@ class KernelSteps {
       const size_t last = at + best_length_ - 1;
       const size_t next = at + best_length_;
       Step step{.number = static_cast<int64_t>(steps.all.size()),
-                .name = fmt::format("repetition {}", steps.all.size() + 1),
+                .made = fmt::format("repetition {}", steps.all.size() + 1),
                 .process = kernels_[at]->process,
                 .begin_ns = beginOf(steps, at)};
       // To where the next one begins, if it follows.

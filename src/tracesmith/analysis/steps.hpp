@@ -18,10 +18,16 @@ constexpr std::string_view kPyTorchStep = "ProfilerStep";
 
 struct Step {
   int64_t number = 0;
-  std::string name;
+  StringId name{};   ///< of its range
+  std::string made;  ///< its name where it has no range
   ProcessId process{};
   int64_t begin_ns = 0;
   int64_t end_ns = 0;
+
+  std::string_view nameIn(const Trace& trace) const {
+    return made.empty() ? trace.text(name) : std::string_view(made);
+  }
+  int64_t duration() const { return lengthOf(begin_ns, end_ns); }
 };
 
 struct Steps {

@@ -3,11 +3,13 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "tracesmith/analysis/step_finder.hpp"
+#include "tracesmith/base/clock.hpp"
 #include "tracesmith/state/sample_trace_test_util.hpp"
 
 namespace tracesmith {
@@ -84,7 +86,7 @@ TEST_F(StepsTest, NumberedRangesThatSayThatTheyAreSteps) {
   EXPECT_EQ(steps.pattern, "train step #");
   ASSERT_EQ(steps.all.size(), 4U);
   EXPECT_EQ(steps.all[3].number, 10);
-  EXPECT_EQ(steps.all[3].name, "train step 10");
+  EXPECT_EQ(steps.all[3].nameIn(s_.trace), "train step 10");
 }
 
 TEST_F(StepsTest, NumbersThatDoNotGrowOrRangesThatOverlapAreNoSteps) {
@@ -116,6 +118,7 @@ TEST_F(StepsTest, KernelsThatRepeatAreStepsAndTheirLayersAreNot) {
   ASSERT_EQ(steps.all.size(), 3U);
   EXPECT_EQ(steps.all[1].begin_ns - steps.all[0].begin_ns, 11 * 10 + 500);
   EXPECT_EQ(steps.all[0].end_ns, steps.all[1].begin_ns);
+  EXPECT_EQ(steps.all[0].nameIn(s_.trace), "repetition 1");
   EXPECT_THAT(steps.basis(), HasSubstr("inferred"));
   const DeviceOps ops = DeviceOps::of(s_.trace);
   const StepFinder finder(steps, ops);
@@ -190,6 +193,39 @@ TEST_F(StepsTest, WithoutLaunchesTheTimesAreThoseOfTheDevice) {
   EXPECT_TRUE(steps.device_times);
   EXPECT_EQ(steps.all[0].begin_ns, 5000);
   EXPECT_EQ(steps.all[2].end_ns, 5000 + 2 * 540 + 40);
+}
+
+TEST_F(StepsTest, ALongNameIsReadOnceHoweverManyRangesHaveIt) {
+  for (const std::string_view begin : {"step 1", "step ", "ProfilerStep"}) {
+    const std::string name =
+        std::string(begin) + std::string(1u << 20, begin == "step 1" ? '1' : 'x');
+    const auto cpuTime = [&](int ranges) {
+      s_.trace.range = {};
+      range(name, 0, 90);
+      auto row = s_.trace.range.row(0);
+      for (row.start_ns = 100; row.start_ns < 100 * ranges; row.start_ns += 100) {
+        s_.trace.range.push(row);
+      }
+      double best = 1e18;
+      for (int attempt = 0; attempt < 3; ++attempt) {
+        const int64_t began = clockNs(CLOCK_PROCESS_CPUTIME_ID);
+        EXPECT_EQ(found().all.size(), static_cast<size_t>(ranges));
+        best = std::min(best, static_cast<double>(clockNs(CLOCK_PROCESS_CPUTIME_ID) - began));
+      }
+      return best;
+    };
+    const double few = cpuTime(5);
+    EXPECT_LT(cpuTime(2'000) / few, 20) << begin << ": 400 times as many";
+  }
+}
+
+TEST_F(StepsTest, AStepOfMoreThanAllTimeOverflowsNothing) {
+  kernels("abcd|abcd|abcd");
+  s_.trace.host_call.start_ns[0] = INT64_MIN;
+  s_.trace.host_call.start_ns[4] = INT64_MAX;
+  const Steps steps = found();
+  ASSERT_EQ(steps.all.size(), 3U);
+  EXPECT_EQ(steps.all[0].duration(), INT64_MAX);
 }
 
 TEST_F(StepsTest, WhatDoesNotRepeatHasNone) {

@@ -187,8 +187,8 @@ std::vector<ReportTable> diffReport(const Trace& a, const Trace& b, const DiffOp
   std::vector<double> steps_a, steps_b;
   const Steps found_a = stepsOf(a, ops_a);
   const Steps found_b = stepsOf(b, ops_b);
-  for (const Step& s : found_a.all) steps_a.push_back(static_cast<double>(s.end_ns - s.begin_ns));
-  for (const Step& s : found_b.all) steps_b.push_back(static_cast<double>(s.end_ns - s.begin_ns));
+  for (const Step& s : found_a.all) steps_a.push_back(static_cast<double>(s.duration()));
+  for (const Step& s : found_b.all) steps_b.push_back(static_cast<double>(s.duration()));
   if (!steps_a.empty() && found_a.from == found_b.from) {
     const RankComparison compared = compareRanks(steps_a, steps_b);
     const Distribution da = distributionOf(steps_a);

@@ -157,7 +157,7 @@ Result<ProcessFacts> readProcessFacts(uint32_t pid) {
     facts.command_line =
         quoteCommandLine(std::string_view(*arguments).substr(0, kMaxCommandLineBytes), cut);
   } else {
-    facts.command_line = "[" + quoteForShell(stat.comm) + "]";
+    facts.command_line = fmt::format("[{}]", quoteForShell(stat.comm));
   }
   struct stat ns;
   if (::stat(procPath(pid, "ns/pid").c_str(), &ns) == 0) facts.pid_namespace = ns.st_ino;

@@ -159,7 +159,8 @@ void ChromeJsonEncoder::otherData() {
   const LossTable& losses = trace_.loss;
   for (size_t i = 0; i < losses.size(); ++i) {
     json.beginObject().field("source", trace_.text(losses.source[i]));
-    json.field("pid", pidOf(losses.process_id[i])).field("emitted", losses.emitted[i]);
+    json.field("pid", pidOf(losses.process_id[i]));
+    if (emittedIsKnown(losses, i)) json.field("emitted", losses.emitted[i]);
     json.field("written", losses.written[i]).field("dropped", losses.dropped[i]);
     json.field("unresolved", losses.unresolved[i]);
     json.field("reason", trace_.text(losses.reason[i])).endObject();

@@ -11,6 +11,7 @@
 #include "tracesmith/export/device_work.hpp"
 #include "tracesmith/export/event_filter.hpp"
 #include "tracesmith/export/host_slices.hpp"
+#include "tracesmith/model/place_names.hpp"
 
 namespace tracesmith {
 namespace {
@@ -102,8 +103,8 @@ class LaneMaker {
       free_at.emplace(slice.end_ns, lane);
     }
     for (size_t i = 0; i < lanes.size(); ++i) {
-      f({deviceName(stream), streamName(stream), static_cast<uint32_t>(i), true,
-         std::move(lanes[i])});
+      f({deviceName(trace_, trace_.deviceOf(stream)), streamName(trace_, stream),
+         static_cast<uint32_t>(i), true, std::move(lanes[i])});
     }
   }
 
@@ -121,7 +122,7 @@ class LaneMaker {
   }
   std::string trackName(const HostTracks& tracks, uint32_t track) const {
     const StreamId stream = tracks.stream(track);
-    if (stream != StreamId::kNone) return "ranges of " + streamName(stream);
+    if (stream != StreamId::kNone) return "ranges of " + streamName(trace_, stream);
     const ThreadId thread = tracks.thread(track);
     if (thread == ThreadId::kNone) return "no thread";
     const auto i = static_cast<size_t>(thread) - 1;
@@ -129,20 +130,6 @@ class LaneMaker {
     const uint32_t tid = trace_.thread.tid[i];
     return name.empty() ? fmt::format("thread {}", tid) : fmt::format("{} ({})", name, tid);
   }
-  std::string deviceName(StreamId stream) const {
-    const auto d = static_cast<size_t>(trace_.deviceOf(stream));
-    if (d == 0 || d > trace_.device.size()) return "no device";
-    const std::string_view name = trace_.text(trace_.device.name[d - 1]);
-    return fmt::format("{} {}{}{}", deviceWord(trace_.device.kind[d - 1]),
-                       trace_.device.ordinal[d - 1], name.empty() ? "" : ": ", name);
-  }
-  std::string streamName(StreamId stream) const {
-    const auto i = static_cast<size_t>(stream);
-    if (i == 0 || i > trace_.stream.size()) return "no stream";
-    const std::string_view name = trace_.text(trace_.stream.name[i - 1]);
-    return name.empty() ? fmt::format("stream {}", i) : fmt::format("stream {} ({})", i, name);
-  }
-
   const Trace& trace_;
   const Selection& selection_;
   FrameNames& names_;

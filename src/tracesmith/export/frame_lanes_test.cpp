@@ -53,8 +53,8 @@ TEST(FrameLanes, FoldedStacksHoldEachNanosecondOfAThreadOnce) {
             "train (7);thread 8;step, one 30\n"
             "train (7);thread 8;step, one;launch 20\n"
             "train (7);thread 8;step, one;end 50\n"
-            "GPU 0: G;stream 1;a 35\n"
-            "GPU 0: G;stream 1;b 30\n");
+            "device 0: G;stream 0;a 35\n"
+            "device 0: G;stream 0;b 30\n");
 }
 
 TEST(FrameLanes, KernelsHangBelowTheirHostCallPath) {
@@ -66,7 +66,7 @@ TEST(FrameLanes, KernelsHangBelowTheirHostCallPath) {
   t.call_path.push({.parent = CallPathId(1), .frame = FrameId(2)});
   t.call_path.push({.parent = CallPathId(3), .frame = FrameId(1)});  // leads into itself
   t.kernel.call_path_id[1] = CallPathId(2);
-  EXPECT_NE(folded(t).find("stream 1;main;0x1234;b 30\n"), std::string::npos) << folded(t);
+  EXPECT_NE(folded(t).find("stream 0;main;0x1234;b 30\n"), std::string::npos) << folded(t);
   t.kernel.call_path_id[1] = CallPathId(3);
   EXPECT_NE(folded(t).find("main;main;"), std::string::npos);  // and ends
 }
@@ -79,8 +79,8 @@ TEST(FrameLanes, SpeedscopeHasAProfileForEachLane) {
   ASSERT_TRUE(out.finish());
   const auto has = [&](std::string_view part) { return text.find(part) != std::string::npos; };
   EXPECT_TRUE(has("\"$schema\":\"https://www.speedscope.app/file-format-schema.json\"")) << text;
-  EXPECT_TRUE(has("\"name\":\"GPU 0: G, stream 1\"")) << text;
-  EXPECT_TRUE(has("\"name\":\"GPU 0: G, stream 1, lane 2\"")) << text;  // b overlaps a
+  EXPECT_TRUE(has("\"name\":\"device 0: G, stream 0\"")) << text;
+  EXPECT_TRUE(has("\"name\":\"device 0: G, stream 0, lane 2\"")) << text;  // b overlaps a
   // Times count from the first event; what ends together is closed from the inside.
   EXPECT_TRUE(
       has("[{\"type\":\"O\",\"frame\":0,\"at\":0},{\"type\":\"O\",\"frame\":1,\"at\":10},"

@@ -207,7 +207,7 @@ void Encoder::trailer() {
     unresolved += losses.unresolved[i];
     const std::string prefix =
         fmt::format("tracesmith.loss.{}.{}", pidOf(losses.process_id[i]), text(losses.source[i]));
-    attribute(prefix + ".emitted", losses.emitted[i]);
+    if (emittedIsKnown(losses, i)) attribute(prefix + ".emitted", losses.emitted[i]);
     attribute(prefix + ".written", losses.written[i]);
     attribute(prefix + ".dropped", losses.dropped[i]);
     attribute(prefix + ".unresolved", losses.unresolved[i]);

@@ -10,6 +10,7 @@
 #include "tracesmith/export/human_units.hpp"
 #include "tracesmith/export/json_writer.hpp"
 #include "tracesmith/format/column_codec.hpp"
+#include "tracesmith/format/table_traits.hpp"
 
 namespace tracesmith {
 namespace {
@@ -60,6 +61,10 @@ struct SchemaNames {
     tables[TableId::kString] = "string";
     columns[{TableId::kString, uint16_t{1}}] = "text";
     tables[TableId::kSource] = "source";
+    for (const auto id : {TableId::kRecordedProcess, TableId::kRecordedCommand,
+                          TableId::kRecordedContent, TableId::kRecordedPlace}) {
+      tables[id] = sbt::tableName(static_cast<uint16_t>(id));
+    }
     columns[{TableId::kSource, uint16_t{3}}] = "shape";
     Trace empty;
     forEachTable(empty, [&](auto& table) {
@@ -252,8 +257,9 @@ class TextView {
                  process == 0 || process > t_.process.size()
                      ? ""
                      : std::to_string(t_.process.pid[process - 1]),
-                 formatCount(l.emitted), formatCount(l.written), formatCount(l.dropped),
-                 formatCount(l.unresolved), text(l.reason)});
+                 emittedIsKnown(t_.loss, i) ? formatCount(l.emitted) : "unknown",
+                 formatCount(l.written), formatCount(l.dropped), formatCount(l.unresolved),
+                 text(l.reason)});
     }
     show(table);
   }
@@ -363,7 +369,8 @@ void writeJson(const Trace& t, const TraceReader& reader, const std::string& pat
   for (size_t i = 0; i < t.loss.size(); ++i) {
     const LossRow l = t.loss.row(i);
     w.beginObject().field("source", t.text(l.source));
-    w.field("process_id", static_cast<uint32_t>(l.process_id)).field("emitted", l.emitted);
+    w.field("process_id", static_cast<uint32_t>(l.process_id));
+    if (emittedIsKnown(t.loss, i)) w.field("emitted", l.emitted);
     w.field("written", l.written).field("dropped", l.dropped).field("unresolved", l.unresolved);
     w.field("reason", t.text(l.reason)).endObject();
   }

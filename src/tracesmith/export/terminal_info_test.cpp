@@ -36,5 +36,24 @@ TEST(TerminalInfo, WithoutTheEventsTheBlocksSayHowManyAndHowLong) {
   }
 }
 
+TEST(TerminalInfo, HowManyEventsThereWereMayBeUnknown) {
+  const test::TempFile file;
+  Trace trace;
+  trace.loss.push({.id = LossId{1}, .emitted = 0, .written = 3, .dropped = 1});
+  {
+    auto writer = TraceWriter::create(file.path());
+    ASSERT_TRUE(writer);
+    ASSERT_TRUE(writer->write(trace));
+    ASSERT_TRUE(writer->finish());
+  }
+  auto reader = TraceReader::open(file.path());
+  ASSERT_TRUE(reader);
+  std::string text;
+  Output out = Output::toString(&text);
+  describeTrace(trace, *reader, "a.sbt", {}, {.utf8 = false}, out);
+  ASSERT_TRUE(out.finish());
+  EXPECT_THAT(text, HasSubstr("unknown        3        1"));
+}
+
 }  // namespace
 }  // namespace tracesmith

@@ -9,6 +9,14 @@ std::string tableName(uint16_t number) {
       return "string";
     case TableId::kSource:
       return "source";
+    case TableId::kRecordedProcess:
+      return "recorded process";
+    case TableId::kRecordedCommand:
+      return "recorded command";
+    case TableId::kRecordedContent:
+      return "recorded content";
+    case TableId::kRecordedPlace:
+      return "recorded place";
 #define TS_Y(table_number, Name, name, columns) \
   case TableId::k##Name:                        \
     return #name;

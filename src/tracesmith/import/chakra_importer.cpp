@@ -275,7 +275,7 @@ Result<ImportCounts> runChakra(const ImportInput& input, TraceWriter& writer, Tr
     if (std::exchange(first, false)) {
       reader.metadata(message);
     } else if (!reader.node(message)) {
-      damage.add(offset + at - length, length, "a node that is no protobuf");
+      damage.add(offset + at - length, length, "a node that is no protobuf", 1);
     }
   }
   counts.bytes = offset + end;

@@ -34,6 +34,16 @@ constexpr std::string_view kAscend = R"json([
 {"ph":"f","bp":"e","name":"HostToDevice","cat":"HostToDevice","id":"12940","pid":4139906593,"tid":16,"ts":"1699529623106750.250"}
 ])json";
 
+TEST(ChromeDialects, AnNpuWithoutALabelIsNotOneThatHasIt) {
+  const ImportedText got = importText(
+      R"([{"ph":"M","name":"process_labels","pid":8,"tid":0,"args":{"labels":"NPU 1"}},)"
+      R"({"ph":"X","name":"a","pid":8,"tid":1,"ts":"1","dur":1,"args":{"Task Type":"AI_CORE"}},)"
+      R"({"ph":"X","name":"b","pid":9,"tid":1,"ts":"2","dur":1,"args":{"Task Type":"AI_CORE"}},)"
+      R"({"ph":"X","name":"c","pid":7,"tid":1,"ts":"3","dur":1,"args":{"Task Type":"AI_CORE"}}])");
+  ASSERT_TRUE(got.ok) << got.error;
+  EXPECT_THAT(got.trace.device.ordinal, ::testing::ElementsAre(1U, 0U, 2U));
+}
+
 TEST(ChromeDialects, AscendTasksAreDeviceWork) {
   const ImportedText got = importText(kAscend);
   ASSERT_TRUE(got.ok) << got.error;

@@ -169,15 +169,15 @@ void ChromeImporter::row(const ChromePlan& plan, int64_t start_ns, int64_t durat
       const int64_t size = value(EventField::kArgBytes).integer();
       // PyTorch's DeviceType: 0 is the host.
       const bool on_device = value(EventField::kArgDeviceType).integer(0) != 0;
-      const int64_t ordinal = value(EventField::kArgDeviceId).integer(-1);
+      const JsonToken& ordinal = value(EventField::kArgDeviceId);
       delta_.memory_event.push(
           {.time_ns = start_ns,
            .kind = size < 0 ? MemoryKind::kFree : MemoryKind::kAlloc,
            .process_id = in,
            .thread_id = places_.thread(in, value(EventField::kThread)),
-           .device_id = on_device && ordinal >= 0 ? places_.device(ordinal) : DeviceId::kNone,
+           .device_id = on_device ? places_.device(ordinal) : DeviceId::kNone,
            .address = static_cast<uint64_t>(value(EventField::kArgAddress).integer()),
-           .bytes = static_cast<uint64_t>(size < 0 ? -size : size),
+           .bytes = size < 0 ? -static_cast<uint64_t>(size) : static_cast<uint64_t>(size),
            .name = title});
       return;
     }
@@ -438,11 +438,10 @@ void ChromeImporter::losses() {
     say(std::to_string(places_.ambiguous()) +
         " correlation ids belong to calls of several processes; work with them has no thread");
   }
-  delta_.loss.push({.id = LossId{1},
-                    .source = delta_.strings.intern("import"),
-                    .emitted = counts.events,
-                    .written = counts.events,
-                    .reason = delta_.strings.intern(reason)});
+  LossRow loss = counts.loss();
+  loss.source = delta_.strings.intern("import");
+  loss.reason = delta_.strings.intern(reason);
+  delta_.loss.push(loss);
 }
 
 void ChromeImporter::joined() {
@@ -453,9 +452,11 @@ void ChromeImporter::joined() {
   if (rest.size() <= kLongestText) {
     delta_.setMetadata(kRestOfNodes, rest);
   } else {
-    counts.damage.push_back({0, rest.size(),
-                             "nodes of the execution trace that belong to no operator are more "
-                             "than a string of a trace may be (16 MiB)"});
+    counts.damage.push_back({.bytes = rest.size(),
+                             .reason =
+                                 "nodes of the execution trace that belong to no operator are "
+                                 "more than a string of a trace may be (16 MiB)",
+                             .events = 0});
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "tracesmith/format/trace_reader.hpp"
 #include "tracesmith/format/trace_test_util.hpp"
@@ -267,6 +268,62 @@ TEST(ChromeImporter, DevicesAndStreamsMayHaveNames) {
   EXPECT_EQ(t.stream.size(), 3U);
   EXPECT_EQ(t.text(t.stream.name[indexOf(t.kernel.stream_id[2])]), "s0");
   EXPECT_EQ(t.deviceOf(t.kernel.stream_id[2]), t.deviceOf(t.kernel.stream_id[1]));
+}
+
+TEST(ChromeImporter, WhatIsLostIsCountedWhereAnyoneCanKnow) {
+  const std::string event = R"({"ph":"X","name":"e","pid":1,"tid":1,"ts":1,"dur":1})";
+  struct Case {
+    std::string damage;
+    uint64_t written, dropped;
+    bool known;
+  };
+  for (const Case& c :
+       {Case{"", 2, 0, true},
+        {R"({"ph":"X","name":oops},)", 2, 1, true},
+        {R"({"ph":"X","name":oops},)" + event + R"(,{"ph":"X","ts":1..2},)", 3, 2, true},
+        {"{\"ph\":\"X\",\"name\":\"e\n\",\"ts\":1},", 3, 0, true},
+        {"7,", 2, 0, true},
+        {R"({"ph":"X","name":"no end,)", 1, 0, false},
+        {R"({"ph":"X","args":{"a":]},)", 2, 0, false}}) {
+    const Trace t = imported("[" + event + "," + c.damage + event + "]").trace;
+    ASSERT_EQ(t.loss.size(), 1U) << c.damage;
+    EXPECT_EQ(t.loss.written[0], c.written) << c.damage;
+    EXPECT_EQ(t.loss.dropped[0], c.dropped) << c.damage;
+    EXPECT_EQ(emittedIsKnown(t.loss, 0), c.known) << c.damage;
+    EXPECT_EQ(t.loss.emitted[0], c.known ? c.written + c.dropped : 0) << c.damage;
+  }
+}
+
+TEST(ChromeImporter, NoTwoDevicesOrStreamsShareAnOrdinal) {
+  // In 32 bits the large ones are 0, 1 and -1; names have no number at all.
+  const std::vector<std::string> numbers = {"0",
+                                            "1",
+                                            "-1",
+                                            "4294967296",
+                                            "4294967297",
+                                            "8589934592",
+                                            "4294967295",
+                                            "-4294967296",
+                                            "\"x\"",
+                                            "\"y\"",
+                                            "9223372036854775807",
+                                            "-4611686018427387904"};
+  std::string text = R"({"schemaVersion":1,"traceEvents":[)";
+  for (const std::string& number : numbers) {
+    text +=
+        R"({"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":1,"dur":1,"args":{"device":)" +
+        number + R"(,"stream":)" + number + "}},";
+  }
+  text += R"({"ph":"i","cat":"cpu_instant_event","name":"[memory]","ts":9,"pid":1,"tid":2,"s":"t",)"
+          R"("args":{"Bytes":8,"Addr":1,"Device Type":1,"Device Id":4294967296}}]})";
+  const Trace t = imported(text).trace;
+  for (const auto* ordinals : {&t.device.ordinal, &t.stream.ordinal}) {
+    EXPECT_EQ(ordinals->size(), numbers.size());
+    EXPECT_EQ(std::set<uint32_t>(ordinals->begin(), ordinals->end()).size(), numbers.size());
+  }
+  EXPECT_EQ(t.stream.handle[3], 4294967296U) << "the number itself";
+  ASSERT_EQ(t.memory_event.size(), 1U);
+  EXPECT_EQ(t.memory_event.device_id[0], t.deviceOf(t.kernel.stream_id[3]));
 }
 
 TEST(ChromeImporter, ACounterIsATrackForEachArgumentAndId) {

@@ -25,11 +25,6 @@ uint32_t small(int64_t number) {
   return number >= 0 && number <= INT32_MAX ? static_cast<uint32_t>(number) : 0;
 }
 
-/// The system's number of a thread; 0 where it can be none.
-uint32_t threadNumber(int64_t number) {
-  return number >= INT32_MIN && number <= UINT32_MAX ? static_cast<uint32_t>(number) : 0;
-}
-
 /// The number of a member of an object, as it stands in the document; 0 where there is none.
 int64_t memberOf(std::string_view raw, std::string_view name) {
   const size_t at = raw.find("\"" + std::string(name) + "\"");
@@ -83,12 +78,16 @@ ThreadId ChromePlaces::thread(ProcessId process, const JsonToken& tid) {
     if (number == INT64_MIN) {
       row.name = text(tid);
     } else {
-      row.tid = threadNumber(number);
+      row.tid = systemNumber(number);
     }
     delta_.thread.push(row);
   }
   if (integer) slot = {process, tid.value, it->second};
   return it->second;
+}
+
+DeviceId ChromePlaces::device(const JsonToken& number) {
+  return number.integer(-1) < 0 ? DeviceId::kNone : device(numberOf(number, -1));
 }
 
 DeviceId ChromePlaces::device(int64_t ordinal) {
@@ -98,7 +97,7 @@ DeviceId ChromePlaces::device(int64_t ordinal) {
     const std::string_view name = nameOf(ordinal);
     row.id = idAt<DeviceId>(devices_.size() - 1);
     row.kind = DeviceKind::kGpu;
-    row.ordinal = static_cast<uint32_t>(name.empty() ? ordinal : kFirstNamed - ordinal);
+    row.ordinal = device_ordinals_.of(ordinal);
     row.name = delta_.strings.intern(name.empty() ? "device " + std::to_string(ordinal)
                                                   : std::string(name));
     delta_.device.push(row);
@@ -111,9 +110,7 @@ DeviceId ChromePlaces::device(int64_t ordinal) {
 int64_t ChromePlaces::numberOf(const JsonToken& token, int64_t missing) {
   if (token.raw.empty()) return missing;
   int64_t number = 0;
-  if (token.nanoseconds(1, number) && number >= INT32_MIN && number <= INT64_MAX / 2) {
-    return number;
-  }
+  if (token.nanoseconds(1, number) && isNumber(number)) return number;
   const auto [it, fresh] = made_up_.try_emplace(
       std::string(token.raw), kFirstNamed - static_cast<int64_t>(made_up_.size()));
   if (fresh) made_up_names_.push_back(it->first);
@@ -157,11 +154,10 @@ StreamId ChromePlaces::stream(ProcessId owner, int64_t device_ordinal, int64_t c
   it->second.device_id = on;
   if (const std::string_view name = nameOf(number); !name.empty()) {
     it->second.name = delta_.strings.intern(name);
-    it->second.ordinal = static_cast<uint32_t>(kFirstNamed - number);
   } else {
     it->second.handle = static_cast<uint64_t>(number);
-    it->second.ordinal = static_cast<uint32_t>(number);
   }
+  it->second.ordinal = stream_ordinals_.of(number);
   delta_.stream.push(it->second);
   return it->second.id;
 }
@@ -228,10 +224,12 @@ ChromePlaces::Work ChromePlaces::workOf(const ChromeEvent& event) {
   if (!ordinal && event[EventField::kArgTaskType]) {
     if (platform_ == PlatformType::Unknown) platform_ = PlatformType::Ascend;
     // The pid is a number made up for the picture; "NPU n" labels it, if it comes before.
-    device_ordinal = npus_
-                         .try_emplace(std::string(event[EventField::kProcess].raw),
-                                      static_cast<int64_t>(npus_.size()))
-                         .first->second;
+    const auto [npu, fresh] = npus_.try_emplace(std::string(event[EventField::kProcess].raw));
+    if (fresh) {
+      while (!known_npus_.insert(next_npu_).second) ++next_npu_;
+      npu->second = next_npu_;
+    }
+    device_ordinal = npu->second;
   } else if (!ordinal && dialect_ == ChromeDialect::kMcTracer) {
     device_ordinal = 0;  // of the arguments of its kernels, none says so
   }
@@ -241,10 +239,11 @@ ChromePlaces::Work ChromePlaces::workOf(const ChromeEvent& event) {
 }
 
 StreamId ChromePlaces::waitedStream(const ChromeEvent& event, ProcessId owner) {
-  const int64_t number = event[EventField::kArgWaitStream].integer(-1);
+  const JsonToken& number = event[EventField::kArgWaitStream];
   const JsonToken& ordinal = event[EventField::kArgDevice];
-  if (number < 0 || !ordinal) return StreamId::kNone;
-  return stream(owner, ordinal.integer(-1), event[EventField::kArgContext].integer(), number);
+  if (number.integer(-1) < 0 || !ordinal) return StreamId::kNone;
+  return stream(owner, numberOf(ordinal, -1), event[EventField::kArgContext].integer(),
+                numberOf(number, -1));
 }
 
 void ChromePlaces::name(const ChromeEvent& event) {
@@ -252,7 +251,10 @@ void ChromePlaces::name(const ChromeEvent& event) {
   const std::string_view what = event[EventField::kName].raw;
   if (what == "process_labels") {
     const int64_t npu = ascendDevice(event[EventField::kArgLabels].raw);
-    if (npu >= 0) npus_[std::string(event[EventField::kProcess].raw)] = npu;
+    if (npu >= 0) {
+      npus_[std::string(event[EventField::kProcess].raw)] = npu;
+      known_npus_.insert(npu);
+    }
   }
   if (!given) return;
   if (what == "process_name") {
@@ -268,7 +270,7 @@ void ChromePlaces::name(const ChromeEvent& event) {
     const ProcessId in = process(event[EventField::kProcess]);
     delta_.thread.push({.id = thread(in, event[EventField::kThread]),
                         .process_id = in,
-                        .tid = threadNumber(event[EventField::kThread].integer()),
+                        .tid = systemNumber(event[EventField::kThread].integer()),
                         .name = text(given)});
   }
 }
@@ -283,7 +285,7 @@ void ChromePlaces::member(std::string_view name, std::string_view raw) {
   for (const simdjson::dom::element element : list) {
     simdjson::dom::object properties;
     int64_t ordinal = 0;
-    if (element.get(properties) || properties["id"].get(ordinal)) continue;
+    if (element.get(properties) || properties["id"].get(ordinal) || !isNumber(ordinal)) continue;
     const auto number = [&](const char* key) {
       uint64_t value = 0;
       return properties[key].get(value) ? uint64_t{0} : value;

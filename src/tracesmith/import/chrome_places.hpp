@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -16,6 +17,7 @@
 
 #include "tracesmith/import/chrome_dialects.hpp"
 #include "tracesmith/import/event_shapes.hpp"
+#include "tracesmith/import/place_ordinals.hpp"
 #include "tracesmith/model/trace.hpp"
 
 namespace tracesmith::import {
@@ -27,7 +29,8 @@ class ChromePlaces {
 
   ProcessId process(const JsonToken& pid);
   ThreadId thread(ProcessId process, const JsonToken& tid);
-  DeviceId device(int64_t ordinal);
+  /// None where no number stands there, or -1.
+  DeviceId device(const JsonToken& number);
   /// An event that names or labels a process or thread.
   void name(const ChromeEvent& event);
   /// A member of the document: what it says of the platform and of devices.
@@ -66,7 +69,10 @@ class ChromePlaces {
  private:
   /// Numbers that are made up go down from here.
   static constexpr int64_t kFirstNamed = INT64_MIN / 2;
+  /// Whether a device or stream may have it for its own.
+  static bool isNumber(int64_t number) { return number >= INT32_MIN && number <= INT64_MAX / 2; }
   int64_t numberOf(const JsonToken& token, int64_t missing);
+  DeviceId device(int64_t ordinal);
   std::string_view nameOf(int64_t number) const;
   StreamId stream(ProcessId owner, int64_t device_ordinal, int64_t context, int64_t number);
   StringId text(const JsonToken& token) { return delta_.strings.intern(textOf(token, room_)); }
@@ -81,7 +87,11 @@ class ChromePlaces {
   uint64_t late_ = 0;
   uint64_t ambiguous_ = 0;
   static constexpr size_t kCacheSlots = 256;
-  std::map<std::string, int64_t, std::less<>> npus_;     // by pid: devices of Ascend's timelines
+  std::map<std::string, int64_t, std::less<>> npus_;  // by pid: devices of Ascend's timelines
+  std::set<int64_t> known_npus_;
+  int64_t next_npu_ = 0;
+  PlaceOrdinals device_ordinals_;
+  PlaceOrdinals stream_ordinals_;
   std::map<std::string, int64_t, std::less<>> made_up_;  // numbers of devices and streams
   std::vector<std::string> made_up_names_;
   std::map<std::string, ProcessId, std::less<>> processes_;

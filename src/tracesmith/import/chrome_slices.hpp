@@ -5,7 +5,6 @@
 
 #include <map>
 #include <optional>
-#include <utility>
 #include <variant>
 #include <vector>
 
@@ -17,12 +16,12 @@ class OpenSlices {
  public:
   using Row = std::variant<RangeRow, KernelRow, CopyRow, FillRow, SyncRow, HostCallRow>;
 
-  void open(ThreadId thread, Row row) { open_[thread].push_back(std::move(row)); }
+  void open(ThreadId thread, const Row& row) { open_[thread].push_back(row); }
   /// What ends now; none where nothing is open on that thread.
   std::optional<Row> close(ThreadId thread) {
     const auto it = open_.find(thread);
     if (it == open_.end() || it->second.empty()) return std::nullopt;
-    Row row = std::move(it->second.back());
+    const Row row = it->second.back();
     it->second.pop_back();
     return row;
   }

@@ -208,21 +208,24 @@ Result<ImportCounts> runJson(const ImportInput& input, TraceWriter& writer, Trac
         if (name == "pid") nodes.setPid(std::atoll(std::string(raw).c_str()));
       },
       [&](std::string_view raw, uint64_t offset) {
-        if (!reader.node(raw)) damage.add(offset, raw.size(), "a node that is no JSON");
+        if (!reader.node(raw)) damage.add(offset, raw.size(), "a node that is no JSON", 1);
         return !builder.failed();
       });
   if (!list.found()) return fail(ErrorCode::kNotATrace, "has no list of nodes", input.path);
-  for (const SourceDamage& d : list.damage) damage.add(d.offset, d.bytes, d.reason);
+  for (const SourceDamage& d : list.damage) damage.add(d.offset, d.bytes, d.reason, d.events);
   counts.damage = damage.places();
   counts.events = nodes.nodes();
   counts.rows = nodes.rows();
   counts.others = nodes.nodes() - nodes.rows();
   counts.bytes = list.bytes();
   std::string lost = nodes.whatIsInNoTable();
-  if (!lost.empty() && *lists.begin() == "nodes") {
-    counts.notes.push_back(lost +
-                           "; give the profile of the same process, and behind it this "
-                           "file, to see which operators they are");
+  if (!lost.empty()) {
+    counts.notes.push_back(
+        lost + (*lists.begin() == "nodes"
+                    ? "; give the profile of the same process, and behind it this file, to see "
+                      "which operators they are"
+                    : "; a graph says what follows what, and not when: import the profile that it "
+                      "was made from to see that"));
   }
   nodes.spans().tell(counts.notes, lost);
   if (!damage.empty()) lost += (lost.empty() ? "" : "; ") + damage.summary();

@@ -89,9 +89,12 @@ Status noFileTwice(const std::string& path, const std::vector<std::string>& more
 
 }  // namespace
 
-bool canImport(const std::string& path) {
-  const Result<ImportInput> input = ImportInput::open(path);
-  return input && importerOf(*input) != nullptr;
+Status canImport(const std::string& path) {
+  TS_TRY(const ImportInput input, ImportInput::open(path));
+  if (importerOf(input) != nullptr) return {};
+  const std::string_view why = whyNotRead(input.head);
+  if (!why.empty()) return fail(ErrorCode::kUnsupported, std::string(why), path);
+  return fail(ErrorCode::kNotATrace, "is in no format that is known", path);
 }
 
 Result<ImportReport> importTraceInPlace(const std::string& path, const std::string& output,

@@ -17,8 +17,9 @@ struct ImportReport {
   uint64_t output_bytes = 0;  ///< of the trace
 };
 
-/// Whether `path` begins like a format that can be imported. False as well when it can not be read.
-bool canImport(const std::string& path);
+/// Whether `path` begins like a format that can be imported. kUnsupported: it is one that is known
+/// and not read, and what to do about it.
+Status canImport(const std::string& path);
 
 /// Writes the trace at `path` to `output` as SBT, replacing a file that is there. Error: no format
 /// that is known, no place for a file (base/target_file.hpp), or reading or writing failed; then

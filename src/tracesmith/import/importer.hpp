@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,6 +22,7 @@ struct SourceDamage {
   uint64_t bytes = 0;  ///< passed over; 0: mended, or no place in the bytes
   std::string reason;
   uint64_t places = 1;  ///< more of what is too many to be listed one by one
+  std::optional<uint64_t> events = std::nullopt;  ///< that it cost; none: nobody knows
 };
 
 /// What has come in, and what has not.
@@ -32,6 +34,18 @@ struct ImportCounts {
   uint64_t bytes = 0;     ///< of the source, unpacked
   std::vector<SourceDamage> damage;
   std::vector<std::string> notes;  ///< what else a person should know; nothing was lost by it
+
+  /// A row of `loss` without its texts. What is not known of the damage makes emitted unknown.
+  LossRow loss() const {
+    LossRow row{.id = LossId{1}, .emitted = events, .written = events};
+    bool known = true;
+    for (const SourceDamage& d : damage) {
+      known = known && d.events.has_value();
+      row.dropped += d.events.value_or(0);
+    }
+    row.emitted = known ? row.written + row.dropped : 0;
+    return row;
+  }
 };
 
 /// What a person may say besides the file.

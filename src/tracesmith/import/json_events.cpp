@@ -106,8 +106,9 @@ Status JsonEvents::ahead() {
   return {};
 }
 
-void JsonEvents::lose(size_t from, size_t to, std::string_view reason) {
-  damage_.add(offset_ + from, to - from, reason);
+void JsonEvents::lose(size_t from, size_t to, std::string_view reason,
+                      std::optional<uint64_t> events) {
+  damage_.add(offset_ + from, to - from, reason, events);
 }
 
 Status JsonEvents::run(const OnMember& on_member, const OnEvent& on_event) {
@@ -244,7 +245,8 @@ Result<JsonEvents::AtMember> JsonEvents::member(const OnMember& on_member, const
   TS_TRY(const Extent extent, extentOfValue());
   if (extent.passed > 0) {
     damage_.add(place, extent.passed + extent.bytes,
-                "the member \"" + name + "\" is larger than a string of a trace may be (16 MiB)");
+                "the member \"" + name + "\" is larger than a string of a trace may be (16 MiB)",
+                0);
     begin_ += extent.bytes;
     return extent.ends ? AtMember::kNext : AtMember::kSenseless;
   }
@@ -258,7 +260,7 @@ Result<JsonEvents::AtMember> JsonEvents::member(const OnMember& on_member, const
     on_member(name,
               value_token.text ? std::string_view(data() + begin_, extent.bytes) : value_token.raw);
   } else {
-    lose(begin_, begin_ + extent.bytes, "the member \"" + name + "\" is not JSON");
+    lose(begin_, begin_ + extent.bytes, "the member \"" + name + "\" is not JSON", 0);
   }
   begin_ += extent.bytes;
   return AtMember::kNext;
@@ -267,7 +269,7 @@ Result<JsonEvents::AtMember> JsonEvents::member(const OnMember& on_member, const
 /// Text that JSON does not allow costs itself, and not the event.
 void JsonEvents::mend(const JsonMending& mended) {
   const auto say = [&](uint64_t count, std::string_view what) {
-    if (count > 0) lose(begin_, begin_, std::to_string(count) + std::string(what));
+    if (count > 0) lose(begin_, begin_, std::to_string(count) + std::string(what), 0);
   };
   say(mended.controls, " control characters within texts from here on read as ' '");
   say(mended.bytes, " bytes from here on are no UTF-8; they read as '?'");
@@ -292,10 +294,13 @@ Status JsonEvents::passEvent(std::string_view reason) {
     const char* at = data() + begin_;
     const JsonRecovery::Found found = recovery.scan(at, data() + end_, eof_);
     const auto next = static_cast<size_t>(at - data());
-    lose(begin_, next, reason);
-    begin_ = next;
+    // Up to the end of its brackets it is one event. Where they do not match, who knows?
     sound_ = found == JsonRecovery::Found::kEnd;
-    if (found != JsonRecovery::Found::kNothing || (eof_ && begin_ == end_)) return {};
+    const bool goes_on = found == JsonRecovery::Found::kNothing && !(eof_ && next == end_);
+    lose(begin_, next, reason,
+         sound_ || goes_on ? std::optional<uint64_t>(sound_ ? 1 : 0) : std::nullopt);
+    begin_ = next;
+    if (!goes_on) return {};
     TS_CHECK_OK(fill());
   }
 }
@@ -323,13 +328,20 @@ Status JsonEvents::resume(std::string_view reason) {
   if (data()[begin_] == '{') return passEvent(reason);
   // No event at all: a value of another kind, or what is none.
   size_t next = begin_ + 1;
+  std::optional<uint64_t> events;
   const char* at = data() + begin_;
   if (*at != '[' || !isEventAhead(at + 1, data() + end_)) {
     JsonToken token;
-    const JsonFault fault = scanValue(at, data() + end_, token);
+    const bool list = *at == '[';
+    JsonFault fault = JsonFault::kSyntax;
+    if (!list || offset_ + begin_ >= scanned_) {
+      fault = scanValue(at, data() + end_, token);
+      if (list && fault != JsonFault::kNone) scanned_ = offset_ + static_cast<size_t>(at - data());
+    }
     if (fault == JsonFault::kNone) {
       next = static_cast<size_t>(at - data());
       reason = "a value that is no event";
+      events = 0;
     } else {
       while (next < end_ && data()[next] != '{' && data()[next] != ']' && data()[next] != ',') {
         ++next;
@@ -337,7 +349,7 @@ Status JsonEvents::resume(std::string_view reason) {
       sound_ = false;
     }
   }
-  lose(begin_, next, reason);
+  lose(begin_, next, reason, events);
   begin_ = next;
   return {};
 }
@@ -377,7 +389,7 @@ Status JsonEvents::eventArray(const OnEvent& on_event) {
     }
     if (c == ']') {
       TS_TRY(const bool ends, endsList());
-      if (!ends) lose(begin_, begin_ + 1, "a bracket that closes nothing");
+      if (!ends) lose(begin_, begin_ + 1, "a bracket that closes nothing", 0);
       ++begin_;
       if (ends) return {};
       continue;

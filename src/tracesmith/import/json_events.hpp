@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -69,7 +70,8 @@ class JsonEvents {
   Status passEvent(std::string_view reason);
   /// To the next event, if one follows.
   Result<bool> passToEvent(std::string_view reason);
-  void lose(size_t from, size_t to, std::string_view reason);
+  void lose(size_t from, size_t to, std::string_view reason,
+            std::optional<uint64_t> events = std::nullopt);
   void mend(const JsonMending& mended);
   const char* data() const { return buffer_.data(); }
 
@@ -85,8 +87,9 @@ class JsonEvents {
   bool bare_ = false;  // an array of events alone, whose end may be missing
   bool stopped_ = false;
   uint64_t events_ = 0;
-  bool sound_ = true;    // what was read last was an event, or the begin of their list
-  size_t searched_ = 0;  // bytes of the event at begin_ in which no other one begins
+  bool sound_ = true;     // what was read last was an event, or the begin of their list
+  size_t searched_ = 0;   // bytes of the event at begin_ in which no other one begins
+  uint64_t scanned_ = 0;  // in the document: to here brackets that are no events do not match
   DamageLog damage_;
 };
 

@@ -208,6 +208,25 @@ TEST(JsonEvents, BracketsThatNeverCloseTakeNoLongerThanTheirBytes) {
   }
 }
 
+TEST(JsonEvents, ListsThatNeverCloseTakeNoLongerThanListsThatDo) {
+  const auto cpuTime = [](std::string_view piece) {
+    std::string text = R"([{"ph":"X","name":"first"},)";
+    for (int i = 0; i < 20'000; ++i) text += piece;
+    text += R"({"ph":"X","name":"last"}])";
+    double best = 1e18;
+    for (int attempt = 0; attempt < 3; ++attempt) {
+      const int64_t began = clockNs(CLOCK_PROCESS_CPUTIME_ID);
+      EXPECT_THAT(read(text, 1u << 20).names, ElementsAre("first", "last")) << piece;
+      best = std::min(best, static_cast<double>(clockNs(CLOCK_PROCESS_CPUTIME_ID) - began));
+    }
+    return best;
+  };
+  const double closed = cpuTime("[0],");
+  for (const std::string_view piece : {"[0,", "[[0],", R"([{"a":0},)", R"(["a",)"}) {
+    EXPECT_LT(cpuTime(piece) / closed, 30) << piece;
+  }
+}
+
 TEST(JsonEvents, StopsWhenItIsTold) {
   TextSource source(document(50));
   JsonEvents events(source, 512);

@@ -7,7 +7,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdlib>
-#include <cstring>
 #include <vector>
 
 #ifdef __SSE2__
@@ -66,7 +65,8 @@ JsonFault scanEscape(const char*& at, const char* end, bool& whole) {
   if (at >= end) return JsonFault::kIncomplete;
   const char c = *at;
   if (c != 'u') {
-    if (std::memchr("\"\\/bfnrt", c, 8) == nullptr) return JsonFault::kSyntax;
+    constexpr std::string_view kEscapes = "\"\\/bfnrt";
+    if (kEscapes.find(c) == std::string_view::npos) return JsonFault::kSyntax;
     ++at;
     return JsonFault::kNone;
   }

@@ -349,7 +349,7 @@ Status RocprofCsv::read(ByteSource& source) {
   if (!reader.next(fields_)) return fail(ErrorCode::kNotATrace, "is an empty table");
   if (!fields_.empty() && fields_[0].starts_with("\xef\xbb\xbf")) fields_[0].erase(0, 3);
   for (std::string& name : fields_) {
-    if (!mend(name, true)) damage.add(0, 0, "the name of a column is no text");
+    if (!mend(name, true)) damage.add(0, 0, "the name of a column is no text", 0);
   }
   const Columns columns(fields_);
   const std::optional<CsvTable> table = tableOf(columns);
@@ -393,7 +393,8 @@ Status RocprofCsv::finish() {
     damage.add(0, 0,
                std::to_string(unlike_) +
                    " records have more or fewer fields than the header (those are in no table), "
-                   "or are no UTF-8");
+                   "or are no UTF-8",
+               0);
   }
   counts_.damage = damage.places();
   std::string lost = damage.summary();

@@ -534,13 +534,13 @@ Status RocprofJson::read(std::string_view document, ImportCounts& counts, Damage
                "the document ends here for its reader: " + std::string(describe(walker.fault())));
   }
   if (mended_.controls > 0) {
-    damage.add(0, 0, std::to_string(mended_.controls) + " control characters read as spaces");
+    damage.add(0, 0, std::to_string(mended_.controls) + " control characters read as spaces", 0);
   }
   if (mended_.bytes > 0) {
-    damage.add(0, 0, std::to_string(mended_.bytes) + " bytes are no UTF-8; they read as '?'");
+    damage.add(0, 0, std::to_string(mended_.bytes) + " bytes are no UTF-8; they read as '?'", 0);
   }
   if (mended_.numbers > 0) {
-    damage.add(0, 0, std::to_string(mended_.numbers) + " numbers that are none read as null");
+    damage.add(0, 0, std::to_string(mended_.numbers) + " numbers that are none read as null", 0);
   }
   if (!any) return fail(ErrorCode::kNotATrace, "has no list \"rocprofiler-sdk-tool\"");
   counts.damage = damage.places();

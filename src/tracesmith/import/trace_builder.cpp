@@ -27,15 +27,14 @@ ProcessId TraceBuilder::process(int64_t pid) {
   const auto [it, fresh] = processes_.try_emplace(pid);
   if (fresh) {
     it->second = idAt<ProcessId>(processes_.size() - 1);
-    rows.process.push(
-        {.id = it->second, .pid = static_cast<uint32_t>(pid), .seen_by = text("import")});
+    rows.process.push({.id = it->second, .pid = systemNumber(pid), .seen_by = text("import")});
   }
   return it->second;
 }
 
 void TraceBuilder::nameProcess(int64_t pid, std::string_view name) {
   rows.process.push({.id = process(pid),
-                     .pid = static_cast<uint32_t>(pid),
+                     .pid = systemNumber(pid),
                      .command_line = text(name),
                      .seen_by = text("import")});
 }
@@ -44,8 +43,7 @@ ThreadId TraceBuilder::thread(int64_t pid, int64_t tid) {
   const auto [it, fresh] = threads_.try_emplace({pid, tid});
   if (fresh) {
     it->second = idAt<ThreadId>(threads_.size() - 1);
-    rows.thread.push(
-        {.id = it->second, .process_id = process(pid), .tid = static_cast<uint32_t>(tid)});
+    rows.thread.push({.id = it->second, .process_id = process(pid), .tid = systemNumber(tid)});
   }
   return it->second;
 }
@@ -53,7 +51,7 @@ ThreadId TraceBuilder::thread(int64_t pid, int64_t tid) {
 void TraceBuilder::nameThread(int64_t pid, int64_t tid, std::string_view name) {
   rows.thread.push({.id = thread(pid, tid),
                     .process_id = process(pid),
-                    .tid = static_cast<uint32_t>(tid),
+                    .tid = systemNumber(tid),
                     .name = text(name)});
 }
 
@@ -62,7 +60,7 @@ DeviceRow& TraceBuilder::deviceRow(int64_t ordinal) {
   if (fresh) {
     it->second.id = idAt<DeviceId>(devices_.size() - 1);
     it->second.kind = DeviceKind::kGpu;
-    it->second.ordinal = static_cast<uint32_t>(ordinal);
+    it->second.ordinal = device_ordinals_.of(ordinal);
     it->second.name = text("device " + std::to_string(ordinal));
     rows.device.push(it->second);
   }
@@ -89,7 +87,7 @@ StreamId TraceBuilder::stream(int64_t pid, int64_t device_ordinal, int64_t conte
                           .context_id = in->second,
                           .device_id = device(device_ordinal),
                           .handle = static_cast<uint64_t>(number),
-                          .ordinal = static_cast<uint32_t>(number)});
+                          .ordinal = stream_ordinals_.of(number)});
   rows.stream.push(stream_rows_.back());
   return it->second;
 }
@@ -184,17 +182,16 @@ Status TraceBuilder::finish(ImportCounts& counts, std::string lost) {
                              std::to_string(sbt::kMaxStringBytes >> 20) +
                              " MiB that a trace holds ";
     counts.damage.push_back(
-        {0, 0, text + (what.starts_with("texts") ? "are cut" : "are left out")});
+        {.reason = text + (what.starts_with("texts") ? "are cut" : "are left out"), .events = 0});
     lost += (lost.empty() ? "" : "; ") + counts.damage.back().reason;
   };
   say(cut_, "texts longer");
   say(left_out_, "values of the source longer");
   for (const auto& [ordinal, row] : devices_) rows.device.push(row);
-  rows.loss.push({.id = LossId{1},
-                  .source = text("import"),
-                  .emitted = counts.events,
-                  .written = counts.events,
-                  .reason = text(lost)});
+  LossRow loss = counts.loss();
+  loss.source = text("import");
+  loss.reason = text(lost);
+  rows.loss.push(loss);
   portion();
   return status_;
 }

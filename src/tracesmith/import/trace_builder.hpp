@@ -15,6 +15,7 @@
 #include "tracesmith/format/sbt_layout.hpp"
 #include "tracesmith/format/trace_writer.hpp"
 #include "tracesmith/import/importer.hpp"
+#include "tracesmith/import/place_ordinals.hpp"
 #include "tracesmith/model/source_rows.hpp"
 #include "tracesmith/model/trace.hpp"
 
@@ -83,6 +84,8 @@ class TraceBuilder {
   std::map<std::tuple<int64_t, int64_t, int64_t>, ContextId> contexts_;
   std::map<std::tuple<int64_t, int64_t, int64_t, int64_t>, StreamId> streams_;
   std::vector<StreamRow> stream_rows_;
+  PlaceOrdinals device_ordinals_;
+  PlaceOrdinals stream_ordinals_;
   LaunchShapeTable one_shape_;
   CounterTrackTable one_track_;
   std::map<std::string, ShapeId> shapes_;

@@ -47,6 +47,24 @@ TEST(TraceBuilder, ATextThatIsTooLongIsCutAtACharacterAndCounted) {
   EXPECT_EQ(test::sourcesOf(output.path()), std::vector<nlohmann::json>{nullptr});
 }
 
+TEST(TraceBuilder, NoTwoDevicesOrStreamsShareAnOrdinal) {
+  const TempFile output;
+  auto writer = TraceWriter::create(output.path());
+  ASSERT_TRUE(writer);
+  TraceBuilder builder(*writer, Trace{});
+  for (const int64_t number :
+       {int64_t{0}, int64_t{-1}, int64_t{1} << 32, int64_t{UINT32_MAX}, int64_t{1} << 33, INT64_MIN,
+        int64_t{1} << 32, int64_t{1} << 31, int64_t{3} << 30}) {
+    builder.stream(1, number, 0, number);
+  }
+  const std::vector<uint32_t> expected = {
+      0,       UINT32_MAX, 1u << 31, (1u << 31) + 1, (1u << 31) + 2, (1u << 31) + 3, (1u << 31) + 4,
+      3u << 30};
+  EXPECT_EQ(builder.rows.stream.ordinal, expected);
+  EXPECT_EQ(builder.rows.device.ordinal, expected);
+  EXPECT_EQ(builder.rows.stream.handle[2], uint64_t{1} << 32);
+}
+
 TEST(TraceBuilder, NoFormatLosesAFileToOneLongText) {
   const std::string text(kTooLong, 'k');
   const std::string nodes = R"({"schema":"1.1.1","nodes":[{"id":1,"start_time_micros":1,"name":")" +

@@ -33,6 +33,10 @@ std::string_view whyNotImported(std::string_view head) {
   if (head.starts_with(asText(sbt::kMagic))) {
     return "is a trace already (SBT): every command takes it as it is";
   }
+  return whyNotRead(head);
+}
+
+std::string_view whyNotRead(std::string_view head) {
   if (isXPlane(head)) {
     return "is an XPlane protobuf of JAX or TensorFlow, which is not read: the trace.json.gz that "
            "the profiler writes beside it can be imported";

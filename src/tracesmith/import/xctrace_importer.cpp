@@ -343,13 +343,14 @@ Status XctraceImport::finish(const XctraceTables& tables, ImportCounts& counts) 
   counts.bytes = tables.bytes();
   counts.damage = tables.damage();
   if (tables.danglingRefs() > 0) {
-    counts.damage.push_back(
-        {0, 0,
-         fmt::format("{} values refer to what is not in the document", tables.danglingRefs())});
+    counts.damage.push_back({.reason = fmt::format("{} values refer to what is not in the document",
+                                                   tables.danglingRefs()),
+                             .events = 0});
   }
   if (tables.cutTexts() > 0) {
     counts.damage.push_back(
-        {0, 0, fmt::format("{} values longer than 1 MiB are cut", tables.cutTexts())});
+        {.reason = fmt::format("{} values longer than 1 MiB are cut", tables.cutTexts()),
+         .events = 0});
   }
   std::string lost;
   const auto say = [&](const std::string& more) { lost += (lost.empty() ? "" : "; ") + more; };

@@ -349,15 +349,16 @@ struct ColumnInfo {
   X(3, int64_t, clock_value, kTime, "the clock's value at that time, in its ticks") \
   X(4, int64_t, error_ns, kCount, "host_ns is right within plus or minus this")
 
-/// Every loss has a number: written + dropped = emitted, per source and process.
-#define TS_LOSS_COLUMNS(X)                                                            \
-  X(1, LossId, id, kTime, "id of this row")                                           \
-  X(2, StringId, source, kId, "what was counted, e.g. \"OpenCL calls\"")              \
-  X(3, ProcessId, process_id, kId, "process")                                         \
-  X(4, uint64_t, emitted, kCount, "events that happened")                             \
-  X(5, uint64_t, written, kCount, "events in this file")                              \
-  X(6, uint64_t, dropped, kCount, "events lost on the way")                           \
-  X(7, uint64_t, unresolved, kCount, "of those written: their other half never came") \
+/// Every loss has a number: written + dropped = emitted, per source and process. Of a damaged file
+/// nobody may know how many events it had: emitted is 0 then, less than what is written.
+#define TS_LOSS_COLUMNS(X)                                                               \
+  X(1, LossId, id, kTime, "id of this row")                                              \
+  X(2, StringId, source, kId, "what was counted, e.g. \"OpenCL calls\"")                 \
+  X(3, ProcessId, process_id, kId, "process")                                            \
+  X(4, uint64_t, emitted, kCount, "events that happened; fewer than written: not known") \
+  X(5, uint64_t, written, kCount, "events in this file")                                 \
+  X(6, uint64_t, dropped, kCount, "events lost on the way")                              \
+  X(7, uint64_t, unresolved, kCount, "of those written: their other half never came")    \
   X(8, StringId, reason, kId, "why, if any were lost")
 
 #define TS_METADATA_COLUMNS(X)                                    \
@@ -398,10 +399,20 @@ struct ColumnInfo {
 enum class TableId : uint16_t {
   kString = 1,
   kSource = 18,  // model/source_rows.hpp
+  // Of recordings, read by themselves: recording/recording_file.hpp.
+  kRecordedProcess = 19,
+  kRecordedCommand = 20,
+  kRecordedContent = 21,
+  kRecordedPlace = 22,
 #define TS_Y(number, Name, name, columns) k##Name = number,
   TS_TABLES(TS_Y)
 #undef TS_Y
 };
+
+/// Tables that are read by themselves, not as columns of a Trace.
+constexpr bool isReadApart(TableId id) {
+  return id >= TableId::kSource && id <= TableId::kRecordedPlace;
+}
 
 #define TS_ROW_FIELD(number, type, name, encoding, meaning) type name{};
 #define TS_COLUMN_FIELD(number, type, name, encoding, meaning) Column<type> name;

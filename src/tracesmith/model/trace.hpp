@@ -55,6 +55,11 @@ constexpr bool isKeyed(TableId id) {
   }
 }
 
+/// Whether it is known how many events a row of `loss` stands for.
+inline bool emittedIsKnown(const LossTable& losses, size_t row) {
+  return losses.emitted[row] >= losses.written[row] && losses.emitted[row] >= losses.dropped[row];
+}
+
 /// start + duration without overflow; a negative duration (damaged data) counts as 0.
 constexpr int64_t endOf(int64_t start_ns, int64_t duration_ns) {
   if (duration_ns <= 0) return start_ns;

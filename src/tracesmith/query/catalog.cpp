@@ -240,6 +240,14 @@ class TableMaker {
         return true;
       }
     }
+    if constexpr (Table::kId == TableId::kLoss) {
+      if (raw == "emitted") {
+        add(name, ColumnRole::kPlain, meaning, [t = &t_](uint64_t row) {
+          return emittedIsKnown(*t, row) ? number(t->emitted[row]) : Value{};
+        });
+        return true;
+      }
+    }
     if constexpr (Table::kId == TableId::kAttribute) {
       if (raw == "table") {
         add(

@@ -131,6 +131,15 @@ TEST(QueryEngine, ShowsWhatIsNotThereAsNull) {
         "NULL | 0\n"}});
 }
 
+TEST(QueryEngine, HowManyEventsThereWereIsNullWhereNobodyKnows) {
+  Trace trace;
+  trace.loss.push({.id = LossId{1}, .emitted = 5, .written = 3, .dropped = 2});
+  trace.loss.push({.id = LossId{2}, .emitted = 0, .written = 3, .dropped = 1});
+  trace.loss.push({.id = LossId{3}});
+  EXPECT_EQ(ask(trace, "SELECT emitted, written, dropped FROM loss"),
+            "5 | 3 | 2\nNULL | 3 | 1\n0 | 0 | 0\n");
+}
+
 TEST(QueryEngine, KeepsNumbersBeyondSignedIntegersExact) {
   test::SampleTrace s;
   s.kernel("a", StreamId::kNone, 1, 1, 18446744073709551615ull);

@@ -48,11 +48,11 @@ std::unique_ptr<SqlTable> makeStepTable(const Trace& trace) {
   };
   add("number", "INTEGER", "the program's number, else counted from 0",
       [](const Step& s) { return Value::ofInteger(s.number); });
-  add("name", "TEXT", "name", [](const Step& s) { return Value::ofText(s.name); });
+  add("name", "TEXT", "name", [&trace](const Step& s) { return Value::ofText(s.nameIn(trace)); });
   add("start_ns", "INTEGER", "begin, in host time",
       [](const Step& s) { return Value::ofInteger(s.begin_ns); });
   add("duration_ns", "INTEGER", "length",
-      [](const Step& s) { return Value::ofInteger(s.end_ns - s.begin_ns); });
+      [](const Step& s) { return Value::ofInteger(s.duration()); });
   add("end_ns", "INTEGER", "end", [](const Step& s) { return Value::ofInteger(s.end_ns); });
   add("process_id", "INTEGER", "process; NULL: of the whole trace", [](const Step& s) {
     return s.process == ProcessId::kNone ? Value{}

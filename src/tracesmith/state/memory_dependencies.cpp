@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/state/memory_dependencies.hpp"
 
+#include <algorithm>
 #include <iterator>
 #include <map>
+#include <vector>
+
+#include "tracesmith/state/used_stretches.hpp"
 
 namespace tracesmith {
 namespace {
@@ -50,6 +54,7 @@ class LastUse {
 struct Memory {
   LastUse writers;
   std::map<StreamId, LastUse> readers;  ///< since the last write
+  UsedStretches read;                   ///< what all of them have, so that few are asked
 };
 
 class Finder {
@@ -62,13 +67,15 @@ class Finder {
     const uint64_t end = address + bytes;
     if (address == 0 || end <= address) return;
     Memory& memory = memory_[operations_[op].process];
-    LastUse& mine = memory.readers[operations_[op].stream];
+    const StreamId stream = operations_[op].stream;
+    LastUse& mine = memory.readers[stream];
     // What the stream has read since it was written did wait for that; so each stretch that was
     // written is looked at once for each stream, however often it is read.
     uint64_t at = address;
     const auto written = [&](uint64_t from, uint64_t to) {
       if (from >= to) return;
       memory.writers.visit(from, to, [&](uint64_t, uint64_t, uint32_t w) { follows(w, op); });
+      memory.read.add({from, to, stream});
     };
     mine.visit(address, end, [&](uint64_t from, uint64_t to, uint32_t) {
       written(at, from);
@@ -84,9 +91,16 @@ class Finder {
     Memory& memory = memory_[operations_[op].process];
     const auto used = [&](uint64_t, uint64_t, uint32_t earlier) { follows(earlier, op); };
     memory.writers.visit(address, end, used);
-    for (auto& [stream, readers] : memory.readers) {
-      readers.visit(address, end, used);
-      readers.erase(address, end);
+    read_.clear();
+    memory.read.take(address, end, read_);
+    for (const UsedStretches::Stretch& read : read_) {
+      LastUse& readers = memory.readers[read.owner];
+      const uint64_t from = std::max(read.begin, address);
+      const uint64_t to = std::min(read.end, end);
+      readers.visit(from, to, used);
+      readers.erase(from, to);
+      if (read.begin < from) memory.read.add({read.begin, from, read.owner});
+      if (read.end > to) memory.read.add({to, read.end, read.owner});
     }
     memory.writers.assign(address, end, op);
   }
@@ -108,7 +122,8 @@ class Finder {
   const std::vector<Operation>& operations_;
   const std::function<void(uint32_t, uint32_t)>& depends_;
   std::map<ProcessId, Memory> memory_;
-  std::map<StreamId, uint32_t> before_;  // of one operation: the last of each stream
+  std::vector<UsedStretches::Stretch> read_;  // of what a write overwrites
+  std::map<StreamId, uint32_t> before_;       // of one operation: the last of each stream
 };
 
 }  // namespace

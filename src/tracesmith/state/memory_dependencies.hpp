@@ -13,7 +13,8 @@ namespace tracesmith {
 
 /// Calls `depends(from, to)` with numbers of `operations`, which are by begin: the last of each
 /// other stream, which those before it came before. Reads of one stream depend on a write once.
-/// Addresses are those of a process. Linear but for sorting, times the streams that read.
+/// Addresses are those of a process. Linear but for sorting, and for what a write finds: each
+/// stream that had read its bytes.
 void forEachMemoryDependency(const Trace& trace, const std::vector<Operation>& operations,
                              const std::function<void(uint32_t from, uint32_t to)>& depends);
 

@@ -5,12 +5,12 @@
 #include <array>
 #include <functional>
 #include <iterator>
-#include <map>
 #include <numeric>
 #include <queue>
 #include <tuple>
 #include <unordered_map>
 
+#include "tracesmith/state/host_waits.hpp"
 #include "tracesmith/state/memory_dependencies.hpp"
 
 namespace tracesmith {
@@ -203,69 +203,11 @@ class Builder {
     return launches_[stream];
   }
 
-  /// Whether a wait of the host was for this stream's work.
-  bool waitsFor(const Operation& wait, StreamId stream) const {
-    const SyncKind kind = trace_.sync.kind[wait.row];
-    if (kind == SyncKind::kStreamWait && wait.stream != StreamId::kNone) {
-      return wait.stream == stream;
-    }
-    if (kind != SyncKind::kDeviceWait && kind != SyncKind::kStreamWait) return false;
-    const DeviceId device = trace_.deviceOf(wait.stream);
-    return device == DeviceId::kNone || device == trace_.deviceOf(stream);
-  }
-
   void hostWaits() {
-    // By the time at which the host did it: launches when they began, waits when they ended.
-    struct Act {
-      int64_t time;
-      uint32_t op;
-      bool wait;
-    };
-    std::vector<Act> acts;
-    bool any = false;
-    for (size_t i = 0; i < graph_.operations.size(); ++i) {
-      const Operation& op = graph_.operations[i];
-      any = any || op.host_wait;
-      if (op.host_wait) {
-        acts.push_back({op.end_ns, static_cast<uint32_t>(i), true});
-      } else if (op.launched_ns != INT64_MIN) {
-        acts.push_back({op.launched_ns, static_cast<uint32_t>(i), false});
-      }
-    }
-    if (!any) return;
-    std::sort(acts.begin(), acts.end(), [](const Act& a, const Act& b) {
-      return std::tie(a.time, a.wait, a.op) < std::tie(b.time, b.wait, b.op);
-    });
-    struct Stream {
-      uint32_t last = kNone;       // launched
-      uint32_t linked_to = kNone;  // the wait that its work already follows
-      uint32_t waited_for = kNone;
-    };
-    std::map<std::pair<ProcessId, StreamId>, Stream> streams;
-    std::unordered_map<ThreadId, uint32_t> waits;  // the last one of each thread
-    for (const Act& act : acts) {
-      const Operation& op = graph_.operations[act.op];
-      if (!act.wait) {
-        Stream& stream = streams[{op.process, op.stream}];
-        const auto wait = waits.find(op.thread);
-        if (wait != waits.end() && stream.linked_to != wait->second) {
-          add(wait->second, act.op, DependencyType::HostBarrier,
-              Dependency::Why::kLaunchedAfterWait);
-          stream.linked_to = wait->second;
-        }
-        stream.last = act.op;
-        continue;
-      }
-      for (auto& [key, stream] : streams) {
-        if (key.first != op.process || stream.last == kNone || stream.last == stream.waited_for ||
-            !waitsFor(op, key.second) || graph_.operations[stream.last].end_ns > op.end_ns) {
-          continue;
-        }
-        add(stream.last, act.op, DependencyType::HostBarrier, Dependency::Why::kHostWaitedForIt);
-        stream.waited_for = stream.last;
-      }
-      if (op.thread != ThreadId::kNone) waits[op.thread] = act.op;
-    }
+    forEachHostWait(trace_, graph_.operations,
+                    [&](uint32_t from, uint32_t to, Dependency::Why why) {
+                      add(from, to, DependencyType::HostBarrier, why);
+                    });
   }
 
   void memory() {
