@@ -10,4 +10,10 @@ namespace tracesmith {
 
 uint64_t hash64(ByteView bytes, uint64_t seed = 0);
 
+struct Hash128 {
+  uint64_t low = 0;
+  uint64_t high = 0;
+};
+Hash128 hash128(ByteView bytes);
+
 }  // namespace tracesmith

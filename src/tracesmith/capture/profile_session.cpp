@@ -45,13 +45,22 @@ Result<Environment> environmentFor(const ProfileOptions& options, const SessionD
   };
   const bool layer = options.injection == Injection::kLayer ||
                      (options.injection == Injection::kAuto && icdLoaderHasLayers());
-  if (layer) {
-    TS_TRY(const std::string agent, findAgentLibrary("libtracesmith-opencl.so"));
-    env.emplace_back("OPENCL_LAYERS", appended("OPENCL_LAYERS", agent, ':'));
-  } else {
-    TS_TRY(const std::string agent, findAgentLibrary("libtracesmith-opencl-preload.so"));
-    env.emplace_back("LD_PRELOAD", appended("LD_PRELOAD", agent, ':'));
+  const std::string kind = layer ? "" : "-preload";
+  TS_TRY(std::string agents, findAgentLibrary("libtracesmith-opencl" + kind + ".so"));
+  if (options.record) {
+    TS_TRY(const std::string recorder,
+           findAgentLibrary("libtracesmith-opencl-record" + kind + ".so"));
+    // Nearest to the program: of layers the last, of preloaded libraries the first.
+    agents = layer ? agents + ':' + recorder : recorder + ':' + agents;
+    env.emplace_back(channel::kEnvBytes, std::to_string(options.record->ring_bytes));
+    if (!options.record->range.empty()) {
+      env.emplace_back(channel::kEnvRange, options.record->range);
+    }
+    if (options.record->keep_outputs) env.emplace_back(channel::kEnvKeep, "keep");
+    if (options.record->launch_hashes) env.emplace_back(channel::kEnvHashes, "launch");
   }
+  const char* const variable = layer ? "OPENCL_LAYERS" : "LD_PRELOAD";
+  env.emplace_back(variable, appended(variable, agents, ':'));
   return env;
 }
 
@@ -169,6 +178,12 @@ Result<ProfileOutcome> runProfile(const ProfileOptions& options) {
   if (!made) return giveUp(made.error());
   Collector& collector = **made;
   noteHost(collector, command_line);
+  std::unique_ptr<RecordingDrain> recording;
+  if (options.record) {
+    auto drain = RecordingDrain::create(dir);
+    if (!drain) return giveUp(drain.error());
+    recording = std::move(*drain);
+  }
 
   Descendants descendants(dir, collector);
   for (auto& [name, value] : descendants.environment()) {
@@ -187,9 +202,12 @@ Result<ProfileOutcome> runProfile(const ProfileOptions& options) {
   }
   Launcher& program = *started;
   relay.follow(program);
+  ProfileOutcome outcome;
+  if (recording) {
+    if (auto ok = recording->start(); !ok) outcome.warnings.push_back(ok.error().toString());
+  }
   descendants.started(program.pid(), command_line);
 
-  ProfileOutcome outcome;
   const int64_t begin = monotonicNs();
   TimeLimit limit(options.duration_s, begin);
   int64_t next_progress = begin + kProgressIntervalNs;
@@ -227,6 +245,20 @@ Result<ProfileOutcome> runProfile(const ProfileOptions& options) {
   outcome.stopped_by_duration = limit.hit();
   descendants.finish(*ended, monotonicNs());
   warnOfUnrecorded(dir, outcome);
+  if (recording) {
+    if (ended->signal != 0) {
+      recording->noteEnd(static_cast<uint32_t>(program.pid()),
+                         "signal " + std::to_string(ended->signal) + " ended the program");
+    }
+    outcome.recording_status = recording->finish();
+    outcome.recording = recording->totals();
+    for (const SessionDir::Unrecorded& u : dir.unchanneled()) {
+      outcome.recording->ended.push_back(
+          fmt::format("process {} could not make its channel ({}); a smaller one: "
+                      "--record-buffer BYTES",
+                      u.pid, std::strerror(u.error)));
+    }
+  }
   outcome.trace_status = collector.finish();
   const CollectorTotals totals = collector.totals();
   const SharedRows& rows = collector.rows();
@@ -250,6 +282,13 @@ Result<RecoverOutcome> recoverSession(const std::string& session_dir) {
   RecoverOutcome outcome;
   outcome.output = dir.info().output;
   outcome.arenas = static_cast<uint32_t>(dir.arenas().size());
+  outcome.channels = static_cast<uint32_t>(dir.channels().size());
+  if (outcome.channels > 0) {
+    TS_TRY(const auto drain, RecordingDrain::resume(dir));
+    TS_CHECK_OK(drain->finish());
+    outcome.recording = drain->totals();
+    for (const std::string& path : dir.channels()) unlink(path.c_str());
+  }
   if (!dir.begun()) {
     outcome.output.clear();
     dir.remove();

@@ -4,11 +4,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "tracesmith/base/overflow_policy.hpp"
 #include "tracesmith/base/result.hpp"
+#include "tracesmith/capture/recording_drain.hpp"
 
 namespace tracesmith {
 
@@ -29,6 +31,14 @@ struct CaptureProgress {
   uint32_t processes = 0;
 };
 
+/// Recording what is needed for replay (`--record`).
+struct RecordOptions {
+  uint64_t ring_bytes = 64u << 20;  ///< per process; rounded up to a power of two
+  std::string range;                ///< as agents read it (record_range.hpp); "": all
+  bool keep_outputs = false;        ///< the bytes that the program reads, not their hashes alone
+  bool launch_hashes = false;       ///< what a launch was given is hashed after it
+};
+
 struct ProfileOptions {
   std::vector<std::string> command;  ///< argv of the program; found on PATH like a shell does
   std::string output = "trace.sbt";
@@ -39,6 +49,7 @@ struct ProfileOptions {
   double duration_s = 0;             ///< > 0: stop the program (SIGINT, then SIGTERM) after that
   bool kernels = true;               ///< false: leave kernel rows out
   bool memory = true;                ///< false: leave copies, fills and memory events out
+  std::optional<RecordOptions> record;
   std::function<void(const CaptureProgress&)> progress;  ///< called about 5 times a second
 };
 
@@ -56,7 +67,9 @@ struct ProfileOutcome {
   uint32_t unobserved = 0;     ///< processes that may have used a GPU unseen
   uint64_t file_bytes = 0;
   std::vector<std::string> warnings;  ///< for stderr, one line each
-  Status trace_status;                ///< failure to write the trace; the program ran all the same
+  std::optional<RecordingTotals> recording;
+  Status recording_status;  ///< failure to write the recording
+  Status trace_status;      ///< failure to write the trace; the program ran all the same
 };
 
 /// Fails only when the program was not started: kNotFound (exit 127), kPermission (126), anything
@@ -68,6 +81,8 @@ struct RecoverOutcome {
   uint64_t recovered_events = 0;  ///< rows that were not yet in the file
   uint64_t kernels = 0;           ///< in the finished file
   uint32_t arenas = 0;
+  uint32_t channels = 0;
+  std::optional<RecordingTotals> recording;  ///< when there were channels
   std::vector<std::string> warnings;
 };
 

@@ -16,6 +16,7 @@
 #include <string_view>
 
 #include "tracesmith/capture/arena_layout.hpp"
+#include "tracesmith/capture/channel_layout.hpp"
 
 namespace tracesmith {
 namespace {
@@ -27,6 +28,7 @@ constexpr std::string_view kSessionSuffix = ".session";
 /// argument costs nobody a file.
 bool isOurs(std::string_view name) {
   return name.ends_with(arena::kArenaSuffix) || name.ends_with(arena::kUnrecordedSuffix) ||
+         name.ends_with(channel::kSuffix) || name.ends_with(channel::kUnrecordedSuffix) ||
          name.ends_with(".new") || name == "session.txt" || name == "processes.log";
 }
 
@@ -80,7 +82,7 @@ Result<SessionDir> SessionDir::create(const std::string& output) {
     return failErrno(errno, "cannot make the session directory", dir.path_);
   }
   TS_CHECK_OK(dir.lock());
-  if (!made && !dir.arenas().empty()) {
+  if (!made && !(dir.arenas().empty() && dir.channels().empty())) {
     return fail(ErrorCode::kInvalidArgument,
                 "holds an unfinished recording; finish it with `tracesmith recover " + dir.path_ +
                     "`, or remove it",
@@ -129,7 +131,7 @@ Result<SessionDir> SessionDir::open(const std::string& path) {
                   path);
     }
     dir.info_.output = dir.path_.substr(0, dir.path_.size() - kSessionSuffix.size());
-    dir.begun_ = !dir.arenas().empty();
+    dir.begun_ = !(dir.arenas().empty() && dir.channels().empty());
   }
   TS_CHECK_OK(dir.lock());
   return dir;
@@ -161,18 +163,28 @@ Status SessionDir::writeInfo(const SessionInfo& info) {
   return {};
 }
 
-std::vector<std::string> SessionDir::arenas() const {
+std::vector<std::string> SessionDir::withSuffix(const char* suffix) const {
   std::vector<std::string> out;
   forEachName(path_, [&](std::string_view name) {
-    if (name.ends_with(arena::kArenaSuffix)) out.push_back(path_ + "/" + std::string(name));
+    if (name.ends_with(suffix)) out.push_back(path_ + "/" + std::string(name));
   });
   return out;
 }
 
+std::vector<std::string> SessionDir::arenas() const { return withSuffix(arena::kArenaSuffix); }
+std::vector<std::string> SessionDir::channels() const { return withSuffix(channel::kSuffix); }
+
 std::vector<SessionDir::Unrecorded> SessionDir::unrecorded() const {
+  return reported(arena::kUnrecordedSuffix);
+}
+std::vector<SessionDir::Unrecorded> SessionDir::unchanneled() const {
+  return reported(channel::kUnrecordedSuffix);
+}
+
+std::vector<SessionDir::Unrecorded> SessionDir::reported(const char* suffix) const {
   std::vector<Unrecorded> out;
   forEachName(path_, [&](std::string_view name) {
-    if (!name.ends_with(arena::kUnrecordedSuffix)) return;
+    if (!name.ends_with(suffix)) return;
     Unrecorded u;
     if (std::sscanf(std::string(name).c_str(), "%" SCNu32 ".%d", &u.pid, &u.error) == 2) {
       out.push_back(u);

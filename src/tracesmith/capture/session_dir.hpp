@@ -35,12 +35,16 @@ class SessionDir {
 
   /// Full paths of the arenas that are there now.
   std::vector<std::string> arenas() const;
+  /// Of the channels of processes that are recorded for replay.
+  std::vector<std::string> channels() const;
   /// Processes that could not make an arena.
   struct Unrecorded {
     uint32_t pid = 0;
     int error = 0;  ///< errno
   };
   std::vector<Unrecorded> unrecorded() const;
+  /// Processes that could not make a channel.
+  std::vector<Unrecorded> unchanneled() const;
   /// Removes the directory and the files of ours in it.
   void remove();
   /// False for one whose collector was killed before it had written down what it is.
@@ -49,6 +53,8 @@ class SessionDir {
  private:
   class Lock;
   Status lock();
+  std::vector<std::string> withSuffix(const char* suffix) const;
+  std::vector<Unrecorded> reported(const char* suffix) const;
   void removeFiles() const;
 
   std::shared_ptr<const Lock> lock_;

@@ -89,19 +89,32 @@ size_t BlockBuilder::addEncoded(ColumnEntry entry, ByteView encoded) {
   return stored;
 }
 
-ByteView BlockBuilder::layOut(BlockHeader header, uint64_t offset, const Contents& contents,
-                              Bytes& block) {
+ByteView BlockBuilder::layOutFront(BlockHeader header, uint64_t offset, const Contents& contents,
+                                   Bytes& block) {
   const auto [rows, directory, data] = contents;
   if (header.kind != BlockKind::kEnd) header.rows = rows;
   header.directory_bytes = static_cast<uint32_t>(directory.size());
   header.data_bytes = data.size();
   header.directory_checksum = hash64(directory);
-  block.resize(static_cast<size_t>(header.totalBytes()));
+  const size_t front = kBlockHeaderBytes + directory.size();
+  // Never smaller: growing again would fill it with zeros first.
+  if (block.size() < front) block.resize(front);
   encodeBlockHeader(header, offset, block.data());
-  uint8_t* const behind = block.data() + kBlockHeaderBytes;
-  if (!directory.empty()) std::memcpy(behind, directory.data(), directory.size());
-  if (!data.empty()) std::memcpy(behind + directory.size(), data.data(), data.size());
-  return block;
+  if (!directory.empty()) {
+    std::memcpy(block.data() + kBlockHeaderBytes, directory.data(), directory.size());
+  }
+  return {block.data(), front};
+}
+
+ByteView BlockBuilder::layOut(BlockHeader header, uint64_t offset, const Contents& contents,
+                              Bytes& block) {
+  const size_t total = kBlockHeaderBytes + contents.directory.size() + contents.data.size();
+  if (block.size() < total) block.resize(total);
+  const size_t front = layOutFront(header, offset, contents, block).size();
+  if (!contents.data.empty()) {
+    std::memcpy(block.data() + front, contents.data.data(), contents.data.size());
+  }
+  return {block.data(), total};
 }
 
 }  // namespace tracesmith::sbt

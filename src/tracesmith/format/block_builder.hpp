@@ -42,9 +42,13 @@ class BlockBuilder {
   };
   /// Lives until the next begin().
   Contents contents() const { return {rows_, directory_, {data_.data(), data_size_}}; }
-  /// The whole block for `offset`, in `block`; sizes, rows and checksums of `header` are filled in.
+  /// The whole block for `offset`, at the front of `block`; sizes, rows and checksums of `header`
+  /// are filled in.
   static ByteView layOut(BlockHeader header, uint64_t offset, const Contents& contents,
                          Bytes& block);
+  /// The same without the data, which follows it: large data need not be copied once more.
+  static ByteView layOutFront(BlockHeader header, uint64_t offset, const Contents& contents,
+                              Bytes& block);
   /// The same of what has been added. The view lives until the next begin().
   ByteView finish(BlockHeader header, uint64_t offset) {
     return layOut(header, offset, contents(), block_);

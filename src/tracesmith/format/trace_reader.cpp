@@ -37,7 +37,11 @@ uint64_t rowBytesOf(TableId id) {
     case TableId::kString:
       return 32;  // a view and slots of the hash table; the text is counted apart
     case TableId::kSource:
-      return 0;  // read by itself
+    case TableId::kRecordedProcess:
+    case TableId::kRecordedCommand:
+    case TableId::kRecordedContent:
+    case TableId::kRecordedPlace:
+      return 0;  // read by themselves
 #define TS_Y(number, Name, name, columns) \
   case TableId::k##Name:                  \
     return rowBytes<Name##Table>();
@@ -143,7 +147,7 @@ struct TraceReader::Impl {
 
 Status TraceReader::Impl::appendBlock(const LogBlock& block, Trace& out) {
   const auto table_id = static_cast<TableId>(block.header.table);
-  if (table_id == TableId::kSource) return {};  // see readSources()
+  if (isReadApart(table_id)) return {};  // see readSources()
   if (!isKnown(table_id)) {
     note(block, newer(fmt::format("table {} is unknown to this version", block.header.table)));
     return {};
@@ -377,7 +381,7 @@ Result<Trace> TraceReader::Impl::readOnce(const ReadOptions& options,
   for (const LogBlock& block : log.blocks()) {
     const BlockHeader& header = block.header;
     const auto id = static_cast<TableId>(header.table);
-    if (id == TableId::kSource) continue;
+    if (isReadApart(id)) continue;
     if (options.until_offset && block.end() > *options.until_offset) continue;
     total_of[id] = header.first_row + header.rows;
     if (!isAlwaysRead(id)) {

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/capture/agents/opencl_record/channel.hpp"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "tracesmith/capture/agents/core/process_identity.hpp"
+
+namespace tracesmith::record {
+
+using channel::ChannelHeader;
+using channel::FrameHeader;
+using channel::FrameKind;
+
+constinit thread_local ThreadState t_state __attribute__((tls_model("initial-exec")));
+
+namespace {
+
+constexpr int64_t kHeartbeatStaleNs = 5'000'000'000;
+constexpr int64_t kOrderPatienceNs = 500'000'000;
+
+enum class Life : uint32_t { kNone, kBeginning, kRecording, kEnded };
+
+/// Fair enough, and with a way to give up: 0 free, 1 held, 2 held and waited for.
+class TimedLock {
+ public:
+  bool lock(int64_t patience_ns) {
+    uint32_t free = 0;
+    if (word_.compare_exchange_strong(free, 1, std::memory_order_acquire)) return true;
+    const int64_t until = patience_ns == INT64_MAX ? INT64_MAX : nowNs() + patience_ns;
+    while (word_.exchange(2, std::memory_order_acquire) != 0) {
+      timespec left{};
+      if (until != INT64_MAX) {
+        const int64_t ns = until - nowNs();
+        if (ns <= 0) return false;
+        left = {ns / 1'000'000'000, ns % 1'000'000'000};
+      }
+      syscall(SYS_futex, &word_, FUTEX_WAIT_PRIVATE, 2, until != INT64_MAX ? &left : nullptr,
+              nullptr, 0);
+    }
+    return true;
+  }
+  void unlock() {
+    if (word_.exchange(0, std::memory_order_release) == 2) {
+      syscall(SYS_futex, &word_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+    }
+  }
+  void reset() { word_.store(0, std::memory_order_relaxed); }
+
+ private:
+  std::atomic<uint32_t> word_{0};
+};
+
+// All of it belongs to one process; a forked child that has not yet begun begins its own.
+struct Process {
+  char session[512] = {};
+  uint64_t ring_bytes = 0;
+  Options options;
+  bool armed = false;
+  std::atomic<Life> life{Life::kNone};
+  ChannelHeader* header = nullptr;
+  uint8_t* ring = nullptr;
+  uint64_t head = 0;  // published by commit()
+  uint64_t cached_tail = 0;
+  uint64_t reserved = 0;  // bytes of the frame being written
+  uint64_t sequence = 0;
+};
+constinit Process g_process;
+constinit TimedLock g_order;
+constinit TimedLock g_state;
+/// Holds the process's number; the kernel wipes it in a forked child.
+volatile uint64_t* g_epoch = nullptr;
+
+void reportUnrecorded(int error) {
+  char path[640];
+  snprintf(path, sizeof path, "%s/%d.%d%s", g_process.session, getpid(), error,
+           channel::kUnrecordedSuffix);
+  const int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  if (fd >= 0) close(fd);
+}
+
+void nameProcess(ChannelHeader& h) {
+  // Too large for the stack of a thread that may be any.
+  void* memory = mmap(nullptr, sizeof(arena::ArenaHeader), PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return;
+  auto* who = static_cast<arena::ArenaHeader*>(memory);
+  agent::fillProcessIdentity(*who);
+  h.pid = who->pid;
+  h.parent_pid = who->parent_pid;
+  h.start_ticks = who->start_ticks;
+  h.command_line_bytes = who->command_line_bytes;
+  static_assert(sizeof h.command_line == sizeof who->command_line);
+  memcpy(h.command_line, who->command_line, sizeof h.command_line);
+  munmap(memory, sizeof(arena::ArenaHeader));
+}
+
+bool mayGrowTo(uint64_t bytes) {
+  rlimit limit{};
+  return getrlimit(RLIMIT_FSIZE, &limit) == 0 &&
+         (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= bytes);
+}
+
+/// 0, or an errno.
+int makeChannel() {
+  const uint64_t bytes = channel::kHeaderBytes + g_process.ring_bytes;
+  const int64_t created = nowNs();
+  char temporary[640];
+  char name[640];
+  snprintf(temporary, sizeof temporary, "%s/%d.%lld.channel.new", g_process.session, getpid(),
+           static_cast<long long>(created));
+  snprintf(name, sizeof name, "%s/%d.%lld%s", g_process.session, getpid(),
+           static_cast<long long>(created), channel::kSuffix);
+  if (!mayGrowTo(bytes)) return EFBIG;  // it would be a signal that ends the program
+  const int fd = open(temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (fd < 0) return errno;
+  // Reserve the space now: a page that can not be had later would kill the program (SIGBUS).
+  void* base = MAP_FAILED;
+  int error = posix_fallocate(fd, 0, static_cast<off_t>(bytes));
+  if (error == 0) {
+    base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    error = errno;
+  }
+  close(fd);
+  if (base == MAP_FAILED) {
+    unlink(temporary);
+    return error;
+  }
+  auto* h = static_cast<ChannelHeader*>(base);
+  h->version = channel::kVersion;
+  h->header_bytes = channel::kHeaderBytes;
+  h->ring_bytes = g_process.ring_bytes;
+  h->file_bytes = bytes;
+  h->created_ns = created;
+  nameProcess(*h);
+  h->heartbeat_ns.store(created, std::memory_order_relaxed);
+  h->in_range.store(g_process.options.range[0] == 0 ? 1 : 0, std::memory_order_relaxed);
+  h->magic = channel::kMagic;
+  if (rename(temporary, name) != 0) {
+    error = errno;
+    munmap(base, bytes);
+    unlink(temporary);
+    return error;
+  }
+  g_process.header = h;
+  g_process.ring = static_cast<uint8_t*>(base) + channel::kHeaderBytes;
+  g_process.head = g_process.cached_tail = g_process.sequence = 0;
+  return 0;
+}
+
+/// The first recorded call of this process. False: it is not recorded.
+bool begin() {
+  const int saved_errno = errno;
+  Life none = Life::kNone;
+  if (g_process.life.compare_exchange_strong(none, Life::kBeginning)) {
+    g_order.reset();
+    g_state.reset();
+    const int error = makeChannel();
+    if (error != 0) reportUnrecorded(error);
+    if (error == 0) *g_epoch = static_cast<uint64_t>(getpid());
+    g_process.life.store(error == 0 ? Life::kRecording : Life::kEnded, std::memory_order_release);
+  } else {
+    for (int i = 0; i < 100'000 && g_process.life.load() == Life::kBeginning; ++i) sched_yield();
+  }
+  errno = saved_errno;
+  return g_process.life.load(std::memory_order_acquire) == Life::kRecording;
+}
+
+bool collectorIsGone(int64_t now) {
+  return now - g_process.header->heartbeat_ns.load(std::memory_order_relaxed) > kHeartbeatStaleNs;
+}
+
+bool fits(uint64_t bytes) {
+  g_process.cached_tail = g_process.header->tail.load(std::memory_order_acquire);
+  return g_process.head + bytes - g_process.cached_tail <= g_process.ring_bytes;
+}
+
+/// Waits until the collector has made room. False: it is gone, and the recording has ended.
+bool waitForRoom(uint64_t bytes) {
+  if (fits(bytes)) return true;
+  const int saved_errno = errno;
+  const int64_t began = nowNs();
+  int64_t pause_ns = 20'000;
+  bool room = false;
+  int64_t now = began;
+  while (!(room = fits(bytes))) {
+    now = nowNs();
+    if (collectorIsGone(now) ||
+        g_process.life.load(std::memory_order_relaxed) != Life::kRecording) {
+      break;
+    }
+    const timespec pause{0, pause_ns};
+    clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, nullptr);
+    if (pause_ns < 500'000) pause_ns *= 2;
+  }
+  g_process.header->stall_ns.fetch_add(static_cast<uint64_t>(nowNs() - began),
+                                       std::memory_order_relaxed);
+  if (!room) endRecording("nobody reads the recording any more");
+  errno = saved_errno;
+  return room;
+}
+
+}  // namespace
+
+const Options& options() { return g_process.options; }
+ChannelHeader* header() { return g_process.header; }
+
+bool arm() {
+  if (g_process.armed) return true;
+  const char* session = getenv(arena::kEnvSession);
+  const char* bytes = getenv(channel::kEnvBytes);
+  if (session == nullptr || bytes == nullptr || *session == 0 ||
+      strlen(session) >= sizeof g_process.session - 64) {
+    return false;
+  }
+  strcpy(g_process.session, session);
+  const uint64_t asked = strtoull(bytes, nullptr, 10);
+  g_process.ring_bytes = channel::kMinRingBytes;
+  while (g_process.ring_bytes < asked && g_process.ring_bytes < channel::kMaxRingBytes) {
+    g_process.ring_bytes *= 2;
+  }
+  const char* keep = getenv(channel::kEnvKeep);
+  g_process.options.keep_outputs = keep != nullptr && strcmp(keep, "keep") == 0;
+  const char* hashes = getenv(channel::kEnvHashes);
+  g_process.options.launch_hashes = hashes != nullptr && strcmp(hashes, "launch") == 0;
+  if (const char* range = getenv(channel::kEnvRange)) {
+    strncpy(g_process.options.range, range, sizeof g_process.options.range - 1);
+  }
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  void* epoch = mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  // Without this a forked child would write into its parent's ring.
+  if (epoch == MAP_FAILED || madvise(epoch, page, MADV_WIPEONFORK) != 0) return false;
+  g_epoch = static_cast<volatile uint64_t*>(epoch);
+  g_process.armed = true;
+  return true;
+}
+
+bool active() {
+  ThreadState& t = t_state;
+  if (t.quiet) return false;
+  const Life life = g_process.life.load(std::memory_order_acquire);
+  if (__builtin_expect(life != Life::kRecording, 0)) {
+    if (!g_process.armed || life == Life::kEnded || t.busy) return false;
+    if (!begin()) return false;
+  }
+  if (__builtin_expect(*g_epoch == 0, 0)) {
+    // A forked child: its parent's objects are not ours to record, and its locks may be held by
+    // threads that are not here.
+    g_process.life.store(Life::kEnded);
+    return false;
+  }
+  if (__builtin_expect(t.busy, 0)) {
+    endRecording("a signal handler called OpenCL while it interrupted a recorded call");
+    return false;
+  }
+  if (__builtin_expect(t.tid == 0, 0)) t.tid = static_cast<uint32_t>(syscall(SYS_gettid));
+  return true;
+}
+
+bool tablesUsable() { return g_epoch != nullptr && *g_epoch != 0 && !t_state.busy; }
+
+void endRecording(const char* reason) {
+  Life recording = Life::kRecording;
+  if (!g_process.life.compare_exchange_strong(recording, Life::kEnded)) return;
+  ChannelHeader& h = *g_process.header;
+  strncpy(h.end_reason, reason, sizeof h.end_reason - 1);
+  h.ended.store(1, std::memory_order_release);
+}
+
+StateLock::StateLock() {
+  t_state.busy = true;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  g_state.lock(INT64_MAX);
+}
+
+StateLock::~StateLock() {
+  g_state.unlock();
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  t_state.busy = false;
+}
+
+Order::Order() {
+  ThreadState& t = t_state;
+  if (t.ordered++ != 0) return;
+  t.order_held = g_order.lock(kOrderPatienceNs);
+}
+
+void Order::release() {
+  if (!mine_) return;
+  mine_ = false;
+  ThreadState& t = t_state;
+  if (--t.ordered != 0) return;
+  if (t.order_held) g_order.unlock();
+  t.order_held = false;
+}
+
+Order::~Order() { release(); }
+
+uint8_t* reserve(FrameKind kind, uint64_t bytes) {
+  if (g_process.life.load(std::memory_order_relaxed) != Life::kRecording) return nullptr;
+  if (bytes > channel::kMaxFrameBytes) {
+    endRecording("a command was too large to be recorded");
+    return nullptr;
+  }
+  const uint64_t mask = g_process.ring_bytes - 1;
+  const uint64_t to_end = g_process.ring_bytes - (g_process.head & mask);
+  const uint64_t need = bytes <= to_end ? bytes : to_end + bytes;
+  if (g_process.head + need - g_process.cached_tail > g_process.ring_bytes && !waitForRoom(need)) {
+    return nullptr;
+  }
+  if (bytes > to_end) {
+    const FrameHeader pad{FrameKind::kPad, static_cast<uint32_t>(to_end)};
+    memcpy(g_process.ring + (g_process.head & mask), &pad, sizeof pad);
+    g_process.head += to_end;
+  }
+  uint8_t* at = g_process.ring + (g_process.head & mask);
+  const FrameHeader frame{kind, static_cast<uint32_t>(bytes)};
+  memcpy(at, &frame, sizeof frame);
+  g_process.reserved = bytes;
+  return at;
+}
+
+void commit() {
+  // A recording that a signal handler has ended meanwhile has no place for what came after it.
+  if (g_process.life.load(std::memory_order_relaxed) != Life::kRecording) return;
+  g_process.head += g_process.reserved;
+  g_process.header->head.store(g_process.head, std::memory_order_release);
+}
+
+uint64_t nextSequence() {
+  const uint64_t n = g_process.sequence++;
+  g_process.header->commands.store(g_process.sequence, std::memory_order_relaxed);
+  return n;
+}
+
+}  // namespace tracesmith::record

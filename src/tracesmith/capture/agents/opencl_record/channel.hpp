@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// The program's end of the channel: one ring per process, written under one lock.
+//
+// Two locks. The order lock is held around a recorded call, so that commands lie in the stream in
+// the order of the calls; it is only waited for so long, because a driver's call may wait for
+// another thread's call (SetUserEventStatus). The state lock guards the ring and every table of the
+// recorder; it is never held while the driver runs.
+//
+// Cost: bench/record_cost.sh.
+#pragma once
+
+#include <time.h>
+
+#include <cstdint>
+
+#include "tracesmith/capture/channel_layout.hpp"
+#include "tracesmith/recording/command_codec.hpp"
+
+namespace tracesmith::record {
+
+/// What a thread is doing. Zero in a new thread; a forked child's first call begins it anew.
+struct ThreadState {
+  uint32_t tid = 0;
+  uint32_t ordered = 0;  // how often it holds the order lock
+  bool order_held = false;
+  bool busy = false;   // inside the recorder's own data: a signal handler must stay out
+  bool quiet = false;  // its calls are the recorder's own
+};
+extern constinit thread_local ThreadState t_state __attribute__((tls_model("initial-exec")));
+
+inline int64_t nowNs() {
+  timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<int64_t>(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
+}
+
+/// Reads the environment. False: nothing is to be recorded in this process.
+bool arm();
+
+/// True while this process is recorded and the calling thread may record: makes the channel at the
+/// first call. False for a call from a signal handler that interrupted the recorder, which ends the
+/// recording.
+bool active();
+
+/// False in a forked child of a recorded process: a thread that is not here may hold the locks.
+bool tablesUsable();
+
+/// Ends the recording of this process; what is in the ring stays. Callable from anywhere.
+void endRecording(const char* reason);
+
+struct Options {
+  bool keep_outputs = false;
+  bool launch_hashes = false;
+  char range[256] = {};
+};
+const Options& options();
+
+channel::ChannelHeader* header();
+
+/// Guards the ring and the tables. Never across a call of the driver.
+class StateLock {
+ public:
+  StateLock();
+  ~StateLock();
+  StateLock(const StateLock&) = delete;
+  StateLock& operator=(const StateLock&) = delete;
+};
+
+/// Holds the order lock, when it could be had in time. Nests.
+class Order {
+ public:
+  Order();
+  ~Order();
+  Order(const Order&) = delete;
+  Order& operator=(const Order&) = delete;
+  /// For a call that waits: others may go on.
+  void release();
+
+ private:
+  bool mine_ = true;
+};
+
+/// Room for a frame of `bytes` (a multiple of 8), or nullptr when the recording has ended. Waits
+/// for the collector when the ring is full. State lock.
+uint8_t* reserve(channel::FrameKind kind, uint64_t bytes);
+/// Publishes the frame. State lock.
+void commit();
+
+constexpr uint64_t kNotRecorded = UINT64_MAX;
+
+struct CallInfo {
+  int64_t start_ns = 0;
+  int64_t end_ns = 0;
+  int32_t result = 0;
+  uint16_t flags = 0;
+};
+
+/// Takes the next sequence number.
+uint64_t nextSequence();
+
+/// Writes a command; returns its sequence number, or kNotRecorded. State lock.
+template <class Command>
+uint64_t putLocked(Command& command, const CallInfo& info) {
+  const uint64_t bytes = recording::encodedBytes(command);
+  uint8_t* p = reserve(channel::FrameKind::kCommand, sizeof(channel::FrameHeader) + bytes);
+  if (p == nullptr) return kNotRecorded;
+  recording::CommandHeader h;
+  h.flags = info.flags;
+  h.thread = t_state.tid;
+  h.result = info.result;
+  h.start_ns = info.start_ns;
+  h.end_ns = info.end_ns;
+  h.sequence = nextSequence();
+  recording::encode(h, command, p + sizeof(channel::FrameHeader));
+  commit();
+  return h.sequence;
+}
+
+template <class Command>
+uint64_t put(Command&& command, const CallInfo& info) {
+  StateLock lock;
+  return putLocked(command, info);
+}
+
+}  // namespace tracesmith::record

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+// Launches, markers, barriers, migrations, and calls of which nothing can be replayed.
+#include "tracesmith/capture/agents/opencl_record/recorder.hpp"
+
+using namespace tracesmith::record;  // NOLINT: the wrappers below are C functions
+namespace rec = tracesmith::recording;
+
+namespace {
+
+template <class Invoke>
+cl_int launch(rec::Launch& c, cl_command_queue queue, cl_kernel kernel, Waits waits,
+              cl_event* event, Invoke&& invoke) {
+  Order order;
+  const bool wanted = inRange(QueueCall::kLaunch, kernel);
+  if (wanted) snapshotFineGrained();
+  Call call;
+  call.end(invoke());
+  const cl_int result = call.info().result;
+  uint64_t sequence = kNotRecorded;
+  if (wanted) {
+    c.queue = handleOf(queue);
+    c.kernel = handleOf(kernel);
+    c.waits = handlesOf(waits.events, waits.count);
+    c.event = result == CL_SUCCESS && event != nullptr ? handleOf(*event) : 0;
+    sequence = put(c, call.info());
+  }
+  afterLaunch(queue, kernel, sequence, result == CL_SUCCESS);
+  return result;
+}
+
+template <class Invoke>
+cl_int marker(cl_command_queue queue, bool is_barrier, Waits waits, cl_event* event,
+              Invoke&& invoke) {
+  rec::Marker c;
+  c.queue = handleOf(queue);
+  c.is_barrier = is_barrier ? 1 : 0;
+  return queueCommand(c, waits, event, invoke);
+}
+
+/// A command of a queue that can only be named.
+template <class Invoke>
+cl_int foreign(const char* function, cl_command_queue queue, cl_event* event, Invoke&& invoke) {
+  Order order;
+  const bool wanted = inRange();
+  Call call;
+  call.end(invoke());
+  const bool has_event = call.info().result == CL_SUCCESS && event != nullptr;
+  if (wanted) unsupported(function, call, queue, has_event ? *event : nullptr);
+  return call.info().result;
+}
+
+}  // namespace
+
+extern "C" {
+
+cl_int CL_API_CALL TS_WRAP(clEnqueueNDRangeKernel)(cl_command_queue queue, cl_kernel kernel,
+                                                   cl_uint dimensions, const size_t* offset,
+                                                   const size_t* global, const size_t* local,
+                                                   cl_uint n, const cl_event* waits,
+                                                   cl_event* event) {
+  auto invoke = [&] {
+    return g_next.clEnqueueNDRangeKernel(queue, kernel, dimensions, offset, global, local, n, waits,
+                                         event);
+  };
+  if (!active()) return invoke();
+  rec::Launch c;
+  const cl_uint kept = dimensions <= 3 ? dimensions : 0;
+  c.offset = sizesOf(offset, kept);
+  c.global = sizesOf(global, kept);
+  c.local = sizesOf(local, kept);
+  return launch(c, queue, kernel, {n, waits}, event, invoke);
+}
+
+cl_int CL_API_CALL TS_WRAP(clEnqueueTask)(cl_command_queue queue, cl_kernel kernel, cl_uint n,
+                                          const cl_event* waits, cl_event* event) {
+  auto invoke = [&] { return g_next.clEnqueueTask(queue, kernel, n, waits, event); };
+  if (!active()) return invoke();
+  rec::Launch c;
+  c.is_task = 1;
+  return launch(c, queue, kernel, {n, waits}, event, invoke);
+}
+
+cl_int CL_API_CALL TS_WRAP(clEnqueueNativeKernel)(cl_command_queue queue,
+                                                  void(CL_CALLBACK* function)(void*), void* args,
+                                                  size_t bytes, cl_uint count, const cl_mem* list,
+                                                  const void** places, cl_uint n,
+                                                  const cl_event* waits, cl_event* event) {
+  auto invoke = [&] {
+    return g_next.clEnqueueNativeKernel(queue, function, args, bytes, count, list, places, n, waits,
+                                        event);
+  };
+  if (!active()) return invoke();
+  return foreign("clEnqueueNativeKernel", queue, event, invoke);
+}
+
+cl_int CL_API_CALL TS_WRAP(clEnqueueMarker)(cl_command_queue queue, cl_event* event) {
+  auto invoke = [&] { return g_next.clEnqueueMarker(queue, event); };
+  if (!active()) return invoke();
+  return marker(queue, false, {0, nullptr}, event, invoke);
+}
+
+cl_int CL_API_CALL TS_WRAP(clEnqueueMarkerWithWaitList)(cl_command_queue queue, cl_uint n,
+                                                        const cl_event* waits, cl_event* event) {
+  auto invoke = [&] { return g_next.clEnqueueMarkerWithWaitList(queue, n, waits, event); };
+  if (!active()) return invoke();
+  return marker(queue, false, {n, waits}, event, invoke);
+}
+
+cl_int CL_API_CALL TS_WRAP(clEnqueueBarrier)(cl_command_queue queue) {
+  auto invoke = [&] { return g_next.clEnqueueBarrier(queue); };
+  if (!active()) return invoke();
+  return marker(queue, true, {0, nullptr}, nullptr, invoke);
+}
+
+cl_int CL_API_CALL TS_WRAP(clEnqueueBarrierWithWaitList)(cl_command_queue queue, cl_uint n,
+                                                         const cl_event* waits, cl_event* event) {
+  auto invoke = [&] { return g_next.clEnqueueBarrierWithWaitList(queue, n, waits, event); };
+  if (!active()) return invoke();
+  return marker(queue, true, {n, waits}, event, invoke);
+}
+
+cl_int CL_API_CALL TS_WRAP(clEnqueueWaitForEvents)(cl_command_queue queue, cl_uint n,
+                                                   const cl_event* events) {
+  auto invoke = [&] { return g_next.clEnqueueWaitForEvents(queue, n, events); };
+  if (!active()) return invoke();
+  Order order;
+  const bool wanted = inRange();
+  Call call;
+  call.end(invoke());
+  if (!wanted) return call.info().result;
+  rec::WaitForEvents c;
+  c.events = handlesOf(events, n);
+  c.queue = handleOf(queue);
+  put(c, call.info());
+  return call.info().result;
+}
+
+cl_int CL_API_CALL TS_WRAP(clEnqueueMigrateMemObjects)(cl_command_queue queue, cl_uint count,
+                                                       const cl_mem* objects,
+                                                       cl_mem_migration_flags flags, cl_uint n,
+                                                       const cl_event* waits, cl_event* event) {
+  auto invoke = [&] {
+    return g_next.clEnqueueMigrateMemObjects(queue, count, objects, flags, n, waits, event);
+  };
+  if (!active()) return invoke();
+  rec::Migrate c;
+  c.queue = handleOf(queue);
+  c.objects = handlesOf(objects, count);
+  c.flags = flags;
+  return queueCommand(c, {n, waits}, event, invoke);
+}
+
+cl_mem CL_API_CALL TS_WRAP(clCreatePipe)(cl_context context, cl_mem_flags flags, cl_uint packet,
+                                         cl_uint packets, const cl_pipe_properties* properties,
+                                         cl_int* error) {
+  if (!active()) {
+    return g_next.clCreatePipe(context, flags, packet, packets, properties, error);
+  }
+  Call call;
+  cl_int e = CL_SUCCESS;
+  cl_mem pipe = g_next.clCreatePipe(context, flags, packet, packets, properties, &e);
+  call.end(e);
+  unsupported("clCreatePipe", call);
+  if (error != nullptr) *error = e;
+  return pipe;
+}
+
+// --- What is shared with a graphics API: made elsewhere, so that its content is not known ------
+
+#define TS_FROM_GL(Function, parameters, arguments)                          \
+  cl_mem CL_API_CALL TS_WRAP(Function) parameters {                          \
+    if (!active()) return g_next.Function arguments;                         \
+    Call call;                                                               \
+    cl_mem made = g_next.Function arguments;                                 \
+    call.end(made != nullptr ? CL_SUCCESS : error != nullptr ? *error : -1); \
+    unsupported(#Function, call);                                            \
+    return made;                                                             \
+  }
+TS_FROM_GL(clCreateFromGLBuffer,
+           (cl_context context, cl_mem_flags flags, cl_GLuint object, int* error),
+           (context, flags, object, error))
+TS_FROM_GL(clCreateFromGLTexture,
+           (cl_context context, cl_mem_flags flags, cl_GLenum target, cl_GLint level,
+            cl_GLuint texture, cl_int* error),
+           (context, flags, target, level, texture, error))
+TS_FROM_GL(clCreateFromGLTexture2D,
+           (cl_context context, cl_mem_flags flags, cl_GLenum target, cl_GLint level,
+            cl_GLuint texture, cl_int* error),
+           (context, flags, target, level, texture, error))
+TS_FROM_GL(clCreateFromGLTexture3D,
+           (cl_context context, cl_mem_flags flags, cl_GLenum target, cl_GLint level,
+            cl_GLuint texture, cl_int* error),
+           (context, flags, target, level, texture, error))
+TS_FROM_GL(clCreateFromGLRenderbuffer,
+           (cl_context context, cl_mem_flags flags, cl_GLuint object, cl_int* error),
+           (context, flags, object, error))
+#undef TS_FROM_GL
+
+cl_int CL_API_CALL TS_WRAP(clEnqueueAcquireGLObjects)(cl_command_queue queue, cl_uint count,
+                                                      const cl_mem* objects, cl_uint n,
+                                                      const cl_event* waits, cl_event* event) {
+  auto invoke = [&] {
+    return g_next.clEnqueueAcquireGLObjects(queue, count, objects, n, waits, event);
+  };
+  if (!active()) return invoke();
+  return foreign("clEnqueueAcquireGLObjects", queue, event, invoke);
+}
+
+cl_int CL_API_CALL TS_WRAP(clEnqueueReleaseGLObjects)(cl_command_queue queue, cl_uint count,
+                                                      const cl_mem* objects, cl_uint n,
+                                                      const cl_event* waits, cl_event* event) {
+  auto invoke = [&] {
+    return g_next.clEnqueueReleaseGLObjects(queue, count, objects, n, waits, event);
+  };
+  if (!active()) return invoke();
+  return foreign("clEnqueueReleaseGLObjects", queue, event, invoke);
+}
+
+/// What the program will do by this address is not seen; that it has it, is said. Queries and what
+/// only informs are no loss.
+static void tellExtension(const char* name, const void* address) {
+  if (name == nullptr || address == nullptr) return;
+  static const char* const kThatWork[] = {"clEnqueue",
+                                          "clCreateCommandBuffer",
+                                          "clCommand",
+                                          "clImport",
+                                          "clCreateFrom",
+                                          "clSetMemObjectArg",
+                                          "clMem",
+                                          "clHostMemAlloc",
+                                          "clDeviceMemAlloc",
+                                          "clSharedMemAlloc",
+                                          "clCreateEventFrom",
+                                          "clFinalizeCommandBuffer"};
+  for (const char* prefix : kThatWork) {
+    if (strncmp(name, prefix, strlen(prefix)) != 0) continue;
+    Call call;
+    call.end(CL_SUCCESS);
+    unsupported(name, call);
+    return;
+  }
+}
+
+void* CL_API_CALL TS_WRAP(clGetExtensionFunctionAddress)(const char* name) {
+  void* address = g_next.clGetExtensionFunctionAddress(name);
+  if (active()) tellExtension(name, address);
+  return address;
+}
+
+void* CL_API_CALL TS_WRAP(clGetExtensionFunctionAddressForPlatform)(cl_platform_id platform,
+                                                                    const char* name) {
+  void* address = g_next.clGetExtensionFunctionAddressForPlatform(platform, name);
+  if (active()) tellExtension(name, address);
+  return address;
+}
+
+}  // extern "C"

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/capture/agents/opencl_record/content.hpp"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+namespace tracesmith::record {
+
+using recording::ContentHash;
+using recording::kChunkBytes;
+
+namespace {
+
+ContentHash hashOf(const void* at, uint64_t bytes) {
+  const XXH128_hash_t hash = XXH3_128bits(at, bytes);
+  return {hash.low64, hash.high64};
+}
+
+/// Chunks that the collector was sent. It may forget: what is sent twice is kept once all the same.
+class Sent {
+ public:
+  bool has(const ContentHash& hash) {
+    if (slots_ == nullptr) return false;
+    for (uint64_t i = 0; i < kProbes; ++i) {
+      const ContentHash& slot = slots_[(hash.low + i) & (kSlots - 1)];
+      if (slot == hash) return true;
+      if (slot.empty()) return false;
+    }
+    return false;
+  }
+  void add(const ContentHash& hash) {
+    if (slots_ == nullptr) {
+      void* memory = mmap(nullptr, kSlots * sizeof(ContentHash), PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+      if (memory == MAP_FAILED) return;
+      slots_ = static_cast<ContentHash*>(memory);
+    }
+    uint64_t at = (hash.low + hash.high % kProbes) & (kSlots - 1);
+    for (uint64_t i = 0; i < kProbes; ++i) {
+      const uint64_t place = (hash.low + i) & (kSlots - 1);
+      if (!slots_[place].empty()) continue;
+      at = place;
+      break;
+    }
+    slots_[at] = hash;
+  }
+
+ private:
+  static constexpr uint64_t kSlots = 1u << 20;
+  static constexpr uint64_t kProbes = 8;
+  ContentHash* slots_ = nullptr;
+};
+constinit Sent g_sent;
+
+}  // namespace
+
+Content::~Content() {
+  if (chunks_ != inline_) free(chunks_);
+}
+
+bool Content::makeRoom(uint64_t count) {
+  if (count <= capacity_) return true;
+  auto* more = static_cast<ContentHash*>(malloc(count * sizeof(ContentHash)));
+  if (more == nullptr) {
+    endRecording("no memory for what a payload is made of");
+    return false;
+  }
+  if (chunks_ != inline_) free(chunks_);
+  chunks_ = more;
+  capacity_ = count;
+  return true;
+}
+
+void Content::unknown(uint64_t bytes) {
+  bytes_ = bytes;
+  count_ = 0;
+}
+
+void Content::begin(uint64_t bytes) {
+  unknown(bytes);
+  if (!makeRoom(recording::chunkCount(bytes))) return;
+  header()->payload_bytes.fetch_add(bytes, std::memory_order_relaxed);
+}
+
+void Content::append(const uint8_t* at, uint64_t bytes, Keep keep) {
+  for (uint64_t done = 0; done < bytes && count_ < capacity_; done += kChunkBytes) {
+    takeChunk(at + done, bytes - done < kChunkBytes ? bytes - done : kChunkBytes, keep);
+  }
+}
+
+void Content::take(const Place& place, Keep keep) {
+  unknown(place.bytes());
+  if (place.at == nullptr || bytes_ == 0) return;
+  begin(bytes_);
+  if (capacity_ < recording::chunkCount(bytes_)) return;
+  if (place.contiguous()) {
+    for (uint64_t at = 0; at < bytes_; at += kChunkBytes) {
+      takeChunk(place.at + at, bytes_ - at < kChunkBytes ? bytes_ - at : kChunkBytes, keep);
+    }
+    return;
+  }
+  // Rows are brought together, a chunk at a time.
+  auto* packed = static_cast<uint8_t*>(malloc(bytes_ < kChunkBytes ? bytes_ : kChunkBytes));
+  if (packed == nullptr) {
+    endRecording("no memory to bring the rows of a payload together");
+    return;
+  }
+  uint64_t filled = 0;
+  for (uint64_t slice = 0; slice < place.slices; ++slice) {
+    for (uint64_t row = 0; row < place.rows; ++row) {
+      const uint8_t* from = place.at + slice * place.slice_pitch + row * place.row_pitch;
+      for (uint64_t done = 0; done < place.row_bytes;) {
+        uint64_t n = place.row_bytes - done;
+        if (n > kChunkBytes - filled) n = kChunkBytes - filled;
+        memcpy(packed + filled, from + done, n);
+        filled += n;
+        done += n;
+        if (filled < kChunkBytes) continue;
+        takeChunk(packed, filled, keep);
+        filled = 0;
+      }
+    }
+  }
+  if (filled > 0) takeChunk(packed, filled, keep);
+  free(packed);
+}
+
+void Content::takeChunk(const uint8_t* at, uint64_t bytes, Keep keep) {
+  ContentHash hash = hashOf(at, bytes);
+  if (keep == Keep::kBytes) {
+    StateLock lock;
+    if (!g_sent.has(hash)) {
+      const uint64_t padded = recording::codec::padded(bytes);
+      uint8_t* p = reserve(channel::FrameKind::kContent, sizeof(channel::ContentFrame) + padded);
+      if (p != nullptr) {
+        uint8_t* data = p + sizeof(channel::ContentFrame);
+        memcpy(data, at, bytes);
+        memset(data + bytes, 0, padded - bytes);
+        // Of what is in the ring: the program, or a device, may have changed its memory meanwhile.
+        hash = hashOf(data, bytes);
+        const uint64_t words[] = {hash.low, hash.high, bytes};
+        memcpy(p + sizeof(channel::FrameHeader), words, sizeof words);
+        commit();
+        g_sent.add(hash);
+        header()->sent_bytes.fetch_add(bytes, std::memory_order_relaxed);
+      }
+    }
+  }
+  chunks_[count_++] = hash;
+}
+
+ContentHash Content::summary() const {
+  if (count_ == 0) return {};
+  return count_ == 1 ? chunks_[0] : hashOf(chunks_, count_ * sizeof(ContentHash));
+}
+
+}  // namespace tracesmith::record

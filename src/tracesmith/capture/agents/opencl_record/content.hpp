@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bytes of the program as payloads: cut into chunks, hashed here, and sent to the collector only
+// when it does not have them. A program that uploads the same again pays for the hash alone.
+#pragma once
+
+#include "tracesmith/capture/agents/opencl_record/channel.hpp"
+
+namespace tracesmith::record {
+
+/// Where bytes lie in the program's memory. Without pitches one stretch.
+struct Place {
+  const uint8_t* at = nullptr;
+  uint64_t row_bytes = 0;
+  uint64_t rows = 1;
+  uint64_t slices = 1;
+  uint64_t row_pitch = 0;
+  uint64_t slice_pitch = 0;
+
+  uint64_t bytes() const { return row_bytes * rows * slices; }
+  /// From the first byte to the last.
+  uint64_t extent() const {
+    if (bytes() == 0) return 0;
+    return (slices - 1) * slice_pitch + (rows - 1) * row_pitch + row_bytes;
+  }
+  bool contiguous() const {
+    return (rows == 1 || row_pitch == row_bytes) &&
+           (slices == 1 || slice_pitch == row_bytes * rows);
+  }
+};
+
+inline Place stretch(const void* at, uint64_t bytes) {
+  return {static_cast<const uint8_t*>(at), bytes, 1, 1, bytes, bytes};
+}
+
+enum class Keep : uint8_t { kBytes, kHashes };
+
+class Content {
+ public:
+  Content() = default;
+  ~Content();
+  Content(const Content&) = delete;
+  Content& operator=(const Content&) = delete;
+
+  /// Takes what lies at `place`; null: nothing. Without the state lock.
+  void take(const Place& place, Keep keep);
+  void take(const void* at, uint64_t bytes) { take(stretch(at, bytes), Keep::kBytes); }
+  /// The same piece by piece: all but the last are whole chunks.
+  void begin(uint64_t bytes);
+  void append(const uint8_t* at, uint64_t bytes, Keep keep);
+  /// So many bytes of which nothing is known.
+  void unknown(uint64_t bytes);
+  recording::Payload payload() const { return {bytes_, {chunks_, count_}}; }
+  /// Of all of it, to see whether it has changed.
+  recording::ContentHash summary() const;
+
+ private:
+  bool makeRoom(uint64_t count);
+  void takeChunk(const uint8_t* at, uint64_t bytes, Keep keep);
+
+  static constexpr uint64_t kInline = 16;
+  recording::ContentHash inline_[kInline];
+  recording::ContentHash* chunks_ = inline_;
+  uint64_t capacity_ = kInline;
+  uint64_t count_ = 0;
+  uint64_t bytes_ = 0;
+};
+
+}  // namespace tracesmith::record

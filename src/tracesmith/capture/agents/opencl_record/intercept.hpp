@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shared by the files of the recording agent: the next implementation, and how wrappers are named.
+//
+// The same wrappers make two libraries. As a layer (OPENCL_LAYERS) they are hidden functions that
+// the ICD loader is given in a table; as a preload library they carry the API's own names. Either
+// way they are nearest to the program: the tracing agent is below.
+#pragma once
+
+#define CL_TARGET_OPENCL_VERSION 300
+#define CL_USE_DEPRECATED_OPENCL_1_0_APIS
+#define CL_USE_DEPRECATED_OPENCL_1_1_APIS
+#define CL_USE_DEPRECATED_OPENCL_1_2_APIS
+#define CL_USE_DEPRECATED_OPENCL_2_0_APIS
+#define CL_USE_DEPRECATED_OPENCL_2_1_APIS
+#define CL_USE_DEPRECATED_OPENCL_2_2_APIS
+#include <CL/cl.h>
+#include <CL/cl_icd.h>
+
+#ifdef TRACESMITH_OPENCL_PRELOAD
+#define TS_WRAP(function) function
+#else
+#define TS_WRAP(function) tracesmith_record_##function
+#endif
+
+// What is intercepted.
+#define TS_RECORDED_OPENCL(X)                 \
+  X(clCreateContext)                          \
+  X(clCreateContextFromType)                  \
+  X(clRetainContext)                          \
+  X(clReleaseContext)                         \
+  X(clCreateCommandQueue)                     \
+  X(clCreateCommandQueueWithProperties)       \
+  X(clRetainCommandQueue)                     \
+  X(clReleaseCommandQueue)                    \
+  X(clCreateBuffer)                           \
+  X(clCreateBufferWithProperties)             \
+  X(clCreateSubBuffer)                        \
+  X(clCreateImage)                            \
+  X(clCreateImageWithProperties)              \
+  X(clCreateImage2D)                          \
+  X(clCreateImage3D)                          \
+  X(clCreatePipe)                             \
+  X(clRetainMemObject)                        \
+  X(clReleaseMemObject)                       \
+  X(clGetMemObjectInfo)                       \
+  X(clCreateSampler)                          \
+  X(clCreateSamplerWithProperties)            \
+  X(clRetainSampler)                          \
+  X(clReleaseSampler)                         \
+  X(clCreateProgramWithSource)                \
+  X(clCreateProgramWithBinary)                \
+  X(clCreateProgramWithBuiltInKernels)        \
+  X(clCreateProgramWithIL)                    \
+  X(clSetProgramSpecializationConstant)       \
+  X(clRetainProgram)                          \
+  X(clReleaseProgram)                         \
+  X(clBuildProgram)                           \
+  X(clCompileProgram)                         \
+  X(clLinkProgram)                            \
+  X(clCreateKernel)                           \
+  X(clCreateKernelsInProgram)                 \
+  X(clCloneKernel)                            \
+  X(clRetainKernel)                           \
+  X(clReleaseKernel)                          \
+  X(clSetKernelArg)                           \
+  X(clSetKernelArgSVMPointer)                 \
+  X(clSetKernelExecInfo)                      \
+  X(clCreateUserEvent)                        \
+  X(clSetUserEventStatus)                     \
+  X(clRetainEvent)                            \
+  X(clReleaseEvent)                           \
+  X(clSetEventCallback)                       \
+  X(clGetEventInfo)                           \
+  X(clGetEventProfilingInfo)                  \
+  X(clWaitForEvents)                          \
+  X(clSVMAlloc)                               \
+  X(clSVMFree)                                \
+  X(clEnqueueSVMFree)                         \
+  X(clEnqueueSVMMemcpy)                       \
+  X(clEnqueueSVMMemFill)                      \
+  X(clEnqueueSVMMap)                          \
+  X(clEnqueueSVMUnmap)                        \
+  X(clEnqueueSVMMigrateMem)                   \
+  X(clFinish)                                 \
+  X(clFlush)                                  \
+  X(clEnqueueNDRangeKernel)                   \
+  X(clEnqueueTask)                            \
+  X(clEnqueueNativeKernel)                    \
+  X(clEnqueueReadBuffer)                      \
+  X(clEnqueueReadBufferRect)                  \
+  X(clEnqueueWriteBuffer)                     \
+  X(clEnqueueWriteBufferRect)                 \
+  X(clEnqueueCopyBuffer)                      \
+  X(clEnqueueCopyBufferRect)                  \
+  X(clEnqueueReadImage)                       \
+  X(clEnqueueWriteImage)                      \
+  X(clEnqueueCopyImage)                       \
+  X(clEnqueueCopyImageToBuffer)               \
+  X(clEnqueueCopyBufferToImage)               \
+  X(clEnqueueFillBuffer)                      \
+  X(clEnqueueFillImage)                       \
+  X(clEnqueueMapBuffer)                       \
+  X(clEnqueueMapImage)                        \
+  X(clEnqueueUnmapMemObject)                  \
+  X(clEnqueueMigrateMemObjects)               \
+  X(clEnqueueMarker)                          \
+  X(clEnqueueMarkerWithWaitList)              \
+  X(clEnqueueBarrier)                         \
+  X(clEnqueueBarrierWithWaitList)             \
+  X(clEnqueueWaitForEvents)                   \
+  X(clGetExtensionFunctionAddress)            \
+  X(clGetExtensionFunctionAddressForPlatform) \
+  X(clCreateFromGLBuffer)                     \
+  X(clCreateFromGLTexture)                    \
+  X(clCreateFromGLTexture2D)                  \
+  X(clCreateFromGLTexture3D)                  \
+  X(clCreateFromGLRenderbuffer)               \
+  X(clEnqueueAcquireGLObjects)                \
+  X(clEnqueueReleaseGLObjects)
+
+// What the wrappers themselves call besides.
+#define TS_CALLED_OPENCL(X) \
+  X(clGetPlatformInfo)      \
+  X(clGetDeviceInfo)        \
+  X(clGetContextInfo)       \
+  X(clGetImageInfo)         \
+  X(clGetKernelInfo)        \
+  X(clGetCommandQueueInfo)
+
+namespace tracesmith::record {
+
+/// The implementation below us: the tracing agent, the driver, the ICD loader, or another layer.
+extern cl_icd_dispatch g_next;
+
+}  // namespace tracesmith::record

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the recording agent enters a program: as a layer that the ICD loader asks for its table, or
+// preloaded.
+#include <stdlib.h>
+#include <string.h>
+
+#include <type_traits>
+
+#include "tracesmith/capture/agents/opencl_record/recorder.hpp"
+
+#ifdef TRACESMITH_OPENCL_PRELOAD
+#include <dlfcn.h>
+#else
+#include <CL/cl_layer.h>
+#endif
+
+namespace tracesmith::record {
+
+cl_icd_dispatch g_next{};
+constinit State g_objects;
+
+namespace {
+bool enter() { return arm() && readRange(); }
+}  // namespace
+
+}  // namespace tracesmith::record
+
+using namespace tracesmith::record;  // NOLINT: the functions below are C functions
+
+#ifdef TRACESMITH_OPENCL_PRELOAD
+
+namespace {
+
+__attribute__((constructor)) void enterByPreload() {
+#define TS_X(function) \
+  g_next.function = reinterpret_cast<decltype(g_next.function)>(dlsym(RTLD_NEXT, #function));
+  TS_RECORDED_OPENCL(TS_X)
+  TS_CALLED_OPENCL(TS_X)
+#undef TS_X
+  // A program that does not link OpenCL has nothing to record here.
+  if (g_next.clEnqueueNDRangeKernel != nullptr) enter();
+}
+
+}  // namespace
+
+#else
+
+extern "C" {
+#define TS_X(function) \
+  extern std::remove_pointer_t<decltype(cl_icd_dispatch::function)> TS_WRAP(function);
+TS_RECORDED_OPENCL(TS_X)
+#undef TS_X
+
+__attribute__((visibility("default"))) cl_int CL_API_CALL clGetLayerInfo(cl_layer_info what,
+                                                                         size_t size, void* value,
+                                                                         size_t* size_ret) {
+  static const char kName[] = "TraceSmith recorder";
+  const cl_layer_api_version version = CL_LAYER_API_VERSION_100;
+  const void* from = nullptr;
+  size_t bytes = 0;
+  switch (what) {
+    case CL_LAYER_API_VERSION:
+      from = &version;
+      bytes = sizeof version;
+      break;
+    case CL_LAYER_NAME:
+      from = kName;
+      bytes = sizeof kName;
+      break;
+    default:
+      return CL_INVALID_VALUE;
+  }
+  if (value != nullptr) {
+    if (size < bytes) return CL_INVALID_VALUE;
+    memcpy(value, from, bytes);
+  }
+  if (size_ret != nullptr) *size_ret = bytes;
+  return CL_SUCCESS;
+}
+
+__attribute__((visibility("default"))) cl_int CL_API_CALL
+clInitLayer(cl_uint entries, const cl_icd_dispatch* target, cl_uint* entries_ret,
+            const cl_icd_dispatch** layer_ret) {
+  static cl_icd_dispatch table;
+  if (target == nullptr || entries_ret == nullptr || layer_ret == nullptr) return CL_INVALID_VALUE;
+  const size_t known = sizeof table / sizeof(void*);
+  const size_t count = entries < known ? entries : known;
+  memcpy(&g_next, target, count * sizeof(void*));
+  table = g_next;
+  if (enter()) {
+    // Entries that the loader does not have stay empty.
+#define TS_X(function) \
+  if (g_next.function != nullptr) table.function = TS_WRAP(function);
+    TS_RECORDED_OPENCL(TS_X)
+#undef TS_X
+  }
+  *entries_ret = static_cast<cl_uint>(count);
+  *layer_ret = &table;
+  return CL_SUCCESS;
+}
+
+}  // extern "C"
+
+#endif

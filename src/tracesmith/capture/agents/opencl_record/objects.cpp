@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: Apache-2.0
+// Devices, contexts, queues, samplers and events as objects, and what all objects have in common:
+// references. An object that is released may come back with the same handle, so a release is
+// recorded before the driver can give the handle away.
+#include "tracesmith/capture/agents/opencl_record/recorder.hpp"
+
+using namespace tracesmith::record;  // NOLINT: the wrappers below are C functions
+namespace rec = tracesmith::recording;
+using rec::ObjectClass;
+
+namespace tracesmith::record {
+namespace {
+
+constexpr uint16_t kMadeUp = rec::command_flags::kMadeUp;
+
+struct DeviceText {
+  char text[256];
+  size_t bytes = 0;
+  rec::Text view() const { return {text, bytes > 0 ? bytes - 1 : 0}; }  // without the NUL
+};
+
+void read(cl_device_id device, cl_device_info what, DeviceText& into) {
+  if (g_next.clGetDeviceInfo(device, what, sizeof into.text, into.text, &into.bytes) !=
+      CL_SUCCESS) {
+    into.bytes = 0;
+  }
+}
+
+}  // namespace
+
+void tellDevice(cl_device_id device) {
+  {
+    StateLock lock;
+    if (device == nullptr || g_objects.devices.find(handleOf(device)) != nullptr) return;
+    g_objects.devices.insert(handleOf(device));
+  }
+  rec::Device d;
+  d.handle = handleOf(device);
+  cl_device_type type = 0;
+  g_next.clGetDeviceInfo(device, CL_DEVICE_TYPE, sizeof type, &type, nullptr);
+  d.type = type;
+  DeviceText name, vendor, driver, version, platform_name;
+  read(device, CL_DEVICE_NAME, name);
+  read(device, CL_DEVICE_VENDOR, vendor);
+  read(device, CL_DRIVER_VERSION, driver);
+  read(device, CL_DEVICE_VERSION, version);
+  cl_platform_id platform = nullptr;
+  g_next.clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof platform, &platform, nullptr);
+  if (platform == nullptr ||
+      g_next.clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof platform_name.text,
+                               platform_name.text, &platform_name.bytes) != CL_SUCCESS) {
+    platform_name.bytes = 0;
+  }
+  d.name = name.view();
+  d.vendor = vendor.view();
+  d.driver = driver.view();
+  d.version = version.view();
+  d.platform = platform_name.view();
+  const int64_t now = nowNs();
+  put(d, {now, now, 0, kMadeUp});
+}
+
+namespace {
+
+constexpr cl_uint kMostDevices = 64;
+
+void contextMade(const Call& call, cl_context context, const cl_device_id* given,
+                 cl_uint given_count) {
+  cl_device_id devices[kMostDevices];
+  size_t bytes = 0;
+  cl_uint count = 0;
+  if (context != nullptr && g_next.clGetContextInfo(context, CL_CONTEXT_DEVICES, sizeof devices,
+                                                    devices, &bytes) == CL_SUCCESS) {
+    count = static_cast<cl_uint>(bytes / sizeof devices[0]);
+  } else if (context == nullptr && given != nullptr && given_count <= kMostDevices) {
+    memcpy(devices, given, given_count * sizeof devices[0]);
+    count = given_count;
+  }
+  // Of a call that failed the handles may be anything.
+  for (cl_uint i = 0; context != nullptr && i < count; ++i) tellDevice(devices[i]);
+  rec::CreateContext c;
+  c.context = handleOf(context);
+  c.devices = handlesOf(devices, count);
+  StateLock lock;
+  putLocked(c, call.info());
+  if (context == nullptr) return;
+  if (ContextState* state = g_objects.contexts.insert(c.context)) {
+    state->device = count > 0 ? devices[0] : nullptr;
+  }
+}
+
+void queueMade(const Call& call, cl_command_queue queue, cl_context context, cl_device_id device,
+               uint64_t properties, rec::Sizes others) {
+  rec::CreateQueue c;
+  c.queue = handleOf(queue);
+  c.context = handleOf(context);
+  c.device = handleOf(device);
+  c.properties = properties;
+  c.others = others;
+  if (queue != nullptr) tellDevice(device);
+  StateLock lock;
+  putLocked(c, call.info());
+  if (queue == nullptr) return;
+  if (QueueState* state = g_objects.queues.insert(c.queue)) {
+    state->context = context;
+    state->out_of_order = (properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) != 0;
+    state->on_device = (properties & CL_QUEUE_ON_DEVICE) != 0;
+  }
+}
+
+/// One reference more or less. True: it was the program's last one.
+template <class Value>
+bool count(Table<Value>& table, Handle handle, int change) {
+  Value* value = table.find(handle);
+  if (value == nullptr) return false;
+  uint32_t* references = nullptr;
+  if constexpr (std::is_same_v<Value, uint32_t>) {
+    references = value;
+  } else {
+    references = &value->references;
+  }
+  *references += static_cast<uint32_t>(change);
+  return *references == 0;
+}
+
+void countObject(ObjectClass what, Handle handle, int change) {
+  State& s = g_objects;
+  switch (what) {
+    case ObjectClass::kContext:
+      if (count(s.contexts, handle, change)) s.contexts.erase(handle);
+      break;
+    case ObjectClass::kQueue:
+      if (count(s.queues, handle, change)) s.queues.erase(handle);
+      break;
+    case ObjectClass::kMemory:
+      if (count(s.memory, handle, change)) s.memory.erase(handle);
+      break;
+    case ObjectClass::kSampler:
+    case ObjectClass::kProgram:
+      if (count(s.plain, handle, change)) s.plain.erase(handle);
+      break;
+    case ObjectClass::kKernel:
+      if (count(s.kernels, handle, change)) {
+        s.kernels.find(handle)->arguments.free();
+        s.kernels.erase(handle);
+      }
+      break;
+    case ObjectClass::kEvent: {
+      const EventState* event = s.user_events.find(handle);
+      const bool set = event != nullptr && event->set;
+      if (count(s.user_events, handle, change)) {
+        s.user_events.erase(handle);
+        if (!set && s.unset_user_events > 0) --s.unset_user_events;
+      }
+      break;
+    }
+    case ObjectClass::kDevice:
+      break;
+  }
+}
+
+/// An event of a command that is not recorded: user events are objects like others.
+bool passes(ObjectClass what, const void* object) {
+  if (what != ObjectClass::kEvent || eventsMatter()) return false;
+  StateLock lock;
+  return g_objects.user_events.find(handleOf(object)) == nullptr;
+}
+
+template <class Object, class Invoke>
+cl_int retain(ObjectClass what, Object object, Invoke&& invoke) {
+  if (!active() || passes(what, object)) return invoke(object);
+  Order order;
+  Call call;
+  call.end(invoke(object));
+  rec::Retain c;
+  c.object = handleOf(object);
+  c.object_class = what;
+  StateLock lock;
+  putLocked(c, call.info());
+  if (call.info().result == CL_SUCCESS) countObject(what, c.object, 1);
+  return call.info().result;
+}
+
+template <class Object, class Invoke>
+cl_int release(ObjectClass what, Object object, Invoke&& invoke) {
+  if (!active() || passes(what, object)) return invoke(object);
+  Call call;
+  uint64_t sequence = kNotRecorded;
+  rec::Release c;
+  c.object = handleOf(object);
+  c.object_class = what;
+  {
+    Order order;
+    StateLock lock;
+    CallInfo info = call.info();
+    info.end_ns = info.start_ns;
+    sequence = putLocked(c, info);
+    countObject(what, c.object, -1);
+  }
+  // The driver may wait for the object's last commands.
+  call.end(invoke(object));
+  if (call.info().result != CL_SUCCESS) {
+    done(sequence, call);
+    StateLock lock;
+    countObject(what, c.object, 1);
+  }
+  return call.info().result;
+}
+
+}  // namespace
+
+void noteObject(Table<uint32_t>& table, Handle handle) {
+  if (uint32_t* references = table.insert(handle)) *references = 1;
+}
+
+}  // namespace tracesmith::record
+
+extern "C" {
+
+cl_context CL_API_CALL TS_WRAP(clCreateContext)(
+    const cl_context_properties* properties, cl_uint count, const cl_device_id* devices,
+    void(CL_CALLBACK* notify)(const char*, const void*, size_t, void*), void* user, cl_int* error) {
+  if (!active()) return g_next.clCreateContext(properties, count, devices, notify, user, error);
+  Call call;
+  cl_int e = CL_SUCCESS;
+  cl_context context = g_next.clCreateContext(properties, count, devices, notify, user, &e);
+  call.end(e);
+  contextMade(call, context, devices, count);
+  if (error != nullptr) *error = e;
+  return context;
+}
+
+cl_context CL_API_CALL TS_WRAP(clCreateContextFromType)(
+    const cl_context_properties* properties, cl_device_type type,
+    void(CL_CALLBACK* notify)(const char*, const void*, size_t, void*), void* user, cl_int* error) {
+  if (!active()) return g_next.clCreateContextFromType(properties, type, notify, user, error);
+  Call call;
+  cl_int e = CL_SUCCESS;
+  cl_context context = g_next.clCreateContextFromType(properties, type, notify, user, &e);
+  call.end(e);
+  contextMade(call, context, nullptr, 0);
+  if (error != nullptr) *error = e;
+  return context;
+}
+
+cl_command_queue CL_API_CALL TS_WRAP(clCreateCommandQueue)(cl_context context, cl_device_id device,
+                                                           cl_command_queue_properties properties,
+                                                           cl_int* error) {
+  if (!active()) return g_next.clCreateCommandQueue(context, device, properties, error);
+  Call call;
+  cl_int e = CL_SUCCESS;
+  cl_command_queue queue = g_next.clCreateCommandQueue(context, device, properties, &e);
+  call.end(e);
+  queueMade(call, queue, context, device, properties, {});
+  if (error != nullptr) *error = e;
+  return queue;
+}
+
+cl_command_queue CL_API_CALL TS_WRAP(clCreateCommandQueueWithProperties)(
+    cl_context context, cl_device_id device, const cl_queue_properties* properties, cl_int* error) {
+  if (!active()) {
+    return g_next.clCreateCommandQueueWithProperties(context, device, properties, error);
+  }
+  Call call;
+  cl_int e = CL_SUCCESS;
+  cl_command_queue queue =
+      g_next.clCreateCommandQueueWithProperties(context, device, properties, &e);
+  call.end(e);
+  constexpr size_t kMost = 32;
+  uint64_t others[kMost];
+  size_t n = 0;
+  uint64_t asked = 0;
+  for (const cl_queue_properties* p = properties; p != nullptr && *p != 0; p += 2) {
+    if (p[0] == CL_QUEUE_PROPERTIES) {
+      asked = p[1];
+    } else if (n + 2 <= kMost) {
+      others[n++] = p[0];
+      others[n++] = p[1];
+    }
+  }
+  queueMade(call, queue, context, device, asked, {others, n});
+  if (error != nullptr) *error = e;
+  return queue;
+}
+
+static void samplerMade(const Call& call, cl_sampler sampler, cl_context context,
+                        uint64_t normalized, uint64_t addressing, uint64_t filter) {
+  rec::CreateSampler c;
+  c.sampler = handleOf(sampler);
+  c.context = handleOf(context);
+  c.normalized = normalized;
+  c.addressing = addressing;
+  c.filter = filter;
+  StateLock lock;
+  putLocked(c, call.info());
+  noteObject(g_objects.plain, c.sampler);
+}
+
+cl_sampler CL_API_CALL TS_WRAP(clCreateSampler)(cl_context context, cl_bool normalized,
+                                                cl_addressing_mode addressing,
+                                                cl_filter_mode filter, cl_int* error) {
+  if (!active()) return g_next.clCreateSampler(context, normalized, addressing, filter, error);
+  Call call;
+  cl_int e = CL_SUCCESS;
+  cl_sampler sampler = g_next.clCreateSampler(context, normalized, addressing, filter, &e);
+  call.end(e);
+  samplerMade(call, sampler, context, normalized, addressing, filter);
+  if (error != nullptr) *error = e;
+  return sampler;
+}
+
+cl_sampler CL_API_CALL TS_WRAP(clCreateSamplerWithProperties)(
+    cl_context context, const cl_sampler_properties* properties, cl_int* error) {
+  if (!active()) return g_next.clCreateSamplerWithProperties(context, properties, error);
+  Call call;
+  cl_int e = CL_SUCCESS;
+  cl_sampler sampler = g_next.clCreateSamplerWithProperties(context, properties, &e);
+  call.end(e);
+  uint64_t normalized = CL_TRUE;
+  uint64_t addressing = CL_ADDRESS_CLAMP;
+  uint64_t filter = CL_FILTER_NEAREST;
+  for (const cl_sampler_properties* p = properties; p != nullptr && *p != 0; p += 2) {
+    if (p[0] == CL_SAMPLER_NORMALIZED_COORDS) normalized = p[1];
+    if (p[0] == CL_SAMPLER_ADDRESSING_MODE) addressing = p[1];
+    if (p[0] == CL_SAMPLER_FILTER_MODE) filter = p[1];
+  }
+  samplerMade(call, sampler, context, normalized, addressing, filter);
+  if (error != nullptr) *error = e;
+  return sampler;
+}
+
+cl_event CL_API_CALL TS_WRAP(clCreateUserEvent)(cl_context context, cl_int* error) {
+  if (!active()) return g_next.clCreateUserEvent(context, error);
+  Call call;
+  cl_int e = CL_SUCCESS;
+  cl_event event = g_next.clCreateUserEvent(context, &e);
+  call.end(e);
+  rec::CreateUserEvent c;
+  c.event = handleOf(event);
+  c.context = handleOf(context);
+  {
+    StateLock lock;
+    putLocked(c, call.info());
+    if (event != nullptr && g_objects.user_events.insert(c.event) != nullptr) {
+      ++g_objects.unset_user_events;
+    }
+  }
+  if (error != nullptr) *error = e;
+  return event;
+}
+
+cl_int CL_API_CALL TS_WRAP(clSetUserEventStatus)(cl_event event, cl_int status) {
+  if (!active()) return g_next.clSetUserEventStatus(event, status);
+  rec::SetUserEventStatus c;
+  c.event = handleOf(event);
+  c.status = status;
+  // Recorded before it is made: commands that it lets go may call back, and be followed by others.
+  Call call;
+  uint64_t sequence = kNotRecorded;
+  {
+    Order order;
+    StateLock lock;
+    CallInfo info = call.info();
+    info.end_ns = info.start_ns;
+    sequence = putLocked(c, info);
+    EventState* state = g_objects.user_events.find(c.event);
+    if (state != nullptr && !state->set) {
+      state->set = true;
+      if (g_objects.unset_user_events > 0) --g_objects.unset_user_events;
+    }
+  }
+  call.end(g_next.clSetUserEventStatus(event, status));
+  if (call.info().result != CL_SUCCESS) done(sequence, call);
+  return call.info().result;
+}
+
+#define TS_REFERENCES(Class, Type, Function)                              \
+  cl_int CL_API_CALL TS_WRAP(clRetain##Function)(Type object) {           \
+    return retain(ObjectClass::Class, object,                             \
+                  [](Type o) { return g_next.clRetain##Function(o); });   \
+  }                                                                       \
+  cl_int CL_API_CALL TS_WRAP(clRelease##Function)(Type object) {          \
+    return release(ObjectClass::Class, object,                            \
+                   [](Type o) { return g_next.clRelease##Function(o); }); \
+  }
+TS_REFERENCES(kContext, cl_context, Context)
+TS_REFERENCES(kQueue, cl_command_queue, CommandQueue)
+TS_REFERENCES(kMemory, cl_mem, MemObject)
+TS_REFERENCES(kSampler, cl_sampler, Sampler)
+TS_REFERENCES(kProgram, cl_program, Program)
+TS_REFERENCES(kKernel, cl_kernel, Kernel)
+TS_REFERENCES(kEvent, cl_event, Event)
+#undef TS_REFERENCES
+
+}  // extern "C"

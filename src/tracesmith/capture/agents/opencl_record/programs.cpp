@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs in every form, their builds, kernels and what kernels are given.
+#include "tracesmith/capture/agents/opencl_record/recorder.hpp"
+
+using namespace tracesmith::record;  // NOLINT: the wrappers below are C functions
+namespace rec = tracesmith::recording;
+using rec::ProgramForm;
+
+namespace tracesmith::record {
+
+void unsupported(const char* function, const Call& call, cl_command_queue queue, cl_event event) {
+  rec::Unsupported c;
+  c.function = textOf(function);
+  c.queue = handleOf(queue);
+  c.event = handleOf(event);
+  put(c, call.info());
+}
+
+namespace {
+
+/// Bytes that come in pieces, brought together.
+class Joined {
+ public:
+  ~Joined() { free(bytes_); }
+  bool add(const void* p, size_t n) {
+    auto* more = static_cast<char*>(realloc(bytes_, size_ + n + 1));
+    if (more == nullptr) return false;
+    bytes_ = more;
+    if (n > 0) memcpy(bytes_ + size_, p, n);
+    size_ += n;
+    return true;
+  }
+  const char* data() const { return bytes_; }
+  size_t size() const { return size_; }
+
+ private:
+  char* bytes_ = nullptr;
+  size_t size_ = 0;
+};
+
+void programMade(const Call& call, cl_program program, cl_context context, ProgramForm form,
+                 const void* code, uint64_t bytes, Handles devices = {}, rec::Sizes sizes = {}) {
+  Content content;
+  content.take(code, code != nullptr ? bytes : 0);
+  rec::CreateProgram c;
+  c.program = handleOf(program);
+  c.context = handleOf(context);
+  c.form = form;
+  c.devices = devices;
+  c.code = content.payload();
+  c.sizes = sizes;
+  StateLock lock;
+  putLocked(c, call.info());
+  if (program != nullptr) noteObject(g_objects.plain, c.program);
+}
+
+void kernelMade(const Call& call, cl_kernel kernel, cl_program program, const char* name,
+                uint16_t flags = 0) {
+  const bool wanted = name != nullptr && kernelIsWanted(name);
+  rec::CreateKernel c;
+  c.kernel = handleOf(kernel);
+  c.program = handleOf(program);
+  c.name = textOf(name);
+  CallInfo info = call.info();
+  info.flags = static_cast<uint16_t>(info.flags | flags);
+  StateLock lock;
+  putLocked(c, info);
+  if (kernel == nullptr) return;
+  if (KernelState* state = g_objects.kernels.insert(c.kernel)) state->wanted = wanted;
+}
+
+template <class Invoke>
+cl_int build(rec::BuildProgram& c, Invoke&& invoke) {
+  Call call;
+  const uint64_t sequence = put(c, call.begun());
+  call.end(invoke());
+  done(sequence, call);
+  return call.info().result;
+}
+
+/// State lock.
+void noteArgument(cl_kernel kernel, cl_uint index, uint64_t value) {
+  KernelState* state = g_objects.kernels.find(handleOf(kernel));
+  if (state == nullptr || index > 4096) return;
+  while (state->arguments.size() <= index) {
+    if (!state->arguments.add(0)) return;
+  }
+  state->arguments[index] = value;
+}
+
+}  // namespace
+}  // namespace tracesmith::record
+
+extern "C" {
+
+cl_program CL_API_CALL TS_WRAP(clCreateProgramWithSource)(cl_context context, cl_uint count,
+                                                          const char** texts, const size_t* lengths,
+                                                          cl_int* error) {
+  if (!active()) {
+    return g_next.clCreateProgramWithSource(context, count, texts, lengths, error);
+  }
+  Call call;
+  cl_int e = CL_SUCCESS;
+  cl_program program = g_next.clCreateProgramWithSource(context, count, texts, lengths, &e);
+  call.end(e);
+  Joined source;
+  for (cl_uint i = 0; program != nullptr && i < count; ++i) {
+    const size_t n = lengths != nullptr && lengths[i] != 0 ? lengths[i] : strlen(texts[i]);
+    if (!source.add(texts[i], n)) break;
+  }
+  programMade(call, program, context, ProgramForm::kSource, source.data(), source.size());
+  if (error != nullptr) *error = e;
+  return program;
+}
+
+cl_program CL_API_CALL TS_WRAP(clCreateProgramWithBinary)(cl_context context, cl_uint count,
+                                                          const cl_device_id* devices,
+                                                          const size_t* lengths,
+                                                          const unsigned char** binaries,
+                                                          cl_int* status, cl_int* error) {
+  if (!active()) {
+    return g_next.clCreateProgramWithBinary(context, count, devices, lengths, binaries, status,
+                                            error);
+  }
+  Call call;
+  cl_int e = CL_SUCCESS;
+  cl_program program =
+      g_next.clCreateProgramWithBinary(context, count, devices, lengths, binaries, status, &e);
+  call.end(e);
+  Joined code;
+  const bool given = devices != nullptr && lengths != nullptr && binaries != nullptr;
+  for (cl_uint i = 0; given && i < count; ++i) {
+    if (binaries[i] == nullptr || !code.add(binaries[i], lengths[i])) break;
+  }
+  programMade(call, program, context, ProgramForm::kBinary, code.data(), code.size(),
+              given ? handlesOf(devices, count) : Handles{},
+              given ? sizesOf(lengths, count) : rec::Sizes{});
+  if (error != nullptr) *error = e;
+  return program;
+}
+
+cl_program CL_API_CALL TS_WRAP(clCreateProgramWithBuiltInKernels)(cl_context context, cl_uint count,
+                                                                  const cl_device_id* devices,
+                                                                  const char* names,
+                                                                  cl_int* error) {
+  if (!active()) {
+    return g_next.clCreateProgramWithBuiltInKernels(context, count, devices, names, error);
+  }
+  Call call;
+  cl_int e = CL_SUCCESS;
+  cl_program program = g_next.clCreateProgramWithBuiltInKernels(context, count, devices, names, &e);
+  call.end(e);
+  programMade(call, program, context, ProgramForm::kBuiltIn, names,
+              names != nullptr ? strlen(names) : 0, handlesOf(devices, count));
+  if (error != nullptr) *error = e;
+  return program;
+}
+
+cl_program CL_API_CALL TS_WRAP(clCreateProgramWithIL)(cl_context context, const void* il,
+                                                      size_t bytes, cl_int* error) {
+  if (!active()) return g_next.clCreateProgramWithIL(context, il, bytes, error);
+  Call call;
+  cl_int e = CL_SUCCESS;
+  cl_program program = g_next.clCreateProgramWithIL(context, il, bytes, &e);
+  call.end(e);
+  programMade(call, program, context, ProgramForm::kIl, il, bytes);
+  if (error != nullptr) *error = e;
+  return program;
+}
+
+cl_int CL_API_CALL TS_WRAP(clSetProgramSpecializationConstant)(cl_program program, cl_uint id,
+                                                               size_t bytes, const void* value) {
+  if (!active()) return g_next.clSetProgramSpecializationConstant(program, id, bytes, value);
+  Call call;
+  call.end(g_next.clSetProgramSpecializationConstant(program, id, bytes, value));
+  unsupported("clSetProgramSpecializationConstant", call);
+  return call.info().result;
+}
+
+cl_int CL_API_CALL TS_WRAP(clBuildProgram)(cl_program program, cl_uint count,
+                                           const cl_device_id* devices, const char* options,
+                                           void(CL_CALLBACK* notify)(cl_program, void*),
+                                           void* user) {
+  auto invoke = [&] {
+    return g_next.clBuildProgram(program, count, devices, options, notify, user);
+  };
+  if (!active()) return invoke();
+  rec::BuildProgram c;
+  c.program = handleOf(program);
+  c.devices = handlesOf(devices, count);
+  c.options = textOf(options);
+  return build(c, invoke);
+}
+
+cl_int CL_API_CALL TS_WRAP(clCompileProgram)(cl_program program, cl_uint count,
+                                             const cl_device_id* devices, const char* options,
+                                             cl_uint headers, const cl_program* header_programs,
+                                             const char** header_names,
+                                             void(CL_CALLBACK* notify)(cl_program, void*),
+                                             void* user) {
+  auto invoke = [&] {
+    return g_next.clCompileProgram(program, count, devices, options, headers, header_programs,
+                                   header_names, notify, user);
+  };
+  if (!active()) return invoke();
+  Joined names;
+  for (cl_uint i = 0; header_programs != nullptr && header_names != nullptr && i < headers; ++i) {
+    if (!names.add(header_names[i], strlen(header_names[i]) + 1)) break;
+  }
+  rec::BuildProgram c;
+  c.program = handleOf(program);
+  c.compile_only = 1;
+  c.devices = handlesOf(devices, count);
+  c.options = textOf(options);
+  c.headers = handlesOf(header_programs, headers);
+  c.header_names = {names.data(), names.size()};
+  return build(c, invoke);
+}
+
+cl_program CL_API_CALL TS_WRAP(clLinkProgram)(cl_context context, cl_uint count,
+                                              const cl_device_id* devices, const char* options,
+                                              cl_uint inputs, const cl_program* input_programs,
+                                              void(CL_CALLBACK* notify)(cl_program, void*),
+                                              void* user, cl_int* error) {
+  if (!active()) {
+    return g_next.clLinkProgram(context, count, devices, options, inputs, input_programs, notify,
+                                user, error);
+  }
+  Call call;
+  cl_int e = CL_SUCCESS;
+  cl_program program = g_next.clLinkProgram(context, count, devices, options, inputs,
+                                            input_programs, notify, user, &e);
+  call.end(e);
+  rec::CreateProgram c;
+  c.program = handleOf(program);
+  c.context = handleOf(context);
+  c.form = ProgramForm::kLinked;
+  c.devices = handlesOf(devices, count);
+  c.options = textOf(options);
+  c.inputs = handlesOf(input_programs, inputs);
+  {
+    StateLock lock;
+    putLocked(c, call.info());
+    if (program != nullptr) noteObject(g_objects.plain, c.program);
+  }
+  if (error != nullptr) *error = e;
+  return program;
+}
+
+cl_kernel CL_API_CALL TS_WRAP(clCreateKernel)(cl_program program, const char* name, cl_int* error) {
+  if (!active()) return g_next.clCreateKernel(program, name, error);
+  Call call;
+  cl_int e = CL_SUCCESS;
+  cl_kernel kernel = g_next.clCreateKernel(program, name, &e);
+  call.end(e);
+  kernelMade(call, kernel, program, name);
+  if (error != nullptr) *error = e;
+  return kernel;
+}
+
+cl_int CL_API_CALL TS_WRAP(clCreateKernelsInProgram)(cl_program program, cl_uint count,
+                                                     cl_kernel* kernels, cl_uint* made) {
+  if (!active()) return g_next.clCreateKernelsInProgram(program, count, kernels, made);
+  Call call;
+  cl_uint n = 0;
+  const cl_int result = call.end(g_next.clCreateKernelsInProgram(program, count, kernels, &n));
+  for (cl_uint i = 0; result == CL_SUCCESS && kernels != nullptr && i < n && i < count; ++i) {
+    char name[512] = {};
+    g_next.clGetKernelInfo(kernels[i], CL_KERNEL_FUNCTION_NAME, sizeof name - 1, name, nullptr);
+    kernelMade(call, kernels[i], program, name);
+  }
+  if (result == CL_SUCCESS && made != nullptr) *made = n;
+  return result;
+}
+
+cl_kernel CL_API_CALL TS_WRAP(clCloneKernel)(cl_kernel source, cl_int* error) {
+  if (!active()) return g_next.clCloneKernel(source, error);
+  Order order;
+  Call call;
+  cl_int e = CL_SUCCESS;
+  cl_kernel kernel = g_next.clCloneKernel(source, &e);
+  call.end(e);
+  rec::CloneKernel c;
+  c.kernel = handleOf(kernel);
+  c.source = handleOf(source);
+  {
+    StateLock lock;
+    putLocked(c, call.info());
+    KernelState* made = kernel != nullptr ? g_objects.kernels.insert(c.kernel) : nullptr;
+    if (KernelState* from = g_objects.kernels.find(c.source); made != nullptr && from != nullptr) {
+      made->wanted = from->wanted;
+      for (const uint64_t value : from->arguments) made->arguments.add(value);
+    }
+  }
+  if (error != nullptr) *error = e;
+  return kernel;
+}
+
+cl_int CL_API_CALL TS_WRAP(clSetKernelArg)(cl_kernel kernel, cl_uint index, size_t size,
+                                           const void* value) {
+  if (!active()) return g_next.clSetKernelArg(kernel, index, size, value);
+  Order order;
+  Call call;
+  call.end(g_next.clSetKernelArg(kernel, index, size, value));
+  const bool success = call.info().result == CL_SUCCESS;
+  rec::SetArgument c;
+  c.kernel = handleOf(kernel);
+  c.index = index;
+  c.bytes = size;
+  uint64_t handle = 0;
+  if (value == nullptr) {
+    c.form = rec::ArgumentForm::kLocal;
+  } else if (success) {
+    c.value = {static_cast<const uint8_t*>(value), size};
+    if (size == sizeof handle) memcpy(&handle, value, sizeof handle);
+  }
+  StateLock lock;
+  putLocked(c, call.info());
+  if (success) noteArgument(kernel, index, handle);
+  return call.info().result;
+}
+
+cl_int CL_API_CALL TS_WRAP(clSetKernelArgSVMPointer)(cl_kernel kernel, cl_uint index,
+                                                     const void* pointer) {
+  if (!active()) return g_next.clSetKernelArgSVMPointer(kernel, index, pointer);
+  Order order;
+  Call call;
+  call.end(g_next.clSetKernelArgSVMPointer(kernel, index, pointer));
+  rec::SetArgument c;
+  c.kernel = handleOf(kernel);
+  c.index = index;
+  c.form = rec::ArgumentForm::kSvm;
+  c.bytes = sizeof pointer;
+  c.value = {reinterpret_cast<const uint8_t*>(&pointer), sizeof pointer};
+  StateLock lock;
+  putLocked(c, call.info());
+  if (call.info().result == CL_SUCCESS) noteArgument(kernel, index, handleOf(pointer));
+  return call.info().result;
+}
+
+cl_int CL_API_CALL TS_WRAP(clSetKernelExecInfo)(cl_kernel kernel, cl_kernel_exec_info what,
+                                                size_t size, const void* value) {
+  if (!active()) return g_next.clSetKernelExecInfo(kernel, what, size, value);
+  Order order;
+  Call call;
+  call.end(g_next.clSetKernelExecInfo(kernel, what, size, value));
+  rec::SetExecInfo c;
+  c.kernel = handleOf(kernel);
+  c.name = what;
+  if (value != nullptr && call.info().result == CL_SUCCESS) {
+    c.value = {static_cast<const uint8_t*>(value), size};
+  }
+  put(c, call.info());
+  return call.info().result;
+}
+
+}  // extern "C"

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parts of a program's run: commands of queues are recorded from a RangeEdge to the next. Before
+// the first, everything is finished and all memory is taken, so that a range replays without its
+// past. The tool has checked what the user wrote; here it comes as "KIND FIRST LAST".
+#include <regex.h>
+#include <stdio.h>
+
+#include "tracesmith/capture/agents/opencl_record/recorder.hpp"
+
+namespace rec = tracesmith::recording;
+
+namespace tracesmith::record {
+namespace {
+
+enum class RangeKind : uint8_t { kAll, kTime, kLaunch, kKernel, kStep, kTrigger };
+
+struct Range {
+  RangeKind kind = RangeKind::kAll;
+  int64_t first = 0;
+  int64_t last = 0;
+  regex_t pattern;
+  bool has_pattern = false;
+  std::atomic<uint64_t> steps{0};    // ended so far
+  std::atomic<bool> in_step{false};  // something was launched since the last end
+  std::atomic<bool> inside{false};
+  std::atomic<bool> over{false};
+};
+Range g_range;
+
+uint64_t launches() { return header()->launches.load(std::memory_order_relaxed); }
+
+void edge(bool begin) {
+  rec::RangeEdge c;
+  c.is_begin = begin ? 1 : 0;
+  c.launches = launches();
+  const int64_t now = nowNs();
+  put(c, {now, now, 0, rec::command_flags::kMadeUp});
+  g_range.inside.store(begin, std::memory_order_relaxed);
+  header()->in_range.store(begin ? 1 : 0, std::memory_order_relaxed);
+}
+
+/// True when the range covers what is about to be called.
+bool covers(QueueCall what, cl_kernel kernel) {
+  const Range& r = g_range;
+  switch (r.kind) {
+    case RangeKind::kAll:
+      return true;
+    case RangeKind::kTime: {
+      const int64_t now = nowNs();
+      return now >= r.first && now < r.last;
+    }
+    case RangeKind::kLaunch: {
+      const auto next = static_cast<int64_t>(launches()) + 1;
+      // What comes between the last launch and the next belongs to the last.
+      if (what == QueueCall::kLaunch) return next >= r.first && next <= r.last;
+      return next > r.first && next <= r.last + 1;
+    }
+    case RangeKind::kKernel: {
+      if (what != QueueCall::kLaunch) return r.inside.load(std::memory_order_relaxed);
+      StateLock lock;
+      const KernelState* state = g_objects.kernels.find(handleOf(kernel));
+      return state != nullptr && state->wanted;
+    }
+    case RangeKind::kStep: {
+      const auto step = static_cast<int64_t>(r.steps.load(std::memory_order_relaxed)) + 1;
+      return step >= r.first && step <= r.last;
+    }
+    case RangeKind::kTrigger:
+      return (header()->trigger.load(std::memory_order_relaxed) & 1) != 0;
+  }
+  return true;
+}
+
+/// False while the state can not be taken: the next call tries again.
+bool beginRange() {
+  if (!finishQueues()) return false;
+  settle();
+  snapshotAll();
+  edge(true);
+  return true;
+}
+
+}  // namespace
+
+bool readRange() {
+  const char* text = options().range;
+  Range& r = g_range;
+  long long first = 0;
+  long long last = 0;
+  if (text[0] == 0) return true;
+  if (sscanf(text, "time %lld %lld", &first, &last) == 2) {
+    r.kind = RangeKind::kTime;
+  } else if (sscanf(text, "launch %lld %lld", &first, &last) == 2) {
+    r.kind = RangeKind::kLaunch;
+  } else if (sscanf(text, "step %lld %lld", &first, &last) == 2) {
+    r.kind = RangeKind::kStep;
+  } else if (strncmp(text, "kernel ", 7) == 0) {
+    r.kind = RangeKind::kKernel;
+    r.has_pattern = regcomp(&r.pattern, text + 7, REG_EXTENDED | REG_NOSUB) == 0;
+    if (!r.has_pattern) return false;
+  } else if (strcmp(text, "trigger") == 0) {
+    r.kind = RangeKind::kTrigger;
+  } else {
+    return false;
+  }
+  r.first = first;
+  r.last = last;
+  return true;
+}
+
+bool kernelIsWanted(const char* name) {
+  return g_range.has_pattern && regexec(&g_range.pattern, name, 0, nullptr, 0) == 0;
+}
+
+bool inRange(QueueCall what, cl_kernel kernel) {
+  Range& r = g_range;
+  if (r.kind == RangeKind::kAll) return true;
+  if (t_state.quiet) return false;
+  if (what == QueueCall::kLaunch) r.in_step.store(true, std::memory_order_relaxed);
+  if (r.over.load(std::memory_order_relaxed)) return false;
+  const bool wanted = covers(what, kernel);
+  const bool inside = r.inside.load(std::memory_order_relaxed);
+  if (wanted && !inside) return beginRange();
+  if (!wanted && inside) {
+    edge(false);
+    if (r.kind == RangeKind::kTime || r.kind == RangeKind::kLaunch || r.kind == RangeKind::kStep) {
+      r.over.store(true, std::memory_order_relaxed);
+    }
+  }
+  return wanted;
+}
+
+void afterLaunch(cl_command_queue queue, cl_kernel kernel, uint64_t sequence, bool success) {
+  if (!success) return;
+  header()->launches.fetch_add(1, std::memory_order_relaxed);
+  if (sequence != kNotRecorded && options().launch_hashes) {
+    snapshotArguments(kernel, queue, sequence + 1);
+  }
+}
+
+bool eventsMatter() {
+  return g_range.kind == RangeKind::kAll || g_range.inside.load(std::memory_order_relaxed);
+}
+
+void noteSync() {
+  Range& r = g_range;
+  if (r.kind != RangeKind::kStep) return;
+  if (r.in_step.exchange(false, std::memory_order_relaxed)) {
+    r.steps.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+}  // namespace tracesmith::record

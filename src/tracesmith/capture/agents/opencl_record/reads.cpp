@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the program reads without waiting. Its memory may be looked at only when the command is
+// complete and as long as the program can not know it: between the driver's answer to a call that
+// waits or asks, and the return of that call to the program. Never on a driver's thread that just
+// completed the command, where the program may be freeing the memory meanwhile.
+#include "tracesmith/capture/agents/opencl_record/recorder.hpp"
+
+#include <pthread.h>
+
+namespace rec = tracesmith::recording;
+
+namespace tracesmith::record {
+namespace {
+
+constinit List<PendingRead> g_pending;       // state lock
+constinit std::atomic<uint32_t> g_count{0};  // of g_pending
+constinit Table<uint32_t> g_held;            // references of ours by event; state lock
+pthread_mutex_t g_settling = PTHREAD_MUTEX_INITIALIZER;
+constinit thread_local bool t_settling __attribute__((tls_model("initial-exec"))) = false;
+
+/// One thread settles at a time, so that no other returns to the program while the memory it may
+/// free is being hashed.
+class SettleLock {
+ public:
+  SettleLock() {
+    t_settling = true;
+    pthread_mutex_lock(&g_settling);
+  }
+  ~SettleLock() {
+    pthread_mutex_unlock(&g_settling);
+    t_settling = false;
+  }
+  SettleLock(const SettleLock&) = delete;
+  SettleLock& operator=(const SettleLock&) = delete;
+};
+
+cl_int statusOf(cl_event event) {
+  cl_int status = CL_QUEUED;
+  const cl_int result = g_next.clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS,
+                                              sizeof status, &status, nullptr);
+  return result == CL_SUCCESS ? status : result;
+}
+
+bool isIn(const Sync& sync, const PendingRead& read) {
+  if (sync.queue != 0 && sync.queue == read.queue) return true;
+  for (uint64_t i = 0; i < sync.count; ++i) {
+    if (sync.events[i] == read.event) return true;
+  }
+  return false;
+}
+
+/// A read that is complete, or failed. It is in no list any more.
+void conclude(const PendingRead& read, cl_int status) {
+  Call call;
+  Content content;
+  if (status == CL_COMPLETE && !read.lost) {
+    content.take(read.place, read.is_map ? Keep::kHashes : keepOutputs());
+  } else {
+    content.unknown(read.place.bytes());
+  }
+  call.end(status < 0 ? status : CL_SUCCESS);
+  done(read.sequence, call, content.payload(),
+       !read.is_map && options().keep_outputs && content.payload().known());
+  if (read.is_map && status == CL_COMPLETE) {
+    StateLock lock;
+    for (MapState& map : g_objects.maps) {
+      if (map.place.at == read.place.at && map.shown.empty()) map.shown = content.summary();
+    }
+  }
+}
+
+void giveBack(const PendingRead& read) {
+  if (read.programs) {
+    StateLock lock;
+    uint32_t* held = g_held.find(handleOf(read.event));
+    if (held != nullptr && --*held == 0) g_held.erase(handleOf(read.event));
+  }
+  g_next.clReleaseEvent(read.event);
+}
+
+bool overlap(const Place& a, const Place& b) {
+  return a.at < b.at + b.extent() && b.at < a.at + a.extent();
+}
+
+}  // namespace
+
+void awaitRead(const PendingRead& read) {
+  PendingRead kept = read;
+  if (kept.programs && g_next.clRetainEvent(kept.event) != CL_SUCCESS) return;
+  bool added = false;
+  {
+    StateLock lock;
+    added = g_pending.add(kept);
+    if (added) g_count.fetch_add(1, std::memory_order_relaxed);
+    if (added && kept.programs) {
+      uint32_t* held = g_held.find(handleOf(kept.event));
+      if (held == nullptr) held = g_held.insert(handleOf(kept.event));
+      if (held != nullptr) ++*held;
+    }
+  }
+  if (!added) g_next.clReleaseEvent(kept.event);
+}
+
+void settle(const Sync& sync) {
+  if (g_count.load(std::memory_order_relaxed) == 0 || t_settling || !tablesUsable()) return;
+  SettleLock settling;
+  for (uint64_t i = 0;;) {
+    PendingRead read;
+    {
+      StateLock lock;
+      if (i >= g_pending.size()) break;
+      read = g_pending[i];
+    }
+    cl_int status = statusOf(read.event);
+    // The driver said so of its queue; of the event it will in a moment. Not waited for in the
+    // driver, whose thread may be in a callback of the program that waits for us.
+    for (int tries = 0; status > CL_COMPLETE && tries < 1000 && isIn(sync, read); ++tries) {
+      const timespec pause{0, 100'000};
+      nanosleep(&pause, nullptr);
+      status = statusOf(read.event);
+    }
+    if (status > CL_COMPLETE && isIn(sync, read)) {
+      status = CL_COMPLETE;  // the program may free the memory now
+      read.lost = true;
+    }
+    if (status > CL_COMPLETE) {
+      ++i;
+      continue;
+    }
+    conclude(read, status);
+    {
+      StateLock lock;
+      g_pending.erase(i);
+      g_count.fetch_sub(1, std::memory_order_relaxed);
+    }
+    giveBack(read);
+  }
+}
+
+void aboutToOverwrite(const Place& place) {
+  if (g_count.load(std::memory_order_relaxed) == 0 || place.at == nullptr) return;
+  bool meets = false;
+  {
+    StateLock lock;
+    for (const PendingRead& read : g_pending) meets = meets || overlap(read.place, place);
+  }
+  if (!meets) return;
+  settle();
+  StateLock lock;
+  for (PendingRead& read : g_pending) {
+    if (overlap(read.place, place)) read.lost = true;
+  }
+}
+
+uint32_t heldReferences(cl_event event) {
+  if (g_count.load(std::memory_order_relaxed) == 0) return 0;
+  StateLock lock;
+  const uint32_t* held = g_held.find(handleOf(event));
+  return held != nullptr ? *held : 0;
+}
+
+}  // namespace tracesmith::record

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the wrappers share: the program's objects as far as the recorder must know them, and how a
+// call becomes a command.
+#pragma once
+
+#include <string.h>
+
+#include <atomic>
+
+#include "tracesmith/capture/agents/opencl_record/content.hpp"
+#include "tracesmith/capture/agents/opencl_record/intercept.hpp"
+#include "tracesmith/capture/agents/opencl_record/table.hpp"
+
+namespace tracesmith::record {
+
+using recording::Handle;
+using recording::Handles;
+
+template <class Object>
+Handle handleOf(Object o) {
+  return reinterpret_cast<uint64_t>(o);
+}
+template <class Object>
+Object objectOf(Handle h) {
+  return reinterpret_cast<Object>(h);
+}
+/// A list of the program's handles; handles are 8 bytes, as they are in recordings.
+template <class Object>
+Handles handlesOf(const Object* list, uint64_t count) {
+  static_assert(sizeof(Object) == sizeof(Handle));
+  if (list == nullptr || count > 1u << 20) return {};
+  return {reinterpret_cast<const uint64_t*>(list), count};
+}
+inline recording::Sizes sizesOf(const size_t* list, uint64_t count) {
+  if (list == nullptr) return {};
+  return {reinterpret_cast<const uint64_t*>(list), count};
+}
+inline recording::Text textOf(const char* text) {
+  if (text == nullptr) return {};
+  return {text, strlen(text)};
+}
+
+struct ContextState {
+  uint32_t references = 1;
+  cl_device_id device = nullptr;  // its first
+};
+
+struct QueueState {
+  uint32_t references = 1;
+  cl_context context = nullptr;
+  bool out_of_order = false;
+  bool on_device = false;
+};
+
+struct MemoryState {
+  uint32_t references = 1;
+  cl_context context = nullptr;
+  cl_mem_flags flags = 0;  // as the program gave them
+  bool zeroed = false;     // the flags that the driver has say COPY_HOST_PTR because of us
+  bool is_image = false;
+  cl_mem parent = nullptr;
+  uint64_t bytes = 0;          // of a buffer; of an image when packed
+  uint64_t element_bytes = 0;  // of an image
+  uint64_t extent[3] = {};     // of an image as regions have it
+};
+
+struct KernelState {
+  uint32_t references = 1;
+  bool wanted = false;  // by a range of kernels
+  List<uint64_t> arguments;
+};
+
+struct EventState {
+  uint32_t references = 1;
+  bool set = false;
+};
+
+struct SvmState {
+  cl_context context = nullptr;
+  uint64_t flags = 0;
+  uint64_t bytes = 0;
+  recording::ContentHash last;  // of what was recorded last
+};
+
+/// A part of memory that the host sees.
+struct MapState {
+  Handle memory = 0;
+  Handle pointer = 0;
+  uint64_t flags = 0;
+  recording::Box box;
+  Place place;
+  recording::ContentHash shown;  // empty: not looked at
+};
+
+/// All under the state lock.
+struct State {
+  Table<ContextState> contexts;
+  Table<QueueState> queues;
+  Table<MemoryState> memory;
+  Table<KernelState> kernels;
+  Table<EventState> user_events;
+  Table<SvmState> svm;
+  Table<uint8_t> devices;  // that were told
+  Table<uint32_t> plain;   // references of samplers and programs
+  List<MapState> maps;
+  uint64_t unset_user_events = 0;
+};
+extern constinit State g_objects;
+
+/// Times and result of a call, from its start on.
+class Call {
+ public:
+  Call() { info_.start_ns = nowNs(); }
+  cl_int end(cl_int result) {
+    info_.end_ns = nowNs();
+    info_.result = result;
+    return result;
+  }
+  void flag(uint16_t flags) { info_.flags = static_cast<uint16_t>(info_.flags | flags); }
+  const CallInfo& info() const { return info_; }
+  /// Recorded before it is made: no end yet.
+  CallInfo begun() const {
+    CallInfo info = info_;
+    info.flags = static_cast<uint16_t>(info.flags | recording::command_flags::kBegun);
+    info.end_ns = info.start_ns;
+    return info;
+  }
+
+ private:
+  CallInfo info_;
+};
+
+/// The result of a command that was recorded when it began.
+inline void done(uint64_t of, const Call& call, const recording::Payload& content = {},
+                 bool kept = false) {
+  if (of == kNotRecorded) return;
+  recording::Done d;
+  d.of = of;
+  d.content = content;
+  d.kept = kept ? 1 : 0;
+  put(d, call.info());
+}
+
+/// Tells of a device when it is met for the first time.
+void tellDevice(cl_device_id device);
+/// An object of which only references are counted. State lock.
+void noteObject(Table<uint32_t>& table, Handle handle);
+/// A call whose effect can not be replayed.
+void unsupported(const char* function, const Call& call, cl_command_queue queue = nullptr,
+                 cl_event event = nullptr);
+
+inline Keep keepOutputs() { return options().keep_outputs ? Keep::kBytes : Keep::kHashes; }
+
+// --- ranges (range.cpp) -----------------------------------------------------------------------
+
+enum class QueueCall : uint8_t { kLaunch, kOther };
+
+/// True when commands of queues are to be recorded. Begins and ends ranges; order lock.
+bool inRange(QueueCall what = QueueCall::kOther, cl_kernel kernel = nullptr);
+/// After a launch was recorded (or not): hashes, and the end of a range. Order lock.
+void afterLaunch(cl_command_queue queue, cl_kernel kernel, uint64_t sequence, bool success);
+/// At a call that ends a step (clFinish): ranges of steps.
+void noteSync();
+/// False between ranges, where events of commands that are not recorded come and go.
+bool eventsMatter();
+bool kernelIsWanted(const char* name);
+bool readRange();
+
+// --- reads (reads.cpp) ------------------------------------------------------------------------
+
+/// A command whose output the host may look at once `event` is complete.
+struct PendingRead {
+  uint64_t sequence = kNotRecorded;
+  cl_event event = nullptr;
+  Handle queue = 0;
+  Place place;
+  bool is_map = false;
+  bool programs = false;  // the event is known to the program: our reference is not shown
+  bool lost = false;      // something else was read to the same place
+};
+void awaitRead(const PendingRead& read);
+/// Before the host's memory is given to another read: what lies there is hashed, or is lost.
+void aboutToOverwrite(const Place& place);
+
+/// What a synchronization has made certain.
+struct Sync {
+  Handle queue = 0;  // everything that was in it
+  const cl_event* events = nullptr;
+  uint64_t count = 0;
+};
+/// Hashes reads that are complete. Before the program can learn that they are.
+void settle(const Sync& sync = {});
+/// Our references on an event.
+uint32_t heldReferences(cl_event event);
+
+// --- snapshots (snapshot.cpp) -----------------------------------------------------------------
+
+/// Finishes all queues. False: something waits for a user event that is not set.
+bool finishQueues();
+/// Of every live memory object and shared allocation, contents included.
+void snapshotAll();
+/// Of what a kernel was given, hashes alone.
+void snapshotArguments(cl_kernel kernel, cl_command_queue queue, uint64_t after);
+/// Shared memory that the host can write at any time: before a command that may use it.
+void snapshotFineGrained();
+/// After a wait: what the device has left there is no change of the host's.
+void noteFineGrained();
+/// Zeros in shared memory that was just made.
+void zeroShared(cl_context context, void* p, uint64_t bytes, cl_svm_mem_flags flags);
+
+// --- places and boxes (transfers.cpp) ---------------------------------------------------------
+
+recording::Box stretchBox(uint64_t offset, uint64_t bytes);
+recording::Box boxOf(bool is_image, const size_t* origin, const size_t* region, uint64_t row_pitch,
+                     uint64_t slice_pitch);
+/// Nowhere when the image is not known.
+Place imagePlace(cl_mem image, const void* host, const size_t* region, size_t row_pitch,
+                 size_t slice_pitch);
+/// The end of a command that waited: with the event and the pointer that the program got.
+void doneBlocking(uint64_t sequence, const Call& call, const cl_event* event,
+                  const Content& content, bool kept, const void* pointer);
+
+// --- queue commands ---------------------------------------------------------------------------
+
+struct Waits {
+  cl_uint count;
+  const cl_event* events;
+};
+
+/// A command of a queue that does not wait: driver call and record, in order.
+template <class Command, class Invoke>
+cl_int queueCommand(Command& c, Waits waits, cl_event* event, Invoke&& invoke) {
+  Order order;
+  const bool wanted = inRange();
+  Call call;
+  call.end(invoke());
+  if (!wanted) return call.info().result;
+  c.waits = handlesOf(waits.events, waits.count);
+  c.event = call.info().result == CL_SUCCESS && event != nullptr ? handleOf(*event) : 0;
+  put(c, call.info());
+  return call.info().result;
+}
+
+}  // namespace tracesmith::record

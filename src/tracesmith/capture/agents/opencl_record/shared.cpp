@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shared virtual memory: allocations, commands about them, and what the host leaves in them.
+#include "tracesmith/capture/agents/opencl_record/recorder.hpp"
+
+using namespace tracesmith::record;  // NOLINT: the wrappers below are C functions
+namespace rec = tracesmith::recording;
+using rec::command_flags::kBlocking;
+
+namespace {
+
+/// The allocation that an address lies in, when all of the stretch does. State lock.
+bool isShared(const void* p, uint64_t bytes) {
+  const Handle at = handleOf(p);
+  bool found = false;
+  g_objects.svm.forEach([&](uint64_t begin, const SvmState& s) {
+    found = at >= begin && at - begin < s.bytes && bytes <= s.bytes - (at - begin);
+    return !found;
+  });
+  return found;
+}
+
+/// Freed allocations are forgotten before the driver can give their addresses away.
+void forget(Handles pointers) {
+  for (const uint64_t p : pointers) g_objects.svm.erase(p);
+}
+
+}  // namespace
+
+extern "C" {
+
+void* CL_API_CALL TS_WRAP(clSVMAlloc)(cl_context context, cl_svm_mem_flags flags, size_t bytes,
+                                      cl_uint alignment) {
+  if (!active()) return g_next.clSVMAlloc(context, flags, bytes, alignment);
+  Call call;
+  void* p = g_next.clSVMAlloc(context, flags, bytes, alignment);
+  if (p != nullptr) zeroShared(context, p, bytes, flags);
+  call.end(p != nullptr ? CL_SUCCESS : CL_OUT_OF_RESOURCES);  // the API gives no code of its own
+  rec::SvmAlloc c;
+  c.pointer = handleOf(p);
+  c.context = handleOf(context);
+  c.flags = flags;
+  c.bytes = bytes;
+  c.alignment = alignment;
+  StateLock lock;
+  putLocked(c, call.info());
+  if (SvmState* state = p != nullptr ? g_objects.svm.insert(c.pointer) : nullptr) {
+    state->context = context;
+    state->flags = flags;
+    state->bytes = bytes;
+  }
+  return p;
+}
+
+void CL_API_CALL TS_WRAP(clSVMFree)(cl_context context, void* p) {
+  if (active()) {
+    const Handle pointer = handleOf(p);
+    rec::SvmFree c;
+    c.context = handleOf(context);
+    c.pointers = {&pointer, 1};
+    Order order;
+    Call call;
+    call.end(CL_SUCCESS);
+    StateLock lock;
+    putLocked(c, call.info());
+    forget(c.pointers);
+  }
+  g_next.clSVMFree(context, p);
+}
+
+cl_int CL_API_CALL
+TS_WRAP(clEnqueueSVMFree)(cl_command_queue queue, cl_uint count, void* pointers[],
+                          void(CL_CALLBACK* function)(cl_command_queue, cl_uint, void*[], void*),
+                          void* user, cl_uint n, const cl_event* waits, cl_event* event) {
+  auto invoke = [&] {
+    return g_next.clEnqueueSVMFree(queue, count, pointers, function, user, n, waits, event);
+  };
+  if (!active()) return invoke();
+  Order order;
+  (void)inRange();
+  rec::SvmFree c;
+  c.queue = handleOf(queue);
+  c.pointers = handlesOf(pointers, count);
+  c.waits = handlesOf(waits, n);
+  Call call;
+  call.end(invoke());
+  c.event = call.info().result == CL_SUCCESS && event != nullptr ? handleOf(*event) : 0;
+  StateLock lock;
+  putLocked(c, call.info());
+  if (call.info().result == CL_SUCCESS) forget(c.pointers);
+  return call.info().result;
+}
+
+cl_int CL_API_CALL TS_WRAP(clEnqueueSVMMemcpy)(cl_command_queue queue, cl_bool blocking,
+                                               void* destination, const void* source, size_t bytes,
+                                               cl_uint n, const cl_event* waits, cl_event* event) {
+  auto invoke = [&](cl_event* slot) {
+    return g_next.clEnqueueSVMMemcpy(queue, blocking, destination, source, bytes, n, waits, slot);
+  };
+  if (!active()) return invoke(event);
+  Order order;
+  const bool wanted = inRange();
+  if (!wanted) {
+    if (blocking) order.release();
+    const cl_int result = invoke(event);
+    if (blocking) settle();
+    return result;
+  }
+  bool from_host = false;
+  bool to_host = false;
+  {
+    StateLock lock;
+    from_host = !isShared(source, bytes);
+    to_host = !isShared(destination, bytes);
+  }
+  snapshotFineGrained();
+  const Place there = stretch(destination, to_host ? bytes : 0);
+  if (to_host) aboutToOverwrite(there);
+  rec::SvmCopy c;
+  c.queue = handleOf(queue);
+  c.destination = handleOf(destination);
+  c.source = handleOf(source);
+  c.bytes = bytes;
+  c.waits = handlesOf(waits, n);
+  Call call;
+  Content content;
+  if (blocking) {
+    if (from_host) content.take(source, bytes);
+    c.content = content.payload();
+    call.flag(kBlocking);
+    const uint64_t sequence = put(c, call.begun());
+    order.release();
+    call.end(invoke(event));
+    Content shown;
+    if (to_host && call.info().result == CL_SUCCESS) shown.take(there, keepOutputs());
+    doneBlocking(sequence, call, event, shown, to_host && options().keep_outputs, nullptr);
+    settle();
+    return call.info().result;
+  }
+  cl_event own = nullptr;
+  cl_event* slot = event != nullptr || !to_host ? event : &own;
+  call.end(invoke(slot));
+  const bool success = call.info().result == CL_SUCCESS;
+  if (success && from_host) content.take(source, bytes);
+  c.content = content.payload();
+  c.event = success && event != nullptr ? handleOf(*event) : 0;
+  const uint64_t sequence = put(c, call.info());
+  if (success && to_host && *slot != nullptr) {
+    if (sequence != kNotRecorded) {
+      awaitRead({sequence, *slot, handleOf(queue), there, false, event != nullptr});
+    } else if (own != nullptr) {
+      g_next.clReleaseEvent(own);
+    }
+  }
+  return call.info().result;
+}
+
+cl_int CL_API_CALL TS_WRAP(clEnqueueSVMMemFill)(cl_command_queue queue, void* p,
+                                                const void* pattern, size_t pattern_bytes,
+                                                size_t bytes, cl_uint n, const cl_event* waits,
+                                                cl_event* event) {
+  auto invoke = [&] {
+    return g_next.clEnqueueSVMMemFill(queue, p, pattern, pattern_bytes, bytes, n, waits, event);
+  };
+  if (!active()) return invoke();
+  rec::SvmFill c;
+  c.queue = handleOf(queue);
+  c.pointer = handleOf(p);
+  c.bytes = bytes;
+  if (pattern != nullptr && pattern_bytes <= 128) {
+    c.pattern = {static_cast<const uint8_t*>(pattern), pattern_bytes};
+  }
+  return queueCommand(c, {n, waits}, event, invoke);
+}
+
+cl_int CL_API_CALL TS_WRAP(clEnqueueSVMMap)(cl_command_queue queue, cl_bool blocking,
+                                            cl_map_flags flags, void* p, size_t bytes, cl_uint n,
+                                            const cl_event* waits, cl_event* event) {
+  auto invoke = [&](cl_event* slot) {
+    return g_next.clEnqueueSVMMap(queue, blocking, flags, p, bytes, n, waits, slot);
+  };
+  if (!active()) return invoke(event);
+  Order order;
+  const bool wanted = inRange();
+  rec::SvmMap c;
+  c.queue = handleOf(queue);
+  c.pointer = handleOf(p);
+  c.flags = flags;
+  c.bytes = bytes;
+  c.waits = handlesOf(waits, n);
+  MapState map;
+  map.pointer = handleOf(p);
+  map.flags = flags;
+  map.place = stretch(p, bytes);
+  const bool shows = (flags & CL_MAP_WRITE_INVALIDATE_REGION) == 0;
+  Call call;
+  if (blocking) {
+    call.flag(kBlocking);
+    const uint64_t sequence = wanted ? put(c, call.begun()) : kNotRecorded;
+    order.release();
+    call.end(invoke(event));
+    Content content;
+    const bool success = call.info().result == CL_SUCCESS;
+    if (success && shows) content.take(map.place, Keep::kHashes);
+    map.shown = content.summary();
+    doneBlocking(sequence, call, event, content, false, p);
+    if (success) {
+      StateLock lock;
+      g_objects.maps.add(map);
+    }
+    settle();
+    return call.info().result;
+  }
+  cl_event own = nullptr;
+  cl_event* slot = event != nullptr || !wanted || !shows ? event : &own;
+  call.end(invoke(slot));
+  const bool success = call.info().result == CL_SUCCESS;
+  c.event = success && event != nullptr ? handleOf(*event) : 0;
+  const uint64_t sequence = wanted ? put(c, call.info()) : kNotRecorded;
+  if (success) {
+    StateLock lock;
+    g_objects.maps.add(map);
+  }
+  if (success && wanted && shows && sequence != kNotRecorded && *slot != nullptr) {
+    awaitRead({sequence, *slot, handleOf(queue), map.place, true, event != nullptr});
+  } else if (own != nullptr) {
+    g_next.clReleaseEvent(own);
+  }
+  return call.info().result;
+}
+
+cl_int CL_API_CALL TS_WRAP(clEnqueueSVMUnmap)(cl_command_queue queue, void* p, cl_uint n,
+                                              const cl_event* waits, cl_event* event) {
+  auto invoke = [&] { return g_next.clEnqueueSVMUnmap(queue, p, n, waits, event); };
+  if (!active()) return invoke();
+  settle();
+  Order order;
+  const bool wanted = inRange();
+  MapState map;
+  bool mapped = false;
+  {
+    StateLock lock;
+    for (uint64_t i = g_objects.maps.size(); i-- > 0 && !mapped;) {
+      if (g_objects.maps[i].memory != 0 || g_objects.maps[i].pointer != handleOf(p)) continue;
+      map = g_objects.maps[i];
+      g_objects.maps.erase(i);
+      mapped = true;
+    }
+  }
+  constexpr cl_map_flags kWrites = CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION;
+  if (wanted && mapped && (map.flags & kWrites) != 0) {
+    Content now;
+    if (!map.shown.empty()) now.take(map.place, Keep::kHashes);
+    if (map.shown.empty() || !(now.summary() == map.shown)) {
+      // What the host left there, before it gives it back.
+      Content content;
+      content.take(map.place, Keep::kBytes);
+      rec::Snapshot s;
+      s.memory = handleOf(p);
+      s.is_svm = 1;
+      s.content = content.payload();
+      s.kept = 1;
+      const int64_t at = nowNs();
+      put(s, {at, at, 0, rec::command_flags::kMadeUp});
+    }
+  }
+  rec::SvmUnmap c;
+  c.queue = handleOf(queue);
+  c.pointer = handleOf(p);
+  Call call;
+  call.end(invoke());
+  if (wanted) {
+    c.waits = handlesOf(waits, n);
+    c.event = call.info().result == CL_SUCCESS && event != nullptr ? handleOf(*event) : 0;
+    put(c, call.info());
+  }
+  return call.info().result;
+}
+
+cl_int CL_API_CALL TS_WRAP(clEnqueueSVMMigrateMem)(cl_command_queue queue, cl_uint count,
+                                                   const void** pointers, const size_t* sizes,
+                                                   cl_mem_migration_flags flags, cl_uint n,
+                                                   const cl_event* waits, cl_event* event) {
+  auto invoke = [&] {
+    return g_next.clEnqueueSVMMigrateMem(queue, count, pointers, sizes, flags, n, waits, event);
+  };
+  if (!active()) return invoke();
+  rec::Migrate c;
+  c.queue = handleOf(queue);
+  c.objects = handlesOf(pointers, count);
+  c.sizes = sizesOf(sizes, count);
+  c.is_svm = 1;
+  c.flags = flags;
+  return queueCommand(c, {n, waits}, event, invoke);
+}
+
+}  // extern "C"

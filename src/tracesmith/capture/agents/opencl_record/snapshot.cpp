@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+// What memory holds: at the start of a range, after a launch, and before commands that may use
+// shared memory which the host writes without a call.
+#include <sys/mman.h>
+
+#include "tracesmith/capture/agents/opencl_record/recorder.hpp"
+
+namespace rec = tracesmith::recording;
+
+namespace tracesmith::record {
+namespace {
+
+constexpr uint64_t kPieceBytes = 8 * rec::kChunkBytes;
+
+/// Memory of the host for what is read.
+class Scratch {
+ public:
+  explicit Scratch(uint64_t bytes) : p_(static_cast<uint8_t*>(malloc(bytes))) {}
+  ~Scratch() { free(p_); }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  uint8_t* get() const { return p_; }
+
+ private:
+  uint8_t* p_;
+};
+
+/// A queue of ours for as long as we need it.
+class OwnQueue {
+ public:
+  explicit OwnQueue(cl_context context) {
+    cl_device_id device = nullptr;
+    {
+      StateLock lock;
+      const ContextState* state = g_objects.contexts.find(handleOf(context));
+      if (state != nullptr) device = state->device;
+    }
+    cl_int error = CL_SUCCESS;
+    if (device != nullptr) queue_ = g_next.clCreateCommandQueue(context, device, 0, &error);
+  }
+  ~OwnQueue() {
+    if (queue_ != nullptr) g_next.clReleaseCommandQueue(queue_);
+  }
+  OwnQueue(const OwnQueue&) = delete;
+  OwnQueue& operator=(const OwnQueue&) = delete;
+  cl_command_queue get() const { return queue_; }
+
+ private:
+  cl_command_queue queue_ = nullptr;
+};
+
+struct Object {
+  Handle handle;
+  MemoryState state;
+};
+
+struct Shared {
+  Handle pointer;
+  SvmState state;
+};
+
+/// Reads a stretch of a buffer, also of one that the host may not read itself.
+bool readStretch(cl_command_queue queue, const Object& o, uint64_t offset, uint64_t bytes,
+                 uint8_t* into) {
+  const auto memory = objectOf<cl_mem>(o.handle);
+  if (g_next.clEnqueueReadBuffer(queue, memory, CL_TRUE, offset, bytes, into, 0, nullptr,
+                                 nullptr) == CL_SUCCESS) {
+    return true;
+  }
+  cl_int error = CL_SUCCESS;
+  cl_mem copy = g_next.clCreateBuffer(o.state.context, CL_MEM_READ_WRITE, bytes, nullptr, &error);
+  if (copy == nullptr) return false;
+  const bool read = g_next.clEnqueueCopyBuffer(queue, memory, copy, offset, 0, bytes, 0, nullptr,
+                                               nullptr) == CL_SUCCESS &&
+                    g_next.clEnqueueReadBuffer(queue, copy, CL_TRUE, 0, bytes, into, 0, nullptr,
+                                               nullptr) == CL_SUCCESS;
+  g_next.clReleaseMemObject(copy);
+  return read;
+}
+
+bool readImage(cl_command_queue queue, const Object& o, uint8_t* into) {
+  const auto image = objectOf<cl_mem>(o.handle);
+  const size_t origin[3] = {0, 0, 0};
+  const size_t region[3] = {o.state.extent[0], o.state.extent[1], o.state.extent[2]};
+  if (g_next.clEnqueueReadImage(queue, image, CL_TRUE, origin, region, 0, 0, into, 0, nullptr,
+                                nullptr) == CL_SUCCESS) {
+    return true;
+  }
+  cl_int error = CL_SUCCESS;
+  cl_mem copy =
+      g_next.clCreateBuffer(o.state.context, CL_MEM_READ_WRITE, o.state.bytes, nullptr, &error);
+  if (copy == nullptr) return false;
+  const bool read = g_next.clEnqueueCopyImageToBuffer(queue, image, copy, origin, region, 0, 0,
+                                                      nullptr, nullptr) == CL_SUCCESS &&
+                    g_next.clEnqueueReadBuffer(queue, copy, CL_TRUE, 0, o.state.bytes, into, 0,
+                                               nullptr, nullptr) == CL_SUCCESS;
+  g_next.clReleaseMemObject(copy);
+  return read;
+}
+
+void snapshot(cl_command_queue queue, const Object& o, Keep keep, uint64_t after) {
+  if (o.state.bytes == 0) return;
+  Content content;
+  const Scratch scratch(o.state.is_image || o.state.bytes < kPieceBytes ? o.state.bytes
+                                                                        : kPieceBytes);
+  bool read = scratch.get() != nullptr && queue != nullptr;
+  content.begin(o.state.bytes);
+  if (read && o.state.is_image) {
+    read = readImage(queue, o, scratch.get());
+    if (read) content.append(scratch.get(), o.state.bytes, keep);
+  }
+  for (uint64_t at = 0; read && !o.state.is_image && at < o.state.bytes; at += kPieceBytes) {
+    const uint64_t n = o.state.bytes - at < kPieceBytes ? o.state.bytes - at : kPieceBytes;
+    read = readStretch(queue, o, at, n, scratch.get());
+    if (read) content.append(scratch.get(), n, keep);
+  }
+  if (!read) content.unknown(o.state.bytes);
+  rec::Snapshot s;
+  s.memory = o.handle;
+  s.after = after;
+  s.content = content.payload();
+  s.kept = read && keep == Keep::kBytes ? 1 : 0;
+  const int64_t now = nowNs();
+  put(s, {now, now, 0, rec::command_flags::kMadeUp});
+}
+
+bool isFineGrained(const SvmState& s) { return (s.flags & CL_MEM_SVM_FINE_GRAIN_BUFFER) != 0; }
+
+/// `queue` may be nullptr for fine-grained memory. True when it was recorded.
+void snapshotShared(cl_command_queue queue, const Shared& o, Keep keep, uint64_t after,
+                    bool only_changes) {
+  void* const p = objectOf<void*>(o.pointer);
+  const bool mapped = !isFineGrained(o.state);
+  if (mapped &&
+      (queue == nullptr || g_next.clEnqueueSVMMap(queue, CL_TRUE, CL_MAP_READ, p, o.state.bytes, 0,
+                                                  nullptr, nullptr) != CL_SUCCESS)) {
+    return;
+  }
+  Content content;
+  if (only_changes) {
+    content.take(stretch(p, o.state.bytes), Keep::kHashes);
+    if (content.summary() == o.state.last) return;
+  }
+  content.take(stretch(p, o.state.bytes), keep);
+  if (mapped) {
+    g_next.clEnqueueSVMUnmap(queue, p, 0, nullptr, nullptr);
+    g_next.clFinish(queue);
+  }
+  rec::Snapshot s;
+  s.memory = o.pointer;
+  s.is_svm = 1;
+  s.after = after;
+  s.content = content.payload();
+  s.kept = keep == Keep::kBytes ? 1 : 0;
+  const int64_t now = nowNs();
+  StateLock lock;
+  putLocked(s, {now, now, 0, rec::command_flags::kMadeUp});
+  if (SvmState* state = g_objects.svm.find(o.pointer)) state->last = content.summary();
+}
+
+}  // namespace
+
+bool finishQueues() {
+  List<uint64_t> queues;
+  bool possible = true;
+  {
+    StateLock lock;
+    possible = g_objects.unset_user_events == 0;
+    g_objects.queues.forEach([&](uint64_t handle, const QueueState& q) {
+      if (!q.on_device) queues.add(handle);
+      return true;
+    });
+  }
+  for (const uint64_t queue : queues) {
+    if (possible) g_next.clFinish(objectOf<cl_command_queue>(queue));
+  }
+  queues.free();
+  return possible;
+}
+
+void snapshotAll() {
+  List<Object> objects;
+  List<Shared> shared;
+  List<uint64_t> contexts;
+  {
+    StateLock lock;
+    State& s = g_objects;
+    s.memory.forEach([&](uint64_t handle, const MemoryState& m) {
+      // What a parent holds, its parts hold.
+      if (s.memory.find(handleOf(m.parent)) == nullptr) objects.add({handle, m});
+      return true;
+    });
+    s.svm.forEach([&](uint64_t pointer, const SvmState& m) { return shared.add({pointer, m}); });
+    s.contexts.forEach([&](uint64_t handle, const ContextState&) { return contexts.add(handle); });
+  }
+  for (const uint64_t context : contexts) {
+    const OwnQueue queue(objectOf<cl_context>(context));
+    for (const Object& o : objects) {
+      if (handleOf(o.state.context) == context) snapshot(queue.get(), o, Keep::kBytes, 0);
+    }
+    for (const Shared& o : shared) {
+      if (handleOf(o.state.context) == context) {
+        snapshotShared(queue.get(), o, Keep::kBytes, 0, false);
+      }
+    }
+  }
+  objects.free();
+  shared.free();
+  contexts.free();
+}
+
+void snapshotArguments(cl_kernel kernel, cl_command_queue queue, uint64_t after) {
+  List<Object> objects;
+  List<Shared> shared;
+  {
+    StateLock lock;
+    State& s = g_objects;
+    const KernelState* state = s.kernels.find(handleOf(kernel));
+    if (state == nullptr || s.unset_user_events != 0) return;
+    List<uint64_t> arguments = state->arguments;  // not a copy: the same memory
+    for (uint64_t i = 0; i < arguments.size(); ++i) {
+      bool again = false;
+      for (uint64_t j = 0; j < i; ++j) again = again || arguments[j] == arguments[i];
+      if (again) continue;
+      if (const MemoryState* m = s.memory.find(arguments[i])) objects.add({arguments[i], *m});
+      if (const SvmState* m = s.svm.find(arguments[i])) shared.add({arguments[i], *m});
+    }
+  }
+  g_next.clFinish(queue);
+  settle();
+  for (const Object& o : objects) snapshot(queue, o, Keep::kHashes, after);
+  for (const Shared& o : shared) snapshotShared(queue, o, Keep::kHashes, after, false);
+  objects.free();
+  shared.free();
+}
+
+namespace {
+List<Shared> fineGrained() {
+  List<Shared> shared;
+  StateLock lock;
+  g_objects.svm.forEach([&](uint64_t pointer, const SvmState& m) {
+    return !isFineGrained(m) || shared.add({pointer, m});
+  });
+  return shared;
+}
+}  // namespace
+
+void noteFineGrained() {
+  List<Shared> shared = fineGrained();
+  for (const Shared& o : shared) {
+    Content content;
+    content.take(stretch(objectOf<void*>(o.pointer), o.state.bytes), Keep::kHashes);
+    StateLock lock;
+    if (SvmState* state = g_objects.svm.find(o.pointer)) state->last = content.summary();
+  }
+  shared.free();
+}
+
+void snapshotFineGrained() {
+  List<Shared> shared = fineGrained();
+  // While kernels may be writing it, nobody can say what it holds.
+  if (shared.size() > 0 && finishQueues()) {
+    for (const Shared& o : shared) snapshotShared(nullptr, o, Keep::kBytes, 0, true);
+  }
+  shared.free();
+}
+
+void zeroShared(cl_context context, void* p, uint64_t bytes, cl_svm_mem_flags flags) {
+  if ((flags & CL_MEM_SVM_FINE_GRAIN_BUFFER) != 0) {
+    memset(p, 0, bytes);
+    return;
+  }
+  const OwnQueue queue(context);
+  if (queue.get() == nullptr ||
+      g_next.clEnqueueSVMMap(queue.get(), CL_TRUE, CL_MAP_WRITE_INVALIDATE_REGION, p, bytes, 0,
+                             nullptr, nullptr) != CL_SUCCESS) {
+    return;
+  }
+  memset(p, 0, bytes);
+  g_next.clEnqueueSVMUnmap(queue.get(), p, 0, nullptr, nullptr);
+  g_next.clFinish(queue.get());
+}
+
+}  // namespace tracesmith::record

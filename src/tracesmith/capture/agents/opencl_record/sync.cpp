@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls that wait, and calls by which the program learns that something is complete: reads that are
+// complete are hashed before they return.
+#include "tracesmith/capture/agents/opencl_record/recorder.hpp"
+
+using namespace tracesmith::record;  // NOLINT: the wrappers below are C functions
+namespace rec = tracesmith::recording;
+
+namespace {
+
+/// The program's callback, which learns what a call that asks would learn.
+struct Callback {
+  void(CL_CALLBACK* function)(cl_event, cl_int, void*);
+  void* user;
+};
+
+void CL_CALLBACK onEvent(cl_event event, cl_int status, void* packed) {
+  auto* callback = static_cast<Callback*>(packed);
+  const Callback kept = *callback;
+  free(callback);
+  if (status <= CL_COMPLETE) settle();
+  kept.function(event, status, kept.user);
+}
+
+}  // namespace
+
+extern "C" {
+
+cl_int CL_API_CALL TS_WRAP(clFinish)(cl_command_queue queue) {
+  if (!active()) return g_next.clFinish(queue);
+  Call call;
+  uint64_t sequence = kNotRecorded;
+  {
+    Order order;
+    rec::Finish c;
+    c.queue = handleOf(queue);
+    if (inRange()) sequence = put(c, call.begun());
+  }
+  call.end(g_next.clFinish(queue));
+  if (call.info().result == CL_SUCCESS) {
+    settle({handleOf(queue)});
+  } else {
+    settle();
+  }
+  done(sequence, call);
+  noteFineGrained();
+  Order order;
+  noteSync();
+  return call.info().result;
+}
+
+cl_int CL_API_CALL TS_WRAP(clFlush)(cl_command_queue queue) {
+  if (!active()) return g_next.clFlush(queue);
+  // A driver may work on the commands in here: recorded before it does.
+  Call call;
+  uint64_t sequence = kNotRecorded;
+  {
+    Order order;
+    rec::Flush c;
+    c.queue = handleOf(queue);
+    CallInfo info = call.info();
+    info.end_ns = info.start_ns;
+    if (inRange()) sequence = put(c, info);
+  }
+  call.end(g_next.clFlush(queue));
+  if (call.info().result != CL_SUCCESS) done(sequence, call);
+  return call.info().result;
+}
+
+cl_int CL_API_CALL TS_WRAP(clWaitForEvents)(cl_uint count, const cl_event* events) {
+  if (!active()) return g_next.clWaitForEvents(count, events);
+  Call call;
+  uint64_t sequence = kNotRecorded;
+  {
+    Order order;
+    rec::WaitForEvents c;
+    c.events = handlesOf(events, count);
+    if (inRange()) sequence = put(c, call.begun());
+  }
+  call.end(g_next.clWaitForEvents(count, events));
+  if (call.info().result == CL_SUCCESS) {
+    settle({0, events, count});
+  } else {
+    settle();
+  }
+  done(sequence, call);
+  noteFineGrained();
+  return call.info().result;
+}
+
+cl_int CL_API_CALL TS_WRAP(clSetEventCallback)(cl_event event, cl_int type,
+                                               void(CL_CALLBACK* function)(cl_event, cl_int, void*),
+                                               void* user) {
+  if (!active() || function == nullptr) {
+    return g_next.clSetEventCallback(event, type, function, user);
+  }
+  auto* callback = static_cast<Callback*>(malloc(sizeof(Callback)));
+  if (callback == nullptr) return g_next.clSetEventCallback(event, type, function, user);
+  *callback = {function, user};
+  const cl_int result = g_next.clSetEventCallback(event, type, onEvent, callback);
+  if (result != CL_SUCCESS) free(callback);
+  return result;
+}
+
+cl_int CL_API_CALL TS_WRAP(clGetEventInfo)(cl_event event, cl_event_info what, size_t size,
+                                           void* value, size_t* size_ret) {
+  const cl_int result = g_next.clGetEventInfo(event, what, size, value, size_ret);
+  if (result != CL_SUCCESS || value == nullptr || !tablesUsable()) return result;
+  if (what == CL_EVENT_COMMAND_EXECUTION_STATUS && size >= sizeof(cl_int) &&
+      *static_cast<const cl_int*>(value) <= CL_COMPLETE) {
+    settle();
+  }
+  if (what == CL_EVENT_REFERENCE_COUNT && size >= sizeof(cl_uint)) {
+    *static_cast<cl_uint*>(value) -= heldReferences(event);
+  }
+  return result;
+}
+
+cl_int CL_API_CALL TS_WRAP(clGetEventProfilingInfo)(cl_event event, cl_profiling_info what,
+                                                    size_t size, void* value, size_t* size_ret) {
+  const cl_int result = g_next.clGetEventProfilingInfo(event, what, size, value, size_ret);
+  if (result == CL_SUCCESS) settle();
+  return result;
+}
+
+}  // extern "C"

@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes, reads, copies and fills of buffers and images.
+#include "tracesmith/capture/agents/opencl_record/recorder.hpp"
+
+using namespace tracesmith::record;  // NOLINT: the wrappers below are C functions
+namespace rec = tracesmith::recording;
+using rec::command_flags::kBlocking;
+
+namespace tracesmith::record {
+
+rec::Box stretchBox(uint64_t offset, uint64_t bytes) {
+  rec::Box box;
+  box.origin[0] = offset;
+  box.region[0] = bytes;
+  return box;
+}
+
+rec::Box boxOf(bool is_image, const size_t* origin, const size_t* region, uint64_t row_pitch,
+               uint64_t slice_pitch) {
+  rec::Box box;
+  box.is_image = is_image ? 1 : 0;
+  for (int i = 0; i < 3; ++i) {
+    box.origin[i] = origin != nullptr ? origin[i] : 0;
+    box.region[i] = region != nullptr ? region[i] : 0;
+  }
+  box.row_pitch = row_pitch;
+  box.slice_pitch = slice_pitch;
+  return box;
+}
+
+Place rectPlace(const void* host, const size_t* origin, const size_t* region, size_t row_pitch,
+                size_t slice_pitch) {
+  if (host == nullptr || origin == nullptr || region == nullptr) return {};
+  Place place{nullptr, region[0], region[1], region[2], 0, 0};
+  place.row_pitch = row_pitch != 0 ? row_pitch : region[0];
+  place.slice_pitch = slice_pitch != 0 ? slice_pitch : place.row_pitch * region[1];
+  place.at = static_cast<const uint8_t*>(host) + origin[2] * place.slice_pitch +
+             origin[1] * place.row_pitch + origin[0];
+  return place;
+}
+
+Place imagePlace(cl_mem image, const void* host, const size_t* region, size_t row_pitch,
+                 size_t slice_pitch) {
+  if (host == nullptr || region == nullptr) return {};
+  StateLock lock;
+  const MemoryState* state = g_objects.memory.find(handleOf(image));
+  if (state == nullptr || state->element_bytes == 0) return {};
+  Place place{static_cast<const uint8_t*>(host),
+              region[0] * state->element_bytes,
+              region[1],
+              region[2],
+              0,
+              0};
+  place.row_pitch = row_pitch != 0 ? row_pitch : place.row_bytes;
+  place.slice_pitch = slice_pitch != 0 ? slice_pitch : place.row_pitch * region[1];
+  return place;
+}
+
+bool isWithin(cl_mem memory, const rec::Box& box) {
+  StateLock lock;
+  const MemoryState* state = g_objects.memory.find(handleOf(memory));
+  if (state == nullptr || state->is_image != (box.is_image != 0)) return false;
+  if (state->is_image) {
+    for (int i = 0; i < 3; ++i) {
+      if (box.origin[i] > state->extent[i] || box.region[i] > state->extent[i] - box.origin[i]) {
+        return false;
+      }
+    }
+    return true;
+  }
+  const uint64_t row = box.row_pitch != 0 ? box.row_pitch : box.region[0];
+  const uint64_t slice = box.slice_pitch != 0 ? box.slice_pitch : row * box.region[1];
+  if (box.region[0] == 0 || box.region[1] == 0 || box.region[2] == 0) return false;
+  uint64_t end = 0;
+  return !__builtin_add_overflow((box.origin[2] + box.region[2] - 1) * slice +
+                                     (box.origin[1] + box.region[1] - 1) * row + box.origin[0],
+                                 box.region[0], &end) &&
+         end <= state->bytes;
+}
+
+void doneBlocking(uint64_t sequence, const Call& call, const cl_event* event,
+                  const Content& content, bool kept, const void* pointer) {
+  if (sequence == kNotRecorded) return;
+  rec::Done d;
+  d.of = sequence;
+  d.content = content.payload();
+  d.kept = kept ? 1 : 0;
+  if (call.info().result == CL_SUCCESS) {
+    d.event = event != nullptr ? handleOf(*event) : 0;
+    d.pointer = handleOf(pointer);
+  }
+  put(d, call.info());
+}
+
+namespace {
+
+/// invoke(event) calls the driver. `place` is where the bytes come from.
+template <class Invoke>
+cl_int write(cl_command_queue queue, cl_mem memory, cl_bool blocking, const rec::Box& box,
+             const void* host, const Place& place, Waits waits, cl_event* event, Invoke&& invoke) {
+  Order order;
+  if (!inRange()) {
+    if (blocking) order.release();
+    const cl_int result = invoke();
+    if (blocking) settle();
+    return result;
+  }
+  Call call;
+  Content content;
+  rec::Write c;
+  c.queue = handleOf(queue);
+  c.memory = handleOf(memory);
+  c.box = box;
+  c.host = handleOf(host);
+  c.waits = handlesOf(waits.events, waits.count);
+  if (blocking) {
+    // What the driver will refuse must not be touched: there may be less than the program claims.
+    if (isWithin(memory, box)) content.take(place, Keep::kBytes);
+    c.content = content.payload();
+    call.flag(kBlocking);
+    const uint64_t sequence = put(c, call.begun());
+    order.release();
+    call.end(invoke());
+    doneBlocking(sequence, call, event, {}, false, nullptr);
+    settle();
+    return call.info().result;
+  }
+  call.end(invoke());
+  const bool success = call.info().result == CL_SUCCESS;
+  if (success) content.take(place, Keep::kBytes);
+  c.content = content.payload();
+  c.event = success && event != nullptr ? handleOf(*event) : 0;
+  put(c, call.info());
+  return call.info().result;
+}
+
+/// invoke(event) calls the driver. `place` is where the bytes go.
+template <class Invoke>
+cl_int read(cl_command_queue queue, cl_mem memory, cl_bool blocking, const rec::Box& box,
+            const void* host, const Place& place, Waits waits, cl_event* event, Invoke&& invoke) {
+  Order order;
+  if (!inRange()) {
+    if (blocking) order.release();
+    const cl_int result = invoke(event);
+    if (blocking) settle();
+    return result;
+  }
+  aboutToOverwrite(place);
+  Call call;
+  rec::Read c;
+  c.queue = handleOf(queue);
+  c.memory = handleOf(memory);
+  c.box = box;
+  c.host = handleOf(host);
+  c.waits = handlesOf(waits.events, waits.count);
+  if (blocking) {
+    call.flag(kBlocking);
+    const uint64_t sequence = put(c, call.begun());
+    order.release();
+    call.end(invoke(event));
+    Content content;
+    if (call.info().result == CL_SUCCESS) content.take(place, keepOutputs());
+    doneBlocking(sequence, call, event, content, options().keep_outputs, nullptr);
+    settle();
+    return call.info().result;
+  }
+  cl_event own = nullptr;
+  cl_event* slot = event != nullptr ? event : &own;
+  call.end(invoke(slot));
+  const bool success = call.info().result == CL_SUCCESS;
+  c.event = success && event != nullptr ? handleOf(*event) : 0;
+  const uint64_t sequence = put(c, call.info());
+  if (success && *slot != nullptr) {
+    if (sequence != kNotRecorded) {
+      awaitRead({sequence, *slot, handleOf(queue), place, false, event != nullptr});
+    } else if (own != nullptr) {
+      g_next.clReleaseEvent(own);
+    }
+  }
+  return call.info().result;
+}
+
+template <class Invoke>
+cl_int copy(cl_command_queue queue, cl_mem source, cl_mem destination, const rec::Box& from,
+            const rec::Box& to, Waits waits, cl_event* event, Invoke&& invoke) {
+  rec::Copy c;
+  c.queue = handleOf(queue);
+  c.source = handleOf(source);
+  c.destination = handleOf(destination);
+  c.from = from;
+  c.to = to;
+  return queueCommand(c, waits, event, invoke);
+}
+
+}  // namespace
+}  // namespace tracesmith::record
+
+extern "C" {
+
+cl_int CL_API_CALL TS_WRAP(clEnqueueReadBuffer)(cl_command_queue queue, cl_mem memory,
+                                                cl_bool blocking, size_t offset, size_t bytes,
+                                                void* host, cl_uint n, const cl_event* waits,
+                                                cl_event* event) {
+  auto invoke = [&](cl_event* slot) {
+    return g_next.clEnqueueReadBuffer(queue, memory, blocking, offset, bytes, host, n, waits, slot);
+  };
+  if (!active()) return invoke(event);
+  return read(queue, memory, blocking, stretchBox(offset, bytes), host, stretch(host, bytes),
+              {n, waits}, event, invoke);
+}
+
+cl_int CL_API_CALL TS_WRAP(clEnqueueReadBufferRect)(cl_command_queue queue, cl_mem memory,
+                                                    cl_bool blocking, const size_t* buffer_origin,
+                                                    const size_t* host_origin, const size_t* region,
+                                                    size_t buffer_row, size_t buffer_slice,
+                                                    size_t host_row, size_t host_slice, void* host,
+                                                    cl_uint n, const cl_event* waits,
+                                                    cl_event* event) {
+  auto invoke = [&](cl_event* slot) {
+    return g_next.clEnqueueReadBufferRect(queue, memory, blocking, buffer_origin, host_origin,
+                                          region, buffer_row, buffer_slice, host_row, host_slice,
+                                          host, n, waits, slot);
+  };
+  if (!active()) return invoke(event);
+  return read(
+      queue, memory, blocking, boxOf(false, buffer_origin, region, buffer_row, buffer_slice), host,
+      rectPlace(host, host_origin, region, host_row, host_slice), {n, waits}, event, invoke);
+}
+
+cl_int CL_API_CALL TS_WRAP(clEnqueueReadImage)(cl_command_queue queue, cl_mem image,
+                                               cl_bool blocking, const size_t* origin,
+                                               const size_t* region, size_t row, size_t slice,
+                                               void* host, cl_uint n, const cl_event* waits,
+                                               cl_event* event) {
+  auto invoke = [&](cl_event* slot) {
+    return g_next.clEnqueueReadImage(queue, image, blocking, origin, region, row, slice, host, n,
+                                     waits, slot);
+  };
+  if (!active()) return invoke(event);
+  return read(queue, image, blocking, boxOf(true, origin, region, 0, 0), host,
+              imagePlace(image, host, region, row, slice), {n, waits}, event, invoke);
+}
+
+cl_int CL_API_CALL TS_WRAP(clEnqueueWriteBuffer)(cl_command_queue queue, cl_mem memory,
+                                                 cl_bool blocking, size_t offset, size_t bytes,
+                                                 const void* host, cl_uint n, const cl_event* waits,
+                                                 cl_event* event) {
+  auto invoke = [&] {
+    return g_next.clEnqueueWriteBuffer(queue, memory, blocking, offset, bytes, host, n, waits,
+                                       event);
+  };
+  if (!active()) return invoke();
+  return write(queue, memory, blocking, stretchBox(offset, bytes), host, stretch(host, bytes),
+               {n, waits}, event, invoke);
+}
+
+cl_int CL_API_CALL TS_WRAP(clEnqueueWriteBufferRect)(cl_command_queue queue, cl_mem memory,
+                                                     cl_bool blocking, const size_t* buffer_origin,
+                                                     const size_t* host_origin,
+                                                     const size_t* region, size_t buffer_row,
+                                                     size_t buffer_slice, size_t host_row,
+                                                     size_t host_slice, const void* host, cl_uint n,
+                                                     const cl_event* waits, cl_event* event) {
+  auto invoke = [&] {
+    return g_next.clEnqueueWriteBufferRect(queue, memory, blocking, buffer_origin, host_origin,
+                                           region, buffer_row, buffer_slice, host_row, host_slice,
+                                           host, n, waits, event);
+  };
+  if (!active()) return invoke();
+  return write(
+      queue, memory, blocking, boxOf(false, buffer_origin, region, buffer_row, buffer_slice), host,
+      rectPlace(host, host_origin, region, host_row, host_slice), {n, waits}, event, invoke);
+}
+
+cl_int CL_API_CALL TS_WRAP(clEnqueueWriteImage)(cl_command_queue queue, cl_mem image,
+                                                cl_bool blocking, const size_t* origin,
+                                                const size_t* region, size_t row, size_t slice,
+                                                const void* host, cl_uint n, const cl_event* waits,
+                                                cl_event* event) {
+  auto invoke = [&] {
+    return g_next.clEnqueueWriteImage(queue, image, blocking, origin, region, row, slice, host, n,
+                                      waits, event);
+  };
+  if (!active()) return invoke();
+  return write(queue, image, blocking, boxOf(true, origin, region, 0, 0), host,
+               imagePlace(image, host, region, row, slice), {n, waits}, event, invoke);
+}
+
+cl_int CL_API_CALL TS_WRAP(clEnqueueCopyBuffer)(cl_command_queue queue, cl_mem source,
+                                                cl_mem destination, size_t from, size_t to,
+                                                size_t bytes, cl_uint n, const cl_event* waits,
+                                                cl_event* event) {
+  auto invoke = [&] {
+    return g_next.clEnqueueCopyBuffer(queue, source, destination, from, to, bytes, n, waits, event);
+  };
+  if (!active()) return invoke();
+  return copy(queue, source, destination, stretchBox(from, bytes), stretchBox(to, bytes),
+              {n, waits}, event, invoke);
+}
+
+cl_int CL_API_CALL TS_WRAP(clEnqueueCopyBufferRect)(cl_command_queue queue, cl_mem source,
+                                                    cl_mem destination, const size_t* from,
+                                                    const size_t* to, const size_t* region,
+                                                    size_t from_row, size_t from_slice,
+                                                    size_t to_row, size_t to_slice, cl_uint n,
+                                                    const cl_event* waits, cl_event* event) {
+  auto invoke = [&] {
+    return g_next.clEnqueueCopyBufferRect(queue, source, destination, from, to, region, from_row,
+                                          from_slice, to_row, to_slice, n, waits, event);
+  };
+  if (!active()) return invoke();
+  return copy(queue, source, destination, boxOf(false, from, region, from_row, from_slice),
+              boxOf(false, to, region, to_row, to_slice), {n, waits}, event, invoke);
+}
+
+cl_int CL_API_CALL TS_WRAP(clEnqueueCopyImage)(cl_command_queue queue, cl_mem source,
+                                               cl_mem destination, const size_t* from,
+                                               const size_t* to, const size_t* region, cl_uint n,
+                                               const cl_event* waits, cl_event* event) {
+  auto invoke = [&] {
+    return g_next.clEnqueueCopyImage(queue, source, destination, from, to, region, n, waits, event);
+  };
+  if (!active()) return invoke();
+  return copy(queue, source, destination, boxOf(true, from, region, 0, 0),
+              boxOf(true, to, region, 0, 0), {n, waits}, event, invoke);
+}
+
+/// The stretch of a buffer that a copy from or to a region of an image touches.
+static rec::Box stretchOfImage(cl_mem image, const size_t* region, size_t offset) {
+  const Place place = imagePlace(image, region, region, 0, 0);
+  return stretchBox(offset, place.bytes());
+}
+
+cl_int CL_API_CALL TS_WRAP(clEnqueueCopyImageToBuffer)(cl_command_queue queue, cl_mem image,
+                                                       cl_mem memory, const size_t* from,
+                                                       const size_t* region, size_t to, cl_uint n,
+                                                       const cl_event* waits, cl_event* event) {
+  auto invoke = [&] {
+    return g_next.clEnqueueCopyImageToBuffer(queue, image, memory, from, region, to, n, waits,
+                                             event);
+  };
+  if (!active()) return invoke();
+  return copy(queue, image, memory, boxOf(true, from, region, 0, 0),
+              stretchOfImage(image, region, to), {n, waits}, event, invoke);
+}
+
+cl_int CL_API_CALL TS_WRAP(clEnqueueCopyBufferToImage)(cl_command_queue queue, cl_mem memory,
+                                                       cl_mem image, size_t from, const size_t* to,
+                                                       const size_t* region, cl_uint n,
+                                                       const cl_event* waits, cl_event* event) {
+  auto invoke = [&] {
+    return g_next.clEnqueueCopyBufferToImage(queue, memory, image, from, to, region, n, waits,
+                                             event);
+  };
+  if (!active()) return invoke();
+  return copy(queue, memory, image, stretchOfImage(image, region, from),
+              boxOf(true, to, region, 0, 0), {n, waits}, event, invoke);
+}
+
+cl_int CL_API_CALL TS_WRAP(clEnqueueFillBuffer)(cl_command_queue queue, cl_mem memory,
+                                                const void* pattern, size_t pattern_bytes,
+                                                size_t offset, size_t bytes, cl_uint n,
+                                                const cl_event* waits, cl_event* event) {
+  auto invoke = [&] {
+    return g_next.clEnqueueFillBuffer(queue, memory, pattern, pattern_bytes, offset, bytes, n,
+                                      waits, event);
+  };
+  if (!active()) return invoke();
+  rec::Fill c;
+  c.queue = handleOf(queue);
+  c.memory = handleOf(memory);
+  c.box = stretchBox(offset, bytes);
+  if (pattern != nullptr && pattern_bytes <= 128) {
+    c.pattern = {static_cast<const uint8_t*>(pattern), pattern_bytes};
+  }
+  return queueCommand(c, {n, waits}, event, invoke);
+}
+
+cl_int CL_API_CALL TS_WRAP(clEnqueueFillImage)(cl_command_queue queue, cl_mem image,
+                                               const void* colour, const size_t* origin,
+                                               const size_t* region, cl_uint n,
+                                               const cl_event* waits, cl_event* event) {
+  auto invoke = [&] {
+    return g_next.clEnqueueFillImage(queue, image, colour, origin, region, n, waits, event);
+  };
+  if (!active()) return invoke();
+  rec::Fill c;
+  c.queue = handleOf(queue);
+  c.memory = handleOf(image);
+  c.box = boxOf(true, origin, region, 0, 0);
+  if (colour != nullptr) c.pattern = {static_cast<const uint8_t*>(colour), 16};
+  return queueCommand(c, {n, waits}, event, invoke);
+}
+
+}  // extern "C"

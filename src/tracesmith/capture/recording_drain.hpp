@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Brings what the recording agents write to their channels into the recording beside the trace. A
+// thread of its own: programs wait for it when their rings are full. A second one only says that we
+// live, so that a slow disk is not taken for our death.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tracesmith/capture/channel_file.hpp"
+#include "tracesmith/capture/session_dir.hpp"
+#include "tracesmith/recording/recording_file.hpp"
+
+namespace tracesmith {
+
+struct RecordingTotals {
+  std::string path;
+  uint32_t processes = 0;
+  uint64_t commands = 0;
+  uint64_t launches = 0;        ///< of the programs, recorded or not
+  uint64_t payload_bytes = 0;   ///< that programs gave or were shown
+  uint64_t distinct_bytes = 0;  ///< kept
+  uint64_t file_bytes = 0;
+  uint64_t stall_ns = 0;           ///< that programs waited for us
+  std::vector<std::string> ended;  ///< why a recording ended before its program did
+};
+
+/// One thread at a time, but for what is said to be otherwise.
+class RecordingDrain {
+ public:
+  /// What was recorded to this place before is removed; the file comes with the first channel.
+  static Result<std::unique_ptr<RecordingDrain>> create(const SessionDir& dir);
+  /// Goes on where a drain has died: what its file has is not written again.
+  static Result<std::unique_ptr<RecordingDrain>> resume(const SessionDir& dir);
+  ~RecordingDrain();
+
+  /// Begins to drain in a thread. Not before the program is started: fork knows no threads.
+  Status start();
+  /// Why the process of this number ended, if it was not by itself.
+  void noteEnd(uint32_t pid, const std::string& reason);
+  /// Drains what is there, ends all streams and finishes the file.
+  Status finish();
+  RecordingTotals totals() const;
+
+  /// Drains once; true when something was there. For tests, and for resume().
+  Result<bool> poll();
+
+ private:
+  struct Channel {
+    explicit Channel(ChannelFile f) : file(std::move(f)) {}
+    ChannelFile file;
+    uint32_t number = 0;
+    uint64_t consumed = 0;       // position up to which frames are with the writer
+    uint64_t next_sequence = 0;  // what is before it is in the file already
+    bool damaged = false;
+    bool closed = false;
+    bool noted = false;  // its counters are in totals_
+  };
+  explicit RecordingDrain(SessionDir dir) : dir_(std::move(dir)) {}
+  Status discover();
+  Status open(const std::string& path);
+  Result<bool> drain(Channel& channel);
+  Status close(Channel& channel, bool process_gone);
+  Status flush();
+  void noteTotals(Channel& channel);
+  bool processGone(const Channel& channel) const;
+  void run();
+  void beat();
+  void stopThreads();
+
+  SessionDir dir_;
+  std::string path_;
+  std::optional<RecordingWriter> writer_;
+  std::vector<std::unique_ptr<Channel>> channels_;
+  std::map<std::string, bool> seen_;
+  /// Of a resumed file: commands that it has, by process and channel.
+  struct Before {
+    uint32_t number = 0;
+    uint64_t next_sequence = 0;
+    bool ended = false;
+  };
+  std::map<std::pair<uint32_t, uint64_t>, std::vector<Before>> before_;
+  uint32_t next_number_ = 1;
+  uint64_t unflushed_ = 0;
+  bool behind_ = false;  // there was much to drain
+  int64_t last_flush_ns_ = 0;
+  int64_t last_discovery_ns_ = 0;
+  RecordingTotals totals_;
+  Status status_;
+
+  std::thread drainer_;
+  std::thread heart_;
+  std::atomic<bool> stop_{false};
+  std::atomic<bool> broken_{false};
+  mutable std::mutex mutex_;  // of what follows
+  std::map<uint32_t, std::string> end_reasons_;
+  std::vector<channel::ChannelHeader*> beating_;
+};
+
+}  // namespace tracesmith

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/capture/recording_trigger.hpp"
+
+#include <dirent.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+
+#include "tracesmith/capture/arena_layout.hpp"
+#include "tracesmith/capture/channel_file.hpp"
+#include "tracesmith/capture/process_facts.hpp"
+
+namespace tracesmith {
+namespace {
+
+/// A variable of a process's environment, as it was when it began.
+std::string variableOf(uint32_t pid, const std::string& name) {
+  std::ifstream in("/proc/" + std::to_string(pid) + "/environ", std::ios::binary);
+  for (std::string entry; std::getline(in, entry, '\0');) {
+    if (entry.starts_with(name + "=")) return entry.substr(name.size() + 1);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<TriggerOutcome> triggerSession(const std::string& session_dir, uint32_t pid) {
+  std::vector<ChannelFile> channels;
+  if (DIR* d = opendir(session_dir.c_str())) {
+    while (const dirent* e = readdir(d)) {
+      const std::string name = e->d_name;
+      if (!name.ends_with(channel::kSuffix)) continue;
+      auto file = ChannelFile::open(session_dir + "/" + name);
+      if (file && (pid == 0 || file->header().pid == pid)) channels.push_back(std::move(*file));
+    }
+    closedir(d);
+  }
+  if (channels.empty()) {
+    return fail(ErrorCode::kNotFound,
+                "nothing is recorded there: its program has not used OpenCL yet, or `profile` was "
+                "started without --record",
+                session_dir);
+  }
+  TriggerOutcome outcome;
+  // All of them do the same, whatever each has been told before.
+  outcome.begins = std::none_of(channels.begin(), channels.end(), [](const ChannelFile& c) {
+    return (c.header().trigger.load() & 1) != 0;
+  });
+  for (const ChannelFile& c : channels) {
+    if (((c.header().trigger.load() & 1) != 0) != outcome.begins) c.header().trigger.fetch_add(1);
+    outcome.pids.push_back(c.header().pid);
+  }
+  return outcome;
+}
+
+Result<TriggerOutcome> triggerRecording(uint32_t pid) {
+  const std::string name = arena::kEnvSession;
+  const std::string own = variableOf(pid, name);
+  std::string session;
+  for (const ListedProcess& process : listProcesses()) {
+    if (process.stat.parent_pid != pid) continue;
+    const std::string of_child = variableOf(process.pid, name);
+    // A program under a session also has children: those are its own.
+    if (!of_child.empty() && of_child != own) session = of_child;
+  }
+  if (!session.empty()) return triggerSession(session, 0);
+  if (own.empty()) {
+    return fail(ErrorCode::kNotFound,
+                "is neither `tracesmith profile` nor a program that it has started (or it belongs "
+                "to another user)",
+                "process " + std::to_string(pid));
+  }
+  return triggerSession(own, pid);
+}
+
+}  // namespace tracesmith

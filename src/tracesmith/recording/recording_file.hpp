@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recordings as files: the same log of checksummed blocks as a trace (docs/sbt.md), with tables of
+// their own. Content comes before the commands that name it, so that a file that is cut anywhere
+// replays up to the cut.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "tracesmith/format/block_appender.hpp"
+#include "tracesmith/format/trace_reader.hpp"
+#include "tracesmith/recording/command_codec.hpp"
+
+namespace tracesmith {
+
+namespace recording {
+
+/// Columns on disk: append, never renumber.
+enum class ProcessColumn : uint16_t { kNumber = 1, kPid = 2, kStartTicks = 3, kCommandLine = 4 };
+enum class CommandColumn : uint16_t { kProcess = 1, kBytes = 2 };
+enum class ContentColumn : uint16_t { kBytes = 1 };
+/// One row for each row of kRecordedContent.
+enum class PlaceColumn : uint16_t { kLow = 1, kHigh = 2, kBytes = 3 };
+
+ContentHash hashOf(ByteView bytes);
+
+/// A process whose commands were recorded.
+struct Process {
+  uint32_t number = 0;  ///< within the recording
+  uint32_t pid = 0;
+  uint64_t start_ticks = 0;
+  std::string command_line;
+};
+
+/// "out.sbt" -> "out.sbr": where the recording that belongs to a trace lies.
+std::string pathBeside(const std::string& trace_path);
+
+}  // namespace recording
+
+/// One thread at a time. What was flushed survives the death of this process.
+class RecordingWriter {
+ public:
+  static Result<RecordingWriter> create(const std::string& path);
+  /// Goes on with a recording whose writer died; what it holds is known. Needs one with commands.
+  static Result<RecordingWriter> resume(const std::string& path);
+
+  Status addProcess(const recording::Process& process);
+  bool has(const recording::ContentHash& hash) const { return contents_.contains(hash); }
+  /// A chunk of at most kChunkBytes; nothing happens when it is there already.
+  Status addContent(const recording::ContentHash& hash, ByteView bytes);
+  /// Whole commands of one process, one after the other.
+  Status addCommands(uint32_t process, ByteView commands, uint32_t count);
+  /// Compresses less from now on, or as before: for those who can not wait.
+  void setHurried(bool hurried) { hurried_ = hurried; }
+
+  /// Brings all of it into the file.
+  Status flush();
+  /// flush(), index and end marker.
+  Status finish();
+
+  uint64_t bytesWritten() const { return file_.position().offset; }
+  uint64_t contentBytes() const { return content_bytes_; }  ///< of distinct chunks
+  uint64_t commands() const { return commands_; }
+
+ private:
+  explicit RecordingWriter(sbt::BlockAppender file);
+  Status flushContent();
+  Status flushCommands();
+  sbt::BlockBuilder& builder() { return hurried_ ? *quick_ : *thorough_; }
+
+  sbt::BlockAppender file_;
+  std::unique_ptr<sbt::BlockBuilder> thorough_;
+  std::unique_ptr<sbt::BlockBuilder> quick_;
+  bool hurried_ = false;
+  bool finished_ = false;
+  std::unordered_set<recording::ContentHash, recording::HashOfContentHash> contents_;
+  Bytes pending_content_;
+  std::vector<recording::ContentHash> pending_hashes_;
+  std::vector<uint64_t> pending_sizes_;
+  Bytes pending_commands_;
+  uint32_t pending_count_ = 0;
+  uint32_t pending_process_ = 0;
+  uint64_t content_bytes_ = 0;
+  uint64_t commands_ = 0;
+};
+
+/// Reads a recording. Damage costs what it is in: what is missing is said when it is asked for.
+/// One thread at a time.
+class RecordingReader {
+ public:
+  /// A recording, or a trace that has one beside it or in it.
+  static Result<RecordingReader> open(const std::string& path);
+
+  const std::string& path() const { return log_->path(); }
+  const std::vector<recording::Process>& processes() const { return processes_; }
+  /// The writer finished it; when not, it replays up to its end all the same.
+  bool complete() const { return log_->complete(); }
+  /// Stretches of the file that could not be read.
+  const std::vector<DataLoss>& losses() const { return losses_; }
+
+  /// The commands of a process, one after the other, as they were called. Each begins with a
+  /// CommandHeader and takes header.bytes. What follows a gap in the stream is left out, and is
+  /// among losses(): whatever comes later could be about what was lost.
+  Result<Bytes> commands(uint32_t process);
+
+  bool has(const recording::ContentHash& hash) const { return places_.contains(hash); }
+  /// f(hash, bytes) for each chunk.
+  template <class F>
+  void forEachChunk(F&& f) const {
+    for (const auto& [hash, place] : places_) f(hash, uint64_t{place.bytes});
+  }
+  /// The bytes of a payload. kDamaged names the first chunk that is missing or is not what its hash
+  /// says.
+  Result<Bytes> content(const recording::Payload& payload);
+  /// Distinct chunks, and their bytes.
+  size_t chunks() const { return places_.size(); }
+  uint64_t contentBytes() const { return content_bytes_; }
+
+ private:
+  struct Place {
+    uint32_t block;   // in content_blocks_
+    uint32_t offset;  // within its bytes
+    uint32_t bytes;
+    bool verified = false;  // is what its hash says
+  };
+  RecordingReader() = default;
+  Status load();
+  Status loadPlaces(const sbt::LogBlock& block);
+  void lose(const sbt::LogBlock& block, const std::string& why);
+  Result<ByteView> chunk(const recording::ContentHash& hash);
+  Result<ByteView> contentBlock(uint32_t number);
+
+  std::unique_ptr<sbt::BlockLog> log_;
+  std::unique_ptr<sbt::BlockContents> contents_;
+  std::vector<recording::Process> processes_;
+  std::vector<sbt::LogBlock> content_blocks_;
+  std::vector<sbt::LogBlock> command_blocks_;
+  std::unordered_map<recording::ContentHash, Place, recording::HashOfContentHash> places_;
+  std::vector<DataLoss> losses_;
+  uint64_t content_bytes_ = 0;
+  // Blocks that were unpacked: programs upload the same again and again.
+  static constexpr size_t kMostUnpackedBytes = 256u << 20;
+  std::unordered_map<uint32_t, Bytes> unpacked_;
+  std::deque<uint32_t> unpacked_order_;  // the oldest first
+  size_t unpacked_bytes_ = 0;
+};
+
+/// Calls f(header, fields) for each command of a stream until f returns false. False when the
+/// stream ends within a command or a command's size is impossible.
+template <class F>
+bool forEachCommand(ByteView commands, F&& f) {
+  using recording::CommandHeader;
+  size_t at = 0;
+  while (at < commands.size()) {
+    if (commands.size() - at < sizeof(CommandHeader)) return false;
+    const auto header = loadFixed<CommandHeader>(commands.data() + at);
+    if (header.bytes < sizeof(CommandHeader) || header.bytes % 8 != 0 ||
+        header.bytes > commands.size() - at) {
+      return false;
+    }
+    const ByteView fields =
+        commands.subspan(at + sizeof(CommandHeader), header.bytes - sizeof(CommandHeader));
+    if (!f(header, fields)) return true;
+    at += header.bytes;
+  }
+  return true;
+}
+
+}  // namespace tracesmith

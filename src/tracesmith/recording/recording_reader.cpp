@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "tracesmith/model/tables.hpp"
+#include "tracesmith/recording/recording_file.hpp"
+
+namespace tracesmith {
+
+using namespace recording;
+
+namespace {
+
+template <class Column>
+constexpr uint16_t number(Column column) {
+  return static_cast<uint16_t>(column);
+}
+
+bool isOf(const sbt::LogBlock& block, TableId table) {
+  return block.header.table == static_cast<uint16_t>(table);
+}
+
+bool hasRecording(const sbt::BlockLog& log) {
+  return std::any_of(log.blocks().begin(), log.blocks().end(), [](const sbt::LogBlock& block) {
+    return isOf(block, TableId::kRecordedCommand);
+  });
+}
+
+/// The values of a column; zeros where it was left out.
+sbt::Problem wordsOf(sbt::BlockContents& contents, uint16_t column, std::vector<uint64_t>& out) {
+  out.assign(contents.rows(), 0);
+  const sbt::ColumnEntry* entry = contents.find(column);
+  return entry == nullptr ? sbt::Problem{} : contents.words(*entry, out);
+}
+
+sbt::Problem bytesOf(sbt::BlockContents& contents, uint16_t column, ByteView& out) {
+  out = {};
+  const sbt::ColumnEntry* entry = contents.find(column);
+  return entry == nullptr ? sbt::damaged("the bytes are not there") : contents.bytes(*entry, out);
+}
+
+}  // namespace
+
+Result<RecordingReader> RecordingReader::open(const std::string& path) {
+  RecordingReader reader;
+  TS_TRY(auto log, sbt::BlockLog::open(path));
+  if (!hasRecording(log)) {
+    const std::string beside = pathBeside(path);
+    if (beside == path || access(beside.c_str(), F_OK) != 0) {
+      return fail(ErrorCode::kNotFound,
+                  beside == path
+                      ? "holds no recorded command"
+                      : "holds no recording, and " + beside +
+                            " is not there; record with `tracesmith profile --record -- COMMAND`",
+                  path);
+    }
+    TS_TRY(log, sbt::BlockLog::open(beside));
+    if (!hasRecording(log)) return fail(ErrorCode::kNotFound, "holds no recorded command", beside);
+  }
+  reader.log_ = std::make_unique<sbt::BlockLog>(std::move(log));
+  reader.contents_ = std::make_unique<sbt::BlockContents>();
+  TS_CHECK_OK(reader.load());
+  return reader;
+}
+
+void RecordingReader::lose(const sbt::LogBlock& block, const std::string& why) {
+  losses_.push_back({block.offset, block.header.totalBytes(), why});
+}
+
+Status RecordingReader::load() {
+  losses_ = log_->losses();
+  std::vector<sbt::LogBlock> places;
+  std::vector<sbt::LogBlock> processes;
+  for (const sbt::LogBlock& block : log_->blocks()) {
+    if (isOf(block, TableId::kRecordedContent)) content_blocks_.push_back(block);
+    if (isOf(block, TableId::kRecordedPlace)) places.push_back(block);
+    if (isOf(block, TableId::kRecordedCommand)) command_blocks_.push_back(block);
+    if (isOf(block, TableId::kRecordedProcess)) processes.push_back(block);
+  }
+  for (const sbt::LogBlock& block : processes) {
+    std::vector<uint64_t> numbers, pids, ticks;
+    ByteView text;
+    sbt::Problem problem = contents_->load(log_->file(), log_->path(), block.offset, block.header);
+    if (!problem) problem = wordsOf(*contents_, number(ProcessColumn::kNumber), numbers);
+    if (!problem) problem = wordsOf(*contents_, number(ProcessColumn::kPid), pids);
+    if (!problem) problem = wordsOf(*contents_, number(ProcessColumn::kStartTicks), ticks);
+    if (!problem && numbers.size() != 1) problem = sbt::damaged("a block has one process");
+    if (problem) {
+      lose(block, problem.text);
+      continue;
+    }
+    (void)bytesOf(*contents_, number(ProcessColumn::kCommandLine), text);
+    processes_.push_back({static_cast<uint32_t>(numbers[0]), static_cast<uint32_t>(pids[0]),
+                          ticks[0], std::string(text.begin(), text.end())});
+  }
+  for (const sbt::LogBlock& block : places) TS_CHECK_OK(loadPlaces(block));
+  return {};
+}
+
+Status RecordingReader::loadPlaces(const sbt::LogBlock& block) {
+  std::vector<uint64_t> low, high, sizes;
+  sbt::Problem problem = contents_->load(log_->file(), log_->path(), block.offset, block.header);
+  if (!problem) problem = wordsOf(*contents_, number(PlaceColumn::kLow), low);
+  if (!problem) problem = wordsOf(*contents_, number(PlaceColumn::kHigh), high);
+  if (!problem) problem = wordsOf(*contents_, number(PlaceColumn::kBytes), sizes);
+  if (problem) {
+    lose(block, problem.text);
+    return {};
+  }
+  // Rows of places and of contents are the same rows, so that a lost block moves nothing.
+  const auto of = std::find_if(content_blocks_.begin(), content_blocks_.end(),
+                               [&](const sbt::LogBlock& content) {
+                                 return content.header.first_row == block.header.first_row &&
+                                        content.header.rows == block.header.rows;
+                               });
+  if (of == content_blocks_.end())
+    return {};  // its loss is known; chunks are missed when asked for
+  uint64_t offset = 0;
+  for (size_t i = 0; i < low.size(); ++i) {
+    if (sizes[i] == 0 || sizes[i] > kChunkBytes || offset + sizes[i] > sbt::kMaxColumnBytes) {
+      lose(block, "a chunk of an impossible size");
+      return {};
+    }
+    places_.try_emplace({low[i], high[i]},
+                        Place{static_cast<uint32_t>(of - content_blocks_.begin()),
+                              static_cast<uint32_t>(offset), static_cast<uint32_t>(sizes[i])});
+    offset += sizes[i];
+    content_bytes_ += sizes[i];
+  }
+  return {};
+}
+
+Result<Bytes> RecordingReader::commands(uint32_t process) {
+  Bytes all;
+  uint64_t next_row = 0;
+  std::vector<uint64_t> processes;
+  for (const sbt::LogBlock& block : command_blocks_) {
+    sbt::Problem problem = contents_->load(log_->file(), log_->path(), block.offset, block.header);
+    ByteView bytes;
+    if (!problem && block.header.first_row != next_row) {
+      problem = sbt::damaged("commands before it were lost, so that it can not be replayed");
+    }
+    if (!problem) problem = wordsOf(*contents_, number(CommandColumn::kProcess), processes);
+    if (!problem) problem = bytesOf(*contents_, number(CommandColumn::kBytes), bytes);
+    if (problem) {
+      lose(block, problem.text);
+      break;
+    }
+    next_row = block.header.first_row + block.header.rows;
+    if (processes.empty() || processes[0] != process) continue;
+    all.insert(all.end(), bytes.begin(), bytes.end());
+  }
+  return all;
+}
+
+Result<ByteView> RecordingReader::contentBlock(uint32_t number_of) {
+  const auto known = unpacked_.find(number_of);
+  if (known != unpacked_.end()) return ByteView(known->second);
+  const sbt::LogBlock& block = content_blocks_[number_of];
+  sbt::Problem problem = contents_->load(log_->file(), log_->path(), block.offset, block.header);
+  ByteView bytes;
+  if (!problem) problem = bytesOf(*contents_, number(ContentColumn::kBytes), bytes);
+  if (problem) return fail(ErrorCode::kDamaged, problem.text);
+  while (!unpacked_order_.empty() && unpacked_bytes_ + bytes.size() > kMostUnpackedBytes) {
+    unpacked_bytes_ -= unpacked_[unpacked_order_.front()].size();
+    unpacked_.erase(unpacked_order_.front());
+    unpacked_order_.pop_front();
+  }
+  unpacked_bytes_ += bytes.size();
+  unpacked_order_.push_back(number_of);
+  return ByteView(unpacked_[number_of] = Bytes(bytes.begin(), bytes.end()));
+}
+
+Result<ByteView> RecordingReader::chunk(const ContentHash& hash) {
+  const auto name = [&] { return fmt::format("{:016x}{:016x}", hash.high, hash.low); };
+  const auto it = places_.find(hash);
+  if (it == places_.end()) {
+    return fail(ErrorCode::kDamaged, "content " + name() + " is not in the recording", path());
+  }
+  Place& place = it->second;
+  const auto at = [&] {
+    return fmt::format("{} at byte {}", path(), content_blocks_[place.block].offset);
+  };
+  const auto block = contentBlock(place.block);
+  if (!block) {
+    return fail(ErrorCode::kDamaged,
+                fmt::format("content {} can not be read: {}", name(), block.error().message), at());
+  }
+  if (place.offset + uint64_t{place.bytes} > block->size()) {
+    return fail(ErrorCode::kDamaged, "content " + name() + " lies beyond its block", at());
+  }
+  const ByteView bytes = block->subspan(place.offset, place.bytes);
+  if (!place.verified && hashOf(bytes) != hash) {
+    return fail(ErrorCode::kDamaged, "content " + name() + " is not what its hash says", at());
+  }
+  place.verified = true;
+  return bytes;
+}
+
+Result<Bytes> RecordingReader::content(const Payload& payload) {
+  if (!payload.known() || payload.chunks.size() != chunkCount(payload.bytes)) {
+    return fail(ErrorCode::kDamaged, "the content was not recorded", path());
+  }
+  Bytes all;
+  for (const ContentHash& hash : payload.chunks) {
+    TS_TRY(const ByteView bytes, chunk(hash));
+    all.insert(all.end(), bytes.begin(), bytes.end());
+  }
+  if (all.size() != payload.bytes) {
+    return fail(ErrorCode::kDamaged, "the chunks of a content do not add up to its size", path());
+  }
+  return all;
+}
+
+}  // namespace tracesmith

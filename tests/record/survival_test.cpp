@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// What was recorded survives the death of either side, and the program survives ours.
+#include <gmock/gmock.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <random>
+
+#include "recording_test_util.hpp"
+#include "stream.hpp"
+#include "tracesmith/capture/process_facts.hpp"
+
+namespace tracesmith {
+namespace {
+
+using namespace recording;  // NOLINT: their words are ours here
+using test::Stream;
+using ::testing::HasSubstr;
+
+class RecordSurvivalTest : public RecordingTest {
+ protected:
+  std::vector<std::string> profile(const std::vector<std::string>& options,
+                                   const std::vector<std::string>& command) const {
+    std::vector<std::string> out = {helper("tracesmith"), "profile", "--record", "-o",
+                                    path("out.sbt")};
+    out.insert(out.end(), options.begin(), options.end());
+    out.emplace_back("--");
+    out.insert(out.end(), command.begin(), command.end());
+    return out;
+  }
+  std::vector<Stream> streams(bool complete = true) {
+    auto reader = RecordingReader::open(path("out.sbr"));
+    EXPECT_TRUE(reader) << reader.error().toString();
+    if (!reader) return {};
+    EXPECT_EQ(reader->complete(), complete);
+    return test::streamsOf(*reader);
+  }
+  static uint32_t childOf(pid_t pid) {
+    for (int i = 0; i < 500; ++i) {
+      for (const ListedProcess& p : listProcesses()) {
+        if (p.stat.parent_pid == static_cast<uint32_t>(pid)) return p.pid;
+      }
+      usleep(2000);
+    }
+    return 0;
+  }
+  static void waitUntilGone(uint32_t pid) {
+    for (int i = 0; i < 3000 && readProcessStat(pid); ++i) usleep(10'000);
+    EXPECT_FALSE(readProcessStat(pid));
+  }
+};
+
+TEST_F(RecordSurvivalTest, AProgramThatIsKilledLosesNothingThatItHadRecorded) {
+  std::mt19937 random(1);
+  for (int i = 0; i < 4; ++i) {
+    const pid_t pid = spawn(profile({"-q"}, {helper("launch_heavy"), "20000"}));
+    const uint32_t program = childOf(pid);
+    usleep(200'000 + random() % 500'000);
+    kill(static_cast<pid_t>(program), SIGKILL);
+    EXPECT_EQ(waitFor(pid).signal, SIGKILL);
+    const auto all = streams();
+    ASSERT_EQ(all.size(), 1u);
+    EXPECT_THAT(all[0].end_reason, HasSubstr("signal 9"));
+    EXPECT_GT(all[0].count(CommandKind::kLaunch), 0u);
+  }
+}
+
+TEST_F(RecordSurvivalTest, WhenTheCollectorIsKilledTheProgramRunsOnAndRecoverFinishesTheRecording) {
+  std::mt19937 random(2);
+  for (int i = 0; i < 4; ++i) {
+    const pid_t pid = spawn(profile({"-q"}, {helper("launch_heavy"), "3000"}));
+    const uint32_t program = childOf(pid);
+    usleep(100'000 + random() % 500'000);
+    kill(pid, SIGKILL);
+    waitFor(pid);
+    waitUntilGone(program);
+    EXPECT_EQ(run({helper("tracesmith"), "recover", path("out.sbt.session")}).exit_code, 0);
+    const auto all = streams();
+    ASSERT_EQ(all.size(), 1u);
+    // The ring has room for all of it: nothing is missing.
+    EXPECT_EQ(all[0].count(CommandKind::kLaunch), 3000u);
+    EXPECT_EQ(all[0].end_reason, "");
+    EXPECT_NE(access(path("out.sbt.session").c_str(), F_OK), 0);
+  }
+}
+
+TEST_F(RecordSurvivalTest, WithoutACollectorAFullRingEndsTheRecordingAndNotTheProgram) {
+  const pid_t pid = spawn(profile({"-q", "--record-buffer", "8M"}, {helper("cl_upload"), "20000"}));
+  const uint32_t program = childOf(pid);
+  usleep(700'000);
+  kill(pid, SIGKILL);
+  waitFor(pid);
+  // It waits for a collector for some seconds, and then goes on by itself.
+  usleep(6'500'000);
+  EXPECT_TRUE(readProcessStat(program));
+  kill(static_cast<pid_t>(program), SIGKILL);
+  waitUntilGone(program);
+  EXPECT_EQ(run({helper("tracesmith"), "recover", path("out.sbt.session")}).exit_code, 0);
+  const auto all = streams();
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_THAT(all[0].end_reason, HasSubstr("nobody reads"));
+}
+
+TEST_F(RecordSurvivalTest, AFullDiskEndsTheRecordingAndLeavesWhatIsThereReadable) {
+  SpawnOptions options;
+  options.largest_file = 40u << 20;
+  options.error = path("error");
+  EXPECT_EQ(
+      run(profile({"--record-buffer", "8M"}, {helper("cl_upload"), "256"}), options).exit_code, 0);
+  EXPECT_THAT(readFile(path("error")), HasSubstr("recording is not complete"));
+  auto reader = RecordingReader::open(path("out.sbr"));
+  ASSERT_TRUE(reader) << reader.error().toString();
+  EXPECT_TRUE(reader->losses().empty());
+  EXPECT_GT(reader->contentBytes(), 8u << 20);
+}
+
+TEST_F(RecordSurvivalTest, EveryProcessHasAStreamOfItsOwn) {
+  const std::string program = helper("launch_heavy");
+  ASSERT_EQ(
+      run(profile({}, {"/bin/sh", "-c", program + " 50 & " + program + " 70; wait"})).exit_code, 0);
+  const auto all = streams();
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(all[0].count(CommandKind::kLaunch) + all[1].count(CommandKind::kLaunch), 120u);
+  EXPECT_NE(all[0].process.pid, all[1].process.pid);
+}
+
+TEST_F(RecordSurvivalTest, ASmallRingMakesTheProgramWaitAndLosesNothing) {
+  SpawnOptions options;
+  options.error = path("said");
+  ASSERT_EQ(
+      run(profile({"--record-buffer", "8M"}, {helper("cl_upload"), "512"}), options).exit_code, 0);
+  const auto all = streams();
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].count(CommandKind::kWrite), 16u);
+  EXPECT_THAT(readFile(path("said")), HasSubstr("the program waited"));
+}
+
+}  // namespace
+}  // namespace tracesmith
