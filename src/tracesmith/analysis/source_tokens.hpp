@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// OpenCL C source as the compiler sees it after its preprocessor: comments gone, macros expanded,
+// conditions decided. Where that can not be known (an #include, a condition about what only the
+// compiler defines), it is said, or all possibilities are tried.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tracesmith::races {
+
+enum class TokenKind : uint8_t { kWord, kNumber, kText, kSign };
+
+struct Token {
+  std::string_view text;
+  TokenKind kind = TokenKind::kSign;
+  bool starts_line = false;
+  bool is(std::string_view t) const { return text == t && kind != TokenKind::kText; }
+};
+
+/// Tokens of a program as one choice of its open conditions has it. They point into the source, the
+/// options, and `made`.
+struct SourceTokens {
+  std::vector<Token> tokens;
+  std::deque<std::string> made;
+  bool understood = true;  ///< false: what the tokens are is not known
+};
+
+/// Beyond it a source is not read.
+constexpr size_t kMostSourceBytes = 4u << 20;
+
+/// One for each choice of the conditions that can not be decided, of which there may be four. Time
+/// and memory linear in the source. Source and options must outlive the answer.
+std::vector<SourceTokens> tokensOfSource(std::string_view source, std::string_view options);
+
+}  // namespace tracesmith::races

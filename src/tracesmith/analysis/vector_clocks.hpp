@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Vector clocks that share what they have in common: each is a tree of 16 entries a node, never
+// changed while someone else holds it. With thousands of streams most of two clocks is the same
+// nodes, so that copying costs nothing and joining only what differs.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace tracesmith::races {
+
+/// All nodes of all clocks. A clock is known by its root; 0 is the clock that knows nothing. Roots
+/// are counted: who is given one holds it, until it gives it up. One thread at a time.
+class ClockForest {
+ public:
+  using Root = uint32_t;
+
+  ClockForest() : nodes_(1) {}
+
+  /// What the clock says about `chain`; 0: nothing.
+  uint32_t at(Root root, uint32_t chain) const;
+  Root hold(Root root) {
+    if (root != 0) ++nodes_[root].holders;
+    return root;
+  }
+  void giveUp(Root root);
+  /// Gives up `root` for one that says at least `time` about `chain`.
+  Root raised(Root root, uint32_t chain, uint32_t time);
+  /// What either knows. Gives up neither.
+  Root joined(Root a, Root b);
+
+  /// Nodes in use, for tests.
+  size_t nodes() const { return nodes_.size() - 1 - free_count_; }
+
+ private:
+  static constexpr uint32_t kBits = 4;
+  struct Node {
+    uint32_t holders = 0;
+    uint32_t level = 0;                // 0: slots are times; else they are nodes of the level below
+    std::array<uint32_t, 16> slots{};  // slots[0] of an unused node: the next unused
+  };
+  static uint32_t slotOf(uint32_t chain, uint32_t level) {
+    return (chain >> (kBits * level)) & 15u;
+  }
+  static bool beyond(uint32_t chain, uint32_t level) {
+    return kBits * (level + 1) < 32 && (chain >> (kBits * (level + 1))) != 0;
+  }
+  Root make(uint32_t level);
+  Root ownCopy(Root root);
+
+  std::vector<Node> nodes_;
+  Root free_ = 0;
+  size_t free_count_ = 0;
+};
+
+/// A root that is held.
+class Known {
+ public:
+  explicit Known(ClockForest& forest) : forest_(&forest) {}
+  Known(ClockForest& forest, ClockForest::Root root) : forest_(&forest), root_(forest.hold(root)) {}
+  Known(const Known& other) : forest_(other.forest_), root_(forest_->hold(other.root_)) {}
+  Known(Known&& other) noexcept : forest_(other.forest_), root_(std::exchange(other.root_, 0)) {}
+  Known& operator=(Known other) noexcept {
+    std::swap(forest_, other.forest_);
+    std::swap(root_, other.root_);
+    return *this;
+  }
+  ~Known() { forest_->giveUp(root_); }
+
+  uint32_t at(uint32_t chain) const { return forest_->at(root_, chain); }
+  void raise(uint32_t chain, uint32_t time) { root_ = forest_->raised(root_, chain, time); }
+  void join(const Known& other) {
+    if (other.root_ == root_ || other.root_ == 0) return;
+    const ClockForest::Root both = forest_->joined(root_, other.root_);
+    forest_->giveUp(root_);
+    root_ = both;
+  }
+  ClockForest::Root root() const { return root_; }
+
+ private:
+  ClockForest* forest_;
+  ClockForest::Root root_ = 0;
+};
+
+}  // namespace tracesmith::races
