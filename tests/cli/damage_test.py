@@ -50,6 +50,14 @@ class Damage(CommandTest):
             self.assertEqual(result.stdout, b"")
         return result.returncode, error
 
+    def test_a_format_that_is_known_and_not_read_is_named(self):
+        plane = b"\x0a\x11\x08\x07\x12\x0d/device:GPU:0"
+        for reader in (("view",), ("info",), ("query", "SELECT 1")):
+            code, error = self.read(plane, reader)
+            self.assertEqual(code, 1, error)
+            self.assertIn("XPlane", error)
+            self.assertIn("trace.json.gz", error)
+
     def test_what_is_no_trace_is_called_so(self):
         for content, word in ((b"", "empty"), (b"hello, world\n" * 100, "not a"),
                               (b"\x7fELF" + b"\0" * 300, "not a"), (b"TS", ""), (b"\0" * 4096, "not a"),

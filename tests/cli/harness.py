@@ -20,7 +20,8 @@ DEMO = os.path.join(BIN, "opencl_demo")
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 LIMIT_S = 60
 
-COMMANDS = ["profile", "record", "view", "info", "analyze", "diff", "import", "export", "query", "devices", "recover", "verify",
+COMMANDS = ["profile", "record", "replay", "determinism", "view", "info", "analyze", "diff", "whatif", "races", "import", "export", "query",
+            "devices", "recover", "trigger", "verify",
             "completion", "man", "version", "help"]
 
 

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include "tracesmith/capture/devices.hpp"
 #include "tracesmith/cli/commands.hpp"
 #include "tracesmith/cli/devices_view.hpp"
 #include "tracesmith/cli/messages.hpp"
+#include "tracesmith/cli/recording_view.hpp"
 #include "tracesmith/cli/standard_output.hpp"
 #include "tracesmith/cli/system_facts.hpp"
 #include "tracesmith/cli/trace_file.hpp"
@@ -14,7 +17,8 @@ namespace {
 class InfoCommand : public Command {
  public:
   InfoCommand() : Command("info", "Describe a trace, or this system") {
-    text("FILE", input_, "FILE", "The trace (.sbt); without it: this system", Complete::kFile);
+    text("FILE", input_, "FILE", "The trace (.sbt) or recording (.sbr); without it: this system",
+         Complete::kFile);
     flag("--columns", columns_, "Bytes and encoding of every column, not of tables alone");
     flag("--json", json_, "As JSON");
     describe(
@@ -22,12 +26,30 @@ class InfoCommand : public Command {
         "kind, what was lost, and where the bytes are. Of this system: what bears on recording: "
         "clocks, agents, and the devices that each backend sees.");
     example("tracesmith info trace.sbt", "What is in it?");
+    example("tracesmith info trace.sbr", "What was recorded for replay?");
     example("tracesmith info", "What can be recorded here?");
   }
 
-  int run(Session& session) override { return input_.empty() ? system(session) : trace(session); }
+  int run(Session& session) override {
+    if (input_.empty()) return system(session);
+    return input_.ends_with(".sbr") ? recording() : trace(session);
+  }
 
  private:
+  int recording() {
+    auto reader = RecordingReader::open(input_);
+    if (!reader) return failWith(reader.error());
+    Output out = standardOutput();
+    const Status described = describeRecording(*reader, json_, out);
+    if (!described) return failWith(described.error());
+    for (const DataLoss& loss : reader->losses()) {
+      sayWarning(
+          fmt::format("{} at byte {}: {} bytes: {}", input_, loss.offset, loss.bytes, loss.reason));
+    }
+    return finishOutput(out,
+                        reader->complete() && reader->losses().empty() ? kExitOk : kExitPartlyRead);
+  }
+
   int trace(Session& session) {
     Result<TraceFile> file = readTraceFile(input_);
     if (!file && file.error().code == ErrorCode::kNoSpace) {

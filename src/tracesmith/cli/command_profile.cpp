@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <array>
 
+#include "tracesmith/base/clock.hpp"
 #include "tracesmith/cli/commands.hpp"
 #include "tracesmith/cli/messages.hpp"
 #include "tracesmith/cli/nsys_recording.hpp"
 #include "tracesmith/cli/profile_by_tool.hpp"
+#include "tracesmith/cli/record_range.hpp"
 #include "tracesmith/cli/recording.hpp"
 
 namespace tracesmith::cli {
@@ -31,11 +33,26 @@ class ProfileCommand : public Command {
                "(default: all)"),
         flag("--progress", progress_, "Show live figures when standard error is a terminal"),
     };
+    CLI::Option* const record =
+        flag("--record", record_,
+             "Also record what 'tracesmith replay' needs, beside the trace as .sbr (OpenCL)");
+    const std::array of_recording = {
+        text("--range", range_, "RANGE",
+             "Record a part: time:1.2s-1.5s, launch:100-200, kernel:REGEX, step:3 or trigger"),
+        flag("--keep-outputs", keep_outputs_,
+             "Keep the bytes that the program reads back, not their hashes alone"),
+        flag("--launch-hashes", launch_hashes_,
+             "Hash the memory that a kernel was given after each launch (slow: it waits for each)"),
+        size("--record-buffer", record_buffer_,
+             "Ring between a process and its recording (default: 64M)"),
+    };
+    for (CLI::Option* const option : of_recording) option->needs(record);
     flag("-q,--quiet", quiet_, "No summary at the end; only warnings and errors");
     CLI::Option* const nsys =
         flag("--nsys", nsys_,
              "Record with NVIDIA Nsight Systems, which must be on PATH, and import what it wrote");
     for (CLI::Option* const option : of_agents) nsys->excludes(option);
+    nsys->excludes(record);
     text("--nsys-args", nsys_args_, "ARGS",
          "More options for 'nsys profile', as one word that is split as a shell does")
         ->needs(nsys);
@@ -51,7 +68,7 @@ class ProfileCommand : public Command {
         flag("--msprof", msprof_, "Record with Ascend's msprof, and import it (experimental)");
     for (CLI::Option* const tool : {xctrace, mctracer, msprof}) {
       for (CLI::Option* const option : of_agents) tool->excludes(option);
-      tool->excludes(nsys);
+      tool->excludes(nsys)->excludes(record);
     }
     mctracer->excludes(xctrace);
     msprof->excludes(xctrace)->excludes(mctracer);
@@ -75,6 +92,8 @@ class ProfileCommand : public Command {
             "Choose the file, and also make one for ui.perfetto.dev");
     example("tracesmith profile --nsys --nsys-args '--trace=cuda,nvtx' -- python3 train.py",
             "Record CUDA with Nsight Systems");
+    example("tracesmith profile --record --range launch:100-200 -- ./my_gpu_program",
+            "Record 101 launches and the memory they begin with, to replay them");
     example("tracesmith profile -o run1.json -- ./my_gpu_program", "Export to JSON straight away");
   }
 
@@ -114,6 +133,20 @@ class ProfileCommand : public Command {
     if (inject_ == "layer") profile.injection = Injection::kLayer;
     if (inject_ == "preload") profile.injection = Injection::kPreload;
     profile.wait_for_descendants = wait_ != "primary";
+    if (record_) {
+      RecordOptions& recording = profile.record.emplace();
+      if (record_buffer_) recording.ring_bytes = *record_buffer_;
+      recording.keep_outputs = keep_outputs_;
+      recording.launch_hashes = launch_hashes_;
+      if (!range_.empty()) {
+        auto range = parseRecordRange(range_, monotonicNs());
+        if (!range) {
+          sayError(range.error());
+          return kExitNotStarted;
+        }
+        recording.range = *range;
+      }
+    }
     return runRecording(std::move(request), session);
   }
 
@@ -126,6 +159,11 @@ class ProfileCommand : public Command {
   std::string wait_ = "all";
   bool progress_ = false;
   bool quiet_ = false;
+  bool record_ = false;
+  std::string range_;
+  bool keep_outputs_ = false;
+  bool launch_hashes_ = false;
+  std::optional<uint64_t> record_buffer_;
   bool nsys_ = false;
   std::string nsys_args_;
   bool xctrace_ = false;

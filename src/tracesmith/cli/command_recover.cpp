@@ -4,6 +4,7 @@
 #include "tracesmith/capture/profile_session.hpp"
 #include "tracesmith/cli/commands.hpp"
 #include "tracesmith/cli/messages.hpp"
+#include "tracesmith/cli/recording.hpp"
 
 namespace tracesmith::cli {
 namespace {
@@ -32,6 +33,7 @@ class RecoverCommand : public Command {
     if (outcome->output.empty()) return kExitOk;
     say(fmt::format("{}: complete; {} events were added from {} arenas, {} kernels in all",
                     outcome->output, outcome->recovered_events, outcome->arenas, outcome->kernels));
+    if (outcome->recording) say(recordingText(*outcome->recording));
     return kExitOk;
   }
 

@@ -10,15 +10,20 @@ namespace tracesmith::cli {
 
 std::unique_ptr<Command> makeProfileCommand();
 std::unique_ptr<Command> makeRecordCommand();
+std::unique_ptr<Command> makeReplayCommand();
+std::unique_ptr<Command> makeDeterminismCommand();
 std::unique_ptr<Command> makeViewCommand();
 std::unique_ptr<Command> makeInfoCommand();
 std::unique_ptr<Command> makeAnalyzeCommand();
 std::unique_ptr<Command> makeDiffCommand();
+std::unique_ptr<Command> makeWhatIfCommand();
+std::unique_ptr<Command> makeRacesCommand();
 std::unique_ptr<Command> makeImportCommand();
 std::unique_ptr<Command> makeExportCommand();
 std::unique_ptr<Command> makeQueryCommand();
 std::unique_ptr<Command> makeDevicesCommand();
 std::unique_ptr<Command> makeRecoverCommand();
+std::unique_ptr<Command> makeTriggerCommand();
 std::unique_ptr<Command> makeVerifyCommand();
 std::unique_ptr<Command> makeCompletionCommand();
 std::unique_ptr<Command> makeManCommand();

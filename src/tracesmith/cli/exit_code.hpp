@@ -13,6 +13,7 @@ enum ExitCode : int {
   kExitUsage = 2,          ///< the command line makes no sense; nothing was done
   kExitPartlyRead = 3,     ///< a damaged trace: what was readable has been used, the rest is named
   kExitReplayDiffers = 4,  ///< replay: the bytes are not those of the recording
+  kExitRacesFound = 4,     ///< races: there are some; 4 is "read well, and not as it should be"
   kExitNotStarted = 125,   ///< profile: we prevented the start (usage errors included)
   kExitNotExecutable = 126,
   kExitCommandNotFound = 127,

@@ -103,7 +103,7 @@ std::string overviewText(const CommandSet& commands, const Terminal& terminal) {
   out += style.heading("Commands:") + "\n";
   for (const auto& command : commands.all()) {
     if (!command->listed()) continue;
-    out += twoColumns(command->name(), style.word(command->name()), command->summary(), 14, width);
+    out += twoColumns(command->name(), style.word(command->name()), command->summary(), 15, width);
   }
   out += "\n" + style.heading("Begin with:") + "\n";
   out += "  tracesmith profile -- ./my_gpu_program     record what it does on the GPU\n";

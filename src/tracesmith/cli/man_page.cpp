@@ -26,7 +26,7 @@ constexpr Meaning kExitCodes[] = {
     {"3",
      "The trace is damaged or was cut; what was readable has been used, and what was not is "
      "named on standard error."},
-    {"4", "Replay: the results differ from the recording."},
+    {"4", "Replay: the results differ from the recording. Races: there are some."},
 };
 
 constexpr const char* kProgramExitCodes =

@@ -11,6 +11,7 @@
 
 #include "tracesmith/cli/export_target.hpp"
 #include "tracesmith/cli/messages.hpp"
+#include "tracesmith/cli/progress_line.hpp"
 
 namespace tracesmith::cli {
 namespace {
@@ -19,29 +20,12 @@ std::string plural(uint64_t n, const char* one, const char* many) {
   return fmt::format("{} {}", n, n == 1 ? one : many);
 }
 
-/// One line that is written over and over. Only when asked for: the terminal is the program's.
-class ProgressLine {
- public:
-  explicit ProgressLine(bool shown) : shown_(shown) {}
-  void show(const CaptureProgress& progress) {
-    if (!shown_) return;
-    used_ = true;
-    write(fmt::format("\r\x1b[K{:.1f} s: {}, {} events, {} lost, {} KiB",
-                      static_cast<double>(progress.elapsed_ns) / 1e9,
-                      plural(progress.kernels, "kernel", "kernels"), progress.events,
-                      progress.dropped, progress.file_bytes >> 10));
-  }
-  void clear() {
-    if (used_) write("\r\x1b[K");
-  }
-
- private:
-  static void write(const std::string& text) {
-    [[maybe_unused]] const ssize_t n = ::write(STDERR_FILENO, text.data(), text.size());
-  }
-  bool shown_;
-  bool used_ = false;
-};
+std::string progressText(const CaptureProgress& progress) {
+  return fmt::format("{:.1f} s: {}, {} events, {} lost, {} KiB",
+                     static_cast<double>(progress.elapsed_ns) / 1e9,
+                     plural(progress.kernels, "kernel", "kernels"), progress.events,
+                     progress.dropped, progress.file_bytes >> 10);
+}
 
 void sayOutcome(const ProfileOutcome& outcome, const RecordingRequest& request) {
   const RecordingOutputs& outputs = request.outputs;
@@ -58,6 +42,7 @@ void sayOutcome(const ProfileOutcome& outcome, const RecordingRequest& request) 
     say(fmt::format("{} may have used a GPU unseen (static, or without our environment)",
                     plural(outcome.unobserved, "process", "processes")));
   }
+  if (outcome.recording) say(recordingText(*outcome.recording));
   say(fmt::format("{} ({:.1f} KiB). Next: tracesmith view {} --stats", outputs.trace,
                   static_cast<double>(outcome.file_bytes) / 1024, outputs.trace));
 }
@@ -89,6 +74,22 @@ std::string recordingSummary(const ProfileOutcome& outcome) {
                      plural(outcome.processes, "process", "processes"));
 }
 
+std::string recordingText(const RecordingTotals& totals) {
+  if (totals.processes == 0) return "nothing was recorded for replay: no process used OpenCL";
+  const auto mib = [](uint64_t bytes) { return static_cast<double>(bytes) / (1 << 20); };
+  std::string text = fmt::format(
+      "recorded {} of {}: {}, {:.1f} MiB of content ({:.1f} MiB distinct) in {} ({:.1f} MiB)",
+      plural(totals.commands, "command", "commands"),
+      plural(totals.processes, "process", "processes"),
+      plural(totals.launches, "launch", "launches"), mib(totals.payload_bytes),
+      mib(totals.distinct_bytes), totals.path, mib(totals.file_bytes));
+  if (totals.stall_ns > 0) {
+    text += fmt::format("; the program waited {:.1f} ms for it",
+                        static_cast<double>(totals.stall_ns) / 1e6);
+  }
+  return text;
+}
+
 int endBySignal(int signal) {
   // The program has written its own core file if one is wanted; ours would hide it.
   const rlimit no_core{0, 0};
@@ -108,7 +109,9 @@ int runRecording(RecordingRequest request, const Session& session) {
   request.profile.output = request.outputs.trace;
   ProgressLine line(request.progress && session.terminal.err_is_terminal);
   if (request.progress) {
-    request.profile.progress = [&line](const CaptureProgress& progress) { line.show(progress); };
+    request.profile.progress = [&line](const CaptureProgress& progress) {
+      line.show(progressText(progress));
+    };
   }
   const Result<ProfileOutcome> outcome = runProfile(request.profile);
   if (!outcome) {
@@ -125,6 +128,16 @@ int runRecording(RecordingRequest request, const Session& session) {
     Error error = outcome->trace_status.error();
     error.message = "the trace is not complete: " + error.message;
     sayError(error);
+  }
+  if (!outcome->recording_status) {
+    Error error = outcome->recording_status.error();
+    error.message = "the recording is not complete: " + error.message;
+    sayError(error);
+  }
+  if (outcome->recording) {
+    for (const std::string& why : outcome->recording->ended) {
+      sayWarning("the recording ended early: " + why);
+    }
   }
   if (!request.quiet) sayOutcome(*outcome, request);
   for (const std::string& path : request.outputs.exports) {

@@ -39,4 +39,7 @@ int endBySignal(int signal);
 /// "12 kernels, 3 copies and 40 host calls from 1 of 2 processes"
 std::string recordingSummary(const ProfileOutcome& outcome);
 
+/// What was recorded for replay, as a line.
+std::string recordingText(const RecordingTotals& totals);
+
 }  // namespace tracesmith::cli

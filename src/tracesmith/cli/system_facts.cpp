@@ -91,9 +91,10 @@ SystemFacts systemFacts() {
                   clockFacts("CLOCK_MONOTONIC_RAW", CLOCK_MONOTONIC_RAW),
                   clockFacts("CLOCK_REALTIME", CLOCK_REALTIME),
                   clockFacts("CLOCK_BOOTTIME", CLOCK_BOOTTIME)};
-  facts.agents = {agentFacts("libtracesmith-opencl.so"),
-                  agentFacts("libtracesmith-opencl-preload.so"),
-                  agentFacts("libtracesmith-process.so")};
+  facts.agents = {
+      agentFacts("libtracesmith-opencl.so"), agentFacts("libtracesmith-opencl-preload.so"),
+      agentFacts("libtracesmith-opencl-record.so"),
+      agentFacts("libtracesmith-opencl-record-preload.so"), agentFacts("libtracesmith-process.so")};
   facts.opencl_layers = icdLoaderHasLayers();
   return facts;
 }

@@ -37,8 +37,10 @@ bool g_source_damaged = false;
 /// Opens `path`, by way of memory where it is another tool's.
 Result<TraceReader> openTrace(const std::string& path) {
   Result<TraceReader> reader = TraceReader::open(path);
-  if (reader || reader.error().code != ErrorCode::kNotATrace || !import::canImport(path)) {
-    return reader;
+  if (reader || reader.error().code != ErrorCode::kNotATrace) return reader;
+  if (Status can = import::canImport(path); !can) {
+    if (can.error().code != ErrorCode::kUnsupported) return reader;
+    return tl::unexpected<Error>(std::move(can.error()));
   }
   const sbt::FileHandle memory(
       static_cast<int>(syscall(SYS_memfd_create, "tracesmith-import", MFD_CLOEXEC)));

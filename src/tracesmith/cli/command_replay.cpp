@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "tracesmith/cli/commands.hpp"
+#include "tracesmith/cli/memory_dump.hpp"
+#include "tracesmith/cli/messages.hpp"
+#include "tracesmith/cli/progress_line.hpp"
+#include "tracesmith/cli/record_range.hpp"
+#include "tracesmith/cli/replay_source.hpp"
+#include "tracesmith/cli/standard_output.hpp"
+#include "tracesmith/cli/values.hpp"
+#include "tracesmith/export/report_text.hpp"
+#include "tracesmith/replay/launch_range.hpp"
+#include "tracesmith/replay/replay_report.hpp"
+
+namespace tracesmith::cli {
+namespace {
+
+class ReplayCommand : public Command {
+ public:
+  ReplayCommand() : Command("replay", "Execute a recording again, and compare what it reads") {
+    text("FILE", input_, "FILE", "The recording (.sbr), or the trace (.sbt) that it lies beside",
+         Complete::kFile)
+        ->required();
+    choice(
+        "--mode", mode_, "MODE", {"full", "partial", "stream", "dry-run"},
+        "full (default), partial (with --range), stream (with --stream), dry-run: say what would "
+        "be executed");
+    text("--range", range_, "RANGE",
+         "Only launch:100-200, kernel:REGEX, step:3 or time:1.2s-1.5s, and what they need");
+    count("--stream", stream_, "N", "Only the commands of queue N, and what they need");
+    text("--device", device_, "D", "Number or part of the name (default: the recorded one)");
+    choice("--order", order_, "ORDER", {"recorded", "serial", "timing", "random"},
+           "recorded (default); serial: each command over before the next; timing: no call before "
+           "its time; random: a legal order drawn at random");
+    count("--seed", seed_, "N", "Of random orders (default: drawn, and printed)");
+    text("--speed", speed_, "X", "With --order timing: X times as fast");
+    count("--runs", runs_, "N", "Replay N times");
+    count("--until", until_, "LAUNCH", "End after this launch");
+    texts("--dump", dumps_, "BUFFER@LAUNCH",
+          "Show buffer number BUFFER after a launch (BUFFER@end: at the end)")
+        ->allow_extra_args(false);
+    choice("--dump-as", dump_as_, "FORM",
+           {"hex", "stats", "char", "uchar", "short", "ushort", "int", "uint", "long", "ulong",
+            "half", "float", "double", "raw"},
+           "How (default hex); raw: the bytes alone, for -o");
+    text("-o,--output", output_, "FILE", "Write what --dump shows there", Complete::kFile);
+    flag("--verify,--validate", verify_,
+         "End with 4 also where something could not be compared or executed");
+    count("--time-limit", limit_, "S", "Give up a command that takes longer (default 60 s)");
+    text("--build-options", build_options_, "OPTIONS", "Added to those of every program");
+    count("--process", process_, "PID", "Of a recording of several (default: most launches)");
+    flag("--json", json_, "As JSON");
+    describe(
+        "Replay executes what the recorded program executed: its kernels, with its data, on a real "
+        "device, in a process of its own. Only replay what you trust as you trust the program "
+        "(docs/security.md). Everything that the program read back is compared with what it had "
+        "read; the exit code is 4 when something differs. docs/replay.md.");
+    example("tracesmith replay out.sbt", "Does it still do the same?");
+    example("tracesmith replay out.sbt --until 12 --dump 3@12 --dump-as float",
+            "What is in buffer 3 after the twelfth launch?");
+    example("tracesmith replay out.sbt --order random --runs 20",
+            "Do other legal orders give the same results?");
+  }
+
+  int run(Session& session) override {
+    Result<ReplaySource> source = openReplaySource(input_, process_);
+    if (!source) return failWith(source.error());
+    const TerminalStyle style{.width = session.terminal.width,
+                              .colour = session.terminal.colour,
+                              .utf8 = session.terminal.utf8};
+    if (mode_ == "dry-run") {
+      Output out = standardOutput();
+      write(planReport(source->plan, source->reader), style, out);
+      return finishOutput(out, kExitOk);
+    }
+    ChildSettings settings;
+    if (const Status ok = fillSettings(source->plan, settings); !ok) return failWith(ok.error());
+    int code = kExitOk;
+    std::vector<std::vector<ReportTable>> reports;
+    std::vector<Dump> dumps;
+    {
+      ProgressLine line(session.terminal.err_is_terminal);
+      const uint64_t runs = std::max<uint64_t>(1, runs_.value_or(1));
+      for (uint64_t i = 0; i < runs; ++i) {
+        settings.progress = [&](const RunProgress& progress) {
+          line.show(fmt::format("replay {} of {}: {} of {} commands", i + 1, runs,
+                                progress.steps_done.load(), source->plan.steps().size()));
+        };
+        const ChildOutcome outcome = runInChild(source->plan, source->reader, settings);
+        line.clear();
+        if (outcome.end == ChildEnd::kFailed) return failWith(outcome.error);
+        if (outcome.end != ChildEnd::kDone) return sayEnd(*source, settings, outcome);
+        reports.push_back(replayReport(source->plan, outcome.result));
+        if (settings.run.order == ReplayOrder::kRandom) {
+          reports.back().front().title += fmt::format(", legal order {}", settings.run.seed);
+        }
+        code = std::max(code, exitCodeOf(outcome.result));
+        if (i == 0) dumps = outcome.result.dumps;
+        ++settings.run.seed;
+      }
+    }
+    Output out = standardOutput();
+    for (const auto& report : reports) write(report, style, out);
+    if (const Status shown = showDumps(source->plan, dumps, out); !shown) {
+      sayError(shown.error());
+      code = kExitFailed;
+    }
+    return finishOutput(out, code);
+  }
+
+ private:
+  Status fillSettings(const ReplayPlan& plan, ChildSettings& settings) {
+    if (mode_ == "partial" && range_.empty()) {
+      return fail(ErrorCode::kInvalidArgument, "needs --range, which says of what",
+                  "--mode partial");
+    }
+    if (mode_ == "stream" && !stream_) {
+      return fail(ErrorCode::kInvalidArgument, "needs --stream, which says which", "--mode stream");
+    }
+    settings.executor.device = device_;
+    settings.executor.build_options = build_options_;
+    if (limit_) settings.step_limit_s = static_cast<double>(*limit_);
+    RunSettings& run = settings.run;
+    if (order_ == "serial") run.order = ReplayOrder::kSerial;
+    if (order_ == "timing") run.order = ReplayOrder::kTiming;
+    if (order_ == "random") run.order = ReplayOrder::kRandom;
+    run.seed = seed_.value_or(static_cast<uint64_t>(getpid()));
+    if (!speed_.empty()) {
+      char* end = nullptr;
+      run.speed = std::strtod(speed_.c_str(), &end);
+      if (*end != 0 || !(run.speed > 0)) {
+        return fail(ErrorCode::kInvalidArgument, "is not a number above 0", "--speed");
+      }
+    }
+    if (stream_) run.queue = static_cast<uint32_t>(std::min<uint64_t>(*stream_, UINT32_MAX));
+    if (until_) run.until_launch = static_cast<uint32_t>(std::min<uint64_t>(*until_, UINT32_MAX));
+    if (!range_.empty()) {
+      const int64_t begin = plan.steps().empty() ? 0 : plan.step(0).header.start_ns;
+      TS_TRY(const std::string range, parseRecordRange(range_, begin));
+      TS_TRY(run.ranges, launchRanges(plan, range));
+    }
+    for (const std::string& text : dumps_) {
+      TS_TRY(const DumpRequest request, parseDump(plan, text));
+      run.dumps.push_back(request);
+    }
+    return {};
+  }
+
+  static Result<DumpRequest> parseDump(const ReplayPlan& plan, const std::string& text) {
+    const size_t at = text.find('@');
+    const auto buffer = parseCount(std::string_view(text).substr(0, at), UINT32_MAX);
+    DumpRequest request;
+    const std::string_view after =
+        at == std::string::npos ? "end" : std::string_view(text).substr(at + 1);
+    const auto launch = after == "end" ? Result<uint64_t>(0) : parseCount(after, UINT32_MAX);
+    if (!buffer || !launch) {
+      return fail(ErrorCode::kInvalidArgument, "is not BUFFER@LAUNCH, as in 3@12 or 3@end", text);
+    }
+    request.memory = static_cast<uint32_t>(*buffer);
+    request.launch = static_cast<uint32_t>(*launch);
+    const bool known =
+        std::any_of(plan.objects().begin(), plan.objects().end(), [&](const PlannedObject& o) {
+          return o.object_class == recording::ObjectClass::kMemory && o.ordinal == *buffer;
+        });
+    if (!known) return fail(ErrorCode::kNotFound, "there is no buffer of that number", text);
+    if (request.launch > plan.launches()) {
+      return fail(ErrorCode::kNotFound, fmt::format("there are {} launches", plan.launches()),
+                  text);
+    }
+    return request;
+  }
+
+  int exitCodeOf(const RunResult& result) const {
+    if (result.shown != result.shown_equal) return kExitReplayDiffers;
+    if (verify_ && (result.problem_count != 0 || result.not_comparable != 0)) {
+      return kExitReplayDiffers;
+    }
+    return kExitOk;
+  }
+
+  /// Of a replay that did not come to its end: the launch that was at fault is found by running
+  /// each alone.
+  int sayEnd(ReplaySource& source, ChildSettings settings, const ChildOutcome& outcome) {
+    StepIndex at = outcome.step;
+    std::string how = describeEnd(outcome, settings.step_limit_s);
+    if (settings.run.order == ReplayOrder::kRecorded) {
+      settings.run.order = ReplayOrder::kSerial;
+      settings.progress = nullptr;
+      const ChildOutcome serial = runInChild(source.plan, source.reader, settings);
+      if (serial.end == ChildEnd::kHung || serial.end == ChildEnd::kDied) {
+        at = serial.step;
+        how = describeEnd(serial, settings.step_limit_s);
+      } else {
+        how += "; with each command alone it goes to its end";
+      }
+    }
+    say(fmt::format("the replay {} at {}", how, stepName(source.plan, at)));
+    return kExitFailed;
+  }
+
+  void write(const std::vector<ReportTable>& report, const TerminalStyle& style,
+             Output& out) const {
+    if (json_) {
+      writeReportJson(report, out);
+    } else {
+      writeReportText(report, style, out);
+    }
+  }
+
+  Status showDumps(const ReplayPlan& plan, const std::vector<Dump>& dumps, Output& out) const {
+    if (output_.empty()) {
+      for (const Dump& dump : dumps) writeMemoryDump(plan, dump, dump_as_, out);
+      return {};
+    }
+    TS_TRY(Output file, Output::toFile(output_));
+    for (const Dump& dump : dumps) writeMemoryDump(plan, dump, dump_as_, file);
+    return file.finish();
+  }
+
+  std::string input_, mode_ = "full", range_, device_, order_ = "recorded", speed_,
+                      dump_as_ = "hex", output_, build_options_;
+  std::vector<std::string> dumps_;
+  std::optional<uint64_t> stream_, seed_, runs_, until_, limit_, process_;
+  bool verify_ = false;
+  bool json_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> makeReplayCommand() { return std::make_unique<ReplayCommand>(); }
+
+}  // namespace tracesmith::cli

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs that do not always do the same, by construction, and some that do.
+#include "tracesmith/replay/determinism.hpp"
+
+#include <gmock/gmock.h>
+
+#include "tracesmith/replay/recording_test_util.hpp"
+
+namespace tracesmith {
+namespace {
+
+using test::RecordingBuilder;
+using namespace recording;
+using testing::HasSubstr;
+
+constexpr uint64_t kItems = 1 << 14;
+
+constexpr const char* kSource = R"(
+kernel void fine(global float* a) { size_t i = get_global_id(0); a[i] = a[i] * 1.5f + i; }
+kernel void ticket(global int* a) {
+  a[get_global_id(0) + 1] = atomic_inc(a);
+  barrier(CLK_GLOBAL_MEM_FENCE);
+}
+kernel void copy(global const float* from, global float* to) {
+  to[get_global_id(0)] = from[get_global_id(0)];
+}
+kernel void half_of(global float* a) {
+  if (get_global_id(0) % 2 == 0) a[get_global_id(0)] = 1;
+}
+)";
+
+constexpr const char* kRace = R"(
+kernel void race(global int* a) {
+  for (int i = 0; i < 200; ++i) {
+    a[i % 16] = (a[i % 16] ^ (int)get_global_id(0)) * 16777619 + i;
+  }
+}
+)";
+
+Result<DeterminismReport> checked(RecordingBuilder& recording, DeterminismOptions options = {}) {
+  if (!test::kRunsDrivers) {
+    return fail(ErrorCode::kNotFound, "no driver is run with sanitizers");
+  }
+  RecordingReader reader = recording.reader();
+  auto plan = ReplayPlan::make(*reader.commands(1));
+  EXPECT_TRUE(plan);
+  return checkDeterminism(*plan, reader, options);
+}
+
+#define SKIP_WITHOUT_DEVICE(report)                               \
+  if (!(report) && (report).error().code == ErrorCode::kNotFound) \
+  GTEST_SKIP() << (report).error().toString()
+
+TEST(Determinism, WhatAlwaysDoesTheSameRaisesNoAlarm) {
+  RecordingBuilder r;
+  const auto q1 = r.queue(), q2 = r.queue();
+  const auto a = r.buffer(4 * kItems), b = r.buffer(4 * kItems);
+  const auto p = r.program(kSource);
+  const auto fine = r.kernel(p, "fine"), copy = r.kernel(p, "copy");
+  r.argument(fine, 0, a);
+  r.argument(copy, 0, a);
+  r.argument(copy, 1, b);
+  // Memory that nobody wrote is written before it is read.
+  const std::vector<uint8_t> zero(4);
+  Fill fill{.queue = q1, .memory = a, .pattern = zero};
+  fill.box.region[0] = 4 * kItems;
+  r.add(fill);
+  const Handle event = r.newHandle();
+  r.launch(q1, fine, kItems);
+  r.launch(q1, fine, kItems, {}, event);
+  r.launch(q2, copy, kItems, {event});
+  r.add(Finish{.queue = q2});
+  const auto report = checked(r);
+  SKIP_WITHOUT_DEVICE(report);
+  ASSERT_TRUE(report) << report.error().toString();
+  EXPECT_TRUE(report->divergences.empty()) << report->divergences[0].evidence;
+  EXPECT_TRUE(report->notes.empty()) << report->notes[0];
+  EXPECT_EQ(report->launches, 3u);
+  EXPECT_GE(report->runs, 26u);
+}
+
+TEST(Determinism, NamesTheFirstLaunchOfATicketOrderAndOfARace) {
+  for (const bool atomics : {true, false}) {
+    RecordingBuilder r;
+    const auto q = r.queue();
+    const auto a = r.bufferWith(std::vector<float>(kItems)),
+               t = r.bufferWith(std::vector<int>(kItems + 1));
+    const auto p = r.program(kSource), race = r.program(kRace);
+    const auto fine = r.kernel(p, "fine");
+    const auto bad = atomics ? r.kernel(p, "ticket") : r.kernel(race, "race");
+    r.argument(fine, 0, a);
+    r.argument(bad, 0, t);
+    r.launch(q, fine, kItems);
+    r.launch(q, fine, kItems);
+    r.launch(q, bad, kItems, {}, 0, 16);
+    r.launch(q, fine, kItems);
+    const auto report = checked(r);
+    SKIP_WITHOUT_DEVICE(report);
+    ASSERT_TRUE(report) << report.error().toString();
+    ASSERT_EQ(report->divergences.size(), 1u);
+    const Divergence& d = report->divergences[0];
+    EXPECT_EQ(d.cause,
+              atomics ? DivergenceCause::kAtomicOrder : DivergenceCause::kScheduleDependent);
+    EXPECT_EQ(d.argument, 0u);
+    ASSERT_TRUE(d.difference);
+    EXPECT_EQ(d.difference->type, ElementType::kI32);
+    EXPECT_GT(d.difference->differing, 0u);
+  }
+}
+
+TEST(Determinism, NamesTheLaunchThatReadsWhatNobodyWrote) {
+  RecordingBuilder r;
+  const auto q = r.queue();
+  const auto a = r.buffer(4 * kItems), b = r.buffer(4 * kItems);
+  const auto p = r.program(kSource);
+  const auto half = r.kernel(p, "half_of"), copy = r.kernel(p, "copy");
+  r.argument(half, 0, a);
+  r.argument(copy, 0, a);
+  r.argument(copy, 1, b);
+  r.launch(q, half, kItems);  // leaves every other one as it was: no read
+  r.launch(q, copy, kItems);  // reads them
+  const auto report = checked(r);
+  SKIP_WITHOUT_DEVICE(report);
+  ASSERT_TRUE(report) << report.error().toString();
+  ASSERT_EQ(report->divergences.size(), 1u);
+  EXPECT_EQ(report->divergences[0].cause, DivergenceCause::kUninitialisedRead);
+  EXPECT_THAT(report->divergences[0].evidence,
+              HasSubstr("depend on what memory held that nobody had written"));
+}
+
+TEST(Determinism, NamesTheLaunchThatWaitsForNobody) {
+  RecordingBuilder r;
+  const auto q1 = r.queue(), q2 = r.queue();
+  const auto a = r.bufferWith(std::vector<float>(kItems)),
+             b = r.bufferWith(std::vector<float>(kItems));
+  const auto p = r.program(kSource);
+  const auto fine = r.kernel(p, "fine"), copy = r.kernel(p, "copy");
+  r.argument(fine, 0, a);
+  r.argument(copy, 0, a);
+  r.argument(copy, 1, b);
+  r.launch(q1, fine, kItems);
+  r.add(Finish{.queue = q1});
+  r.launch(q1, fine, kItems);
+  r.launch(q2, copy, kItems);  // should wait for the one before
+  const auto report = checked(r);
+  SKIP_WITHOUT_DEVICE(report);
+  ASSERT_TRUE(report) << report.error().toString();
+  ASSERT_FALSE(report->divergences.empty());
+  for (const Divergence& d : report->divergences) {
+    EXPECT_EQ(d.cause, DivergenceCause::kMissingSynchronisation) << d.evidence;
+  }
+  EXPECT_EQ(report->divergences.size(), 1u);
+  EXPECT_THAT(report->divergences[0].evidence, HasSubstr("nothing orders it"));
+}
+
+TEST(Determinism, NamesTheFirstLaunchThatIsNotAsRecorded) {
+  RecordingBuilder r;
+  const auto q = r.queue();
+  const std::vector<float> values(1024, 1);
+  const auto a = r.bufferWith(values);
+  const auto k = r.kernel(r.program(kSource), "fine");
+  r.argument(k, 0, a);
+  std::vector<float> after = values;
+  for (int launch = 0; launch < 4; ++launch) {
+    for (size_t i = 0; i < after.size(); ++i) after[i] = after[i] * 1.5f + static_cast<float>(i);
+    if (launch == 2) after[7] += 1;  // as a compiler that rounds otherwise would have left it
+    const uint64_t of = r.launch(q, k, 1024);
+    const std::vector<ContentHash> hashes = {
+        hashOf({reinterpret_cast<const uint8_t*>(after.data()), 4096})};
+    r.add(Snapshot{.memory = a, .after = of + 1, .content = {4096, hashes}},
+          command_flags::kMadeUp);
+  }
+  const auto report = checked(r);
+  SKIP_WITHOUT_DEVICE(report);
+  ASSERT_TRUE(report) << report.error().toString();
+  ASSERT_EQ(report->divergences.size(), 1u);
+  EXPECT_EQ(report->divergences[0].cause, DivergenceCause::kCompilerDifference);
+  EXPECT_EQ(report->divergences[0].memory != 0, true);
+  RecordingReader reader = r.reader();
+  auto plan = ReplayPlan::make(*reader.commands(1));
+  EXPECT_EQ(plan->step(report->divergences[0].step).launch, 3u);
+}
+
+}  // namespace
+}  // namespace tracesmith

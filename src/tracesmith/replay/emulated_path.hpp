@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// The chain that decides how long an emulated program takes: from its end back to its begin, at
+// each point to what was waited for last.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "tracesmith/replay/emulator.hpp"
+
+namespace tracesmith {
+
+enum class PathPart : uint8_t {
+  kHostCode,    ///< between calls, and from one thread to another
+  kHostCalls,   ///< in calls, what they wait for left out
+  kHostReturn,  ///< from the end of what was waited for to the call's return
+  kLaunch,      ///< from a launch to its work, the stream being idle
+  kCompute,
+  kCommunication,
+  kMemory,      ///< copies and fills
+  kGap,         ///< between two operations of which one waited for the other
+  kContention,  ///< ready, but the device or its copy engine had no room
+  kUnexplained,
+};
+constexpr size_t kPathParts = 10;
+std::string_view toString(PathPart part);
+
+struct EmulatedPath {
+  std::array<int64_t, kPathParts> total_ns{};
+  struct OnPath {
+    StringId name{};
+    TableId table{};
+    uint64_t count = 0;
+    int64_t total_ns = 0;
+  };
+  std::vector<OnPath> work;  ///< by name, the longest first
+
+  static EmulatedPath of(const EmulatorGraph& graph, const Emulation& emulation);
+  int64_t length() const;
+};
+
+}  // namespace tracesmith

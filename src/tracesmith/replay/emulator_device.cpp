@@ -1,0 +1,537 @@
+// SPDX-License-Identifier: Apache-2.0
+// What operations of an emulator's graph wait for on the device, and what launches and gaps cost.
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <map>
+#include <queue>
+#include <tuple>
+
+#include "tracesmith/analysis/kernel_occupancy.hpp"
+#include "tracesmith/analysis/launch_index.hpp"
+#include "tracesmith/replay/emulator_graph_parts.hpp"
+#include "tracesmith/replay/typical_costs.hpp"
+#include "tracesmith/state/operation_graph.hpp"
+
+namespace tracesmith::emulator_parts {
+namespace {
+
+/// An operation that begins this much later than all that is known would let it waited for
+/// something that the trace does not tell.
+constexpr int64_t kUnexplainedNs = 50'000;
+
+/// Where every launch of a trace found its stream busy, none shows how long one takes: about what
+/// CUDA and ROCm need in the traces of docs/whatif.md. Never more than the trace shows.
+constexpr int64_t kAssumedLatencyNs = 8'000;
+
+/// Adds events that the trace tells of, and finds others from the order of calls.
+class Events {
+ public:
+  explicit Events(GraphMaker& maker) : m_(maker) {}
+
+  void add() {
+    known();
+    likely();
+  }
+
+ private:
+  void event(uint32_t from, uint32_t to, EmulatedEdgeKind kind) {
+    m_.edge(m_.graph.nodeOf(from), m_.graph.nodeOf(to), 0, kind);
+    m_.has_event[to] = true;
+  }
+
+  void known() {
+    const Trace& t = m_.trace;
+    const auto any = [](const auto& column, auto value) {
+      return std::find(column.begin(), column.end(), value) != column.end();
+    };
+    const auto anyOther = [](const auto& column) {
+      return std::any_of(column.begin(), column.end(), [](uint64_t v) { return v != 0; });
+    };
+    if (!any(t.flow.kind, FlowKind::kWait) && !anyOther(t.copy.source) &&
+        !anyOther(t.copy.destination) && !anyOther(t.fill.destination)) {
+      return;
+    }
+    const OperationGraph graph = OperationGraph::of(t);
+    std::map<std::pair<TableId, uint32_t>, uint32_t> op_of;
+    for (uint32_t i = 0; i < m_.graph.ops.size(); ++i) {
+      op_of[{m_.graph.ops[i].table, m_.graph.ops[i].row}] = i;
+    }
+    // Markers and barriers are no operations here: an event of one is that of its neighbour.
+    const auto& all = graph.operations;
+    std::vector<uint32_t> ours(all.size(), kNone);
+    std::unordered_map<StreamId, uint32_t> last;
+    std::vector<uint32_t> marker_before(all.size(), kNone);
+    for (uint32_t i = 0; i < all.size(); ++i) {
+      const auto it = op_of.find({all[i].table, all[i].row});
+      if (it != op_of.end()) ours[i] = last[all[i].stream] = it->second;
+      const auto before = last.find(all[i].stream);
+      if (before != last.end()) marker_before[i] = before->second;
+    }
+    std::vector<uint32_t> marker_after(all.size(), kNone);
+    last.clear();
+    for (auto i = static_cast<uint32_t>(all.size()); i-- > 0;) {
+      if (ours[i] != kNone) last[all[i].stream] = ours[i];
+      const auto after = last.find(all[i].stream);
+      if (after != last.end()) marker_after[i] = after->second;
+    }
+    for (const Dependency& d : graph.dependencies) {
+      if (d.why != Dependency::Why::kEventWait && d.why != Dependency::Why::kSameMemory) continue;
+      const uint32_t from = ours[d.from] == kNone ? marker_before[d.from] : ours[d.from];
+      const uint32_t to = ours[d.to] == kNone ? marker_after[d.to] : ours[d.to];
+      if (from == kNone || to == kNone || from == to) continue;
+      const EmulatedOp& a = m_.graph.ops[from];
+      const EmulatedOp& b = m_.graph.ops[to];
+      // What the times contradict was not waited for.
+      if (a.end_ns > b.begin_ns || (a.stream == b.stream && m_.ordered[a.stream])) continue;
+      event(from, to,
+            d.why == Dependency::Why::kEventWait ? EmulatedEdgeKind::kEvent
+                                                 : EmulatedEdgeKind::kMemory);
+    }
+  }
+
+  /// A stream waits for what its thread gave another stream last before it asked for the wait.
+  void likely() {
+    const HostCallTable& calls = m_.trace.host_call;
+    std::unordered_map<uint32_t, StreamId> stream_of;  // call to the stream that waits
+    const SyncTable& syncs = m_.trace.sync;
+    const LaunchIndex call_of(m_.trace);
+    for (uint32_t i = 0; i < syncs.size(); ++i) {
+      if ((syncs.flags[i] & op_flags::kHostSide) != 0) continue;
+      const uint32_t call = call_of.find(syncs.process_id[i], syncs.correlation_id[i]);
+      if (call != LaunchIndex::kNone) stream_of.try_emplace(call, syncs.stream_id[i]);
+    }
+    // Launches of each thread by time; those of a process are in m_.launches.
+    std::map<std::pair<ProcessId, ThreadId>, std::vector<GraphMaker::Launch>> by_thread;
+    for (const auto& [process, launches] : m_.launches) {
+      for (const GraphMaker::Launch& launch : launches) {
+        by_thread[{process, calls.thread_id[m_.graph.ops[launch.op].launch]}].push_back(launch);
+      }
+    }
+    const auto later = [](int64_t time, const GraphMaker::Launch& l) { return time < l.time_ns; };
+    for (uint32_t i = 0; i < calls.size(); ++i) {
+      if (!m_.roles[i].stream_wait) continue;
+      const int64_t at = m_.callBegin(i);
+      const auto thread = by_thread.find({calls.process_id[i], calls.thread_id[i]});
+      const auto process = m_.launches.find(calls.process_id[i]);
+      if (thread == by_thread.end() || process == m_.launches.end()) continue;
+      auto next = std::upper_bound(thread->second.begin(), thread->second.end(), at, later);
+      StreamId named = calls.stream_id[i];
+      const auto sync = stream_of.find(i);
+      if (sync != stream_of.end()) named = sync->second;
+      const auto known = m_.stream_of.find(named);
+      // It waits, but never works: what it lets begin is not known.
+      if (named != StreamId::kNone && known == m_.stream_of.end()) continue;
+      const uint32_t waiting = named == StreamId::kNone ? kNone : known->second;
+      // The next one that it gives the waiting stream; a few calls on, another wait is meant.
+      for (int tries = 0; waiting != kNone && tries < 256 && next != thread->second.end();
+           ++tries, ++next) {
+        if (m_.graph.ops[next->op].stream == waiting) break;
+      }
+      if (next == thread->second.end()) continue;
+      const EmulatedOp& to = m_.graph.ops[next->op];
+      if (waiting != kNone && to.stream != waiting) continue;
+      if (m_.has_event[next->op]) continue;
+      const auto& launches = process->second;
+      auto from = std::upper_bound(launches.begin(), launches.end(), at, later);
+      for (int tries = 0; tries < 256 && from != launches.begin(); ++tries) {
+        const EmulatedOp& op = m_.graph.ops[(--from)->op];
+        if (op.stream == to.stream || op.device != to.device || op.end_ns > to.begin_ns) continue;
+        event(from->op, next->op, EmulatedEdgeKind::kLikelyEvent);
+        break;
+      }
+    }
+  }
+
+  GraphMaker& m_;
+};
+
+/// Finds latencies and gaps, and writes them into edges.
+class Costs {
+ public:
+  explicit Costs(GraphMaker& maker) : m_(maker), g_(maker.graph) {}
+
+  void add() {
+    findEventEnds();
+    learnLatencies();
+    learnGaps();
+    streamEdges();
+    launchEdges();
+    for (EmulatedEdge& edge : g_.edges) {
+      if (!isEvent(edge.kind)) continue;
+      edge.offset_ns = eventGap(edge.kind, edge.to);
+    }
+    orphans();
+    settle();
+    g_.facts.latency_assumed = latencies_.count(kAll) == 0;
+    g_.facts.launch_latency_ns =
+        latencies_.of({kernels(), kAll}, std::min(least_, kAssumedLatencyNs));
+    g_.facts.stream_gap_ns = gaps_.of({kernels()}, 0);
+  }
+
+ private:
+  static bool isEvent(EmulatedEdgeKind kind) {
+    return kind == EmulatedEdgeKind::kEvent || kind == EmulatedEdgeKind::kLikelyEvent ||
+           kind == EmulatedEdgeKind::kMemory;
+  }
+  static uint64_t kernels() {
+    return TypicalCosts::key(1, static_cast<uint64_t>(TableId::kKernel));
+  }
+
+  uint64_t nameOf(uint32_t i) const {
+    const EmulatedOp& op = g_.ops[i];
+    if (op.table != TableId::kCopy) {
+      return static_cast<uint64_t>(op.name) << 8 | static_cast<uint64_t>(op.table);
+    }
+    return uint64_t{1} << 48 | static_cast<uint64_t>(m_.trace.copy.kind[op.row]);
+  }
+
+  void findEventEnds() {
+    event_end_.assign(g_.ops.size(), INT64_MIN);
+    for (const EmulatedEdge& edge : g_.edges) {
+      if (!isEvent(edge.kind) || !g_.isOp(edge.to)) continue;
+      int64_t& end = event_end_[g_.opOf(edge.to)];
+      end = std::max(end, g_.ops[g_.opOf(edge.from)].end_ns);
+    }
+  }
+
+  bool launched(uint32_t i) const {
+    return g_.ops[i].launch != kNone && m_.begin_step[g_.ops[i].launch] != kNone;
+  }
+  bool firstOfLaunch(uint32_t i) const {
+    return m_.before[i] == kNone || g_.ops[m_.before[i]].launch != g_.ops[i].launch;
+  }
+  int64_t earlierEnd(uint32_t i) const {
+    int64_t end = event_end_[i];
+    if (m_.before[i] != kNone) end = std::max(end, g_.ops[m_.before[i]].end_ns);
+    if (m_.ended_last[i] != kNone) end = std::max(end, g_.ops[m_.ended_last[i]].end_ns);
+    return end;
+  }
+
+  /// From calls to work that found its stream idle: counted from the begin of calls, or from their
+  /// end, whichever varies less for that function.
+  void learnLatencies() {
+    for (uint32_t i = 0; i < g_.ops.size(); ++i) {
+      const EmulatedOp& op = g_.ops[i];
+      if (!launched(i) || !firstOfLaunch(i)) continue;
+      const int64_t begin = m_.callBegin(op.launch);
+      const int64_t end = m_.callEnd(op.launch);
+      if (earlierEnd(i) > begin || m_.room_ns[i] > begin || op.begin_ns < begin) continue;
+      // Blocked for another reason, or an unknown event: no latency.
+      if (op.begin_ns - end > 20 * kUnexplainedNs) continue;
+      const uint64_t function = functionOf(i);
+      from_begin_.add(function, op.begin_ns - begin);
+      from_end_.add(function, op.begin_ns - end);
+      functions_.try_emplace(function, false);
+    }
+    for (auto& [function, by_end] : functions_) {
+      by_end = from_begin_.count(function) >= TypicalCosts::kFewest &&
+               from_end_.spread(function) < from_begin_.spread(function);
+    }
+    for (uint32_t i = 0; i < g_.ops.size(); ++i) {
+      const EmulatedOp& op = g_.ops[i];
+      if (!launched(i) || !firstOfLaunch(i) || op.begin_ns < m_.callBegin(op.launch)) continue;
+      const int64_t cost = op.begin_ns - referenceOf(i);
+      if (std::max(earlierEnd(i), m_.room_ns[i]) <= m_.callBegin(op.launch) &&
+          op.begin_ns - m_.callEnd(op.launch) <= 20 * kUnexplainedNs) {
+        latencies_.add(functionOf(i), cost);
+        latencies_.add(TypicalCosts::key(1, static_cast<uint64_t>(op.table)), cost);
+        latencies_.add(kAll, cost);
+      }
+      least_ = std::min(least_, op.begin_ns - m_.callBegin(op.launch));
+    }
+  }
+  uint64_t functionOf(uint32_t i) const {
+    const EmulatedOp& op = g_.ops[i];
+    return TypicalCosts::key(2, static_cast<uint64_t>(m_.trace.host_call.name[op.launch]),
+                             static_cast<uint64_t>(op.table) << 8 | (inItsCall(i) ? 1 : 0));
+  }
+  /// Copies that their call waited for, or for a part of them (of pageable memory).
+  bool inItsCall(uint32_t i) const {
+    const EmulatedOp& op = g_.ops[i];
+    return op.table == TableId::kCopy &&
+           (m_.waits_for_own[op.launch] || op.begin_ns < m_.callEnd(op.launch));
+  }
+  bool fromEnd(uint32_t i) const {
+    const EmulatedOp& op = g_.ops[i];
+    if (m_.waits_for_own[op.launch] || inItsCall(i)) return false;
+    const auto it = functions_.find(functionOf(i));
+    return it != functions_.end() && it->second;
+  }
+  int64_t referenceOf(uint32_t i) const {
+    const uint32_t call = g_.ops[i].launch;
+    return fromEnd(i) ? m_.callEnd(call) : m_.callBegin(call);
+  }
+  int64_t latencyOf(uint32_t i) {
+    const EmulatedOp& op = g_.ops[i];
+    const int64_t otherwise = std::min(least_, kAssumedLatencyNs);
+    return latencies_.of(
+        {functionOf(i), TypicalCosts::key(1, static_cast<uint64_t>(op.table)), kAll}, otherwise);
+  }
+
+  /// Of work that was ready before its predecessor in the stream had ended.
+  void learnGaps() {
+    for (uint32_t i = 0; i < g_.ops.size(); ++i) {
+      const EmulatedOp& op = g_.ops[i];
+      const uint32_t before = m_.before[i];
+      if (before == kNone || m_.ended_last[i] != before) continue;
+      const int64_t end = g_.ops[before].end_ns;
+      if (end > op.begin_ns || event_end_[i] > end || m_.room_ns[i] > end) continue;
+      const bool ready = launched(i) ? m_.callEnd(op.launch) + latencyOf(i) < end
+                                     : op.begin_ns - end < kUnexplainedNs;
+      if (!ready) continue;
+      const int64_t gap = op.begin_ns - end;
+      gaps_.add(TypicalCosts::key(3, nameOf(before), nameOf(i)), gap);
+      gaps_.add(tablesOf(before, i), gap);
+      if (op.table == TableId::kKernel && g_.ops[before].table == TableId::kKernel) {
+        gaps_.add(kernels(), gap);
+      }
+      gaps_.add(kAll, gap);
+    }
+    for (uint32_t i = 0; i < g_.ops.size(); ++i) {
+      const int64_t end = event_end_[i];
+      if (end == INT64_MIN || end > g_.ops[i].begin_ns || m_.room_ns[i] > end) continue;
+      if (launched(i) && m_.callEnd(g_.ops[i].launch) + latencyOf(i) >= end) continue;
+      if (m_.before[i] != kNone && g_.ops[m_.before[i]].end_ns >= end) continue;
+      event_gaps_.add(kAll, g_.ops[i].begin_ns - end);
+    }
+  }
+  uint64_t tablesOf(uint32_t before, uint32_t i) const {
+    return TypicalCosts::key(4, static_cast<uint64_t>(g_.ops[before].table),
+                             static_cast<uint64_t>(g_.ops[i].table));
+  }
+  int64_t gapOf(uint32_t before, uint32_t i) {
+    return gaps_.of({TypicalCosts::key(3, nameOf(before), nameOf(i)), tablesOf(before, i), kAll},
+                    0);
+  }
+  int64_t eventGap(EmulatedEdgeKind kind, uint32_t node) {
+    if (kind == EmulatedEdgeKind::kMemory || !g_.isOp(node)) return 0;
+    return std::max<int64_t>(event_gaps_.of({kAll}, gaps_.of({kAll}, 0)), 0);
+  }
+
+  void streamEdges() {
+    for (uint32_t i = 0; i < g_.ops.size(); ++i) {
+      const auto follows = [&](uint32_t before) {
+        const EmulatedOp& a = g_.ops[before];
+        const EmulatedOp& b = g_.ops[i];
+        if (a.end_ns > b.begin_ns) {
+          m_.edge(g_.nodeOf(before), g_.nodeOf(i), b.begin_ns - a.begin_ns,
+                  EmulatedEdgeKind::kOverlap, true);
+        } else {
+          m_.edge(g_.nodeOf(before), g_.nodeOf(i), gapOf(before, i),
+                  EmulatedEdgeKind::kStreamOrder);
+        }
+      };
+      if (m_.before[i] == kNone) continue;
+      follows(m_.before[i]);
+      if (m_.ended_last[i] != m_.before[i]) follows(m_.ended_last[i]);
+    }
+  }
+
+  void launchEdges() {
+    for (uint32_t i = 0; i < g_.ops.size(); ++i) {
+      if (!launched(i)) continue;
+      const uint32_t call = g_.ops[i].launch;
+      m_.edge(fromEnd(i) ? m_.end_step[call] : m_.begin_step[call], g_.nodeOf(i), latencyOf(i),
+              EmulatedEdgeKind::kLaunch);
+    }
+  }
+
+  /// Those at the begin of a stream that never idled were launched before the trace began, and
+  /// waited for the stream alone. Of others it is not known what they waited for.
+  void orphans() {
+    std::vector<bool> queued(g_.streams, true);
+    for (uint32_t i = 0; i < g_.ops.size(); ++i) {
+      EmulatedOp& op = g_.ops[i];
+      if (launched(i)) {
+        queued[op.stream] = false;
+        continue;
+      }
+      const uint32_t before = m_.before[i];
+      const bool first = before == kNone;
+      const bool idled = !first && op.begin_ns - g_.ops[m_.ended_last[i]].end_ns > kUnexplainedNs;
+      if (!m_.ordered[op.stream] || idled) queued[op.stream] = false;
+      // The first of a stream that is first of all was on its way; one that comes later was not.
+      if (first && op.begin_ns - g_.begin_ns > 20 * kUnexplainedNs) queued[op.stream] = false;
+      if (queued[op.stream]) {
+        ++g_.facts.orphans_queued;
+        if (first) op.earliest_ns = op.begin_ns;
+        continue;
+      }
+      ++g_.facts.orphans_unknown;
+      g_.facts.orphans_unknown_ns += op.end_ns - op.begin_ns;
+      op.earliest_ns = op.begin_ns;
+    }
+  }
+
+  /// What the edges do not explain, from recorded times.
+  void settle() {
+    std::vector<int64_t> bound(g_.ops.size(), INT64_MIN);
+    std::vector<uint32_t> by(g_.ops.size(), kNone);
+    for (uint32_t e = 0; e < g_.edges.size(); ++e) {
+      EmulatedEdge& edge = g_.edges[e];
+      if (!g_.isOp(edge.to)) continue;
+      const uint32_t to = g_.opOf(edge.to);
+      const int64_t from = g_.isOp(edge.from)
+                               ? (edge.from_start ? g_.ops[g_.opOf(edge.from)].begin_ns
+                                                  : g_.ops[g_.opOf(edge.from)].end_ns)
+                               : g_.steps[edge.from].recorded_ns;
+      if (m_.options.recorded_costs) {
+        edge.offset_ns = std::min(edge.offset_ns, g_.ops[to].begin_ns - from);
+      }
+      if (from + edge.offset_ns > bound[to] || by[to] == kNone) {
+        bound[to] = from + edge.offset_ns;
+        by[to] = e;
+      }
+    }
+    for (uint32_t i = 0; i < g_.ops.size(); ++i) {
+      EmulatedOp& op = g_.ops[i];
+      if (by[i] == kNone) {
+        op.earliest_ns = op.begin_ns;
+        continue;
+      }
+      if (m_.options.recorded_costs) {
+        g_.edges[by[i]].offset_ns += op.begin_ns - bound[i];
+        continue;
+      }
+      const int64_t late = op.begin_ns - std::max({bound[i], m_.room_ns[i], op.earliest_ns});
+      if (late > kUnexplainedNs) {
+        op.unexplained_ns = late;
+        ++g_.facts.unexplained;
+        g_.facts.unexplained_ns += late;
+      }
+    }
+  }
+
+  static constexpr uint64_t kAll = 0;
+  GraphMaker& m_;
+  EmulatorGraph& g_;
+  std::vector<int64_t> event_end_;  // the last event that an operation waited for
+  TypicalCosts from_begin_, from_end_, latencies_, gaps_, event_gaps_;
+  std::unordered_map<uint64_t, bool> functions_;  // whether latencies count from the call's end
+  int64_t least_ = INT64_MAX;
+};
+
+}  // namespace
+
+void addEvents(GraphMaker& maker) { Events(maker).add(); }
+void addDeviceCosts(GraphMaker& maker) { Costs(maker).add(); }
+
+void addDemands(GraphMaker& maker) {
+  EmulatorGraph& graph = maker.graph;
+  const Trace& t = maker.trace;
+  std::map<std::pair<ShapeId, StreamId>, double> known;  // waves
+  std::vector<bool> unknown(graph.ops.size(), false);
+  for (uint32_t i = 0; i < graph.ops.size(); ++i) {
+    EmulatedOp& op = graph.ops[i];
+    if (op.table != TableId::kKernel) continue;
+    ++graph.facts.kernels;
+    const auto [it, fresh] =
+        known.try_emplace({t.kernel.shape_id[op.row], t.kernel.stream_id[op.row]}, 0);
+    if (fresh) {
+      const auto occupancy =
+          KernelOccupancy::of(t, t.kernel.shape_id[op.row], t.deviceOf(t.kernel.stream_id[op.row]));
+      if (occupancy) it->second = occupancy->waves;
+    }
+    op.demand = std::min(it->second, 1.0);
+    const double last_wave = it->second - std::floor(it->second);
+    if (it->second > 1 && last_wave > 0 && op.work == WorkClass::kCompute &&
+        !maker.options.recorded_costs) {
+      op.tail_share = 1 / std::ceil(it->second);
+      op.tail_demand = last_wave;
+    }
+    if (it->second > 0) {
+      ++graph.facts.kernels_with_demand;
+    } else if (op.work == WorkClass::kCompute) {
+      unknown[i] = true;
+    }
+  }
+  maker.room_ns.assign(graph.ops.size(), INT64_MIN);
+  using Ends = std::priority_queue<int64_t, std::vector<int64_t>, std::greater<>>;
+  std::vector<Ends> engines(graph.engines.size());  // of those that are busy
+  for (uint32_t i = 0; i < graph.ops.size(); ++i) {
+    const EmulatedOp& op = graph.ops[i];
+    if (op.engine == kNone) continue;
+    Ends& busy = engines[op.engine];
+    if (busy.size() == graph.engines[op.engine]) {
+      maker.room_ns[i] = busy.top();
+      busy.pop();
+    }
+    busy.push(op.end_ns);
+  }
+  // Of others it is not known how much they need: as many as ran at once had room.
+  struct Edge {
+    int64_t time;
+    enum class What : uint8_t { kEnd, kTail, kBegin } what;
+    uint32_t op;
+  };
+  std::vector<std::vector<Edge>> devices(graph.devices);
+  for (uint32_t i = 0; i < graph.ops.size(); ++i) {
+    const EmulatedOp& op = graph.ops[i];
+    if (op.table != TableId::kKernel || op.end_ns == op.begin_ns) continue;
+    devices[op.device].push_back({op.begin_ns, Edge::What::kBegin, i});
+    devices[op.device].push_back({op.end_ns, Edge::What::kEnd, i});
+    if (op.tail_share == 0) continue;
+    const auto head = static_cast<double>(op.end_ns - op.begin_ns) * (1 - op.tail_share);
+    devices[op.device].push_back({op.begin_ns + std::llround(head), Edge::What::kTail, i});
+  }
+  std::vector<double> started(graph.ops.size(), 0);
+  std::vector<bool> full_at_begin(graph.ops.size(), false);
+  std::vector<int64_t> crowded_before(graph.ops.size(), 0);
+  for (auto& edges : devices) {
+    std::sort(edges.begin(), edges.end(), [](const Edge& a, const Edge& b) {
+      return std::tie(a.time, a.what, a.op) < std::tie(b.time, b.what, b.op);
+    });
+    int64_t open = 0;
+    int64_t most = 1;
+    for (const Edge& edge : edges) {
+      if (!unknown[edge.op]) continue;
+      open += edge.what == Edge::What::kBegin ? 1 : -1;
+      most = std::max(most, open);
+    }
+    for (const Edge& edge : edges) {
+      if (unknown[edge.op]) graph.ops[edge.op].demand = 1.0 / static_cast<double>(most);
+    }
+    // Work is what the device did for it: less than its length, where more wanted to run than fits.
+    double clock = 0;
+    double demand = 0;
+    int64_t at = 0;
+    int64_t room = INT64_MIN;  // when there was some again
+    int64_t crowded = 0;       // time with more demand than there is
+    for (const Edge& edge : edges) {
+      EmulatedOp& op = graph.ops[edge.op];
+      clock += static_cast<double>(edge.time - at) * (demand > 1 + 1e-9 ? 1 / demand : 1);
+      if (demand > 1 + 1e-9) crowded += edge.time - at;
+      at = edge.time;
+      const bool was_full = demand > 1 - 1e-6;
+      switch (edge.what) {
+        case Edge::What::kBegin:
+          full_at_begin[edge.op] = was_full;
+          crowded_before[edge.op] = crowded;
+          if (!was_full) maker.room_ns[edge.op] = room;
+          demand += op.demand;
+          started[edge.op] = clock;
+          break;
+        case Edge::What::kTail:
+          demand += op.tail_demand - op.demand;
+          break;
+        case Edge::What::kEnd: {
+          demand -= op.tail_share > 0 ? op.tail_demand : op.demand;
+          const int64_t beside = crowded - crowded_before[edge.op];
+          if (full_at_begin[edge.op]) op.squeezes_in = 2 * beside >= op.end_ns - op.begin_ns;
+          if (op.work == WorkClass::kCompute) op.work_ns = clock - started[edge.op];
+          break;
+        }
+      }
+      if (was_full && demand <= 1 - 1e-6) room = at;
+    }
+  }
+  // One without a length still occupies nothing.
+  for (EmulatedOp& op : graph.ops) {
+    if (op.table == TableId::kKernel && op.end_ns == op.begin_ns) op.demand = 0;
+    // All of them begin when they began.
+    if (maker.options.recorded_costs) op.squeezes_in = true;
+  }
+}
+
+}  // namespace tracesmith::emulator_parts

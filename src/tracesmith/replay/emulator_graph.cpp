@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/replay/emulator_graph.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "tracesmith/replay/emulator_graph_parts.hpp"
+
+namespace tracesmith {
+namespace {
+
+/// More of the operations, or of their time, than this with unknown launches, and a prediction is
+/// worth nothing: they alone could make it wrong by more than the model itself is (docs/whatif.md).
+constexpr double kMostUnknown = 0.01;
+
+Status checkOrphans(const EmulatorGraph& graph, bool allowed) {
+  const EmulatorGraph::Facts& facts = graph.facts;
+  if (allowed || facts.orphans_unknown == 0) return {};
+  const double ops = static_cast<double>(facts.orphans_unknown) /
+                     static_cast<double>(std::max<size_t>(graph.ops.size(), 1));
+  const double time = static_cast<double>(facts.orphans_unknown_ns) /
+                      static_cast<double>(std::max<int64_t>(facts.device_ns, 1));
+  if (ops <= kMostUnknown && time <= kMostUnknown) return {};
+  return fail(ErrorCode::kUnsupported,
+              fmt::format("{} of {} operations ({:.1f} % of the device's time) have no launch in "
+                          "the trace, so that it is not known what they waited for; record calls "
+                          "and device work together, or take their times as they were with "
+                          "--allow-orphans",
+                          facts.orphans_unknown, graph.ops.size(), 100 * time));
+}
+
+}  // namespace
+
+std::string_view toString(EmulatedEdgeKind kind) {
+  constexpr std::array<std::string_view, kEmulatedEdgeKinds> kNames = {
+      "launch",
+      "stream order",
+      "overlap in a stream",
+      "event",
+      "event (inferred)",
+      "same memory (inferred)",
+      "wait of the host",
+      "wait of the host (inferred)",
+      "full queue (inferred)",
+      "hand-over between threads (inferred)"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
+std::array<uint64_t, kEmulatedEdgeKinds> EmulatorGraph::edgeCounts() const {
+  std::array<uint64_t, kEmulatedEdgeKinds> counts{};
+  for (const EmulatedEdge& edge : edges) ++counts[static_cast<size_t>(edge.kind)];
+  return counts;
+}
+
+Result<EmulatorGraph> emulatorGraph(const Trace& trace, const EmulatorOptions& options) {
+  using namespace emulator_parts;  // NOLINT: its parts in their order
+  // Node numbers are 32 bits: two for a call, one for an operation.
+  constexpr uint64_t kMostRows = uint64_t{1} << 30;
+  if (trace.host_call.size() + trace.kernel.size() + trace.copy.size() + trace.fill.size() >
+      kMostRows) {
+    return fail(ErrorCode::kUnsupported,
+                "more than 1,073,741,824 calls and operations; take a part of the trace "
+                "('tracesmith export -f sbt --from … --to …')");
+  }
+  GraphMaker maker{.trace = trace, .options = options, .device_ops = DeviceOps::of(trace)};
+  addOperations(maker);
+  addHostSteps(maker);
+  EmulatorGraph& graph = maker.graph;
+  if (graph.ops.empty()) {
+    return fail(ErrorCode::kUnsupported, "the trace has no device work whose time could change");
+  }
+  graph.begin_ns = graph.ops.front().begin_ns;
+  graph.end_ns = graph.begin_ns;
+  for (const EmulatedOp& op : graph.ops) graph.end_ns = std::max(graph.end_ns, op.end_ns);
+  for (const HostStep& step : graph.steps) {
+    graph.begin_ns = std::min(graph.begin_ns, step.recorded_ns);
+    graph.end_ns = std::max(graph.end_ns, step.recorded_ns);
+  }
+  for (HostStep& step : graph.steps) {
+    if (step.first) step.own_ns = step.recorded_ns - graph.begin_ns;
+  }
+  addEvents(maker);
+  addHostWaits(maker);
+  addFullQueues(maker);
+  addHandOffs(maker);
+  addDemands(maker);
+  addCollectives(maker);
+  addDeviceCosts(maker);
+  TS_CHECK_OK(checkOrphans(graph, options.allow_orphans));
+  for (const HostStep& step : graph.steps) {
+    if (!step.end || step.own_ns <= 100'000) continue;
+    ++graph.facts.long_calls;
+    graph.facts.long_calls_ns += step.own_ns;
+  }
+  return std::move(graph);
+}
+
+}  // namespace tracesmith

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// What executes the steps of a plan on a device: one for each kind of device, behind one interface.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "tracesmith/recording/recording_file.hpp"
+#include "tracesmith/replay/replay_plan.hpp"
+
+namespace tracesmith {
+
+struct ExecutorOptions {
+  /// Which device: its number in `tracesmith devices`' order of this backend, or a part of its name
+  /// or platform's; empty: the recorded one by name, else one of the same type, else the first.
+  std::string device;
+  /// What memory without content holds: zeros, as it was recorded, or noise that is another in each
+  /// object.
+  bool noise = false;
+  /// Options added to those of every build.
+  std::string build_options;
+};
+
+/// How a step is brought into the device's order.
+enum class StepMode : uint8_t {
+  kAsRecorded,  ///< into the queue that it was in, waiting for what it waited for; nothing else
+  kAlone,       ///< all before it is over, and it is over on return
+};
+
+struct StepOutcome {
+  bool executed = false;  ///< the call was made; false: see `problem`
+  int32_t result = 0;     ///< its return code
+  std::string problem;    ///< why it could not be made, or what else went wrong
+};
+
+class Executor {
+ public:
+  virtual ~Executor() = default;
+
+  /// Makes the call of a step. Steps that make objects come before those that use them.
+  virtual StepOutcome perform(StepIndex step, StepMode mode) = 0;
+  /// Runs a launch alone, its work-groups in an order drawn at random, a part of them after the
+  /// other: any such order is legal. Seed 0: from the last to the first. Not executed, with the
+  /// reason, where the kernel could tell: when it asks for group numbers or the global size, or
+  /// where that is not known.
+  virtual StepOutcome performPermuted(StepIndex launch, uint64_t seed) = 0;
+  /// Waits until all queues are empty.
+  virtual StepOutcome finish() = 0;
+  /// What a read or map showed to the host: waits for it. The view lives until the step after the
+  /// next call.
+  virtual Result<ByteView> shown(StepIndex step) = 0;
+
+  /// The whole content of a memory object; all before it is over.
+  virtual Result<Bytes> contents(ObjectIndex memory) = 0;
+  virtual Status setContents(ObjectIndex memory, ByteView bytes) = 0;
+  /// True while the object is there: made, and not given up.
+  virtual bool has(ObjectIndex object) const = 0;
+  /// From now on what the program gave up is kept, for those who look at it later.
+  virtual void keepObjects() = 0;
+
+  /// "Portable Computing Language: pthread-…", once a device was chosen.
+  /// The type of a launch's argument as its source has it ("float*"); "" where the driver does not
+  /// tell.
+  virtual std::string argumentType(StepIndex launch, uint32_t argument) const = 0;
+
+  virtual std::string deviceName() const = 0;
+  /// True when it is the device of the recording, by name and driver version.
+  virtual bool sameDevice() const = 0;
+};
+
+/// OpenCL, by the loader that is installed. kNotFound says what is missing and where it was looked
+/// for. `plan` and `reader` outlive it.
+Result<std::unique_ptr<Executor>> openClExecutor(const ReplayPlan& plan, RecordingReader& reader,
+                                                 const ExecutorOptions& options);
+
+}  // namespace tracesmith

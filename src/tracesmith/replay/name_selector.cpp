@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/replay/name_selector.hpp"
+
+#include <fmt/format.h>
+#include <regex.h>
+
+#include <array>
+#include <utility>
+
+namespace tracesmith {
+
+struct NameSelector::Expression {
+  regex_t compiled{};
+  Expression() = default;
+  Expression(const Expression&) = delete;
+  Expression& operator=(const Expression&) = delete;
+  ~Expression() { regfree(&compiled); }
+};
+
+Result<NameSelector> NameSelector::parse(std::string_view text) {
+  constexpr std::array<std::pair<std::string_view, Of>, 5> kKinds = {{{"kernel", Of::kKernel},
+                                                                      {"copy", Of::kCopy},
+                                                                      {"fill", Of::kFill},
+                                                                      {"call", Of::kCall},
+                                                                      {"host", Of::kHost}}};
+  NameSelector out;
+  out.text_ = text;
+  std::string_view expression = text;
+  for (const auto& [word, of] : kKinds) {
+    if (!text.starts_with(word)) continue;
+    const std::string_view rest = text.substr(word.size());
+    // "host" has no names; "kernel" alone is a part of a name.
+    if (rest.starts_with('=')) {
+      out.of_ = of;
+      expression = rest.substr(1);
+    } else if (rest.empty() && of == Of::kHost) {
+      out.of_ = of;
+      expression = {};
+    }
+  }
+  if (out.of_ == Of::kWork && expression.empty()) {
+    return fail(ErrorCode::kInvalidArgument,
+                "expected a regular expression for names, as 'gemm', 'kernel=^void.*gemm', "
+                "'copy=HtoD' or 'call=cudaMalloc'");
+  }
+  if (expression.empty()) return out;
+  auto made = std::make_shared<Expression>();
+  const int code =
+      regcomp(&made->compiled, std::string(expression).c_str(), REG_EXTENDED | REG_NOSUB);
+  if (code != 0) {
+    std::array<char, 256> why{};
+    regerror(code, &made->compiled, why.data(), why.size());
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("'{}' is no regular expression: {}", expression, why.data()));
+  }
+  out.expression_ = std::move(made);
+  return out;
+}
+
+bool NameSelector::matches(const Trace& trace, StringId name) const {
+  if (!expression_) return true;
+  const auto [it, fresh] = known_.try_emplace(name, false);
+  if (fresh) {
+    const std::string text(trace.text(name));
+    it->second = regexec(&expression_->compiled, text.c_str(), 0, nullptr, 0) == 0;
+  }
+  return it->second;
+}
+
+bool NameSelector::matches(const Trace& trace, TableId table, StringId name) const {
+  const bool right = of_ == Of::kWork || (of_ == Of::kKernel && table == TableId::kKernel) ||
+                     (of_ == Of::kCopy && table == TableId::kCopy) ||
+                     (of_ == Of::kFill && table == TableId::kFill);
+  return right && matches(trace, name);
+}
+
+}  // namespace tracesmith

@@ -1,0 +1,653 @@
+// SPDX-License-Identifier: Apache-2.0
+// Commands of queues, and looking at what they left.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "tracesmith/replay/opencl/opencl_executor.hpp"
+
+namespace tracesmith {
+
+using namespace recording;
+
+namespace {
+
+bool isStretch(const Box& box) {
+  return box.is_image == 0 && box.region[1] == 1 && box.region[2] == 1 && box.row_pitch == 0 &&
+         box.slice_pitch == 0;
+}
+
+struct Corner {
+  explicit Corner(const uint64_t (&v)[3]) : value{v[0], v[1], v[2]} {}
+  const size_t* data() const { return value.data(); }
+  std::array<size_t, 3> value;
+};
+
+constexpr std::array<size_t, 3> kNowhere = {0, 0, 0};
+
+}  // namespace
+
+void OpenClExecutor::problem(std::string text) {
+  if (!problem_.empty()) problem_ += "; ";
+  problem_ += std::move(text);
+}
+
+Result<Bytes> OpenClExecutor::content(const Payload& payload, uint64_t bytes) {
+  auto found = reader_.content(payload);
+  if (!found) {
+    problem(found.error().toString());
+  } else if (found->size() < bytes) {
+    found = fail(ErrorCode::kDamaged, "content is shorter than what it is for", reader_.path());
+    problem(found.error().toString());
+  }
+  return found;
+}
+
+StepOutcome OpenClExecutor::perform(StepIndex index, StepMode mode) {
+  index_ = index;
+  step_ = &plan_.step(index);
+  mode_ = mode;
+  problem_.clear();
+  called_ = false;
+  StepOutcome outcome;
+  const bool known = withCommand(step_->kind(), step_->fields,
+                                 [&](const auto& command) { outcome.result = call(command); });
+  if (!known) problem("the command is damaged or unknown");
+  if (mode == StepMode::kAlone && step_->queue != 0 && objects_[step_->queue] != nullptr) {
+    const cl_int result = cl_.clFinish(queue());
+    if (outcome.result == CL_SUCCESS) outcome.result = result;
+  }
+  outcome.executed = called_;
+  outcome.problem = std::move(problem_);
+  return outcome;
+}
+
+StepOutcome OpenClExecutor::finish() {
+  StepOutcome outcome;
+  for (size_t i = 1; i < objects_.size(); ++i) {
+    if (objects_[i] == nullptr ||
+        plan_.object(static_cast<ObjectIndex>(i)).object_class != ObjectClass::kQueue) {
+      continue;
+    }
+    const cl_int result = cl_.clFinish(static_cast<cl_command_queue>(objects_[i]));
+    if (result != CL_SUCCESS) {
+      outcome.result = result;
+      outcome.problem = "a queue can not be finished: " + openClError(result);
+    }
+  }
+  outcome.executed = true;
+  dropSources(0);
+  return outcome;
+}
+
+void OpenClExecutor::dropSources(size_t most_bytes) {
+  while (!sources_.empty() && source_bytes_ > most_bytes) {
+    cl_int status = CL_QUEUED;
+    cl_.clGetEventInfo(sources_.front().event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status,
+                       &status, nullptr);
+    // One that waits for an event of the host's would wait for us.
+    if (status > CL_COMPLETE && host_events_) return;
+    if (status > CL_COMPLETE) cl_.clWaitForEvents(1, &sources_.front().event);
+    cl_.clReleaseEvent(sources_.front().event);
+    source_bytes_ -= sources_.front().bytes.size();
+    sources_.pop_front();
+  }
+}
+
+void OpenClExecutor::keepSource(cl_event event, Bytes bytes) {
+  source_bytes_ += bytes.size();
+  sources_.push_back({event, std::move(bytes)});
+  if (source_bytes_ > kMostSourceBytes) dropSources(kMostSourceBytes / 2);
+}
+
+std::vector<cl_event> OpenClExecutor::waits() const {
+  std::vector<cl_event> events;
+  if (mode_ == StepMode::kAlone) return events;
+  for (const ObjectIndex event : plan_.waitsOf(*step_)) {
+    if (objects_[event] != nullptr) events.push_back(live<cl_event>(event));
+  }
+  return events;
+}
+
+template <class Enqueue>
+cl_int OpenClExecutor::command(Enqueue&& enqueue, cl_event* own) {
+  if (queue() == nullptr && step_->header.result == CL_SUCCESS) {
+    problem("its queue is not there");
+    return CL_SUCCESS;
+  }
+  const std::vector<cl_event> list = waits();
+  cl_event event = nullptr;
+  const bool wanted = step_->event != 0 || own != nullptr;
+  called_ = true;
+  const cl_int result = enqueue(static_cast<cl_uint>(list.size()),
+                                list.empty() ? nullptr : list.data(), wanted ? &event : nullptr);
+  if (result != CL_SUCCESS || event == nullptr) return result;
+  if (own != nullptr) {
+    *own = event;
+    if (step_->event != 0) cl_.clRetainEvent(event);
+  }
+  if (step_->event != 0) keep(step_->event, event);
+  return result;
+}
+
+cl_int OpenClExecutor::call(const Launch& c) {
+  if (step_->object == 0 || objects_[step_->object] == nullptr) {
+    if (step_->header.result == CL_SUCCESS) {
+      problem("its kernel is not there");
+      return CL_SUCCESS;
+    }
+  } else if (const cl_int result = applyArguments(); result != CL_SUCCESS) {
+    return result;
+  }
+  std::vector<size_t> offset(c.offset.begin(), c.offset.end());
+  std::vector<size_t> global(c.global.begin(), c.global.end());
+  std::vector<size_t> local(c.local.begin(), c.local.end());
+  const size_t dimensions = global.size();
+  if ((!offset.empty() && offset.size() != dimensions) ||
+      (!local.empty() && local.size() != dimensions)) {
+    problem("its sizes do not have the same number of dimensions");
+    return CL_SUCCESS;
+  }
+  return command([&](cl_uint n, const cl_event* list, cl_event* event) {
+    return cl_.clEnqueueNDRangeKernel(
+        queue(), live<cl_kernel>(step_->object), static_cast<cl_uint>(dimensions),
+        offset.empty() ? nullptr : offset.data(), global.empty() ? nullptr : global.data(),
+        local.empty() ? nullptr : local.data(), n, list, event);
+  });
+}
+
+uint64_t OpenClExecutor::pixelBytesOf(ObjectIndex image) const {
+  const PlannedObject& object = plan_.object(image);
+  CreateImage made;
+  if (object.made_by == kNoStep || !decode(plan_.step(object.made_by).fields, made)) return 0;
+  return pixelBytes(made.channel_order, made.channel_type);
+}
+
+uint64_t OpenClExecutor::rowBytes(const Box& box, ObjectIndex memory) const {
+  return box.is_image != 0 ? box.region[0] * pixelBytesOf(memory) : box.region[0];
+}
+
+namespace {
+/// Bytes of a box whose rows are `row_bytes` long; none when that is impossible.
+std::optional<uint64_t> boxBytes(const Box& box, uint64_t row_bytes) {
+  uint64_t bytes = row_bytes;
+  if (__builtin_mul_overflow(bytes, box.region[1], &bytes) ||
+      __builtin_mul_overflow(bytes, box.region[2], &bytes) || bytes > (uint64_t{1} << 40)) {
+    return std::nullopt;
+  }
+  return bytes;
+}
+}  // namespace
+
+cl_int OpenClExecutor::call(const Write& c) {
+  const uint64_t row = rowBytes(c.box, step_->object);
+  const auto bytes = boxBytes(c.box, row);
+  if (!bytes) {
+    problem("writes an impossible number of bytes");
+    return CL_SUCCESS;
+  }
+  const bool failed = step_->header.result != CL_SUCCESS;
+  auto found =
+      failed ? Result<Bytes>(Bytes(*bytes <= (1u << 20) ? *bytes : 0)) : content(c.content, *bytes);
+  if (!found) return CL_SUCCESS;
+  // It has to stay until the command is over.
+  const bool blocking =
+      mode_ == StepMode::kAlone || (step_->header.flags & command_flags::kBlocking) != 0;
+  Bytes source = std::move(*found);
+  cl_event own = nullptr;
+  // A call that failed for want of a pointer fails the same way again.
+  const void* from = failed && c.host == 0 ? nullptr : source.data();
+  auto* const memory = live<cl_mem>(step_->object);
+  const Corner origin(c.box.origin), region(c.box.region);
+  const cl_int result = command(
+      [&](cl_uint n, const cl_event* list, cl_event* event) {
+        const cl_bool wait = blocking ? CL_TRUE : CL_FALSE;
+        if (c.box.is_image != 0) {
+          return cl_.clEnqueueWriteImage(queue(), memory, wait, origin.data(), region.data(), 0, 0,
+                                         from, n, list, event);
+        }
+        if (isStretch(c.box)) {
+          return cl_.clEnqueueWriteBuffer(queue(), memory, wait, c.box.origin[0], c.box.region[0],
+                                          from, n, list, event);
+        }
+        return cl_.clEnqueueWriteBufferRect(queue(), memory, wait, origin.data(), kNowhere.data(),
+                                            region.data(), c.box.row_pitch, c.box.slice_pitch, 0, 0,
+                                            from, n, list, event);
+      },
+      blocking ? nullptr : &own);
+  if (own != nullptr) keepSource(own, std::move(source));
+  return result;
+}
+
+cl_int OpenClExecutor::call(const Read& c) {
+  Shown shown;
+  shown.box = c.box;
+  shown.row_bytes = rowBytes(c.box, step_->object);
+  const auto bytes = boxBytes(c.box, shown.row_bytes);
+  if (!bytes) {
+    problem("reads an impossible number of bytes");
+    return CL_SUCCESS;
+  }
+  const bool failed = step_->header.result != CL_SUCCESS;
+  shown.bytes.resize(failed && *bytes > (1u << 20) ? 0 : *bytes);
+  void* to = failed && c.host == 0 ? nullptr : shown.bytes.data();
+  const bool blocking =
+      mode_ == StepMode::kAlone || (step_->header.flags & command_flags::kBlocking);
+  auto* const memory = live<cl_mem>(step_->object);
+  const Corner origin(c.box.origin), region(c.box.region);
+  cl_event own = nullptr;
+  const cl_int result = command(
+      [&](cl_uint n, const cl_event* list, cl_event* event) {
+        const cl_bool wait = blocking ? CL_TRUE : CL_FALSE;
+        if (c.box.is_image != 0) {
+          return cl_.clEnqueueReadImage(queue(), memory, wait, origin.data(), region.data(), 0, 0,
+                                        to, n, list, event);
+        }
+        if (isStretch(c.box)) {
+          return cl_.clEnqueueReadBuffer(queue(), memory, wait, c.box.origin[0], c.box.region[0],
+                                         to, n, list, event);
+        }
+        return cl_.clEnqueueReadBufferRect(queue(), memory, wait, origin.data(), kNowhere.data(),
+                                           region.data(), c.box.row_pitch, c.box.slice_pitch, 0, 0,
+                                           to, n, list, event);
+      },
+      blocking ? nullptr : &own);
+  shown.event = own;
+  if (result == CL_SUCCESS && called_) shown_[index_] = std::move(shown);
+  return result;
+}
+
+cl_int OpenClExecutor::call(const Copy& c) {
+  auto* const from = live<cl_mem>(step_->other);
+  auto* const to = live<cl_mem>(step_->object);
+  const Corner from_origin(c.from.origin), to_origin(c.to.origin);
+  const Corner region(c.from.is_image != 0 || c.to.is_image == 0 ? c.from.region : c.to.region);
+  return command([&](cl_uint n, const cl_event* list, cl_event* event) {
+    if (c.from.is_image != 0 && c.to.is_image != 0) {
+      return cl_.clEnqueueCopyImage(queue(), from, to, from_origin.data(), to_origin.data(),
+                                    region.data(), n, list, event);
+    }
+    if (c.from.is_image != 0) {
+      return cl_.clEnqueueCopyImageToBuffer(queue(), from, to, from_origin.data(), region.data(),
+                                            c.to.origin[0], n, list, event);
+    }
+    if (c.to.is_image != 0) {
+      return cl_.clEnqueueCopyBufferToImage(queue(), from, to, c.from.origin[0], to_origin.data(),
+                                            region.data(), n, list, event);
+    }
+    if (isStretch(c.from) && isStretch(c.to)) {
+      return cl_.clEnqueueCopyBuffer(queue(), from, to, c.from.origin[0], c.to.origin[0],
+                                     c.from.region[0], n, list, event);
+    }
+    return cl_.clEnqueueCopyBufferRect(queue(), from, to, from_origin.data(), to_origin.data(),
+                                       region.data(), c.from.row_pitch, c.from.slice_pitch,
+                                       c.to.row_pitch, c.to.slice_pitch, n, list, event);
+  });
+}
+
+cl_int OpenClExecutor::call(const Fill& c) {
+  auto* const memory = live<cl_mem>(step_->object);
+  const Corner origin(c.box.origin), region(c.box.region);
+  // Drivers read it before they return.
+  alignas(16) std::array<uint8_t, 128> pattern{};
+  std::copy_n(c.pattern.begin(), std::min(c.pattern.size(), pattern.size()), pattern.begin());
+  return command([&](cl_uint n, const cl_event* list, cl_event* event) {
+    if (c.box.is_image != 0) {
+      return cl_.clEnqueueFillImage(queue(), memory, pattern.data(), origin.data(), region.data(),
+                                    n, list, event);
+    }
+    return cl_.clEnqueueFillBuffer(queue(), memory, pattern.data(), c.pattern.size(),
+                                   c.box.origin[0], c.box.region[0], n, list, event);
+  });
+}
+
+cl_int OpenClExecutor::call(const Map& c) {
+  Shown shown;
+  shown.box = c.box;
+  shown.row_bytes = rowBytes(c.box, step_->object);
+  auto* const memory = live<cl_mem>(step_->object);
+  const bool blocking =
+      mode_ == StepMode::kAlone || (step_->header.flags & command_flags::kBlocking);
+  const Corner origin(c.box.origin), region(c.box.region);
+  cl_event own = nullptr;
+  const cl_int result = command(
+      [&](cl_uint n, const cl_event* list, cl_event* event) {
+        cl_int error = CL_SUCCESS;
+        const cl_bool wait = blocking ? CL_TRUE : CL_FALSE;
+        if (c.box.is_image != 0) {
+          shown.mapped =
+              cl_.clEnqueueMapImage(queue(), memory, wait, c.flags, origin.data(), region.data(),
+                                    &shown.row_pitch, &shown.slice_pitch, n, list, event, &error);
+        } else {
+          shown.mapped = cl_.clEnqueueMapBuffer(queue(), memory, wait, c.flags, c.box.origin[0],
+                                                c.box.region[0], n, list, event, &error);
+        }
+        return error;
+      },
+      blocking ? nullptr : &own);
+  shown.event = own;
+  if (result == CL_SUCCESS && called_) shown_[index_] = std::move(shown);
+  return result;
+}
+
+cl_int OpenClExecutor::call(const Unmap& c) {
+  auto* const memory = live<cl_mem>(step_->object);
+  const auto shown = shown_.find(step_->of);
+  if (shown == shown_.end()) {
+    if (step_->header.result == CL_SUCCESS) {
+      // In a range it may have been mapped before the begin: what the host left is what counts.
+      if (c.content.bytes == 0) return CL_SUCCESS;
+      Write write;
+      write.queue = c.queue;
+      write.memory = c.memory;
+      write.box = c.box;
+      write.content = c.content;
+      return call(write);
+    }
+    cl_int nothing = 0;
+    return command([&](cl_uint n, const cl_event* list, cl_event* event) {
+      return cl_.clEnqueueUnmapMemObject(queue(), memory, &nothing, n, list, event);
+    });
+  }
+  Shown map = std::move(shown->second);
+  shown_.erase(shown);
+  if (map.event != nullptr) {
+    cl_.clWaitForEvents(1, &map.event);
+    cl_.clReleaseEvent(map.event);
+  }
+  const auto bytes = boxBytes(map.box, map.row_bytes);
+  if (c.content.bytes != 0 && bytes) {
+    const auto found = content(c.content, *bytes);
+    if (found) {
+      const uint64_t row = map.row_bytes;
+      const uint64_t row_pitch = map.row_pitch != 0 ? map.row_pitch : row;
+      const uint64_t slice_pitch =
+          map.slice_pitch != 0 ? map.slice_pitch : row_pitch * map.box.region[1];
+      for (uint64_t z = 0; z < map.box.region[2]; ++z) {
+        for (uint64_t y = 0; y < map.box.region[1]; ++y) {
+          std::memcpy(static_cast<uint8_t*>(map.mapped) + z * slice_pitch + y * row_pitch,
+                      found->data() + (z * map.box.region[1] + y) * row, row);
+        }
+      }
+    }
+  }
+  return command([&](cl_uint n, const cl_event* list, cl_event* event) {
+    return cl_.clEnqueueUnmapMemObject(queue(), memory, map.mapped, n, list, event);
+  });
+}
+
+cl_int OpenClExecutor::call(const Migrate& c) {
+  std::vector<void*> objects;
+  for (const uint32_t object : plan_.listOf(*step_)) objects.push_back(objects_[object]);
+  return command([&](cl_uint n, const cl_event* list, cl_event* event) -> cl_int {
+    if (c.is_svm == 0) {
+      return cl_.clEnqueueMigrateMemObjects(queue(), static_cast<cl_uint>(objects.size()),
+                                            reinterpret_cast<const cl_mem*>(objects.data()),
+                                            c.flags, n, list, event);
+    }
+    if (cl_.clEnqueueSVMMigrateMem == nullptr) return CL_INVALID_OPERATION;
+    std::vector<size_t> sizes(c.sizes.begin(), c.sizes.end());
+    std::vector<const void*> pointers(objects.begin(), objects.end());
+    return cl_.clEnqueueSVMMigrateMem(queue(), static_cast<cl_uint>(pointers.size()),
+                                      pointers.data(), sizes.empty() ? nullptr : sizes.data(),
+                                      c.flags, n, list, event);
+  });
+}
+
+cl_int OpenClExecutor::call(const SvmCopy& c) {
+  if (cl_.clEnqueueSVMMemcpy == nullptr) return CL_INVALID_OPERATION;
+  Bytes source;
+  const void* from = svmAddress(c.source, step_->other);
+  void* to = svmAddress(c.destination, step_->object);
+  if (step_->other == 0) {
+    auto found = content(c.content, c.bytes);
+    if (!found) return CL_SUCCESS;
+    source = std::move(*found);
+    from = source.data();
+  }
+  Shown shown;
+  if (step_->object == 0) {
+    // To memory of the host.
+    shown.box.region[0] = shown.row_bytes = c.bytes;
+    shown.bytes.resize(c.bytes);
+    to = shown.bytes.data();
+  }
+  const bool blocking =
+      mode_ == StepMode::kAlone || (step_->header.flags & command_flags::kBlocking);
+  cl_event own = nullptr;
+  const bool asks = !blocking && (step_->object == 0 || step_->other == 0);
+  const cl_int result = command(
+      [&](cl_uint n, const cl_event* list, cl_event* event) {
+        return cl_.clEnqueueSVMMemcpy(queue(), blocking ? CL_TRUE : CL_FALSE, to, from, c.bytes, n,
+                                      list, event);
+      },
+      asks ? &own : nullptr);
+  if (step_->object == 0) {
+    shown.event = own;
+    if (result == CL_SUCCESS && called_) shown_[index_] = std::move(shown);
+  } else if (own != nullptr) {
+    keepSource(own, std::move(source));
+  }
+  return result;
+}
+
+cl_int OpenClExecutor::call(const SvmFill& c) {
+  if (cl_.clEnqueueSVMMemFill == nullptr) return CL_INVALID_OPERATION;
+  alignas(16) std::array<uint8_t, 128> pattern{};
+  std::copy_n(c.pattern.begin(), std::min(c.pattern.size(), pattern.size()), pattern.begin());
+  return command([&](cl_uint n, const cl_event* list, cl_event* event) {
+    return cl_.clEnqueueSVMMemFill(queue(), svmAddress(c.pointer, step_->object), pattern.data(),
+                                   c.pattern.size(), c.bytes, n, list, event);
+  });
+}
+
+cl_int OpenClExecutor::call(const SvmMap& c) {
+  if (cl_.clEnqueueSVMMap == nullptr) return CL_INVALID_OPERATION;
+  const bool blocking =
+      mode_ == StepMode::kAlone || (step_->header.flags & command_flags::kBlocking);
+  return command([&](cl_uint n, const cl_event* list, cl_event* event) {
+    return cl_.clEnqueueSVMMap(queue(), blocking ? CL_TRUE : CL_FALSE, c.flags,
+                               svmAddress(c.pointer, step_->object), c.bytes, n, list, event);
+  });
+}
+
+cl_int OpenClExecutor::call(const SvmUnmap& c) {
+  if (cl_.clEnqueueSVMUnmap == nullptr) return CL_INVALID_OPERATION;
+  return command([&](cl_uint n, const cl_event* list, cl_event* event) {
+    return cl_.clEnqueueSVMUnmap(queue(), svmAddress(c.pointer, step_->object), n, list, event);
+  });
+}
+
+cl_int OpenClExecutor::call(const Marker& c) {
+  return command([&](cl_uint n, const cl_event* list, cl_event* event) {
+    return c.is_barrier != 0 ? cl_.clEnqueueBarrierWithWaitList(queue(), n, list, event)
+                             : cl_.clEnqueueMarkerWithWaitList(queue(), n, list, event);
+  });
+}
+
+cl_int OpenClExecutor::call(const Finish&) {
+  called_ = true;
+  return cl_.clFinish(queue());
+}
+
+cl_int OpenClExecutor::call(const Flush&) {
+  called_ = true;
+  return cl_.clFlush(queue());
+}
+
+cl_int OpenClExecutor::call(const WaitForEvents& c) {
+  const std::vector<cl_event> events = waits();
+  called_ = true;
+  if (events.empty()) return step_->header.result;  // all of them were over before
+  if (c.queue != 0) {
+    return cl_.clEnqueueBarrierWithWaitList(queue(), static_cast<cl_uint>(events.size()),
+                                            events.data(), nullptr);
+  }
+  return cl_.clWaitForEvents(static_cast<cl_uint>(events.size()), events.data());
+}
+
+cl_int OpenClExecutor::call(const Snapshot& c) {
+  // One of a launch's results is there to be compared with, not to be restored.
+  if (c.after != 0 || step_->object == 0) return CL_SUCCESS;
+  auto found = content(c.content, 0);
+  if (!found) return CL_SUCCESS;
+  const PlannedObject& object = plan_.object(step_->object);
+  if (object.is_svm && found->size() < object.bytes) {
+    // A part of it, from an address within.
+    auto whole = contents(step_->object);
+    const uint64_t offset = c.memory - object.handle;
+    if (!whole || offset > whole->size() - found->size()) {
+      problem("shows a part of shared memory that is not there");
+      return CL_SUCCESS;
+    }
+    std::copy(found->begin(), found->end(), whole->begin() + static_cast<ptrdiff_t>(offset));
+    found = std::move(whole);
+  }
+  const Status set = setContents(step_->object, *found);
+  called_ = true;
+  if (!set) problem(set.error().toString());
+  return CL_SUCCESS;
+}
+
+cl_int OpenClExecutor::call(const Unsupported& c) {
+  problem(std::string(c.function.begin(), c.function.end()) + " can not be replayed");
+  return CL_SUCCESS;
+}
+
+Bytes OpenClExecutor::packed(const Shown& shown) const {
+  const auto bytes = boxBytes(shown.box, shown.row_bytes);
+  Bytes out(bytes.value_or(0));
+  if (out.empty()) return out;
+  const uint64_t row = shown.row_bytes;
+  const uint64_t row_pitch = shown.row_pitch != 0 ? shown.row_pitch : row;
+  const uint64_t slice_pitch =
+      shown.slice_pitch != 0 ? shown.slice_pitch : row_pitch * shown.box.region[1];
+  for (uint64_t z = 0; z < shown.box.region[2]; ++z) {
+    for (uint64_t y = 0; y < shown.box.region[1]; ++y) {
+      std::memcpy(out.data() + (z * shown.box.region[1] + y) * row,
+                  static_cast<const uint8_t*>(shown.mapped) + z * slice_pitch + y * row_pitch, row);
+    }
+  }
+  return out;
+}
+
+Result<ByteView> OpenClExecutor::shown(StepIndex step) {
+  const auto it = shown_.find(step);
+  if (it == shown_.end()) {
+    return fail(ErrorCode::kNotFound, "showed nothing: it was not executed");
+  }
+  Shown& shown = it->second;
+  if (shown.event != nullptr) {
+    const cl_int result = cl_.clWaitForEvents(1, &shown.event);
+    cl_.clReleaseEvent(shown.event);
+    shown.event = nullptr;
+    if (result != CL_SUCCESS) return fail(ErrorCode::kIo, openClError(result));
+  }
+  if (shown.mapped != nullptr) {
+    last_shown_ = packed(shown);  // the map itself is needed for its unmap
+  } else {
+    last_shown_ = std::move(shown.bytes);
+    shown_.erase(it);
+  }
+  return ByteView(last_shown_);
+}
+
+Result<cl_command_queue> OpenClExecutor::helperQueue(ObjectIndex memory) {
+  const ReplayStep* made = &plan_.step(plan_.object(memory).made_by);
+  // A sub-buffer is of its buffer's context.
+  while (made->kind() == CommandKind::kCreateSubBuffer && made->other != 0) {
+    made = &plan_.step(plan_.object(made->other).made_by);
+  }
+  const ObjectIndex context = made->other;
+  cl_command_queue& queue = helper_queues_[context];
+  if (queue != nullptr) return queue;
+  if (context == 0 || objects_[context] == nullptr) {
+    return fail(ErrorCode::kNotFound, "its context is not there", plan_.objectName(memory));
+  }
+  const std::vector<cl_device_id> devices = devicesOf(plan_.step(plan_.object(context).made_by));
+  cl_int result = CL_INVALID_DEVICE;
+  if (!devices.empty()) {
+    queue = cl_.clCreateCommandQueue(live<cl_context>(context), devices[0], 0, &result);
+  }
+  if (queue == nullptr) return fail(ErrorCode::kIo, openClError(result), plan_.objectName(memory));
+  return queue;
+}
+
+namespace {
+/// The extent of a whole image.
+std::array<size_t, 3> extentOf(const CreateImage& image) {
+  const auto atLeastOne = [](uint64_t v) { return static_cast<size_t>(std::max<uint64_t>(1, v)); };
+  std::array<size_t, 3> extent = {atLeastOne(image.width), atLeastOne(image.height),
+                                  atLeastOne(image.depth)};
+  if (image.type == CL_MEM_OBJECT_IMAGE1D_ARRAY) extent[1] = atLeastOne(image.array_size);
+  if (image.type == CL_MEM_OBJECT_IMAGE2D_ARRAY) extent[2] = atLeastOne(image.array_size);
+  return extent;
+}
+}  // namespace
+
+Result<Bytes> OpenClExecutor::contents(ObjectIndex memory) {
+  const PlannedObject& object = plan_.object(memory);
+  if (objects_[memory] == nullptr) {
+    return fail(ErrorCode::kNotFound, "is not there", plan_.objectName(memory));
+  }
+  (void)finish();
+  TS_TRY(cl_command_queue queue, helperQueue(memory));
+  Bytes out(object.bytes);
+  cl_int result = CL_SUCCESS;
+  if (out.empty()) return out;
+  if (object.is_svm) {
+    result = cl_.clEnqueueSVMMemcpy(queue, CL_TRUE, out.data(), objects_[memory], out.size(), 0,
+                                    nullptr, nullptr);
+  } else if (object.is_image) {
+    CreateImage made;
+    (void)decode(plan_.step(object.made_by).fields, made);
+    const auto extent = extentOf(made);
+    result = cl_.clEnqueueReadImage(queue, live<cl_mem>(memory), CL_TRUE, kNowhere.data(),
+                                    extent.data(), 0, 0, out.data(), 0, nullptr, nullptr);
+  } else {
+    result = cl_.clEnqueueReadBuffer(queue, live<cl_mem>(memory), CL_TRUE, 0, out.size(),
+                                     out.data(), 0, nullptr, nullptr);
+  }
+  if (result != CL_SUCCESS) {
+    return fail(ErrorCode::kIo, "can not be read: " + openClError(result),
+                plan_.objectName(memory));
+  }
+  return out;
+}
+
+Status OpenClExecutor::setContents(ObjectIndex memory, ByteView bytes) {
+  const PlannedObject& object = plan_.object(memory);
+  if (objects_[memory] == nullptr) {
+    return fail(ErrorCode::kNotFound, "is not there", plan_.objectName(memory));
+  }
+  if (bytes.size() != object.bytes) {
+    return fail(ErrorCode::kDamaged,
+                fmt::format("has {} bytes, its content {}", object.bytes, bytes.size()),
+                plan_.objectName(memory));
+  }
+  if (bytes.empty()) return {};
+  (void)finish();
+  TS_TRY(cl_command_queue queue, helperQueue(memory));
+  cl_int result = CL_SUCCESS;
+  if (object.is_svm) {
+    result = cl_.clEnqueueSVMMemcpy(queue, CL_TRUE, objects_[memory], bytes.data(), bytes.size(), 0,
+                                    nullptr, nullptr);
+  } else if (object.is_image) {
+    CreateImage made;
+    (void)decode(plan_.step(object.made_by).fields, made);
+    const auto extent = extentOf(made);
+    result = cl_.clEnqueueWriteImage(queue, live<cl_mem>(memory), CL_TRUE, kNowhere.data(),
+                                     extent.data(), 0, 0, bytes.data(), 0, nullptr, nullptr);
+  } else {
+    result = cl_.clEnqueueWriteBuffer(queue, live<cl_mem>(memory), CL_TRUE, 0, bytes.size(),
+                                      bytes.data(), 0, nullptr, nullptr);
+  }
+  if (result != CL_SUCCESS) {
+    return fail(ErrorCode::kIo, "can not be written: " + openClError(result),
+                plan_.objectName(memory));
+  }
+  return {};
+}
+
+}  // namespace tracesmith

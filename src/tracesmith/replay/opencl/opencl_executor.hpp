@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes the calls of a plan again, on a real OpenCL device. Objects are made by
+// opencl_objects.cpp, commands of queues by opencl_commands.cpp.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "tracesmith/replay/executor.hpp"
+#include "tracesmith/replay/opencl/opencl_library.hpp"
+
+namespace tracesmith {
+
+class OpenClExecutor final : public Executor {
+ public:
+  OpenClExecutor(const OpenClLibrary& library, const ReplayPlan& plan, RecordingReader& reader,
+                 ExecutorOptions options)
+      : cl_(library),
+        plan_(plan),
+        reader_(reader),
+        options_(std::move(options)),
+        objects_(plan.objects().size()),
+        references_(plan.objects().size()) {}
+  ~OpenClExecutor() override;
+
+  /// Chooses the devices that stand for the recorded ones.
+  Status chooseDevices();
+
+  StepOutcome perform(StepIndex step, StepMode mode) override;
+  StepOutcome performPermuted(StepIndex launch, uint64_t seed) override;
+  StepOutcome finish() override;
+  Result<ByteView> shown(StepIndex step) override;
+  Result<Bytes> contents(ObjectIndex memory) override;
+  Status setContents(ObjectIndex memory, ByteView bytes) override;
+  bool has(ObjectIndex object) const override { return objects_[object] != nullptr; }
+  void keepObjects() override { keep_objects_ = true; }
+  std::string argumentType(StepIndex launch, uint32_t argument) const override;
+  std::string deviceName() const override { return device_name_; }
+  bool sameDevice() const override { return same_device_; }
+
+ private:
+  struct Shown {
+    Bytes bytes;             // of a read
+    void* mapped = nullptr;  // of a map
+    size_t row_pitch = 0;    // of a mapped image
+    size_t slice_pitch = 0;
+    cl_event event = nullptr;  // of a command that was not waited for
+    recording::Box box;
+    uint64_t row_bytes = 0;  // of box.region[0]
+  };
+
+  template <class Handle>
+  Handle live(ObjectIndex object) const {
+    return static_cast<Handle>(objects_[object]);
+  }
+  cl_command_queue queue() const { return live<cl_command_queue>(step_->queue); }
+  void keep(ObjectIndex object, void* handle);
+  void giveUp(ObjectIndex object);
+  void destroy(ObjectIndex object);
+  void problem(std::string text);
+  Result<Bytes> content(const recording::Payload& payload, uint64_t bytes);
+  std::vector<cl_event> waits() const;
+  std::vector<cl_device_id> devicesOf(const ReplayStep& step) const;
+  uint64_t pixelBytesOf(ObjectIndex image) const;
+  uint64_t rowBytes(const recording::Box& box, ObjectIndex memory) const;
+  Result<cl_command_queue> helperQueue(ObjectIndex memory);
+  Bytes undefinedContent(uint64_t bytes, ObjectIndex object) const;
+  /// Whether the kernel of the present launch asks for what splitting it would change.
+  bool asksForItsSize(ObjectIndex kernel, bool without_local_size);
+  cl_int applyArgument(cl_kernel kernel, StepIndex argument);
+  cl_int applyArguments();
+  void* svmAddress(recording::Handle address, ObjectIndex memory) const;
+  void keepSource(cl_event event, Bytes bytes);
+  void dropSources(size_t most_bytes);
+  /// Runs a command: `enqueue(wait count, waits, event*)`; its event is kept where it is needed.
+  template <class Enqueue>
+  cl_int command(Enqueue&& enqueue, cl_event* own = nullptr);
+  /// The content of a mapped or read box, rows close to each other.
+  Bytes packed(const Shown& shown) const;
+
+  // What is made; the result is the call's.
+  cl_int call(const recording::Device&) { return CL_SUCCESS; }
+  cl_int call(const recording::CreateContext& c);
+  cl_int call(const recording::CreateQueue& c);
+  cl_int call(const recording::CreateBuffer& c);
+  cl_int call(const recording::CreateSubBuffer& c);
+  cl_int call(const recording::CreateImage& c);
+  cl_int call(const recording::CreateSampler& c);
+  cl_int call(const recording::CreateProgram& c);
+  cl_int call(const recording::BuildProgram& c);
+  cl_int call(const recording::CreateKernel& c);
+  cl_int call(const recording::CloneKernel& c);
+  cl_int call(const recording::SetArgument& c);
+  cl_int call(const recording::SetExecInfo& c);
+  cl_int call(const recording::CreateUserEvent& c);
+  cl_int call(const recording::SetUserEventStatus& c);
+  cl_int call(const recording::Retain& c);
+  cl_int call(const recording::Release& c);
+  cl_int call(const recording::SvmAlloc& c);
+  cl_int call(const recording::SvmFree& c);
+  // Commands.
+  cl_int call(const recording::Launch& c);
+  cl_int call(const recording::Write& c);
+  cl_int call(const recording::Read& c);
+  cl_int call(const recording::Copy& c);
+  cl_int call(const recording::Fill& c);
+  cl_int call(const recording::Map& c);
+  cl_int call(const recording::Unmap& c);
+  cl_int call(const recording::Migrate& c);
+  cl_int call(const recording::SvmCopy& c);
+  cl_int call(const recording::SvmFill& c);
+  cl_int call(const recording::SvmMap& c);
+  cl_int call(const recording::SvmUnmap& c);
+  cl_int call(const recording::Marker& c);
+  cl_int call(const recording::Finish& c);
+  cl_int call(const recording::Flush& c);
+  cl_int call(const recording::WaitForEvents& c);
+  cl_int call(const recording::Done&) { return CL_SUCCESS; }
+  cl_int call(const recording::Snapshot& c);
+  cl_int call(const recording::RangeEdge&) { return CL_SUCCESS; }
+  cl_int call(const recording::Unsupported& c);
+  cl_int call(const recording::End&) { return CL_SUCCESS; }
+  cl_program linked(const recording::CreateProgram& c, cl_int& result);
+  cl_program fromBinary(ByteView code, const recording::CreateProgram& c, cl_int& result);
+
+  const OpenClLibrary& cl_;
+  const ReplayPlan& plan_;
+  RecordingReader& reader_;
+  ExecutorOptions options_;
+  std::vector<void*> objects_;        // by ObjectIndex; nullptr: not there
+  std::vector<uint32_t> references_;  // that the program holds
+  bool keep_objects_ = false;
+  std::string device_name_;
+  bool same_device_ = false;
+
+  const ReplayStep* step_ = nullptr;  // the one being performed
+  StepIndex index_ = kNoStep;
+  StepMode mode_ = StepMode::kAsRecorded;
+  std::string problem_;
+  bool called_ = false;  // the call of the step was made
+
+  std::unordered_map<ObjectIndex, std::vector<StepIndex>> arguments_;  // as they are set now
+  std::unordered_map<ObjectIndex, cl_command_queue> helper_queues_;    // by context
+  std::unordered_map<StepIndex, Shown> shown_;
+  /// What writes that may not be over read from; the oldest are waited for when it is much.
+  struct Source {
+    cl_event event;
+    Bytes bytes;
+  };
+  static constexpr size_t kMostSourceBytes = 64u << 20;
+  std::deque<Source> sources_;
+  size_t source_bytes_ = 0;
+  bool host_events_ = false;  // the program made events that it sets itself
+  std::unordered_map<ObjectIndex, Bytes> host_memory_;  // that buffers use (CL_MEM_USE_HOST_PTR)
+  std::unordered_map<uint64_t, bool> asks_;             // asksForItsSize() of kernels
+  Bytes last_shown_;
+};
+
+}  // namespace tracesmith

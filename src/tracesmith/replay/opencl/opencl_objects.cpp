@@ -1,0 +1,507 @@
+// SPDX-License-Identifier: Apache-2.0
+// What lives between commands: contexts, queues, memory, programs, kernels.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "tracesmith/replay/opencl/opencl_executor.hpp"
+#include "tracesmith/replay/random.hpp"
+
+namespace tracesmith {
+
+using namespace recording;
+
+namespace {
+constexpr cl_mem_flags kHostContent = CL_MEM_USE_HOST_PTR | CL_MEM_COPY_HOST_PTR;
+/// What would keep us from looking at a buffer, or from defining its content.
+constexpr cl_mem_flags kHostAccess =
+    CL_MEM_HOST_WRITE_ONLY | CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_NO_ACCESS;
+}  // namespace
+
+OpenClExecutor::~OpenClExecutor() {
+  (void)finish();
+  for (auto& [step, shown] : shown_) {
+    if (shown.event != nullptr) cl_.clReleaseEvent(shown.event);
+  }
+  for (const auto& [context, queue] : helper_queues_) cl_.clReleaseCommandQueue(queue);
+  // From the last to the first: what was made of others goes before them.
+  for (size_t i = objects_.size(); i-- > 1;) destroy(static_cast<ObjectIndex>(i));
+}
+
+void OpenClExecutor::keep(ObjectIndex object, void* handle) {
+  if (object == 0) return;  // the recorded call had failed
+  objects_[object] = handle;
+  references_[object] = 1;
+}
+
+void OpenClExecutor::destroy(ObjectIndex object) {
+  void* const handle = objects_[object];
+  if (handle == nullptr) return;
+  objects_[object] = nullptr;
+  switch (plan_.object(object).object_class) {
+    case ObjectClass::kContext:
+      cl_.clReleaseContext(static_cast<cl_context>(handle));
+      break;
+    case ObjectClass::kQueue:
+      cl_.clReleaseCommandQueue(static_cast<cl_command_queue>(handle));
+      break;
+    case ObjectClass::kMemory:
+      if (plan_.object(object).is_svm) {
+        const ReplayStep& made = plan_.step(plan_.object(object).made_by);
+        cl_.clSVMFree(live<cl_context>(made.other), handle);
+      } else {
+        cl_.clReleaseMemObject(static_cast<cl_mem>(handle));
+      }
+      break;
+    case ObjectClass::kSampler:
+      cl_.clReleaseSampler(static_cast<cl_sampler>(handle));
+      break;
+    case ObjectClass::kProgram:
+      cl_.clReleaseProgram(static_cast<cl_program>(handle));
+      break;
+    case ObjectClass::kKernel:
+      cl_.clReleaseKernel(static_cast<cl_kernel>(handle));
+      break;
+    case ObjectClass::kEvent:
+      cl_.clReleaseEvent(static_cast<cl_event>(handle));
+      break;
+    case ObjectClass::kDevice:
+      break;
+  }
+}
+
+void OpenClExecutor::giveUp(ObjectIndex object) {
+  if (object == 0 || references_[object] == 0 || --references_[object] != 0) return;
+  const ObjectClass is = plan_.object(object).object_class;
+  // Contexts stay: buffers hold on to theirs, and we ask them for helper queues.
+  if (keep_objects_ || is == ObjectClass::kContext || is == ObjectClass::kDevice) return;
+  if (is == ObjectClass::kQueue) cl_.clFinish(live<cl_command_queue>(object));
+  destroy(object);
+}
+
+std::vector<cl_device_id> OpenClExecutor::devicesOf(const ReplayStep& step) const {
+  std::vector<cl_device_id> devices;
+  for (const uint32_t object : plan_.listOf(step)) {
+    auto* const device = live<cl_device_id>(object);
+    if (device != nullptr && std::find(devices.begin(), devices.end(), device) == devices.end()) {
+      devices.push_back(device);
+    }
+  }
+  return devices;
+}
+
+cl_int OpenClExecutor::call(const CreateContext&) {
+  const std::vector<cl_device_id> devices = devicesOf(*step_);
+  cl_int result = CL_SUCCESS;
+  called_ = true;
+  cl_context context =
+      cl_.clCreateContext(nullptr, static_cast<cl_uint>(devices.size()),
+                          devices.empty() ? nullptr : devices.data(), nullptr, nullptr, &result);
+  keep(step_->object, context);
+  return result;
+}
+
+cl_int OpenClExecutor::call(const CreateQueue& c) {
+  const std::vector<cl_device_id> devices = devicesOf(*step_);
+  auto* const device = devices.empty() ? nullptr : devices.front();
+  cl_int result = CL_SUCCESS;
+  called_ = true;
+  cl_command_queue queue =
+      cl_.clCreateCommandQueue(live<cl_context>(step_->other), device, c.properties, &result);
+  if (queue == nullptr && step_->header.result == CL_SUCCESS && c.properties != 0) {
+    problem(fmt::format("the device refuses the queue's properties ({}); it runs in order instead",
+                        openClError(result)));
+    queue = cl_.clCreateCommandQueue(live<cl_context>(step_->other), device, 0, &result);
+  }
+  keep(step_->object, queue);
+  return result;
+}
+
+Bytes OpenClExecutor::undefinedContent(uint64_t bytes, ObjectIndex object) const {
+  Bytes out(bytes);
+  if (!options_.noise) return out;
+  Random random(object);
+  for (size_t at = 0; at < out.size(); at += sizeof(uint64_t)) {
+    const uint64_t word = random.next();
+    std::memcpy(out.data() + at, &word, std::min(sizeof word, out.size() - at));
+  }
+  return out;
+}
+
+cl_int OpenClExecutor::call(const CreateBuffer& c) {
+  cl_mem_flags flags = c.flags & ~kHostAccess;
+  Bytes bytes;
+  if (c.content.bytes != 0) {
+    auto found = content(c.content, c.bytes);
+    if (!found) return CL_SUCCESS;
+    bytes = std::move(*found);
+  } else if (step_->header.result == CL_SUCCESS && c.bytes != 0) {
+    bytes = undefinedContent(c.bytes, step_->object);
+    flags |= CL_MEM_COPY_HOST_PTR;
+  }
+  cl_int result = CL_SUCCESS;
+  void* host = bytes.empty() ? nullptr : bytes.data();
+  // A call that failed for its pointer has to be given one that fails.
+  if (step_->header.result != CL_SUCCESS && (c.flags & kHostContent) == 0 && c.host != 0) {
+    host = &result;
+  }
+  called_ = true;
+  cl_mem buffer = cl_.clCreateBuffer(live<cl_context>(step_->other), flags, c.bytes, host, &result);
+  keep(step_->object, buffer);
+  if ((flags & CL_MEM_USE_HOST_PTR) != 0 && buffer != nullptr && step_->object != 0) {
+    host_memory_[step_->object] = std::move(bytes);
+  }
+  return result;
+}
+
+cl_int OpenClExecutor::call(const CreateSubBuffer& c) {
+  const cl_buffer_region region = {c.offset, c.bytes};
+  cl_int result = CL_SUCCESS;
+  called_ = true;
+  cl_mem buffer = cl_.clCreateSubBuffer(live<cl_mem>(step_->other), c.flags & ~kHostAccess,
+                                        CL_BUFFER_CREATE_TYPE_REGION, &region, &result);
+  keep(step_->object, buffer);
+  return result;
+}
+
+cl_int OpenClExecutor::call(const CreateImage& c) {
+  const cl_image_format format = {static_cast<cl_channel_order>(c.channel_order),
+                                  static_cast<cl_channel_type>(c.channel_type)};
+  cl_image_desc description{};
+  description.image_type = static_cast<cl_mem_object_type>(c.type);
+  description.image_width = c.width;
+  description.image_height = c.height;
+  description.image_depth = c.depth;
+  description.image_array_size = c.array_size;
+  description.num_mip_levels = static_cast<cl_uint>(c.mip_levels);
+  description.num_samples = static_cast<cl_uint>(c.samples);
+  if (c.buffer != 0) description.mem_object = live<cl_mem>(plan_.object(step_->object).parent);
+  cl_mem_flags flags = c.flags & ~kHostAccess;
+  Bytes bytes;
+  if (c.content.bytes != 0) {
+    auto found = content(c.content, c.content.bytes);
+    if (!found) return CL_SUCCESS;
+    bytes = std::move(*found);
+  } else if (c.buffer == 0 && step_->object != 0 && plan_.object(step_->object).bytes != 0) {
+    bytes = undefinedContent(plan_.object(step_->object).bytes, step_->object);
+    flags |= CL_MEM_COPY_HOST_PTR;
+  }
+  cl_int result = CL_SUCCESS;
+  called_ = true;
+  cl_mem image = cl_.clCreateImage(live<cl_context>(step_->other), flags, &format, &description,
+                                   bytes.empty() ? nullptr : bytes.data(), &result);
+  keep(step_->object, image);
+  if ((flags & CL_MEM_USE_HOST_PTR) != 0 && image != nullptr && step_->object != 0) {
+    host_memory_[step_->object] = std::move(bytes);
+  }
+  return result;
+}
+
+cl_int OpenClExecutor::call(const CreateSampler& c) {
+  cl_int result = CL_SUCCESS;
+  called_ = true;
+  cl_sampler sampler =
+      cl_.clCreateSampler(live<cl_context>(step_->other), static_cast<cl_bool>(c.normalized),
+                          static_cast<cl_addressing_mode>(c.addressing),
+                          static_cast<cl_filter_mode>(c.filter), &result);
+  keep(step_->object, sampler);
+  return result;
+}
+
+cl_program OpenClExecutor::fromBinary(ByteView code, const CreateProgram& c, cl_int& result) {
+  std::vector<cl_device_id> devices;
+  std::vector<size_t> sizes;
+  std::vector<const unsigned char*> binaries;
+  uint64_t at = 0;
+  const std::span<const uint32_t> objects = plan_.listOf(*step_);
+  for (size_t i = 0; i < c.sizes.size() && i < objects.size(); ++i) {
+    if (c.sizes[i] > code.size() - at) break;
+    devices.push_back(live<cl_device_id>(objects[i]));
+    sizes.push_back(c.sizes[i]);
+    binaries.push_back(code.data() + at);
+    at += c.sizes[i];
+  }
+  cl_program program = cl_.clCreateProgramWithBinary(
+      live<cl_context>(step_->other), static_cast<cl_uint>(devices.size()), devices.data(),
+      sizes.data(), binaries.data(), nullptr, &result);
+  if (result != CL_SUCCESS && step_->header.result == CL_SUCCESS && !same_device_) {
+    problem("the program is a binary of another device: " + openClError(result));
+  }
+  return program;
+}
+
+cl_program OpenClExecutor::linked(const CreateProgram& c, cl_int& result) {
+  std::vector<cl_program> inputs;
+  for (const uint32_t object : plan_.listOf(*step_)) inputs.push_back(live<cl_program>(object));
+  const std::string options(c.options.begin(), c.options.end());
+  return cl_.clLinkProgram(live<cl_context>(step_->other), 0, nullptr, options.c_str(),
+                           static_cast<cl_uint>(inputs.size()), inputs.data(), nullptr, nullptr,
+                           &result);
+}
+
+cl_int OpenClExecutor::call(const CreateProgram& c) {
+  Bytes code;
+  if (c.code.bytes != 0) {
+    auto found = content(c.code, c.code.bytes);
+    if (!found) return CL_SUCCESS;
+    code = std::move(*found);
+  }
+  auto* const context = live<cl_context>(step_->other);
+  cl_int result = CL_SUCCESS;
+  cl_program program = nullptr;
+  called_ = true;
+  switch (c.form) {
+    case ProgramForm::kSource: {
+      const char* text = reinterpret_cast<const char*>(code.data());
+      const size_t bytes = code.size();
+      program = cl_.clCreateProgramWithSource(context, 1, &text, &bytes, &result);
+      break;
+    }
+    case ProgramForm::kBinary:
+      program = fromBinary(code, c, result);
+      break;
+    case ProgramForm::kIl:
+      if (cl_.clCreateProgramWithIL == nullptr) {
+        called_ = false;
+        problem("the OpenCL loader here knows no intermediate language");
+        return CL_SUCCESS;
+      }
+      program = cl_.clCreateProgramWithIL(context, code.data(), code.size(), &result);
+      break;
+    case ProgramForm::kBuiltIn: {
+      const std::string names(code.begin(), code.end());
+      const std::vector<cl_device_id> devices = devicesOf(*step_);
+      if (cl_.clCreateProgramWithBuiltInKernels != nullptr) {
+        program = cl_.clCreateProgramWithBuiltInKernels(
+            context, static_cast<cl_uint>(devices.size()), devices.data(), names.c_str(), &result);
+      }
+      break;
+    }
+    case ProgramForm::kLinked:
+      program = linked(c, result);
+      break;
+  }
+  keep(step_->object, program);
+  return result;
+}
+
+cl_int OpenClExecutor::call(const BuildProgram& c) {
+  auto* const program = live<cl_program>(step_->object);
+  std::string options(c.options.begin(), c.options.end());
+  if (!options_.build_options.empty()) options += " " + options_.build_options;
+  // It changes no code; with it the driver knows the types of arguments.
+  if (options.find("-cl-kernel-arg-info") == std::string::npos) options += " -cl-kernel-arg-info";
+  called_ = true;
+  cl_int result = CL_SUCCESS;
+  if (c.compile_only != 0) {
+    std::vector<cl_program> headers;
+    for (const uint32_t object : plan_.listOf(*step_)) headers.push_back(live<cl_program>(object));
+    std::vector<const char*> names;
+    for (size_t at = 0; at < c.header_names.size() && names.size() < headers.size();) {
+      names.push_back(c.header_names.data() + at);
+      at += strnlen(c.header_names.data() + at, c.header_names.size() - at) + 1;
+    }
+    if (names.size() < headers.size() || (!c.header_names.empty() && c.header_names.back() != 0)) {
+      called_ = false;
+      problem("the names of its headers are damaged");
+      return CL_SUCCESS;
+    }
+    result = cl_.clCompileProgram(program, 0, nullptr, options.c_str(),
+                                  static_cast<cl_uint>(headers.size()),
+                                  headers.empty() ? nullptr : headers.data(),
+                                  names.empty() ? nullptr : names.data(), nullptr, nullptr);
+  } else {
+    result = cl_.clBuildProgram(program, 0, nullptr, options.c_str(), nullptr, nullptr);
+  }
+  if (result != CL_SUCCESS && step_->header.result == CL_SUCCESS) {
+    std::string log(16384, '\0');
+    for (const ReplayStep& made : plan_.steps()) {
+      if (made.kind() != CommandKind::kDevice) continue;
+      size_t bytes = 0;
+      if (cl_.clGetProgramBuildInfo(program, live<cl_device_id>(made.object), CL_PROGRAM_BUILD_LOG,
+                                    log.size(), log.data(), &bytes) == CL_SUCCESS) {
+        log.resize(std::min(bytes, log.size()));
+        break;
+      }
+    }
+    log.resize(std::min(log.find('\0'), log.size()));
+    problem("the program no longer compiles: " + openClError(result) + "\n" + log);
+  }
+  return result;
+}
+
+cl_int OpenClExecutor::call(const CreateKernel& c) {
+  const std::string name(c.name.begin(), c.name.end());
+  cl_int result = CL_SUCCESS;
+  called_ = true;
+  keep(step_->object, cl_.clCreateKernel(live<cl_program>(step_->other), name.c_str(), &result));
+  return result;
+}
+
+cl_int OpenClExecutor::call(const CloneKernel&) {
+  // A new kernel of the same name; its arguments are set when it is launched.
+  const ReplayStep* original = step_;
+  for (int clones = 0; original->kind() == CommandKind::kCloneKernel && clones < 100; ++clones) {
+    if (original->other == 0) break;
+    original = &plan_.step(plan_.object(original->other).made_by);
+  }
+  CreateKernel made;
+  cl_int result = CL_INVALID_KERNEL;
+  called_ = true;
+  if (original->kind() == CommandKind::kCreateKernel && decode(original->fields, made)) {
+    const std::string name(made.name.begin(), made.name.end());
+    keep(step_->object,
+         cl_.clCreateKernel(live<cl_program>(original->other), name.c_str(), &result));
+  }
+  return result;
+}
+
+void* OpenClExecutor::svmAddress(Handle address, ObjectIndex memory) const {
+  if (memory == 0 || objects_[memory] == nullptr) return nullptr;
+  return static_cast<char*>(objects_[memory]) + (address - plan_.object(memory).handle);
+}
+
+cl_int OpenClExecutor::applyArgument(cl_kernel kernel, StepIndex argument) {
+  const ReplayStep& set = plan_.step(argument);
+  SetArgument c;
+  if (!decode(set.fields, c)) return CL_INVALID_ARG_VALUE;
+  const auto index = static_cast<cl_uint>(c.index);
+  switch (c.form) {
+    case ArgumentForm::kLocal:
+    case ArgumentForm::kNull:
+      return cl_.clSetKernelArg(kernel, index, c.bytes, nullptr);
+    case ArgumentForm::kSvm: {
+      Handle address = 0;
+      std::memcpy(&address, c.value.data(), std::min(sizeof address, c.value.size()));
+      if (cl_.clSetKernelArgSVMPointer == nullptr) return CL_INVALID_OPERATION;
+      return cl_.clSetKernelArgSVMPointer(kernel, index, svmAddress(address, set.other));
+    }
+    case ArgumentForm::kValue:
+      break;
+  }
+  if (set.other != 0) {
+    void* const handle = objects_[set.other];
+    return cl_.clSetKernelArg(kernel, index, sizeof handle, static_cast<const void*>(&handle));
+  }
+  return cl_.clSetKernelArg(kernel, index, c.bytes, c.value.empty() ? nullptr : c.value.data());
+}
+
+cl_int OpenClExecutor::applyArguments() {
+  const std::span<const uint32_t> wanted = plan_.listOf(*step_);
+  std::vector<StepIndex>& set = arguments_[step_->object];
+  set.resize(std::max(set.size(), wanted.size()), kNoStep);
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    if (set[i] == wanted[i]) continue;
+    if (wanted[i] == kNoStep) continue;
+    const cl_int result = applyArgument(live<cl_kernel>(step_->object), wanted[i]);
+    if (result != CL_SUCCESS) {
+      problem(fmt::format("argument {} of {} can not be set: {}", i, plan_.kernelName(*step_),
+                          openClError(result)));
+      return result;
+    }
+    set[i] = wanted[i];
+  }
+  return CL_SUCCESS;
+}
+
+std::string OpenClExecutor::argumentType(StepIndex launch, uint32_t argument) const {
+  char name[256] = {};
+  auto* const kernel = live<cl_kernel>(plan_.step(launch).object);
+  if (kernel == nullptr || cl_.clGetKernelArgInfo(kernel, argument, CL_KERNEL_ARG_TYPE_NAME,
+                                                  sizeof name - 1, name, nullptr) != CL_SUCCESS) {
+    return {};
+  }
+  return name;
+}
+
+cl_int OpenClExecutor::call(const SetArgument& c) {
+  called_ = true;
+  // One that worked is set when it is needed: by then in whatever order.
+  if (step_->header.result == CL_SUCCESS) return CL_SUCCESS;
+  const cl_int result = applyArgument(live<cl_kernel>(step_->object), index_);
+  auto set = arguments_.find(step_->object);
+  if (set != arguments_.end() && c.index < set->second.size()) set->second[c.index] = kNoStep;
+  return result;
+}
+
+cl_int OpenClExecutor::call(const SetExecInfo& c) {
+  if (cl_.clSetKernelExecInfo == nullptr) {
+    problem("the OpenCL loader here has no clSetKernelExecInfo");
+    return CL_SUCCESS;
+  }
+  Bytes value(c.value.begin(), c.value.end());
+  if (c.name == CL_KERNEL_EXEC_INFO_SVM_PTRS) {
+    for (size_t at = 0; at + sizeof(void*) <= value.size(); at += sizeof(void*)) {
+      const auto address = loadFixed<Handle>(value.data() + at);
+      ObjectIndex memory = 0;
+      for (size_t i = 1; i < objects_.size() && memory == 0; ++i) {
+        const PlannedObject& o = plan_.object(static_cast<ObjectIndex>(i));
+        if (o.is_svm && objects_[i] != nullptr &&
+            address - o.handle < std::max<uint64_t>(1, o.bytes)) {
+          memory = static_cast<ObjectIndex>(i);
+        }
+      }
+      void* const now = svmAddress(address, memory);
+      std::memcpy(value.data() + at, &now, sizeof now);
+    }
+  }
+  called_ = true;
+  return cl_.clSetKernelExecInfo(live<cl_kernel>(step_->object),
+                                 static_cast<cl_kernel_exec_info>(c.name), value.size(),
+                                 value.data());
+}
+
+cl_int OpenClExecutor::call(const CreateUserEvent&) {
+  cl_int result = CL_SUCCESS;
+  called_ = true;
+  host_events_ = true;
+  keep(step_->object, cl_.clCreateUserEvent(live<cl_context>(step_->other), &result));
+  return result;
+}
+
+cl_int OpenClExecutor::call(const SetUserEventStatus& c) {
+  called_ = true;
+  return cl_.clSetUserEventStatus(live<cl_event>(step_->object), static_cast<cl_int>(c.status));
+}
+
+cl_int OpenClExecutor::call(const Retain&) {
+  called_ = true;
+  if (step_->object != 0 && step_->header.result == CL_SUCCESS) ++references_[step_->object];
+  return step_->header.result;
+}
+
+cl_int OpenClExecutor::call(const Release&) {
+  called_ = true;
+  if (step_->header.result == CL_SUCCESS) giveUp(step_->object);
+  return step_->header.result;
+}
+
+cl_int OpenClExecutor::call(const SvmAlloc& c) {
+  if (cl_.clSVMAlloc == nullptr || cl_.clSVMFree == nullptr) {
+    problem("the OpenCL loader here has no shared virtual memory");
+    return CL_SUCCESS;
+  }
+  called_ = true;
+  void* p = cl_.clSVMAlloc(live<cl_context>(step_->other), c.flags, c.bytes,
+                           static_cast<cl_uint>(c.alignment));
+  keep(step_->object, p);
+  if (p == nullptr) return CL_OUT_OF_RESOURCES;
+  if (step_->object == 0) {
+    cl_.clSVMFree(live<cl_context>(step_->other), p);
+    return CL_SUCCESS;
+  }
+  const Bytes fill = undefinedContent(c.bytes, step_->object);
+  const Status filled = setContents(step_->object, fill);
+  if (!filled) problem("its memory could not be filled: " + filled.error().toString());
+  return CL_SUCCESS;
+}
+
+cl_int OpenClExecutor::call(const SvmFree&) {
+  called_ = true;
+  // Whatever still uses it: it is over before the memory goes.
+  if (!keep_objects_) (void)finish();
+  for (const uint32_t object : plan_.listOf(*step_)) giveUp(object);
+  return CL_SUCCESS;
+}
+
+}  // namespace tracesmith

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// A recording made ready to be executed in any legal order: every handle resolved to the object it
+// meant at its place, every launch with the arguments it had, every wait with what it waited for.
+// Time and memory grow with the number of commands alone.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "tracesmith/recording/recording_file.hpp"
+
+namespace tracesmith {
+
+using StepIndex = uint32_t;    ///< in ReplayPlan::steps()
+using ObjectIndex = uint32_t;  ///< in ReplayPlan::objects(); 0: none, or not known
+constexpr StepIndex kNoStep = UINT32_MAX;
+
+/// Something that the program made: it lives from its step on, under a number of its own, however
+/// often the driver gave its handle to others.
+struct PlannedObject {
+  recording::ObjectClass object_class = recording::ObjectClass::kContext;
+  recording::Handle handle = 0;
+  StepIndex made_by = kNoStep;
+  uint64_t bytes = 0;      ///< of a buffer or shared memory
+  ObjectIndex parent = 0;  ///< of a sub-buffer: its buffer; of a kernel: its program
+  bool is_svm = false;
+  bool is_image = false;
+  uint32_t ordinal = 0;  ///< of its class, from 1: what people are told
+};
+
+/// One command.
+struct ReplayStep {
+  recording::CommandHeader header;
+  ByteView fields;  ///< lives as long as the plan
+  recording::CommandKind kind() const { return header.kind; }
+
+  ObjectIndex object = 0;  ///< what it makes, or is about
+  ObjectIndex other = 0;   ///< context, program, source: the second thing it is about
+  ObjectIndex queue = 0;
+  ObjectIndex event = 0;    ///< that it makes
+  uint32_t first_wait = 0;  ///< events it waits for: in the plan's lists
+  uint32_t waits = 0;
+  uint32_t first_list = 0;  ///< a launch's arguments (steps); devices, inputs, headers (objects)
+  uint32_t list = 0;
+  StepIndex of = kNoStep;    ///< of Done: its command; of Unmap: its Map
+  StepIndex done = kNoStep;  ///< of a command: its Done
+  uint32_t launch = 0;       ///< launches up to and with it
+};
+
+/// What a plan is made without, and says so.
+struct PlanNote {
+  StepIndex step = kNoStep;
+  std::string text;
+};
+
+class ReplayPlan {
+ public:
+  /// Of the commands of one process. kDamaged for a stream that ends within a command is no error:
+  /// it is planned up to there, with a note.
+  static Result<ReplayPlan> make(Bytes commands);
+
+  std::span<const ReplayStep> steps() const { return steps_; }
+  const ReplayStep& step(StepIndex i) const { return steps_[i]; }
+  std::span<const PlannedObject> objects() const { return objects_; }
+  const PlannedObject& object(ObjectIndex i) const { return objects_[i]; }
+  std::span<const ObjectIndex> waitsOf(const ReplayStep& s) const {
+    return part(s.first_wait, s.waits);
+  }
+  std::span<const uint32_t> listOf(const ReplayStep& s) const { return part(s.first_list, s.list); }
+  /// The step of the launch with this number, from 1; kNoStep: there is none.
+  StepIndex launch(uint32_t number) const {
+    return number == 0 || number > launches_.size() ? kNoStep : launches_[number - 1];
+  }
+  uint32_t launches() const { return static_cast<uint32_t>(launches_.size()); }
+  const std::vector<PlanNote>& notes() const { return notes_; }
+  uint64_t notesLeftOut() const { return notes_left_out_; }
+
+  std::string kernelName(const ReplayStep& launch) const;
+  /// "buffer 3", "image 1", "buffer 4 (in buffer 3)".
+  std::string objectName(ObjectIndex object) const;
+  /// Bytes of the whole content of a memory object; 0: not known (an image of an unknown format).
+  uint64_t contentBytes(ObjectIndex object) const;
+
+ private:
+  friend class PlanMaker;
+  std::span<const uint32_t> part(uint32_t first, uint32_t count) const {
+    return std::span(lists_).subspan(first, count);
+  }
+  Bytes commands_;
+  std::vector<ReplayStep> steps_;
+  std::vector<PlannedObject> objects_;
+  std::vector<uint32_t> lists_;
+  std::vector<StepIndex> launches_;
+  std::vector<PlanNote> notes_;
+  uint64_t notes_left_out_ = 0;
+};
+
+/// Bytes of a pixel; 0 for a format that is not known. Numbers of cl_channel_order and
+/// cl_channel_type (OpenCL 3.0, tables 5.6 and 5.7).
+uint64_t pixelBytes(uint64_t channel_order, uint64_t channel_type);
+
+}  // namespace tracesmith

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// What replays found, as tables and lines for people and programs.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tracesmith/analysis/report.hpp"
+#include "tracesmith/replay/determinism.hpp"
+
+namespace tracesmith {
+
+/// "read of buffer 3 after launch 42 (matmul)".
+std::string stepName(const ReplayPlan& plan, StepIndex step);
+
+/// What would be executed: commands by kind, memory, programs, what the plan lacks.
+std::vector<ReportTable> planReport(const ReplayPlan& plan, const RecordingReader& reader);
+
+/// Of one replay. `of` and `runs`: which of several it was.
+std::vector<ReportTable> replayReport(const ReplayPlan& plan, const RunResult& result);
+
+/// "divergent KERNEL launch 12 argument 0 (float*) buffer 3: …", one line. What launches and reads
+/// that diverge have in common; no other line of ours begins so.
+std::string divergenceLine(const ReplayPlan& plan, const Divergence& divergence);
+std::vector<ReportTable> determinismReport(const ReplayPlan& plan, const DeterminismReport& report);
+
+}  // namespace tracesmith

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/replay/run_result_codec.hpp"
+
+#include <gtest/gtest.h>
+
+namespace tracesmith {
+namespace {
+
+RunResult full() {
+  RunResult r;
+  r.device = "a device";
+  r.same_device = true;
+  r.executed = 1, r.failed_alike = 2, r.skipped = 3, r.launches = 4;
+  r.shown = 5, r.shown_equal = 6, r.not_comparable = 7;
+  r.differences = {{8, 9, 10, 11}, {12, 13, 14, 15}};
+  r.problems = {{16, "seventeen"}};
+  r.problem_count = 18;
+  LaunchHash hash;
+  hash.launch = 19, hash.input = 20;
+  hash.outputs = {{21, {{22, 23}, {24, 25}}}};
+  hash.repeats = {{26, {{27, 28}}}};
+  hash.permuted = {{29, {}}};
+  hash.permuted_runs = 30, hash.runs_again = 31, hash.recorded = true;
+  hash.unlike_recorded = {{32, {{33, 34}}}};
+  r.launch_hashes = {hash, {}};
+  r.examples = {{35, 36, "float*", {37, 38}, {39}}};
+  r.uninitialised = {{40, 41, 42, 43}};
+  r.order = {44, 45};
+  r.dumps = {{{46, 47}, 48, {49, 50, 51}}};
+  r.duration_ns = 52, r.building_ns = 53;
+  return r;
+}
+
+TEST(RunResultCodec, EachFieldComesBack) {
+  const Bytes bytes = encodeRunResult(full());
+  RunResult r;
+  ASSERT_TRUE(decodeRunResult(bytes, r));
+  // What is told apart by its bytes alone is the same when they are.
+  EXPECT_EQ(encodeRunResult(r), bytes);
+  EXPECT_EQ(r.device, "a device");
+  EXPECT_TRUE(r.same_device);
+  EXPECT_EQ(r.not_comparable, 7u);
+  ASSERT_EQ(r.differences.size(), 2u);
+  EXPECT_EQ(r.differences[1].differing_bytes, 15u);
+  EXPECT_EQ(r.problems.at(0).text, "seventeen");
+  ASSERT_EQ(r.launch_hashes.size(), 2u);
+  EXPECT_EQ(r.launch_hashes[0].outputs, full().launch_hashes[0].outputs);
+  EXPECT_EQ(r.launch_hashes[0].unlike_recorded, full().launch_hashes[0].unlike_recorded);
+  EXPECT_TRUE(r.launch_hashes[0].recorded);
+  EXPECT_EQ(r.examples.at(0).argument_type, "float*");
+  EXPECT_EQ(r.uninitialised.at(0).bytes, 43u);
+  EXPECT_EQ(r.order, full().order);
+  EXPECT_EQ(r.dumps.at(0).bytes, (Bytes{49, 50, 51}));
+  EXPECT_EQ(r.building_ns, 53);
+}
+
+TEST(RunResultCodec, NothingThatIsCutOrTooLongIsAResult) {
+  Bytes bytes = encodeRunResult(full());
+  for (size_t n = 0; n < bytes.size(); ++n) {
+    RunResult r;
+    EXPECT_FALSE(decodeRunResult(ByteView(bytes).first(n), r)) << n;
+  }
+  bytes.push_back(0);
+  RunResult r;
+  EXPECT_FALSE(decodeRunResult(bytes, r));
+}
+
+TEST(RunResultCodec, HostileCountsCostNothing) {
+  const Bytes bytes = encodeRunResult(full());
+  for (size_t at = 0; at + 8 <= bytes.size(); ++at) {
+    for (const uint64_t value : {UINT64_MAX, uint64_t{1} << 63, uint64_t{1} << 40}) {
+      Bytes damaged = bytes;
+      std::memcpy(damaged.data() + at, &value, sizeof value);
+      RunResult r;
+      (void)decodeRunResult(damaged, r);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tracesmith

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+// Orders of random plans against what a slow reference says of the same programs.
+#include "tracesmith/replay/step_order.hpp"
+
+#include <gmock/gmock.h>
+
+#include <map>
+#include <set>
+
+#include "tracesmith/replay/order_changes.hpp"
+#include "tracesmith/replay/random.hpp"
+#include "tracesmith/replay/recording_test_util.hpp"
+
+namespace tracesmith {
+namespace {
+
+using test::RecordingBuilder;
+using namespace recording;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+ReplayPlan planOf(RecordingBuilder& recording) {
+  RecordingReader reader = recording.reader();
+  return std::move(*ReplayPlan::make(*reader.commands(1)));
+}
+
+using Pair = std::pair<uint64_t, uint64_t>;
+
+/// Commands on random queues, and the pairs (first, second) of sequence numbers that must stay so.
+struct RandomProgram {
+  explicit RandomProgram(uint64_t seed) : random(seed) {
+    struct Queue {
+      Handle handle;
+      bool in_order;
+      std::vector<uint64_t> commands;
+      uint64_t barrier = UINT64_MAX;
+    };
+    std::vector<Queue> queues;
+    for (int q = 0; q < 3; ++q) queues.push_back({r.queue(q % 2), q % 2 == 0, {}});
+    const Handle buffer = r.buffer(64);
+    std::vector<std::pair<Handle, uint64_t>> events;
+    std::vector<uint64_t> host;  // is over for whatever is called from now on
+    for (int i = 0; i < 40; ++i) {
+      Queue& q = queues[random.below(3)];
+      std::vector<Handle> waits;
+      std::vector<uint64_t> waited;
+      while (!events.empty() && random.below(3) == 0) {
+        const auto& [event, of] = events[random.below(events.size())];
+        waits.push_back(event);
+        waited.push_back(of);
+      }
+      const auto must = [&](uint64_t later) {
+        for (const uint64_t x : waited) edges.insert({x, later});
+        for (const uint64_t x : host) edges.insert({x, later});
+      };
+      const auto queued = [&](uint64_t later) {
+        if (q.in_order) {
+          for (const uint64_t x : q.commands) edges.insert({x, later});
+        } else if (q.barrier != UINT64_MAX) {
+          edges.insert({q.barrier, later});
+        }
+      };
+      const uint64_t what = random.below(20);
+      if (what == 0) {
+        const uint64_t is = r.add(Finish{.queue = q.handle});
+        for (const uint64_t x : q.commands) edges.insert({x, is});
+        waited.clear();
+        must(is);
+        host.push_back(is);
+      } else if (what == 1 && !waits.empty()) {
+        const uint64_t is = r.add(WaitForEvents{.events = waits});
+        must(is);
+        host.push_back(is);
+      } else {
+        const bool barrier = what == 2;
+        const Handle event = r.newHandle();
+        uint64_t is = 0;
+        if (barrier) {
+          is = r.add(Marker{.queue = q.handle, .is_barrier = 1, .waits = waits, .event = event});
+          if (waits.empty()) {
+            for (const uint64_t x : q.commands) edges.insert({x, is});
+          }
+        } else {
+          Fill c{.queue = q.handle, .memory = buffer, .waits = waits, .event = event};
+          c.box.region[0] = 64;
+          is = r.add(c, what == 3 ? command_flags::kBlocking : 0);
+        }
+        queued(is);
+        must(is);
+        if (barrier) q.barrier = is;
+        if (what == 3) host.push_back(is);
+        q.commands.push_back(is);
+        events.emplace_back(event, is);
+      }
+    }
+  }
+  RecordingBuilder r;
+  Random random;
+  std::set<Pair> edges;
+};
+
+void expectLegal(const ReplayPlan& plan, const std::set<Pair>& edges,
+                 const std::vector<StepIndex>& order, uint64_t seed) {
+  std::map<uint64_t, size_t> at;
+  for (size_t i = 0; i < order.size(); ++i) at[plan.step(order[i]).header.sequence] = i;
+  ASSERT_EQ(at.size(), order.size()) << "seed " << seed;
+  for (const auto& [first, second] : edges) {
+    ASSERT_TRUE(at.contains(first) && at.contains(second)) << "seed " << seed;
+    ASSERT_LT(at[first], at[second]) << "seed " << seed << ": " << first << " before " << second;
+  }
+}
+
+TEST(StepOrder, DrawnOrdersAndLateOnesRespectAllThatTheProgramSaid) {
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    RandomProgram program(seed);
+    const ReplayPlan plan = planOf(program.r);
+    const StepDependencies dependencies = StepDependencies::of(plan);
+    size_t moving = 0;
+    for (const ReplayStep& step : plan.steps()) moving += isCommand(step) || hostWaits(step);
+    for (uint64_t drawn = 0; drawn < 5; ++drawn) {
+      const auto order = randomLegalOrder(plan, dependencies, drawn);
+      ASSERT_EQ(order.size(), moving);
+      expectLegal(plan, program.edges, order, seed);
+      EXPECT_EQ(order, randomLegalOrder(plan, dependencies, drawn));
+      const StepIndex late[] = {order[drawn], order[2 * drawn + 1]};
+      const auto other = lateLegalOrder(plan, dependencies, late);
+      ASSERT_EQ(other.size(), moving);
+      expectLegal(plan, program.edges, other, seed);
+    }
+  }
+}
+
+// Each pair that the program does not order, directly or through others, is turned around.
+TEST(StepOrder, ALateStepComesAfterAllThatNeedNotComeAfterIt) {
+  for (uint64_t seed = 0; seed < 30; ++seed) {
+    RandomProgram program(seed);
+    const ReplayPlan plan = planOf(program.r);
+    const StepDependencies dependencies = StepDependencies::of(plan);
+    std::set<Pair> all = program.edges;  // with what follows from it
+    for (bool more = true; more;) {
+      more = false;
+      for (const auto& [a, b] : std::set<Pair>(all)) {
+        for (auto it = all.lower_bound({b, 0}); it != all.end() && it->first == b; ++it) {
+          more |= all.insert({a, it->second}).second;
+        }
+      }
+    }
+    const auto order = randomLegalOrder(plan, dependencies, seed);
+    for (const StepIndex late : order) {
+      std::set<uint64_t> before;
+      for (const StepIndex s : lateLegalOrder(plan, dependencies, std::vector{late})) {
+        if (s == late) break;
+        before.insert(plan.step(s).header.sequence);
+      }
+      const uint64_t is = plan.step(late).header.sequence;
+      for (const StepIndex s : order) {
+        const uint64_t other = plan.step(s).header.sequence;
+        ASSERT_EQ(before.contains(other), other != is && !all.contains({is, other}))
+            << "seed " << seed << ": " << other << " and " << is;
+      }
+    }
+  }
+}
+
+TEST(StepOrder, EveryLegalOrderOfASmallPlanIsReached) {
+  RecordingBuilder r;
+  const Handle q = r.queue(), free = r.queue(1), buffer = r.buffer(64);
+  const auto fill = [&](Handle queue, std::vector<Handle> waits, Handle event) {
+    Fill c{.queue = queue, .memory = buffer, .waits = waits, .event = event};
+    c.box.region[0] = 64;
+    r.add(c);
+  };
+  const Handle a = r.newHandle();
+  fill(q, {}, a);      // 0
+  fill(q, {}, 0);      // 1 after 0
+  fill(free, {}, 0);   // 2
+  fill(free, {a}, 0);  // 3 after 0
+  const ReplayPlan plan = planOf(r);
+  const StepDependencies dependencies = StepDependencies::of(plan);
+  std::set<std::vector<StepIndex>> orders;
+  for (uint64_t seed = 0; seed < 1000; ++seed) {
+    orders.insert(randomLegalOrder(plan, dependencies, seed));
+  }
+  EXPECT_THAT(orders, SizeIs(8));  // 2 ways to place 1 and 3 after 0, 4 places for 2
+}
+
+TEST(OrderChanges, NameQueuesAndSingleCommandsThatNothingOrders) {
+  RecordingBuilder r;
+  const Handle one = r.queue(), two = r.queue(), free = r.queue(1);
+  const Handle a = r.buffer(64), b = r.buffer(64);
+  const auto fill = [&](Handle queue, Handle memory, std::vector<Handle> waits = {},
+                        Handle event = 0) {
+    Fill c{.queue = queue, .memory = memory, .waits = waits, .event = event};
+    c.box.region[0] = 64;
+    return r.add(c);
+  };
+  const Handle event = r.newHandle();
+  fill(one, a);
+  fill(one, a, {}, event);
+  fill(two, a, {event});
+  r.add(Finish{.queue = two});
+  const auto ordered = fill(free, b);
+  r.add(Finish{.queue = free});
+  const auto first = fill(free, b);
+  const auto second = fill(free, b);
+  const ReplayPlan plan = planOf(r);
+  const auto changes = orderChanges(plan, StepDependencies::of(plan), 10);
+  ASSERT_THAT(changes.late, SizeIs(1));
+  ASSERT_THAT(changes.late[0], SizeIs(1));
+  EXPECT_EQ(plan.step(changes.late[0][0]).header.sequence, first);
+  EXPECT_EQ(changes.left_out, 0u);
+  EXPECT_EQ(orderChanges(plan, StepDependencies::of(plan), 0).left_out, 1u);
+  EXPECT_LT(ordered, second);
+}
+
+TEST(OrderChanges, ALongWayToTheSecondCommandHidesNothing) {
+  RecordingBuilder r;
+  const Handle one = r.queue(), two = r.queue(), a = r.buffer(64), b = r.buffer(64);
+  const auto fill = [&](Handle queue, Handle memory) {
+    Fill c{.queue = queue, .memory = memory};
+    c.box.region[0] = 64;
+    return r.add(c);
+  };
+  const uint64_t early = fill(one, a);
+  for (int i = 0; i < 500; ++i) fill(two, b);
+  const uint64_t last = fill(two, a);
+  const ReplayPlan plan = planOf(r);
+  const StepDependencies dependencies = StepDependencies::of(plan);
+  const auto changes = orderChanges(plan, dependencies, 10);
+  ASSERT_THAT(changes.late, SizeIs(1));
+  const auto order = lateLegalOrder(plan, dependencies, changes.late[0]);
+  EXPECT_EQ(plan.step(order.back()).header.sequence, early);
+  EXPECT_EQ(plan.step(order[order.size() - 2]).header.sequence, last);
+}
+
+}  // namespace
+}  // namespace tracesmith

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `tracesmith whatif` shows: the prediction, the critical path before and after, and how far
+// the model is from what was recorded.
+#pragma once
+
+#include <vector>
+
+#include "tracesmith/analysis/report.hpp"
+#include "tracesmith/base/result.hpp"
+#include "tracesmith/replay/what_if.hpp"
+
+namespace tracesmith {
+
+struct WhatIfOptions {
+  EmulatorOptions emulator;
+  size_t limit = 15;  ///< rows of tables by name or iteration; 0: all
+  bool check = true;  ///< how true the model is, too: three more emulations
+};
+
+Result<std::vector<ReportTable>> whatIfReport(const Trace& trace, const WhatIf& change,
+                                              const WhatIfOptions& options = {});
+
+}  // namespace tracesmith

@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""replay and determinism as a user meets them: real programs are recorded, and executed again."""
+
+import json
+import os
+import re
+import struct
+import unittest
+
+from harness import BIN, DEMO, CommandTest, environment
+
+CHECKED = os.path.join(BIN, "cl_checked")
+HEAVY = os.path.join(BIN, "launch_heavy")
+OCLGRIND = "/usr/lib/oclgrind/liboclgrind-rt-icd.so"
+
+
+class Replay(CommandTest):
+    def record(self, program, *arguments, name="x", env=None):
+        if not os.path.exists(program):
+            self.skipTest(f"{program} is not built (no OpenCL here)")
+        result = self.run_command("profile", "-q", "--record", "-o", name + ".sbt", "--", program,
+                                  *arguments, env=env)
+        if b"CL_PLATFORM_NOT_FOUND" in result.stderr or b"clGetPlatformIDs failed" in result.stderr:
+            self.skipTest("no OpenCL driver is installed")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return self.path(name + ".sbr")
+
+    def replay(self, *arguments, code=0, file="x.sbt"):
+        result = self.run_command("replay", file, *arguments)
+        self.assertEqual(result.returncode, code, result.stderr + result.stdout)
+        return result.stdout
+
+    def report(self, *arguments, **more):
+        return json.loads(self.replay("--json", *arguments, **more))
+
+    def assert_said(self, result, code, *words):
+        """Like assert_fails, but warnings may have come before."""
+        err = result.stderr.decode()
+        self.assertEqual(result.returncode, code, err)
+        for word in words:
+            self.assertIn(word, err)
+
+
+class RealPrograms(Replay):
+    def test_the_demo_does_the_same_again(self):
+        self.record(DEMO)
+        for order in ("recorded", "serial", "random", "timing"):
+            report = self.report("--order", order)
+            (read,) = report["read_backs"]
+            self.assertEqual((read["compared"], read["equal"]), (3, 3), order)
+            self.assertEqual(report["replay"][0]["launches"], 3, order)
+            self.assertEqual(report["replay"][0]["skipped"], 0, order)
+            self.assertEqual(report["notes"], {})
+        self.assertIn(b"compared", self.replay())
+        self.replay(file="x.sbr")
+
+    def test_many_launches_do_the_same_again_and_a_part_of_them(self):
+        self.record(HEAVY, "600")
+        report = self.report("--verify")
+        self.assertEqual(report["replay"][0]["launches"], 600)
+        self.assertEqual(report["read_backs"][0]["equal"], 6)
+        report = self.report("--until", "250")
+        self.assertEqual(report["replay"][0]["launches"], 250)
+        self.assertEqual(report["read_backs"][0]["equal"], 2)
+        report = self.report("--mode", "partial", "--range", "launch:100-200")
+        self.assertEqual(report["replay"][0]["launches"], 200)  # each needs the sum before it
+        self.assertGreater(report["replay"][0]["skipped"], 0)
+
+    def test_a_dry_run_executes_nothing(self):
+        self.record(DEMO)
+        env = environment(OCL_ICD_VENDORS="/nowhere")
+        result = self.run_command("replay", "x.sbt", "--mode", "dry-run", "--json", env=env)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        report = json.loads(result.stdout)
+        self.assertEqual(report["plan"][0]["launches"], 3)
+        counts = {row["command"]: row["count"] for row in report["commands"]}
+        self.assertEqual(counts["launch"], 3)
+        self.assertEqual(counts["read"], 3)
+        self.assertIn(b"Nothing was executed", self.replay("--mode", "dry-run"))
+
+    def test_without_a_driver_it_says_so(self):
+        self.record(DEMO)
+        env = environment(OCL_ICD_VENDORS="/nowhere")
+        self.assert_fails(self.run_command("replay", "x.sbt", env=env), 1, "OpenCL")
+        self.assert_fails(self.run_command("determinism", "x.sbt", env=env), 1, "OpenCL")
+
+    def test_determinism_finds_nothing_in_the_demo(self):
+        self.record(DEMO)
+        result = self.run_command("determinism", "x.sbt", "--runs", "10", "--json")
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        report = json.loads(result.stdout)["determinism"][0]
+        self.assertEqual((report["launches"], report["divergent"]), (3, 0))
+
+
+class KnownContent(Replay):
+    """cl_checked: launch 1 and 2 add 5 to 0..63 in buffer 1, launch 3 halves floats in buffer 2."""
+
+    def test_dumps_show_what_memory_held(self):
+        self.record(CHECKED)
+        def numbers(*arguments):
+            out = self.replay(*arguments).decode()
+            return [float(v) for line in re.findall(r"^ *\d+: (.*)$", out, re.M)
+                    for v in line.split()]
+        ints = ("--dump-as", "int")
+        self.assertEqual(numbers("--dump", "1@1", *ints), [i + 5 for i in range(64)])
+        self.assertEqual(numbers("--dump", "1@2", *ints), [i + 10 for i in range(64)])
+        self.assertEqual(numbers("--dump", "1@end", *ints), [i + 10 for i in range(64)])
+        halves = [i / 2 for i in range(64)]
+        self.assertEqual(numbers("--dump", "2@3", "--dump-as", "float"), halves)
+        hexadecimal = self.replay("--dump", "1@1").decode()
+        self.assertIn("00000000  05 00 00 00 06 00 00 00  07 00 00 00 08 00 00 00", hexadecimal)
+        self.assertIn("\n00000100\n", hexadecimal)
+        stats = self.replay("--dump", "2@3", "--dump-as", "stats").decode()
+        self.assertIn("bytes     256", stats)
+        self.assertIn("as float  0 to 31.5, mean 15.75; 0 NaN, 0 infinite", stats)
+        self.replay("--dump", "2@3", "--dump-as", "raw", "-o", "raw.bin")
+        with open(self.path("raw.bin"), "rb") as file:
+            self.assertEqual(file.read(), struct.pack("<64f", *halves))
+
+    def test_parts_are_what_they_say(self):
+        self.record(CHECKED)
+        for arguments, launches in ((("--range", "kernel:^add$"), 2), (("--range", "launch:1-1"), 1),
+                                    (("--stream", "1"), 2), (("--stream", "2"), 1),
+                                    (("--until", "1"), 1), (("--range", "time:0s-1h"), 3)):
+            report = self.report(*arguments)
+            self.assertEqual(report["replay"][0]["launches"], launches, arguments)
+            self.assertEqual(report["read_backs"][0]["different"], 0, arguments)
+
+    def test_what_makes_no_sense_is_refused(self):
+        self.record(CHECKED)
+        for arguments, word in (
+                (("--range", "launch:9-12"), "3 launches"),
+                (("--dump", "99@1"), "no buffer"), (("--dump", "1@99"), "3 launches"),
+                (("--dump", "x"), "BUFFER@LAUNCH"), (("--mode", "partial"), "--range"),
+                (("--mode", "stream"), "--stream"), (("--speed", "-1"), "--speed"),
+                (("--device", "no such"), "no such"), (("--process", "1"), "no such process")):
+            result = self.run_command("replay", "x.sbt", *arguments)
+            self.assertIn(result.returncode, (1, 2), arguments)
+            self.assertIn(word, result.stderr.decode())
+            self.assertEqual(result.stdout, b"")
+        self.assertEqual(self.run_command("replay", "x.sbt", "--order", "bogus").returncode, 2)
+
+    def test_what_is_read_otherwise_ends_with_4(self):
+        self.record(CHECKED, "unseen")  # changes memory in a way that no recorder sees
+        report = self.report(code=4)
+        self.assertEqual(report["read_backs"][0]["different"], 1)
+        result = self.run_command("determinism", "x.sbt", "--runs", "10")
+        self.assertEqual(result.returncode, 4, result.stderr)
+
+    def test_what_hangs_or_crashes_is_named(self):
+        # Recorded while memory tells the kernel to end, replayed when it does not.
+        for what, word in (("hang", "hung (no end within 3 s)"), ("crash", "signal 11")):
+            self.record(CHECKED, what, name=what)
+            result = self.run_command("replay", what + ".sbt", "--time-limit", "3")
+            self.assert_said(result, 1, word, f"launch 4 ({what})")
+            self.assertEqual(result.stdout, b"")
+
+    def test_oclgrind_replays_what_pocl_executed(self):
+        if not os.path.exists(OCLGRIND):
+            self.skipTest(f"{OCLGRIND} is not installed")
+        self.record(CHECKED)
+        env = environment(OCL_ICD_VENDORS=OCLGRIND)
+        result = self.run_command("replay", "x.sbt", "--device", "Oclgrind", "--json", env=env)
+        self.assertEqual(result.returncode, 0, result.stderr + result.stdout)
+        report = json.loads(result.stdout)
+        self.assertEqual(report["read_backs"][0]["equal"], report["read_backs"][0]["compared"])
+        self.assertEqual(report["replay"][0]["launches"], 3)
+        result = self.run_command("replay", "x.sbt", "--device", "Oclgrind", env=env)
+        self.assertIn(b"Oclgrind", result.stdout)
+        self.assertIn(b"not the recorded device", result.stdout)
+
+
+class WrongInput(Replay):
+    def test_what_is_no_recording_is_named(self):
+        with open(self.path("text.sbr"), "w", encoding="utf-8") as file:
+            file.write("not a recording\n" * 100)
+        for command in ("replay", "determinism"):
+            self.assert_fails(self.run_command(command, "none.sbt"), 1, "none.sb")
+            self.assert_fails(self.run_command(command, "text.sbr"), 1, "text.sbr")
+            self.assert_fails(self.run_command(command, self.dir), 2, "directory")
+        self.run_command("profile", "-q", "-o", "bare.sbt", "--", "true")
+        self.assert_fails(self.run_command("replay", "bare.sbt"), 1, "bare.sb")
+
+    def test_a_cut_recording_is_planned_up_to_the_cut(self):
+        recording = self.record(CHECKED)
+        with open(recording, "rb") as file:
+            whole = file.read()
+        launches = set()
+        for at in sorted({*range(0, len(whole), max(1, len(whole) // 60)), *range(0, 64, 7)}):
+            with open(self.path("cut.sbr"), "wb") as file:
+                file.write(whole[:at])
+            result = self.run_command("replay", "cut.sbr", "--mode", "dry-run", "--json")
+            self.assertIn(result.returncode, (0, 1, 3), (at, result.stderr))
+            if result.returncode == 1:
+                self.assertTrue(result.stderr.startswith(b"tracesmith: "), (at, result.stderr))
+            else:
+                launches.add(json.loads(result.stdout)["plan"][0]["launches"])
+        for at in range(1, 8):
+            with open(self.path("cut.sbr"), "wb") as file:
+                file.write(whole[:len(whole) * at // 8])
+            result = self.run_command("replay", "cut.sbr")
+            self.assertIn(result.returncode, (0, 1, 3, 4), (at, result.stderr))
+
+    def test_damage_is_named_with_what_it_keeps_from_running(self):
+        recording = self.record(CHECKED)
+        with open(recording, "rb") as file:
+            whole = file.read()
+        named = 0
+        step = max(1, len(whole) // 30)
+        for at in range(64, len(whole), step):
+            with open(self.path("bad.sbr"), "wb") as file:
+                file.write(whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1:])
+            result = self.run_command("replay", "bad.sbr", "--verify", "--json")
+            self.assertIn(result.returncode, (0, 1, 3, 4), (at, result.stderr))
+            if result.returncode == 4:
+                report = json.loads(result.stdout)
+                text = json.dumps(report)
+                named += "launch" in text or "buffer" in text
+            elif result.returncode == 1:
+                self.assertTrue(result.stderr.startswith(b"tracesmith: "), (at, result.stderr))
+        self.assertGreater(named, 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
