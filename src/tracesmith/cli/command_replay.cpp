@@ -177,6 +177,11 @@ class ReplayCommand : public Command {
 
   int exitCodeOf(const RunResult& result) const {
     if (result.shown != result.shown_equal) return kExitReplayDiffers;
+    if (verify_ && result.shown == 0) {
+      say("nothing was compared: what was replayed reads nothing back; a recording made with "
+          "--launch-hashes compares what each launch leaves (tracesmith determinism)");
+      return kExitReplayDiffers;
+    }
     if (verify_ && (result.problem_count != 0 || result.not_comparable != 0)) {
       return kExitReplayDiffers;
     }

@@ -3,8 +3,8 @@
 #include "tracesmith/cli/messages.hpp"
 #include "tracesmith/cli/standard_output.hpp"
 #include "tracesmith/cli/trace_file.hpp"
+#include "tracesmith/emulate/what_if_report.hpp"
 #include "tracesmith/export/report_text.hpp"
-#include "tracesmith/replay/what_if_report.hpp"
 
 namespace tracesmith::cli {
 namespace {

@@ -70,7 +70,7 @@ constexpr uint8_t kError = 'E';
   Bytes message;
   ExecutorOptions options = settings.executor;
   auto executor = openClExecutor(plan, reader, options);
-  options.noise = true;
+  options.noise = settings.twin_noise;
   auto twin = settings.twins && executor ? openClExecutor(plan, reader, options)
                                          : Result<std::unique_ptr<Executor>>();
   if (!executor || !twin) {

@@ -17,6 +17,8 @@ struct ChildSettings {
   ExecutorOptions executor;
   /// Instead of one run, two beside each other (twin_run.hpp); `run` does not matter then.
   bool twins = false;
+  /// What the second of them finds in memory that nobody wrote: noise, else the same zeros.
+  bool twin_noise = true;
   /// Set in the child before it loads a driver.
   std::vector<std::pair<std::string, std::string>> environment;
   /// A step that takes longer is given up; building programs is given ten times as long.

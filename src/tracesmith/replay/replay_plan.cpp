@@ -275,7 +275,7 @@ class PlanMaker {
     return address - it->first <= plan_.objects_[it->second].bytes ? it->second : 0;
   }
   void setArgument(uint64_t argument) {
-    constexpr uint64_t kMostArguments = 4096;
+    constexpr uint64_t kMostArguments = 1024;
     if (argument >= kMostArguments) return note("sets an argument of an impossible number");
     Kernel& kernel = kernels_[step_->object];
     if (kernel.arguments.size() <= argument) kernel.arguments.resize(argument + 1, kNoStep);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Commands of queues, and looking at what they left.
+// Commands of queues.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,8 +23,6 @@ struct Corner {
   const size_t* data() const { return value.data(); }
   std::array<size_t, 3> value;
 };
-
-constexpr std::array<size_t, 3> kNowhere = {0, 0, 0};
 
 }  // namespace
 
@@ -51,9 +49,13 @@ StepOutcome OpenClExecutor::perform(StepIndex index, StepMode mode) {
   problem_.clear();
   called_ = false;
   StepOutcome outcome;
-  const bool known = withCommand(step_->kind(), step_->fields,
-                                 [&](const auto& command) { outcome.result = call(command); });
-  if (!known) problem("the command is damaged or unknown");
+  try {
+    const bool known = withCommand(step_->kind(), step_->fields,
+                                   [&](const auto& command) { outcome.result = call(command); });
+    if (!known) problem("the command is damaged or unknown");
+  } catch (const std::exception&) {  // bad_alloc, length_error
+    problem("there is not enough memory for what the command says");
+  }
   if (mode == StepMode::kAlone && step_->queue != 0 && objects_[step_->queue] != nullptr) {
     const cl_int result = cl_.clFinish(queue());
     if (outcome.result == CL_SUCCESS) outcome.result = result;
@@ -167,18 +169,6 @@ uint64_t OpenClExecutor::pixelBytesOf(ObjectIndex image) const {
 uint64_t OpenClExecutor::rowBytes(const Box& box, ObjectIndex memory) const {
   return box.is_image != 0 ? box.region[0] * pixelBytesOf(memory) : box.region[0];
 }
-
-namespace {
-/// Bytes of a box whose rows are `row_bytes` long; none when that is impossible.
-std::optional<uint64_t> boxBytes(const Box& box, uint64_t row_bytes) {
-  uint64_t bytes = row_bytes;
-  if (__builtin_mul_overflow(bytes, box.region[1], &bytes) ||
-      __builtin_mul_overflow(bytes, box.region[2], &bytes) || bytes > (uint64_t{1} << 40)) {
-    return std::nullopt;
-  }
-  return bytes;
-}
-}  // namespace
 
 cl_int OpenClExecutor::call(const Write& c) {
   const uint64_t row = rowBytes(c.box, step_->object);
@@ -360,16 +350,9 @@ cl_int OpenClExecutor::call(const Unmap& c) {
   if (c.content.bytes != 0 && bytes) {
     const auto found = content(c.content, *bytes);
     if (found) {
-      const uint64_t row = map.row_bytes;
-      const uint64_t row_pitch = map.row_pitch != 0 ? map.row_pitch : row;
-      const uint64_t slice_pitch =
-          map.slice_pitch != 0 ? map.slice_pitch : row_pitch * map.box.region[1];
-      for (uint64_t z = 0; z < map.box.region[2]; ++z) {
-        for (uint64_t y = 0; y < map.box.region[1]; ++y) {
-          std::memcpy(static_cast<uint8_t*>(map.mapped) + z * slice_pitch + y * row_pitch,
-                      found->data() + (z * map.box.region[1] + y) * row, row);
-        }
-      }
+      map.rows().forEach([&](uint64_t packed, uint64_t mapped, uint64_t length) {
+        std::memcpy(static_cast<uint8_t*>(map.mapped) + mapped, found->data() + packed, length);
+      });
     }
   }
   return command([&](cl_uint n, const cl_event* list, cl_event* event) {
@@ -513,141 +496,6 @@ cl_int OpenClExecutor::call(const Snapshot& c) {
 cl_int OpenClExecutor::call(const Unsupported& c) {
   problem(std::string(c.function.begin(), c.function.end()) + " can not be replayed");
   return CL_SUCCESS;
-}
-
-Bytes OpenClExecutor::packed(const Shown& shown) const {
-  const auto bytes = boxBytes(shown.box, shown.row_bytes);
-  Bytes out(bytes.value_or(0));
-  if (out.empty()) return out;
-  const uint64_t row = shown.row_bytes;
-  const uint64_t row_pitch = shown.row_pitch != 0 ? shown.row_pitch : row;
-  const uint64_t slice_pitch =
-      shown.slice_pitch != 0 ? shown.slice_pitch : row_pitch * shown.box.region[1];
-  for (uint64_t z = 0; z < shown.box.region[2]; ++z) {
-    for (uint64_t y = 0; y < shown.box.region[1]; ++y) {
-      std::memcpy(out.data() + (z * shown.box.region[1] + y) * row,
-                  static_cast<const uint8_t*>(shown.mapped) + z * slice_pitch + y * row_pitch, row);
-    }
-  }
-  return out;
-}
-
-Result<ByteView> OpenClExecutor::shown(StepIndex step) {
-  const auto it = shown_.find(step);
-  if (it == shown_.end()) {
-    return fail(ErrorCode::kNotFound, "showed nothing: it was not executed");
-  }
-  Shown& shown = it->second;
-  if (shown.event != nullptr) {
-    const cl_int result = cl_.clWaitForEvents(1, &shown.event);
-    cl_.clReleaseEvent(shown.event);
-    shown.event = nullptr;
-    if (result != CL_SUCCESS) return fail(ErrorCode::kIo, openClError(result));
-  }
-  if (shown.mapped != nullptr) {
-    last_shown_ = packed(shown);  // the map itself is needed for its unmap
-  } else {
-    last_shown_ = std::move(shown.bytes);
-    shown_.erase(it);
-  }
-  return ByteView(last_shown_);
-}
-
-Result<cl_command_queue> OpenClExecutor::helperQueue(ObjectIndex memory) {
-  const ReplayStep* made = &plan_.step(plan_.object(memory).made_by);
-  // A sub-buffer is of its buffer's context.
-  while (made->kind() == CommandKind::kCreateSubBuffer && made->other != 0) {
-    made = &plan_.step(plan_.object(made->other).made_by);
-  }
-  const ObjectIndex context = made->other;
-  cl_command_queue& queue = helper_queues_[context];
-  if (queue != nullptr) return queue;
-  if (context == 0 || objects_[context] == nullptr) {
-    return fail(ErrorCode::kNotFound, "its context is not there", plan_.objectName(memory));
-  }
-  const std::vector<cl_device_id> devices = devicesOf(plan_.step(plan_.object(context).made_by));
-  cl_int result = CL_INVALID_DEVICE;
-  if (!devices.empty()) {
-    queue = cl_.clCreateCommandQueue(live<cl_context>(context), devices[0], 0, &result);
-  }
-  if (queue == nullptr) return fail(ErrorCode::kIo, openClError(result), plan_.objectName(memory));
-  return queue;
-}
-
-namespace {
-/// The extent of a whole image.
-std::array<size_t, 3> extentOf(const CreateImage& image) {
-  const auto atLeastOne = [](uint64_t v) { return static_cast<size_t>(std::max<uint64_t>(1, v)); };
-  std::array<size_t, 3> extent = {atLeastOne(image.width), atLeastOne(image.height),
-                                  atLeastOne(image.depth)};
-  if (image.type == CL_MEM_OBJECT_IMAGE1D_ARRAY) extent[1] = atLeastOne(image.array_size);
-  if (image.type == CL_MEM_OBJECT_IMAGE2D_ARRAY) extent[2] = atLeastOne(image.array_size);
-  return extent;
-}
-}  // namespace
-
-Result<Bytes> OpenClExecutor::contents(ObjectIndex memory) {
-  const PlannedObject& object = plan_.object(memory);
-  if (objects_[memory] == nullptr) {
-    return fail(ErrorCode::kNotFound, "is not there", plan_.objectName(memory));
-  }
-  (void)finish();
-  TS_TRY(cl_command_queue queue, helperQueue(memory));
-  Bytes out(object.bytes);
-  cl_int result = CL_SUCCESS;
-  if (out.empty()) return out;
-  if (object.is_svm) {
-    result = cl_.clEnqueueSVMMemcpy(queue, CL_TRUE, out.data(), objects_[memory], out.size(), 0,
-                                    nullptr, nullptr);
-  } else if (object.is_image) {
-    CreateImage made;
-    (void)decode(plan_.step(object.made_by).fields, made);
-    const auto extent = extentOf(made);
-    result = cl_.clEnqueueReadImage(queue, live<cl_mem>(memory), CL_TRUE, kNowhere.data(),
-                                    extent.data(), 0, 0, out.data(), 0, nullptr, nullptr);
-  } else {
-    result = cl_.clEnqueueReadBuffer(queue, live<cl_mem>(memory), CL_TRUE, 0, out.size(),
-                                     out.data(), 0, nullptr, nullptr);
-  }
-  if (result != CL_SUCCESS) {
-    return fail(ErrorCode::kIo, "can not be read: " + openClError(result),
-                plan_.objectName(memory));
-  }
-  return out;
-}
-
-Status OpenClExecutor::setContents(ObjectIndex memory, ByteView bytes) {
-  const PlannedObject& object = plan_.object(memory);
-  if (objects_[memory] == nullptr) {
-    return fail(ErrorCode::kNotFound, "is not there", plan_.objectName(memory));
-  }
-  if (bytes.size() != object.bytes) {
-    return fail(ErrorCode::kDamaged,
-                fmt::format("has {} bytes, its content {}", object.bytes, bytes.size()),
-                plan_.objectName(memory));
-  }
-  if (bytes.empty()) return {};
-  (void)finish();
-  TS_TRY(cl_command_queue queue, helperQueue(memory));
-  cl_int result = CL_SUCCESS;
-  if (object.is_svm) {
-    result = cl_.clEnqueueSVMMemcpy(queue, CL_TRUE, objects_[memory], bytes.data(), bytes.size(), 0,
-                                    nullptr, nullptr);
-  } else if (object.is_image) {
-    CreateImage made;
-    (void)decode(plan_.step(object.made_by).fields, made);
-    const auto extent = extentOf(made);
-    result = cl_.clEnqueueWriteImage(queue, live<cl_mem>(memory), CL_TRUE, kNowhere.data(),
-                                     extent.data(), 0, 0, bytes.data(), 0, nullptr, nullptr);
-  } else {
-    result = cl_.clEnqueueWriteBuffer(queue, live<cl_mem>(memory), CL_TRUE, 0, bytes.size(),
-                                      bytes.data(), 0, nullptr, nullptr);
-  }
-  if (result != CL_SUCCESS) {
-    return fail(ErrorCode::kIo, "can not be written: " + openClError(result),
-                plan_.objectName(memory));
-  }
-  return {};
 }
 
 }  // namespace tracesmith

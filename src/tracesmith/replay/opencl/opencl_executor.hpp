@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes the calls of a plan again, on a real OpenCL device. Objects are made by
-// opencl_objects.cpp, commands of queues by opencl_commands.cpp.
+// opencl_objects.cpp, commands of queues by opencl_commands.cpp; opencl_memory.cpp looks at memory.
 #pragma once
 
 #include <deque>
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tracesmith/replay/executor.hpp"
+#include "tracesmith/replay/opencl/box_rows.hpp"
 #include "tracesmith/replay/opencl/opencl_library.hpp"
 
 namespace tracesmith {
@@ -51,6 +52,7 @@ class OpenClExecutor final : public Executor {
     cl_event event = nullptr;  // of a command that was not waited for
     recording::Box box;
     uint64_t row_bytes = 0;  // of box.region[0]
+    BoxRows rows() const { return {box, row_bytes, row_pitch, slice_pitch}; }
   };
 
   template <class Handle>

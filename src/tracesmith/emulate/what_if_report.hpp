@@ -7,7 +7,7 @@
 
 #include "tracesmith/analysis/report.hpp"
 #include "tracesmith/base/result.hpp"
-#include "tracesmith/replay/what_if.hpp"
+#include "tracesmith/emulate/what_if.hpp"
 
 namespace tracesmith {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tracesmith/base/result.hpp"
-#include "tracesmith/replay/emulator.hpp"
+#include "tracesmith/emulate/emulator.hpp"
 
 namespace tracesmith {
 

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "tracesmith/replay/emulator_graph.hpp"
-#include "tracesmith/replay/typical_costs.hpp"
+#include "tracesmith/emulate/emulator_graph.hpp"
+#include "tracesmith/emulate/typical_costs.hpp"
 
 namespace tracesmith {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tracesmith/replay/emulator.hpp"
+#include "tracesmith/emulate/emulator.hpp"
 
 namespace tracesmith {
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "tracesmith/base/result.hpp"
-#include "tracesmith/replay/emulator_graph.hpp"
+#include "tracesmith/emulate/emulator_graph.hpp"
 
 namespace tracesmith {
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tracesmith/replay/emulator_graph.hpp"
+#include "tracesmith/emulate/emulator_graph.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "tracesmith/replay/emulator_graph_parts.hpp"
+#include "tracesmith/emulate/emulator_graph_parts.hpp"
 
 namespace tracesmith {
 namespace {

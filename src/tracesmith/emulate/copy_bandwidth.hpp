@@ -6,7 +6,7 @@
 #include <map>
 #include <utility>
 
-#include "tracesmith/replay/emulator_graph.hpp"
+#include "tracesmith/emulate/emulator_graph.hpp"
 
 namespace tracesmith {
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tracesmith/replay/stream_change.hpp"
+#include "tracesmith/emulate/stream_change.hpp"
 
 #include <algorithm>
 #include <map>
 #include <tuple>
 
-#include "tracesmith/replay/what_if.hpp"
+#include "tracesmith/emulate/what_if.hpp"
 
 namespace tracesmith {
 namespace {

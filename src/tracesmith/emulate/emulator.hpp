@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tracesmith/base/result.hpp"
-#include "tracesmith/replay/emulator_graph.hpp"
+#include "tracesmith/emulate/emulator_graph.hpp"
 
 namespace tracesmith {
 

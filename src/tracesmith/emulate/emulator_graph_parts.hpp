@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "tracesmith/replay/emulator_graph.hpp"
+#include "tracesmith/emulate/emulator_graph.hpp"
 
 namespace tracesmith::emulator_parts {
 

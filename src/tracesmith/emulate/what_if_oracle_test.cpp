@@ -6,9 +6,9 @@
 #include <cstdio>
 #include <random>
 
-#include "tracesmith/replay/emulator.hpp"
-#include "tracesmith/replay/gpu_oracle_test_util.hpp"
-#include "tracesmith/replay/what_if.hpp"
+#include "tracesmith/emulate/emulator.hpp"
+#include "tracesmith/emulate/gpu_oracle_test_util.hpp"
+#include "tracesmith/emulate/what_if.hpp"
 
 namespace tracesmith {
 namespace {

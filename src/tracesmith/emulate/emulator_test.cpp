@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tracesmith/replay/emulator.hpp"
+#include "tracesmith/emulate/emulator.hpp"
 
 #include <gmock/gmock.h>
 
 #include <algorithm>
 #include <random>
 
-#include "tracesmith/replay/emulated_path.hpp"
-#include "tracesmith/replay/emulator_check.hpp"
-#include "tracesmith/replay/gpu_oracle_test_util.hpp"
-#include "tracesmith/replay/what_if.hpp"
+#include "tracesmith/emulate/emulated_path.hpp"
+#include "tracesmith/emulate/emulator_check.hpp"
+#include "tracesmith/emulate/gpu_oracle_test_util.hpp"
+#include "tracesmith/emulate/what_if.hpp"
 
 namespace tracesmith {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tracesmith/replay/what_if.hpp"
+#include "tracesmith/emulate/what_if.hpp"
 
 #include <fmt/format.h>
 
@@ -8,8 +8,8 @@
 #include <charconv>
 #include <cmath>
 
-#include "tracesmith/replay/copy_bandwidth.hpp"
-#include "tracesmith/replay/stream_change.hpp"
+#include "tracesmith/emulate/copy_bandwidth.hpp"
+#include "tracesmith/emulate/stream_change.hpp"
 
 namespace tracesmith {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "tracesmith/analysis/kernel_occupancy.hpp"
 #include "tracesmith/analysis/launch_index.hpp"
-#include "tracesmith/replay/emulator_graph_parts.hpp"
-#include "tracesmith/replay/typical_costs.hpp"
+#include "tracesmith/emulate/emulator_graph_parts.hpp"
+#include "tracesmith/emulate/typical_costs.hpp"
 #include "tracesmith/state/operation_graph.hpp"
 
 namespace tracesmith::emulator_parts {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tracesmith/replay/copy_bandwidth.hpp"
+#include "tracesmith/emulate/copy_bandwidth.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -6,8 +6,8 @@
 #include <queue>
 #include <tuple>
 
+#include "tracesmith/emulate/emulator_graph_parts.hpp"
 #include "tracesmith/model/collective_names.hpp"
-#include "tracesmith/replay/emulator_graph_parts.hpp"
 
 namespace tracesmith::emulator_parts {
 namespace {

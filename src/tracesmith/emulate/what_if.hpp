@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "tracesmith/base/result.hpp"
-#include "tracesmith/replay/emulator_graph.hpp"
-#include "tracesmith/replay/name_selector.hpp"
+#include "tracesmith/emulate/emulator_graph.hpp"
+#include "tracesmith/emulate/name_selector.hpp"
 
 namespace tracesmith {
 

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "tracesmith/base/clock.hpp"
-#include "tracesmith/replay/emulator.hpp"
-#include "tracesmith/replay/what_if.hpp"
+#include "tracesmith/emulate/emulator.hpp"
+#include "tracesmith/emulate/what_if.hpp"
 
 using namespace tracesmith;  // NOLINT: a program of three functions
 

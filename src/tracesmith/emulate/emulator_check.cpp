@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tracesmith/replay/emulator_check.hpp"
+#include "tracesmith/emulate/emulator_check.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <unordered_map>
 
-#include "tracesmith/replay/host_context.hpp"
+#include "tracesmith/emulate/host_context.hpp"
 
 namespace tracesmith {
 

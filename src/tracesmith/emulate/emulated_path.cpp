@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tracesmith/replay/emulated_path.hpp"
+#include "tracesmith/emulate/emulated_path.hpp"
 
 #include <algorithm>
 #include <map>

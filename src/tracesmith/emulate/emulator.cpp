@@ -8,7 +8,7 @@
 // kernel ends when that clock has gone by its work.
 //
 // replay/emulator_bench.cpp measures it.
-#include "tracesmith/replay/emulator.hpp"
+#include "tracesmith/emulate/emulator.hpp"
 
 #include <fmt/format.h>
 

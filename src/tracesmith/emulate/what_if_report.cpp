@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tracesmith/replay/what_if_report.hpp"
+#include "tracesmith/emulate/what_if_report.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 
-#include "tracesmith/replay/emulated_path.hpp"
-#include "tracesmith/replay/emulator_check.hpp"
+#include "tracesmith/emulate/emulated_path.hpp"
+#include "tracesmith/emulate/emulator_check.hpp"
 
 namespace tracesmith {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tracesmith/replay/name_selector.hpp"
+#include "tracesmith/emulate/name_selector.hpp"
 
 #include <fmt/format.h>
 #include <regex.h>

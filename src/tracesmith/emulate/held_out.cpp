@@ -9,9 +9,9 @@
 #include <unordered_map>
 
 #include "tracesmith/analysis/steps.hpp"
-#include "tracesmith/replay/emulator_check.hpp"
-#include "tracesmith/replay/host_context.hpp"
-#include "tracesmith/replay/what_if.hpp"
+#include "tracesmith/emulate/emulator_check.hpp"
+#include "tracesmith/emulate/host_context.hpp"
+#include "tracesmith/emulate/what_if.hpp"
 
 namespace tracesmith {
 namespace {

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// Looking at what commands left in memory, and putting it there.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "tracesmith/replay/opencl/opencl_executor.hpp"
+
+namespace tracesmith {
+
+using namespace recording;
+
+Bytes OpenClExecutor::packed(const Shown& shown) const {
+  const auto bytes = boxBytes(shown.box, shown.row_bytes);
+  Bytes out(bytes.value_or(0));
+  if (out.empty()) return out;
+  shown.rows().forEach([&](uint64_t packed, uint64_t mapped, uint64_t length) {
+    std::memcpy(out.data() + packed, static_cast<const uint8_t*>(shown.mapped) + mapped, length);
+  });
+  return out;
+}
+
+Result<ByteView> OpenClExecutor::shown(StepIndex step) {
+  const auto it = shown_.find(step);
+  if (it == shown_.end()) {
+    return fail(ErrorCode::kNotFound, "showed nothing: it was not executed");
+  }
+  Shown& shown = it->second;
+  if (shown.event != nullptr) {
+    const cl_int result = cl_.clWaitForEvents(1, &shown.event);
+    cl_.clReleaseEvent(shown.event);
+    shown.event = nullptr;
+    if (result != CL_SUCCESS) return fail(ErrorCode::kIo, openClError(result));
+  }
+  if (shown.mapped != nullptr) {
+    last_shown_ = packed(shown);  // the map itself is needed for its unmap
+  } else {
+    last_shown_ = std::move(shown.bytes);
+    shown_.erase(it);
+  }
+  return ByteView(last_shown_);
+}
+
+Result<cl_command_queue> OpenClExecutor::helperQueue(ObjectIndex memory) {
+  const ReplayStep* made = &plan_.step(plan_.object(memory).made_by);
+  // A sub-buffer is of its buffer's context.
+  while (made->kind() == CommandKind::kCreateSubBuffer && made->other != 0) {
+    made = &plan_.step(plan_.object(made->other).made_by);
+  }
+  const ObjectIndex context = made->other;
+  cl_command_queue& queue = helper_queues_[context];
+  if (queue != nullptr) return queue;
+  if (context == 0 || objects_[context] == nullptr) {
+    return fail(ErrorCode::kNotFound, "its context is not there", plan_.objectName(memory));
+  }
+  const std::vector<cl_device_id> devices = devicesOf(plan_.step(plan_.object(context).made_by));
+  cl_int result = CL_INVALID_DEVICE;
+  if (!devices.empty()) {
+    queue = cl_.clCreateCommandQueue(live<cl_context>(context), devices[0], 0, &result);
+  }
+  if (queue == nullptr) return fail(ErrorCode::kIo, openClError(result), plan_.objectName(memory));
+  return queue;
+}
+
+namespace {
+/// The extent of a whole image.
+std::array<size_t, 3> extentOf(const CreateImage& image) {
+  const auto atLeastOne = [](uint64_t v) { return static_cast<size_t>(std::max<uint64_t>(1, v)); };
+  std::array<size_t, 3> extent = {atLeastOne(image.width), atLeastOne(image.height),
+                                  atLeastOne(image.depth)};
+  if (image.type == CL_MEM_OBJECT_IMAGE1D_ARRAY) extent[1] = atLeastOne(image.array_size);
+  if (image.type == CL_MEM_OBJECT_IMAGE2D_ARRAY) extent[2] = atLeastOne(image.array_size);
+  return extent;
+}
+}  // namespace
+
+Result<Bytes> OpenClExecutor::contents(ObjectIndex memory) {
+  const PlannedObject& object = plan_.object(memory);
+  if (objects_[memory] == nullptr) {
+    return fail(ErrorCode::kNotFound, "is not there", plan_.objectName(memory));
+  }
+  (void)finish();
+  TS_TRY(cl_command_queue queue, helperQueue(memory));
+  Bytes out(object.bytes);
+  cl_int result = CL_SUCCESS;
+  if (out.empty()) return out;
+  if (object.is_svm) {
+    result = cl_.clEnqueueSVMMemcpy(queue, CL_TRUE, out.data(), objects_[memory], out.size(), 0,
+                                    nullptr, nullptr);
+  } else if (object.is_image) {
+    CreateImage made;
+    (void)decode(plan_.step(object.made_by).fields, made);
+    const auto extent = extentOf(made);
+    result = cl_.clEnqueueReadImage(queue, live<cl_mem>(memory), CL_TRUE, kNowhere.data(),
+                                    extent.data(), 0, 0, out.data(), 0, nullptr, nullptr);
+  } else {
+    result = cl_.clEnqueueReadBuffer(queue, live<cl_mem>(memory), CL_TRUE, 0, out.size(),
+                                     out.data(), 0, nullptr, nullptr);
+  }
+  if (result != CL_SUCCESS) {
+    return fail(ErrorCode::kIo, "can not be read: " + openClError(result),
+                plan_.objectName(memory));
+  }
+  return out;
+}
+
+Status OpenClExecutor::setContents(ObjectIndex memory, ByteView bytes) {
+  const PlannedObject& object = plan_.object(memory);
+  if (objects_[memory] == nullptr) {
+    return fail(ErrorCode::kNotFound, "is not there", plan_.objectName(memory));
+  }
+  if (bytes.size() != object.bytes) {
+    return fail(ErrorCode::kDamaged,
+                fmt::format("has {} bytes, its content {}", object.bytes, bytes.size()),
+                plan_.objectName(memory));
+  }
+  if (bytes.empty()) return {};
+  (void)finish();
+  TS_TRY(cl_command_queue queue, helperQueue(memory));
+  cl_int result = CL_SUCCESS;
+  if (object.is_svm) {
+    result = cl_.clEnqueueSVMMemcpy(queue, CL_TRUE, objects_[memory], bytes.data(), bytes.size(), 0,
+                                    nullptr, nullptr);
+  } else if (object.is_image) {
+    CreateImage made;
+    (void)decode(plan_.step(object.made_by).fields, made);
+    const auto extent = extentOf(made);
+    result = cl_.clEnqueueWriteImage(queue, live<cl_mem>(memory), CL_TRUE, kNowhere.data(),
+                                     extent.data(), 0, 0, bytes.data(), 0, nullptr, nullptr);
+  } else {
+    result = cl_.clEnqueueWriteBuffer(queue, live<cl_mem>(memory), CL_TRUE, 0, bytes.size(),
+                                      bytes.data(), 0, nullptr, nullptr);
+  }
+  if (result != CL_SUCCESS) {
+    return fail(ErrorCode::kIo, "can not be written: " + openClError(result),
+                plan_.objectName(memory));
+  }
+  return {};
+}
+
+}  // namespace tracesmith
