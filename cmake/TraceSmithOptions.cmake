@@ -29,7 +29,7 @@ set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib")
 add_compile_options(-Wall -Wextra -Wshadow -Wno-missing-field-initializers)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC 12 sees them in its own <string>, <regex> and <optional> once it optimises or sanitizes.
-  add_compile_options(-Wno-maybe-uninitialized -Wno-restrict -Wno-stringop-overflow)
+  add_compile_options(-Wno-maybe-uninitialized -Wno-restrict)
 endif()
 if(TRACESMITH_WERROR)
   add_compile_options(-Werror)

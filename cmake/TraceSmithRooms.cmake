@@ -12,6 +12,11 @@ function(tracesmith_precompile target header)
     target_precompile_headers(
       ${target} PRIVATE
       "$<$<COMPILE_LANGUAGE:CXX>:${PROJECT_SOURCE_DIR}/cmake/${header}>")
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+      # From there GCC 12 no longer knows <string> as the system's, and warns of what is not so.
+      target_compile_options(${target} PRIVATE -Wno-array-bounds -Wno-stringop-overflow
+                                               -Wno-stringop-overread)
+    endif()
   endif()
 endfunction()
 
