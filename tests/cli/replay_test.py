@@ -4,10 +4,13 @@
 import json
 import os
 import re
+import signal
 import struct
+import subprocess
+import time
 import unittest
 
-from harness import BIN, DEMO, CommandTest, environment
+from harness import BIN, DEMO, PROGRAM, CommandTest, environment
 
 CHECKED = os.path.join(BIN, "cl_checked")
 HEAVY = os.path.join(BIN, "launch_heavy")
@@ -92,6 +95,43 @@ class RealPrograms(Replay):
         self.assertEqual((report["launches"], report["divergent"]), (3, 0))
 
 
+class Trigger(Replay):
+    def test_command_and_signal_begin_and_end_a_range(self):
+        if not os.path.exists(DEMO):
+            self.skipTest("the demo is not built (no OpenCL here)")
+        profile = subprocess.Popen([PROGRAM, "profile", "-q", "--record", "--range", "trigger", "-o",
+                                    "x.sbt", "--", DEMO, "--repeat", "1000000"], cwd=self.dir,
+                                   env=environment(), stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.PIPE)
+        self.addCleanup(profile.kill)
+        pid = str(profile.pid)
+        end = time.monotonic() + 30
+        while (result := self.run_command("trigger", pid)).returncode != 0:
+            if profile.poll() is not None:
+                self.skipTest(f"no OpenCL driver: {profile.stderr.read()}")
+            self.assertLess(time.monotonic(), end, result.stderr)
+            time.sleep(0.05)
+        self.assertIn(b"the range begins", result.stderr)
+        time.sleep(0.5)
+        profile.send_signal(signal.SIGUSR2)  # ends it
+        time.sleep(0.5)
+        profile.send_signal(signal.SIGUSR2)
+        time.sleep(0.5)
+        result = self.run_command("trigger", pid)
+        self.assertIn(b"the range ends", result.stderr)
+        time.sleep(0.5)
+        profile.send_signal(signal.SIGINT)
+        profile.communicate(timeout=60)
+        report = json.loads(self.replay("--mode", "dry-run", "--json"))
+        counts = {row["command"]: row["count"] for row in report["commands"]}
+        self.assertEqual(counts["range edge"], 4)
+        kernels = self.run_command("query", "x.sbt", "-f", "csv", "select count(*) n from kernel")
+        recorded = report["plan"][0]["launches"]
+        self.assertGreater(recorded, 0)
+        self.assertLess(recorded, int(kernels.stdout.split()[-1]))
+        self.assertEqual(self.report()["read_backs"][0]["different"], 0)
+
+
 class KnownContent(Replay):
     """cl_checked: launch 1 and 2 add 5 to 0..63 in buffer 1, launch 3 halves floats in buffer 2."""
 
@@ -116,6 +156,18 @@ class KnownContent(Replay):
         self.replay("--dump", "2@3", "--dump-as", "raw", "-o", "raw.bin")
         with open(self.path("raw.bin"), "rb") as file:
             self.assertEqual(file.read(), struct.pack("<64f", *halves))
+
+    def test_a_picture_of_memory(self):
+        self.record(CHECKED)
+        png = ("--dump", "2@3", "--dump-as", "png", "--picture", "8:float")
+        self.replay(*png, "-o", "halves.png")
+        with open(self.path("halves.png"), "rb") as file:
+            head = file.read(26)
+        self.assertEqual(head[:8], b"\x89PNG\r\n\x1a\n")
+        self.assertEqual(struct.unpack(">IIBB", head[16:26]), (8, 8, 8, 0))
+        self.assert_said(self.run_command("replay", "x.sbt", *png), 2, "-o FILE")
+        self.assert_said(self.run_command("replay", "x.sbt", *png[:4], "-o", "x.png"), 1,
+                         "--picture")
 
     def test_parts_are_what_they_say(self):
         self.record(CHECKED)

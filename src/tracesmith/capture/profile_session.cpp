@@ -20,6 +20,7 @@
 #include "tracesmith/capture/descendants.hpp"
 #include "tracesmith/capture/launcher.hpp"
 #include "tracesmith/capture/process_facts.hpp"
+#include "tracesmith/capture/recording_trigger.hpp"
 #include "tracesmith/capture/session_dir.hpp"
 #include "tracesmith/format/trace_reader.hpp"
 
@@ -162,6 +163,8 @@ Result<ProfileOutcome> runProfile(const ProfileOptions& options) {
   if (options.command.empty()) return fail(ErrorCode::kInvalidArgument, "no command to run");
   const FileSizeSignalIgnored no_signal;
   SignalRelay relay;
+  std::optional<TriggerSignal> trigger;
+  if (options.record && options.record->range == "trigger") trigger.emplace();
   TS_TRY(SessionDir dir, SessionDir::create(options.output));
   const std::string command_line = joinCommand(options.command);
   // From here on a failure must not leave the directory behind.
@@ -218,6 +221,7 @@ Result<ProfileOutcome> runProfile(const ProfileOptions& options) {
     const uint64_t met = collector.poll();
     const int64_t now = monotonicNs();
     descendants.poll(now);
+    if (trigger) trigger->poll(dir.path());
     if (!ended) {
       ended = program.poll();
       stops_at_end = relay.stops();

@@ -4,6 +4,7 @@
 #include <dirent.h>
 
 #include <algorithm>
+#include <atomic>
 #include <fstream>
 #include <iterator>
 
@@ -13,6 +14,10 @@
 
 namespace tracesmith {
 namespace {
+
+std::atomic<uint32_t> g_signals{0};
+
+void onTriggerSignal(int) { g_signals.fetch_add(1); }
 
 /// A variable of a process's environment, as it was when it began.
 std::string variableOf(uint32_t pid, const std::string& name) {
@@ -72,6 +77,21 @@ Result<TriggerOutcome> triggerRecording(uint32_t pid) {
                 "process " + std::to_string(pid));
   }
   return triggerSession(own, pid);
+}
+
+TriggerSignal::TriggerSignal() {
+  g_signals.store(0);
+  struct sigaction action {};
+  action.sa_handler = onTriggerSignal;
+  action.sa_flags = SA_RESTART;
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGUSR2, &action, &previous_);
+}
+
+TriggerSignal::~TriggerSignal() { sigaction(SIGUSR2, &previous_, nullptr); }
+
+void TriggerSignal::poll(const std::string& session_dir) {
+  if (followed_ != g_signals.load() && triggerSession(session_dir, 0)) ++followed_;
 }
 
 }  // namespace tracesmith

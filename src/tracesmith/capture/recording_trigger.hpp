@@ -2,6 +2,8 @@
 // Begins and ends the range of a recording that waits for it (`--range trigger`), from outside.
 #pragma once
 
+#include <signal.h>
+
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -21,5 +23,21 @@ Result<TriggerOutcome> triggerRecording(uint32_t pid);
 
 /// The same for the session in this directory; `pid` 0: all of its processes.
 Result<TriggerOutcome> triggerSession(const std::string& session_dir, uint32_t pid);
+
+/// While it lives, SIGUSR2 to this process is a trigger. One at a time.
+class TriggerSignal {
+ public:
+  TriggerSignal();
+  ~TriggerSignal();
+  TriggerSignal(const TriggerSignal&) = delete;
+  TriggerSignal& operator=(const TriggerSignal&) = delete;
+
+  /// Triggers the session once for each signal. One that comes before anything is recorded waits.
+  void poll(const std::string& session_dir);
+
+ private:
+  struct sigaction previous_;
+  uint32_t followed_ = 0;
+};
 
 }  // namespace tracesmith

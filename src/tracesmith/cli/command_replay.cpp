@@ -7,6 +7,7 @@
 
 #include "tracesmith/cli/commands.hpp"
 #include "tracesmith/cli/memory_dump.hpp"
+#include "tracesmith/cli/memory_picture.hpp"
 #include "tracesmith/cli/messages.hpp"
 #include "tracesmith/cli/progress_line.hpp"
 #include "tracesmith/cli/record_range.hpp"
@@ -46,8 +47,10 @@ class ReplayCommand : public Command {
         ->allow_extra_args(false);
     choice("--dump-as", dump_as_, "FORM",
            {"hex", "stats", "char", "uchar", "short", "ushort", "int", "uint", "long", "ulong",
-            "half", "float", "double", "raw"},
-           "How (default hex); raw: the bytes alone, for -o");
+            "half", "float", "double", "raw", "png"},
+           "How (default hex); raw: the bytes alone; png: a picture; both for -o");
+    text("--picture", picture_, "WIDTH[:TYPE]",
+         "With --dump-as png: a buffer's values in a row, and their type (default uchar)");
     text("-o,--output", output_, "FILE", "Write what --dump shows there", Complete::kFile);
     flag("--verify,--validate", verify_,
          "End with 4 also where something could not be compared or executed");
@@ -144,6 +147,14 @@ class ReplayCommand : public Command {
       TS_TRY(const std::string range, parseRecordRange(range_, begin));
       TS_TRY(run.ranges, launchRanges(plan, range));
     }
+    if (dump_as_ == "png" && (output_.empty() || dumps_.size() != 1)) {
+      return fail(ErrorCode::kInvalidArgument, "needs one --dump, and -o FILE to go to",
+                  "--dump-as png");
+    }
+    if (!picture_.empty() && !parsePictureShape(picture_)) {
+      return fail(ErrorCode::kInvalidArgument, "is not WIDTH or WIDTH:TYPE, as in 512:float",
+                  "--picture " + picture_);
+    }
     for (const std::string& text : dumps_) {
       TS_TRY(const DumpRequest request, parseDump(plan, text));
       run.dumps.push_back(request);
@@ -217,7 +228,17 @@ class ReplayCommand : public Command {
     }
   }
 
+  Status showPicture(const ReplayPlan& plan, const Dump& dump) const {
+    TS_TRY(Output file, Output::toFile(output_));
+    std::string scale;
+    TS_CHECK_OK(writePicture(plan, dump, parsePictureShape(picture_), file, scale));
+    TS_CHECK_OK(file.finish());
+    say(fmt::format("{}: {}, {}", output_, plan.objectName(dump.memory), scale));
+    return {};
+  }
+
   Status showDumps(const ReplayPlan& plan, const std::vector<Dump>& dumps, Output& out) const {
+    if (dump_as_ == "png") return dumps.empty() ? Status() : showPicture(plan, dumps.front());
     if (output_.empty()) {
       for (const Dump& dump : dumps) writeMemoryDump(plan, dump, dump_as_, out);
       return {};
@@ -228,7 +249,7 @@ class ReplayCommand : public Command {
   }
 
   std::string input_, mode_ = "full", range_, device_, order_ = "recorded", speed_,
-                      dump_as_ = "hex", output_, build_options_;
+                      dump_as_ = "hex", output_, build_options_, picture_;
   std::vector<std::string> dumps_;
   std::optional<uint64_t> stream_, seed_, runs_, until_, limit_, process_;
   bool verify_ = false;

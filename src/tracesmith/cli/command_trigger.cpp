@@ -16,7 +16,8 @@ class TriggerCommand : public Command {
         ->required();
     describe(
         "The first trigger takes what all memory holds and begins to record commands; the next "
-        "one ends that, and so on. It takes effect at the program's next OpenCL call.");
+        "one ends that, and so on. It takes effect at the program's next OpenCL call. SIGUSR2 to "
+        "'tracesmith profile' does the same.");
     example("tracesmith trigger 4711", "Begin, or end");
   }
 

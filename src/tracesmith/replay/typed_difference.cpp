@@ -88,6 +88,28 @@ std::string valueOf(uint64_t bits, ElementType type) {
 
 }  // namespace
 
+double elementValue(ByteView element, ElementType type) {
+  const uint64_t bits = load(element, 0, elementBytes(type));
+  switch (type) {
+    case ElementType::kI8:
+      return static_cast<int8_t>(bits);
+    case ElementType::kI16:
+      return static_cast<int16_t>(bits);
+    case ElementType::kI32:
+      return static_cast<int32_t>(bits);
+    case ElementType::kI64:
+      return static_cast<double>(static_cast<int64_t>(bits));
+    case ElementType::kF16:
+      return halfValue(bits);
+    case ElementType::kF32:
+      return static_cast<double>(std::bit_cast<float>(static_cast<uint32_t>(bits)));
+    case ElementType::kF64:
+      return std::bit_cast<double>(bits);
+    default:
+      return static_cast<double>(bits);
+  }
+}
+
 uint64_t elementBytes(ElementType type) {
   switch (type) {
     case ElementType::kBytes:
