@@ -24,15 +24,14 @@ struct User {
 OrderChanges orderChanges(const ReplayPlan& plan, const StepDependencies& dependencies,
                           size_t most) {
   OrderChanges out;
-  const auto n = static_cast<StepIndex>(plan.steps().size());
-  std::vector<size_t> place(n);
+  // What comes before a step is known when it is its turn.
+  const std::vector<StepIndex> order = lateLegalOrder(plan, dependencies, {});
+  std::vector<size_t> place(plan.steps().size());
   std::map<ObjectIndex, std::vector<StepIndex>> queues;
-  size_t moving = 0;
-  for (StepIndex i = 0; i < n; ++i) {
-    const ReplayStep& step = plan.step(i);
-    if (!isCommand(step) && !hostWaits(step)) continue;
-    place[i] = moving++;
-    if (isCommand(step)) queues[step.queue].push_back(i);
+  for (size_t p = 0; p < order.size(); ++p) {
+    const ReplayStep& step = plan.step(order[p]);
+    place[order[p]] = p;
+    if (isCommand(step)) queues[step.queue].push_back(order[p]);
   }
   std::set<ObjectIndex> changed;
   const auto changeQueue = [&](ObjectIndex queue) {
@@ -43,23 +42,23 @@ OrderChanges orderChanges(const ReplayPlan& plan, const StepDependencies& depend
       out.left_out += queues[queue].size();
     }
   };
-  if (moving > kMostCommands) {
+  if (order.size() > kMostCommands) {
     for (const auto& [queue, steps] : queues) {
       if (queues.size() > 1) changeQueue(queue);
       if (isOutOfOrder(plan, queue)) out.left_out += steps.size();
     }
     return out;
   }
-  std::vector<std::vector<bool>> before(moving);
+  std::vector<std::vector<bool>> before(order.size());
   std::unordered_map<ObjectIndex, std::vector<User>> users;  // by roots
   std::set<StepIndex> alone;
-  for (StepIndex i = 0; i < n; ++i) {
+  for (const StepIndex i : order) {
     const ReplayStep& step = plan.step(i);
-    if (!isCommand(step) && !hostWaits(step)) continue;
     std::vector<bool>& mine = before[place[i]];
     mine.resize(place[i]);
     for (const StepIndex on : dependencies.before(i)) {
-      if (mine[place[on]]) continue;
+      // In a circle there is no before.
+      if (place[on] >= place[i] || mine[place[on]]) continue;
       const std::vector<bool>& its = before[place[on]];
       for (size_t b = 0; b < its.size(); ++b) {
         if (its[b]) mine[b] = true;

@@ -53,7 +53,7 @@ class Run {
   void takeDumps(uint32_t launch);
   void waitForItsTime(const ReplayStep& step);
   void problem(StepIndex step, std::string text);
-  bool pastTheEnd(const ReplayStep& step) const { return step.launch > settings_.until_launch; }
+  std::vector<StepIndex> stops() const;
 
   const ReplayPlan& plan_;
   RecordingReader& reader_;
@@ -326,6 +326,16 @@ void Run::takeDumps(uint32_t launch) {
   }
 }
 
+/// Launches after which we look at memory, which waits for all that is in queues.
+std::vector<StepIndex> Run::stops() const {
+  std::vector<StepIndex> stops;
+  for (const DumpRequest& request : settings_.dumps) {
+    if (request.launch != 0) stops.push_back(plan_.launch(request.launch));
+  }
+  std::sort(stops.begin(), stops.end());
+  return stops;
+}
+
 RunResult Run::go() {
   result_.device = executor_.deviceName();
   result_.same_device = executor_.sameDevice();
@@ -338,7 +348,8 @@ RunResult Run::go() {
   if (!plan_.steps().empty()) recorded_begin_ns_ = plan_.step(0).header.start_ns;
   const auto count = static_cast<StepIndex>(plan_.steps().size());
   if (settings_.order != ReplayOrder::kRandom) {
-    for (StepIndex i = 0; i < count && !pastTheEnd(plan_.step(i)); ++i) {
+    const StepIndex end = std::min(count, plan_.launch(settings_.until_launch + 1));
+    for (const StepIndex i : alone ? serialOrder(plan_, end) : callOrder(plan_, end, stops())) {
       if (plan_.step(i).kind() == CommandKind::kDone) {
         compareShown(i);
       } else {
@@ -347,14 +358,15 @@ RunResult Run::go() {
     }
   } else {
     for (StepIndex i = 0; i < count; ++i) {
-      const ReplayStep& step = plan_.step(i);
-      if (!isCommand(step) && !hostWaits(step) && step.kind() != CommandKind::kDone) perform(i);
+      if (!moves(plan_, i) && plan_.step(i).kind() != CommandKind::kDone) perform(i);
     }
     const StepDependencies dependencies = StepDependencies::of(plan_);
     result_.order = settings_.late.empty() ? randomLegalOrder(plan_, dependencies, settings_.seed)
                                            : lateLegalOrder(plan_, dependencies, settings_.late);
     for (const StepIndex i : result_.order) {
-      if (hostWaits(plan_.step(i)) && !isCommand(plan_.step(i))) continue;
+      // Alone each command is over when the next begins: there is nothing to wait for.
+      const CommandKind kind = plan_.step(i).kind();
+      if (!isCommand(plan_.step(i)) && kind != CommandKind::kSetUserEventStatus) continue;
       perform(i);
       if (plan_.step(i).done != kNoStep) compareShown(plan_.step(i).done);
     }

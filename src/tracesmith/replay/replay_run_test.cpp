@@ -136,6 +136,66 @@ TEST(ReplayRun, EveryLegalOrderGivesTheSameResult) {
   }
 }
 
+constexpr ReplayOrder kAllOrders[] = {ReplayOrder::kRecorded, ReplayOrder::kSerial,
+                                      ReplayOrder::kRandom};
+
+TEST(ReplayRun, WhatTheProgramLetRunFirstRunsFirst) {
+  for (const ReplayOrder order : kAllOrders) {
+    RecordingBuilder r;
+    const auto q1 = r.queue(), q2 = r.queue();
+    const auto b = r.bufferWith<int>({1});
+    const auto k = r.kernel(r.program(kSource), "scale");
+    r.argument(k, 0, b);
+    r.argument(k, 1, 10);
+    const Handle gate = r.newHandle(), filled = r.newHandle();
+    r.add(CreateUserEvent{.event = gate, .context = RecordingBuilder::kContext});
+    r.launch(q1, k, 1, {gate});
+    const uint8_t seven[] = {7, 0, 0, 0};
+    Fill fill{.queue = q2, .memory = b, .pattern = seven, .event = filled};
+    fill.box.region[0] = 4;
+    r.add(fill);
+    const auto wait = r.add(WaitForEvents{.events = {&filled, 1}}, command_flags::kBegun);
+    r.add(Done{.of = wait});
+    r.add(SetUserEventStatus{.event = gate});
+    r.read<int>(q1, b, {70});
+    ChildSettings settings;
+    settings.run.order = order;
+    settings.step_limit_s = 20;
+    const ChildOutcome outcome = replayed(r, settings);
+    SKIP_WITHOUT_DEVICE(outcome);
+    ASSERT_EQ(outcome.end, ChildEnd::kDone) << describeEnd(outcome, 20);
+    EXPECT_EQ(outcome.result.shown_equal, 1u) << static_cast<int>(order);
+    EXPECT_EQ(outcome.result.problem_count, 0u);
+  }
+}
+
+TEST(ReplayRun, AnEventThatAnotherThreadSetMeanwhileIsSetInTime) {
+  for (const ReplayOrder order : kAllOrders) {
+    RecordingBuilder r;
+    const auto q = r.queue();
+    const auto b = r.bufferWith<int>({3});
+    const auto k = r.kernel(r.program(kSource), "scale");
+    r.argument(k, 0, b);
+    r.argument(k, 1, 10);
+    const Handle gate = r.newHandle();
+    r.add(CreateUserEvent{.event = gate, .context = RecordingBuilder::kContext});
+    r.launch(q, k, 1, {gate});
+    const auto finish = r.add(Finish{.queue = q}, command_flags::kBegun);
+    r.add(SetUserEventStatus{.event = gate});
+    r.add(Done{.of = finish});
+    r.read<int>(q, b, {30});
+    ChildSettings settings;
+    settings.run.order = order;
+    settings.run.dumps = {{1, 1}};
+    settings.step_limit_s = 20;
+    const ChildOutcome outcome = replayed(r, settings);
+    SKIP_WITHOUT_DEVICE(outcome);
+    ASSERT_EQ(outcome.end, ChildEnd::kDone) << describeEnd(outcome, 20);
+    EXPECT_EQ(outcome.result.shown_equal, 1u) << static_cast<int>(order);
+    EXPECT_EQ(outcome.result.problem_count, 0u);
+  }
+}
+
 TEST(ReplayRun, APartBringsWhatItDependsOnAndNothingElse) {
   RecordingBuilder r;
   const auto q = r.queue();

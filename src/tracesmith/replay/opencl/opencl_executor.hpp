@@ -70,6 +70,8 @@ class OpenClExecutor final : public Executor {
   uint64_t pixelBytesOf(ObjectIndex image) const;
   uint64_t rowBytes(const recording::Box& box, ObjectIndex memory) const;
   Result<cl_command_queue> helperQueue(ObjectIndex memory);
+  /// setContents() of memory that nothing uses yet.
+  Status fill(ObjectIndex memory, ByteView bytes);
   Bytes undefinedContent(uint64_t bytes, ObjectIndex object) const;
   /// Whether the kernel of the present launch asks for what splitting it would change.
   bool asksForItsSize(ObjectIndex kernel, bool without_local_size);

@@ -107,6 +107,11 @@ Result<Bytes> OpenClExecutor::contents(ObjectIndex memory) {
 }
 
 Status OpenClExecutor::setContents(ObjectIndex memory, ByteView bytes) {
+  (void)finish();
+  return fill(memory, bytes);
+}
+
+Status OpenClExecutor::fill(ObjectIndex memory, ByteView bytes) {
   const PlannedObject& object = plan_.object(memory);
   if (objects_[memory] == nullptr) {
     return fail(ErrorCode::kNotFound, "is not there", plan_.objectName(memory));
@@ -117,7 +122,6 @@ Status OpenClExecutor::setContents(ObjectIndex memory, ByteView bytes) {
                 plan_.objectName(memory));
   }
   if (bytes.empty()) return {};
-  (void)finish();
   TS_TRY(cl_command_queue queue, helperQueue(memory));
   cl_int result = CL_SUCCESS;
   if (object.is_svm) {

@@ -490,8 +490,8 @@ cl_int OpenClExecutor::call(const SvmAlloc& c) {
     cl_.clSVMFree(live<cl_context>(step_->other), p);
     return CL_SUCCESS;
   }
-  const Bytes fill = undefinedContent(c.bytes, step_->object);
-  const Status filled = setContents(step_->object, fill);
+  const Bytes zeros = undefinedContent(c.bytes, step_->object);
+  const Status filled = fill(step_->object, zeros);  // what is in queues knows nothing of it
   if (!filled) problem("its memory could not be filled: " + filled.error().toString());
   return CL_SUCCESS;
 }
