@@ -98,7 +98,16 @@ class PlanMaker {
     }
     if (step_->object != 0 && step_->header.result == 0) setArgument(c.index);
   }
-  void plan(const SetExecInfo& c) { step_->object = find(ObjectClass::kKernel, c.kernel); }
+  void plan(const SetExecInfo& c) {
+    constexpr uint64_t kSvmPointers = 0x11B6;  // CL_KERNEL_EXEC_INFO_SVM_PTRS
+    step_->object = find(ObjectClass::kKernel, c.kernel);
+    if (c.name != kSvmPointers) return;
+    std::vector<uint32_t> memory;
+    for (size_t at = 0; at + sizeof(Handle) <= c.value.size(); at += sizeof(Handle)) {
+      memory.push_back(svmAt(loadFixed<Handle>(c.value.data() + at)));
+    }
+    addList(memory);
+  }
   void plan(const CreateUserEvent& c) {
     step_->other = find(ObjectClass::kContext, c.context);
     step_->event = step_->object = made(ObjectClass::kEvent, c.event);

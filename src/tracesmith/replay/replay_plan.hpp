@@ -44,7 +44,7 @@ struct ReplayStep {
   ObjectIndex event = 0;    ///< that it makes
   uint32_t first_wait = 0;  ///< events it waits for: in the plan's lists
   uint32_t waits = 0;
-  uint32_t first_list = 0;  ///< a launch's arguments (steps); devices, inputs, headers (objects)
+  uint32_t first_list = 0;  ///< a launch's arguments (steps); devices, inputs, memory (objects)
   uint32_t list = 0;
   StepIndex of = kNoStep;    ///< of Done: its command; of Unmap: its Map
   StepIndex done = kNoStep;  ///< of a command: its Done

@@ -366,7 +366,10 @@ RunResult Run::go() {
     for (const StepIndex i : result_.order) {
       // Alone each command is over when the next begins: there is nothing to wait for.
       const CommandKind kind = plan_.step(i).kind();
-      if (!isCommand(plan_.step(i)) && kind != CommandKind::kSetUserEventStatus) continue;
+      if (!isCommand(plan_.step(i)) && kind != CommandKind::kSetUserEventStatus &&
+          kind != CommandKind::kSnapshot) {
+        continue;
+      }
       perform(i);
       if (plan_.step(i).done != kNoStep) compareShown(plan_.step(i).done);
     }

@@ -196,6 +196,30 @@ TEST(ReplayRun, AnEventThatAnotherThreadSetMeanwhileIsSetInTime) {
   }
 }
 
+TEST(ReplayRun, WhatARangeFoundInMemoryIsPutThereAtItsBegin) {
+  for (const ReplayOrder order : kAllOrders) {
+    RecordingBuilder r;
+    const auto q = r.queue();
+    const auto b = r.bufferWith<int>({1});
+    const auto k = r.kernel(r.program(kSource), "scale");
+    r.argument(k, 0, b);
+    r.argument(k, 1, 10);
+    for (const int found : {2, 5}) {
+      const auto content = r.content<int>({found});
+      r.add(Snapshot{.memory = b, .content = {4, content}, .kept = 1}, command_flags::kMadeUp);
+      r.add(RangeEdge{.is_begin = 1}, command_flags::kMadeUp);
+      r.launch(q, k, 1);
+      r.read<int>(q, b, {10 * found});
+    }
+    ChildSettings settings;
+    settings.run.order = order;
+    const ChildOutcome outcome = replayed(r, settings);
+    SKIP_WITHOUT_DEVICE(outcome);
+    ASSERT_EQ(outcome.end, ChildEnd::kDone) << describeEnd(outcome, 60);
+    EXPECT_EQ(outcome.result.shown_equal, 2u) << static_cast<int>(order);
+  }
+}
+
 TEST(ReplayRun, APartBringsWhatItDependsOnAndNothingElse) {
   RecordingBuilder r;
   const auto q = r.queue();

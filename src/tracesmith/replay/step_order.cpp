@@ -76,9 +76,16 @@ bool hostWaits(const ReplayStep& step) {
   return isCommand(step) && (step.header.flags & command_flags::kBlocking) != 0;
 }
 
+bool restores(const ReplayStep& step) {
+  Snapshot snapshot;
+  // One that belongs to a launch is there to be compared with.
+  return step.kind() == CommandKind::kSnapshot && step.object != 0 &&
+         decode(step.fields, snapshot) && snapshot.after == 0;
+}
+
 bool moves(const ReplayPlan& plan, StepIndex i) {
   const ReplayStep& step = plan.step(i);
-  if (step.kind() == CommandKind::kSetUserEventStatus) return true;
+  if (step.kind() == CommandKind::kSetUserEventStatus || restores(step)) return true;
   if (step.kind() != CommandKind::kDone || step.of == kNoStep) {
     return isCommand(step) || hostWaits(step);
   }
@@ -94,6 +101,7 @@ StepDependencies StepDependencies::of(const ReplayPlan& plan) {
   std::vector<StepIndex> producer = eventSetters(plan);  // of events
   // What the host knew last: a wait was over when it had ended, not when it began.
   StepIndex last_wait = kNoStep;
+  std::vector<StepIndex> mapped_by(plan.objects().size(), kNoStep);  // shared memory
   const auto depend = [&](StepIndex on) {
     if (on != kNoStep) out.list_.push_back(on);
   };
@@ -114,8 +122,27 @@ StepDependencies StepDependencies::of(const ReplayPlan& plan) {
       last_wait = i;
       continue;
     }
+    if (step.kind() == CommandKind::kSnapshot) {
+      // What is mapped is the host's alone; else all queues were finished before it was taken.
+      if (mapped_by[step.object] != kNoStep) {
+        depend(mapped_by[step.object]);
+      } else {
+        for (const auto& [handle, queue] : queues) {
+          depend(queue.last);
+          for (const StepIndex other : queue.unordered) depend(other);
+        }
+        queues.clear();
+      }
+      last_wait = i;
+      continue;
+    }
     for (const ObjectIndex event : plan.waitsOf(step)) depend(producer[event]);
     if (step.kind() == CommandKind::kUnmap) depend(step.of);
+    if (step.kind() == CommandKind::kSvmMap) mapped_by[step.object] = i;
+    if (step.kind() == CommandKind::kSvmUnmap) {
+      depend(mapped_by[step.object]);
+      mapped_by[step.object] = kNoStep;
+    }
     if (step.kind() == CommandKind::kFinish) {
       Queue& queue = queueOf(step.queue);
       depend(queue.last);
@@ -320,7 +347,7 @@ std::vector<StepIndex> asRecorded(StepIndex end) {
 
 /// Calls at which an executor waits for what is in queues, though the program's did not.
 bool waitsForQueues(const ReplayPlan& plan, const ReplayStep& step) {
-  if (step.kind() == CommandKind::kSvmFree) return true;
+  if (step.kind() == CommandKind::kSvmFree || restores(step)) return true;
   return step.kind() == CommandKind::kRelease && step.object != 0 &&
          plan.object(step.object).object_class == ObjectClass::kQueue;
 }

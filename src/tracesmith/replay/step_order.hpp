@@ -20,8 +20,11 @@ namespace tracesmith {
 bool isCommand(const ReplayStep& step);
 /// True for calls and commands after which the host knows that others are over.
 bool hostWaits(const ReplayStep& step);
-/// What other orders move: commands, calls that wait, and what says when the host went on: the
-/// Done of a call that waited, the setting of an event.
+/// True for what puts back into memory what the recording found there: the begin of a range, or
+/// what the host left in shared memory.
+bool restores(const ReplayStep& step);
+/// What other orders move: commands, calls that wait, what restores memory, and what says when the
+/// host went on: the Done of a call that waited, the setting of an event.
 bool moves(const ReplayPlan& plan, StepIndex step);
 
 /// Of a queue whose commands wait only for what they are told to wait for.

@@ -278,6 +278,48 @@ TEST(StepOrder, AWaitThatAnotherThreadEndsIsNotBeforeWhatEndsIt) {
   }
 }
 
+TEST(StepOrder, WhatRestoresMemoryKeepsItsPlaceAmongAllQueues) {
+  Gates g;
+  const Handle free = g.r.queue(1);
+  const auto snapshot = [&](uint64_t after) {
+    return g.r.add(Snapshot{.memory = g.buffer, .after = after}, command_flags::kMadeUp);
+  };
+  const auto first = snapshot(0);
+  const auto a = g.fill(g.one), b = g.fill(free), c = g.fill(free);
+  const auto of_a_launch = snapshot(7);
+  const auto second = snapshot(0);
+  const auto d = g.fill(g.two);
+  const ReplayPlan plan = planOf(g.r);
+  const StepDependencies dependencies = StepDependencies::of(plan);
+  EXPECT_FALSE(moves(plan, static_cast<StepIndex>(of_a_launch)));
+  std::set<std::vector<StepIndex>> orders;
+  for (uint64_t seed = 0; seed < 100; ++seed) {
+    const auto order = randomLegalOrder(plan, dependencies, seed);
+    orders.insert(order);
+    ASSERT_THAT(order, SizeIs(6));
+    EXPECT_EQ(order.front(), first);
+    EXPECT_THAT(Gates::among(order, {a, second, d}), ElementsAre(a, second, d));
+    EXPECT_THAT(Gates::among(order, {b, second}), ElementsAre(b, second));
+    EXPECT_THAT(Gates::among(order, {c, second}), ElementsAre(c, second));
+  }
+  EXPECT_THAT(orders, SizeIs(6));
+}
+
+TEST(StepOrder, WhatTheHostLeftInMappedMemoryWaitsForTheMapAlone) {
+  Gates g;
+  const Handle pointer = 0x7000'0000, gate = g.gate();
+  g.r.add(SvmAlloc{.pointer = pointer, .context = RecordingBuilder::kContext, .bytes = 64});
+  const auto held = g.fill(g.one, {gate});
+  const auto map = g.r.add(SvmMap{.queue = g.two, .pointer = pointer, .bytes = 64});
+  const auto left = g.r.add(Snapshot{.memory = pointer, .is_svm = 1}, command_flags::kMadeUp);
+  const auto unmap = g.r.add(SvmUnmap{.queue = g.two, .pointer = pointer});
+  const auto set = g.set(gate);
+  const ReplayPlan plan = planOf(g.r);
+  const StepDependencies dependencies = StepDependencies::of(plan);
+  EXPECT_THAT(Gates::among(lateLegalOrder(plan, dependencies, {}), {held, map, left, unmap, set}),
+              ElementsAre(map, left, unmap, set, held));
+}
+
 TEST(StepOrder, StepsThatWaitForEachOtherComeLastAsRecorded) {
   Gates g;
   const Handle gate = g.gate();

@@ -141,6 +141,8 @@ cl_int OpenClExecutor::call(const Launch& c) {
     }
   } else if (const cl_int result = applyArguments(); result != CL_SUCCESS) {
     return result;
+  } else if (const cl_int info = applyExecInfos(); info != CL_SUCCESS) {
+    return info;
   }
   std::vector<size_t> offset(c.offset.begin(), c.offset.end());
   std::vector<size_t> global(c.global.begin(), c.global.end());

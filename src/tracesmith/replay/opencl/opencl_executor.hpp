@@ -4,7 +4,9 @@
 #pragma once
 
 #include <deque>
+#include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -77,6 +79,8 @@ class OpenClExecutor final : public Executor {
   bool asksForItsSize(ObjectIndex kernel, bool without_local_size);
   cl_int applyArgument(cl_kernel kernel, StepIndex argument);
   cl_int applyArguments();
+  cl_int applyExecInfo(StepIndex info);
+  cl_int applyExecInfos();
   void* svmAddress(recording::Handle address, ObjectIndex memory) const;
   void keepSource(cl_event event, Bytes bytes);
   void dropSources(size_t most_bytes);
@@ -148,7 +152,12 @@ class OpenClExecutor final : public Executor {
   bool called_ = false;  // the call of the step was made
 
   std::unordered_map<ObjectIndex, std::vector<StepIndex>> arguments_;  // as they are set now
-  std::unordered_map<ObjectIndex, cl_command_queue> helper_queues_;    // by context
+  struct ExecInfo {
+    std::set<StepIndex> calls;  // that set it, in whatever order they were met
+    StepIndex now = kNoStep;    // as it is set now
+  };
+  std::unordered_map<ObjectIndex, std::map<uint64_t, ExecInfo>> exec_infos_;  // by kernel and name
+  std::unordered_map<ObjectIndex, cl_command_queue> helper_queues_;           // by context
   std::unordered_map<StepIndex, Shown> shown_;
   /// What writes that may not be over read from; the oldest are waited for when it is much.
   struct Source {

@@ -98,6 +98,10 @@ StepOutcome OpenClExecutor::performPermuted(StepIndex launch, uint64_t seed) {
     outcome.result = result;
     return outcome;
   }
+  if (const cl_int result = applyExecInfos(); result != CL_SUCCESS) {
+    outcome.result = result;
+    return outcome;
+  }
   const size_t first_offset = offset[d];
   for (const size_t part : order) {
     const size_t begin = groups * part / parts * group;
