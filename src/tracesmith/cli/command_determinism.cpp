@@ -72,9 +72,10 @@ class DeterminismCommand : public Command {
                       out);
     }
     if (report->device.empty()) return finishOutput(out, kExitFailed);
-    return finishOutput(out, report->divergences.empty() && report->shown == report->shown_equal
-                                 ? kExitOk
-                                 : kExitReplayDiffers);
+    if (!report->divergences.empty() || report->shown != report->shown_equal) {
+      return finishOutput(out, kExitReplayDiffers);
+    }
+    return finishOutput(out, source->whole() ? kExitOk : kExitPartlyRead);
   }
 
  private:

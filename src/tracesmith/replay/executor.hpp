@@ -48,8 +48,8 @@ class Executor {
   virtual StepOutcome performPermuted(StepIndex launch, uint64_t seed) = 0;
   /// Waits until all queues are empty.
   virtual StepOutcome finish() = 0;
-  /// What a read or map showed to the host: waits for it. The view lives until the step after the
-  /// next call.
+  /// What a read or map showed to the host: waits for it. What is mapped to be overwritten shows
+  /// nothing. The view lives until the step after the next call.
   virtual Result<ByteView> shown(StepIndex step) = 0;
 
   /// The whole content of a memory object; all before it is over.

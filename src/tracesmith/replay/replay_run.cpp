@@ -164,11 +164,12 @@ void Run::compareShown(StepIndex i) {
   if (step.of == kNoStep || (!needed_.empty() && !needed_[step.of])) return;
   const ReplayStep& command = plan_.step(step.of);
   const bool shows = command.kind() == CommandKind::kRead || command.kind() == CommandKind::kMap ||
+                     command.kind() == CommandKind::kSvmMap ||
                      (command.kind() == CommandKind::kSvmCopy && command.object == 0);
   Done done;
   if (!shows || !decode(step.fields, done)) return;
   const auto bytes = executor_.shown(step.of);
-  if (!bytes) return;  // it was not executed, or failed; that was said
+  if (!bytes) return;  // it was not executed, or failed (that was said), or is to be overwritten
   if (done.content.bytes == 0 || !done.content.known() || done.content.bytes != bytes->size()) {
     ++result_.not_comparable;
     return;

@@ -220,6 +220,67 @@ TEST(ReplayRun, WhatARangeFoundInMemoryIsPutThereAtItsBegin) {
   }
 }
 
+TEST(ReplayRun, MapsOfSharedMemoryAreComparedUnlessTheyAreToBeOverwritten) {
+  for (const ReplayOrder order : kAllOrders) {
+    RecordingBuilder r;
+    const auto q = r.queue();
+    const Handle shared = 0x7000'0000;
+    r.add(SvmAlloc{
+        .pointer = shared, .context = RecordingBuilder::kContext, .flags = 1, .bytes = 16});
+    const auto k = r.kernel(r.program(kSource), "scale");
+    constexpr uint64_t kRead = 1, kInvalidate = 4;
+    const auto map = [&](uint64_t flags, const std::vector<ContentHash>& shown) {
+      SvmMap c{.queue = q, .pointer = shared, .flags = flags, .bytes = 16};
+      const auto of = r.add(c, command_flags::kBlocking | command_flags::kBegun);
+      r.add(Done{.of = of, .content = {shown.empty() ? 0u : 16u, shown}});
+    };
+    map(kInvalidate, {});
+    const auto left = r.content<int>({1, 2, 3, 4});
+    r.add(Snapshot{.memory = shared, .is_svm = 1, .content = {16, left}, .kept = 1},
+          command_flags::kMadeUp);
+    r.add(SvmUnmap{.queue = q, .pointer = shared});
+    uint8_t address[8];
+    std::memcpy(address, &shared, sizeof shared);
+    r.add(SetArgument{.kernel = k, .form = ArgumentForm::kSvm, .bytes = 8, .value = address});
+    r.argument(k, 1, 10);
+    r.launch(q, k, 4);
+    map(kRead, r.content<int>({10, 20, 30, 40}));
+    r.add(SvmUnmap{.queue = q, .pointer = shared});
+    map(kRead, left);  // a lie
+    r.add(SvmUnmap{.queue = q, .pointer = shared});
+    ChildSettings settings;
+    settings.run.order = order;
+    const ChildOutcome outcome = replayed(r, settings);
+    SKIP_WITHOUT_DEVICE(outcome);
+    ASSERT_EQ(outcome.end, ChildEnd::kDone) << describeEnd(outcome, 60);
+    EXPECT_EQ(outcome.result.shown, 2u) << static_cast<int>(order);
+    EXPECT_EQ(outcome.result.shown_equal, 1u) << static_cast<int>(order);
+    EXPECT_EQ(outcome.result.not_comparable, 0u);
+    EXPECT_EQ(outcome.result.problem_count, 0u);
+  }
+}
+
+TEST(ReplayRun, ABufferThatIsMappedToBeOverwrittenNeedNoComparison) {
+  RecordingBuilder r;
+  const auto q = r.queue();
+  const auto b = r.buffer(8);
+  Map map{.queue = q, .memory = b, .flags = 4, .pointer = 0};  // CL_MAP_WRITE_INVALIDATE_REGION
+  map.box.region[0] = 8;
+  const auto of = r.add(map, command_flags::kBlocking | command_flags::kBegun);
+  r.add(Done{.of = of, .pointer = 0x7000'0000});
+  const auto left = r.content<int>({5, 6});
+  Unmap unmap{.queue = q, .memory = b, .pointer = 0x7000'0000, .content = {8, left}};
+  unmap.box = map.box;
+  r.add(unmap);
+  r.read<int>(q, b, {5, 6});
+  const ChildOutcome outcome = replayed(r);
+  SKIP_WITHOUT_DEVICE(outcome);
+  ASSERT_EQ(outcome.end, ChildEnd::kDone) << describeEnd(outcome, 60);
+  EXPECT_EQ(outcome.result.shown_equal, 1u);
+  EXPECT_EQ(outcome.result.not_comparable, 0u);
+  EXPECT_EQ(outcome.result.problem_count, 0u);
+}
+
 TEST(ReplayRun, APartBringsWhatItDependsOnAndNothingElse) {
   RecordingBuilder r;
   const auto q = r.queue();

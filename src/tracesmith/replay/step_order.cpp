@@ -137,12 +137,11 @@ StepDependencies StepDependencies::of(const ReplayPlan& plan) {
       continue;
     }
     for (const ObjectIndex event : plan.waitsOf(step)) depend(producer[event]);
-    if (step.kind() == CommandKind::kUnmap) depend(step.of);
-    if (step.kind() == CommandKind::kSvmMap) mapped_by[step.object] = i;
-    if (step.kind() == CommandKind::kSvmUnmap) {
-      depend(mapped_by[step.object]);
-      mapped_by[step.object] = kNoStep;
+    if (step.kind() == CommandKind::kUnmap || step.kind() == CommandKind::kSvmUnmap) {
+      depend(step.of);
     }
+    if (step.kind() == CommandKind::kSvmMap) mapped_by[step.object] = i;
+    if (step.kind() == CommandKind::kSvmUnmap) mapped_by[step.object] = kNoStep;
     if (step.kind() == CommandKind::kFinish) {
       Queue& queue = queueOf(step.queue);
       depend(queue.last);

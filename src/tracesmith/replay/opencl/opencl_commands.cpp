@@ -296,6 +296,7 @@ cl_int OpenClExecutor::call(const Fill& c) {
 
 cl_int OpenClExecutor::call(const Map& c) {
   Shown shown;
+  shown.is_old = (c.flags & CL_MAP_WRITE_INVALIDATE_REGION) != 0;
   shown.box = c.box;
   shown.row_bytes = rowBytes(c.box, step_->object);
   auto* const memory = live<cl_mem>(step_->object);
@@ -344,10 +345,7 @@ cl_int OpenClExecutor::call(const Unmap& c) {
   }
   Shown map = std::move(shown->second);
   shown_.erase(shown);
-  if (map.event != nullptr) {
-    cl_.clWaitForEvents(1, &map.event);
-    cl_.clReleaseEvent(map.event);
-  }
+  await(map);
   const auto bytes = boxBytes(map.box, map.row_bytes);
   if (c.content.bytes != 0 && bytes) {
     const auto found = content(c.content, *bytes);
@@ -429,16 +427,34 @@ cl_int OpenClExecutor::call(const SvmFill& c) {
 
 cl_int OpenClExecutor::call(const SvmMap& c) {
   if (cl_.clEnqueueSVMMap == nullptr) return CL_INVALID_OPERATION;
+  Shown shown;
+  shown.box.region[0] = shown.row_bytes = c.bytes;
+  shown.mapped = svmAddress(c.pointer, step_->object);
+  shown.is_old = (c.flags & CL_MAP_WRITE_INVALIDATE_REGION) != 0;
   const bool blocking =
       mode_ == StepMode::kAlone || (step_->header.flags & command_flags::kBlocking);
-  return command([&](cl_uint n, const cl_event* list, cl_event* event) {
-    return cl_.clEnqueueSVMMap(queue(), blocking ? CL_TRUE : CL_FALSE, c.flags,
-                               svmAddress(c.pointer, step_->object), c.bytes, n, list, event);
-  });
+  cl_event own = nullptr;
+  const cl_int result = command(
+      [&](cl_uint n, const cl_event* list, cl_event* event) {
+        return cl_.clEnqueueSVMMap(queue(), blocking ? CL_TRUE : CL_FALSE, c.flags, shown.mapped,
+                                   c.bytes, n, list, event);
+      },
+      blocking ? nullptr : &own);
+  shown.event = own;
+  if (result == CL_SUCCESS && called_) {
+    shown_[index_] = std::move(shown);
+    svm_maps_[step_->object] = index_;
+  }
+  return result;
 }
 
 cl_int OpenClExecutor::call(const SvmUnmap& c) {
   if (cl_.clEnqueueSVMUnmap == nullptr) return CL_INVALID_OPERATION;
+  if (const auto map = shown_.find(step_->of); map != shown_.end()) {
+    await(map->second);
+    shown_.erase(map);
+    svm_maps_.erase(step_->object);
+  }
   return command([&](cl_uint n, const cl_event* list, cl_event* event) {
     return cl_.clEnqueueSVMUnmap(queue(), svmAddress(c.pointer, step_->object), n, list, event);
   });
@@ -478,6 +494,20 @@ cl_int OpenClExecutor::call(const Snapshot& c) {
   auto found = content(c.content, 0);
   if (!found) return CL_SUCCESS;
   const PlannedObject& object = plan_.object(step_->object);
+  if (const auto map = svm_maps_.find(step_->object); map != svm_maps_.end()) {
+    // It is the host's until it is unmapped: nothing in a queue may be waited for, or used for it.
+    Shown& shown = shown_[map->second];
+    const uint64_t offset = c.memory - object.handle;
+    if (offset > object.bytes || found->size() > object.bytes - offset) {
+      problem("shows a part of shared memory that is not there");
+      return CL_SUCCESS;
+    }
+    await(shown);
+    called_ = true;
+    std::copy(found->begin(), found->end(),
+              static_cast<uint8_t*>(objects_[step_->object]) + offset);
+    return CL_SUCCESS;
+  }
   if (object.is_svm && found->size() < object.bytes) {
     // A part of it, from an address within.
     auto whole = contents(step_->object);

@@ -49,6 +49,7 @@ class OpenClExecutor final : public Executor {
   struct Shown {
     Bytes bytes;             // of a read
     void* mapped = nullptr;  // of a map
+    bool is_old = false;     // mapped to be overwritten: what it holds means nothing
     size_t row_pitch = 0;    // of a mapped image
     size_t slice_pitch = 0;
     cl_event event = nullptr;  // of a command that was not waited for
@@ -87,6 +88,8 @@ class OpenClExecutor final : public Executor {
   /// Runs a command: `enqueue(wait count, waits, event*)`; its event is kept where it is needed.
   template <class Enqueue>
   cl_int command(Enqueue&& enqueue, cl_event* own = nullptr);
+  /// Until what it shows is there.
+  cl_int await(Shown& shown);
   /// The content of a mapped or read box, rows close to each other.
   Bytes packed(const Shown& shown) const;
 
@@ -159,6 +162,7 @@ class OpenClExecutor final : public Executor {
   std::unordered_map<ObjectIndex, std::map<uint64_t, ExecInfo>> exec_infos_;  // by kernel and name
   std::unordered_map<ObjectIndex, cl_command_queue> helper_queues_;           // by context
   std::unordered_map<StepIndex, Shown> shown_;
+  std::unordered_map<ObjectIndex, StepIndex> svm_maps_;  // shared memory that is the host's now
   /// What writes that may not be over read from; the oldest are waited for when it is much.
   struct Source {
     cl_event event;

@@ -22,17 +22,23 @@ Bytes OpenClExecutor::packed(const Shown& shown) const {
   return out;
 }
 
+cl_int OpenClExecutor::await(Shown& shown) {
+  if (shown.event == nullptr) return CL_SUCCESS;
+  const cl_int result = cl_.clWaitForEvents(1, &shown.event);
+  cl_.clReleaseEvent(shown.event);
+  shown.event = nullptr;
+  return result;
+}
+
 Result<ByteView> OpenClExecutor::shown(StepIndex step) {
   const auto it = shown_.find(step);
   if (it == shown_.end()) {
     return fail(ErrorCode::kNotFound, "showed nothing: it was not executed");
   }
   Shown& shown = it->second;
-  if (shown.event != nullptr) {
-    const cl_int result = cl_.clWaitForEvents(1, &shown.event);
-    cl_.clReleaseEvent(shown.event);
-    shown.event = nullptr;
-    if (result != CL_SUCCESS) return fail(ErrorCode::kIo, openClError(result));
+  if (shown.is_old) return fail(ErrorCode::kNotFound, "showed nothing: it is to be overwritten");
+  if (const cl_int result = await(shown); result != CL_SUCCESS) {
+    return fail(ErrorCode::kIo, openClError(result));
   }
   if (shown.mapped != nullptr) {
     last_shown_ = packed(shown);  // the map itself is needed for its unmap

@@ -47,6 +47,11 @@ void OpenClExecutor::destroy(ObjectIndex object) {
       cl_.clReleaseCommandQueue(static_cast<cl_command_queue>(handle));
       break;
     case ObjectClass::kMemory:
+      // What is mapped goes with it.
+      std::erase_if(shown_, [&](const auto& shown) {
+        return shown.second.mapped != nullptr && plan_.step(shown.first).object == object;
+      });
+      svm_maps_.erase(object);
       if (plan_.object(object).is_svm) {
         const ReplayStep& made = plan_.step(plan_.object(object).made_by);
         cl_.clSVMFree(live<cl_context>(made.other), handle);
