@@ -265,10 +265,12 @@ class WrongInput(Replay):
                 file.write(whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1:])
             result = self.run_command("replay", "bad.sbr", "--verify", "--json")
             self.assertIn(result.returncode, (0, 1, 3, 4), (at, result.stderr))
+            self.assertNotIn(b"signal", result.stderr, at)
             if result.returncode == 4:
-                report = json.loads(result.stdout)
-                text = json.dumps(report)
-                named += "launch" in text or "buffer" in text
+                # A launch that was not made says what it is without, and which content that is.
+                notes = json.loads(result.stdout)["notes"]
+                named += any(note["where"].startswith("launch ") and "is not there" in note["what"]
+                             and re.search("content [0-9a-f]{32}", note["what"]) for note in notes)
             elif result.returncode == 1:
                 self.assertTrue(result.stderr.startswith(b"tracesmith: "), (at, result.stderr))
         self.assertGreater(named, 0)

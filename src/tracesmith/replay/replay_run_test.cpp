@@ -359,6 +359,56 @@ TEST(ReplayRun, AProgramThatNoLongerCompilesIsNamedWithItsLog) {
   EXPECT_THAT(outcome.result.problems[0].text, HasSubstr("nonsense"));
 }
 
+TEST(ReplayRun, ALaunchWithoutAnArgumentsMemoryIsNotMadeAndSaysWhy) {
+  for (const ReplayOrder order : kAllOrders) {
+    RecordingBuilder r;
+    const auto q = r.queue();
+    const Handle lost = r.newHandle(), huge = r.newHandle(), part = r.newHandle();
+    const ContentHash hashes[] = {{1, 2}};  // of content that is not in the recording
+    r.add(CreateBuffer{.buffer = lost,
+                       .context = RecordingBuilder::kContext,
+                       .flags = 1 | 1 << 5,
+                       .bytes = 16,
+                       .host = 1,
+                       .content = {16, hashes}});
+    r.add(CreateSubBuffer{.buffer = part, .parent = lost, .bytes = 8});
+    r.add(SvmAlloc{.pointer = huge,
+                   .context = RecordingBuilder::kContext,
+                   .flags = 1,
+                   .bytes = uint64_t{1} << 50});
+    const auto k = r.kernel(r.program(kSource), "scale");
+    r.argument(k, 1, 2);
+    r.argument(k, 0, lost);
+    r.launch(q, k, 4);
+    r.argument(k, 0, part);
+    r.launch(q, k, 2);
+    for (const Handle address : {huge, Handle{8}}) {
+      uint8_t value[8];
+      std::memcpy(value, &address, sizeof address);
+      r.add(SetArgument{.kernel = k, .form = ArgumentForm::kSvm, .bytes = 8, .value = value});
+      r.launch(q, k, 4);
+    }
+    r.read<int>(q, lost, {1, 2, 3, 4});
+    r.add(SvmUnmap{.queue = q, .pointer = huge});
+    ChildSettings settings;
+    settings.run.order = order;
+    const ChildOutcome outcome = replayed(r, settings);
+    SKIP_WITHOUT_DEVICE(outcome);
+    ASSERT_EQ(outcome.end, ChildEnd::kDone) << describeEnd(outcome, 60);
+    EXPECT_EQ(outcome.result.launches, 0u);
+    std::vector<std::string> said;
+    for (const StepProblem& problem : outcome.result.problems) said.push_back(problem.text);
+    const auto says = [](const char* what, const char* why) {
+      return testing::Contains(testing::AllOf(HasSubstr(what), HasSubstr(why)));
+    };
+    EXPECT_THAT(said, says("argument 0 of scale, buffer 1 is not there", "0000000"));
+    EXPECT_THAT(said, says("argument 0 of scale, buffer 2 (in buffer 1) is not there", "0000000"));
+    EXPECT_THAT(said, says("argument 0 of scale, shared memory 3 is not there", "could not"));
+    EXPECT_THAT(said, says("argument 0 of scale, an address", "no shared memory"));
+    EXPECT_EQ(outcome.result.shown, 0u);
+  }
+}
+
 TEST(ReplayRun, RepeatsFindALaunchThatDoesNotAlwaysDoTheSame) {
   RecordingBuilder r;
   const auto q = r.queue();

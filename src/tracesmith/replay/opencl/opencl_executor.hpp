@@ -67,6 +67,9 @@ class OpenClExecutor final : public Executor {
   void giveUp(ObjectIndex object);
   void destroy(ObjectIndex object);
   void problem(std::string text);
+  /// False, with a problem that begins with `what`, when the object is one and is not there.
+  bool isThere(ObjectIndex object, const std::string& what = "");
+  bool argumentsAreThere();
   Result<Bytes> content(const recording::Payload& payload, uint64_t bytes);
   std::vector<cl_event> waits() const;
   std::vector<cl_device_id> devicesOf(const ReplayStep& step) const;
@@ -142,8 +145,9 @@ class OpenClExecutor final : public Executor {
   const ReplayPlan& plan_;
   RecordingReader& reader_;
   ExecutorOptions options_;
-  std::vector<void*> objects_;        // by ObjectIndex; nullptr: not there
-  std::vector<uint32_t> references_;  // that the program holds
+  std::vector<void*> objects_;                           // by ObjectIndex; nullptr: not there
+  std::vector<uint32_t> references_;                     // that the program holds
+  std::unordered_map<ObjectIndex, std::string> absent_;  // why an object was not made
   bool keep_objects_ = false;
   std::string device_name_;
   bool same_device_ = false;

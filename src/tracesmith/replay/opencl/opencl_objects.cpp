@@ -161,6 +161,7 @@ cl_int OpenClExecutor::call(const CreateBuffer& c) {
 }
 
 cl_int OpenClExecutor::call(const CreateSubBuffer& c) {
+  if (step_->header.result == CL_SUCCESS && !isThere(step_->other)) return CL_SUCCESS;
   const cl_buffer_region region = {c.offset, c.bytes};
   cl_int result = CL_SUCCESS;
   called_ = true;
@@ -181,7 +182,11 @@ cl_int OpenClExecutor::call(const CreateImage& c) {
   description.image_array_size = c.array_size;
   description.num_mip_levels = static_cast<cl_uint>(c.mip_levels);
   description.num_samples = static_cast<cl_uint>(c.samples);
-  if (c.buffer != 0) description.mem_object = live<cl_mem>(plan_.object(step_->object).parent);
+  if (c.buffer != 0) {
+    const ObjectIndex buffer = plan_.object(step_->object).parent;
+    if (step_->header.result == CL_SUCCESS && !isThere(buffer)) return CL_SUCCESS;
+    description.mem_object = live<cl_mem>(buffer);
+  }
   cl_mem_flags flags = c.flags & ~kHostAccess;
   Bytes bytes;
   if (c.content.bytes != 0) {
@@ -292,6 +297,7 @@ cl_int OpenClExecutor::call(const CreateProgram& c) {
 }
 
 cl_int OpenClExecutor::call(const BuildProgram& c) {
+  if (step_->header.result == CL_SUCCESS && !isThere(step_->object)) return CL_SUCCESS;
   auto* const program = live<cl_program>(step_->object);
   std::string options(c.options.begin(), c.options.end());
   if (!options_.build_options.empty()) options += " " + options_.build_options;
@@ -337,6 +343,7 @@ cl_int OpenClExecutor::call(const BuildProgram& c) {
 }
 
 cl_int OpenClExecutor::call(const CreateKernel& c) {
+  if (step_->header.result == CL_SUCCESS && !isThere(step_->other)) return CL_SUCCESS;
   const std::string name(c.name.begin(), c.name.end());
   cl_int result = CL_SUCCESS;
   called_ = true;
@@ -370,6 +377,23 @@ cl_int OpenClExecutor::call(const CloneKernel&) {
 void* OpenClExecutor::svmAddress(Handle address, ObjectIndex memory) const {
   if (memory == 0 || objects_[memory] == nullptr) return nullptr;
   return static_cast<char*>(objects_[memory]) + (address - plan_.object(memory).handle);
+}
+
+bool OpenClExecutor::argumentsAreThere() {
+  const std::span<const uint32_t> wanted = plan_.listOf(*step_);
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    if (wanted[i] == kNoStep) continue;
+    const ReplayStep& set = plan_.step(wanted[i]);
+    const std::string what = fmt::format("argument {} of {}, ", i, plan_.kernelName(*step_));
+    if (!isThere(set.other, what)) return false;
+    SetArgument c;
+    const bool svm = set.other == 0 && decode(set.fields, c) && c.form == ArgumentForm::kSvm;
+    if (svm && std::any_of(c.value.begin(), c.value.end(), [](uint8_t b) { return b != 0; })) {
+      problem(what + "an address, is in no shared memory of the recording");
+      return false;
+    }
+  }
+  return true;
 }
 
 cl_int OpenClExecutor::applyArgument(cl_kernel kernel, StepIndex argument) {
