@@ -106,6 +106,7 @@ void Run::perform(StepIndex i) {
   const ReplayStep& step = plan_.step(i);
   if (!needed_.empty() && !needed_[i]) {
     ++result_.skipped;
+    if (mode_ == StepMode::kAsRecorded) executor_.passOver(i);
     return;
   }
   if (progress_ != nullptr) {

@@ -409,6 +409,36 @@ TEST(ReplayRun, ALaunchWithoutAnArgumentsMemoryIsNotMadeAndSaysWhy) {
   }
 }
 
+// A command of the range waits for one that is left out, which waits for another of the range.
+TEST(ReplayRun, WhatIsLeftOutOfAPartStillOrdersTheRest) {
+  for (const bool in_order : {true, false}) {
+    RecordingBuilder r;
+    const auto q1 = r.queue(), q2 = r.queue(in_order ? 0 : 1), q3 = r.queue();
+    const auto b = r.bufferWith<int>({3}), other = r.bufferWith<int>({1});
+    const auto p = r.program(kSource + std::string(R"(
+kernel void slow(global int* a) { for (volatile int i = 0; i < 300000000; ++i) {} a[0] = 7; })"));
+    const auto slow = r.kernel(p, "slow"), scale = r.kernel(p, "scale");
+    const Handle first = r.newHandle(), between = r.newHandle();
+    r.argument(slow, 0, b);
+    r.launch(q1, slow, 1, {}, first);  // 1
+    r.argument(scale, 0, other);
+    r.argument(scale, 1, 2);
+    r.launch(q2, scale, 1, {first}, between);  // 2: of the range nothing needs its memory
+    r.argument(scale, 0, b);
+    r.argument(scale, 1, 10);
+    r.launch(q3, scale, 1, {between});  // 3
+    r.read<int>(q3, b, {70});
+    ChildSettings settings;
+    settings.run.ranges = {{3, 3}};
+    const ChildOutcome outcome = replayed(r, settings);
+    SKIP_WITHOUT_DEVICE(outcome);
+    ASSERT_EQ(outcome.end, ChildEnd::kDone) << describeEnd(outcome, 60);
+    EXPECT_EQ(outcome.result.launches, 2u);
+    EXPECT_EQ(outcome.result.skipped, 1u);
+    EXPECT_EQ(outcome.result.shown_equal, 1u) << in_order;
+  }
+}
+
 TEST(ReplayRun, RepeatsFindALaunchThatDoesNotAlwaysDoTheSame) {
   RecordingBuilder r;
   const auto q = r.queue();

@@ -31,14 +31,6 @@ void OpenClExecutor::problem(std::string text) {
   problem_ += std::move(text);
 }
 
-bool OpenClExecutor::isThere(ObjectIndex object, const std::string& what) {
-  if (object == 0 || objects_[object] != nullptr) return true;
-  const auto why = absent_.find(object);
-  problem(fmt::format("{}{} is not there: {}", what, plan_.objectName(object),
-                      why != absent_.end() ? why->second : "the program had given it up"));
-  return false;
-}
-
 Result<Bytes> OpenClExecutor::content(const Payload& payload, uint64_t bytes) {
   auto found = reader_.content(payload);
   if (!found) {

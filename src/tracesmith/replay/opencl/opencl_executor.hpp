@@ -34,6 +34,7 @@ class OpenClExecutor final : public Executor {
   Status chooseDevices();
 
   StepOutcome perform(StepIndex step, StepMode mode) override;
+  void passOver(StepIndex command) override;
   StepOutcome performPermuted(StepIndex launch, uint64_t seed) override;
   StepOutcome finish() override;
   Result<ByteView> shown(StepIndex step) override;
@@ -62,6 +63,7 @@ class OpenClExecutor final : public Executor {
   Handle live(ObjectIndex object) const {
     return static_cast<Handle>(objects_[object]);
   }
+  cl_int markerFor(std::vector<cl_event> list, cl_event* event);
   cl_command_queue queue() const { return live<cl_command_queue>(step_->queue); }
   void keep(ObjectIndex object, void* handle);
   void giveUp(ObjectIndex object);

@@ -379,23 +379,6 @@ void* OpenClExecutor::svmAddress(Handle address, ObjectIndex memory) const {
   return static_cast<char*>(objects_[memory]) + (address - plan_.object(memory).handle);
 }
 
-bool OpenClExecutor::argumentsAreThere() {
-  const std::span<const uint32_t> wanted = plan_.listOf(*step_);
-  for (size_t i = 0; i < wanted.size(); ++i) {
-    if (wanted[i] == kNoStep) continue;
-    const ReplayStep& set = plan_.step(wanted[i]);
-    const std::string what = fmt::format("argument {} of {}, ", i, plan_.kernelName(*step_));
-    if (!isThere(set.other, what)) return false;
-    SetArgument c;
-    const bool svm = set.other == 0 && decode(set.fields, c) && c.form == ArgumentForm::kSvm;
-    if (svm && std::any_of(c.value.begin(), c.value.end(), [](uint8_t b) { return b != 0; })) {
-      problem(what + "an address, is in no shared memory of the recording");
-      return false;
-    }
-  }
-  return true;
-}
-
 cl_int OpenClExecutor::applyArgument(cl_kernel kernel, StepIndex argument) {
   const ReplayStep& set = plan_.step(argument);
   SetArgument c;
