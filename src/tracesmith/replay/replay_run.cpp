@@ -52,6 +52,7 @@ class Run {
   void compareWithRecorded(StepIndex i, LaunchHash& hash);
   void takeDumps(uint32_t launch);
   void waitForItsTime(const ReplayStep& step);
+  void begins();
   void problem(StepIndex step, std::string text);
   std::vector<StepIndex> stops() const;
 
@@ -96,10 +97,20 @@ void Run::waitForItsTime(const ReplayStep& step) {
   const double after =
       static_cast<double>(step.header.start_ns - recorded_begin_ns_) / settings_.speed;
   const int64_t at = began_ns_ + static_cast<int64_t>(after);
-  timespec when{};
-  when.tv_sec = static_cast<time_t>(at / 1'000'000'000);
-  when.tv_nsec = at % 1'000'000'000;
-  if (at > monotonicNs()) clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &when, nullptr);
+  for (int64_t now = monotonicNs(); now < at; now = monotonicNs()) {
+    constexpr int64_t kSlice = 500'000'000;
+    const int64_t until = std::min(at, now + kSlice);
+    timespec when{};
+    when.tv_sec = static_cast<time_t>(until / 1'000'000'000);
+    when.tv_nsec = until % 1'000'000'000;
+    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &when, nullptr);
+    begins();
+  }
+}
+
+/// What the time limit is for begins now: a call, or running a launch again.
+void Run::begins() {
+  if (progress_ != nullptr) progress_->since_ns.store(monotonicNs(), std::memory_order_relaxed);
 }
 
 void Run::perform(StepIndex i) {
@@ -109,10 +120,8 @@ void Run::perform(StepIndex i) {
     if (mode_ == StepMode::kAsRecorded) executor_.passOver(i);
     return;
   }
-  if (progress_ != nullptr) {
-    progress_->since_ns.store(monotonicNs(), std::memory_order_relaxed);
-    progress_->step.store(i, std::memory_order_relaxed);
-  }
+  begins();
+  if (progress_ != nullptr) progress_->step.store(i, std::memory_order_relaxed);
   if (settings_.order == ReplayOrder::kTiming) waitForItsTime(step);
   const bool builds = step.kind() == CommandKind::kBuildProgram;
   const int64_t before = builds ? monotonicNs() : 0;
@@ -221,7 +230,9 @@ void Run::hashLaunch(StepIndex i) {
     before.emplace_back(use.memory, std::move(*bytes));
   }
   hash.input = input;
+  begins();
   performAlone(i);
+  begins();
   for (const auto& [memory, bytes] : before) {
     if (const auto after = executor_.contents(memory)) {
       hash.outputs.push_back(outputOf(memory, *after));
@@ -241,6 +252,7 @@ void Run::repeatLaunch(StepIndex i, const std::vector<std::pair<ObjectIndex, Byt
   }
   bool can_permute = true;
   for (uint32_t r = 0; r < settings_.repeats; ++r) {
+    begins();
     for (const auto& [memory, bytes] : before) (void)executor_.setContents(memory, bytes);
     StepOutcome outcome;
     bool permuted = can_permute && r % 2 == 0;

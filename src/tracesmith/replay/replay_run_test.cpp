@@ -3,7 +3,9 @@
 #include "tracesmith/replay/replay_run.hpp"
 
 #include <gmock/gmock.h>
+#include <unistd.h>
 
+#include "tracesmith/base/clock.hpp"
 #include "tracesmith/replay/recording_test_util.hpp"
 #include "tracesmith/replay/replay_child.hpp"
 
@@ -437,6 +439,57 @@ kernel void slow(global int* a) { for (volatile int i = 0; i < 300000000; ++i) {
     EXPECT_EQ(outcome.result.skipped, 1u);
     EXPECT_EQ(outcome.result.shown_equal, 1u) << in_order;
   }
+}
+
+/// Executes nothing, and says how long after the time limit began each call comes.
+class Watched final : public Executor {
+ public:
+  explicit Watched(const RunProgress& progress) : progress_(progress) {}
+  int64_t latest_ns = 0;
+
+  StepOutcome perform(StepIndex, StepMode) override {
+    latest_ns = std::max(latest_ns, monotonicNs() - progress_.since_ns.load());
+    usleep(20'000);
+    return {.executed = true};
+  }
+  StepOutcome performPermuted(StepIndex, uint64_t) override { return {}; }
+  StepOutcome finish() override { return {}; }
+  Result<ByteView> shown(StepIndex) override { return fail(ErrorCode::kNotFound, "nothing"); }
+  Result<Bytes> contents(ObjectIndex) override { return Bytes(4); }
+  Status setContents(ObjectIndex, ByteView) override { return {}; }
+  bool has(ObjectIndex) const override { return true; }
+  void keepObjects() override {}
+  std::string argumentType(StepIndex, uint32_t) const override { return {}; }
+  std::string deviceName() const override { return {}; }
+  bool sameDevice() const override { return true; }
+
+ private:
+  const RunProgress& progress_;
+};
+
+TEST(ReplayRun, TheTimeLimitIsForOneCallAndNotForWaitingOrRepeating) {
+  RecordingBuilder r;
+  const auto q = r.queue();
+  const auto k = r.kernel(r.newHandle(), "k");
+  r.argument(k, 0, r.buffer(4));
+  r.launch(q, k, 1);
+  RecordingReader reader = r.reader();
+  const auto plan = ReplayPlan::make(*reader.commands(1));
+  RunSettings settings;
+  settings.order = ReplayOrder::kTiming;
+  settings.speed = 1e-6 / 0.1;  // a call each 0.1 s
+  RunProgress progress;
+  Watched timed(progress);
+  const int64_t before = monotonicNs();
+  (void)runPlan(*plan, reader, timed, settings, &progress);
+  EXPECT_GE(monotonicNs() - before, 600'000'000);
+  EXPECT_LT(timed.latest_ns, 60'000'000);
+  settings.order = ReplayOrder::kSerial;
+  settings.hash_launches = true;
+  settings.repeats = 10;
+  Watched repeated(progress);
+  EXPECT_EQ(runPlan(*plan, reader, repeated, settings, &progress).launches, 1u);
+  EXPECT_LT(repeated.latest_ns, 60'000'000);
 }
 
 TEST(ReplayRun, RepeatsFindALaunchThatDoesNotAlwaysDoTheSame) {
