@@ -191,6 +191,7 @@ cl_mem image(cl_context context, cl_mem_flags flags, const cl_image_format* form
     c.mip_levels = d.num_mip_levels;
     c.samples = d.num_samples;
     c.buffer = handleOf(d.mem_object);
+    if (d.mem_object != nullptr) c.row_pitch = d.image_row_pitch;
     if (memory != nullptr && host != nullptr && plain && bytes > 0) {
       Place place{
           static_cast<const uint8_t*>(host), extent[0] * element, extent[1], extent[2], 0, 0};
