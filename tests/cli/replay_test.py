@@ -80,6 +80,11 @@ class RealPrograms(Replay):
         self.assertEqual(counts["launch"], 3)
         self.assertEqual(counts["read"], 3)
         self.assertIn(b"Nothing was executed", self.replay("--mode", "dry-run"))
+        for part, launches in ((("--range", "launch:1-1"), 1), (("--until", "2"), 2)):
+            report = self.report("--mode", "dry-run", *part)
+            self.assertEqual(report["plan"][0]["launches"], launches)
+        self.assertEqual(self.run_command("replay", "x.sbt", "--mode", "dry-run", "--range",
+                                          "launch:9-9").returncode, 1)
 
     def test_without_a_driver_it_says_so(self):
         self.record(DEMO)
@@ -185,6 +190,8 @@ class KnownContent(Replay):
                 (("--dump", "99@1"), "no buffer"), (("--dump", "1@99"), "3 launches"),
                 (("--dump", "x"), "BUFFER@LAUNCH"), (("--mode", "partial"), "--range"),
                 (("--mode", "stream"), "--stream"), (("--speed", "-1"), "--speed"),
+                (("--order", "random", "--until", "2"), "--until"),
+                (("--order", "random", "--dump", "1@1"), "1@1"),
                 (("--device", "no such"), "no such"), (("--process", "1"), "no such process")):
             result = self.run_command("replay", "x.sbt", *arguments)
             self.assertIn(result.returncode, (1, 2), arguments)

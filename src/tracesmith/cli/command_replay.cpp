@@ -77,13 +77,14 @@ class ReplayCommand : public Command {
     const TerminalStyle style{.width = session.terminal.width,
                               .colour = session.terminal.colour,
                               .utf8 = session.terminal.utf8};
-    if (mode_ == "dry-run") {
-      Output out = standardOutput();
-      write(planReport(source->plan, source->reader), style, out);
-      return finishOutput(out, source->whole() ? kExitOk : kExitPartlyRead);
-    }
     ChildSettings settings;
     if (const Status ok = fillSettings(source->plan, settings); !ok) return failWith(ok.error());
+    if (mode_ == "dry-run") {
+      Output out = standardOutput();
+      const std::vector<bool> chosen = stepsChosen(source->plan, settings.run);
+      write(planReport(source->plan, source->reader, chosen), style, out);
+      return finishOutput(out, source->whole() ? kExitOk : kExitPartlyRead);
+    }
     int code = source->whole() ? kExitOk : kExitPartlyRead;
     std::vector<std::vector<ReportTable>> reports;
     std::vector<Dump> dumps;
@@ -159,6 +160,14 @@ class ReplayCommand : public Command {
     for (const std::string& text : dumps_) {
       TS_TRY(const DumpRequest request, parseDump(plan, text));
       run.dumps.push_back(request);
+      if (run.order == ReplayOrder::kRandom && request.launch != 0) {
+        return fail(ErrorCode::kInvalidArgument,
+                    "has no place in another order; @end does, and --order serial", text);
+      }
+    }
+    if (run.order == ReplayOrder::kRandom && until_) {
+      return fail(ErrorCode::kInvalidArgument, "has no place in another order: all is executed",
+                  "--until");
     }
     return {};
   }
@@ -205,7 +214,8 @@ class ReplayCommand : public Command {
   int sayEnd(ReplaySource& source, ChildSettings settings, const ChildOutcome& outcome) {
     StepIndex at = outcome.step;
     std::string how = describeEnd(outcome, settings.step_limit_s);
-    if (settings.run.order == ReplayOrder::kRecorded) {
+    const ReplayOrder order = settings.run.order;
+    if (order != ReplayOrder::kSerial && order != ReplayOrder::kRandom) {
       settings.run.order = ReplayOrder::kSerial;
       settings.progress = nullptr;
       const ChildOutcome serial = runInChild(source.plan, source.reader, settings);
@@ -216,7 +226,9 @@ class ReplayCommand : public Command {
         how += "; with each command alone it goes to its end";
       }
     }
-    say(fmt::format("the replay {} at {}", how, stepName(source.plan, at)));
+    say(fmt::format(
+        "the replay {} {}", how,
+        at == kNoStep ? "before its first command" : "at " + stepName(source.plan, at)));
     return kExitFailed;
   }
 

@@ -67,7 +67,9 @@ Result<std::vector<LaunchRange>> launchRanges(const ReplayPlan& plan, std::strin
     uint32_t number = 1;
     uint32_t launched_before = 0;  // the step began
     for (const ReplayStep& step : plan.steps()) {
-      if (step.kind() == recording::CommandKind::kLaunch) steps[step.launch] = number;
+      const bool launched = step.kind() == recording::CommandKind::kLaunch;
+      // One that failed has the number of the launch before it.
+      if (launched && step.header.result == 0) steps[step.launch] = number;
       if (step.kind() == recording::CommandKind::kFinish && step.launch > launched_before) {
         ++number;
         launched_before = step.launch;

@@ -83,6 +83,19 @@ TEST(LaunchRange, SaysWhatItDoesNotFindOrUnderstand) {
   EXPECT_EQ(of("").code, ErrorCode::kInvalidArgument);
 }
 
+TEST(LaunchRange, ALaunchThatFailedIsInNoStep) {
+  RecordingBuilder r;
+  const auto q = r.queue();
+  const auto k = r.kernel(r.program("kernel void k() {}"), "k");
+  r.launch(q, k, 1);
+  r.add(Finish{.queue = q});
+  r.add(Launch{.queue = q, .kernel = k}, 0, -51);
+  r.launch(q, k, 1);
+  const ReplayPlan plan = planOf(r);
+  EXPECT_THAT(launchRanges(plan, "step 1 1").value(), ElementsAre(LaunchRange{1, 1}));
+  EXPECT_THAT(launchRanges(plan, "step 2 2").value(), ElementsAre(LaunchRange{2, 2}));
+}
+
 TEST(StepsNeeded, AreWhatMayHaveWrittenWhatIsRead) {
   SixLaunches six;
   const ReplayPlan plan = planOf(six.r);

@@ -76,9 +76,18 @@ std::string stepName(const ReplayPlan& plan, StepIndex i) {
                      plan.kernelName(plan.step(plan.launch(step.launch))));
 }
 
-std::vector<ReportTable> planReport(const ReplayPlan& plan, const RecordingReader& reader) {
+std::vector<ReportTable> planReport(const ReplayPlan& plan, const RecordingReader& reader,
+                                    const std::vector<bool>& chosen) {
   std::map<CommandKind, uint64_t> kinds;
-  for (const ReplayStep& step : plan.steps()) ++kinds[step.kind()];
+  uint64_t steps = 0;
+  uint64_t launches = 0;
+  for (StepIndex i = 0; i < chosen.size(); ++i) {
+    if (!chosen[i]) continue;
+    const ReplayStep& step = plan.step(i);
+    ++steps;
+    ++kinds[step.kind()];
+    if (step.kind() == CommandKind::kLaunch && step.header.result == 0) ++launches;
+  }
   ReportTable commands{"commands",
                        "Commands that would be executed",
                        {{"command", "command", Q::kText}, {"count", "count", Q::kCount}},
@@ -104,8 +113,8 @@ std::vector<ReportTable> planReport(const ReplayPlan& plan, const RecordingReade
                       {"content_bytes", "content", Q::kBytes}},
                      {},
                      {}};
-  totals.rows.push_back({count(plan.steps().size()), count(plan.launches()), recordedNs(plan),
-                         count(memory_objects), count(memory_bytes), count(reader.contentBytes())});
+  totals.rows.push_back({count(steps), count(launches), recordedNs(plan), count(memory_objects),
+                         count(memory_bytes), count(reader.contentBytes())});
   std::vector<std::pair<std::string, std::string>> notes;
   for (const PlanNote& note : plan.notes())
     notes.emplace_back(stepName(plan, note.step), note.text);

@@ -13,8 +13,10 @@ namespace tracesmith {
 /// "read of buffer 3 after launch 42 (matmul)".
 std::string stepName(const ReplayPlan& plan, StepIndex step);
 
-/// What would be executed: commands by kind, memory, programs, what the plan lacks.
-std::vector<ReportTable> planReport(const ReplayPlan& plan, const RecordingReader& reader);
+/// What would be executed: commands by kind, of the steps that are `chosen` (stepsChosen());
+/// memory, programs, what the plan lacks.
+std::vector<ReportTable> planReport(const ReplayPlan& plan, const RecordingReader& reader,
+                                    const std::vector<bool>& chosen);
 
 /// Of one replay. `of` and `runs`: which of several it was.
 std::vector<ReportTable> replayReport(const ReplayPlan& plan, const RunResult& result);

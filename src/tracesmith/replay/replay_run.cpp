@@ -26,6 +26,30 @@ LaunchHash::Output outputOf(ObjectIndex memory, ByteView bytes) {
   return output;
 }
 
+/// The first step that is not made any more.
+StepIndex endOf(const ReplayPlan& plan, const RunSettings& settings) {
+  return std::min(static_cast<StepIndex>(plan.steps().size()),
+                  plan.launch(settings.until_launch + 1));
+}
+
+/// What is chosen and what it needs, also after the end, where something before it may need it.
+std::vector<bool> chosenOfAll(const ReplayPlan& plan, const RunSettings& settings) {
+  std::vector<bool> chosen(plan.steps().size());
+  auto range = settings.ranges.begin();  // they are in order, and so are launches
+  for (size_t i = 0; i < chosen.size(); ++i) {
+    const ReplayStep& step = plan.step(static_cast<StepIndex>(i));
+    while (range != settings.ranges.end() && range->last < step.launch) ++range;
+    if (!isCommand(step)) continue;
+    const bool of_queue = settings.queue == 0 ||
+                          (step.queue != 0 && plan.object(step.queue).ordinal == settings.queue);
+    // What comes after the last launch and before the next belongs to it.
+    const bool in_range =
+        settings.ranges.empty() || (range != settings.ranges.end() && step.launch >= range->first);
+    chosen[i] = of_queue && in_range;
+  }
+  return stepsNeeded(plan, chosen);
+}
+
 class Run {
  public:
   Run(const ReplayPlan& plan, RecordingReader& reader, Executor& executor,
@@ -40,7 +64,6 @@ class Run {
 
  private:
   bool selects() const { return !settings_.ranges.empty() || settings_.queue != 0; }
-  std::vector<bool> wanted() const;
   void perform(StepIndex i);
   void performAlone(StepIndex i);
   void compareShown(StepIndex i);
@@ -73,24 +96,6 @@ void Run::problem(StepIndex step, std::string text) {
   if (result_.problems.size() < RunResult::kMostNamed) {
     result_.problems.push_back({step, std::move(text)});
   }
-}
-
-std::vector<bool> Run::wanted() const {
-  std::vector<bool> wanted(plan_.steps().size());
-  for (size_t i = 0; i < wanted.size(); ++i) {
-    const ReplayStep& step = plan_.step(static_cast<StepIndex>(i));
-    if (!isCommand(step)) continue;
-    const bool of_queue = settings_.queue == 0 ||
-                          (step.queue != 0 && plan_.object(step.queue).ordinal == settings_.queue);
-    // What comes after the last launch and before the next belongs to it.
-    const bool in_range =
-        settings_.ranges.empty() ||
-        std::any_of(settings_.ranges.begin(), settings_.ranges.end(), [&](const LaunchRange& r) {
-          return step.launch >= r.first && step.launch <= r.last;
-        });
-    wanted[i] = of_queue && in_range;
-  }
-  return wanted;
 }
 
 void Run::waitForItsTime(const ReplayStep& step) {
@@ -134,7 +139,8 @@ void Run::perform(StepIndex i) {
   }
   if (builds) result_.building_ns += monotonicNs() - before;
   if (progress_ != nullptr) progress_->steps_done.fetch_add(1, std::memory_order_relaxed);
-  if (step.kind() == CommandKind::kLaunch) {
+  // One that failed has the number of the launch before it.
+  if (step.kind() == CommandKind::kLaunch && step.header.result == 0) {
     if (progress_ != nullptr)
       progress_->launches_done.store(step.launch, std::memory_order_relaxed);
     if (settings_.order != ReplayOrder::kRandom) takeDumps(step.launch);
@@ -153,7 +159,7 @@ void Run::performAlone(StepIndex i) {
     if (!made_up) ++result_.skipped;
   } else {
     ++result_.executed;
-    if (step.kind() == CommandKind::kLaunch) ++result_.launches;
+    if (step.kind() == CommandKind::kLaunch && step.header.result == 0) ++result_.launches;
     // What a call that waited returned is in its Done.
     int32_t recorded = step.header.result;
     if ((step.header.flags & command_flags::kBegun) != 0 && step.done != kNoStep) {
@@ -353,7 +359,7 @@ std::vector<StepIndex> Run::stops() const {
 RunResult Run::go() {
   result_.device = executor_.deviceName();
   result_.same_device = executor_.sameDevice();
-  if (selects()) needed_ = stepsNeeded(plan_, wanted());
+  if (selects()) needed_ = chosenOfAll(plan_, settings_);
   if (!settings_.dumps.empty() || settings_.order == ReplayOrder::kRandom) executor_.keepObjects();
   const bool alone = settings_.order == ReplayOrder::kSerial ||
                      settings_.order == ReplayOrder::kRandom || settings_.hash_launches;
@@ -362,7 +368,7 @@ RunResult Run::go() {
   if (!plan_.steps().empty()) recorded_begin_ns_ = plan_.step(0).header.start_ns;
   const auto count = static_cast<StepIndex>(plan_.steps().size());
   if (settings_.order != ReplayOrder::kRandom) {
-    const StepIndex end = std::min(count, plan_.launch(settings_.until_launch + 1));
+    const StepIndex end = endOf(plan_, settings_);
     for (const StepIndex i : alone ? serialOrder(plan_, end) : callOrder(plan_, end, stops())) {
       if (plan_.step(i).kind() == CommandKind::kDone) {
         compareShown(i);
@@ -392,10 +398,21 @@ RunResult Run::go() {
   if (!end.problem.empty()) problem(kNoStep, std::move(end.problem));
   result_.duration_ns = monotonicNs() - began_ns_;
   takeDumps(0);
+  for (const StepIndex launch : stops()) {
+    if (launch >= endOf(plan_, settings_) || (!needed_.empty() && !needed_[launch])) {
+      problem(launch, "is not executed: memory can not be shown after it");
+    }
+  }
   return std::move(result_);
 }
 
 }  // namespace
+
+std::vector<bool> stepsChosen(const ReplayPlan& plan, const RunSettings& settings) {
+  std::vector<bool> chosen = chosenOfAll(plan, settings);
+  std::fill(chosen.begin() + endOf(plan, settings), chosen.end(), false);
+  return chosen;
+}
 
 RunResult runPlan(const ReplayPlan& plan, RecordingReader& reader, Executor& executor,
                   const RunSettings& settings, RunProgress* progress) {

@@ -53,6 +53,9 @@ struct RunSettings {
   uint32_t hash_from = 1;
 };
 
+/// For each step whether `settings` choose it, or a chosen one needs it.
+std::vector<bool> stepsChosen(const ReplayPlan& plan, const RunSettings& settings);
+
 /// Where a run is: read by the process that watches over it.
 struct RunProgress {
   std::atomic<uint32_t> step{kNoStep};  ///< being performed, or waited for

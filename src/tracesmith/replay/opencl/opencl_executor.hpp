@@ -140,6 +140,7 @@ class OpenClExecutor final : public Executor {
   cl_int call(const recording::RangeEdge&) { return CL_SUCCESS; }
   cl_int call(const recording::Unsupported& c);
   cl_int call(const recording::End&) { return CL_SUCCESS; }
+  void makeAnew(ObjectIndex program);
   cl_program linked(const recording::CreateProgram& c, cl_int& result);
   cl_program fromBinary(ByteView code, const recording::CreateProgram& c, cl_int& result);
 
@@ -151,6 +152,7 @@ class OpenClExecutor final : public Executor {
   std::vector<uint32_t> references_;                     // that the program holds
   std::unordered_map<ObjectIndex, std::string> absent_;  // why an object was not made
   bool keep_objects_ = false;
+  std::set<ObjectIndex> built_;  // programs, while objects are kept
   std::string device_name_;
   bool same_device_ = false;
 

@@ -297,8 +297,30 @@ cl_int OpenClExecutor::call(const CreateProgram& c) {
   return result;
 }
 
+/// A program that has kernels can not be built again (CL_INVALID_OPERATION), and the kernels of the
+/// build before are still there when objects are kept. They hold on to the program that they are
+/// of.
+void OpenClExecutor::makeAnew(ObjectIndex program) {
+  const ReplayStep* const build = step_;
+  const uint32_t references = references_[program];
+  auto* const before = live<cl_program>(program);
+  step_ = &plan_.step(plan_.object(program).made_by);
+  CreateProgram made;
+  if (decode(step_->fields, made) && made.form != ProgramForm::kLinked &&
+      call(made) == CL_SUCCESS && objects_[program] != before) {
+    cl_.clReleaseProgram(before);
+  } else {
+    objects_[program] = before;
+  }
+  references_[program] = references;
+  step_ = build;
+}
+
 cl_int OpenClExecutor::call(const BuildProgram& c) {
   if (step_->header.result == CL_SUCCESS && !isThere(step_->object)) return CL_SUCCESS;
+  const bool again = step_->object != 0 && c.compile_only == 0 &&
+                     step_->header.result == CL_SUCCESS && !built_.insert(step_->object).second;
+  if (again && keep_objects_) makeAnew(step_->object);
   auto* const program = live<cl_program>(step_->object);
   std::string options(c.options.begin(), c.options.end());
   if (!options_.build_options.empty()) options += " " + options_.build_options;
