@@ -20,7 +20,7 @@ class DeterminismCommand : public Command {
       : Command("determinism", "Find launches that do not always do the same, and why") {
     text("FILE", input_, "FILE", "The recording (.sbr), or the trace (.sbt) that it lies beside",
          Complete::kFile)
-        ->required();
+        .required();
     count(
         "--runs", runs_, "N",
         "Runs of each launch from equal inputs, at least 10 (default: until one that differs in 3 "
@@ -72,9 +72,10 @@ class DeterminismCommand : public Command {
                       out);
     }
     if (report->device.empty()) return finishOutput(out, kExitFailed);
-    return finishOutput(out, report->divergences.empty() && report->shown == report->shown_equal
-                                 ? kExitOk
-                                 : kExitReplayDiffers);
+    if (!report->divergences.empty() || report->shown != report->shown_equal) {
+      return finishOutput(out, kExitReplayDiffers);
+    }
+    return finishOutput(out, report->complete ? kExitOk : kExitPartlyRead);
   }
 
  private:

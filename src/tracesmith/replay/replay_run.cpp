@@ -51,6 +51,7 @@ class Run {
   void keepExample(uint32_t launch, const std::pair<ObjectIndex, Bytes>& one, const Bytes& other);
   void compareWithRecorded(StepIndex i, LaunchHash& hash);
   void takeDumps(uint32_t launch);
+  void hashWhatIsLeft();
   void waitForItsTime(const ReplayStep& step);
   void problem(StepIndex step, std::string text);
   bool pastTheEnd(const ReplayStep& step) const { return step.launch > settings_.until_launch; }
@@ -169,6 +170,7 @@ void Run::compareShown(StepIndex i) {
   if (!shows || !decode(step.fields, done)) return;
   const auto bytes = executor_.shown(step.of);
   if (!bytes) return;  // it was not executed, or failed; that was said
+  if (settings_.hash_launches) result_.shown_hashes.push_back({step.of, hash64(*bytes)});
   if (done.content.bytes == 0 || !done.content.known() || done.content.bytes != bytes->size()) {
     ++result_.not_comparable;
     return;
@@ -273,15 +275,9 @@ void Run::keepExample(uint32_t launch, const std::pair<ObjectIndex, Bytes>& one,
       std::any_of(result_.examples.begin(), result_.examples.end(), same)) {
     return;
   }
-  DifferenceExample example{launch, one.first, {}, one.second, other};
-  const StepIndex step = plan_.launch(launch);
-  const std::span<const uint32_t> arguments = plan_.listOf(plan_.step(step));
-  for (uint32_t a = 0; a < arguments.size() && example.argument_type.empty(); ++a) {
-    if (arguments[a] != kNoStep && plan_.step(arguments[a]).other == one.first) {
-      example.argument_type = executor_.argumentType(step, a);
-    }
-  }
-  result_.examples.push_back(std::move(example));
+  result_.examples.push_back({launch, one.first,
+                              typeOfArgumentFor(plan_, executor_, plan_.launch(launch), one.first),
+                              one.second, other});
 }
 
 void Run::compareWithRecorded(StepIndex i, LaunchHash& hash) {
@@ -326,6 +322,16 @@ void Run::takeDumps(uint32_t launch) {
   }
 }
 
+void Run::hashWhatIsLeft() {
+  for (ObjectIndex o = 1; o < plan_.objects().size(); ++o) {
+    const PlannedObject& object = plan_.object(o);
+    if (object.object_class != ObjectClass::kMemory || rootOf(plan_, o) != o || !executor_.has(o)) {
+      continue;
+    }
+    if (const auto bytes = executor_.contents(o)) result_.left.push_back({o, hash64(*bytes)});
+  }
+}
+
 RunResult Run::go() {
   result_.device = executor_.deviceName();
   result_.same_device = executor_.sameDevice();
@@ -363,6 +369,7 @@ RunResult Run::go() {
   if (!end.problem.empty()) problem(kNoStep, std::move(end.problem));
   result_.duration_ns = monotonicNs() - began_ns_;
   takeDumps(0);
+  if (settings_.hash_launches) hashWhatIsLeft();
   return std::move(result_);
 }
 

@@ -20,6 +20,9 @@ bool isCommand(const ReplayStep& step);
 /// True for calls and commands after which the host knows that others are over.
 bool hostWaits(const ReplayStep& step);
 
+/// What other orders move.
+inline bool moves(const ReplayStep& step) { return isCommand(step) || hostWaits(step); }
+
 /// Of a queue whose commands wait only for what they are told to wait for.
 bool isOutOfOrder(const ReplayPlan& plan, ObjectIndex queue);
 
