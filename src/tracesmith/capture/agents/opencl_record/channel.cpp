@@ -267,6 +267,8 @@ bool active() {
   return true;
 }
 
+bool recording() { return g_process.life.load(std::memory_order_acquire) == Life::kRecording; }
+
 bool tablesUsable() { return g_epoch != nullptr && *g_epoch != 0 && !t_state.busy; }
 
 void endRecording(const char* reason) {

@@ -42,6 +42,10 @@ bool arm();
 /// recording.
 bool active();
 
+/// False once the recording of this process has ended: nothing of the program is looked at any
+/// more.
+bool recording();
+
 /// False in a forked child of a recorded process: a thread that is not here may hold the locks.
 bool tablesUsable();
 

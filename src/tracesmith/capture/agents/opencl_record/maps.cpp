@@ -101,7 +101,7 @@ void* CL_API_CALL TS_WRAP(clEnqueueMapBuffer)(cl_command_queue queue, cl_mem mem
     return g_next.clEnqueueMapBuffer(queue, memory, blocking, flags, offset, bytes, n, waits, slot,
                                      e);
   };
-  if (!active()) return invoke(event, error);
+  if (!active()) return passOn([&] { return invoke(event, error); });
   return map(
       queue, memory, blocking, flags, stretchBox(offset, bytes), {n, waits}, event, error,
       [&](void* pointer) { return stretch(pointer, bytes); }, invoke);
@@ -116,7 +116,7 @@ void* CL_API_CALL TS_WRAP(clEnqueueMapImage)(cl_command_queue queue, cl_mem imag
     return g_next.clEnqueueMapImage(queue, image, blocking, flags, origin, region, row, slice, n,
                                     waits, slot, e);
   };
-  if (!active()) return invoke(event, error);
+  if (!active()) return passOn([&] { return invoke(event, error); });
   return map(
       queue, image, blocking, flags, boxOf(true, origin, region, 0, 0), {n, waits}, event, error,
       [&](void* pointer) {
@@ -132,8 +132,11 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueUnmapMemObject)(cl_command_queue queue, cl_m
   auto invoke = [&] {
     return g_next.clEnqueueUnmapMemObject(queue, memory, pointer, n, waits, event);
   };
-  if (!active()) return invoke();
-  settle();  // what was shown must be known before it can have changed
+  if (!active()) {
+    settle();  // another thread may be hashing it
+    return invoke();
+  }
+  aboutToUnmap(pointer);  // what was shown must be known before it can have changed
   Order order;
   const bool wanted = inRange();
   rec::Unmap c;

@@ -2,7 +2,8 @@
 // What the program reads without waiting. Its memory may be looked at only when the command is
 // complete and as long as the program can not know it: between the driver's answer to a call that
 // waits or asks, and the return of that call to the program. Never on a driver's thread that just
-// completed the command, where the program may be freeing the memory meanwhile.
+// completed the command, where the program may be freeing the memory meanwhile; and never once the
+// recording has ended, when calls that wait are no longer held up.
 #include "tracesmith/capture/agents/opencl_record/recorder.hpp"
 
 #include <pthread.h>
@@ -84,6 +85,8 @@ bool overlap(const Place& a, const Place& b) {
 
 }  // namespace
 
+bool readsPending() { return g_count.load(std::memory_order_relaxed) != 0; }
+
 void awaitRead(const PendingRead& read) {
   PendingRead kept = read;
   if (kept.programs && g_next.clRetainEvent(kept.event) != CL_SUCCESS) return;
@@ -101,10 +104,27 @@ void awaitRead(const PendingRead& read) {
   if (!added) g_next.clReleaseEvent(kept.event);
 }
 
-void settle(const Sync& sync) {
-  if (g_count.load(std::memory_order_relaxed) == 0 || t_settling || !tablesUsable()) return;
-  SettleLock settling;
+namespace {
+
+/// The recording has ended: what the program reads is no longer looked at.
+void giveAllBack() {
+  for (;;) {
+    PendingRead read;
+    {
+      StateLock lock;
+      if (g_pending.size() == 0) return;
+      read = g_pending[g_pending.size() - 1];
+      g_pending.erase(g_pending.size() - 1);
+      g_count.fetch_sub(1, std::memory_order_relaxed);
+    }
+    giveBack(read);
+  }
+}
+
+/// Settle lock.
+void settleLocked(const Sync& sync) {
   for (uint64_t i = 0;;) {
+    if (!recording()) return giveAllBack();
     PendingRead read;
     {
       StateLock lock;
@@ -137,23 +157,43 @@ void settle(const Sync& sync) {
   }
 }
 
+bool nothingPending() { return !readsPending() || t_settling || !tablesUsable(); }
+
+/// Settles, and gives up of what is left that for which `isLost` says so. Under the settle lock:
+/// none of them is being hashed.
+template <class IsLost>
+void lose(IsLost&& isLost) {
+  SettleLock settling;
+  settleLocked({});
+  StateLock lock;
+  for (PendingRead& read : g_pending) read.lost = read.lost || isLost(read);
+}
+
+}  // namespace
+
+void settle(const Sync& sync) {
+  if (nothingPending()) return;
+  SettleLock settling;
+  settleLocked(sync);
+}
+
 void aboutToOverwrite(const Place& place) {
-  if (g_count.load(std::memory_order_relaxed) == 0 || place.at == nullptr) return;
+  if (nothingPending() || place.at == nullptr) return;
   bool meets = false;
   {
     StateLock lock;
     for (const PendingRead& read : g_pending) meets = meets || overlap(read.place, place);
   }
-  if (!meets) return;
-  settle();
-  StateLock lock;
-  for (PendingRead& read : g_pending) {
-    if (overlap(read.place, place)) read.lost = true;
-  }
+  if (meets) lose([&](const PendingRead& read) { return overlap(read.place, place); });
+}
+
+void aboutToUnmap(const void* pointer) {
+  if (nothingPending()) return;
+  lose([&](const PendingRead& read) { return read.is_map && read.place.at == pointer; });
 }
 
 uint32_t heldReferences(cl_event event) {
-  if (g_count.load(std::memory_order_relaxed) == 0) return 0;
+  if (!readsPending()) return 0;
   StateLock lock;
   const uint32_t* held = g_held.find(handleOf(event));
   return held != nullptr ? *held : 0;

@@ -181,6 +181,8 @@ struct PendingRead {
 void awaitRead(const PendingRead& read);
 /// Before the host's memory is given to another read: what lies there is hashed, or is lost.
 void aboutToOverwrite(const Place& place);
+/// Before a map is given back: what it showed is hashed, or is lost.
+void aboutToUnmap(const void* pointer);
 
 /// What a synchronization has made certain.
 struct Sync {
@@ -188,8 +190,18 @@ struct Sync {
   const cl_event* events = nullptr;
   uint64_t count = 0;
 };
-/// Hashes reads that are complete. Before the program can learn that they are.
+/// Hashes reads that are complete. Before the program can learn that they are. Once the recording
+/// has ended: only gives their events back.
 void settle(const Sync& sync = {});
+/// A call that may wait, of a thread that records nothing (any more): another may still be at what
+/// was read before.
+template <class Invoke>
+auto passOn(Invoke&& invoke) {
+  const auto result = invoke();
+  settle();
+  return result;
+}
+bool readsPending();
 /// Our references on an event.
 uint32_t heldReferences(cl_event event);
 

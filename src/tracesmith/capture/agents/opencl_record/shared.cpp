@@ -96,7 +96,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueSVMMemcpy)(cl_command_queue queue, cl_bool b
   auto invoke = [&](cl_event* slot) {
     return g_next.clEnqueueSVMMemcpy(queue, blocking, destination, source, bytes, n, waits, slot);
   };
-  if (!active()) return invoke(event);
+  if (!active()) return passOn([&] { return invoke(event); });
   Order order;
   const bool wanted = inRange();
   if (!wanted) {
@@ -178,7 +178,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueSVMMap)(cl_command_queue queue, cl_bool bloc
   auto invoke = [&](cl_event* slot) {
     return g_next.clEnqueueSVMMap(queue, blocking, flags, p, bytes, n, waits, slot);
   };
-  if (!active()) return invoke(event);
+  if (!active()) return passOn([&] { return invoke(event); });
   Order order;
   const bool wanted = inRange();
   rec::SvmMap c;
@@ -231,8 +231,11 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueSVMMap)(cl_command_queue queue, cl_bool bloc
 cl_int CL_API_CALL TS_WRAP(clEnqueueSVMUnmap)(cl_command_queue queue, void* p, cl_uint n,
                                               const cl_event* waits, cl_event* event) {
   auto invoke = [&] { return g_next.clEnqueueSVMUnmap(queue, p, n, waits, event); };
-  if (!active()) return invoke();
-  settle();
+  if (!active()) {
+    settle();
+    return invoke();
+  }
+  aboutToUnmap(p);
   Order order;
   const bool wanted = inRange();
   MapState map;

@@ -204,7 +204,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueReadBuffer)(cl_command_queue queue, cl_mem m
   auto invoke = [&](cl_event* slot) {
     return g_next.clEnqueueReadBuffer(queue, memory, blocking, offset, bytes, host, n, waits, slot);
   };
-  if (!active()) return invoke(event);
+  if (!active()) return passOn([&] { return invoke(event); });
   return read(queue, memory, blocking, stretchBox(offset, bytes), host, stretch(host, bytes),
               {n, waits}, event, invoke);
 }
@@ -221,7 +221,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueReadBufferRect)(cl_command_queue queue, cl_m
                                           region, buffer_row, buffer_slice, host_row, host_slice,
                                           host, n, waits, slot);
   };
-  if (!active()) return invoke(event);
+  if (!active()) return passOn([&] { return invoke(event); });
   return read(
       queue, memory, blocking, boxOf(false, buffer_origin, region, buffer_row, buffer_slice), host,
       rectPlace(host, host_origin, region, host_row, host_slice), {n, waits}, event, invoke);
@@ -236,7 +236,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueReadImage)(cl_command_queue queue, cl_mem im
     return g_next.clEnqueueReadImage(queue, image, blocking, origin, region, row, slice, host, n,
                                      waits, slot);
   };
-  if (!active()) return invoke(event);
+  if (!active()) return passOn([&] { return invoke(event); });
   return read(queue, image, blocking, boxOf(true, origin, region, 0, 0), host,
               imagePlace(image, host, region, row, slice), {n, waits}, event, invoke);
 }
@@ -249,7 +249,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueWriteBuffer)(cl_command_queue queue, cl_mem 
     return g_next.clEnqueueWriteBuffer(queue, memory, blocking, offset, bytes, host, n, waits,
                                        event);
   };
-  if (!active()) return invoke();
+  if (!active()) return passOn(invoke);
   return write(queue, memory, blocking, stretchBox(offset, bytes), host, stretch(host, bytes),
                {n, waits}, event, invoke);
 }
@@ -266,7 +266,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueWriteBufferRect)(cl_command_queue queue, cl_
                                            region, buffer_row, buffer_slice, host_row, host_slice,
                                            host, n, waits, event);
   };
-  if (!active()) return invoke();
+  if (!active()) return passOn(invoke);
   return write(
       queue, memory, blocking, boxOf(false, buffer_origin, region, buffer_row, buffer_slice), host,
       rectPlace(host, host_origin, region, host_row, host_slice), {n, waits}, event, invoke);
@@ -281,7 +281,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueWriteImage)(cl_command_queue queue, cl_mem i
     return g_next.clEnqueueWriteImage(queue, image, blocking, origin, region, row, slice, host, n,
                                       waits, event);
   };
-  if (!active()) return invoke();
+  if (!active()) return passOn(invoke);
   return write(queue, image, blocking, boxOf(true, origin, region, 0, 0), host,
                imagePlace(image, host, region, row, slice), {n, waits}, event, invoke);
 }
