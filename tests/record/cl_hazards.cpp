@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Legal programs that are hard to record, one for each word: what they read or map is gone when
 // they go on, or is the device's and the host's in turn. Usage: cl_hazards WORD
-// Says "ok" at the end, when every result was right.
+// Says "ok" at the end, when every result was right; before that what the host left in shared
+// memory, as "shared BYTES HASH" lines with hashes as recordings have them.
 #include <sys/mman.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 #include <map>
 #include <string>
@@ -81,12 +84,126 @@ void unmapped(const ClProgram& cl) {
   clReleaseEvent(start);
 }
 
+// --- fine-grained shared memory ---------------------------------------------------------------
+
+constexpr size_t kInts = 1024;
+
+void tellShared(const int* p) {
+  const XXH128_hash_t hash = XXH3_128bits(p, kInts * sizeof *p);
+  std::printf("shared %zu %016llx%016llx\n", kInts * sizeof *p,
+              static_cast<unsigned long long>(hash.high64),
+              static_cast<unsigned long long>(hash.low64));
+}
+
+int* fineGrained(const ClProgram& cl, cl_svm_mem_flags flags = 0) {
+  cl_device_svm_capabilities can = 0;
+  clGetDeviceInfo(cl.device, CL_DEVICE_SVM_CAPABILITIES, sizeof can, &can, nullptr);
+  if ((can & CL_DEVICE_SVM_FINE_GRAIN_BUFFER) == 0) {
+    std::puts("no fine-grained memory");
+    std::exit(0);
+  }
+  auto* p = static_cast<int*>(clSVMAlloc(cl.context,
+                                         CL_MEM_READ_WRITE | CL_MEM_SVM_FINE_GRAIN_BUFFER | flags,
+                                         kInts * sizeof(int), 0));
+  expect(p != nullptr, "clSVMAlloc");
+  return p;
+}
+
+void fill(int* p, int with) {
+  for (size_t i = 0; i < kInts; ++i) p[i] = with + static_cast<int>(i);
+  tellShared(p);
+}
+
+void add(cl_command_queue q, cl_kernel k, int* p, int by, cl_event after = nullptr) {
+  const size_t global = kInts;
+  check(clSetKernelArgSVMPointer(k, 0, p), "clSetKernelArgSVMPointer");
+  check(clSetKernelArg(k, 1, sizeof by, &by), "clSetKernelArg");
+  check(clEnqueueNDRangeKernel(q, k, 1, nullptr, &global, nullptr, after != nullptr ? 1 : 0,
+                               after != nullptr ? &after : nullptr, nullptr),
+        "clEnqueueNDRangeKernel");
+}
+
+void expectIs(const int* p, int first, const char* what) {
+  for (size_t i = 0; i < kInts; ++i) expect(p[i] == first + static_cast<int>(i), what);
+}
+
+/// The host writes, waits for nothing in particular, and launches.
+void waited(const ClProgram& cl) {
+  cl_command_queue q = cl.queue();
+  cl_kernel k = cl.kernel("add");
+  int* p = fineGrained(cl);
+  for (int round = 1; round <= 3; ++round) {
+    fill(p, 100 * round);
+    check(clFinish(q), "finish");
+    add(q, k, p, 3);
+    check(clFinish(q), "finish");
+    expectIs(p, 100 * round + 3, "what a launch left");
+  }
+  clSVMFree(cl.context, p);
+}
+
+/// The next input is written while a kernel is at the one before.
+void ahead(const ClProgram& cl) {
+  cl_command_queue q = cl.queue();
+  cl_kernel k = cl.kernel("add");
+  int* one = fineGrained(cl);
+  int* two = fineGrained(cl);
+  fill(one, 100);
+  fill(two, 500);
+  cl_event start = gate(cl);
+  add(q, k, one, 3, start);
+  fill(two, 200);
+  open(start);
+  check(clFinish(q), "finish");
+  add(q, k, two, 4);
+  check(clFinish(q), "finish");
+  expectIs(one, 103, "the first");
+  expectIs(two, 204, "the second");
+  clSVMFree(cl.context, one);
+  clSVMFree(cl.context, two);
+  clReleaseEvent(start);
+}
+
+/// Launches, a fill and a copy one after the other: only the first input is the host's.
+void chained(const ClProgram& cl) {
+  cl_command_queue q = cl.queue();
+  cl_kernel k = cl.kernel("add");
+  int* one = fineGrained(cl);
+  int* two = fineGrained(cl);
+  fill(one, 100);
+  fill(two, 500);
+  add(q, k, one, 3);
+  add(q, k, one, 4);
+  check(clEnqueueSVMMemcpy(q, CL_FALSE, two, one, kInts * sizeof(int), 0, nullptr, nullptr),
+        "clEnqueueSVMMemcpy");
+  const int zero = 0;
+  check(clEnqueueSVMMemFill(q, one, &zero, sizeof zero, kInts * sizeof(int), 0, nullptr, nullptr),
+        "clEnqueueSVMMemFill");
+  add(q, k, one, 5);
+  add(q, k, two, 5);
+  // Learnt by asking, not by waiting.
+  cl_event last = nullptr;
+  check(clEnqueueMarkerWithWaitList(q, 0, nullptr, &last), "marker");
+  check(clFlush(q), "clFlush");
+  for (cl_int status = CL_QUEUED; status != CL_COMPLETE;) {
+    check(clGetEventInfo(last, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr),
+          "status");
+  }
+  clReleaseEvent(last);
+  expectIs(two, 112, "the copy");
+  add(q, k, two, 1);
+  check(clFinish(q), "finish");
+  for (size_t i = 0; i < kInts; ++i) expect(one[i] == 5, "the fill");
+  clSVMFree(cl.context, one);
+  clSVMFree(cl.context, two);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::map<std::string, void (*)(const ClProgram&)> all = {
-      {"ended", ended},
-      {"unmapped", unmapped},
+      {"ended", ended}, {"unmapped", unmapped}, {"waited", waited},
+      {"ahead", ahead}, {"chained", chained},
   };
   if (argc != 2 || !all.contains(argv[1])) return 2;
   const ClProgram cl(kSource);

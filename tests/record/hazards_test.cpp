@@ -3,6 +3,8 @@
 // recorded of them is right or said to be unknown.
 #include <gmock/gmock.h>
 
+#include <fstream>
+
 #include "stream_fixture.hpp"
 
 namespace tracesmith {
@@ -12,6 +14,14 @@ using namespace recording;  // NOLINT: their words are ours here
 using test::Recorded;
 using test::Stream;
 using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAreArray;
+
+std::vector<std::string> linesOf(const std::string& path) {
+  std::vector<std::string> out;
+  std::ifstream in(path);
+  for (std::string line; std::getline(in, line);) out.push_back(line);
+  return out;
+}
 
 class HazardTest : public StreamTest {
  protected:
@@ -34,6 +44,30 @@ TEST_F(HazardTest, WhatIsUnmappedBeforeItWasMappedIsUnknown) {
   }
   EXPECT_EQ(stream.count(CommandKind::kMap), 1u);
 }
+
+/// What the host leaves in fine-grained shared memory is in the stream, and nothing that a kernel
+/// left there.
+class FineGrainedTest : public HazardTest, public ::testing::WithParamInterface<const char*> {};
+
+TEST_P(FineGrainedTest, TheStreamHasWhatTheHostWroteAndNothingElse) {
+  SpawnOptions said;
+  said.output = path("said");
+  ASSERT_EQ(run(profile({}, {helper("cl_hazards"), GetParam()}), said).exit_code, 0);
+  std::vector<std::string> expected;
+  for (const std::string& line : linesOf(path("said"))) {
+    if (line == "no fine-grained memory") GTEST_SKIP() << line;
+    if (line.starts_with("shared ")) expected.push_back(line);
+  }
+  const auto all = streams();
+  ASSERT_EQ(all.size(), 1u);
+  std::vector<std::string> seen = test::traffic(all[0]);
+  std::erase_if(seen, [](const std::string& line) { return !line.starts_with("shared "); });
+  // What several of them hold when a launch comes is recorded in the order of a table.
+  EXPECT_THAT(seen, UnorderedElementsAreArray(expected));
+}
+
+INSTANTIATE_TEST_SUITE_P(, FineGrainedTest, ::testing::Values("waited", "ahead", "chained"),
+                         [](const auto& each) { return std::string(each.param); });
 
 }  // namespace
 }  // namespace tracesmith

@@ -67,10 +67,9 @@ void* map(cl_command_queue queue, cl_mem memory, cl_bool blocking, cl_map_flags 
     if (pointer != nullptr) noteMap(memory, pointer, flags, box, place, {});
     const bool tracked = pointer != nullptr && wanted && shows(flags) && *slot != nullptr;
     if (tracked && sequence != kNotRecorded) {
-      awaitRead({sequence, *slot, handleOf(queue), place, true, event != nullptr});
-    } else if (own != nullptr) {
-      g_next.clReleaseEvent(own);
+      awaitRead({sequence, *slot, handleOf(queue), place, true});
     }
+    if (own != nullptr) g_next.clReleaseEvent(own);
   }
   if (error != nullptr) *error = e;
   return pointer;

@@ -52,6 +52,7 @@ bool isIn(const Sync& sync, const PendingRead& read) {
 
 /// A read that is complete, or failed. It is in no list any more.
 void conclude(const PendingRead& read, cl_int status) {
+  if (read.used != 0) return endUse(read.used, read.allocation);
   Call call;
   Content content;
   if (status == CL_COMPLETE && !read.lost) {
@@ -71,7 +72,7 @@ void conclude(const PendingRead& read, cl_int status) {
 }
 
 void giveBack(const PendingRead& read) {
-  if (read.programs) {
+  {
     StateLock lock;
     uint32_t* held = g_held.find(handleOf(read.event));
     if (held != nullptr && --*held == 0) g_held.erase(handleOf(read.event));
@@ -87,21 +88,22 @@ bool overlap(const Place& a, const Place& b) {
 
 bool readsPending() { return g_count.load(std::memory_order_relaxed) != 0; }
 
-void awaitRead(const PendingRead& read) {
+bool awaitRead(const PendingRead& read) {
   PendingRead kept = read;
-  if (kept.programs && g_next.clRetainEvent(kept.event) != CL_SUCCESS) return;
+  if (g_next.clRetainEvent(kept.event) != CL_SUCCESS) return false;
   bool added = false;
   {
     StateLock lock;
     added = g_pending.add(kept);
     if (added) g_count.fetch_add(1, std::memory_order_relaxed);
-    if (added && kept.programs) {
+    if (added) {
       uint32_t* held = g_held.find(handleOf(kept.event));
       if (held == nullptr) held = g_held.insert(handleOf(kept.event));
       if (held != nullptr) ++*held;
     }
   }
   if (!added) g_next.clReleaseEvent(kept.event);
+  return added;
 }
 
 namespace {

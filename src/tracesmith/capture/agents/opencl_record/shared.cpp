@@ -47,6 +47,7 @@ void* CL_API_CALL TS_WRAP(clSVMAlloc)(cl_context context, cl_svm_mem_flags flags
     state->context = context;
     state->flags = flags;
     state->bytes = bytes;
+    state->number = ++g_objects.allocations;
   }
   return p;
 }
@@ -112,7 +113,9 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueSVMMemcpy)(cl_command_queue queue, cl_bool b
     from_host = !isShared(source, bytes);
     to_host = !isShared(destination, bytes);
   }
-  snapshotFineGrained();
+  recordHostChanges();
+  SharedUse use;
+  if (!to_host) use.add(handleOf(destination));
   const Place there = stretch(destination, to_host ? bytes : 0);
   if (to_host) aboutToOverwrite(there);
   rec::SvmCopy c;
@@ -137,20 +140,19 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueSVMMemcpy)(cl_command_queue queue, cl_bool b
     return call.info().result;
   }
   cl_event own = nullptr;
-  cl_event* slot = event != nullptr || !to_host ? event : &own;
+  cl_event* slot = event == nullptr && (to_host || use.any()) ? &own : event;
   call.end(invoke(slot));
   const bool success = call.info().result == CL_SUCCESS;
   if (success && from_host) content.take(source, bytes);
   c.content = content.payload();
   c.event = success && event != nullptr ? handleOf(*event) : 0;
   const uint64_t sequence = put(c, call.info());
-  if (success && to_host && *slot != nullptr) {
-    if (sequence != kNotRecorded) {
-      awaitRead({sequence, *slot, handleOf(queue), there, false, event != nullptr});
-    } else if (own != nullptr) {
-      g_next.clReleaseEvent(own);
-    }
+  const bool followed = success && slot != nullptr;
+  if (followed && to_host && sequence != kNotRecorded) {
+    awaitRead({sequence, *slot, handleOf(queue), there, false});
   }
+  use.await(queue, followed ? *slot : nullptr);
+  if (own != nullptr) g_next.clReleaseEvent(own);
   return call.info().result;
 }
 
@@ -158,10 +160,10 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueSVMMemFill)(cl_command_queue queue, void* p,
                                                 const void* pattern, size_t pattern_bytes,
                                                 size_t bytes, cl_uint n, const cl_event* waits,
                                                 cl_event* event) {
-  auto invoke = [&] {
-    return g_next.clEnqueueSVMMemFill(queue, p, pattern, pattern_bytes, bytes, n, waits, event);
+  auto invoke = [&](cl_event* slot) {
+    return g_next.clEnqueueSVMMemFill(queue, p, pattern, pattern_bytes, bytes, n, waits, slot);
   };
-  if (!active()) return invoke();
+  if (!active()) return invoke(event);
   rec::SvmFill c;
   c.queue = handleOf(queue);
   c.pointer = handleOf(p);
@@ -169,7 +171,12 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueSVMMemFill)(cl_command_queue queue, void* p,
   if (pattern != nullptr && pattern_bytes <= 128) {
     c.pattern = {static_cast<const uint8_t*>(pattern), pattern_bytes};
   }
-  return queueCommand(c, {n, waits}, event, invoke);
+  Order order;
+  if (!inRange()) return invoke(event);
+  recordHostChanges();
+  SharedUse use;
+  use.add(c.pointer);
+  return usingShared(c, use, queue, {n, waits}, event, invoke);
 }
 
 cl_int CL_API_CALL TS_WRAP(clEnqueueSVMMap)(cl_command_queue queue, cl_bool blocking,
@@ -221,10 +228,9 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueSVMMap)(cl_command_queue queue, cl_bool bloc
     g_objects.maps.add(map);
   }
   if (success && wanted && shows && sequence != kNotRecorded && *slot != nullptr) {
-    awaitRead({sequence, *slot, handleOf(queue), map.place, true, event != nullptr});
-  } else if (own != nullptr) {
-    g_next.clReleaseEvent(own);
+    awaitRead({sequence, *slot, handleOf(queue), map.place, true});
   }
+  if (own != nullptr) g_next.clReleaseEvent(own);
   return call.info().result;
 }
 

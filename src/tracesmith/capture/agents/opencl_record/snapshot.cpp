@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What memory holds: at the start of a range, after a launch, and before commands that may use
-// shared memory which the host writes without a call.
+// What memory holds: at the start of a range, and after a launch.
 #include <sys/mman.h>
 
 #include "tracesmith/capture/agents/opencl_record/recorder.hpp"
@@ -52,11 +51,6 @@ class OwnQueue {
 struct Object {
   Handle handle;
   MemoryState state;
-};
-
-struct Shared {
-  Handle pointer;
-  SvmState state;
 };
 
 /// Reads a stretch of a buffer, also of one that the host may not read itself.
@@ -124,11 +118,8 @@ void snapshot(cl_command_queue queue, const Object& o, Keep keep, uint64_t after
   put(s, {now, now, 0, rec::command_flags::kMadeUp});
 }
 
-bool isFineGrained(const SvmState& s) { return (s.flags & CL_MEM_SVM_FINE_GRAIN_BUFFER) != 0; }
-
-/// `queue` may be nullptr for fine-grained memory. True when it was recorded.
-void snapshotShared(cl_command_queue queue, const Shared& o, Keep keep, uint64_t after,
-                    bool only_changes) {
+/// `queue` may be nullptr for fine-grained memory.
+void snapshotShared(cl_command_queue queue, const Shared& o, Keep keep, uint64_t after) {
   void* const p = objectOf<void*>(o.pointer);
   const bool mapped = !isFineGrained(o.state);
   if (mapped &&
@@ -137,25 +128,12 @@ void snapshotShared(cl_command_queue queue, const Shared& o, Keep keep, uint64_t
     return;
   }
   Content content;
-  if (only_changes) {
-    content.take(stretch(p, o.state.bytes), Keep::kHashes);
-    if (content.summary() == o.state.last) return;
-  }
   content.take(stretch(p, o.state.bytes), keep);
   if (mapped) {
     g_next.clEnqueueSVMUnmap(queue, p, 0, nullptr, nullptr);
     g_next.clFinish(queue);
   }
-  rec::Snapshot s;
-  s.memory = o.pointer;
-  s.is_svm = 1;
-  s.after = after;
-  s.content = content.payload();
-  s.kept = keep == Keep::kBytes ? 1 : 0;
-  const int64_t now = nowNs();
-  StateLock lock;
-  putLocked(s, {now, now, 0, rec::command_flags::kMadeUp});
-  if (SvmState* state = g_objects.svm.find(o.pointer)) state->last = content.summary();
+  recordShared(o, content, keep, after);
 }
 
 }  // namespace
@@ -200,7 +178,7 @@ void snapshotAll() {
     }
     for (const Shared& o : shared) {
       if (handleOf(o.state.context) == context) {
-        snapshotShared(queue.get(), o, Keep::kBytes, 0, false);
+        snapshotShared(queue.get(), o, Keep::kBytes, 0);
       }
     }
   }
@@ -227,41 +205,10 @@ void snapshotArguments(cl_kernel kernel, cl_command_queue queue, uint64_t after)
     }
   }
   g_next.clFinish(queue);
-  settle();
+  settle({handleOf(queue)});
   for (const Object& o : objects) snapshot(queue, o, Keep::kHashes, after);
-  for (const Shared& o : shared) snapshotShared(queue, o, Keep::kHashes, after, false);
+  for (const Shared& o : shared) snapshotShared(queue, o, Keep::kHashes, after);
   objects.free();
-  shared.free();
-}
-
-namespace {
-List<Shared> fineGrained() {
-  List<Shared> shared;
-  StateLock lock;
-  g_objects.svm.forEach([&](uint64_t pointer, const SvmState& m) {
-    return !isFineGrained(m) || shared.add({pointer, m});
-  });
-  return shared;
-}
-}  // namespace
-
-void noteFineGrained() {
-  List<Shared> shared = fineGrained();
-  for (const Shared& o : shared) {
-    Content content;
-    content.take(stretch(objectOf<void*>(o.pointer), o.state.bytes), Keep::kHashes);
-    StateLock lock;
-    if (SvmState* state = g_objects.svm.find(o.pointer)) state->last = content.summary();
-  }
-  shared.free();
-}
-
-void snapshotFineGrained() {
-  List<Shared> shared = fineGrained();
-  // While kernels may be writing it, nobody can say what it holds.
-  if (shared.size() > 0 && finishQueues()) {
-    for (const Shared& o : shared) snapshotShared(nullptr, o, Keep::kBytes, 0, true);
-  }
   shared.free();
 }
 

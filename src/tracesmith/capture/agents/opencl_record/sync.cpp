@@ -43,7 +43,6 @@ cl_int CL_API_CALL TS_WRAP(clFinish)(cl_command_queue queue) {
     settle();
   }
   done(sequence, call);
-  noteFineGrained();
   Order order;
   noteSync();
   return call.info().result;
@@ -84,7 +83,6 @@ cl_int CL_API_CALL TS_WRAP(clWaitForEvents)(cl_uint count, const cl_event* event
     settle();
   }
   done(sequence, call);
-  noteFineGrained();
   return call.info().result;
 }
 

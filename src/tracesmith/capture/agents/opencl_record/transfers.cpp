@@ -170,13 +170,10 @@ cl_int read(cl_command_queue queue, cl_mem memory, cl_bool blocking, const rec::
   const bool success = call.info().result == CL_SUCCESS;
   c.event = success && event != nullptr ? handleOf(*event) : 0;
   const uint64_t sequence = put(c, call.info());
-  if (success && *slot != nullptr) {
-    if (sequence != kNotRecorded) {
-      awaitRead({sequence, *slot, handleOf(queue), place, false, event != nullptr});
-    } else if (own != nullptr) {
-      g_next.clReleaseEvent(own);
-    }
+  if (success && *slot != nullptr && sequence != kNotRecorded) {
+    awaitRead({sequence, *slot, handleOf(queue), place, false});
   }
+  if (own != nullptr) g_next.clReleaseEvent(own);
   return call.info().result;
 }
 
