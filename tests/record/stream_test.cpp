@@ -182,6 +182,13 @@ INSTANTIATE_TEST_SUITE_P(, RangeTest,
                                            RangeCase{"NeverTriggered", "trigger", 0, 0}),
                          [](const auto& each) { return each.param.name; });
 
+TEST_F(StreamTest, ARangeHoldsAlsoWhereTheAgentIsPreloaded) {
+  const Stream stream = recorded({"--inject", "preload", "--range", "launch:100-150"},
+                                 {helper("launch_heavy"), "300"});
+  EXPECT_EQ(stream.count(CommandKind::kRangeEdge), 2u);
+  EXPECT_EQ(stream.count(CommandKind::kLaunch), 51u);
+}
+
 TEST_F(StreamTest, ARangeThatMakesNoSenseIsRefusedBeforeTheProgramRuns) {
   for (const char* range :
        {"launch", "launch:0-3", "launch:5-3", "time:2s-1s", "kernel:(", "soon"}) {

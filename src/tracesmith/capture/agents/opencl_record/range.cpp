@@ -18,14 +18,14 @@ struct Range {
   RangeKind kind = RangeKind::kAll;
   int64_t first = 0;
   int64_t last = 0;
-  regex_t pattern;
+  regex_t pattern{};
   bool has_pattern = false;
   std::atomic<uint64_t> steps{0};    // ended so far
   std::atomic<bool> in_step{false};  // something was launched since the last end
   std::atomic<bool> inside{false};
   std::atomic<bool> over{false};
 };
-Range g_range;
+constinit Range g_range;  // preloaded, we enter before other constructors run
 
 uint64_t launches() { return header()->launches.load(std::memory_order_relaxed); }
 
