@@ -7,8 +7,10 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include <atomic>
 #include <map>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "../capture/cl_program.hpp"
@@ -17,6 +19,7 @@ namespace {
 
 constexpr const char* kSource = R"(
 __kernel void add(__global int* a, int by) { a[get_global_id(0)] += by; }
+__kernel void other(__global int* a, int by) { a[get_global_id(0)] += by; }
 )";
 constexpr size_t kLarge = 64u << 20;  // the allocator gives such memory back at once
 
@@ -198,13 +201,48 @@ void chained(const ClProgram& cl) {
   clSVMFree(cl.context, two);
 }
 
+/// Launches while another thread makes and frees shared memory, buffers and queues.
+void freed(const ClProgram& cl) {
+  cl_command_queue q = cl.queue();
+  cl_kernel k = cl.kernel("add");
+  cl_kernel other = cl.kernel("other");
+  int* p = fineGrained(cl);
+  for (size_t i = 0; i < kInts; ++i) p[i] = 0;
+  std::atomic<int> rounds{0};
+  std::thread frees([&] {
+    for (; rounds.load() < 40; ++rounds) {
+      void* large =
+          clSVMAlloc(cl.context, CL_MEM_READ_WRITE | CL_MEM_SVM_FINE_GRAIN_BUFFER, kLarge / 2, 0);
+      void* next =
+          clSVMAlloc(cl.context, CL_MEM_READ_WRITE | CL_MEM_SVM_FINE_GRAIN_BUFFER, kLarge / 2, 0);
+      expect(large != nullptr && next != nullptr, "clSVMAlloc");
+      cl_command_queue brief = cl.queue();
+      cl_mem m = cl.buffer(kLarge / 16);
+      const int one = 1;
+      check(clEnqueueFillBuffer(brief, m, &one, sizeof one, 0, 4096, 0, nullptr, nullptr), "fill");
+      clReleaseMemObject(m);
+      clSVMFree(cl.context, large);
+      check(clEnqueueSVMFree(brief, 1, &next, nullptr, nullptr, 0, nullptr, nullptr), "free");
+      clReleaseCommandQueue(brief);
+    }
+  });
+  int launched = 0;
+  for (; rounds.load() < 40; ++launched) {
+    add(q, k, p, 1);
+    add(q, other, p, 1);
+    check(clFinish(q), "finish");
+  }
+  frees.join();
+  for (size_t i = 0; i < kInts; ++i) expect(p[i] == 2 * launched, "the sum");
+  clSVMFree(cl.context, p);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::map<std::string, void (*)(const ClProgram&)> all = {
       {"ended", ended}, {"unmapped", unmapped}, {"waited", waited},
-      {"ahead", ahead}, {"chained", chained},
-  };
+      {"ahead", ahead}, {"chained", chained},   {"freed", freed}};
   if (argc != 2 || !all.contains(argv[1])) return 2;
   const ClProgram cl(kSource);
   all.at(argv[1])(cl);

@@ -45,6 +45,13 @@ TEST_F(HazardTest, WhatIsUnmappedBeforeItWasMappedIsUnknown) {
   EXPECT_EQ(stream.count(CommandKind::kMap), 1u);
 }
 
+TEST_F(HazardTest, OtherThreadsMayFreeWhatIsBeingLookedAt) {
+  const Stream all = hazard("freed");
+  EXPECT_GT(all.count(CommandKind::kSvmFree), 1u);
+  const Stream ranges = hazard("freed", {"--range", "kernel:^add$"});
+  EXPECT_EQ(ranges.count(CommandKind::kRangeEdge), 2 * ranges.count(CommandKind::kLaunch));
+}
+
 /// What the host leaves in fine-grained shared memory is in the stream, and nothing that a kernel
 /// left there.
 class FineGrainedTest : public HazardTest, public ::testing::WithParamInterface<const char*> {};

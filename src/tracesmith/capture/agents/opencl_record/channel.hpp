@@ -4,7 +4,7 @@
 // Two locks. The order lock is held around a recorded call, so that commands lie in the stream in
 // the order of the calls; it is only waited for so long, because a driver's call may wait for
 // another thread's call (SetUserEventStatus). The state lock guards the ring and every table of the
-// recorder; it is never held while the driver runs.
+// recorder; it is never held while the driver runs, but for retains, which wait for nobody.
 //
 // Cost: bench/record_cost.sh.
 #pragma once
@@ -23,8 +23,9 @@ struct ThreadState {
   uint32_t tid = 0;
   uint32_t ordered = 0;  // how often it holds the order lock
   bool order_held = false;
-  bool busy = false;   // inside the recorder's own data: a signal handler must stay out
-  bool quiet = false;  // its calls are the recorder's own
+  bool busy = false;         // inside the recorder's own data: a signal handler must stay out
+  bool quiet = false;        // its calls are the recorder's own
+  bool in_callback = false;  // the driver may be waiting for it
 };
 extern constinit thread_local ThreadState t_state __attribute__((tls_model("initial-exec")));
 

@@ -27,6 +27,11 @@ void recordShared(const Shared& o, const Content& content, Keep keep, uint64_t a
 }
 
 void recordHostChanges() {
+  {
+    StateLock lock;
+    if (g_objects.svm.size() == 0) return;
+  }
+  const Looking looking;
   List<Shared> shared;
   {
     StateLock lock;
@@ -88,6 +93,7 @@ SharedUse::~SharedUse() {
 }
 
 void endUse(Handle pointer, uint64_t allocation) {
+  const Looking looking;
   uint64_t bytes = 0;
   const auto alive = [&]() -> SvmState* {
     SvmState* s = g_objects.svm.find(pointer);
@@ -96,7 +102,7 @@ void endUse(Handle pointer, uint64_t allocation) {
   {
     StateLock lock;
     SvmState* s = alive();
-    if (s == nullptr || --s->uses != 0) return;
+    if (s == nullptr || s->uses == 0 || --s->uses != 0) return;
     bytes = s->bytes;
   }
   Content content;

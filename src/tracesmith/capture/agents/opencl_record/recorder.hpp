@@ -92,6 +92,11 @@ struct Shared {
   SvmState state;
 };
 
+struct FreedShared {
+  cl_context context = nullptr;
+  void* pointer = nullptr;
+};
+
 /// A part of memory that the host sees.
 struct MapState {
   Handle memory = 0;
@@ -115,6 +120,8 @@ struct State {
   List<MapState> maps;
   uint64_t unset_user_events = 0;
   uint64_t allocations = 0;  // of shared memory so far
+  uint32_t looking = 0;      // how many look at shared memory
+  List<FreedShared> freed;   // meanwhile
 };
 extern constinit State g_objects;
 
@@ -218,6 +225,29 @@ auto passOn(Invoke&& invoke) {
 bool readsPending();
 /// Our references on an event.
 uint32_t heldReferences(cl_event event);
+
+// --- looking at what is the program's (looking.cpp) -------------------------------------------
+
+/// Shared memory that is in the tables stays there while one of these lives: it has no references
+/// that could be counted, so what the program frees meanwhile is freed at its end.
+class Looking {
+ public:
+  Looking();
+  ~Looking();
+  Looking(const Looking&) = delete;
+  Looking& operator=(const Looking&) = delete;
+};
+/// True: somebody is looking, and frees it for the caller. State lock.
+bool freedLater(cl_context context, void* p);
+bool somebodyLooks();
+
+/// Objects that are used after the state lock is given up; other threads may release them. One that
+/// is in the tables is alive under that lock.
+inline bool retainLocked(cl_command_queue o) {
+  return g_next.clRetainCommandQueue(o) == CL_SUCCESS;
+}
+inline bool retainLocked(cl_context o) { return g_next.clRetainContext(o) == CL_SUCCESS; }
+inline bool retainLocked(cl_mem o) { return g_next.clRetainMemObject(o) == CL_SUCCESS; }
 
 // --- snapshots (snapshot.cpp) -----------------------------------------------------------------
 

@@ -24,6 +24,28 @@ void forget(Handles pointers) {
   for (const uint64_t p : pointers) g_objects.svm.erase(p);
 }
 
+/// Retained, or nullptr.
+cl_context contextOf(cl_command_queue queue) {
+  cl_context context = nullptr;
+  g_next.clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof context, &context, nullptr);
+  return context != nullptr && g_next.clRetainContext(context) == CL_SUCCESS ? context : nullptr;
+}
+
+/// Frees what clEnqueueSVMFree was given, in place of the driver.
+void CL_CALLBACK freeForUs(cl_command_queue /*queue*/, cl_uint count, void* pointers[],
+                           void* context_of_queue) {
+  auto* const context = static_cast<cl_context>(context_of_queue);
+  for (cl_uint i = 0; i < count; ++i) {
+    bool later = false;
+    if (tablesUsable()) {
+      StateLock lock;
+      later = freedLater(context, pointers[i]);
+    }
+    if (!later) g_next.clSVMFree(context, pointers[i]);
+  }
+  g_next.clReleaseContext(context);
+}
+
 }  // namespace
 
 extern "C" {
@@ -53,8 +75,8 @@ void* CL_API_CALL TS_WRAP(clSVMAlloc)(cl_context context, cl_svm_mem_flags flags
 }
 
 void CL_API_CALL TS_WRAP(clSVMFree)(cl_context context, void* p) {
+  const Handle pointer = handleOf(p);
   if (active()) {
-    const Handle pointer = handleOf(p);
     rec::SvmFree c;
     c.context = handleOf(context);
     c.pointers = {&pointer, 1};
@@ -64,6 +86,11 @@ void CL_API_CALL TS_WRAP(clSVMFree)(cl_context context, void* p) {
     StateLock lock;
     putLocked(c, call.info());
     forget(c.pointers);
+    if (freedLater(context, p)) return;
+  } else if (tablesUsable()) {
+    StateLock lock;
+    forget({&pointer, 1});
+    if (freedLater(context, p)) return;
   }
   g_next.clSVMFree(context, p);
 }
@@ -75,19 +102,45 @@ TS_WRAP(clEnqueueSVMFree)(cl_command_queue queue, cl_uint count, void* pointers[
   auto invoke = [&] {
     return g_next.clEnqueueSVMFree(queue, count, pointers, function, user, n, waits, event);
   };
-  if (!active()) return invoke();
+  if (!tablesUsable()) return invoke();
+  const bool records = active();
   Order order;
-  (void)inRange();
+  if (records) (void)inRange();
   rec::SvmFree c;
   c.queue = handleOf(queue);
   c.pointers = handlesOf(pointers, count);
   c.waits = handlesOf(waits, n);
+  // The driver frees when it likes, from now on: who looks after this does not find it any more.
+  List<Shared> forgotten;
+  bool looked_at = false;
+  {
+    StateLock lock;
+    for (const uint64_t p : c.pointers) {
+      if (const SvmState* s = g_objects.svm.find(p)) forgotten.add({p, *s});
+    }
+    forget(c.pointers);
+    looked_at = somebodyLooks();
+  }
+  if (looked_at && function == nullptr) {
+    user = contextOf(queue);
+    if (user != nullptr) function = freeForUs;
+  }
   Call call;
   call.end(invoke());
-  c.event = call.info().result == CL_SUCCESS && event != nullptr ? handleOf(*event) : 0;
-  StateLock lock;
-  putLocked(c, call.info());
-  if (call.info().result == CL_SUCCESS) forget(c.pointers);
+  const bool success = call.info().result == CL_SUCCESS;
+  if (!success && function == freeForUs) g_next.clReleaseContext(static_cast<cl_context>(user));
+  c.event = success && event != nullptr ? handleOf(*event) : 0;
+  {
+    StateLock lock;
+    if (records) putLocked(c, call.info());
+    for (const Shared& o : forgotten) {
+      SvmState* state = success ? nullptr : g_objects.svm.insert(o.pointer);
+      if (state == nullptr) continue;
+      *state = o.state;
+      state->uses = 0;
+    }
+  }
+  forgotten.free();
   return call.info().result;
 }
 

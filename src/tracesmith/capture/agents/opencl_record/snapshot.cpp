@@ -53,6 +53,17 @@ struct Object {
   MemoryState state;
 };
 
+/// State lock.
+void addRetained(List<Object>& objects, const Object& o) {
+  const auto memory = objectOf<cl_mem>(o.handle);
+  if (retainLocked(memory) && !objects.add(o)) g_next.clReleaseMemObject(memory);
+}
+
+void release(List<Object>& objects) {
+  for (const Object& o : objects) g_next.clReleaseMemObject(objectOf<cl_mem>(o.handle));
+  objects.free();
+}
+
 /// Reads a stretch of a buffer, also of one that the host may not read itself.
 bool readStretch(cl_command_queue queue, const Object& o, uint64_t offset, uint64_t bytes,
                  uint8_t* into) {
@@ -145,18 +156,23 @@ bool finishQueues() {
     StateLock lock;
     possible = g_objects.unset_user_events == 0;
     g_objects.queues.forEach([&](uint64_t handle, const QueueState& q) {
-      if (!q.on_device) queues.add(handle);
+      const auto queue = objectOf<cl_command_queue>(handle);
+      if (possible && !q.on_device && retainLocked(queue) && !queues.add(handle)) {
+        g_next.clReleaseCommandQueue(queue);
+      }
       return true;
     });
   }
+  for (const uint64_t queue : queues) g_next.clFinish(objectOf<cl_command_queue>(queue));
   for (const uint64_t queue : queues) {
-    if (possible) g_next.clFinish(objectOf<cl_command_queue>(queue));
+    g_next.clReleaseCommandQueue(objectOf<cl_command_queue>(queue));
   }
   queues.free();
   return possible;
 }
 
 void snapshotAll() {
+  const Looking looking;
   List<Object> objects;
   List<Shared> shared;
   List<uint64_t> contexts;
@@ -165,11 +181,15 @@ void snapshotAll() {
     State& s = g_objects;
     s.memory.forEach([&](uint64_t handle, const MemoryState& m) {
       // What a parent holds, its parts hold.
-      if (s.memory.find(handleOf(m.parent)) == nullptr) objects.add({handle, m});
+      if (s.memory.find(handleOf(m.parent)) == nullptr) addRetained(objects, {handle, m});
       return true;
     });
     s.svm.forEach([&](uint64_t pointer, const SvmState& m) { return shared.add({pointer, m}); });
-    s.contexts.forEach([&](uint64_t handle, const ContextState&) { return contexts.add(handle); });
+    s.contexts.forEach([&](uint64_t handle, const ContextState&) {
+      const auto context = objectOf<cl_context>(handle);
+      if (retainLocked(context) && !contexts.add(handle)) g_next.clReleaseContext(context);
+      return true;
+    });
   }
   for (const uint64_t context : contexts) {
     const OwnQueue queue(objectOf<cl_context>(context));
@@ -182,12 +202,14 @@ void snapshotAll() {
       }
     }
   }
-  objects.free();
+  for (const uint64_t context : contexts) g_next.clReleaseContext(objectOf<cl_context>(context));
+  release(objects);
   shared.free();
   contexts.free();
 }
 
 void snapshotArguments(cl_kernel kernel, cl_command_queue queue, uint64_t after) {
+  const Looking looking;
   List<Object> objects;
   List<Shared> shared;
   {
@@ -200,7 +222,8 @@ void snapshotArguments(cl_kernel kernel, cl_command_queue queue, uint64_t after)
       bool again = false;
       for (uint64_t j = 0; j < i; ++j) again = again || arguments[j] == arguments[i];
       if (again) continue;
-      if (const MemoryState* m = s.memory.find(arguments[i])) objects.add({arguments[i], *m});
+      if (const MemoryState* m = s.memory.find(arguments[i]))
+        addRetained(objects, {arguments[i], *m});
       if (const SvmState* m = s.svm.find(arguments[i])) shared.add({arguments[i], *m});
     }
   }
@@ -208,7 +231,7 @@ void snapshotArguments(cl_kernel kernel, cl_command_queue queue, uint64_t after)
   settle({handleOf(queue)});
   for (const Object& o : objects) snapshot(queue, o, Keep::kHashes, after);
   for (const Shared& o : shared) snapshotShared(queue, o, Keep::kHashes, after);
-  objects.free();
+  release(objects);
   shared.free();
 }
 

@@ -19,7 +19,10 @@ void CL_CALLBACK onEvent(cl_event event, cl_int status, void* packed) {
   const Callback kept = *callback;
   free(callback);
   if (status <= CL_COMPLETE) settle();
+  const bool nested = t_state.in_callback;
+  t_state.in_callback = true;
   kept.function(event, status, kept.user);
+  t_state.in_callback = nested;
 }
 
 }  // namespace
