@@ -2,12 +2,14 @@
 // Legal programs that are hard to record, one for each word: what they read or map is gone when
 // they go on, or is the device's and the host's in turn. Usage: cl_hazards WORD
 // Says "ok" at the end, when every result was right; before that what the host left in shared
-// memory, as "shared BYTES HASH" lines with hashes as recordings have them.
+// memory and what was written, as "shared|write BYTES HASH" lines with hashes as recordings have
+// them.
 #include <sys/mman.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include <atomic>
+#include <chrono>
 #include <map>
 #include <string>
 #include <thread>
@@ -91,9 +93,9 @@ void unmapped(const ClProgram& cl) {
 
 constexpr size_t kInts = 1024;
 
-void tellShared(const int* p) {
+void tell(const char* what, const int* p) {
   const XXH128_hash_t hash = XXH3_128bits(p, kInts * sizeof *p);
-  std::printf("shared %zu %016llx%016llx\n", kInts * sizeof *p,
+  std::printf("%s %zu %016llx%016llx\n", what, kInts * sizeof *p,
               static_cast<unsigned long long>(hash.high64),
               static_cast<unsigned long long>(hash.low64));
 }
@@ -114,7 +116,7 @@ int* fineGrained(const ClProgram& cl, cl_svm_mem_flags flags = 0) {
 
 void fill(int* p, int with) {
   for (size_t i = 0; i < kInts; ++i) p[i] = with + static_cast<int>(i);
-  tellShared(p);
+  tell("shared", p);
 }
 
 void add(cl_command_queue q, cl_kernel k, int* p, int by, cl_event after = nullptr) {
@@ -126,8 +128,14 @@ void add(cl_command_queue q, cl_kernel k, int* p, int by, cl_event after = nullp
         "clEnqueueNDRangeKernel");
 }
 
-void expectIs(const int* p, int first, const char* what) {
-  for (size_t i = 0; i < kInts; ++i) expect(p[i] == first + static_cast<int>(i), what);
+/// The host looks for itself, and by a copy, which a replay can be compared with.
+void expectIs(cl_command_queue q, const int* p, int first, const char* what) {
+  std::vector<int> copy(kInts);
+  check(clEnqueueSVMMemcpy(q, CL_TRUE, copy.data(), p, kInts * sizeof *p, 0, nullptr, nullptr),
+        what);
+  for (size_t i = 0; i < kInts; ++i) {
+    expect(p[i] == first + static_cast<int>(i) && copy[i] == p[i], what);
+  }
 }
 
 /// The host writes, waits for nothing in particular, and launches.
@@ -140,7 +148,7 @@ void waited(const ClProgram& cl) {
     check(clFinish(q), "finish");
     add(q, k, p, 3);
     check(clFinish(q), "finish");
-    expectIs(p, 100 * round + 3, "what a launch left");
+    expectIs(q, p, 100 * round + 3, "what a launch left");
   }
   clSVMFree(cl.context, p);
 }
@@ -160,8 +168,8 @@ void ahead(const ClProgram& cl) {
   check(clFinish(q), "finish");
   add(q, k, two, 4);
   check(clFinish(q), "finish");
-  expectIs(one, 103, "the first");
-  expectIs(two, 204, "the second");
+  expectIs(q, one, 103, "the first");
+  expectIs(q, two, 204, "the second");
   clSVMFree(cl.context, one);
   clSVMFree(cl.context, two);
   clReleaseEvent(start);
@@ -193,12 +201,59 @@ void chained(const ClProgram& cl) {
           "status");
   }
   clReleaseEvent(last);
-  expectIs(two, 112, "the copy");
+  expectIs(q, two, 112, "the copy");
   add(q, k, two, 1);
   check(clFinish(q), "finish");
   for (size_t i = 0; i < kInts; ++i) expect(one[i] == 5, "the fill");
   clSVMFree(cl.context, one);
   clSVMFree(cl.context, two);
+}
+
+/// What is read from one buffer is written to the next by way of the host, and nobody waits.
+void bounced(const ClProgram& cl) {
+  cl_command_queue q = cl.queue();
+  constexpr size_t kBytes = kInts * sizeof(int);
+  std::vector<int> first(kInts, 7);
+  std::vector<int> by_event(kInts), by_order(kInts), seen(kInts);
+  cl_mem from = cl.buffer(kBytes);
+  cl_mem to = cl.buffer(kBytes);
+  check(clEnqueueWriteBuffer(q, from, CL_TRUE, 0, kBytes, first.data(), 0, nullptr, nullptr),
+        "write");
+  tell("write", first.data());
+  const auto readLater = [&](std::vector<int>& into, cl_event start, cl_event* event) {
+    check(clEnqueueReadBuffer(q, from, CL_FALSE, 0, kBytes, into.data(), 1, &start, event), "read");
+  };
+  const auto expectSeen = [&](const char* what) {
+    check(clEnqueueReadBuffer(q, to, CL_TRUE, 0, kBytes, seen.data(), 0, nullptr, nullptr), what);
+    for (const int x : seen) expect(x == 7, what);
+    tell("write", seen.data());
+  };
+  cl_event start = gate(cl);
+  cl_event read = nullptr;
+  readLater(by_event, start, &read);
+  check(clEnqueueWriteBuffer(q, to, CL_FALSE, 0, kBytes, by_event.data(), 1, &read, nullptr),
+        "write");
+  open(start);
+  check(clFinish(q), "finish");
+  expectSeen("what was bounced");
+
+  const int zero = 0;
+  check(clEnqueueFillBuffer(q, to, &zero, sizeof zero, 0, kBytes, 0, nullptr, nullptr), "fill");
+  cl_event again = gate(cl);
+  readLater(by_order, again, nullptr);
+  std::thread opener([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    open(again);
+  });
+  check(clEnqueueWriteBuffer(q, to, CL_TRUE, 0, kBytes, by_order.data(), 0, nullptr, nullptr),
+        "write");
+  opener.join();
+  expectSeen("what was bounced with a wait");
+  clReleaseEvent(read);
+  clReleaseEvent(start);
+  clReleaseEvent(again);
+  clReleaseMemObject(from);
+  clReleaseMemObject(to);
 }
 
 /// Launches while another thread makes and frees shared memory, buffers and queues.
@@ -241,8 +296,8 @@ void freed(const ClProgram& cl) {
 
 int main(int argc, char** argv) {
   const std::map<std::string, void (*)(const ClProgram&)> all = {
-      {"ended", ended}, {"unmapped", unmapped}, {"waited", waited},
-      {"ahead", ahead}, {"chained", chained},   {"freed", freed}};
+      {"ended", ended},     {"unmapped", unmapped}, {"waited", waited},  {"ahead", ahead},
+      {"chained", chained}, {"freed", freed},       {"bounced", bounced}};
   if (argc != 2 || !all.contains(argv[1])) return 2;
   const ClProgram cl(kSource);
   all.at(argv[1])(cl);

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <fstream>
+#include <functional>
 
 #include "stream_fixture.hpp"
 
@@ -52,28 +53,30 @@ TEST_F(HazardTest, OtherThreadsMayFreeWhatIsBeingLookedAt) {
   EXPECT_EQ(ranges.count(CommandKind::kRangeEdge), 2 * ranges.count(CommandKind::kLaunch));
 }
 
-/// What the host leaves in fine-grained shared memory is in the stream, and nothing that a kernel
-/// left there.
-class FineGrainedTest : public HazardTest, public ::testing::WithParamInterface<const char*> {};
+/// What the program says that it left in shared memory, or wrote, is in the stream, and nothing
+/// else: not what a kernel left there, nor what lay in its place before.
+class InputTest : public HazardTest, public ::testing::WithParamInterface<const char*> {};
 
-TEST_P(FineGrainedTest, TheStreamHasWhatTheHostWroteAndNothingElse) {
+TEST_P(InputTest, TheStreamHasWhatTheHostGaveAndNothingElse) {
   SpawnOptions said;
   said.output = path("said");
   ASSERT_EQ(run(profile({}, {helper("cl_hazards"), GetParam()}), said).exit_code, 0);
-  std::vector<std::string> expected;
-  for (const std::string& line : linesOf(path("said"))) {
-    if (line == "no fine-grained memory") GTEST_SKIP() << line;
-    if (line.starts_with("shared ")) expected.push_back(line);
-  }
+  const auto isInput = [](const std::string& line) {
+    return line.starts_with("shared ") || line.starts_with("write ");
+  };
+  std::vector<std::string> expected = linesOf(path("said"));
+  if (expected.front() == "no fine-grained memory") GTEST_SKIP() << expected.front();
+  std::erase_if(expected, std::not_fn(isInput));
   const auto all = streams();
   ASSERT_EQ(all.size(), 1u);
   std::vector<std::string> seen = test::traffic(all[0]);
-  std::erase_if(seen, [](const std::string& line) { return !line.starts_with("shared "); });
+  std::erase_if(seen, std::not_fn(isInput));
   // What several of them hold when a launch comes is recorded in the order of a table.
   EXPECT_THAT(seen, UnorderedElementsAreArray(expected));
+  EXPECT_EQ(run({helper("tracesmith"), "replay", "--verify", path("out.sbr")}).exit_code, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(, FineGrainedTest, ::testing::Values("waited", "ahead", "chained"),
+INSTANTIATE_TEST_SUITE_P(, InputTest, ::testing::Values("waited", "ahead", "chained", "bounced"),
                          [](const auto& each) { return std::string(each.param); });
 
 }  // namespace

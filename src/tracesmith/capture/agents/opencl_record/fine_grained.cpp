@@ -61,7 +61,7 @@ void SharedUse::addLocked(Handle address) {
     if (address < begin || address - begin >= s.bytes) return true;
     bool again = !isFineGrained(s);
     for (const Used& used : used_) again = again || used.pointer == begin;
-    if (!again && used_.add({begin, s.number})) ++s.uses;
+    if (!again && used_.add({begin, s.bytes, s.number})) ++s.uses;
     return false;
   });
 }
@@ -78,9 +78,10 @@ void SharedUse::add(cl_kernel kernel) {
 void SharedUse::await(cl_command_queue queue, cl_event event) {
   for (const Used& used : used_) {
     PendingRead use;
+    use.what = Awaited::kUse;
     use.event = event;
     use.queue = handleOf(queue);
-    use.used = used.pointer;
+    use.place = stretch(objectOf<void*>(used.pointer), used.bytes);
     use.allocation = used.allocation;
     if (event == nullptr || !awaitRead(use)) endUse(used.pointer, used.allocation);
   }

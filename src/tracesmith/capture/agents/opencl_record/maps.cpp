@@ -67,7 +67,7 @@ void* map(cl_command_queue queue, cl_mem memory, cl_bool blocking, cl_map_flags 
     if (pointer != nullptr) noteMap(memory, pointer, flags, box, place, {});
     const bool tracked = pointer != nullptr && wanted && shows(flags) && *slot != nullptr;
     if (tracked && sequence != kNotRecorded) {
-      awaitRead({sequence, *slot, handleOf(queue), place, true});
+      awaitRead({Awaited::kMap, sequence, *slot, handleOf(queue), place});
     }
     if (own != nullptr) g_next.clReleaseEvent(own);
   }

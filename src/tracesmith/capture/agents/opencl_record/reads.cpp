@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the program reads without waiting. Its memory may be looked at only when the command is
-// complete and as long as the program can not know it: between the driver's answer to a call that
-// waits or asks, and the return of that call to the program. Never on a driver's thread that just
-// completed the command, where the program may be freeing the memory meanwhile; and never once the
-// recording has ended, when calls that wait are no longer held up.
+// What commands that do not wait do to memory that the host sees, above all reads. That memory may
+// be looked at only when the command is complete and as long as the program can not know it:
+// between the driver's answer to a call that waits or asks, and the return of that call to the
+// program. Never on a driver's thread that just completed the command, where the program may be
+// freeing the memory meanwhile; and never once the recording has ended, when calls that wait are no
+// longer held up.
 #include "tracesmith/capture/agents/opencl_record/recorder.hpp"
 
 #include <pthread.h>
@@ -52,18 +53,20 @@ bool isIn(const Sync& sync, const PendingRead& read) {
 
 /// A read that is complete, or failed. It is in no list any more.
 void conclude(const PendingRead& read, cl_int status) {
-  if (read.used != 0) return endUse(read.used, read.allocation);
+  if (read.what == Awaited::kUse) return endUse(handleOf(read.place.at), read.allocation);
   Call call;
   Content content;
+  const Keep keep = read.what == Awaited::kMap      ? Keep::kHashes
+                    : read.what == Awaited::kSource ? Keep::kBytes
+                                                    : keepOutputs();
   if (status == CL_COMPLETE && !read.lost) {
-    content.take(read.place, read.is_map ? Keep::kHashes : keepOutputs());
+    content.take(read.place, keep);
   } else {
     content.unknown(read.place.bytes());
   }
   call.end(status < 0 ? status : CL_SUCCESS);
-  done(read.sequence, call, content.payload(),
-       !read.is_map && options().keep_outputs && content.payload().known());
-  if (read.is_map && status == CL_COMPLETE) {
+  done(read.sequence, call, content.payload(), keep == Keep::kBytes && content.payload().known());
+  if (read.what == Awaited::kMap && status == CL_COMPLETE) {
     StateLock lock;
     for (MapState& map : g_objects.maps) {
       if (map.place.at == read.place.at && map.shown.empty()) map.shown = content.summary();
@@ -161,6 +164,15 @@ void settleLocked(const Sync& sync) {
 
 bool nothingPending() { return !readsPending() || t_settling || !tablesUsable(); }
 
+template <class Is>
+bool anyPending(Is&& is) {
+  StateLock lock;
+  for (const PendingRead& read : g_pending) {
+    if (is(read)) return true;
+  }
+  return false;
+}
+
 /// Settles, and gives up of what is left that for which `isLost` says so. Under the settle lock:
 /// none of them is being hashed.
 template <class IsLost>
@@ -179,19 +191,27 @@ void settle(const Sync& sync) {
   settleLocked(sync);
 }
 
+bool yetToBeFilled(const Place& place) {
+  const auto fills = [&](const PendingRead& read) {
+    return (read.what == Awaited::kRead || read.what == Awaited::kUse) &&
+           overlap(read.place, place);
+  };
+  if (nothingPending() || !anyPending(fills)) return false;
+  settle();
+  return anyPending(fills);
+}
+
 void aboutToOverwrite(const Place& place) {
   if (nothingPending() || place.at == nullptr) return;
-  bool meets = false;
-  {
-    StateLock lock;
-    for (const PendingRead& read : g_pending) meets = meets || overlap(read.place, place);
-  }
-  if (meets) lose([&](const PendingRead& read) { return overlap(read.place, place); });
+  if (anyPending([&](const PendingRead& read) { return overlap(read.place, place); }))
+    lose([&](const PendingRead& read) { return overlap(read.place, place); });
 }
 
 void aboutToUnmap(const void* pointer) {
   if (nothingPending()) return;
-  lose([&](const PendingRead& read) { return read.is_map && read.place.at == pointer; });
+  lose([&](const PendingRead& read) {
+    return read.what == Awaited::kMap && read.place.at == pointer;
+  });
 }
 
 uint32_t heldReferences(cl_event event) {

@@ -186,22 +186,30 @@ bool readRange();
 
 // --- reads (reads.cpp) ------------------------------------------------------------------------
 
-/// A command whose output the host may look at once `event` is complete: a read, or (`used`) one
-/// that may write fine-grained shared memory.
+enum class Awaited : uint8_t {
+  kRead,    // what it showed the host is hashed
+  kMap,     // the same; what the host leaves there will be compared with it
+  kSource,  // what it took from the host's memory is recorded: a read had yet to fill that
+  kUse,     // it may write fine-grained shared memory
+};
+
+/// A command that is under way. Once `event` is complete there is something to be looked at.
 struct PendingRead {
+  Awaited what = Awaited::kRead;
   uint64_t sequence = kNotRecorded;
   cl_event event = nullptr;
   Handle queue = 0;
   Place place;
-  bool is_map = false;
-  bool lost = false;  // something else was read to the same place
-  Handle used = 0;
-  uint64_t allocation = 0;
+  uint64_t allocation = 0;  // of shared memory that is used
+  bool lost = false;        // something else was read to the same place
 };
 /// False: it can not be followed.
 bool awaitRead(const PendingRead& read);
 /// Before the host's memory is given to another read: what lies there is hashed, or is lost.
 void aboutToOverwrite(const Place& place);
+/// True when a command that is under way may yet fill this memory of the host's: what another gets
+/// from there is known only when that is complete.
+bool yetToBeFilled(const Place& place);
 /// Before a map is given back: what it showed is hashed, or is lost.
 void aboutToUnmap(const void* pointer);
 
@@ -285,6 +293,7 @@ class SharedUse {
  private:
   struct Used {
     Handle pointer;
+    uint64_t bytes;
     uint64_t allocation;
   };
   void addLocked(Handle address);

@@ -179,30 +179,37 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueSVMMemcpy)(cl_command_queue queue, cl_bool b
   c.waits = handlesOf(waits, n);
   Call call;
   Content content;
+  const Place here = stretch(source, bytes);
+  const bool later = from_host && !to_host && yetToBeFilled(here);
+  if (later) content.unknown(bytes);
   if (blocking) {
-    if (from_host) content.take(source, bytes);
+    if (from_host && !later) content.take(source, bytes);
     c.content = content.payload();
     call.flag(kBlocking);
     const uint64_t sequence = put(c, call.begun());
     order.release();
     call.end(invoke(event));
     Content shown;
-    if (to_host && call.info().result == CL_SUCCESS) shown.take(there, keepOutputs());
-    doneBlocking(sequence, call, event, shown, to_host && options().keep_outputs, nullptr);
+    const bool success = call.info().result == CL_SUCCESS;
+    if (to_host && success) shown.take(there, keepOutputs());
+    if (later && success) shown.take(here, Keep::kBytes);
+    doneBlocking(sequence, call, event, shown, later || (to_host && options().keep_outputs),
+                 nullptr);
     settle();
     return call.info().result;
   }
   cl_event own = nullptr;
-  cl_event* slot = event == nullptr && (to_host || use.any()) ? &own : event;
+  cl_event* slot = event == nullptr && (to_host || later || use.any()) ? &own : event;
   call.end(invoke(slot));
   const bool success = call.info().result == CL_SUCCESS;
-  if (success && from_host) content.take(source, bytes);
+  if (success && from_host && !later) content.take(source, bytes);
   c.content = content.payload();
   c.event = success && event != nullptr ? handleOf(*event) : 0;
   const uint64_t sequence = put(c, call.info());
   const bool followed = success && slot != nullptr;
-  if (followed && to_host && sequence != kNotRecorded) {
-    awaitRead({sequence, *slot, handleOf(queue), there, false});
+  if (followed && (to_host || later) && sequence != kNotRecorded) {
+    awaitRead({to_host ? Awaited::kRead : Awaited::kSource, sequence, *slot, handleOf(queue),
+               to_host ? there : here});
   }
   use.await(queue, followed ? *slot : nullptr);
   if (own != nullptr) g_next.clReleaseEvent(own);
@@ -281,7 +288,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueSVMMap)(cl_command_queue queue, cl_bool bloc
     g_objects.maps.add(map);
   }
   if (success && wanted && shows && sequence != kNotRecorded && *slot != nullptr) {
-    awaitRead({sequence, *slot, handleOf(queue), map.place, true});
+    awaitRead({Awaited::kMap, sequence, *slot, handleOf(queue), map.place});
   }
   if (own != nullptr) g_next.clReleaseEvent(own);
   return call.info().result;
