@@ -279,13 +279,14 @@ Result<bool> RecordingDrain::poll() {
   if (now - last_flush_ns_ > kFlushIntervalNs) {
     TS_CHECK_OK(flush());
     last_flush_ns_ = now;
-    // A process that is gone needs its 64 MiB no more.
+    // A process that is gone needs its 64 MiB no more: neither the file, nor its pages here.
     for (const auto& c : channels_) {
       if (c->closed || !processGone(*c)) continue;
       TS_CHECK_OK(drain(*c));
       TS_CHECK_OK(close(*c, true));
       unlink(c->file.path().c_str());
     }
+    std::erase_if(channels_, [](const auto& c) { return c->closed; });
   }
   return met;
 }
