@@ -4,6 +4,7 @@
 // Says "ok" at the end, when every result was right; before that what the host left in shared
 // memory and what was written, as "shared|write BYTES HASH" lines with hashes as recordings have
 // them.
+#include <pthread.h>
 #include <sys/mman.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -256,6 +257,32 @@ void bounced(const ClProgram& cl) {
   clReleaseMemObject(to);
 }
 
+/// A thread that is cancelled when it has come to a halt in what it writes.
+void cancelled(const ClProgram& cl) {
+  cl_command_queue q = cl.queue();
+  constexpr size_t kBytes = 1u << 20;
+  cl_mem m = cl.buffer(kBytes);
+  std::atomic<uint64_t> written{0};
+  std::thread writes([&] {
+    std::vector<uint64_t> words(kBytes / 8);
+    for (;; pthread_testcancel()) {
+      for (size_t i = 0; i < words.size(); ++i) words[i] = words[i] * 6364136223846793005u + i + 1;
+      check(clEnqueueWriteBuffer(q, m, CL_FALSE, 0, kBytes, words.data(), 0, nullptr, nullptr),
+            "write");
+      ++written;
+    }
+  });
+  for (uint64_t before = 0, quiet = 0; quiet < 4;) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(250));
+    quiet = written.load() == before && before != 0 ? quiet + 1 : 0;
+    before = written.load();
+  }
+  pthread_cancel(writes.native_handle());
+  writes.join();
+  check(clFinish(q), "finish");
+  clReleaseMemObject(m);
+}
+
 /// Launches while another thread makes and frees shared memory, buffers and queues.
 void freed(const ClProgram& cl) {
   cl_command_queue q = cl.queue();
@@ -296,8 +323,8 @@ void freed(const ClProgram& cl) {
 
 int main(int argc, char** argv) {
   const std::map<std::string, void (*)(const ClProgram&)> all = {
-      {"ended", ended},     {"unmapped", unmapped}, {"waited", waited},  {"ahead", ahead},
-      {"chained", chained}, {"freed", freed},       {"bounced", bounced}};
+      {"ended", ended},     {"unmapped", unmapped}, {"waited", waited},   {"ahead", ahead},
+      {"chained", chained}, {"freed", freed},       {"bounced", bounced}, {"cancelled", cancelled}};
   if (argc != 2 || !all.contains(argv[1])) return 2;
   const ClProgram cl(kSource);
   all.at(argv[1])(cl);

@@ -101,6 +101,20 @@ TEST_F(RecordSurvivalTest, WithoutACollectorAFullRingEndsTheRecordingAndNotThePr
   EXPECT_THAT(all[0].end_reason, HasSubstr("nobody reads"));
 }
 
+TEST_F(RecordSurvivalTest, AThreadThatIsCancelledWhileItWaitsTakesNoLockWithIt) {
+  SpawnOptions options;
+  options.output = path("said");
+  const pid_t pid =
+      spawn(profile({"-q", "--record-buffer", "8M"}, {helper("cl_hazards"), "cancelled"}), options);
+  const uint32_t program = childOf(pid);
+  usleep(1'000'000);
+  kill(pid, SIGKILL);  // nobody makes room in the ring any more
+  waitFor(pid);
+  for (int i = 0; i < 2500 && readProcessStat(program); ++i) usleep(10'000);
+  EXPECT_EQ(readFile(path("said")), "ok\n");
+  kill(static_cast<pid_t>(program), SIGKILL);
+}
+
 TEST_F(RecordSurvivalTest, AFullDiskEndsTheRecordingAndLeavesWhatIsThereReadable) {
   SpawnOptions options;
   options.largest_file = 40u << 20;

@@ -204,7 +204,11 @@ Result<bool> RecordingDrain::drain(Channel& c) {
   if (c.damaged) {
     totals_.ended.push_back("process " + std::to_string(c.file.header().pid) +
                             ": its channel holds what no agent writes");
+    // Its program must not wait for us when the ring is full.
+    const std::lock_guard lock(mutex_);
+    std::erase(beating_, &c.file.header());
     c.file.header().ended.store(1);
+    c.file.header().heartbeat_ns.store(0);
   }
   return true;
 }

@@ -16,6 +16,8 @@ namespace tracesmith {
 namespace {
 
 using channel::ChannelHeader;
+using channel::FrameHeader;
+using channel::FrameKind;
 
 constexpr uint64_t kRing = channel::kMinRingBytes;
 
@@ -100,6 +102,25 @@ TEST_F(RecordingDrainTest, AProcessThatHasEndedLeavesNothingMapped) {
   EXPECT_EQ(maps(), 0);
   EXPECT_TRUE(drain_->finish());
   EXPECT_EQ(drain_->totals().processes, 1u);
+}
+
+TEST_F(RecordingDrainTest, AProgramNeedNotWaitForADamagedChannel) {
+  ChannelFile& file = makeChannel(static_cast<uint32_t>(getpid()), ownStart());
+  ASSERT_TRUE(drain_->start());
+  ChannelHeader& header = file.header();
+  const auto soon = [](auto&& is) {
+    for (int i = 0; i < 400 && !is(); ++i) usleep(5000);
+    return is();
+  };
+  EXPECT_TRUE(soon([&] { return header.heartbeat_ns.load() != 0; }));
+  const FrameHeader nonsense{static_cast<FrameKind>(77), 64};
+  memcpy(const_cast<uint8_t*>(file.ring()), &nonsense, sizeof nonsense);
+  header.head.store(64);
+  EXPECT_TRUE(soon([&] { return header.ended.load() != 0; }));
+  usleep(500'000);  // more than two beats
+  EXPECT_EQ(header.heartbeat_ns.load(), 0);
+  EXPECT_TRUE(drain_->finish());
+  EXPECT_FALSE(drain_->totals().ended.empty());
 }
 
 }  // namespace

@@ -35,6 +35,10 @@ inline int64_t nowNs() {
   return static_cast<int64_t>(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
 }
 
+/// Sleeps. The C library's functions for it are cancellation points: a thread of the program that
+/// is cancelled there would take our locks with it.
+void pauseNs(int64_t ns);
+
 /// Reads the environment. False: nothing is to be recorded in this process.
 bool arm();
 

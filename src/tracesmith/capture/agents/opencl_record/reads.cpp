@@ -140,8 +140,7 @@ void settleLocked(const Sync& sync) {
     // The driver said so of its queue; of the event it will in a moment. Not waited for in the
     // driver, whose thread may be in a callback of the program that waits for us.
     for (int tries = 0; status > CL_COMPLETE && tries < 1000 && isIn(sync, read); ++tries) {
-      const timespec pause{0, 100'000};
-      nanosleep(&pause, nullptr);
+      pauseNs(100'000);
       status = statusOf(read.event);
     }
     if (status > CL_COMPLETE && isIn(sync, read)) {
