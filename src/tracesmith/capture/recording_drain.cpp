@@ -28,6 +28,19 @@ void sleepNs(int64_t ns) {
   nanosleep(&pause, nullptr);
 }
 
+/// True for a process of a container that we see from outside.
+bool runsInItsNamespace(const ChannelHeader& h) {
+  for (const ListedProcess& listed : listProcesses()) {
+    if (listed.stat.start_ticks != h.start_ticks) continue;
+    const auto facts = readProcessFacts(listed.pid);
+    if (facts && !facts->zombie && facts->pid_namespace == h.pid_namespace &&
+        facts->namespace_pid == h.pid) {
+      return true;
+    }
+  }
+  return false;
+}
+
 template <class Command>
 Bytes encoded(Command command, const recording::CommandHeader& header) {
   Bytes out(recording::encodedBytes(command));
@@ -225,8 +238,12 @@ Status RecordingDrain::flush() {
   return {};
 }
 
-bool RecordingDrain::processGone(const Channel& c) const {
+bool RecordingDrain::processGone(const Channel& c, bool at_end) const {
   const ChannelHeader& h = c.file.header();
+  if (h.pid_namespace != 0 && h.pid_namespace != ownPidNamespace()) {
+    // Its number is another process's here, or nobody's; where it can not be found it may still be.
+    return at_end && !runsInItsNamespace(h);
+  }
   const auto stat = readProcessStat(h.pid);
   return !stat || stat->start_ticks != h.start_ticks || stat->state == 'Z' || stat->state == 'X';
 }
@@ -308,7 +325,7 @@ Status RecordingDrain::finish() {
   const Status status = [&]() -> Status {
     TS_CHECK_OK(discover());
     for (const auto& c : channels_) {
-      const bool gone = processGone(*c);
+      const bool gone = processGone(*c, true);
       // Whoever goes on after us must not wait for us.
       if (!gone) c->file.header().heartbeat_ns.store(0);
       TS_CHECK_OK(drain(*c));

@@ -44,7 +44,7 @@ class RecordingDrainTest : public ::testing::Test {
   }
 
   /// The channel of a process of which nothing else is said.
-  ChannelFile& makeChannel(uint32_t pid, uint64_t start_ticks) {
+  ChannelFile& makeChannel(uint32_t pid, uint64_t start_ticks, uint64_t pid_namespace) {
     channel_path_ = dir_->path() + "/" + std::to_string(pid) + ".1" + channel::kSuffix;
     const int fd = ::open(channel_path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     EXPECT_EQ(ftruncate(fd, static_cast<off_t>(channel::kHeaderBytes + kRing)), 0);
@@ -56,6 +56,7 @@ class RecordingDrainTest : public ::testing::Test {
     header->ring_bytes = kRing;
     header->pid = pid;
     header->start_ticks = start_ticks;
+    header->pid_namespace = pid_namespace;
     EXPECT_EQ(pwrite(fd, bytes.data(), bytes.size(), 0), static_cast<ssize_t>(bytes.size()));
     ::close(fd);
     auto file = ChannelFile::open(channel_path_);
@@ -93,7 +94,7 @@ class RecordingDrainTest : public ::testing::Test {
 };
 
 TEST_F(RecordingDrainTest, AProcessThatHasEndedLeavesNothingMapped) {
-  makeChannel(static_cast<uint32_t>(getpid()), ownStart() + 1);
+  makeChannel(static_cast<uint32_t>(getpid()), ownStart() + 1, ownPidNamespace());
   channel_.reset();
   ASSERT_TRUE(drain_->poll());
   EXPECT_EQ(maps(), 1);
@@ -104,8 +105,16 @@ TEST_F(RecordingDrainTest, AProcessThatHasEndedLeavesNothingMapped) {
   EXPECT_EQ(drain_->totals().processes, 1u);
 }
 
+TEST_F(RecordingDrainTest, AProcessOfAnotherNamespaceLivesUntilTheSessionEnds) {
+  // There is no process of that number here.
+  makeChannel(4'000'000, 1, ownPidNamespace() + 1);
+  pollForAWhile();
+  EXPECT_TRUE(channelIsThere());
+  EXPECT_TRUE(drain_->finish());
+}
+
 TEST_F(RecordingDrainTest, AProgramNeedNotWaitForADamagedChannel) {
-  ChannelFile& file = makeChannel(static_cast<uint32_t>(getpid()), ownStart());
+  ChannelFile& file = makeChannel(static_cast<uint32_t>(getpid()), ownStart(), ownPidNamespace());
   ASSERT_TRUE(drain_->start());
   ChannelHeader& header = file.header();
   const auto soon = [](auto&& is) {

@@ -100,6 +100,7 @@ void nameProcess(ChannelHeader& h) {
   h.pid = who->pid;
   h.parent_pid = who->parent_pid;
   h.start_ticks = who->start_ticks;
+  h.pid_namespace = who->pid_namespace;
   h.command_line_bytes = who->command_line_bytes;
   static_assert(sizeof h.command_line == sizeof who->command_line);
   memcpy(h.command_line, who->command_line, sizeof h.command_line);
