@@ -22,6 +22,11 @@ namespace {
 
 constexpr const char* kSource = R"(
 __kernel void add(__global int* a, int by) { a[get_global_id(0)] += by; }
+__kernel void polls(__global volatile int* a) {
+  while (a[0] == 0) {
+  }
+  a[1] = 1;
+}
 __kernel void other(__global int* a, int by) { a[get_global_id(0)] += by; }
 )";
 constexpr size_t kLarge = 64u << 20;  // the allocator gives such memory back at once
@@ -210,6 +215,34 @@ void chained(const ClProgram& cl) {
   clSVMFree(cl.context, two);
 }
 
+/// A kernel that runs until the host, which launches others meanwhile, says that it may end.
+void polled(const ClProgram& cl) {
+  if (std::thread::hardware_concurrency() < 2) {
+    std::puts("one processor");
+    return;
+  }
+  cl_command_queue q = cl.queue();
+  cl_command_queue other = cl.queue();
+  cl_kernel k = cl.kernel("add");
+  cl_kernel polls = cl.kernel("polls");
+  int* told = fineGrained(cl, CL_MEM_SVM_ATOMICS);
+  int* p = fineGrained(cl);
+  told[0] = told[1] = 0;
+  fill(p, 100);
+  const size_t one = 1;
+  check(clSetKernelArgSVMPointer(polls, 0, told), "clSetKernelArgSVMPointer");
+  check(clEnqueueNDRangeKernel(q, polls, 1, nullptr, &one, nullptr, 0, nullptr, nullptr), "polls");
+  check(clFlush(q), "flush");
+  add(other, k, p, 3);
+  check(clFinish(other), "finish");
+  reinterpret_cast<std::atomic<int>*>(told)->store(1);
+  check(clFinish(q), "finish");
+  expect(told[1] == 1, "what the kernel said");
+  expectIs(other, p, 103, "what was launched meanwhile");
+  clSVMFree(cl.context, told);
+  clSVMFree(cl.context, p);
+}
+
 /// What is read from one buffer is written to the next by way of the host, and nobody waits.
 void bounced(const ClProgram& cl) {
   cl_command_queue q = cl.queue();
@@ -323,8 +356,9 @@ void freed(const ClProgram& cl) {
 
 int main(int argc, char** argv) {
   const std::map<std::string, void (*)(const ClProgram&)> all = {
-      {"ended", ended},     {"unmapped", unmapped}, {"waited", waited},   {"ahead", ahead},
-      {"chained", chained}, {"freed", freed},       {"bounced", bounced}, {"cancelled", cancelled}};
+      {"ended", ended},     {"unmapped", unmapped},   {"waited", waited},
+      {"ahead", ahead},     {"chained", chained},     {"freed", freed},
+      {"bounced", bounced}, {"cancelled", cancelled}, {"polled", polled}};
   if (argc != 2 || !all.contains(argv[1])) return 2;
   const ClProgram cl(kSource);
   all.at(argv[1])(cl);

@@ -53,6 +53,12 @@ TEST_F(HazardTest, OtherThreadsMayFreeWhatIsBeingLookedAt) {
   EXPECT_EQ(ranges.count(CommandKind::kRangeEdge), 2 * ranges.count(CommandKind::kLaunch));
 }
 
+TEST_F(HazardTest, AKernelThatWaitsForTheHostIsNotWaitedFor) {
+  EXPECT_EQ(hazard("polled").end_reason, "");
+  // The range can not begin while it runs.
+  EXPECT_EQ(hazard("polled", {"--range", "launch:2-10"}).end_reason, "");
+}
+
 /// What the program says that it left in shared memory, or wrote, is in the stream, and nothing
 /// else: not what a kernel left there, nor what lay in its place before.
 class InputTest : public HazardTest, public ::testing::WithParamInterface<const char*> {};

@@ -259,7 +259,7 @@ inline bool retainLocked(cl_mem o) { return g_next.clRetainMemObject(o) == CL_SU
 
 // --- snapshots (snapshot.cpp) -----------------------------------------------------------------
 
-/// Finishes all queues. False: something waits for a user event that is not set.
+/// Waits for all queues. False: something waits for a user event that is not set, or does not end.
 bool finishQueues();
 /// Of every live memory object and shared allocation, contents included.
 void snapshotAll();

@@ -149,26 +149,71 @@ void snapshotShared(cl_command_queue queue, const Shared& o, Keep keep, uint64_t
 
 }  // namespace
 
+namespace {
+
+// A kernel that waits for the host is not waited for by us. Who has not become idle in that time is
+// asked again at each call, but for a moment only.
+constexpr int64_t kPatienceNs = 5'000'000'000;
+constexpr int64_t kLaterPatienceNs = 1'000'000;
+constinit std::atomic<int64_t> g_patience_ns{kPatienceNs};
+
+/// Complete when all that is in the queue is; nullptr when the driver refuses.
+cl_event markEnd(cl_command_queue queue) {
+  cl_event event = nullptr;
+  if (g_next.clEnqueueMarkerWithWaitList != nullptr) {
+    g_next.clEnqueueMarkerWithWaitList(queue, 0, nullptr, &event);
+  } else if (g_next.clEnqueueMarker != nullptr) {
+    g_next.clEnqueueMarker(queue, &event);
+  }
+  g_next.clFlush(queue);
+  return event;
+}
+
+bool isOver(cl_event event) {
+  cl_int status = CL_COMPLETE;
+  g_next.clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr);
+  return status <= CL_COMPLETE;
+}
+
+}  // namespace
+
 bool finishQueues() {
   List<uint64_t> queues;
-  bool possible = true;
   {
     StateLock lock;
-    possible = g_objects.unset_user_events == 0;
+    if (g_objects.unset_user_events != 0) return false;
     g_objects.queues.forEach([&](uint64_t handle, const QueueState& q) {
       const auto queue = objectOf<cl_command_queue>(handle);
-      if (possible && !q.on_device && retainLocked(queue) && !queues.add(handle)) {
+      if (!q.on_device && retainLocked(queue) && !queues.add(handle)) {
         g_next.clReleaseCommandQueue(queue);
       }
       return true;
     });
   }
-  for (const uint64_t queue : queues) g_next.clFinish(objectOf<cl_command_queue>(queue));
+  // All of them are flushed before any is waited for: one may wait for a command of another that
+  // nobody has given to its device yet.
+  List<uint64_t> ends;
+  for (const uint64_t queue : queues) {
+    const cl_event end = markEnd(objectOf<cl_command_queue>(queue));
+    if (end != nullptr && !ends.add(handleOf(end))) g_next.clReleaseEvent(end);
+  }
+  const int64_t until = nowNs() + g_patience_ns.load(std::memory_order_relaxed);
+  bool finished = true;
+  for (const uint64_t end : ends) {
+    for (int64_t pause_ns = 10'000; !isOver(objectOf<cl_event>(end)); pause_ns *= 2) {
+      finished = finished && nowNs() < until;
+      if (!finished) break;
+      pauseNs(pause_ns < 1'000'000 ? pause_ns : 1'000'000);
+    }
+    g_next.clReleaseEvent(objectOf<cl_event>(end));
+  }
   for (const uint64_t queue : queues) {
     g_next.clReleaseCommandQueue(objectOf<cl_command_queue>(queue));
   }
+  g_patience_ns.store(finished ? kPatienceNs : kLaterPatienceNs, std::memory_order_relaxed);
   queues.free();
-  return possible;
+  ends.free();
+  return finished;
 }
 
 void snapshotAll() {
