@@ -316,6 +316,22 @@ void cancelled(const ClProgram& cl) {
   clReleaseMemObject(m);
 }
 
+/// Much is written by way of maps.
+void mapped(const ClProgram& cl) {
+  cl_command_queue q = cl.queue();
+  constexpr size_t kBytes = 1u << 20;
+  cl_mem m = cl.buffer(kBytes);
+  for (int round = 1; round <= 16; ++round) {
+    cl_int e = CL_SUCCESS;
+    void* p = clEnqueueMapBuffer(q, m, CL_TRUE, CL_MAP_WRITE, 0, kBytes, 0, nullptr, nullptr, &e);
+    check(e, "map");
+    memset(p, round, kBytes);
+    check(clEnqueueUnmapMemObject(q, m, p, 0, nullptr, nullptr), "unmap");
+    check(clFinish(q), "finish");
+  }
+  clReleaseMemObject(m);
+}
+
 /// Launches while another thread makes and frees shared memory, buffers and queues.
 void freed(const ClProgram& cl) {
   cl_command_queue q = cl.queue();
@@ -356,9 +372,9 @@ void freed(const ClProgram& cl) {
 
 int main(int argc, char** argv) {
   const std::map<std::string, void (*)(const ClProgram&)> all = {
-      {"ended", ended},     {"unmapped", unmapped},   {"waited", waited},
-      {"ahead", ahead},     {"chained", chained},     {"freed", freed},
-      {"bounced", bounced}, {"cancelled", cancelled}, {"polled", polled}};
+      {"ended", ended},     {"unmapped", unmapped}, {"waited", waited},   {"ahead", ahead},
+      {"chained", chained}, {"freed", freed},       {"bounced", bounced}, {"cancelled", cancelled},
+      {"polled", polled},   {"mapped", mapped}};
   if (argc != 2 || !all.contains(argv[1])) return 2;
   const ClProgram cl(kSource);
   all.at(argv[1])(cl);

@@ -29,6 +29,10 @@ class HazardTest : public StreamTest {
   Stream hazard(const char* word, const std::vector<std::string>& options = {}) {
     return recorded(options, {helper("cl_hazards"), word});
   }
+  uint64_t contentBytes() const {
+    const auto reader = RecordingReader::open(path("out.sbr"));
+    return reader ? reader->contentBytes() : 0;
+  }
 };
 
 TEST_F(HazardTest, WhatIsReadWhenTheRecordingEndsIsNotLookedAtAnyMore) {
@@ -57,6 +61,13 @@ TEST_F(HazardTest, AKernelThatWaitsForTheHostIsNotWaitedFor) {
   EXPECT_EQ(hazard("polled").end_reason, "");
   // The range can not begin while it runs.
   EXPECT_EQ(hazard("polled", {"--range", "launch:2-10"}).end_reason, "");
+}
+
+TEST_F(HazardTest, WhatIsWrittenOutsideOfARangeIsNotSent) {
+  (void)hazard("mapped");
+  EXPECT_GE(contentBytes(), 16u << 20);
+  (void)hazard("mapped", {"--range", "trigger"});
+  EXPECT_LT(contentBytes(), 1u << 20);
 }
 
 /// What the program says that it left in shared memory, or wrote, is in the stream, and nothing

@@ -51,7 +51,7 @@ void* map(cl_command_queue queue, cl_mem memory, cl_bool blocking, cl_map_flags 
     call.end(e);
     const Place place = placeOf(pointer);
     Content content;
-    if (pointer != nullptr && shows(flags)) content.take(place, Keep::kHashes);
+    if (wanted && pointer != nullptr && shows(flags)) content.take(place, Keep::kHashes);
     doneBlocking(sequence, call, event, content, false, pointer);
     if (pointer != nullptr) noteMap(memory, pointer, flags, box, place, content.summary());
     settle();
@@ -146,7 +146,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueUnmapMemObject)(cl_command_queue queue, cl_m
   Content content;
   if (takeMap(c.memory, c.pointer, map)) {
     c.box = map.box;
-    if ((map.flags & kWrites) != 0) {
+    if (wanted && (map.flags & kWrites) != 0) {
       // The pointer is the program's until the driver has it back: looked at now.
       Content now;
       if (!map.shown.empty()) now.take(map.place, Keep::kHashes);

@@ -267,7 +267,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueSVMMap)(cl_command_queue queue, cl_bool bloc
     call.end(invoke(event));
     Content content;
     const bool success = call.info().result == CL_SUCCESS;
-    if (success && shows) content.take(map.place, Keep::kHashes);
+    if (wanted && success && shows) content.take(map.place, Keep::kHashes);
     map.shown = content.summary();
     doneBlocking(sequence, call, event, content, false, p);
     if (success) {
