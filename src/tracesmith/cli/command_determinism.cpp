@@ -75,7 +75,7 @@ class DeterminismCommand : public Command {
     if (!report->divergences.empty() || report->shown != report->shown_equal) {
       return finishOutput(out, kExitReplayDiffers);
     }
-    return finishOutput(out, report->complete ? kExitOk : kExitPartlyRead);
+    return finishOutput(out, report->complete && source->whole() ? kExitOk : kExitPartlyRead);
   }
 
  private:

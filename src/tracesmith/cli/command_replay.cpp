@@ -62,7 +62,8 @@ class ReplayCommand : public Command {
         "Replay executes what the recorded program executed: its kernels, with its data, on a real "
         "device, in a process of its own. Only replay what you trust as you trust the program "
         "(docs/security.md). Everything that the program read back is compared with what it had "
-        "read; the exit code is 4 when something differs. docs/replay.md.");
+        "read; the exit code is 4 when something differs, else 3 when a part of the recording is "
+        "missing. docs/replay.md.");
     example("tracesmith replay out.sbt", "Does it still do the same?");
     example("tracesmith replay out.sbt --until 12 --dump 3@12 --dump-as float",
             "What is in buffer 3 after the twelfth launch?");
@@ -79,11 +80,11 @@ class ReplayCommand : public Command {
     if (mode_ == "dry-run") {
       Output out = standardOutput();
       write(planReport(source->plan, source->reader), style, out);
-      return finishOutput(out, kExitOk);
+      return finishOutput(out, source->whole() ? kExitOk : kExitPartlyRead);
     }
     ChildSettings settings;
     if (const Status ok = fillSettings(source->plan, settings); !ok) return failWith(ok.error());
-    int code = kExitOk;
+    int code = source->whole() ? kExitOk : kExitPartlyRead;
     std::vector<std::vector<ReportTable>> reports;
     std::vector<Dump> dumps;
     {

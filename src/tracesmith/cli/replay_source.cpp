@@ -26,6 +26,9 @@ Result<ReplaySource> openReplaySource(const std::string& path, std::optional<uin
   for (const DataLoss& loss : reader.losses()) {
     sayWarning(fmt::format("{}: at byte {}: {}", reader.path(), loss.offset, loss.reason));
   }
+  if (!best->whole()) {
+    sayWarning(reader.path() + ": the commands end within one; what is before it is replayed");
+  }
   if (!reader.complete()) {
     sayWarning(
         reader.path() +

@@ -13,6 +13,8 @@ namespace tracesmith::cli {
 struct ReplaySource {
   RecordingReader reader;
   ReplayPlan plan;
+  /// False when a part of the recording is missing: what is there is used, and that was said.
+  bool whole() const { return reader.complete() && reader.losses().empty() && plan.whole(); }
 };
 
 /// `process`: its pid; none: the one that launched most. Says on standard error what of the file

@@ -41,6 +41,8 @@ class Executor {
 
   /// Makes the call of a step. Steps that make objects come before those that use them.
   virtual StepOutcome perform(StepIndex step, StepMode mode) = 0;
+  /// In place of a command that is left out: what waited for it waits for what it waited for.
+  virtual void passOver(StepIndex /*command*/) {}
   /// Runs a launch alone, its work-groups in an order drawn at random, a part of them after the
   /// other: any such order is legal. Seed 0: from the last to the first. Not executed, with the
   /// reason, where the kernel could tell: when it asks for group numbers or the global size, or
@@ -48,8 +50,8 @@ class Executor {
   virtual StepOutcome performPermuted(StepIndex launch, uint64_t seed) = 0;
   /// Waits until all queues are empty.
   virtual StepOutcome finish() = 0;
-  /// What a read or map showed to the host: waits for it. The view lives until the step after the
-  /// next call.
+  /// What a read or map showed to the host: waits for it. What is mapped to be overwritten shows
+  /// nothing. The view lives until the step after the next call.
   virtual Result<ByteView> shown(StepIndex step) = 0;
 
   /// The whole content of a memory object; all before it is over.

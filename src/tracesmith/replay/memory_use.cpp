@@ -69,6 +69,13 @@ ObjectIndex rootOf(const ReplayPlan& plan, ObjectIndex memory) {
   return memory;
 }
 
+namespace {
+bool unmaps(const ReplayStep& step) {
+  return (step.kind() == CommandKind::kUnmap || step.kind() == CommandKind::kSvmUnmap) &&
+         step.of != kNoStep;
+}
+}  // namespace
+
 std::vector<bool> stepsNeeded(const ReplayPlan& plan, const std::vector<bool>& wanted) {
   std::vector<bool> needed(plan.steps().size(), true);
   std::unordered_set<ObjectIndex> memory;
@@ -84,12 +91,12 @@ std::vector<bool> stepsNeeded(const ReplayPlan& plan, const std::vector<bool>& w
     needed[i] = is_needed;
     if (!is_needed) continue;
     for (const MemoryUse& u : uses) memory.insert(rootOf(plan, u.memory));
-    if (step.kind() == CommandKind::kUnmap && step.of != kNoStep) mapped[step.of] = true;
+    if (unmaps(step)) mapped[step.of] = true;
   }
   // What is mapped has to be unmapped.
   for (size_t i = 0; i < plan.steps().size(); ++i) {
     const ReplayStep& step = plan.step(static_cast<StepIndex>(i));
-    if (step.kind() == CommandKind::kUnmap && step.of != kNoStep) needed[i] = needed[step.of];
+    if (unmaps(step)) needed[i] = needed[step.of];
   }
   return needed;
 }

@@ -12,7 +12,7 @@ OrderChanges orderChanges(const ReplayPlan& plan, const StepDependencies& depend
                           size_t most) {
   OrderChanges out;
   std::map<ObjectIndex, std::vector<StepIndex>> queues;
-  for (StepIndex i = 0; i < plan.steps().size(); ++i) {
+  for (const StepIndex i : lateLegalOrder(plan, dependencies, {})) {
     if (isCommand(plan.step(i))) queues[plan.step(i).queue].push_back(i);
   }
   std::set<ObjectIndex> changed;

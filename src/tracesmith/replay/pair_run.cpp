@@ -31,7 +31,11 @@ class PairRun {
         executor_(executor),
         progress_(progress),
         dependencies_(StepDependencies::of(plan)),
-        over_(plan.steps().size()) {}
+        order_(lateLegalOrder(plan, dependencies_, {})),
+        place_(plan.steps().size()),
+        over_(plan.steps().size()) {
+    for (size_t p = 0; p < order_.size(); ++p) place_[order_[p]] = p;
+  }
 
   RunResult go(std::span<const UnorderedPair> pairs) {
     result_.device = executor_.deviceName();
@@ -39,15 +43,15 @@ class PairRun {
     const int64_t began_ns = monotonicNs();
     executor_.keepObjects();
     for (StepIndex i = 0; i < plan_.steps().size(); ++i) {
-      if (!moves(plan_.step(i)) && plan_.step(i).kind() != CommandKind::kDone) perform(i);
+      if (!moves(plan_, i) && plan_.step(i).kind() != CommandKind::kDone) perform(i);
     }
     for (const UnorderedPair& pair : pairs) {
       if (over_[pair.first] || over_[pair.second]) continue;
-      for (StepIndex i = 0; i < pair.first; ++i) {
-        if (moves(plan_.step(i)) && !over_[i]) performOnce(i);
-      }
+      const size_t until = std::min(place_[pair.first], place_[pair.second]);
+      for (size_t p = 0; p < until; ++p) performOnce(order_[p]);
+      bringBefore(pair.first);
       bringBefore(pair.second);
-      if (over_[pair.first]) continue;  // they are ordered after all
+      if (over_[pair.first] || over_[pair.second]) continue;  // they are ordered after all
       tryPair(pair);
     }
     result_.duration_ns = monotonicNs() - began_ns;
@@ -66,10 +70,10 @@ class PairRun {
     if (outcome.executed && plan_.step(i).kind() == CommandKind::kLaunch) ++result_.launches;
     return outcome.executed && outcome.result == 0;
   }
-  bool performOnce(StepIndex i) {
+  void performOnce(StepIndex i) {
+    if (over_[i]) return;
     over_[i] = true;
-    if (hostWaits(plan_.step(i)) && !isCommand(plan_.step(i))) return true;
-    return perform(i);
+    if (isExecutedAlone(plan_.step(i))) perform(i);
   }
   /// Runs all that has to be over before `step`, in the recorded order.
   void bringBefore(StepIndex step) {
@@ -85,7 +89,8 @@ class PairRun {
         open.push_back(on);
       }
     }
-    std::sort(needed.begin(), needed.end());
+    std::sort(needed.begin(), needed.end(),
+              [&](StepIndex a, StepIndex b) { return place_[a] < place_[b]; });
     for (const StepIndex i : needed) performOnce(i);
   }
 
@@ -190,6 +195,8 @@ class PairRun {
   Executor& executor_;
   RunProgress* progress_;
   StepDependencies dependencies_;
+  std::vector<StepIndex> order_;  // a legal one, as recorded as far as it can be
+  std::vector<size_t> place_;     // in it
   std::vector<bool> over_;
   RunResult result_;
 };

@@ -98,7 +98,16 @@ class PlanMaker {
     }
     if (step_->object != 0 && step_->header.result == 0) setArgument(c.index);
   }
-  void plan(const SetExecInfo& c) { step_->object = find(ObjectClass::kKernel, c.kernel); }
+  void plan(const SetExecInfo& c) {
+    constexpr uint64_t kSvmPointers = 0x11B6;  // CL_KERNEL_EXEC_INFO_SVM_PTRS
+    step_->object = find(ObjectClass::kKernel, c.kernel);
+    if (c.name != kSvmPointers) return;
+    std::vector<uint32_t> memory;
+    for (size_t at = 0; at + sizeof(Handle) <= c.value.size(); at += sizeof(Handle)) {
+      memory.push_back(svmAt(loadFixed<Handle>(c.value.data() + at)));
+    }
+    addList(memory);
+  }
   void plan(const CreateUserEvent& c) {
     step_->other = find(ObjectClass::kContext, c.context);
     step_->event = step_->object = made(ObjectClass::kEvent, c.event);
@@ -154,11 +163,7 @@ class PlanMaker {
   }
   void plan(const Unmap& c) {
     transfer(c.queue, c.memory, c.waits, c.event);
-    const auto map = maps_.find(mapKey(c.pointer, step_->object));
-    if (map != maps_.end()) {
-      step_->of = map->second;
-      maps_.erase(map);
-    }
+    unmaps(c.pointer);
   }
   void plan(const Migrate& c) {
     command(c.queue, c.waits, c.event);
@@ -174,8 +179,14 @@ class PlanMaker {
     step_->other = svmAt(c.source);
   }
   void plan(const SvmFill& c) { svmCommand(c.queue, c.pointer, c.waits, c.event); }
-  void plan(const SvmMap& c) { svmCommand(c.queue, c.pointer, c.waits, c.event); }
-  void plan(const SvmUnmap& c) { svmCommand(c.queue, c.pointer, c.waits, c.event); }
+  void plan(const SvmMap& c) {
+    svmCommand(c.queue, c.pointer, c.waits, c.event);
+    if (step_->header.result == 0) maps_[mapKey(c.pointer, step_->object)] = index();
+  }
+  void plan(const SvmUnmap& c) {
+    svmCommand(c.queue, c.pointer, c.waits, c.event);
+    unmaps(c.pointer);
+  }
   void plan(const Marker& c) { command(c.queue, c.waits, c.event); }
   void plan(const Finish& c) { step_->queue = find(ObjectClass::kQueue, c.queue); }
   void plan(const Flush& c) { step_->queue = find(ObjectClass::kQueue, c.queue); }
@@ -274,6 +285,12 @@ class PlanMaker {
     --it;
     return address - it->first <= plan_.objects_[it->second].bytes ? it->second : 0;
   }
+  void unmaps(Handle pointer) {
+    const auto map = maps_.find(mapKey(pointer, step_->object));
+    if (map == maps_.end() || step_->header.result != 0) return;
+    step_->of = map->second;
+    maps_.erase(map);
+  }
   void setArgument(uint64_t argument) {
     constexpr uint64_t kMostArguments = 1024;
     if (argument >= kMostArguments) return note("sets an argument of an impossible number");
@@ -352,22 +369,21 @@ Status PlanMaker::run() {
   }
   plan_.steps_.reserve(commands);
   uint64_t next_sequence = 0;
-  const bool whole =
-      forEachCommand(plan_.commands_, [&](const CommandHeader& header, ByteView fields) {
-        ReplayStep step;
-        step.header = header;
-        step.fields = fields;
-        plan_.steps_.push_back(step);
-        step_ = &plan_.steps_.back();
-        if (header.sequence < next_sequence) note("has a number that is not its place");
-        next_sequence = header.sequence + 1;
-        if (!withCommand(header.kind, fields, [&](const auto& command) { plan(command); })) {
-          note("is damaged, or of a kind that this version does not know");
-        }
-        plan_.steps_.back().launch = plan_.launches();
-        return true;
-      });
-  if (!whole) note("is the last whole one: the stream ends within a command");
+  plan_.whole_ = forEachCommand(plan_.commands_, [&](const CommandHeader& header, ByteView fields) {
+    ReplayStep step;
+    step.header = header;
+    step.fields = fields;
+    plan_.steps_.push_back(step);
+    step_ = &plan_.steps_.back();
+    if (header.sequence < next_sequence) note("has a number that is not its place");
+    next_sequence = header.sequence + 1;
+    if (!withCommand(header.kind, fields, [&](const auto& command) { plan(command); })) {
+      note("is damaged, or of a kind that this version does not know");
+    }
+    plan_.steps_.back().launch = plan_.launches();
+    return true;
+  });
+  if (!plan_.whole_) note("is the last whole one: the stream ends within a command");
   return {};
 }
 

@@ -44,9 +44,9 @@ struct ReplayStep {
   ObjectIndex event = 0;    ///< that it makes
   uint32_t first_wait = 0;  ///< events it waits for: in the plan's lists
   uint32_t waits = 0;
-  uint32_t first_list = 0;  ///< a launch's arguments (steps); devices, inputs, headers (objects)
+  uint32_t first_list = 0;  ///< a launch's arguments (steps); devices, inputs, memory (objects)
   uint32_t list = 0;
-  StepIndex of = kNoStep;    ///< of Done: its command; of Unmap: its Map
+  StepIndex of = kNoStep;    ///< of Done: its command; of Unmap and SvmUnmap: the map
   StepIndex done = kNoStep;  ///< of a command: its Done
   uint32_t launch = 0;       ///< launches up to and with it
 };
@@ -76,6 +76,8 @@ class ReplayPlan {
     return number == 0 || number > launches_.size() ? kNoStep : launches_[number - 1];
   }
   uint32_t launches() const { return static_cast<uint32_t>(launches_.size()); }
+  /// False when the stream ends within a command.
+  bool whole() const { return whole_; }
   const std::vector<PlanNote>& notes() const { return notes_; }
   uint64_t notesLeftOut() const { return notes_left_out_; }
 
@@ -95,6 +97,7 @@ class ReplayPlan {
   std::vector<PlannedObject> objects_;
   std::vector<uint32_t> lists_;
   std::vector<StepIndex> launches_;
+  bool whole_ = true;
   std::vector<PlanNote> notes_;
   uint64_t notes_left_out_ = 0;
 };

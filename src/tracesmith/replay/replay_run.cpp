@@ -53,8 +53,9 @@ class Run {
   void takeDumps(uint32_t launch);
   void hashWhatIsLeft();
   void waitForItsTime(const ReplayStep& step);
+  void begins();
   void problem(StepIndex step, std::string text);
-  bool pastTheEnd(const ReplayStep& step) const { return step.launch > settings_.until_launch; }
+  std::vector<StepIndex> stops() const;
 
   const ReplayPlan& plan_;
   RecordingReader& reader_;
@@ -97,22 +98,31 @@ void Run::waitForItsTime(const ReplayStep& step) {
   const double after =
       static_cast<double>(step.header.start_ns - recorded_begin_ns_) / settings_.speed;
   const int64_t at = began_ns_ + static_cast<int64_t>(after);
-  timespec when{};
-  when.tv_sec = static_cast<time_t>(at / 1'000'000'000);
-  when.tv_nsec = at % 1'000'000'000;
-  if (at > monotonicNs()) clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &when, nullptr);
+  for (int64_t now = monotonicNs(); now < at; now = monotonicNs()) {
+    constexpr int64_t kSlice = 500'000'000;
+    const int64_t until = std::min(at, now + kSlice);
+    timespec when{};
+    when.tv_sec = static_cast<time_t>(until / 1'000'000'000);
+    when.tv_nsec = until % 1'000'000'000;
+    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &when, nullptr);
+    begins();
+  }
+}
+
+/// What the time limit is for begins now: a call, or running a launch again.
+void Run::begins() {
+  if (progress_ != nullptr) progress_->since_ns.store(monotonicNs(), std::memory_order_relaxed);
 }
 
 void Run::perform(StepIndex i) {
   const ReplayStep& step = plan_.step(i);
   if (!needed_.empty() && !needed_[i]) {
     ++result_.skipped;
+    if (mode_ == StepMode::kAsRecorded) executor_.passOver(i);
     return;
   }
-  if (progress_ != nullptr) {
-    progress_->since_ns.store(monotonicNs(), std::memory_order_relaxed);
-    progress_->step.store(i, std::memory_order_relaxed);
-  }
+  begins();
+  if (progress_ != nullptr) progress_->step.store(i, std::memory_order_relaxed);
   if (settings_.order == ReplayOrder::kTiming) waitForItsTime(step);
   const bool builds = step.kind() == CommandKind::kBuildProgram;
   const int64_t before = builds ? monotonicNs() : 0;
@@ -165,11 +175,12 @@ void Run::compareShown(StepIndex i) {
   if (step.of == kNoStep || (!needed_.empty() && !needed_[step.of])) return;
   const ReplayStep& command = plan_.step(step.of);
   const bool shows = command.kind() == CommandKind::kRead || command.kind() == CommandKind::kMap ||
+                     command.kind() == CommandKind::kSvmMap ||
                      (command.kind() == CommandKind::kSvmCopy && command.object == 0);
   Done done;
   if (!shows || !decode(step.fields, done)) return;
   const auto bytes = executor_.shown(step.of);
-  if (!bytes) return;  // it was not executed, or failed; that was said
+  if (!bytes) return;  // it was not executed, or failed (that was said), or is to be overwritten
   if (settings_.hash_launches) result_.shown_hashes.push_back({step.of, hash64(*bytes)});
   if (done.content.bytes == 0 || !done.content.known() || done.content.bytes != bytes->size()) {
     ++result_.not_comparable;
@@ -221,7 +232,9 @@ void Run::hashLaunch(StepIndex i) {
     before.emplace_back(use.memory, std::move(*bytes));
   }
   hash.input = input;
+  begins();
   performAlone(i);
+  begins();
   for (const auto& [memory, bytes] : before) {
     if (const auto after = executor_.contents(memory)) {
       hash.outputs.push_back(outputOf(memory, *after));
@@ -241,6 +254,7 @@ void Run::repeatLaunch(StepIndex i, const std::vector<std::pair<ObjectIndex, Byt
   }
   bool can_permute = true;
   for (uint32_t r = 0; r < settings_.repeats; ++r) {
+    begins();
     for (const auto& [memory, bytes] : before) (void)executor_.setContents(memory, bytes);
     StepOutcome outcome;
     bool permuted = can_permute && r % 2 == 0;
@@ -332,6 +346,16 @@ void Run::hashWhatIsLeft() {
   }
 }
 
+/// Launches after which we look at memory, which waits for all that is in queues.
+std::vector<StepIndex> Run::stops() const {
+  std::vector<StepIndex> stops;
+  for (const DumpRequest& request : settings_.dumps) {
+    if (request.launch != 0) stops.push_back(plan_.launch(request.launch));
+  }
+  std::sort(stops.begin(), stops.end());
+  return stops;
+}
+
 RunResult Run::go() {
   result_.device = executor_.deviceName();
   result_.same_device = executor_.sameDevice();
@@ -344,7 +368,8 @@ RunResult Run::go() {
   if (!plan_.steps().empty()) recorded_begin_ns_ = plan_.step(0).header.start_ns;
   const auto count = static_cast<StepIndex>(plan_.steps().size());
   if (settings_.order != ReplayOrder::kRandom) {
-    for (StepIndex i = 0; i < count && !pastTheEnd(plan_.step(i)); ++i) {
+    const StepIndex end = std::min(count, plan_.launch(settings_.until_launch + 1));
+    for (const StepIndex i : alone ? serialOrder(plan_, end) : callOrder(plan_, end, stops())) {
       if (plan_.step(i).kind() == CommandKind::kDone) {
         compareShown(i);
       } else {
@@ -353,14 +378,13 @@ RunResult Run::go() {
     }
   } else {
     for (StepIndex i = 0; i < count; ++i) {
-      const ReplayStep& step = plan_.step(i);
-      if (!isCommand(step) && !hostWaits(step) && step.kind() != CommandKind::kDone) perform(i);
+      if (!moves(plan_, i) && plan_.step(i).kind() != CommandKind::kDone) perform(i);
     }
     const StepDependencies dependencies = StepDependencies::of(plan_);
     result_.order = settings_.late.empty() ? randomLegalOrder(plan_, dependencies, settings_.seed)
                                            : lateLegalOrder(plan_, dependencies, settings_.late);
     for (const StepIndex i : result_.order) {
-      if (hostWaits(plan_.step(i)) && !isCommand(plan_.step(i))) continue;
+      if (!isExecutedAlone(plan_.step(i))) continue;
       perform(i);
       if (plan_.step(i).done != kNoStep) compareShown(plan_.step(i).done);
     }

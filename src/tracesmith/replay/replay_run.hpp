@@ -58,7 +58,7 @@ struct RunSettings {
 struct RunProgress {
   std::atomic<uint32_t> step{kNoStep};  ///< being performed, or waited for
   std::atomic<uint64_t> steps_done{0};
-  std::atomic<int64_t> since_ns{0};  ///< CLOCK_MONOTONIC: when `step` began
+  std::atomic<int64_t> since_ns{0};  ///< CLOCK_MONOTONIC: when `step`, or running it again, began
   std::atomic<uint32_t> launches_done{0};
 };
 

@@ -117,7 +117,7 @@ TEST(StepOrder, DrawnOrdersAndLateOnesRespectAllThatTheProgramSaid) {
     const ReplayPlan plan = planOf(program.r);
     const StepDependencies dependencies = StepDependencies::of(plan);
     size_t moving = 0;
-    for (const ReplayStep& step : plan.steps()) moving += isCommand(step) || hostWaits(step);
+    for (StepIndex i = 0; i < plan.steps().size(); ++i) moving += moves(plan, i) ? 1 : 0;
     for (uint64_t drawn = 0; drawn < 5; ++drawn) {
       const auto order = randomLegalOrder(plan, dependencies, drawn);
       ASSERT_EQ(order.size(), moving);
@@ -183,6 +183,155 @@ TEST(StepOrder, EveryLegalOrderOfASmallPlanIsReached) {
     orders.insert(randomLegalOrder(plan, dependencies, seed));
   }
   EXPECT_THAT(orders, SizeIs(8));  // 2 ways to place 1 and 3 after 0, 4 places for 2
+}
+
+/// Records fills of one buffer, in queues, with events that the program sets itself.
+struct Gates {
+  Handle gate() {
+    const Handle event = r.newHandle();
+    r.add(CreateUserEvent{.event = event, .context = RecordingBuilder::kContext});
+    return event;
+  }
+  uint64_t fill(Handle queue, std::vector<Handle> waits = {}, Handle event = 0) {
+    Fill c{.queue = queue, .memory = buffer, .waits = waits, .event = event};
+    c.box.region[0] = 64;
+    return r.add(c);
+  }
+  uint64_t set(Handle event) { return r.add(SetUserEventStatus{.event = event}); }
+  uint64_t wait(Handle event) {
+    return r.add(WaitForEvents{.events = {&event, 1}}, command_flags::kBegun);
+  }
+  uint64_t done(uint64_t of) { return r.add(Done{.of = of}); }
+
+  /// Of an order of steps, those of `wanted`, which are sequence numbers: here also places.
+  static std::vector<uint64_t> among(std::vector<StepIndex> order, std::set<uint64_t> wanted) {
+    std::erase_if(order, [&](StepIndex s) { return !wanted.contains(s); });
+    return {order.begin(), order.end()};
+  }
+
+  RecordingBuilder r;
+  Handle one = r.queue(), two = r.queue(), buffer = r.buffer(64);
+};
+
+TEST(StepOrder, WhatWaitsForAnEventOfTheProgramComesAfterAllThatWasOverWhenItWasSet) {
+  Gates g;
+  const Handle gate = g.gate(), event = g.r.newHandle();
+  const auto held = g.fill(g.one, {gate});
+  const auto first = g.fill(g.two, {}, event);
+  const auto wait = g.wait(event);
+  const auto done = g.done(wait);
+  const auto set = g.set(gate);
+  const auto last = g.fill(g.two);
+  const ReplayPlan plan = planOf(g.r);
+  const StepDependencies dependencies = StepDependencies::of(plan);
+  const auto steps = static_cast<StepIndex>(plan.steps().size());
+  const std::set<uint64_t> all = {held, first, wait, done, set, last};
+  EXPECT_THAT(Gates::among(serialOrder(plan, steps), all),
+              ElementsAre(first, wait, done, set, held, last));
+  EXPECT_THAT(Gates::among(lateLegalOrder(plan, dependencies, {}), all),
+              ElementsAre(first, wait, done, set, held, last));
+  // Commands may wait for each other on the device.
+  EXPECT_THAT(Gates::among(callOrder(plan, steps, {}), all),
+              ElementsAre(held, first, wait, done, set, last));
+  // Not so at the end, or where we look at memory.
+  const auto before_the_set = static_cast<StepIndex>(wait);
+  EXPECT_THAT(Gates::among(callOrder(plan, before_the_set, {}), all),
+              ElementsAre(held, first, wait, done, set));
+  EXPECT_THAT(Gates::among(callOrder(plan, steps, {static_cast<StepIndex>(first)}), all),
+              ElementsAre(held, first, wait, done, set, last));
+  std::set<std::vector<StepIndex>> orders;
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    const auto order = randomLegalOrder(plan, dependencies, seed);
+    orders.insert(order);
+    EXPECT_THAT(Gates::among(order, {first, wait, done, set, held}),
+                ElementsAre(first, wait, done, set, held));
+  }
+  EXPECT_THAT(orders, SizeIs(3));  // the last fill: after the wait, before or after the two
+}
+
+TEST(StepOrder, AWaitThatAnotherThreadEndsIsNotBeforeWhatEndsIt) {
+  Gates g;
+  const Handle gate = g.gate(), event = g.r.newHandle();
+  const auto held = g.fill(g.one, {gate});
+  const auto finish = g.r.add(Finish{.queue = g.one}, command_flags::kBegun);  // thread A waits
+  const auto other = g.fill(g.two, {}, event);                                 // thread B does not
+  const auto wait = g.wait(event);
+  const auto waited = g.done(wait);
+  const Handle made_meanwhile = g.r.buffer(16);
+  const auto set = g.set(gate);
+  const auto finished = g.done(finish);
+  const auto last = g.fill(g.two);
+  EXPECT_NE(made_meanwhile, 0u);
+  const ReplayPlan plan = planOf(g.r);
+  const StepDependencies dependencies = StepDependencies::of(plan);
+  const auto steps = static_cast<StepIndex>(plan.steps().size());
+  const std::set<uint64_t> all = {held, finish, other, wait, waited, set, finished, last};
+  EXPECT_THAT(Gates::among(callOrder(plan, steps, {}), all),
+              ElementsAre(held, other, wait, waited, set, finish, finished, last));
+  EXPECT_THAT(Gates::among(serialOrder(plan, steps), all),
+              ElementsAre(other, wait, waited, set, held, finish, finished, last));
+  EXPECT_THAT(callOrder(plan, steps, {}), SizeIs(steps));
+  EXPECT_THAT(serialOrder(plan, steps), SizeIs(steps));
+  for (uint64_t seed = 0; seed < 50; ++seed) {
+    EXPECT_THAT(Gates::among(randomLegalOrder(plan, dependencies, seed), all),
+                ElementsAre(other, wait, waited, set, held, finish, finished, last));
+  }
+}
+
+TEST(StepOrder, WhatRestoresMemoryKeepsItsPlaceAmongAllQueues) {
+  Gates g;
+  const Handle free = g.r.queue(1);
+  const auto snapshot = [&](uint64_t after) {
+    return g.r.add(Snapshot{.memory = g.buffer, .after = after}, command_flags::kMadeUp);
+  };
+  const auto first = snapshot(0);
+  const auto a = g.fill(g.one), b = g.fill(free), c = g.fill(free);
+  const auto of_a_launch = snapshot(7);
+  const auto second = snapshot(0);
+  const auto d = g.fill(g.two);
+  const ReplayPlan plan = planOf(g.r);
+  const StepDependencies dependencies = StepDependencies::of(plan);
+  EXPECT_FALSE(moves(plan, static_cast<StepIndex>(of_a_launch)));
+  std::set<std::vector<StepIndex>> orders;
+  for (uint64_t seed = 0; seed < 100; ++seed) {
+    const auto order = randomLegalOrder(plan, dependencies, seed);
+    orders.insert(order);
+    ASSERT_THAT(order, SizeIs(6));
+    EXPECT_EQ(order.front(), first);
+    EXPECT_THAT(Gates::among(order, {a, second, d}), ElementsAre(a, second, d));
+    EXPECT_THAT(Gates::among(order, {b, second}), ElementsAre(b, second));
+    EXPECT_THAT(Gates::among(order, {c, second}), ElementsAre(c, second));
+  }
+  EXPECT_THAT(orders, SizeIs(6));
+}
+
+TEST(StepOrder, WhatTheHostLeftInMappedMemoryWaitsForTheMapAlone) {
+  Gates g;
+  const Handle pointer = 0x7000'0000, gate = g.gate();
+  g.r.add(SvmAlloc{.pointer = pointer, .context = RecordingBuilder::kContext, .bytes = 64});
+  const auto held = g.fill(g.one, {gate});
+  const auto map = g.r.add(SvmMap{.queue = g.two, .pointer = pointer, .bytes = 64});
+  const auto left = g.r.add(Snapshot{.memory = pointer, .is_svm = 1}, command_flags::kMadeUp);
+  const auto unmap = g.r.add(SvmUnmap{.queue = g.two, .pointer = pointer});
+  const auto set = g.set(gate);
+  const ReplayPlan plan = planOf(g.r);
+  const StepDependencies dependencies = StepDependencies::of(plan);
+  EXPECT_THAT(Gates::among(lateLegalOrder(plan, dependencies, {}), {held, map, left, unmap, set}),
+              ElementsAre(map, left, unmap, set, held));
+}
+
+TEST(StepOrder, StepsThatWaitForEachOtherComeLastAsRecorded) {
+  Gates g;
+  const Handle gate = g.gate();
+  const auto wait = g.r.add(WaitForEvents{.events = {&gate, 1}});  // never ends, and then it has
+  const auto set = g.set(gate);
+  const ReplayPlan plan = planOf(g.r);
+  const StepDependencies dependencies = StepDependencies::of(plan);
+  EXPECT_THAT(randomLegalOrder(plan, dependencies, 1), ElementsAre(wait, set));
+  EXPECT_THAT(lateLegalOrder(plan, dependencies, {}), ElementsAre(wait, set));
+  const auto steps = static_cast<StepIndex>(plan.steps().size());
+  EXPECT_THAT(serialOrder(plan, steps), SizeIs(steps));
+  EXPECT_THAT(orderChanges(plan, dependencies, 10).late, IsEmpty());
 }
 
 TEST(OrderChanges, NameQueuesAndSingleCommandsThatNothingOrders) {

@@ -51,7 +51,7 @@ RunResult runTwins(const ReplayPlan& plan, Executor& one, Executor& other, RunPr
     const ObjectIndex root = rootOf(plan, memory);
     std::erase_if(known, [&](const auto& entry) { return rootOf(plan, entry.first) == root; });
   };
-  for (StepIndex i = 0; i < plan.steps().size(); ++i) {
+  for (const StepIndex i : serialOrder(plan, static_cast<StepIndex>(plan.steps().size()))) {
     const ReplayStep& step = plan.step(i);
     if (progress != nullptr) {
       progress->since_ns.store(monotonicNs(), std::memory_order_relaxed);

@@ -23,22 +23,20 @@ struct User {
 
 bool forEachUnorderedPair(const ReplayPlan& plan, const StepDependencies& dependencies,
                           const std::function<void(const UnorderedPair&)>& f) {
-  const auto n = static_cast<StepIndex>(plan.steps().size());
-  std::vector<size_t> place(n);
-  size_t moving = 0;
-  for (StepIndex i = 0; i < n; ++i) {
-    if (moves(plan.step(i))) place[i] = moving++;
-  }
-  if (moving > kMostCommands) return false;
-  std::vector<std::vector<bool>> before(moving);
+  // What comes before a step is known when it is its turn.
+  const std::vector<StepIndex> order = lateLegalOrder(plan, dependencies, {});
+  if (order.size() > kMostCommands) return false;
+  std::vector<size_t> place(plan.steps().size());
+  for (size_t p = 0; p < order.size(); ++p) place[order[p]] = p;
+  std::vector<std::vector<bool>> before(order.size());
   std::unordered_map<ObjectIndex, std::vector<User>> users;  // by roots
-  for (StepIndex i = 0; i < n; ++i) {
+  for (const StepIndex i : order) {
     const ReplayStep& step = plan.step(i);
-    if (!moves(step)) continue;
     std::vector<bool>& mine = before[place[i]];
     mine.resize(place[i]);
     for (const StepIndex on : dependencies.before(i)) {
-      if (mine[place[on]]) continue;
+      // In a circle there is no before.
+      if (place[on] >= place[i] || mine[place[on]]) continue;
       const std::vector<bool>& its = before[place[on]];
       for (size_t b = 0; b < its.size(); ++b) {
         if (its[b]) mine[b] = true;
@@ -51,7 +49,8 @@ bool forEachUnorderedPair(const ReplayPlan& plan, const StepDependencies& depend
       std::vector<User>& others = users[root];
       for (auto other = others.rbegin(); other != others.rend(); ++other) {
         if (other->step == i || mine[other->place] || (!use.writes && !other->writes)) continue;
-        f({other->step, i, root});
+        f(other->step < i ? UnorderedPair{other->step, i, root}
+                          : UnorderedPair{i, other->step, root});
       }
       others.push_back({i, place[i], use.writes});
     }

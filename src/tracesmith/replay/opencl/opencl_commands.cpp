@@ -66,6 +66,11 @@ StepOutcome OpenClExecutor::perform(StepIndex index, StepMode mode) {
   } catch (const std::exception&) {  // bad_alloc, length_error
     problem("there is not enough memory for what the command says");
   }
+  const ObjectIndex made = step_->object;
+  if (made != 0 && plan_.object(made).made_by == index && objects_[made] == nullptr) {
+    absent_[made] =
+        !problem_.empty() ? problem_ : "could not be made: " + openClError(outcome.result);
+  }
   if (mode == StepMode::kAlone && step_->queue != 0 && objects_[step_->queue] != nullptr) {
     const cl_int result = cl_.clFinish(queue());
     if (outcome.result == CL_SUCCESS) outcome.result = result;
@@ -128,6 +133,9 @@ cl_int OpenClExecutor::command(Enqueue&& enqueue, cl_event* own) {
     problem("its queue is not there");
     return CL_SUCCESS;
   }
+  // Drivers do not check everything that they are given.
+  const bool worked = step_->header.result == CL_SUCCESS;
+  if (worked && (!isThere(step_->object) || !isThere(step_->other))) return CL_SUCCESS;
   const std::vector<cl_event> list = waits();
   cl_event event = nullptr;
   const bool wanted = step_->event != 0 || own != nullptr;
@@ -146,11 +154,15 @@ cl_int OpenClExecutor::command(Enqueue&& enqueue, cl_event* own) {
 cl_int OpenClExecutor::call(const Launch& c) {
   if (step_->object == 0 || objects_[step_->object] == nullptr) {
     if (step_->header.result == CL_SUCCESS) {
-      problem("its kernel is not there");
+      if (isThere(step_->object, "its ")) problem("its kernel is not there");
       return CL_SUCCESS;
     }
+  } else if (!argumentsAreThere()) {
+    return CL_SUCCESS;
   } else if (const cl_int result = applyArguments(); result != CL_SUCCESS) {
     return result;
+  } else if (const cl_int info = applyExecInfos(); info != CL_SUCCESS) {
+    return info;
   }
   std::vector<size_t> offset(c.offset.begin(), c.offset.end());
   std::vector<size_t> global(c.global.begin(), c.global.end());
@@ -304,6 +316,7 @@ cl_int OpenClExecutor::call(const Fill& c) {
 
 cl_int OpenClExecutor::call(const Map& c) {
   Shown shown;
+  shown.is_old = (c.flags & CL_MAP_WRITE_INVALIDATE_REGION) != 0;
   shown.box = c.box;
   shown.row_bytes = rowBytes(c.box, step_->object);
   auto* const memory = live<cl_mem>(step_->object);
@@ -352,10 +365,7 @@ cl_int OpenClExecutor::call(const Unmap& c) {
   }
   Shown map = std::move(shown->second);
   shown_.erase(shown);
-  if (map.event != nullptr) {
-    cl_.clWaitForEvents(1, &map.event);
-    cl_.clReleaseEvent(map.event);
-  }
+  await(map);
   const auto bytes = boxBytes(map.box, map.row_bytes);
   if (c.content.bytes != 0 && bytes) {
     const auto found = content(c.content, *bytes);
@@ -372,7 +382,10 @@ cl_int OpenClExecutor::call(const Unmap& c) {
 
 cl_int OpenClExecutor::call(const Migrate& c) {
   std::vector<void*> objects;
-  for (const uint32_t object : plan_.listOf(*step_)) objects.push_back(objects_[object]);
+  for (const uint32_t object : plan_.listOf(*step_)) {
+    if (step_->header.result == CL_SUCCESS && !isThere(object)) return CL_SUCCESS;
+    objects.push_back(objects_[object]);
+  }
   return command([&](cl_uint n, const cl_event* list, cl_event* event) -> cl_int {
     if (c.is_svm == 0) {
       return cl_.clEnqueueMigrateMemObjects(queue(), static_cast<cl_uint>(objects.size()),
@@ -437,16 +450,34 @@ cl_int OpenClExecutor::call(const SvmFill& c) {
 
 cl_int OpenClExecutor::call(const SvmMap& c) {
   if (cl_.clEnqueueSVMMap == nullptr) return CL_INVALID_OPERATION;
+  Shown shown;
+  shown.box.region[0] = shown.row_bytes = c.bytes;
+  shown.mapped = svmAddress(c.pointer, step_->object);
+  shown.is_old = (c.flags & CL_MAP_WRITE_INVALIDATE_REGION) != 0;
   const bool blocking =
       mode_ == StepMode::kAlone || (step_->header.flags & command_flags::kBlocking);
-  return command([&](cl_uint n, const cl_event* list, cl_event* event) {
-    return cl_.clEnqueueSVMMap(queue(), blocking ? CL_TRUE : CL_FALSE, c.flags,
-                               svmAddress(c.pointer, step_->object), c.bytes, n, list, event);
-  });
+  cl_event own = nullptr;
+  const cl_int result = command(
+      [&](cl_uint n, const cl_event* list, cl_event* event) {
+        return cl_.clEnqueueSVMMap(queue(), blocking ? CL_TRUE : CL_FALSE, c.flags, shown.mapped,
+                                   c.bytes, n, list, event);
+      },
+      blocking ? nullptr : &own);
+  shown.event = own;
+  if (result == CL_SUCCESS && called_) {
+    shown_[index_] = std::move(shown);
+    svm_maps_[step_->object] = index_;
+  }
+  return result;
 }
 
 cl_int OpenClExecutor::call(const SvmUnmap& c) {
   if (cl_.clEnqueueSVMUnmap == nullptr) return CL_INVALID_OPERATION;
+  if (const auto map = shown_.find(step_->of); map != shown_.end()) {
+    await(map->second);
+    shown_.erase(map);
+    svm_maps_.erase(step_->object);
+  }
   return command([&](cl_uint n, const cl_event* list, cl_event* event) {
     return cl_.clEnqueueSVMUnmap(queue(), svmAddress(c.pointer, step_->object), n, list, event);
   });
@@ -486,6 +517,20 @@ cl_int OpenClExecutor::call(const Snapshot& c) {
   auto found = content(c.content, 0);
   if (!found) return CL_SUCCESS;
   const PlannedObject& object = plan_.object(step_->object);
+  if (const auto map = svm_maps_.find(step_->object); map != svm_maps_.end()) {
+    // It is the host's until it is unmapped: nothing in a queue may be waited for, or used for it.
+    Shown& shown = shown_[map->second];
+    const uint64_t offset = c.memory - object.handle;
+    if (offset > object.bytes || found->size() > object.bytes - offset) {
+      problem("shows a part of shared memory that is not there");
+      return CL_SUCCESS;
+    }
+    await(shown);
+    called_ = true;
+    std::copy(found->begin(), found->end(),
+              static_cast<uint8_t*>(objects_[step_->object]) + offset);
+    return CL_SUCCESS;
+  }
   if (object.is_svm && found->size() < object.bytes) {
     // A part of it, from an address within.
     auto whole = contents(step_->object);

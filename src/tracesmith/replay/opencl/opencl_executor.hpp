@@ -4,7 +4,9 @@
 #pragma once
 
 #include <deque>
+#include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -32,6 +34,7 @@ class OpenClExecutor final : public Executor {
   Status chooseDevices();
 
   StepOutcome perform(StepIndex step, StepMode mode) override;
+  void passOver(StepIndex command) override;
   StepOutcome performPermuted(StepIndex launch, uint64_t seed) override;
   StepOutcome finish() override;
   Result<ByteView> shown(StepIndex step) override;
@@ -47,6 +50,7 @@ class OpenClExecutor final : public Executor {
   struct Shown {
     Bytes bytes;             // of a read
     void* mapped = nullptr;  // of a map
+    bool is_old = false;     // mapped to be overwritten: what it holds means nothing
     size_t row_pitch = 0;    // of a mapped image
     size_t slice_pitch = 0;
     cl_event event = nullptr;  // of a command that was not waited for
@@ -59,28 +63,38 @@ class OpenClExecutor final : public Executor {
   Handle live(ObjectIndex object) const {
     return static_cast<Handle>(objects_[object]);
   }
+  cl_int markerFor(std::vector<cl_event> list, cl_event* event);
   cl_command_queue queue() const { return live<cl_command_queue>(step_->queue); }
   void keep(ObjectIndex object, void* handle);
   void giveUp(ObjectIndex object);
   void destroy(ObjectIndex object);
   void problem(std::string text);
+  /// False, with a problem that begins with `what`, when the object is one and is not there.
+  bool isThere(ObjectIndex object, const std::string& what = "");
+  bool argumentsAreThere();
   Result<Bytes> content(const recording::Payload& payload, uint64_t bytes);
   std::vector<cl_event> waits() const;
   std::vector<cl_device_id> devicesOf(const ReplayStep& step) const;
   uint64_t pixelBytesOf(ObjectIndex image) const;
   uint64_t rowBytes(const recording::Box& box, ObjectIndex memory) const;
   Result<cl_command_queue> helperQueue(ObjectIndex memory);
+  /// setContents() of memory that nothing uses yet.
+  Status fill(ObjectIndex memory, ByteView bytes);
   Bytes undefinedContent(uint64_t bytes, ObjectIndex object) const;
   /// Whether the kernel of the present launch asks for what splitting it would change.
   bool asksForItsSize(ObjectIndex kernel, bool without_local_size);
   cl_int applyArgument(cl_kernel kernel, StepIndex argument);
   cl_int applyArguments();
+  cl_int applyExecInfo(StepIndex info);
+  cl_int applyExecInfos();
   void* svmAddress(recording::Handle address, ObjectIndex memory) const;
   void keepSource(cl_event event, Bytes bytes);
   void dropSources(size_t most_bytes);
   /// Runs a command: `enqueue(wait count, waits, event*)`; its event is kept where it is needed.
   template <class Enqueue>
   cl_int command(Enqueue&& enqueue, cl_event* own = nullptr);
+  /// Until what it shows is there.
+  cl_int await(Shown& shown);
   /// The content of a mapped or read box, rows close to each other.
   Bytes packed(const Shown& shown) const;
 
@@ -133,8 +147,9 @@ class OpenClExecutor final : public Executor {
   const ReplayPlan& plan_;
   RecordingReader& reader_;
   ExecutorOptions options_;
-  std::vector<void*> objects_;        // by ObjectIndex; nullptr: not there
-  std::vector<uint32_t> references_;  // that the program holds
+  std::vector<void*> objects_;                           // by ObjectIndex; nullptr: not there
+  std::vector<uint32_t> references_;                     // that the program holds
+  std::unordered_map<ObjectIndex, std::string> absent_;  // why an object was not made
   bool keep_objects_ = false;
   std::string device_name_;
   bool same_device_ = false;
@@ -146,8 +161,14 @@ class OpenClExecutor final : public Executor {
   bool called_ = false;  // the call of the step was made
 
   std::unordered_map<ObjectIndex, std::vector<StepIndex>> arguments_;  // as they are set now
-  std::unordered_map<ObjectIndex, cl_command_queue> helper_queues_;    // by context
+  struct ExecInfo {
+    std::set<StepIndex> calls;  // that set it, in whatever order they were met
+    StepIndex now = kNoStep;    // as it is set now
+  };
+  std::unordered_map<ObjectIndex, std::map<uint64_t, ExecInfo>> exec_infos_;  // by kernel and name
+  std::unordered_map<ObjectIndex, cl_command_queue> helper_queues_;           // by context
   std::unordered_map<StepIndex, Shown> shown_;
+  std::unordered_map<ObjectIndex, StepIndex> svm_maps_;  // shared memory that is the host's now
   /// What writes that may not be over read from; the oldest are waited for when it is much.
   struct Source {
     cl_event event;

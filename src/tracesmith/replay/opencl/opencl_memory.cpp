@@ -22,17 +22,23 @@ Bytes OpenClExecutor::packed(const Shown& shown) const {
   return out;
 }
 
+cl_int OpenClExecutor::await(Shown& shown) {
+  if (shown.event == nullptr) return CL_SUCCESS;
+  const cl_int result = cl_.clWaitForEvents(1, &shown.event);
+  cl_.clReleaseEvent(shown.event);
+  shown.event = nullptr;
+  return result;
+}
+
 Result<ByteView> OpenClExecutor::shown(StepIndex step) {
   const auto it = shown_.find(step);
   if (it == shown_.end()) {
     return fail(ErrorCode::kNotFound, "showed nothing: it was not executed");
   }
   Shown& shown = it->second;
-  if (shown.event != nullptr) {
-    const cl_int result = cl_.clWaitForEvents(1, &shown.event);
-    cl_.clReleaseEvent(shown.event);
-    shown.event = nullptr;
-    if (result != CL_SUCCESS) return fail(ErrorCode::kIo, openClError(result));
+  if (shown.is_old) return fail(ErrorCode::kNotFound, "showed nothing: it is to be overwritten");
+  if (const cl_int result = await(shown); result != CL_SUCCESS) {
+    return fail(ErrorCode::kIo, openClError(result));
   }
   if (shown.mapped != nullptr) {
     last_shown_ = packed(shown);  // the map itself is needed for its unmap
@@ -107,6 +113,11 @@ Result<Bytes> OpenClExecutor::contents(ObjectIndex memory) {
 }
 
 Status OpenClExecutor::setContents(ObjectIndex memory, ByteView bytes) {
+  (void)finish();
+  return fill(memory, bytes);
+}
+
+Status OpenClExecutor::fill(ObjectIndex memory, ByteView bytes) {
   const PlannedObject& object = plan_.object(memory);
   if (objects_[memory] == nullptr) {
     return fail(ErrorCode::kNotFound, "is not there", plan_.objectName(memory));
@@ -117,7 +128,6 @@ Status OpenClExecutor::setContents(ObjectIndex memory, ByteView bytes) {
                 plan_.objectName(memory));
   }
   if (bytes.empty()) return {};
-  (void)finish();
   TS_TRY(cl_command_queue queue, helperQueue(memory));
   cl_int result = CL_SUCCESS;
   if (object.is_svm) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "tracesmith/replay/opencl/opencl_executor.hpp"
 #include "tracesmith/replay/random.hpp"
@@ -46,6 +47,11 @@ void OpenClExecutor::destroy(ObjectIndex object) {
       cl_.clReleaseCommandQueue(static_cast<cl_command_queue>(handle));
       break;
     case ObjectClass::kMemory:
+      // What is mapped goes with it.
+      std::erase_if(shown_, [&](const auto& shown) {
+        return shown.second.mapped != nullptr && plan_.step(shown.first).object == object;
+      });
+      svm_maps_.erase(object);
       if (plan_.object(object).is_svm) {
         const ReplayStep& made = plan_.step(plan_.object(object).made_by);
         cl_.clSVMFree(live<cl_context>(made.other), handle);
@@ -155,6 +161,7 @@ cl_int OpenClExecutor::call(const CreateBuffer& c) {
 }
 
 cl_int OpenClExecutor::call(const CreateSubBuffer& c) {
+  if (step_->header.result == CL_SUCCESS && !isThere(step_->other)) return CL_SUCCESS;
   const cl_buffer_region region = {c.offset, c.bytes};
   cl_int result = CL_SUCCESS;
   called_ = true;
@@ -175,7 +182,11 @@ cl_int OpenClExecutor::call(const CreateImage& c) {
   description.image_array_size = c.array_size;
   description.num_mip_levels = static_cast<cl_uint>(c.mip_levels);
   description.num_samples = static_cast<cl_uint>(c.samples);
-  if (c.buffer != 0) description.mem_object = live<cl_mem>(plan_.object(step_->object).parent);
+  if (c.buffer != 0) {
+    const ObjectIndex buffer = plan_.object(step_->object).parent;
+    if (step_->header.result == CL_SUCCESS && !isThere(buffer)) return CL_SUCCESS;
+    description.mem_object = live<cl_mem>(buffer);
+  }
   cl_mem_flags flags = c.flags & ~kHostAccess;
   Bytes bytes;
   if (c.content.bytes != 0) {
@@ -286,6 +297,7 @@ cl_int OpenClExecutor::call(const CreateProgram& c) {
 }
 
 cl_int OpenClExecutor::call(const BuildProgram& c) {
+  if (step_->header.result == CL_SUCCESS && !isThere(step_->object)) return CL_SUCCESS;
   auto* const program = live<cl_program>(step_->object);
   std::string options(c.options.begin(), c.options.end());
   if (!options_.build_options.empty()) options += " " + options_.build_options;
@@ -331,6 +343,7 @@ cl_int OpenClExecutor::call(const BuildProgram& c) {
 }
 
 cl_int OpenClExecutor::call(const CreateKernel& c) {
+  if (step_->header.result == CL_SUCCESS && !isThere(step_->other)) return CL_SUCCESS;
   const std::string name(c.name.begin(), c.name.end());
   cl_int result = CL_SUCCESS;
   called_ = true;
@@ -352,6 +365,11 @@ cl_int OpenClExecutor::call(const CloneKernel&) {
     const std::string name(made.name.begin(), made.name.end());
     keep(step_->object,
          cl_.clCreateKernel(live<cl_program>(original->other), name.c_str(), &result));
+  }
+  const auto infos = exec_infos_.find(step_->other);
+  if (infos != exec_infos_.end() && step_->object != 0) {
+    exec_infos_[step_->object] = std::map(infos->second);
+    for (auto& [info_name, info] : exec_infos_[step_->object]) info.now = kNoStep;
   }
   return result;
 }
@@ -424,31 +442,55 @@ cl_int OpenClExecutor::call(const SetArgument& c) {
   return result;
 }
 
+cl_int OpenClExecutor::applyExecInfo(StepIndex info) {
+  const ReplayStep& set = plan_.step(info);
+  SetExecInfo c;
+  if (!decode(set.fields, c)) return CL_INVALID_VALUE;
+  Bytes value(c.value.begin(), c.value.end());
+  if (c.name == CL_KERNEL_EXEC_INFO_SVM_PTRS) {
+    value.clear();
+    const std::span<const uint32_t> memory = plan_.listOf(set);
+    for (size_t i = 0; i < memory.size(); ++i) {
+      void* const now =
+          svmAddress(loadFixed<Handle>(c.value.data() + i * sizeof(Handle)), memory[i]);
+      // What was given up since can not be used by the kernel.
+      if (now == nullptr && set.header.result == CL_SUCCESS) continue;
+      const auto* const bytes = reinterpret_cast<const uint8_t*>(&now);
+      value.insert(value.end(), bytes, bytes + sizeof now);
+    }
+    if (value.empty() && set.header.result == CL_SUCCESS) return CL_SUCCESS;
+  }
+  return cl_.clSetKernelExecInfo(live<cl_kernel>(set.object),
+                                 static_cast<cl_kernel_exec_info>(c.name), value.size(),
+                                 value.data());
+}
+
+cl_int OpenClExecutor::applyExecInfos() {
+  const auto infos = exec_infos_.find(step_->object);
+  if (infos == exec_infos_.end()) return CL_SUCCESS;
+  for (auto& [name, info] : infos->second) {
+    const auto next = info.calls.lower_bound(index_);
+    if (next == info.calls.begin() || *std::prev(next) == info.now) continue;
+    const cl_int result = applyExecInfo(*std::prev(next));
+    if (result != CL_SUCCESS) {
+      problem("what clSetKernelExecInfo said can not be set: " + openClError(result));
+      return result;
+    }
+    info.now = *std::prev(next);
+  }
+  return CL_SUCCESS;
+}
+
 cl_int OpenClExecutor::call(const SetExecInfo& c) {
   if (cl_.clSetKernelExecInfo == nullptr) {
     problem("the OpenCL loader here has no clSetKernelExecInfo");
     return CL_SUCCESS;
   }
-  Bytes value(c.value.begin(), c.value.end());
-  if (c.name == CL_KERNEL_EXEC_INFO_SVM_PTRS) {
-    for (size_t at = 0; at + sizeof(void*) <= value.size(); at += sizeof(void*)) {
-      const auto address = loadFixed<Handle>(value.data() + at);
-      ObjectIndex memory = 0;
-      for (size_t i = 1; i < objects_.size() && memory == 0; ++i) {
-        const PlannedObject& o = plan_.object(static_cast<ObjectIndex>(i));
-        if (o.is_svm && objects_[i] != nullptr &&
-            address - o.handle < std::max<uint64_t>(1, o.bytes)) {
-          memory = static_cast<ObjectIndex>(i);
-        }
-      }
-      void* const now = svmAddress(address, memory);
-      std::memcpy(value.data() + at, &now, sizeof now);
-    }
-  }
   called_ = true;
-  return cl_.clSetKernelExecInfo(live<cl_kernel>(step_->object),
-                                 static_cast<cl_kernel_exec_info>(c.name), value.size(),
-                                 value.data());
+  if (step_->header.result != CL_SUCCESS) return applyExecInfo(index_);
+  // Set when it is needed, like arguments: launches may come in another order.
+  exec_infos_[step_->object][c.name].calls.insert(index_);
+  return CL_SUCCESS;
 }
 
 cl_int OpenClExecutor::call(const CreateUserEvent&) {
@@ -490,8 +532,8 @@ cl_int OpenClExecutor::call(const SvmAlloc& c) {
     cl_.clSVMFree(live<cl_context>(step_->other), p);
     return CL_SUCCESS;
   }
-  const Bytes fill = undefinedContent(c.bytes, step_->object);
-  const Status filled = setContents(step_->object, fill);
+  const Bytes zeros = undefinedContent(c.bytes, step_->object);
+  const Status filled = fill(step_->object, zeros);  // what is in queues knows nothing of it
   if (!filled) problem("its memory could not be filled: " + filled.error().toString());
   return CL_SUCCESS;
 }

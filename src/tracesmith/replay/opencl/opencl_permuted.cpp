@@ -94,7 +94,12 @@ StepOutcome OpenClExecutor::performPermuted(StepIndex launch, uint64_t seed) {
   Random random(seed);
   for (size_t i = seed == 0 ? 0 : parts; i > 1; --i)
     std::swap(order[i - 1], order[random.below(i)]);
+  if (!argumentsAreThere()) return refuse(problem_.c_str());
   if (const cl_int result = applyArguments(); result != CL_SUCCESS) {
+    outcome.result = result;
+    return outcome;
+  }
+  if (const cl_int result = applyExecInfos(); result != CL_SUCCESS) {
     outcome.result = result;
     return outcome;
   }

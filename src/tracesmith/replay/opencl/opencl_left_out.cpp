@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is not executed: commands of a part of a recording that are left out, and those that can not
+// be made because something is not there.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "tracesmith/replay/opencl/opencl_executor.hpp"
+#include "tracesmith/replay/step_order.hpp"
+
+namespace tracesmith {
+
+using namespace recording;
+
+bool OpenClExecutor::isThere(ObjectIndex object, const std::string& what) {
+  if (object == 0 || objects_[object] != nullptr) return true;
+  const auto why = absent_.find(object);
+  problem(fmt::format("{}{} is not there: {}", what, plan_.objectName(object),
+                      why != absent_.end() ? why->second : "the program had given it up"));
+  return false;
+}
+
+bool OpenClExecutor::argumentsAreThere() {
+  const std::span<const uint32_t> wanted = plan_.listOf(*step_);
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    if (wanted[i] == kNoStep) continue;
+    const ReplayStep& set = plan_.step(wanted[i]);
+    const std::string what = fmt::format("argument {} of {}, ", i, plan_.kernelName(*step_));
+    if (!isThere(set.other, what)) return false;
+    SetArgument c;
+    const bool svm = set.other == 0 && decode(set.fields, c) && c.form == ArgumentForm::kSvm;
+    if (svm && std::any_of(c.value.begin(), c.value.end(), [](uint8_t b) { return b != 0; })) {
+      problem(what + "an address, is in no shared memory of the recording");
+      return false;
+    }
+  }
+  return true;
+}
+
+void OpenClExecutor::passOver(StepIndex index) {
+  index_ = index;
+  step_ = &plan_.step(index);
+  mode_ = StepMode::kAsRecorded;
+  const bool blocking = (step_->header.flags & command_flags::kBlocking) != 0;
+  if (step_->header.result != CL_SUCCESS || queue() == nullptr ||
+      (step_->event == 0 && !blocking)) {
+    return;
+  }
+  cl_event event = nullptr;
+  if (markerFor(waits(), &event) != CL_SUCCESS) return;
+  if (blocking) cl_.clWaitForEvents(1, &event);
+  if (step_->event != 0) {
+    keep(step_->event, event);
+  } else {
+    cl_.clReleaseEvent(event);
+  }
+}
+
+cl_int OpenClExecutor::markerFor(std::vector<cl_event> list, cl_event* event) {
+  // In a queue without an order a marker without a list would wait for all that is in it.
+  cl_event nothing = nullptr;
+  cl_int result = CL_SUCCESS;
+  if (list.empty() && isOutOfOrder(plan_, step_->queue)) {
+    const ReplayStep& made = plan_.step(plan_.object(step_->queue).made_by);
+    nothing = cl_.clCreateUserEvent(live<cl_context>(made.other), &result);
+    if (nothing == nullptr) return result;
+    cl_.clSetUserEventStatus(nothing, CL_COMPLETE);
+    list.push_back(nothing);
+  }
+  result = cl_.clEnqueueMarkerWithWaitList(queue(), static_cast<cl_uint>(list.size()),
+                                           list.empty() ? nullptr : list.data(), event);
+  if (nothing != nullptr) cl_.clReleaseEvent(nothing);
+  return result;
+}
+
+}  // namespace tracesmith
