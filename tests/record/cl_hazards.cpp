@@ -99,10 +99,9 @@ void unmapped(const ClProgram& cl) {
 
 constexpr size_t kInts = 1024;
 
-void tell(const char* what, const int* p) {
-  const XXH128_hash_t hash = XXH3_128bits(p, kInts * sizeof *p);
-  std::printf("%s %zu %016llx%016llx\n", what, kInts * sizeof *p,
-              static_cast<unsigned long long>(hash.high64),
+void tell(const char* what, const void* p, size_t bytes = kInts * sizeof(int)) {
+  const XXH128_hash_t hash = XXH3_128bits(p, bytes);
+  std::printf("%s %zu %016llx%016llx\n", what, bytes, static_cast<unsigned long long>(hash.high64),
               static_cast<unsigned long long>(hash.low64));
 }
 
@@ -332,6 +331,35 @@ void mapped(const ClProgram& cl) {
   clReleaseMemObject(m);
 }
 
+/// An array of lines: what a region has as rows lies a slice pitch apart.
+void sliced(const ClProgram& cl) {
+  cl_command_queue q = cl.queue();
+  const cl_image_format format{CL_RGBA, CL_UNSIGNED_INT8};
+  cl_image_desc d{};
+  d.image_type = CL_MEM_OBJECT_IMAGE1D_ARRAY;
+  d.image_width = 16;
+  d.image_height = 1;
+  d.image_array_size = 8;
+  cl_int e = CL_SUCCESS;
+  cl_mem image = clCreateImage(cl.context, CL_MEM_READ_WRITE, &format, &d, nullptr, &e);
+  check(e, "clCreateImage");
+  constexpr size_t kLine = 16 * 4;
+  constexpr size_t kPitch = 100;
+  std::vector<uint8_t> host(kPitch * 8);
+  for (size_t i = 0; i < host.size(); ++i) host[i] = static_cast<uint8_t>(i * 5);
+  std::vector<uint8_t> lines;
+  for (size_t i = 0; i < 8; ++i) {
+    lines.insert(lines.end(), &host[i * kPitch], &host[i * kPitch] + kLine);
+  }
+  const size_t origin[3] = {0, 0, 0};
+  const size_t region[3] = {16, 8, 1};
+  check(clEnqueueWriteImage(q, image, CL_TRUE, origin, region, 0, kPitch, host.data(), 0, nullptr,
+                            nullptr),
+        "clEnqueueWriteImage");
+  tell("write", lines.data(), lines.size());
+  clReleaseMemObject(image);
+}
+
 /// Launches while another thread makes and frees shared memory, buffers and queues.
 void freed(const ClProgram& cl) {
   cl_command_queue q = cl.queue();
@@ -374,7 +402,7 @@ int main(int argc, char** argv) {
   const std::map<std::string, void (*)(const ClProgram&)> all = {
       {"ended", ended},     {"unmapped", unmapped}, {"waited", waited},   {"ahead", ahead},
       {"chained", chained}, {"freed", freed},       {"bounced", bounced}, {"cancelled", cancelled},
-      {"polled", polled},   {"mapped", mapped}};
+      {"polled", polled},   {"mapped", mapped},     {"sliced", sliced}};
   if (argc != 2 || !all.contains(argv[1])) return 2;
   const ClProgram cl(kSource);
   all.at(argv[1])(cl);

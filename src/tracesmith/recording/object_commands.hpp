@@ -73,11 +73,13 @@ struct CreateImage {
   uint64_t mip_levels = 0, samples = 0;
   Handle buffer = 0;  ///< that it shows, if any
   Handle host = 0;
-  Payload content;  ///< rows and slices close to each other, whatever pitch the program had
+  Payload content;         ///< rows and slices close to each other, whatever pitch the program had
+  uint64_t row_pitch = 0;  ///< in `buffer`; 0: rows close to each other
   template <class V>
   void visit(V& v) {
     v(image), v(context), v(flags), v(channel_order), v(channel_type), v(type), v(width), v(height),
-        v(depth), v(array_size), v(mip_levels), v(samples), v(buffer), v(host), v(content);
+        v(depth), v(array_size), v(mip_levels), v(samples), v(buffer), v(host), v(content),
+        v(row_pitch);
   }
 };
 

@@ -492,6 +492,61 @@ TEST(ReplayRun, TheTimeLimitIsForOneCallAndNotForWaitingOrRepeating) {
   EXPECT_LT(repeated.latest_ns, 60'000'000);
 }
 
+TEST(ReplayRun, ARowBeginsWhereItsOriginSays) {
+  RecordingBuilder r;
+  const auto q = r.queue();
+  const auto b = r.buffer(64);
+  const auto content = r.content<int>({1, 2});
+  Write write{.queue = q, .memory = b, .host = 1, .content = {8, content}};
+  write.box.region[0] = 8;
+  write.box.origin[1] = 5;  // rows of 8 bytes
+  r.add(write, command_flags::kBlocking);
+  Read read{.queue = q, .memory = b, .host = 1};
+  read.box.origin[0] = 40;
+  read.box.region[0] = 8;
+  const auto of = r.add(read, command_flags::kBlocking | command_flags::kBegun);
+  r.add(Done{.of = of, .content = {8, content}});
+  const ChildOutcome outcome = replayed(r);
+  SKIP_WITHOUT_DEVICE(outcome);
+  ASSERT_EQ(outcome.end, ChildEnd::kDone) << describeEnd(outcome, 60);
+  EXPECT_EQ(outcome.result.shown_equal, 1u);
+}
+
+TEST(ReplayRun, AnImageOfABufferHasTheRowsThatItHad) {
+  RecordingBuilder r;
+  const auto q = r.queue();
+  std::vector<uint8_t> rows(4 * 256);
+  std::vector<uint8_t> pixels;
+  for (size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<uint8_t>(i / 256 * 16 + i % 16);
+  for (size_t y = 0; y < 4; ++y) {
+    pixels.insert(pixels.end(), rows.begin() + static_cast<ptrdiff_t>(y * 256),
+                  rows.begin() + static_cast<ptrdiff_t>(y * 256 + 16));
+  }
+  const auto b = r.bufferWith(rows);
+  const Handle image = r.newHandle();
+  r.add(CreateImage{.image = image,
+                    .context = RecordingBuilder::kContext,
+                    .flags = 1,
+                    .channel_order = 0x10B5,  // CL_RGBA
+                    .channel_type = 0x10DA,   // CL_UNSIGNED_INT8
+                    .type = 0x10F1,           // CL_MEM_OBJECT_IMAGE2D
+                    .width = 4,
+                    .height = 4,
+                    .buffer = b,
+                    .row_pitch = 256});
+  Read read{.queue = q, .memory = image, .host = 1};
+  read.box.is_image = 1;
+  read.box.region[0] = read.box.region[1] = 4;
+  const auto of = r.add(read, command_flags::kBlocking | command_flags::kBegun);
+  const auto content = r.content(pixels);
+  r.add(Done{.of = of, .content = {64, content}});
+  const ChildOutcome outcome = replayed(r);
+  SKIP_WITHOUT_DEVICE(outcome);
+  ASSERT_EQ(outcome.end, ChildEnd::kDone) << describeEnd(outcome, 60);
+  if (outcome.result.problem_count != 0) GTEST_SKIP() << outcome.result.problems[0].text;
+  EXPECT_EQ(outcome.result.shown_equal, 1u);
+}
+
 TEST(ReplayRun, RepeatsFindALaunchThatDoesNotAlwaysDoTheSame) {
   RecordingBuilder r;
   const auto q = r.queue();

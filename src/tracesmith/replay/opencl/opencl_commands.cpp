@@ -13,9 +13,10 @@ using namespace recording;
 
 namespace {
 
+/// One row may still begin in another row of the buffer, whose pitch is then that of the region.
 bool isStretch(const Box& box) {
-  return box.is_image == 0 && box.region[1] == 1 && box.region[2] == 1 && box.row_pitch == 0 &&
-         box.slice_pitch == 0;
+  return box.is_image == 0 && box.region[1] == 1 && box.region[2] == 1 && box.origin[1] == 0 &&
+         box.origin[2] == 0 && box.row_pitch == 0 && box.slice_pitch == 0;
 }
 
 struct Corner {

@@ -186,6 +186,7 @@ cl_int OpenClExecutor::call(const CreateImage& c) {
     const ObjectIndex buffer = plan_.object(step_->object).parent;
     if (step_->header.result == CL_SUCCESS && !isThere(buffer)) return CL_SUCCESS;
     description.mem_object = live<cl_mem>(buffer);
+    description.image_row_pitch = c.row_pitch;
   }
   cl_mem_flags flags = c.flags & ~kHostAccess;
   Bytes bytes;

@@ -191,6 +191,7 @@ cl_mem image(cl_context context, cl_mem_flags flags, const cl_image_format* form
     c.mip_levels = d.num_mip_levels;
     c.samples = d.num_samples;
     c.buffer = handleOf(d.mem_object);
+    if (d.mem_object != nullptr) c.row_pitch = d.image_row_pitch;
     if (memory != nullptr && host != nullptr && plain && bytes > 0) {
       Place place{
           static_cast<const uint8_t*>(host), extent[0] * element, extent[1], extent[2], 0, 0};
@@ -212,6 +213,7 @@ cl_mem image(cl_context context, cl_mem_flags flags, const cl_image_format* form
       state->flags = flags;
       state->zeroed = zeroed;
       state->is_image = true;
+      state->is_1d_array = known && description->image_type == CL_MEM_OBJECT_IMAGE1D_ARRAY;
       state->parent = known ? description->mem_object : nullptr;
       state->bytes = bytes;
       state->element_bytes = element;

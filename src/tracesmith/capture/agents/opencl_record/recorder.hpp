@@ -58,6 +58,7 @@ struct MemoryState {
   cl_mem_flags flags = 0;  // as the program gave them
   bool zeroed = false;     // the flags that the driver has say COPY_HOST_PTR because of us
   bool is_image = false;
+  bool is_1d_array = false;  // what a region has as rows lies a slice pitch apart
   cl_mem parent = nullptr;
   uint64_t bytes = 0;          // of a buffer; of an image when packed
   uint64_t element_bytes = 0;  // of an image

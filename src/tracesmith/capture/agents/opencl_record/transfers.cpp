@@ -52,7 +52,9 @@ Place imagePlace(cl_mem image, const void* host, const size_t* region, size_t ro
               0,
               0};
   place.row_pitch = row_pitch != 0 ? row_pitch : place.row_bytes;
-  place.slice_pitch = slice_pitch != 0 ? slice_pitch : place.row_pitch * region[1];
+  if (state->is_1d_array && slice_pitch != 0) place.row_pitch = slice_pitch;
+  place.slice_pitch =
+      slice_pitch != 0 && !state->is_1d_array ? slice_pitch : place.row_pitch * region[1];
   return place;
 }
 
