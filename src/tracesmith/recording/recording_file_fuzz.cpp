@@ -25,9 +25,12 @@ Bytes recordingOf(uint64_t number) {
   auto writer = RecordingWriter::create(file.path());
   if (!writer) std::abort();
   for (uint32_t process = 1; process <= 1 + random() % 2; ++process) {
-    if (!writer->addProcess({process, 4711, 1, "program"})) std::abort();
+    if (auto ok = writer->addProcess({process, 4711, 1, "program"}); !ok) {
+      fprintf(stderr, "%s\n", ok.error().toString().c_str());
+      std::abort();
+    }
     for (uint64_t sequence = 0; sequence < random() % 8; ++sequence) {
-      Bytes content(random() % 600, static_cast<uint8_t>(random()));
+      Bytes content(1 + random() % 600, static_cast<uint8_t>(random()));
       const ContentHash hashes[] = {hashOf(content)};
       if (!writer->addContent(hashes[0], content)) std::abort();
       Write write{.queue = 1, .memory = 2};
