@@ -5,8 +5,7 @@
 
 #include <fstream>
 
-#include "recording_test_util.hpp"
-#include "stream.hpp"
+#include "stream_fixture.hpp"
 
 namespace tracesmith {
 namespace {
@@ -26,34 +25,6 @@ std::vector<std::string> linesOf(const std::string& path, bool remarks) {
   }
   return out;
 }
-
-class StreamTest : public RecordingTest {
- protected:
-  std::vector<std::string> profile(const std::vector<std::string>& options,
-                                   const std::vector<std::string>& command) const {
-    std::vector<std::string> out = {helper("tracesmith"), "profile", "--record", "-o",
-                                    path("out.sbt")};
-    out.insert(out.end(), options.begin(), options.end());
-    out.emplace_back("--");
-    out.insert(out.end(), command.begin(), command.end());
-    return out;
-  }
-  std::vector<Stream> streams() {
-    auto reader = RecordingReader::open(path("out.sbr"));
-    EXPECT_TRUE(reader) << reader.error().toString();
-    if (!reader) return {};
-    EXPECT_TRUE(reader->complete());
-    return test::streamsOf(*reader);
-  }
-  /// Records, and gives back the only stream.
-  Stream recorded(const std::vector<std::string>& options,
-                  const std::vector<std::string>& command) {
-    EXPECT_EQ(run(profile(options, command)).exit_code, 0);
-    auto all = streams();
-    EXPECT_EQ(all.size(), 1u);
-    return all.empty() ? Stream{} : std::move(all[0]);
-  }
-};
 
 class ContentTest : public StreamTest,
                     public ::testing::WithParamInterface<std::tuple<const char*, const char*>> {};
@@ -210,6 +181,13 @@ INSTANTIATE_TEST_SUITE_P(, RangeTest,
                                            RangeCase{"AllTheTime", "time:0s-1000s", 1, 300},
                                            RangeCase{"NeverTriggered", "trigger", 0, 0}),
                          [](const auto& each) { return each.param.name; });
+
+TEST_F(StreamTest, ARangeHoldsAlsoWhereTheAgentIsPreloaded) {
+  const Stream stream = recorded({"--inject", "preload", "--range", "launch:100-150"},
+                                 {helper("launch_heavy"), "300"});
+  EXPECT_EQ(stream.count(CommandKind::kRangeEdge), 2u);
+  EXPECT_EQ(stream.count(CommandKind::kLaunch), 51u);
+}
 
 TEST_F(StreamTest, ARangeThatMakesNoSenseIsRefusedBeforeTheProgramRuns) {
   for (const char* range :

@@ -4,10 +4,13 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <random>
 
 #include "recording_test_util.hpp"
 #include "stream.hpp"
+#include "tracesmith/capture/channel_layout.hpp"
 #include "tracesmith/capture/process_facts.hpp"
 
 namespace tracesmith {
@@ -34,6 +37,14 @@ class RecordSurvivalTest : public RecordingTest {
     if (!reader) return {};
     EXPECT_EQ(reader->complete(), complete);
     return test::streamsOf(*reader);
+  }
+  static std::vector<std::string> filesIn(const std::string& directory) {
+    std::vector<std::string> names;
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
+      names.push_back(entry.path().filename());
+    }
+    return names;
   }
   static uint32_t childOf(pid_t pid) {
     for (int i = 0; i < 500; ++i) {
@@ -99,6 +110,43 @@ TEST_F(RecordSurvivalTest, WithoutACollectorAFullRingEndsTheRecordingAndNotThePr
   const auto all = streams();
   ASSERT_EQ(all.size(), 1u);
   EXPECT_THAT(all[0].end_reason, HasSubstr("nobody reads"));
+}
+
+TEST_F(RecordSurvivalTest, RecoverFinishesARecordingOfWhichNoChannelIsLeft) {
+  const std::string program = helper("launch_heavy");
+  const pid_t pid = spawn(profile({"-q"}, {"/bin/sh", "-c", program + " 50; sleep 60"}));
+  const std::string session = path("out.sbt.session");
+  const auto channels = [&] {
+    const std::vector<std::string> names = filesIn(session);
+    return std::count_if(names.begin(), names.end(),
+                         [](const std::string& name) { return name.ends_with(channel::kSuffix); });
+  };
+  for (int i = 0; i < 2000 && channels() == 0; ++i) usleep(5000);
+  for (int i = 0; i < 2000 && channels() != 0; ++i) usleep(5000);
+  ASSERT_EQ(channels(), 0);
+  const uint32_t shell = childOf(pid);
+  kill(pid, SIGKILL);
+  waitFor(pid);
+  kill(static_cast<pid_t>(shell), SIGKILL);
+  waitUntilGone(shell);
+  EXPECT_EQ(run({helper("tracesmith"), "recover", session}).exit_code, 0);
+  const auto all = streams();
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].count(CommandKind::kLaunch), 50u);
+}
+
+TEST_F(RecordSurvivalTest, AThreadThatIsCancelledWhileItWaitsTakesNoLockWithIt) {
+  SpawnOptions options;
+  options.output = path("said");
+  const pid_t pid =
+      spawn(profile({"-q", "--record-buffer", "8M"}, {helper("cl_hazards"), "cancelled"}), options);
+  const uint32_t program = childOf(pid);
+  usleep(1'000'000);
+  kill(pid, SIGKILL);  // nobody makes room in the ring any more
+  waitFor(pid);
+  for (int i = 0; i < 2500 && readProcessStat(program); ++i) usleep(10'000);
+  EXPECT_EQ(readFile(path("said")), "ok\n");
+  kill(static_cast<pid_t>(program), SIGKILL);
 }
 
 TEST_F(RecordSurvivalTest, AFullDiskEndsTheRecordingAndLeavesWhatIsThereReadable) {

@@ -29,6 +29,7 @@ Result<DeterminismReport> checked(RandomRecording& recording, std::optional<Repl
   DeterminismOptions options;
   options.runs = 10;
   options.seed = seed;
+  options.step_limit_s = 300;  // a busy machine compiles slowly
   return checkDeterminism(*plan, reader, options);
 }
 

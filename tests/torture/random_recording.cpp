@@ -60,6 +60,13 @@ kernel void groups(global float* a) {
   a[i] = v - floor(v / 1024) * 1024;
 }
 )"},
+    {"count", R"(
+kernel void count(global int* counters, global float* parts, int by, int part) {
+  size_t i = get_global_id(0);
+  atomic_add(&counters[i % 16], by);
+  parts[part * get_global_size(0) + i] = by + i;
+}
+)"},
     {"float_atomics", R"(
 void add(volatile global uint* at, float by) {
   uint old, now;
@@ -162,6 +169,10 @@ RandomRecording::RandomRecording(uint64_t seed, Defect defect) : random_(seed), 
   }
   for (size_t b = 0; b < buffers_.size() && model_holds_; ++b) {
     read(b);
+  }
+  if (counters_ != 0) {
+    for (size_t q = 0; q < queues_.size(); ++q) finishOf(q);
+    builder_.read(queues_[0].handle, counters_, counted_);
   }
 }
 
@@ -302,7 +313,31 @@ void RandomRecording::launch(const std::string& name, size_t in, size_t out, siz
   if (snapshots_) snapshot(out);
 }
 
+/// Whole numbers that many commands add to, and a part of a buffer for each: nothing orders them,
+/// and any order is as good.
+void RandomRecording::count() {
+  if (counters_ == 0) {
+    counters_ = builder_.bufferWith(std::vector<int>(16));
+    parts_ = builder_.bufferWith(std::vector<float>(kParts * kCounted));
+    counted_.resize(16);
+  }
+  if (counts_ == kParts) return;
+  const auto by = static_cast<int>(1 + random_.below(100));
+  for (size_t i = 0; i < kCounted; ++i) counted_[i % 16] += by;
+  const size_t queue = anyQueue();
+  const rec::Handle k = kernelOf("count");
+  builder_.argument(k, 0, counters_);
+  builder_.argument(k, 1, parts_);
+  builder_.argument(k, 2, by);
+  builder_.argument(k, 3, counts_++);
+  command(queue, {}, {}, -1, [&](const Waits& waits, rec::Handle event) {
+    builder_.launch(queues_[queue].handle, k, kCounted, waits, event);
+  });
+  ++launches_;
+}
+
 void RandomRecording::anything() {
+  if (no_filler_queues_.empty() && chance(10)) return count();
   size_t queue = anyQueue();
   for (int i = 0; i < 100 && no_filler_queues_.contains(queue); ++i) queue = anyQueue();
   size_t out = anyBuffer();

@@ -60,6 +60,7 @@ class RandomRecording {
   using Waits = std::vector<rec::Handle>;
 
   void anything();
+  void count();
   void plant();
   void plantMissingWait();
   void launch(const std::string& kernel, size_t in, size_t out, size_t queue, int not_waited = -1);
@@ -87,6 +88,11 @@ class RandomRecording {
   std::vector<bool> known_;  // by the host to be over
   std::vector<rec::Handle> programs_;
   std::map<std::string, rec::Handle> kernels_;
+  static constexpr int kParts = 16;
+  static constexpr size_t kCounted = 256;
+  rec::Handle counters_ = 0, parts_ = 0;
+  std::vector<int> counted_;  // what the counters hold
+  int counts_ = 0;            // launches that did
   bool one_program_ = false;
   bool snapshots_ = false;
   bool model_holds_ = true;  // until the planted launch

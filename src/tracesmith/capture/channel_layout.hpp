@@ -27,7 +27,7 @@
 namespace tracesmith::channel {
 
 constexpr uint64_t kMagic = 0x314e484353535354;  // "TSSSCHN1"
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 constexpr uint64_t kHeaderBytes = 8192;
 constexpr uint64_t kMinRingBytes = 8u << 20;
 constexpr uint64_t kMaxRingBytes = uint64_t{4} << 30;
@@ -51,8 +51,9 @@ struct ChannelHeader {
   uint64_t file_bytes;
   uint32_t pid;
   uint32_t parent_pid;
-  uint64_t start_ticks;  // field 22 of /proc/PID/stat
-  int64_t created_ns;    // CLOCK_MONOTONIC
+  uint64_t start_ticks;    // field 22 of /proc/PID/stat
+  uint64_t pid_namespace;  // inode of /proc/self/ns/pid: `pid` means something in there
+  int64_t created_ns;      // CLOCK_MONOTONIC
   uint32_t command_line_bytes;
   char command_line[2048];  // NUL-separated, as in /proc/PID/cmdline
 

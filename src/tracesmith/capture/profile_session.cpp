@@ -157,6 +157,13 @@ std::optional<uint64_t> kernelsOfCompleteTrace(const std::string& path) {
   return kernels;
 }
 
+/// True for a recording whose processes have all ended, with their channels, before its collector
+/// did.
+bool recordingHasNoEnd(const std::string& output) {
+  const auto reader = RecordingReader::open(recording::pathBeside(output));
+  return reader && !reader->complete();
+}
+
 }  // namespace
 
 Result<ProfileOutcome> runProfile(const ProfileOptions& options) {
@@ -287,7 +294,7 @@ Result<RecoverOutcome> recoverSession(const std::string& session_dir) {
   outcome.output = dir.info().output;
   outcome.arenas = static_cast<uint32_t>(dir.arenas().size());
   outcome.channels = static_cast<uint32_t>(dir.channels().size());
-  if (outcome.channels > 0) {
+  if (outcome.channels > 0 || (dir.begun() && recordingHasNoEnd(outcome.output))) {
     TS_TRY(const auto drain, RecordingDrain::resume(dir));
     TS_CHECK_OK(drain->finish());
     outcome.recording = drain->totals();

@@ -82,7 +82,7 @@ struct RecoverOutcome {
   uint64_t kernels = 0;           ///< in the finished file
   uint32_t arenas = 0;
   uint32_t channels = 0;
-  std::optional<RecordingTotals> recording;  ///< when there were channels
+  std::optional<RecordingTotals> recording;  ///< when there was one to be finished
   std::vector<std::string> warnings;
 };
 

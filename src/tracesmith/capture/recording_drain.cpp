@@ -28,6 +28,19 @@ void sleepNs(int64_t ns) {
   nanosleep(&pause, nullptr);
 }
 
+/// True for a process of a container that we see from outside.
+bool runsInItsNamespace(const ChannelHeader& h) {
+  for (const ListedProcess& listed : listProcesses()) {
+    if (listed.stat.start_ticks != h.start_ticks) continue;
+    const auto facts = readProcessFacts(listed.pid);
+    if (facts && !facts->zombie && facts->pid_namespace == h.pid_namespace &&
+        facts->namespace_pid == h.pid) {
+      return true;
+    }
+  }
+  return false;
+}
+
 template <class Command>
 Bytes encoded(Command command, const recording::CommandHeader& header) {
   Bytes out(recording::encodedBytes(command));
@@ -204,7 +217,11 @@ Result<bool> RecordingDrain::drain(Channel& c) {
   if (c.damaged) {
     totals_.ended.push_back("process " + std::to_string(c.file.header().pid) +
                             ": its channel holds what no agent writes");
+    // Its program must not wait for us when the ring is full.
+    const std::lock_guard lock(mutex_);
+    std::erase(beating_, &c.file.header());
     c.file.header().ended.store(1);
+    c.file.header().heartbeat_ns.store(0);
   }
   return true;
 }
@@ -221,8 +238,12 @@ Status RecordingDrain::flush() {
   return {};
 }
 
-bool RecordingDrain::processGone(const Channel& c) const {
+bool RecordingDrain::processGone(const Channel& c, bool at_end) const {
   const ChannelHeader& h = c.file.header();
+  if (h.pid_namespace != 0 && h.pid_namespace != ownPidNamespace()) {
+    // Its number is another process's here, or nobody's; where it can not be found it may still be.
+    return at_end && !runsInItsNamespace(h);
+  }
   const auto stat = readProcessStat(h.pid);
   return !stat || stat->start_ticks != h.start_ticks || stat->state == 'Z' || stat->state == 'X';
 }
@@ -279,13 +300,14 @@ Result<bool> RecordingDrain::poll() {
   if (now - last_flush_ns_ > kFlushIntervalNs) {
     TS_CHECK_OK(flush());
     last_flush_ns_ = now;
-    // A process that is gone needs its 64 MiB no more.
+    // A process that is gone needs its 64 MiB no more: neither the file, nor its pages here.
     for (const auto& c : channels_) {
       if (c->closed || !processGone(*c)) continue;
       TS_CHECK_OK(drain(*c));
       TS_CHECK_OK(close(*c, true));
       unlink(c->file.path().c_str());
     }
+    std::erase_if(channels_, [](const auto& c) { return c->closed; });
   }
   return met;
 }
@@ -303,7 +325,7 @@ Status RecordingDrain::finish() {
   const Status status = [&]() -> Status {
     TS_CHECK_OK(discover());
     for (const auto& c : channels_) {
-      const bool gone = processGone(*c);
+      const bool gone = processGone(*c, true);
       // Whoever goes on after us must not wait for us.
       if (!gone) c->file.header().heartbeat_ns.store(0);
       TS_CHECK_OK(drain(*c));

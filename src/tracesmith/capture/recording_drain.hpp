@@ -71,7 +71,8 @@ class RecordingDrain {
   Status close(Channel& channel, bool process_gone);
   Status flush();
   void noteTotals(Channel& channel);
-  bool processGone(const Channel& channel) const;
+  /// At the end of the session also what can only be guessed counts.
+  bool processGone(const Channel& channel, bool at_end = false) const;
   void run();
   void beat();
   void stopThreads();

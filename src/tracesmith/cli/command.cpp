@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 
 #include "tracesmith/cli/suggest.hpp"
@@ -33,88 +34,113 @@ CLI::Option* single(CLI::Option* option, const std::string& value_name) {
 
 }  // namespace
 
+const Option& Option::required() const {
+  option_->required();
+  return *this;
+}
+
+const Option& Option::oneEach() const {
+  option_->allow_extra_args(false);
+  return *this;
+}
+
+const Option& Option::needs(const Option& other) const {
+  option_->needs(other.option_);
+  return *this;
+}
+
+const Option& Option::excludes(const Option& other) const {
+  option_->excludes(other.option_);
+  return *this;
+}
+
+Command::~Command() = default;
+
 Command::Command(std::string name, std::string summary)
-    : name_(std::move(name)), summary_(std::move(summary)), app_(summary_, "tracesmith " + name_) {
-  app_.set_help_flag("-h,--help", "Show this help and exit")->group("Global");
-  app_.add_flag("--no-color", no_colour_, "No colours, as NO_COLOR does")->group("Global");
+    : name_(std::move(name)),
+      summary_(std::move(summary)),
+      app_(std::make_unique<CLI::App>(summary_, "tracesmith " + name_)) {
+  app_->set_help_flag("-h,--help", "Show this help and exit")->group("Global");
+  app_->add_flag("--no-color", no_colour_, "No colours, as NO_COLOR does")->group("Global");
 }
 
-CLI::Option* Command::flag(const std::string& names, bool& out, const std::string& description) {
-  return app_.add_flag(names, out, description);
+Option Command::flag(const std::string& names, bool& out, const std::string& description) {
+  return Option(app_->add_flag(names, out, description));
 }
 
-CLI::Option* Command::text(const std::string& names, std::string& out,
-                           const std::string& value_name, const std::string& description,
-                           Complete complete) {
-  CLI::Option* option = single(app_.add_option(names, out, description), value_name);
+Option Command::text(const std::string& names, std::string& out, const std::string& value_name,
+                     const std::string& description, Complete complete) {
+  CLI::Option* option = single(app_->add_option(names, out, description), value_name);
   hints_[option] = {complete, {}};
-  return option;
+  return Option(option);
 }
 
-CLI::Option* Command::choice(const std::string& names, std::string& out,
-                             const std::string& value_name, std::vector<std::string> choices,
-                             const std::string& description) {
-  CLI::Option* option = single(app_.add_option(names, out, description), value_name);
+Option Command::choice(const std::string& names, std::string& out, const std::string& value_name,
+                       std::vector<std::string> choices, const std::string& description) {
+  CLI::Option* option = single(app_->add_option(names, out, description), value_name);
   option->check([choices](const std::string& value) { return refuse(value, choices); });
   hints_[option] = {Complete::kChoice, std::move(choices)};
-  return option;
+  return Option(option);
 }
 
-CLI::Option* Command::texts(const std::string& name, std::vector<std::string>& out,
-                            const std::string& value_name, const std::string& description,
-                            Complete complete) {
-  CLI::Option* option = app_.add_option(name, out, description)->type_name(value_name);
+Option Command::texts(const std::string& name, std::vector<std::string>& out,
+                      const std::string& value_name, const std::string& description,
+                      Complete complete) {
+  CLI::Option* option = app_->add_option(name, out, description)->type_name(value_name);
   hints_[option] = {complete, {}};
-  return option;
+  return Option(option);
 }
 
-CLI::Option* Command::choices(const std::string& names, std::vector<std::string>& out,
-                              const std::string& value_name, std::vector<std::string> choices,
-                              const std::string& description) {
+Option Command::choices(const std::string& names, std::vector<std::string>& out,
+                        const std::string& value_name, std::vector<std::string> choices,
+                        const std::string& description) {
   // Without allow_extra_args(false) CLI11 would take the words that follow, FILE included.
-  CLI::Option* option = app_.add_option(names, out, description)
+  CLI::Option* option = app_->add_option(names, out, description)
                             ->type_name(value_name)
                             ->delimiter(',')
                             ->allow_extra_args(false);
   option->check([choices](const std::string& value) { return refuse(value, choices); });
   hints_[option] = {Complete::kChoice, std::move(choices)};
-  return option;
+  return Option(option);
 }
 
-CLI::Option* Command::counts(const std::string& names, std::vector<uint64_t>& out,
-                             const std::string& value_name, const std::string& description) {
-  return app_.add_option(names, out, description)
-      ->type_name(value_name)
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->check([](const std::string& value) {
-        const Result<uint64_t> parsed = parseCount(value);
-        return parsed ? std::string() : parsed.error().message;
-      });
+Option Command::counts(const std::string& names, std::vector<uint64_t>& out,
+                       const std::string& value_name, const std::string& description) {
+  return Option(app_->add_option(names, out, description)
+                    ->type_name(value_name)
+                    ->delimiter(',')
+                    ->allow_extra_args(false)
+                    ->check([](const std::string& value) {
+                      const Result<uint64_t> parsed = parseCount(value);
+                      return parsed ? std::string() : parsed.error().message;
+                    }));
 }
 
 // For the parsed values CLI11 keeps the text; the check is what turns it into the value.
-CLI::Option* Command::count(const std::string& names, std::optional<uint64_t>& out,
-                            const std::string& value_name, const std::string& description) {
-  return single(app_.add_option(names, description), value_name)
-      ->expected(1)
-      ->check([&out](const std::string& value) { return store(parseCount(value), out); });
+Option Command::count(const std::string& names, std::optional<uint64_t>& out,
+                      const std::string& value_name, const std::string& description) {
+  return Option(
+      single(app_->add_option(names, description), value_name)
+          ->expected(1)
+          ->check([&out](const std::string& value) { return store(parseCount(value), out); }));
 }
 
-CLI::Option* Command::time(const std::string& names, std::optional<int64_t>& out_ns,
-                           const std::string& description) {
-  return single(app_.add_option(names, description), "TIME")
-      ->expected(1)
-      ->check([&out_ns](const std::string& value) { return store(parseTimeNs(value), out_ns); });
+Option Command::time(const std::string& names, std::optional<int64_t>& out_ns,
+                     const std::string& description) {
+  return Option(single(app_->add_option(names, description), "TIME")
+                    ->expected(1)
+                    ->check([&out_ns](const std::string& value) {
+                      return store(parseTimeNs(value), out_ns);
+                    }));
 }
 
-CLI::Option* Command::size(const std::string& names, std::optional<uint64_t>& out_bytes,
-                           const std::string& description) {
-  return single(app_.add_option(names, description), "BYTES")
-      ->expected(1)
-      ->check([&out_bytes](const std::string& value) {
-        return store(parseSizeBytes(value), out_bytes);
-      });
+Option Command::size(const std::string& names, std::optional<uint64_t>& out_bytes,
+                     const std::string& description) {
+  return Option(single(app_->add_option(names, description), "BYTES")
+                    ->expected(1)
+                    ->check([&out_bytes](const std::string& value) {
+                      return store(parseSizeBytes(value), out_bytes);
+                    }));
 }
 
 std::string Command::usage() const {
@@ -138,7 +164,7 @@ std::string Command::usage() const {
 
 std::vector<OptionDoc> Command::options() const {
   std::vector<OptionDoc> own, global;
-  for (const CLI::Option* option : app_.get_options()) {
+  for (const CLI::Option* option : app_->get_options()) {
     OptionDoc doc;
     doc.positional = option->get_positional();
     if (!option->get_snames().empty()) doc.short_name = option->get_snames()[0];

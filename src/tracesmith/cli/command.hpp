@@ -3,7 +3,6 @@
 // man page and the reference in docs/ are all made from this one definition.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -13,6 +12,11 @@
 
 #include "tracesmith/cli/exit_code.hpp"
 #include "tracesmith/cli/terminal.hpp"
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
 
 namespace tracesmith::cli {
 
@@ -36,6 +40,21 @@ struct Example {
   std::string meaning;
 };
 
+/// An option of a command that is being defined. CLI11 stays behind it: its header alone takes
+/// longer to compile than a command.
+class Option {
+ public:
+  explicit Option(CLI::Option* option) : option_(option) {}
+  const Option& required() const;
+  /// Of an option that may be given several times: one value each time.
+  const Option& oneEach() const;
+  const Option& needs(const Option& other) const;
+  const Option& excludes(const Option& other) const;
+
+ private:
+  CLI::Option* option_;
+};
+
 class CommandSet;
 
 /// What a running command needs beside its own options.
@@ -47,7 +66,7 @@ struct Session {
 
 class Command {
  public:
-  virtual ~Command() = default;
+  virtual ~Command();
   Command(const Command&) = delete;
   Command& operator=(const Command&) = delete;
 
@@ -63,34 +82,35 @@ class Command {
   bool takesProgram() const { return takes_program_; }
   bool listed() const { return listed_; }  ///< false: left out of the overview's table
   int usageExitCode() const { return usage_exit_code_; }
-  CLI::App& app() { return app_; }
+  CLI::App& app() { return *app_; }
   bool noColour() const { return no_colour_; }
 
  protected:
   Command(std::string name, std::string summary);
 
   // The variables that are bound must live as long as the command.
-  CLI::Option* flag(const std::string& names, bool& out, const std::string& description);
-  CLI::Option* text(const std::string& names, std::string& out, const std::string& value_name,
-                    const std::string& description, Complete complete = Complete::kNothing);
+  /// "--flows,!--no-flows": the second switches it off.
+  Option flag(const std::string& names, bool& out, const std::string& description);
+  Option text(const std::string& names, std::string& out, const std::string& value_name,
+              const std::string& description, Complete complete = Complete::kNothing);
   /// One or more of them, without an option's name.
-  CLI::Option* texts(const std::string& name, std::vector<std::string>& out,
-                     const std::string& value_name, const std::string& description,
-                     Complete complete = Complete::kNothing);
-  CLI::Option* choice(const std::string& names, std::string& out, const std::string& value_name,
-                      std::vector<std::string> choices, const std::string& description);
+  Option texts(const std::string& name, std::vector<std::string>& out,
+               const std::string& value_name, const std::string& description,
+               Complete complete = Complete::kNothing);
+  Option choice(const std::string& names, std::string& out, const std::string& value_name,
+                std::vector<std::string> choices, const std::string& description);
   /// May be given several times, and several at once with commas between them.
-  CLI::Option* choices(const std::string& names, std::vector<std::string>& out,
-                       const std::string& value_name, std::vector<std::string> choices,
-                       const std::string& description);
-  CLI::Option* counts(const std::string& names, std::vector<uint64_t>& out,
-                      const std::string& value_name, const std::string& description);
-  CLI::Option* count(const std::string& names, std::optional<uint64_t>& out,
-                     const std::string& value_name, const std::string& description);
-  CLI::Option* time(const std::string& names, std::optional<int64_t>& out_ns,
-                    const std::string& description);
-  CLI::Option* size(const std::string& names, std::optional<uint64_t>& out_bytes,
-                    const std::string& description);
+  Option choices(const std::string& names, std::vector<std::string>& out,
+                 const std::string& value_name, std::vector<std::string> choices,
+                 const std::string& description);
+  Option counts(const std::string& names, std::vector<uint64_t>& out, const std::string& value_name,
+                const std::string& description);
+  Option count(const std::string& names, std::optional<uint64_t>& out,
+               const std::string& value_name, const std::string& description);
+  Option time(const std::string& names, std::optional<int64_t>& out_ns,
+              const std::string& description);
+  Option size(const std::string& names, std::optional<uint64_t>& out_bytes,
+              const std::string& description);
 
   void describe(std::string paragraph) { paragraphs_.push_back(std::move(paragraph)); }
   void example(std::string line, std::string meaning) {
@@ -114,7 +134,7 @@ class Command {
   std::string summary_;
   std::vector<std::string> paragraphs_;
   std::vector<Example> examples_;
-  CLI::App app_;
+  std::unique_ptr<CLI::App> app_;
   std::map<const CLI::Option*, Hint> hints_;
   bool takes_program_ = false;
   bool program_required_ = false;

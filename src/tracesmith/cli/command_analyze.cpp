@@ -17,8 +17,7 @@ namespace {
 class AnalyzeCommand : public Command {
  public:
   AnalyzeCommand() : Command("analyze", "Say where the time went, and why") {
-    text("FILE", input_, "FILE", "The trace (.sbt), or another tool's", Complete::kFile)
-        ->required();
+    text("FILE", input_, "FILE", "The trace (.sbt), or another tool's", Complete::kFile).required();
     constexpr std::array<const char*, kAnalysisParts> kMeanings = {
         "How busy each device was, and with what",
         "What ran at the same time; communication beside compute",

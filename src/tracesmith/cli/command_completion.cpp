@@ -9,7 +9,7 @@ namespace {
 class CompletionCommand : public Command {
  public:
   CompletionCommand() : Command("completion", "Write the completion script of a shell") {
-    choice("SHELL", shell_, "SHELL", {"bash", "zsh", "fish"}, "The shell")->required();
+    choice("SHELL", shell_, "SHELL", {"bash", "zsh", "fish"}, "The shell").required();
     example("source <(tracesmith completion bash)", "Complete in this shell, now");
     example("tracesmith completion fish > ~/.config/fish/completions/tracesmith.fish",
             "Complete in every fish from now on");

@@ -20,7 +20,7 @@ class DeterminismCommand : public Command {
       : Command("determinism", "Find launches that do not always do the same, and why") {
     text("FILE", input_, "FILE", "The recording (.sbr), or the trace (.sbt) that it lies beside",
          Complete::kFile)
-        ->required();
+        .required();
     count(
         "--runs", runs_, "N",
         "Runs of each launch from equal inputs, at least 10 (default: until one that differs in 3 "
@@ -75,7 +75,7 @@ class DeterminismCommand : public Command {
     if (!report->divergences.empty() || report->shown != report->shown_equal) {
       return finishOutput(out, kExitReplayDiffers);
     }
-    return finishOutput(out, source->whole() ? kExitOk : kExitPartlyRead);
+    return finishOutput(out, report->complete && source->whole() ? kExitOk : kExitPartlyRead);
   }
 
  private:

@@ -12,8 +12,8 @@ namespace {
 class DiffCommand : public Command {
  public:
   DiffCommand() : Command("diff", "Say what is different between two traces") {
-    text("A", a_, "A", "The trace before (.sbt), or another tool's", Complete::kFile)->required();
-    text("B", b_, "B", "The trace after", Complete::kFile)->required();
+    text("A", a_, "A", "The trace before (.sbt), or another tool's", Complete::kFile).required();
+    text("B", b_, "B", "The trace after", Complete::kFile).required();
     count("--limit", limit_, "N",
           "Rows of the table by name (default 25, with --json all; 0: all)");
     flag("--json", json_, "As JSON: exact, in ns");

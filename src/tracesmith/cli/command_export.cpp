@@ -45,7 +45,7 @@ Status exportPartOfTrace(TraceFile& file, const std::string& output, const Perfe
 class ExportCommand : public Command {
  public:
   ExportCommand() : Command("export", "Write a trace in another tool's format") {
-    text("FILE", input_, "FILE", "The trace (.sbt)", Complete::kFile)->required();
+    text("FILE", input_, "FILE", "The trace (.sbt)", Complete::kFile).required();
     text("-o,--output", output_, "FILE",
          "Where to write; '-' is standard output (default: beside the trace, with the format's own "
          "extension)",
@@ -57,8 +57,8 @@ class ExportCommand : public Command {
            "what the output's extension says, else perfetto");
     choice("--table", table_, "TABLE", tables(), "What a CSV file holds (default: kernel)");
     // Two switches of one thing; the last one counts.
-    app().add_flag("--counters,!--no-counters", counters_, "With counter tracks (default), or not");
-    app().add_flag("--flows,!--no-flows", flows_, "With dependency arrows (default), or not");
+    flag("--counters,!--no-counters", counters_, "With counter tracks (default), or not");
+    flag("--flows,!--no-flows", flows_, "With dependency arrows (default), or not");
     flag("--full", full_,
          "With what differs for every event, too: complete, but heavy in a viewer");
     choice("--profile", profile_, "PROFILE", {"gpu", "compat"},

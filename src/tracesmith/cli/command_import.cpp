@@ -21,7 +21,7 @@ class ImportCommand : public Command {
           "Another tool's trace, also packed with gzip or zstd; several where it wrote several "
           "files of one run",
           Complete::kFile)
-        ->required();
+        .required();
     text("-o,--output", output_, "FILE",
          "Where to write (default: beside FILE, as .sbt; only over an earlier import of FILE)",
          Complete::kFile);

@@ -33,7 +33,7 @@ class ProfileCommand : public Command {
                "(default: all)"),
         flag("--progress", progress_, "Show live figures when standard error is a terminal"),
     };
-    CLI::Option* const record =
+    const Option record =
         flag("--record", record_,
              "Also record what 'tracesmith replay' needs, beside the trace as .sbr (OpenCL)");
     const std::array of_recording = {
@@ -46,32 +46,32 @@ class ProfileCommand : public Command {
         size("--record-buffer", record_buffer_,
              "Ring between a process and its recording (default: 64M)"),
     };
-    for (CLI::Option* const option : of_recording) option->needs(record);
+    for (const Option option : of_recording) option.needs(record);
     flag("-q,--quiet", quiet_, "No summary at the end; only warnings and errors");
-    CLI::Option* const nsys =
+    const Option nsys =
         flag("--nsys", nsys_,
              "Record with NVIDIA Nsight Systems, which must be on PATH, and import what it wrote");
-    for (CLI::Option* const option : of_agents) nsys->excludes(option);
-    nsys->excludes(record);
+    for (const Option option : of_agents) nsys.excludes(option);
+    nsys.excludes(record);
     text("--nsys-args", nsys_args_, "ARGS",
          "More options for 'nsys profile', as one word that is split as a shell does")
-        ->needs(nsys);
-    CLI::Option* const xctrace =
+        .needs(nsys);
+    const Option xctrace =
         flag("--xctrace", xctrace_,
              "Record with Apple's Instruments, and import what it wrote (experimental)");
     text("--xctrace-template", xctrace_template_, "NAME",
          "Template of Instruments (default: Metal System Trace)")
-        ->needs(xctrace);
-    CLI::Option* const mctracer =
+        .needs(xctrace);
+    const Option mctracer =
         flag("--mctracer", mctracer_, "Record with MetaX's mcTracer, and import it (experimental)");
-    CLI::Option* const msprof =
+    const Option msprof =
         flag("--msprof", msprof_, "Record with Ascend's msprof, and import it (experimental)");
-    for (CLI::Option* const tool : {xctrace, mctracer, msprof}) {
-      for (CLI::Option* const option : of_agents) tool->excludes(option);
-      tool->excludes(nsys)->excludes(record);
+    for (const Option tool : {xctrace, mctracer, msprof}) {
+      for (const Option option : of_agents) tool.excludes(option);
+      tool.excludes(nsys).excludes(record);
     }
-    mctracer->excludes(xctrace);
-    msprof->excludes(xctrace)->excludes(mctracer);
+    mctracer.excludes(xctrace);
+    msprof.excludes(xctrace).excludes(mctracer);
     flag("--keep-trace,--keep-nsys", keep_trace_,
          "Keep what the other tool wrote, beside the trace");
     takeProgram(true);

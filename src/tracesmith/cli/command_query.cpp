@@ -18,7 +18,7 @@ namespace {
 class QueryCommand : public Command {
  public:
   QueryCommand() : Command("query", "Ask a trace in SQL") {
-    text("FILE", input_, "FILE", "The trace (.sbt)", Complete::kFile)->required();
+    text("FILE", input_, "FILE", "The trace (.sbt)", Complete::kFile).required();
     text("SQL", sql_, "SQL",
          "One SELECT; '-' reads it from standard input; without it: the tables");
     flag("--csv", csv_, "Bare rows with a header line");

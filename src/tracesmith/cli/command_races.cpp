@@ -15,7 +15,7 @@ class RacesCommand : public Command {
   RacesCommand() : Command("races", "Find commands that lack a wait for each other") {
     text("RECORDING", input_, "RECORDING",
          "A recording (.sbr), or the trace that it belongs to (profile --record)", Complete::kFile)
-        ->required();
+        .required();
     flag("--all", all_, "Races that are only possible as well");
     count("--limit", limit_, "N", "Groups of races to show (default 25, with --json all; 0: all)");
     flag("--json", json_, "As JSON: exact, one object for each process");

@@ -14,7 +14,7 @@ class RecoverCommand : public Command {
   RecoverCommand() : Command("recover", "Finish a trace whose recording was killed") {
     text("DIR", directory_, "DIR", "The directory beside the trace, for example trace.sbt.session",
          Complete::kDirectory)
-        ->required();
+        .required();
     describe(
         "While a program is recorded its newest records lie in a directory beside the trace. When "
         "the recording is killed that directory stays; this command puts what is in it into the "

@@ -26,7 +26,7 @@ class ReplayCommand : public Command {
   ReplayCommand() : Command("replay", "Execute a recording again, and compare what it reads") {
     text("FILE", input_, "FILE", "The recording (.sbr), or the trace (.sbt) that it lies beside",
          Complete::kFile)
-        ->required();
+        .required();
     choice(
         "--mode", mode_, "MODE", {"full", "partial", "stream", "dry-run"},
         "full (default), partial (with --range), stream (with --stream), dry-run: say what would "
@@ -44,7 +44,7 @@ class ReplayCommand : public Command {
     count("--until", until_, "LAUNCH", "End after this launch");
     texts("--dump", dumps_, "BUFFER@LAUNCH",
           "Show buffer number BUFFER after a launch (BUFFER@end: at the end)")
-        ->allow_extra_args(false);
+        .oneEach();
     choice("--dump-as", dump_as_, "FORM",
            {"hex", "stats", "char", "uchar", "short", "ushort", "int", "uint", "long", "ulong",
             "half", "float", "double", "raw", "png"},

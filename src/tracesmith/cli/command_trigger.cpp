@@ -13,7 +13,7 @@ class TriggerCommand : public Command {
  public:
   TriggerCommand() : Command("trigger", "Begin or end the range of a recording that waits for it") {
     text("PID", pid_, "PID", "Of 'tracesmith profile --record --range trigger', or of its program")
-        ->required();
+        .required();
     describe(
         "The first trigger takes what all memory holds and begins to record commands; the next "
         "one ends that, and so on. It takes effect at the program's next OpenCL call. SIGUSR2 to "

@@ -15,7 +15,7 @@ namespace {
 class VerifyCommand : public Command {
  public:
   VerifyCommand() : Command("verify", "Look whether every byte of a trace is as it was written") {
-    text("FILE", input_, "FILE", "The trace (.sbt)", Complete::kFile)->required();
+    text("FILE", input_, "FILE", "The trace (.sbt)", Complete::kFile).required();
     flag("--json", json_, "As JSON");
     describe(
         "Reads all of the file: each block's checksums, each column's values, the time range that "

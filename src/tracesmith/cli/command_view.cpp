@@ -27,7 +27,7 @@ std::vector<std::string> tableChoices() {
 class ViewCommand : public Command {
  public:
   ViewCommand() : Command("view", "Show the events of a trace, their statistics or a timeline") {
-    text("FILE", input_, "FILE", "The trace (.sbt)", Complete::kFile)->required();
+    text("FILE", input_, "FILE", "The trace (.sbt)", Complete::kFile).required();
     choice("-f,--format", format_, "FORMAT", {"text", "json", "csv"},
            "text for people (default), json or csv for programs");
     flag("--json", json_, "The same as -f json");

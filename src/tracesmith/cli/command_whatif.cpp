@@ -12,8 +12,7 @@ namespace {
 class WhatIfCommand : public Command {
  public:
   WhatIfCommand() : Command("whatif", "Predict how long it would take, were something different") {
-    text("FILE", input_, "FILE", "The trace (.sbt), or another tool's", Complete::kFile)
-        ->required();
+    text("FILE", input_, "FILE", "The trace (.sbt), or another tool's", Complete::kFile).required();
     list("--scale", scale_, "WHAT:FACTOR",
          "Lengths of device work or calls times FACTOR: kernel=RE:0.5, call=RE:2, host:0.8 (the "
          "host's time between calls)");
@@ -73,7 +72,7 @@ class WhatIfCommand : public Command {
   /// May be given several times.
   void list(const std::string& name, std::vector<std::string>& out, const std::string& value,
             const std::string& description) {
-    texts(name, out, value, description)->allow_extra_args(false);
+    texts(name, out, value, description).oneEach();
   }
 
   Result<WhatIf> parse() const {

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "tracesmith/cli/messages.hpp"
 #include "tracesmith/export/json_writer.hpp"
 
 namespace tracesmith::cli {
@@ -83,16 +84,18 @@ std::string endText(const Summary& s) {
   return s.end_reason.empty() ? "the program ended" : s.end_reason;
 }
 
+/// A recording may be a stranger's: nothing of it reaches a terminal as it is.
 void writeText(const Summary& s, Output& out) {
   out.write(fmt::format("\nprocess {} (pid {}): {}\n", s.process.number, s.process.pid,
-                        s.process.command_line));
-  for (const std::string& device : s.devices) out.write(fmt::format("  device    {}\n", device));
+                        printable(s.process.command_line)));
+  for (const std::string& device : s.devices)
+    out.write(fmt::format("  device    {}\n", printable(device)));
   out.write(fmt::format("  commands  {} of {} {}, {} failed\n", s.commands, s.threads,
                         s.threads == 1 ? "thread" : "threads", s.failed));
   if (s.ranges > 0) out.write(fmt::format("  ranges    {}\n", s.ranges));
-  out.write(fmt::format("  end       {}\n", endText(s)));
+  out.write(fmt::format("  end       {}\n", printable(endText(s))));
   for (const auto& [function, times] : s.unsupported) {
-    out.write(fmt::format("  can not be replayed: {} ({}x)\n", function, times));
+    out.write(fmt::format("  can not be replayed: {} ({}x)\n", printable(function), times));
   }
   std::vector<std::pair<uint64_t, const char*>> kinds;
   for (const auto& [kind, count] : s.kinds) kinds.emplace_back(count, nameOf(kind));

@@ -26,6 +26,9 @@ class MemoryFile {
   MemoryFile() : fd_(memfd_create("fuzz", 0)), path_("/proc/self/fd/" + std::to_string(fd_)) {
     if (fd_ < 0) std::abort();
   }
+  ~MemoryFile() { close(fd_); }
+  MemoryFile(const MemoryFile&) = delete;
+  MemoryFile& operator=(const MemoryFile&) = delete;
   const std::string& path() const { return path_; }
   void write(ByteView bytes) const {
     if (ftruncate(fd_, 0) != 0) std::abort();

@@ -17,12 +17,13 @@
 namespace tracesmith::recording {
 
 /// A call that was recorded when it began has ended (the header has its result), or what a read or
-/// a map showed to the host is there. A Release and a SetUserEventStatus are recorded before they
+/// a map showed to the host is there, or what a write took from memory that a read had yet to fill.
+/// A Release and a SetUserEventStatus are recorded before they
 /// are made, without kBegun: only when the driver refused does a Done follow, with its result.
 struct Done {
   static constexpr CommandKind kKind = CommandKind::kDone;
   uint64_t of = 0;     ///< sequence of the command
-  Payload content;     ///< of a read or map
+  Payload content;     ///< of a read or map; of a write or SvmCopy whose own is not known
   uint64_t kept = 0;   ///< the bytes themselves are in the recording, not their hashes alone
   Handle event = 0;    ///< that a command with kBegun gave the program
   Handle pointer = 0;  ///< that a Map with kBegun gave the program

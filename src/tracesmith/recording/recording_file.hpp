@@ -116,7 +116,7 @@ class RecordingReader {
     for (const auto& [hash, place] : places_) f(hash, uint64_t{place.bytes});
   }
   /// The bytes of a payload. kDamaged names the first chunk that is missing or is not what its hash
-  /// says.
+  /// says; kNoSpace: they are more than this machine's memory.
   Result<Bytes> content(const recording::Payload& payload);
   /// Distinct chunks, and their bytes.
   size_t chunks() const { return places_.size(); }
@@ -131,7 +131,7 @@ class RecordingReader {
   };
   RecordingReader() = default;
   Status load();
-  Status loadPlaces(const sbt::LogBlock& block);
+  void loadPlaces(const sbt::LogBlock& block, uint32_t contents);
   void lose(const sbt::LogBlock& block, const std::string& why);
   Result<ByteView> chunk(const recording::ContentHash& hash);
   Result<ByteView> contentBlock(uint32_t number);

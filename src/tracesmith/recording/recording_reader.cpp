@@ -41,6 +41,12 @@ sbt::Problem bytesOf(sbt::BlockContents& contents, uint16_t column, ByteView& ou
   return entry == nullptr ? sbt::damaged("the bytes are not there") : contents.bytes(*entry, out);
 }
 
+/// A few bytes of a file can say that there is very much: no more than this machine can hold.
+uint64_t mostBytes() {
+  const long pages = sysconf(_SC_PHYS_PAGES);
+  return pages > 0 ? static_cast<uint64_t>(pages) * 4096 : uint64_t{1} << 36;
+}
+
 }  // namespace
 
 Result<RecordingReader> RecordingReader::open(const std::string& path) {
@@ -95,41 +101,44 @@ Status RecordingReader::load() {
     processes_.push_back({static_cast<uint32_t>(numbers[0]), static_cast<uint32_t>(pids[0]),
                           ticks[0], std::string(text.begin(), text.end())});
   }
-  for (const sbt::LogBlock& block : places) TS_CHECK_OK(loadPlaces(block));
+  std::unordered_map<uint64_t, uint32_t> contents_at;  // by first row
+  for (uint32_t i = 0; i < content_blocks_.size(); ++i) {
+    contents_at.try_emplace(content_blocks_[i].header.first_row, i);
+  }
+  for (const sbt::LogBlock& block : places) {
+    // Rows of places and of contents are the same rows, so that a lost block moves nothing. Where
+    // the contents are lost that is known; chunks are missed when they are asked for.
+    const auto of = contents_at.find(block.header.first_row);
+    if (of != contents_at.end() && content_blocks_[of->second].header.rows == block.header.rows) {
+      loadPlaces(block, of->second);
+    }
+  }
   return {};
 }
 
-Status RecordingReader::loadPlaces(const sbt::LogBlock& block) {
+void RecordingReader::loadPlaces(const sbt::LogBlock& block, uint32_t contents) {
+  // Hashes do not compress: where there are more than bytes for them, none of them is one.
+  if (block.header.rows > block.header.totalBytes() / sizeof(ContentHash)) {
+    return lose(block, "more chunks than it has room to name");
+  }
   std::vector<uint64_t> low, high, sizes;
   sbt::Problem problem = contents_->load(log_->file(), log_->path(), block.offset, block.header);
   if (!problem) problem = wordsOf(*contents_, number(PlaceColumn::kLow), low);
   if (!problem) problem = wordsOf(*contents_, number(PlaceColumn::kHigh), high);
   if (!problem) problem = wordsOf(*contents_, number(PlaceColumn::kBytes), sizes);
   if (problem) {
-    lose(block, problem.text);
-    return {};
+    return lose(block, problem.text);
   }
-  // Rows of places and of contents are the same rows, so that a lost block moves nothing.
-  const auto of = std::find_if(content_blocks_.begin(), content_blocks_.end(),
-                               [&](const sbt::LogBlock& content) {
-                                 return content.header.first_row == block.header.first_row &&
-                                        content.header.rows == block.header.rows;
-                               });
-  if (of == content_blocks_.end())
-    return {};  // its loss is known; chunks are missed when asked for
   uint64_t offset = 0;
   for (size_t i = 0; i < low.size(); ++i) {
     if (sizes[i] == 0 || sizes[i] > kChunkBytes || offset + sizes[i] > sbt::kMaxColumnBytes) {
-      lose(block, "a chunk of an impossible size");
-      return {};
+      return lose(block, "a chunk of an impossible size");
     }
-    places_.try_emplace({low[i], high[i]},
-                        Place{static_cast<uint32_t>(of - content_blocks_.begin()),
-                              static_cast<uint32_t>(offset), static_cast<uint32_t>(sizes[i])});
+    places_.try_emplace({low[i], high[i]}, Place{contents, static_cast<uint32_t>(offset),
+                                                 static_cast<uint32_t>(sizes[i])});
     offset += sizes[i];
     content_bytes_ += sizes[i];
   }
-  return {};
 }
 
 Result<Bytes> RecordingReader::commands(uint32_t process) {
@@ -150,6 +159,10 @@ Result<Bytes> RecordingReader::commands(uint32_t process) {
     }
     next_row = block.header.first_row + block.header.rows;
     if (processes.empty() || processes[0] != process) continue;
+    if (all.size() + bytes.size() > mostBytes()) {
+      return fail(ErrorCode::kNoSpace, "its commands take more memory than this machine has",
+                  path());
+    }
     all.insert(all.end(), bytes.begin(), bytes.end());
   }
   return all;
@@ -203,7 +216,19 @@ Result<Bytes> RecordingReader::content(const Payload& payload) {
   if (!payload.known() || payload.chunks.size() != chunkCount(payload.bytes)) {
     return fail(ErrorCode::kDamaged, "the content was not recorded", path());
   }
+  uint64_t bytes_there = 0;
+  for (const ContentHash& hash : payload.chunks) {
+    const auto place = places_.find(hash);
+    bytes_there += place == places_.end() ? kChunkBytes : place->second.bytes;
+  }
+  if (bytes_there > mostBytes()) {
+    return fail(
+        ErrorCode::kNoSpace,
+        fmt::format("a content of {} bytes is more than this machine can hold", bytes_there),
+        path());
+  }
   Bytes all;
+  all.reserve(static_cast<size_t>(bytes_there));
   for (const ContentHash& hash : payload.chunks) {
     TS_TRY(const ByteView bytes, chunk(hash));
     all.insert(all.end(), bytes.begin(), bytes.end());

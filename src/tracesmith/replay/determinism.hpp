@@ -56,7 +56,8 @@ struct DeterminismReport {
   bool same_device = false;
   std::vector<Divergence> divergences;  ///< in the order of the recording
   uint32_t launches = 0;                ///< that were checked
-  uint32_t runs = 0;                    ///< of each launch from equal inputs
+  uint32_t runs = 0;                    ///< of each launch from equal inputs, at least
+  bool complete = true;                 ///< no replay died or hung
   uint32_t orders = 0;                  ///< legal orders tried
   uint32_t replays = 0;                 ///< of the whole recording, those orders included
   /// A launch that differs from itself in this share of its runs is missed with a chance of 10^-4.

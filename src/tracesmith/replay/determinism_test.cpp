@@ -24,6 +24,10 @@ kernel void ticket(global int* a) {
 kernel void copy(global const float* from, global float* to) {
   to[get_global_id(0)] = from[get_global_id(0)];
 }
+kernel void part(global float* a, global int* count, int from) {
+  a[from + get_global_id(0)] += from + 1;
+  atomic_add(count, from + 3);
+}
 kernel void half_of(global float* a) {
   if (get_global_id(0) % 2 == 0) a[get_global_id(0)] = 1;
 }
@@ -151,6 +155,86 @@ TEST(Determinism, NamesTheLaunchThatWaitsForNobody) {
   }
   EXPECT_EQ(report->divergences.size(), 1u);
   EXPECT_THAT(report->divergences[0].evidence, HasSubstr("nothing orders it"));
+}
+
+TEST(Determinism, WhatTwoQueuesMayDoToOneBufferRaisesNoAlarm) {
+  RecordingBuilder r;
+  const auto q1 = r.queue(), q2 = r.queue();
+  const auto halves = r.bufferWith(std::vector<float>(2 * kItems));
+  const auto counter = r.bufferWith(std::vector<int>(1));
+  const auto p = r.program(kSource);
+  const auto low = r.kernel(p, "part"), high = r.kernel(p, "part");
+  r.argument(low, 0, halves);
+  r.argument(low, 1, counter);
+  r.argument(low, 2, 0);
+  r.argument(high, 0, halves);
+  r.argument(high, 1, counter);
+  r.argument(high, 2, static_cast<int>(kItems));
+  for (int round = 0; round < 2; ++round) {
+    r.launch(q1, low, kItems);
+    r.launch(q2, high, kItems);
+    r.add(Finish{.queue = q1});
+    r.add(Finish{.queue = q2});
+  }
+  const auto report = checked(r);
+  SKIP_WITHOUT_DEVICE(report);
+  ASSERT_TRUE(report) << report.error().toString();
+  EXPECT_TRUE(report->divergences.empty()) << report->divergences[0].evidence;
+  EXPECT_TRUE(report->notes.empty()) << report->notes[0];
+}
+
+TEST(Determinism, NamesTheReadThatWaitsForNobodyAndTheWriteThatDoes) {
+  RecordingBuilder r;
+  const auto q1 = r.queue(), q2 = r.queue();
+  std::vector<float> values(kItems);
+  const auto a = r.bufferWith(values), b = r.bufferWith(values);
+  const auto fine = r.kernel(r.program(kSource), "fine");
+  r.argument(fine, 0, a);
+  r.launch(q1, fine, kItems);
+  for (size_t i = 0; i < kItems; ++i) values[i] = static_cast<float>(i);
+  const uint64_t read = r.read(q2, a, values);  // should wait for the launch
+  r.add(Finish{.queue = q1});
+  r.argument(fine, 0, b);
+  r.launch(q1, fine, kItems);
+  const std::vector<uint8_t> zero(4);
+  Fill fill{.queue = q2, .memory = b, .pattern = zero};  // so should this
+  fill.box.region[0] = 4 * kItems;
+  const uint64_t filled = r.add(fill);
+  const auto report = checked(r);
+  SKIP_WITHOUT_DEVICE(report);
+  ASSERT_TRUE(report) << report.error().toString();
+  RecordingReader reader = r.reader();
+  const auto plan = ReplayPlan::make(*reader.commands(1));
+  ASSERT_EQ(report->divergences.size(), 2u);
+  EXPECT_EQ(plan->step(report->divergences[0].step).header.sequence, read);
+  EXPECT_THAT(report->divergences[0].evidence, HasSubstr("that the host reads"));
+  EXPECT_EQ(plan->step(report->divergences[1].step).header.sequence, filled);
+  for (const Divergence& d : report->divergences) {
+    EXPECT_EQ(d.cause, DivergenceCause::kMissingSynchronisation) << d.evidence;
+  }
+}
+
+TEST(Determinism, OneDivergenceHidesNoOther) {
+  RecordingBuilder r;
+  const auto q = r.queue();
+  const auto t = r.bufferWith(std::vector<int>(kItems + 1)), half = r.buffer(4 * kItems),
+             to = r.buffer(4 * kItems), t2 = r.bufferWith(std::vector<int>(kItems + 1));
+  const auto p = r.program(kSource);
+  const auto ticket = r.kernel(p, "ticket"), copy = r.kernel(p, "copy");
+  r.argument(ticket, 0, t);
+  r.launch(q, ticket, kItems, {}, 0, 16);
+  r.argument(copy, 0, half);
+  r.argument(copy, 1, to);
+  r.launch(q, copy, kItems);
+  r.argument(ticket, 0, t2);
+  r.launch(q, ticket, kItems, {}, 0, 16);
+  const auto report = checked(r);
+  SKIP_WITHOUT_DEVICE(report);
+  ASSERT_TRUE(report) << report.error().toString();
+  ASSERT_EQ(report->divergences.size(), 3u);
+  EXPECT_EQ(report->divergences[0].cause, DivergenceCause::kAtomicOrder);
+  EXPECT_EQ(report->divergences[1].cause, DivergenceCause::kUninitialisedRead);
+  EXPECT_EQ(report->divergences[2].cause, DivergenceCause::kAtomicOrder);
 }
 
 TEST(Determinism, NamesTheFirstLaunchThatIsNotAsRecorded) {

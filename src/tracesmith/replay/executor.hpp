@@ -72,6 +72,10 @@ class Executor {
   virtual bool sameDevice() const = 0;
 };
 
+/// argumentType() of the first argument that names this memory object; "": none, or not known.
+std::string typeOfArgumentFor(const ReplayPlan& plan, const Executor& executor, StepIndex launch,
+                              ObjectIndex memory);
+
 /// OpenCL, by the loader that is installed. kNotFound says what is missing and where it was looked
 /// for. `plan` and `reader` outlive it.
 Result<std::unique_ptr<Executor>> openClExecutor(const ReplayPlan& plan, RecordingReader& reader,

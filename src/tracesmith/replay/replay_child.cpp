@@ -16,6 +16,7 @@
 #include <new>
 
 #include "tracesmith/base/clock.hpp"
+#include "tracesmith/replay/pair_run.hpp"
 #include "tracesmith/replay/run_result_codec.hpp"
 #include "tracesmith/replay/twin_run.hpp"
 
@@ -79,8 +80,9 @@ constexpr uint8_t kError = 'E';
     message = {kError, static_cast<uint8_t>(error.code)};
     message.insert(message.end(), text.begin(), text.end());
   } else {
-    const RunResult result = settings.twins
-                                 ? runTwins(plan, **executor, **twin, progress)
+    const RunResult result = settings.twins ? runTwins(plan, **executor, **twin, progress)
+                             : !settings.pairs.empty()
+                                 ? runPairs(plan, **executor, settings.pairs, progress)
                                  : runPlan(plan, reader, **executor, settings.run, progress);
     message = encodeRunResult(result);
     message.insert(message.begin(), kResult);

@@ -19,6 +19,8 @@ struct ChildSettings {
   bool twins = false;
   /// What the second of them finds in memory that nobody wrote: noise, else the same zeros.
   bool twin_noise = true;
+  /// Instead of one run: these in both orders (pair_run.hpp); `run` does not matter then.
+  std::vector<UnorderedPair> pairs;
   /// Set in the child before it loads a driver.
   std::vector<std::pair<std::string, std::string>> environment;
   /// A step that takes longer is given up; building programs is given ten times as long.

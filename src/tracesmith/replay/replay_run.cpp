@@ -74,6 +74,7 @@ class Run {
   void keepExample(uint32_t launch, const std::pair<ObjectIndex, Bytes>& one, const Bytes& other);
   void compareWithRecorded(StepIndex i, LaunchHash& hash);
   void takeDumps(uint32_t launch);
+  void hashWhatIsLeft();
   void waitForItsTime(const ReplayStep& step);
   void begins();
   void problem(StepIndex step, std::string text);
@@ -186,6 +187,7 @@ void Run::compareShown(StepIndex i) {
   if (!shows || !decode(step.fields, done)) return;
   const auto bytes = executor_.shown(step.of);
   if (!bytes) return;  // it was not executed, or failed (that was said), or is to be overwritten
+  if (settings_.hash_launches) result_.shown_hashes.push_back({step.of, hash64(*bytes)});
   if (done.content.bytes == 0 || !done.content.known() || done.content.bytes != bytes->size()) {
     ++result_.not_comparable;
     return;
@@ -293,15 +295,9 @@ void Run::keepExample(uint32_t launch, const std::pair<ObjectIndex, Bytes>& one,
       std::any_of(result_.examples.begin(), result_.examples.end(), same)) {
     return;
   }
-  DifferenceExample example{launch, one.first, {}, one.second, other};
-  const StepIndex step = plan_.launch(launch);
-  const std::span<const uint32_t> arguments = plan_.listOf(plan_.step(step));
-  for (uint32_t a = 0; a < arguments.size() && example.argument_type.empty(); ++a) {
-    if (arguments[a] != kNoStep && plan_.step(arguments[a]).other == one.first) {
-      example.argument_type = executor_.argumentType(step, a);
-    }
-  }
-  result_.examples.push_back(std::move(example));
+  result_.examples.push_back({launch, one.first,
+                              typeOfArgumentFor(plan_, executor_, plan_.launch(launch), one.first),
+                              one.second, other});
 }
 
 void Run::compareWithRecorded(StepIndex i, LaunchHash& hash) {
@@ -346,6 +342,16 @@ void Run::takeDumps(uint32_t launch) {
   }
 }
 
+void Run::hashWhatIsLeft() {
+  for (ObjectIndex o = 1; o < plan_.objects().size(); ++o) {
+    const PlannedObject& object = plan_.object(o);
+    if (object.object_class != ObjectClass::kMemory || rootOf(plan_, o) != o || !executor_.has(o)) {
+      continue;
+    }
+    if (const auto bytes = executor_.contents(o)) result_.left.push_back({o, hash64(*bytes)});
+  }
+}
+
 /// Launches after which we look at memory, which waits for all that is in queues.
 std::vector<StepIndex> Run::stops() const {
   std::vector<StepIndex> stops;
@@ -384,12 +390,7 @@ RunResult Run::go() {
     result_.order = settings_.late.empty() ? randomLegalOrder(plan_, dependencies, settings_.seed)
                                            : lateLegalOrder(plan_, dependencies, settings_.late);
     for (const StepIndex i : result_.order) {
-      // Alone each command is over when the next begins: there is nothing to wait for.
-      const CommandKind kind = plan_.step(i).kind();
-      if (!isCommand(plan_.step(i)) && kind != CommandKind::kSetUserEventStatus &&
-          kind != CommandKind::kSnapshot) {
-        continue;
-      }
+      if (!isExecutedAlone(plan_.step(i))) continue;
       perform(i);
       if (plan_.step(i).done != kNoStep) compareShown(plan_.step(i).done);
     }
@@ -403,6 +404,7 @@ RunResult Run::go() {
       problem(launch, "is not executed: memory can not be shown after it");
     }
   }
+  if (settings_.hash_launches) hashWhatIsLeft();
   return std::move(result_);
 }
 

@@ -12,6 +12,7 @@
 
 #include "tracesmith/replay/executor.hpp"
 #include "tracesmith/replay/replay_plan.hpp"
+#include "tracesmith/replay/unordered_pairs.hpp"
 
 namespace tracesmith {
 
@@ -116,6 +117,29 @@ struct LaunchHash {
   std::vector<Output> unlike_recorded;
 };
 
+/// What a read or map showed, as a hash.
+struct ShownHash {
+  StepIndex step = kNoStep;
+  uint64_t hash = 0;
+};
+
+/// What a memory object held at the end, as a hash.
+struct MemoryHash {
+  ObjectIndex memory = 0;
+  uint64_t hash = 0;
+};
+
+/// Of running two commands in both orders from the same memory (pair_run.hpp).
+struct PairOutcome {
+  UnorderedPair pair;
+  bool tried = false;     ///< false: one of them could not be run
+  bool unsteady = false;  ///< the same order twice was not the same either
+  uint64_t bytes = 0;     ///< that came out otherwise, of the first object (or read) with any
+  uint64_t first_byte = 0;
+  ObjectIndex memory = 0;        ///< that object
+  StepIndex shown_by = kNoStep;  ///< the read by the host that showed them
+};
+
 struct Dump {
   DumpRequest request;
   ObjectIndex memory = 0;
@@ -138,7 +162,10 @@ struct RunResult {
   std::vector<LaunchHash> launch_hashes;
   std::vector<DifferenceExample> examples;  ///< the first of each launch, at most kMostExamples
   std::vector<UninitialisedUse> uninitialised;
-  std::vector<StepIndex> order;  ///< of kRandom: that of its commands
+  std::vector<PairOutcome> pairs;
+  std::vector<ShownHash> shown_hashes;  ///< with hash_launches
+  std::vector<MemoryHash> left;         ///< the same: what is there at the end
+  std::vector<StepIndex> order;         ///< of kRandom: that of its commands
   std::vector<Dump> dumps;
   int64_t duration_ns = 0;  ///< of all calls, building programs included
   int64_t building_ns = 0;  ///< of building programs

@@ -29,6 +29,19 @@ void visit(V& v, UninitialisedUse& u) {
   v(u.step), v(u.memory), v(u.first_byte), v(u.bytes);
 }
 template <class V>
+void visit(V& v, PairOutcome& p) {
+  v(p.pair.first), v(p.pair.second), v(p.pair.root), v(p.tried), v(p.unsteady), v(p.bytes),
+      v(p.first_byte), v(p.memory), v(p.shown_by);
+}
+template <class V>
+void visit(V& v, ShownHash& h) {
+  v(h.step), v(h.hash);
+}
+template <class V>
+void visit(V& v, MemoryHash& h) {
+  v(h.memory), v(h.hash);
+}
+template <class V>
 void visit(V& v, StepIndex& i) {
   v(i);
 }
@@ -49,8 +62,8 @@ template <class V>
 void visit(V& v, RunResult& r) {
   v(r.device), v(r.same_device), v(r.executed), v(r.failed_alike), v(r.skipped), v(r.launches);
   v(r.shown), v(r.shown_equal), v(r.not_comparable), v(r.differences), v(r.problems);
-  v(r.problem_count), v(r.launch_hashes), v(r.examples), v(r.uninitialised), v(r.order), v(r.dumps),
-      v(r.duration_ns), v(r.building_ns);
+  v(r.problem_count), v(r.launch_hashes), v(r.examples), v(r.uninitialised), v(r.pairs),
+      v(r.shown_hashes), v(r.left), v(r.order), v(r.dumps), v(r.duration_ns), v(r.building_ns);
 }
 
 class Encoder {

@@ -93,6 +93,11 @@ bool moves(const ReplayPlan& plan, StepIndex i) {
   return hostWaits(call) && hasEnd(call) && call.done == i;
 }
 
+bool isExecutedAlone(const ReplayStep& step) {
+  return isCommand(step) || step.kind() == CommandKind::kSetUserEventStatus ||
+         step.kind() == CommandKind::kSnapshot;
+}
+
 StepDependencies StepDependencies::of(const ReplayPlan& plan) {
   StepDependencies out;
   const size_t n = plan.steps().size();

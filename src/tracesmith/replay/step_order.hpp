@@ -27,6 +27,10 @@ bool restores(const ReplayStep& step);
 /// host went on: the Done of a call that waited, the setting of an event.
 bool moves(const ReplayPlan& plan, StepIndex step);
 
+/// Of what moves, what is to be executed where each command is over when the next begins: there is
+/// nothing to wait for.
+bool isExecutedAlone(const ReplayStep& step);
+
 /// Of a queue whose commands wait only for what they are told to wait for.
 bool isOutOfOrder(const ReplayPlan& plan, ObjectIndex queue);
 

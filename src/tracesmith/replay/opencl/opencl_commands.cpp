@@ -33,7 +33,17 @@ void OpenClExecutor::problem(std::string text) {
 }
 
 Result<Bytes> OpenClExecutor::content(const Payload& payload, uint64_t bytes) {
-  auto found = reader_.content(payload);
+  Payload known = payload;
+  Done done;
+  if (!payload.known() && step_->done != kNoStep && decode(plan_.step(step_->done).fields, done) &&
+      done.kept != 0) {
+    known = done.content;  // it was there only when the command was complete
+  }
+  if (!known.known()) {
+    problem("what it gives the device is not known");
+    return fail(ErrorCode::kNotFound, "content is not known", reader_.path());
+  }
+  auto found = reader_.content(known);
   if (!found) {
     problem(found.error().toString());
   } else if (found->size() < bytes) {

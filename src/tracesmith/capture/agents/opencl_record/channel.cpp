@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -99,6 +100,7 @@ void nameProcess(ChannelHeader& h) {
   h.pid = who->pid;
   h.parent_pid = who->parent_pid;
   h.start_ticks = who->start_ticks;
+  h.pid_namespace = who->pid_namespace;
   h.command_line_bytes = who->command_line_bytes;
   static_assert(sizeof h.command_line == sizeof who->command_line);
   memcpy(h.command_line, who->command_line, sizeof h.command_line);
@@ -163,12 +165,16 @@ bool begin() {
   const int saved_errno = errno;
   Life none = Life::kNone;
   if (g_process.life.compare_exchange_strong(none, Life::kBeginning)) {
+    int cancel = PTHREAD_CANCEL_ENABLE;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE,
+                           &cancel);  // files are opened: others wait for us
     g_order.reset();
     g_state.reset();
     const int error = makeChannel();
     if (error != 0) reportUnrecorded(error);
     if (error == 0) *g_epoch = static_cast<uint64_t>(getpid());
     g_process.life.store(error == 0 ? Life::kRecording : Life::kEnded, std::memory_order_release);
+    pthread_setcancelstate(cancel, nullptr);
   } else {
     for (int i = 0; i < 100'000 && g_process.life.load() == Life::kBeginning; ++i) sched_yield();
   }
@@ -195,12 +201,11 @@ bool waitForRoom(uint64_t bytes) {
   int64_t now = began;
   while (!(room = fits(bytes))) {
     now = nowNs();
-    if (collectorIsGone(now) ||
+    if (collectorIsGone(now) || g_process.header->ended.load(std::memory_order_relaxed) != 0 ||
         g_process.life.load(std::memory_order_relaxed) != Life::kRecording) {
       break;
     }
-    const timespec pause{0, pause_ns};
-    clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, nullptr);
+    pauseNs(pause_ns);
     if (pause_ns < 500'000) pause_ns *= 2;
   }
   g_process.header->stall_ns.fetch_add(static_cast<uint64_t>(nowNs() - began),
@@ -214,6 +219,11 @@ bool waitForRoom(uint64_t bytes) {
 
 const Options& options() { return g_process.options; }
 ChannelHeader* header() { return g_process.header; }
+
+void pauseNs(int64_t ns) {
+  const timespec pause{0, ns};
+  syscall(SYS_nanosleep, &pause, nullptr);
+}
 
 bool arm() {
   if (g_process.armed) return true;
@@ -266,6 +276,8 @@ bool active() {
   if (__builtin_expect(t.tid == 0, 0)) t.tid = static_cast<uint32_t>(syscall(SYS_gettid));
   return true;
 }
+
+bool recording() { return g_process.life.load(std::memory_order_acquire) == Life::kRecording; }
 
 bool tablesUsable() { return g_epoch != nullptr && *g_epoch != 0 && !t_state.busy; }
 

@@ -4,7 +4,7 @@
 // Two locks. The order lock is held around a recorded call, so that commands lie in the stream in
 // the order of the calls; it is only waited for so long, because a driver's call may wait for
 // another thread's call (SetUserEventStatus). The state lock guards the ring and every table of the
-// recorder; it is never held while the driver runs.
+// recorder; it is never held while the driver runs, but for retains, which wait for nobody.
 //
 // Cost: bench/record_cost.sh.
 #pragma once
@@ -23,8 +23,9 @@ struct ThreadState {
   uint32_t tid = 0;
   uint32_t ordered = 0;  // how often it holds the order lock
   bool order_held = false;
-  bool busy = false;   // inside the recorder's own data: a signal handler must stay out
-  bool quiet = false;  // its calls are the recorder's own
+  bool busy = false;         // inside the recorder's own data: a signal handler must stay out
+  bool quiet = false;        // its calls are the recorder's own
+  bool in_callback = false;  // the driver may be waiting for it
 };
 extern constinit thread_local ThreadState t_state __attribute__((tls_model("initial-exec")));
 
@@ -34,6 +35,10 @@ inline int64_t nowNs() {
   return static_cast<int64_t>(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
 }
 
+/// Sleeps. The C library's functions for it are cancellation points: a thread of the program that
+/// is cancelled there would take our locks with it.
+void pauseNs(int64_t ns);
+
 /// Reads the environment. False: nothing is to be recorded in this process.
 bool arm();
 
@@ -41,6 +46,10 @@ bool arm();
 /// first call. False for a call from a signal handler that interrupted the recorder, which ends the
 /// recording.
 bool active();
+
+/// False once the recording of this process has ended: nothing of the program is looked at any
+/// more.
+bool recording();
 
 /// False in a forked child of a recorded process: a thread that is not here may hold the locks.
 bool tablesUsable();

@@ -12,18 +12,18 @@ cl_int launch(rec::Launch& c, cl_command_queue queue, cl_kernel kernel, Waits wa
               cl_event* event, Invoke&& invoke) {
   Order order;
   const bool wanted = inRange(QueueCall::kLaunch, kernel);
-  if (wanted) snapshotFineGrained();
-  Call call;
-  call.end(invoke());
-  const cl_int result = call.info().result;
-  uint64_t sequence = kNotRecorded;
-  if (wanted) {
-    c.queue = handleOf(queue);
-    c.kernel = handleOf(kernel);
-    c.waits = handlesOf(waits.events, waits.count);
-    c.event = result == CL_SUCCESS && event != nullptr ? handleOf(*event) : 0;
-    sequence = put(c, call.info());
+  if (!wanted) {
+    const cl_int result = invoke(event);
+    afterLaunch(queue, kernel, kNotRecorded, result == CL_SUCCESS);
+    return result;
   }
+  recordHostChanges();
+  SharedUse use;
+  use.add(kernel);
+  c.queue = handleOf(queue);
+  c.kernel = handleOf(kernel);
+  uint64_t sequence = kNotRecorded;
+  const cl_int result = usingShared(c, use, queue, waits, event, invoke, &sequence);
   afterLaunch(queue, kernel, sequence, result == CL_SUCCESS);
   return result;
 }
@@ -58,11 +58,11 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueNDRangeKernel)(cl_command_queue queue, cl_ke
                                                    const size_t* global, const size_t* local,
                                                    cl_uint n, const cl_event* waits,
                                                    cl_event* event) {
-  auto invoke = [&] {
+  auto invoke = [&](cl_event* slot) {
     return g_next.clEnqueueNDRangeKernel(queue, kernel, dimensions, offset, global, local, n, waits,
-                                         event);
+                                         slot);
   };
-  if (!active()) return invoke();
+  if (!active()) return invoke(event);
   rec::Launch c;
   const cl_uint kept = dimensions <= 3 ? dimensions : 0;
   c.offset = sizesOf(offset, kept);
@@ -73,8 +73,8 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueNDRangeKernel)(cl_command_queue queue, cl_ke
 
 cl_int CL_API_CALL TS_WRAP(clEnqueueTask)(cl_command_queue queue, cl_kernel kernel, cl_uint n,
                                           const cl_event* waits, cl_event* event) {
-  auto invoke = [&] { return g_next.clEnqueueTask(queue, kernel, n, waits, event); };
-  if (!active()) return invoke();
+  auto invoke = [&](cl_event* slot) { return g_next.clEnqueueTask(queue, kernel, n, waits, slot); };
+  if (!active()) return invoke(event);
   rec::Launch c;
   c.is_task = 1;
   return launch(c, queue, kernel, {n, waits}, event, invoke);

@@ -99,6 +99,7 @@ void Content::take(const Place& place, Keep keep) {
   if (capacity_ < recording::chunkCount(bytes_)) return;
   if (place.contiguous()) {
     for (uint64_t at = 0; at < bytes_; at += kChunkBytes) {
+      if (!mayGoOn()) return;
       takeChunk(place.at + at, bytes_ - at < kChunkBytes ? bytes_ - at : kChunkBytes, keep);
     }
     return;
@@ -113,6 +114,10 @@ void Content::take(const Place& place, Keep keep) {
   for (uint64_t slice = 0; slice < place.slices; ++slice) {
     for (uint64_t row = 0; row < place.rows; ++row) {
       const uint8_t* from = place.at + slice * place.slice_pitch + row * place.row_pitch;
+      if (!mayGoOn()) {
+        free(packed);
+        return;
+      }
       for (uint64_t done = 0; done < place.row_bytes;) {
         uint64_t n = place.row_bytes - done;
         if (n > kChunkBytes - filled) n = kChunkBytes - filled;
@@ -127,6 +132,13 @@ void Content::take(const Place& place, Keep keep) {
   }
   if (filled > 0) takeChunk(packed, filled, keep);
   free(packed);
+}
+
+bool Content::mayGoOn() {
+  // The program waits for us no longer once the recording has ended: it may be freeing this memory.
+  if (recording()) return true;
+  unknown(bytes_);
+  return false;
 }
 
 void Content::takeChunk(const uint8_t* at, uint64_t bytes, Keep keep) {

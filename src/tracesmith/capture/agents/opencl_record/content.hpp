@@ -55,6 +55,7 @@ class Content {
 
  private:
   bool makeRoom(uint64_t count);
+  bool mayGoOn();
   void takeChunk(const uint8_t* at, uint64_t bytes, Keep keep);
 
   static constexpr uint64_t kInline = 16;

@@ -51,7 +51,7 @@ void* map(cl_command_queue queue, cl_mem memory, cl_bool blocking, cl_map_flags 
     call.end(e);
     const Place place = placeOf(pointer);
     Content content;
-    if (pointer != nullptr && shows(flags)) content.take(place, Keep::kHashes);
+    if (wanted && pointer != nullptr && shows(flags)) content.take(place, Keep::kHashes);
     doneBlocking(sequence, call, event, content, false, pointer);
     if (pointer != nullptr) noteMap(memory, pointer, flags, box, place, content.summary());
     settle();
@@ -67,10 +67,9 @@ void* map(cl_command_queue queue, cl_mem memory, cl_bool blocking, cl_map_flags 
     if (pointer != nullptr) noteMap(memory, pointer, flags, box, place, {});
     const bool tracked = pointer != nullptr && wanted && shows(flags) && *slot != nullptr;
     if (tracked && sequence != kNotRecorded) {
-      awaitRead({sequence, *slot, handleOf(queue), place, true, event != nullptr});
-    } else if (own != nullptr) {
-      g_next.clReleaseEvent(own);
+      awaitRead({Awaited::kMap, sequence, *slot, handleOf(queue), place});
     }
+    if (own != nullptr) g_next.clReleaseEvent(own);
   }
   if (error != nullptr) *error = e;
   return pointer;
@@ -101,7 +100,7 @@ void* CL_API_CALL TS_WRAP(clEnqueueMapBuffer)(cl_command_queue queue, cl_mem mem
     return g_next.clEnqueueMapBuffer(queue, memory, blocking, flags, offset, bytes, n, waits, slot,
                                      e);
   };
-  if (!active()) return invoke(event, error);
+  if (!active()) return passOn([&] { return invoke(event, error); });
   return map(
       queue, memory, blocking, flags, stretchBox(offset, bytes), {n, waits}, event, error,
       [&](void* pointer) { return stretch(pointer, bytes); }, invoke);
@@ -116,7 +115,7 @@ void* CL_API_CALL TS_WRAP(clEnqueueMapImage)(cl_command_queue queue, cl_mem imag
     return g_next.clEnqueueMapImage(queue, image, blocking, flags, origin, region, row, slice, n,
                                     waits, slot, e);
   };
-  if (!active()) return invoke(event, error);
+  if (!active()) return passOn([&] { return invoke(event, error); });
   return map(
       queue, image, blocking, flags, boxOf(true, origin, region, 0, 0), {n, waits}, event, error,
       [&](void* pointer) {
@@ -132,8 +131,11 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueUnmapMemObject)(cl_command_queue queue, cl_m
   auto invoke = [&] {
     return g_next.clEnqueueUnmapMemObject(queue, memory, pointer, n, waits, event);
   };
-  if (!active()) return invoke();
-  settle();  // what was shown must be known before it can have changed
+  if (!active()) {
+    settle();  // another thread may be hashing it
+    return invoke();
+  }
+  aboutToUnmap(pointer);  // what was shown must be known before it can have changed
   Order order;
   const bool wanted = inRange();
   rec::Unmap c;
@@ -144,7 +146,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueUnmapMemObject)(cl_command_queue queue, cl_m
   Content content;
   if (takeMap(c.memory, c.pointer, map)) {
     c.box = map.box;
-    if ((map.flags & kWrites) != 0) {
+    if (wanted && (map.flags & kWrites) != 0) {
       // The pointer is the program's until the driver has it back: looked at now.
       Content now;
       if (!map.shown.empty()) now.take(map.place, Keep::kHashes);

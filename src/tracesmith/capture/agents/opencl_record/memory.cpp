@@ -213,6 +213,7 @@ cl_mem image(cl_context context, cl_mem_flags flags, const cl_image_format* form
       state->flags = flags;
       state->zeroed = zeroed;
       state->is_image = true;
+      state->is_1d_array = known && description->image_type == CL_MEM_OBJECT_IMAGE1D_ARRAY;
       state->parent = known ? description->mem_object : nullptr;
       state->bytes = bytes;
       state->element_bytes = element;

@@ -142,6 +142,7 @@ void countObject(ObjectClass what, Handle handle, int change) {
     case ObjectClass::kKernel:
       if (count(s.kernels, handle, change)) {
         s.kernels.find(handle)->arguments.free();
+        s.kernels.find(handle)->indirect.free();
         s.kernels.erase(handle);
       }
       break;

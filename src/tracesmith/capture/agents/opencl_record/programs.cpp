@@ -290,6 +290,7 @@ cl_kernel CL_API_CALL TS_WRAP(clCloneKernel)(cl_kernel source, cl_int* error) {
     if (KernelState* from = g_objects.kernels.find(c.source); made != nullptr && from != nullptr) {
       made->wanted = from->wanted;
       for (const uint64_t value : from->arguments) made->arguments.add(value);
+      for (const uint64_t pointer : from->indirect) made->indirect.add(pointer);
     }
   }
   if (error != nullptr) *error = e;
@@ -350,7 +351,14 @@ cl_int CL_API_CALL TS_WRAP(clSetKernelExecInfo)(cl_kernel kernel, cl_kernel_exec
   if (value != nullptr && call.info().result == CL_SUCCESS) {
     c.value = {static_cast<const uint8_t*>(value), size};
   }
-  put(c, call.info());
+  StateLock lock;
+  putLocked(c, call.info());
+  KernelState* state = g_objects.kernels.find(c.kernel);
+  if (what == CL_KERNEL_EXEC_INFO_SVM_PTRS && !c.value.empty() && state != nullptr) {
+    state->indirect.clear();  // a new list takes the place of the one before
+    const auto* pointers = static_cast<const uint64_t*>(value);
+    for (size_t i = 0; i < size / sizeof *pointers; ++i) state->indirect.add(pointers[i]);
+  }
   return call.info().result;
 }
 

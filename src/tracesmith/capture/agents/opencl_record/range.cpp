@@ -2,6 +2,7 @@
 // Parts of a program's run: commands of queues are recorded from a RangeEdge to the next. Before
 // the first, everything is finished and all memory is taken, so that a range replays without its
 // past. The tool has checked what the user wrote; here it comes as "KIND FIRST LAST".
+#include <pthread.h>
 #include <regex.h>
 #include <stdio.h>
 
@@ -18,14 +19,14 @@ struct Range {
   RangeKind kind = RangeKind::kAll;
   int64_t first = 0;
   int64_t last = 0;
-  regex_t pattern;
+  regex_t pattern{};
   bool has_pattern = false;
   std::atomic<uint64_t> steps{0};    // ended so far
   std::atomic<bool> in_step{false};  // something was launched since the last end
   std::atomic<bool> inside{false};
   std::atomic<bool> over{false};
 };
-Range g_range;
+constinit Range g_range;  // preloaded, we enter before other constructors run
 
 uint64_t launches() { return header()->launches.load(std::memory_order_relaxed); }
 
@@ -71,13 +72,31 @@ bool covers(QueueCall what, cl_kernel kernel) {
   return true;
 }
 
+pthread_mutex_t g_beginning = PTHREAD_MUTEX_INITIALIZER;
+
 /// False while the state can not be taken: the next call tries again.
+///
+/// Others have not waited for the order lock for long: they wait here, until the range has begun.
+/// Not in a callback, which the queue that is being finished may be waiting for, or which runs in
+/// the very thread that begins.
 bool beginRange() {
-  if (!finishQueues()) return false;
-  settle();
-  snapshotAll();
-  edge(true);
-  return true;
+  if (t_state.in_callback) {
+    if (pthread_mutex_trylock(&g_beginning) != 0) return false;
+  } else {
+    pthread_mutex_lock(&g_beginning);
+  }
+  const bool nested = t_state.in_callback;
+  t_state.in_callback = true;  // whatever comes back at us
+  bool begun = g_range.inside.load(std::memory_order_relaxed);
+  if (!begun && finishQueues()) {
+    settle();
+    snapshotAll();
+    edge(true);
+    begun = true;
+  }
+  t_state.in_callback = nested;
+  pthread_mutex_unlock(&g_beginning);
+  return begun;
 }
 
 }  // namespace

@@ -58,6 +58,7 @@ struct MemoryState {
   cl_mem_flags flags = 0;  // as the program gave them
   bool zeroed = false;     // the flags that the driver has say COPY_HOST_PTR because of us
   bool is_image = false;
+  bool is_1d_array = false;  // what a region has as rows lies a slice pitch apart
   cl_mem parent = nullptr;
   uint64_t bytes = 0;          // of a buffer; of an image when packed
   uint64_t element_bytes = 0;  // of an image
@@ -68,6 +69,7 @@ struct KernelState {
   uint32_t references = 1;
   bool wanted = false;  // by a range of kernels
   List<uint64_t> arguments;
+  List<uint64_t> indirect;  // shared memory that it reaches without an argument
 };
 
 struct EventState {
@@ -79,7 +81,21 @@ struct SvmState {
   cl_context context = nullptr;
   uint64_t flags = 0;
   uint64_t bytes = 0;
-  recording::ContentHash last;  // of what was recorded last
+  uint64_t number = 0;          // an address comes again
+  uint32_t uses = 0;            // commands under way that may write it; fine-grained only
+  recording::ContentHash last;  // of what is known to be there
+};
+inline bool isFineGrained(const SvmState& s) {
+  return (s.flags & CL_MEM_SVM_FINE_GRAIN_BUFFER) != 0;
+}
+struct Shared {
+  Handle pointer = 0;
+  SvmState state;
+};
+
+struct FreedShared {
+  cl_context context = nullptr;
+  void* pointer = nullptr;
 };
 
 /// A part of memory that the host sees.
@@ -104,6 +120,9 @@ struct State {
   Table<uint32_t> plain;   // references of samplers and programs
   List<MapState> maps;
   uint64_t unset_user_events = 0;
+  uint64_t allocations = 0;  // of shared memory so far
+  uint32_t looking = 0;      // how many look at shared memory
+  List<FreedShared> freed;   // meanwhile
 };
 extern constinit State g_objects;
 
@@ -168,19 +187,32 @@ bool readRange();
 
 // --- reads (reads.cpp) ------------------------------------------------------------------------
 
-/// A command whose output the host may look at once `event` is complete.
+enum class Awaited : uint8_t {
+  kRead,    // what it showed the host is hashed
+  kMap,     // the same; what the host leaves there will be compared with it
+  kSource,  // what it took from the host's memory is recorded: a read had yet to fill that
+  kUse,     // it may write fine-grained shared memory
+};
+
+/// A command that is under way. Once `event` is complete there is something to be looked at.
 struct PendingRead {
+  Awaited what = Awaited::kRead;
   uint64_t sequence = kNotRecorded;
   cl_event event = nullptr;
   Handle queue = 0;
   Place place;
-  bool is_map = false;
-  bool programs = false;  // the event is known to the program: our reference is not shown
-  bool lost = false;      // something else was read to the same place
+  uint64_t allocation = 0;  // of shared memory that is used
+  bool lost = false;        // something else was read to the same place
 };
-void awaitRead(const PendingRead& read);
+/// False: it can not be followed.
+bool awaitRead(const PendingRead& read);
 /// Before the host's memory is given to another read: what lies there is hashed, or is lost.
 void aboutToOverwrite(const Place& place);
+/// True when a command that is under way may yet fill this memory of the host's: what another gets
+/// from there is known only when that is complete.
+bool yetToBeFilled(const Place& place);
+/// Before a map is given back: what it showed is hashed, or is lost.
+void aboutToUnmap(const void* pointer);
 
 /// What a synchronization has made certain.
 struct Sync {
@@ -188,25 +220,88 @@ struct Sync {
   const cl_event* events = nullptr;
   uint64_t count = 0;
 };
-/// Hashes reads that are complete. Before the program can learn that they are.
+/// Hashes reads that are complete. Before the program can learn that they are. Once the recording
+/// has ended: only gives their events back.
 void settle(const Sync& sync = {});
+/// A call that may wait, of a thread that records nothing (any more): another may still be at what
+/// was read before.
+template <class Invoke>
+auto passOn(Invoke&& invoke) {
+  const auto result = invoke();
+  settle();
+  return result;
+}
+bool readsPending();
 /// Our references on an event.
 uint32_t heldReferences(cl_event event);
 
+// --- looking at what is the program's (looking.cpp) -------------------------------------------
+
+/// Shared memory that is in the tables stays there while one of these lives: it has no references
+/// that could be counted, so what the program frees meanwhile is freed at its end.
+class Looking {
+ public:
+  Looking();
+  ~Looking();
+  Looking(const Looking&) = delete;
+  Looking& operator=(const Looking&) = delete;
+};
+/// True: somebody is looking, and frees it for the caller. State lock.
+bool freedLater(cl_context context, void* p);
+bool somebodyLooks();
+
+/// Objects that are used after the state lock is given up; other threads may release them. One that
+/// is in the tables is alive under that lock.
+inline bool retainLocked(cl_command_queue o) {
+  return g_next.clRetainCommandQueue(o) == CL_SUCCESS;
+}
+inline bool retainLocked(cl_context o) { return g_next.clRetainContext(o) == CL_SUCCESS; }
+inline bool retainLocked(cl_mem o) { return g_next.clRetainMemObject(o) == CL_SUCCESS; }
+
 // --- snapshots (snapshot.cpp) -----------------------------------------------------------------
 
-/// Finishes all queues. False: something waits for a user event that is not set.
+/// Waits for all queues. False: something waits for a user event that is not set, or does not end.
 bool finishQueues();
 /// Of every live memory object and shared allocation, contents included.
 void snapshotAll();
 /// Of what a kernel was given, hashes alone.
 void snapshotArguments(cl_kernel kernel, cl_command_queue queue, uint64_t after);
-/// Shared memory that the host can write at any time: before a command that may use it.
-void snapshotFineGrained();
-/// After a wait: what the device has left there is no change of the host's.
-void noteFineGrained();
 /// Zeros in shared memory that was just made.
 void zeroShared(cl_context context, void* p, uint64_t bytes, cl_svm_mem_flags flags);
+
+// --- fine-grained shared memory (fine_grained.cpp) --------------------------------------------
+
+/// What the host has changed in memory that no command is about to write: before a command that may
+/// use it.
+void recordHostChanges();
+/// What lies in shared memory, as a command of ours; it is known from now on.
+void recordShared(const Shared& o, const Content& content, Keep keep, uint64_t after);
+
+/// The fine-grained memory that a command may write: from before the driver has it until it is
+/// complete. All else is the host's.
+class SharedUse {
+ public:
+  SharedUse() = default;
+  ~SharedUse();  // the command is complete, or was refused
+  SharedUse(const SharedUse&) = delete;
+  SharedUse& operator=(const SharedUse&) = delete;
+  void add(Handle address);
+  void add(cl_kernel kernel);  // what it was given
+  bool any() const { return used_.size() != 0; }
+  /// The command is under way, until `event` is complete.
+  void await(cl_command_queue queue, cl_event event);
+
+ private:
+  struct Used {
+    Handle pointer;
+    uint64_t bytes;
+    uint64_t allocation;
+  };
+  void addLocked(Handle address);
+  List<Used> used_;
+};
+/// A command that may write this memory is complete.
+void endUse(Handle pointer, uint64_t allocation);
 
 // --- places and boxes (transfers.cpp) ---------------------------------------------------------
 
@@ -238,6 +333,24 @@ cl_int queueCommand(Command& c, Waits waits, cl_event* event, Invoke&& invoke) {
   c.waits = handlesOf(waits.events, waits.count);
   c.event = call.info().result == CL_SUCCESS && event != nullptr ? handleOf(*event) : 0;
   put(c, call.info());
+  return call.info().result;
+}
+
+/// A command that does not wait and may write fine-grained shared memory. Order lock.
+template <class Command, class Invoke>
+cl_int usingShared(Command& c, SharedUse& use, cl_command_queue queue, Waits waits, cl_event* event,
+                   Invoke&& invoke, uint64_t* sequence = nullptr) {
+  cl_event own = nullptr;
+  cl_event* const slot = event == nullptr && use.any() ? &own : event;
+  Call call;
+  call.end(invoke(slot));
+  const bool success = call.info().result == CL_SUCCESS;
+  c.waits = handlesOf(waits.events, waits.count);
+  c.event = success && event != nullptr ? handleOf(*event) : 0;
+  const uint64_t at = put(c, call.info());
+  if (sequence != nullptr) *sequence = at;
+  use.await(queue, success && slot != nullptr ? *slot : nullptr);
+  if (own != nullptr) g_next.clReleaseEvent(own);
   return call.info().result;
 }
 

@@ -24,6 +24,28 @@ void forget(Handles pointers) {
   for (const uint64_t p : pointers) g_objects.svm.erase(p);
 }
 
+/// Retained, or nullptr.
+cl_context contextOf(cl_command_queue queue) {
+  cl_context context = nullptr;
+  g_next.clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof context, &context, nullptr);
+  return context != nullptr && g_next.clRetainContext(context) == CL_SUCCESS ? context : nullptr;
+}
+
+/// Frees what clEnqueueSVMFree was given, in place of the driver.
+void CL_CALLBACK freeForUs(cl_command_queue /*queue*/, cl_uint count, void* pointers[],
+                           void* context_of_queue) {
+  auto* const context = static_cast<cl_context>(context_of_queue);
+  for (cl_uint i = 0; i < count; ++i) {
+    bool later = false;
+    if (tablesUsable()) {
+      StateLock lock;
+      later = freedLater(context, pointers[i]);
+    }
+    if (!later) g_next.clSVMFree(context, pointers[i]);
+  }
+  g_next.clReleaseContext(context);
+}
+
 }  // namespace
 
 extern "C" {
@@ -47,13 +69,14 @@ void* CL_API_CALL TS_WRAP(clSVMAlloc)(cl_context context, cl_svm_mem_flags flags
     state->context = context;
     state->flags = flags;
     state->bytes = bytes;
+    state->number = ++g_objects.allocations;
   }
   return p;
 }
 
 void CL_API_CALL TS_WRAP(clSVMFree)(cl_context context, void* p) {
+  const Handle pointer = handleOf(p);
   if (active()) {
-    const Handle pointer = handleOf(p);
     rec::SvmFree c;
     c.context = handleOf(context);
     c.pointers = {&pointer, 1};
@@ -63,6 +86,11 @@ void CL_API_CALL TS_WRAP(clSVMFree)(cl_context context, void* p) {
     StateLock lock;
     putLocked(c, call.info());
     forget(c.pointers);
+    if (freedLater(context, p)) return;
+  } else if (tablesUsable()) {
+    StateLock lock;
+    forget({&pointer, 1});
+    if (freedLater(context, p)) return;
   }
   g_next.clSVMFree(context, p);
 }
@@ -74,19 +102,45 @@ TS_WRAP(clEnqueueSVMFree)(cl_command_queue queue, cl_uint count, void* pointers[
   auto invoke = [&] {
     return g_next.clEnqueueSVMFree(queue, count, pointers, function, user, n, waits, event);
   };
-  if (!active()) return invoke();
+  if (!tablesUsable()) return invoke();
+  const bool records = active();
   Order order;
-  (void)inRange();
+  if (records) (void)inRange();
   rec::SvmFree c;
   c.queue = handleOf(queue);
   c.pointers = handlesOf(pointers, count);
   c.waits = handlesOf(waits, n);
+  // The driver frees when it likes, from now on: who looks after this does not find it any more.
+  List<Shared> forgotten;
+  bool looked_at = false;
+  {
+    StateLock lock;
+    for (const uint64_t p : c.pointers) {
+      if (const SvmState* s = g_objects.svm.find(p)) forgotten.add({p, *s});
+    }
+    forget(c.pointers);
+    looked_at = somebodyLooks();
+  }
+  if (looked_at && function == nullptr) {
+    user = contextOf(queue);
+    if (user != nullptr) function = freeForUs;
+  }
   Call call;
   call.end(invoke());
-  c.event = call.info().result == CL_SUCCESS && event != nullptr ? handleOf(*event) : 0;
-  StateLock lock;
-  putLocked(c, call.info());
-  if (call.info().result == CL_SUCCESS) forget(c.pointers);
+  const bool success = call.info().result == CL_SUCCESS;
+  if (!success && function == freeForUs) g_next.clReleaseContext(static_cast<cl_context>(user));
+  c.event = success && event != nullptr ? handleOf(*event) : 0;
+  {
+    StateLock lock;
+    if (records) putLocked(c, call.info());
+    for (const Shared& o : forgotten) {
+      SvmState* state = success ? nullptr : g_objects.svm.insert(o.pointer);
+      if (state == nullptr) continue;
+      *state = o.state;
+      state->uses = 0;
+    }
+  }
+  forgotten.free();
   return call.info().result;
 }
 
@@ -96,7 +150,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueSVMMemcpy)(cl_command_queue queue, cl_bool b
   auto invoke = [&](cl_event* slot) {
     return g_next.clEnqueueSVMMemcpy(queue, blocking, destination, source, bytes, n, waits, slot);
   };
-  if (!active()) return invoke(event);
+  if (!active()) return passOn([&] { return invoke(event); });
   Order order;
   const bool wanted = inRange();
   if (!wanted) {
@@ -112,7 +166,9 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueSVMMemcpy)(cl_command_queue queue, cl_bool b
     from_host = !isShared(source, bytes);
     to_host = !isShared(destination, bytes);
   }
-  snapshotFineGrained();
+  recordHostChanges();
+  SharedUse use;
+  if (!to_host) use.add(handleOf(destination));
   const Place there = stretch(destination, to_host ? bytes : 0);
   if (to_host) aboutToOverwrite(there);
   rec::SvmCopy c;
@@ -123,34 +179,40 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueSVMMemcpy)(cl_command_queue queue, cl_bool b
   c.waits = handlesOf(waits, n);
   Call call;
   Content content;
+  const Place here = stretch(source, bytes);
+  const bool later = from_host && !to_host && yetToBeFilled(here);
+  if (later) content.unknown(bytes);
   if (blocking) {
-    if (from_host) content.take(source, bytes);
+    if (from_host && !later) content.take(source, bytes);
     c.content = content.payload();
     call.flag(kBlocking);
     const uint64_t sequence = put(c, call.begun());
     order.release();
     call.end(invoke(event));
     Content shown;
-    if (to_host && call.info().result == CL_SUCCESS) shown.take(there, keepOutputs());
-    doneBlocking(sequence, call, event, shown, to_host && options().keep_outputs, nullptr);
+    const bool success = call.info().result == CL_SUCCESS;
+    if (to_host && success) shown.take(there, keepOutputs());
+    if (later && success) shown.take(here, Keep::kBytes);
+    doneBlocking(sequence, call, event, shown, later || (to_host && options().keep_outputs),
+                 nullptr);
     settle();
     return call.info().result;
   }
   cl_event own = nullptr;
-  cl_event* slot = event != nullptr || !to_host ? event : &own;
+  cl_event* slot = event == nullptr && (to_host || later || use.any()) ? &own : event;
   call.end(invoke(slot));
   const bool success = call.info().result == CL_SUCCESS;
-  if (success && from_host) content.take(source, bytes);
+  if (success && from_host && !later) content.take(source, bytes);
   c.content = content.payload();
   c.event = success && event != nullptr ? handleOf(*event) : 0;
   const uint64_t sequence = put(c, call.info());
-  if (success && to_host && *slot != nullptr) {
-    if (sequence != kNotRecorded) {
-      awaitRead({sequence, *slot, handleOf(queue), there, false, event != nullptr});
-    } else if (own != nullptr) {
-      g_next.clReleaseEvent(own);
-    }
+  const bool followed = success && slot != nullptr;
+  if (followed && (to_host || later) && sequence != kNotRecorded) {
+    awaitRead({to_host ? Awaited::kRead : Awaited::kSource, sequence, *slot, handleOf(queue),
+               to_host ? there : here});
   }
+  use.await(queue, followed ? *slot : nullptr);
+  if (own != nullptr) g_next.clReleaseEvent(own);
   return call.info().result;
 }
 
@@ -158,10 +220,10 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueSVMMemFill)(cl_command_queue queue, void* p,
                                                 const void* pattern, size_t pattern_bytes,
                                                 size_t bytes, cl_uint n, const cl_event* waits,
                                                 cl_event* event) {
-  auto invoke = [&] {
-    return g_next.clEnqueueSVMMemFill(queue, p, pattern, pattern_bytes, bytes, n, waits, event);
+  auto invoke = [&](cl_event* slot) {
+    return g_next.clEnqueueSVMMemFill(queue, p, pattern, pattern_bytes, bytes, n, waits, slot);
   };
-  if (!active()) return invoke();
+  if (!active()) return invoke(event);
   rec::SvmFill c;
   c.queue = handleOf(queue);
   c.pointer = handleOf(p);
@@ -169,7 +231,12 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueSVMMemFill)(cl_command_queue queue, void* p,
   if (pattern != nullptr && pattern_bytes <= 128) {
     c.pattern = {static_cast<const uint8_t*>(pattern), pattern_bytes};
   }
-  return queueCommand(c, {n, waits}, event, invoke);
+  Order order;
+  if (!inRange()) return invoke(event);
+  recordHostChanges();
+  SharedUse use;
+  use.add(c.pointer);
+  return usingShared(c, use, queue, {n, waits}, event, invoke);
 }
 
 cl_int CL_API_CALL TS_WRAP(clEnqueueSVMMap)(cl_command_queue queue, cl_bool blocking,
@@ -178,7 +245,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueSVMMap)(cl_command_queue queue, cl_bool bloc
   auto invoke = [&](cl_event* slot) {
     return g_next.clEnqueueSVMMap(queue, blocking, flags, p, bytes, n, waits, slot);
   };
-  if (!active()) return invoke(event);
+  if (!active()) return passOn([&] { return invoke(event); });
   Order order;
   const bool wanted = inRange();
   rec::SvmMap c;
@@ -200,7 +267,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueSVMMap)(cl_command_queue queue, cl_bool bloc
     call.end(invoke(event));
     Content content;
     const bool success = call.info().result == CL_SUCCESS;
-    if (success && shows) content.take(map.place, Keep::kHashes);
+    if (wanted && success && shows) content.take(map.place, Keep::kHashes);
     map.shown = content.summary();
     doneBlocking(sequence, call, event, content, false, p);
     if (success) {
@@ -221,18 +288,20 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueSVMMap)(cl_command_queue queue, cl_bool bloc
     g_objects.maps.add(map);
   }
   if (success && wanted && shows && sequence != kNotRecorded && *slot != nullptr) {
-    awaitRead({sequence, *slot, handleOf(queue), map.place, true, event != nullptr});
-  } else if (own != nullptr) {
-    g_next.clReleaseEvent(own);
+    awaitRead({Awaited::kMap, sequence, *slot, handleOf(queue), map.place});
   }
+  if (own != nullptr) g_next.clReleaseEvent(own);
   return call.info().result;
 }
 
 cl_int CL_API_CALL TS_WRAP(clEnqueueSVMUnmap)(cl_command_queue queue, void* p, cl_uint n,
                                               const cl_event* waits, cl_event* event) {
   auto invoke = [&] { return g_next.clEnqueueSVMUnmap(queue, p, n, waits, event); };
-  if (!active()) return invoke();
-  settle();
+  if (!active()) {
+    settle();
+    return invoke();
+  }
+  aboutToUnmap(p);
   Order order;
   const bool wanted = inRange();
   MapState map;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What memory holds: at the start of a range, after a launch, and before commands that may use
-// shared memory which the host writes without a call.
+// What memory holds: at the start of a range, and after a launch.
 #include <sys/mman.h>
 
 #include "tracesmith/capture/agents/opencl_record/recorder.hpp"
@@ -54,10 +53,16 @@ struct Object {
   MemoryState state;
 };
 
-struct Shared {
-  Handle pointer;
-  SvmState state;
-};
+/// State lock.
+void addRetained(List<Object>& objects, const Object& o) {
+  const auto memory = objectOf<cl_mem>(o.handle);
+  if (retainLocked(memory) && !objects.add(o)) g_next.clReleaseMemObject(memory);
+}
+
+void release(List<Object>& objects) {
+  for (const Object& o : objects) g_next.clReleaseMemObject(objectOf<cl_mem>(o.handle));
+  objects.free();
+}
 
 /// Reads a stretch of a buffer, also of one that the host may not read itself.
 bool readStretch(cl_command_queue queue, const Object& o, uint64_t offset, uint64_t bytes,
@@ -124,11 +129,8 @@ void snapshot(cl_command_queue queue, const Object& o, Keep keep, uint64_t after
   put(s, {now, now, 0, rec::command_flags::kMadeUp});
 }
 
-bool isFineGrained(const SvmState& s) { return (s.flags & CL_MEM_SVM_FINE_GRAIN_BUFFER) != 0; }
-
-/// `queue` may be nullptr for fine-grained memory. True when it was recorded.
-void snapshotShared(cl_command_queue queue, const Shared& o, Keep keep, uint64_t after,
-                    bool only_changes) {
+/// `queue` may be nullptr for fine-grained memory.
+void snapshotShared(cl_command_queue queue, const Shared& o, Keep keep, uint64_t after) {
   void* const p = objectOf<void*>(o.pointer);
   const bool mapped = !isFineGrained(o.state);
   if (mapped &&
@@ -137,48 +139,85 @@ void snapshotShared(cl_command_queue queue, const Shared& o, Keep keep, uint64_t
     return;
   }
   Content content;
-  if (only_changes) {
-    content.take(stretch(p, o.state.bytes), Keep::kHashes);
-    if (content.summary() == o.state.last) return;
-  }
   content.take(stretch(p, o.state.bytes), keep);
   if (mapped) {
     g_next.clEnqueueSVMUnmap(queue, p, 0, nullptr, nullptr);
     g_next.clFinish(queue);
   }
-  rec::Snapshot s;
-  s.memory = o.pointer;
-  s.is_svm = 1;
-  s.after = after;
-  s.content = content.payload();
-  s.kept = keep == Keep::kBytes ? 1 : 0;
-  const int64_t now = nowNs();
-  StateLock lock;
-  putLocked(s, {now, now, 0, rec::command_flags::kMadeUp});
-  if (SvmState* state = g_objects.svm.find(o.pointer)) state->last = content.summary();
+  recordShared(o, content, keep, after);
+}
+
+}  // namespace
+
+namespace {
+
+// A kernel that waits for the host is not waited for by us. Who has not become idle in that time is
+// asked again at each call, but for a moment only.
+constexpr int64_t kPatienceNs = 5'000'000'000;
+constexpr int64_t kLaterPatienceNs = 1'000'000;
+constinit std::atomic<int64_t> g_patience_ns{kPatienceNs};
+
+/// Complete when all that is in the queue is; nullptr when the driver refuses.
+cl_event markEnd(cl_command_queue queue) {
+  cl_event event = nullptr;
+  if (g_next.clEnqueueMarkerWithWaitList != nullptr) {
+    g_next.clEnqueueMarkerWithWaitList(queue, 0, nullptr, &event);
+  } else if (g_next.clEnqueueMarker != nullptr) {
+    g_next.clEnqueueMarker(queue, &event);
+  }
+  g_next.clFlush(queue);
+  return event;
+}
+
+bool isOver(cl_event event) {
+  cl_int status = CL_COMPLETE;
+  g_next.clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr);
+  return status <= CL_COMPLETE;
 }
 
 }  // namespace
 
 bool finishQueues() {
   List<uint64_t> queues;
-  bool possible = true;
   {
     StateLock lock;
-    possible = g_objects.unset_user_events == 0;
+    if (g_objects.unset_user_events != 0) return false;
     g_objects.queues.forEach([&](uint64_t handle, const QueueState& q) {
-      if (!q.on_device) queues.add(handle);
+      const auto queue = objectOf<cl_command_queue>(handle);
+      if (!q.on_device && retainLocked(queue) && !queues.add(handle)) {
+        g_next.clReleaseCommandQueue(queue);
+      }
       return true;
     });
   }
+  // All of them are flushed before any is waited for: one may wait for a command of another that
+  // nobody has given to its device yet.
+  List<uint64_t> ends;
   for (const uint64_t queue : queues) {
-    if (possible) g_next.clFinish(objectOf<cl_command_queue>(queue));
+    const cl_event end = markEnd(objectOf<cl_command_queue>(queue));
+    if (end != nullptr && !ends.add(handleOf(end))) g_next.clReleaseEvent(end);
   }
+  const int64_t until = nowNs() + g_patience_ns.load(std::memory_order_relaxed);
+  bool finished = true;
+  for (const uint64_t end : ends) {
+    for (int64_t pause_ns = 10'000; !isOver(objectOf<cl_event>(end)); pause_ns *= 2) {
+      finished = finished && nowNs() < until;
+      if (!finished) break;
+      pauseNs(pause_ns < 1'000'000 ? pause_ns : 1'000'000);
+    }
+    g_next.clReleaseEvent(objectOf<cl_event>(end));
+  }
+  for (const uint64_t queue : queues) {
+    g_next.clReleaseCommandQueue(objectOf<cl_command_queue>(queue));
+  }
+  g_patience_ns.store(finished ? kPatienceNs : kLaterPatienceNs, std::memory_order_relaxed);
   queues.free();
-  return possible;
+  ends.free();
+  return finished;
 }
 
 void snapshotAll() {
+  const Looking looking;
   List<Object> objects;
   List<Shared> shared;
   List<uint64_t> contexts;
@@ -187,11 +226,15 @@ void snapshotAll() {
     State& s = g_objects;
     s.memory.forEach([&](uint64_t handle, const MemoryState& m) {
       // What a parent holds, its parts hold.
-      if (s.memory.find(handleOf(m.parent)) == nullptr) objects.add({handle, m});
+      if (s.memory.find(handleOf(m.parent)) == nullptr) addRetained(objects, {handle, m});
       return true;
     });
     s.svm.forEach([&](uint64_t pointer, const SvmState& m) { return shared.add({pointer, m}); });
-    s.contexts.forEach([&](uint64_t handle, const ContextState&) { return contexts.add(handle); });
+    s.contexts.forEach([&](uint64_t handle, const ContextState&) {
+      const auto context = objectOf<cl_context>(handle);
+      if (retainLocked(context) && !contexts.add(handle)) g_next.clReleaseContext(context);
+      return true;
+    });
   }
   for (const uint64_t context : contexts) {
     const OwnQueue queue(objectOf<cl_context>(context));
@@ -200,16 +243,18 @@ void snapshotAll() {
     }
     for (const Shared& o : shared) {
       if (handleOf(o.state.context) == context) {
-        snapshotShared(queue.get(), o, Keep::kBytes, 0, false);
+        snapshotShared(queue.get(), o, Keep::kBytes, 0);
       }
     }
   }
-  objects.free();
+  for (const uint64_t context : contexts) g_next.clReleaseContext(objectOf<cl_context>(context));
+  release(objects);
   shared.free();
   contexts.free();
 }
 
 void snapshotArguments(cl_kernel kernel, cl_command_queue queue, uint64_t after) {
+  const Looking looking;
   List<Object> objects;
   List<Shared> shared;
   {
@@ -222,46 +267,16 @@ void snapshotArguments(cl_kernel kernel, cl_command_queue queue, uint64_t after)
       bool again = false;
       for (uint64_t j = 0; j < i; ++j) again = again || arguments[j] == arguments[i];
       if (again) continue;
-      if (const MemoryState* m = s.memory.find(arguments[i])) objects.add({arguments[i], *m});
+      if (const MemoryState* m = s.memory.find(arguments[i]))
+        addRetained(objects, {arguments[i], *m});
       if (const SvmState* m = s.svm.find(arguments[i])) shared.add({arguments[i], *m});
     }
   }
   g_next.clFinish(queue);
-  settle();
+  settle({handleOf(queue)});
   for (const Object& o : objects) snapshot(queue, o, Keep::kHashes, after);
-  for (const Shared& o : shared) snapshotShared(queue, o, Keep::kHashes, after, false);
-  objects.free();
-  shared.free();
-}
-
-namespace {
-List<Shared> fineGrained() {
-  List<Shared> shared;
-  StateLock lock;
-  g_objects.svm.forEach([&](uint64_t pointer, const SvmState& m) {
-    return !isFineGrained(m) || shared.add({pointer, m});
-  });
-  return shared;
-}
-}  // namespace
-
-void noteFineGrained() {
-  List<Shared> shared = fineGrained();
-  for (const Shared& o : shared) {
-    Content content;
-    content.take(stretch(objectOf<void*>(o.pointer), o.state.bytes), Keep::kHashes);
-    StateLock lock;
-    if (SvmState* state = g_objects.svm.find(o.pointer)) state->last = content.summary();
-  }
-  shared.free();
-}
-
-void snapshotFineGrained() {
-  List<Shared> shared = fineGrained();
-  // While kernels may be writing it, nobody can say what it holds.
-  if (shared.size() > 0 && finishQueues()) {
-    for (const Shared& o : shared) snapshotShared(nullptr, o, Keep::kBytes, 0, true);
-  }
+  for (const Shared& o : shared) snapshotShared(queue, o, Keep::kHashes, after);
+  release(objects);
   shared.free();
 }
 

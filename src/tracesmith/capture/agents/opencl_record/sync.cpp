@@ -19,7 +19,10 @@ void CL_CALLBACK onEvent(cl_event event, cl_int status, void* packed) {
   const Callback kept = *callback;
   free(callback);
   if (status <= CL_COMPLETE) settle();
+  const bool nested = t_state.in_callback;
+  t_state.in_callback = true;
   kept.function(event, status, kept.user);
+  t_state.in_callback = nested;
 }
 
 }  // namespace
@@ -27,7 +30,7 @@ void CL_CALLBACK onEvent(cl_event event, cl_int status, void* packed) {
 extern "C" {
 
 cl_int CL_API_CALL TS_WRAP(clFinish)(cl_command_queue queue) {
-  if (!active()) return g_next.clFinish(queue);
+  if (!active()) return passOn([&] { return g_next.clFinish(queue); });
   Call call;
   uint64_t sequence = kNotRecorded;
   {
@@ -43,7 +46,6 @@ cl_int CL_API_CALL TS_WRAP(clFinish)(cl_command_queue queue) {
     settle();
   }
   done(sequence, call);
-  noteFineGrained();
   Order order;
   noteSync();
   return call.info().result;
@@ -68,7 +70,7 @@ cl_int CL_API_CALL TS_WRAP(clFlush)(cl_command_queue queue) {
 }
 
 cl_int CL_API_CALL TS_WRAP(clWaitForEvents)(cl_uint count, const cl_event* events) {
-  if (!active()) return g_next.clWaitForEvents(count, events);
+  if (!active()) return passOn([&] { return g_next.clWaitForEvents(count, events); });
   Call call;
   uint64_t sequence = kNotRecorded;
   {
@@ -84,14 +86,14 @@ cl_int CL_API_CALL TS_WRAP(clWaitForEvents)(cl_uint count, const cl_event* event
     settle();
   }
   done(sequence, call);
-  noteFineGrained();
   return call.info().result;
 }
 
 cl_int CL_API_CALL TS_WRAP(clSetEventCallback)(cl_event event, cl_int type,
                                                void(CL_CALLBACK* function)(cl_event, cl_int, void*),
                                                void* user) {
-  if (!active() || function == nullptr) {
+  // Also when the recording has ended: what was read before then may still be looked at.
+  if ((!active() && !readsPending()) || function == nullptr) {
     return g_next.clSetEventCallback(event, type, function, user);
   }
   auto* callback = static_cast<Callback*>(malloc(sizeof(Callback)));

@@ -103,6 +103,8 @@ class List {
  public:
   constexpr List() = default;
   uint64_t size() const { return size_; }
+  const Value* begin() const { return items_; }
+  const Value* end() const { return items_ + size_; }
   Value& operator[](uint64_t i) { return items_[i]; }
   Value* begin() { return items_; }
   Value* end() { return items_ + size_; }

@@ -52,7 +52,9 @@ Place imagePlace(cl_mem image, const void* host, const size_t* region, size_t ro
               0,
               0};
   place.row_pitch = row_pitch != 0 ? row_pitch : place.row_bytes;
-  place.slice_pitch = slice_pitch != 0 ? slice_pitch : place.row_pitch * region[1];
+  if (state->is_1d_array && slice_pitch != 0) place.row_pitch = slice_pitch;
+  place.slice_pitch =
+      slice_pitch != 0 && !state->is_1d_array ? slice_pitch : place.row_pitch * region[1];
   return place;
 }
 
@@ -101,12 +103,13 @@ cl_int write(cl_command_queue queue, cl_mem memory, cl_bool blocking, const rec:
   Order order;
   if (!inRange()) {
     if (blocking) order.release();
-    const cl_int result = invoke();
+    const cl_int result = invoke(event);
     if (blocking) settle();
     return result;
   }
   Call call;
   Content content;
+  const bool later = yetToBeFilled(place);
   rec::Write c;
   c.queue = handleOf(queue);
   c.memory = handleOf(memory);
@@ -115,22 +118,38 @@ cl_int write(cl_command_queue queue, cl_mem memory, cl_bool blocking, const rec:
   c.waits = handlesOf(waits.events, waits.count);
   if (blocking) {
     // What the driver will refuse must not be touched: there may be less than the program claims.
-    if (isWithin(memory, box)) content.take(place, Keep::kBytes);
+    if (later) {
+      content.unknown(place.bytes());
+    } else if (isWithin(memory, box)) {
+      content.take(place, Keep::kBytes);
+    }
     c.content = content.payload();
     call.flag(kBlocking);
     const uint64_t sequence = put(c, call.begun());
     order.release();
-    call.end(invoke());
-    doneBlocking(sequence, call, event, {}, false, nullptr);
+    call.end(invoke(event));
+    Content seen;
+    if (later && call.info().result == CL_SUCCESS) seen.take(place, Keep::kBytes);
+    doneBlocking(sequence, call, event, seen, later, nullptr);
     settle();
     return call.info().result;
   }
-  call.end(invoke());
+  cl_event own = nullptr;
+  cl_event* const slot = event == nullptr && later ? &own : event;
+  call.end(invoke(slot));
   const bool success = call.info().result == CL_SUCCESS;
-  if (success) content.take(place, Keep::kBytes);
+  if (later) {
+    content.unknown(place.bytes());
+  } else if (success) {
+    content.take(place, Keep::kBytes);
+  }
   c.content = content.payload();
   c.event = success && event != nullptr ? handleOf(*event) : 0;
-  put(c, call.info());
+  const uint64_t sequence = put(c, call.info());
+  if (later && success && sequence != kNotRecorded) {
+    awaitRead({Awaited::kSource, sequence, *slot, handleOf(queue), place});
+  }
+  if (own != nullptr) g_next.clReleaseEvent(own);
   return call.info().result;
 }
 
@@ -170,13 +189,10 @@ cl_int read(cl_command_queue queue, cl_mem memory, cl_bool blocking, const rec::
   const bool success = call.info().result == CL_SUCCESS;
   c.event = success && event != nullptr ? handleOf(*event) : 0;
   const uint64_t sequence = put(c, call.info());
-  if (success && *slot != nullptr) {
-    if (sequence != kNotRecorded) {
-      awaitRead({sequence, *slot, handleOf(queue), place, false, event != nullptr});
-    } else if (own != nullptr) {
-      g_next.clReleaseEvent(own);
-    }
+  if (success && *slot != nullptr && sequence != kNotRecorded) {
+    awaitRead({Awaited::kRead, sequence, *slot, handleOf(queue), place});
   }
+  if (own != nullptr) g_next.clReleaseEvent(own);
   return call.info().result;
 }
 
@@ -204,7 +220,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueReadBuffer)(cl_command_queue queue, cl_mem m
   auto invoke = [&](cl_event* slot) {
     return g_next.clEnqueueReadBuffer(queue, memory, blocking, offset, bytes, host, n, waits, slot);
   };
-  if (!active()) return invoke(event);
+  if (!active()) return passOn([&] { return invoke(event); });
   return read(queue, memory, blocking, stretchBox(offset, bytes), host, stretch(host, bytes),
               {n, waits}, event, invoke);
 }
@@ -221,7 +237,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueReadBufferRect)(cl_command_queue queue, cl_m
                                           region, buffer_row, buffer_slice, host_row, host_slice,
                                           host, n, waits, slot);
   };
-  if (!active()) return invoke(event);
+  if (!active()) return passOn([&] { return invoke(event); });
   return read(
       queue, memory, blocking, boxOf(false, buffer_origin, region, buffer_row, buffer_slice), host,
       rectPlace(host, host_origin, region, host_row, host_slice), {n, waits}, event, invoke);
@@ -236,7 +252,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueReadImage)(cl_command_queue queue, cl_mem im
     return g_next.clEnqueueReadImage(queue, image, blocking, origin, region, row, slice, host, n,
                                      waits, slot);
   };
-  if (!active()) return invoke(event);
+  if (!active()) return passOn([&] { return invoke(event); });
   return read(queue, image, blocking, boxOf(true, origin, region, 0, 0), host,
               imagePlace(image, host, region, row, slice), {n, waits}, event, invoke);
 }
@@ -245,11 +261,11 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueWriteBuffer)(cl_command_queue queue, cl_mem 
                                                  cl_bool blocking, size_t offset, size_t bytes,
                                                  const void* host, cl_uint n, const cl_event* waits,
                                                  cl_event* event) {
-  auto invoke = [&] {
+  auto invoke = [&](cl_event* slot) {
     return g_next.clEnqueueWriteBuffer(queue, memory, blocking, offset, bytes, host, n, waits,
-                                       event);
+                                       slot);
   };
-  if (!active()) return invoke();
+  if (!active()) return passOn([&] { return invoke(event); });
   return write(queue, memory, blocking, stretchBox(offset, bytes), host, stretch(host, bytes),
                {n, waits}, event, invoke);
 }
@@ -261,12 +277,12 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueWriteBufferRect)(cl_command_queue queue, cl_
                                                      size_t buffer_slice, size_t host_row,
                                                      size_t host_slice, const void* host, cl_uint n,
                                                      const cl_event* waits, cl_event* event) {
-  auto invoke = [&] {
+  auto invoke = [&](cl_event* slot) {
     return g_next.clEnqueueWriteBufferRect(queue, memory, blocking, buffer_origin, host_origin,
                                            region, buffer_row, buffer_slice, host_row, host_slice,
-                                           host, n, waits, event);
+                                           host, n, waits, slot);
   };
-  if (!active()) return invoke();
+  if (!active()) return passOn([&] { return invoke(event); });
   return write(
       queue, memory, blocking, boxOf(false, buffer_origin, region, buffer_row, buffer_slice), host,
       rectPlace(host, host_origin, region, host_row, host_slice), {n, waits}, event, invoke);
@@ -277,11 +293,11 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueWriteImage)(cl_command_queue queue, cl_mem i
                                                 const size_t* region, size_t row, size_t slice,
                                                 const void* host, cl_uint n, const cl_event* waits,
                                                 cl_event* event) {
-  auto invoke = [&] {
+  auto invoke = [&](cl_event* slot) {
     return g_next.clEnqueueWriteImage(queue, image, blocking, origin, region, row, slice, host, n,
-                                      waits, event);
+                                      waits, slot);
   };
-  if (!active()) return invoke();
+  if (!active()) return passOn([&] { return invoke(event); });
   return write(queue, image, blocking, boxOf(true, origin, region, 0, 0), host,
                imagePlace(image, host, region, row, slice), {n, waits}, event, invoke);
 }

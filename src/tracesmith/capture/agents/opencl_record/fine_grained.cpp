@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shared memory that the host may write without a call. Nobody tells us when it does, so its
+// content is compared: what differs from what was known is the host's, unless a command that may
+// write it was under way since. Such a command is followed like a read, by its event: once that is
+// complete, and before the program can know it (reads.cpp), what lies there is noted as the
+// device's.
+//
+// No queue is waited for: a kernel may run until the host says otherwise.
+#include "tracesmith/capture/agents/opencl_record/recorder.hpp"
+
+namespace rec = tracesmith::recording;
+
+namespace tracesmith::record {
+
+void recordShared(const Shared& o, const Content& content, Keep keep, uint64_t after) {
+  rec::Snapshot s;
+  s.memory = o.pointer;
+  s.is_svm = 1;
+  s.after = after;
+  s.content = content.payload();
+  s.kept = keep == Keep::kBytes ? 1 : 0;
+  const int64_t now = nowNs();
+  StateLock lock;
+  putLocked(s, {now, now, 0, rec::command_flags::kMadeUp});
+  SvmState* state = g_objects.svm.find(o.pointer);
+  if (state != nullptr && state->number == o.state.number) state->last = content.summary();
+}
+
+void recordHostChanges() {
+  {
+    StateLock lock;
+    if (g_objects.svm.size() == 0) return;
+  }
+  const Looking looking;
+  List<Shared> shared;
+  {
+    StateLock lock;
+    g_objects.svm.forEach([&](uint64_t pointer, const SvmState& s) {
+      return !isFineGrained(s) || s.uses != 0 || shared.add({pointer, s});
+    });
+  }
+  for (const Shared& o : shared) {
+    const Place place = stretch(objectOf<void*>(o.pointer), o.state.bytes);
+    Content content;
+    content.take(place, Keep::kHashes);
+    if (!content.payload().known() || content.summary() == o.state.last) continue;
+    content.take(place, Keep::kBytes);
+    recordShared(o, content, Keep::kBytes, 0);
+  }
+  shared.free();
+}
+
+void SharedUse::add(Handle address) {
+  StateLock lock;
+  addLocked(address);
+}
+
+void SharedUse::addLocked(Handle address) {
+  if (address == 0) return;
+  g_objects.svm.forEach([&](uint64_t begin, SvmState& s) {
+    if (address < begin || address - begin >= s.bytes) return true;
+    bool again = !isFineGrained(s);
+    for (const Used& used : used_) again = again || used.pointer == begin;
+    if (!again && used_.add({begin, s.bytes, s.number})) ++s.uses;
+    return false;
+  });
+}
+
+void SharedUse::add(cl_kernel kernel) {
+  StateLock lock;
+  if (g_objects.svm.size() == 0) return;
+  KernelState* state = g_objects.kernels.find(handleOf(kernel));
+  if (state == nullptr) return;
+  for (const uint64_t argument : state->arguments) addLocked(argument);
+  for (const uint64_t pointer : state->indirect) addLocked(pointer);
+}
+
+void SharedUse::await(cl_command_queue queue, cl_event event) {
+  for (const Used& used : used_) {
+    PendingRead use;
+    use.what = Awaited::kUse;
+    use.event = event;
+    use.queue = handleOf(queue);
+    use.place = stretch(objectOf<void*>(used.pointer), used.bytes);
+    use.allocation = used.allocation;
+    if (event == nullptr || !awaitRead(use)) endUse(used.pointer, used.allocation);
+  }
+  used_.clear();
+}
+
+SharedUse::~SharedUse() {
+  await(nullptr, nullptr);
+  used_.free();
+}
+
+void endUse(Handle pointer, uint64_t allocation) {
+  const Looking looking;
+  uint64_t bytes = 0;
+  const auto alive = [&]() -> SvmState* {
+    SvmState* s = g_objects.svm.find(pointer);
+    return s != nullptr && s->number == allocation ? s : nullptr;
+  };
+  {
+    StateLock lock;
+    SvmState* s = alive();
+    if (s == nullptr || s->uses == 0 || --s->uses != 0) return;
+    bytes = s->bytes;
+  }
+  Content content;
+  content.take(stretch(objectOf<void*>(pointer), bytes), Keep::kHashes);
+  StateLock lock;
+  if (SvmState* s = alive()) s->last = content.summary();
+}
+
+}  // namespace tracesmith::record

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shared memory that one thread looks at while another frees it. That one is not made to wait: it
+// may be the driver's, in a callback of the program's, and the one that looks may wait for the
+// driver.
+#include "tracesmith/capture/agents/opencl_record/recorder.hpp"
+
+namespace tracesmith::record {
+
+Looking::Looking() {
+  StateLock lock;
+  ++g_objects.looking;
+}
+
+Looking::~Looking() {
+  List<FreedShared> freed;
+  {
+    StateLock lock;
+    if (--g_objects.looking != 0) return;
+    freed = g_objects.freed;
+    g_objects.freed = {};
+  }
+  for (const FreedShared& f : freed) {
+    g_next.clSVMFree(f.context, f.pointer);
+    g_next.clReleaseContext(f.context);
+  }
+  freed.free();
+}
+
+bool somebodyLooks() { return g_objects.looking != 0; }
+
+bool freedLater(cl_context context, void* p) {
+  if (!somebodyLooks() || p == nullptr || !retainLocked(context)) return false;
+  if (g_objects.freed.add({context, p})) return true;
+  g_next.clReleaseContext(context);
+  return false;
+}
+
+}  // namespace tracesmith::record
