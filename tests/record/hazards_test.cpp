@@ -90,6 +90,17 @@ TEST_F(HazardTest, WhatIsWrittenOutsideOfARangeIsNotSent) {
   EXPECT_LT(contentBytes(), 1u << 20);
 }
 
+TEST_F(HazardTest, OpenClMayComeLaterWithAModule) {
+  const std::vector<std::string> program = {helper("cl_dlopens"), helper("cl_module")};
+  ASSERT_EQ(run(program).exit_code, 0);
+  const Stream stream = recorded({"--inject", "preload"}, program);
+  EXPECT_EQ(stream.count(CommandKind::kLaunch), 1u);
+  EXPECT_EQ(stream.count(CommandKind::kCreateContext), 1u);
+  ProfileOptions traced = options(program);
+  traced.injection = Injection::kPreload;
+  EXPECT_EQ(record(traced).outcome.kernels, 1u);
+}
+
 TEST_F(HazardTest, LinesOfAnImageArrayLieASlicePitchApart) { expectInputs("sliced"); }
 
 class InputTest : public HazardTest, public ::testing::WithParamInterface<const char*> {};

@@ -9,6 +9,9 @@
 
 #ifdef TRACESMITH_OPENCL_PRELOAD
 #include <dlfcn.h>
+#include <pthread.h>
+
+#include "tracesmith/capture/agents/core/late_function.hpp"
 #else
 #include <CL/cl_layer.h>
 #endif
@@ -38,9 +41,23 @@ using namespace tracesmith::agent;  // NOLINT: the functions below are C functio
 
 namespace {
 
-__attribute__((constructor)) void enterByPreload() {
-#define TS_X(function, ...) \
-  g_next.function = reinterpret_cast<decltype(g_next.function)>(dlsym(RTLD_NEXT, #function));
+void findFunctions();
+
+template <auto kEntry>
+using Late = LateFunction<g_next, kEntry, findFunctions>;
+
+/// Entries of which nothing is known yet. Without a lock, since the loader has one of its own: who
+/// comes here at the same time finds the same.
+void findFunctions() {
+  // Loaded by a module of the program, it need not be among what RTLD_NEXT searches. It stays.
+  void* const library = dlopen("libOpenCL.so.1", RTLD_LAZY | RTLD_NOLOAD);
+#define TS_X(function, ...)                                                                      \
+  if (g_next.function == nullptr || g_next.function == Late<&cl_icd_dispatch::function>::call) { \
+    void* found = dlsym(RTLD_NEXT, #function);                                                   \
+    if (found == nullptr && library != nullptr) found = dlsym(library, #function);               \
+    g_next.function = found == nullptr ? Late<&cl_icd_dispatch::function>::call                  \
+                                       : reinterpret_cast<decltype(g_next.function)>(found);     \
+  }
   TS_OPENCL_API(TS_X)
   TS_OPENCL_MASKED(TS_X)
   // What the wrappers themselves call.
@@ -59,8 +76,14 @@ __attribute__((constructor)) void enterByPreload() {
   TS_X(clReleaseEvent)
 #undef TS_X
   // A program that does not link OpenCL has nothing to record here.
-  if (g_next.clEnqueueNDRangeKernel != nullptr) enter();
+  if (g_next.clEnqueueNDRangeKernel == Late<&cl_icd_dispatch::clEnqueueNDRangeKernel>::call) return;
+  static pthread_mutex_t entering = PTHREAD_MUTEX_INITIALIZER;
+  pthread_mutex_lock(&entering);
+  if (!armed()) enter();
+  pthread_mutex_unlock(&entering);
 }
+
+__attribute__((constructor)) void enterByPreload() { findFunctions(); }
 
 }  // namespace
 

@@ -10,6 +10,9 @@
 
 #ifdef TRACESMITH_OPENCL_PRELOAD
 #include <dlfcn.h>
+#include <pthread.h>
+
+#include "tracesmith/capture/agents/core/late_function.hpp"
 #else
 #include <CL/cl_layer.h>
 #endif
@@ -20,7 +23,12 @@ cl_icd_dispatch g_next{};
 constinit State g_objects;
 
 namespace {
-bool enter() { return arm() && readRange(); }
+/// Once, or as often as it likes.
+bool enter() {
+  static bool entered = false;
+  if (!entered) entered = arm() && readRange();
+  return entered;
+}
 }  // namespace
 
 }  // namespace tracesmith::record
@@ -31,15 +39,35 @@ using namespace tracesmith::record;  // NOLINT: the functions below are C functi
 
 namespace {
 
-__attribute__((constructor)) void enterByPreload() {
-#define TS_X(function) \
-  g_next.function = reinterpret_cast<decltype(g_next.function)>(dlsym(RTLD_NEXT, #function));
+void findFunctions();
+
+template <auto kEntry>
+using Late = tracesmith::agent::LateFunction<g_next, kEntry, findFunctions>;
+
+/// Entries of which nothing is known yet. Without a lock, since the loader has one of its own: who
+/// comes here at the same time finds the same.
+void findFunctions() {
+  // Loaded by a module of the program, it need not be among what RTLD_NEXT searches. It stays.
+  void* const library = dlopen("libOpenCL.so.1", RTLD_LAZY | RTLD_NOLOAD);
+#define TS_X(function)                                                                           \
+  if (g_next.function == nullptr || g_next.function == Late<&cl_icd_dispatch::function>::call) { \
+    void* found = dlsym(RTLD_NEXT, #function);                                                   \
+    if (found == nullptr && library != nullptr) found = dlsym(library, #function);               \
+    g_next.function = found == nullptr ? Late<&cl_icd_dispatch::function>::call                  \
+                                       : reinterpret_cast<decltype(g_next.function)>(found);     \
+  }
   TS_RECORDED_OPENCL(TS_X)
   TS_CALLED_OPENCL(TS_X)
 #undef TS_X
   // A program that does not link OpenCL has nothing to record here.
-  if (g_next.clEnqueueNDRangeKernel != nullptr) enter();
+  if (g_next.clEnqueueNDRangeKernel == Late<&cl_icd_dispatch::clEnqueueNDRangeKernel>::call) return;
+  static pthread_mutex_t entering = PTHREAD_MUTEX_INITIALIZER;
+  pthread_mutex_lock(&entering);
+  enter();
+  pthread_mutex_unlock(&entering);
 }
+
+__attribute__((constructor)) void enterByPreload() { findFunctions(); }
 
 }  // namespace
 
