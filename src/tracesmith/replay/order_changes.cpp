@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/replay/order_changes.hpp"
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <unordered_map>
@@ -84,6 +85,54 @@ OrderChanges orderChanges(const ReplayPlan& plan, const StepDependencies& depend
       }
       others.push_back({i, place[i], use.writes});
     }
+  }
+  return out;
+}
+
+std::vector<StepIndex> recordedOrder(const ReplayPlan& plan) {
+  std::vector<StepIndex> order;
+  for (StepIndex i = 0; i < plan.steps().size(); ++i) {
+    if (isCommand(plan.step(i)) || hostWaits(plan.step(i))) order.push_back(i);
+  }
+  return order;
+}
+
+std::optional<TurnedOrder> turnedRound(const ReplayPlan& plan, const StepDependencies& dependencies,
+                                       StepIndex earlier, StepIndex later) {
+  // Of the steps from the one to the other: what has to come after `earlier`, before `later`.
+  std::vector<bool> after(later - earlier + 1), before(later - earlier + 1);
+  after.front() = true;
+  before.back() = true;
+  for (StepIndex i = earlier + 1; i <= later; ++i) {
+    for (const StepIndex on : dependencies.before(i)) {
+      if (on >= earlier && on < i && after[on - earlier]) after[i - earlier] = true;
+    }
+  }
+  if (after.back()) return std::nullopt;
+  for (StepIndex i = later; i > earlier; --i) {
+    if (!before[i - earlier]) continue;
+    for (const StepIndex on : dependencies.before(i)) {
+      if (on > earlier && on < i) before[on - earlier] = true;
+    }
+  }
+  const auto with_earlier = std::count(after.begin(), after.end(), true);
+  const auto with_later = std::count(before.begin(), before.end(), true);
+  const bool delay = with_earlier <= with_later;
+  TurnedOrder out;
+  out.moved_along = static_cast<uint32_t>((delay ? with_earlier : with_later) - 1);
+  const auto addBetween = [&](bool moved) {
+    for (StepIndex i = earlier; i <= later; ++i) {
+      const bool moves = isCommand(plan.step(i)) || hostWaits(plan.step(i));
+      if (moves && (delay ? after : before)[i - earlier] == moved) out.order.push_back(i);
+    }
+  };
+  for (const StepIndex i : recordedOrder(plan)) {
+    if (i == earlier) {
+      addBetween(!delay);
+      addBetween(delay);
+      out.settled = static_cast<uint32_t>(out.order.size());
+    }
+    if (i < earlier || i > later) out.order.push_back(i);
   }
   return out;
 }

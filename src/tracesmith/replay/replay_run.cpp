@@ -51,6 +51,8 @@ class Run {
   void keepExample(uint32_t launch, const std::pair<ObjectIndex, Bytes>& one, const Bytes& other);
   void compareWithRecorded(StepIndex i, LaunchHash& hash);
   void takeDumps(uint32_t launch);
+  void keepSeen(Seen seen, ByteView bytes);
+  void look(uint32_t after);
   void waitForItsTime(const ReplayStep& step);
   void problem(StepIndex step, std::string text);
   bool pastTheEnd(const ReplayStep& step) const { return step.launch > settings_.until_launch; }
@@ -64,6 +66,7 @@ class Run {
   std::vector<bool> needed_;
   int64_t began_ns_ = 0;
   int64_t recorded_begin_ns_ = 0;
+  uint64_t seen_bytes_ = 0;  // that were kept
   StepMode mode_ = StepMode::kAsRecorded;
 };
 
@@ -141,6 +144,7 @@ void Run::performAlone(StepIndex i) {
                          step.kind() == CommandKind::kRangeEdge ||
                          step.kind() == CommandKind::kSnapshot || step.kind() == CommandKind::kEnd;
     if (!made_up) ++result_.skipped;
+    if (!settings_.given_order.empty() && isCommand(step)) result_.not_executed.push_back(i);
   } else {
     ++result_.executed;
     if (step.kind() == CommandKind::kLaunch) ++result_.launches;
@@ -169,6 +173,7 @@ void Run::compareShown(StepIndex i) {
   if (!shows || !decode(step.fields, done)) return;
   const auto bytes = executor_.shown(step.of);
   if (!bytes) return;  // it was not executed, or failed; that was said
+  if (!settings_.given_order.empty()) keepSeen({.step = step.of, .memory = command.object}, *bytes);
   if (done.content.bytes == 0 || !done.content.known() || done.content.bytes != bytes->size()) {
     ++result_.not_comparable;
     return;
@@ -326,6 +331,26 @@ void Run::takeDumps(uint32_t launch) {
   }
 }
 
+void Run::keepSeen(Seen seen, ByteView bytes) {
+  seen.chunks = outputOf(seen.memory, bytes).chunks;
+  if (bytes.size() <= settings_.seen_bytes - seen_bytes_) {
+    seen_bytes_ += bytes.size();
+    seen.bytes.assign(bytes.begin(), bytes.end());
+  }
+  result_.seen.push_back(std::move(seen));
+}
+
+void Run::look(uint32_t after) {
+  for (auto it = settings_.looks.lower_bound({after, 0});
+       it != settings_.looks.end() && it->first == after; ++it) {
+    if (const auto bytes = executor_.contents(it->second)) {
+      keepSeen({.after = after, .memory = it->second}, *bytes);
+    } else {
+      problem(kNoStep, bytes.error().toString());
+    }
+  }
+}
+
 RunResult Run::go() {
   result_.device = executor_.deviceName();
   result_.same_device = executor_.sameDevice();
@@ -351,12 +376,16 @@ RunResult Run::go() {
       if (!isCommand(step) && !hostWaits(step) && step.kind() != CommandKind::kDone) perform(i);
     }
     const StepDependencies dependencies = StepDependencies::of(plan_);
-    result_.order = settings_.late.empty() ? randomLegalOrder(plan_, dependencies, settings_.seed)
-                                           : lateLegalOrder(plan_, dependencies, settings_.late);
+    result_.order = !settings_.given_order.empty() ? settings_.given_order
+                    : settings_.late.empty() ? randomLegalOrder(plan_, dependencies, settings_.seed)
+                                             : lateLegalOrder(plan_, dependencies, settings_.late);
+    uint32_t done = 0;
     for (const StepIndex i : result_.order) {
-      if (hostWaits(plan_.step(i)) && !isCommand(plan_.step(i))) continue;
-      perform(i);
-      if (plan_.step(i).done != kNoStep) compareShown(plan_.step(i).done);
+      if (isCommand(plan_.step(i))) {
+        perform(i);
+        if (plan_.step(i).done != kNoStep) compareShown(plan_.step(i).done);
+      }
+      look(++done);
     }
   }
   StepOutcome end = executor_.finish();

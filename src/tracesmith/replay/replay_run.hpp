@@ -7,7 +7,9 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tracesmith/replay/executor.hpp"
@@ -39,7 +41,12 @@ struct RunSettings {
   uint64_t seed = 0;
   /// With kRandom, instead of chance: these steps as late as is legal (lateLegalOrder()).
   std::vector<uint32_t> late;
-  double speed = 1;  ///< of kTiming
+  /// The same, with all that it decides: an order of all steps that move, which has to be legal.
+  std::vector<StepIndex> given_order;
+  /// With a given order: after so many of its steps looks at these objects.
+  std::set<std::pair<uint32_t, ObjectIndex>> looks;
+  uint64_t seen_bytes = 0;  ///< so much of what is seen is kept; the rest as hashes alone
+  double speed = 1;         ///< of kTiming
   /// What is wanted; what it needs is replayed as well, the rest is skipped.
   std::vector<LaunchRange> ranges;     ///< none: all
   uint32_t queue = 0;                  ///< number of the queue whose commands are wanted; 0: all
@@ -113,6 +120,15 @@ struct LaunchHash {
   std::vector<Output> unlike_recorded;
 };
 
+/// In a given order: what the host was shown, or what a look found.
+struct Seen {
+  StepIndex step = kNoStep;  ///< the read or map; kNoStep: a look
+  uint32_t after = 0;        ///< of a look: so many steps of the order
+  ObjectIndex memory = 0;
+  std::vector<recording::ContentHash> chunks;
+  Bytes bytes;  ///< empty where there was no room
+};
+
 struct Dump {
   DumpRequest request;
   ObjectIndex memory = 0;
@@ -135,7 +151,9 @@ struct RunResult {
   std::vector<LaunchHash> launch_hashes;
   std::vector<DifferenceExample> examples;  ///< the first of each launch, at most kMostExamples
   std::vector<UninitialisedUse> uninitialised;
-  std::vector<StepIndex> order;  ///< of kRandom: that of its commands
+  std::vector<StepIndex> order;         ///< of kRandom: that of its commands
+  std::vector<Seen> seen;               ///< of a given order
+  std::vector<StepIndex> not_executed;  ///< of a given order: commands whose call was not made
   std::vector<Dump> dumps;
   int64_t duration_ns = 0;  ///< of all calls, building programs included
   int64_t building_ns = 0;  ///< of building programs
