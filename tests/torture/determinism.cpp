@@ -90,6 +90,25 @@ void tryDefect(uint64_t seed, Defect defect, Tally& tally) {
   ++tally.cause_right;
 }
 
+/// What serial and concurrent replays read back has to be what was recorded.
+std::string concurrentReplays(RandomRecording& recording) {
+  RecordingReader reader = recording.reader();
+  const auto plan = ReplayPlan::make(*reader.commands(1));
+  uint64_t shown = 0;
+  for (const ReplayOrder order : {ReplayOrder::kSerial, ReplayOrder::kConcurrent}) {
+    ChildSettings settings;
+    settings.run.order = order;
+    const ChildOutcome outcome = runInChild(*plan, reader, settings);
+    if (outcome.end != ChildEnd::kDone) return describeEnd(outcome, settings.step_limit_s);
+    const RunResult& result = outcome.result;
+    if (result.problem_count != 0) return result.problems.front().text;
+    if (result.shown == 0 || result.shown != result.shown_equal) return "reads otherwise";
+    if (order == ReplayOrder::kConcurrent && result.shown != shown) return "reads less";
+    shown = result.shown;
+  }
+  return "";
+}
+
 /// Returns how many replays that were, 0 when something was wrong.
 uint64_t tryNone(uint64_t seed) {
   RandomRecording recording(seed, Defect::kNone);
@@ -107,6 +126,10 @@ uint64_t tryNone(uint64_t seed) {
   if (!report->notes.empty()) return wrong(report->notes.front());
   if (report->shown == 0 || report->shown != report->shown_equal) {
     return wrong("read-backs are not as recorded");
+  }
+  for (int i = 0; i < 3; ++i) {
+    const std::string said = concurrentReplays(recording);
+    if (!said.empty()) return wrong("a serial or concurrent replay: " + said);
   }
   return report->replays;
 }

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <deque>
 
 #include "tracesmith/base/clock.hpp"
 #include "tracesmith/base/hash.hpp"
@@ -41,9 +42,12 @@ class Run {
  private:
   bool selects() const { return !settings_.ranges.empty() || settings_.queue != 0; }
   std::vector<bool> wanted() const;
+  void tellProgress(StepIndex i);
   void perform(StepIndex i);
   void performAlone(StepIndex i);
   void compareShown(StepIndex i);
+  void compareLater(StepIndex i);
+  void comparePending(StepIndex until, uint64_t most_bytes);
   void compare(const ReplayStep& command, const Done& done, ByteView bytes);
   void hashLaunch(StepIndex i);
   void repeatLaunch(StepIndex i, const std::vector<std::pair<ObjectIndex, Bytes>>& before,
@@ -67,6 +71,9 @@ class Run {
   int64_t began_ns_ = 0;
   int64_t recorded_begin_ns_ = 0;
   uint64_t seen_bytes_ = 0;  // that were kept
+  // Of kConcurrent: ends of commands whose results are yet to be compared.
+  std::deque<StepIndex> pending_;
+  uint64_t pending_bytes_ = 0;
   StepMode mode_ = StepMode::kAsRecorded;
 };
 
@@ -105,16 +112,20 @@ void Run::waitForItsTime(const ReplayStep& step) {
   if (at > monotonicNs()) clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &when, nullptr);
 }
 
+/// kNoStep: it is the same one still.
+void Run::tellProgress(StepIndex i) {
+  if (progress_ == nullptr) return;
+  progress_->since_ns.store(monotonicNs(), std::memory_order_relaxed);
+  if (i != kNoStep) progress_->step.store(i, std::memory_order_relaxed);
+}
+
 void Run::perform(StepIndex i) {
   const ReplayStep& step = plan_.step(i);
   if (!needed_.empty() && !needed_[i]) {
     ++result_.skipped;
     return;
   }
-  if (progress_ != nullptr) {
-    progress_->since_ns.store(monotonicNs(), std::memory_order_relaxed);
-    progress_->step.store(i, std::memory_order_relaxed);
-  }
+  tellProgress(i);
   if (settings_.order == ReplayOrder::kTiming) waitForItsTime(step);
   const bool builds = step.kind() == CommandKind::kBuildProgram;
   const int64_t before = builds ? monotonicNs() : 0;
@@ -179,6 +190,33 @@ void Run::compareShown(StepIndex i) {
     return;
   }
   compare(command, done, *bytes);
+}
+
+/// Of a command that nobody has waited for.
+void Run::compareLater(StepIndex i) {
+  // So much of what was read may wait to be compared.
+  constexpr uint64_t kMostPendingBytes = 256u << 20;
+  const ReplayStep& step = plan_.step(i);
+  Done done;
+  if (step.of == kNoStep || !decode(step.fields, done) || done.content.bytes == 0) {
+    return compareShown(i);
+  }
+  pending_.push_back(i);
+  pending_bytes_ += done.content.bytes;
+  comparePending(kNoStep, kMostPendingBytes);
+}
+
+/// The oldest, up to and with `until`, until no more than so many bytes are left (0: all).
+void Run::comparePending(StepIndex until, uint64_t most_bytes) {
+  while (!pending_.empty() && pending_.front() <= until &&
+         (most_bytes == 0 || pending_bytes_ > most_bytes)) {
+    const StepIndex i = pending_.front();
+    pending_.pop_front();
+    Done done;
+    if (decode(plan_.step(i).fields, done)) pending_bytes_ -= done.content.bytes;
+    tellProgress(plan_.step(i).of);
+    compareShown(i);
+  }
 }
 
 void Run::compare(const ReplayStep& command, const Done& done, ByteView bytes) {
@@ -358,18 +396,26 @@ RunResult Run::go() {
   if (!settings_.dumps.empty() || settings_.order == ReplayOrder::kRandom) executor_.keepObjects();
   const bool alone = settings_.order == ReplayOrder::kSerial ||
                      settings_.order == ReplayOrder::kRandom || settings_.hash_launches;
-  mode_ = alone ? StepMode::kAlone : StepMode::kAsRecorded;
+  const bool concurrent = settings_.order == ReplayOrder::kConcurrent && !alone;
+  mode_ = alone ? StepMode::kAlone : concurrent ? StepMode::kConcurrent : StepMode::kAsRecorded;
   began_ns_ = monotonicNs();
   if (!plan_.steps().empty()) recorded_begin_ns_ = plan_.step(0).header.start_ns;
   const auto count = static_cast<StepIndex>(plan_.steps().size());
   if (settings_.order != ReplayOrder::kRandom) {
     for (StepIndex i = 0; i < count && !pastTheEnd(plan_.step(i)); ++i) {
-      if (plan_.step(i).kind() == CommandKind::kDone) {
-        compareShown(i);
-      } else {
-        perform(i);
+      const ReplayStep& step = plan_.step(i);
+      if (step.kind() == CommandKind::kDone) {
+        concurrent ? compareLater(i) : compareShown(i);
+        continue;
       }
+      // What is mapped is to be seen before the host changes it.
+      if (concurrent && step.kind() == CommandKind::kUnmap && step.of != kNoStep) {
+        comparePending(plan_.step(step.of).done, 0);
+      }
+      perform(i);
     }
+    comparePending(kNoStep, 0);
+    while (executor_.waitForOldest()) tellProgress(kNoStep);
   } else {
     for (StepIndex i = 0; i < count; ++i) {
       const ReplayStep& step = plan_.step(i);

@@ -20,7 +20,7 @@ namespace tracesmith {
 enum class ReplayOrder : uint8_t {
   kRecorded,    ///< as recorded, as fast as the device goes
   kSerial,      ///< as recorded, each command over before the next begins
-  kConcurrent,  ///< each command waits for what it has to wait for, and for nothing else
+  kConcurrent,  ///< as recorded, but it is the device that waits where the host did
   kTiming,      ///< as recorded, no call before the time that it had
   kRandom,      ///< one command after the other, in a legal order drawn at random
 };
