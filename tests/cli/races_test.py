@@ -5,7 +5,7 @@ import json
 import os
 import unittest
 
-from harness import BIN, CommandTest
+from harness import BIN, CommandTest, environment
 
 
 class Races(CommandTest):
@@ -65,6 +65,87 @@ class Races(CommandTest):
         result = self.run_command("races", "t.sbt")
         self.assertEqual(result.returncode, 1)
         self.assertIn(b"profile --record", result.stderr)
+
+
+class Confirm(CommandTest):
+    """Races that are executed both ways round, of programs that really ran."""
+
+    def record(self, program, *arguments):
+        path = os.path.join(BIN, program)
+        if not os.path.exists(path):
+            self.skipTest(f"{path} is not built (no OpenCL here)")
+        result = self.run_command("profile", "-q", "--record", "-o", "x.sbt", "--", path,
+                                  *arguments)
+        if result.returncode == 77 or b"clGetPlatformIDs failed" in result.stderr:
+            self.skipTest("no OpenCL driver is installed")
+        self.assertEqual(result.returncode, 0, result.stderr)
+
+    def verdicts(self, code, *arguments, file="x.sbt"):
+        result = self.run_command("races", file, "--confirm", "--json", *arguments)
+        self.assertEqual(result.returncode, code, result.stderr)
+        (process,) = json.loads(result.stdout)["processes"]
+        return process, [group["confirm"] for group in process["groups"]]
+
+    def test_the_planted_race_is_confirmed(self):
+        self.record("race_demo")
+        for file in ("x.sbt", "x.sbr"):
+            process, (confirm,) = self.verdicts(4, file=file)
+            self.assertEqual((confirm["verdict"], confirm["reason"]), ("confirmed", None))
+            difference = confirm["difference"]
+            self.assertEqual((difference["in"], difference["launch"], difference["memory"],
+                              difference["first_byte"]),
+                             ("memory", 2, "buffer 2", 0))
+            self.assertGreater(difference["differing_bytes"], 200_000)
+            self.assertEqual(confirm["read_backs"], 1)
+            self.assertEqual(process["replays"], 6)
+            self.assertNotEqual(process["device"], "")
+        text = self.run_command("races", "x.sbt", "--confirm").stdout.decode()
+        self.assertIn("\n1 confirmed (6 replays on ", text)
+        self.assertIn("   Confirmed: the other way round launch 2 of blur leaves other bytes in "
+                      "buffer 2: ", text)
+
+    def test_without_a_race_nothing_is_replayed(self):
+        self.record("race_demo", "--fixed")
+        process, verdicts = self.verdicts(0)
+        self.assertEqual((process["races"], verdicts), (0, []))
+        self.assertNotIn("replays", process)
+
+    def test_writes_of_equal_bytes_show_no_difference(self):
+        self.record("cl_races", "same")
+        _, (confirm,) = self.verdicts(4)
+        self.assertEqual((confirm["verdict"], confirm["difference"]), ("no difference seen", None))
+        self.assertGreater(confirm["read_backs"], 0)
+        text = self.run_command("races", "x.sbt", "--confirm").stdout.decode()
+        self.assertIn("   No difference seen: both ways round they leave the same bytes, with "
+                      "these data; 1 read-back equal.", text)
+
+    def test_a_terminal_sees_how_far_it_is(self):
+        self.record("race_demo")
+        code, shown = self.on_terminal("races", "x.sbt", "--confirm")
+        self.assertEqual(code, 4)
+        self.assertIn("replay 1 of at most 50", shown)
+
+    def test_without_a_driver_none_is_tried(self):
+        self.record("race_demo")
+        result = self.run_command("races", "x.sbt", "--confirm",
+                                  env=environment(OCL_ICD_VENDORS="/nowhere"))
+        self.assertEqual(result.returncode, 4, result.stderr)
+        self.assertIn("\n1 not tried (0 replays)", result.stdout.decode())
+        self.assertIn("   Not tried: ", result.stdout.decode())
+
+    def test_a_trace_without_a_recording_is_refused(self):
+        self.run_command("record", "-p", "simulation", "-d", "0.1", "-o", "t.sbt")
+        result = self.run_command("races", "t.sbt", "--confirm")
+        self.assertEqual((result.returncode, result.stdout), (2, b""))
+        self.assertIn(b"--confirm executes a recording; `tracesmith profile --record", result.stderr)
+
+    def test_what_makes_no_sense_is_refused(self):
+        self.run_command(self.path("out.sbr"), program=os.path.join(BIN, "race_recording"))
+        for arguments in (("--replays", "9"), ("--confirm", "--replays", "5"),
+                          ("--device", "x")):
+            result = self.run_command("races", "out.sbr", *arguments)
+            self.assertEqual(result.returncode, 2, arguments)
+            self.assertEqual(result.stdout, b"")
 
 
 if __name__ == "__main__":

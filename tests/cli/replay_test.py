@@ -47,7 +47,7 @@ class Replay(CommandTest):
 class RealPrograms(Replay):
     def test_the_demo_does_the_same_again(self):
         self.record(DEMO)
-        for order in ("recorded", "serial", "random", "timing"):
+        for order in ("recorded", "serial", "concurrent", "random", "timing"):
             report = self.report("--order", order)
             (read,) = report["read_backs"]
             self.assertEqual((read["compared"], read["equal"]), (3, 3), order)
@@ -60,6 +60,9 @@ class RealPrograms(Replay):
     def test_many_launches_do_the_same_again_and_a_part_of_them(self):
         self.record(HEAVY, "600")
         report = self.report("--verify")
+        self.assertEqual(report["replay"][0]["launches"], 600)
+        self.assertEqual(report["read_backs"][0]["equal"], 6)
+        report = self.report("--verify", "--order", "concurrent")
         self.assertEqual(report["replay"][0]["launches"], 600)
         self.assertEqual(report["read_backs"][0]["equal"], 6)
         report = self.report("--until", "250")
@@ -210,9 +213,11 @@ class KnownContent(Replay):
         # Recorded while memory tells the kernel to end, replayed when it does not.
         for what, word in (("hang", "hung (no end within 3 s)"), ("crash", "signal 11")):
             self.record(CHECKED, what, name=what)
-            result = self.run_command("replay", what + ".sbt", "--time-limit", "3")
-            self.assert_said(result, 1, word, f"launch 4 ({what})")
-            self.assertEqual(result.stdout, b"")
+            for order in ("recorded", "concurrent"):
+                result = self.run_command("replay", what + ".sbt", "--time-limit", "3",
+                                          "--order", order)
+                self.assert_said(result, 1, word, f"launch 4 ({what})")
+                self.assertEqual(result.stdout, b"")
 
     def test_oclgrind_replays_what_pocl_executed(self):
         if not os.path.exists(OCLGRIND):

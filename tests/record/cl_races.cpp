@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two queues, and a kernel in each: one writes a buffer, the other reads it. `cl_races wait` lets
-// the second wait for the first, `cl_races` does not; `cl_races host` lets the host wait.
+// the second wait for the first, `cl_races` does not; `cl_races host` lets the host wait. In
+// `cl_races same` both write the buffer, the same numbers, and neither waits.
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
 
@@ -13,7 +14,8 @@ const char* kSource =
     "__kernel void produce(__global float* out) { out[get_global_id(0)] = get_global_id(0); }\n"
     "__kernel void consume(__global const float* in, __global float* sum) {\n"
     "  sum[get_global_id(0)] = in[get_global_id(0)] * 2;\n"
-    "}\n";
+    "}\n"
+    "__kernel void again(__global float* out) { out[get_global_id(0)] = get_global_id(0); }\n";
 
 }  // namespace
 
@@ -44,16 +46,22 @@ int main(int argc, char** argv) {
   clFlush(first);
   if (std::strcmp(how, "host") == 0) clFinish(first);
   const bool waits = std::strcmp(how, "wait") == 0;
-  clEnqueueNDRangeKernel(second, consume, 1, nullptr, &kCount, nullptr, waits ? 1 : 0,
-                         waits ? &produced : nullptr, nullptr);
+  const bool same = std::strcmp(how, "same") == 0;
+  cl_kernel again = clCreateKernel(program, "again", nullptr);
+  clSetKernelArg(again, 0, sizeof shared, &shared);
+  clEnqueueNDRangeKernel(second, same ? again : consume, 1, nullptr, &kCount, nullptr,
+                         waits ? 1 : 0, waits ? &produced : nullptr, nullptr);
   static float values[kCount];
-  clEnqueueReadBuffer(second, result, CL_TRUE, 0, sizeof values, values, 0, nullptr, nullptr);
+  if (same) clFinish(first);
+  clEnqueueReadBuffer(second, same ? shared : result, CL_TRUE, 0, sizeof values, values, 0, nullptr,
+                      nullptr);
   clFinish(first);
   clReleaseEvent(produced);
   clReleaseMemObject(shared);
   clReleaseMemObject(result);
   clReleaseKernel(produce);
   clReleaseKernel(consume);
+  clReleaseKernel(again);
   clReleaseProgram(program);
   clReleaseCommandQueue(first);
   clReleaseCommandQueue(second);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs drawn at random, of which each has one defect: `tracesmith determinism` has to name the
-// launch that is to blame first, and its cause. And programs without any, replayed so often: none
-// may be called divergent, and nothing may be read back that is not as it was recorded.
+// launch that is to blame first, and its cause; `races --confirm` has to confirm a missing wait.
+// And programs without any, replayed so often: none may be called divergent, and nothing may be
+// read back that is not as it was recorded.
 //
 // Usage: torture_determinism CASES REPLAYS [SEED [KIND]]
 #include <cstdio>
@@ -10,6 +11,7 @@
 
 #include "random_recording.hpp"
 #include "tracesmith/base/clock.hpp"
+#include "tracesmith/replay/race_trial.hpp"
 
 using namespace tracesmith;        // NOLINT: a program of few functions
 using namespace tracesmith::test;  // NOLINT
@@ -39,6 +41,25 @@ std::string shown(const ReplayPlan& plan, const Divergence& d) {
          toString(d.cause) + ": " + d.evidence;
 }
 
+/// What is said of the race of the planted launch with its partner, by executing both orders.
+std::string raceVerdict(RandomRecording& recording) {
+  RecordingReader reader = recording.reader();
+  const auto commands = reader.commands(1);
+  const auto plan = ReplayPlan::make(*commands);
+  const races::RecordedProgram program = races::programOfRecording(
+      *commands, [&](const recording::Payload& payload) { return reader.content(payload); });
+  const races::RaceReport report = races::findRaces(program.program, races::Grade::kLikely);
+  const RaceTrials trials = tryRaces(*plan, reader, program, report.groups, {});
+  for (size_t i = 0; i < report.groups.size(); ++i) {
+    const races::Race& race = report.groups[i].race;
+    if (program.steps[race.first].launch == recording.partner() &&
+        program.steps[race.second].launch == recording.planted()) {
+      return std::string(races::toString(trials.verdicts[i].verdict)) + trials.verdicts[i].reason;
+    }
+  }
+  return "not found";
+}
+
 void tryDefect(uint64_t seed, Defect defect, Tally& tally) {
   RandomRecording recording(seed, defect);
   std::optional<ReplayPlan> plan;
@@ -63,7 +84,30 @@ void tryDefect(uint64_t seed, Defect defect, Tally& tally) {
       defect != Defect::kMissingWait ||
       (first.other != kNoStep && plan->step(first.other).launch <= recording.partner());
   if (!recording.isCause(first.cause) || !partner_right) return wrong(shown(*plan, first));
+  if (defect == Defect::kMissingWait) {
+    const std::string verdict = raceVerdict(recording);
+    if (verdict != "confirmed") return wrong("as a race it is " + verdict);
+  }
   ++tally.cause_right;
+}
+
+/// What serial and concurrent replays read back has to be what was recorded.
+std::string concurrentReplays(RandomRecording& recording) {
+  RecordingReader reader = recording.reader();
+  const auto plan = ReplayPlan::make(*reader.commands(1));
+  uint64_t shown = 0;
+  for (const ReplayOrder order : {ReplayOrder::kSerial, ReplayOrder::kConcurrent}) {
+    ChildSettings settings;
+    settings.run.order = order;
+    const ChildOutcome outcome = runInChild(*plan, reader, settings);
+    if (outcome.end != ChildEnd::kDone) return describeEnd(outcome, settings.step_limit_s);
+    const RunResult& result = outcome.result;
+    if (result.problem_count != 0) return result.problems.front().text;
+    if (result.shown == 0 || result.shown != result.shown_equal) return "reads otherwise";
+    if (order == ReplayOrder::kConcurrent && result.shown != shown) return "reads less";
+    shown = result.shown;
+  }
+  return "";
 }
 
 /// Returns how many replays that were, 0 when something was wrong.
@@ -83,6 +127,10 @@ uint64_t tryNone(uint64_t seed) {
   if (!report->notes.empty()) return wrong(report->notes.front());
   if (report->shown == 0 || report->shown != report->shown_equal) {
     return wrong("read-backs are not as recorded");
+  }
+  for (int i = 0; i < 3; ++i) {
+    const std::string said = concurrentReplays(recording);
+    if (!said.empty()) return wrong("a serial or concurrent replay: " + said);
   }
   return report->replays;
 }

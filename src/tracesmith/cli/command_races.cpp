@@ -3,12 +3,16 @@
 
 #include "tracesmith/cli/commands.hpp"
 #include "tracesmith/cli/messages.hpp"
+#include "tracesmith/cli/progress_line.hpp"
 #include "tracesmith/cli/standard_output.hpp"
 #include "tracesmith/export/race_report.hpp"
 #include "tracesmith/recording/recording_file.hpp"
+#include "tracesmith/replay/race_trial.hpp"
 
 namespace tracesmith::cli {
 namespace {
+
+constexpr uint64_t kShownGroups = 25;
 
 class RacesCommand : public Command {
  public:
@@ -19,6 +23,17 @@ class RacesCommand : public Command {
     flag("--all", all_, "Races that are only possible as well");
     count("--limit", limit_, "N", "Groups of races to show (default 25, with --json all; 0: all)");
     flag("--json", json_, "As JSON: exact, one object for each process");
+    const Option confirm = flag("--confirm", confirm_,
+                               "Replay the commands of each race the one way round and the other, "
+                               "and say whether results differ");
+    count("--replays", replays_, "N", "With --confirm: at most so many, at least 6 (default 50)")
+        .needs(confirm);
+    text("--device", device_, "D",
+         "With --confirm: number or part of the name (default: the recorded one)")
+        .needs(confirm);
+    count("--time-limit", time_limit_s_, "S",
+          "With --confirm: give up a command that takes longer (default 60 s)")
+        .needs(confirm);
     text("-o,--output", output_, "FILE", "Where to write (default: standard output)",
          Complete::kFile);
     describe(
@@ -28,12 +43,27 @@ class RacesCommand : public Command {
         "likely where a kernel's source does, possible where nothing does (docs/races.md).");
     describe("Exit code: 0 when there is none, 4 when there are some.");
     example("tracesmith profile --record -- ./app", "Record first");
+    describe(
+        "--confirm executes the recording, as replay does: only for what you trust as you trust "
+        "the "
+        "program (docs/security.md). It changes no exit code.");
     example("tracesmith races app.sbt", "What lacks a wait?");
+    example("tracesmith races app.sbt --confirm", "And which of it changes results?");
   }
 
   int run(Session& session) override {
     Result<RecordingReader> reader = RecordingReader::open(input_);
-    if (!reader) return failWith(reader.error());
+    if (!reader) {
+      sayError(reader.error());
+      // Without a recording there is nothing that could be executed: it was asked for in vain.
+      const bool in_vain = confirm_ && reader.error().code == ErrorCode::kNotFound;
+      if (in_vain) {
+        say("--confirm executes a recording; `tracesmith profile --record -- COMMAND` makes one");
+      }
+      return in_vain ? kExitUsage : exitCodeFor(reader.error());
+    }
+    if (replays_ && *replays_ < 6)
+      return failWith({ErrorCode::kInvalidArgument, "is below 6", "--replays"});
     std::vector<ProcessRaces> found;
     bool damaged = false;
     for (const recording::Process& process : reader->processes()) {
@@ -47,6 +77,11 @@ class RacesCommand : public Command {
       of.report = races::findRaces(of.recorded.program,
                                    all_ ? races::Grade::kPossible : races::Grade::kLikely);
       damaged |= of.recorded.damaged;
+      if (confirm_ && !of.report.groups.empty()) {
+        if (const Status ok = confirm(session, *reader, *commands, of); !ok) {
+          return failWith(ok.error());
+        }
+      }
     }
     const bool to_file = !output_.empty() && output_ != "-";
     const TerminalStyle style{.width = to_file ? 0 : session.terminal.width,
@@ -66,6 +101,30 @@ class RacesCommand : public Command {
   }
 
  private:
+  /// Of the groups that are shown.
+  Status confirm(Session& session, RecordingReader& reader, const Bytes& commands,
+                 ProcessRaces& of) const {
+    TS_TRY(const ReplayPlan plan, ReplayPlan::make(commands));
+    RaceTrialOptions options;
+    options.executor.device = device_;
+    options.most_replays =
+        static_cast<uint32_t>(std::min<uint64_t>(replays_.value_or(50), 1'000'000));
+    if (time_limit_s_) options.step_limit_s = static_cast<double>(*time_limit_s_);
+    ProgressLine line(session.terminal.err_is_terminal);
+    options.progress = [&](uint32_t replay, double share) {
+      line.show(fmt::format("replay {} of at most {}: {:3.0f} %", replay, options.most_replays,
+                            100 * share));
+    };
+    std::span<const races::RaceGroup> shown = of.report.groups;
+    const uint64_t limit = json_ ? 0 : limit_.value_or(kShownGroups);
+    if (limit != 0 && limit < shown.size()) shown = shown.first(static_cast<size_t>(limit));
+    RaceTrials trials = tryRaces(plan, reader, of.recorded, shown, options);
+    of.verdicts = std::move(trials.verdicts);
+    of.replays = trials.replays;
+    of.device = std::move(trials.device);
+    return {};
+  }
+
   int exitCode(const RecordingReader& reader, const std::vector<ProcessRaces>& found,
                bool damaged) const {
     for (const DataLoss& loss : reader.losses()) {
@@ -90,13 +149,16 @@ class RacesCommand : public Command {
     }
     for (size_t i = 0; i < found.size(); ++i) {
       if (i > 0) out.put('\n');
-      writeRacesText(found[i], static_cast<size_t>(limit_.value_or(25)), all_, style, out);
+      writeRacesText(found[i], static_cast<size_t>(limit_.value_or(kShownGroups)), all_, style,
+                     out);
     }
   }
 
   std::string input_;
   std::string output_;
-  std::optional<uint64_t> limit_;
+  std::string device_;
+  std::optional<uint64_t> limit_, replays_, time_limit_s_;
+  bool confirm_ = false;
   bool all_ = false;
   bool json_ = false;
 };

@@ -35,9 +35,10 @@ class ReplayCommand : public Command {
          "Only launch:100-200, kernel:REGEX, step:3 or time:1.2s-1.5s, and what they need");
     count("--stream", stream_, "N", "Only the commands of queue N, and what they need");
     text("--device", device_, "D", "Number or part of the name (default: the recorded one)");
-    choice("--order", order_, "ORDER", {"recorded", "serial", "timing", "random"},
-           "recorded (default); serial: each command over before the next; timing: no call before "
-           "its time; random: a legal order drawn at random");
+    choice("--order", order_, "ORDER", {"recorded", "serial", "concurrent", "timing", "random"},
+           "recorded (default); serial: each command over before the next; concurrent: the device "
+           "waits where the host did; timing: no call before its time; random: a legal order drawn "
+           "at random");
     count("--seed", seed_, "N", "Of random orders (default: drawn, and printed)");
     text("--speed", speed_, "X", "With --order timing: X times as fast");
     count("--runs", runs_, "N", "Replay N times");
@@ -132,6 +133,7 @@ class ReplayCommand : public Command {
     if (limit_) settings.step_limit_s = static_cast<double>(*limit_);
     RunSettings& run = settings.run;
     if (order_ == "serial") run.order = ReplayOrder::kSerial;
+    if (order_ == "concurrent") run.order = ReplayOrder::kConcurrent;
     if (order_ == "timing") run.order = ReplayOrder::kTiming;
     if (order_ == "random") run.order = ReplayOrder::kRandom;
     run.seed = seed_.value_or(static_cast<uint64_t>(getpid()));

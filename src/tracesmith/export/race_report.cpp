@@ -14,10 +14,13 @@ using races::Conflict;
 using races::Grade;
 using races::Race;
 using races::RaceGroup;
+using races::RaceVerdict;
 using races::RecordedProgram;
+using races::RecordedStep;
 using races::Step;
 using races::StepId;
 using races::StepKind;
+using races::Verdict;
 
 namespace {
 
@@ -48,19 +51,29 @@ std::string placeOf(const RecordedProgram& of, StepId id) {
                       : fmt::format("in queue {}", step.stream + 1);
 }
 
-std::string memoryOf(const RecordedProgram& of, uint32_t allocation) {
+/// "buffer 2".
+std::string memoryName(const RecordedProgram& of, uint32_t allocation) {
   const races::RecordedAllocation& a = of.allocations[allocation];
   switch (a.kind) {
     case AllocationKind::kHostMemory:
       return "the host's memory";
     case AllocationKind::kBuffer:
-      return fmt::format("buffer {} of {}", a.number, counted(a.bytes, "byte"));
+      return fmt::format("buffer {}", a.number);
     case AllocationKind::kImage:
-      return fmt::format("image {} of {}", a.number, counted(a.bytes, "pixel"));
+      return fmt::format("image {}", a.number);
     case AllocationKind::kShared:
-      return fmt::format("shared memory {} of {}", a.number, counted(a.bytes, "byte"));
+      return fmt::format("shared memory {}", a.number);
   }
   return "";
+}
+
+/// "buffer 2 of 4,096 bytes".
+std::string memoryOf(const RecordedProgram& of, uint32_t allocation) {
+  const races::RecordedAllocation& a = of.allocations[allocation];
+  const std::string name = memoryName(of, allocation);
+  if (a.kind == AllocationKind::kHostMemory) return name;
+  return fmt::format("{} of {}", name,
+                     counted(a.bytes, a.kind == AllocationKind::kImage ? "pixel" : "byte"));
 }
 
 std::string rangeOf(const RecordedProgram& of, const Race& race) {
@@ -77,6 +90,101 @@ std::string rangeOf(const RecordedProgram& of, const Race& race) {
 std::string_view verb(bool writes) { return writes ? "writes" : "reads"; }
 bool firstWrites(const Race& race) { return race.conflict != Conflict::kReadWrite; }
 bool secondWrites(const Race& race) { return race.conflict != Conflict::kWriteRead; }
+
+/// The verdict as a sentence.
+std::string verdictText(const RecordedProgram& of, const Race& race, const RaceVerdict& v) {
+  std::string text;
+  switch (v.verdict) {
+    case Verdict::kConfirmed: {
+      const races::RaceDifference& d = *v.difference;
+      const std::string memory =
+          d.allocation == races::kNone ? "memory" : memoryName(of, d.allocation);
+      std::string what = fmt::format("{} holds other bytes after both", memory);
+      if (d.sequence) {
+        std::string who = fmt::format("command {}", *d.sequence);
+        for (const StepId id : {race.first, race.second}) {
+          if (of.steps[id].sequence == *d.sequence) who = nameOf(of, id);
+        }
+        what = fmt::format("{} {} other bytes {} {}", who, d.is_read_back ? "shows" : "leaves",
+                           d.is_read_back ? "of" : "in", memory);
+      }
+      text = fmt::format("Confirmed: the other way round {}: ", what);
+      text += d.exact ? fmt::format("{} of {}, the first is byte {}", formatCount(d.differing),
+                                    counted(d.bytes, "byte"), d.first_byte)
+                      : fmt::format("the first is in the MiB from byte {}", d.first_byte);
+      if (v.read_backs > 0) {
+        text +=
+            fmt::format("; {} of {} differ{}", v.read_backs_differing,
+                        counted(v.read_backs, "read-back"), v.read_backs_differing == 1 ? "s" : "");
+      }
+      break;
+    }
+    case Verdict::kNoDifference:
+      text = "No difference seen: both ways round they leave the same bytes, with these data";
+      if (v.read_backs > 0) {
+        text += fmt::format("; {} equal", counted(v.read_backs, "read-back"));
+      }
+      break;
+    case Verdict::kUndecided:
+      text = "Undecided: " + printable(v.reason);
+      break;
+    case Verdict::kNotTried:
+      text = "Not tried: " + printable(v.reason);
+      break;
+  }
+  if (v.moved_along > 0) {
+    text += fmt::format(" ({} that must stay with them changed places, too)",
+                        counted(v.moved_along, "command"));
+  }
+  if (v.problems > 0) {
+    text += fmt::format(" ({} could not be made as recorded)", counted(v.problems, "call"));
+  }
+  return text + ".";
+}
+
+/// "1 confirmed, 2 not tried: 7 replays on DEVICE".
+std::string verdictCounts(const ProcessRaces& of) {
+  std::string text;
+  for (const Verdict verdict :
+       {Verdict::kConfirmed, Verdict::kNoDifference, Verdict::kUndecided, Verdict::kNotTried}) {
+    const auto n = std::count_if(of.verdicts.begin(), of.verdicts.end(),
+                                 [&](const RaceVerdict& v) { return v.verdict == verdict; });
+    if (n > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", n, toString(verdict));
+  }
+  text += fmt::format(" ({}", counted(of.replays, "replay"));
+  return text + (of.device.empty() ? ")" : " on " + printable(of.device) + ")");
+}
+
+void writeVerdictJson(const RaceVerdict& v, const RecordedProgram& of, JsonWriter& json) {
+  json.key("confirm").beginObject().field("verdict", toString(v.verdict));
+  json.key("reason");
+  v.reason.empty() ? json.null() : json.value(v.reason);
+  json.key("difference");
+  if (!v.difference) {
+    json.null();
+  } else {
+    const races::RaceDifference& d = *v.difference;
+    const auto left = std::find_if(of.steps.begin(), of.steps.end(), [&](const RecordedStep& step) {
+      return d.sequence && step.sequence == *d.sequence;
+    });
+    json.beginObject().field("in", d.is_read_back ? "read-back" : "memory");
+    json.key("command");
+    d.sequence ? json.value(*d.sequence) : json.null();
+    json.key("launch");
+    left != of.steps.end() && left->launch > 0 ? json.value(left->launch) : json.null();
+    json.key("memory");
+    d.allocation == races::kNone ? json.null() : json.value(memoryName(of, d.allocation));
+    json.field("exact", d.exact).field("first_byte", d.first_byte);
+    json.key("differing_bytes");
+    d.exact ? json.value(d.differing) : json.null();
+    json.endObject();
+  }
+  json.field("read_backs", v.read_backs)
+      .field("read_backs_differing", v.read_backs_differing)
+      .field("moved_along", v.moved_along)
+      .field("problems", v.problems)
+      .endObject();
+}
 
 }  // namespace
 
@@ -112,6 +220,7 @@ void writeRacesText(const ProcessRaces& of, size_t limit, bool guesses_shown,
       fmt::format("(process {})", of.pid),
       groups == 0 ? std::string("nothing that is recorded lacks a wait")
                   : fmt::format("{} of the same kernels and memory", counted(groups, "group")))));
+  if (!of.verdicts.empty()) line(verdictCounts(of));
   const int64_t begin_ns = recorded.steps.empty() ? 0 : recorded.steps[0].start_ns;
   const size_t shown = limit == 0 ? groups : std::min(limit, groups);
   for (size_t i = 0; i < shown; ++i) {
@@ -137,6 +246,7 @@ void writeRacesText(const ProcessRaces& of, size_t limit, bool guesses_shown,
         "   Missing: nothing makes the second wait for the first{}.",
         race.across_threads ? ", unless the threads that call them wait for each other" : ""));
     line("   Fix: " + fixOf(recorded, race));
+    if (i < of.verdicts.size()) line("   " + verdictText(recorded, race, of.verdicts[i]));
   }
   const auto note = [&](const std::string& text) { line(style.dim(text)); };
   if (groups > 0 || !recorded.guessed.empty()) line("");
@@ -180,8 +290,10 @@ void writeRacesJson(const ProcessRaces& of, JsonWriter& json) {
   json.key("guessed_kernels").beginArray();
   for (const std::string& name : recorded.guessed) json.value(name);
   json.endArray();
+  if (!of.verdicts.empty()) json.field("device", of.device).field("replays", of.replays);
   json.key("groups").beginArray();
-  for (const RaceGroup& group : of.report.groups) {
+  for (size_t i = 0; i < of.report.groups.size(); ++i) {
+    const RaceGroup& group = of.report.groups[i];
     const Race& race = group.race;
     const races::RecordedAllocation& memory = recorded.allocations[race.allocation];
     static constexpr const char* kKinds[] = {"host", "buffer", "image", "shared"};
@@ -216,7 +328,9 @@ void writeRacesJson(const ProcessRaces& of, JsonWriter& json) {
       isHost(step) ? json.null() : json.value(step.stream + 1);
       json.endObject();
     }
-    json.field("fix", fixOf(recorded, race)).endObject();
+    json.field("fix", fixOf(recorded, race));
+    if (i < of.verdicts.size()) writeVerdictJson(of.verdicts[i], recorded, json);
+    json.endObject();
   }
   json.endArray().endObject();
 }

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "tracesmith/analysis/race_verdict.hpp"
 #include "tracesmith/analysis/races.hpp"
 #include "tracesmith/analysis/recorded_program.hpp"
 #include "tracesmith/export/json_writer.hpp"
@@ -18,6 +20,10 @@ struct ProcessRaces {
   std::string command_line;
   races::RecordedProgram recorded;
   races::RaceReport report;
+  /// Of the first race of each group: none, or of as many groups as were tried.
+  std::vector<races::RaceVerdict> verdicts;
+  uint32_t replays = 0;  ///< that were made for them
+  std::string device;    ///< on which; "": none
 };
 
 /// What would order the two: one sentence.

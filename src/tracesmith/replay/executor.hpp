@@ -27,6 +27,9 @@ struct ExecutorOptions {
 enum class StepMode : uint8_t {
   kAsRecorded,  ///< into the queue that it was in, waiting for what it waited for; nothing else
   kAlone,       ///< all before it is over, and it is over on return
+  /// As recorded, but nobody waits here: what the host waited for, all later commands wait for on
+  /// the device.
+  kConcurrent,
 };
 
 struct StepOutcome {
@@ -50,6 +53,8 @@ class Executor {
   virtual StepOutcome performPermuted(StepIndex launch, uint64_t seed) = 0;
   /// Waits until all queues are empty.
   virtual StepOutcome finish() = 0;
+  /// Of kConcurrent: waits for the oldest command that may not be over. False: all are.
+  virtual bool waitForOldest() { return false; }
   /// What a read or map showed to the host: waits for it. What is mapped to be overwritten shows
   /// nothing. The view lives until the step after the next call.
   virtual Result<ByteView> shown(StepIndex step) = 0;

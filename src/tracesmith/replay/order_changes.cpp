@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/replay/order_changes.hpp"
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -43,6 +44,47 @@ OrderChanges orderChanges(const ReplayPlan& plan, const StepDependencies& depend
       if (isOutOfOrder(plan, queue)) out.left_out += steps.size();
     }
   }
+  return out;
+}
+
+std::optional<TurnedOrder> turnedRound(const ReplayPlan& plan, const StepDependencies& dependencies,
+                                       StepIndex earlier, StepIndex later) {
+  const std::vector<StepIndex> order = lateLegalOrder(plan, dependencies, {});
+  std::vector<size_t> place(plan.steps().size());
+  for (size_t p = 0; p < order.size(); ++p) place[order[p]] = p;
+  const size_t first = std::min(place[earlier], place[later]);
+  const size_t last = std::max(place[earlier], place[later]);
+  // Of the steps from the one to the other: what has to come after the first, before the last.
+  std::vector<bool> after(last - first + 1), before(last - first + 1);
+  after.front() = true;
+  before.back() = true;
+  for (size_t p = first + 1; p <= last; ++p) {
+    for (const StepIndex on : dependencies.before(order[p])) {
+      if (place[on] >= first && place[on] < p && after[place[on] - first]) after[p - first] = true;
+    }
+  }
+  if (after.back()) return std::nullopt;
+  for (size_t p = last; p > first; --p) {
+    if (!before[p - first]) continue;
+    for (const StepIndex on : dependencies.before(order[p])) {
+      if (place[on] > first && place[on] < p) before[place[on] - first] = true;
+    }
+  }
+  const auto with_first = std::count(after.begin(), after.end(), true);
+  const auto with_last = std::count(before.begin(), before.end(), true);
+  const bool delay = with_first <= with_last;
+  TurnedOrder out;
+  out.moved_along = static_cast<uint32_t>((delay ? with_first : with_last) - 1);
+  out.order.assign(order.begin(), order.begin() + static_cast<ptrdiff_t>(first));
+  const auto addBetween = [&](bool moved) {
+    for (size_t p = first; p <= last; ++p) {
+      if ((delay ? after : before)[p - first] == moved) out.order.push_back(order[p]);
+    }
+  };
+  addBetween(!delay);
+  addBetween(delay);
+  out.settled = static_cast<uint32_t>(out.order.size());
+  out.order.insert(out.order.end(), order.begin() + static_cast<ptrdiff_t>(last) + 1, order.end());
   return out;
 }
 

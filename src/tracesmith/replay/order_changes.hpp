@@ -2,6 +2,7 @@
 // Which legal orders show whether commands that nothing orders depend on their order.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "tracesmith/replay/step_order.hpp"
@@ -19,5 +20,18 @@ struct OrderChanges {
 /// a partner: those whose partner comes first in the recording first, at most `most`.
 OrderChanges orderChanges(const ReplayPlan& plan, const StepDependencies& dependencies,
                           size_t most);
+
+struct TurnedOrder {
+  std::vector<StepIndex> order;  ///< of all steps that move
+  /// The first so many are the same steps as in the recorded order; nothing after them moved.
+  uint32_t settled = 0;
+  uint32_t moved_along = 0;  ///< other steps that had to go with the one that was moved
+};
+
+/// The recorded order with two commands the other way round and little else: the one goes to the
+/// other's far side with what lies between and has to stay with it, whichever of the two has less
+/// of that. None: something orders them. `earlier` comes before `later` in the recording.
+std::optional<TurnedOrder> turnedRound(const ReplayPlan& plan, const StepDependencies& dependencies,
+                                       StepIndex earlier, StepIndex later);
 
 }  // namespace tracesmith

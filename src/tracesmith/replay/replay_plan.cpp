@@ -195,7 +195,7 @@ class PlanMaker {
     if (c.queue != 0) step_->queue = find(ObjectClass::kQueue, c.queue);
   }
   void plan(const Done& c) {
-    const auto of = bySequence(c.of);
+    const auto of = plan_.bySequence(c.of);
     if (of == kNoStep || of == index()) return note("ends a command that is not in the recording");
     step_->of = of;
     ReplayStep& command = plan_.steps_[of];
@@ -333,13 +333,6 @@ class PlanMaker {
     command(queue, wait_list, event);
     step_->object = svmAt(pointer);
   }
-  StepIndex bySequence(uint64_t sequence) const {
-    const auto it = std::lower_bound(
-        plan_.steps_.begin(), plan_.steps_.end(), sequence,
-        [](const ReplayStep& step, uint64_t wanted) { return step.header.sequence < wanted; });
-    if (it == plan_.steps_.end() || it->header.sequence != sequence) return kNoStep;
-    return static_cast<StepIndex>(it - plan_.steps_.begin());
-  }
   void note(std::string text) {
     if (plan_.notes_.size() < kMostNotes) {
       plan_.notes_.push_back({index(), std::move(text)});
@@ -392,6 +385,14 @@ Result<ReplayPlan> ReplayPlan::make(Bytes commands) {
   plan.commands_ = std::move(commands);
   TS_CHECK_OK(PlanMaker(plan).run());
   return plan;
+}
+
+StepIndex ReplayPlan::bySequence(uint64_t sequence) const {
+  const auto it = std::lower_bound(
+      steps_.begin(), steps_.end(), sequence,
+      [](const ReplayStep& step, uint64_t wanted) { return step.header.sequence < wanted; });
+  if (it == steps_.end() || it->header.sequence != sequence) return kNoStep;
+  return static_cast<StepIndex>(it - steps_.begin());
 }
 
 std::string ReplayPlan::kernelName(const ReplayStep& launch) const {

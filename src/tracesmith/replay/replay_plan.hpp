@@ -75,6 +75,8 @@ class ReplayPlan {
   StepIndex launch(uint32_t number) const {
     return number == 0 || number > launches_.size() ? kNoStep : launches_[number - 1];
   }
+  /// The step of the command with this number of the recording; kNoStep: there is none.
+  StepIndex bySequence(uint64_t sequence) const;
   uint32_t launches() const { return static_cast<uint32_t>(launches_.size()); }
   /// False when the stream ends within a command.
   bool whole() const { return whole_; }

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <deque>
 
 #include "tracesmith/base/clock.hpp"
 #include "tracesmith/base/hash.hpp"
@@ -67,6 +68,8 @@ class Run {
   void perform(StepIndex i);
   void performAlone(StepIndex i);
   void compareShown(StepIndex i);
+  void compareLater(StepIndex i);
+  void comparePending(StepIndex until, uint64_t most_bytes);
   void compare(const ReplayStep& command, const Done& done, ByteView bytes);
   void hashLaunch(StepIndex i);
   void repeatLaunch(StepIndex i, const std::vector<std::pair<ObjectIndex, Bytes>>& before,
@@ -75,6 +78,8 @@ class Run {
   void compareWithRecorded(StepIndex i, LaunchHash& hash);
   void takeDumps(uint32_t launch);
   void hashWhatIsLeft();
+  void keepSeen(Seen seen, ByteView bytes);
+  void look(uint32_t after);
   void waitForItsTime(const ReplayStep& step);
   void begins();
   void problem(StepIndex step, std::string text);
@@ -89,6 +94,10 @@ class Run {
   std::vector<bool> needed_;
   int64_t began_ns_ = 0;
   int64_t recorded_begin_ns_ = 0;
+  uint64_t seen_bytes_ = 0;  // that were kept
+  // Of kConcurrent: ends of commands whose results are yet to be compared.
+  std::deque<StepIndex> pending_;
+  uint64_t pending_bytes_ = 0;
   StepMode mode_ = StepMode::kAsRecorded;
 };
 
@@ -158,6 +167,7 @@ void Run::performAlone(StepIndex i) {
                          step.kind() == CommandKind::kRangeEdge ||
                          step.kind() == CommandKind::kSnapshot || step.kind() == CommandKind::kEnd;
     if (!made_up) ++result_.skipped;
+    if (!settings_.given_order.empty() && isCommand(step)) result_.not_executed.push_back(i);
   } else {
     ++result_.executed;
     if (step.kind() == CommandKind::kLaunch && step.header.result == 0) ++result_.launches;
@@ -188,11 +198,40 @@ void Run::compareShown(StepIndex i) {
   const auto bytes = executor_.shown(step.of);
   if (!bytes) return;  // it was not executed, or failed (that was said), or is to be overwritten
   if (settings_.hash_launches) result_.shown_hashes.push_back({step.of, hash64(*bytes)});
+  if (!settings_.given_order.empty()) keepSeen({.step = step.of, .memory = command.object}, *bytes);
   if (done.content.bytes == 0 || !done.content.known() || done.content.bytes != bytes->size()) {
     ++result_.not_comparable;
     return;
   }
   compare(command, done, *bytes);
+}
+
+/// Of a command that nobody has waited for.
+void Run::compareLater(StepIndex i) {
+  // So much of what was read may wait to be compared.
+  constexpr uint64_t kMostPendingBytes = 256u << 20;
+  const ReplayStep& step = plan_.step(i);
+  Done done;
+  if (step.of == kNoStep || !decode(step.fields, done) || done.content.bytes == 0) {
+    return compareShown(i);
+  }
+  pending_.push_back(i);
+  pending_bytes_ += done.content.bytes;
+  comparePending(kNoStep, kMostPendingBytes);
+}
+
+/// The oldest, up to and with `until`, until no more than so many bytes are left (0: all).
+void Run::comparePending(StepIndex until, uint64_t most_bytes) {
+  while (!pending_.empty() && pending_.front() <= until &&
+         (most_bytes == 0 || pending_bytes_ > most_bytes)) {
+    const StepIndex i = pending_.front();
+    pending_.pop_front();
+    Done done;
+    if (decode(plan_.step(i).fields, done)) pending_bytes_ -= done.content.bytes;
+    begins();
+    if (progress_ != nullptr) progress_->step.store(plan_.step(i).of, std::memory_order_relaxed);
+    compareShown(i);
+  }
 }
 
 void Run::compare(const ReplayStep& command, const Done& done, ByteView bytes) {
@@ -362,6 +401,26 @@ std::vector<StepIndex> Run::stops() const {
   return stops;
 }
 
+void Run::keepSeen(Seen seen, ByteView bytes) {
+  seen.chunks = outputOf(seen.memory, bytes).chunks;
+  if (bytes.size() <= settings_.seen_bytes - seen_bytes_) {
+    seen_bytes_ += bytes.size();
+    seen.bytes.assign(bytes.begin(), bytes.end());
+  }
+  result_.seen.push_back(std::move(seen));
+}
+
+void Run::look(uint32_t after) {
+  for (auto it = settings_.looks.lower_bound({after, 0});
+       it != settings_.looks.end() && it->first == after; ++it) {
+    if (const auto bytes = executor_.contents(it->second)) {
+      keepSeen({.after = after, .memory = it->second}, *bytes);
+    } else {
+      problem(kNoStep, bytes.error().toString());
+    }
+  }
+}
+
 RunResult Run::go() {
   result_.device = executor_.deviceName();
   result_.same_device = executor_.sameDevice();
@@ -369,30 +428,43 @@ RunResult Run::go() {
   if (!settings_.dumps.empty() || settings_.order == ReplayOrder::kRandom) executor_.keepObjects();
   const bool alone = settings_.order == ReplayOrder::kSerial ||
                      settings_.order == ReplayOrder::kRandom || settings_.hash_launches;
-  mode_ = alone ? StepMode::kAlone : StepMode::kAsRecorded;
+  const bool concurrent = settings_.order == ReplayOrder::kConcurrent && !alone;
+  mode_ = alone ? StepMode::kAlone : concurrent ? StepMode::kConcurrent : StepMode::kAsRecorded;
   began_ns_ = monotonicNs();
   if (!plan_.steps().empty()) recorded_begin_ns_ = plan_.step(0).header.start_ns;
   const auto count = static_cast<StepIndex>(plan_.steps().size());
   if (settings_.order != ReplayOrder::kRandom) {
     const StepIndex end = endOf(plan_, settings_);
     for (const StepIndex i : alone ? serialOrder(plan_, end) : callOrder(plan_, end, stops())) {
-      if (plan_.step(i).kind() == CommandKind::kDone) {
-        compareShown(i);
-      } else {
-        perform(i);
+      const ReplayStep& step = plan_.step(i);
+      if (step.kind() == CommandKind::kDone) {
+        concurrent ? compareLater(i) : compareShown(i);
+        continue;
       }
+      // What is mapped is to be seen before the host changes it.
+      if (concurrent && step.kind() == CommandKind::kUnmap && step.of != kNoStep) {
+        comparePending(plan_.step(step.of).done, 0);
+      }
+      if (concurrent && step.kind() == CommandKind::kSvmUnmap) comparePending(kNoStep, 0);
+      perform(i);
     }
+    comparePending(kNoStep, 0);
+    while (executor_.waitForOldest()) begins();
   } else {
     for (StepIndex i = 0; i < count; ++i) {
       if (!moves(plan_, i) && plan_.step(i).kind() != CommandKind::kDone) perform(i);
     }
     const StepDependencies dependencies = StepDependencies::of(plan_);
-    result_.order = settings_.late.empty() ? randomLegalOrder(plan_, dependencies, settings_.seed)
-                                           : lateLegalOrder(plan_, dependencies, settings_.late);
+    result_.order = !settings_.given_order.empty() ? settings_.given_order
+                    : settings_.late.empty() ? randomLegalOrder(plan_, dependencies, settings_.seed)
+                                             : lateLegalOrder(plan_, dependencies, settings_.late);
+    uint32_t done = 0;
     for (const StepIndex i : result_.order) {
-      if (!isExecutedAlone(plan_.step(i))) continue;
-      perform(i);
-      if (plan_.step(i).done != kNoStep) compareShown(plan_.step(i).done);
+      if (isExecutedAlone(plan_.step(i))) {
+        perform(i);
+        if (plan_.step(i).done != kNoStep) compareShown(plan_.step(i).done);
+      }
+      look(++done);
     }
   }
   StepOutcome end = executor_.finish();

@@ -7,7 +7,9 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tracesmith/replay/executor.hpp"
@@ -19,7 +21,7 @@ namespace tracesmith {
 enum class ReplayOrder : uint8_t {
   kRecorded,    ///< as recorded, as fast as the device goes
   kSerial,      ///< as recorded, each command over before the next begins
-  kConcurrent,  ///< each command waits for what it has to wait for, and for nothing else
+  kConcurrent,  ///< as recorded, but it is the device that waits where the host did
   kTiming,      ///< as recorded, no call before the time that it had
   kRandom,      ///< one command after the other, in a legal order drawn at random
 };
@@ -40,7 +42,12 @@ struct RunSettings {
   uint64_t seed = 0;
   /// With kRandom, instead of chance: these steps as late as is legal (lateLegalOrder()).
   std::vector<uint32_t> late;
-  double speed = 1;  ///< of kTiming
+  /// The same, with all that it decides: an order of all steps that move, which has to be legal.
+  std::vector<StepIndex> given_order;
+  /// With a given order: after so many of its steps looks at these objects.
+  std::set<std::pair<uint32_t, ObjectIndex>> looks;
+  uint64_t seen_bytes = 0;  ///< so much of what is seen is kept; the rest as hashes alone
+  double speed = 1;         ///< of kTiming
   /// What is wanted; what it needs is replayed as well, the rest is skipped.
   std::vector<LaunchRange> ranges;     ///< none: all
   uint32_t queue = 0;                  ///< number of the queue whose commands are wanted; 0: all
@@ -140,6 +147,15 @@ struct PairOutcome {
   StepIndex shown_by = kNoStep;  ///< the read by the host that showed them
 };
 
+/// In a given order: what the host was shown, or what a look found.
+struct Seen {
+  StepIndex step = kNoStep;  ///< the read or map; kNoStep: a look
+  uint32_t after = 0;        ///< of a look: so many steps of the order
+  ObjectIndex memory = 0;
+  std::vector<recording::ContentHash> chunks;
+  Bytes bytes;  ///< empty where there was no room
+};
+
 struct Dump {
   DumpRequest request;
   ObjectIndex memory = 0;
@@ -166,6 +182,8 @@ struct RunResult {
   std::vector<ShownHash> shown_hashes;  ///< with hash_launches
   std::vector<MemoryHash> left;         ///< the same: what is there at the end
   std::vector<StepIndex> order;         ///< of kRandom: that of its commands
+  std::vector<Seen> seen;               ///< of a given order
+  std::vector<StepIndex> not_executed;  ///< of a given order: commands whose call was not made
   std::vector<Dump> dumps;
   int64_t duration_ns = 0;  ///< of all calls, building programs included
   int64_t building_ns = 0;  ///< of building programs

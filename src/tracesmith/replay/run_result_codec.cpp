@@ -55,6 +55,10 @@ void visit(V& v, LaunchHash& h) {
       v(h.runs_again), v(h.recorded), v(h.unlike_recorded);
 }
 template <class V>
+void visit(V& v, Seen& s) {
+  v(s.step), v(s.after), v(s.memory), v(s.chunks), v(s.bytes);
+}
+template <class V>
 void visit(V& v, Dump& d) {
   v(d.request.memory), v(d.request.launch), v(d.memory), v(d.bytes);
 }
@@ -63,7 +67,8 @@ void visit(V& v, RunResult& r) {
   v(r.device), v(r.same_device), v(r.executed), v(r.failed_alike), v(r.skipped), v(r.launches);
   v(r.shown), v(r.shown_equal), v(r.not_comparable), v(r.differences), v(r.problems);
   v(r.problem_count), v(r.launch_hashes), v(r.examples), v(r.uninitialised), v(r.pairs),
-      v(r.shown_hashes), v(r.left), v(r.order), v(r.dumps), v(r.duration_ns), v(r.building_ns);
+      v(r.shown_hashes), v(r.left), v(r.order), v(r.seen), v(r.not_executed), v(r.dumps),
+      v(r.duration_ns), v(r.building_ns);
 }
 
 class Encoder {

@@ -26,6 +26,8 @@ RunResult full() {
   r.examples = {{35, 36, "float*", {37, 38}, {39}}};
   r.uninitialised = {{40, 41, 42, 43}};
   r.order = {44, 45};
+  r.seen = {{54, 55, 56, {{57, 58}}, {59, 60}}};
+  r.not_executed = {61, 62};
   r.dumps = {{{46, 47}, 48, {49, 50, 51}}};
   r.duration_ns = 52, r.building_ns = 53;
   return r;
@@ -50,6 +52,10 @@ TEST(RunResultCodec, EachFieldComesBack) {
   EXPECT_EQ(r.examples.at(0).argument_type, "float*");
   EXPECT_EQ(r.uninitialised.at(0).bytes, 43u);
   EXPECT_EQ(r.order, full().order);
+  EXPECT_EQ(r.seen.at(0).after, 55u);
+  EXPECT_EQ(r.seen.at(0).chunks, full().seen[0].chunks);
+  EXPECT_EQ(r.seen.at(0).bytes, (Bytes{59, 60}));
+  EXPECT_EQ(r.not_executed, full().not_executed);
   EXPECT_EQ(r.dumps.at(0).bytes, (Bytes{49, 50, 51}));
   EXPECT_EQ(r.building_ns, 53);
 }

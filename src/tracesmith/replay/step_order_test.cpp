@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -111,6 +112,18 @@ void expectLegal(const ReplayPlan& plan, const std::set<Pair>& edges,
   }
 }
 
+std::set<Pair> withWhatFollows(std::set<Pair> all) {
+  for (bool more = true; more;) {
+    more = false;
+    for (const auto& [a, b] : std::set<Pair>(all)) {
+      for (auto it = all.lower_bound({b, 0}); it != all.end() && it->first == b; ++it) {
+        more |= all.insert({a, it->second}).second;
+      }
+    }
+  }
+  return all;
+}
+
 TEST(StepOrder, DrawnOrdersAndLateOnesRespectAllThatTheProgramSaid) {
   for (uint64_t seed = 0; seed < 60; ++seed) {
     RandomProgram program(seed);
@@ -137,15 +150,7 @@ TEST(StepOrder, ALateStepComesAfterAllThatNeedNotComeAfterIt) {
     RandomProgram program(seed);
     const ReplayPlan plan = planOf(program.r);
     const StepDependencies dependencies = StepDependencies::of(plan);
-    std::set<Pair> all = program.edges;  // with what follows from it
-    for (bool more = true; more;) {
-      more = false;
-      for (const auto& [a, b] : std::set<Pair>(all)) {
-        for (auto it = all.lower_bound({b, 0}); it != all.end() && it->first == b; ++it) {
-          more |= all.insert({a, it->second}).second;
-        }
-      }
-    }
+    const std::set<Pair> all = withWhatFollows(program.edges);
     const auto order = randomLegalOrder(plan, dependencies, seed);
     for (const StepIndex late : order) {
       std::set<uint64_t> before;
@@ -332,6 +337,40 @@ TEST(StepOrder, StepsThatWaitForEachOtherComeLastAsRecorded) {
   const auto steps = static_cast<StepIndex>(plan.steps().size());
   EXPECT_THAT(serialOrder(plan, steps), SizeIs(steps));
   EXPECT_THAT(orderChanges(plan, dependencies, 10).late, IsEmpty());
+}
+
+// Of each two commands: what orders them forbids it; else the order is legal, and only between the
+// two is anything in another place.
+TEST(OrderChanges, TwoCommandsAreTurnedRoundWhereNothingOrdersThem) {
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    RandomProgram program(seed);
+    const ReplayPlan plan = planOf(program.r);
+    const StepDependencies dependencies = StepDependencies::of(plan);
+    const std::set<Pair> all = withWhatFollows(program.edges);
+    const std::vector<StepIndex> recorded = lateLegalOrder(plan, dependencies, {});
+    for (size_t a = 0; a < recorded.size(); ++a) {
+      for (size_t b = a + 1; b < recorded.size(); ++b) {
+        const auto turned = turnedRound(plan, dependencies, recorded[a], recorded[b]);
+        const bool ordered = all.contains(
+            {plan.step(recorded[a]).header.sequence, plan.step(recorded[b]).header.sequence});
+        ASSERT_NE(turned.has_value(), ordered) << "seed " << seed << ": " << a << " and " << b;
+        if (!turned) continue;
+        const std::vector<StepIndex>& order = turned->order;
+        ASSERT_EQ(order.size(), recorded.size());
+        expectLegal(plan, program.edges, order, seed);
+        const auto place = [&](size_t of) {
+          return std::find(order.begin(), order.end(), recorded[of]) - order.begin();
+        };
+        ASSERT_LT(place(b), place(a));
+        ASSERT_EQ(turned->settled, b + 1);
+        ASSERT_TRUE(
+            std::equal(order.begin(), order.begin() + static_cast<ptrdiff_t>(a), recorded.begin()));
+        ASSERT_TRUE(std::equal(order.begin() + turned->settled, order.end(),
+                               recorded.begin() + turned->settled));
+        ASSERT_LT(turned->moved_along, b - a);
+      }
+    }
+  }
 }
 
 TEST(OrderChanges, NameQueuesAndSingleCommandsThatNothingOrders) {

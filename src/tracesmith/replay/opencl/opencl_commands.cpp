@@ -76,6 +76,11 @@ StepOutcome OpenClExecutor::perform(StepIndex index, StepMode mode) {
     const cl_int result = cl_.clFinish(queue());
     if (outcome.result == CL_SUCCESS) outcome.result = result;
   }
+  // A command of another queue may wait for it, and no call of the host's will flush this one.
+  if (mode == StepMode::kConcurrent && called_ && step_->queue != 0 &&
+      objects_[step_->queue] != nullptr) {
+    cl_.clFlush(queue());
+  }
   outcome.executed = called_;
   outcome.problem = std::move(problem_);
   return outcome;
@@ -93,6 +98,10 @@ StepOutcome OpenClExecutor::finish() {
       outcome.result = result;
       outcome.problem = "a queue can not be finished: " + openClError(result);
     }
+  }
+  if (failed_in_flight_ != CL_SUCCESS && outcome.result == CL_SUCCESS) {
+    outcome.result = failed_in_flight_;
+    outcome.problem = "a command failed on the device: " + openClError(failed_in_flight_);
   }
   outcome.executed = true;
   dropSources(0);
@@ -125,6 +134,9 @@ std::vector<cl_event> OpenClExecutor::waits() const {
   for (const ObjectIndex event : plan_.waitsOf(*step_)) {
     if (objects_[event] != nullptr) events.push_back(live<cl_event>(event));
   }
+  // A marker without a list is about all that is before it in its queue: a list would change that.
+  const bool is_about_all = step_->kind() == CommandKind::kMarker && step_->waits == 0;
+  if (host_wait_ != nullptr && step_->queue != 0 && !is_about_all) events.push_back(host_wait_);
   return events;
 }
 
@@ -139,16 +151,22 @@ cl_int OpenClExecutor::command(Enqueue&& enqueue, cl_event* own) {
   if (worked && (!isThere(step_->object) || !isThere(step_->other))) return CL_SUCCESS;
   const std::vector<cl_event> list = waits();
   cl_event event = nullptr;
-  const bool wanted = step_->event != 0 || own != nullptr;
+  const bool followed = mode_ == StepMode::kConcurrent;
+  const bool wanted = step_->event != 0 || own != nullptr || followed;
   called_ = true;
   const cl_int result = enqueue(static_cast<cl_uint>(list.size()),
                                 list.empty() ? nullptr : list.data(), wanted ? &event : nullptr);
   if (result != CL_SUCCESS || event == nullptr) return result;
+  if (followed) {
+    cl_.clRetainEvent(event);
+    follow(event);
+  }
   if (own != nullptr) {
     *own = event;
     if (step_->event != 0) cl_.clRetainEvent(event);
   }
   if (step_->event != 0) keep(step_->event, event);
+  if (own == nullptr && step_->event == 0) cl_.clReleaseEvent(event);
   return result;
 }
 
@@ -205,8 +223,7 @@ cl_int OpenClExecutor::call(const Write& c) {
       failed ? Result<Bytes>(Bytes(*bytes <= (1u << 20) ? *bytes : 0)) : content(c.content, *bytes);
   if (!found) return CL_SUCCESS;
   // It has to stay until the command is over.
-  const bool blocking =
-      mode_ == StepMode::kAlone || (step_->header.flags & command_flags::kBlocking) != 0;
+  const bool blocking = isBlocking();
   Bytes source = std::move(*found);
   cl_event own = nullptr;
   // A call that failed for want of a pointer fails the same way again.
@@ -245,8 +262,7 @@ cl_int OpenClExecutor::call(const Read& c) {
   const bool failed = step_->header.result != CL_SUCCESS;
   shown.bytes.resize(failed && *bytes > (1u << 20) ? 0 : *bytes);
   void* to = failed && c.host == 0 ? nullptr : shown.bytes.data();
-  const bool blocking =
-      mode_ == StepMode::kAlone || (step_->header.flags & command_flags::kBlocking);
+  const bool blocking = isBlocking();
   auto* const memory = live<cl_mem>(step_->object);
   const Corner origin(c.box.origin), region(c.box.region);
   cl_event own = nullptr;
@@ -321,8 +337,7 @@ cl_int OpenClExecutor::call(const Map& c) {
   shown.box = c.box;
   shown.row_bytes = rowBytes(c.box, step_->object);
   auto* const memory = live<cl_mem>(step_->object);
-  const bool blocking =
-      mode_ == StepMode::kAlone || (step_->header.flags & command_flags::kBlocking);
+  const bool blocking = isBlocking();
   const Corner origin(c.box.origin), region(c.box.region);
   cl_event own = nullptr;
   const cl_int result = command(
@@ -420,8 +435,7 @@ cl_int OpenClExecutor::call(const SvmCopy& c) {
     shown.bytes.resize(c.bytes);
     to = shown.bytes.data();
   }
-  const bool blocking =
-      mode_ == StepMode::kAlone || (step_->header.flags & command_flags::kBlocking);
+  const bool blocking = isBlocking();
   cl_event own = nullptr;
   const bool asks = !blocking && (step_->object == 0 || step_->other == 0);
   const cl_int result = command(
@@ -455,8 +469,7 @@ cl_int OpenClExecutor::call(const SvmMap& c) {
   shown.box.region[0] = shown.row_bytes = c.bytes;
   shown.mapped = svmAddress(c.pointer, step_->object);
   shown.is_old = (c.flags & CL_MAP_WRITE_INVALIDATE_REGION) != 0;
-  const bool blocking =
-      mode_ == StepMode::kAlone || (step_->header.flags & command_flags::kBlocking);
+  const bool blocking = isBlocking();
   cl_event own = nullptr;
   const cl_int result = command(
       [&](cl_uint n, const cl_event* list, cl_event* event) {
@@ -493,6 +506,12 @@ cl_int OpenClExecutor::call(const Marker& c) {
 
 cl_int OpenClExecutor::call(const Finish&) {
   called_ = true;
+  if (putsOffItsWait()) {
+    cl_event all = nullptr;
+    const cl_int result = cl_.clEnqueueMarkerWithWaitList(queue(), 0, nullptr, &all);
+    if (result == CL_SUCCESS) hostWaitsFor({all});
+    return result;
+  }
   return cl_.clFinish(queue());
 }
 
@@ -508,6 +527,11 @@ cl_int OpenClExecutor::call(const WaitForEvents& c) {
   if (c.queue != 0) {
     return cl_.clEnqueueBarrierWithWaitList(queue(), static_cast<cl_uint>(events.size()),
                                             events.data(), nullptr);
+  }
+  if (putsOffItsWait()) {
+    for (cl_event event : events) cl_.clRetainEvent(event);
+    hostWaitsFor(events);
+    return CL_SUCCESS;
   }
   return cl_.clWaitForEvents(static_cast<cl_uint>(events.size()), events.data());
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes the calls of a plan again, on a real OpenCL device. Objects are made by
-// opencl_objects.cpp, commands of queues by opencl_commands.cpp; opencl_memory.cpp looks at memory.
+// opencl_objects.cpp, commands of queues by opencl_commands.cpp; opencl_memory.cpp looks at memory;
+// opencl_concurrent.cpp lets the device wait where the host did.
 #pragma once
 
 #include <deque>
@@ -37,6 +38,7 @@ class OpenClExecutor final : public Executor {
   void passOver(StepIndex command) override;
   StepOutcome performPermuted(StepIndex launch, uint64_t seed) override;
   StepOutcome finish() override;
+  bool waitForOldest() override;
   Result<ByteView> shown(StepIndex step) override;
   Result<Bytes> contents(ObjectIndex memory) override;
   Status setContents(ObjectIndex memory, ByteView bytes) override;
@@ -74,12 +76,20 @@ class OpenClExecutor final : public Executor {
   bool argumentsAreThere();
   Result<Bytes> content(const recording::Payload& payload, uint64_t bytes);
   std::vector<cl_event> waits() const;
+  /// The present call waits for its command, as it did when it was recorded, or because it is
+  /// alone.
+  bool isBlocking() const;
+  /// The present call need not wait: later commands do so on the device.
+  bool putsOffItsWait() const;
+  void hostWaitsFor(std::vector<cl_event> events);
+  void follow(cl_event event);
   std::vector<cl_device_id> devicesOf(const ReplayStep& step) const;
   uint64_t pixelBytesOf(ObjectIndex image) const;
   uint64_t rowBytes(const recording::Box& box, ObjectIndex memory) const;
   Result<cl_command_queue> helperQueue(ObjectIndex memory);
   /// setContents() of memory that nothing uses yet.
   Status fill(ObjectIndex memory, ByteView bytes);
+  Result<cl_command_queue> helperQueueOf(ObjectIndex context);
   Bytes undefinedContent(uint64_t bytes, ObjectIndex object) const;
   /// Whether the kernel of the present launch asks for what splitting it would change.
   bool asksForItsSize(ObjectIndex kernel, bool without_local_size);
@@ -179,7 +189,13 @@ class OpenClExecutor final : public Executor {
   static constexpr size_t kMostSourceBytes = 64u << 20;
   std::deque<Source> sources_;
   size_t source_bytes_ = 0;
-  bool host_events_ = false;  // the program made events that it sets itself
+  ObjectIndex context_ = 0;  // the last one
+  uint32_t contexts_ = 0;
+  // Of kConcurrent.
+  std::deque<cl_event> in_flight_;        // of commands that may not be over, the oldest first
+  cl_event host_wait_ = nullptr;          // of all that the host has waited for
+  cl_int failed_in_flight_ = CL_SUCCESS;  // what the first command ended with that failed
+  bool host_events_ = false;              // the program made events that it sets itself
   std::unordered_map<ObjectIndex, Bytes> host_memory_;  // that buffers use (CL_MEM_USE_HOST_PTR)
   std::unordered_map<uint64_t, bool> asks_;             // asksForItsSize() of kernels
   Bytes last_shown_;

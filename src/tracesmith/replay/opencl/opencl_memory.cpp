@@ -55,18 +55,21 @@ Result<cl_command_queue> OpenClExecutor::helperQueue(ObjectIndex memory) {
   while (made->kind() == CommandKind::kCreateSubBuffer && made->other != 0) {
     made = &plan_.step(plan_.object(made->other).made_by);
   }
-  const ObjectIndex context = made->other;
+  return helperQueueOf(made->other);
+}
+
+Result<cl_command_queue> OpenClExecutor::helperQueueOf(ObjectIndex context) {
   cl_command_queue& queue = helper_queues_[context];
   if (queue != nullptr) return queue;
   if (context == 0 || objects_[context] == nullptr) {
-    return fail(ErrorCode::kNotFound, "its context is not there", plan_.objectName(memory));
+    return fail(ErrorCode::kNotFound, "is not there", plan_.objectName(context));
   }
   const std::vector<cl_device_id> devices = devicesOf(plan_.step(plan_.object(context).made_by));
   cl_int result = CL_INVALID_DEVICE;
   if (!devices.empty()) {
     queue = cl_.clCreateCommandQueue(live<cl_context>(context), devices[0], 0, &result);
   }
-  if (queue == nullptr) return fail(ErrorCode::kIo, openClError(result), plan_.objectName(memory));
+  if (queue == nullptr) return fail(ErrorCode::kIo, openClError(result), plan_.objectName(context));
   return queue;
 }
 

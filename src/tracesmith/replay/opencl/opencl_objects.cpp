@@ -21,6 +21,8 @@ constexpr cl_mem_flags kHostAccess =
 
 OpenClExecutor::~OpenClExecutor() {
   (void)finish();
+  for (cl_event event : in_flight_) cl_.clReleaseEvent(event);
+  if (host_wait_ != nullptr) cl_.clReleaseEvent(host_wait_);
   for (auto& [step, shown] : shown_) {
     if (shown.event != nullptr) cl_.clReleaseEvent(shown.event);
   }
@@ -81,7 +83,10 @@ void OpenClExecutor::giveUp(ObjectIndex object) {
   const ObjectClass is = plan_.object(object).object_class;
   // Contexts stay: buffers hold on to theirs, and we ask them for helper queues.
   if (keep_objects_ || is == ObjectClass::kContext || is == ObjectClass::kDevice) return;
-  if (is == ObjectClass::kQueue) cl_.clFinish(live<cl_command_queue>(object));
+  if (is == ObjectClass::kQueue) {
+    if (mode_ == StepMode::kConcurrent) return;  // finish() waits for its commands
+    cl_.clFinish(live<cl_command_queue>(object));
+  }
   destroy(object);
 }
 
@@ -97,6 +102,8 @@ std::vector<cl_device_id> OpenClExecutor::devicesOf(const ReplayStep& step) cons
 }
 
 cl_int OpenClExecutor::call(const CreateContext&) {
+  ++contexts_;
+  context_ = step_->object;
   const std::vector<cl_device_id> devices = devicesOf(*step_);
   cl_int result = CL_SUCCESS;
   called_ = true;
@@ -526,6 +533,8 @@ cl_int OpenClExecutor::call(const CreateUserEvent&) {
 
 cl_int OpenClExecutor::call(const SetUserEventStatus& c) {
   called_ = true;
+  // The program did it when all that it had waited for was over.
+  if (host_wait_ != nullptr) cl_.clWaitForEvents(1, &host_wait_);
   return cl_.clSetUserEventStatus(live<cl_event>(step_->object), static_cast<cl_int>(c.status));
 }
 
