@@ -10,13 +10,16 @@ namespace tracesmith::cli {
 Result<ReplaySource> openReplaySource(const std::string& path, std::optional<uint64_t> process) {
   TS_TRY(RecordingReader reader, RecordingReader::open(path));
   std::optional<ReplayPlan> best;
+  recording::Process best_process;
   std::string known;
   for (const recording::Process& p : reader.processes()) {
     known += fmt::format("\n  {}  {}", p.pid, p.command_line);
     if (process && *process != p.pid) continue;
     TS_TRY(Bytes commands, reader.commands(p.number));
     TS_TRY(ReplayPlan plan, ReplayPlan::make(std::move(commands)));
-    if (!best || plan.launches() > best->launches()) best = std::move(plan);
+    if (best && plan.launches() <= best->launches()) continue;
+    best = std::move(plan);
+    best_process = p;
   }
   if (!best) {
     return fail(ErrorCode::kNotFound,
@@ -31,7 +34,7 @@ Result<ReplaySource> openReplaySource(const std::string& path, std::optional<uin
         reader.path() +
         ": was not finished; what is there is replayed (`tracesmith recover` may know more)");
   }
-  return ReplaySource{std::move(reader), std::move(*best)};
+  return ReplaySource{std::move(reader), std::move(*best), std::move(best_process)};
 }
 
 }  // namespace tracesmith::cli

@@ -13,6 +13,7 @@ namespace tracesmith::cli {
 struct ReplaySource {
   RecordingReader reader;
   ReplayPlan plan;
+  recording::Process process;  ///< whose plan it is
 };
 
 /// `process`: its pid; none: the one that launched most. Says on standard error what of the file

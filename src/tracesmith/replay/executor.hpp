@@ -31,8 +31,10 @@ enum class StepMode : uint8_t {
 
 struct StepOutcome {
   bool executed = false;  ///< the call was made; false: see `problem`
-  int32_t result = 0;     ///< its return code
-  std::string problem;    ///< why it could not be made, or what else went wrong
+  /// In place of that: it was found out how long it would take (simulated_executor.hpp).
+  bool simulated = false;
+  int32_t result = 0;   ///< its return code
+  std::string problem;  ///< why it could not be made, or what else went wrong
 };
 
 class Executor {
@@ -60,14 +62,18 @@ class Executor {
   /// From now on what the program gave up is kept, for those who look at it later.
   virtual void keepObjects() = 0;
 
-  /// "Portable Computing Language: pthread-…", once a device was chosen.
   /// The type of a launch's argument as its source has it ("float*"); "" where the driver does not
   /// tell.
   virtual std::string argumentType(StepIndex launch, uint32_t argument) const = 0;
 
+  /// "Portable Computing Language: pthread-…", once a device was chosen.
   virtual std::string deviceName() const = 0;
   /// True when it is the device of the recording, by name and driver version.
   virtual bool sameDevice() const = 0;
+
+  /// No call before this time, in ns since the replay began. False: whoever calls has to wait for
+  /// it, as all do that have no clock of their own.
+  virtual bool holdUntil(int64_t /*since_begin_ns*/) { return false; }
 };
 
 /// OpenCL, by the loader that is installed. kNotFound says what is missing and where it was looked

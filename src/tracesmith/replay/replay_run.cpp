@@ -95,7 +95,10 @@ std::vector<bool> Run::wanted() const {
 void Run::waitForItsTime(const ReplayStep& step) {
   const double after =
       static_cast<double>(step.header.start_ns - recorded_begin_ns_) / settings_.speed;
-  const int64_t at = began_ns_ + static_cast<int64_t>(after);
+  constexpr double kLongest = 4e18;  // --speed may be as small as one likes
+  const auto since = static_cast<int64_t>(std::clamp(after, 0.0, kLongest));
+  if (executor_.holdUntil(since)) return;
+  const int64_t at = began_ns_ + since;
   timespec when{};
   when.tv_sec = static_cast<time_t>(at / 1'000'000'000);
   when.tv_nsec = at % 1'000'000'000;
@@ -140,7 +143,12 @@ void Run::performAlone(StepIndex i) {
                          step.kind() == CommandKind::kDone || step.kind() == CommandKind::kDevice ||
                          step.kind() == CommandKind::kRangeEdge ||
                          step.kind() == CommandKind::kSnapshot || step.kind() == CommandKind::kEnd;
-    if (!made_up) ++result_.skipped;
+    if (!made_up && outcome.simulated) {
+      ++result_.simulated;
+      if (step.kind() == CommandKind::kLaunch) ++result_.launches;
+    } else if (!made_up) {
+      ++result_.skipped;
+    }
   } else {
     ++result_.executed;
     if (step.kind() == CommandKind::kLaunch) ++result_.launches;
