@@ -8,24 +8,8 @@
 namespace tracesmith::cli {
 
 Result<ReplaySource> openReplaySource(const std::string& path, std::optional<uint64_t> process) {
-  TS_TRY(RecordingReader reader, RecordingReader::open(path));
-  std::optional<ReplayPlan> best;
-  recording::Process best_process;
-  std::string known;
-  for (const recording::Process& p : reader.processes()) {
-    known += fmt::format("\n  {}  {}", p.pid, p.command_line);
-    if (process && *process != p.pid) continue;
-    TS_TRY(Bytes commands, reader.commands(p.number));
-    TS_TRY(ReplayPlan plan, ReplayPlan::make(std::move(commands)));
-    if (best && plan.launches() <= best->launches()) continue;
-    best = std::move(plan);
-    best_process = p;
-  }
-  if (!best) {
-    return fail(ErrorCode::kNotFound,
-                known.empty() ? "holds no process" : "holds no such process; there are:" + known,
-                path);
-  }
+  TS_TRY(ReplaySource source, ReplaySource::open(path, process));
+  const RecordingReader& reader = source.reader;
   for (const DataLoss& loss : reader.losses()) {
     sayWarning(fmt::format("{}: at byte {}: {}", reader.path(), loss.offset, loss.reason));
   }
@@ -34,7 +18,7 @@ Result<ReplaySource> openReplaySource(const std::string& path, std::optional<uin
         reader.path() +
         ": was not finished; what is there is replayed (`tracesmith recover` may know more)");
   }
-  return ReplaySource{std::move(reader), std::move(*best), std::move(best_process)};
+  return source;
 }
 
 }  // namespace tracesmith::cli
