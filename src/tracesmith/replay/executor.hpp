@@ -33,6 +33,8 @@ struct StepOutcome {
   bool executed = false;  ///< the call was made; false: see `problem`
   /// In place of that: it was found out how long it would take (simulated_executor.hpp).
   bool simulated = false;
+  int64_t begin_ns = 0;  ///< of a simulated one, on the virtual clock
+  int64_t end_ns = 0;
   int32_t result = 0;   ///< its return code
   std::string problem;  ///< why it could not be made, or what else went wrong
 };

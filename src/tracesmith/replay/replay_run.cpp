@@ -39,7 +39,9 @@ class Run {
   RunResult go();
 
  private:
-  bool selects() const { return !settings_.ranges.empty() || settings_.queue != 0; }
+  bool selects() const {
+    return !settings_.ranges.empty() || settings_.queue != 0 || !settings_.steps.empty();
+  }
   std::vector<bool> wanted() const;
   void perform(StepIndex i);
   void performAlone(StepIndex i);
@@ -75,6 +77,7 @@ void Run::problem(StepIndex step, std::string text) {
 }
 
 std::vector<bool> Run::wanted() const {
+  if (!settings_.steps.empty()) return settings_.steps;
   std::vector<bool> wanted(plan_.steps().size());
   for (size_t i = 0; i < wanted.size(); ++i) {
     const ReplayStep& step = plan_.step(static_cast<StepIndex>(i));
@@ -359,8 +362,9 @@ RunResult Run::go() {
       if (!isCommand(step) && !hostWaits(step) && step.kind() != CommandKind::kDone) perform(i);
     }
     const StepDependencies dependencies = StepDependencies::of(plan_);
-    result_.order = settings_.late.empty() ? randomLegalOrder(plan_, dependencies, settings_.seed)
-                                           : lateLegalOrder(plan_, dependencies, settings_.late);
+    result_.order = !settings_.given_order.empty() ? settings_.given_order
+                    : settings_.late.empty() ? randomLegalOrder(plan_, dependencies, settings_.seed)
+                                             : lateLegalOrder(plan_, dependencies, settings_.late);
     for (const StepIndex i : result_.order) {
       if (hostWaits(plan_.step(i)) && !isCommand(plan_.step(i))) continue;
       perform(i);

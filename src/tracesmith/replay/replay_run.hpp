@@ -39,9 +39,12 @@ struct RunSettings {
   uint64_t seed = 0;
   /// With kRandom, instead of chance: these steps as late as is legal (lateLegalOrder()).
   std::vector<uint32_t> late;
+  /// With kRandom, instead of chance: this order, which has to be legal.
+  std::vector<StepIndex> given_order;
   double speed = 1;  ///< of kTiming
   /// What is wanted; what it needs is replayed as well, the rest is skipped.
   std::vector<LaunchRange> ranges;     ///< none: all
+  std::vector<bool> steps;             ///< in place of both: by step; none: they count
   uint32_t queue = 0;                  ///< number of the queue whose commands are wanted; 0: all
   uint32_t until_launch = UINT32_MAX;  ///< ends after it
   std::vector<DumpRequest> dumps;

@@ -61,6 +61,8 @@ StepOutcome SimulatedExecutor::perform(StepIndex i, StepMode mode) {
   begin_ns_[i] = begin;
   end_ns_[i] = endOf(begin, duration);
   last_ns_ = std::max(last_ns_, end_ns_[i]);
+  outcome.begin_ns = begin;
+  outcome.end_ns = end_ns_[i];
   return outcome;
 }
 
@@ -93,7 +95,15 @@ Result<PlanSimulation> simulatePlan(const ReplayPlan& plan, RecordingReader& rea
                 "timing and random (and `whatif` has a model of devices)");
   }
   SimulatedExecutor executor(plan, durations);
-  PlanSimulation out{runPlan(plan, reader, executor, settings, nullptr), executor.work()};
+  PlanSimulation out;
+  out.run = runPlan(plan, reader, executor, settings, nullptr);
+  out.work = executor.work();
+  out.begin_ns.resize(plan.steps().size());
+  out.end_ns.resize(plan.steps().size());
+  for (StepIndex i = 0; i < plan.steps().size(); ++i) {
+    out.begin_ns[i] = executor.beginNs(i);
+    out.end_ns[i] = executor.endNs(i);
+  }
   out.run.duration_ns = executor.virtualNs();
   return out;
 }

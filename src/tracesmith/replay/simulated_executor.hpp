@@ -70,6 +70,8 @@ class SimulatedExecutor final : public Executor {
 /// A replay that executed nothing.
 struct PlanSimulation {
   RunResult run;  ///< nothing of it is executed, shown or compared; duration_ns is virtual
+  std::vector<int64_t> begin_ns;  ///< of each step that was simulated
+  std::vector<int64_t> end_ns;
   std::map<recording::CommandKind, SimulatedExecutor::Work> work;
 };
 
