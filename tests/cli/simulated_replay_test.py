@@ -116,6 +116,15 @@ class Recordings(SimulatedTest):
         self.assertEqual(totals["virtual_ns"], 0)
         self.assertIn("of another run", report["remarks"][0]["what"])
 
+    def test_a_damaged_trace_gives_what_it_still_has(self):
+        self.record(HEAVY, "300")
+        with open(self.path("x.sbt"), "r+b") as file:
+            file.truncate(os.path.getsize(self.path("x.sbt")) // 2)
+        report, totals = self.simulated("x.sbr", code=3)
+        self.assertEqual(totals["launches"], 300)
+        self.assertGreater(sum(row["unknown"] for row in report["device_work"]), 0)
+        self.assertIn("took no time", report["remarks"][0]["what"])
+
     def test_what_only_execution_gives_is_refused(self):
         self.record(CHECKED)
         for arguments in (("--verify",), ("--validate",), ("--dump", "1@1"), ("--runs", "3"),

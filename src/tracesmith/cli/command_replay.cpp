@@ -92,8 +92,11 @@ class ReplayCommand : public Command {
     }
     ChildSettings settings;
     if (const Status ok = fillSettings(source->plan, settings); !ok) return failWith(ok.error());
-    if (simulated) return show(simulateRecording(input_, *source, settings.run), kExitOk, style);
     int code = kExitOk;
+    if (simulated) {
+      const auto report = simulateRecording(input_, *source, settings.run, code);
+      return show(report, code, style);
+    }
     std::vector<std::vector<ReportTable>> reports;
     std::vector<Dump> dumps;
     {

@@ -11,22 +11,22 @@
 namespace tracesmith::cli {
 namespace {
 
-StepDurations durationsOf(const std::string& path, const ReplaySource& source) {
+StepDurations durationsOf(const std::string& path, const ReplaySource& source, int& code) {
   const std::string trace_path = recording::traceBeside(path);
   if (access(trace_path.c_str(), F_OK) != 0) {
     return StepDurations::none(source.plan, trace_path + ", which would say it, is not there");
   }
   Result<TraceFile> file = readTraceFile(trace_path);
   if (!file) return StepDurations::none(source.plan, file.error().toString());
-  (void)reportLosses(file->reader, trace_path, kExitOk);
+  code = reportLosses(file->reader, trace_path, code);
   return StepDurations::of(source.plan, source.process, file->trace);
 }
 
 }  // namespace
 
 Result<std::vector<ReportTable>> simulateRecording(const std::string& path, ReplaySource& source,
-                                                   const RunSettings& settings) {
-  const StepDurations durations = durationsOf(path, source);
+                                                   const RunSettings& settings, int& code) {
+  const StepDurations durations = durationsOf(path, source, code);
   TS_TRY(const PlanSimulation simulation,
          simulatePlan(source.plan, source.reader, durations, settings));
   return simulationReport(source.plan, simulation, durations);

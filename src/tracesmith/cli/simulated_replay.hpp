@@ -10,9 +10,10 @@
 
 namespace tracesmith::cli {
 
-/// Of a recording that was opened from `path`, with the durations of the trace beside it.
+/// Of a recording that was opened from `path`, with the durations of the trace beside it. `code`: 3
+/// where that is damaged.
 Result<std::vector<ReportTable>> simulateRecording(const std::string& path, ReplaySource& source,
-                                                   const RunSettings& settings);
+                                                   const RunSettings& settings, int& code);
 
 /// Of a trace that has no recording, another tool's too. `code`: 3 where it was damaged.
 Result<std::vector<ReportTable>> simulateTraceFile(const std::string& path, ReplayOrder order,
