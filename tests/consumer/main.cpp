@@ -23,6 +23,14 @@ int main(int argc, char** argv) {
   tracesmith::TimelineBuilder builder;
   builder.addEvents(record.events());
   std::fputs(tracesmith::TimelineViewer().renderStats(builder.build()).c_str(), stdout);
+
+  // There is no recording beside it: it is timed, and not called executed.
+  tracesmith::ReplayEngine engine;
+  if (!engine.loadTrace(argv[1])) return 1;
+  const tracesmith::ReplayResult replay = engine.replay();
+  std::fputs(replay.summary().c_str(), stdout);
+  if (!replay.success || !replay.simulated || replay.deterministic) return 1;
+
   const auto profiler = tracesmith::createProfiler(tracesmith::PlatformType::Simulation);
   return profiler->initialize() && profiler->startCapture() && profiler->stopCapture() ? 0 : 1;
 }

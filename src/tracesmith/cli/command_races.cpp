@@ -24,8 +24,8 @@ class RacesCommand : public Command {
     count("--limit", limit_, "N", "Groups of races to show (default 25, with --json all; 0: all)");
     flag("--json", json_, "As JSON: exact, one object for each process");
     const Option confirm = flag("--confirm", confirm_,
-                               "Replay the commands of each race the one way round and the other, "
-                               "and say whether results differ");
+                                "Replay the commands of each race the one way round and the other, "
+                                "and say whether results differ");
     count("--replays", replays_, "N", "With --confirm: at most so many, at least 6 (default 50)")
         .needs(confirm);
     text("--device", device_, "D",

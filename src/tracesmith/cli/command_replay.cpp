@@ -12,6 +12,7 @@
 #include "tracesmith/cli/progress_line.hpp"
 #include "tracesmith/cli/record_range.hpp"
 #include "tracesmith/cli/replay_source.hpp"
+#include "tracesmith/cli/simulated_replay.hpp"
 #include "tracesmith/cli/standard_output.hpp"
 #include "tracesmith/cli/values.hpp"
 #include "tracesmith/export/report_text.hpp"
@@ -34,7 +35,9 @@ class ReplayCommand : public Command {
     text("--range", range_, "RANGE",
          "Only launch:100-200, kernel:REGEX, step:3 or time:1.2s-1.5s, and what they need");
     count("--stream", stream_, "N", "Only the commands of queue N, and what they need");
-    text("--device", device_, "D", "Number or part of the name (default: the recorded one)");
+    text("--device", device_, "D",
+         "Number or part of the name (default: the recorded one); simulated: no device, nothing is "
+         "executed, recorded durations are scheduled on a virtual clock");
     choice("--order", order_, "ORDER", {"recorded", "serial", "concurrent", "timing", "random"},
            "recorded (default); serial: each command over before the next; concurrent: the device "
            "waits where the host did; timing: no call before its time; random: a legal order drawn "
@@ -70,14 +73,23 @@ class ReplayCommand : public Command {
             "What is in buffer 3 after the twelfth launch?");
     example("tracesmith replay out.sbt --order random --runs 20",
             "Do other legal orders give the same results?");
+    example("tracesmith replay trace.json.gz --device simulated",
+            "How long does it take on a virtual clock? Any trace; nothing is executed");
   }
 
   int run(Session& session) override {
-    Result<ReplaySource> source = openReplaySource(input_, process_);
-    if (!source) return failWith(source.error());
+    const bool simulated = device_ == "simulated";
+    if (simulated) {
+      if (const Status ok = checkSimulated(); !ok) return failWith(ok.error());
+    }
     const TerminalStyle style{.width = session.terminal.width,
                               .colour = session.terminal.colour,
                               .utf8 = session.terminal.utf8};
+    if (simulated && mode_ != "dry-run" && !RecordingReader::isThere(input_)) {
+      return simulateTraceAlone(style);
+    }
+    Result<ReplaySource> source = openReplaySource(input_, process_);
+    if (!source) return failWith(withoutRecording(input_, source.error()));
     ChildSettings settings;
     if (const Status ok = fillSettings(source->plan, settings); !ok) return failWith(ok.error());
     if (mode_ == "dry-run") {
@@ -87,6 +99,10 @@ class ReplayCommand : public Command {
       return finishOutput(out, source->whole() ? kExitOk : kExitPartlyRead);
     }
     int code = source->whole() ? kExitOk : kExitPartlyRead;
+    if (simulated) {
+      const auto report = simulateRecording(input_, *source, settings.run, code);
+      return show(report, code, style);
+    }
     std::vector<std::vector<ReportTable>> reports;
     std::vector<Dump> dumps;
     {
@@ -120,6 +136,56 @@ class ReplayCommand : public Command {
   }
 
  private:
+  /// What asks for something that only execution gives.
+  Status checkSimulated() const {
+    const std::pair<bool, const char*> refused[] = {{verify_, "--verify"},
+                                                    {!dumps_.empty(), "--dump"},
+                                                    {!output_.empty(), "--output"},
+                                                    {!build_options_.empty(), "--build-options"},
+                                                    {runs_ && *runs_ > 1, "--runs"}};
+    for (const auto& [given, option] : refused) {
+      if (!given) continue;
+      return fail(ErrorCode::kInvalidArgument,
+                  "can not go with --device simulated: nothing is executed, so there is nothing to "
+                  "verify, to show or to repeat",
+                  option);
+    }
+    return {};
+  }
+
+  int simulateTraceAlone(const TerminalStyle& style) const {
+    const std::pair<bool, const char*> refused[] = {
+        {!range_.empty(), "--range"},    {stream_.has_value(), "--stream"},
+        {until_.has_value(), "--until"}, {process_.has_value(), "--process"},
+        {!speed_.empty(), "--speed"},    {mode_ != "full", "--mode"}};
+    for (const auto& [given, option] : refused) {
+      if (!given) continue;
+      return failWith(Error{ErrorCode::kInvalidArgument,
+                            "needs a recording, and " + input_ +
+                                " has none; `tracesmith export -f "
+                                "sbt` takes a part of a trace",
+                            option});
+    }
+    if (order_ != "recorded" && order_ != "serial") {
+      return failWith(Error{ErrorCode::kInvalidArgument,
+                            "a trace without a recording is simulated in the orders recorded and "
+                            "serial",
+                            "--order"});
+    }
+    int code = kExitOk;
+    const auto report = simulateTraceFile(
+        input_, order_ == "serial" ? ReplayOrder::kSerial : ReplayOrder::kRecorded, code);
+    return show(report, code, style);
+  }
+
+  int show(const Result<std::vector<ReportTable>>& report, int code,
+           const TerminalStyle& style) const {
+    if (!report) return failWith(report.error());
+    Output out = standardOutput();
+    write(*report, style, out);
+    return finishOutput(out, code);
+  }
+
   Status fillSettings(const ReplayPlan& plan, ChildSettings& settings) {
     if (mode_ == "partial" && range_.empty()) {
       return fail(ErrorCode::kInvalidArgument, "needs --range, which says of what",

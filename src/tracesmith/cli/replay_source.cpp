@@ -8,25 +8,12 @@
 namespace tracesmith::cli {
 
 Result<ReplaySource> openReplaySource(const std::string& path, std::optional<uint64_t> process) {
-  TS_TRY(RecordingReader reader, RecordingReader::open(path));
-  std::optional<ReplayPlan> best;
-  std::string known;
-  for (const recording::Process& p : reader.processes()) {
-    known += fmt::format("\n  {}  {}", p.pid, p.command_line);
-    if (process && *process != p.pid) continue;
-    TS_TRY(Bytes commands, reader.commands(p.number));
-    TS_TRY(ReplayPlan plan, ReplayPlan::make(std::move(commands)));
-    if (!best || plan.launches() > best->launches()) best = std::move(plan);
-  }
-  if (!best) {
-    return fail(ErrorCode::kNotFound,
-                known.empty() ? "holds no process" : "holds no such process; there are:" + known,
-                path);
-  }
+  TS_TRY(ReplaySource source, ReplaySource::open(path, process));
+  const RecordingReader& reader = source.reader;
   for (const DataLoss& loss : reader.losses()) {
     sayWarning(fmt::format("{}: at byte {}: {}", reader.path(), loss.offset, loss.reason));
   }
-  if (!best->whole()) {
+  if (!source.plan.whole()) {
     sayWarning(reader.path() + ": the commands end within one; what is before it is replayed");
   }
   if (!reader.complete()) {
@@ -34,7 +21,7 @@ Result<ReplaySource> openReplaySource(const std::string& path, std::optional<uin
         reader.path() +
         ": was not finished; what is there is replayed (`tracesmith recover` may know more)");
   }
-  return ReplaySource{std::move(reader), std::move(*best)};
+  return source;
 }
 
 }  // namespace tracesmith::cli

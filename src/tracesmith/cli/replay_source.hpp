@@ -1,21 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A recording that a command works on: opened, of one process, planned.
+// The recording that a command works on.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
 
-#include "tracesmith/replay/replay_plan.hpp"
+#include "tracesmith/replay/replay_source.hpp"
 
 namespace tracesmith::cli {
-
-struct ReplaySource {
-  RecordingReader reader;
-  ReplayPlan plan;
-  /// False when a part of the recording is missing: what is there is used, and that was said.
-  bool whole() const { return reader.complete() && reader.losses().empty() && plan.whole(); }
-};
 
 /// `process`: its pid; none: the one that launched most. Says on standard error what of the file
 /// could not be read.

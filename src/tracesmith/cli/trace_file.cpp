@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/cli/trace_file.hpp"
 
-#include <errno.h>
 #include <fmt/format.h>
-
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <algorithm>
 
 #include "tracesmith/cli/messages.hpp"
-#include "tracesmith/format/file_io.hpp"
 #include "tracesmith/import/import_trace.hpp"
 #include "tracesmith/import/json_walker.hpp"
 
@@ -34,21 +28,12 @@ std::string_view remedy(ErrorCode code) {
 /// Whether the other tool's trace that this command reads was damaged; its import is not.
 bool g_source_damaged = false;
 
-/// Opens `path`, by way of memory where it is another tool's.
+/// Says what of another tool's trace could not be used.
 Result<TraceReader> openTrace(const std::string& path) {
-  Result<TraceReader> reader = TraceReader::open(path);
-  if (reader || reader.error().code != ErrorCode::kNotATrace) return reader;
-  if (Status can = import::canImport(path); !can) {
-    if (can.error().code != ErrorCode::kUnsupported) return reader;
-    return tl::unexpected<Error>(std::move(can.error()));
-  }
-  const sbt::FileHandle memory(
-      static_cast<int>(syscall(SYS_memfd_create, "tracesmith-import", MFD_CLOEXEC)));
-  if (memory.fd() < 0) return failErrno(errno, "cannot import it into memory", path);
-  const std::string place = fmt::format("/proc/self/fd/{}", memory.fd());
-  TS_TRY(const import::ImportReport report, import::importTraceInPlace(path, place));
-  g_source_damaged = sayWhatWasLost(path, report.counts);
-  return TraceReader::open(place);
+  import::ImportCounts counts;
+  TS_TRY(TraceReader reader, import::openTrace(path, counts));
+  g_source_damaged = sayWhatWasLost(path, counts) || g_source_damaged;
+  return reader;
 }
 
 }  // namespace

@@ -2,7 +2,11 @@
 #include "tracesmith/import/import_trace.hpp"
 
 #include <errno.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -11,6 +15,7 @@
 
 #include "tracesmith/base/target_file.hpp"
 #include "tracesmith/base/version.hpp"
+#include "tracesmith/format/file_io.hpp"
 #include "tracesmith/format/trace_writer.hpp"
 #include "tracesmith/import/chrome_dialects.hpp"
 #include "tracesmith/import/chrome_importer.hpp"
@@ -157,6 +162,22 @@ Result<ImportReport> importTrace(const std::string& path, const std::string& out
   if (!report) return tl::unexpected<Error>(target.named(report.error()));
   TS_CHECK_OK(target.finish());
   return report;
+}
+
+Result<TraceReader> openTrace(const std::string& path, ImportCounts& counts) {
+  Result<TraceReader> reader = TraceReader::open(path);
+  if (reader || reader.error().code != ErrorCode::kNotATrace) return reader;
+  if (Status can = canImport(path); !can) {
+    if (can.error().code != ErrorCode::kUnsupported) return reader;
+    return tl::unexpected<Error>(std::move(can.error()));
+  }
+  const sbt::FileHandle memory(
+      static_cast<int>(syscall(SYS_memfd_create, "tracesmith-import", MFD_CLOEXEC)));
+  if (memory.fd() < 0) return failErrno(errno, "cannot import it into memory", path);
+  const std::string place = fmt::format("/proc/self/fd/{}", memory.fd());
+  TS_TRY(ImportReport report, importTraceInPlace(path, place));
+  counts = std::move(report.counts);
+  return TraceReader::open(place);
 }
 
 }  // namespace tracesmith::import

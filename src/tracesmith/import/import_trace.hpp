@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tracesmith/base/result.hpp"
+#include "tracesmith/format/trace_reader.hpp"
 #include "tracesmith/import/importer.hpp"
 
 namespace tracesmith::import {
@@ -30,5 +31,9 @@ Result<ImportReport> importTrace(const std::string& path, const std::string& out
 /// The same into a file that may be written where it lies (a memfd, say).
 Result<ImportReport> importTraceInPlace(const std::string& path, const std::string& output,
                                         const ImportOptions& options = {});
+
+/// A trace to read: ours, or another tool's by way of memory. `counts` gets what came in and what
+/// did not; it stays as it is for one of ours.
+Result<TraceReader> openTrace(const std::string& path, ImportCounts& counts);
 
 }  // namespace tracesmith::import

@@ -40,6 +40,8 @@ struct Process {
 
 /// "out.sbt" -> "out.sbr": where the recording that belongs to a trace lies.
 std::string pathBeside(const std::string& trace_path);
+/// The other way: "out.sbr" -> "out.sbt"; a path that ends otherwise is that of a trace itself.
+std::string traceBeside(const std::string& path);
 
 }  // namespace recording
 
@@ -96,6 +98,8 @@ class RecordingReader {
  public:
   /// A recording, or a trace that has one beside it or in it.
   static Result<RecordingReader> open(const std::string& path);
+  /// Whether there is one to open, readable or not; a trace without one is no recording.
+  static bool isThere(const std::string& path);
 
   const std::string& path() const { return log_->path(); }
   const std::vector<recording::Process>& processes() const { return processes_; }

@@ -71,6 +71,14 @@ Result<RecordingReader> RecordingReader::open(const std::string& path) {
   return reader;
 }
 
+bool RecordingReader::isThere(const std::string& path) {
+  const auto log = sbt::BlockLog::open(path);
+  if (log && hasRecording(*log)) return true;
+  // One that was cut before its first command is a recording all the same.
+  if (path.ends_with(".sbr")) return access(path.c_str(), F_OK) == 0;
+  return log && access(pathBeside(path).c_str(), F_OK) == 0;
+}
+
 void RecordingReader::lose(const sbt::LogBlock& block, const std::string& why) {
   losses_.push_back({block.offset, block.header.totalBytes(), why});
 }

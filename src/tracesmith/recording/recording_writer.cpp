@@ -42,6 +42,11 @@ std::string pathBeside(const std::string& trace_path) {
   return (sbt ? trace_path.substr(0, trace_path.size() - 4) : trace_path) + ".sbr";
 }
 
+std::string traceBeside(const std::string& path) {
+  const bool sbr = path.ends_with(".sbr");
+  return sbr ? path.substr(0, path.size() - 4) + ".sbt" : path;
+}
+
 }  // namespace recording
 
 RecordingWriter::RecordingWriter(sbt::BlockAppender file)

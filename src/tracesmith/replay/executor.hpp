@@ -34,8 +34,12 @@ enum class StepMode : uint8_t {
 
 struct StepOutcome {
   bool executed = false;  ///< the call was made; false: see `problem`
-  int32_t result = 0;     ///< its return code
-  std::string problem;    ///< why it could not be made, or what else went wrong
+  /// In place of that: it was found out how long it would take (simulated_executor.hpp).
+  bool simulated = false;
+  int64_t begin_ns = 0;  ///< of a simulated one, on the virtual clock
+  int64_t end_ns = 0;
+  int32_t result = 0;   ///< its return code
+  std::string problem;  ///< why it could not be made, or what else went wrong
 };
 
 class Executor {
@@ -67,14 +71,18 @@ class Executor {
   /// From now on what the program gave up is kept, for those who look at it later.
   virtual void keepObjects() = 0;
 
-  /// "Portable Computing Language: pthread-…", once a device was chosen.
   /// The type of a launch's argument as its source has it ("float*"); "" where the driver does not
   /// tell.
   virtual std::string argumentType(StepIndex launch, uint32_t argument) const = 0;
 
+  /// "Portable Computing Language: pthread-…", once a device was chosen.
   virtual std::string deviceName() const = 0;
   /// True when it is the device of the recording, by name and driver version.
   virtual bool sameDevice() const = 0;
+
+  /// No call before this time, in ns since the replay began. False: whoever calls has to wait for
+  /// it, as all do that have no clock of their own.
+  virtual bool holdUntil(int64_t /*since_begin_ns*/) { return false; }
 };
 
 /// argumentType() of the first argument that names this memory object; "": none, or not known.

@@ -43,16 +43,10 @@ std::string lowered(std::string_view name) {
   return out;
 }
 
-/// How long the recorded calls took, from the first to the end of the last.
-int64_t recordedNs(const ReplayPlan& plan) {
-  if (plan.steps().empty()) return 0;
-  int64_t last = 0;
-  for (const ReplayStep& step : plan.steps()) last = std::max(last, step.header.end_ns);
-  return std::max<int64_t>(0, last - plan.step(0).header.start_ns);
-}
+}  // namespace
 
 ReportTable notesTable(const std::vector<std::pair<std::string, std::string>>& notes) {
-  ReportTable table{"notes",
+  ReportTable table{"remarks",
                     "What else is to be known",
                     {{"where", "where", Q::kText}, {"what", "what", Q::kText}},
                     {},
@@ -61,7 +55,14 @@ ReportTable notesTable(const std::vector<std::pair<std::string, std::string>>& n
   return table;
 }
 
-}  // namespace
+std::string commandName(CommandKind kind) { return lowered(kindName(kind)); }
+
+int64_t recordedNs(const ReplayPlan& plan) {
+  if (plan.steps().empty()) return 0;
+  int64_t last = 0;
+  for (const ReplayStep& step : plan.steps()) last = std::max(last, step.header.end_ns);
+  return std::max<int64_t>(0, last - plan.step(0).header.start_ns);
+}
 
 std::string stepName(const ReplayPlan& plan, StepIndex i) {
   if (i == kNoStep) return "at the end";
@@ -69,7 +70,7 @@ std::string stepName(const ReplayPlan& plan, StepIndex i) {
   if (step.kind() == CommandKind::kLaunch) {
     return fmt::format("launch {} ({})", step.launch, plan.kernelName(step));
   }
-  std::string name = lowered(kindName(step.kind()));
+  std::string name = commandName(step.kind());
   if (step.object != 0) name += " of " + plan.objectName(step.object);
   if (step.launch == 0) return name + " before the first launch";
   return fmt::format("{} after launch {} ({})", name, step.launch,
@@ -94,7 +95,7 @@ std::vector<ReportTable> planReport(const ReplayPlan& plan, const RecordingReade
                        {},
                        {}};
   for (const auto& [kind, n] : kinds) {
-    commands.rows.push_back({lowered(kindName(kind)), count(n)});
+    commands.rows.push_back({commandName(kind), count(n)});
   }
   uint64_t memory_bytes = 0;
   uint64_t memory_objects = 0;
@@ -138,8 +139,8 @@ std::vector<ReportTable> replayReport(const ReplayPlan& plan, const RunResult& r
       {},
       {}};
   totals.rows.push_back({count(result.executed), count(result.launches), count(result.failed_alike),
-                         count(result.skipped), count(0), result.duration_ns, result.building_ns,
-                         recordedNs(plan)});
+                         count(result.skipped), count(result.simulated), result.duration_ns,
+                         result.building_ns, recordedNs(plan)});
   ReportTable shown{"read_backs",
                     "Read-backs compared with the recording",
                     {{"compared", "compared", Q::kCount},

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tracesmith/analysis/report.hpp"
@@ -10,8 +11,15 @@
 
 namespace tracesmith {
 
+/// "set argument".
+std::string commandName(recording::CommandKind kind);
+/// How long the recorded calls took, from the first to the end of the last.
+int64_t recordedNs(const ReplayPlan& plan);
 /// "read of buffer 3 after launch 42 (matmul)".
 std::string stepName(const ReplayPlan& plan, StepIndex step);
+
+/// What no count says: where, and what. (In JSON "notes" are those of tables.)
+ReportTable notesTable(const std::vector<std::pair<std::string, std::string>>& notes);
 
 /// What would be executed: commands by kind, of the steps that are `chosen` (stepsChosen());
 /// memory, programs, what the plan lacks.

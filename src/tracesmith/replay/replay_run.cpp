@@ -35,6 +35,7 @@ StepIndex endOf(const ReplayPlan& plan, const RunSettings& settings) {
 
 /// What is chosen and what it needs, also after the end, where something before it may need it.
 std::vector<bool> chosenOfAll(const ReplayPlan& plan, const RunSettings& settings) {
+  if (!settings.steps.empty()) return stepsNeeded(plan, settings.steps);
   std::vector<bool> chosen(plan.steps().size());
   auto range = settings.ranges.begin();  // they are in order, and so are launches
   for (size_t i = 0; i < chosen.size(); ++i) {
@@ -64,7 +65,9 @@ class Run {
   RunResult go();
 
  private:
-  bool selects() const { return !settings_.ranges.empty() || settings_.queue != 0; }
+  bool selects() const {
+    return !settings_.ranges.empty() || settings_.queue != 0 || !settings_.steps.empty();
+  }
   void perform(StepIndex i);
   void performAlone(StepIndex i);
   void compareShown(StepIndex i);
@@ -111,7 +114,10 @@ void Run::problem(StepIndex step, std::string text) {
 void Run::waitForItsTime(const ReplayStep& step) {
   const double after =
       static_cast<double>(step.header.start_ns - recorded_begin_ns_) / settings_.speed;
-  const int64_t at = began_ns_ + static_cast<int64_t>(after);
+  constexpr double kLongest = 4e18;  // --speed may be as small as one likes
+  const auto since = static_cast<int64_t>(std::clamp(after, 0.0, kLongest));
+  if (executor_.holdUntil(since)) return;
+  const int64_t at = began_ns_ + since;
   for (int64_t now = monotonicNs(); now < at; now = monotonicNs()) {
     constexpr int64_t kSlice = 500'000'000;
     const int64_t until = std::min(at, now + kSlice);
@@ -166,7 +172,12 @@ void Run::performAlone(StepIndex i) {
                          step.kind() == CommandKind::kDone || step.kind() == CommandKind::kDevice ||
                          step.kind() == CommandKind::kRangeEdge ||
                          step.kind() == CommandKind::kSnapshot || step.kind() == CommandKind::kEnd;
-    if (!made_up) ++result_.skipped;
+    if (!made_up && outcome.simulated) {
+      ++result_.simulated;
+      if (step.kind() == CommandKind::kLaunch) ++result_.launches;
+    } else if (!made_up) {
+      ++result_.skipped;
+    }
     if (!settings_.given_order.empty() && isCommand(step)) result_.not_executed.push_back(i);
   } else {
     ++result_.executed;

@@ -50,6 +50,7 @@ struct RunSettings {
   double speed = 1;         ///< of kTiming
   /// What is wanted; what it needs is replayed as well, the rest is skipped.
   std::vector<LaunchRange> ranges;     ///< none: all
+  std::vector<bool> steps;             ///< in place of both: by step; none: they count
   uint32_t queue = 0;                  ///< number of the queue whose commands are wanted; 0: all
   uint32_t until_launch = UINT32_MAX;  ///< ends after it
   std::vector<DumpRequest> dumps;
@@ -168,7 +169,8 @@ struct RunResult {
   uint64_t executed = 0;      ///< steps whose call was made, each once
   uint64_t failed_alike = 0;  ///< of those: failed, as when they were recorded
   uint64_t skipped = 0;       ///< not wanted, or not possible (see problems)
-  uint64_t launches = 0;      ///< of those executed
+  uint64_t simulated = 0;     ///< of which only the time was found, each once
+  uint64_t launches = 0;      ///< of those executed or simulated
   uint64_t shown = 0;         ///< reads and maps that were compared
   uint64_t shown_equal = 0;
   uint64_t not_comparable = 0;               ///< reads whose recorded hash is not there

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/replay/operation_executor.hpp"
+
+#include <fmt/format.h>
+
+#include "tracesmith/replay/replay_report.hpp"
+#include "tracesmith/replay/step_order.hpp"
+#include "tracesmith/replay/stream_operations.hpp"
+
+namespace tracesmith {
+
+using recording::CommandKind;
+
+namespace {
+
+/// What the call returned when it was recorded; of one that waited, that is in its Done.
+int32_t recordedResult(const ReplayPlan& plan, const ReplayStep& step) {
+  const bool begun = (step.header.flags & recording::command_flags::kBegun) != 0;
+  return begun && step.done != kNoStep ? plan.step(step.done).header.result : step.header.result;
+}
+
+Timestamp length(int64_t begin_ns, int64_t end_ns) {
+  return static_cast<Timestamp>(lengthOf(begin_ns, end_ns));
+}
+
+}  // namespace
+
+Status OperationExecutor::check(const StreamOperation& op) const {
+  if (plan_ == nullptr) {
+    if (dry_run_) return {};
+    return fail(ErrorCode::kUnsupported,
+                "there is nothing to execute on: neither a recording nor a device was given");
+  }
+  const std::string name = fmt::format("operation {}", op.operation_id);
+  if (op.operation_id >= plan_->steps().size() ||
+      !isOperation(plan_->step(static_cast<StepIndex>(op.operation_id)))) {
+    return fail(ErrorCode::kNotFound, "is none of the recording", name);
+  }
+  const auto step = static_cast<StepIndex>(op.operation_id);
+  if (plan_->step(step).kind() == CommandKind::kUnsupported) {
+    return fail(ErrorCode::kUnsupported, "is a call that can not be replayed", name);
+  }
+  if (step < done_.size() && done_[step]) {
+    return fail(ErrorCode::kInvalidArgument, "was executed before", name);
+  }
+  return {};
+}
+
+void OperationExecutor::prepare() {
+  if (prepared_) return;
+  prepared_ = true;
+  done_.assign(plan_->steps().size(), false);
+  // The order is the user's: what a program gives up early may be used late.
+  executor_->keepObjects();
+  for (StepIndex i = 0; i < plan_->steps().size(); ++i) {
+    const ReplayStep& step = plan_->step(i);
+    if (isOperation(step) || step.kind() == CommandKind::kDone) continue;
+    const StepOutcome outcome = executor_->perform(i, StepMode::kAlone);
+    if (outcome.problem.empty()) continue;
+    problems_.push_back(stepName(*plan_, i) + ": " + outcome.problem);
+  }
+}
+
+Status OperationExecutor::execute(StreamOperation& op) {
+  if (const Status ok = check(op); !ok) {
+    ++metrics_.operations_failed;
+    return ok;
+  }
+  if (dry_run_) {
+    op.skipped = true;
+    ++metrics_.operations_skipped;
+    return {};
+  }
+  prepare();
+  const auto i = static_cast<StepIndex>(op.operation_id);
+  const ReplayStep& step = plan_->step(i);
+  const int64_t begin = monotonicNs();
+  StepOutcome outcome = executor_->perform(i, StepMode::kAlone);
+  const int64_t end = monotonicNs();
+  if (outcome.simulated) {
+    op.simulated = true;
+    op.begin_time = static_cast<Timestamp>(outcome.begin_ns);
+    op.execution_time = length(outcome.begin_ns, outcome.end_ns);
+    done_[i] = true;
+    ++metrics_.operations_simulated;
+    metrics_.total_virtual_time += op.execution_time;
+    return {};
+  }
+  op.begin_time = static_cast<Timestamp>(begin);
+  op.execution_time = length(begin, end);
+  const int32_t recorded = recordedResult(*plan_, step);
+  if (outcome.executed && outcome.problem.empty() && outcome.result != recorded) {
+    outcome.problem = fmt::format("returned {}, when it was recorded {}", outcome.result, recorded);
+  }
+  done_[i] = outcome.executed;
+  if (!outcome.executed || !outcome.problem.empty()) {
+    ++metrics_.operations_failed;
+    if (outcome.problem.empty()) outcome.problem = "was not executed";
+    return fail(ErrorCode::kInternal, std::move(outcome.problem), stepName(*plan_, i));
+  }
+  op.executed = true;
+  ++metrics_.operations_executed;
+  metrics_.total_execution_time += op.execution_time;
+  switch (kindOf(op.event.type)) {
+    case OperationKind::kKernel:
+      ++metrics_.kernels_executed;
+      break;
+    case OperationKind::kMemory:
+      ++metrics_.memory_ops_executed;
+      break;
+    case OperationKind::kSync:
+      ++metrics_.sync_ops_executed;
+      break;
+    case OperationKind::kOther:
+      break;
+  }
+  return {};
+}
+
+}  // namespace tracesmith
