@@ -17,8 +17,9 @@ namespace {
 
 struct Queue {
   bool out_of_order = false;
-  StepIndex last = kNoStep;          // in order: the command before; else the last barrier
-  std::vector<StepIndex> unordered;  // commands since that barrier
+  StepIndex last = kNoStep;  // in order: the command before; else the last barrier
+  // Commands since that barrier; a marker without a list stands for those before it.
+  std::vector<StepIndex> unordered;
 };
 
 /// True for a call that was recorded when it began: its Done says when it was over. One without a
@@ -166,11 +167,9 @@ StepDependencies StepDependencies::of(const ReplayPlan& plan) {
         // Without a list it stands for all that came before; with one, only for the list.
         if ((marker || barrier) && step.waits == 0) {
           for (const StepIndex other : queue.unordered) depend(other);
+          queue.unordered.clear();
         }
-        if (barrier) {
-          if (step.waits == 0) queue.unordered.clear();
-          queue.last = i;
-        }
+        if (barrier) queue.last = i;
         queue.unordered.push_back(i);
       }
     }

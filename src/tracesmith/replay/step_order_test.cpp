@@ -325,6 +325,34 @@ TEST(StepOrder, WhatTheHostLeftInMappedMemoryWaitsForTheMapAlone) {
               ElementsAre(map, left, unmap, set, held));
 }
 
+TEST(StepOrder, MarkersForAllThatIsInAQueueLeanOnEachOther) {
+  Gates g;
+  const Handle free = g.r.queue(1);
+  std::vector<uint64_t> fills, markers;
+  for (int i = 0; i < 100; ++i) {
+    fills.push_back(g.fill(free));
+    markers.push_back(g.r.add(Marker{.queue = free}));
+  }
+  const auto last = g.fill(free);
+  const auto finish = g.r.add(Finish{.queue = free});
+  const ReplayPlan plan = planOf(g.r);
+  const StepDependencies dependencies = StepDependencies::of(plan);
+  EXPECT_LT(dependencies.edges(), 300u);
+  bool moved = false;
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    const auto order = randomLegalOrder(plan, dependencies, seed);
+    std::map<uint64_t, size_t> at;
+    for (size_t i = 0; i < order.size(); ++i) at[order[i]] = i;
+    for (size_t i = 0; i < markers.size(); ++i) {
+      EXPECT_LT(at[fills[i]], at[markers[i]]);
+      EXPECT_LE(at[markers[i > 0 ? i - 1 : 0]], at[markers[i]]);
+    }
+    moved |= at[last] < at[markers.back()];  // a marker holds nothing back
+    EXPECT_EQ(at[finish], order.size() - 1);
+  }
+  EXPECT_TRUE(moved);
+}
+
 TEST(StepOrder, StepsThatWaitForEachOtherComeLastAsRecorded) {
   Gates g;
   const Handle gate = g.gate();

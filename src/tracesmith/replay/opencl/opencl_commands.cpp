@@ -88,12 +88,8 @@ StepOutcome OpenClExecutor::perform(StepIndex index, StepMode mode) {
 
 StepOutcome OpenClExecutor::finish() {
   StepOutcome outcome;
-  for (size_t i = 1; i < objects_.size(); ++i) {
-    if (objects_[i] == nullptr ||
-        plan_.object(static_cast<ObjectIndex>(i)).object_class != ObjectClass::kQueue) {
-      continue;
-    }
-    const cl_int result = cl_.clFinish(static_cast<cl_command_queue>(objects_[i]));
+  for (const ObjectIndex queue : queues_) {
+    const cl_int result = cl_.clFinish(live<cl_command_queue>(queue));
     if (result != CL_SUCCESS) {
       outcome.result = result;
       outcome.problem = "a queue can not be finished: " + openClError(result);

@@ -150,6 +150,8 @@ class OpenClExecutor final : public Executor {
   cl_int call(const recording::RangeEdge&) { return CL_SUCCESS; }
   cl_int call(const recording::Unsupported& c);
   cl_int call(const recording::End&) { return CL_SUCCESS; }
+  /// What the memory uses as its own (CL_MEM_USE_HOST_PTR) stays as long as it does.
+  void keepHostMemory(cl_mem memory, Bytes bytes);
   void makeAnew(ObjectIndex program);
   cl_program linked(const recording::CreateProgram& c, cl_int& result);
   cl_program fromBinary(ByteView code, const recording::CreateProgram& c, cl_int& result);
@@ -160,6 +162,7 @@ class OpenClExecutor final : public Executor {
   ExecutorOptions options_;
   std::vector<void*> objects_;                           // by ObjectIndex; nullptr: not there
   std::vector<uint32_t> references_;                     // that the program holds
+  std::set<ObjectIndex> queues_;                         // that are there
   std::unordered_map<ObjectIndex, std::string> absent_;  // why an object was not made
   bool keep_objects_ = false;
   std::set<ObjectIndex> built_;  // programs, while objects are kept
@@ -192,12 +195,11 @@ class OpenClExecutor final : public Executor {
   ObjectIndex context_ = 0;  // the last one
   uint32_t contexts_ = 0;
   // Of kConcurrent.
-  std::deque<cl_event> in_flight_;        // of commands that may not be over, the oldest first
-  cl_event host_wait_ = nullptr;          // of all that the host has waited for
-  cl_int failed_in_flight_ = CL_SUCCESS;  // what the first command ended with that failed
-  bool host_events_ = false;              // the program made events that it sets itself
-  std::unordered_map<ObjectIndex, Bytes> host_memory_;  // that buffers use (CL_MEM_USE_HOST_PTR)
-  std::unordered_map<uint64_t, bool> asks_;             // asksForItsSize() of kernels
+  std::deque<cl_event> in_flight_;           // of commands that may not be over, the oldest first
+  cl_event host_wait_ = nullptr;             // of all that the host has waited for
+  cl_int failed_in_flight_ = CL_SUCCESS;     // what the first command ended with that failed
+  bool host_events_ = false;                 // the program made events that it sets itself
+  std::unordered_map<uint64_t, bool> asks_;  // asksForItsSize() of kernels
   Bytes last_shown_;
 };
 

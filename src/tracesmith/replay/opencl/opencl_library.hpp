@@ -72,6 +72,7 @@ namespace tracesmith {
 
 // Those of later versions, which may be missing.
 #define TS_REPLAYED_OPENCL_LATER(X)    \
+  X(clSetMemObjectDestructorCallback)  \
   X(clCreateProgramWithIL)             \
   X(clCreateProgramWithBuiltInKernels) \
   X(clCloneKernel)                     \

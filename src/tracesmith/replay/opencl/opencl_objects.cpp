@@ -35,6 +35,9 @@ void OpenClExecutor::keep(ObjectIndex object, void* handle) {
   if (object == 0) return;  // the recorded call had failed
   objects_[object] = handle;
   references_[object] = 1;
+  if (handle != nullptr && plan_.object(object).object_class == ObjectClass::kQueue) {
+    queues_.insert(object);
+  }
 }
 
 void OpenClExecutor::destroy(ObjectIndex object) {
@@ -46,6 +49,7 @@ void OpenClExecutor::destroy(ObjectIndex object) {
       cl_.clReleaseContext(static_cast<cl_context>(handle));
       break;
     case ObjectClass::kQueue:
+      queues_.erase(object);
       cl_.clReleaseCommandQueue(static_cast<cl_command_queue>(handle));
       break;
     case ObjectClass::kMemory:
@@ -141,6 +145,17 @@ Bytes OpenClExecutor::undefinedContent(uint64_t bytes, ObjectIndex object) const
   return out;
 }
 
+void OpenClExecutor::keepHostMemory(cl_mem memory, Bytes bytes) {
+  if (memory == nullptr) return;
+  // Commands and parts may hold on to it after it was given up: the driver knows when it goes.
+  auto kept = std::make_unique<Bytes>(std::move(bytes));
+  const auto drop = [](cl_mem, void* b) { delete static_cast<Bytes*>(b); };
+  if (cl_.clSetMemObjectDestructorCallback != nullptr) {
+    cl_.clSetMemObjectDestructorCallback(memory, drop, kept.get());
+  }
+  (void)kept.release();
+}
+
 cl_int OpenClExecutor::call(const CreateBuffer& c) {
   cl_mem_flags flags = c.flags & ~kHostAccess;
   Bytes bytes;
@@ -161,9 +176,7 @@ cl_int OpenClExecutor::call(const CreateBuffer& c) {
   called_ = true;
   cl_mem buffer = cl_.clCreateBuffer(live<cl_context>(step_->other), flags, c.bytes, host, &result);
   keep(step_->object, buffer);
-  if ((flags & CL_MEM_USE_HOST_PTR) != 0 && buffer != nullptr && step_->object != 0) {
-    host_memory_[step_->object] = std::move(bytes);
-  }
+  if ((flags & CL_MEM_USE_HOST_PTR) != 0) keepHostMemory(buffer, std::move(bytes));
   return result;
 }
 
@@ -210,9 +223,7 @@ cl_int OpenClExecutor::call(const CreateImage& c) {
   cl_mem image = cl_.clCreateImage(live<cl_context>(step_->other), flags, &format, &description,
                                    bytes.empty() ? nullptr : bytes.data(), &result);
   keep(step_->object, image);
-  if ((flags & CL_MEM_USE_HOST_PTR) != 0 && image != nullptr && step_->object != 0) {
-    host_memory_[step_->object] = std::move(bytes);
-  }
+  if ((flags & CL_MEM_USE_HOST_PTR) != 0) keepHostMemory(image, std::move(bytes));
   return result;
 }
 
