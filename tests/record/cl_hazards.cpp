@@ -6,6 +6,7 @@
 // them.
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -26,6 +27,11 @@ __kernel void polls(__global volatile int* a) {
   while (a[0] == 0) {
   }
   a[1] = 1;
+}
+__kernel void slow(__global int* a) {
+  int x = a[0];
+  for (int i = 0; i < 200000000; ++i) x = x * 1664525 + 1013904223;
+  a[0] = x;
 }
 __kernel void other(__global int* a, int by) { a[get_global_id(0)] += by; }
 )";
@@ -253,8 +259,8 @@ void bounced(const ClProgram& cl) {
   check(clEnqueueWriteBuffer(q, from, CL_TRUE, 0, kBytes, first.data(), 0, nullptr, nullptr),
         "write");
   tell("write", first.data());
-  const auto readLater = [&](std::vector<int>& into, cl_event start, cl_event* event) {
-    check(clEnqueueReadBuffer(q, from, CL_FALSE, 0, kBytes, into.data(), 1, &start, event), "read");
+  const auto readTo = [&](std::vector<int>& into, cl_uint n, cl_event* start, cl_event* event) {
+    check(clEnqueueReadBuffer(q, from, CL_FALSE, 0, kBytes, into.data(), n, start, event), "read");
   };
   const auto expectSeen = [&](const char* what) {
     check(clEnqueueReadBuffer(q, to, CL_TRUE, 0, kBytes, seen.data(), 0, nullptr, nullptr), what);
@@ -263,7 +269,7 @@ void bounced(const ClProgram& cl) {
   };
   cl_event start = gate(cl);
   cl_event read = nullptr;
-  readLater(by_event, start, &read);
+  readTo(by_event, 1, &start, &read);
   check(clEnqueueWriteBuffer(q, to, CL_FALSE, 0, kBytes, by_event.data(), 1, &read, nullptr),
         "write");
   open(start);
@@ -272,19 +278,18 @@ void bounced(const ClProgram& cl) {
 
   const int zero = 0;
   check(clEnqueueFillBuffer(q, to, &zero, sizeof zero, 0, kBytes, 0, nullptr, nullptr), "fill");
-  cl_event again = gate(cl);
-  readLater(by_order, again, nullptr);
-  std::thread opener([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    open(again);
-  });
+  cl_mem busy = cl.buffer(kBytes);
+  cl_kernel slow = cl.kernel("slow");
+  const size_t one = 1;
+  check(clSetKernelArg(slow, 0, sizeof busy, static_cast<const void*>(&busy)), "clSetKernelArg");
+  check(clEnqueueNDRangeKernel(q, slow, 1, nullptr, &one, nullptr, 0, nullptr, nullptr), "slow");
+  readTo(by_order, 0, nullptr, nullptr);
   check(clEnqueueWriteBuffer(q, to, CL_TRUE, 0, kBytes, by_order.data(), 0, nullptr, nullptr),
         "write");
-  opener.join();
   expectSeen("what was bounced with a wait");
   clReleaseEvent(read);
   clReleaseEvent(start);
-  clReleaseEvent(again);
+  clReleaseMemObject(busy);
   clReleaseMemObject(from);
   clReleaseMemObject(to);
 }
@@ -360,6 +365,37 @@ void sliced(const ClProgram& cl) {
   clReleaseMemObject(image);
 }
 
+double cpuSeconds() {
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  const auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
+  };
+  return seconds(used.ru_utime) + seconds(used.ru_stime);
+}
+
+/// Very many reads that are under way at the same time, to one place and to one after the other.
+void many(const ClProgram& cl) {
+  cl_command_queue q = cl.queue();
+  cl_mem m = cl.buffer(64);
+  for (const size_t n : {20'000u, 40'000u}) {
+    std::vector<uint8_t> host(n * 64);
+    const double before = cpuSeconds();
+    cl_event start = gate(cl);
+    check(clEnqueueMarkerWithWaitList(q, 1, &start, nullptr), "marker");
+    for (size_t i = 0; i < n; ++i) {
+      check(clEnqueueReadBuffer(q, m, CL_FALSE, 0, 48, i % 2 == 0 ? host.data() : &host[i * 64], 0,
+                                nullptr, nullptr),
+            "read");
+    }
+    open(start);
+    check(clFinish(q), "finish");
+    clReleaseEvent(start);
+    std::printf("seconds_of_%zu %.3f\n", n, cpuSeconds() - before);
+  }
+  clReleaseMemObject(m);
+}
+
 /// Launches while another thread makes and frees shared memory, buffers and queues.
 void freed(const ClProgram& cl) {
   cl_command_queue q = cl.queue();
@@ -369,7 +405,7 @@ void freed(const ClProgram& cl) {
   for (size_t i = 0; i < kInts; ++i) p[i] = 0;
   std::atomic<int> rounds{0};
   std::thread frees([&] {
-    for (; rounds.load() < 40; ++rounds) {
+    for (; rounds.load() < 15; ++rounds) {
       void* large =
           clSVMAlloc(cl.context, CL_MEM_READ_WRITE | CL_MEM_SVM_FINE_GRAIN_BUFFER, kLarge / 2, 0);
       void* next =
@@ -386,7 +422,7 @@ void freed(const ClProgram& cl) {
     }
   });
   int launched = 0;
-  for (; rounds.load() < 40; ++launched) {
+  for (; rounds.load() < 15; ++launched) {
     add(q, k, p, 1);
     add(q, other, p, 1);
     check(clFinish(q), "finish");
@@ -402,7 +438,7 @@ int main(int argc, char** argv) {
   const std::map<std::string, void (*)(const ClProgram&)> all = {
       {"ended", ended},     {"unmapped", unmapped}, {"waited", waited},   {"ahead", ahead},
       {"chained", chained}, {"freed", freed},       {"bounced", bounced}, {"cancelled", cancelled},
-      {"polled", polled},   {"mapped", mapped},     {"sliced", sliced}};
+      {"polled", polled},   {"mapped", mapped},     {"sliced", sliced},   {"many", many}};
   if (argc != 2 || !all.contains(argv[1])) return 2;
   const ClProgram cl(kSource);
   all.at(argv[1])(cl);

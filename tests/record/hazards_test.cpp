@@ -101,6 +101,16 @@ TEST_F(HazardTest, OpenClMayComeLaterWithAModule) {
   EXPECT_EQ(record(traced).outcome.kernels, 1u);
 }
 
+TEST_F(HazardTest, TwiceAsManyReadsUnderWayCostTwiceAsMuch) {
+  SpawnOptions said;
+  said.output = path("said");
+  ASSERT_EQ(run(profile({}, {helper("cl_hazards"), "many"}), said).exit_code, 0);
+  const auto report = readReport(path("said"));
+  const double once = std::stod(report.at("seconds_of_20000"));
+  const double twice = std::stod(report.at("seconds_of_40000"));
+  EXPECT_LT(twice, 3 * once + 0.1) << once;
+}
+
 TEST_F(HazardTest, LinesOfAnImageArrayLieASlicePitchApart) { expectInputs("sliced"); }
 
 class InputTest : public HazardTest, public ::testing::WithParamInterface<const char*> {};

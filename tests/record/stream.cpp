@@ -177,7 +177,7 @@ std::vector<std::string> traffic(const Stream& stream) {
         tell("shared", c.as<Snapshot>().content);
         break;
       case CommandKind::kSvmCopy:
-        shown("copied", c);
+        if (stream.doneOf(c.header.sequence) != nullptr) shown("copied", c);
         break;
       default:
         break;

@@ -47,6 +47,7 @@ void* map(cl_command_queue queue, cl_mem memory, cl_bool blocking, cl_map_flags 
     call.flag(kBlocking);
     const uint64_t sequence = wanted ? put(c, call.begun()) : kNotRecorded;
     order.release();
+    const Sync waited = blockingIn(queue);
     pointer = invoke(event, &e);
     call.end(e);
     const Place place = placeOf(pointer);
@@ -54,7 +55,7 @@ void* map(cl_command_queue queue, cl_mem memory, cl_bool blocking, cl_map_flags 
     if (wanted && pointer != nullptr && shows(flags)) content.take(place, Keep::kHashes);
     doneBlocking(sequence, call, event, content, false, pointer);
     if (pointer != nullptr) noteMap(memory, pointer, flags, box, place, content.summary());
-    settle();
+    settle(e == CL_SUCCESS ? waited : Sync{});
   } else {
     cl_event own = nullptr;
     cl_event* slot = event != nullptr ? event : &own;

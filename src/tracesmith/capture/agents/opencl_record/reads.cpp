@@ -5,18 +5,45 @@
 // program. Never on a driver's thread that just completed the command, where the program may be
 // freeing the memory meanwhile; and never once the recording has ended, when calls that wait are no
 // longer held up.
-#include "tracesmith/capture/agents/opencl_record/recorder.hpp"
-
 #include <pthread.h>
+
+#include "tracesmith/capture/agents/opencl_record/places.hpp"
+#include "tracesmith/capture/agents/opencl_record/recorder.hpp"
 
 namespace rec = tracesmith::recording;
 
 namespace tracesmith::record {
 namespace {
 
-constinit List<PendingRead> g_pending;       // state lock
-constinit std::atomic<uint32_t> g_count{0};  // of g_pending
-constinit Table<uint32_t> g_held;            // references of ours by event; state lock
+/// Of one queue, in the order of arrival.
+struct QueueReads {
+  Handle queue = 0;
+  bool in_order = false;
+  List<uint64_t> numbers;  // 0: settled already
+  uint64_t first = 0;      // what is before it is settled
+};
+
+/// An event of which we have references.
+struct HeldEvent {
+  uint32_t references = 0;
+  uint32_t queue = 0;   // in g_queues
+  uint64_t number = 0;  // the latest of it
+  uint64_t waited = 0;  // the settling before which the program has waited for it
+};
+
+// All under the state lock. A program may have very many reads under way: nothing here takes more
+// than logarithmic time for each of them.
+constinit Table<PendingRead> g_pending;     // by their numbers
+constinit List<QueueReads> g_queues;        // once in, a queue stays
+constinit Table<uint32_t> g_queue_indices;  // in g_queues, plus one
+constinit Table<HeldEvent> g_held;
+constinit Places g_fills;  // what may yet be written for the host
+constinit Places g_looks;  // what will be looked at: but for maps
+constinit Places g_maps;   // the same of maps
+constinit uint64_t g_settlings = 0;
+constinit std::atomic<uint64_t> g_arrived{0};  // numbers that were given
+constinit std::atomic<uint32_t> g_count{0};    // of g_pending
+
 pthread_mutex_t g_settling = PTHREAD_MUTEX_INITIALIZER;
 constinit thread_local bool t_settling __attribute__((tls_model("initial-exec"))) = false;
 
@@ -41,14 +68,6 @@ cl_int statusOf(cl_event event) {
   const cl_int result = g_next.clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS,
                                               sizeof status, &status, nullptr);
   return result == CL_SUCCESS ? status : result;
-}
-
-bool isIn(const Sync& sync, const PendingRead& read) {
-  if (sync.queue != 0 && sync.queue == read.queue) return true;
-  for (uint64_t i = 0; i < sync.count; ++i) {
-    if (sync.events[i] == read.event) return true;
-  }
-  return false;
 }
 
 /// A read that is complete, or failed. It is in no list any more.
@@ -77,112 +96,242 @@ void conclude(const PendingRead& read, cl_int status) {
 void giveBack(const PendingRead& read) {
   {
     StateLock lock;
-    uint32_t* held = g_held.find(handleOf(read.event));
-    if (held != nullptr && --*held == 0) g_held.erase(handleOf(read.event));
+    HeldEvent* held = g_held.find(handleOf(read.event));
+    if (held != nullptr && --held->references == 0) g_held.erase(handleOf(read.event));
   }
   g_next.clReleaseEvent(read.event);
 }
 
-bool overlap(const Place& a, const Place& b) {
-  return a.at < b.at + b.extent() && b.at < a.at + a.extent();
+// --- where they lie; state lock --------------------------------------------------------------
+
+uint64_t beginOf(const Place& place) { return handleOf(place.at); }
+uint64_t endOf(const Place& place) { return handleOf(place.at) + place.extent(); }
+bool isFill(const PendingRead& read) {
+  return (read.what == Awaited::kRead || read.what == Awaited::kUse) && read.place.extent() != 0;
+}
+bool isLookedAt(const PendingRead& read) {
+  return read.what != Awaited::kUse && !read.lost && read.place.extent() != 0;
+}
+Places& looksOf(const PendingRead& read) { return read.what == Awaited::kMap ? g_maps : g_looks; }
+
+bool addPlaces(const PendingRead& read, uint64_t number) {
+  const uint64_t begin = beginOf(read.place);
+  const uint64_t end = endOf(read.place);
+  if (isFill(read) && !g_fills.add(begin, end, number)) return false;
+  if (!isLookedAt(read) || looksOf(read).add(begin, end, number)) return true;
+  if (isFill(read)) g_fills.remove(begin, number);
+  return false;
 }
 
-}  // namespace
-
-bool readsPending() { return g_count.load(std::memory_order_relaxed) != 0; }
-
-bool awaitRead(const PendingRead& read) {
-  PendingRead kept = read;
-  if (g_next.clRetainEvent(kept.event) != CL_SUCCESS) return false;
-  bool added = false;
-  {
-    StateLock lock;
-    added = g_pending.add(kept);
-    if (added) g_count.fetch_add(1, std::memory_order_relaxed);
-    if (added) {
-      uint32_t* held = g_held.find(handleOf(kept.event));
-      if (held == nullptr) held = g_held.insert(handleOf(kept.event));
-      if (held != nullptr) ++*held;
-    }
-  }
-  if (!added) g_next.clReleaseEvent(kept.event);
-  return added;
+void removePlaces(const PendingRead& read, uint64_t number) {
+  if (isFill(read)) g_fills.remove(beginOf(read.place), number);
+  if (isLookedAt(read)) looksOf(read).remove(beginOf(read.place), number);
 }
 
-namespace {
-
-/// The recording has ended: what the program reads is no longer looked at.
-void giveAllBack() {
-  for (;;) {
-    PendingRead read;
-    {
-      StateLock lock;
-      if (g_pending.size() == 0) return;
-      read = g_pending[g_pending.size() - 1];
-      g_pending.erase(g_pending.size() - 1);
-      g_count.fetch_sub(1, std::memory_order_relaxed);
-    }
-    giveBack(read);
+/// What was to be looked at there is not, any more.
+void loseAt(Places& looks, uint64_t begin, uint64_t end) {
+  for (uint64_t number = 0; (number = looks.find(begin, end)) != 0;) {
+    PendingRead* read = g_pending.find(number);
+    if (read == nullptr) return;
+    looks.remove(beginOf(read->place), number);
+    read->lost = true;
   }
 }
 
-/// Settle lock.
-void settleLocked(const Sync& sync) {
-  for (uint64_t i = 0;;) {
-    if (!recording()) return giveAllBack();
+// --- the queues; state lock -------------------------------------------------------------------
+
+/// In g_queues; UINT32_MAX: there is no memory for it.
+uint32_t indexOf(Handle queue) {
+  if (const uint32_t* index = g_queue_indices.find(queue)) return *index - 1;
+  uint32_t* index = g_queue_indices.insert(queue);
+  if (index == nullptr) return UINT32_MAX;
+  *index = static_cast<uint32_t>(g_queues.size()) + 1;
+  QueueReads fresh;
+  fresh.queue = queue;
+  if (g_queues.add(fresh)) return *index - 1;
+  g_queue_indices.erase(queue);
+  return UINT32_MAX;
+}
+
+bool addLocked(const PendingRead& read) {
+  const uint32_t index = indexOf(read.queue);
+  if (index == UINT32_MAX) return false;
+  const uint64_t number = g_arrived.load(std::memory_order_relaxed) + 1;
+  QueueReads& q = g_queues[index];
+  if (q.numbers.size() == q.first) {
+    const QueueState* state = g_objects.queues.find(read.queue);
+    q.in_order = state != nullptr && !state->out_of_order;
+  }
+  HeldEvent* held = g_held.find(handleOf(read.event));
+  const bool fresh = held == nullptr;
+  if (fresh) held = g_held.insert(handleOf(read.event));
+  PendingRead* kept = held != nullptr ? g_pending.insert(number) : nullptr;
+  const bool placed = kept != nullptr && addPlaces(read, number);
+  if (!placed || !q.numbers.add(number)) {
+    if (placed) removePlaces(read, number);
+    if (fresh) g_held.erase(handleOf(read.event));
+    if (kept != nullptr) g_pending.erase(number);
+    return false;
+  }
+  *kept = read;
+  ++held->references;
+  held->queue = index;
+  held->number = number;
+  g_arrived.store(number, std::memory_order_relaxed);
+  g_count.fetch_add(1, std::memory_order_relaxed);
+  return true;
+}
+
+void removeLocked(QueueReads& q, uint64_t at) {
+  const uint64_t number = q.numbers[at];
+  if (const PendingRead* read = g_pending.find(number)) removePlaces(*read, number);
+  g_pending.erase(number);
+  g_count.fetch_sub(1, std::memory_order_relaxed);
+  q.numbers[at] = 0;
+  if (at == q.first) ++q.first;
+}
+
+/// Drops what is settled, when that is worth it.
+void compact(QueueReads& q) {
+  if (q.in_order && q.first < q.numbers.size() && q.first * 2 < q.numbers.size()) return;
+  uint64_t kept = 0;
+  for (const uint64_t number : q.numbers) {
+    if (number != 0) q.numbers[kept++] = number;
+  }
+  q.numbers.shrink(kept);
+  q.first = 0;
+}
+
+// --- settling; settle lock --------------------------------------------------------------------
+
+/// What a synchronization says of the reads of one queue.
+struct Settled {
+  uint64_t settling = 0;
+  uint64_t all_before = 0;  // numbers below it
+};
+
+bool isIn(const Settled& settled, const PendingRead& read, uint64_t number) {
+  if (number < settled.all_before) return true;
+  StateLock lock;
+  const HeldEvent* held = g_held.find(handleOf(read.event));
+  return held != nullptr && held->waited == settled.settling;
+}
+
+void settleQueue(uint32_t index, const Settled& settled) {
+  for (uint64_t at = 0;; ++at) {
+    if (!recording()) return;
     PendingRead read;
+    uint64_t number = 0;
+    bool in_order = false;
     {
       StateLock lock;
-      if (i >= g_pending.size()) break;
-      read = g_pending[i];
+      const QueueReads& q = g_queues[index];
+      if (at < q.first) at = q.first;
+      if (at >= q.numbers.size()) break;
+      number = q.numbers[at];
+      if (number == 0) continue;
+      if (const PendingRead* kept = g_pending.find(number)) read = *kept;
+      in_order = q.in_order;
     }
     cl_int status = statusOf(read.event);
+    const bool is_in = status > CL_COMPLETE && isIn(settled, read, number);
     // The driver said so of its queue; of the event it will in a moment. Not waited for in the
     // driver, whose thread may be in a callback of the program that waits for us.
-    for (int tries = 0; status > CL_COMPLETE && tries < 1000 && isIn(sync, read); ++tries) {
+    for (int tries = 0; status > CL_COMPLETE && tries < 1000 && is_in; ++tries) {
       pauseNs(100'000);
       status = statusOf(read.event);
     }
-    if (status > CL_COMPLETE && isIn(sync, read)) {
+    if (status > CL_COMPLETE && is_in) {
       status = CL_COMPLETE;  // the program may free the memory now
       read.lost = true;
     }
     if (status > CL_COMPLETE) {
-      ++i;
+      if (in_order) break;  // and so are all that come after it
       continue;
     }
     conclude(read, status);
     {
       StateLock lock;
-      g_pending.erase(i);
-      g_count.fetch_sub(1, std::memory_order_relaxed);
+      removeLocked(g_queues[index], at);
+    }
+    giveBack(read);
+  }
+  StateLock lock;
+  compact(g_queues[index]);
+}
+
+/// The recording has ended: what the program reads is no longer looked at.
+void giveAllBack() {
+  for (uint32_t index = 0;;) {
+    PendingRead read;
+    {
+      StateLock lock;
+      if (index >= g_queues.size()) return;
+      QueueReads& q = g_queues[index];
+      while (q.first < q.numbers.size() && q.numbers[q.first] == 0) ++q.first;
+      if (q.first >= q.numbers.size()) {
+        compact(q);
+        ++index;
+        continue;
+      }
+      if (const PendingRead* kept = g_pending.find(q.numbers[q.first])) read = *kept;
+      removeLocked(q, q.first);
     }
     giveBack(read);
   }
 }
 
+void settleLocked(const Sync& sync) {
+  Settled settled;
+  uint32_t queues = 0;
+  {
+    StateLock lock;
+    settled.settling = ++g_settlings;
+    queues = static_cast<uint32_t>(g_queues.size());
+    for (uint64_t i = 0; i < sync.count; ++i) {
+      HeldEvent* held = g_held.find(handleOf(sync.events[i]));
+      if (held != nullptr) held->waited = settled.settling;
+    }
+  }
+  for (uint32_t index = 0; index < queues; ++index) {
+    settled.all_before = 0;
+    {
+      StateLock lock;
+      const QueueReads& q = g_queues[index];
+      if (q.first == q.numbers.size()) continue;
+      if (q.queue == sync.queue && (q.in_order || !sync.if_in_order)) {
+        settled.all_before = sync.before;
+      }
+      for (uint64_t i = 0; q.in_order && i < sync.count; ++i) {
+        const HeldEvent* held = g_held.find(handleOf(sync.events[i]));
+        if (held == nullptr || held->queue != index) continue;
+        if (held->number >= settled.all_before) settled.all_before = held->number + 1;
+      }
+    }
+    settleQueue(index, settled);
+    if (!recording()) return giveAllBack();
+  }
+  if (!recording()) giveAllBack();
+}
+
 bool nothingPending() { return !readsPending() || t_settling || !tablesUsable(); }
 
-template <class Is>
-bool anyPending(Is&& is) {
-  StateLock lock;
-  for (const PendingRead& read : g_pending) {
-    if (is(read)) return true;
-  }
-  return false;
-}
-
-/// Settles, and gives up of what is left that for which `isLost` says so. Under the settle lock:
-/// none of them is being hashed.
-template <class IsLost>
-void lose(IsLost&& isLost) {
-  SettleLock settling;
-  settleLocked({});
-  StateLock lock;
-  for (PendingRead& read : g_pending) read.lost = read.lost || isLost(read);
-}
-
 }  // namespace
+
+bool readsPending() { return g_count.load(std::memory_order_relaxed) != 0; }
+
+uint64_t readsSoFar() { return g_arrived.load(std::memory_order_relaxed) + 1; }
+
+bool awaitRead(const PendingRead& read) {
+  if (g_next.clRetainEvent(read.event) != CL_SUCCESS) return false;
+  bool added = false;
+  {
+    StateLock lock;
+    added = addLocked(read);
+  }
+  if (!added) g_next.clReleaseEvent(read.event);
+  return added;
+}
 
 void settle(const Sync& sync) {
   if (nothingPending()) return;
@@ -191,33 +340,45 @@ void settle(const Sync& sync) {
 }
 
 bool yetToBeFilled(const Place& place) {
-  const auto fills = [&](const PendingRead& read) {
-    return (read.what == Awaited::kRead || read.what == Awaited::kUse) &&
-           overlap(read.place, place);
+  if (nothingPending() || place.extent() == 0) return false;
+  const auto isFilled = [&] {
+    StateLock lock;
+    return g_fills.find(beginOf(place), endOf(place)) != 0;
   };
-  if (nothingPending() || !anyPending(fills)) return false;
+  if (!isFilled()) return false;
   settle();
-  return anyPending(fills);
+  return isFilled();
 }
 
 void aboutToOverwrite(const Place& place) {
-  if (nothingPending() || place.at == nullptr) return;
-  if (anyPending([&](const PendingRead& read) { return overlap(read.place, place); }))
-    lose([&](const PendingRead& read) { return overlap(read.place, place); });
+  if (nothingPending() || place.at == nullptr || place.extent() == 0) return;
+  const uint64_t begin = beginOf(place);
+  const uint64_t end = endOf(place);
+  {
+    StateLock lock;
+    if (g_looks.find(begin, end) == 0 && g_maps.find(begin, end) == 0) return;
+  }
+  // Under the settle lock: none of them is being hashed.
+  SettleLock settling;
+  settleLocked({});
+  StateLock lock;
+  loseAt(g_looks, begin, end);
+  loseAt(g_maps, begin, end);
 }
 
 void aboutToUnmap(const void* pointer) {
   if (nothingPending()) return;
-  lose([&](const PendingRead& read) {
-    return read.what == Awaited::kMap && read.place.at == pointer;
-  });
+  SettleLock settling;
+  settleLocked({});
+  StateLock lock;
+  loseAt(g_maps, handleOf(pointer), handleOf(pointer) + 1);
 }
 
 uint32_t heldReferences(cl_event event) {
   if (!readsPending()) return 0;
   StateLock lock;
-  const uint32_t* held = g_held.find(handleOf(event));
-  return held != nullptr ? *held : 0;
+  const HeldEvent* held = g_held.find(handleOf(event));
+  return held != nullptr ? held->references : 0;
 }
 
 }  // namespace tracesmith::record

@@ -219,7 +219,14 @@ struct Sync {
   Handle queue = 0;  // everything that was in it
   const cl_event* events = nullptr;
   uint64_t count = 0;
+  uint64_t before = UINT64_MAX;  // in the queue: readsSoFar() when the wait began
+  bool if_in_order = false;      // of a queue that is not, nothing is certain
 };
+uint64_t readsSoFar();
+/// What a blocking command makes certain. Made before it is called.
+inline Sync blockingIn(cl_command_queue queue) {
+  return {handleOf(queue), nullptr, 0, readsSoFar(), true};
+}
 /// Hashes reads that are complete. Before the program can learn that they are. Once the recording
 /// has ended: only gives their events back.
 void settle(const Sync& sync = {});

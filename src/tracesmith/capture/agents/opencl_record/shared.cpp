@@ -188,6 +188,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueSVMMemcpy)(cl_command_queue queue, cl_bool b
     call.flag(kBlocking);
     const uint64_t sequence = put(c, call.begun());
     order.release();
+    const Sync waited = blockingIn(queue);
     call.end(invoke(event));
     Content shown;
     const bool success = call.info().result == CL_SUCCESS;
@@ -195,7 +196,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueSVMMemcpy)(cl_command_queue queue, cl_bool b
     if (later && success) shown.take(here, Keep::kBytes);
     doneBlocking(sequence, call, event, shown, later || (to_host && options().keep_outputs),
                  nullptr);
-    settle();
+    settle(success ? waited : Sync{});
     return call.info().result;
   }
   cl_event own = nullptr;
@@ -264,6 +265,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueSVMMap)(cl_command_queue queue, cl_bool bloc
     call.flag(kBlocking);
     const uint64_t sequence = wanted ? put(c, call.begun()) : kNotRecorded;
     order.release();
+    const Sync waited = blockingIn(queue);
     call.end(invoke(event));
     Content content;
     const bool success = call.info().result == CL_SUCCESS;
@@ -274,7 +276,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueSVMMap)(cl_command_queue queue, cl_bool bloc
       StateLock lock;
       g_objects.maps.add(map);
     }
-    settle();
+    settle(success ? waited : Sync{});
     return call.info().result;
   }
   cl_event own = nullptr;

@@ -195,7 +195,10 @@ bool finishQueues() {
   List<uint64_t> ends;
   for (const uint64_t queue : queues) {
     const cl_event end = markEnd(objectOf<cl_command_queue>(queue));
-    if (end != nullptr && !ends.add(handleOf(end))) g_next.clReleaseEvent(end);
+    if (end == nullptr || !ends.add(handleOf(end))) {
+      if (end != nullptr) g_next.clReleaseEvent(end);
+      g_next.clFinish(objectOf<cl_command_queue>(queue));
+    }
   }
   const int64_t until = nowNs() + g_patience_ns.load(std::memory_order_relaxed);
   bool finished = true;

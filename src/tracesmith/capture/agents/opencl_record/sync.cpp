@@ -39,9 +39,10 @@ cl_int CL_API_CALL TS_WRAP(clFinish)(cl_command_queue queue) {
     c.queue = handleOf(queue);
     if (inRange()) sequence = put(c, call.begun());
   }
+  const Sync finished{handleOf(queue), nullptr, 0, readsSoFar()};
   call.end(g_next.clFinish(queue));
   if (call.info().result == CL_SUCCESS) {
-    settle({handleOf(queue)});
+    settle(finished);
   } else {
     settle();
   }

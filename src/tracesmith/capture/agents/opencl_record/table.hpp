@@ -106,6 +106,7 @@ class List {
   const Value* begin() const { return items_; }
   const Value* end() const { return items_ + size_; }
   Value& operator[](uint64_t i) { return items_[i]; }
+  const Value& operator[](uint64_t i) const { return items_[i]; }
   Value* begin() { return items_; }
   Value* end() { return items_ + size_; }
   bool add(const Value& value) {
@@ -124,6 +125,7 @@ class List {
     --size_;
   }
   void clear() { size_ = 0; }
+  void shrink(uint64_t size) { size_ = size; }
   void free() {
     ::free(items_);
     *this = {};

@@ -127,11 +127,12 @@ cl_int write(cl_command_queue queue, cl_mem memory, cl_bool blocking, const rec:
     call.flag(kBlocking);
     const uint64_t sequence = put(c, call.begun());
     order.release();
+    const Sync waited = blockingIn(queue);
     call.end(invoke(event));
     Content seen;
     if (later && call.info().result == CL_SUCCESS) seen.take(place, Keep::kBytes);
     doneBlocking(sequence, call, event, seen, later, nullptr);
-    settle();
+    settle(call.info().result == CL_SUCCESS ? waited : Sync{});
     return call.info().result;
   }
   cl_event own = nullptr;
@@ -176,11 +177,12 @@ cl_int read(cl_command_queue queue, cl_mem memory, cl_bool blocking, const rec::
     call.flag(kBlocking);
     const uint64_t sequence = put(c, call.begun());
     order.release();
+    const Sync waited = blockingIn(queue);
     call.end(invoke(event));
     Content content;
     if (call.info().result == CL_SUCCESS) content.take(place, keepOutputs());
     doneBlocking(sequence, call, event, content, options().keep_outputs, nullptr);
-    settle();
+    settle(call.info().result == CL_SUCCESS ? waited : Sync{});
     return call.info().result;
   }
   cl_event own = nullptr;
