@@ -305,10 +305,11 @@ Bytes logSeed(uint64_t number) {
     h.executable_bytes = static_cast<uint16_t>(executable.size());
     const size_t bytes = (sizeof h + command.size() + executable.size() + 7) / 8 * 8;
     h.bytes = static_cast<uint16_t>(bytes);
-    Bytes record(bytes);
+    Bytes record(sizeof h);
     std::memcpy(record.data(), &h, sizeof h);
-    std::memcpy(record.data() + sizeof h, command.data(), command.size());
-    std::memcpy(record.data() + sizeof h + command.size(), executable.data(), executable.size());
+    record.insert(record.end(), command.begin(), command.end());
+    record.insert(record.end(), executable.begin(), executable.end());
+    record.resize(bytes);
     const uint32_t sum = process_log::checksum(record.data(), bytes);
     std::memcpy(record.data() + offsetof(process_log::RecordHeader, checksum), &sum, sizeof sum);
     log.insert(log.end(), record.begin(), record.end());
