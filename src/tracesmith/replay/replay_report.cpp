@@ -52,7 +52,8 @@ int64_t recordedNs(const ReplayPlan& plan) {
 }
 
 ReportTable notesTable(const std::vector<std::pair<std::string, std::string>>& notes) {
-  ReportTable table{"notes",
+  // In JSON "notes" are those of the tables themselves.
+  ReportTable table{"remarks",
                     "What else is to be known",
                     {{"where", "where", Q::kText}, {"what", "what", Q::kText}},
                     {},
