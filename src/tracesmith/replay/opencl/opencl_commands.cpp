@@ -150,7 +150,9 @@ cl_int OpenClExecutor::command(Enqueue&& enqueue, cl_event* own) {
   const bool followed = mode_ == StepMode::kConcurrent;
   const bool wanted = step_->event != 0 || own != nullptr || followed;
   called_ = true;
-  const cl_int result = enqueue(static_cast<cl_uint>(list.size()),
+  // One that failed for its wait list is given one that fails.
+  const bool no_list = step_->header.result == CL_INVALID_EVENT_WAIT_LIST && list.empty();
+  const cl_int result = enqueue(no_list ? 1 : static_cast<cl_uint>(list.size()),
                                 list.empty() ? nullptr : list.data(), wanted ? &event : nullptr);
   if (result != CL_SUCCESS || event == nullptr) return result;
   if (followed) {
@@ -182,6 +184,7 @@ cl_int OpenClExecutor::call(const Launch& c) {
   std::vector<size_t> offset(c.offset.begin(), c.offset.end());
   std::vector<size_t> global(c.global.begin(), c.global.end());
   std::vector<size_t> local(c.local.begin(), c.local.end());
+  if (c.is_task != 0 && global.empty()) global = local = {1};  // clEnqueueTask says no sizes
   const size_t dimensions = global.size();
   if ((!offset.empty() && offset.size() != dimensions) ||
       (!local.empty() && local.size() != dimensions)) {
