@@ -114,7 +114,7 @@ TEST_F(RecordSurvivalTest, WithoutACollectorAFullRingEndsTheRecordingAndNotThePr
 
 TEST_F(RecordSurvivalTest, RecoverFinishesARecordingOfWhichNoChannelIsLeft) {
   const std::string program = helper("launch_heavy");
-  const pid_t pid = spawn(profile({"-q"}, {"/bin/sh", "-c", program + " 50; sleep 60"}));
+  const pid_t pid = spawn(profile({"-q"}, {"/bin/sh", "-c", program + " 50; exec sleep 60"}));
   const std::string session = path("out.sbt.session");
   const auto channels = [&] {
     const std::vector<std::string> names = filesIn(session);

@@ -186,6 +186,7 @@ ChildOutcome Trials::run(const std::vector<StepIndex>& order, Looks looks, bool 
     options_.progress(replay, static_cast<double>(progress.steps_done.load()) /
                                   static_cast<double>(plan_.steps().size()));
   };
+  if (options_.progress) options_.progress(replay, 0);
   ChildOutcome outcome = runInChild(plan_, reader_, settings);
   if (outcome.end == ChildEnd::kFailed) --out_.replays;
   if (outcome.end == ChildEnd::kDone) out_.device = outcome.result.device;
