@@ -17,9 +17,12 @@ command -v valgrind >/dev/null || skip "valgrind is not installed"
 
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
-export POCL_DEVICES=basic POCL_CACHE_DIR="$bin/../pocl_cache_valgrind"
-mkdir -p "$POCL_CACHE_DIR"
-unset OPENCL_LAYERS
+cache="$bin/../pocl_cache_valgrind"
+mkdir -p "$cache"
+# What malloc takes hangs on where things happen to lie (200 instructions a launch were seen): always
+# the same environment, and each thread keeps what it frees.
+clean=(env -i "PATH=$PATH" HOME=/ POCL_DEVICES=basic "POCL_CACHE_DIR=$cache"
+  GLIBC_TUNABLES=glibc.malloc.tcache_count=10000)
 count=(valgrind --tool=callgrind --instr-atstart=no)
 
 # total FILE: all instructions; own FILE OBJECT: those in the code of one object.
@@ -40,14 +43,14 @@ own() {
 
 # Once beforehand: a process that has compiled the kernel has another heap, and other counts, than
 # one that found it in the cache. (Cached for the processor that valgrind shows, not for the real.)
-valgrind --tool=none "$bin/enqueue_cost" empty 1 1 >"$work/said" 2>"$work/valgrind" || {
+"${clean[@]}" valgrind --tool=none "$bin/enqueue_cost" empty 1 1 >"$work/said" 2>"$work/valgrind" || {
   tail -n 20 "$work/valgrind"
   skip "the program does not run under valgrind here"
 }
 grep -q PoCL "$work/said" || skip "the OpenCL device is not PoCL's: $(cat "$work/said")"
-"${count[@]}" --callgrind-out-file="$work/alone" "$bin/enqueue_cost" empty 1 "$launches" \
+"${clean[@]}" "${count[@]}" --callgrind-out-file="$work/alone" "$bin/enqueue_cost" empty 1 "$launches" \
   >"$work/said" 2>"$work/valgrind"
-"$bin/profile_driver" "$work/out.sbt" "$work/report" layer -- \
+"${clean[@]}" "$bin/profile_driver" "$work/out.sbt" "$work/report" layer -- \
   "${count[@]}" --callgrind-out-file="$work/watched" "$bin/enqueue_cost" empty 1 "$launches" \
   >"$work/said" 2>"$work/valgrind"
 
