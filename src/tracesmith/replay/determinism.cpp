@@ -249,7 +249,11 @@ bool Check::differsWithoutNoise(const UninitialisedUse& use) {
   for (int i = 0; i < kControlTwins; ++i) {
     const auto differences = twinDifferences("equal memory, as a control", false);
     for (const UninitialisedUse& control : differences) {
-      if (control.step > use.step || plan_.step(control.step).kind() != CommandKind::kLaunch) break;
+      if (control.step > use.step) break;
+      if (plan_.step(control.step).kind() != CommandKind::kLaunch || isDivergent(control.step) ||
+          handedOn()[control.step]) {
+        continue;
+      }
       Divergence d;
       d.step = control.step;
       d.memory = control.memory;
