@@ -280,7 +280,7 @@ void Check::findUninitialised() {
       continue;
     }
     if (++named > kNamedAlike) break;
-    if (differsWithoutNoise(use)) continue;
+    if (differsWithoutNoise(use) && (isDivergent(use.step) || handedOn()[use.step])) continue;
     Divergence d;
     d.step = use.step;
     d.cause = DivergenceCause::kUninitialisedRead;
