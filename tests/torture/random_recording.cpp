@@ -420,7 +420,16 @@ void RandomRecording::plant() {
   if (defect_ == Defect::kMissingWait) {
     plantMissingWait();
   } else if (defect_ == Defect::kRounding) {
-    const size_t out = anyBuffer();
+    // Of few values, as a fill leaves them, all may come out the same.
+    const auto shows = [&](size_t b) {
+      return std::any_of(buffers_[b].values.begin(), buffers_[b].values.end(), [](float v) {
+        const float product = v * 0.1f;
+        return product + 0.7f != std::fma(v, 0.1f, 0.7f);
+      });
+    };
+    size_t out = anyBuffer();
+    for (size_t i = 0; i < buffers_.size() && !shows(out); ++i) out = (out + 1) % buffers_.size();
+    EXPECT_TRUE(shows(out));
     launch("rounding", out, out, anyQueue());
   } else if (defect_ == Defect::kUninitialised) {
     // A new buffer, of which some is written.

@@ -88,7 +88,7 @@ class RandomRecording {
   std::vector<bool> known_;  // by the host to be over
   std::vector<rec::Handle> programs_;
   std::map<std::string, rec::Handle> kernels_;
-  static constexpr int kParts = 16;
+  static constexpr int kParts = 8;
   static constexpr size_t kCounted = 256;
   rec::Handle counters_ = 0, parts_ = 0;
   std::vector<int> counted_;  // what the counters hold

@@ -28,7 +28,7 @@ struct UnorderedPairs {
   std::vector<UnorderedPair> pairs;
   uint64_t left_out = 0;
   bool too_many_commands = false;  ///< none were looked for
-  static constexpr uint32_t kMostAlike = 6;
+  static constexpr uint32_t kMostAlike = 32;
 };
 
 UnorderedPairs unorderedPairs(const ReplayPlan& plan, const StepDependencies& dependencies,
