@@ -267,6 +267,7 @@ class WrongInput(Replay):
                 file.write(whole[:at])
             result = self.run_command("replay", "cut.sbr", "--mode", "dry-run", "--json")
             self.assertIn(result.returncode, (1, 3), (at, result.stderr))
+            self.assertNotIn(b".sbr.sbr", result.stderr)
             if result.returncode == 1:
                 self.assertTrue(result.stderr.startswith(b"tracesmith: "), (at, result.stderr))
             else:

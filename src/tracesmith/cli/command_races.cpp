@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "tracesmith/cli/commands.hpp"
 #include "tracesmith/cli/messages.hpp"
 #include "tracesmith/cli/progress_line.hpp"
@@ -56,7 +58,8 @@ class RacesCommand : public Command {
     if (!reader) {
       sayError(reader.error());
       // Without a recording there is nothing that could be executed: it was asked for in vain.
-      const bool in_vain = confirm_ && reader.error().code == ErrorCode::kNotFound;
+      const bool in_vain = confirm_ && reader.error().code == ErrorCode::kNotFound &&
+                           std::filesystem::exists(input_);
       if (in_vain) {
         say("--confirm executes a recording; `tracesmith profile --record -- COMMAND` makes one");
       }

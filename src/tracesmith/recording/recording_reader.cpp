@@ -53,7 +53,7 @@ Result<RecordingReader> RecordingReader::open(const std::string& path) {
   RecordingReader reader;
   TS_TRY(auto log, sbt::BlockLog::open(path));
   if (!hasRecording(log)) {
-    const std::string beside = pathBeside(path);
+    const std::string beside = path.ends_with(".sbr") ? path : pathBeside(path);  // it is one
     if (beside == path || access(beside.c_str(), F_OK) != 0) {
       return fail(ErrorCode::kNotFound,
                   beside == path
