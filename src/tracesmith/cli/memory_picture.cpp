@@ -130,12 +130,16 @@ Result<Raster> rasterOfImage(const ReplayPlan& plan, ObjectIndex memory) {
 std::pair<double, double> extremes(ByteView bytes, const Raster& raster) {
   double low = std::numeric_limits<double>::infinity(), high = -low;
   const uint64_t size = elementBytes(raster.type);
-  for (uint64_t i = 0; i < raster.width * raster.height * raster.channels; ++i) {
-    if (i * size + size > bytes.size()) break;
-    const double v = elementValue(bytes.subspan(i * size, size), raster.type);
-    if (!std::isfinite(v)) continue;
-    low = std::min(low, v);
-    high = std::max(high, v);
+  for (uint64_t p = 0; p < raster.width * raster.height; ++p) {
+    for (const int channel : raster.order) {
+      const uint64_t from =
+          (p * raster.channels + static_cast<uint64_t>(std::max(0, channel))) * size;
+      if (channel == kDark || from + size > bytes.size()) continue;
+      const double v = elementValue(bytes.subspan(from, size), raster.type);
+      if (!std::isfinite(v)) continue;
+      low = std::min(low, v);
+      high = std::max(high, v);
+    }
   }
   return {low, high};
 }

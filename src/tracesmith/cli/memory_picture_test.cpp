@@ -87,6 +87,14 @@ TEST(MemoryPicture, AnImageHasItsOwnPixels) {
   EXPECT_THAT(picture->pixels, ElementsAre(1, 2, 3, 255, 10, 20, 30, 128));
 }
 
+TEST(MemoryPicture, WhatIsNotShownDoesNotScaleWhatIs) {
+  Memory memory(0x10B5, 0x10DE, 2, 1, bytesOf<float>({0, 0.5f, 1, 9, 1, 0.5f, 0, 9}));  // RGBA
+  const auto picture = memory.picture();
+  ASSERT_TRUE(picture);
+  EXPECT_THAT(picture->pixels, ElementsAre(0, 128, 255, 255, 128, 0));
+  EXPECT_THAT(memory.scale, HasSubstr("black is 0, white 1"));
+}
+
 TEST(MemoryPicture, SaysWhatItCanNotShow) {
   Memory packed(0x10B4, 0x10D4, 2, 1, {1, 2, 3, 4});  // RGB, UNORM_SHORT_565
   EXPECT_EQ(packed.picture().error().code, ErrorCode::kUnsupported);

@@ -2,11 +2,9 @@
 #include "tracesmith/replay/determinism.hpp"
 
 #include <fmt/format.h>
-#include <stdlib.h>
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <map>
 #include <set>
 #include <thread>
@@ -15,6 +13,7 @@
 #include "tracesmith/replay/memory_use.hpp"
 #include "tracesmith/replay/order_changes.hpp"
 #include "tracesmith/replay/pair_run.hpp"
+#include "tracesmith/replay/scratch_folder.hpp"
 #include "tracesmith/replay/step_order.hpp"
 
 namespace tracesmith {
@@ -33,26 +32,6 @@ constexpr int kPairRuns = 16;           // that try them: at most
 constexpr size_t kNamedAlike = 3;       // divergences of one kind and kernel: at most
 constexpr double kMissed = 1e-4;
 constexpr int kControlTwins = 3;
-
-/// A folder that is removed with what drivers put into it.
-class ScratchFolder {
- public:
-  ScratchFolder() {
-    std::error_code ec;
-    std::string name = (std::filesystem::temp_directory_path(ec) / "tracesmith-XXXXXX").string();
-    if (mkdtemp(name.data()) != nullptr) path_ = name;
-  }
-  ~ScratchFolder() {
-    std::error_code ec;
-    if (!path_.empty()) std::filesystem::remove_all(path_, ec);
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 using Outputs = std::map<ObjectIndex, std::vector<ContentHash>>;
 
@@ -115,7 +94,8 @@ class Check {
   std::vector<DifferenceExample> examples_;
   double done_ = 0;
   double total_ = 1;
-  bool orders_agree_ = true;  // on all that is read back
+  bool orders_agree_ = true;     // on all that is read back
+  std::set<StepIndex> unnamed_;  // divergent as well, after several of their kind
 };
 
 ChildSettings Check::serial(uint32_t repeats) const {
@@ -200,8 +180,9 @@ void Check::keepExamples(const RunResult& result) {
 }
 
 bool Check::isDivergent(StepIndex step) const {
-  return std::any_of(report_.divergences.begin(), report_.divergences.end(),
-                     [&](const Divergence& d) { return d.step == step; });
+  return unnamed_.contains(step) ||
+         std::any_of(report_.divergences.begin(), report_.divergences.end(),
+                     [&](const Divergence& d) { return d.step == step || d.other == step; });
 }
 
 bool Check::usesAtomics(const ReplayStep& launch) {
@@ -279,7 +260,10 @@ void Check::findUninitialised() {
                        use.bytes, plan_.objectName(use.memory), use.first_byte));
       continue;
     }
-    if (++named > kNamedAlike) break;
+    if (++named > kNamedAlike) {
+      unnamed_.insert(use.step);
+      continue;
+    }
     if (differsWithoutNoise(use) && (isDivergent(use.step) || handedOn()[use.step])) continue;
     Divergence d;
     d.step = use.step;
@@ -302,7 +286,7 @@ std::string Check::nameOf(StepIndex step) const {
 std::vector<bool> Check::handedOn() const {
   std::vector<bool> out(plan_.steps().size());
   std::set<ObjectIndex> roots;
-  std::set<StepIndex> sources;
+  std::set<StepIndex> sources = unnamed_;
   for (const Divergence& d : report_.divergences) {
     sources.insert(d.step);
     if (d.other != kNoStep) sources.insert(d.other);
@@ -373,7 +357,11 @@ void Check::findUnordered(const StepDependencies& dependencies) {
       if (!tried.tried || tried.unsteady || tried.bytes == 0) continue;
       const std::string kernels[] = {plan_.kernelName(plan_.step(first)),
                                      plan_.kernelName(plan_.step(second))};
-      if (++alike[{kernels[0], kernels[1]}] <= kNamedAlike) nameUnordered(tried);
+      if (++alike[{kernels[0], kernels[1]}] <= kNamedAlike) {
+        nameUnordered(tried);
+      } else {
+        unnamed_.insert({first, second});
+      }
     }
   }
   if (!left.empty()) {
@@ -560,6 +548,10 @@ Result<DeterminismReport> Check::go() {
   if (plain.end == ChildEnd::kDone) {
     compareOrders(plain.result, orders);
     findUnlikeRecorded(plain.result);
+  }
+  if (!unnamed_.empty()) {
+    note(fmt::format("{} more commands have a part in divergences like those that are named",
+                     unnamed_.size()));
   }
   std::sort(report_.divergences.begin(), report_.divergences.end(),
             [](const Divergence& a, const Divergence& b) { return a.step < b.step; });

@@ -214,6 +214,26 @@ TEST(Determinism, NamesTheReadThatWaitsForNobodyAndTheWriteThatDoes) {
   }
 }
 
+TEST(Determinism, AReadBeforeAWriteThatDoesNotWaitIsNamedOnce) {
+  RecordingBuilder r;
+  const auto q1 = r.queue(), q2 = r.queue();
+  const std::vector<float> values(kItems, 1);
+  const auto a = r.bufferWith(values);
+  const auto fine = r.kernel(r.program(kSource), "fine");
+  r.argument(fine, 0, a);
+  Read read{.queue = q1, .memory = a, .host = 1};  // not waited for
+  read.box.region[0] = 4 * kItems;
+  const uint64_t of = r.add(read);
+  r.launch(q2, fine, kItems);
+  const auto hashes = r.content(values);
+  r.add(Done{.of = of, .content = {4 * kItems, hashes}});
+  const auto report = checked(r);
+  SKIP_WITHOUT_DEVICE(report);
+  ASSERT_TRUE(report) << report.error().toString();
+  ASSERT_EQ(report->divergences.size(), 1u) << report->divergences[1].evidence;
+  EXPECT_THAT(report->divergences[0].evidence, HasSubstr("nothing orders it"));
+}
+
 TEST(Determinism, OneDivergenceHidesNoOther) {
   RecordingBuilder r;
   const auto q = r.queue();

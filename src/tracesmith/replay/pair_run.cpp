@@ -139,15 +139,17 @@ class PairRun {
       }
       return true;
     };
-    Outcome as_recorded, turned, again;
+    Outcome as_recorded, turned, turned_again, again;
     over_[pair.first] = over_[pair.second] = true;
     // The last is the one that the rest goes on with.
     out.tried = before.size() == roots.size() && run(pair, false, roots, as_recorded) &&
                 restore() && run(pair, true, roots, turned) && restore() &&
-                run(pair, false, roots, again);
+                run(pair, true, roots, turned_again) && restore() && run(pair, false, roots, again);
     if (out.tried) {
-      out.unsteady = again.memory != as_recorded.memory || again.shown[0] != as_recorded.shown[0] ||
-                     again.shown[1] != as_recorded.shown[1];
+      const auto unlike = [](const Outcome& a, const Outcome& b) {
+        return a.memory != b.memory || a.shown[0] != b.shown[0] || a.shown[1] != b.shown[1];
+      };
+      out.unsteady = unlike(again, as_recorded) || unlike(turned_again, turned);
       compare(pair, roots, as_recorded, turned, out);
     }
     result_.pairs.push_back(out);
