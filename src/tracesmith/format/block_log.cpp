@@ -152,6 +152,8 @@ void BlockLog::accept(uint64_t offset, const BlockHeader& header) {
   uint64_t& rows = rows_[header.table];
   // Only as many rows can be missing as the missing blocks could hold.
   if (header.first_row < rows || header.first_row - rows > missing_blocks_ * kMaxBlockRows) {
+    // It counts as missing: an index that is written after this one does not name it.
+    ++missing_blocks_;
     lose(offset, bytes, "a block claims an impossible row number");
     return;
   }

@@ -84,7 +84,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size % 4 != 0) return 0;
   if (auto writer = RecordingWriter::resume(file.path())) {
     if (!writer->addProcess({9, 9, 9, "resumed"}) || !writer->finish()) std::abort();
-    if (!RecordingReader::open(file.path())) std::abort();
+    if (auto again = RecordingReader::open(file.path()); !again) {
+      fprintf(stderr, "%s\n", again.error().toString().c_str());
+      std::abort();
+    }
   }
   return 0;
 }
