@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// A frame in one word, as it goes from a program to the collector: its address, with what is to be
+// known of it in the bits that addresses of programs have no use for.
+#pragma once
+
+#include <cstdint>
+
+namespace tracesmith::stacks {
+
+/// Without a flag the address is that of the instruction behind a call.
+constexpr uint64_t kExactFrame = uint64_t{1} << 63;  // of the instruction itself (interrupted)
+constexpr uint64_t kGuessedFrame = uint64_t{1}
+                                   << 62;            // found by frame pointer, without information
+constexpr uint64_t kOtherFrame = uint64_t{1} << 61;  // no address: a FrameWordKind and a value
+
+enum class FrameWordKind : uint8_t {
+  kCut = 0,     // value: WalkEnd. Stands for all callers that are not known
+  kPython = 1,  // value: a code object's number and the instruction in it
+  kMerge = 2,   // value: a path of Python frames, to be merged into the native path before it
+};
+
+/// Why a walk ended.
+enum class WalkEnd : uint8_t {
+  kOutermost = 0,      // nothing called this frame
+  kTooDeep = 1,        // there are more frames than were asked for
+  kNoInformation = 2,  // there is no unwind information, and no frame pointer that makes sense
+  kBroken = 3,         // a frame's place on the stack is none, or can not be read
+};
+
+constexpr uint64_t kFrameAddressMask = (uint64_t{1} << 56) - 1;
+
+constexpr uint64_t otherFrame(FrameWordKind kind, uint64_t value) {
+  return kOtherFrame | static_cast<uint64_t>(kind) << 56 | (value & kFrameAddressMask);
+}
+constexpr FrameWordKind kindOf(uint64_t word) {
+  return static_cast<FrameWordKind>((word >> 56) & 0x1f);
+}
+
+}  // namespace tracesmith::stacks

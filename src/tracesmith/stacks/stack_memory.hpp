@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads of a stack that can not fault, and the list of what was read.
+//
+// Part of what enters other people's programs: libc alone, no allocation, no lock,
+// async-signal-safe but for findThreadStack().
+#pragma once
+
+#include <cstdint>
+
+namespace tracesmith::stacks {
+
+/// Where the calling thread's stack lies: addresses [low, high). Both 0: not known.
+struct ThreadStack {
+  uint64_t low = 0;
+  uint64_t high = 0;
+  bool has(uint64_t address) const { return address - low < high - low; }
+};
+
+/// May allocate, once in a thread's life.
+ThreadStack findThreadStack();
+
+/// True when the 8 bytes at `address` can be read; asks the system.
+bool isReadable(uint64_t address);
+
+/// What a walk reads. The thread's own stack, from where the walk began, is read as it is; anything
+/// else only after asking, page by page.
+class StackMemory {
+ public:
+  static constexpr uint32_t kMostSlots = 1024;
+
+  /// Begins a walk at stack pointer `sp`.
+  void begin(const ThreadStack& stack, uint64_t sp) {
+    low_ = sp;
+    bytes_ = stack.has(sp) ? stack.high - sp : 0;
+    page_ = 0;
+    outside_ = false;
+    count_ = 0;
+  }
+
+  /// The word at `address`; false when it can not be read.
+  bool read(uint64_t address, uint64_t& out) {
+    const uint64_t at = address - low_;
+    if (__builtin_expect(at >= bytes_ || bytes_ - at < 8, 0) && !mayRead(address)) return false;
+    __builtin_memcpy(&out, reinterpret_cast<const void*>(address), sizeof out);
+    return true;
+  }
+
+  /// Notes that what the walk found depends on this word. False when there is no more room.
+  bool note(uint64_t address, uint64_t value) {
+    if (count_ == kMostSlots) return false;
+    addresses_[count_] = address;
+    values_[count_++] = value;
+    return true;
+  }
+  uint32_t count() const { return count_; }
+  const uint64_t* addresses() const { return addresses_; }
+  const uint64_t* values() const { return values_; }
+
+  /// True when something beside the thread's own stack has been read: it may be gone the next time.
+  bool outside() const { return outside_; }
+  /// True for a stack that is not the thread's own (a coroutine's, a signal handler's).
+  bool foreign() const { return bytes_ == 0; }
+
+ private:
+  bool mayRead(uint64_t address);
+
+  uint64_t low_ = 0;
+  uint64_t bytes_ = 0;
+  uint64_t page_ = 0;  // known to be readable
+  bool outside_ = false;
+  uint32_t count_ = 0;
+  uint64_t addresses_[kMostSlots];
+  uint64_t values_[kMostSlots];
+};
+
+}  // namespace tracesmith::stacks
