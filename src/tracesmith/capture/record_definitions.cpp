@@ -183,6 +183,9 @@ void RecordJoiner::restoreObject(const ObjectRow& row) {
     case ObjectKind::kDevice:
       devices_.define(row.handle, 0, static_cast<DeviceId>(row.id));
       break;
+    case ObjectKind::kCallPath:
+      stacks_.restorePath(row);
+      break;
     default:
       break;
   }

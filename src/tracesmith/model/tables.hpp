@@ -271,6 +271,15 @@ struct ColumnInfo {
   X(3, ProcessId, process_id, kId, "process, if it belongs to one") \
   X(4, DeviceId, device_id, kId, "device, if it belongs to one")
 
+/// Executables and libraries of processes, as far as frames lie in them.
+#define TS_MODULE_COLUMNS(X)                                            \
+  X(1, ProcessId, process_id, kId, "process")                           \
+  X(2, uint64_t, begin_address, kCount, "first address of it")          \
+  X(3, uint64_t, end_address, kCount, "first address behind it")        \
+  X(4, uint64_t, bias, kCount, "address minus the address in its file") \
+  X(5, StringId, path, kId, "file")                                     \
+  X(6, StringId, build_id, kId, "GNU build id in hexadecimal, if it has one")
+
 // --- Symbols: what was found out later about frames; rows are only ever appended --------------
 
 /// Neighbouring rows of one frame with rising levels are one answer: the functions that the address
@@ -401,6 +410,7 @@ struct ColumnInfo {
   Y(16, Commit, commit_mark, TS_COMMIT_COLUMNS)                   \
   Y(17, Pending, pending, TS_PENDING_COLUMNS)                     \
   Y(23, Symbol, symbol, TS_SYMBOL_COLUMNS)                        \
+  Y(24, Module, module, TS_MODULE_COLUMNS)                        \
   Y(32, HostCall, host_call, TS_HOST_CALL_COLUMNS)                \
   Y(33, Kernel, kernel, TS_KERNEL_COLUMNS)                        \
   Y(34, Copy, copy, TS_COPY_COLUMNS)                              \
