@@ -117,6 +117,15 @@ constexpr uint32_t kApplicationProfiling = 2;  ///< the program itself asked for
 constexpr uint32_t kDefault = 4;
 }  // namespace stream_flags
 
+/// Bits of the `flags` column of frames that were captured as bare addresses.
+namespace frame_flags {
+/// The address is that of an instruction. Otherwise it is a return address, which may already be
+/// another line or function: address - 1 is what is looked up.
+constexpr uint32_t kExact = 1;
+constexpr uint32_t kGuessed = 2;  ///< found by frame pointer, not by the module's unwind rules
+constexpr uint32_t kTruncatedBelow = 4;  ///< callers of it were there, and are not known
+}  // namespace frame_flags
+
 std::string_view toString(PlatformType v);
 std::string_view toString(DeviceKind v);
 std::string_view toString(CallKind v);

@@ -179,7 +179,7 @@ TEST(QueryEngine, EveryColumnOfEveryTableCanBeAskedForByItsPlainName) {
         "flow",      "device",       "context",      "stream",         "process",   "thread",
         "call_path", "frame",        "loss",         "program_build",  "counter",   "counter_track",
         "range",     "launch_shape", "clock_domain", "clock_snapshot", "metadata",  "attribute",
-        "object",    "schema"}) {
+        "object",    "symbol",       "schema"}) {
     EXPECT_NE(engine->catalog().find(name), nullptr) << name;
   }
 }
