@@ -36,6 +36,11 @@ void FrameSymbols::functions(FrameId id, std::vector<FrameFunction>& out) const 
                  trace_.text(trace_.frame.file[frame - 1]), trace_.frame.line[frame - 1]});
 }
 
+bool FrameSymbols::counts(size_t row) const {
+  const Answer answer = answerOf(trace_.symbol.frame[row]);
+  return row >= answer.first && row - answer.first < answer.count;
+}
+
 std::string FrameSymbols::place(FrameId id) const {
   const auto frame = static_cast<size_t>(id);
   if (frame == 0 || frame > trace_.frame.size()) return {};

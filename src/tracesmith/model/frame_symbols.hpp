@@ -27,8 +27,8 @@ class FrameSymbols {
   /// The functions at a frame, innermost first: those inlined there, then the one that has the
   /// code. One without a name where nothing is known; none for a frame that is not there.
   void functions(FrameId id, std::vector<FrameFunction>& out) const;
-  /// Whether `symbol` has rows for it.
-  bool hasSymbols(FrameId id) const { return answerOf(id).count != 0; }
+  /// Whether a row of `symbol` is a part of the answer that counts for its frame.
+  bool counts(size_t row) const;
 
   /// "library.so+0x1234", or "0x7f…" in no module, or "" where not even that is known.
   std::string place(FrameId id) const;
