@@ -117,7 +117,7 @@ TEST_F(SymbolizedFileTest, KilledAnywhereItLosesNothingAndTheNextCallFinishes) {
   }
   ASSERT_GT(marked_at, 0u);
   // As a file looks to which one block after another is appended, the last one perhaps half.
-  for (uint64_t length = end_of_rows; length <= after.size(); length += 7) {
+  for (uint64_t length = end_of_rows; length <= after.size(); length += 61) {
     put(after.substr(0, length));
     const Seen cut = look(file);
     ASSERT_EQ(cut.frames, frames) << length;
