@@ -5,7 +5,6 @@
 #include <dwarf.h>
 
 #include <algorithm>
-#include <cstdlib>
 
 namespace tracesmith {
 namespace {
@@ -21,26 +20,6 @@ uint32_t number(Dwarf_Die& die, unsigned int attribute) {
   return static_cast<uint32_t>(value);
 }
 
-/// File and line of the call that was inlined.
-void placeOfCall(Dwarf_Die& inlined, Dwarf_Die& unit, RawSymbol& out) {
-  out.line = number(inlined, DW_AT_call_line);
-  out.file = {};
-  Dwarf_Files* files = nullptr;
-  size_t count = 0;
-  if (dwarf_getsrcfiles(&unit, &files, &count) != 0) return;
-  const char* const file = dwarf_filesrc(files, number(inlined, DW_AT_call_file), nullptr, nullptr);
-  if (file != nullptr) out.file = file;
-}
-
-void placeOfAddress(Dwarf_Die& unit, uint64_t address, RawSymbol& out) {
-  Dwarf_Line* const line = dwarf_getsrc_die(&unit, address);
-  if (line == nullptr) return;
-  int n = 0;
-  if (dwarf_lineno(line, &n) == 0 && n > 0) out.line = static_cast<uint32_t>(n);
-  const char* const file = dwarf_linesrc(line, nullptr, nullptr);
-  if (file != nullptr) out.file = file;
-}
-
 }  // namespace
 
 FunctionIndex::FunctionIndex(Dwarf* dwarf) : dwarf_(dwarf) {
@@ -50,7 +29,7 @@ FunctionIndex::FunctionIndex(Dwarf* dwarf) : dwarf_(dwarf) {
   while (dwarf_get_units(dwarf, cu, &cu, nullptr, &type, &die, nullptr) == 0) {
     if (type == DW_UT_type || type == DW_UT_split_type) continue;
     addRanges(die, static_cast<uint32_t>(units_.size()), unit_ranges_);
-    units_.push_back({die, false, {}, {}});
+    units_.push_back({die, Listed::kNothing, {}, {}, {}});
   }
   sort(unit_ranges_);
 }
@@ -91,48 +70,46 @@ FunctionIndex::Unit* FunctionIndex::unitOf(uint64_t address) {
   return range == nullptr ? nullptr : &units_[range->index];
 }
 
-void FunctionIndex::list(Unit& unit, Dwarf_Die& parent, int depth) {
+void FunctionIndex::list(Unit& unit, Dwarf_Die& parent, Listed how, int depth) {
   Dwarf_Die child;
   if (depth > kDeepest || dwarf_child(&parent, &child) != 0) return;
   do {
-    switch (dwarf_tag(&child)) {
-      case DW_TAG_subprogram:
-        addRanges(child, static_cast<uint32_t>(unit.functions.size()), unit.ranges);
-        unit.functions.push_back(child);
-        break;
-      case DW_TAG_namespace:
-      case DW_TAG_module:
-        list(unit, child, depth + 1);
-        break;
-      default:
-        break;
+    const int tag = dwarf_tag(&child);
+    const bool outside = tag == DW_TAG_namespace || tag == DW_TAG_module;
+    if (tag == DW_TAG_subprogram) {
+      addRanges(child, static_cast<uint32_t>(unit.functions.size()), unit.ranges);
+      unit.functions.push_back(child);
     }
+    if (outside || how == Listed::kAll) list(unit, child, how, depth + 1);
   } while (dwarf_siblingof(&child, &child) == 0);
+}
+
+/// nullptr when no function of the unit has the address.
+Dwarf_Die* FunctionIndex::functionOf(Unit& unit, uint64_t address) {
+  for (const Listed how : {Listed::kOutside, Listed::kAll}) {
+    if (unit.listed < how) {
+      // Members of classes within functions, lambdas for one, are rare: all of the unit is gone
+      // through only when an address is met that nothing else has.
+      unit.ranges.clear();
+      unit.functions.clear();
+      list(unit, unit.die, how, 0);
+      sort(unit.ranges);
+      unit.listed = how;
+    }
+    if (const Range* const range = find(unit.ranges, address); range != nullptr) {
+      return &unit.functions[range->index];
+    }
+  }
+  return nullptr;
 }
 
 /// Fills chain_; false when no function of the unit has the address.
 bool FunctionIndex::chain(Unit& unit, uint64_t address) {
   chain_.clear();
-  if (!unit.listed) {
-    list(unit, unit.die, 0);
-    sort(unit.ranges);
-    unit.listed = true;
-  }
-  Dwarf_Die scope;
-  if (const Range* const range = find(unit.ranges, address); range != nullptr) {
-    scope = unit.functions[range->index];
-    chain_.push_back(scope);
-  } else {
-    // Functions within functions, or in units that are imported: rare, and libdw finds them.
-    Dwarf_Die* scopes = nullptr;
-    const int count = dwarf_getscopes(&unit.die, address, &scopes);
-    for (int i = 0; i < count && chain_.empty(); ++i) {
-      if (dwarf_tag(&scopes[i]) == DW_TAG_subprogram) chain_.push_back(scopes[i]);
-    }
-    std::free(scopes);
-    if (chain_.empty()) return false;
-    scope = chain_.back();
-  }
+  const Dwarf_Die* const function = functionOf(unit, address);
+  if (function == nullptr) return false;
+  Dwarf_Die scope = *function;
+  chain_.push_back(scope);
   for (int depth = 0; depth < kDeepest; ++depth) {
     Dwarf_Die child;
     bool deeper = false;
@@ -169,12 +146,42 @@ std::string_view FunctionIndex::nameOf(Dwarf_Die& die) {
   return it->second;
 }
 
+/// Relative to where the compiler ran, unless the whole path is there.
+std::string_view FunctionIndex::pathOf(Unit& unit, const char* file) {
+  if (file == nullptr || *file == '/') return file == nullptr ? std::string_view{} : file;
+  const auto [it, fresh] = unit.paths.try_emplace(file);
+  if (fresh) {
+    Dwarf_Attribute found;
+    const char* const folder = dwarf_formstring(dwarf_attr(&unit.die, DW_AT_comp_dir, &found));
+    it->second = folder == nullptr ? file : std::string(folder) + "/" + file;
+  }
+  return it->second;
+}
+
+/// File and line of the call that was inlined.
+void FunctionIndex::placeOfCall(Dwarf_Die& inlined, Unit& unit, RawSymbol& out) {
+  out.line = number(inlined, DW_AT_call_line);
+  out.file = {};
+  Dwarf_Files* files = nullptr;
+  size_t count = 0;
+  if (dwarf_getsrcfiles(&unit.die, &files, &count) != 0) return;
+  out.file = pathOf(unit, dwarf_filesrc(files, number(inlined, DW_AT_call_file), nullptr, nullptr));
+}
+
+void FunctionIndex::placeOfAddress(Unit& unit, uint64_t address, RawSymbol& out) {
+  Dwarf_Line* const line = dwarf_getsrc_die(&unit.die, address);
+  if (line == nullptr) return;
+  int n = 0;
+  if (dwarf_lineno(line, &n) == 0 && n > 0) out.line = static_cast<uint32_t>(n);
+  out.file = pathOf(unit, dwarf_linesrc(line, nullptr, nullptr));
+}
+
 void FunctionIndex::find(uint64_t address, std::vector<RawSymbol>& out) {
   out.clear();
   Unit* const unit = unitOf(address);
   if (unit == nullptr) return;
   RawSymbol place;
-  placeOfAddress(unit->die, address, place);
+  placeOfAddress(*unit, address, place);
   if (!chain(*unit, address)) {
     if (place.line != 0) out.push_back(place);
     return;
@@ -182,7 +189,7 @@ void FunctionIndex::find(uint64_t address, std::vector<RawSymbol>& out) {
   for (size_t i = chain_.size(); i-- > 0;) {
     place.function = nameOf(chain_[i]);
     out.push_back(place);
-    if (i > 0) placeOfCall(chain_[i], unit->die, place);
+    if (i > 0) placeOfCall(chain_[i], *unit, place);
   }
 }
 

@@ -8,6 +8,7 @@
 #include <elfutils/libdw.h>
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -31,20 +32,26 @@ class FunctionIndex {
     uint64_t reach;  // the largest end up to here
     uint32_t index;  // of a unit, or of a function of it
   };
+  enum class Listed : uint8_t { kNothing, kOutside, kAll };  // kOutside: not those in functions
   struct Unit {
     Dwarf_Die die;
-    bool listed = false;
+    Listed listed = Listed::kNothing;
     std::vector<Range> ranges;
     std::vector<Dwarf_Die> functions;
+    std::unordered_map<const char*, std::string> paths;  // of files that are named relatively
   };
 
   static void addRanges(Dwarf_Die& die, uint32_t index, std::vector<Range>& ranges);
   static void sort(std::vector<Range>& ranges);
   static const Range* find(const std::vector<Range>& ranges, uint64_t address);
   Unit* unitOf(uint64_t address);
-  void list(Unit& unit, Dwarf_Die& parent, int depth);
+  void list(Unit& unit, Dwarf_Die& parent, Listed how, int depth);
+  Dwarf_Die* functionOf(Unit& unit, uint64_t address);
   bool chain(Unit& unit, uint64_t address);
   std::string_view nameOf(Dwarf_Die& die);
+  std::string_view pathOf(Unit& unit, const char* file);
+  void placeOfCall(Dwarf_Die& inlined, Unit& unit, RawSymbol& out);
+  void placeOfAddress(Unit& unit, uint64_t address, RawSymbol& out);
 
   Dwarf* dwarf_;
   std::vector<Unit> units_;

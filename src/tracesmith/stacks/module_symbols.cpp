@@ -116,7 +116,9 @@ void ModuleSymbols::find(uint64_t address, std::vector<RawSymbol>& out) {
   // Debug information of assembler and of some compilers has lines, but not the linker's name.
   RawSymbol& real = out.back();
   if (real.function.empty() || (!real.function.starts_with("_Z") && symbol.starts_with("_Z"))) {
-    if (!symbol.empty()) real.function = symbol;
+    // A mangled name has no dot but before what the compiler calls its clones ("….isra.0").
+    const bool mangled = symbol.starts_with("_Z");
+    if (!symbol.empty()) real.function = mangled ? symbol.substr(0, symbol.find('.')) : symbol;
   }
   if (out.size() == 1 && real.function.empty()) out.clear();
 }

@@ -112,11 +112,10 @@ std::vector<SymbolizedFrame> Symbolizer::lookup(const ModuleAddress& address) {
   if (module.state != NoSymbol::kNone) return frames;
   std::vector<RawSymbol> symbols;
   module.symbols->find(lookedUp(address.offset, address.exact), symbols);
-  std::vector<std::string> names;
-  for (const RawSymbol& s : symbols) names.emplace_back(s.function);
-  names = demangled(names);
-  for (size_t i = 0; i < symbols.size(); ++i) {
-    frames.push_back({std::move(names[i]), std::string(symbols[i].file), symbols[i].line});
+  for (const RawSymbol& s : symbols) {
+    const auto [it, fresh] = names_.try_emplace(std::string(s.function));
+    if (fresh) it->second = demangled({&it->first, 1}).front();
+    frames.push_back({it->second, std::string(s.file), s.line});
   }
   return frames;
 }

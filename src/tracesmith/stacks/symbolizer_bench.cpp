@@ -94,6 +94,7 @@ void theirs(const char* tool, const std::string& path, const std::string& list) 
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // also into a file
   size_t count = 10'000;
   std::vector<std::string> modules;
   for (int i = 1; i < argc; ++i) {
