@@ -22,7 +22,7 @@ uint32_t number(Dwarf_Die& die, unsigned int attribute) {
 
 }  // namespace
 
-FunctionIndex::FunctionIndex(Dwarf* dwarf) : dwarf_(dwarf) {
+FunctionIndex::FunctionIndex(Dwarf* dwarf) {
   Dwarf_CU* cu = nullptr;
   Dwarf_Die die;
   uint8_t type = 0;

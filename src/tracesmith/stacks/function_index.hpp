@@ -53,7 +53,6 @@ class FunctionIndex {
   void placeOfCall(Dwarf_Die& inlined, Unit& unit, RawSymbol& out);
   void placeOfAddress(Unit& unit, uint64_t address, RawSymbol& out);
 
-  Dwarf* dwarf_;
   std::vector<Unit> units_;
   std::vector<Range> unit_ranges_;
   std::vector<Dwarf_Die> chain_;  // of the last look-up: the function, then what is inlined in it

@@ -20,7 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::vector<PerfMap> lines;
   std::istringstream in(text);
   size_t functions = 0;
-  for (std::string line; std::getline(in, line) && lines.size() < 64;) {
+  for (std::string line; lines.size() < 64 && std::getline(in, line);) {
     lines.push_back(PerfMap::parse(line));
     functions += lines.back().functions();
   }

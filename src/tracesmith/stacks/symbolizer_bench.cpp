@@ -36,12 +36,13 @@ std::vector<uint64_t> someAddresses(const std::string& path, size_t count) {
     return addresses;
   }
   std::vector<std::pair<uint64_t, uint64_t>> code;
-  for (uint32_t i = 0; i < header.e_phnum; ++i) {
-    Elf64_Phdr part;
-    const auto at = static_cast<off_t>(header.e_phoff + i * sizeof part);
+  for (uint32_t i = 0; i < header.e_shnum; ++i) {
+    Elf64_Shdr part;
+    const auto at = static_cast<off_t>(header.e_shoff + i * sizeof part);
     if (::pread(file.fd(), &part, sizeof part, at) != sizeof part) break;
-    if (part.p_type == PT_LOAD && (part.p_flags & PF_X) != 0) {
-      code.emplace_back(part.p_vaddr, part.p_memsz);
+    if (part.sh_type == SHT_PROGBITS && (part.sh_flags & SHF_EXECINSTR) != 0 &&
+        part.sh_size > 4096) {
+      code.emplace_back(part.sh_addr, part.sh_size);
     }
   }
   std::mt19937_64 random(1);
