@@ -22,7 +22,8 @@ class SymbolizedFileTest : public testing::Test {
   void SetUp() override {
     if (!Symbolizer::isAvailable()) GTEST_SKIP() << "built without libdw";
     if (!test::works("g++ --version")) GTEST_SKIP() << "no g++";
-    const test::BuiltProgram program(folder, "p", "g++ -g -O2");
+    static const TempFolder built;  // once for all tests: they only read it
+    static const test::BuiltProgram program(built, "p", "g++ -g -O2");
     Trace trace;
     const std::string id = test::buildIdOf(program.path());
     for (const test::FunctionSymbol& f : program.functions()) {

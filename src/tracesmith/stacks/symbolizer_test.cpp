@@ -108,7 +108,7 @@ TEST_F(SymbolizerTest, EveryInstructionIsInTheFunctionsAndLinesThatLlvmSays) {
       {"pie", kGcc},
       {"fixed", std::string(kGcc) + " -no-pie -gdwarf-4"},
       {"library.so", std::string(kGcc) + " -shared -fPIC -DLIBRARY"},
-      {"plain", "g++ -g -O0"},
+      {"unoptimised", "g++ -g -O0"},
       {"clang", "clang++-14 -g -O2 -gdwarf-4"},
   };
   for (const auto& [name, compiler] : ways) {
@@ -134,7 +134,7 @@ TEST_F(SymbolizerTest, EveryInstructionIsInTheFunctionsAndLinesThatLlvmSays) {
       ASSERT_EQ(llvmSpelling(shown(ours)), theirs[i]) << name << " " << std::hex << addresses[i];
       inlined += ours.size() > 2;
     }
-    EXPECT_EQ(inlined > 0, std::string(name) != "plain") << name;
+    EXPECT_GT(inlined, 0u) << name;
   }
 }
 
