@@ -443,7 +443,7 @@ class MadeCode {
     }
   }
   ~MadeCode() { munmap(bytes_, 4096); }
-  void call(void (*f)()) const {
+  [[gnu::noinline]] void call(void (*f)()) const {
     reinterpret_cast<void (*)(void (*)())>(bytes_)(f);
     asm volatile("");
   }
@@ -456,7 +456,7 @@ class MadeCode {
 TEST_F(CallPathCacheTest, CodeThatWasMadeAtRunTimeIsWalkedByItsFramePointer) {
   const MadeCode code(true);
   uint32_t id = 0;
-  for (int i = 0; i < 2; ++i) {
+  for (volatile int i = 0; i < 2; i = i + 1) {
     code.call(take);
     EXPECT_TRUE(id == 0 || id == g_taken.id);
     id = g_taken.id;
