@@ -96,8 +96,8 @@ class ExportCommand : public Command {
          "with -f dot");
     count("--rank", rank_, "N", "Only if the trace says that it is of this rank");
     flag("--with-recording", with_recording_,
-         "With what was recorded for replay (.sbr), all of it, so that one file has both; only -f "
-         "sbt, and not of a part");
+         "With what was recorded for replay (.sbr), all of it, so that one file has both; only of "
+         "whole traces, and as -f sbt (default: FILE.whole.sbt)");
     flag("--rebuild", rebuild_,
          "JSON of an imported trace from what TraceSmith made of it, not as its source was");
     flag("-q,--quiet", quiet_, "Say nothing but warnings and errors");
@@ -115,9 +115,10 @@ class ExportCommand : public Command {
   int run(Session&) override {
     removeUnfinishedAtSignals();
     ExportFormat format = exportFormatByPath(output_).value_or(ExportFormat::kPerfetto);
+    if (with_recording_ && output_.empty()) format = ExportFormat::kSbt;
     if (!format_.empty()) format = *exportFormatByName(format_);
-    const std::string output =
-        output_.empty() ? withExtension(input_, extensionOf(format)) : output_;
+    const std::string extension = with_recording_ ? ".whole.sbt" : extensionOf(format);
+    const std::string output = output_.empty() ? withExtension(input_, extension) : output_;
     if (!table_.empty() && format != ExportFormat::kCsv) {
       return failWith({ErrorCode::kInvalidArgument, "only a CSV file holds a single table (-f csv)",
                        "--table"});
