@@ -84,6 +84,30 @@ class Stacks(unittest.TestCase):
 
         self.assertTrue(recurse(700).cut)
 
+    def test_stacks_that_differ_only_far_outside_have_different_numbers(self):
+        def recurse(n):
+            if n:
+                return recurse(n - 1)
+            return held.capture()
+
+        own = len(check(self, sys._getframe(), held.probe()).frames)
+        numbers, again = ([recurse(n) for n in range(200)] for _ in range(2))
+        self.assertEqual(numbers, again)
+        whole = DEPTH - own  # frames of recurse() that there is room for
+        self.assertEqual(len(set(numbers[:whole])), whole)
+        self.assertNotIn(0, numbers)
+        # What is cut has its outermost frames left out, so that it is the same in the end.
+        self.assertEqual(len(set(numbers[DEPTH:])), 1)
+
+    def test_the_same_call_with_and_without_a_c_function_between(self):
+        def called():
+            return check(self, sys._getframe(), held.probe()).frames[0][4]
+
+        entries = []
+        for function in [called, functools.partial(called)] * 3:
+            entries.append(function())
+        self.assertEqual(entries, [False, True] * 3)
+
     def test_c_functions_between_python_functions_are_where_they_were(self):
         results = []
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A library for python_frames_test.py to load: captures as an agent does, and tells what a collector
-// would make of it.
+// A library for python_frames_test.py to load: captures as an agent does, and tells what a
+// collector would make of it.
 #include <dlfcn.h>
 
 #include <cstdio>
@@ -57,7 +57,8 @@ class Recorder {
   /// Innermost first.
   std::vector<uint64_t> words(uint32_t path) const {
     std::vector<uint64_t> words;
-    for (uint32_t at = path; at != 0; at = nodes_.at(at).parent) words.push_back(nodes_.at(at).word);
+    for (uint32_t at = path; at != 0; at = nodes_.at(at).parent)
+      words.push_back(nodes_.at(at).word);
     return words;
   }
   NativeFrameKind kindOf(uint64_t word) const { return kindByAddress(interpreter_, word); }
@@ -153,10 +154,14 @@ extern "C" {
 }
 
 [[gnu::visibility("default")]] void begin_anew() { Recorder::ofThread().beginAnew(); }
-[[gnu::visibility("default")]] void set_fails(int fails) { Recorder::ofThread().fails = fails != 0; }
+[[gnu::visibility("default")]] void set_fails(int fails) {
+  Recorder::ofThread().fails = fails != 0;
+}
 [[gnu::visibility("default")]] void set_max_depth(unsigned depth) { g_max_depth = depth; }
 [[gnu::visibility("default")]] unsigned codes_told() { return Recorder::ofThread().told(); }
-[[gnu::visibility("default")]] unsigned codes_held() { return Recorder::ofThread().python().codes(); }
+[[gnu::visibility("default")]] unsigned codes_held() {
+  return Recorder::ofThread().python().codes();
+}
 [[gnu::visibility("default")]] int status() { return static_cast<int>(pythonStatus()); }
 
 /// Six numbers for each entry of a location table; how many entries there are, or -1.

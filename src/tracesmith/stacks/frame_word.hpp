@@ -36,7 +36,8 @@ constexpr FrameWordKind kindOf(uint64_t word) {
   return static_cast<FrameWordKind>((word >> 56) & 0x1f);
 }
 
-/// A frame of Python: the number of its code object (PythonCode), and which of its instructions runs.
+/// A frame of Python: the number of its code object (PythonCode), and which of its instructions
+/// runs.
 ///
 ///   bits 24 to 55  the code object's number
 ///   bit  23        the interpreter's C function was entered anew for this frame

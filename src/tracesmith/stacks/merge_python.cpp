@@ -23,15 +23,15 @@ bool takeCut(Words& frames) {
 
 /// How many runs of Python frames there are; the outermost may have lost its entry to a cut.
 size_t runsOf(Words python) {
-  const auto entries = static_cast<size_t>(std::count_if(python.begin(), python.end(), isPythonEntry));
+  const auto entries =
+      static_cast<size_t>(std::count_if(python.begin(), python.end(), isPythonEntry));
   return entries + (!python.empty() && !isPythonEntry(python.back()) ? 1 : 0);
 }
 
 /// The frames that ran in one call of the interpreter's function; they are taken off.
 Words takeRun(Words& python) {
   const auto entry = std::find_if(python.begin(), python.end(), isPythonEntry);
-  const auto count =
-      static_cast<size_t>(entry - python.begin()) + (entry == python.end() ? 0 : 1);
+  const auto count = static_cast<size_t>(entry - python.begin()) + (entry == python.end() ? 0 : 1);
   const Words run = python.first(count);
   python = python.subspan(count);
   return run;

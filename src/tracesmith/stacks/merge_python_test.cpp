@@ -18,8 +18,7 @@ NativeFrameKind kind(uint64_t word) {
 }
 uint64_t python(uint32_t code) { return pythonFrame(code, false, 5); }
 uint64_t entry(uint32_t code) { return pythonFrame(code, true, 5); }
-const uint64_t kCut =
-    otherFrame(FrameWordKind::kCut, static_cast<uint64_t>(WalkEnd::kTooDeep));
+const uint64_t kCut = otherFrame(FrameWordKind::kCut, static_cast<uint64_t>(WalkEnd::kTooDeep));
 
 MergedStack merge(const Words& native, const Words& frames) {
   return mergePython(native, frames, kind);

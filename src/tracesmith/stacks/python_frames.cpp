@@ -120,13 +120,10 @@ uint32_t PythonFrames::capture() {
     return 0;
   }
   const Walk& last = walks_[last_];
+  if (last.count != 0 && isAsIn(last, reinterpret_cast<uint64_t>(thread))) return last.ids[0];
   Walk& now = walks_[last_ ^ 1];
   walk(reinterpret_cast<uint64_t>(thread), PlainMemory(), now);
   if (now.count == 0) return 0;
-  if (now.count == last.count && now.cut == last.cut &&
-      memcmp(now.items, last.items, sizeof(Item) * now.count) == 0) {
-    return last.ids[0];
-  }
   const uint32_t id = number(now, last);
   if (id == 0) {
     ++lost_;
@@ -165,9 +162,8 @@ bool PythonFrames::enter(void* thread) {
   if (pythonStatus() != PythonStatus::kReady) {
     uint64_t read = 0;
     Walk& seen = walks_[last_ ^ 1];
-    const bool right =
-        DoubtfulMemory::read(state + runtime_->layout.thread_interpreter, read) &&
-        read == interpreter && walk(state, DoubtfulMemory(), seen);
+    const bool right = DoubtfulMemory::read(state + runtime_->layout.thread_interpreter, read) &&
+                       read == interpreter && walk(state, DoubtfulMemory(), seen);
     if (right && seen.count == 0) return false;  // that shows nothing
     setPythonProven(right);
     if (!right) return false;
@@ -183,6 +179,47 @@ bool PythonFrames::enter(void* thread) {
   interpreter_ = interpreter;
   interpreter_id_ = id;
   return true;
+}
+
+/// Whether a walk would find what `last` has. Code objects of the last walk are held, so that an
+/// instruction's address says whose it is.
+bool PythonFrames::isAsIn(const Walk& last, uint64_t thread) const {
+  const PythonLayout& layout = runtime_->layout;
+  const auto at = [](uint64_t address, auto& out) { PlainMemory::read(address, out); };
+  const bool marked = layout.frame_is_entry != PythonLayout::kAbsent;
+  uint64_t frame = 0;
+  at(thread + layout.thread_frame, frame);
+  if (layout.link_frame != PythonLayout::kAbsent) at(frame + layout.link_frame, frame);
+  if (frame == 0) return false;
+  uint8_t owner = 0;
+  at(frame + layout.frame_owner, owner);
+  uint32_t i = 0;
+  while (i < last.count) {
+    uint64_t previous = 0;
+    uint64_t instruction = 0;
+    uint8_t previous_owner = kOwnedByC;
+    at(frame + layout.frame_previous, previous);
+    if (previous != 0) at(previous + layout.frame_owner, previous_owner);
+    if (owner < kOwnedByC) {
+      uint8_t entry = previous_owner >= kOwnedByC;
+      at(frame + layout.frame_instruction, instruction);
+      if (marked) at(frame + layout.frame_is_entry, entry);
+      if (instruction != last.items[i].instruction || entry != (last.items[i].code & kEntry)) {
+        return false;
+      }
+      ++i;
+    }
+    if (previous == 0) return i == last.count && !last.cut;
+    frame = previous;
+    owner = previous_owner;
+  }
+  // A frame with code that lies outside of these is one more.
+  while (owner >= kOwnedByC) {
+    at(frame + layout.frame_previous, frame);
+    if (frame == 0) return !last.cut;
+    at(frame + layout.frame_owner, owner);
+  }
+  return last.cut;
 }
 
 /// The frames of a thread, innermost first. False when memory does not hold what it should.
@@ -250,8 +287,8 @@ uint32_t PythonFrames::number(Walk& now, const Walk& last) {
       now.ids[outer] = id = last.ids[theirs];
     }
   } else if (now.cut) {
-    id = paths_->child(
-        0, otherFrame(FrameWordKind::kCut, static_cast<uint64_t>(WalkEnd::kTooDeep)));
+    id =
+        paths_->child(0, otherFrame(FrameWordKind::kCut, static_cast<uint64_t>(WalkEnd::kTooDeep)));
     if (id == 0) return 0;
   }
   while (outer > 0) {

@@ -7,8 +7,8 @@
 // library) nothing is told, for nothing keeps frames as they are.
 //
 // A code object becomes a number when it is first seen; its names and line table are told once, and
-// lines are found afterwards (python_lines.hpp). It is held while its number lives, so that no other
-// comes to lie at its address.
+// lines are found afterwards (python_lines.hpp). It is held while its number lives, so that no
+// other comes to lie at its address.
 //
 // Part of what enters other people's programs: libc alone; memory comes from mmap when a thread
 // begins. Measured by python_frames_bench; docs/stacks.md has what it costs.
@@ -59,8 +59,8 @@ class PythonFrames {
   /// The code objects that it held are let go by whoever next sees new code under the lock.
   static void destroy(PythonFrames* frames);
 
-  /// The path of the Python frames that are running on the calling thread, outermost first, in words
-  /// of pythonFrame(). 0: there are none, or they can not be told. [hot]
+  /// The path of the Python frames that are running on the calling thread, outermost first, in
+  /// words of pythonFrame(). 0: there are none, or they can not be told. [hot]
   uint32_t capture();
 
   /// A stack's number with the Python frames that belong to it: `native`, followed by a word
@@ -108,6 +108,7 @@ class PythonFrames {
   uint32_t captureWithoutPython();
   bool isKnown(void* thread) const;
   bool enter(void* thread);
+  bool isAsIn(const Walk& last, uint64_t thread) const;
   template <class Memory>
   bool walk(uint64_t thread, const Memory& memory, Walk& out) const;
   uint32_t number(Walk& now, const Walk& last);

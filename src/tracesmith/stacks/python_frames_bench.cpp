@@ -115,9 +115,15 @@ std::string program() {
     return std::to_string(reinterpret_cast<uint64_t>(function));
   };
   return "import ctypes\n"
-         "measure = ctypes.PYFUNCTYPE(None, ctypes.c_int)(" + number(measure) + ")\n"
-         "changed = ctypes.PYFUNCTYPE(None)(" + number(changed) + ")\n"
-         "report = ctypes.PYFUNCTYPE(None, ctypes.c_int)(" + number(reportChanged) + ")\n"
+         "measure = ctypes.PYFUNCTYPE(None, ctypes.c_int)(" +
+         number(measure) +
+         ")\n"
+         "changed = ctypes.PYFUNCTYPE(None)(" +
+         number(changed) +
+         ")\n"
+         "report = ctypes.PYFUNCTYPE(None, ctypes.c_int)(" +
+         number(reportChanged) +
+         ")\n"
          R"(
 def a(): changed()
 def b(): changed()

@@ -13,13 +13,13 @@
 namespace tracesmith::stacks {
 
 enum class PythonStatus : uint8_t {
-  kNone,                // no interpreter was found in this process so far
-  kReady,               // its frames can be told
-  kUnknownVersion,      // no layout is known for its version
-  kFreeThreaded,        // it has no global lock that would keep frames as they are
-  kUnknownLayout,       // it is not laid out as its version should be
-  kMissingSymbols,      // it does not have all functions that are needed
-  kNotYetSeen,          // there is one, but no frame was seen yet that shows its layout to be right
+  kNone,            // no interpreter was found in this process so far
+  kReady,           // its frames can be told
+  kUnknownVersion,  // no layout is known for its version
+  kFreeThreaded,    // it has no global lock that would keep frames as they are
+  kUnknownLayout,   // it is not laid out as its version should be
+  kMissingSymbols,  // it does not have all functions that are needed
+  kNotYetSeen,      // there is one, but no frame was seen yet that shows its layout to be right
 };
 
 /// What tells an interpreter's native frames from others.
@@ -34,8 +34,8 @@ struct PythonRuntime {
   PythonInterpreter interpreter;
   // Objects are given as addresses. None of these allocates, raises or runs Python code, but
   // Py_DecRef: it frees what it was the last to hold.
-  void* (*current_thread)() = nullptr;   // _PyThreadState_UncheckedGet
-  void* (*this_thread)() = nullptr;      // PyGILState_GetThisThreadState
+  void* (*current_thread)() = nullptr;  // _PyThreadState_UncheckedGet
+  void* (*this_thread)() = nullptr;     // PyGILState_GetThisThreadState
   void* (*thread_interpreter)(void*) = nullptr;
   int64_t (*interpreter_id)(void*) = nullptr;
   void (*hold)(void*) = nullptr;
