@@ -186,7 +186,7 @@ class Stacks(unittest.TestCase):
             made.other
             type("Other", (Made,), {})()
 
-        for _ in range(40):  # the interpreter specialises what it has run some times
+        for _ in range(20):  # the interpreter specialises what it has run some times
             make()
         names = {"check": check, "self": self, "sys": sys, "held": held}
         exec("def f():\n\n  check(self, sys._getframe(), held.probe())\nf()", names)
@@ -277,7 +277,7 @@ class Threads(unittest.TestCase):
         spinner.start()
         before = sys.getswitchinterval()
         sys.setswitchinterval(1e-5)
-        threads = [threading.Thread(target=work, args=(20,)) for _ in range(6)]
+        threads = [threading.Thread(target=work, args=(10,)) for _ in range(6)]
         for t in threads:
             t.start()
         for t in threads:
@@ -335,7 +335,7 @@ class Costs(unittest.TestCase):
     def test_code_is_told_once(self):
         check(self, sys._getframe(), held.probe())
         told = held.codes_told()
-        for _ in range(100):
+        for _ in range(10):
             check(self, sys._getframe(), held.probe())
         self.assertEqual(held.codes_told(), told)
 
@@ -450,7 +450,7 @@ class Processes(unittest.TestCase):
                 make = lambda: i.create(isolated=False)
             text = "import ctypes; ctypes.PyDLL({LIBRARY!r}).capture()"
             print(held.capture() != 0)
-            for _ in range(3):
+            for _ in range(2):
                 one = make()
                 i.run_string(one, text)
                 print(held.capture() != 0)
@@ -465,7 +465,7 @@ class Processes(unittest.TestCase):
             print(held.capture() != 0)
             """
         )
-        self.assertEqual(out, [str(KNOWN)] * 5)
+        self.assertEqual(out, [str(KNOWN)] * 4)
 
     def test_a_version_that_is_not_known_says_so(self):
         out = self.run_python("print(held.capture() != 0, held.status())")
@@ -488,12 +488,12 @@ class Lines(unittest.TestCase):
         return sum(self.compare(c) for c in code.co_consts if isinstance(c, types.CodeType)) + 1
 
     def test_of_every_instruction_of_large_modules_are_right(self):
-        names = ["argparse", "_pydecimal", "typing", "inspect", "tarfile", "difflib"]
+        names = ["argparse", "_pydecimal", "typing"]
         names += ["asyncio." + m.name for m in pkgutil.iter_modules(asyncio.__path__)]
         codes = 0
         for name in names:
             codes += self.compare(importlib.util.find_spec(name).loader.get_code(name))
-        self.assertGreater(codes, 2000)
+        self.assertGreater(codes, 1400)
 
 
 if __name__ == "__main__":
