@@ -15,7 +15,7 @@ constexpr uint64_t kOtherFrame = uint64_t{1} << 61;  // no address: a FrameWordK
 
 enum class FrameWordKind : uint8_t {
   kCut = 0,     // value: WalkEnd. Stands for all callers that are not known
-  kPython = 1,  // value: a code object's number and the instruction in it
+  kPython = 1,  // value: see pythonFrame()
   kMerge = 2,   // value: a path of Python frames, to be merged into the native path before it
 };
 
@@ -35,5 +35,25 @@ constexpr uint64_t otherFrame(FrameWordKind kind, uint64_t value) {
 constexpr FrameWordKind kindOf(uint64_t word) {
   return static_cast<FrameWordKind>((word >> 56) & 0x1f);
 }
+
+/// A frame of Python: the number of its code object (PythonCode), and which of its instructions
+/// runs.
+///
+///   bits 24 to 55  the code object's number
+///   bit  23        the interpreter's C function was entered anew for this frame
+///   bits 0 to 22   the instruction's place in the code, in units of two bytes; all ones: not known
+constexpr uint64_t kPythonEntry = uint64_t{1} << 23;
+constexpr uint32_t kPythonPlaceUnknown = kPythonEntry - 1;
+
+constexpr uint64_t pythonFrame(uint32_t code, bool entry, uint64_t place) {
+  return otherFrame(FrameWordKind::kPython,
+                    uint64_t{code} << 24 | (entry ? kPythonEntry : 0) |
+                        (place < kPythonPlaceUnknown ? place : kPythonPlaceUnknown));
+}
+constexpr uint32_t pythonCodeOf(uint64_t word) { return static_cast<uint32_t>(word >> 24); }
+constexpr uint32_t pythonPlaceOf(uint64_t word) {
+  return static_cast<uint32_t>(word) & kPythonPlaceUnknown;
+}
+constexpr bool isPythonEntry(uint64_t word) { return (word & kPythonEntry) != 0; }
 
 }  // namespace tracesmith::stacks
