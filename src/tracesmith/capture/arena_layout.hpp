@@ -124,6 +124,8 @@ enum class RecordKind : uint8_t {
   kArgument = 12,  // ArgumentRecord
   kPath = 13,      // PathRecord + u64 frame words (stacks/frame_word.hpp), outermost first
   kModule = 14,    // ModuleRecord + build id + path
+  kPythonCode = 15,         // PythonCodeRecord + name + file + line table
+  kPythonInterpreter = 16,  // PythonInterpreterRecord
 };
 
 /// Begins every record. `words` is the whole record's length in units of 8 bytes, at least 1.
@@ -278,5 +280,22 @@ struct ModuleRecord {
   uint32_t path_bytes;
 };
 static_assert(sizeof(ModuleRecord) == 40);
+
+/// Names the code object `header.aux`, which is unique in a process, before a path has a frame of it.
+struct PythonCodeRecord {
+  RecordHeader header;
+  int32_t first_line;
+  uint32_t name_bytes;   // qualified name
+  uint32_t file_bytes;
+  uint32_t table_bytes;  // co_linetable; 0 also where it is too long for a record
+};
+static_assert(sizeof(PythonCodeRecord) == 24);
+
+struct PythonInterpreterRecord {
+  RecordHeader header;  // aux: version, as PY_VERSION_HEX
+  uint64_t eval_begin;  // the function that runs Python code: [begin, end)
+  uint64_t eval_end;
+};
+static_assert(sizeof(PythonInterpreterRecord) == 24);
 
 }  // namespace tracesmith::arena

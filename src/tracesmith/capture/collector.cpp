@@ -19,8 +19,16 @@ constexpr int64_t kLivenessIntervalNs = 100'000'000;
 /// Records of threads and stacks are ours, not events of the program: agents do not count them.
 bool isCounted(ByteView record) {
   const auto kind = loadFixed<arena::RecordHeader>(record.data()).kind;
-  return kind != arena::RecordKind::kThread && kind != arena::RecordKind::kPath &&
-         kind != arena::RecordKind::kModule;
+  switch (kind) {
+    case arena::RecordKind::kThread:
+    case arena::RecordKind::kPath:
+    case arena::RecordKind::kModule:
+    case arena::RecordKind::kPythonCode:
+    case arena::RecordKind::kPythonInterpreter:
+      return false;
+    default:
+      return true;
+  }
 }
 
 }  // namespace
@@ -530,7 +538,7 @@ void Collector::writeLosses() {
 
 void Collector::writeStackLoss(Process& process) {
   const StackTotals& t = process.joiner.stacks().totals();
-  const uint64_t cut = t.without + t.too_deep + t.no_information + t.broken;
+  const uint64_t cut = t.without + t.too_deep + t.no_information + t.broken + t.not_merged;
   if (!process.joiner.stacks().any() || cut == 0) return;
   std::string reason;
   const auto add = [&](uint64_t count, const char* what) {
@@ -541,6 +549,7 @@ void Collector::writeStackLoss(Process& process) {
   add(t.too_deep, "are cut: there are more frames than --max-depth");
   add(t.no_information, "end where there is no unwind information");
   add(t.broken, "end at a frame that makes no sense");
+  add(t.not_merged, "have Python frames that do not fit the native ones, and stand before them");
   pushLoss(process.stack_loss, "call stacks", process,
            {.emitted = t.calls, .written = t.calls - cut, .dropped = cut}, reason);
 }

@@ -186,6 +186,9 @@ void RecordJoiner::restoreObject(const ObjectRow& row) {
     case ObjectKind::kCallPath:
       stacks_.restorePath(row);
       break;
+    case ObjectKind::kPythonCode:
+      stacks_.restorePythonCode(row);
+      break;
     default:
       break;
   }

@@ -80,6 +80,12 @@ void RecordJoiner::join(ByteView record, uint32_t tid) {
     case RecordKind::kPath:
       if (!stacks_.addPaths(record)) damaged();
       return;
+    case RecordKind::kPythonCode:
+      if (!stacks_.addPythonCode(record)) damaged();
+      return;
+    case RecordKind::kPythonInterpreter:
+      if (!stacks_.addPythonInterpreter(record)) damaged();
+      return;
     case RecordKind::kModule:
       if (!stacks_.addModule(record)) damaged();
       return;

@@ -77,7 +77,8 @@ enum class ObjectKind : uint8_t {
   kStream = 5,
   kContext = 6,
   kDevice = 7,
-  kCallPath = 8,  ///< not a handle: the number that an agent has given to a call path
+  kCallPath = 8,    ///< not a handle: an agent's number for a call path
+  kPythonCode = 9,  ///< an agent's number for a code object; its name is "file:name"
 };
 /// Which clock a ClockDomain is. kBracketed: an unknown clock, known only through host brackets.
 enum class ClockKind : uint8_t {

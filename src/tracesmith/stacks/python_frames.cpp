@@ -11,6 +11,7 @@ namespace {
 
 /// Of threads that have ended, with code objects still to be let go.
 std::atomic<PythonFrames*> g_retired{nullptr};
+std::atomic<uint32_t> g_next_number{1};  // of code objects, in this process
 
 constexpr uint64_t kEntry = 1;
 /// 3.14 keeps what kind of reference it is in these bits of a pointer to an object.
@@ -328,9 +329,8 @@ uint32_t PythonFrames::codeNumber(uint64_t code) {
     forgetCodes(true);
     i = codePlace(code);
   }
-  const uint32_t number = next_number_;
+  const uint32_t number = g_next_number.fetch_add(1, std::memory_order_relaxed);
   if (!tell(code, number)) return 0;
-  ++next_number_;
   runtime_->hold(object(code));
   codes_[i] = {code, number};
   ++code_count_;

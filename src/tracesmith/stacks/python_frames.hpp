@@ -25,7 +25,7 @@ namespace tracesmith::stacks {
 /// A code object, as it is told once. Texts are UTF-8 and, like the table, cut where they are very
 /// long; all of it lives until the call returns.
 struct PythonCode {
-  uint32_t number = 0;  // of this thread; not used twice
+  uint32_t number = 0;  // of this process; not used twice
   int32_t first_line = 0;
   std::string_view qualified_name;
   std::string_view file;
@@ -127,7 +127,6 @@ class PythonFrames {
   int64_t interpreter_id_ = 0;
   uint32_t moves_ = 0;
   uint32_t misses_ = 0;
-  uint32_t next_number_ = 1;
   uint32_t code_count_ = 0;
   uint32_t merged_native_ = 0;
   uint32_t merged_python_ = 0;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "tracesmith/stacks/call_path_cache.hpp"
+#include "tracesmith/stacks/python_frames.hpp"
 
 namespace tracesmith::agent {
 
@@ -15,7 +16,10 @@ bool g_stacks = false;
 namespace {
 
 using stacks::CallPathCache;
+using stacks::PythonFrames;
 
+bool g_native = false;
+bool g_python = false;
 stacks::CallPathOptions g_options;
 char g_executable[4096];  // its path, which the loader does not know
 
@@ -66,18 +70,57 @@ bool tellModule(void*, const stacks::LoadedObject& object) {
   });
 }
 
-CallPathCache* makeCache() {
+bool tellCode(void*, const stacks::PythonCode& code) {
+  arena::PythonCodeRecord r{{arena::RecordKind::kPythonCode, 0, 0, code.number},
+                            code.first_line,
+                            static_cast<uint32_t>(code.qualified_name.size()),
+                            static_cast<uint32_t>(code.file.size()),
+                            static_cast<uint32_t>(code.line_table_bytes)};
+  uint64_t bytes = sizeof r + r.name_bytes + r.file_bytes;
+  if (bytes + code.line_table_bytes > arena::kMaxRecordBytes) r.table_bytes = 0;
+  bytes += r.table_bytes;
+  return putRecord(bytes, [&](uint8_t* p, uint16_t words) {
+    r.header.words = words;
+    const auto put = [&p](const void* from, size_t n) {
+      memcpy(p, from, n);
+      p += n;
+    };
+    put(&r, sizeof r);
+    put(code.qualified_name.data(), r.name_bytes);
+    put(code.file.data(), r.file_bytes);
+    put(code.line_table, r.table_bytes);
+  });
+}
+
+bool tellInterpreter(void*, const stacks::PythonInterpreter& python) {
+  return putRecord(sizeof(arena::PythonInterpreterRecord), [&](uint8_t* p, uint16_t words) {
+    const arena::PythonInterpreterRecord r{
+        {arena::RecordKind::kPythonInterpreter, 0, words, python.version},
+        python.eval_begin,
+        python.eval_end};
+    memcpy(p, &r, sizeof r);
+  });
+}
+
+void makeStacks(ThreadState& t) {
   const int before = errno;
-  CallPathCache* const cache = CallPathCache::make(g_options, {tellPath, tellModule, nullptr});
+  t.stacks = CallPathCache::make(g_options, {tellPath, tellModule, nullptr});
+  if (t.stacks != nullptr && g_python) {
+    t.python = PythonFrames::make(t.stacks, {g_options.max_depth, g_options.lock},
+                                  {tellCode, tellInterpreter, nullptr});
+  }
   errno = before;
-  return cache;
 }
 
 }  // namespace
 
 void prepareCallStacks() {
   const char* const wanted = getenv(arena::kEnvStacks);
-  if (wanted == nullptr || *wanted == 0 || !stacks::kUnwinds) return;
+  if (wanted == nullptr) return;
+  const bool both = strcmp(wanted, "both") == 0;
+  g_native = (both || strcmp(wanted, "native") == 0) && stacks::kUnwinds;
+  g_python = both || strcmp(wanted, "python") == 0;
+  if (!g_native && !g_python) return;
   stacks::prepareCodeTables();
   if (const char* depth = getenv(arena::kEnvStackDepth)) {
     g_options.max_depth = static_cast<uint32_t>(strtoul(depth, nullptr, 10));
@@ -99,16 +142,23 @@ void prepareCallStacks() {
   ThreadState& t = t_state;
   t.busy = 1;  // for a signal handler that comes between
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  if (__builtin_expect(t.stacks == nullptr, 0)) t.stacks = makeCache();
-  const uint32_t path = t.stacks == nullptr ? 0 : t.stacks->capture(TS_CALLER_START_POINT());
+  if (__builtin_expect(t.stacks == nullptr, 0)) makeStacks(t);
+  uint32_t path = 0;
+  if (g_native && t.stacks != nullptr) path = t.stacks->capture(TS_CALLER_START_POINT());
+  if (t.python != nullptr) path = g_native ? t.python->captureOnto(path) : t.python->capture();
   std::atomic_signal_fence(std::memory_order_seq_cst);
   t.busy = 0;
   return path;
 }
 
-void forgetCallStacks(CallPathCache& cache) { cache.beginAnew(); }
+void forgetCallStacks(ThreadState& t) {
+  if (t.stacks != nullptr) t.stacks->beginAnew();
+  if (t.python != nullptr) t.python->beginAnew();
+}
 
 void endCallStacks(ThreadState& t) {
+  PythonFrames::destroy(t.python);
+  t.python = nullptr;
   CallPathCache::destroy(t.stacks);
   t.stacks = nullptr;
 }

@@ -22,7 +22,7 @@ uint32_t takeCallStack();
 inline uint32_t callStack() { return __builtin_expect(g_stacks, 0) ? takeCallStack() : 0; }
 
 /// In a forked child: nothing is known of what the parent was told.
-void forgetCallStacks(stacks::CallPathCache& cache);
+void forgetCallStacks(ThreadState& t);
 /// When a thread ends.
 void endCallStacks(ThreadState& t);
 

@@ -452,7 +452,8 @@ bool attachThread() {
   ThreadState fresh;
   fresh.busy = 1;
   fresh.stacks = t.stacks;
-  if (t.stacks != nullptr) forgetCallStacks(*t.stacks);  // what it told went into another ring
+  fresh.python = t.python;
+  forgetCallStacks(t);  // what they told went into another ring
   t = fresh;
   const Claim claim = claimAnyRing(t);
   if (claim == Claim::kDone) {

@@ -14,6 +14,7 @@
 
 namespace tracesmith::stacks {
 class CallPathCache;
+class PythonFrames;
 }
 
 namespace tracesmith::agent {
@@ -37,6 +38,7 @@ struct ThreadState {
   uint32_t busy = 0;     // inside a record: a signal handler must not begin another
   bool refused = false;  // no ring to be had
   stacks::CallPathCache* stacks = nullptr;  // made when the first is taken; see call_stack.hpp
+  stacks::PythonFrames* python = nullptr;
 };
 
 extern constinit thread_local ThreadState t_state __attribute__((tls_model("initial-exec")));
