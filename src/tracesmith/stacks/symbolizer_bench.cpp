@@ -14,7 +14,6 @@
 #include <filesystem>
 #include <random>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "tracesmith/base/clock.hpp"
@@ -35,21 +34,19 @@ std::vector<uint64_t> someAddresses(const std::string& path, size_t count) {
       std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) {
     return addresses;
   }
-  std::vector<std::pair<uint64_t, uint64_t>> code;
+  uint64_t begin = 0;  // of the largest section with code
+  uint64_t bytes = 0;
   for (uint32_t i = 0; i < header.e_shnum; ++i) {
     Elf64_Shdr part;
     const auto at = static_cast<off_t>(header.e_shoff + i * sizeof part);
     if (::pread(file.fd(), &part, sizeof part, at) != sizeof part) break;
-    if (part.sh_type == SHT_PROGBITS && (part.sh_flags & SHF_EXECINSTR) != 0 &&
-        part.sh_size > 4096) {
-      code.emplace_back(part.sh_addr, part.sh_size);
+    if ((part.sh_flags & SHF_EXECINSTR) != 0 && part.sh_size > bytes) {
+      begin = part.sh_addr;
+      bytes = part.sh_size;
     }
   }
   std::mt19937_64 random(1);
-  while (!code.empty() && addresses.size() < 2 * count) {
-    const auto& [begin, bytes] = code[random() % code.size()];
-    addresses.push_back(begin + random() % std::max<uint64_t>(1, bytes));
-  }
+  while (bytes != 0 && addresses.size() < 2 * count) addresses.push_back(begin + random() % bytes);
   std::sort(addresses.begin(), addresses.end());
   addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
   std::shuffle(addresses.begin(), addresses.end(), random);
