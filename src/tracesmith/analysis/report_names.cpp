@@ -66,6 +66,7 @@ void hotspots(Maker& maker) {
                           shareOf(launched[i].device_ns, all)});
   }
   noteRest(paths, launched.size());
+  callStacks(maker);
   std::vector<ReportColumn> columns = {{"name", "name", Q::kText},
                                        {"begin_ns", "begin", Q::kTimeNs},
                                        {"duration_ns", "duration", Q::kNs}};

@@ -58,6 +58,8 @@ void keepLargest(const Maker& maker, ReportTable& table, std::string_view key);
 void utilization(Maker& maker);
 void overlap(Maker& maker);
 void idle(Maker& maker);
+/// Part of hotspots: nothing where the trace has no stacks.
+void callStacks(Maker& maker);
 void streams(Maker& maker);
 void kernels(Maker& maker);
 void hotspots(Maker& maker);

@@ -109,21 +109,21 @@ constexpr uint64_t dataOffset(uint32_t ring_count) {
 // --- Records. Their times are stamps of ArenaHeader::stamp_clock ------------------------------
 
 enum class RecordKind : uint8_t {
-  kPad = 0,        // fills the end of the ring, see ring::padWord
-  kThread = 1,     // ThreadRecord: who writes from here on
-  kCall = 2,       // CallRecord: a host call
-  kKernel = 3,     // CallRecord + KernelPart + u64[] (see there)
-  kTransfer = 4,   // CallRecord + TransferPart + u64 wait handles: copies and fills
-  kSync = 5,       // CallRecord + SyncPart + u64 wait handles
-  kComplete = 6,   // CompleteRecord: device times of a command
-  kObject = 7,     // ObjectRecord + name
-  kMemory = 8,     // CallRecord + MemoryPart: allocation
-  kFree = 9,       // FreeRecord
-  kBuild = 10,     // CallRecord + BuildPart + options
-  kDevice = 11,    // DeviceRecord + NUL-separated texts
-  kArgument = 12,  // ArgumentRecord
-  kPath = 13,      // PathRecord + u64 frame words (stacks/frame_word.hpp), outermost first
-  kModule = 14,    // ModuleRecord + build id + path
+  kPad = 0,                 // fills the end of the ring, see ring::padWord
+  kThread = 1,              // ThreadRecord: who writes from here on
+  kCall = 2,                // CallRecord: a host call
+  kKernel = 3,              // CallRecord + KernelPart + u64[] (see there)
+  kTransfer = 4,            // CallRecord + TransferPart + u64 wait handles: copies and fills
+  kSync = 5,                // CallRecord + SyncPart + u64 wait handles
+  kComplete = 6,            // CompleteRecord: device times of a command
+  kObject = 7,              // ObjectRecord + name
+  kMemory = 8,              // CallRecord + MemoryPart: allocation
+  kFree = 9,                // FreeRecord
+  kBuild = 10,              // CallRecord + BuildPart + options
+  kDevice = 11,             // DeviceRecord + NUL-separated texts
+  kArgument = 12,           // ArgumentRecord
+  kPath = 13,               // PathRecord + u64 frame words (stacks/frame_word.hpp), outermost first
+  kModule = 14,             // ModuleRecord + build id + path
   kPythonCode = 15,         // PythonCodeRecord + name + file + line table
   kPythonInterpreter = 16,  // PythonInterpreterRecord
 };
@@ -281,11 +281,12 @@ struct ModuleRecord {
 };
 static_assert(sizeof(ModuleRecord) == 40);
 
-/// Names the code object `header.aux`, which is unique in a process, before a path has a frame of it.
+/// Names the code object `header.aux`, which is unique in a process, before a path has a frame of
+/// it.
 struct PythonCodeRecord {
   RecordHeader header;
   int32_t first_line;
-  uint32_t name_bytes;   // qualified name
+  uint32_t name_bytes;  // qualified name
   uint32_t file_bytes;
   uint32_t table_bytes;  // co_linetable; 0 also where it is too long for a record
 };

@@ -156,7 +156,8 @@ RecordedStacks::Path* RecordedStacks::resolved(uint32_t number) {
       resolveMerged(path);
     } else {
       if (known != nullptr) path.end = known->end;
-      if ((path.word & stacks::kOtherFrame) != 0 && stacks::kindOf(path.word) == FrameWordKind::kCut) {
+      if ((path.word & stacks::kOtherFrame) != 0 &&
+          stacks::kindOf(path.word) == FrameWordKind::kCut) {
         path.end = static_cast<WalkEnd>(path.word & 3);
       }
       const CallPathId parent = known == nullptr ? CallPathId::kNone : known->id;
@@ -223,8 +224,8 @@ void RecordedStacks::restorePythonCode(const ObjectRow& row) {
   if (colon == std::string_view::npos) return;
   const std::string name(text.substr(colon + 1));
   const std::string file(text.substr(0, colon));
-  codes_[static_cast<uint32_t>(row.handle)] = {delta_.strings.intern(name),
-                                               delta_.strings.intern(file), 0, {}};
+  codes_[static_cast<uint32_t>(row.handle)] = {
+      delta_.strings.intern(name), delta_.strings.intern(file), 0, {}};
 }
 
 FrameRow RecordedStacks::pythonFrameOf(uint64_t word) {

@@ -24,7 +24,7 @@ class AnalyzeCommand : public Command {
         "Why streams were idle: host late, short gaps, other waits",
         "Work of each stream",
         "Kernels by name, with percentiles",
-        "Host calls, and the longest single pieces of work",
+        "Host calls, call stacks, and the longest single pieces of work",
         "Allocations and their peak",
         "Copies and fills with their bandwidth",
         "Collectives, and what of them nothing hides",

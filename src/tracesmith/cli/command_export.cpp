@@ -95,6 +95,10 @@ class ExportCommand : public Command {
          "Only events whose name contains it; with * ? [ in it, whose whole name it matches; not "
          "with -f dot");
     count("--rank", rank_, "N", "Only if the trace says that it is of this rank");
+    choice("--by", by_, "WHAT", {"device-time", "host-time", "bytes"},
+           "A flame graph of the program's call stacks (profile --stacks), by the device time that "
+           "they asked for, the time of the calls, or the memory they allocated; as folded or "
+           "speedscope");
     flag("--with-recording", with_recording_,
          "With what was recorded for replay (.sbr), all of it, so that one file has both; only of "
          "whole traces, and as -f sbt (default: FILE.whole.sbt)");
@@ -106,6 +110,8 @@ class ExportCommand : public Command {
     example("tracesmith export trace.sbt -f csv --table copy", "All copies as CSV, in trace.csv");
     example("tracesmith export trace.sbt -f folded --name '*gemm*' -o - | flamegraph.pl > gemm.svg",
             "A flame graph of what is called so");
+    example("tracesmith export trace.sbt -f speedscope --by device-time",
+            "Which functions of the program asked for the device's time");
     example("tracesmith export trace.sbt --from 1.2s --to 1.3s -o part.pftrace",
             "A tenth of a second of it");
     example("tracesmith export trace.sbt --with-recording -o both.sbt",
@@ -138,6 +144,10 @@ class ExportCommand : public Command {
                          "--to can",
                          given});
       }
+    }
+    if (!by_.empty() && format != ExportFormat::kFolded && format != ExportFormat::kSpeedscope) {
+      return failWith({ErrorCode::kInvalidArgument,
+                       "is about flame graphs (-f folded or -f speedscope)", "--by"});
     }
     if (with_recording_) {
       if (const Status sense = checkWithRecording(format, output); !sense) {
@@ -222,12 +232,17 @@ class ExportCommand : public Command {
     if (!choice.names.everything()) {
       keepRows(file.trace, Selection(file.trace, std::nullopt, std::nullopt, {}), choice);
     }
-    return exportTrace(file.trace, format, output, options, table);
+    std::optional<StackWeight> by;
+    if (by_ == "device-time") by = StackWeight::kDeviceTime;
+    if (by_ == "host-time") by = StackWeight::kHostTime;
+    if (by_ == "bytes") by = StackWeight::kBytes;
+    return exportTrace(file.trace, format, output, options, table, by);
   }
 
   std::string input_;
   std::string output_;
   std::string format_;
+  std::string by_;
   std::string table_;
   std::string profile_;
   bool counters_ = true;

@@ -35,6 +35,8 @@ class ViewCommand : public Command {
          "Instead of events: count, total, mean, percentiles and extremes for each name");
     flag("--timeline", timeline_,
          "Instead of events: a picture with streams as rows; with --stats, both");
+    flag("--stacks", stacks_,
+         "Under each event the host call stack that it comes from (profile --stacks)");
     choices("-t,--type", types_, "TYPE", tableChoices(), "Only events of this type");
     counts("--stream", streams_, "ID",
            "Only what belongs to this stream, by the id that the list and the timeline show");
@@ -98,7 +100,7 @@ class ViewCommand : public Command {
     if (stats_) showStats(file->trace, *matches, limit, format, style, out);
     uint64_t beyond = 0;
     if (!stats_ && !timeline_) {
-      beyond = listEvents(file->trace, *matches, limit, format, style, out);
+      beyond = listEvents(file->trace, *matches, limit, format, stacks_, style, out);
       if (not_read != 0) beyond = not_read - limit;
     }
     const int code = finishOutput(out, reportLosses(file->reader, input_, kExitOk));
@@ -117,7 +119,7 @@ class ViewCommand : public Command {
   ReadOptions whatToRead(const TraceReader& reader, size_t limit, uint64_t& total) const {
     constexpr uint64_t kLarge = 1'000'000;
     ReadOptions options;
-    if (stats_ || timeline_ || !streams_.empty() || !name_.empty()) {
+    if (stats_ || timeline_ || stacks_ || !streams_.empty() || !name_.empty()) {
       return options;
     }
     uint64_t rows = 0;
@@ -158,6 +160,7 @@ class ViewCommand : public Command {
   std::string format_;
   bool json_ = false;
   bool stats_ = false;
+  bool stacks_ = false;
   bool timeline_ = false;
   std::vector<std::string> types_;
   std::vector<uint64_t> streams_;

@@ -109,7 +109,7 @@ std::string_view viewerOf(ExportFormat format) {
 }
 
 Status exportTrace(const Trace& trace, ExportFormat format, const std::string& path,
-                   const PerfettoOptions& options, TableId table) {
+                   const PerfettoOptions& options, TableId table, std::optional<StackWeight> by) {
   switch (format) {
     case ExportFormat::kPerfetto:
       return exportPerfetto(trace, path, options);
@@ -123,6 +123,11 @@ Status exportTrace(const Trace& trace, ExportFormat format, const std::string& p
     case ExportFormat::kFolded: {
       const Selection selection(trace, options.from_ns, options.to_ns, options.streams);
       TS_TRY(Output out, Output::toFile(path));
+      if (by) {
+        format == ExportFormat::kFolded ? writeFoldedByStack(trace, selection, *by, out)
+                                        : writeSpeedscopeByStack(trace, selection, *by, out);
+        return out.finish();
+      }
       format == ExportFormat::kFolded ? writeFoldedStacks(trace, selection, out)
                                       : writeSpeedscope(trace, selection, out);
       return out.finish();

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tracesmith/export/perfetto_writer.hpp"
+#include "tracesmith/export/stack_flame.hpp"
 
 namespace tracesmith::cli {
 
@@ -37,10 +38,12 @@ std::string extensionOf(ExportFormat format);
 /// Where an export of this format is looked at: a sentence's end, or "".
 std::string_view viewerOf(ExportFormat format);
 
-/// Writes `trace` to `path` whole or not at all. `table` is for CSV, which holds one table. Not for
+/// Writes `trace` to `path` whole or not at all. `table` is for CSV, which holds one table; `by` is
+/// for speedscope and folded: call stacks instead of slices over time. Not for
 /// .sbt (see export/sbt_export.hpp). kUnsupported for Parquet, with how to come by it.
 Status exportTrace(const Trace& trace, ExportFormat format, const std::string& path,
-                   const PerfettoOptions& options, TableId table = TableId::kKernel);
+                   const PerfettoOptions& options, TableId table = TableId::kKernel,
+                   std::optional<StackWeight> by = {});
 
 /// Reads the trace at `trace_path` and exports it; for the end of a recording.
 Status exportTraceFile(const std::string& trace_path, const std::string& path);

@@ -12,6 +12,7 @@
 #include "tracesmith/cli/export_target.hpp"
 #include "tracesmith/cli/messages.hpp"
 #include "tracesmith/cli/progress_line.hpp"
+#include "tracesmith/stacks/symbolized_file.hpp"
 
 namespace tracesmith::cli {
 namespace {
@@ -45,6 +46,13 @@ void sayOutcome(const ProfileOutcome& outcome, const RecordingRequest& request) 
   if (outcome.recording) say(recordingText(*outcome.recording));
   say(fmt::format("{} ({:.1f} KiB). Next: tracesmith view {} --stats", outputs.trace,
                   static_cast<double>(outcome.file_bytes) / 1024, outputs.trace));
+}
+
+/// Puts the names of functions into the trace, now that nobody waits for it.
+void nameStacks(const std::string& trace) {
+  if (!Symbolizer::isAvailable()) return;
+  const Result<SymbolizedFile> named = symbolizeFile(trace, "", {});
+  if (!named) sayWarning("the call stacks stay without names: " + named.error().toString());
 }
 
 }  // namespace
@@ -139,6 +147,7 @@ int runRecording(RecordingRequest request, const Session& session) {
       sayWarning("the recording ended early: " + why);
     }
   }
+  if (request.profile.stacks && outcome->trace_status) nameStacks(request.outputs.trace);
   if (!request.quiet) sayOutcome(*outcome, request);
   for (const std::string& path : request.outputs.exports) {
     const Status exported = exportTraceFile(request.outputs.trace, path);

@@ -4,11 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <tuple>
 
+#include "tracesmith/analysis/call_path_costs.hpp"
 #include "tracesmith/export/human_units.hpp"
 #include "tracesmith/export/json_writer.hpp"
 #include "tracesmith/export/table_text.hpp"
+#include "tracesmith/model/frame_symbols.hpp"
 #include "tracesmith/model/place_names.hpp"
 
 namespace tracesmith {
@@ -31,6 +34,7 @@ struct Described {
   ThreadId thread{};
   StreamId stream{};
   uint64_t correlation = 0;
+  CallPathId call_path{};
   std::string detail;
 };
 
@@ -73,6 +77,7 @@ class Describer {
       d.process = table.process_id[i];
       d.thread = table.thread_id[i];
       d.correlation = table.correlation_id[i];
+      if constexpr (requires { table.call_path_id; }) d.call_path = table.call_path_id[i];
     };
     switch (e.table) {
       case TableId::kHostCall:
@@ -110,6 +115,7 @@ class Describer {
         d.process = t_.memory_event.process_id[i];
         d.thread = t_.memory_event.thread_id[i];
         d.correlation = t_.memory_event.correlation_id[i];
+        d.call_path = t_.memory_event.call_path_id[i];
         d.detail = formatBytes(t_.memory_event.bytes[i]);
         break;
       case TableId::kProgramBuild:
@@ -143,8 +149,30 @@ std::string whereText(const Trace& t, const Described& d) {
   return tid == 0 ? "" : fmt::format("thread {}", tid);
 }
 
-void writeText(const Trace& t, const std::vector<Entry>& entries, const TerminalStyle& style,
-               Output& out) {
+/// The functions of a stack, innermost first, each with where it is in the source or in a module.
+std::vector<std::string> stackLines(const Trace& t, const FrameSymbols& symbols, CallPathId path) {
+  std::vector<std::string> lines;
+  std::vector<FrameFunction> functions;
+  const std::vector<FrameId> frames = framesOf(t, path);
+  for (size_t i = frames.size(); i-- > 0;) {
+    symbols.functions(frames[i], functions);
+    for (const FrameFunction& f : functions) {
+      std::string line = symbols.label(frames[i], f);
+      if (!f.file.empty()) {
+        line +=
+            f.line == 0 ? fmt::format("  ({})", f.file) : fmt::format("  ({}:{})", f.file, f.line);
+      } else if (!f.function.empty() && &f == &functions.back()) {
+        const std::string place = symbols.place(frames[i]);
+        if (!place.empty()) line += fmt::format("  ({})", place);
+      }
+      lines.push_back(printable(line));
+    }
+  }
+  return lines;
+}
+
+void writeText(const Trace& t, const std::vector<Entry>& entries, const FrameSymbols* symbols,
+               const TerminalStyle& style, Output& out) {
   const Describer describe(t);
   const int64_t origin = timeRange(t).begin_ns;
   using A = TextTable::Align;
@@ -169,11 +197,30 @@ void writeText(const Trace& t, const std::vector<Entry>& entries, const Terminal
                  d.correlation == 0 ? "" : std::to_string(d.correlation), printable(d.name),
                  printable(d.detail)});
     }
-    out.write(table.render(style));
+    const std::string text = table.render(style);
+    if (symbols == nullptr) {
+      out.write(text);
+      continue;
+    }
+    // The head of the table, and then each row with its stack.
+    const size_t rows = std::min(entries.size(), begin + kChunk) - begin;
+    const auto lines = static_cast<size_t>(std::count(text.begin(), text.end(), '\n'));
+    size_t line = 0;
+    for (size_t at = 0; at < text.size(); ++line) {
+      const size_t end = text.find('\n', at) + 1;
+      out.write(std::string_view(text).substr(at, end - at));
+      at = end;
+      if (line + rows < lines) continue;
+      const Described d = describe(entries[begin + line + rows - lines]);
+      for (const std::string& frame : stackLines(t, *symbols, d.call_path)) {
+        out.write(fmt::format("      {}\n", frame));
+      }
+    }
   }
 }
 
-void writeRecords(const Trace& t, const std::vector<Entry>& entries, bool json, Output& out) {
+void writeRecords(const Trace& t, const std::vector<Entry>& entries, const FrameSymbols* symbols,
+                  bool json, Output& out) {
   const Describer describe(t);
   JsonWriter writer(out);
   auto number = [](auto id) { return static_cast<uint64_t>(id); };
@@ -182,7 +229,8 @@ void writeRecords(const Trace& t, const std::vector<Entry>& entries, bool json, 
   } else {
     out.write(
         "start_ns,duration_ns,type,process_id,thread_id,device_id,stream_id,correlation_id,name,"
-        "details\n");
+        "details");
+    out.write(symbols == nullptr ? "\n" : ",stack\n");
   }
   for (const Entry& e : entries) {
     const Described d = describe(e);
@@ -193,7 +241,13 @@ void writeRecords(const Trace& t, const std::vector<Entry>& entries, bool json, 
       writer.field("type", d.type).field("process_id", number(d.process));
       writer.field("thread_id", number(d.thread)).field("device_id", number(device));
       writer.field("stream_id", number(d.stream)).field("correlation_id", d.correlation);
-      writer.field("name", d.name).field("details", d.detail).endObject();
+      writer.field("name", d.name).field("details", d.detail);
+      if (symbols != nullptr) {
+        writer.key("stack").beginArray();
+        for (const std::string& frame : stackLines(t, *symbols, d.call_path)) writer.value(frame);
+        writer.endArray();
+      }
+      writer.endObject();
       continue;
     }
     std::string line = fmt::format("{},{},{},{},{},{},{},{},", d.start_ns, d.duration_ns, d.type,
@@ -202,6 +256,13 @@ void writeRecords(const Trace& t, const std::vector<Entry>& entries, bool json, 
     appendCsvField(line, d.name);
     line += ',';
     appendCsvField(line, d.detail);
+    if (symbols != nullptr) {
+      std::string stack;
+      for (const std::string& frame : stackLines(t, *symbols, d.call_path)) stack += frame + '\n';
+      if (!stack.empty()) stack.pop_back();
+      line += ',';
+      appendCsvField(line, stack);
+    }
     out.write(line + "\n");
   }
   if (json) {
@@ -213,7 +274,7 @@ void writeRecords(const Trace& t, const std::vector<Entry>& entries, bool json, 
 }  // namespace
 
 size_t listEvents(const Trace& trace, const EventMatcher& matches, size_t limit, ListFormat format,
-                  const TerminalStyle& style, Output& out) {
+                  bool stacks, const TerminalStyle& style, Output& out) {
   std::vector<Entry> entries;
   auto collect = [&](const auto& table, const Column<int64_t>& times) {
     if (!matches.wantsTable(table.kId)) return;
@@ -237,10 +298,13 @@ size_t listEvents(const Trace& trace, const EventMatcher& matches, size_t limit,
   std::partial_sort(entries.begin(), entries.begin() + static_cast<ptrdiff_t>(shown), entries.end(),
                     earlier);
   entries.resize(shown);
+  std::optional<FrameSymbols> symbols;
+  if (stacks) symbols.emplace(trace);
+  const FrameSymbols* const named = symbols ? &*symbols : nullptr;
   if (format == ListFormat::kText) {
-    writeText(trace, entries, style, out);
+    writeText(trace, entries, named, style, out);
   } else {
-    writeRecords(trace, entries, format == ListFormat::kJson, out);
+    writeRecords(trace, entries, named, format == ListFormat::kJson, out);
   }
   return beyond;
 }

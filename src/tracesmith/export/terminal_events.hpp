@@ -12,8 +12,8 @@ namespace tracesmith {
 enum class ListFormat { kText, kJson, kCsv };
 
 /// Writes the first `limit` of the events that pass the filter, by start; returns how many there
-/// were beyond those.
+/// were beyond those. With `stacks` each event is followed by its host call stack, innermost first.
 size_t listEvents(const Trace& trace, const EventMatcher& matches, size_t limit, ListFormat format,
-                  const TerminalStyle& style, Output& out);
+                  bool stacks, const TerminalStyle& style, Output& out);
 
 }  // namespace tracesmith

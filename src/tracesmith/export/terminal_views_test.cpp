@@ -37,7 +37,7 @@ Shown list(const Trace& trace, const EventFilter& filter, size_t limit = SIZE_MA
   const Result<EventMatcher> matches = EventMatcher::of(trace, filter);
   Shown shown;
   Output out = Output::toString(&shown.text);
-  shown.beyond = listEvents(trace, *matches, limit, format, style, out);
+  shown.beyond = listEvents(trace, *matches, limit, format, false, style, out);
   EXPECT_TRUE(out.finish());
   return shown;
 }

@@ -15,7 +15,7 @@
 namespace tracesmith::stacks {
 class CallPathCache;
 class PythonFrames;
-}
+}  // namespace tracesmith::stacks
 
 namespace tracesmith::agent {
 
