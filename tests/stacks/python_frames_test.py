@@ -300,7 +300,7 @@ class Threads(unittest.TestCase):
         before = sys.getswitchinterval()
         sys.setswitchinterval(1e-6)
         try:
-            for _ in range(50):
+            for _ in range(15):
                 check(self, sys._getframe(), let_go.probe())
                 [check(self, sys._getframe(), library.probe()) for library in (held, let_go)]
         finally:
