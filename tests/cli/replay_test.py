@@ -36,6 +36,10 @@ class Replay(CommandTest):
     def report(self, *arguments, **more):
         return json.loads(self.replay("--json", *arguments, **more))
 
+    def read(self, name):
+        with open(self.path(name), "rb") as file:
+            return file.read()
+
     def assert_said(self, result, code, *words):
         """Like assert_fails, but warnings may have come before."""
         err = result.stderr.decode()
@@ -107,12 +111,41 @@ class RealPrograms(Replay):
         self.assert_fails(self.run_command("replay", "x.sbt", env=env), 1, "OpenCL")
         self.assert_fails(self.run_command("determinism", "x.sbt", env=env), 1, "OpenCL")
 
-    def test_determinism_finds_nothing_in_the_demo(self):
+    def test_a_trace_with_its_recording_is_all_that_a_replay_needs(self):
         self.record(DEMO)
-        result = self.run_command("determinism", "x.sbt", "--runs", "10", "--json")
+        before = {name: self.read(name) for name in self.files()}
+        os.mkdir(self.path("there"))
+        made = self.run_command("export", "x.sbt", "--with-recording")
+        self.assertEqual(made.returncode, 0, made.stderr)
+        os.rename(self.path("x.whole.sbt"), self.path("there/both.sbt"))
+        self.assertEqual({name: self.read(name) for name in before}, before)
+        both = os.path.getsize(self.path("there/both.sbt"))
+        parts = sum(len(content) for content in before.values())
+        self.assertLess(abs(both - parts), parts // 10 + 4096)
+        for name in before:
+            os.remove(self.path(name))
+        file = "there/both.sbt"
+        self.assertIn(b": intact;", self.run_command("verify", file).stdout)
+        shown = self.run_command("info", file).stdout
+        self.assertIn(b"recording  in this file: ", shown)
+        self.assertRegex(shown, rb"\n +3  Launch\n")
+        report = self.report("--verify", file=file)
+        self.assertEqual(report["replay"][0]["launches"], 3)
+        self.assertEqual(report["read_backs"][0]["equal"], 3)
+        races = self.run_command("races", file)
+        self.assertEqual((races.returncode, races.stderr), (0, b""), races.stdout)
+        result = self.run_command("determinism", file, "--runs", "10", "--json")
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
         report = json.loads(result.stdout)["determinism"][0]
         self.assertEqual((report["launches"], report["divergent"]), (3, 0))
+        # A part of a trace has no recording, and is not said to have one.
+        for more, word in ((("--from", "0s"), "leave out --from"), (("-f", "json"), "-f sbt")):
+            refused = self.run_command("export", file, "--with-recording", "-o", "part.sbt", *more)
+            self.assert_fails(refused, 2, "--with-recording", word)
+        part = self.run_command("export", file, "-q", "-o", "part.sbt")
+        self.assert_said(part, 0, "is left out (--with-recording")
+        self.assert_said(self.run_command("export", "part.sbt", "--with-recording", "-o", "x.sbt"),
+                         1, "profile --record")
 
 
 class Trigger(Replay):

@@ -28,7 +28,7 @@
 namespace tracesmith::arena {
 
 constexpr uint64_t kMagic = 0x314e455241535354;  // "TSSAREN1"
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 constexpr uint32_t kHeaderBytes = 4096;
 constexpr uint32_t kRingsPerArena = 4;
 constexpr uint32_t kMaxArenasPerProcess = 512;
@@ -42,6 +42,8 @@ constexpr const char* kEnvRingBytes = "TRACESMITH_RING_BYTES";
 constexpr const char* kEnvOverflow = "TRACESMITH_OVERFLOW";  // "block" or "drop"
 constexpr const char* kEnvCapture = "TRACESMITH_CAPTURE";    // "off": armed, but not capturing yet
 constexpr const char* kArenaSuffix = ".arena";
+constexpr const char* kEnvStacks = "TRACESMITH_STACKS";           // "native", "python" or "both"
+constexpr const char* kEnvStackDepth = "TRACESMITH_STACK_DEPTH";  // frames
 // "PID.ERRNO.unrecorded", empty: a process could not make its arena and goes unrecorded.
 constexpr const char* kUnrecordedSuffix = ".unrecorded";
 
@@ -107,19 +109,23 @@ constexpr uint64_t dataOffset(uint32_t ring_count) {
 // --- Records. Their times are stamps of ArenaHeader::stamp_clock ------------------------------
 
 enum class RecordKind : uint8_t {
-  kPad = 0,        // fills the end of the ring, see ring::padWord
-  kThread = 1,     // ThreadRecord: who writes from here on
-  kCall = 2,       // CallRecord: a host call
-  kKernel = 3,     // CallRecord + KernelPart + u64[] (see there)
-  kTransfer = 4,   // CallRecord + TransferPart + u64 wait handles: copies and fills
-  kSync = 5,       // CallRecord + SyncPart + u64 wait handles
-  kComplete = 6,   // CompleteRecord: device times of a command
-  kObject = 7,     // ObjectRecord + name
-  kMemory = 8,     // CallRecord + MemoryPart: allocation
-  kFree = 9,       // FreeRecord
-  kBuild = 10,     // CallRecord + BuildPart + options
-  kDevice = 11,    // DeviceRecord + NUL-separated texts
-  kArgument = 12,  // ArgumentRecord
+  kPad = 0,                 // fills the end of the ring, see ring::padWord
+  kThread = 1,              // ThreadRecord: who writes from here on
+  kCall = 2,                // CallRecord: a host call
+  kKernel = 3,              // CallRecord + KernelPart + u64[] (see there)
+  kTransfer = 4,            // CallRecord + TransferPart + u64 wait handles: copies and fills
+  kSync = 5,                // CallRecord + SyncPart + u64 wait handles
+  kComplete = 6,            // CompleteRecord: device times of a command
+  kObject = 7,              // ObjectRecord + name
+  kMemory = 8,              // CallRecord + MemoryPart: allocation
+  kFree = 9,                // FreeRecord
+  kBuild = 10,              // CallRecord + BuildPart + options
+  kDevice = 11,             // DeviceRecord + NUL-separated texts
+  kArgument = 12,           // ArgumentRecord
+  kPath = 13,               // PathRecord + u64 frame words (stacks/frame_word.hpp), outermost first
+  kModule = 14,             // ModuleRecord + build id + path
+  kPythonCode = 15,         // PythonCodeRecord + name + file + line table
+  kPythonInterpreter = 16,  // PythonInterpreterRecord
 };
 
 /// Begins every record. `words` is the whole record's length in units of 8 bytes, at least 1.
@@ -151,7 +157,8 @@ struct CallRecord {
   int64_t end;
   uint64_t correlation;
   uint64_t stream;  // queue handle, or 0
-  int64_t result;
+  int32_t result;
+  uint32_t stack;  // a path that a PathRecord of this process has named, or 0
 };
 static_assert(sizeof(CallRecord) == 48);
 
@@ -252,5 +259,44 @@ struct ArgumentRecord {
   uint32_t is_local;
   uint32_t reserved;
 };
+
+/// Call paths `header.aux` and the `count` - 1 numbers after it: each is the one before it (the
+/// first: `parent`, or 0) with one frame more, inwards. Numbers are unique in a process, and are
+/// named before a record of the same ring refers to them.
+struct PathRecord {
+  RecordHeader header;
+  uint32_t parent;
+  uint32_t count;
+};
+static_assert(sizeof(PathRecord) == 16);
+
+/// An executable or library in which frames lie.
+struct ModuleRecord {
+  RecordHeader header;
+  uint64_t begin;  // addresses [begin, end)
+  uint64_t end;
+  uint64_t bias;  // address minus the address in its file
+  uint32_t id_bytes;
+  uint32_t path_bytes;
+};
+static_assert(sizeof(ModuleRecord) == 40);
+
+/// Names the code object `header.aux`, which is unique in a process, before a path has a frame of
+/// it.
+struct PythonCodeRecord {
+  RecordHeader header;
+  int32_t first_line;
+  uint32_t name_bytes;  // qualified name
+  uint32_t file_bytes;
+  uint32_t table_bytes;  // co_linetable; 0 also where it is too long for a record
+};
+static_assert(sizeof(PythonCodeRecord) == 24);
+
+struct PythonInterpreterRecord {
+  RecordHeader header;  // aux: version, as PY_VERSION_HEX
+  uint64_t eval_begin;  // the function that runs Python code: [begin, end)
+  uint64_t eval_end;
+};
+static_assert(sizeof(PythonInterpreterRecord) == 24);
 
 }  // namespace tracesmith::arena

@@ -138,11 +138,12 @@ class RandomRecords {
 
   Bytes next() {
     Bytes out;
-    const auto kind = static_cast<arena::RecordKind>(1 + chance_() % 13);
+    const auto kind = static_cast<arena::RecordKind>(1 + chance_() % 15);
     arena::CallRecord c = call(kind, static_cast<OpenClApi>(pick(80)), pick(20), time(), pick(5));
     c.header.flags = static_cast<uint8_t>(chance_());
     c.end = time();
-    c.result = pick(3);
+    c.result = static_cast<int32_t>(pick(3));
+    c.stack = static_cast<uint32_t>(pick(6));
     switch (kind) {
       case arena::RecordKind::kThread:
         return cut(threadRecord(static_cast<uint32_t>(pick(4)), "worker"));

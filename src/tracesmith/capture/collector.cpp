@@ -16,9 +16,19 @@ namespace {
 constexpr uint32_t kCommitRows = 128 << 10;
 constexpr int64_t kLivenessIntervalNs = 100'000'000;
 
-/// Thread records are ours, not events of the program: agents do not count them.
+/// Records of threads and stacks are ours, not events of the program: agents do not count them.
 bool isCounted(ByteView record) {
-  return loadFixed<arena::RecordHeader>(record.data()).kind != arena::RecordKind::kThread;
+  const auto kind = loadFixed<arena::RecordHeader>(record.data()).kind;
+  switch (kind) {
+    case arena::RecordKind::kThread:
+    case arena::RecordKind::kPath:
+    case arena::RecordKind::kModule:
+    case arena::RecordKind::kPythonCode:
+    case arena::RecordKind::kPythonInterpreter:
+      return false;
+    default:
+      return true;
+  }
 }
 
 }  // namespace
@@ -476,17 +486,18 @@ CollectorTotals Collector::totals() const {
   return sum;
 }
 
-void Collector::writeLosses() {
+void Collector::pushLoss(LossId& id, std::string_view source, const Process& process, LossRow row,
+                         std::string_view reason) {
   StringTable& strings = shared_.delta.strings;
-  auto push = [&](LossId& id, std::string_view source, const Process& process, LossRow row,
-                  std::string_view reason) {
-    if (id == LossId::kNone) id = static_cast<LossId>(++shared_.losses);
-    row.id = id;
-    row.source = strings.intern(source);
-    row.process_id = process.joiner.process();
-    row.reason = strings.intern(reason);
-    shared_.delta.loss.push(row);
-  };
+  if (id == LossId::kNone) id = static_cast<LossId>(++shared_.losses);
+  row.id = id;
+  row.source = strings.intern(source);
+  row.process_id = process.joiner.process();
+  row.reason = strings.intern(reason);
+  shared_.delta.loss.push(row);
+}
+
+void Collector::writeLosses() {
   for (auto& [key, process] : processes_) {
     const CollectorTotals t = totalsOf(*process);
     std::vector<std::string> reasons;
@@ -511,17 +522,36 @@ void Collector::writeLosses() {
     }
     std::string reason;
     for (const std::string& r : reasons) reason += (reason.empty() ? "" : "; ") + r;
-    push(process->loss, kRecordsSource, *process,
-         {.emitted = t.emitted,
-          .written = t.written,
-          .dropped = t.dropped,
-          .unresolved = t.unresolved},
-         reason);
+    pushLoss(process->loss, kRecordsSource, *process,
+             {.emitted = t.emitted,
+              .written = t.written,
+              .dropped = t.dropped,
+              .unresolved = t.unresolved},
+             reason);
     if (const uint64_t unknown = process->joiner.unknownWaits(); unknown > 0) {
-      push(process->wait_loss, "waits for events", *process,
-           {.emitted = unknown, .dropped = unknown}, "events that no recorded command made");
+      pushLoss(process->wait_loss, "waits for events", *process,
+               {.emitted = unknown, .dropped = unknown}, "events that no recorded command made");
     }
+    writeStackLoss(*process);
   }
+}
+
+void Collector::writeStackLoss(Process& process) {
+  const StackTotals& t = process.joiner.stacks().totals();
+  const uint64_t cut = t.without + t.too_deep + t.no_information + t.broken + t.not_merged;
+  if (!process.joiner.stacks().any() || cut == 0) return;
+  std::string reason;
+  const auto add = [&](uint64_t count, const char* what) {
+    if (count == 0) return;
+    reason += (reason.empty() ? "" : "; ") + std::to_string(count) + " " + what;
+  };
+  add(t.without, "calls have none");
+  add(t.too_deep, "are cut: there are more frames than --max-depth");
+  add(t.no_information, "end where there is no unwind information");
+  add(t.broken, "end at a frame that makes no sense");
+  add(t.not_merged, "have Python frames that do not fit the native ones, and stand before them");
+  pushLoss(process.stack_loss, "call stacks", process,
+           {.emitted = t.calls, .written = t.calls - cut, .dropped = cut}, reason);
 }
 
 uint64_t Collector::fileBytes() const { return writer_ ? writer_->bytesWritten() : 0; }

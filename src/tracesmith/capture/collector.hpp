@@ -113,6 +113,7 @@ class Collector {
     bool alive = true;
     LossId loss{};
     LossId wait_loss{};
+    LossId stack_loss{};
     CollectorTotals closed;  // of arenas that have been given up
   };
   using ProcessKey = std::pair<uint32_t, uint64_t>;  // pid, start_ticks
@@ -133,7 +134,10 @@ class Collector {
   void writeClocks(bool finish);
   static void addRings(const Arena& arena, CollectorTotals& totals);
   CollectorTotals totalsOf(const Process& process) const;
+  void pushLoss(LossId& id, std::string_view source, const Process& process, LossRow row,
+                std::string_view reason);
   void writeLosses();
+  void writeStackLoss(Process& process);
   void checkLiveness();
   void closeDeadArenas();
   Status restore(class TraceReader& reader, size_t block_count);

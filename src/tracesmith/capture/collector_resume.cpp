@@ -119,6 +119,10 @@ Status Collector::restore(TraceReader& reader, size_t block_count) {
     shared_.shape(file.launch_shape.row(i));
   }
   shared_.delta.launch_shape.clear();
+  shared_.stacks.restore(file);
+  for (size_t i = 0; i < file.module.size(); ++i) {
+    if (RecordJoiner* j = joinerOf(file.module.process_id[i])) j->restoreModule(file.module.row(i));
+  }
   for (size_t i = 0; i < file.object.size(); ++i) {
     if (RecordJoiner* j = joinerOf(file.object.process_id[i])) {
       j->restoreObject(file.object.row(i));

@@ -44,6 +44,10 @@ Result<Environment> environmentFor(const ProfileOptions& options, const SessionD
       {arena::kEnvRingBytes, std::to_string(options.ring_bytes)},
       {arena::kEnvOverflow, options.overflow == OverflowPolicy::Block ? "block" : "drop"},
   };
+  if (options.stacks) {
+    env.emplace_back(arena::kEnvStacks, options.stacks->frames);
+    env.emplace_back(arena::kEnvStackDepth, std::to_string(options.stacks->max_depth));
+  }
   const bool layer = options.injection == Injection::kLayer ||
                      (options.injection == Injection::kAuto && icdLoaderHasLayers());
   const std::string kind = layer ? "" : "-preload";

@@ -39,6 +39,13 @@ struct RecordOptions {
   bool launch_hashes = false;       ///< what a launch was given is hashed after it
 };
 
+/// Host call stacks of the program's calls (`--stacks`).
+struct StackOptions {
+  std::string frames = "both";  ///< "native", "python" or "both"
+  static constexpr uint32_t kMostDepth = 512;
+  uint32_t max_depth = 128;  ///< frames of a stack, 1 to kMostDepth
+};
+
 struct ProfileOptions {
   std::vector<std::string> command;  ///< argv of the program; found on PATH like a shell does
   std::string output = "trace.sbt";
@@ -50,6 +57,7 @@ struct ProfileOptions {
   bool kernels = true;               ///< false: leave kernel rows out
   bool memory = true;                ///< false: leave copies, fills and memory events out
   std::optional<RecordOptions> record;
+  std::optional<StackOptions> stacks;
   std::function<void(const CaptureProgress&)> progress;  ///< called about 5 times a second
 };
 

@@ -183,6 +183,12 @@ void RecordJoiner::restoreObject(const ObjectRow& row) {
     case ObjectKind::kDevice:
       devices_.define(row.handle, 0, static_cast<DeviceId>(row.id));
       break;
+    case ObjectKind::kCallPath:
+      stacks_.restorePath(row);
+      break;
+    case ObjectKind::kPythonCode:
+      stacks_.restorePythonCode(row);
+      break;
     default:
       break;
   }

@@ -77,6 +77,18 @@ void RecordJoiner::join(ByteView record, uint32_t tid) {
       return joinFree(record, tid);
     case RecordKind::kArgument:
       return joinArgument(record);
+    case RecordKind::kPath:
+      if (!stacks_.addPaths(record)) damaged();
+      return;
+    case RecordKind::kPythonCode:
+      if (!stacks_.addPythonCode(record)) damaged();
+      return;
+    case RecordKind::kPythonInterpreter:
+      if (!stacks_.addPythonInterpreter(record)) damaged();
+      return;
+    case RecordKind::kModule:
+      if (!stacks_.addModule(record)) damaged();
+      return;
     case RecordKind::kObject:
     case RecordKind::kDevice:
       return;  // define() has done all there is to do
@@ -141,7 +153,8 @@ void RecordJoiner::hostCall(const CallRecord& call, uint32_t tid) {
                                 .stream_id = stream(call.stream, call.end),
                                 .correlation_id = call.correlation,
                                 .result = call.result,
-                                .kind = function->kind});
+                                .kind = function->kind,
+                                .call_path_id = stacks_.ofCall(call.stack)});
 }
 
 void RecordJoiner::waits(const CallRecord& call, ByteView handles, uint32_t count, bool as_flow) {
@@ -197,6 +210,7 @@ void RecordJoiner::joinKernel(const CallRecord& call, ByteView rest, uint32_t ti
                  .stream_id = stream(call.stream, call.start),
                  .shape_id = shared_.shape(shape),
                  .arguments = describeArguments(part.kernel, call.start),
+                 .call_path_id = stacks_.path(call.stack),
                  .host_start_ns = hostNs(call.start),
                  .host_end_ns = hostNs(call.end)};
   if (kernel != nullptr) {
@@ -266,6 +280,7 @@ void RecordJoiner::joinTransfer(const CallRecord& call, ByteView rest, uint32_t 
                  .bytes = part.bytes,
                  .source = part.source,
                  .destination = part.destination,
+                 .call_path_id = stacks_.path(call.stack),
                  .host_start_ns = hostNs(call.start),
                  .host_end_ns = hostNs(call.end)};
   if (call.header.flags & arena::kFlagBlocking) row.flags |= op_flags::kBlocking;
@@ -286,6 +301,7 @@ void RecordJoiner::joinSync(const CallRecord& call, ByteView rest, uint32_t tid)
                     .sub_kind = part.sync_kind,
                     .thread_id = thread(tid),
                     .stream_id = stream(call.stream, call.start),
+                    .call_path_id = stacks_.path(call.stack),
                     .host_start_ns = hostNs(call.start),
                     .host_end_ns = hostNs(call.end)});
     return;
@@ -308,17 +324,17 @@ void RecordJoiner::joinMemory(const CallRecord& call, ByteView rest, uint32_t ti
   // A sub-buffer is a view of memory that is counted already.
   if ((call.header.flags & arena::kFlagNoEvent) || !shared_.keep_memory) return;
   const ApiFunction* function = apiFunction(call.header.aux);
-  shared_.delta.memory_event.push({.time_ns = hostNs(call.end),
-                                   .kind = MemoryKind::kAlloc,
-                                   .process_id = process_,
-                                   .thread_id = thread(tid),
-                                   .context_id = context(part.context, call.start),
-                                   .address = part.handle,
-                                   .bytes = part.bytes,
-                                   .correlation_id = call.correlation,
-                                   .name = function == nullptr
-                                               ? StringId::kNone
-                                               : shared_.delta.strings.intern(function->name)});
+  shared_.delta.memory_event.push(
+      {.time_ns = hostNs(call.end),
+       .kind = MemoryKind::kAlloc,
+       .process_id = process_,
+       .thread_id = thread(tid),
+       .context_id = context(part.context, call.start),
+       .address = part.handle,
+       .bytes = part.bytes,
+       .correlation_id = call.correlation,
+       .name = function == nullptr ? StringId::kNone : shared_.delta.strings.intern(function->name),
+       .call_path_id = stacks_.path(call.stack)});
 }
 
 void RecordJoiner::joinFree(ByteView record, uint32_t tid) {

@@ -17,6 +17,7 @@
 #include "tracesmith/capture/arena_layout.hpp"
 #include "tracesmith/capture/device_clock.hpp"
 #include "tracesmith/capture/handle_history.hpp"
+#include "tracesmith/capture/recorded_stacks.hpp"
 #include "tracesmith/capture/stamp_clock.hpp"
 #include "tracesmith/model/trace.hpp"
 
@@ -32,6 +33,7 @@ struct SharedRows {
   uint32_t streams = 0;
   uint32_t losses = 0;
   std::map<std::vector<uint64_t>, ShapeId> shapes;
+  SharedStacks stacks;
   struct DeviceState {
     DeviceRow row;
     DeviceClock clock;
@@ -55,7 +57,10 @@ struct SharedRows {
 class RecordJoiner {
  public:
   RecordJoiner(SharedRows& shared, ProcessId process, arena::StampClockKind stamp_clock)
-      : shared_(shared), process_(process), stamp_clock_(stamp_clock) {}
+      : shared_(shared),
+        process_(process),
+        stamp_clock_(stamp_clock),
+        stacks_(shared.stacks, shared.delta, process) {}
 
   /// First look at a record: takes what later records need to be understood (objects, the events of
   /// commands). Seeing a record again does nothing.
@@ -79,6 +84,7 @@ class RecordJoiner {
     thread_names_[tid] = name;
   }
   void restoreStream(StreamId id, DeviceId device) { stream_devices_[id] = device; }
+  void restoreModule(const ModuleRow& row) { stacks_.restoreModule(row); }
   /// A row of the file shows that this command was completed.
   void forgetPending(uint64_t correlation) { pending_.erase(correlation); }
 
@@ -87,6 +93,7 @@ class RecordJoiner {
   uint64_t completionsWithoutCommand() const { return early_.size(); }
   uint64_t unknownWaits() const { return unknown_waits_; }
   uint64_t damagedRecords() const { return damaged_records_; }
+  const RecordedStacks& stacks() const { return stacks_; }
 
  private:
   struct Object {
@@ -145,6 +152,7 @@ class RecordJoiner {
   SharedRows& shared_;
   ProcessId process_;
   arena::StampClockKind stamp_clock_;
+  RecordedStacks stacks_;
   // Times in these are stamps, not ns: a stamp is the same each time a record is read.
   HandleHistory<Object> kernels_, memory_, streams_, contexts_;
   HandleHistory<DeviceId> devices_;

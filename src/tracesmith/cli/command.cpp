@@ -83,6 +83,13 @@ Option Command::choice(const std::string& names, std::string& out, const std::st
   return Option(option);
 }
 
+Option Command::flagWithChoice(const std::string& name, std::string& out, const std::string& meant,
+                               std::vector<std::string> choices, const std::string& description) {
+  CLI::Option* option = app_->add_flag(name + '{' + meant + '}', out, description);
+  option->check([choices](const std::string& value) { return refuse(value, choices); });
+  return Option(option);
+}
+
 Option Command::texts(const std::string& name, std::vector<std::string>& out,
                       const std::string& value_name, const std::string& description,
                       Complete complete) {

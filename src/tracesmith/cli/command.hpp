@@ -99,6 +99,9 @@ class Command {
                Complete complete = Complete::kNothing);
   Option choice(const std::string& names, std::string& out, const std::string& value_name,
                 std::vector<std::string> choices, const std::string& description);
+  /// "--name" alone means `meant`; another choice is given as "--name=CHOICE".
+  Option flagWithChoice(const std::string& name, std::string& out, const std::string& meant,
+                        std::vector<std::string> choices, const std::string& description);
   /// May be given several times, and several at once with commas between them.
   Option choices(const std::string& names, std::vector<std::string>& out,
                  const std::string& value_name, std::vector<std::string> choices,

@@ -18,7 +18,8 @@ class DeterminismCommand : public Command {
  public:
   DeterminismCommand()
       : Command("determinism", "Find launches that do not always do the same, and why") {
-    text("FILE", input_, "FILE", "The recording (.sbr), or the trace (.sbt) that it lies beside",
+    text("FILE", input_, "FILE",
+         "The recording (.sbr), or the trace (.sbt) that has it beside it or in it",
          Complete::kFile)
         .required();
     count(

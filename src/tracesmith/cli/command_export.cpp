@@ -32,10 +32,32 @@ Status exportSourceJson(TraceFile& file, const std::string& output, const Perfet
   return out.finish();
 }
 
+/// What of a recording did not make it into the trace.
+void sayWhatIsNotThere(const RecordingCopy& copy, const TraceFile& file) {
+  const bool same = sameFile(copy.path, file.path);
+  for (const DataLoss& loss : same ? furtherLosses(copy.losses, file.reader) : copy.losses) {
+    sayWarning(fmt::format("{}: {} bytes at offset {} are left out: {}", copy.path, loss.bytes,
+                           loss.offset, loss.reason));
+  }
+  if (!copy.complete && !same) {
+    sayWarning(copy.path +
+               ": was not finished; what is there is in the new file ('tracesmith recover' may "
+               "know more)");
+  }
+}
+
 Status exportPartOfTrace(TraceFile& file, const std::string& output, const PerfettoOptions& options,
-                         const RowChoice& choice) {
+                         const RowChoice& choice, bool with_recording, bool& whole) {
   const Selection selection(file.trace, options.from_ns, options.to_ns, options.streams);
-  TS_TRY(const SbtExport made, exportSbt(file.reader, file.trace, selection, choice, output));
+  const auto recording = with_recording ? std::optional(file.path) : std::nullopt;
+  TS_TRY(const SbtExport made,
+         exportSbt(file.reader, file.trace, selection, choice, output, recording));
+  if (made.recording) {
+    sayWhatIsNotThere(*made.recording, file);
+    whole = whole && made.recording->whole();
+  } else if (file.reader.rows(TableId::kRecordedCommand) > 0) {
+    sayWarning("the recording in the trace is left out (--with-recording takes it along)");
+  }
   if (made.without_sources) {
     sayWarning("events were lost in reading, so that the sources of the others are left out");
   }
@@ -73,6 +95,9 @@ class ExportCommand : public Command {
          "Only events whose name contains it; with * ? [ in it, whose whole name it matches; not "
          "with -f dot");
     count("--rank", rank_, "N", "Only if the trace says that it is of this rank");
+    flag("--with-recording", with_recording_,
+         "With what was recorded for replay (.sbr), all of it, so that one file has both; only of "
+         "whole traces, and as -f sbt (default: FILE.whole.sbt)");
     flag("--rebuild", rebuild_,
          "JSON of an imported trace from what TraceSmith made of it, not as its source was");
     flag("-q,--quiet", quiet_, "Say nothing but warnings and errors");
@@ -83,14 +108,17 @@ class ExportCommand : public Command {
             "A flame graph of what is called so");
     example("tracesmith export trace.sbt --from 1.2s --to 1.3s -o part.pftrace",
             "A tenth of a second of it");
+    example("tracesmith export trace.sbt --with-recording -o both.sbt",
+            "One file that can be replayed elsewhere");
   }
 
   int run(Session&) override {
     removeUnfinishedAtSignals();
     ExportFormat format = exportFormatByPath(output_).value_or(ExportFormat::kPerfetto);
+    if (with_recording_ && output_.empty()) format = ExportFormat::kSbt;
     if (!format_.empty()) format = *exportFormatByName(format_);
-    const std::string output =
-        output_.empty() ? withExtension(input_, extensionOf(format)) : output_;
+    const std::string extension = with_recording_ ? ".whole.sbt" : extensionOf(format);
+    const std::string output = output_.empty() ? withExtension(input_, extension) : output_;
     if (!table_.empty() && format != ExportFormat::kCsv) {
       return failWith({ErrorCode::kInvalidArgument, "only a CSV file holds a single table (-f csv)",
                        "--table"});
@@ -109,6 +137,11 @@ class ExportCommand : public Command {
                          "can leave out nothing of what had to wait for what (-f dot); --from and "
                          "--to can",
                          given});
+      }
+    }
+    if (with_recording_) {
+      if (const Status sense = checkWithRecording(format, output); !sense) {
+        return failWith(sense.error());
       }
     }
     if (sameFile(input_, output)) {
@@ -145,16 +178,43 @@ class ExportCommand : public Command {
       return kExitFailed;
     }
     if (!quiet_ && output != "-") {
-      say(fmt::format("wrote {}{}", output, viewerOf(format)));
+      say(fmt::format("wrote {}{}{}", output, with_recording_ ? ", with the recording" : "",
+                      viewerOf(format)));
     }
     return reportLosses(file->reader, input_, whole_ ? kExitOk : kExitPartlyRead);
   }
 
  private:
+  /// A recording can not be cut to a time or to what is called so: it would not replay.
+  Status checkWithRecording(ExportFormat format, const std::string& output) const {
+    const auto refuse = [](const std::string& why) {
+      return fail(ErrorCode::kInvalidArgument, why, "--with-recording");
+    };
+    if (format != ExportFormat::kSbt) return refuse("only a trace can hold one (-f sbt)");
+    const char* const part = from_ns_            ? "--from"
+                             : to_ns_            ? "--to"
+                             : !streams_.empty() ? "--stream"
+                             : !devices_.empty() ? "--device"
+                             : !name_.empty()    ? "--name"
+                                                 : nullptr;
+    if (part != nullptr) {
+      return refuse(
+          fmt::format("a recording is not cut to a part; leave out {} (replay --range "
+                      "replays a part)",
+                      part));
+    }
+    if (sameFile(recording::pathBeside(input_), output)) {
+      return fail(ErrorCode::kInvalidArgument, "would be written over; choose another -o", output);
+    }
+    return {};
+  }
+
   Status exportAs(ExportFormat format, TraceFile& file, const std::string& output,
                   const PerfettoOptions& options, TableId table) {
     const RowChoice choice{NamePattern(name_), counters_, flows_};
-    if (format == ExportFormat::kSbt) return exportPartOfTrace(file, output, options, choice);
+    if (format == ExportFormat::kSbt) {
+      return exportPartOfTrace(file, output, options, choice, with_recording_, whole_);
+    }
     if (format == ExportFormat::kChromeJson && !rebuild_ &&
         hasSourceJson(file.reader, file.trace)) {
       return exportSourceJson(file, output, options, choice, whole_);
@@ -174,6 +234,7 @@ class ExportCommand : public Command {
   bool flows_ = true;
   bool full_ = false;
   bool rebuild_ = false;
+  bool with_recording_ = false;
   std::optional<int64_t> from_ns_, to_ns_;
   std::vector<uint64_t> streams_;
   std::vector<uint64_t> devices_;

@@ -64,7 +64,27 @@ class InfoCommand : public Command {
     Output out = standardOutput();
     describeTrace(file->trace, file->reader, input_, {.columns = columns_, .json = json_}, style,
                   out);
-    return finishOutput(out, reportLosses(file->reader, input_, kExitOk));
+    int code = kExitOk;
+    if (!json_ && file->reader.rows(TableId::kRecordedCommand) > 0) {
+      out.put('\n');
+      code = recordingIn(*file, out);
+    }
+    return finishOutput(out, reportLosses(file->reader, input_, code));
+  }
+
+  /// A trace may hold its recording as well (export --with-recording).
+  int recordingIn(const TraceFile& file, Output& out) {
+    auto reader = RecordingReader::open(input_);
+    if (!reader) return failWith(reader.error());
+    if (const Status described = describeRecording(*reader, false, out); !described) {
+      return failWith(described.error());
+    }
+    const std::vector<DataLoss> losses = furtherLosses(reader->losses(), file.reader);
+    for (const DataLoss& loss : losses) {
+      sayWarning(
+          fmt::format("{} at byte {}: {} bytes: {}", input_, loss.offset, loss.bytes, loss.reason));
+    }
+    return losses.empty() ? kExitOk : kExitPartlyRead;
   }
 
   int system(Session& session) {

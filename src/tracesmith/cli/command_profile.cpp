@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <array>
 
 #include "tracesmith/base/clock.hpp"
@@ -31,6 +33,11 @@ class ProfileCommand : public Command {
         choice("--wait", wait_, "WHOM", {"all", "primary"},
                "Go on until every recorded process has ended, or only until the program itself has "
                "(default: all)"),
+        flagWithChoice("--stacks", stacks_, "both", {"native", "python", "both"},
+                       "Record the host call stack of every call: --stacks, or --stacks=native, "
+                       "--stacks=python, --stacks=both for a part"),
+        count("--max-depth", max_depth_, "N",
+              "Frames of a stack that are kept, from the innermost on (default 128, at most 512)"),
         flag("--progress", progress_, "Show live figures when standard error is a terminal"),
     };
     const Option record =
@@ -133,6 +140,21 @@ class ProfileCommand : public Command {
     if (inject_ == "layer") profile.injection = Injection::kLayer;
     if (inject_ == "preload") profile.injection = Injection::kPreload;
     profile.wait_for_descendants = wait_ != "primary";
+    if (max_depth_ && stacks_.empty()) {
+      say("profile: --max-depth is about --stacks, which is not given");
+      return kExitNotStarted;
+    }
+    if (!stacks_.empty()) {
+      StackOptions& stacks = profile.stacks.emplace();
+      stacks.frames = stacks_;
+      if (max_depth_) {
+        if (*max_depth_ < 1 || *max_depth_ > StackOptions::kMostDepth) {
+          say(fmt::format("profile: --max-depth is 1 to {}", StackOptions::kMostDepth));
+          return kExitNotStarted;
+        }
+        stacks.max_depth = static_cast<uint32_t>(*max_depth_);
+      }
+    }
     if (record_) {
       RecordOptions& recording = profile.record.emplace();
       if (record_buffer_) recording.ring_bytes = *record_buffer_;
@@ -162,6 +184,8 @@ class ProfileCommand : public Command {
   bool record_ = false;
   std::string range_;
   bool keep_outputs_ = false;
+  std::string stacks_;
+  std::optional<uint64_t> max_depth_;
   bool launch_hashes_ = false;
   std::optional<uint64_t> record_buffer_;
   bool nsys_ = false;

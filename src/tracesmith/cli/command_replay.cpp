@@ -25,7 +25,8 @@ namespace {
 class ReplayCommand : public Command {
  public:
   ReplayCommand() : Command("replay", "Execute a recording again, and compare what it reads") {
-    text("FILE", input_, "FILE", "The recording (.sbr), or the trace (.sbt) that it lies beside",
+    text("FILE", input_, "FILE",
+         "The recording (.sbr), or the trace (.sbt) that has it beside it or in it",
          Complete::kFile)
         .required();
     choice(

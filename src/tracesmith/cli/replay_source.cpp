@@ -16,6 +16,14 @@ Result<ReplaySource> openReplaySource(const std::string& path, std::optional<uin
   if (!source.plan.whole()) {
     sayWarning(reader.path() + ": the commands end within one; what is before it is replayed");
   }
+  for (const ReplayStep& step : source.plan.steps()) {
+    recording::End end;
+    if (step.kind() != recording::CommandKind::kEnd || !decode(step.fields, end)) continue;
+    if (!end.reason.empty()) {
+      sayWarning(fmt::format("{}: the recording of the program ended early: {}", reader.path(),
+                             std::string(end.reason.begin(), end.reason.end())));
+    }
+  }
   if (!reader.complete()) {
     sayWarning(
         reader.path() +

@@ -121,6 +121,18 @@ int reportLosses(const TraceReader& reader, const std::string& path, int code) {
   return damaged && code == kExitOk ? static_cast<int>(kExitPartlyRead) : code;
 }
 
+std::vector<DataLoss> furtherLosses(const std::vector<DataLoss>& losses,
+                                    const TraceReader& reader) {
+  const std::vector<DataLoss>& known = reader.losses();
+  std::vector<DataLoss> further;
+  std::copy_if(losses.begin(), losses.end(), std::back_inserter(further), [&](const DataLoss& a) {
+    return std::none_of(known.begin(), known.end(), [&](const DataLoss& b) {
+      return a.offset == b.offset && a.reason == b.reason;
+    });
+  });
+  return further;
+}
+
 Result<TimeWindow> windowOf(const Trace& trace, std::optional<int64_t> from_ns,
                             std::optional<int64_t> to_ns) {
   if (from_ns && to_ns && *from_ns >= *to_ns) {

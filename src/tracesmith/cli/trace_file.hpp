@@ -39,6 +39,10 @@ Error inWordsForPeople(Error error, const std::string& path);
 /// whole as far as it goes: that is said, and the code is 3 as well.
 int reportLosses(const TraceReader& reader, const std::string& path, int code);
 
+/// Those of `losses` that `reader`, of the same file, does not know of: reportLosses() does not say
+/// them.
+std::vector<DataLoss> furtherLosses(const std::vector<DataLoss>& losses, const TraceReader& reader);
+
 /// Names what an import could not use, on standard error; true when something was damaged.
 bool sayWhatWasLost(const std::string& path, const import::ImportCounts& counts);
 

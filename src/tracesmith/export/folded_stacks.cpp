@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tracesmith/export/frame_lanes.hpp"
+#include "tracesmith/model/frame_symbols.hpp"
 
 namespace tracesmith {
 namespace {
@@ -61,7 +62,7 @@ class StackTree {
 
 class Folder {
  public:
-  explicit Folder(const Trace& trace) : trace_(trace) {}
+  explicit Folder(const Trace& trace) : trace_(trace), symbols_(trace) {}
 
   void lane(const FrameLane& lane, FrameNames& names) {
     const uint32_t root =
@@ -106,13 +107,13 @@ class Folder {
     for (auto i = static_cast<size_t>(id);
          i != 0 && i <= trace_.call_path.size() && frames.size() < kDeepest;
          i = static_cast<size_t>(trace_.call_path.parent[i - 1])) {
-      const auto f = static_cast<size_t>(trace_.call_path.frame[i - 1]);
-      const bool known = f != 0 && f <= trace_.frame.size();
-      const std::string_view name =
-          known ? trace_.text(trace_.frame.function[f - 1]) : std::string_view{};
-      frames.push_back(!name.empty() || !known
-                           ? names.of(name)
-                           : names.of(fmt::format("0x{:x}", trace_.frame.address[f - 1])));
+      const FrameId frame = trace_.call_path.frame[i - 1];
+      symbols_.functions(frame, functions_);
+      if (functions_.empty()) frames.push_back(names.of({}));
+      for (const FrameFunction& f : functions_) {
+        frames.push_back(f.function.empty() ? names.of(symbols_.place(frame))
+                                            : names.of(f.function));
+      }
     }
     uint32_t at = root;
     for (size_t i = frames.size(); i-- > 0;) at = tree_.child(at, frames[i]);
@@ -120,6 +121,8 @@ class Folder {
   }
 
   const Trace& trace_;
+  const FrameSymbols symbols_;
+  std::vector<FrameFunction> functions_;  // of one frame
   StackTree tree_;
 };
 

@@ -71,6 +71,20 @@ TEST(FrameLanes, KernelsHangBelowTheirHostCallPath) {
   EXPECT_NE(folded(t).find("main;main;"), std::string::npos);  // and ends
 }
 
+TEST(FrameLanes, InlinedFunctionsAreFramesAndAddressesSayWhereTheyLie) {
+  test::SampleTrace s = nested();
+  Trace& t = s.trace;
+  t.frame.push({.address = 1, .module = s.text("/bin/app"), .module_offset = 0x40});
+  t.frame.push({.address = 0x7f12, .module = s.text("/lib/libx.so.1"), .module_offset = 0x12});
+  t.call_path.push({.parent = CallPathId::kNone, .frame = FrameId(1)});
+  t.call_path.push({.parent = CallPathId(1), .frame = FrameId(2)});
+  t.symbol.push({FrameId(1), 0, s.text("inlined"), s.text("a.cpp"), 3});
+  t.symbol.push({FrameId(1), 1, s.text("main"), s.text("a.cpp"), 9});
+  t.kernel.call_path_id[1] = CallPathId(2);
+  EXPECT_NE(folded(t).find("stream 0;main;inlined;libx.so.1+0x12;b 30\n"), std::string::npos)
+      << folded(t);
+}
+
 TEST(FrameLanes, SpeedscopeHasAProfileForEachLane) {
   const Trace trace = nested().trace;
   std::string text;

@@ -143,16 +143,48 @@ void renumberStrings(Trace& trace, UsedStrings& strings) {
   });
 }
 
-Status writeTo(const std::string& path, const Trace& trace, const SourceRows* sources) {
+Status writeTrace(const std::string& path, const Trace& trace, const SourceRows* sources,
+                  bool finish) {
   TS_TRY(TraceWriter writer, TraceWriter::create(path));
   TS_CHECK_OK(writer.write(trace, sources));
-  return writer.finish();
+  return finish ? writer.finish() : Status();
+}
+
+Result<RecordingCopy> addRecording(const std::string& recording, const std::string& path) {
+  TS_TRY(sbt::BlockAppender file, sbt::BlockAppender::resume(path, UINT64_MAX));
+  TS_TRY(RecordingCopy copy, copyRecording(recording, file));
+  sbt::BlockBuilder builder(1);
+  TS_CHECK_OK(file.writeIndexAndEnd(builder));
+  return copy;
+}
+
+/// Names of files are used again: what lies beside a trace may be of an earlier run. A trace that
+/// does not know its processes is believed.
+Status checkSameRun(const std::string& path, const Trace& trace) {
+  TS_TRY(const RecordingReader reader, RecordingReader::open(path));
+  const ProcessTable& processes = trace.process;
+  bool any = false;
+  for (size_t i = 0; i < processes.size(); ++i) {
+    if (processes.pid[i] == 0) continue;
+    any = true;
+    for (const recording::Process& p : reader.processes()) {
+      const uint64_t ticks = processes.start_ticks[i];
+      const bool other = ticks != 0 && p.start_ticks != 0 && ticks != p.start_ticks;
+      if (p.pid == processes.pid[i] && !other) return {};
+    }
+  }
+  if (!any || reader.processes().empty()) return {};
+  return fail(ErrorCode::kInvalidArgument,
+              "is a recording of other processes than the trace's: they are of different runs",
+              reader.path());
 }
 
 }  // namespace
 
 Result<SbtExport> exportSbt(TraceReader& reader, Trace& trace, const Selection& selection,
-                            const RowChoice& choice, const std::string& path) {
+                            const RowChoice& choice, const std::string& path,
+                            const std::optional<std::string>& recording) {
+  if (recording) TS_CHECK_OK(checkSameRun(*recording, trace));
   TS_TRY(TargetFile target, TargetFile::open(path));
   SbtExport result;
   const KeptRows kept = keepRows(trace, selection, choice);
@@ -168,8 +200,14 @@ Result<SbtExport> exportSbt(TraceReader& reader, Trace& trace, const Selection& 
   StringTable used = strings.take();
   trace.strings.swap(used);
   const bool with_sources = !result.without_sources && reader.rows(TableId::kSource) != 0;
-  const Status written = writeTo(target.place(), trace, with_sources ? &sources.rows : nullptr);
+  const Status written =
+      writeTrace(target.place(), trace, with_sources ? &sources.rows : nullptr, !recording);
   if (!written) return tl::unexpected<Error>(target.named(written.error()));
+  if (recording) {
+    Result<RecordingCopy> copy = addRecording(*recording, target.place());
+    if (!copy) return tl::unexpected<Error>(target.named(copy.error()));
+    result.recording = std::move(*copy);
+  }
   TS_CHECK_OK(target.finish());
   return result;
 }

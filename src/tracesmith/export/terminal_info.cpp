@@ -11,6 +11,7 @@
 #include "tracesmith/export/json_writer.hpp"
 #include "tracesmith/format/column_codec.hpp"
 #include "tracesmith/format/table_traits.hpp"
+#include "tracesmith/recording/recording_file.hpp"
 
 namespace tracesmith {
 namespace {
@@ -154,6 +155,15 @@ class TextView {
     if (auto p = t_.metadataValue("producer"); !p.empty()) line("written by", std::string(p));
     line("span", formatDuration(range.duration(), style_.micro()));
     if (t_.metadataValue("synthetic") == "true") line("NOTE", "synthetic: nothing was measured");
+    if (reader.rows(TableId::kRecordedCommand) > 0) {
+      line("recording", fmt::format("in this file: {} commands, {} chunks of content ('tracesmith "
+                                    "replay' executes it)",
+                                    formatCount(reader.rows(TableId::kRecordedCommand)),
+                                    formatCount(reader.rows(TableId::kRecordedContent))));
+    } else if (RecordingReader::isThere(path)) {
+      line("recording",
+           recording::pathBeside(path) + ", beside it ('tracesmith info' describes it)");
+    }
     for (const DataLoss& loss : reader.losses()) {
       line("DAMAGE", fmt::format("at byte {}, {} bytes: {}", loss.offset, loss.bytes, loss.reason));
     }
@@ -315,6 +325,7 @@ void writeJson(const Trace& t, const TraceReader& reader, const std::string& pat
   w.field("path", path).field("bytes", reader.fileBytes());
   w.field("version", fmt::format("{}.{}", reader.versionMajor(), reader.versionMinor()));
   w.field("complete", reader.complete());
+  w.field("has_recording", reader.rows(TableId::kRecordedCommand) > 0);
   w.field("begin_ns", range.begin_ns).field("end_ns", range.end_ns);
   w.key("metadata").beginObject();
   std::map<std::string, std::string> metadata;

@@ -66,6 +66,23 @@ const ColumnEntry* BlockContents::find(uint16_t column) const {
   return nullptr;
 }
 
+Problem BlockContents::checkStored() const {
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    const ByteView bytes =
+        ByteView(block_).subspan(static_cast<size_t>(starts_[i]), entries_[i].stored_bytes);
+    if (hash64(bytes) != entries_[i].checksum) {
+      return damaged(fmt::format("column {}: its checksum does not hold", entries_[i].column));
+    }
+  }
+  return {};
+}
+
+BlockBuilder::Contents BlockContents::stored() const {
+  const ByteView rest = ByteView(block_).subspan(kBlockHeaderBytes);
+  const size_t directory = entries_.size() * kColumnEntryBytes;
+  return {rows_, rest.first(directory), rest.subspan(directory)};
+}
+
 Problem BlockContents::encodedBytes(const ColumnEntry& entry, uint64_t limit, ByteView& out) {
   if (entry.encoded_bytes > limit || entry.encoded_bytes > kMaxColumnBytes) {
     return damaged(fmt::format("it claims {} bytes, more than possible", entry.encoded_bytes));

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tracesmith/base/bytes.hpp"
+#include "tracesmith/format/block_builder.hpp"
 #include "tracesmith/format/column_codec.hpp"
 #include "tracesmith/format/file_io.hpp"
 #include "tracesmith/format/sbt_layout.hpp"
@@ -47,6 +48,11 @@ class BlockContents {
   uint32_t rows() const { return rows_; }
   /// Where column `column` is among the entries; nullptr when it is not there (it reads as zeros).
   const ColumnEntry* find(uint16_t column) const;
+
+  /// Whether the bytes of all columns are as they were written, for those who do not decode them.
+  Problem checkStored() const;
+  /// What a block of another file needs to hold the same; lives until the next load().
+  BlockBuilder::Contents stored() const;
 
   /// Fills `out`, which has rows() words, with the values of a column.
   Problem words(const ColumnEntry& entry, std::span<uint64_t> out);

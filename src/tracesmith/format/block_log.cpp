@@ -72,6 +72,7 @@ void BlockLog::reset() {
   cut_bytes_ = 0;
   next_sequence_ = 0;
   missing_blocks_ = 0;
+  misplaced_blocks_ = 0;
   rows_.clear();
   blocks_.clear();
   foreign_.clear();
@@ -114,7 +115,7 @@ void BlockLog::accept(uint64_t offset, const BlockHeader& header) {
   }
   const uint64_t missing = header.sequence - next_sequence_;
   // Only so many blocks can be missing as the damaged bytes could hold, header by header.
-  if (missing_blocks_ + missing > damaged_bytes_ / kBlockHeaderBytes) {
+  if (missing_blocks_ + misplaced_blocks_ + missing > damaged_bytes_ / kBlockHeaderBytes) {
     lose(offset, bytes, "a block with an impossible number was skipped");
     return;
   }
@@ -152,8 +153,7 @@ void BlockLog::accept(uint64_t offset, const BlockHeader& header) {
   uint64_t& rows = rows_[header.table];
   // Only as many rows can be missing as the missing blocks could hold.
   if (header.first_row < rows || header.first_row - rows > missing_blocks_ * kMaxBlockRows) {
-    // It counts as missing: an index that is written after this one does not name it.
-    ++missing_blocks_;
+    ++misplaced_blocks_;
     lose(offset, bytes, "a block claims an impossible row number");
     return;
   }

@@ -75,6 +75,9 @@ class BlockLog {
   uint64_t cut_bytes_ = 0;
   uint64_t next_sequence_ = 0;
   uint64_t missing_blocks_ = 0;
+  /// Passed over for their row number. They are missing in an index that is written afterwards, so
+  /// they must take up room among the missing ones without it, too.
+  uint64_t misplaced_blocks_ = 0;
   uint64_t damaged_bytes_ = 0;
   uint32_t resets_ = 0;
   std::map<uint16_t, uint64_t> rows_;  // rows of each table up to position_

@@ -25,7 +25,8 @@ constexpr bool isDictionary(TableId id) {
 
 /// Tables that are read whatever was asked for: without them the others say nothing.
 constexpr bool isAlwaysRead(TableId id) {
-  return static_cast<uint16_t>(id) <= static_cast<uint16_t>(TableId::kLoss);
+  return static_cast<uint16_t>(id) <= static_cast<uint16_t>(TableId::kLoss) ||
+         id == TableId::kSymbol;
 }
 
 template <class Table>

@@ -342,6 +342,14 @@ bool TraceReader::readSources(size_t index, const StringTable& strings, SourceSh
   return !problem;
 }
 
+void TraceReader::checkBlock(size_t index) {
+  const LogBlock& block = impl_->log.blocks().at(index);
+  BlockContents& contents = impl_->contents;
+  Problem problem = contents.load(impl_->log.file(), impl_->log.path(), block.offset, block.header);
+  if (!problem) problem = contents.checkStored();
+  if (problem) impl_->note(block, problem);
+}
+
 Result<std::optional<int64_t>> TraceReader::beginNs() {
   ReadOptions options;
   options.first_events = 1;

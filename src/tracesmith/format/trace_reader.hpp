@@ -116,6 +116,10 @@ class TraceReader {
   bool readSources(size_t index, const StringTable& strings, SourceShapes& shapes,
                    SourceBlock& out);
 
+  /// Whether the bytes of a block are as they were written: for tables that are not read by
+  /// readBlock(). Damage is in losses() afterwards.
+  void checkBlock(size_t index);
+
  private:
   struct Impl;
   explicit TraceReader(std::unique_ptr<Impl> impl);

@@ -15,7 +15,7 @@
 #include <unordered_map>
 
 #include "tracesmith/base/bytes.hpp"
-#include "tracesmith/import/demangle.hpp"
+#include "tracesmith/base/demangle.hpp"
 
 namespace tracesmith::import {
 namespace {

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "tracesmith/model/event_appender.hpp"
+#include "tracesmith/model/frame_symbols.hpp"
 #include "tracesmith/model/trace_event.hpp"
 
 namespace tracesmith {
@@ -101,6 +102,7 @@ class Lister {
   void listStreamsAndContexts();
 
   const Trace& trace_;
+  const FrameSymbols symbols_;
   std::vector<TraceEvent> events_;
   std::vector<uint32_t> devices_;
   std::vector<uint32_t> streams_;
@@ -112,7 +114,10 @@ class Lister {
 };
 
 Lister::Lister(const Trace& trace)
-    : trace_(trace), devices_(deviceNumbers(trace)), streams_(streamNumbers(trace)) {
+    : trace_(trace),
+      symbols_(trace),
+      devices_(deviceNumbers(trace)),
+      streams_(streamNumbers(trace)) {
   std::set<ProcessId> processes(trace.host_call.process_id.begin(),
                                 trace.host_call.process_id.end());
   processes.insert(trace.kernel.process_id.begin(), trace.kernel.process_id.end());
@@ -171,15 +176,16 @@ void Lister::addStack(TraceEvent& event, CallPathId path) const {
   if (i == 0 || i > paths.size()) return;
   CallStack stack;
   stack.thread_id = event.thread_id;
+  std::vector<FrameFunction> functions;
   while (i != 0 && i <= paths.size()) {
-    StackFrame frame;
-    const auto f = static_cast<size_t>(paths.frame[i - 1]);
-    if (f != 0 && f <= trace_.frame.size()) {
-      const FrameRow row = trace_.frame.row(f - 1);
-      frame = {row.address, std::string(trace_.text(row.function)),
-               std::string(trace_.text(row.file)), row.line};
+    const FrameId frame = paths.frame[i - 1];
+    symbols_.functions(frame, functions);
+    const uint64_t address = functions.empty() ? 0 : trace_.frame.address[indexOf(frame)];
+    // What was inlined there are frames of their own, as a debugger shows them.
+    for (const FrameFunction& f : functions) {
+      stack.frames.push_back({address, std::string(f.function), std::string(f.file), f.line});
     }
-    stack.frames.push_back(std::move(frame));
+    if (functions.empty()) stack.frames.emplace_back();
     // A path lies after its parent; anything else is damage and could be a circle.
     const auto parent = static_cast<size_t>(paths.parent[i - 1]);
     i = parent < i ? parent : 0;

@@ -77,6 +77,8 @@ enum class ObjectKind : uint8_t {
   kStream = 5,
   kContext = 6,
   kDevice = 7,
+  kCallPath = 8,    ///< not a handle: an agent's number for a call path
+  kPythonCode = 9,  ///< an agent's number for a code object; its name is "file:name"
 };
 /// Which clock a ClockDomain is. kBracketed: an unknown clock, known only through host brackets.
 enum class ClockKind : uint8_t {
@@ -116,6 +118,15 @@ constexpr uint32_t kOutOfOrder = 1;
 constexpr uint32_t kApplicationProfiling = 2;  ///< the program itself asked for profiling
 constexpr uint32_t kDefault = 4;
 }  // namespace stream_flags
+
+/// Bits of the `flags` column of frames that were captured as bare addresses.
+namespace frame_flags {
+/// The address is that of an instruction. Otherwise it is a return address, which may already be
+/// another line or function: address - 1 is what is looked up.
+constexpr uint32_t kExact = 1;
+constexpr uint32_t kGuessed = 2;  ///< found by frame pointer, not by the module's unwind rules
+constexpr uint32_t kTruncatedBelow = 4;  ///< callers of it were there, and are not known
+}  // namespace frame_flags
 
 std::string_view toString(PlatformType v);
 std::string_view toString(DeviceKind v);

@@ -253,18 +253,44 @@ struct ColumnInfo {
   X(1, CallPathId, parent, kId, "the caller's path; none for the outermost frame") \
   X(2, FrameId, frame, kId, "innermost frame of this path")
 
-#define TS_FRAME_COLUMNS(X)                       \
-  X(1, uint64_t, address, kCount, "code address") \
-  X(2, StringId, function, kId, "function name")  \
-  X(3, StringId, file, kId, "source file")        \
-  X(4, uint32_t, line, kCount, "source line")     \
-  X(5, StringId, module, kId, "library or executable")
+/// A frame that was seen as a bare address (module and offset in it) has its names in `symbol`.
+#define TS_FRAME_COLUMNS(X)                                                             \
+  X(1, uint64_t, address, kCount, "code address")                                       \
+  X(2, StringId, function, kId, "function name")                                        \
+  X(3, StringId, file, kId, "source file")                                              \
+  X(4, uint32_t, line, kCount, "source line")                                           \
+  X(5, StringId, module, kId, "library or executable")                                  \
+  X(6, uint64_t, module_offset, kCount,                                                 \
+    "the address as the module's file has it (ELF virtual address)")                    \
+  X(7, StringId, build_id, kId, "build-id of the module in hexadecimal, if it has one") \
+  X(8, uint32_t, flags, kId, "frame_flags")
 
 #define TS_COUNTER_TRACK_COLUMNS(X)                                 \
   X(1, StringId, name, kId, "name")                                 \
   X(2, StringId, unit, kId, "unit")                                 \
   X(3, ProcessId, process_id, kId, "process, if it belongs to one") \
   X(4, DeviceId, device_id, kId, "device, if it belongs to one")
+
+/// Executables and libraries of processes, as far as frames lie in them.
+#define TS_MODULE_COLUMNS(X)                                            \
+  X(1, ProcessId, process_id, kId, "process")                           \
+  X(2, uint64_t, begin_address, kCount, "first address of it")          \
+  X(3, uint64_t, end_address, kCount, "first address behind it")        \
+  X(4, uint64_t, bias, kCount, "address minus the address in its file") \
+  X(5, StringId, path, kId, "file")                                     \
+  X(6, StringId, build_id, kId, "GNU build id in hexadecimal, if it has one")
+
+// --- Symbols: what was found out later about frames; rows are only ever appended --------------
+
+/// Neighbouring rows of one frame with rising levels are one answer: the functions that the address
+/// lies in, from the innermost one that was inlined there to the one that has the code. A later
+/// answer for a frame replaces earlier ones, and what the frame's own row says.
+#define TS_SYMBOL_COLUMNS(X)                                                                       \
+  X(1, FrameId, frame, kId, "frame that it names")                                                 \
+  X(2, uint32_t, inline_level, kCount, "0: innermost function; the last one is the real function") \
+  X(3, StringId, function, kId, "function name")                                                   \
+  X(4, StringId, file, kId, "source file")                                                         \
+  X(5, uint32_t, line, kCount, "source line; of outer levels, that of the call")
 
 // --- Keyed tables: the first column is the id; a later row with the same id replaces it ------
 
@@ -383,6 +409,8 @@ struct ColumnInfo {
   Y(15, Object, object, TS_OBJECT_COLUMNS)                        \
   Y(16, Commit, commit_mark, TS_COMMIT_COLUMNS)                   \
   Y(17, Pending, pending, TS_PENDING_COLUMNS)                     \
+  Y(23, Symbol, symbol, TS_SYMBOL_COLUMNS)                        \
+  Y(24, Module, module, TS_MODULE_COLUMNS)                        \
   Y(32, HostCall, host_call, TS_HOST_CALL_COLUMNS)                \
   Y(33, Kernel, kernel, TS_KERNEL_COLUMNS)                        \
   Y(34, Copy, copy, TS_COPY_COLUMNS)                              \

@@ -260,6 +260,20 @@ TEST(ToEvents, ACircleOfCallPathsEnds) {
   EXPECT_LE(toEvents(trace)[1].call_stack->depth(), 2u);
 }
 
+TEST(ToEvents, WhatWasInlinedIsAFrameOfItsOwn) {
+  Trace trace = capturedLaunch();
+  const auto text = [&](const char* t) { return trace.strings.intern(t); };
+  trace.frame.push({.address = 77, .module = text("/bin/app"), .module_offset = 7});
+  trace.call_path.push({.parent = CallPathId::kNone, .frame = idAt<FrameId>(0)});
+  trace.symbol.push({idAt<FrameId>(0), 0, text("inner"), text("a.c"), 3});
+  trace.symbol.push({idAt<FrameId>(0), 1, text("outer"), text("b.c"), 9});
+  trace.kernel.call_path_id[0] = idAt<CallPathId>(0);
+  const TraceEvent event = toEvents(trace)[1];
+  ASSERT_TRUE(event.call_stack);
+  EXPECT_EQ(event.call_stack->frames,
+            (std::vector<StackFrame>{{77, "inner", "a.c", 3}, {77, "outer", "b.c", 9}}));
+}
+
 TEST(ToEvents, IdsThatPointNowhereAreNone) {
   Trace trace = capturedLaunch();
   trace.kernel.stream_id[0] = static_cast<StreamId>(~0u);

@@ -2,10 +2,13 @@
 #include "tracesmith/query/catalog.hpp"
 
 #include <algorithm>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <type_traits>
 #include <utility>
 
+#include "tracesmith/model/frame_symbols.hpp"
 #include "tracesmith/model/trace_event.hpp"
 #include "tracesmith/query/column_rules.hpp"
 #include "tracesmith/query/computed_column.hpp"
@@ -151,6 +154,29 @@ const char* tableNameOf(uint32_t number) {
   }
 }
 
+/// Names of frames, also of those whose text is not in the trace.
+struct FrameLabels {
+  explicit FrameLabels(const Trace& of) : trace(of), symbols(of) {}
+
+  std::string_view at(uint64_t row) {
+    std::call_once(once, [&] { fill(); });
+    return texts[row];
+  }
+  void fill() {
+    std::vector<FrameFunction> functions;
+    texts.resize(trace.frame.size());
+    for (size_t i = 0; i < texts.size(); ++i) {
+      symbols.functions(idAt<FrameId>(i), functions);
+      texts[i] = symbols.label(idAt<FrameId>(i), functions.front());
+    }
+  }
+
+  const Trace& trace;
+  const FrameSymbols symbols;
+  std::once_flag once;
+  std::vector<std::string> texts;
+};
+
 /// Makes the columns of one table.
 template <class Table>
 class TableMaker {
@@ -168,6 +194,7 @@ class TableMaker {
     addPlaces();
     if constexpr (Table::kId == TableId::kKernel) addKernelShape();
     if constexpr (Table::kId == TableId::kClockDomain) addTickRate();
+    if constexpr (Table::kId == TableId::kFrame || Table::kId == TableId::kSymbol) addSymbols();
     std::stable_sort(out_.mutableColumns().begin(), out_.mutableColumns().end(),
                      [](const auto& a, const auto& b) {
                        return query_rules::rankOf(a->name()) < query_rules::rankOf(b->name());
@@ -408,6 +435,19 @@ class TableMaker {
             return Value::ofReal(numerator / denominator);
           },
           "REAL");
+    }
+  }
+
+  /// Which names count is decided in one place for all readers.
+  void addSymbols() {
+    auto labels = std::make_shared<FrameLabels>(trace_);
+    if constexpr (Table::kId == TableId::kSymbol) {
+      add("current", ColumnRole::kPlain, "1: of the answer that counts, the last one of its frame",
+          [labels](uint64_t row) { return flag(labels->symbols.counts(row)); });
+    } else {
+      add(
+          "name", ColumnRole::kPlain, "innermost function there, or else where the address lies",
+          [labels](uint64_t row) { return Value::ofText(labels->at(row)); }, "TEXT");
     }
   }
 

@@ -45,6 +45,11 @@ constexpr FlagColumn kStreamFlags[] = {
      "1: the program profiles it too"},
     {"is_default", stream_flags::kDefault, "1: the default stream"},
 };
+constexpr FlagColumn kFrameFlags[] = {
+    {"exact", frame_flags::kExact, "1: the address is that of an instruction; 0: it returns there"},
+    {"guessed", frame_flags::kGuessed, "1: found by frame pointer, not by unwind rules"},
+    {"truncated_below", frame_flags::kTruncatedBelow, "1: its callers are not known"},
+};
 
 template <size_t N>
 FlagColumns all(const FlagColumn (&columns)[N]) {
@@ -97,6 +102,8 @@ const char* meaningOf(TableId table) {
       return "host call stacks as a tree: each row adds a frame to its parent";
     case TableId::kFrame:
       return "frames of call stacks";
+    case TableId::kSymbol:
+      return "names of frames: functions inlined at an address, and the function that has it";
     case TableId::kClockDomain:
       return "clocks other than the host's";
     case TableId::kClockSnapshot:
@@ -125,7 +132,9 @@ bool zeroIsNull(TableId table, std::string_view column) {
     case TableId::kObject:
       return oneOf(column, {"handle", "parent", "created_ns", "created_stamp", "id"});
     case TableId::kFrame:
-      return oneOf(column, {"address", "line"});
+      return oneOf(column, {"address", "line", "module_offset"});
+    case TableId::kSymbol:
+      return column == "line";
     case TableId::kLoss:
     case TableId::kClockSnapshot:
       return false;
@@ -199,6 +208,8 @@ FlagColumns flagColumns(TableId table) {
       return all(kProcessFlags);
     case TableId::kStream:
       return all(kStreamFlags);
+    case TableId::kFrame:
+      return all(kFrameFlags);
     default:
       return {nullptr, 0};
   }

@@ -179,9 +179,26 @@ TEST(QueryEngine, EveryColumnOfEveryTableCanBeAskedForByItsPlainName) {
         "flow",      "device",       "context",      "stream",         "process",   "thread",
         "call_path", "frame",        "loss",         "program_build",  "counter",   "counter_track",
         "range",     "launch_shape", "clock_domain", "clock_snapshot", "metadata",  "attribute",
-        "object",    "schema"}) {
+        "object",    "symbol",       "schema"}) {
     EXPECT_NE(engine->catalog().find(name), nullptr) << name;
   }
+}
+
+TEST(QueryEngine, FramesHaveTheNameThatTheirLastSymbolsGive) {
+  Trace trace;
+  const auto text = [&](const char* t) { return trace.strings.intern(t); };
+  trace.frame.push({.address = 9, .function = text("python")});
+  trace.frame.push({.address = 8, .module = text("/lib/x.so"), .module_offset = 16});
+  trace.frame.push({.address = 7, .module = text("/lib/x.so"), .module_offset = 32, .flags = 1});
+  trace.symbol.push({FrameId{3}, 0, text("poor"), {}, 0});
+  trace.symbol.push({FrameId{3}, 0, text("inner"), text("a.c"), 3});
+  trace.symbol.push({FrameId{3}, 1, text("outer"), text("a.c"), 9});
+  expectAnswers(trace, {{"names", "SELECT id, name, module_offset, exact FROM frame ORDER BY id",
+                         "1 | python | NULL | 0\n2 | x.so+0x10 | 16 | 0\n3 | inner | 32 | 1\n"},
+                        {"functions",
+                         "SELECT f.id, s.function, s.line FROM frame f JOIN symbol s ON s.frame = "
+                         "f.id WHERE s.current ORDER BY inline_level",
+                         "3 | inner | 3\n3 | outer | 9\n"}});
 }
 
 TEST(QueryEngine, APercentileIsTheRankOfItsDefinition) {

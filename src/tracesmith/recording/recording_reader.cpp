@@ -4,8 +4,7 @@
 
 #include <algorithm>
 
-#include "tracesmith/model/tables.hpp"
-#include "tracesmith/recording/recording_file.hpp"
+#include "tracesmith/recording/recording_columns.hpp"
 
 namespace tracesmith {
 
@@ -13,32 +12,10 @@ using namespace recording;
 
 namespace {
 
-template <class Column>
-constexpr uint16_t number(Column column) {
-  return static_cast<uint16_t>(column);
-}
-
-bool isOf(const sbt::LogBlock& block, TableId table) {
-  return block.header.table == static_cast<uint16_t>(table);
-}
-
 bool hasRecording(const sbt::BlockLog& log) {
   return std::any_of(log.blocks().begin(), log.blocks().end(), [](const sbt::LogBlock& block) {
     return isOf(block, TableId::kRecordedCommand);
   });
-}
-
-/// The values of a column; zeros where it was left out.
-sbt::Problem wordsOf(sbt::BlockContents& contents, uint16_t column, std::vector<uint64_t>& out) {
-  out.assign(contents.rows(), 0);
-  const sbt::ColumnEntry* entry = contents.find(column);
-  return entry == nullptr ? sbt::Problem{} : contents.words(*entry, out);
-}
-
-sbt::Problem bytesOf(sbt::BlockContents& contents, uint16_t column, ByteView& out) {
-  out = {};
-  const sbt::ColumnEntry* entry = contents.find(column);
-  return entry == nullptr ? sbt::damaged("the bytes are not there") : contents.bytes(*entry, out);
 }
 
 /// A few bytes of a file can say that there is very much: no more than this machine can hold.
@@ -49,22 +26,26 @@ uint64_t mostBytes() {
 
 }  // namespace
 
+Result<sbt::BlockLog> recording::openLog(const std::string& path) {
+  TS_TRY(sbt::BlockLog log, sbt::BlockLog::open(path));
+  if (hasRecording(log)) return log;
+  const std::string beside = path.ends_with(".sbr") ? path : pathBeside(path);  // it is one
+  if (beside == path || access(beside.c_str(), F_OK) != 0) {
+    return fail(ErrorCode::kNotFound,
+                beside == path
+                    ? "holds no recorded command"
+                    : "holds no recording, and " + beside +
+                          " is not there; record with `tracesmith profile --record -- COMMAND`",
+                path);
+  }
+  TS_TRY(log, sbt::BlockLog::open(beside));
+  if (!hasRecording(log)) return fail(ErrorCode::kNotFound, "holds no recorded command", beside);
+  return log;
+}
+
 Result<RecordingReader> RecordingReader::open(const std::string& path) {
   RecordingReader reader;
-  TS_TRY(auto log, sbt::BlockLog::open(path));
-  if (!hasRecording(log)) {
-    const std::string beside = path.ends_with(".sbr") ? path : pathBeside(path);  // it is one
-    if (beside == path || access(beside.c_str(), F_OK) != 0) {
-      return fail(ErrorCode::kNotFound,
-                  beside == path
-                      ? "holds no recorded command"
-                      : "holds no recording, and " + beside +
-                            " is not there; record with `tracesmith profile --record -- COMMAND`",
-                  path);
-    }
-    TS_TRY(log, sbt::BlockLog::open(beside));
-    if (!hasRecording(log)) return fail(ErrorCode::kNotFound, "holds no recorded command", beside);
-  }
+  TS_TRY(sbt::BlockLog log, openLog(path));
   reader.log_ = std::make_unique<sbt::BlockLog>(std::move(log));
   reader.contents_ = std::make_unique<sbt::BlockContents>();
   TS_CHECK_OK(reader.load());

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/base/hash.hpp"
-#include "tracesmith/model/tables.hpp"
-#include "tracesmith/recording/recording_file.hpp"
+#include "tracesmith/recording/recording_columns.hpp"
 
 namespace tracesmith {
 
@@ -15,11 +14,6 @@ constexpr size_t kCommandBlockBytes = 1u << 20;
 constexpr int kThoroughLevel = 3;
 /// About the speed of a disk.
 constexpr int kQuickLevel = -3;
-
-template <class Column>
-constexpr uint16_t number(Column column) {
-  return static_cast<uint16_t>(column);
-}
 
 sbt::BlockHeader headerOf(TableId table, const sbt::BlockAppender& file) {
   sbt::BlockHeader header;

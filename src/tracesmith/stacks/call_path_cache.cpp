@@ -26,6 +26,7 @@ constexpr uint32_t kFewFrames = 3;
 }  // namespace
 
 std::atomic<uint64_t> CallPathCache::g_epoch{1};
+std::atomic<uint32_t> CallPathCache::g_next_id{1};
 
 void forgetCode() { CallPathCache::g_epoch.fetch_add(1, std::memory_order_relaxed); }
 
@@ -283,26 +284,33 @@ uint32_t CallPathCache::number() {
     id = child(0, otherFrame(FrameWordKind::kCut, static_cast<uint64_t>(end_)));
     if (id == 0) return 0;
   }
+  uint32_t skipped = 0;
+  while (skipped < count_ &&
+         frames_[skipped].pc - options_.skip_begin < options_.skip_end - options_.skip_begin) {
+    ++skipped;
+  }
   uint32_t at = count_;
-  while (at > 0) {
+  while (at > skipped) {
     const uint32_t next = findNode(id, frames_[at - 1].word);
     if (next == 0) break;
     frames_[--at].id = id = next;
   }
-  if (at == 0) return id;
-  // All that lies inside a new one is new.
-  for (uint32_t i = 0; i < at; ++i) words_[i] = frames_[at - 1 - i].word;
-  const uint32_t first = next_id_;
-  if (!insertNodes(first, id, words_, at)) return 0;
-  for (uint32_t i = 0; i < at; ++i) frames_[at - 1 - i].id = first + i;
-  return frames_[0].id;
+  if (at > skipped) {
+    // All that lies inside a new one is new.
+    const uint32_t added = at - skipped;
+    for (uint32_t i = 0; i < added; ++i) words_[i] = frames_[at - 1 - i].word;
+    const uint32_t first = insertNodes(id, words_, added);
+    if (first == 0) return 0;
+    for (uint32_t i = 0; i < added; ++i) frames_[at - 1 - i].id = first + i;
+    id = first + added - 1;
+  }
+  for (uint32_t i = 0; i < skipped; ++i) frames_[i].id = id;
+  return id;
 }
 
 uint32_t CallPathCache::child(uint32_t parent, uint64_t word) {
   const uint32_t known = findNode(parent, word);
-  if (known != 0) return known;
-  const uint32_t id = next_id_;
-  return insertNodes(id, parent, &word, 1) ? id : 0;
+  return known != 0 ? known : insertNodes(parent, &word, 1);
 }
 
 uint32_t CallPathCache::findNode(uint32_t parent, uint64_t word) const {
@@ -314,16 +322,15 @@ uint32_t CallPathCache::findNode(uint32_t parent, uint64_t word) const {
   }
 }
 
-/// Tells of new paths and keeps them.
-bool CallPathCache::insertNodes(uint32_t first, uint32_t parent, const uint64_t* words,
-                                uint32_t count) {
+/// Tells of new paths and keeps them; the first one's number, or 0.
+uint32_t CallPathCache::insertNodes(uint32_t parent, const uint64_t* words, uint32_t count) {
   if (node_count_ + count > node_places_ - node_places_ / 4 && !growNodes()) {
     // Whatever comes is new again; numbers are not used twice.
     forgetAll();
-    return false;
+    return 0;
   }
-  if (!sink_.path(sink_.context, first, parent, words, count)) return false;
-  next_id_ = first + count;
+  const uint32_t first = g_next_id.fetch_add(count, std::memory_order_relaxed);
+  if (!sink_.path(sink_.context, first, parent, words, count)) return 0;
   const uint32_t mask = node_places_ - 1;
   for (uint32_t n = 0; n < count; ++n) {
     auto i = static_cast<uint32_t>(hashOfNode(parent, words[n]) >> 32) & mask;
@@ -332,7 +339,7 @@ bool CallPathCache::insertNodes(uint32_t first, uint32_t parent, const uint64_t*
     parent = first + n;
   }
   node_count_ += count;
-  return true;
+  return first;
 }
 
 bool CallPathCache::growNodes() {

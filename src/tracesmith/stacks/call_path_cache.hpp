@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Host call stacks of one thread as small numbers: the same number for the same stack, and what is
-// new told once.
+// new told once. No two threads of a process use the same number.
 //
 // Three ways to a number, each taken where the one before fails:
 //  1. A memo. The last walk from this call site and stack pointer read these words of the stack; if
@@ -37,6 +37,9 @@ struct CallPathSink {
 struct CallPathOptions {
   uint32_t max_depth = 128;  // frames; at most kMostFrames
   TableLock lock = TableLock::kAllowed;
+  /// Innermost frames with addresses in [skip_begin, skip_end) are left out.
+  uint64_t skip_begin = 0;
+  uint64_t skip_end = 0;
 };
 
 /// Called when code of the process may have changed under addresses that are known: all threads'
@@ -169,10 +172,11 @@ class CallPathCache {
   void forgetAll();
   void forgetMemos();
   uint32_t findNode(uint32_t parent, uint64_t word) const;
-  bool insertNodes(uint32_t first, uint32_t parent, const uint64_t* words, uint32_t count);
+  uint32_t insertNodes(uint32_t parent, const uint64_t* words, uint32_t count);
   bool growNodes();
 
   static std::atomic<uint64_t> g_epoch;
+  static std::atomic<uint32_t> g_next_id;  // of the process
   friend void forgetCode();
 
   CallPathOptions options_;
@@ -183,7 +187,6 @@ class CallPathCache {
   uint64_t walks_ = 0;
   uint64_t full_walks_ = 0;
   uint32_t until_look_ = kCapturesBetweenLooks;
-  uint32_t next_id_ = 1;
   uint32_t last_id_ = 0;  // of the last walk
 
   // The walk that is going on.

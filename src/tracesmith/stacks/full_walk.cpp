@@ -151,7 +151,7 @@ bool guessCaller(uint64_t sp, uint64_t fp, StackMemory& memory, GuessedCaller& o
   if (fp < sp || fp - sp > kLargestFrame || (fp & 7) != 0) return false;
   if (!memory.read(fp, out.fp) || !memory.read(fp + 8, out.pc)) return false;
   out.pc = withoutSignature(out.pc);
-  if (out.fp != 0 && out.fp <= fp) return false;
+  // What the caller has in that register need not be a frame pointer.
   if (!followsCall(out.pc, memory)) return false;
   out.sp = fp + 16;
   return memory.note(fp, out.fp) && memory.note(fp + 8, out.pc);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/stacks/python_codes.hpp"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -12,6 +13,7 @@ namespace {
 
 /// Of threads that have ended, with code objects still to be let go.
 std::atomic<PythonCodes*> g_ended{nullptr};
+std::atomic<uint32_t> g_next_number{1};  // of code objects, in this process
 
 void* object(uint64_t address) { return reinterpret_cast<void*>(address); }
 
@@ -103,9 +105,8 @@ PythonCodes::Known PythonCodes::number(uint64_t code, bool locked) {
     if (locked) letGo();
     known = &codes_[codePlace(code)];
   }
-  const uint32_t number = next_number_;
+  const uint32_t number = g_next_number.fetch_add(1, std::memory_order_relaxed);
   if (!tell(code, number)) return {};
-  ++next_number_;
   if (locked) runtime_->hold(object(code));
   *known = {code, locked ? 0 : printOf(runtime_->layout, code), number};
   if (!was_here) ++count_;
@@ -175,9 +176,11 @@ void PythonCodes::forget() {
 void PythonCodes::letGo() {
   if (to_let_go_count_ == 0) return;
   const bool was_busy = busy_;
+  const int before = errno;
   busy_ = true;
   while (to_let_go_count_ > 0) runtime_->release(object(to_let_go_[--to_let_go_count_]));
   busy_ = was_busy;
+  errno = before;
 }
 
 /// What threads that have ended held of this thread's interpreter.

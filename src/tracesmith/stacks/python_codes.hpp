@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Python's code objects as numbers of one thread: what is new is told once.
+// Python's code objects as numbers: what is new to a thread is told once.
 //
 // An address alone does not name a code object, for another one may come to lie there. Under the
 // interpreter's lock a code object is held while its number lives. Without the lock that may not be
@@ -19,7 +19,7 @@ namespace tracesmith::stacks {
 /// A code object, as it is told once. Texts are UTF-8, cut where they are very long; all of it
 /// lives until the call returns.
 struct PythonCode {
-  uint32_t number = 0;  // of this thread; not used twice
+  uint32_t number = 0;  // of this process; not used twice
   int32_t first_line = 0;
   std::string_view qualified_name;
   std::string_view file;
@@ -97,7 +97,6 @@ class PythonCodes {
   int64_t interpreter_id_ = 0;
   uint64_t generation_ = 0;
   uint32_t moves_ = 0;
-  uint32_t next_number_ = 1;
   uint32_t count_ = 0;
   bool interpreter_told_ = false;
   bool begin_anew_ = false;

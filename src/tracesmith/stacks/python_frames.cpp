@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/stacks/python_frames.hpp"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -132,7 +133,9 @@ uint32_t PythonFrames::captureWithoutPython() {
   if (runtime_ != nullptr || options_.lock == TableLock::kNever) return 0;
   const uint32_t n = ++misses_;
   if (n < kMostBetweenLooks ? (n & (n - 1)) != 0 : n % kMostBetweenLooks != 0) return 0;
+  const int before = errno;
   lookForPython();
+  errno = before;
   runtime_ = foundPython();
   return runtime_ == nullptr ? 0 : capture();
 }

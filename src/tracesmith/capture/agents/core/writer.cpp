@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "tracesmith/capture/agents/core/call_stack.hpp"
 #include "tracesmith/capture/agents/core/process_identity.hpp"
 
 // glibc's part of thread_local destructors, which needs no C++ runtime library.
@@ -374,6 +375,7 @@ void onThreadEnd(void*) {
   RingHeader* ring = t.ring;
   const bool mine = ring != nullptr && t.epoch == *g_epoch;
   t.ring = nullptr;
+  endCallStacks(t);
   t.refused =
       true;  // a later destructor of this thread that calls the API is counted, not recorded
   if (mine) ring->owned.store(0, std::memory_order_release);
@@ -415,6 +417,7 @@ bool arm(const char* agent_name) {
   g_process.first_correlation = correlationAfterExec();
   if (!beginLife()) return false;
   g_epoch = g_epoch_page;
+  prepareCallStacks();
   g_process.armed = true;
   return true;
 }
@@ -448,6 +451,9 @@ bool attachThread() {
   }
   ThreadState fresh;
   fresh.busy = 1;
+  fresh.stacks = t.stacks;
+  fresh.python = t.python;
+  forgetCallStacks(t);  // what they told went into another ring
   t = fresh;
   const Claim claim = claimAnyRing(t);
   if (claim == Claim::kDone) {

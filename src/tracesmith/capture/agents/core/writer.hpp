@@ -12,6 +12,11 @@
 #include "tracesmith/base/record_ring.hpp"
 #include "tracesmith/capture/arena_layout.hpp"
 
+namespace tracesmith::stacks {
+class CallPathCache;
+class PythonFrames;
+}  // namespace tracesmith::stacks
+
 namespace tracesmith::agent {
 
 inline int64_t nowNs() { return monotonicNs(); }
@@ -32,6 +37,8 @@ struct ThreadState {
   uint64_t epoch = 0;    // life of the process that `ring` belongs to (a fork begins a new one)
   uint32_t busy = 0;     // inside a record: a signal handler must not begin another
   bool refused = false;  // no ring to be had
+  stacks::CallPathCache* stacks = nullptr;  // made when the first is taken; see call_stack.hpp
+  stacks::PythonFrames* python = nullptr;
 };
 
 extern constinit thread_local ThreadState t_state __attribute__((tls_model("initial-exec")));

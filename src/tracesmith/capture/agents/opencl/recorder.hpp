@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "tracesmith/capture/agents/core/call_stack.hpp"
 #include "tracesmith/capture/agents/core/writer.hpp"
 #include "tracesmith/capture/agents/opencl/intercept.hpp"
 #include "tracesmith/capture/opencl_api.hpp"
@@ -78,7 +79,7 @@ class RecordWriter {
 /// A host call from its start on. Made when wanted() has said yes.
 struct HostCall {
   HostCall(OpenClApi function, cl_command_queue queue)
-      : api(function), stream(handleOf(queue)), start(stamp()) {}
+      : api(function), stack(callStack()), stream(handleOf(queue)), start(stamp()) {}
 
   /// Writes the CallRecord. Field by field into the ring: a copy of a record assembled on the stack
   /// from small stores would stall on every load of it.
@@ -92,7 +93,8 @@ struct HostCall {
     r->end = end_stamp;
     r->correlation = correlation;
     r->stream = stream;
-    r->result = result;
+    r->result = static_cast<int32_t>(result);
+    r->stack = stack;
   }
   /// Takes the end stamp and the correlation id. Call it right after the driver returned.
   void end() {
@@ -107,6 +109,7 @@ struct HostCall {
   }
 
   OpenClApi api;
+  uint32_t stack;
   uint64_t stream;
   int64_t start;
   int64_t end_stamp = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tracesmith/import/demangle.hpp"
+#include "tracesmith/base/demangle.hpp"
 
 #include <cxxabi.h>
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include <cstring>
 #include <string_view>
 
-namespace tracesmith::import {
+namespace tracesmith {
 namespace {
 
 constexpr size_t kLongestName = 64u << 10;
@@ -137,4 +137,4 @@ std::vector<std::string> demangled(std::span<const std::string> symbols) {
   return names;
 }
 
-}  // namespace tracesmith::import
+}  // namespace tracesmith

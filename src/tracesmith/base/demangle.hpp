@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-namespace tracesmith::import {
+namespace tracesmith {
 
 /// One for each of `symbols`; the symbol itself where it is no mangled name, or can not be had.
 std::vector<std::string> demangled(std::span<const std::string> symbols);
 
-}  // namespace tracesmith::import
+}  // namespace tracesmith

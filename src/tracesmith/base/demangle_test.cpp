@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tracesmith/import/demangle.hpp"
+#include "tracesmith/base/demangle.hpp"
 
 #include <gmock/gmock.h>
 
 #include <chrono>
 
-namespace tracesmith::import {
+namespace tracesmith {
 namespace {
 
 using ::testing::ElementsAre;
@@ -57,4 +57,4 @@ TEST(Demangle, AnExplosionCostsOneName) {
 }
 
 }  // namespace
-}  // namespace tracesmith::import
+}  // namespace tracesmith

@@ -1,0 +1,603 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stacks of real calls of every kind, frame by frame against glibc's backtrace().
+#include "tracesmith/stacks/call_path_cache.hpp"
+
+#include <alloca.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <link.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <functional>
+#include <random>
+#include <thread>
+
+#include "tracesmith/stacks/stack_test_util.hpp"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define TS_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define TS_SANITIZED 1
+#endif
+#endif
+
+namespace tracesmith::stacks {
+namespace {
+
+using test::glibcBacktrace;
+using test::PathBook;
+using ::testing::Contains;
+using ::testing::ElementsAreArray;
+using ::testing::SizeIs;
+
+/// One stack by both.
+struct Taken {
+  uint32_t id = 0;
+  std::vector<uint64_t> ours;
+  std::vector<uint64_t> glibcs;
+};
+
+PathBook* g_book = nullptr;
+Taken g_taken;
+
+[[gnu::noinline]] uint32_t capture() {
+  const uint32_t id = g_book->cache().capture(TS_CALLER_START_POINT());
+  asm volatile("");  // no tail call
+  return id;
+}
+
+[[gnu::noinline]] void take() {
+  g_taken.id = capture();
+  g_taken.ours = g_book->addresses(g_taken.id);
+  g_taken.glibcs = glibcBacktrace();
+  asm volatile("");
+}
+
+/// The frames of take()'s callers are the same; its own two calls are at different places.
+void expectSame(const Taken& t, size_t at_least) {
+  ASSERT_GE(t.glibcs.size(), at_least);
+  ASSERT_GE(t.ours.size(), at_least);
+  // glibc begins in its caller, glibcBacktrace(), unless that was inlined.
+  const auto first = std::find(t.glibcs.begin(), t.glibcs.end(), t.ours[1]);
+  ASSERT_NE(first, t.glibcs.end());
+  std::vector<uint64_t> theirs(first, t.glibcs.end());
+  // It goes on where nothing called a frame, with the address 0 or 1.
+  while (!theirs.empty() && theirs.back() < 4096) theirs.pop_back();
+  EXPECT_THAT(std::vector<uint64_t>(t.ours.begin() + 1, t.ours.end()), ElementsAreArray(theirs));
+}
+
+class CallPathCacheTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!kUnwinds) GTEST_SKIP() << "no stacks on this kind of processor";
+    g_book = &book_;
+    g_taken = {};
+  }
+  /// Twice, so that the second time is by memo; returns the number.
+  uint32_t expectExact(const std::function<void()>& call, size_t at_least = 5) {
+    uint32_t id = 0;
+    for (int i = 0; i < 2; ++i) {
+      call();
+      expectSame(g_taken, at_least);
+      EXPECT_EQ(book_.endOf(g_taken.id), WalkEnd::kOutermost);
+      if (i == 0) id = g_taken.id;
+    }
+    EXPECT_EQ(g_taken.id, id) << "the same stack, another number";
+    return id;
+  }
+  PathBook book_;
+};
+
+template <int kDepth>
+[[gnu::noinline]] int deep(int x) {
+  volatile char pad[16 + kDepth % 5 * 24];
+  pad[0] = static_cast<char>(x);
+  if constexpr (kDepth == 0) {
+    take();
+  } else {
+    deep<kDepth - 1>(x + 1);
+  }
+  return pad[0];
+}
+
+[[gnu::noinline]] int recursive(int n) {
+  volatile int here = n;
+  if (n == 0) {
+    take();
+  } else {
+    recursive(n - 1);
+  }
+  return here;
+}
+
+TEST_F(CallPathCacheTest, DeepAndRecursiveCalls) {
+  expectExact([] { deep<3>(1); }, 8);
+  expectExact([] { deep<40>(1); }, 45);
+  expectExact([] { recursive(60); }, 65);
+}
+
+[[gnu::noinline]] void withAlloca(size_t bytes) {
+  auto* const p = static_cast<volatile char*>(alloca(bytes));
+  p[0] = 1;
+  take();
+  p[bytes - 1] = 2;
+}
+
+[[gnu::noinline]] void withAlignedLocal(int x) {
+  alignas(128) volatile char local[256];
+  local[0] = static_cast<char>(x);
+  take();
+  local[255] = 1;
+}
+
+/// Aligned, and of a size that only shows at run time: the caller's frame is found by way of a
+/// register that is saved on the aligned stack.
+[[gnu::noinline]] void withBoth(size_t bytes) {
+  alignas(64) volatile char local[64];
+  auto* const p = static_cast<volatile char*>(alloca(bytes));
+  local[0] = 1;
+  p[0] = 1;
+  take();
+  local[63] = 2;
+  p[bytes - 1] = 2;
+}
+
+TEST_F(CallPathCacheTest, FramesWhoseSizeOnlyShowsAtRunTime) {
+  expectExact([] { withAlloca(100); });
+  expectExact([] { withAlloca(10'000); });
+  expectExact([] { withAlignedLocal(1); });
+  expectExact([] { withBoth(300); });
+}
+
+[[noreturn, gnu::noinline]] void neverReturns(int what) {
+  take();
+  throw what;
+}
+
+TEST_F(CallPathCacheTest, ACallThatIsTheLastInstructionOfItsFunction) {
+  expectExact([] {
+    try {
+      neverReturns(3);
+    } catch (int) {
+    }
+  });
+}
+
+int compareAndTake(const void* a, const void* b) {
+  take();
+  return *static_cast<const int*>(a) - *static_cast<const int*>(b);
+}
+
+TEST_F(CallPathCacheTest, CallbacksOfTheCLibrary) {
+  expectExact([] {
+    int two[] = {2, 1};
+    qsort(two, 2, sizeof two[0], compareAndTake);
+  });
+}
+
+TEST_F(CallPathCacheTest, OtherThreads) {
+  std::thread([] {
+    PathBook book;  // of this thread
+    g_book = &book;
+    deep<5>(1);
+    expectSame(g_taken, 8);
+    EXPECT_EQ(book.endOf(g_taken.id), WalkEnd::kOutermost);
+  }).join();
+}
+
+TEST_F(CallPathCacheTest, DifferentStacksHaveDifferentNumbersAndSharedCallers) {
+  const auto of = [&](const std::function<void()>& call) {
+    call();
+    return g_taken.id;
+  };
+  std::vector<uint32_t> ids;
+  for (int round = 0; round < 3; ++round) {
+    const uint32_t a = of([] { deep<2>(1); });
+    const uint32_t b = of([] { deep<3>(1); });
+    const uint32_t c = of([] { recursive(9); });
+    EXPECT_NE(a, b);
+    EXPECT_NE(b, c);
+    if (!ids.empty()) {
+      EXPECT_THAT(ids, ElementsAreArray({a, b, c}));
+    }
+    ids = {a, b, c};
+  }
+}
+
+// --- Random calls: memos of what was there before must never be taken for what is ---------------
+
+std::mt19937 g_random;
+void wander(int depth);
+template <int kWhich>
+[[gnu::noinline]] void step(int depth) {
+  volatile char pad[8 + kWhich % 7 * 40];
+  pad[0] = 0;
+  if constexpr (kWhich % 5 == 0) {
+    auto* const p = static_cast<volatile char*>(alloca(16 + g_random() % 3 * 64));
+    p[0] = 1;
+    wander(depth);
+    p[0] = 2;
+  } else if constexpr (kWhich % 5 == 1) {
+    alignas(64) volatile char local[64];
+    local[0] = 1;
+    wander(depth);
+    local[0] = 2;
+  } else {
+    wander(depth);
+    asm volatile("");
+    if (g_random() % 4 == 0) wander(depth);  // the same frame at another call site
+  }
+  pad[0] = 1;
+}
+template <int... kAll>
+constexpr std::array<void (*)(int), sizeof...(kAll)> stepsOf(std::integer_sequence<int, kAll...>) {
+  return {&step<kAll>...};
+}
+constexpr auto kSteps = stepsOf(std::make_integer_sequence<int, 24>());
+
+[[gnu::noinline]] void wander(int depth) {
+  if (depth == 0 || g_random() % 16 == 0) {
+    take();
+    expectSame(g_taken, 3);
+  } else {
+    kSteps[g_random() % kSteps.size()](depth - 1);
+  }
+  asm volatile("");
+}
+
+TEST_F(CallPathCacheTest, ThousandsOfRandomStacks) {
+  g_random.seed(7);
+  for (int i = 0; i < 3'000 && !HasFailure(); ++i) wander(1 + static_cast<int>(g_random() % 24));
+  EXPECT_GT(book_.cache().walks(), 100u);
+}
+
+// --- Limits -------------------------------------------------------------------------------------
+
+TEST_F(CallPathCacheTest, AStackIsCutAtTheDepthThatWasAskedForAlwaysAtTheSamePlace) {
+  PathBook book({.max_depth = 32});
+  g_book = &book;
+  uint32_t at_60 = 0;
+  for (int depth : {60, 61, 200, 60, 5, 60, 200}) {
+    recursive(depth);
+    const bool cut = depth > 30;
+    EXPECT_EQ(book.endOf(g_taken.id), cut ? WalkEnd::kTooDeep : WalkEnd::kOutermost) << depth;
+    if (cut) {
+      EXPECT_THAT(g_taken.ours, SizeIs(32));
+    }
+    if (depth == 60) {
+      EXPECT_TRUE(at_60 == 0 || at_60 == g_taken.id);
+      at_60 = g_taken.id;
+    }
+  }
+}
+
+TEST_F(CallPathCacheTest, AHundredThousandFrames) {
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, size_t{512} << 20);
+  pthread_t thread;
+  const auto body = [](void*) -> void* {
+    PathBook book;
+    g_book = &book;
+    recursive(100'000);
+    EXPECT_EQ(book.endOf(g_taken.id), WalkEnd::kTooDeep);
+    EXPECT_THAT(g_taken.ours, SizeIs(128));
+    return nullptr;
+  };
+  ASSERT_EQ(pthread_create(&thread, &attributes, body, nullptr), 0);
+  pthread_join(thread, nullptr);
+}
+
+TEST_F(CallPathCacheTest, WhatCouldNotBeToldIsToldLater) {
+  book_.refuses = true;
+  deep<4>(1);
+  EXPECT_EQ(g_taken.id, 0u);
+  book_.refuses = false;
+  deep<4>(1);
+  expectSame(g_taken, 8);
+}
+
+TEST_F(CallPathCacheTest, MoreStacksThanThereIsRoomForAreAllRight) {
+  // Each of these is a path of its own: memory stays within its bound, and begins anew.
+  for (uint32_t i = 1; i < 2'000'000; ++i) {
+    const uint32_t id = book_.cache().child(0, otherFrame(FrameWordKind::kPython, i));
+    if (id == 0) continue;
+    ASSERT_EQ(book_.words(id).at(0), otherFrame(FrameWordKind::kPython, i));
+  }
+  EXPECT_LE(book_.cache().bytes(), CallPathCache::kMostBytes);
+  deep<4>(1);
+  expectSame(g_taken, 8);
+}
+
+TEST_F(CallPathCacheTest, ObjectsAreToldWithTheirBuildIds) {
+  deep<2>(1);
+  for (const uint64_t address : g_taken.ours) {
+    const auto holds = [&](const PathBook::Object& o) {
+      return address >= o.begin && address < o.end;
+    };
+    const auto& objects = book_.objects();
+    EXPECT_EQ(std::count_if(objects.begin(), objects.end(), holds), 1);
+  }
+}
+
+// --- Stacks that are not the thread's own, and code without information
+// ---------------------------
+
+ucontext_t g_main, g_fiber;
+
+TEST_F(CallPathCacheTest, Coroutines) {
+  std::vector<char> stack(256 << 10);
+  getcontext(&g_fiber);
+  g_fiber.uc_stack.ss_sp = stack.data();
+  g_fiber.uc_stack.ss_size = stack.size();
+  g_fiber.uc_link = &g_main;
+  makecontext(
+      &g_fiber, [] { deep<6>(1); }, 0);
+  swapcontext(&g_main, &g_fiber);
+  expectSame(g_taken, 8);
+  // makecontext() lets the first function return to where there is no information.
+  EXPECT_EQ(book_.endOf(g_taken.id), WalkEnd::kNoInformation);
+}
+
+#if defined(__x86_64__) && !defined(TS_SANITIZED)
+
+Taken g_in_handler;
+bool g_same_as_glibc = true;
+uint64_t g_samples = 0;
+uint64_t g_cut = 0;
+
+/// Compares in the handler itself; the cache is one that takes no lock.
+void onSample(int) {
+  const int before = errno;
+  take();
+  g_in_handler = g_taken;
+  errno = before;
+  ++g_samples;
+}
+
+[[gnu::noinline]] void raiseInside() {
+  raise(SIGUSR1);
+  asm volatile("");
+}
+
+TEST_F(CallPathCacheTest, SignalFrames) {
+  signal(SIGUSR1, onSample);
+  expectExact([] { raiseInside(); }, 9);
+  signal(SIGUSR1, SIG_DFL);
+  EXPECT_GT(book_.cache().fullWalks(), 0u);
+}
+
+TEST_F(CallPathCacheTest, SignalsOnAStackOfTheirOwn) {
+  std::vector<char> stack(256 << 10);
+  stack_t alternative{stack.data(), 0, stack.size()};
+  stack_t before;
+  sigaltstack(&alternative, &before);
+  struct sigaction action {};
+  action.sa_handler = onSample;
+  action.sa_flags = SA_ONSTACK;
+  sigaction(SIGUSR1, &action, nullptr);
+  raiseInside();
+  expectSame(g_taken, 9);
+  EXPECT_EQ(book_.endOf(g_taken.id), WalkEnd::kOutermost);
+  signal(SIGUSR1, SIG_DFL);
+  sigaltstack(&before, nullptr);
+}
+
+/// Wherever a program can be interrupted: prologues, epilogues, PLT entries, the vDSO, strings of
+/// the C library written in assembly.
+TEST_F(CallPathCacheTest, WhereverASignalComes) {
+  struct sigaction action {};
+  action.sa_handler = [](int) {
+    take();
+    expectSame(g_taken, 4);
+    ++g_samples;
+  };
+  sigaction(SIGPROF, &action, nullptr);
+  g_samples = 0;
+  const itimerval often{{0, 1000}, {0, 1000}};
+  setitimer(ITIMER_PROF, &often, nullptr);
+  std::vector<char> a(4096, 'a'), b(4096, 'a');
+  volatile uint64_t sum = 0;
+  const timespec begin = [] {
+    timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t;
+  }();
+  for (timespec t = begin; g_samples < 300 && t.tv_sec < begin.tv_sec + 3;) {
+    for (int i = 0; i < 50; ++i) clock_gettime(CLOCK_MONOTONIC, &t);
+    sum = sum + static_cast<uint64_t>(memcmp(a.data(), b.data(), a.size()));
+    char text[64];
+    snprintf(text, sizeof text, "%d %s", static_cast<int>(sum), "x");
+    sum = sum + strlen(text);
+    free(malloc(100 + sum % 100));
+  }
+  const itimerval never{};
+  setitimer(ITIMER_PROF, &never, nullptr);
+  signal(SIGPROF, SIG_DFL);
+  EXPECT_GT(g_samples, 20u);
+}
+
+/// What a compiler at run time makes: code without unwind information, with a frame pointer.
+class MadeCode {
+ public:
+  explicit MadeCode(bool frame_pointer) {
+    bytes_ = static_cast<uint8_t*>(mmap(nullptr, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+                                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    // push rbp; mov rbp, rsp; sub rsp, 32; call rdi; leave; ret
+    const uint8_t with[] = {0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x20, 0xff, 0xd7, 0xc9, 0xc3};
+    // sub rsp, 40; call rdi; add rsp, 40; ret
+    const uint8_t without[] = {0x48, 0x83, 0xec, 0x28, 0xff, 0xd7, 0x48, 0x83, 0xc4, 0x28, 0xc3};
+    if (frame_pointer) {
+      memcpy(bytes_, with, sizeof with);
+    } else {
+      memcpy(bytes_, without, sizeof without);
+    }
+  }
+  ~MadeCode() { munmap(bytes_, 4096); }
+  [[gnu::noinline]] void call(void (*f)()) const {
+    reinterpret_cast<void (*)(void (*)())>(bytes_)(f);
+    asm volatile("");
+  }
+  uint64_t begin() const { return reinterpret_cast<uint64_t>(bytes_); }
+
+ private:
+  uint8_t* bytes_;
+};
+
+TEST_F(CallPathCacheTest, CodeThatWasMadeAtRunTimeIsWalkedByItsFramePointer) {
+  const MadeCode code(true);
+  uint32_t id = 0;
+  for (volatile int i = 0; i < 2; i = i + 1) {
+    code.call(take);
+    EXPECT_TRUE(id == 0 || id == g_taken.id);
+    id = g_taken.id;
+    EXPECT_EQ(book_.endOf(id), WalkEnd::kOutermost);
+    const std::vector<uint64_t> words = book_.words(id);
+    EXPECT_EQ(words.at(1), code.begin() + 10);  // behind the call
+    EXPECT_NE(words.at(2) & kGuessedFrame, 0u);
+    take();
+    // From there on the callers are those of this function.
+    EXPECT_EQ(std::vector<uint64_t>(words.begin() + 4, words.end()),
+              std::vector<uint64_t>(g_taken.ours.begin() + 2, g_taken.ours.end()));
+  }
+}
+
+TEST_F(CallPathCacheTest, CodeWithNeitherEndsTheStackAndSaysSo) {
+  const MadeCode code(false);
+  // rbp holds whatever it held: often nothing that is a frame.
+  asm volatile(
+      "sub $128, %%rsp\n\tpush %%rbp\n\tpush %%rbp\n\txor %%ebp, %%ebp\n\tcall *%1\n\t"
+      "pop %%rbp\n\tpop %%rbp\n\tadd $128, %%rsp"
+      :
+      : "D"(take), "r"(code.begin())
+      : "rax", "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11", "memory", "cc");
+  const WalkEnd end = book_.endOf(g_taken.id);
+  EXPECT_EQ(end, WalkEnd::kNoInformation);
+  EXPECT_EQ(g_taken.ours.at(1), code.begin() + 6);
+}
+
+// Assembly whose frame is found by rbx, as some of the loader's is; and one whose rules an
+// expression gives.
+extern "C" void ts_test_by_rbx(void (*)());
+extern "C" void ts_test_by_expression(void (*)());
+asm(R"(
+  .text
+  .type ts_test_by_rbx, @function
+ts_test_by_rbx:
+  .cfi_startproc
+  push %rbx
+  .cfi_def_cfa_offset 16
+  .cfi_offset %rbx, -16
+  mov %rsp, %rbx
+  .cfi_def_cfa %rbx, 16
+  and $-64, %rsp
+  sub $128, %rsp
+  call *%rdi
+  mov %rbx, %rsp
+  .cfi_def_cfa %rsp, 16
+  pop %rbx
+  .cfi_def_cfa_offset 8
+  ret
+  .cfi_endproc
+  .size ts_test_by_rbx, .-ts_test_by_rbx
+
+  .type ts_test_by_expression, @function
+ts_test_by_expression:
+  .cfi_startproc
+  sub $40, %rsp
+  # CFA = rsp + 8 + 5 * 8
+  .cfi_escape 0x0f, 0x06, 0x77, 0x08, 0x35, 0x38, 0x1e, 0x22
+  call *%rdi
+  add $40, %rsp
+  .cfi_def_cfa %rsp, 8
+  ret
+  .cfi_endproc
+  .size ts_test_by_expression, .-ts_test_by_expression
+)");
+
+TEST_F(CallPathCacheTest, AssemblyWithRulesOfItsOwn) {
+  expectExact([] { ts_test_by_rbx(take); });
+  expectExact([] { ts_test_by_expression(take); });
+  EXPECT_GE(book_.cache().fullWalks(), 2u);
+  // Frames further in are walked quickly; the way out is the same.
+  expectExact([] { ts_test_by_rbx([] { deep<6>(1); }); }, 12);
+}
+
+// --- Damage: a stack is other people's memory ---------------------------------------------------
+
+TEST_F(CallPathCacheTest, ABrokenStackIsNoCrash) {
+  std::mt19937_64 random(3);
+  std::vector<uint64_t> fake(4096);
+  const auto here = glibcBacktrace();
+  for (int i = 0; i < 5'000; ++i) {
+    for (uint64_t& word : fake) {
+      switch (random() % 6) {
+        case 0:
+          word = random();
+          break;
+        case 1:
+          word = reinterpret_cast<uint64_t>(&fake[random() % fake.size()]);
+          break;
+        case 2:
+          word = here[random() % here.size()];
+          break;
+        case 3:
+          word = random() % 4096;
+          break;
+        case 4:
+          word = reinterpret_cast<uint64_t>(&word) + 8 * (random() % 16);
+          break;
+        default:
+          word = 0;
+      }
+      if (i % 16 != 0 && &word - fake.data() > 64) break;
+    }
+    const StartPoint start{here[random() % here.size()],
+                           reinterpret_cast<uint64_t>(&fake[random() % 64]),
+                           random() % 2 == 0 ? fake[random() % 64] : random()};
+    const uint32_t id = book_.cache().capture(start);
+    ASSERT_LE(book_.addresses(id).size(), 128u);
+  }
+}
+
+TEST_F(CallPathCacheTest, MemoryThatIsNotThereIsNotRead) {
+  auto* const page = static_cast<uint8_t*>(
+      mmap(nullptr, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  memset(page, 0x41, 4096);
+  mprotect(page + 4096, 4096, PROT_NONE);
+  const auto here = glibcBacktrace();
+  for (uint64_t offset = 4096 - 256; offset <= 4096 + 64; offset += 8) {
+    const auto sp = reinterpret_cast<uint64_t>(page + offset);
+    const uint32_t id = book_.cache().capture({here[1], sp, sp});
+    EXPECT_NE(book_.endOf(id), WalkEnd::kOutermost);
+  }
+  munmap(page, 8192);
+  EXPECT_FALSE(isReadable(reinterpret_cast<uint64_t>(page)));
+  EXPECT_FALSE(isReadable(8));
+  EXPECT_TRUE(isReadable(reinterpret_cast<uint64_t>(&here)));
+}
+
+#endif
+
+TEST_F(CallPathCacheTest, WhatIsForgottenIsToldAgain) {
+  deep<3>(1);
+  const uint32_t before = g_taken.id;
+  const uint64_t told = book_.told;
+  forgetCode();
+  deep<3>(1);
+  EXPECT_NE(g_taken.id, before);
+  EXPECT_GT(book_.told, told);
+  expectSame(g_taken, 8);
+}
+
+}  // namespace
+}  // namespace tracesmith::stacks
