@@ -287,10 +287,38 @@ class Threads(unittest.TestCase):
         spinner.join()
         self.assertEqual(failures, [])
 
-    def test_without_the_lock_nothing_is_told(self):
-        self.assertEqual(let_go.probe(), b"")
-        self.assertEqual(let_go.capture(), 0)
-        self.assertNotEqual(held.capture(), 0)
+    def test_without_the_lock_a_thread_still_has_its_own_frames(self):
+        stop = threading.Event()
+
+        def spin():
+            while not stop.is_set():
+                gc.collect(0)
+                sys._current_frames()
+
+        spinner = threading.Thread(target=spin)
+        spinner.start()
+        before = sys.getswitchinterval()
+        sys.setswitchinterval(1e-6)
+        try:
+            for _ in range(15):
+                check(self, sys._getframe(), let_go.probe())
+                [check(self, sys._getframe(), library.probe()) for library in (held, let_go)]
+        finally:
+            sys.setswitchinterval(before)
+            stop.set()
+            spinner.join()
+
+    def test_without_the_lock_code_that_lies_where_other_code_lay_is_told_anew(self):
+        places = {}
+        names = {"probe": let_go.probe}
+        for n in range(300):
+            exec(f"def made{n % 7}(): return probe()", names)
+            made = names.pop(f"made{n % 7}")
+            made.__code__ = made.__code__.replace(co_filename=f"file{n}", co_firstlineno=n + 1)
+            places[id(made.__code__)] = places.get(id(made.__code__), 0) + 1
+            self.assertEqual(Seen(made()).frames[0][:3], (f"made{n % 7}", f"file{n}", n + 1))
+        # Some of them really did: they are not held.
+        self.assertLess(len(places), 300)
 
     def test_a_callback_that_takes_the_lock_again_is_seen(self):
         seen = []
@@ -391,6 +419,29 @@ class Costs(unittest.TestCase):
             time.sleep(0.001)
         self.assertIsNone(gone())
 
+    def test_what_is_met_without_the_lock_is_held_from_the_next_time_with_it(self):
+        names = {"call": let_go.capture}
+        exec("def made(): return call()", names)
+        made = names.pop("made")
+        gone = weakref.ref(made.__code__)
+        made()
+        told = held.codes_told()
+        names["call"] = held.capture
+        made()
+        names["call"] = let_go.capture
+        made()
+        self.assertEqual(held.codes_told(), told)
+        del made
+        gc.collect()
+        self.assertIsNotNone(gone())
+        template = self.make().__code__
+        codes = [template.replace(co_firstlineno=line) for line in range(5000)]
+        for code in codes:  # too many, but without the lock nothing can be let go
+            types.FunctionType(code, {"capture": let_go.capture})()
+        self.assertIsNotNone(gone())
+        self.make()()
+        self.assertIsNone(gone())
+
     def test_letting_go_may_run_code_that_captures(self):
         seen = []
 
@@ -435,6 +486,10 @@ class Processes(unittest.TestCase):
             atexit.register(held.capture)
             held.capture()
             threading.Thread(target=held.capture).start()
+            let_go = ctypes.CDLL(held._name)
+            def forever():
+                while True: let_go.capture()
+            for _ in range(3): threading.Thread(target=forever, daemon=True).start()
             """
         )
 

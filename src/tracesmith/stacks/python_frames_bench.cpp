@@ -30,6 +30,7 @@ struct PublicFunctions {
 };
 
 PythonFrames* g_python = nullptr;
+PythonFrames* g_unlocked = nullptr;  // which never sees the lock held
 PublicFunctions g_public;
 std::vector<int64_t> g_changed_ns;
 
@@ -85,6 +86,15 @@ void measure(int depth) {
               depth, own, merged, publicly);
 }
 
+/// The same for a function that is called without the interpreter's lock, at which nothing of this
+/// was seen before.
+void measureWithoutLock(int depth) {
+  volatile uint64_t sink = 0;
+  if (g_unlocked->capture() == 0) std::exit(1);
+  const double own = nsEach([&] { sink = sink + g_unlocked->capture(); });
+  std::printf("%3d frames, without the lock: number %6.1f ns\n", depth, own);
+}
+
 /// Called by Python code in turn from two places.
 void changed() {
   const int64_t from = now();
@@ -124,6 +134,9 @@ std::string program() {
          "report = ctypes.PYFUNCTYPE(None, ctypes.c_int)(" +
          number(reportChanged) +
          ")\n"
+         "unlocked = ctypes.CFUNCTYPE(None, ctypes.c_int)(" +
+         number(measureWithoutLock) +
+         ")\n"
          R"(
 def a(): changed()
 def b(): changed()
@@ -134,7 +147,9 @@ def turns(depth):
   for _ in range(20000):
     a()
     b()
-for depth in 7, 30, 100: deep(depth - 1, depth, measure)
+for depth in 7, 30, 100:
+  deep(depth - 1, depth, measure)
+  deep(depth - 1, depth, unlocked)
 for depth in 7, 30, 100:
   deep(depth - 3, depth, turns)
   report(depth)
@@ -178,7 +193,12 @@ int main(int argc, char** argv) {
                                 {.code = [](void*, const PythonCode&) { return true; },
                                  .interpreter = nullptr,
                                  .context = nullptr});
+  g_unlocked = PythonFrames::make(paths, {},
+                                  {.code = [](void*, const PythonCode&) { return true; },
+                                   .interpreter = nullptr,
+                                   .context = nullptr});
   const int failed = run(program().c_str());
+  PythonFrames::destroy(g_unlocked);
   PythonFrames::destroy(g_python);
   CallPathCache::destroy(paths);
   return failed == 0 ? 0 : 1;

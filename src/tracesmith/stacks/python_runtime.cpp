@@ -57,10 +57,12 @@ bool find(void* library, const char* name, T& out) {
   return out != nullptr;
 }
 
-bool findSymbols(void* library, bool one_current_thread, PythonRuntime& out) {
+bool findSymbols(void* library, PythonRuntime& out) {
   return (find(library, "PyThreadState_GetUnchecked", out.current_thread) ||
           find(library, "_PyThreadState_UncheckedGet", out.current_thread)) &&
-         (!one_current_thread || find(library, "PyGILState_GetThisThreadState", out.this_thread)) &&
+         find(library, "PyGILState_GetThisThreadState", out.this_thread) &&
+         (find(library, "Py_IsFinalizing", out.is_ending) ||
+          find(library, "_Py_IsFinalizing", out.is_ending)) &&
          find(library, "PyThreadState_GetInterpreter", out.thread_interpreter) &&
          find(library, "PyInterpreterState_GetID", out.interpreter_id) &&
          find(library, "Py_IncRef", out.hold) && find(library, "Py_DecRef", out.release) &&
@@ -111,7 +113,8 @@ PythonStatus look(const Loaded& loaded) {
     case PythonLayoutResult::kDamaged:
       return PythonStatus::kUnknownLayout;
   }
-  if (!findSymbols(library, version < 0x030c0000, r)) return PythonStatus::kMissingSymbols;
+  if (!findSymbols(library, r)) return PythonStatus::kMissingSymbols;
+  r.one_current_thread = version < 0x030c0000;
   r.interpreter.version = version;
   findEval(library, r.interpreter);
   return PythonStatus::kNotYetSeen;

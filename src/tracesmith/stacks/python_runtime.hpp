@@ -36,6 +36,8 @@ struct PythonRuntime {
   // Py_DecRef: it frees what it was the last to hold.
   void* (*current_thread)() = nullptr;  // _PyThreadState_UncheckedGet
   void* (*this_thread)() = nullptr;     // PyGILState_GetThisThreadState
+  int (*is_ending)() = nullptr;         // Py_IsFinalizing
+  bool one_current_thread = false;
   void* (*thread_interpreter)(void*) = nullptr;
   int64_t (*interpreter_id)(void*) = nullptr;
   void (*hold)(void*) = nullptr;
@@ -48,12 +50,18 @@ struct PythonRuntime {
   const void* text_type = nullptr;
   const void* bytes_type = nullptr;
 
-  /// The calling thread's state if it holds the interpreter's lock, nullptr otherwise.
-  void* threadThatHoldsLock() const {
+  /// The calling thread's state, and whether it holds the interpreter's lock; nullptr when it has
+  /// none. While the interpreter ends only a thread that holds the lock keeps its state. [hot]
+  void* threadState(bool& locked) const {
     void* const current = current_thread();
     // 3.11 has one current thread state for the whole process, later ones one for each thread.
-    if (this_thread != nullptr && current != this_thread()) return nullptr;
-    return current;
+    if (!one_current_thread && current != nullptr) {
+      locked = true;
+      return current;
+    }
+    void* const own = this_thread();
+    locked = own != nullptr && own == current;
+    return locked || (own != nullptr && is_ending() == 0) ? own : nullptr;
   }
 };
 
