@@ -42,6 +42,7 @@ std::string pathText(const Maker& maker, const FrameSymbols& symbols, CallPathId
     for (const FrameFunction& function : functions) {
       if (!maker.options.whole_paths && shown == kShown) return text + " < ...";
       text += (shown++ == 0 ? "" : " < ") + symbols.label(frames[i], function);
+      if (function.line != 0) text += ":" + std::to_string(function.line);
     }
   }
   return text;

@@ -21,6 +21,7 @@ CommandSet::CommandSet() {
   commands_.push_back(makeRecoverCommand());
   commands_.push_back(makeTriggerCommand());
   commands_.push_back(makeSymbolizeCommand());
+  commands_.push_back(makeBenchmarkCommand());
   commands_.push_back(makeVerifyCommand());
   commands_.push_back(makeCompletionCommand());
   commands_.push_back(makeManCommand());

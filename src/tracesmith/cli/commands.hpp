@@ -24,6 +24,7 @@ std::unique_ptr<Command> makeQueryCommand();
 std::unique_ptr<Command> makeDevicesCommand();
 std::unique_ptr<Command> makeRecoverCommand();
 std::unique_ptr<Command> makeTriggerCommand();
+std::unique_ptr<Command> makeBenchmarkCommand();
 std::unique_ptr<Command> makeSymbolizeCommand();
 std::unique_ptr<Command> makeVerifyCommand();
 std::unique_ptr<Command> makeCompletionCommand();

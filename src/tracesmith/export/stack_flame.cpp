@@ -42,12 +42,16 @@ class Collection {
         addAllocations();
         break;
     }
-    std::vector<WeightedStack> stacks;
+    // Several call sites of one function have one line.
+    std::map<std::vector<uint32_t>, uint64_t> by_names;
     for (const auto& [key, sum] : sums_) {
       if (sum == 0) continue;
-      stacks.push_back({framesOfPath(key.first), sum});
-      stacks.back().frames.push_back(key.second);
+      std::vector<uint32_t> frames = framesOfPath(key.first);
+      frames.push_back(key.second);
+      by_names[std::move(frames)] += sum;
     }
+    std::vector<WeightedStack> stacks;
+    for (const auto& [frames, sum] : by_names) stacks.push_back({frames, sum});
     return stacks;
   }
 
@@ -120,7 +124,7 @@ void writeFoldedByStack(const Trace& trace, const Selection& selection, StackWei
                         Output& out) {
   FrameNames names;
   for (const WeightedStack& stack : Collection(trace, selection, names).of(weight)) {
-    for (const uint32_t frame : stack.frames) {
+    for (const uint32_t& frame : stack.frames) {
       if (&frame != stack.frames.data()) out.put(';');
       out.write(foldedName(names.at(frame)));
     }
