@@ -5,6 +5,7 @@
 // the command of the debug build where that lies beside this one.
 #include <elf.h>
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,7 +24,31 @@ using namespace tracesmith;  // NOLINT: a program of few functions
 
 namespace {
 
-double since(int64_t from) { return static_cast<double>(monotonicNs() - from) / 1e9; }
+/// Of this process and of those that it waited for, which tells more on a busy machine.
+double processorSeconds() {
+  double seconds = 0;
+  for (const int who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
+    struct rusage usage {};
+    getrusage(who, &usage);
+    for (const timeval& t : {usage.ru_utime, usage.ru_stime}) {
+      seconds += static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6;
+    }
+  }
+  return seconds;
+}
+
+class Stopwatch {
+ public:
+  void tell(const char* who) const {
+    std::printf("  %-14s %7.3f s, %7.3f s of processor time", who,
+                static_cast<double>(monotonicNs() - begin_ns_) / 1e9,
+                processorSeconds() - begin_s_);
+  }
+
+ private:
+  int64_t begin_ns_ = monotonicNs();
+  double begin_s_ = processorSeconds();
+};
 
 /// Addresses anywhere in the code, as a profiler might meet them.
 std::vector<uint64_t> someAddresses(const std::string& path, size_t count) {
@@ -68,12 +93,12 @@ void ours(const std::string& path, const std::vector<uint64_t>& addresses) {
                       .build_id = id,
                       .flags = frame_flags::kExact});
   }
-  const int64_t begin = monotonicNs();
+  const Stopwatch watch;
   const SymbolReport r = Symbolizer().symbolize(trace);
-  std::printf("  tracesmith     %7.3f s  %llu named, %llu with a line, %llu inlined\n",
-              since(begin), static_cast<unsigned long long>(r.named),
-              static_cast<unsigned long long>(r.with_line),
-              static_cast<unsigned long long>(r.inlined));
+  watch.tell("tracesmith");
+  std::printf(
+      "; %llu named, %llu with a line, %llu inlined\n", static_cast<unsigned long long>(r.named),
+      static_cast<unsigned long long>(r.with_line), static_cast<unsigned long long>(r.inlined));
 }
 
 void theirs(const char* tool, const std::string& path, const std::string& list) {
@@ -84,9 +109,10 @@ void theirs(const char* tool, const std::string& path, const std::string& list) 
   // Minutes tell nothing more.
   const std::string command = "timeout 120 " + std::string(tool) + " -f -i -C -e '" + path + "' <" +
                               list + " >/dev/null 2>&1";
-  const int64_t begin = monotonicNs();
+  const Stopwatch watch;
   const int code = std::system(command.c_str());
-  std::printf("  %-14s %7.3f s%s\n", tool, since(begin), code == 0 ? "" : "  (gave up)");
+  watch.tell(tool);
+  std::printf("%s\n", code == 0 ? "" : "; gave up");
 }
 
 }  // namespace
