@@ -288,7 +288,7 @@ struct PythonCodeRecord {
   int32_t first_line;
   uint32_t name_bytes;  // qualified name
   uint32_t file_bytes;
-  uint32_t table_bytes;  // co_linetable; 0 also where it is too long for a record
+  uint32_t table_bytes;  // co_linetable, its beginning where it is too long for a record
 };
 static_assert(sizeof(PythonCodeRecord) == 24);
 

@@ -14,7 +14,6 @@
 #include "tracesmith/cli/messages.hpp"
 #include "tracesmith/cli/progress_line.hpp"
 #include "tracesmith/cli/standard_output.hpp"
-#include "tracesmith/cli/tool_folder.hpp"
 #include "tracesmith/cli/trace_file.hpp"
 #include "tracesmith/export/human_units.hpp"
 #include "tracesmith/stacks/symbolized_file.hpp"
@@ -101,7 +100,10 @@ class BenchmarkCommand : public Command {
     if (launches_ && (*launches_ < kFewestLaunches || *launches_ > kMostLaunches)) {
       return fail(ErrorCode::kInvalidArgument, "is 1 to 10000000", "-n");
     }
-    const std::string beside = toolFolder() + "/" + kProgram;
+    std::error_code error;
+    const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+    if (error) return fail(ErrorCode::kIo, error.message(), "/proc/self/exe");
+    const std::string beside = (self.parent_path() / kProgram).string();
     if (access(beside.c_str(), X_OK) != 0) {
       return fail(ErrorCode::kNotFound,
                   "is not there: it comes with the examples (TRACESMITH_BUILD_EXAMPLES, "

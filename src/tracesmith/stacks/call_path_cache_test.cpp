@@ -350,16 +350,12 @@ TEST_F(CallPathCacheTest, Coroutines) {
 
 #if defined(__x86_64__) && !defined(TS_SANITIZED)
 
-Taken g_in_handler;
-bool g_same_as_glibc = true;
 uint64_t g_samples = 0;
-uint64_t g_cut = 0;
 
 /// Compares in the handler itself; the cache is one that takes no lock.
 void onSample(int) {
   const int before = errno;
   take();
-  g_in_handler = g_taken;
   errno = before;
   ++g_samples;
 }

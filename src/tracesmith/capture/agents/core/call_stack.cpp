@@ -77,7 +77,9 @@ bool tellCode(void*, const stacks::PythonCode& code) {
                             static_cast<uint32_t>(code.file.size()),
                             static_cast<uint32_t>(code.line_table_bytes)};
   uint64_t bytes = sizeof r + r.name_bytes + r.file_bytes;
-  if (bytes + code.line_table_bytes > arena::kMaxRecordBytes) r.table_bytes = 0;
+  // Of a table that is cut, the lines before the cut are known.
+  const uint64_t room = arena::kMaxRecordBytes - bytes;
+  if (r.table_bytes > room) r.table_bytes = static_cast<uint32_t>(room);
   bytes += r.table_bytes;
   return putRecord(bytes, [&](uint8_t* p, uint16_t words) {
     r.header.words = words;
@@ -140,14 +142,15 @@ void prepareCallStacks() {
 
 [[gnu::noinline]] uint32_t takeCallStack() {
   ThreadState& t = t_state;
-  t.busy = 1;  // for a signal handler that comes between
+  const uint32_t busy = t.busy;
+  t.busy = 1;  // for a signal handler that comes between, and for what letting go of objects calls
   std::atomic_signal_fence(std::memory_order_seq_cst);
   if (__builtin_expect(t.stacks == nullptr, 0)) makeStacks(t);
   uint32_t path = 0;
   if (g_native && t.stacks != nullptr) path = t.stacks->capture(TS_CALLER_START_POINT());
   if (t.python != nullptr) path = g_native ? t.python->captureOnto(path) : t.python->capture();
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  t.busy = 0;
+  t.busy = busy;
   return path;
 }
 
