@@ -7,6 +7,7 @@
 #include "tracesmith/capture/profiler.hpp"
 #include "tracesmith/capture/tracing_session.hpp"
 #include "tracesmith/common/ring_buffer.hpp"
+#include "tracesmith/common/stack_capture.hpp"
 #include "tracesmith/common/types.hpp"
 #include "tracesmith/export/chrome_json.hpp"
 #include "tracesmith/export/perfetto_writer.hpp"

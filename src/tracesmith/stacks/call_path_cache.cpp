@@ -91,6 +91,20 @@ uint32_t CallPathCache::captureAnew(const StartPoint& start) {
   return id;
 }
 
+uint32_t CallPathCache::frames(const StartPoint& start, uint64_t* words, uint32_t most) {
+  if (epoch_ != currentEpoch()) {
+    epoch_ = currentEpoch();
+    forgetAll();
+  }
+  walk(start);
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < count_ && count < most; ++i) words[count++] = frames_[i].word;
+  for (uint32_t i = joined_level_; joined_ != nullptr && i < joined_->frames && count < most; ++i) {
+    words[count++] = joined_->frame()[i].word;
+  }
+  return count;
+}
+
 /// When the walk, at the frame `word` which is not yet part of it, finds that the rest is known.
 bool CallPathCache::join(uint64_t word) {
   const Frame& f = frames_[count_];

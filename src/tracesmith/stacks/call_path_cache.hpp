@@ -68,6 +68,10 @@ class CallPathCache {
     return captureAnew(start);
   }
 
+  /// The frames themselves, innermost first, without a number; returns how many. What stands for
+  /// callers that are not known is left out.
+  uint32_t frames(const StartPoint& start, uint64_t* words, uint32_t most);
+
   /// A number for the path `parent` with one more word, which is not walked but given.
   uint32_t child(uint32_t parent, uint64_t word);
 
