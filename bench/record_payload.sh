@@ -12,6 +12,7 @@ trap 'rm -rf "$work"' EXIT
 export POCL_CACHE_DIR="$work/pocl_cache"
 mkdir -p "$POCL_CACHE_DIR"
 unset OPENCL_LAYERS
+mib=$(((mib + 255) / 256 * 256)) # what is written at once below
 free="$(df --output=avail -BM "$work" | tail -n 1 | tr -dc 0-9)"
 if ((free < mib + mib / 10)); then
   echo "$work has $free MiB free, too few for $mib MiB"
@@ -27,8 +28,9 @@ disk() {
   local begin done=0
   begin="$(date +%s%N)"
   for (( ; done < mib; done += 256)); do
-    dd if="$work/random" bs=4M status=none
-  done | head -c $((mib << 20)) | dd of="$work/disk" bs=4M iflag=fullblock conv=fdatasync status=none
+    dd if="$work/random" of="$work/disk" bs=4M oflag=append \
+      conv="notrunc$( ((done + 256 < mib)) || echo ,fdatasync)" status=none
+  done
   speed "$(since "$begin")"
   rm -f "$work/disk"
 }
