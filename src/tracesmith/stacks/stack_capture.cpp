@@ -120,7 +120,8 @@ void StackCapture::resolveSymbols(CallStack& stack) {
     Dl_info info;
     if (dladdr(reinterpret_cast<void*>(frame.address - 1), &info) == 0) continue;
     if (info.dli_sname != nullptr) {
-      frame.function_name = config_.demangle ? demangled(info.dli_sname) : info.dli_sname;
+      const std::string name = info.dli_sname;
+      frame.function_name = config_.demangle ? demangled({&name, 1}).front() : name;
     }
   }
 }
