@@ -157,13 +157,13 @@ int main() {
   }
   prepareCodeTables();
   // By name from the C library: linking libunwind would put its own in the place of glibc's.
-  g_glibc = reinterpret_cast<Backtrace>(
-      dlsym(dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD), "backtrace"));
+  g_glibc =
+      reinterpret_cast<Backtrace>(dlsym(dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD), "backtrace"));
   if (void* const library = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL)) {
     g_libunwind = reinterpret_cast<Backtrace>(dlsym(library, "unw_backtrace"));
   }
-  const CallPathSink sink{
-      [](void*, uint32_t, uint32_t, const uint64_t*, uint32_t) { return true; }, nullptr, nullptr};
+  const CallPathSink sink{[](void*, uint32_t, uint32_t, const uint64_t*, uint32_t) { return true; },
+                          nullptr, nullptr};
   g_cache = CallPathCache::make({}, sink);
   if (g_cache == nullptr) return 1;
   // Frames around these: main and what calls it, measure() and the call site.

@@ -132,23 +132,27 @@ TEST_F(CallPathCacheTest, DeepAndRecursiveCalls) {
   p[bytes - 1] = 2;
 }
 
+/// It may be read and written here, for all that the compiler knows.
+void keep(void* p) { asm volatile("" : : "r"(p) : "memory"); }
+
 [[gnu::noinline]] void withAlignedLocal(int x) {
-  alignas(128) volatile char local[256];
+  alignas(128) char local[256];
   local[0] = static_cast<char>(x);
+  keep(local);
   take();
-  local[255] = 1;
+  keep(local);
 }
 
 /// Aligned, and of a size that only shows at run time: the caller's frame is found by way of a
 /// register that is saved on the aligned stack.
 [[gnu::noinline]] void withBoth(size_t bytes) {
-  alignas(64) volatile char local[64];
-  auto* const p = static_cast<volatile char*>(alloca(bytes));
-  local[0] = 1;
-  p[0] = 1;
+  alignas(64) char local[64];
+  void* const p = alloca(bytes);
+  keep(local);
+  keep(p);
   take();
-  local[63] = 2;
-  p[bytes - 1] = 2;
+  keep(local);
+  keep(p);
 }
 
 TEST_F(CallPathCacheTest, FramesWhoseSizeOnlyShowsAtRunTime) {
@@ -219,24 +223,24 @@ std::mt19937 g_random;
 void wander(int depth);
 template <int kWhich>
 [[gnu::noinline]] void step(int depth) {
-  volatile char pad[8 + kWhich % 7 * 40];
-  pad[0] = 0;
+  char pad[8 + kWhich % 7 * 40];
+  keep(pad);
   if constexpr (kWhich % 5 == 0) {
     auto* const p = static_cast<volatile char*>(alloca(16 + g_random() % 3 * 64));
     p[0] = 1;
     wander(depth);
     p[0] = 2;
   } else if constexpr (kWhich % 5 == 1) {
-    alignas(64) volatile char local[64];
-    local[0] = 1;
+    alignas(64) char local[64];
+    keep(local);
     wander(depth);
-    local[0] = 2;
+    keep(local);
   } else {
     wander(depth);
     asm volatile("");
     if (g_random() % 4 == 0) wander(depth);  // the same frame at another call site
   }
-  pad[0] = 1;
+  keep(pad);
 }
 template <int... kAll>
 constexpr std::array<void (*)(int), sizeof...(kAll)> stepsOf(std::integer_sequence<int, kAll...>) {
@@ -452,7 +456,8 @@ class MadeCode {
 TEST_F(CallPathCacheTest, CodeThatWasMadeAtRunTimeIsWalkedByItsFramePointer) {
   const MadeCode code(true);
   uint32_t id = 0;
-  for (volatile int i = 0; i < 2; i = i + 1) {
+  for (int i = 0; i < 2; ++i) {
+    keep(&i);
     code.call(take);
     EXPECT_TRUE(id == 0 || id == g_taken.id);
     id = g_taken.id;

@@ -66,7 +66,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   const auto base = reinterpret_cast<uint64_t>(begin);
   for (const uint64_t address : {base, base + 100, base + 1'000'000}) {
-    if (findEntryIn(begin, end, address, entry)) {
+    if (findEntryIn(begin + std::min<size_t>(size, 16), begin, end, address, entry) ||
+        findEntryIn(begin, begin, end, address, entry)) {
       if (address < entry.begin || address >= entry.end) std::abort();
       useRow(entry, address);
     }

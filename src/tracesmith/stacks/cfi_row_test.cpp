@@ -30,6 +30,7 @@ namespace {
 struct Library {
   uint64_t bias = 0;
   const uint8_t* header = nullptr;  // .eh_frame_hdr
+  const uint8_t* begin = nullptr;   // of the segment that it lies in
   const uint8_t* limit = nullptr;
   std::string path;
 };
@@ -58,6 +59,7 @@ Library libraryOf(const void* address) {
           const auto& p = info->dlpi_phdr[i];
           const uint64_t begin = info->dlpi_addr + p.p_vaddr;
           if (p.p_type == PT_LOAD && header - begin < p.p_memsz) {
+            s.out.begin = reinterpret_cast<const uint8_t*>(begin);
             s.out.limit = reinterpret_cast<const uint8_t*>(begin + p.p_memsz);
           }
         }
@@ -81,11 +83,11 @@ std::string difference(Dwarf_Frame* theirs, const CfiEntry& entry, const CfiRow&
   if (dwarf_frame_cfa(theirs, &ops, &count) != 0) return "libdw knows no CFA";
   if (ours.cfa_expression == nullptr) {
     const bool simple = count == 1 && ops[0].atom >= DW_OP_breg0 && ops[0].atom <= DW_OP_breg31;
-    const bool same = (simple && uint32_t{ops[0].atom} - DW_OP_breg0 == ours.cfa_register &&
-                       static_cast<int64_t>(ops[0].number) == ours.cfa_offset) ||
-                      (count == 1 && ops[0].atom == DW_OP_bregx &&
-                       ops[0].number == ours.cfa_register &&
-                       static_cast<int64_t>(ops[0].number2) == ours.cfa_offset);
+    const bool same =
+        (simple && uint32_t{ops[0].atom} - DW_OP_breg0 == ours.cfa_register &&
+         static_cast<int64_t>(ops[0].number) == ours.cfa_offset) ||
+        (count == 1 && ops[0].atom == DW_OP_bregx && ops[0].number == ours.cfa_register &&
+         static_cast<int64_t>(ops[0].number2) == ours.cfa_offset);
     if (!same) return "another CFA";
   } else if (count < 2) {
     return "the CFA is an expression for us alone";
@@ -108,8 +110,8 @@ std::string difference(Dwarf_Frame* theirs, const CfiEntry& entry, const CfiRow&
         offset = static_cast<int64_t>(ops[1].number);
       }
       const RegisterRule kind = value ? RegisterRule::kCfa : RegisterRule::kAtCfa;
-      const bool expression = rule.kind == RegisterRule::kAtExpression ||
-                              rule.kind == RegisterRule::kExpressionValue;
+      const bool expression =
+          rule.kind == RegisterRule::kAtExpression || rule.kind == RegisterRule::kExpressionValue;
       if (!expression && (rule.kind != kind || rule.value != offset)) return what + " differs";
     } else if (rule.kind == RegisterRule::kAtCfa) {
       return what + " lies at the CFA for us alone";
@@ -135,10 +137,10 @@ Counts compareAll(const Library& library, uint64_t every) {
   for (int32_t i = 0; i < entries; i += static_cast<int32_t>(every)) {
     int32_t place = 0;
     memcpy(&place, library.header + 12 + 8 * i, sizeof place);
-    const uint64_t begin = reinterpret_cast<uint64_t>(library.header) +
-                           static_cast<uint64_t>(int64_t{place});
+    const uint64_t begin =
+        reinterpret_cast<uint64_t>(library.header) + static_cast<uint64_t>(int64_t{place});
     CfiEntry entry;
-    if (!findEntryIn(library.header, library.limit, begin, entry)) {
+    if (!findEntryIn(library.header, library.begin, library.limit, begin, entry)) {
       ++counts.different;
       if (counts.first.empty()) counts.first = "no entry at the address of one";
       continue;
@@ -181,8 +183,7 @@ TEST(CfiRow, AreThoseOfLibdwAllOverTheCLibrary) {
 
 TEST(CfiRow, AreThoseOfLibdwInTheCxxLibrary) {
   if (!kUnwinds) GTEST_SKIP() << "no stacks on this kind of processor";
-  const Counts counts =
-      compareAll(libraryOf(reinterpret_cast<const void*>(&std::terminate)), 1);
+  const Counts counts = compareAll(libraryOf(reinterpret_cast<const void*>(&std::terminate)), 1);
   EXPECT_EQ(counts.different, 0u) << counts.first;
   EXPECT_GT(counts.rows, 10'000u);
 }

@@ -81,6 +81,7 @@ bool withObjectOf(uint64_t address, Visit&& visit) {
 /// The part of an object that holds its unwind information; both null when there is none.
 struct UnwindPart {
   const uint8_t* header = nullptr;
+  const uint8_t* begin = nullptr;
   const uint8_t* limit = nullptr;
 };
 
@@ -95,6 +96,7 @@ UnwindPart unwindPartOf(const dl_phdr_info& info) {
     const uint64_t begin = info.dlpi_addr + p.p_vaddr;
     if (p.p_type == PT_LOAD && addressOf(part.header) >= begin &&
         addressOf(part.header) - begin < p.p_memsz) {
+      part.begin = bytesAt(begin);
       part.limit = bytesAt(begin + p.p_memsz);
     }
   }
@@ -132,7 +134,8 @@ void prepareCodeTables() {
   g_find_object = reinterpret_cast<FindObject>(dlsym(RTLD_DEFAULT, "_dl_find_object"));
 }
 
-bool findEntryIn(const uint8_t* header, const uint8_t* limit, uint64_t address, CfiEntry& out) {
+bool findEntryIn(const uint8_t* header, const uint8_t* begin, const uint8_t* limit,
+                 uint64_t address, CfiEntry& out) {
   CfiBytes in(header, limit);
   const uint64_t base = addressOf(header);
   const auto version = in.fixed<uint8_t>();
@@ -141,9 +144,7 @@ bool findEntryIn(const uint8_t* header, const uint8_t* limit, uint64_t address, 
   const auto table_encoding = in.fixed<uint8_t>();
   if (!in.ok() || version != 1 || section_encoding == kOmitted) return false;
   const uint8_t* const section = bytesAt(in.pointer(section_encoding, base));
-  // Linkers put the section behind its header, in the same segment; where one does not, the range
-  // that is known to be there is not that of the entries.
-  if (!in.ok() || section < header || section >= limit) return false;
+  if (!in.ok() || section < begin || section >= limit) return false;
   if (count_encoding == kOmitted || table_encoding != kTableOfOffsets) {
     return findInSection(section, limit, address, out);
   }
@@ -171,6 +172,7 @@ bool findEntryOf(uint64_t address, TableLock lock, CfiEntry& out) {
     if (g_find_object(reinterpret_cast<void*>(address), &found) == 0) {
       return found.eh_frame != nullptr &&
              findEntryIn(static_cast<const uint8_t*>(found.eh_frame),
+                         static_cast<const uint8_t*>(found.map_start),
                          static_cast<const uint8_t*>(found.map_end), address, out);
     }
   }
@@ -178,7 +180,8 @@ bool findEntryOf(uint64_t address, TableLock lock, CfiEntry& out) {
   UnwindPart part;
   const bool loaded =
       withObjectOf(address, [&](const dl_phdr_info& info) { part = unwindPartOf(info); });
-  if (loaded) return part.header != nullptr && findEntryIn(part.header, part.limit, address, out);
+  if (loaded)
+    return part.header != nullptr && findEntryIn(part.header, part.begin, part.limit, address, out);
   // Code that came to be at run time may have been registered with libgcc, if that is there.
   FindRegistered registered = g_find_registered.load(std::memory_order_relaxed);
   if (registered == nullptr) {

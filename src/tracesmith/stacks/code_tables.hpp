@@ -24,9 +24,10 @@ enum class TableLock : uint8_t {
 /// The entry for an address. False when there is none.
 bool findEntryOf(uint64_t address, TableLock lock, CfiEntry& out);
 
-/// An entry by way of an object's table: `header` is its .eh_frame_hdr, nothing of which, nor of
-/// the entries, lies at or behind `limit`.
-bool findEntryIn(const uint8_t* header, const uint8_t* limit, uint64_t address, CfiEntry& out);
+/// An entry by way of an object's table, its .eh_frame_hdr. That and the entries, which some
+/// linkers put before it and some behind, lie in [begin, limit).
+bool findEntryIn(const uint8_t* header, const uint8_t* begin, const uint8_t* limit,
+                 uint64_t address, CfiEntry& out);
 
 /// A loaded object.
 struct LoadedObject {
