@@ -104,6 +104,8 @@ const char* meaningOf(TableId table) {
       return "frames of call stacks";
     case TableId::kSymbol:
       return "names of frames: functions inlined at an address, and the function that has it";
+    case TableId::kModule:
+      return "executables and libraries that frames lie in";
     case TableId::kClockDomain:
       return "clocks other than the host's";
     case TableId::kClockSnapshot:

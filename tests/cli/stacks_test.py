@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Host call stacks from the program to the views: profile --stacks and what shows them."""
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+import unittest
+
+from harness import BIN, PROGRAM, CommandTest, environment
+
+BENCHMARK = os.path.join(BIN, "benchmark_10k_stacks")
+
+# The library is called without giving up the interpreter's lock, and with.
+PYTHON = """
+    import ctypes
+    cl = ctypes.{loader}("libOpenCL.so.1")
+    cl.clCreateContext.restype = cl.clCreateBuffer.restype = ctypes.c_void_p
+    platform, device = ctypes.c_void_p(), ctypes.c_void_p()
+    cl.clGetPlatformIDs(1, ctypes.byref(platform), None)
+    cl.clGetDeviceIDs(platform, ctypes.c_ulong(0xFFFFFFFF), 1, ctypes.byref(device), None)
+    context = cl.clCreateContext(None, 1, ctypes.byref(device), None, None, None)
+    class Model:
+        def forward(self, size):
+            return cl.clCreateBuffer(ctypes.c_void_p(context), ctypes.c_ulong(1),
+                                     ctypes.c_size_t(size), None, None)
+    def train():
+        for step in range(3):
+            list(map(Model().forward, [4096 + step]))
+    train()
+"""
+
+
+@unittest.skipUnless(os.access(BENCHMARK, os.X_OK), "the examples are not built")
+class Stacks(CommandTest):
+    def profile(self, *program, options=("--stacks",), output="t.sbt"):
+        result = self.run_command("profile", "-q", *options, "-o", output, "--", *program)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result
+
+    def rows(self, sql, trace="t.sbt"):
+        result = self.run_command("query", trace, sql, "-f", "json")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return json.loads(result.stdout)
+
+    def test_benchmark_checks_every_stack(self):
+        result = self.run_command("benchmark", "-n", "3000", "--rounds", "1", "-o", "b.sbt")
+        self.assertEqual(result.returncode, 0, result.stderr + result.stdout)
+        text = result.stdout.decode()
+        self.assertIn("100.0 %", text)
+        self.assertIn("verified: 3,000 of 3,000 stacks", text)
+        # A kernel and its one host call have one stack.
+        pairs = self.rows("SELECT count(*) AS n FROM kernel k JOIN host_call h ON "
+                          "h.process_id = k.process_id AND h.correlation_id = k.correlation_id AND "
+                          "h.call_path_id = k.call_path_id", "b.sbt")
+        self.assertEqual(pairs[0]["n"], 3001)
+        functions = self.run_command("export", "b.sbt", "-f", "folded", "--by", "device-time",
+                                     "-o", "-").stdout.decode().splitlines()
+        total = sum(int(line.rsplit(" ", 1)[1]) for line in functions)
+        device = self.rows("SELECT sum(duration_ns) AS ns FROM (SELECT duration_ns FROM kernel "
+                           "UNION ALL SELECT duration_ns FROM fill)", "b.sbt")[0]["ns"]
+        self.assertEqual(total, device)
+        self.assertTrue(any(";bench_run;bench_step_" in line for line in functions))
+        shown = self.run_command("view", "b.sbt", "--stacks", "-t", "kernel", "-n", "2").stdout
+        self.assertIn(b"\n      bench_launch", shown)
+        hot = self.run_command("analyze", "b.sbt", "--hotspots", "--json").stdout
+        names = [row["function"] for table in json.loads(hot)["tables"] if table["key"] == "functions"
+                 for row in table["rows"]] if b'"tables"' in hot else []
+        self.assertTrue(not names or "bench_launch" in names, names)
+
+    def test_without_stacks_there_are_none(self):
+        self.profile(BENCHMARK, "-n", "10", options=())
+        self.assertEqual(self.rows("SELECT count(call_path_id) AS n FROM kernel")[0]["n"], 0)
+        self.assertEqual(self.rows("SELECT count(*) AS n FROM call_path")[0]["n"], 0)
+
+    def test_a_cut_stack_says_so_and_is_counted(self):
+        self.profile(BENCHMARK, "-n", "10", options=("--stacks", "--max-depth", "3"))
+        shown = self.run_command("view", "t.sbt", "--stacks", "-t", "kernel", "-n", "1").stdout
+        self.assertIn(b"[more callers]", shown)
+        loss = self.rows("SELECT reason FROM loss WHERE source = 'call stacks'")
+        self.assertIn("--max-depth", loss[0]["reason"])
+        self.assert_fails(self.run_command("profile", "--max-depth", "3", "--", "true"), 125,
+                          "--stacks")
+        self.assert_fails(self.run_command("profile", "--stacks=some", "--", "true"), 125)
+
+    def python_stack(self, loader):
+        with open(self.path("model.py"), "w", encoding="utf-8") as file:
+            file.write(textwrap.dedent(PYTHON.format(loader=loader)))
+        self.profile(sys.executable, "model.py")
+        self.assertEqual(self.rows("SELECT count(*) AS n FROM memory_event WHERE kind = 'alloc' AND "
+                                   "call_path_id IS NULL")[0]["n"], 0)
+        shown = self.run_command("view", "t.sbt", "--stacks", "-t", "memory", "--json").stdout
+        return json.loads(shown)[0]["stack"]
+
+    def test_python_frames_stand_where_the_interpreter_ran_them(self):
+        for loader in ("PyDLL", "CDLL"):
+            stack = self.python_stack(loader)
+            mine = [line for line in stack if "model.py" in line]
+            self.assertEqual([line.split()[0] for line in mine],
+                             ["Model.forward", "train", "<module>"], stack)
+            self.assertRegex(mine[0], r"model\.py:1[01]\)")
+            self.assertRegex(mine[1], r"model\.py:14\)")
+            # Between the two is the C function that calls back.
+            between = stack[stack.index(mine[0]) + 1:stack.index(mine[1])]
+            self.assertTrue(between, stack)
+            self.assertFalse(any(line.startswith("_PyEval_EvalFrameDefault") for line in stack), stack)
+
+    def test_a_killed_program_has_the_stacks_of_what_it_launched(self):
+        with subprocess.Popen([PROGRAM, "profile", "-q", "--stacks=native", "-o", "k.sbt", "--",
+                               BENCHMARK, "-n", "4000000"], cwd=self.dir, env=environment(),
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as session:
+            child = None
+            end = time.monotonic() + 20
+            while child is None and time.monotonic() < end:
+                time.sleep(0.3)
+                with open(f"/proc/{session.pid}/task/{session.pid}/children", encoding="ascii") as f:
+                    words = f.read().split()
+                child = int(words[0]) if words else None
+            time.sleep(0.5)
+            os.kill(child, signal.SIGKILL)
+            session.wait(timeout=60)
+        missing = self.rows("SELECT count(*) AS n, count(call_path_id) AS with_path FROM kernel",
+                            "k.sbt")[0]
+        self.assertEqual(missing["n"], missing["with_path"])
+
+
+if __name__ == "__main__":
+    unittest.main()
