@@ -41,7 +41,7 @@ class Stacks(CommandTest):
         return result
 
     def rows(self, sql, trace="t.sbt"):
-        result = self.run_command("query", trace, sql, "-f", "json")
+        result = self.run_command("query", trace, sql, "--json")
         self.assertEqual(result.returncode, 0, result.stderr)
         return json.loads(result.stdout)
 
@@ -91,7 +91,7 @@ class Stacks(CommandTest):
         self.profile(sys.executable, "model.py")
         self.assertEqual(self.rows("SELECT count(*) AS n FROM memory_event WHERE kind = 'alloc' AND "
                                    "call_path_id IS NULL")[0]["n"], 0)
-        shown = self.run_command("view", "t.sbt", "--stacks", "-t", "memory", "--json").stdout
+        shown = self.run_command("view", "t.sbt", "--stacks", "-t", "memory_event", "--json").stdout
         return json.loads(shown)[0]["stack"]
 
     def test_python_frames_stand_where_the_interpreter_ran_them(self):

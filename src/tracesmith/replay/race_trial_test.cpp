@@ -193,12 +193,21 @@ TEST(RaceTrial, WhatVariesByItselfConfirmsNothing) {
   r.argument(other, 0, big);
   r.launch(r.first, k, (1 << 20) - 64, {}, 0, 16);
   r.launch(r.second, other, (1 << 20) - 64, {}, 0, 16);
-  const Tried t = tried(r);
+  // On a quiet machine one thread may do all of it, several times in a row.
+  for (int attempt = 0; attempt < 6; ++attempt) {
+    const Tried t = tried(r);
+    ASSERT_THAT(t.report.groups, SizeIs(1));
+    SKIP_WITHOUT_DEVICE(t);
+    const RaceVerdict& v = t.trials.verdicts.at(0);
+    ASSERT_NE(v.verdict, Verdict::kConfirmed);
+    if (v.verdict == Verdict::kNoDifference) continue;
+    EXPECT_EQ(v.verdict, Verdict::kUndecided);
+    EXPECT_THAT(v.reason, HasSubstr("in replays of one order, too"));
+    unsetenv("POCL_MAX_PTHREAD_COUNT");
+    return;
+  }
   unsetenv("POCL_MAX_PTHREAD_COUNT");
-  ASSERT_THAT(t.report.groups, SizeIs(1));
-  SKIP_WITHOUT_DEVICE(t);
-  EXPECT_EQ(t.trials.verdicts.at(0).verdict, Verdict::kUndecided);
-  EXPECT_THAT(t.trials.verdicts.at(0).reason, HasSubstr("in replays of one order, too"));
+  FAIL() << "the kernel did the same each time";
 }
 
 TEST(RaceTrial, AReplayThatDiesOrHangsIsSaid) {
