@@ -101,7 +101,7 @@ class Stacks(CommandTest):
             self.assertEqual([line.split()[0] for line in mine],
                              ["Model.forward", "train", "<module>"], stack)
             self.assertRegex(mine[0], r"model\.py:1[01]\)")
-            self.assertRegex(mine[1], r"model\.py:14\)")
+            self.assertRegex(mine[1], r"model\.py:15\)")
             # Between the two is the C function that calls back.
             between = stack[stack.index(mine[0]) + 1:stack.index(mine[1])]
             self.assertTrue(between, stack)
