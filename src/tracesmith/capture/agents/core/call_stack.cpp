@@ -142,15 +142,16 @@ void prepareCallStacks() {
 
 [[gnu::noinline]] uint32_t takeCallStack() {
   ThreadState& t = t_state;
-  const uint32_t busy = t.busy;
-  t.busy = 1;  // for a signal handler that comes between, and for what letting go of objects calls
+  // Within itself it is only by way of what letting go of Python's objects calls.
+  if (__builtin_expect(t.busy != 0 || t.ring == nullptr, 0)) return 0;
+  t.busy = 1;  // for a signal handler that comes between
   std::atomic_signal_fence(std::memory_order_seq_cst);
   if (__builtin_expect(t.stacks == nullptr, 0)) makeStacks(t);
   uint32_t path = 0;
   if (g_native && t.stacks != nullptr) path = t.stacks->capture(TS_CALLER_START_POINT());
   if (t.python != nullptr) path = g_native ? t.python->captureOnto(path) : t.python->capture();
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  t.busy = busy;
+  t.busy = 0;
   return path;
 }
 

@@ -16,7 +16,7 @@ extern bool g_stacks;
 void prepareCallStacks();
 
 /// The stack from the program's call inwards to this agent, which is left out; 0: none could be had
-/// or told. Needs ready() and a thread that is not busy. [hot]
+/// or told, or this thread has no ring or is busy with a record. [hot]
 uint32_t takeCallStack();
 
 inline uint32_t callStack() { return __builtin_expect(g_stacks, 0) ? takeCallStack() : 0; }
