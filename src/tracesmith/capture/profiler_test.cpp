@@ -54,9 +54,10 @@ TEST(Profiler, SimulationGivesLabelledEventsOfTheTimeInWhichItCaptured) {
       EXPECT_TRUE(e.kernel_params);
     }
   }
-  // 120 ms are some fifteen iterations of about seventy kernels.
+  // 120 ms are some fifteen iterations of about seventy kernels; a busy machine sleeps longer.
+  const auto elapsedMs = static_cast<size_t>((after - before) / 1'000'000);
   EXPECT_GT(kernels.size(), 500u);
-  EXPECT_LT(kernels.size(), 5000u);
+  EXPECT_LT(kernels.size(), 40 * elapsedMs);
   EXPECT_EQ(launches, kernels);
   for (const auto& [id, n] : kernels) EXPECT_EQ(n, 1) << id;
   ASSERT_EQ(profiler->getDeviceInfo().size(), 1u);
@@ -70,11 +71,15 @@ TEST(Profiler, LongerCapturesGiveMoreEventsAndIdsStayUnique) {
   ASSERT_TRUE(profiler->initialize());
   std::vector<TraceEvent> events;
   size_t counts[2];
+  int lengthMs = 60;
   for (int i = 0; i < 2; ++i) {
+    const int64_t start = monotonicNs();
     ASSERT_TRUE(profiler->startCapture());
-    sleepMs(i == 0 ? 60 : 240);
+    sleepMs(lengthMs);
     ASSERT_TRUE(profiler->stopCapture());
     counts[i] = profiler->getEvents(events);
+    // Four times as long as the first really took: a busy machine sleeps longer than it is asked.
+    lengthMs = static_cast<int>(4 * (monotonicNs() - start) / 1'000'000);
   }
   EXPECT_GT(counts[1], 2 * counts[0]);
   std::set<uint64_t> ids;
