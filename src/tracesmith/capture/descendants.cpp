@@ -30,7 +30,6 @@ Descendants::Descendants(const SessionDir& dir, Collector& collector) : collecto
     collector_.noteMetadata("process_tracking", "process-event connector");
     return;
   }
-  log_path_ = dir.processLog();
   collector_.noteMetadata("process_tracking", "preload: " + tracker_->connectorProblem());
   auto library = findAgentLibrary("libtracesmith-process.so");
   if (library) {
@@ -38,11 +37,6 @@ Descendants::Descendants(const SessionDir& dir, Collector& collector) : collecto
   } else {
     warnings_.push_back("short-lived processes may be missed: " + library.error().toString());
   }
-}
-
-std::vector<std::pair<std::string, std::string>> Descendants::environment() const {
-  if (preload_.empty()) return {};
-  return {{process_log::kEnvLog, log_path_}, {"LD_PRELOAD", preload_}};
 }
 
 void Descendants::started(pid_t pid, const std::string& command_line) {

@@ -20,8 +20,10 @@ class Descendants {
   /// processes with an agent are seen.
   Descendants(const SessionDir& dir, Collector& collector);
 
-  /// Environment that the preload witness needs; empty where the kernel tells us itself.
-  std::vector<std::pair<std::string, std::string>> environment() const;
+  /// The library that has to be preloaded, with process_log::kEnvLog naming the session's log; not
+  /// where the kernel tells us itself.
+  bool needsPreload() const { return !preload_.empty(); }
+  const std::string& preload() const { return preload_; }
 
   void started(pid_t pid, const std::string& command_line);
   void poll(int64_t now_ns);
@@ -35,7 +37,6 @@ class Descendants {
 
   Collector& collector_;
   std::unique_ptr<ProcessTracker> tracker_;
-  std::string log_path_;
   std::string preload_;
   std::vector<std::string> warnings_;
   uint32_t agents_told_ = 0;

@@ -20,6 +20,8 @@
 #include "tracesmith/capture/descendants.hpp"
 #include "tracesmith/capture/launcher.hpp"
 #include "tracesmith/capture/process_facts.hpp"
+#include "tracesmith/capture/process_log_layout.hpp"
+#include "tracesmith/capture/program_reach.hpp"
 #include "tracesmith/capture/recording_trigger.hpp"
 #include "tracesmith/capture/session_dir.hpp"
 #include "tracesmith/format/trace_reader.hpp"
@@ -36,6 +38,26 @@ constexpr int64_t kProgressIntervalNs = kSecondNs / 5;
 std::string appended(const char* variable, const std::string& item, char separator) {
   const char* before = std::getenv(variable);
   return before == nullptr || *before == 0 ? item : std::string(before) + separator + item;
+}
+
+std::string& variableOf(Environment& env, const char* name) {
+  for (auto& [known, value] : env) {
+    if (known == name) return value;
+  }
+  const char* const before = std::getenv(name);
+  return env.emplace_back(name, before == nullptr ? "" : before).second;
+}
+
+/// Libraries, separated by colons, behind those that the user preloads.
+void preload(Environment& env, const std::string& libraries) {
+  std::string& all = variableOf(env, "LD_PRELOAD");
+  if ((':' + all + ':').find(':' + libraries + ':') != std::string::npos) return;
+  all += (all.empty() ? "" : ":") + libraries;
+  // A program with AddressSanitizer in it ends at once when a library comes before the sanitizer's.
+  std::string& asan = variableOf(env, "ASAN_OPTIONS");
+  constexpr const char* kAnyOrder = "verify_asan_link_order=0";
+  if (asan.find(kAnyOrder) == std::string::npos)
+    asan += (asan.empty() ? "" : ":") + std::string(kAnyOrder);
 }
 
 Result<Environment> environmentFor(const ProfileOptions& options, const SessionDir& dir) {
@@ -64,8 +86,15 @@ Result<Environment> environmentFor(const ProfileOptions& options, const SessionD
     if (options.record->keep_outputs) env.emplace_back(channel::kEnvKeep, "keep");
     if (options.record->launch_hashes) env.emplace_back(channel::kEnvHashes, "launch");
   }
-  const char* const variable = layer ? "OPENCL_LAYERS" : "LD_PRELOAD";
-  env.emplace_back(variable, appended(variable, agents, ':'));
+  if (layer) {
+    env.emplace_back("OPENCL_LAYERS", appended("OPENCL_LAYERS", agents, ':'));
+  } else {
+    preload(env, agents);
+  }
+  if (options.stacks) {
+    TS_TRY(const std::string notice, findAgentLibrary("libtracesmith-process.so"));
+    preload(env, notice);  // of libraries that are unloaded
+  }
   return env;
 }
 
@@ -172,6 +201,13 @@ bool recordingHasNoEnd(const std::string& output) {
 
 Result<ProfileOutcome> runProfile(const ProfileOptions& options) {
   if (options.command.empty()) return fail(ErrorCode::kInvalidArgument, "no command to run");
+  const ProgramReach reach = reachOf(options.command[0]);
+  if (reach.reach == Reach::kPrivileged) {
+    return fail(ErrorCode::kUnsupported,
+                "nothing of it could be recorded: it is " + reach.why +
+                    ", so the system lets no library of ours into it; record as that user",
+                reach.path);
+  }
   const FileSizeSignalIgnored no_signal;
   SignalRelay relay;
   std::optional<TriggerSignal> trigger;
@@ -200,14 +236,9 @@ Result<ProfileOutcome> runProfile(const ProfileOptions& options) {
   }
 
   Descendants descendants(dir, collector);
-  for (auto& [name, value] : descendants.environment()) {
-    auto same = std::find_if(env->begin(), env->end(),
-                             [&n = name](const auto& entry) { return entry.first == n; });
-    if (same == env->end()) {
-      env->emplace_back(name, name == "LD_PRELOAD" ? appended("LD_PRELOAD", value, ':') : value);
-    } else {
-      same->second += ":" + value;
-    }
+  if (descendants.needsPreload()) {
+    env->emplace_back(process_log::kEnvLog, dir.processLog());
+    preload(*env, descendants.preload());
   }
   auto started = Launcher::start(options.command, *env);
   if (!started) {

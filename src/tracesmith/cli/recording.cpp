@@ -9,6 +9,7 @@
 
 #include <algorithm>
 
+#include "tracesmith/capture/program_reach.hpp"
 #include "tracesmith/cli/export_target.hpp"
 #include "tracesmith/cli/messages.hpp"
 #include "tracesmith/cli/progress_line.hpp"
@@ -120,6 +121,11 @@ int runRecording(RecordingRequest request, const Session& session) {
     request.profile.progress = [&line](const CaptureProgress& progress) {
       line.show(progressText(progress));
     };
+  }
+  if (const ProgramReach reach = reachOf(session.program[0]); reach.reach == Reach::kStatic) {
+    sayWarning(reach.path +
+               " is linked statically: nothing of it can be recorded, only of what it "
+               "starts");
   }
   const Result<ProfileOutcome> outcome = runProfile(request.profile);
   if (!outcome) {

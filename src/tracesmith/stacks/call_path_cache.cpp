@@ -30,6 +30,12 @@ std::atomic<uint32_t> CallPathCache::g_next_id{1};
 
 void forgetCode() { CallPathCache::g_epoch.fetch_add(1, std::memory_order_relaxed); }
 
+void forgetUnloadedCode() {
+  static std::atomic<uint64_t> known{0};
+  const uint64_t unloaded = unloadedObjects();
+  if (known.exchange(unloaded, std::memory_order_relaxed) != unloaded) forgetCode();
+}
+
 CallPathCache* CallPathCache::make(const CallPathOptions& options, const CallPathSink& sink) {
   static_assert(sizeof(CallPathCache) + uint64_t{kMostNodes} * sizeof(Node) <= kMostBytes);
   void* const place = pages(sizeof(CallPathCache));

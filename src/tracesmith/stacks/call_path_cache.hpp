@@ -43,8 +43,11 @@ struct CallPathOptions {
 };
 
 /// Called when code of the process may have changed under addresses that are known: all threads'
-/// caches begin anew. (Unloading is noticed without it, but later.)
+/// caches begin anew.
 void forgetCode();
+/// Called after a dlclose(): forgets if that unloaded anything. Without it an unloading is noticed
+/// only at an address that is not known yet, or after very many walks.
+void forgetUnloadedCode();
 
 class CallPathCache {
  public:

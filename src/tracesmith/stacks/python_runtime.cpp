@@ -9,6 +9,9 @@
 
 #include <atomic>
 
+// Not in every C library.
+extern "C" __attribute__((weak)) decltype(dladdr1) dladdr1;
+
 namespace tracesmith::stacks {
 namespace {
 
@@ -80,6 +83,7 @@ bool findSymbols(void* library, PythonRuntime& out) {
 void findEval(void* library, PythonInterpreter& out) {
   void* const eval = dlsym(library, "_PyEval_EvalFrameDefault");
   if (eval == nullptr) return;
+  if (dladdr1 == nullptr) return;
   Dl_info info;
   void* extra = nullptr;
   if (dladdr1(eval, &info, &extra, RTLD_DL_SYMENT) != 0 && extra != nullptr) {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/capture/agents/core/call_stack.hpp"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "tracesmith/capture/agents/process/unload_notice.hpp"
 #include "tracesmith/stacks/call_path_cache.hpp"
 #include "tracesmith/stacks/python_frames.hpp"
 
@@ -137,6 +139,9 @@ void prepareCallStacks() {
         g_options.skip_end = object.end;
       },
       nullptr);
+  if (auto* onUnload = reinterpret_cast<OnUnload>(dlsym(RTLD_DEFAULT, kOnUnload))) {
+    onUnload(stacks::forgetUnloadedCode);
+  }
   g_stacks = true;
 }
 

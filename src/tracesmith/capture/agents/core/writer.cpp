@@ -19,8 +19,10 @@
 #include "tracesmith/capture/agents/core/call_stack.hpp"
 #include "tracesmith/capture/agents/core/process_identity.hpp"
 
-// glibc's part of thread_local destructors, which needs no C++ runtime library.
-extern "C" int __cxa_thread_atexit_impl(void (*destructor)(void*), void* object, void* library);
+// glibc's part of thread_local destructors, which needs no C++ runtime library. Other C libraries
+// lack it; work in flight when a program leaves is not waited for there.
+extern "C" __attribute__((weak)) int __cxa_thread_atexit_impl(void (*destructor)(void*),
+                                                              void* object, void* library);
 extern "C" void* __dso_handle;
 
 namespace tracesmith::agent {
@@ -366,6 +368,7 @@ void waitForCompletions() {
 void waitAtExitOfMainThread() {
   static constinit thread_local bool registered __attribute__((tls_model("initial-exec"))) = false;
   if (registered || g_process.exit_grace_ns == 0 || !isMainThread()) return;
+  if (__cxa_thread_atexit_impl == nullptr) return;
   registered =
       __cxa_thread_atexit_impl([](void*) { waitForCompletions(); }, nullptr, &__dso_handle) == 0;
 }

@@ -11,9 +11,9 @@
 // It can not be in static programs, in those that are started with a scrubbed environment or
 // with set-user-id, nor see a raw clone(2) or vfork(2) that never calls exec; the collector counts
 // those that it learns of in another way.
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -25,7 +25,13 @@
 
 #include "tracesmith/capture/process_log_layout.hpp"
 
-extern "C" __attribute__((weak)) int on_exit(void (*handler)(int, void*), void* argument);
+// What only some C libraries have. (glibc's pthread_atfork is no symbol of a shared library.)
+extern "C" {
+__attribute__((weak)) int on_exit(void (*handler)(int, void*), void* argument);
+__attribute__((weak)) int __register_atfork(void (*prepare)(), void (*parent)(), void (*child)(),
+                                            void* library);
+extern void* __dso_handle;
+}
 
 namespace tracesmith::process_log {
 namespace {
@@ -181,6 +187,16 @@ void atExit(int status, void*) {
   errno = saved_errno;
 }
 
+void callInForkedChildren(void (*child)()) {
+  if (__register_atfork != nullptr) {
+    __register_atfork(nullptr, nullptr, child, &__dso_handle);
+    return;
+  }
+  using AtFork = int (*)(void (*)(), void (*)(), void (*)());
+  const auto at_fork = reinterpret_cast<AtFork>(dlsym(RTLD_DEFAULT, "pthread_atfork"));
+  if (at_fork != nullptr) at_fork(nullptr, nullptr, child);
+}
+
 __attribute__((constructor)) void begin() {
   const char* path = getenv(kEnvLog);
   if (path == nullptr || path[0] != '/') return;
@@ -189,7 +205,7 @@ __attribute__((constructor)) void begin() {
   memcpy(log_path, path, length + 1);
   const int saved_errno = errno;
   appendRecord(Kind::kExec);
-  pthread_atfork(nullptr, nullptr, afterForkInChild);
+  callInForkedChildren(afterForkInChild);
   if (on_exit != nullptr) on_exit(atExit, nullptr);
   errno = saved_errno;
 }
