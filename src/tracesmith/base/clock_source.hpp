@@ -33,7 +33,7 @@ inline bool counterIsClockSource() {
 }
 
 /// The counter's value if it is used, else CLOCK_MONOTONIC in ns. [hot]
-inline int64_t stampNow(bool use_counter) {
+inline int64_t stampNow([[maybe_unused]] bool use_counter) {
 #if defined(__x86_64__)
   if (__builtin_expect(use_counter, 1)) return static_cast<int64_t>(__rdtsc());
 #endif

@@ -198,6 +198,12 @@ void CallPathCache::walk(const StartPoint& start) {
     switch (rule.cfa) {
       case WalkRule::Cfa::kSp:
         cfa = f.sp + static_cast<uint64_t>(int64_t{rule.cfa_offset});
+        if (!isUnknownStackPointer(f.sp)) break;
+        // By its frame record, to which the frame pointer points.
+        dependOnFramePointer();
+        cfa = rule.fp == WalkRule::Fp::kAtCfa && rule.ra_offset == rule.fp_offset + 8
+                  ? f.fp - static_cast<uint64_t>(int64_t{rule.fp_offset})
+                  : 0;
         break;
       case WalkRule::Cfa::kFp:
         dependOnFramePointer();
@@ -219,6 +225,7 @@ void CallPathCache::walk(const StartPoint& start) {
       case WalkRule::Cfa::kFull:
         return walkFull(start);
       case WalkRule::Cfa::kNoInformation: {
+        if (isSignalReturn(f.pc, memory_)) return walkFull(start);
         dependOnFramePointer();
         GuessedCaller caller;
         ++count_;

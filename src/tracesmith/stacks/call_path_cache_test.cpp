@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <time.h>
 #include <ucontext.h>
@@ -352,9 +353,10 @@ TEST_F(CallPathCacheTest, Coroutines) {
   EXPECT_EQ(book_.endOf(g_taken.id), WalkEnd::kNoInformation);
 }
 
-#if defined(__x86_64__) && !defined(TS_SANITIZED)
+#if (defined(__x86_64__) || defined(__aarch64__)) && !defined(TS_SANITIZED)
 
 uint64_t g_samples = 0;
+std::vector<uint64_t> g_outer;  // the callers of the test
 
 /// Compares in the handler itself; the cache is one that takes no lock.
 void onSample(int) {
@@ -392,15 +394,52 @@ TEST_F(CallPathCacheTest, SignalsOnAStackOfTheirOwn) {
   sigaltstack(&before, nullptr);
 }
 
+#if defined(__x86_64__)
+extern "C" void ts_test_restorer();
+asm(R"(
+  .text
+  nop
+  .type ts_test_restorer, @function
+ts_test_restorer:
+  mov $15, %rax
+  syscall
+  .size ts_test_restorer, .-ts_test_restorer
+)");
+
+/// As programs have that bring their own C library or none: Go, musl.
+TEST_F(CallPathCacheTest, HandlersThatReturnToCodeWithoutRules) {
+  struct {
+    void (*handler)(int);
+    unsigned long flags;
+    void (*restorer)();
+    uint64_t mask;
+  } const action{onSample, 0x04000000 /* SA_RESTORER */, ts_test_restorer, 0};
+  ASSERT_EQ(syscall(SYS_rt_sigaction, SIGUSR1, &action, nullptr, 8), 0);
+  expectExact([] { raiseInside(); }, 9);
+  signal(SIGUSR1, SIG_DFL);
+}
+#endif
+
 /// Wherever a program can be interrupted: prologues, epilogues, PLT entries, the vDSO, strings of
-/// the C library written in assembly.
+/// the C library written in assembly. Not malloc(), which the handler uses.
 TEST_F(CallPathCacheTest, WhereverASignalComes) {
   struct sigaction action {};
   action.sa_handler = [](int) {
     take();
-    expectSame(g_taken, 4);
+    const std::vector<uint64_t>& ours = g_taken.ours;
+    if (kFrameRecordAnywhere && g_taken.glibcs.size() < g_outer.size()) {
+      // It ends at entries of the PLT, which nothing describes on AArch64.
+      ASSERT_GT(ours.size(), g_outer.size() + 3);
+      EXPECT_THAT(std::vector<uint64_t>(ours.end() - static_cast<long>(g_outer.size()), ours.end()),
+                  ElementsAreArray(g_outer));
+      EXPECT_EQ(ours.size(), g_outer.size() + 5);  // take, handler, trampoline, entry, this test
+    } else {
+      expectSame(g_taken, 4);
+    }
     ++g_samples;
   };
+  take();
+  g_outer.assign(g_taken.ours.begin() + 2, g_taken.ours.end());
   sigaction(SIGPROF, &action, nullptr);
   g_samples = 0;
   const itimerval often{{0, 1000}, {0, 1000}};
@@ -418,7 +457,7 @@ TEST_F(CallPathCacheTest, WhereverASignalComes) {
     char text[64];
     snprintf(text, sizeof text, "%d %s", static_cast<int>(sum), "x");
     sum = sum + strlen(text);
-    free(malloc(100 + sum % 100));
+    sum = sum + static_cast<uint64_t>(strtod(text, nullptr));
   }
   const itimerval never{};
   setitimer(ITIMER_PROF, &never, nullptr);
@@ -432,15 +471,24 @@ class MadeCode {
   explicit MadeCode(bool frame_pointer) {
     bytes_ = static_cast<uint8_t*>(mmap(nullptr, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
                                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+#if defined(__x86_64__)
     // push rbp; mov rbp, rsp; sub rsp, 32; call rdi; leave; ret
     const uint8_t with[] = {0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x20, 0xff, 0xd7, 0xc9, 0xc3};
     // sub rsp, 40; call rdi; add rsp, 40; ret
     const uint8_t without[] = {0x48, 0x83, 0xec, 0x28, 0xff, 0xd7, 0x48, 0x83, 0xc4, 0x28, 0xc3};
+#else
+    // stp x29, x30, [sp, #-48]!; mov x29, sp; blr x0; ldp x29, x30, [sp], #48; ret
+    const uint32_t with[] = {0xa9bd7bfd, 0x910003fd, 0xd63f0000, 0xa8c37bfd, 0xd65f03c0};
+    // str x30, [sp, #-48]!; blr x0; ldr x30, [sp], #48; ret
+    const uint32_t without[] = {0xf81d0ffe, 0xd63f0000, 0xf84307fe, 0xd65f03c0};
+#endif
     if (frame_pointer) {
       memcpy(bytes_, with, sizeof with);
     } else {
       memcpy(bytes_, without, sizeof without);
     }
+    __builtin___clear_cache(reinterpret_cast<char*>(bytes_),
+                            reinterpret_cast<char*>(bytes_ + sizeof with));
   }
   ~MadeCode() { munmap(bytes_, 4096); }
   [[gnu::noinline]] void call(void (*f)()) const {
@@ -448,6 +496,13 @@ class MadeCode {
     asm volatile("");
   }
   uint64_t begin() const { return reinterpret_cast<uint64_t>(bytes_); }
+#if defined(__x86_64__)
+  static constexpr uint64_t kBehindCallWith = 10;
+  static constexpr uint64_t kBehindCallWithout = 6;
+#else
+  static constexpr uint64_t kBehindCallWith = 12;
+  static constexpr uint64_t kBehindCallWithout = 8;
+#endif
 
  private:
   uint8_t* bytes_;
@@ -463,7 +518,7 @@ TEST_F(CallPathCacheTest, CodeThatWasMadeAtRunTimeIsWalkedByItsFramePointer) {
     id = g_taken.id;
     EXPECT_EQ(book_.endOf(id), WalkEnd::kOutermost);
     const std::vector<uint64_t> words = book_.words(id);
-    EXPECT_EQ(words.at(1), code.begin() + 10);  // behind the call
+    EXPECT_EQ(words.at(1), code.begin() + MadeCode::kBehindCallWith);
     EXPECT_NE(words.at(2) & kGuessedFrame, 0u);
     take();
     // From there on the callers are those of this function.
@@ -474,26 +529,37 @@ TEST_F(CallPathCacheTest, CodeThatWasMadeAtRunTimeIsWalkedByItsFramePointer) {
 
 TEST_F(CallPathCacheTest, CodeWithNeitherEndsTheStackAndSaysSo) {
   const MadeCode code(false);
-  // rbp holds whatever it held: often nothing that is a frame.
+  // The frame pointer's register holds whatever it held: often nothing that is a frame.
+#if defined(__x86_64__)
   asm volatile(
       "sub $128, %%rsp\n\tpush %%rbp\n\tpush %%rbp\n\txor %%ebp, %%ebp\n\tcall *%1\n\t"
       "pop %%rbp\n\tpop %%rbp\n\tadd $128, %%rsp"
       :
       : "D"(take), "r"(code.begin())
       : "rax", "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11", "memory", "cc");
+#else
+  asm volatile(
+      "stp x29, x30, [sp, #-16]!\n\tmov x0, %0\n\tmov x29, xzr\n\tblr %1\n\t"
+      "ldp x29, x30, [sp], #16"
+      :
+      : "r"(take), "r"(code.begin())
+      : "x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13",
+        "x14", "x15", "x16", "x17", "x18", "x30", "memory", "cc");
+#endif
   const WalkEnd end = book_.endOf(g_taken.id);
   EXPECT_EQ(end, WalkEnd::kNoInformation);
-  EXPECT_EQ(g_taken.ours.at(1), code.begin() + 6);
+  EXPECT_EQ(g_taken.ours.at(1), code.begin() + MadeCode::kBehindCallWithout);
 }
 
-// Assembly whose frame is found by rbx, as some of the loader's is; and one whose rules an
-// expression gives.
-extern "C" void ts_test_by_rbx(void (*)());
+// Assembly whose frame is found by another register, as some of the loader's is; and one whose
+// rules an expression gives.
+extern "C" void ts_test_by_saved(void (*)());
 extern "C" void ts_test_by_expression(void (*)());
+#if defined(__x86_64__)
 asm(R"(
   .text
-  .type ts_test_by_rbx, @function
-ts_test_by_rbx:
+  .type ts_test_by_saved, @function
+ts_test_by_saved:
   .cfi_startproc
   push %rbx
   .cfi_def_cfa_offset 16
@@ -509,7 +575,7 @@ ts_test_by_rbx:
   .cfi_def_cfa_offset 8
   ret
   .cfi_endproc
-  .size ts_test_by_rbx, .-ts_test_by_rbx
+  .size ts_test_by_saved, .-ts_test_by_saved
 
   .type ts_test_by_expression, @function
 ts_test_by_expression:
@@ -524,13 +590,54 @@ ts_test_by_expression:
   .cfi_endproc
   .size ts_test_by_expression, .-ts_test_by_expression
 )");
+#else
+asm(R"(
+  .text
+  .type ts_test_by_saved, %function
+ts_test_by_saved:
+  .cfi_startproc
+  stp x19, x30, [sp, #-16]!
+  .cfi_def_cfa_offset 16
+  .cfi_offset x19, -16
+  .cfi_offset x30, -8
+  mov x19, sp
+  .cfi_def_cfa x19, 16
+  sub x9, sp, #128
+  and sp, x9, #-64
+  blr x0
+  mov sp, x19
+  .cfi_def_cfa sp, 16
+  ldp x19, x30, [sp], #16
+  .cfi_def_cfa_offset 0
+  .cfi_restore x19
+  .cfi_restore x30
+  ret
+  .cfi_endproc
+  .size ts_test_by_saved, .-ts_test_by_saved
+
+  .type ts_test_by_expression, %function
+ts_test_by_expression:
+  .cfi_startproc
+  str x30, [sp, #-48]!
+  // CFA = sp + 8 + 5 * 8
+  .cfi_escape 0x0f, 0x06, 0x8f, 0x08, 0x35, 0x38, 0x1e, 0x22
+  .cfi_offset x30, -48
+  blr x0
+  ldr x30, [sp], #48
+  .cfi_def_cfa sp, 0
+  .cfi_restore x30
+  ret
+  .cfi_endproc
+  .size ts_test_by_expression, .-ts_test_by_expression
+)");
+#endif
 
 TEST_F(CallPathCacheTest, AssemblyWithRulesOfItsOwn) {
-  expectExact([] { ts_test_by_rbx(take); });
+  expectExact([] { ts_test_by_saved(take); });
   expectExact([] { ts_test_by_expression(take); });
   EXPECT_GE(book_.cache().fullWalks(), 2u);
   // Frames further in are walked quickly; the way out is the same.
-  expectExact([] { ts_test_by_rbx([] { deep<6>(1); }); }, 12);
+  expectExact([] { ts_test_by_saved([] { deep<6>(1); }); }, 12);
 }
 
 // --- Damage: a stack is other people's memory ---------------------------------------------------

@@ -25,6 +25,9 @@ class Stepper {
 
   enum class Step : uint8_t { kCaller, kOutermost, kNoInformation, kBroken };
   Step step(State& state);
+  /// Out of what was interrupted and has no information, where it was called by known code and has
+  /// kept that in the register for it: entries of the PLT on AArch64.
+  bool stepByLink(State& state);
   /// False when a place of a frame hung on what was in a register when the walk began.
   bool repeatable() const { return repeatable_; }
   void beginRepeatable() { repeatable_ = true; }
@@ -43,6 +46,7 @@ class Stepper {
     used(state, input.used);
     return ok;
   }
+  Step stepOverSignal(State& state);
   bool recover(const State& before, uint32_t number, const CfiRow::Rule& rule, uint64_t cfa,
                State& after);
 
@@ -54,6 +58,13 @@ class Stepper {
   CfiRow row_;
   bool repeatable_ = true;
 };
+
+/// The frame pointer and the return address lie side by side: the frame pointer of this frame, once
+/// set, points there.
+bool isFrameRecord(const CfiRow::Rule& fp, const CfiRow::Rule& ra) {
+  return fp.kind == RegisterRule::kAtCfa && ra.kind == RegisterRule::kAtCfa &&
+         ra.value == fp.value + 8;
+}
 
 /// What register `number` holds in the caller.
 bool Stepper::recover(const State& before, uint32_t number, const CfiRow::Rule& rule, uint64_t cfa,
@@ -89,10 +100,41 @@ bool Stepper::recover(const State& before, uint32_t number, const CfiRow::Rule& 
   return true;
 }
 
+/// From what a signal handler returns to, to what the signal interrupted: the kernel has put its
+/// registers on the stack, and need not describe where.
+Stepper::Step Stepper::stepOverSignal(State& state) {
+#if defined(__x86_64__)
+  // struct ucontext: flags, link and alternate stack, then r8 to r15, rdi, rsi, rbp, rbx, rdx, rax,
+  // rcx, rsp, rip.
+  constexpr uint64_t kSaved = 40;
+  constexpr uint8_t kOrder[] = {8, 9, 10, 11, 12, 13, 14, 15, 5, 4, 6, 3, 1, 0, 2, 7, 16};
+#else
+  // struct siginfo (128 bytes), struct ucontext to the fault's address (184), then x0 to x30, sp,
+  // pc.
+  constexpr uint64_t kSaved = 312;
+  constexpr uint8_t kOrder[] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16,
+                                17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32};
+#endif
+  State after = state;
+  uint64_t at = state.registers.value[kStackPointer] + kSaved;
+  for (const uint8_t number : kOrder) {
+    uint64_t value = 0;
+    if (!load(at, value)) return Step::kBroken;
+    if (number < kRegisters) after.registers.value[number] = value;
+    if (at >= start_sp_) after.entry &= ~(uint64_t{1} << number);
+    after.registers.pc = value;  // the last one
+    at += 8;
+  }
+  after.exact = true;
+  state = after;
+  return Step::kCaller;
+}
+
 Stepper::Step Stepper::step(State& state) {
   if (!findEntryOf(state.lookup(), lock_, entry_) ||
       !findRow(entry_, state.lookup(), scratch_, row_)) {
-    return Step::kNoInformation;
+    return isSignalReturn(state.registers.pc, memory_) ? stepOverSignal(state)
+                                                       : Step::kNoInformation;
   }
   const CfiRow::Rule& ra = row_.registers[entry_.return_register];
   if (ra.kind == RegisterRule::kUndefined) return Step::kOutermost;
@@ -101,8 +143,16 @@ Stepper::Step Stepper::step(State& state) {
     const auto at = static_cast<int64_t>(reinterpret_cast<uintptr_t>(row_.cfa_expression));
     if (!expression(state, at, nullptr, cfa)) return Step::kBroken;
   } else {
-    used(state, uint64_t{1} << row_.cfa_register);
-    cfa = state.registers.value[row_.cfa_register] + static_cast<uint64_t>(row_.cfa_offset);
+    uint32_t from = row_.cfa_register;
+    int64_t offset = row_.cfa_offset;
+    if (from == kStackPointer && isUnknownStackPointer(state.registers.value[from])) {
+      const CfiRow::Rule& fp = row_.registers[kFramePointer];
+      if (!isFrameRecord(fp, ra)) return Step::kNoInformation;
+      from = kFramePointer;
+      offset = -fp.value;
+    }
+    used(state, uint64_t{1} << from);
+    cfa = state.registers.value[from] + static_cast<uint64_t>(offset);
   }
   State after = state;
   after.registers.value[kStackPointer] = cfa;
@@ -116,7 +166,11 @@ Stepper::Step Stepper::step(State& state) {
   after.exact = entry_.signal_frame;
   if (after.registers.pc == 0) return Step::kOutermost;
   // A frame that is its own caller would be one for ever; another stack only a signal changes to.
-  const bool moved = after.registers.value[kStackPointer] > state.registers.value[kStackPointer];
+  // What was interrupted before it used the stack has its return address in a register, where the
+  // processor has one for that.
+  const uint64_t before = state.registers.value[kStackPointer];
+  const bool moved =
+      cfa > before || (cfa == before && state.exact && ra.kind == RegisterRule::kSame);
   if (!moved && !entry_.signal_frame) return Step::kBroken;
   state = after;
   return Step::kCaller;
@@ -144,7 +198,37 @@ bool followsCall(uint64_t pc, StackMemory& memory) {
 #endif
 }
 
+bool Stepper::stepByLink(State& state) {
+#if defined(__aarch64__)
+  const uint64_t caller = withoutSignature(state.registers.value[kReturnAddress]);
+  CfiEntry entry;
+  if (!state.exact || !followsCall(caller, memory_) || !findEntryOf(caller - 1, lock_, entry)) {
+    return false;
+  }
+  used(state, uint64_t{1} << kReturnAddress);
+  state.registers.pc = caller;
+  state.exact = false;
+  return true;
+#else
+  return state.exact && false;
+#endif
+}
+
 }  // namespace
+
+bool isSignalReturn(uint64_t pc, StackMemory& memory) {
+  uint64_t code = 0;
+#if defined(__x86_64__)
+  // mov $15, %rax; syscall
+  return memory.read(pc, code) && code == 0x0f0000000fc0c748 && memory.read(pc + 1, code) &&
+         code >> 56 == 0x05;
+#elif defined(__aarch64__)
+  // mov x8, #139; svc #0
+  return (pc & 3) == 0 && memory.read(pc, code) && code == 0xd4000001d2801168;
+#else
+  return memory.read(pc, code) && false;
+#endif
+}
 
 bool guessCaller(uint64_t sp, uint64_t fp, StackMemory& memory, GuessedCaller& out) {
   constexpr uint64_t kLargestFrame = 64u << 20;
@@ -153,7 +237,7 @@ bool guessCaller(uint64_t sp, uint64_t fp, StackMemory& memory, GuessedCaller& o
   out.pc = withoutSignature(out.pc);
   // What the caller has in that register need not be a frame pointer.
   if (!followsCall(out.pc, memory)) return false;
-  out.sp = fp + 16;
+  out.sp = kFrameRecordAnywhere ? unknownStackPointer(fp) : fp + 16;
   return memory.note(fp, out.fp) && memory.note(fp + 8, out.pc);
 }
 
@@ -185,6 +269,10 @@ bool guessCaller(uint64_t sp, uint64_t fp, StackMemory& memory, GuessedCaller& o
     const Stepper::Step step = stepper.step(state);
     if (step == Stepper::Step::kCaller) continue;
     if (step == Stepper::Step::kNoInformation) {
+      if (stepper.stepByLink(state)) {
+        flags = kGuessedFrame;
+        continue;
+      }
       GuessedCaller caller;
       uint64_t* const value = state.registers.value;
       if (guessCaller(value[kStackPointer], value[kFramePointer], memory, caller)) {

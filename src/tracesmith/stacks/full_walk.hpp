@@ -27,6 +27,21 @@ struct FullWalk {
 FullWalk walkInFull(const StartPoint& start, TableLock lock, CfiScratch& scratch,
                     StackMemory& memory, uint64_t* frames, uint32_t most);
 
+/// True for what signal handlers return to, where nothing describes it: another C library's or a
+/// language's own, and on AArch64 the kernel's.
+bool isSignalReturn(uint64_t pc, StackMemory& memory);
+
+/// On AArch64 the frame pointer says where its caller's is kept, but not where the frame ends:
+/// behind a guessed caller the stack pointer is not known. It is then an odd number, which no stack
+/// pointer is, and less than what it stands for.
+#if defined(__aarch64__)
+constexpr bool kFrameRecordAnywhere = true;
+#else
+constexpr bool kFrameRecordAnywhere = false;
+#endif
+constexpr uint64_t unknownStackPointer(uint64_t fp) { return (fp + 16) | 1; }
+constexpr bool isUnknownStackPointer(uint64_t sp) { return kFrameRecordAnywhere && (sp & 1) != 0; }
+
 /// By frame pointer: the caller of a frame of which nothing is known.
 struct GuessedCaller {
   uint64_t pc = 0;
