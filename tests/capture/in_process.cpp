@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Captures itself with createProfiler(PlatformType::OpenCL) and prints what it was given. A program
 // of its own because the profiler must come before the process's first OpenCL call.
-// Usage: in_process [late | small | fork]
+// Usage: in_process [late | small | fork | stacks]
 //   late    OpenCL first, which must be refused
 //   small   more events than the buffer has room for
 //   fork    a child ends while the parent captures
+//   stacks  with the call stacks of launches
 #include <sys/wait.h>
 
 #include <atomic>
@@ -19,7 +20,22 @@ namespace ts = tracesmith;
 
 namespace {
 
-void launch(cl_command_queue queue, cl_kernel kernel, int times) {
+/// The functions of a launch's stack, innermost first.
+void printStack(ts::IPlatformProfiler& profiler) {
+  std::vector<ts::TraceEvent> events;
+  profiler.getEvents(events);
+  for (const ts::TraceEvent& e : events) {
+    if (e.type != ts::EventType::KernelLaunch || !e.call_stack) continue;
+    std::printf("stack of %zu:", e.call_stack->depth());
+    for (const ts::StackFrame& f : e.call_stack->frames)
+      std::printf(" %s", f.function_name.c_str());
+    std::printf("\n");
+    return;
+  }
+  std::printf("no stack\n");
+}
+
+extern "C" [[gnu::noinline]] void launch(cl_command_queue queue, cl_kernel kernel, int times) {
   const size_t items = 4096;
   for (int i = 0; i < times; ++i) {
     check(clEnqueueNDRangeKernel(queue, kernel, 1, nullptr, &items, nullptr, 0, nullptr, nullptr),
@@ -87,6 +103,10 @@ int main(int argc, char** argv) {
   }
   ts::ProfilerConfig config;
   if (mode == "small") config.buffer_size = 10;
+  if (mode == "stacks") {
+    config.capture_callstacks = true;
+    config.callstack_depth = 2;
+  }
   std::atomic<uint64_t> seen = 0;
   profiler->setEventCallback([&](const ts::TraceEvent&) { ++seen; });
   if (!profiler->isAvailable() || !profiler->initialize(config)) {
@@ -116,6 +136,10 @@ int main(int argc, char** argv) {
       "clEnqueueReadBuffer");
   profiler->stopCapture();
   launch(queue, kernel, 2);  // after it
+  if (mode == "stacks") {
+    printStack(*profiler);
+    return 0;
+  }
   if (mode == "small") {
     const uint64_t captured = profiler->eventsCaptured(), dropped = profiler->eventsDropped();
     std::printf("captured %llu, dropped %s, together %s\n",

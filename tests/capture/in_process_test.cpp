@@ -48,6 +48,12 @@ TEST_F(InProcessTest, AProgramThatIsRecordedFromOutsideIsToldSo) {
   EXPECT_THAT(output, HasSubstr("this process is being recorded already"));
 }
 
+TEST_F(InProcessTest, LaunchesHaveTheCallStacksThatWereAskedFor) {
+  EXPECT_EQ(outputOf({helper("in_process"), "stacks"}),
+            "second: refused\n"
+            "stack of 2: launch main\n");
+}
+
 TEST_F(InProcessTest, SaysWhenItComesTooLate) {
   const std::string output = outputOf({helper("in_process"), "late"});
   EXPECT_THAT(output, HasSubstr("late: refused: OpenCL is in use already"));

@@ -126,6 +126,8 @@ enum class RecordKind : uint8_t {
   kModule = 14,             // ModuleRecord + build id + path
   kPythonCode = 15,         // PythonCodeRecord + name + file + line table
   kPythonInterpreter = 16,  // PythonInterpreterRecord
+  kFunction = 17,           // FunctionRecord; flags: FunctionEvent
+  kXRayProgram = 18,        // XRayProgramRecord + path; flags: XRayState
 };
 
 /// Begins every record. `words` is the whole record's length in units of 8 bytes, at least 1.
@@ -298,5 +300,31 @@ struct PythonInterpreterRecord {
   uint64_t eval_end;
 };
 static_assert(sizeof(PythonInterpreterRecord) == 24);
+
+/// In XRay's own numbers.
+enum class FunctionEvent : uint8_t { kEntry = 0, kExit = 1, kTailExit = 2 };
+
+constexpr uint8_t kFlagFirst =
+    128;  // of the thread: what is open in its number's name is another's
+
+/// A function of the program was entered or left.
+struct FunctionRecord {
+  RecordHeader header;  // aux: number of the function, from 1 on; flags: FunctionEvent, kFlagFirst
+  int64_t time;
+};
+static_assert(sizeof(FunctionRecord) == 16);
+
+enum class XRayState : uint8_t {
+  kPatching = 0,   // functions may come
+  kPatched = 1,    // (not told: functions come)
+  kNoSymbols = 2,  // the program's symbol table does not name XRay's runtime
+  kRefused = 3,    // XRay's runtime could not change the program's code
+};
+
+/// A program that was built to be traced by XRay.
+struct XRayProgramRecord {
+  RecordHeader header;  // aux: bytes of the path
+};
+static_assert(sizeof(XRayProgramRecord) == 8);
 
 }  // namespace tracesmith::arena

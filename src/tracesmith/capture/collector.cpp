@@ -25,6 +25,7 @@ bool isCounted(ByteView record) {
     case arena::RecordKind::kModule:
     case arena::RecordKind::kPythonCode:
     case arena::RecordKind::kPythonInterpreter:
+    case arena::RecordKind::kXRayProgram:
       return false;
     default:
       return true;
@@ -37,6 +38,7 @@ Collector::Collector(SessionDir dir, CollectorOptions options)
     : dir_(std::move(dir)), options_(options) {
   shared_.keep_kernels = options.keep_kernels;
   shared_.keep_memory = options.keep_memory;
+  shared_.shortest_call_ns = options.shortest_call_ns;
   last_commit_ns_ = monotonicNs();
 }
 
@@ -64,9 +66,10 @@ void Collector::scan() {
 }
 
 void Collector::addArena(ArenaFile file) {
-  auto arena = std::make_unique<Arena>(Arena{std::move(file), nullptr, {}});
+  auto arena = std::make_unique<Arena>(Arena{std::move(file), nullptr, nullptr, {}});
   const arena::ArenaHeader& header = arena->file.header();
   arena->process = &processOf(header);
+  arena->share = &arena->process->shares[sourceOf(header)];
   arena->rings.resize(arena->file.ringCount());
   for (uint32_t i = 0; i < arena->rings.size(); ++i) {
     Ring& ring = arena->rings[i];
@@ -84,7 +87,7 @@ void Collector::addArena(ArenaFile file) {
   if (!capturing_) arena->file.header().capture_enabled.store(0, std::memory_order_relaxed);
   // A resumed session's losses hold what arenas had that are gone, and what those have that are
   // still here: only the former stays.
-  CollectorTotals& closed = arena->process->closed;
+  CollectorTotals& closed = arena->share->closed;
   if (closed.emitted > 0) {
     CollectorTotals here;
     addRings(*arena, here);
@@ -225,7 +228,7 @@ void Collector::closeDeadArenas() {
       const uint64_t head = arena->file.ring(i).head.load(std::memory_order_acquire);
       if (!arena->rings[i].damaged && arena->rings[i].committed != head) return false;
     }
-    addRings(*arena, process.closed);
+    addRings(*arena, arena->share->closed);
     unlink(arena->file.path().c_str());
     known_files_.erase(arena->file.path());
     return true;
@@ -317,7 +320,8 @@ uint64_t Collector::poll() {
 bool Collector::commitDue() const {
   if (monotonicNs() - last_commit_ns_ >= options_.commit_interval_ns) return true;
   const Trace& d = shared_.delta;
-  if (d.host_call.size() + d.kernel.size() + d.copy.size() >= kCommitRows) return true;
+  if (d.host_call.size() + d.kernel.size() + d.copy.size() + d.range.size() >= kCommitRows)
+    return true;
   for (const auto& arena : arenas_) {
     for (const Ring& ring : arena->rings) {
       if (ring.position - ring.committed > arena->file.ringBytes() / 4) return true;
@@ -459,12 +463,16 @@ void Collector::addRings(const Arena& arena, CollectorTotals& t) {
   t.dropped += never_in_a_ring;
 }
 
-CollectorTotals Collector::totalsOf(const Process& process) const {
-  CollectorTotals t = process.closed;
+std::string Collector::sourceOf(const arena::ArenaHeader& header) {
+  const std::string_view agent(header.agent, strnlen(header.agent, sizeof header.agent));
+  return std::string(agent == "xray" ? kXRayRecords : kOpenClRecords);
+}
+
+CollectorTotals Collector::totalsOf(const Process& process, const Share& share) const {
+  CollectorTotals t = share.closed;
   for (const auto& arena : arenas_) {
-    if (arena->process == &process) addRings(*arena, t);
+    if (arena->share == &share) addRings(*arena, t);
   }
-  t.unresolved = process.joiner.underWay() + process.joiner.completionsWithoutCommand();
   // What a thread was writing when it was killed: it never got its place in the ring.
   if (finished_ && !process.alive && t.emitted > t.written + t.dropped) {
     t.cut = t.emitted - t.written - t.dropped;
@@ -476,12 +484,14 @@ CollectorTotals Collector::totalsOf(const Process& process) const {
 CollectorTotals Collector::totals() const {
   CollectorTotals sum;
   for (const auto& [key, process] : processes_) {
-    const CollectorTotals t = totalsOf(*process);
-    sum.emitted += t.emitted;
-    sum.written += t.written;
-    sum.dropped += t.dropped;
-    sum.unresolved += t.unresolved;
-    sum.blocked_ns += t.blocked_ns;
+    for (const auto& [source, share] : process->shares) {
+      const CollectorTotals t = totalsOf(*process, share);
+      sum.emitted += t.emitted;
+      sum.written += t.written;
+      sum.dropped += t.dropped;
+      sum.blocked_ns += t.blocked_ns;
+    }
+    sum.unresolved += unresolvedOf(*process);
   }
   return sum;
 }
@@ -497,43 +507,75 @@ void Collector::pushLoss(LossId& id, std::string_view source, const Process& pro
   shared_.delta.loss.push(row);
 }
 
+uint64_t Collector::unresolvedOf(const Process& process) {
+  return process.joiner.underWay() + process.joiner.completionsWithoutCommand();
+}
+
 void Collector::writeLosses() {
   for (auto& [key, process] : processes_) {
-    const CollectorTotals t = totalsOf(*process);
-    std::vector<std::string> reasons;
-    if (t.dropped > t.cut + t.reentrant) {
-      reasons.emplace_back("no room in the ring of the calling thread (a larger one: -b)");
-    }
-    if (t.reentrant > 0) {
-      reasons.push_back(std::to_string(t.reentrant) +
-                        " calls came from a signal handler that had interrupted a record");
-    }
-    if (t.cut > 0) {
-      reasons.push_back(std::to_string(t.cut) + " records were being written when it was killed");
-    }
-    if (t.blocked_ns > 0) {
-      reasons.emplace_back("threads waited " + std::to_string(t.blocked_ns) + " ns for room");
-    }
-    if (const uint64_t n = process->joiner.damagedRecords(); n > 0) {
-      reasons.push_back(std::to_string(n) + " records made no sense");
-    }
-    if (t.unresolved > 0 && finished_) {
-      reasons.emplace_back("commands whose completion never came");
-    }
-    std::string reason;
-    for (const std::string& r : reasons) reason += (reason.empty() ? "" : "; ") + r;
-    pushLoss(process->loss, kRecordsSource, *process,
-             {.emitted = t.emitted,
-              .written = t.written,
-              .dropped = t.dropped,
-              .unresolved = t.unresolved},
-             reason);
+    for (auto& [source, share] : process->shares) writeRecordLoss(*process, source, share);
     if (const uint64_t unknown = process->joiner.unknownWaits(); unknown > 0) {
       pushLoss(process->wait_loss, "waits for events", *process,
                {.emitted = unknown, .dropped = unknown}, "events that no recorded command made");
     }
     writeStackLoss(*process);
+    writeCallLoss(*process);
   }
+}
+
+void Collector::writeRecordLoss(Process& process, const std::string& source, Share& share) {
+  const CollectorTotals t = totalsOf(process, share);
+  const bool commands = source == kOpenClRecords;  // of which completions are awaited
+  const uint64_t unresolved = commands ? unresolvedOf(process) : 0;
+  std::vector<std::string> reasons;
+  if (t.dropped > t.cut + t.reentrant) {
+    reasons.emplace_back("no room in the ring of the calling thread (a larger one: -b)");
+  }
+  if (t.reentrant > 0) {
+    reasons.push_back(std::to_string(t.reentrant) +
+                      " calls came from a signal handler that had interrupted a record");
+  }
+  if (t.cut > 0) {
+    reasons.push_back(std::to_string(t.cut) + " records were being written when it was killed");
+  }
+  if (t.blocked_ns > 0) {
+    reasons.emplace_back("threads waited " + std::to_string(t.blocked_ns) + " ns for room");
+  }
+  if (const uint64_t n = process.joiner.damagedRecords(); commands && n > 0) {
+    reasons.push_back(std::to_string(n) + " records made no sense");
+  }
+  if (unresolved > 0 && finished_) {
+    reasons.emplace_back("commands whose completion never came");
+  }
+  std::string reason;
+  for (const std::string& r : reasons) reason += (reason.empty() ? "" : "; ") + r;
+  pushLoss(
+      share.loss, source, process,
+      {.emitted = t.emitted, .written = t.written, .dropped = t.dropped, .unresolved = unresolved},
+      reason);
+}
+
+void Collector::writeCallLoss(Process& process) {
+  const RecordedCalls& calls = process.joiner.calls();
+  const CallTotals& t = calls.totals();
+  // What is open may still be left, as long as there is more to come.
+  const uint64_t open = finished_ ? t.open : 0;
+  const uint64_t guessed = t.with_caller + t.never_begun + open;
+  if (!calls.any() || (guessed + t.too_short == 0 && calls.problem().empty())) return;
+  std::string reason = calls.problem();
+  const auto add = [&](uint64_t count, const char* what) {
+    if (count == 0) return;
+    reason += (reason.empty() ? "" : "; ") + std::to_string(count) + " " + what;
+  };
+  add(t.too_short, "calls are shorter than was asked for");
+  add(open, "calls had not returned when the thread ended, and end there");
+  add(t.with_caller, "calls have no exit, and end with their caller");
+  add(t.never_begun, "exits have no entry");
+  pushLoss(process.call_loss, "function calls", process,
+           {.emitted = t.calls + t.never_begun,
+            .written = t.kept,
+            .dropped = t.too_short + t.never_begun},
+           reason);
 }
 
 void Collector::writeStackLoss(Process& process) {
@@ -554,6 +596,28 @@ void Collector::writeStackLoss(Process& process) {
            {.emitted = t.calls, .written = t.calls - cut, .dropped = cut}, reason);
 }
 
+uint64_t Collector::functionCalls() const {
+  uint64_t calls = 0;
+  for (const auto& [key, process] : processes_) calls += process->joiner.calls().totals().kept;
+  return calls;
+}
+
+bool Collector::sawTraceableProgram() const {
+  return std::any_of(processes_.begin(), processes_.end(), [](const auto& entry) {
+    const RecordedCalls& calls = entry.second->joiner.calls();
+    return calls.any() || !calls.problem().empty();
+  });
+}
+
+std::vector<std::string> Collector::functionProblems() const {
+  std::vector<std::string> problems;
+  for (const auto& [key, process] : processes_) {
+    const std::string& problem = process->joiner.calls().problem();
+    if (!problem.empty()) problems.push_back(problem);
+  }
+  return problems;
+}
+
 uint64_t Collector::fileBytes() const { return writer_ ? writer_->bytesWritten() : 0; }
 
 Status Collector::finish() {
@@ -563,6 +627,7 @@ Status Collector::finish() {
   while (pass() > 0 || pass() > 0) {
   }
   finished_ = true;
+  for (auto& [key, process] : processes_) process->joiner.finish();
   for (const SessionDir::Unrecorded& u : dir_.unrecorded()) {
     noteLoss("process " + std::to_string(u.pid), 1, 1,
              std::string("could not make its arena (") + std::strerror(u.error) +
@@ -582,7 +647,7 @@ Status Collector::finish() {
   writeClocks(true);
   commit();
   if (write_status_) write_status_ = writer_->finish();
-  for (const auto& arena : arenas_) addRings(*arena, arena->process->closed);  // for totals()
+  for (const auto& arena : arenas_) addRings(*arena, arena->share->closed);  // for totals()
   arenas_.clear();
   // After a failed write the rings of a running program were drained all the same; nothing in them
   // could be recovered.

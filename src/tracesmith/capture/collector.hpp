@@ -32,6 +32,7 @@ namespace tracesmith {
 struct CollectorOptions {
   bool keep_kernels = true;
   bool keep_memory = true;
+  int64_t shortest_call_ns = 0;  ///< XRay's calls that are shorter make no rows
   int64_t commit_interval_ns = 1'000'000'000;
 };
 
@@ -81,6 +82,10 @@ class Collector {
 
   const SharedRows& rows() const { return shared_; }
   CollectorTotals totals() const;
+  /// Rows of functions that XRay traced, and why there are none, or none with names.
+  uint64_t functionCalls() const;
+  std::vector<std::string> functionProblems() const;
+  bool sawTraceableProgram() const;
   uint64_t fileBytes() const;
   /// The first failure to write, if any.
   const Status& writeStatus() const { return write_status_; }
@@ -98,10 +103,17 @@ class Collector {
     bool damaged = false;
   };
   struct Process;
+  struct Share;
   struct Arena {
     ArenaFile file;
     Process* process = nullptr;
+    Share* share = nullptr;  // of the process
     std::vector<Ring> rings;
+  };
+  /// What one agent of a process has made.
+  struct Share {
+    LossId loss{};
+    CollectorTotals closed;  // of arenas that have been given up
   };
   /// One process that has arenas.
   struct Process {
@@ -111,13 +123,14 @@ class Collector {
     uint32_t pid = 0;
     uint64_t start_ticks = 0;
     bool alive = true;
-    LossId loss{};
+    std::map<std::string, Share> shares;  // by what their losses are called: sourceOf()
     LossId wait_loss{};
     LossId stack_loss{};
-    CollectorTotals closed;  // of arenas that have been given up
+    LossId call_loss{};
   };
   using ProcessKey = std::pair<uint32_t, uint64_t>;  // pid, start_ticks
-  static constexpr std::string_view kRecordsSource = "OpenCL records";
+  static constexpr std::string_view kOpenClRecords = "OpenCL records";
+  static constexpr std::string_view kXRayRecords = "XRay records";
 
   Collector(SessionDir dir, CollectorOptions options);
   void scan();
@@ -132,12 +145,16 @@ class Collector {
   bool commitDue() const;
   void commit();
   void writeClocks(bool finish);
+  static uint64_t unresolvedOf(const Process& process);
   static void addRings(const Arena& arena, CollectorTotals& totals);
-  CollectorTotals totalsOf(const Process& process) const;
+  static std::string sourceOf(const arena::ArenaHeader& header);
+  CollectorTotals totalsOf(const Process& process, const Share& share) const;
   void pushLoss(LossId& id, std::string_view source, const Process& process, LossRow row,
                 std::string_view reason);
   void writeLosses();
+  void writeRecordLoss(Process& process, const std::string& source, Share& share);
   void writeStackLoss(Process& process);
+  void writeCallLoss(Process& process);
   void checkLiveness();
   void closeDeadArenas();
   Status restore(class TraceReader& reader, size_t block_count);

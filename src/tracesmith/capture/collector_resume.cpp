@@ -65,12 +65,14 @@ void Collector::restoreLosses(const Trace& file) {
     }
     for (auto& [key, process] : processes_) {
       if (process->joiner.process() != row.process_id) continue;
-      if (file.text(row.source) != kRecordsSource) continue;
-      process->loss = row.id;
+      const std::string source(file.text(row.source));
+      if (source != kOpenClRecords && source != kXRayRecords) continue;
+      Share& share = process->shares[source];
+      share.loss = row.id;
       // Less what the arenas that are still here say themselves: see addArena().
-      process->closed.emitted = row.emitted;
-      process->closed.written = row.written;
-      process->closed.dropped = row.dropped;
+      share.closed.emitted = row.emitted;
+      share.closed.written = row.written;
+      share.closed.dropped = row.dropped;
     }
   }
 }

@@ -64,6 +64,10 @@ Result<std::unique_ptr<InProcessCapture>> InProcessCapture::arm(const InProcessO
   setenv(arena::kEnvRingBytes, std::to_string(options.ring_bytes).c_str(), 1);
   setenv(arena::kEnvOverflow, options.overflow == OverflowPolicy::Block ? "block" : "drop", 1);
   setenv(arena::kEnvCapture, "off", 1);
+  if (options.stack_depth > 0) {
+    setenv(arena::kEnvStacks, "native", 1);
+    setenv(arena::kEnvStackDepth, std::to_string(options.stack_depth).c_str(), 1);
+  }
   const char* layers = std::getenv("OPENCL_LAYERS");
   const std::string before = layers == nullptr ? "" : layers;
   // Its name is there already when the process that started us armed it and is gone.
@@ -75,6 +79,7 @@ Result<std::unique_ptr<InProcessCapture>> InProcessCapture::arm(const InProcessO
   capture->directory_ = directory;
   capture->collector_ = std::move(*collector);
   capture->collector_->setCapturing(false);
+  if (options.stack_depth > 0) capture->symbolizer_ = std::make_unique<Symbolizer>();
   auto thread = startQuietThread([raw = capture.get()] { raw->run(); });
   if (!thread) return refuse(thread.error());
   capture->thread_ = std::move(*thread);
@@ -137,7 +142,25 @@ Result<Trace> InProcessCapture::takeNew() {
   options.from_offset = taken_until_;
   TS_TRY(Trace trace, reader_->read(options));
   taken_until_ = reader_->endOfBlocks();
+  if (symbolizer_ && trace.frame.size() > 0) nameFrames(trace);
   return trace;
+}
+
+/// What was named before costs no more than being written down again.
+void InProcessCapture::nameFrames(Trace& trace) {
+  for (const NamedFrame& named : named_) {
+    SymbolRow row = named.row;
+    row.function = trace.strings.intern(named.function);
+    row.file = trace.strings.intern(named.file);
+    trace.symbol.push(row);
+  }
+  const size_t known = trace.symbol.size();
+  symbolizer_->symbolize(trace);
+  for (size_t i = known; i < trace.symbol.size(); ++i) {
+    const SymbolRow row = trace.symbol.row(i);
+    named_.push_back(
+        {row, std::string(trace.text(row.function)), std::string(trace.text(row.file))});
+  }
 }
 
 CollectorTotals InProcessCapture::totals() const {

@@ -15,6 +15,7 @@
 #include "tracesmith/base/result.hpp"
 #include "tracesmith/capture/collector.hpp"
 #include "tracesmith/format/trace_reader.hpp"
+#include "tracesmith/stacks/symbolizer.hpp"
 
 namespace tracesmith {
 
@@ -23,6 +24,7 @@ struct InProcessOptions {
   OverflowPolicy overflow = OverflowPolicy::Block;
   bool keep_kernels = true;
   bool keep_memory = true;
+  uint32_t stack_depth = 0;  // frames of the host call stack of each call; 0: no stacks
 };
 
 /// One at a time in a process. All methods may be called from any thread.
@@ -51,12 +53,21 @@ class InProcessCapture {
  private:
   InProcessCapture() = default;
   void run();
+  void nameFrames(Trace& trace);
+
+  struct NamedFrame {
+    SymbolRow row;
+    std::string function;
+    std::string file;
+  };
 
   std::string directory_;  // of the session and of the trace
   std::unique_ptr<Collector> collector_;
   mutable std::mutex mutex_;  // of collector_
   std::condition_variable wake_;
   bool stop_ = false;
+  std::unique_ptr<Symbolizer> symbolizer_;  // where stacks are taken
+  std::vector<NamedFrame> named_;           // so far
   std::thread thread_;
   std::optional<TraceReader> reader_;  // of takeNew(), under mutex_
   uint64_t taken_until_ = 0;           // byte of the file

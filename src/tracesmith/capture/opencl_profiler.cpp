@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -20,6 +21,7 @@
 #include "tracesmith/capture/event_feed.hpp"
 #include "tracesmith/capture/in_process_capture.hpp"
 #include "tracesmith/capture/process_bound_profiler.hpp"
+#include "tracesmith/capture/profile_session.hpp"
 #include "tracesmith/capture/profiler.hpp"
 #include "tracesmith/capture/quiet_thread.hpp"
 
@@ -79,6 +81,11 @@ class SharedCapture {
       if (config.overflow_policy != OverflowPolicy::Block) {
         options.overflow = OverflowPolicy::DropNewest;
       }
+      // One more, for the frame that says that there are more.
+      if (config.capture_callstacks) {
+        options.stack_depth =
+            std::clamp(config.callstack_depth, 1u, StackOptions::kMostDepth - 1) + 1;
+      }
       auto armed = InProcessCapture::arm(options);
       if (!armed) {
         error = armed.error().toString();
@@ -86,6 +93,12 @@ class SharedCapture {
       }
       shared.capture_ = armed->release();
       shared.owner_ = getpid();
+      shared.with_stacks_ = config.capture_callstacks;
+    } else if (config.capture_callstacks && !shared.with_stacks_) {
+      error =
+          "call stacks are to be captured, but the first OpenCL profiler of this process was "
+          "initialized without capture_callstacks";
+      return nullptr;
     }
     shared.in_use_ = true;
     return shared.capture_;
@@ -111,6 +124,7 @@ class SharedCapture {
   InProcessCapture* capture_ = nullptr;
   pid_t owner_ = 0;
   bool in_use_ = false;
+  bool with_stacks_ = false;
 };
 
 class OpenClProfiler : public IPlatformProfiler {

@@ -95,18 +95,23 @@ Result<Environment> environmentFor(const ProfileOptions& options, const SessionD
     TS_TRY(const std::string notice, findAgentLibrary("libtracesmith-process.so"));
     preload(env, notice);  // of libraries that are unloaded
   }
+  if (options.functions) {
+    TS_TRY(const std::string tracer, findAgentLibrary("libtracesmith-xray.so"));
+    preload(env, tracer);
+  }
   return env;
 }
 
 /// What could not be written is not in the trace, however much of it was seen.
 void countWhatIsInTheFile(const std::string& path, ProfileOutcome& outcome) {
-  outcome.kernels = outcome.copies = outcome.host_calls = 0;
+  outcome.kernels = outcome.copies = outcome.host_calls = outcome.function_calls = 0;
   const auto reader = TraceReader::open(path);
   if (!reader) return;
   for (const BlockInfo& block : reader->blocks()) {
     if (block.table == TableId::kKernel) outcome.kernels += block.rows;
     if (block.table == TableId::kCopy) outcome.copies += block.rows;
     if (block.table == TableId::kHostCall) outcome.host_calls += block.rows;
+    if (block.table == TableId::kRange) outcome.function_calls += block.rows;
   }
 }
 
@@ -223,8 +228,10 @@ Result<ProfileOutcome> runProfile(const ProfileOptions& options) {
   if (auto ok = checkRoomForArena(dir, options.ring_bytes); !ok) return giveUp(ok.error());
   auto env = environmentFor(options, dir);
   if (!env) return giveUp(env.error());
-  auto made =
-      Collector::create(dir, {.keep_kernels = options.kernels, .keep_memory = options.memory});
+  auto made = Collector::create(
+      dir, {.keep_kernels = options.kernels,
+            .keep_memory = options.memory,
+            .shortest_call_ns = options.functions ? options.functions->shortest_ns : 0});
   if (!made) return giveUp(made.error());
   Collector& collector = **made;
   noteHost(collector, command_line);
@@ -311,6 +318,14 @@ Result<ProfileOutcome> runProfile(const ProfileOptions& options) {
   outcome.kernels = rows.kernels;
   outcome.copies = rows.copies;
   outcome.host_calls = rows.host_calls;
+  outcome.function_calls = collector.functionCalls();
+  for (const std::string& problem : collector.functionProblems()) {
+    outcome.warnings.push_back("--xray: " + problem);
+  }
+  if (options.functions && !collector.sawTraceableProgram()) {
+    outcome.warnings.emplace_back(
+        "--xray: no program that ran was built with clang's -fxray-instrument");
+  }
   outcome.dropped = totals.dropped;
   outcome.unresolved = totals.unresolved;
   outcome.processes = rows.processes;

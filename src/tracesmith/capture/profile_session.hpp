@@ -46,6 +46,11 @@ struct StackOptions {
   uint32_t max_depth = 128;  ///< frames of a stack, 1 to kMostDepth
 };
 
+/// Calls of the program's own functions (`--xray`), where it was built with -fxray-instrument.
+struct FunctionOptions {
+  int64_t shortest_ns = 0;  ///< shorter calls make no rows
+};
+
 struct ProfileOptions {
   std::vector<std::string> command;  ///< argv of the program; found on PATH like a shell does
   std::string output = "trace.sbt";
@@ -58,6 +63,7 @@ struct ProfileOptions {
   bool memory = true;                ///< false: leave copies, fills and memory events out
   std::optional<RecordOptions> record;
   std::optional<StackOptions> stacks;
+  std::optional<FunctionOptions> functions;
   std::function<void(const CaptureProgress&)> progress;  ///< called about 5 times a second
 };
 
@@ -68,6 +74,7 @@ struct ProfileOutcome {
   uint64_t kernels = 0;  ///< rows of the trace
   uint64_t copies = 0;
   uint64_t host_calls = 0;
+  uint64_t function_calls = 0;  ///< of functions that XRay traced
   uint64_t dropped = 0;
   uint64_t unresolved = 0;
   uint32_t processes = 0;

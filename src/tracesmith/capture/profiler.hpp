@@ -17,8 +17,8 @@ namespace tracesmith {
 struct ProfilerConfig {
   size_t buffer_size = 1'000'000;  ///< events that wait for getEvents() at most; at least 1
   OverflowPolicy overflow_policy = OverflowPolicy::DropOldest;
-  bool capture_callstacks = false;  ///< host call stack of each launch, where the backend has it
-  uint32_t callstack_depth = 32;
+  bool capture_callstacks = false;    ///< host call stack of each launch, where the backend has it
+  uint32_t callstack_depth = 32;      ///< frames, from the innermost on
   bool capture_kernel_params = true;  ///< fill TraceEvent::kernel_params
   bool capture_memory_params = true;  ///< fill TraceEvent::memory_params
   bool capture_kernels = true;

@@ -189,6 +189,9 @@ void RecordJoiner::restoreObject(const ObjectRow& row) {
     case ObjectKind::kPythonCode:
       stacks_.restorePythonCode(row);
       break;
+    case ObjectKind::kXRayProgram:
+      calls_.restoreProgram(row);
+      break;
     default:
       break;
   }

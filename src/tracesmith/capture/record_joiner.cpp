@@ -65,6 +65,14 @@ void RecordJoiner::join(ByteView record, uint32_t tid) {
   const auto header = loadFixed<arena::RecordHeader>(record.data());
   ++shared_.events;
   switch (header.kind) {
+    case RecordKind::kFunction: {
+      arena::FunctionRecord r;
+      if (!takePart(record, r)) return damaged();
+      return calls_.add(r, hostNs(r.time), tid, thread(tid));
+    }
+    case RecordKind::kXRayProgram:
+      if (!calls_.addProgram(record)) damaged();
+      return;
     case RecordKind::kThread: {
       arena::ThreadRecord r;
       if (!takePart(record, r)) return damaged();

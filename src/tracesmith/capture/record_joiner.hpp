@@ -17,6 +17,7 @@
 #include "tracesmith/capture/arena_layout.hpp"
 #include "tracesmith/capture/device_clock.hpp"
 #include "tracesmith/capture/handle_history.hpp"
+#include "tracesmith/capture/recorded_calls.hpp"
 #include "tracesmith/capture/recorded_stacks.hpp"
 #include "tracesmith/capture/stamp_clock.hpp"
 #include "tracesmith/model/trace.hpp"
@@ -43,6 +44,7 @@ struct SharedRows {
   StampClock stamps;
   bool keep_kernels = true;
   bool keep_memory = true;
+  int64_t shortest_call_ns = 0;  // of the functions that XRay traces
   // Rows made so far, for progress and the summary.
   uint64_t kernels = 0;
   uint64_t copies = 0;
@@ -60,7 +62,8 @@ class RecordJoiner {
       : shared_(shared),
         process_(process),
         stamp_clock_(stamp_clock),
-        stacks_(shared.stacks, shared.delta, process) {}
+        stacks_(shared.stacks, shared.delta, process),
+        calls_(shared.delta, process, shared.shortest_call_ns) {}
 
   /// First look at a record: takes what later records need to be understood (objects, the events of
   /// commands). Seeing a record again does nothing.
@@ -72,6 +75,9 @@ class RecordJoiner {
   /// Ends a pass over all rings: what was define()d by then and is not yet joined will be joined in
   /// the next pass.
   void endPass();
+
+  /// Ends what is still open: functions that have not returned.
+  void finish() { calls_.finish(); }
 
   /// Rows for commands that are still under way and not yet in the `pending` table.
   void writePending();
@@ -94,6 +100,7 @@ class RecordJoiner {
   uint64_t unknownWaits() const { return unknown_waits_; }
   uint64_t damagedRecords() const { return damaged_records_; }
   const RecordedStacks& stacks() const { return stacks_; }
+  const RecordedCalls& calls() const { return calls_; }
 
  private:
   struct Object {
@@ -153,6 +160,7 @@ class RecordJoiner {
   ProcessId process_;
   arena::StampClockKind stamp_clock_;
   RecordedStacks stacks_;
+  RecordedCalls calls_;
   // Times in these are stamps, not ns: a stamp is the same each time a record is read.
   HandleHistory<Object> kernels_, memory_, streams_, contexts_;
   HandleHistory<DeviceId> devices_;

@@ -38,6 +38,10 @@ class ProfileCommand : public Command {
                        "--stacks=python, --stacks=both for a part"),
         count("--max-depth", max_depth_, "N",
               "Frames of a stack that are kept, from the innermost on (default 128, at most 512)"),
+        flag("--xray", xray_,
+             "Record each call of the program's own functions, where clang built it with "
+             "-fxray-instrument"),
+        time("--xray-min", xray_min_, "Leave out calls of functions that are shorter, as 10us"),
         flag("--progress", progress_, "Show live figures when standard error is a terminal"),
     };
     const Option record =
@@ -155,6 +159,11 @@ class ProfileCommand : public Command {
         stacks.max_depth = static_cast<uint32_t>(*max_depth_);
       }
     }
+    if (xray_min_ && !xray_) {
+      say("profile: --xray-min is about --xray, which is not given");
+      return kExitNotStarted;
+    }
+    if (xray_) profile.functions.emplace().shortest_ns = xray_min_.value_or(0);
     if (record_) {
       RecordOptions& recording = profile.record.emplace();
       if (record_buffer_) recording.ring_bytes = *record_buffer_;
@@ -175,6 +184,8 @@ class ProfileCommand : public Command {
  private:
   std::string output_;
   bool perfetto_ = false;
+  bool xray_ = false;
+  std::optional<int64_t> xray_min_;
   std::optional<uint64_t> buffer_;
   std::string overflow_ = "block";
   std::string inject_ = "auto";

@@ -77,9 +77,12 @@ RecordingOutputs recordingOutputs(const std::string& output, bool perfetto) {
 }
 
 std::string recordingSummary(const ProfileOutcome& outcome) {
+  std::string calls = plural(outcome.host_calls, "host call", "host calls");
+  if (outcome.function_calls > 0) {
+    calls += ", " + plural(outcome.function_calls, "function call", "function calls");
+  }
   return fmt::format("{}, {}, {} from {} of {}", plural(outcome.kernels, "kernel", "kernels"),
-                     plural(outcome.copies, "copy", "copies"),
-                     plural(outcome.host_calls, "host call", "host calls"), outcome.gpu_processes,
+                     plural(outcome.copies, "copy", "copies"), calls, outcome.gpu_processes,
                      plural(outcome.processes, "process", "processes"));
 }
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "tracesmith/import/xray_importer.hpp"
-#include "tracesmith/import/xray_symbols.hpp"
+#include "tracesmith/stacks/xray_symbols.hpp"
 
 using namespace tracesmith;  // NOLINT: a program of few functions
 
@@ -23,7 +23,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const int fd = ::memfd_create("program", MFD_CLOEXEC);
   if (fd < 0) return 0;
   if (::write(fd, data, size) == static_cast<ssize_t>(size)) {
-    const auto symbols = import::XRaySymbols::ofBinary("/proc/self/fd/" + std::to_string(fd));
+    const auto symbols = XRaySymbols::ofBinary("/proc/self/fd/" + std::to_string(fd));
     if (symbols && symbols->functions() > size / 32) std::abort();
   }
   ::close(fd);

@@ -7,8 +7,8 @@
 #include <set>
 
 #include "tracesmith/import/xray_calls.hpp"
-#include "tracesmith/import/xray_symbols.hpp"
 #include "tracesmith/import/xray_trace.hpp"
+#include "tracesmith/stacks/xray_symbols.hpp"
 
 namespace tracesmith {
 
@@ -37,7 +37,7 @@ XRayEntryType typeOf(XRayKind kind) {
 
 std::vector<TraceEvent> XRayImporter::importFile(const std::string& path) {
   std::string binary = config_.symbol_file;
-  if (binary.empty() && config_.resolve_symbols) binary = import::xrayBinaryBeside(path);
+  if (binary.empty() && config_.resolve_symbols) binary = xrayBinaryBeside(path);
   return read(import::ByteSource::open(path), binary);
 }
 
@@ -55,9 +55,9 @@ std::vector<TraceEvent> XRayImporter::read(Result<std::unique_ptr<import::ByteSo
     last_error_ = source.error().toString();
     return {};
   }
-  import::XRaySymbols symbols;
+  XRaySymbols symbols;
   if (config_.resolve_symbols && !binary.empty()) {
-    Result<import::XRaySymbols> found = import::XRaySymbols::ofBinary(binary);
+    Result<XRaySymbols> found = XRaySymbols::ofBinary(binary);
     if (!found) {
       last_error_ = found.error().toString();
       return {};

@@ -13,7 +13,7 @@
 #include "tracesmith/import/trace_builder.hpp"
 #include "tracesmith/import/xray_calls.hpp"
 #include "tracesmith/import/xray_log.hpp"
-#include "tracesmith/import/xray_symbols.hpp"
+#include "tracesmith/stacks/xray_symbols.hpp"
 
 namespace tracesmith::import {
 

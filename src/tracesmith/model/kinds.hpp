@@ -77,8 +77,9 @@ enum class ObjectKind : uint8_t {
   kStream = 5,
   kContext = 6,
   kDevice = 7,
-  kCallPath = 8,    ///< not a handle: an agent's number for a call path
-  kPythonCode = 9,  ///< an agent's number for a code object; its name is "file:name"
+  kCallPath = 8,      ///< not a handle: an agent's number for a call path
+  kPythonCode = 9,    ///< an agent's number for a code object; its name is "file:name"
+  kXRayProgram = 10,  ///< the program whose functions were traced; its name is its path
 };
 /// Which clock a ClockDomain is. kBracketed: an unknown clock, known only through host brackets.
 enum class ClockKind : uint8_t {

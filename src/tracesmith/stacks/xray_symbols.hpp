@@ -10,7 +10,7 @@
 
 #include "tracesmith/base/result.hpp"
 
-namespace tracesmith::import {
+namespace tracesmith {
 
 class XRaySymbols {
  public:
@@ -33,4 +33,4 @@ class XRaySymbols {
 /// lies beside the log and is instrumented; "" otherwise.
 std::string xrayBinaryBeside(const std::string& log);
 
-}  // namespace tracesmith::import
+}  // namespace tracesmith

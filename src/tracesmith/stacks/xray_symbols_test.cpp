@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program made by hand: sections, a map of three sleds, symbols. tests/cli/xray_test.py has real
 // ones.
-#include "tracesmith/import/xray_symbols.hpp"
+#include "tracesmith/stacks/xray_symbols.hpp"
 
 #include <elf.h>
 #include <gmock/gmock.h>
@@ -12,7 +12,7 @@
 #include "tracesmith/base/bytes.hpp"
 #include "tracesmith/format/trace_test_util.hpp"
 
-namespace tracesmith::import {
+namespace tracesmith {
 namespace {
 
 using test::TempFile;
@@ -131,4 +131,4 @@ TEST(XRaySymbols, EveryCutAndEveryByteIsHarmless) {
 }
 
 }  // namespace
-}  // namespace tracesmith::import
+}  // namespace tracesmith

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tracesmith/import/xray_symbols.hpp"
+#include "tracesmith/stacks/xray_symbols.hpp"
 
 #include <elf.h>
 #include <errno.h>
@@ -17,7 +17,7 @@
 #include "tracesmith/base/bytes.hpp"
 #include "tracesmith/base/demangle.hpp"
 
-namespace tracesmith::import {
+namespace tracesmith {
 namespace {
 
 constexpr size_t kWindowBytes = 1u << 20;
@@ -264,4 +264,4 @@ std::string xrayBinaryBeside(const std::string& log) {
   return file.open() && file.section(kMapSection) != nullptr ? binary : std::string();
 }
 
-}  // namespace tracesmith::import
+}  // namespace tracesmith

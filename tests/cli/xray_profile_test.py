@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""profile --xray: the calls of a program's own functions, counted by the program itself."""
+
+import json
+import os
+import subprocess
+import unittest
+
+from harness import CommandTest
+from xray_test import tool
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+class XRayProfile(CommandTest):
+
+    def setUp(self):
+        super().setUp()
+
+        def builds(path):
+            return subprocess.run(
+                [path, "-O1", "-std=c++17", "-fxray-instrument", "-fxray-ignore-loops",
+                 "-fxray-instruction-threshold=1000000",
+                 os.path.join(HERE, "programs", "xray_calls.cpp"), "-o", self.path("calls"),
+                 "-lpthread"], check=False, stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL).returncode == 0
+        if not tool("clang++", builds):
+            self.skipTest("no clang++ with XRay's runtime (libclang-rt-14-dev)")
+
+    def profile(self, *arguments, options=(), program="./calls", code=3):
+        result = self.run_command("profile", "--xray", *options, "-o", "t.sbt", "--", program,
+                                  *arguments)
+        self.assertEqual(result.returncode, code, result.stderr)
+        verified = self.run_command("verify", "t.sbt")
+        self.assertEqual(verified.returncode, 0, verified.stderr)
+        return result
+
+    def rows(self, sql):
+        result = self.run_command("query", "t.sbt", sql, "--json")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return json.loads(result.stdout)
+
+    def calls(self):
+        return {row["name"]: row["n"] for row in self.rows(
+            "SELECT name, count(*) AS n FROM range WHERE category = 'XRay function' GROUP BY name")}
+
+    def loss(self):
+        rows = self.rows("SELECT reason FROM loss WHERE source = 'function calls'")
+        return "; ".join(row["reason"] for row in rows)
+
+    def test_every_call_is_there_once(self):
+        result = self.profile()
+        self.assertEqual(result.stdout, b"done\n")
+        calls = self.calls()
+        self.assertEqual(calls["inner(int)"], 301)
+        self.assertEqual(calls["leaf(int)"], 3000 + 2 * 5 + 7 + 1 + 20)
+        self.assertEqual(calls["thrower(int)"], 5)  # they are left by an exception
+        self.assertEqual(calls["catcher(int)"], 5)
+        self.assertEqual(calls["jumped()"], 7)
+        self.assertEqual(calls["jumper()"], 7)
+        self.assertEqual(calls["never_left()"], 1)
+        lost = self.rows("SELECT sum(dropped) AS n FROM loss WHERE source = 'XRay records'")
+        self.assertEqual(lost[0]["n"], 0)
+        self.assertIn("end with their caller", self.loss())
+        self.assertIn(b"function calls", result.stderr)
+        # They lie in one another, in the thread that called them.
+        apart = self.rows(
+            "SELECT count(*) AS n FROM range l WHERE l.name = 'leaf(int)' AND NOT EXISTS (SELECT 1 "
+            "FROM range o WHERE o.thread_id = l.thread_id AND o.name <> 'leaf(int)' AND "
+            "o.start_ns <= l.start_ns AND o.end_ns >= l.end_ns)")
+        self.assertEqual(apart[0]["n"], 0)
+        slow = self.rows("SELECT duration_ns AS ns FROM range WHERE name = 'slow()'")
+        self.assertGreaterEqual(slow[0]["ns"], 3_000_000)
+        self.assertEqual(len(self.rows("SELECT DISTINCT process_id FROM range")), 2)
+
+    def test_short_calls_can_be_left_out(self):
+        self.profile(options=("--xray-min", "2ms"))
+        calls = self.calls()
+        self.assertIn("slow()", calls)
+        self.assertLess(sum(calls.values()), 50)
+        self.assertIn("shorter than was asked for", self.loss())
+        self.assert_fails(self.run_command("profile", "--xray-min", "2ms", "--", "true"), 125,
+                          "--xray")
+
+    def test_a_full_ring_makes_the_program_wait_or_counts(self):
+        self.profile("20000", code=0, options=("-b", "64K"))
+        self.assertEqual(self.calls()["leaf(int)"], 41 * 20000)
+        self.profile("20000", code=0, options=("-b", "64K", "--overflow", "drop"))
+        row = self.rows("SELECT emitted, written, dropped FROM loss WHERE source = 'XRay records'")[0]
+        self.assertEqual(row["emitted"], row["written"] + row["dropped"])
+        self.assertEqual(row["emitted"], 2 * 41 * (20000 + 1))
+
+    def test_what_can_not_be_traced_says_why(self):
+        result = self.profile(program="/bin/true", code=0)
+        self.assertIn(b"-fxray-instrument", result.stderr)
+        subprocess.run(["strip", "-s", self.path("calls")], check=True)
+        result = self.profile()
+        self.assertIn(b"stripped", result.stderr)
+        self.assertEqual(result.stdout, b"done\n")
+        self.assertEqual(self.calls(), {})
+
+    def test_a_killed_program_has_its_calls(self):
+        with open(self.path("run.sh"), "w", encoding="ascii") as file:
+            file.write("#!/bin/sh\n./calls 3000000 & sleep 0.7; kill -9 $!; wait; exit 0\n")
+        os.chmod(self.path("run.sh"), 0o755)
+        self.profile(program="./run.sh", code=0)
+        self.assertGreater(self.calls()["leaf(int)"], 1000)
+        self.assertIn("had not returned", self.loss())
+
+
+if __name__ == "__main__":
+    unittest.main()
