@@ -128,6 +128,16 @@ enum class RecordKind : uint8_t {
   kPythonInterpreter = 16,  // PythonInterpreterRecord
   kFunction = 17,           // FunctionRecord; flags: FunctionEvent
   kXRayProgram = 18,        // XRayProgramRecord + path; flags: XRayState
+  kCudaText = 19,           // CudaTextRecord + text; flags: CudaText
+  kCudaCall = 20,           // CallRecord; aux: see cudaFunction()
+  kCudaKernel = 21,         // CudaKernelRecord
+  kCudaCopy = 22,           // CudaCopyRecord; flags: CUPTI's kind of copy
+  kCudaFill = 23,           // CudaFillRecord
+  kCudaSync = 24,           // CudaSyncRecord; flags: CUPTI's type of synchronisation
+  kCudaDevice = 25,         // CudaDeviceRecord
+  kCudaContext = 26,        // CudaContextRecord
+  kCudaOverhead = 27,       // CudaOverheadRecord: what the driver did for us
+  kCudaDropped = 28,        // CudaDroppedRecord
 };
 
 /// Begins every record. `words` is the whole record's length in units of 8 bytes, at least 1.
@@ -326,5 +336,108 @@ struct XRayProgramRecord {
   RecordHeader header;  // aux: bytes of the path
 };
 static_assert(sizeof(XRayProgramRecord) == 8);
+
+// --- CUDA. Correlation ids are CUPTI's, made 64 bits wide; times 0 are not known ---------------
+
+enum class CudaText : uint8_t {
+  kKernel = 0,    // aux: number of a kernel's name
+  kFunction = 1,  // aux: number of an API function
+  kDevice = 2,    // aux: the device's ordinal
+  kProblem = 3,   // aux: 0 nothing is captured, 1 less is
+};
+struct CudaTextRecord {
+  RecordHeader header;
+  uint32_t bytes;      // of the text
+  uint32_t call_kind;  // of functions: CallKind of the model
+};
+
+/// API functions are numbered by CUPTI's domain and callback number.
+constexpr uint32_t cudaFunction(uint32_t domain, uint32_t number) { return domain << 24 | number; }
+
+struct CudaKernelRecord {
+  RecordHeader header;  // aux: number of its name
+  uint64_t correlation;
+  int64_t start;
+  int64_t end;
+  int64_t queued;
+  int64_t submitted;
+  uint32_t device;
+  uint32_t context;
+  uint32_t stream;
+  uint32_t registers;
+  uint32_t grid[3];   // blocks
+  uint32_t block[3];  // threads
+  uint32_t static_shared;
+  uint32_t dynamic_shared;
+  uint32_t local_per_thread;
+  uint32_t graph;
+  uint64_t graph_node;
+};
+static_assert(sizeof(CudaKernelRecord) == 112);
+
+struct CudaCopyRecord {
+  RecordHeader header;
+  uint64_t correlation;
+  int64_t start;
+  int64_t end;
+  uint64_t bytes;
+  uint32_t device;
+  uint32_t context;
+  uint32_t stream;
+  uint32_t reserved;
+};
+static_assert(sizeof(CudaCopyRecord) == 56);
+
+struct CudaFillRecord {
+  RecordHeader header;
+  uint64_t correlation;
+  int64_t start;
+  int64_t end;
+  uint64_t bytes;
+  uint32_t device;
+  uint32_t context;
+  uint32_t stream;
+  uint32_t value;
+};
+
+struct CudaSyncRecord {
+  RecordHeader header;
+  uint64_t correlation;
+  int64_t start;
+  int64_t end;
+  uint32_t context;
+  uint32_t stream;  // ~0: none
+  uint32_t event;
+  uint32_t reserved;
+};
+
+struct CudaDeviceRecord {
+  RecordHeader header;  // aux: ordinal
+  uint64_t memory_bytes;
+  uint32_t multiprocessors;
+  uint32_t clock_mhz;
+  uint32_t warp_size;
+  uint32_t threads_per_block;
+  uint32_t compute_major;
+  uint32_t compute_minor;
+  uint8_t uuid[16];
+};
+static_assert(sizeof(CudaDeviceRecord) == 56);
+
+struct CudaContextRecord {
+  RecordHeader header;  // aux: the context's number
+  uint64_t device;
+};
+
+struct CudaOverheadRecord {
+  RecordHeader header;  // aux: CUPTI's kind of overhead
+  int64_t start;
+  int64_t end;
+};
+
+struct CudaDroppedRecord {
+  RecordHeader header;
+  uint64_t records;  // since the last
+};
 
 }  // namespace tracesmith::arena

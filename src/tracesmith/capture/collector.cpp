@@ -26,6 +26,11 @@ bool isCounted(ByteView record) {
     case arena::RecordKind::kPythonCode:
     case arena::RecordKind::kPythonInterpreter:
     case arena::RecordKind::kXRayProgram:
+    case arena::RecordKind::kCudaText:
+    case arena::RecordKind::kCudaDevice:
+    case arena::RecordKind::kCudaContext:
+    case arena::RecordKind::kCudaOverhead:
+    case arena::RecordKind::kCudaDropped:
       return false;
     default:
       return true;
@@ -465,7 +470,9 @@ void Collector::addRings(const Arena& arena, CollectorTotals& t) {
 
 std::string Collector::sourceOf(const arena::ArenaHeader& header) {
   const std::string_view agent(header.agent, strnlen(header.agent, sizeof header.agent));
-  return std::string(agent == "xray" ? kXRayRecords : kOpenClRecords);
+  return std::string(agent == "xray"   ? kXRayRecords
+                     : agent == "cuda" ? kCudaRecords
+                                       : kOpenClRecords);
 }
 
 CollectorTotals Collector::totalsOf(const Process& process, const Share& share) const {
@@ -520,6 +527,7 @@ void Collector::writeLosses() {
     }
     writeStackLoss(*process);
     writeCallLoss(*process);
+    writeCudaLoss(*process);
   }
 }
 
@@ -609,13 +617,37 @@ bool Collector::sawTraceableProgram() const {
   });
 }
 
-std::vector<std::string> Collector::functionProblems() const {
+std::vector<std::string> Collector::agentProblems() const {
   std::vector<std::string> problems;
+  const auto add = [&](const char* agent, const std::string& problem) {
+    if (problem.empty()) return;
+    const std::string text = std::string(agent) + ": " + problem;
+    if (std::find(problems.begin(), problems.end(), text) == problems.end())
+      problems.push_back(text);
+  };
   for (const auto& [key, process] : processes_) {
-    const std::string& problem = process->joiner.calls().problem();
-    if (!problem.empty()) problems.push_back(problem);
+    add("--xray", process->joiner.calls().problem());
+    add("CUDA", process->joiner.cuda().problem());
   }
   return problems;
+}
+
+/// What the agent could not get from CUPTI, beside what its rings lost.
+void Collector::writeCudaLoss(Process& process) {
+  const RecordedCuda& cuda = process.joiner.cuda();
+  const CudaTotals& t = cuda.totals();
+  const uint64_t lost = t.dropped + t.untimed;
+  const uint64_t without_call = finished_ ? t.without_call : 0;
+  if (!cuda.any() || (lost + without_call == 0 && cuda.problem().empty())) return;
+  std::string reason = cuda.problem();
+  const auto add = [&](uint64_t count, const char* what) {
+    if (count == 0) return;
+    reason += (reason.empty() ? "" : "; ") + std::to_string(count) + " " + what;
+  };
+  add(t.dropped, "were dropped by CUPTI, which had no buffer for them");
+  add(t.untimed, "have no times: the device had no room for them");
+  add(without_call, "belong to no call that was recorded");
+  pushLoss(process.cuda_loss, "CUDA activity", process, {.emitted = lost, .dropped = lost}, reason);
 }
 
 uint64_t Collector::fileBytes() const { return writer_ ? writer_->bytesWritten() : 0; }

@@ -82,9 +82,10 @@ class Collector {
 
   const SharedRows& rows() const { return shared_; }
   CollectorTotals totals() const;
-  /// Rows of functions that XRay traced, and why there are none, or none with names.
+  /// Rows of functions that XRay traced.
   uint64_t functionCalls() const;
-  std::vector<std::string> functionProblems() const;
+  /// What agents could not do, each once.
+  std::vector<std::string> agentProblems() const;
   bool sawTraceableProgram() const;
   uint64_t fileBytes() const;
   /// The first failure to write, if any.
@@ -127,10 +128,12 @@ class Collector {
     LossId wait_loss{};
     LossId stack_loss{};
     LossId call_loss{};
+    LossId cuda_loss{};
   };
   using ProcessKey = std::pair<uint32_t, uint64_t>;  // pid, start_ticks
   static constexpr std::string_view kOpenClRecords = "OpenCL records";
   static constexpr std::string_view kXRayRecords = "XRay records";
+  static constexpr std::string_view kCudaRecords = "CUDA records";
 
   Collector(SessionDir dir, CollectorOptions options);
   void scan();
@@ -155,6 +158,7 @@ class Collector {
   void writeRecordLoss(Process& process, const std::string& source, Share& share);
   void writeStackLoss(Process& process);
   void writeCallLoss(Process& process);
+  void writeCudaLoss(Process& process);
   void checkLiveness();
   void closeDeadArenas();
   Status restore(class TraceReader& reader, size_t block_count);

@@ -66,7 +66,7 @@ void Collector::restoreLosses(const Trace& file) {
     for (auto& [key, process] : processes_) {
       if (process->joiner.process() != row.process_id) continue;
       const std::string source(file.text(row.source));
-      if (source != kOpenClRecords && source != kXRayRecords) continue;
+      if (source != kOpenClRecords && source != kXRayRecords && source != kCudaRecords) continue;
       Share& share = process->shares[source];
       share.loss = row.id;
       // Less what the arenas that are still here say themselves: see addArena().

@@ -95,6 +95,11 @@ Result<Environment> environmentFor(const ProfileOptions& options, const SessionD
     TS_TRY(const std::string notice, findAgentLibrary("libtracesmith-process.so"));
     preload(env, notice);  // of libraries that are unloaded
   }
+  // The driver loads what this names, in children, too.
+  if (std::string& injected = variableOf(env, "CUDA_INJECTION64_PATH"); injected.empty()) {
+    TS_TRY(const std::string agent, findAgentLibrary("libtracesmith-cuda.so"));
+    injected = agent;
+  }
   if (options.functions) {
     TS_TRY(const std::string tracer, findAgentLibrary("libtracesmith-xray.so"));
     preload(env, tracer);
@@ -319,9 +324,7 @@ Result<ProfileOutcome> runProfile(const ProfileOptions& options) {
   outcome.copies = rows.copies;
   outcome.host_calls = rows.host_calls;
   outcome.function_calls = collector.functionCalls();
-  for (const std::string& problem : collector.functionProblems()) {
-    outcome.warnings.push_back("--xray: " + problem);
-  }
+  for (const std::string& problem : collector.agentProblems()) outcome.warnings.push_back(problem);
   if (options.functions && !collector.sawTraceableProgram()) {
     outcome.warnings.emplace_back(
         "--xray: no program that ran was built with clang's -fxray-instrument");

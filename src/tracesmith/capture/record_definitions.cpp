@@ -10,6 +10,10 @@ using arena::RecordKind;
 
 void RecordJoiner::define(ByteView record) {
   const auto header = loadFixed<arena::RecordHeader>(record.data());
+  if (RecordedCuda::isOne(header.kind)) {
+    if (!cuda_.define(record)) damaged();
+    return;
+  }
   switch (header.kind) {
     case RecordKind::kObject:
       defineObject(record);

@@ -36,9 +36,20 @@ const ApiFunction* apiFunction(uint32_t number) {
 // --- SharedRows -----------------------------------------------------------------------------
 
 ShapeId SharedRows::shape(const LaunchShapeRow& row) {
-  const std::vector<uint64_t> key = {row.dimensions, row.global_x, row.global_y, row.global_z,
-                                     row.local_x,    row.local_y,  row.local_z,  row.offset_x,
-                                     row.offset_y,   row.offset_z};
+  const std::vector<uint64_t> key = {row.dimensions,
+                                     row.global_x,
+                                     row.global_y,
+                                     row.global_z,
+                                     row.local_x,
+                                     row.local_y,
+                                     row.local_z,
+                                     row.offset_x,
+                                     row.offset_y,
+                                     row.offset_z,
+                                     row.static_shared_bytes,
+                                     row.dynamic_shared_bytes,
+                                     row.registers_per_thread,
+                                     row.local_bytes_per_thread};
   auto [it, is_new] = shapes.try_emplace(key, idAt<ShapeId>(shapes.size()));
   if (is_new) delta.launch_shape.push(row);
   return it->second;
@@ -64,6 +75,10 @@ DeviceId SharedRows::device(const DeviceRow& row) {
 void RecordJoiner::join(ByteView record, uint32_t tid) {
   const auto header = loadFixed<arena::RecordHeader>(record.data());
   ++shared_.events;
+  if (RecordedCuda::isOne(header.kind)) {
+    if (!cuda_.join(record, thread(tid))) damaged();
+    return;
+  }
   switch (header.kind) {
     case RecordKind::kFunction: {
       arena::FunctionRecord r;
@@ -495,6 +510,7 @@ void RecordJoiner::endPass() {
   contexts_.endPass();
   command_events_.endPass();
   builds_.endPass();
+  cuda_.endPass();
 }
 
 void RecordJoiner::writePending() {

@@ -18,6 +18,7 @@
 #include "tracesmith/capture/device_clock.hpp"
 #include "tracesmith/capture/handle_history.hpp"
 #include "tracesmith/capture/recorded_calls.hpp"
+#include "tracesmith/capture/recorded_cuda.hpp"
 #include "tracesmith/capture/recorded_stacks.hpp"
 #include "tracesmith/capture/stamp_clock.hpp"
 #include "tracesmith/model/trace.hpp"
@@ -63,7 +64,10 @@ class RecordJoiner {
         process_(process),
         stamp_clock_(stamp_clock),
         stacks_(shared.stacks, shared.delta, process),
-        calls_(shared.delta, process, shared.shortest_call_ns) {}
+        calls_(shared.delta, process, shared.shortest_call_ns),
+        cuda_(shared, stacks_, process, [this](int64_t stamp) { return hostNs(stamp); }) {}
+  RecordJoiner(const RecordJoiner&) = delete;
+  RecordJoiner& operator=(const RecordJoiner&) = delete;
 
   /// First look at a record: takes what later records need to be understood (objects, the events of
   /// commands). Seeing a record again does nothing.
@@ -76,8 +80,12 @@ class RecordJoiner {
   /// the next pass.
   void endPass();
 
-  /// Ends what is still open: functions that have not returned.
-  void finish() { calls_.finish(); }
+  /// Makes the rows of what still waits for more: functions that have not returned, device work
+  /// whose call was not seen.
+  void finish() {
+    calls_.finish();
+    cuda_.finish();
+  }
 
   /// Rows for commands that are still under way and not yet in the `pending` table.
   void writePending();
@@ -101,6 +109,7 @@ class RecordJoiner {
   uint64_t damagedRecords() const { return damaged_records_; }
   const RecordedStacks& stacks() const { return stacks_; }
   const RecordedCalls& calls() const { return calls_; }
+  const RecordedCuda& cuda() const { return cuda_; }
 
  private:
   struct Object {
@@ -161,6 +170,7 @@ class RecordJoiner {
   arena::StampClockKind stamp_clock_;
   RecordedStacks stacks_;
   RecordedCalls calls_;
+  RecordedCuda cuda_;
   // Times in these are stamps, not ns: a stamp is the same each time a record is read.
   HandleHistory<Object> kernels_, memory_, streams_, contexts_;
   HandleHistory<DeviceId> devices_;

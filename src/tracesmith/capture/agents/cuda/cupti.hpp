@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the agent uses of CUPTI, declared here: the library is found at run time, and its headers
+// say what one version has. Records of all versions from CUDA 11 to 13 begin with the fields below
+// (tests/cuda/layout_check.cpp compares them with the vendor's headers); only those are read.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+namespace tracesmith::agent::cupti {
+
+constexpr int kSuccess = 0;
+constexpr int kMultipleSubscribers = 39;
+
+enum Domain : int { kDriverApi = 1, kRuntimeApi = 2 };
+enum Site : int { kEnter = 0, kExit = 1 };
+
+struct CallbackData {
+  int site;
+  const char* function;
+  const void* parameters;
+  const void* result;  // int32_t of the API's codes
+  const char* symbol;  // of launches: the kernel
+  void* context;
+  uint32_t context_id;
+  uint64_t* scratch;  // the same at enter and exit of a call
+  uint32_t correlation;
+};
+static_assert(offsetof(CallbackData, scratch) == 56 && offsetof(CallbackData, correlation) == 64);
+
+enum Kind : int {
+  kMemcpy = 1,
+  kMemset = 2,
+  kDevice = 8,
+  kContext = 9,
+  kConcurrentKernel = 10,
+  kOverhead = 17,
+  kMemcpyPeer = 22,
+  kSynchronization = 38,
+};
+
+struct Activity {
+  int32_t kind;
+};
+
+#pragma pack(push, 8)
+struct Kernel {
+  int32_t kind;
+  uint8_t cache_config[2];
+  uint16_t registers;
+  uint8_t partitioned[8];
+  uint64_t start;
+  uint64_t end;
+  uint64_t completed;
+  uint32_t device;
+  uint32_t context;
+  uint32_t stream;
+  int32_t grid[3];
+  int32_t block[3];
+  int32_t static_shared;
+  int32_t dynamic_shared;
+  uint32_t local_per_thread;
+  uint32_t local_total;
+  uint32_t correlation;
+  int64_t grid_id;
+  const char* name;
+  void* reserved;
+  uint64_t queued;
+  uint64_t submitted;
+  uint64_t launch;  // how it was launched, shared memory configuration
+  uint64_t graph_node;
+  uint32_t shared_executed;
+  uint32_t graph;
+};
+static_assert(offsetof(Kernel, start) == 16 && offsetof(Kernel, device) == 40);
+static_assert(offsetof(Kernel, static_shared) == 76 && offsetof(Kernel, correlation) == 92);
+static_assert(offsetof(Kernel, name) == 104 && offsetof(Kernel, queued) == 120);
+static_assert(offsetof(Kernel, graph_node) == 144 && offsetof(Kernel, graph) == 156);
+
+struct Memcpy {
+  int32_t kind;
+  uint8_t copy_kind;
+  uint8_t source_kind;
+  uint8_t destination_kind;
+  uint8_t flags;
+  uint64_t bytes;
+  uint64_t start;
+  uint64_t end;
+  uint32_t device;
+  uint32_t context;
+  uint32_t stream;
+  uint32_t correlation;
+};
+static_assert(offsetof(Memcpy, correlation) == 44);
+
+struct MemcpyPeer {
+  int32_t kind;
+  uint8_t copy_kind;
+  uint8_t source_kind;
+  uint8_t destination_kind;
+  uint8_t flags;
+  uint64_t bytes;
+  uint64_t start;
+  uint64_t end;
+  uint32_t device;
+  uint32_t context;
+  uint32_t stream;
+  uint32_t source_device;
+  uint32_t source_context;
+  uint32_t destination_device;
+  uint32_t destination_context;
+  uint32_t correlation;
+};
+static_assert(offsetof(MemcpyPeer, correlation) == 60);
+
+struct Memset {
+  int32_t kind;
+  uint32_t value;
+  uint64_t bytes;
+  uint64_t start;
+  uint64_t end;
+  uint32_t device;
+  uint32_t context;
+  uint32_t stream;
+  uint32_t correlation;
+};
+static_assert(offsetof(Memset, correlation) == 44);
+
+struct Synchronization {
+  int32_t kind;
+  int32_t type;  // 1 event, 2 stream waits for event, 3 stream, 4 context
+  uint64_t start;
+  uint64_t end;
+  uint32_t correlation;
+  uint32_t context;
+  uint32_t stream;
+  uint32_t event;
+};
+static_assert(offsetof(Synchronization, event) == 36);
+
+struct Overhead {
+  int32_t kind;
+  int32_t overhead;
+  int32_t object_kind;
+  uint32_t object[3];
+  uint64_t start;
+  uint64_t end;
+};
+static_assert(offsetof(Overhead, start) == 24);
+
+struct Device {
+  int32_t kind;
+  uint32_t flags;
+  uint64_t memory_bandwidth;
+  uint64_t memory_bytes;
+  uint32_t constant_bytes;
+  uint32_t l2_bytes;
+  uint32_t warp_size;
+  uint32_t core_clock_khz;
+  uint32_t copy_engines;
+  uint32_t multiprocessors;
+  uint32_t unused[6];
+  uint32_t shared_per_multiprocessor;
+  uint32_t threads_per_block;
+  uint32_t unused_more[6];
+  uint32_t compute_major;
+  uint32_t compute_minor;
+  uint32_t id;
+  uint32_t ecc;
+  uint8_t uuid[16];
+  const char* name;
+};
+static_assert(offsetof(Device, threads_per_block) == 76 && offsetof(Device, compute_major) == 104);
+static_assert(offsetof(Device, id) == 112 && offsetof(Device, name) == 136);
+
+struct Context {
+  int32_t kind;
+  uint32_t id;
+  uint32_t device;
+};
+#pragma pack(pop)
+
+using Callback = void (*)(void* user, int domain, uint32_t number, const void* data);
+using RequestBuffer = void (*)(uint8_t** buffer, size_t* size, size_t* most_records);
+using BufferDone = void (*)(void* context, uint32_t stream, uint8_t* buffer, size_t size,
+                            size_t valid);
+
+/// What the other subscriber is called: of cuptiSubscribe_v2 (CUDA 13).
+struct SubscriberParams {
+  size_t size;
+  const char* name;
+  char* other_name;
+  size_t other_name_bytes;
+};
+constexpr size_t kOtherNameBytes = 64;
+using Subscribe2 = int (*)(void**, Callback, void*, SubscriberParams*);
+
+constexpr int kAttributeZeroedBuffer = 5;
+
+// Name, whether the agent can do without it, return type and parameters.
+#define TS_CUPTI_FUNCTIONS(X)                                            \
+  X(cuptiGetVersion, false, (uint32_t*))                                 \
+  X(cuptiSubscribe, false, (void**, Callback, void*))                    \
+  X(cuptiEnableCallback, false, (uint32_t, void*, int, uint32_t))        \
+  X(cuptiGetCallbackName, false, (int, uint32_t, const char**))          \
+  X(cuptiActivityRegisterCallbacks, false, (RequestBuffer, BufferDone))  \
+  X(cuptiActivityEnable, false, (int))                                   \
+  X(cuptiActivityFlushAll, false, (uint32_t))                            \
+  X(cuptiActivityGetNextRecord, false, (uint8_t*, size_t, Activity**))   \
+  X(cuptiActivityGetNumDroppedRecords, true, (void*, uint32_t, size_t*)) \
+  X(cuptiActivitySetAttribute, true, (int, size_t*, void*))              \
+  X(cuptiActivityRegisterTimestampCallback, true, (uint64_t(*)()))       \
+  X(cuptiActivityEnableLatencyTimestamps, true, (uint8_t))               \
+  X(cuptiGetResultString, true, (int, const char**))
+
+struct Functions {
+#define TS_X(name, optional, parameters) int(*name) parameters = nullptr;
+  TS_CUPTI_FUNCTIONS(TS_X)
+#undef TS_X
+};
+
+}  // namespace tracesmith::agent::cupti

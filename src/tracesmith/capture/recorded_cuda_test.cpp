@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/capture/recorded_cuda.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "tracesmith/capture/record_joiner.hpp"
+
+namespace tracesmith {
+namespace {
+
+using arena::CudaText;
+using arena::RecordKind;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr uint32_t kLaunchKernel = arena::cudaFunction(2, 211);
+
+class RecordedCudaTest : public ::testing::Test {
+ protected:
+  RecordedCudaTest() {
+    text(CudaText::kFunction, kLaunchKernel, "cudaLaunchKernel_v7000", CallKind::kLaunch);
+    text(CudaText::kKernel, 1, "vectorAdd");
+  }
+  template <class Record>
+  void give(const Record& record) {
+    giveBytes(Bytes(reinterpret_cast<const uint8_t*>(&record),
+                    reinterpret_cast<const uint8_t*>(&record) + sizeof record));
+  }
+  void giveBytes(const Bytes& bytes, ThreadId thread = ThreadId{7}) {
+    ASSERT_TRUE(cuda_.define(bytes));
+    ASSERT_TRUE(cuda_.join(bytes, thread));
+  }
+  void text(CudaText kind, uint32_t number, const std::string& text, CallKind call_kind = {}) {
+    const arena::CudaTextRecord r{{RecordKind::kCudaText, static_cast<uint8_t>(kind), 0, number},
+                                  static_cast<uint32_t>(text.size()),
+                                  static_cast<uint32_t>(call_kind)};
+    Bytes bytes(sizeof r + text.size());
+    std::memcpy(bytes.data(), &r, sizeof r);
+    std::memcpy(bytes.data() + sizeof r, text.data(), text.size());
+    giveBytes(bytes);
+  }
+  void call(uint64_t correlation, int64_t start, int64_t end) {
+    arena::CallRecord r{};
+    r.header = {RecordKind::kCudaCall, 0, sizeof r / 8, kLaunchKernel};
+    r.start = start;
+    r.end = end;
+    r.correlation = correlation;
+    give(r);
+  }
+  void kernel(uint64_t correlation, int64_t start, int64_t end, uint32_t stream = 13) {
+    arena::CudaKernelRecord r{};
+    r.header = {RecordKind::kCudaKernel, 0, sizeof r / 8, 1};
+    r.correlation = correlation;
+    r.start = start;
+    r.end = end;
+    r.queued = start - 20;
+    r.submitted = start - 10;
+    r.context = 1;
+    r.stream = stream;
+    r.registers = 32;
+    r.grid[0] = 4;
+    r.grid[1] = r.grid[2] = 1;
+    r.block[0] = 256;
+    r.block[1] = r.block[2] = 1;
+    r.dynamic_shared = 1024;
+    give(r);
+  }
+  const Trace& trace() const { return shared_.delta; }
+
+  SharedRows shared_;
+  RecordedStacks stacks_{shared_.stacks, shared_.delta, ProcessId{1}};
+  RecordedCuda cuda_{shared_, stacks_, ProcessId{1}, [](int64_t stamp) { return stamp; }};
+};
+
+TEST_F(RecordedCudaTest, AKernelAndItsCallFindEachOtherInEitherOrder) {
+  kernel(5, 100, 200);
+  cuda_.endPass();
+  EXPECT_EQ(trace().kernel.size(), 0u);  // its call has not been seen
+  call(5, 10, 50);
+  call(6, 60, 70);
+  kernel(6, 200, 300);
+  cuda_.endPass();
+  ASSERT_EQ(trace().kernel.size(), 2u);
+  ASSERT_EQ(trace().host_call.size(), 2u);
+  const KernelRow k = trace().kernel.row(0);
+  EXPECT_EQ(trace().text(k.name), "vectorAdd");
+  EXPECT_EQ(k.start_ns, 100);
+  EXPECT_EQ(k.duration_ns, 100);
+  EXPECT_EQ(k.queued_before_ns, 20);
+  EXPECT_EQ(k.submitted_before_ns, 10);
+  EXPECT_EQ(k.thread_id, ThreadId{7});
+  EXPECT_EQ(k.correlation_id, 5u);
+  const HostCallRow h = trace().host_call.row(0);
+  EXPECT_EQ(trace().text(h.name), "cudaLaunchKernel_v7000");
+  EXPECT_EQ(h.kind, CallKind::kLaunch);
+  EXPECT_EQ(h.correlation_id, 5u);
+  EXPECT_EQ(h.duration_ns, 40);
+  cuda_.finish();
+  EXPECT_EQ(cuda_.totals().without_call, 0u);
+}
+
+TEST_F(RecordedCudaTest, AGraphHasManyKernelsOfOneCall) {
+  call(9, 10, 50);
+  for (int i = 0; i < 300; ++i) kernel(9, 100 + i, 101 + i, 13 + static_cast<uint32_t>(i % 3));
+  cuda_.endPass();
+  EXPECT_EQ(trace().kernel.size(), 300u);
+  EXPECT_EQ(trace().stream.size(), 3u);
+  EXPECT_EQ(trace().context.size(), 1u);
+  EXPECT_EQ(trace().device.size(), 1u);
+  EXPECT_EQ(trace().launch_shape.size(), 1u);
+}
+
+TEST_F(RecordedCudaTest, WorkWithoutACallIsKeptAndCounted) {
+  kernel(1, 100, 200);
+  cuda_.endPass();
+  cuda_.finish();
+  ASSERT_EQ(trace().kernel.size(), 1u);
+  EXPECT_EQ(trace().kernel.thread_id[0], ThreadId::kNone);
+  EXPECT_EQ(cuda_.totals().without_call, 1u);
+}
+
+TEST_F(RecordedCudaTest, WhatHasNoTimesIsCountedAndDrawnNowhere) {
+  call(1, 10, 20);
+  kernel(1, 0, 0);
+  give(arena::CudaDroppedRecord{{RecordKind::kCudaDropped, 0, 2, 0}, 11});
+  cuda_.finish();
+  EXPECT_EQ(trace().kernel.size(), 0u);
+  EXPECT_EQ(cuda_.totals().untimed, 1u);
+  EXPECT_EQ(cuda_.totals().dropped, 11u);
+}
+
+TEST_F(RecordedCudaTest, DevicesAreDescribed) {
+  text(CudaText::kDevice, 0, "NVIDIA H200");
+  arena::CudaDeviceRecord d{};
+  d.header = {RecordKind::kCudaDevice, 0, sizeof d / 8, 0};
+  d.multiprocessors = 132;
+  d.compute_major = 9;
+  d.warp_size = 32;
+  d.uuid[0] = 0xab;
+  give(d);
+  give(arena::CudaContextRecord{{RecordKind::kCudaContext, 0, 2, 1}, 0});
+  call(1, 10, 20);
+  kernel(1, 30, 40);
+  cuda_.endPass();
+  ASSERT_EQ(trace().device.size(), 1u);
+  const DeviceRow row = trace().device.row(0);
+  EXPECT_EQ(trace().text(row.name), "NVIDIA H200");
+  EXPECT_EQ(row.backend, PlatformType::CUDA);
+  EXPECT_EQ(row.compute_units, 132u);
+  EXPECT_EQ(trace().text(row.uuid), "GPU-ab000000-0000-0000-0000-000000000000");
+}
+
+TEST_F(RecordedCudaTest, ProblemsAreToldOnce) {
+  text(CudaText::kProblem, 0, "libcupti was not found");
+  text(CudaText::kProblem, 0, "libcupti was not found");
+  text(CudaText::kProblem, 1, "CUPTI does not deliver copies");
+  EXPECT_EQ(cuda_.problem(), "libcupti was not found; CUPTI does not deliver copies");
+}
+
+TEST_F(RecordedCudaTest, WhatMakesNoSenseIsRefused) {
+  Bytes cut(8);
+  for (auto kind = static_cast<uint8_t>(RecordKind::kCudaText);
+       kind <= static_cast<uint8_t>(RecordKind::kCudaDropped); ++kind) {
+    cut[0] = kind;
+    const bool made_sense = cuda_.define(cut) && cuda_.join(cut, ThreadId{1});
+    EXPECT_FALSE(made_sense) << int{kind};
+  }
+  const arena::CudaTextRecord long_text{{RecordKind::kCudaText, 0, 2, 1}, 1000, 0};
+  EXPECT_FALSE(cuda_.define(Bytes(reinterpret_cast<const uint8_t*>(&long_text),
+                                  reinterpret_cast<const uint8_t*>(&long_text + 1))));
+}
+
+}  // namespace
+}  // namespace tracesmith
