@@ -56,6 +56,11 @@ class Stacks(CommandTest):
                           "h.process_id = k.process_id AND h.correlation_id = k.correlation_id AND "
                           "h.call_path_id = k.call_path_id", "b.sbt")
         self.assertEqual(pairs[0]["n"], 3001)
+        # The place is that of the function that the frame is called after.
+        places = self.rows("SELECT DISTINCT f.file AS file, f.line > 0 AS line FROM frame f WHERE "
+                           "f.function = 'bench_launch'", "b.sbt")
+        self.assertEqual([row["line"] for row in places], [1], places)
+        self.assertTrue(places[0]["file"].endswith((".c", ".cpp")), places)
         functions = self.run_command("export", "b.sbt", "-f", "folded", "--by", "device-time",
                                      "-o", "-").stdout.decode().splitlines()
         total = sum(int(line.rsplit(" ", 1)[1]) for line in functions)

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,12 @@ class FrameSymbols {
   /// The functions at a frame, innermost first: those inlined there, then the one that has the
   /// code. One without a name where nothing is known; none for a frame that is not there.
   void functions(FrameId id, std::vector<FrameFunction>& out) const;
+  /// The row of `symbol` with the first of those; nothing where the frame's own row says what it
+  /// is.
+  std::optional<size_t> innermostRow(FrameId id) const {
+    const Answer answer = answerOf(id);
+    return answer.count == 0 ? std::nullopt : std::optional<size_t>(answer.first);
+  }
   /// Whether a row of `symbol` is a part of the answer that counts for its frame.
   bool counts(size_t row) const;
 

@@ -177,6 +177,38 @@ struct FrameLabels {
   std::vector<std::string> texts;
 };
 
+/// What the innermost function of a frame is called, or the file it is in: of the frame's answer in
+/// `symbol`, else of the frame's own row.
+class PlaceColumn final : public DictionaryColumn {
+ public:
+  PlaceColumn(std::string name, std::string meaning, const SqlTable& table, const Trace& trace,
+              std::shared_ptr<const FrameLabels> labels, const Column<StringId>& of_symbols,
+              const Column<StringId>& of_frames)
+      : DictionaryColumn(std::move(name), std::move(meaning), table),
+        strings_(trace.strings),
+        labels_(std::move(labels)),
+        of_symbols_(of_symbols),
+        of_frames_(of_frames) {}
+
+ protected:
+  uint32_t count() const override { return static_cast<uint32_t>(strings_.size()); }
+  std::string_view textOf(uint32_t number) const override {
+    return strings_.at(static_cast<StringId>(number));
+  }
+  void numbers(const uint64_t* rows, size_t n, uint32_t* out) const override {
+    for (size_t i = 0; i < n; ++i) {
+      const auto symbol = labels_->symbols.innermostRow(idAt<FrameId>(rows[i]));
+      out[i] = static_cast<uint32_t>(symbol ? of_symbols_[*symbol] : of_frames_[rows[i]]);
+    }
+  }
+
+ private:
+  const StringTable& strings_;
+  std::shared_ptr<const FrameLabels> labels_;
+  const Column<StringId>& of_symbols_;
+  const Column<StringId>& of_frames_;
+};
+
 /// Makes the columns of one table.
 template <class Table>
 class TableMaker {
@@ -186,6 +218,9 @@ class TableMaker {
 
   void make() {
     out_.setRows(t_.size());
+    if (Table::kId == TableId::kFrame || Table::kId == TableId::kSymbol) {
+      labels_ = std::make_shared<FrameLabels>(trace_);
+    }
     addNumberedId();
     Table::visitColumns(
         t_, [&](const ColumnInfo& info, const auto& column) { addSchemaColumn(info, column); });
@@ -216,6 +251,7 @@ class TableMaker {
     const std::string name(query_rules::sqlName(Table::kId, info.name));
     const bool nullable = query_rules::zeroIsNull(Table::kId, info.name);
     const std::string_view raw = info.name;
+    if (addPlaceOfFrame(raw, info.meaning)) return;
     if constexpr (std::is_same_v<T, StringId>) {
       out_.add(std::make_unique<TextColumn>(name, info.meaning, out_, trace_.strings, column));
     } else if constexpr (kIsKind<T>) {
@@ -440,15 +476,40 @@ class TableMaker {
 
   /// Which names count is decided in one place for all readers.
   void addSymbols() {
-    auto labels = std::make_shared<FrameLabels>(trace_);
     if constexpr (Table::kId == TableId::kSymbol) {
       add("current", ColumnRole::kPlain, "1: of the answer that counts, the last one of its frame",
-          [labels](uint64_t row) { return flag(labels->symbols.counts(row)); });
+          [labels = labels_](uint64_t row) { return flag(labels->symbols.counts(row)); });
     } else {
       add(
           "name", ColumnRole::kPlain, "innermost function there, or else where the address lies",
-          [labels](uint64_t row) { return Value::ofText(labels->at(row)); }, "TEXT");
+          [labels = labels_](uint64_t row) { return Value::ofText(labels->at(row)); }, "TEXT");
     }
+  }
+
+  /// Function, file and line of a frame: the same answer that its name is from.
+  bool addPlaceOfFrame(std::string_view raw, const char* meaning) {
+    if constexpr (Table::kId == TableId::kFrame) {
+      const SymbolTable& symbols = trace_.symbol;
+      const auto addText = [&](const char* name, const auto& of_symbols, const auto& of_frames) {
+        out_.add(std::make_unique<PlaceColumn>(name, meaning, out_, trace_, labels_, of_symbols,
+                                               of_frames));
+        return true;
+      };
+      if (raw == "function") return addText("function", symbols.function, t_.function);
+      if (raw == "file") return addText("file", symbols.file, t_.file);
+      if (raw == "line") {
+        add("line", ColumnRole::kPlain, meaning,
+            [labels = labels_, &symbols, t = &t_](uint64_t row) {
+              const auto symbol = labels->symbols.innermostRow(idAt<FrameId>(row));
+              const uint32_t line = symbol ? symbols.line[*symbol] : t->line[row];
+              return line == 0 ? Value{} : number(line);
+            });
+        return true;
+      }
+    }
+    (void)raw;
+    (void)meaning;
+    return false;
   }
 
   void addAlias() {
@@ -469,6 +530,7 @@ class TableMaker {
   const Trace& trace_;
   const Table& t_;
   SqlTable& out_;
+  std::shared_ptr<FrameLabels> labels_;  // of frames and their symbols
 };
 
 }  // namespace

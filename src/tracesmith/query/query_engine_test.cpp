@@ -201,6 +201,28 @@ TEST(QueryEngine, FramesHaveTheNameThatTheirLastSymbolsGive) {
                          "3 | inner | 3\n3 | outer | 9\n"}});
 }
 
+TEST(QueryEngine, FramesHaveThePlaceOfTheirInnermostFunction) {
+  Trace trace;
+  const auto text = [&](const char* t) { return trace.strings.intern(t); };
+  trace.frame.push({.function = text("train"), .file = text("model.py"), .line = 15});
+  trace.frame.push({.address = 8, .function = text("old"), .file = text("old.c"), .line = 1});
+  trace.frame.push({.address = 7, .module = text("/lib/x.so"), .module_offset = 32});
+  trace.frame.push({.address = 6});
+  trace.symbol.push({FrameId{3}, 0, text("poor"), {}, 0});
+  trace.symbol.push({FrameId{2}, 0, text("new"), {}, 0});
+  trace.symbol.push({FrameId{3}, 0, text("inner"), text("a.h"), 3});
+  trace.symbol.push({FrameId{3}, 1, text("outer"), text("a.c"), 9});
+  expectAnswers(
+      trace, {{"places", "SELECT id, name, function, file, line FROM frame ORDER BY id",
+               "1 | train | train | model.py | 15\n2 | new | new | NULL | NULL\n"
+               "3 | inner | inner | a.h | 3\n4 | 0x6 | NULL | NULL | NULL\n"},
+              {"by function", "SELECT id FROM frame WHERE function = 'inner'", "3\n"},
+              {"what no longer counts", "SELECT count(*) FROM frame WHERE file = 'old.c'", "0\n"},
+              {"by file", "SELECT file, count(*) FROM frame GROUP BY file ORDER BY file",
+               "NULL | 2\na.h | 1\nmodel.py | 1\n"},
+              {"by line", "SELECT id FROM frame WHERE line > 2 ORDER BY line", "3\n1\n"}});
+}
+
 TEST(QueryEngine, APercentileIsTheRankOfItsDefinition) {
   const Trace trace;
   auto engine = QueryEngine::open(trace);
