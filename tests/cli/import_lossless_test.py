@@ -70,6 +70,9 @@ class ImportLossless(CommandTest):
             '{"ph":"X","ts":123456789012345678901234567890,"dur":0.1234567890123,"id":-0}]',
             '{"traceEvents":[{"ph":"C","name":"c","pid":1,"ts":1,"args":{"v":1.50,"w":-7}}],'
             '"x":{"deep":[[[]]]},"\\u00e9":true}',
+            '{"traceEvents":[{"ph":"X","name":"launch","cat":"cuda_runtime","pid":1,"tid":1,"ts":1,'
+            '"dur":2,"sf":7,"args":{}}],"stackFrames":{"5":{"name":"main","category":"a"},'
+            '"7":{"name":"f (a.c:1)","parent":"5"}}}',
         ]
         for number, text in enumerate(documents):
             with self.subTest(text):

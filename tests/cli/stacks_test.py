@@ -75,10 +75,40 @@ class Stacks(CommandTest):
                  for row in table["rows"]] if b'"tables"' in hot else []
         self.assertTrue(not names or "bench_launch" in names, names)
 
+    def test_chrome_json_has_the_stacks_and_they_come_back(self):
+        self.profile(BENCHMARK, "-n", "50")
+        self.assertEqual(self.run_command("export", "-q", "t.sbt", "-o", "t.json").returncode, 0)
+        with open(self.path("t.json"), encoding="utf-8") as file:
+            document = json.load(file)
+        frames = document["stackFrames"]
+        kernels = [e for e in document["traceEvents"] if e.get("cat") == "kernel"]
+        self.assertEqual(len(kernels), 51)
+        stacks = []
+        for kernel in kernels:
+            names, at = [], str(kernel["sf"])
+            while at:
+                names.append(frames[at]["name"].split(" ")[0])
+                at = frames[at].get("parent")
+            stacks.append(names)
+        self.assertEqual({names[-1] for names in stacks}, {"_start"})
+        # One comes before the others, from main() itself.
+        self.assertEqual(sum(names[0] == "bench_launch" and "main" in names for names in stacks), 50)
+        # A document that has stacks is given back as it was.
+        self.assertEqual(self.run_command("import", "-q", "t.json", "-o", "i.sbt").returncode, 0)
+        self.assertEqual(self.run_command("export", "-q", "i.sbt", "-o", "i.json").returncode, 0)
+        with open(self.path("i.json"), encoding="utf-8") as file:
+            again = json.load(file)
+        self.assertEqual(again["stackFrames"], frames)
+        self.assertEqual(sorted(map(repr, again["traceEvents"])),
+                         sorted(map(repr, document["traceEvents"])))
+
     def test_without_stacks_there_are_none(self):
         self.profile(BENCHMARK, "-n", "10", options=())
         self.assertEqual(self.rows("SELECT count(call_path_id) AS n FROM kernel")[0]["n"], 0)
         self.assertEqual(self.rows("SELECT count(*) AS n FROM call_path")[0]["n"], 0)
+        chrome = self.run_command("export", "t.sbt", "-f", "json", "-o", "-").stdout
+        self.assertNotIn(b'"stackFrames"', chrome)
+        self.assertNotIn(b'"sf":', chrome)
 
     def test_a_cut_stack_says_so_and_is_counted(self):
         self.profile(BENCHMARK, "-n", "10", options=("--stacks", "--max-depth", "3"))

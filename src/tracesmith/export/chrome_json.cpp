@@ -63,7 +63,9 @@ void ChromeJsonEncoder::run() {
   deviceWork();
   deviceArrows();
   if (options_.counters) counters();
-  out_.write("\n],\"otherData\":");
+  out_.write("\n]");
+  stackFrames();
+  out_.write(",\"otherData\":");
   otherData();
   out_.write("}\n");
 }

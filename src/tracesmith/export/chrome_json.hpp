@@ -19,7 +19,7 @@ using ChromeJsonOptions = PerfettoOptions;
 /// Writes to `path` ("-": standard output), whole or not at all. Host processes keep their pid;
 /// each device is a process of its own, each stream a thread of it, and work that overlaps within
 /// a stream goes to further threads "(overlapping)". Memory does not grow with the trace but for
-/// one bit per device operation, and for rows that are not in order of time.
+/// one bit per device operation and call path, and for rows that are not in order of time.
 Status exportChromeJson(const Trace& trace, const std::string& path,
                         const ChromeJsonOptions& options = {});
 

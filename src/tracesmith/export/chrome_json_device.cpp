@@ -154,6 +154,7 @@ void ChromeJsonEncoder::work(const Table& table, WorkKind kind, size_t row) {
     }
     e.number(kPid, place.pid).number(kTid, place.tid).time(kTs, start_ns);
     e.time(kDur, duration(start_ns, end_ns));
+    stack(e, table.call_path_id[row]);
     deviceArguments(e, table, row);
   }
   if (options_.flows && launched_[number]) arrow('f', "\"ac2g\"", number, place, start_ns);

@@ -70,6 +70,10 @@ class ChromeJsonEncoder {
   void attributes(JsonEvent& e, TableId table, uint64_t row);
   void counters();
   void otherData();
+  /// Says with which call path the event was asked for, if that is known; before its arguments.
+  void stack(JsonEvent& e, CallPathId path);
+  /// The frames of those paths, as a member of the document; nothing where there are none.
+  void stackFrames();
   /// The place of a host slice; the thread's name is written when it is first used.
   Place hostPlace(const HostSlice& slice, uint32_t lane);
   void hostSlice(const HostSlice& slice, uint32_t lane);
@@ -112,6 +116,7 @@ class ChromeJsonEncoder {
   std::vector<bool> launched_;                    // work whose arrow has begun at its launch
   std::unordered_set<uint64_t> named_;            // (lane, track) whose name is written
   std::vector<HalfArrow> half_arrows_;
+  std::vector<bool> path_used_;  // by CallPathId; empty: no event has one
   uint64_t arrows_ = 0;
   uint64_t unwritable_ = 0;
   uint64_t unmatched_frees_ = 0;

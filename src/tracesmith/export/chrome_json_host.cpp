@@ -56,6 +56,7 @@ void ChromeJsonEncoder::hostSlice(const HostSlice& slice, uint32_t lane) {
     } else {
       e.time(kDur, duration(slice.start_ns, slice.end_ns));
     }
+    stack(e, callPathOf(trace_, slice));
     arguments(e, slice);
   }
   if (!options_.flows) return;

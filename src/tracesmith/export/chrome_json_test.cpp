@@ -7,6 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <tuple>
 
 #include "tracesmith/export/json_writer.hpp"
 #include "tracesmith/export/sample_trace.hpp"
@@ -215,6 +216,98 @@ TEST(ChromeJson, countersAndLossesAreThere) {
   EXPECT_EQ(series.at("Allocated device memory, context #0").size(), 8u);
   EXPECT_EQ(document["otherData"]["losses"][0]["dropped"], 7);
   EXPECT_EQ(document["otherData"]["metadata"]["application"], "sample \"quoted\"");
+}
+
+/// Names of a stack as a viewer shows it, outermost first.
+std::vector<std::string> stackOf(const json& document, const json& event) {
+  std::vector<std::string> names;
+  if (!event.contains("sf")) return names;
+  const json& frames = document["stackFrames"];
+  std::string id = event["sf"].dump();
+  while (!id.empty()) {
+    const json& frame = frames.at(id);
+    names.insert(names.begin(), frame["name"].get<std::string>());
+    id = frame.value("parent", "");
+  }
+  return names;
+}
+
+TEST(ChromeJson, eventsHaveTheirCallStacks) {
+  Trace trace = sample::makeTrace({.kernels = 100, .names = 4});
+  sample::addStacks(trace);
+  const std::string main = "main (main.cpp:7)";
+  const std::string step = "step(int) (step \"1\".cpp:41)";
+  const std::string launch = "launch<int>() (launch.h:3)";
+  const std::vector<std::vector<std::string>> expected = {
+      {},
+      {main},
+      {main, "train (model.py:15)"},
+      {main, "train (model.py:16)"},
+      {main, "train (model.py:15)", step, launch},
+      {main, "train (model.py:16)", step, launch},
+      {main, "train (model.py:16)", "libmodel.so.2+0x20"},
+      {"[more callers]"},
+      {"[more callers]", "0x123456"},
+      {main, "train (model.py:15)", step, launch, step, launch},
+      {main, "libmodel.so.2+0x30"}};
+  const json document = json::parse(written(trace));
+  EXPECT_EQ(document["stackFrames"]["4"]["category"], "libmodel.so.2");
+  std::map<std::tuple<std::string, uint64_t>, size_t> found;  // by name and path
+  size_t calls = 0;
+  for (const json& e : document["traceEvents"]) {
+    if (e["ph"] != "X") continue;
+    const uint64_t path = e.value("sf", 0);
+    ASSERT_LT(path, expected.size());
+    EXPECT_EQ(stackOf(document, e), expected[path]);
+    const std::string category = e["cat"];
+    calls += category.rfind("host_call", 0) == 0 ? 1 : 0;
+    ++found[{category.rfind("host_call", 0) == 0 ? "call" : category, path}];
+  }
+  EXPECT_EQ(calls, trace.host_call.size());
+  const auto expectCounts = [&](const char* what, const auto& column) {
+    std::map<uint64_t, size_t> counts;
+    for (const CallPathId path : column) ++counts[static_cast<uint64_t>(path)];
+    for (const auto& [path, count] : counts) {
+      EXPECT_EQ((found[{what, path}]), count) << what << " " << path;
+    }
+  };
+  expectCounts("call", trace.host_call.call_path_id);
+  expectCounts("kernel", trace.kernel.call_path_id);
+  expectCounts("gpu_memcpy", trace.copy.call_path_id);
+  expectCounts("gpu_memset", trace.fill.call_path_id);
+}
+
+TEST(ChromeJson, onlyFramesOfStacksThatAreUsedAreWritten) {
+  Trace trace = sample::makeTrace({.kernels = 20, .names = 4});
+  EXPECT_FALSE(json::parse(written(trace)).contains("stackFrames"));
+  sample::addStacks(trace);
+  std::fill(trace.host_call.call_path_id.begin(), trace.host_call.call_path_id.end(), CallPathId{});
+  std::fill(trace.copy.call_path_id.begin(), trace.copy.call_path_id.end(), CallPathId{});
+  std::fill(trace.fill.call_path_id.begin(), trace.fill.call_path_id.end(), CallPathId{});
+  std::fill(trace.sync.call_path_id.begin(), trace.sync.call_path_id.end(), CallPathId{});
+  std::fill(trace.kernel.call_path_id.begin(), trace.kernel.call_path_id.end(), CallPathId{});
+  EXPECT_EQ(written(trace).find("\"sf\""), std::string::npos);
+  EXPECT_FALSE(json::parse(written(trace)).contains("stackFrames"));
+  trace.kernel.call_path_id[3] = CallPathId(8);
+  const json document = json::parse(written(trace));
+  std::vector<std::string> ids;
+  for (const auto& [id, frame] : document["stackFrames"].items()) ids.push_back(id);
+  EXPECT_EQ(ids, (std::vector<std::string>{"7", "8"}));
+}
+
+TEST(ChromeJson, stacksThatLeadIntoThemselvesEnd) {
+  Trace trace = sample::makeTrace({.kernels = 20, .names = 4});
+  sample::addStacks(trace);
+  trace.call_path.parent[0] = CallPathId(9);
+  trace.call_path.parent[6] = CallPathId(7);
+  trace.call_path.parent[1] = CallPathId(4000);
+  trace.call_path.frame[2] = FrameId(4000);
+  trace.kernel.call_path_id[0] = CallPathId(4000);
+  const json document = json::parse(written(trace));
+  for (const json& e : document["traceEvents"]) {
+    EXPECT_NE(e.value("sf", 0), 4000);
+    EXPECT_EQ(stackOf(document, e).empty(), !e.contains("sf"));
+  }
 }
 
 TEST(ChromeJson, anEmptyTraceAndAbsurdValuesAreValid) {

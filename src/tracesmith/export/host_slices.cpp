@@ -37,6 +37,21 @@ ProcessId HostTracks::process(const Trace& trace, uint32_t track) const {
   return trace.stream.process_id[track - threads_ - processes_ - 1];
 }
 
+CallPathId callPathOf(const Trace& trace, const HostSlice& slice) {
+  switch (slice.source) {
+    case SliceSource::kHostCall:
+      return trace.host_call.call_path_id[slice.row];
+    case SliceSource::kSync:
+      return trace.sync.call_path_id[slice.row];
+    case SliceSource::kRange:
+    case SliceSource::kInstant:
+      return trace.range.call_path_id[slice.row];
+    case SliceSource::kBuild:
+      break;
+  }
+  return CallPathId::kNone;
+}
+
 HostSlices::HostSlices(const Trace& trace, const Selection& selection, const HostTracks& tracks)
     : trace_(trace), selection_(selection), tracks_(tracks) {
   findSimpleTracks();

@@ -72,6 +72,9 @@ inline StringId callName(const HostCallTable& calls, size_t row) {
   return calls.name[row] != StringId::kNone ? calls.name[row] : calls.subject[row];
 }
 
+/// The call stack of a slice, if it has one. A build has none of its own: its call has it.
+CallPathId callPathOf(const Trace& trace, const HostSlice& slice);
+
 constexpr uint32_t kMaxLanes = 64;
 
 /// Lays the selected slices out. Rows of threads on which calls simply follow each other (the usual

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tracesmith/model/trace.hpp"
@@ -271,6 +273,58 @@ inline Trace makeTrace(const Options& o = {}) {
   t.loss.push({LossId(1), text("OpenCL calls"), ProcessId(1), t.host_call.size() + 7,
                t.host_call.size(), 7, 0, text("ring full")});
   return t;
+}
+
+/// Gives most host calls a stack, and device work that of its call. Among the frames are functions
+/// that were inlined, one of Python, and some without a name.
+inline void addStacks(Trace& t) {
+  const auto text = [&](std::string_view s) { return t.strings.intern(s); };
+  const StringId app = text("/opt/app/train");
+  const StringId library = text("/usr/lib/libmodel.so.2");
+  const StringId build = text("00112233445566778899aabbccddeeff00112233");
+  const FrameRow frames[] = {
+      {.address = 0x401200, .module = app, .module_offset = 0x1200},
+      {.function = text("train"), .file = text("model.py"), .line = 15, .module = text("Python")},
+      {.function = text("train"), .file = text("model.py"), .line = 16, .module = text("Python")},
+      {.address = 0x7f0010, .module = library, .module_offset = 0x10, .build_id = build},
+      {.address = 0x7f0020, .module = library, .module_offset = 0x20, .build_id = build},
+      {.address = 0x123456},
+      {.function = text("[more callers]"), .flags = frame_flags::kTruncatedBelow},
+      {.address = 0x7f0030,
+       .module = library,
+       .module_offset = 0x30,
+       .build_id = build,
+       .flags = frame_flags::kExact}};
+  for (const FrameRow& frame : frames) t.frame.push(frame);
+  t.symbol.push({FrameId(1), 0, text("main"), text("main.cpp"), 7});
+  t.symbol.push({FrameId(4), 0, text("launch<int>()"), text("launch.h"), 3});
+  t.symbol.push({FrameId(4), 1, text("step(int)"), text("step \"1\".cpp"), 41});
+  const CallPathRow paths[] = {{{}, FrameId(1)},              // 1: main
+                               {CallPathId(1), FrameId(2)},   // 2: main, train
+                               {CallPathId(1), FrameId(3)},   // 3: main, train (another line)
+                               {CallPathId(2), FrameId(4)},   // 4: main, train, step, launch
+                               {CallPathId(3), FrameId(4)},   // 5
+                               {CallPathId(3), FrameId(5)},   // 6: main, train, no name
+                               {{}, FrameId(7)},              // 7: callers that are not known
+                               {CallPathId(7), FrameId(6)},   // 8: and an address in no module
+                               {CallPathId(4), FrameId(4)},   // 9: recursion
+                               {CallPathId(1), FrameId(8)}};  // 10: an instruction that is no call
+  for (const CallPathRow& path : paths) t.call_path.push(path);
+  std::map<std::pair<ProcessId, uint64_t>, CallPathId> of_call;
+  for (size_t i = 0; i < t.host_call.size(); ++i) {
+    const auto path = static_cast<CallPathId>(i % (std::size(paths) + 1));
+    t.host_call.call_path_id[i] = path;
+    of_call[{t.host_call.process_id[i], t.host_call.correlation_id[i]}] = path;
+  }
+  const auto give = [&](auto& table) {
+    for (size_t i = 0; i < table.size(); ++i) {
+      table.call_path_id[i] = of_call[{table.process_id[i], table.correlation_id[i]}];
+    }
+  };
+  give(t.kernel);
+  give(t.copy);
+  give(t.fill);
+  give(t.sync);
 }
 
 }  // namespace tracesmith::sample
