@@ -102,6 +102,16 @@ class Stacks(CommandTest):
         self.assertEqual(sorted(map(repr, again["traceEvents"])),
                          sorted(map(repr, document["traceEvents"])))
 
+    def test_perfetto_has_the_stacks_and_they_come_back(self):
+        self.profile(BENCHMARK, "-n", "50")
+        self.assertEqual(self.run_command("export", "-q", "t.sbt", "-o", "t.pftrace").returncode, 0)
+        self.assertEqual(self.run_command("import", "-q", "t.pftrace", "-o", "p.sbt").returncode, 0)
+        for by in ("device-time", "host-time"):
+            mine, theirs = (self.run_command("export", trace, "-f", "folded", "--by", by, "-o", "-")
+                            .stdout.decode() for trace in ("t.sbt", "p.sbt"))
+            self.assertIn(";bench_launch;", mine)
+            self.assertEqual(mine, theirs)
+
     def test_without_stacks_there_are_none(self):
         self.profile(BENCHMARK, "-n", "10", options=())
         self.assertEqual(self.rows("SELECT count(call_path_id) AS n FROM kernel")[0]["n"], 0)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A trace exported to Perfetto and imported again: the same work at the same times, on the same
 // streams and threads, with the same names.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include <tuple>
 #include <vector>
 
+#include "tracesmith/analysis/call_path_costs.hpp"
 #include "tracesmith/export/perfetto_writer.hpp"
 #include "tracesmith/export/sample_trace.hpp"
 #include "tracesmith/format/trace_reader.hpp"
@@ -143,6 +145,35 @@ std::vector<Row> launches(const Trace& t) {
   return sorted(rows);
 }
 
+/// The stack of each call and each piece of device work. In the file a frame has one function, so
+/// functions are compared, not frames.
+std::vector<Row> callStacks(const Trace& t) {
+  const FrameSymbols symbols(t);
+  std::vector<FrameFunction> functions;
+  std::vector<Row> rows;
+  const auto add = [&](const auto& table) {
+    for (size_t i = 0; i < table.size(); ++i) {
+      std::string stack;
+      for (const FrameId id : framesOf(t, table.call_path_id[i])) {
+        const FrameRow frame = t.frame.row(indexOf(id));
+        symbols.functions(id, functions);
+        for (size_t k = functions.size(); k-- > 0;) {
+          const FrameFunction& f = functions[k];
+          stack += fmt::format("{} = {} {}:{} {} {:x} {}\n", symbols.label(id, f), f.function,
+                               f.file, f.line, t.text(frame.module), frame.module_offset,
+                               t.text(frame.build_id));
+        }
+      }
+      rows.emplace_back(table.start_ns[i], table.duration_ns[i], stack, "", 0);
+    }
+  };
+  add(t.host_call);
+  add(t.kernel);
+  add(t.copy);
+  add(t.fill);
+  return sorted(rows);
+}
+
 void expectSame(const Trace& before, const Trace& after) {
   EXPECT_EQ(kernels(before), kernels(after));
   EXPECT_EQ(transfers(before, before.copy), transfers(after, after.copy));
@@ -185,6 +216,20 @@ TEST(PerfettoRoundTrip, ASecondTripChangesNothing) {
   const Trace once = roundTrip(sample::makeTrace(), true);
   const Trace twice = roundTrip(once, true);
   expectSame(once, twice);
+}
+
+TEST(PerfettoRoundTrip, CallStacksComeBack) {
+  Trace before = sample::makeTrace();
+  sample::addStacks(before);
+  const Trace once = roundTrip(before, false);
+  expectSame(before, once);
+  EXPECT_EQ(callStacks(before), callStacks(once));
+  EXPECT_TRUE(once.symbol.empty());
+  const Trace twice = roundTrip(once, true);
+  expectSame(before, twice);
+  EXPECT_EQ(callStacks(before), callStacks(twice));
+  EXPECT_EQ(once.frame.size(), twice.frame.size());
+  EXPECT_EQ(once.call_path.size(), twice.call_path.size());
 }
 
 TEST(PerfettoRoundTrip, RealTracesComeBack) {

@@ -80,16 +80,6 @@ uint64_t apiOf(PlatformType backend) {
   }
 }
 
-/// Appends what `fields(Cursor&)` writes, in at most `bound` bytes, to `out`.
-template <class Fields>
-void append(std::string& out, size_t bound, Fields&& fields) {
-  const size_t at = out.size();
-  out.resize(at + bound);
-  proto::Cursor c(reinterpret_cast<uint8_t*>(out.data()) + at);
-  fields(c);
-  out.resize(static_cast<size_t>(c.at() - reinterpret_cast<uint8_t*>(out.data())));
-}
-
 void launchArg(proto::Cursor& c, uint64_t name, uint64_t value) {
   c.message<stage::launch::kArgs>([&] {
     c.uint<stage::arg::kNameIid>(name);
@@ -150,12 +140,12 @@ void Encoder::prepareStreams() {
     if (many_processes && pidOf(s.process) != 0) name += fmt::format(" ({})", pidOf(s.process));
     s.queue_name = std::move(name);
     s.queue_iid = kFirstQueueIid + i;
-    append(s.event_prefix, 64, [&](proto::Cursor& c) {
+    proto::append(s.event_prefix, 64, [&](proto::Cursor& c) {
       c.uint<stage::kContext>(s.context);
       if (s.device != 0) c.uint<stage::kGpuId>(s.device);
       c.uint<stage::kQueueIid>(s.queue_iid);
     });
-    append(s.args, 64, [&](proto::Cursor& c) {
+    proto::append(s.args, 64, [&](proto::Cursor& c) {
       launchArg(c, kArgDevice, s.device_number);
       launchArg(c, kArgStream, s.stream_number);
     });
@@ -176,7 +166,7 @@ void Encoder::prepareShapes() {
     const auto groups = [&](int d) {
       return global[d] / local[d] + (global[d] % local[d] != 0 ? 1 : 0);
     };
-    append(shapes_[i + 1], 256, [&](proto::Cursor& c) {
+    proto::append(shapes_[i + 1], 256, [&](proto::Cursor& c) {
       c.message<stage::kLaunch>([&] {
         if (local[0] != 0) {
           c.message<stage::launch::kGrid>([&] {
@@ -257,13 +247,13 @@ template <class Table>
 void Encoder::extras(const Table& table, size_t row) {
   extra_.clear();
   const auto add = [&](std::string_view key, std::string_view value) {
-    append(extra_, proto::textBound(key.size()) + proto::textBound(value.size()),
-           [&](proto::Cursor& c) {
-             c.message<stage::kExtraData>([&] {
-               c.text<stage::extra::kName>(key);
-               c.text<stage::extra::kValue>(value);
-             });
-           });
+    proto::append(extra_, proto::textBound(key.size()) + proto::textBound(value.size()),
+                  [&](proto::Cursor& c) {
+                    c.message<stage::kExtraData>([&] {
+                      c.text<stage::extra::kName>(key);
+                      c.text<stage::extra::kValue>(value);
+                    });
+                  });
   };
   const uint32_t flags = table.flags[row];
   if (flags & op_flags::kFirstLaunch) add("first_launch", "includes the just-in-time compile");

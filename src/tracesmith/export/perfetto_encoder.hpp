@@ -3,6 +3,7 @@
 // Only perfetto_*.cpp include this.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -13,6 +14,7 @@
 #include "tracesmith/export/host_slices.hpp"
 #include "tracesmith/export/perfetto_links.hpp"
 #include "tracesmith/export/perfetto_packets.hpp"
+#include "tracesmith/export/perfetto_stacks.hpp"
 #include "tracesmith/export/perfetto_writer.hpp"
 #include "tracesmith/export/row_attributes.hpp"
 
@@ -70,6 +72,7 @@ class Encoder {
   void annotate(proto::Cursor& c, const HostSlice& slice);
   size_t annotationBound(const HostSlice& slice) const;
   std::string_view nameOf(const HostSlice& slice, StringId& id) const;
+  uint64_t callstackOf(Sequence& q, const HostSlice& slice);
 
   // perfetto_device.cpp
   void deviceWork();
@@ -116,6 +119,7 @@ class Encoder {
   RowAttributes attributes_;
   HostTracks tracks_;
   NameNumbers names_;
+  std::optional<Stacks> stacks_;  // where there are any to be written
   uint64_t events_ = 0;
   uint64_t cut_slices_ = 0;
   uint64_t unmatched_frees_ = 0;

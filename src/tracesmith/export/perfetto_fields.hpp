@@ -51,7 +51,8 @@ constexpr uint64_t kUnitTimeNs = 1, kUnitCount = 2, kUnitBytes = 3;
 namespace event {
 constexpr uint32_t kCategoryIids = 3, kDebugAnnotations = 4, kType = 9, kNameIid = 10,
                    kTrackUuid = 11, kName = 23, kCounterValue = 30, kDoubleCounterValue = 44,
-                   kFlowIds = 47, kTerminatingFlowIds = 48, kGpuCorrelation = 3000;
+                   kFlowIds = 47, kTerminatingFlowIds = 48, kCallstackIid = 56,
+                   kGpuCorrelation = 3000;
 constexpr uint64_t kSliceBegin = 1, kSliceEnd = 2, kInstant = 3, kCounter = 4;
 namespace annotation {
 constexpr uint32_t kNameIid = 1, kUint = 3, kInt = 4, kString = 6, kName = 10;
@@ -62,9 +63,11 @@ constexpr uint32_t kSubmitted = 1, kWaitedFor = 2;  // event ids of render stage
 }  // namespace event
 
 namespace interned {
-constexpr uint32_t kEventCategories = 1, kEventNames = 2, kAnnotationNames = 3,
-                   kGraphicsContexts = 23, kGpuSpecifications = 24, kGpuCounterDescriptors = 47,
-                   kComputeKernels = 1000, kComputeArgNames = 1001;
+constexpr uint32_t kEventCategories = 1, kEventNames = 2, kAnnotationNames = 3, kFunctionNames = 5,
+                   kFrames = 6, kCallstacks = 7, kBuildIds = 16, kMappingPaths = 17,
+                   kSourcePaths = 18, kMappings = 19, kGraphicsContexts = 23,
+                   kGpuSpecifications = 24, kGpuCounterDescriptors = 47, kComputeKernels = 1000,
+                   kComputeArgNames = 1001;
 constexpr uint32_t kIid = 1, kName = 2;  // of most entries
 namespace graphics_context {
 constexpr uint32_t kPid = 2, kApi = 3;
@@ -74,6 +77,17 @@ namespace specification {
 constexpr uint32_t kDescription = 3, kCategory = 4;
 constexpr uint64_t kOther = 0, kCompute = 2;
 }  // namespace specification
+namespace frame {
+constexpr uint32_t kFunctionName = 2, kMapping = 3, kRelativePc = 4, kSourcePath = 5,
+                   kLineNumber = 6, kKind = 7;
+constexpr uint64_t kInterpreted = 3;
+}  // namespace frame
+namespace callstack {
+constexpr uint32_t kFrames = 2;  // outermost first
+}
+namespace mapping {
+constexpr uint32_t kBuildId = 2, kPath = 7;
+}
 namespace kernel {
 constexpr uint32_t kDemangledName = 3, kArch = 4, kArgs = 5;
 }

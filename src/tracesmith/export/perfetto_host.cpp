@@ -225,6 +225,17 @@ void Encoder::annotate(proto::Cursor& c, const HostSlice& slice) {
   }
 }
 
+/// The number of the slice's callstack; 0: none. What q lacks of it is in extra_.
+uint64_t Encoder::callstackOf(Sequence& q, const HostSlice& slice) {
+  extra_.clear();
+  const CallPathId path = callPathOf(trace_, slice);
+  const uint64_t number = stacks_->number(path);
+  if (number == 0) return 0;
+  if (q.stacks == nullptr) q.stacks = std::make_unique<SeenStacks>();
+  stacks_->introduce(path, *q.stacks, extra_);
+  return number;
+}
+
 void Encoder::begin(Sequence& q, const HostSlice& slice) {
   StringId id;
   const std::string_view label = nameOf(slice, id);
@@ -247,15 +258,17 @@ void Encoder::begin(Sequence& q, const HostSlice& slice) {
     category = kFirstRangeCategory + n;
     if (q.categories.insert(n)) new_category = text(given);
   }
+  const uint64_t callstack = stacks_ ? callstackOf(q, slice) : 0;
+  const bool new_stack = callstack != 0 && !extra_.empty();
   const auto links = links_.ofSlice(slice.source, slice.row);
   size_t works = 0;
   for (uint32_t w = first_work; w != 0; w = work_.next(w)) ++works;
   const size_t bound = 96 + annotationBound(slice) + works * 16 + links.size() * 16 +
                        (fresh || name == 0 ? proto::textBound(label.size()) : 0) +
-                       proto::textBound(new_category.size());
+                       proto::textBound(new_category.size()) + (new_stack ? extra_.size() + 8 : 0);
 
   packets_.timed(q, slice.start_ns, bound, [&](proto::Cursor& c) {
-    if (fresh || !new_category.empty()) {
+    if (fresh || !new_category.empty() || new_stack) {
       c.message<packet::kInternedData>([&] {
         if (fresh) {
           c.message<interned::kEventNames>([&] {
@@ -269,6 +282,7 @@ void Encoder::begin(Sequence& q, const HostSlice& slice) {
             c.text<interned::kName>(new_category);
           });
         }
+        if (new_stack) c.raw(extra_);
       });
     }
     c.message<packet::kTrackEvent>([&] {
@@ -280,6 +294,7 @@ void Encoder::begin(Sequence& q, const HostSlice& slice) {
       } else {
         c.text<event::kName>(label);
       }
+      if (callstack != 0) c.uint<event::kCallstackIid>(callstack);
       annotate(c, slice);
       if (slice.cut) number(c, kFullDuration, slice.true_end_ns - slice.start_ns);
       bool correlated = first_work != 0;

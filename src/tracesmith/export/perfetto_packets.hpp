@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <string_view>
 #include <unordered_set>
 #include <vector>
@@ -53,11 +54,17 @@ class NameNumbers {
   uint32_t last_ = 0;
 };
 
+/// What a sequence has introduced of call stacks (perfetto_stacks.hpp).
+struct SeenStacks {
+  SeenIds callstacks, frames, functions, files, modules;
+};
+
 struct Sequence {
   uint32_t id = 0;    ///< 0: not opened yet
   uint64_t last = 0;  ///< time of its last packet
   SeenIds names;
   SeenIds categories;
+  std::unique_ptr<SeenStacks> stacks;  ///< from its first event that has one
 };
 
 enum class TrackKind : uint64_t {

@@ -43,6 +43,7 @@ struct Slice {
   std::string category;
   std::map<std::string, std::string> args;
   std::vector<uint64_t> submitted, waited_for, flows_out, flows_in;
+  std::vector<std::string> stack;  // "function file:line module+offset bytes of build-id"
 };
 
 struct Track {
@@ -79,12 +80,19 @@ class File {
     std::string name, demangled;
     std::map<std::string, std::string> args;
   };
+  struct Frame {
+    uint64_t function = 0, mapping = 0, offset = 0, file = 0, line = 0, kind = 0;
+  };
   struct Sequence {
     bool valid = false;
     uint64_t clock = 0;
     uint64_t default_track = 0;
     uint64_t default_clock = 0;
     std::map<uint64_t, std::string> names, categories, annotations, arg_names;
+    std::map<uint64_t, std::string> functions, files, module_paths, build_ids;
+    std::map<uint64_t, Frame> frames;
+    std::map<uint64_t, std::pair<uint64_t, uint64_t>> mappings;  // build-id, path
+    std::map<uint64_t, std::vector<uint64_t>> callstacks;
     std::map<uint64_t, std::pair<std::string, uint64_t>> specifications;
     std::map<uint64_t, std::pair<uint64_t, uint64_t>> contexts;  // pid, api
     std::map<uint64_t, Kernel> kernels;
@@ -226,6 +234,23 @@ class File {
       if (f.number == 23) q.contexts[iid] = {second, third};
       if (f.number == 24) q.specifications[iid] = {name, fourth};
       if (f.number == 1001) q.arg_names[iid] = name;
+      if (f.number == 5) q.functions[iid] = name;
+      if (f.number == 16) q.build_ids[iid] = name;
+      if (f.number == 17) q.module_paths[iid] = name;
+      if (f.number == 18) q.files[iid] = name;
+      if (f.number == 6) q.frames[iid] = frame(f.bytes);
+      if (f.number == 7) {
+        if (q.callstacks.count(iid) != 0) problem("a callstack is introduced twice");
+        fields(f.bytes, [&](const Field& g) {
+          if (g.number == 2) q.callstacks[iid].push_back(g.value);
+        });
+      }
+      if (f.number == 19) {
+        fields(f.bytes, [&](const Field& g) {
+          if (g.number == 2) q.mappings[iid].first = g.value;
+          if (g.number == 7) q.mappings[iid].second = g.value;
+        });
+      }
       if (f.number == 1000) {
         Kernel kernel;
         kernel.name = name;
@@ -236,6 +261,41 @@ class File {
         q.kernels[iid] = kernel;
       }
     });
+  }
+
+  Frame frame(std::string_view bytes) {
+    Frame frame;
+    fields(bytes, [&](const Field& f) {
+      if (f.number == 2) frame.function = f.value;
+      if (f.number == 3) frame.mapping = f.value;
+      if (f.number == 4) frame.offset = f.value;
+      if (f.number == 5) frame.file = f.value;
+      if (f.number == 6) frame.line = f.value;
+      if (f.number == 7) frame.kind = f.value;
+    });
+    return frame;
+  }
+
+  std::vector<std::string> stack(Sequence& q, uint64_t iid) {
+    std::vector<std::string> lines;
+    for (const uint64_t id : lookup(q.callstacks, iid, "callstack")) {
+      const Frame frame = lookup(q.frames, id, "frame");
+      std::string line = frame.function != 0 ? lookup(q.functions, frame.function, "function") : "";
+      if (frame.file != 0) line += " " + lookup(q.files, frame.file, "source path");
+      if (frame.line != 0) line += ":" + std::to_string(frame.line);
+      if (frame.kind == 3) line += " interpreted";
+      if (frame.mapping != 0) {
+        const auto [build_id, path] = lookup(q.mappings, frame.mapping, "mapping");
+        line +=
+            " " + lookup(q.module_paths, path, "mapping path") + "+" + std::to_string(frame.offset);
+        if (build_id != 0) {
+          line += " " + std::to_string(lookup(q.build_ids, build_id, "build-id").size());
+        }
+      }
+      lines.push_back(line);
+    }
+    if (lines.empty()) problem("a callstack without frames");
+    return lines;
   }
 
   void argument(Sequence& q, std::string_view bytes, std::map<std::string, std::string>& out) {
@@ -311,6 +371,7 @@ class File {
       if (f.number == 44) sample.value = std::bit_cast<double>(f.value);
       if (f.number == 47) s.flows_out.push_back(f.value);
       if (f.number == 48) s.flows_in.push_back(f.value);
+      if (f.number == 56) s.stack = stack(q, f.value);
       if (f.number == 4) {
         std::string key, value;
         fields(f.bytes, [&](const Field& g) {

@@ -57,6 +57,8 @@ Encoder::Encoder(const Trace& trace, Output& out, const PerfettoOptions& options
       names_(trace.strings.size()) {
   if (options.flows) links_ = Links(trace, selection, work_);
   if (options.full_args) attributes_ = RowAttributes(trace);
+  // Viewers before v53 count each as an error.
+  if (!options.compat && !trace.call_path.empty()) stacks_.emplace(trace);
 }
 
 void Encoder::run() {

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <limits>
 #include <map>
+#include <tuple>
 
 #include "tracesmith/export/chrome_json.hpp"
 #include "tracesmith/export/device_work.hpp"
@@ -85,6 +86,83 @@ const reading::Slice* sliceAt(const reading::File& file, std::string_view name, 
     if (s.name == name && s.start == static_cast<uint64_t>(start_ns)) return &s;
   }
   return nullptr;
+}
+
+TEST(Perfetto, hostCallsHaveTheirCallStacks) {
+  Trace trace = sample::makeTrace({.kernels = 200, .processes = 1, .names = 10});
+  sample::addStacks(trace);
+  const std::string main = "main main.cpp:7 /opt/app/train+4607";
+  const std::string first = "train model.py:15 interpreted";
+  const std::string second = "train model.py:16 interpreted";
+  const std::string step = "step(int) step \"1\".cpp:41 /usr/lib/libmodel.so.2+15 20";
+  const std::string launch = "launch<int>() launch.h:3 /usr/lib/libmodel.so.2+15 20";
+  const std::vector<std::vector<std::string>> expected = {
+      {},
+      {main},
+      {main, first},
+      {main, second},
+      {main, first, step, launch},
+      {main, second, step, launch},
+      {main, second, "libmodel.so.2+0x20 /usr/lib/libmodel.so.2+31 20"},
+      {"[more callers]"},
+      {"[more callers]", "0x123456"},
+      {main, first, step, launch, step, launch},
+      {main, "libmodel.so.2+0x30 /usr/lib/libmodel.so.2+48 20"}};
+  const reading::File file = readBack(trace);
+  std::map<std::tuple<uint64_t, uint64_t, std::string>, std::vector<std::string>> found;
+  for (const reading::Slice& s : file.slices) found[{s.start, s.end, s.name}] = s.stack;
+  for (size_t i = 0; i < trace.host_call.size(); ++i) {
+    const HostCallRow row = trace.host_call.row(i);
+    const auto start = static_cast<uint64_t>(row.start_ns);
+    EXPECT_EQ((found[{start, start + static_cast<uint64_t>(row.duration_ns),
+                      std::string(trace.text(row.name))}]),
+              expected[static_cast<size_t>(row.call_path_id)])
+        << i;
+  }
+  expectDeviceWork(trace, file);
+
+  // A wait of the host that no call was recorded for, and a range.
+  for (int64_t& t : trace.sync.start_ns) t += 1;
+  trace.host_call.clear();
+  std::fill(trace.range.call_path_id.begin(), trace.range.call_path_id.end(), CallPathId(3));
+  size_t waits = 0;
+  size_t ranges = 0;
+  for (const reading::Slice& s : readBack(trace).slices) {
+    if (s.category == "sync" && s.stack.size() > 1) ++waits;
+    if (s.category == "epoch") {
+      EXPECT_EQ(s.stack, expected[3]);
+      ++ranges;
+    }
+  }
+  EXPECT_GT(waits, 0u);
+  EXPECT_EQ(ranges, trace.range.size());
+}
+
+TEST(Perfetto, withoutCallStacksNothingIsWrittenOfThem) {
+  Trace trace = sample::makeTrace({.kernels = 200, .names = 10});
+  const std::string without = encoded(trace);
+  const std::string compat = encoded(trace, {.compat = true});
+  sample::addStacks(trace);
+  EXPECT_GT(encoded(trace).size(), without.size());
+  // Viewers before v53 count each as an error.
+  EXPECT_EQ(encoded(trace, {.compat = true}), compat);
+  trace.call_path.clear();
+  EXPECT_EQ(encoded(trace), without);
+}
+
+TEST(Perfetto, damagedCallStacksDoNoHarm) {
+  Trace trace = sample::makeTrace({.kernels = 100, .names = 10});
+  sample::addStacks(trace);
+  trace.call_path.parent[0] = CallPathId(9);
+  trace.call_path.frame[2] = FrameId(4000);
+  trace.call_path.frame[4] = FrameId::kNone;
+  trace.frame.module[0] = StringId(0xffffffff);
+  trace.frame.build_id[3] = trace.strings.intern("no build-id");
+  trace.host_call.call_path_id[0] = CallPathId(4000);
+  const reading::File file = readBack(trace);  // complains of what is not introduced
+  EXPECT_EQ(file.works.size(), readBack(trace, {.flows = false}).works.size());
+  EXPECT_TRUE(std::any_of(file.slices.begin(), file.slices.end(),
+                          [](const reading::Slice& s) { return s.stack.size() > 1000; }));
 }
 
 TEST(Perfetto, compatHasDeviceWorkAsSlicesOfStreamTracks) {

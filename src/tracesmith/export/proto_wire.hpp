@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <string>
 #include <string_view>
 
 #include "tracesmith/base/bytes.hpp"
@@ -119,5 +120,15 @@ class Cursor {
 
   uint8_t* p_;
 };
+
+/// Appends what `fields(Cursor&)` writes, in at most `bound` bytes, to `out`.
+template <class Fields>
+void append(std::string& out, size_t bound, Fields&& fields) {
+  const size_t at = out.size();
+  out.resize(at + bound);
+  Cursor c(reinterpret_cast<uint8_t*>(out.data()) + at);
+  fields(c);
+  out.resize(static_cast<size_t>(c.at() - reinterpret_cast<uint8_t*>(out.data())));
+}
 
 }  // namespace tracesmith::proto

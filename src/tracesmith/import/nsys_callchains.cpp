@@ -27,9 +27,9 @@ uint64_t NsysCallchains::read(SqliteFile& file, const SqliteTable& table, int ki
     if (usable) {
       entries.push_back(
           {row.integer(id), row.integer(depth),
-           frame({.address = static_cast<uint64_t>(row.integer(address)),
-                  .function = text_(row.integer(symbol)),
-                  .module = module >= 0 ? text_(row.integer(module)) : StringId::kNone})});
+           paths_.frame({.address = static_cast<uint64_t>(row.integer(address)),
+                         .function = text_(row.integer(symbol)),
+                         .module = module >= 0 ? text_(row.integer(module)) : StringId::kNone})});
     }
     return !builder_.failed();
   });
@@ -40,7 +40,7 @@ uint64_t NsysCallchains::read(SqliteFile& file, const SqliteTable& table, int ki
   CallPathId parent = CallPathId::kNone;
   for (size_t i = 0; i < entries.size(); ++i) {
     if (i == 0 || entries[i].id != entries[i - 1].id) parent = CallPathId::kNone;
-    parent = path(parent, entries[i].frame);
+    parent = paths_.path(parent, entries[i].frame);
     stacks_[{kind, entries[i].id}] = parent;
   }
   return rows;
@@ -49,26 +49,6 @@ uint64_t NsysCallchains::read(SqliteFile& file, const SqliteTable& table, int ki
 CallPathId NsysCallchains::at(int kind, int64_t id) const {
   const auto it = stacks_.find({kind, id});
   return it == stacks_.end() ? CallPathId::kNone : it->second;
-}
-
-FrameId NsysCallchains::frame(const FrameRow& row) {
-  const auto [it, fresh] = frames_.try_emplace({row.address, row.function, row.module});
-  if (fresh) {
-    it->second = idAt<FrameId>(frames_.size() - 1);
-    builder_.rows.frame.push(row);
-  }
-  return it->second;
-}
-
-CallPathId NsysCallchains::path(CallPathId parent, FrameId frame) {
-  const uint64_t key = static_cast<uint64_t>(parent) << 32 | static_cast<uint32_t>(frame);
-  const auto [it, fresh] = paths_.try_emplace(key);
-  if (fresh) {
-    it->second = idAt<CallPathId>(paths_.size() - 1);
-    builder_.rows.call_path.push({.parent = parent, .frame = frame});
-    builder_.added();
-  }
-  return it->second;
 }
 
 }  // namespace tracesmith::import

@@ -5,10 +5,9 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <string_view>
-#include <tuple>
-#include <unordered_map>
+#include <utility>
 
+#include "tracesmith/import/call_paths.hpp"
 #include "tracesmith/import/sqlite_source.hpp"
 
 namespace tracesmith::import {
@@ -17,7 +16,8 @@ class NsysCallchains {
  public:
   using Text = std::function<StringId(int64_t id)>;
   /// `text`: of an id of StringIds.
-  NsysCallchains(TraceBuilder& builder, Text text) : builder_(builder), text_(std::move(text)) {}
+  NsysCallchains(TraceBuilder& builder, Text text)
+      : builder_(builder), text_(std::move(text)), paths_(builder) {}
 
   /// Reads `table`, keeping its rows. Its stacks are then those of at(), beside those of others
   /// that were read under another `kind`.
@@ -25,13 +25,9 @@ class NsysCallchains {
   CallPathId at(int kind, int64_t id) const;
 
  private:
-  FrameId frame(const FrameRow& row);
-  CallPathId path(CallPathId parent, FrameId frame);
-
   TraceBuilder& builder_;
   Text text_;
-  std::map<std::tuple<uint64_t, StringId, StringId>, FrameId> frames_;
-  std::unordered_map<uint64_t, CallPathId> paths_;  // by parent and frame
+  CallPaths paths_;
   std::map<std::pair<int, int64_t>, CallPathId> stacks_;
 };
 

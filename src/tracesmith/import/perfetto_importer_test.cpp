@@ -3,6 +3,7 @@
 // made of it is compared in tests/perfetto.
 #include "tracesmith/import/perfetto_importer.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <isa-l/igzip_lib.h>
 #include <zstd.h>
@@ -162,6 +163,78 @@ TEST(PerfettoImporter, ClearingAStateForgetsItsNames) {
   ASSERT_EQ(got.trace.range.size(), 2u);
   EXPECT_EQ(nameOf(got.trace, 0), "old");
   EXPECT_EQ(nameOf(got.trace, 1), "");
+}
+
+/// Functions of a stack with file and line, outermost first.
+std::string stackOf(const Trace& t, CallPathId path) {
+  std::string text;
+  for (auto i = static_cast<size_t>(path); i != 0;
+       i = static_cast<size_t>(t.call_path.parent[i - 1])) {
+    const FrameRow frame = t.frame.row(indexOf(t.call_path.frame[i - 1]));
+    text =
+        fmt::format("{} {}:{} {}+{} {}; ", t.text(frame.function), t.text(frame.file), frame.line,
+                    t.text(frame.module), frame.module_offset, t.text(frame.build_id)) +
+        text;
+  }
+  return text;
+}
+
+Message introducedStacks() {
+  return Message()
+      .of(7, Message().number(1, 8).number(2, 1).number(2, 2))
+      .of(7, Message().number(1, 9).text(2, "\x01\x03"))  // packed
+      .of(6, Message().number(1, 1).number(2, 5).number(5, 4).number(6, 12))
+      .of(6, Message().number(1, 2).number(3, 1).number(4, 4096))
+      .of(6, Message().number(1, 3).number(2, 6).number(3, 2).number(4, 16))
+      .of(5, interned(5, "main"))
+      .of(5, interned(6, "malloc"))
+      .of(18, interned(4, "main.c"))
+      .of(19, Message().number(1, 1).number(2, 3).number(7, 1))
+      .of(19, Message().number(1, 2).number(7, 2).number(7, 3))
+      .of(16, interned(3, "\x0f\xa0"))
+      .of(17, interned(1, "/bin/app"))
+      .of(17, interned(2, "lib"))
+      .of(17, interned(3, "libc.so"));
+}
+
+TEST(PerfettoImporter, CallStacksAreThoseOfTheirSequence) {
+  const auto event = [](uint64_t time, uint64_t sequence, const Message& track_event) {
+    return packet(Message().number(8, time).number(10, sequence).number(13, 2).of(11, track_event));
+  };
+  const ImportedText got = importText(
+      process() + packet(Message().number(10, 1).number(13, 1).of(12, introducedStacks())) +
+      packet(Message().number(10, 2).number(13, 1)) +
+      event(10, 1, trackEvent(3, 200, "first").number(56, 8)) +
+      event(20, 1, trackEvent(3, 200, "second").number(56, 9)) +
+      event(30, 1, trackEvent(3, 200, "again").number(56, 8)) +
+      event(40, 2, trackEvent(3, 200, "of another").number(56, 8)) +
+      packet(Message().number(10, 1).number(13, 1)) +  // forgets
+      event(50, 1, trackEvent(3, 200, "forgotten").number(56, 8)));
+  ASSERT_TRUE(got.ok) << got.error;
+  const RangeTable& r = got.trace.range;
+  ASSERT_EQ(r.size(), 5u);
+  EXPECT_EQ(stackOf(got.trace, r.call_path_id[0]), "main main.c:12 +0 ;  :0 /bin/app+4096 0fa0; ");
+  EXPECT_EQ(stackOf(got.trace, r.call_path_id[1]),
+            "main main.c:12 +0 ; malloc :0 /lib/libc.so+16 ; ");
+  EXPECT_EQ(r.call_path_id[2], r.call_path_id[0]);
+  EXPECT_EQ(r.call_path_id[3], CallPathId::kNone);
+  EXPECT_EQ(r.call_path_id[4], CallPathId::kNone);
+  EXPECT_EQ(got.trace.call_path.size(), 3u);
+  // An address there is one within the call.
+  EXPECT_EQ(got.trace.frame.flags[1], frame_flags::kExact);
+}
+
+TEST(PerfettoImporter, CallStacksMayStandInTheEvent) {
+  const auto frame = [](std::string_view name, uint64_t line) {
+    return Message().text(1, name).text(2, "a.c").number(3, line);
+  };
+  const Message stack = Message().of(1, frame("main", 3)).of(1, frame("f", 7));
+  const ImportedText got = importText(
+      process() + packet(at(10).of(11, trackEvent(1, 200, "call").of(55, stack))) +
+      packet(at(30).of(11, trackEvent(2, 200).of(55, Message().of(1, frame("end", 1))))));
+  ASSERT_TRUE(got.ok) << got.error;
+  ASSERT_EQ(got.trace.range.size(), 1u);
+  EXPECT_EQ(stackOf(got.trace, got.trace.range.call_path_id[0]), "main a.c:3 +0 ; f a.c:7 +0 ; ");
 }
 
 TEST(PerfettoImporter, CountersAddUpWhereTheyAreIncremental) {
@@ -441,7 +514,13 @@ TEST(PerfettoImporter, TracksThatAreEachOthersParentsDoNoHarm) {
   EXPECT_EQ(got.trace.counter.size(), 1u);
 }
 
-TEST(PerfettoImporter, DoesNoWorseThanAnErrorOnDamage) { importDamaged(gpuWork(), 40, 100); }
+TEST(PerfettoImporter, DoesNoWorseThanAnErrorOnDamage) {
+  importDamaged(gpuWork(), 40, 100);
+  importDamaged(process() +
+                    packet(Message().number(10, 1).number(13, 1).of(12, introducedStacks())) +
+                    packet(at(10).of(11, trackEvent(3, 200, "event").number(56, 9))),
+                40, 100);
+}
 
 }  // namespace
 }  // namespace tracesmith::import

@@ -54,13 +54,17 @@ constexpr uint32_t kTimeDelta = 1, kCategoryIids = 3, kAnnotations = 4, kLegacy 
                    kNameIid = 10, kTrackUuid = 11, kAbsoluteTime = 16, kCategories = 22, kName = 23,
                    kCounterValue = 30, kExtraTracks = 31, kExtraValues = 12, kDoubleValue = 44,
                    kExtraDoubleTracks = 45, kExtraDoubleValues = 46, kFlowIdsOld = 36,
-                   kEndingFlowIdsOld = 42, kFlowIds = 47, kEndingFlowIds = 48,
-                   kGpuCorrelation = 3000;
+                   kEndingFlowIdsOld = 42, kFlowIds = 47, kEndingFlowIds = 48, kCallstack = 55,
+                   kCallstackIid = 56, kGpuCorrelation = 3000;
 constexpr uint64_t kBegin = 1, kEnd = 2, kInstant = 3, kCounter = 4;
 namespace annotation {
 constexpr uint32_t kNameIid = 1, kBool = 2, kUint = 3, kInt = 4, kDouble = 5, kText = 6,
                    kPointer = 7, kJson = 9, kName = 10, kDict = 11, kArray = 12, kTextIid = 17;
 }
+namespace callstack {
+constexpr uint32_t kFrames = 1;
+constexpr uint32_t kFunction = 1, kFile = 2, kLine = 3;  // of a frame
+}  // namespace callstack
 namespace gpu_correlation {
 constexpr uint32_t kSubmitted = 1, kWaitedFor = 2;
 }
@@ -70,10 +74,21 @@ constexpr uint32_t kNameIid = 1, kPhase = 2, kDuration = 3, kPid = 18, kTid = 19
 }  // namespace event
 
 namespace interned {
-constexpr uint32_t kCategories = 1, kEventNames = 2, kAnnotationNames = 3, kContexts = 23,
-                   kSpecifications = 24, kTexts = 29, kCounterDescriptors = 47, kKernels = 1000,
-                   kArgumentNames = 1001;
+constexpr uint32_t kCategories = 1, kEventNames = 2, kAnnotationNames = 3, kFunctionNames = 5,
+                   kFrames = 6, kCallstacks = 7, kBuildIds = 16, kMappingPaths = 17,
+                   kSourcePaths = 18, kMappings = 19, kContexts = 23, kSpecifications = 24,
+                   kTexts = 29, kCounterDescriptors = 47, kKernels = 1000, kArgumentNames = 1001;
 constexpr uint32_t kIid = 1, kName = 2;
+namespace frame {
+constexpr uint32_t kFunction = 2, kMapping = 3, kRelativePc = 4, kFile = 5, kLine = 6, kKind = 7;
+constexpr uint64_t kInterpreted = 3;
+}  // namespace frame
+namespace callstack {
+constexpr uint32_t kFrames = 2;  // outermost first
+}
+namespace mapping {
+constexpr uint32_t kBuildId = 2, kPath = 7;
+}
 namespace context {
 constexpr uint32_t kPid = 2, kApi = 3;
 }

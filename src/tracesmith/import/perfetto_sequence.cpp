@@ -22,6 +22,57 @@ std::vector<uint64_t> packedVarints(uint32_t wire_type, uint64_t value, std::str
   return values;
 }
 
+namespace {
+
+PerfettoSequence::Frame frameOf(std::string_view bytes) {
+  namespace in = pn::interned::frame;
+  PerfettoSequence::Frame frame;
+  proto::forEachField(bytes, [&](const Field& f) {
+    if (f.number == in::kFunction) frame.function = f.value;
+    if (f.number == in::kMapping) frame.mapping = f.value;
+    if (f.number == in::kRelativePc) frame.relative_pc = f.value;
+    if (f.number == in::kFile) frame.file = f.value;
+    if (f.number == in::kLine) frame.line = static_cast<uint32_t>(f.value);
+    if (f.number == in::kKind) frame.kind = f.value;
+  });
+  return frame;
+}
+
+PerfettoSequence::Mapping mappingOf(std::string_view bytes) {
+  PerfettoSequence::Mapping mapping;
+  proto::forEachField(bytes, [&](const Field& f) {
+    if (f.number == pn::interned::mapping::kBuildId) mapping.build_id = f.value;
+    if (f.number != pn::interned::mapping::kPath) return;
+    for (const uint64_t part : packedVarints(f.wire_type, f.value, f.bytes)) {
+      mapping.path.push_back(part);
+    }
+  });
+  return mapping;
+}
+
+PerfettoSequence::Callstack callstackOf(std::string_view bytes) {
+  PerfettoSequence::Callstack stack;
+  proto::forEachField(bytes, [&](const Field& f) {
+    if (f.number != pn::interned::callstack::kFrames) return;
+    for (const uint64_t frame : packedVarints(f.wire_type, f.value, f.bytes)) {
+      stack.frames.push_back(frame);
+    }
+  });
+  return stack;
+}
+
+std::string hexOf(std::string_view bytes) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  for (const char c : bytes) {
+    text += kDigits[static_cast<uint8_t>(c) >> 4];
+    text += kDigits[static_cast<uint8_t>(c) & 15];
+  }
+  return text;
+}
+
+}  // namespace
+
 void PerfettoSequence::setDefaults(std::string_view bytes) {
   clock.reset();
   track = 0;
@@ -113,6 +164,27 @@ void PerfettoSequence::intern(std::string_view bytes, TraceBuilder& builder) {
         break;
       case in::kTexts:
         texts[iid] = builder.text(name);
+        break;
+      case in::kFunctionNames:
+        function_names[iid] = name;
+        break;
+      case in::kSourcePaths:
+        source_paths[iid] = name;
+        break;
+      case in::kMappingPaths:
+        mapping_paths[iid] = name;
+        break;
+      case in::kBuildIds:
+        build_ids[iid] = hexOf(name);
+        break;
+      case in::kFrames:
+        frames[iid] = frameOf(f.bytes);
+        break;
+      case in::kMappings:
+        mappings[iid] = mappingOf(f.bytes);
+        break;
+      case in::kCallstacks:
+        callstacks[iid] = callstackOf(f.bytes);
         break;
       case in::kArgumentNames:
         argument_names[iid] = builder.text(name);

@@ -27,6 +27,8 @@ struct PerfettoArgument {
 class PerfettoSequence {
  public:
   using Names = std::unordered_map<uint64_t, StringId>;
+  /// Of a profile, most of which no event names.
+  using Texts = std::unordered_map<uint64_t, std::string>;
   struct Specification {
     StringId name{};
     uint64_t category = 0;
@@ -44,6 +46,19 @@ class PerfettoSequence {
     std::string bytes;
   };
 
+  struct Frame {
+    uint64_t function = 0, mapping = 0, relative_pc = 0, file = 0, kind = 0;
+    uint32_t line = 0;
+  };
+  struct Mapping {
+    uint64_t build_id = 0;
+    std::vector<uint64_t> path;  ///< its parts
+  };
+  struct Callstack {
+    std::vector<uint64_t> frames;  ///< outermost first
+    CallPathId path{};             ///< kNone: not asked for yet
+  };
+
   void setDefaults(std::string_view bytes);
   void intern(std::string_view bytes, TraceBuilder& builder);
   PerfettoArgument argument(std::string_view bytes, TraceBuilder& builder) const;
@@ -53,6 +68,10 @@ class PerfettoSequence {
   uint64_t track = 0;
   std::vector<uint64_t> extra_tracks, extra_double_tracks;
   Names categories, event_names, annotation_names, texts, argument_names;
+  Texts function_names, source_paths, mapping_paths, build_ids;
+  std::unordered_map<uint64_t, Frame> frames;
+  std::unordered_map<uint64_t, Mapping> mappings;
+  std::unordered_map<uint64_t, Callstack> callstacks;
   std::unordered_map<uint64_t, Specification> specifications;
   std::unordered_map<uint64_t, Context> contexts;
   std::unordered_map<uint64_t, Kernel> kernels;

@@ -150,6 +150,11 @@ ThreadId PerfettoSlices::submitterOf(uint64_t event_id) {
   return it != survey_.submissions.end() ? place(it->second.track).thread : ThreadId::kNone;
 }
 
+CallPathId PerfettoSlices::callPathOf(uint64_t event_id) const {
+  const auto it = path_of_work_.find(event_id);
+  return it != path_of_work_.end() ? it->second : CallPathId::kNone;
+}
+
 // --- One event ---------------------------------------------------------------------------------
 
 void PerfettoSlices::annotation(const PerfettoSequence& sequence, std::string_view bytes,
@@ -219,6 +224,8 @@ bool PerfettoSlices::event(PerfettoSequence& sequence, uint64_t sequence_id, int
   std::vector<int64_t> extra_values;
   std::vector<double> extra_doubles;
   std::string_view legacy_event;
+  std::optional<Field> call_stack;
+  std::vector<uint64_t> submitted;
   const auto category = [&](std::string_view one) {
     if (!categories.empty()) categories += ',';
     categories += one;
@@ -295,9 +302,14 @@ bool PerfettoSlices::event(PerfettoSequence& sequence, uint64_t sequence_id, int
           if (g.number == pn::event::gpu_correlation::kSubmitted) {
             if (!e.submits) e.correlation = correlationOf(g.value);
             e.submits = true;
+            submitted.push_back(g.value);
           }
           if (g.number == pn::event::gpu_correlation::kWaitedFor) e.waited_for.push_back(g.value);
         });
+        break;
+      case pn::event::kCallstack:
+      case pn::event::kCallstackIid:
+        call_stack = f;
         break;
       case pn::event::kLegacy:
         legacy_event = f.bytes;
@@ -307,6 +319,12 @@ bool PerfettoSlices::event(PerfettoSequence& sequence, uint64_t sequence_id, int
     }
   });
   if (!legacy_event.empty()) legacy(sequence, legacy_event, e);
+  if (call_stack) {
+    // A row has that of its begin; another one is kept beside it.
+    if (e.type != pn::event::kEnd) e.call_path = stacks_.of(sequence, *call_stack);
+    if (e.call_path == CallPathId::kNone) keepUnknownField(*call_stack, "", builder_, e.kept);
+    for (const uint64_t id : submitted) path_of_work_.emplace(id, e.call_path);
+  }
   for (const char* key : {"correlation_id", "correlation", "Correlation ID"}) {
     const auto it = e.numbers.find(key);
     if (it != e.numbers.end()) e.correlation = static_cast<uint64_t>(it->second);
@@ -473,6 +491,7 @@ void PerfettoSlices::slice(const Place& at, int64_t start_ns, int64_t duration_n
     row.process_id = at.process;
     row.stream_id = builder_.stream(at.pid, device, number("context"), stream);
     row.correlation_id = e.correlation;
+    row.call_path_id = e.call_path;
     return row;
   };
   const auto bytes = [&] { return static_cast<uint64_t>(std::max<int64_t>(number("bytes"), 0)); };
@@ -503,7 +522,8 @@ void PerfettoSlices::slice(const Place& at, int64_t start_ns, int64_t duration_n
                         .process_id = at.process,
                         .thread_id = at.thread,
                         .correlation_id = e.correlation,
-                        .flags = op_flags::kHostSide});
+                        .flags = op_flags::kHostSide,
+                        .call_path_id = e.call_path});
         return done(TableId::kSync);
       }
     } else {
@@ -549,6 +569,7 @@ void PerfettoSlices::slice(const Place& at, int64_t start_ns, int64_t duration_n
                          .correlation_id = e.correlation,
                          .result = number("result"),
                          .kind = *call,
+                         .call_path_id = e.call_path,
                          .subject = word("subject")});
     return done(TableId::kHostCall);
   }
@@ -562,7 +583,8 @@ void PerfettoSlices::slice(const Place& at, int64_t start_ns, int64_t duration_n
                    .category = survey_.ours && category == "range" ? StringId::kNone : e.category,
                    .process_id = at.process,
                    .thread_id = at.thread,
-                   .correlation_id = e.correlation});
+                   .correlation_id = e.correlation,
+                   .call_path_id = e.call_path});
   done(TableId::kRange);
 }
 

@@ -13,6 +13,7 @@
 
 #include "tracesmith/import/kept_event.hpp"
 #include "tracesmith/import/perfetto_sequence.hpp"
+#include "tracesmith/import/perfetto_stacks.hpp"
 #include "tracesmith/import/perfetto_survey.hpp"
 #include "tracesmith/import/span_of_source.hpp"
 
@@ -22,7 +23,7 @@ class PerfettoSlices {
  public:
   PerfettoSlices(TraceBuilder& builder, KeptEvents& kept, const PerfettoSurvey& survey,
                  SpansOfSource& spans)
-      : builder_(builder), kept_(kept), survey_(survey), spans_(spans) {}
+      : builder_(builder), kept_(kept), survey_(survey), spans_(spans), stacks_(builder, survey) {}
 
   /// Names of all processes and threads that are described.
   void describe();
@@ -36,6 +37,8 @@ class PerfettoSlices {
   uint64_t correlationOf(uint64_t event_id) const;
   /// The thread of the call that submitted it.
   ThreadId submitterOf(uint64_t event_id);
+  /// The call stack of that call, if it stands before in the file.
+  CallPathId callPathOf(uint64_t event_id) const;
   uint64_t unknownTracks() const { return unknown_tracks_; }
 
  private:
@@ -51,6 +54,7 @@ class PerfettoSlices {
     StringId category{};
     int64_t duration_ns = -1;  // of what has begin and end in one
     uint64_t correlation = 0;
+    CallPathId call_path{};
     std::vector<uint64_t> flows, ending_flows, waited_for;
     bool submits = false;
     std::unordered_map<std::string_view, int64_t> numbers;  // of annotations that columns want
@@ -81,6 +85,8 @@ class PerfettoSlices {
   KeptEvents& kept_;
   const PerfettoSurvey& survey_;
   SpansOfSource& spans_;
+  PerfettoStacks stacks_;
+  std::unordered_map<uint64_t, CallPathId> path_of_work_;  // by event id
   std::unordered_map<uint64_t, Place> places_;
   std::map<std::pair<int64_t, std::string>, ThreadId> named_tracks_;
   std::unordered_map<uint64_t, CounterTrackId> counters_;

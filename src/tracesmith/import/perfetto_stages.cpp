@@ -300,6 +300,7 @@ bool PerfettoStages::stage(const PerfettoSequence& sequence, int64_t time_ns,
     row.thread_id = slices_.submitterOf(*event_id);
     row.stream_id = on;
     row.correlation_id = correlation;
+    row.call_path_id = slices_.callPathOf(*event_id);
     if (extra.count("first_launch") > 0) row.flags |= op_flags::kFirstLaunch;
     if (extra.count("device_time") > 0) row.flags |= op_flags::kNoDeviceTime;
     if (extra.count("failed") > 0) {
