@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "tracesmith/query/two_halves.hpp"
+
 namespace tracesmith {
 namespace {
 
@@ -38,17 +40,22 @@ void DictionaryColumn::rankTexts() const {
   if (!ranks_.empty()) return;
   const uint32_t known = count();
   std::vector<uint32_t> rows_of(size_t{known} + 1, 0);
-  uint64_t rows[kBlock];
-  uint32_t block[kBlock];
-  const uint64_t all = table_.rows();
-  for (uint64_t first = 0; first < all; first += kBlock) {
-    const size_t size = std::min<uint64_t>(kBlock, all - first);
-    for (size_t i = 0; i < size; ++i) rows[i] = first + i;
-    numbers(rows, size, block);
-    for (size_t i = 0; i < size; ++i) {
-      ++rows_of[block[i] <= known ? block[i] : 0];
+  std::vector<uint32_t> more(rows_of);
+  const auto countRows = [&](uint64_t begin, uint64_t end, std::vector<uint32_t>& counts) {
+    uint64_t rows[kBlock];
+    uint32_t block[kBlock];
+    for (uint64_t first = begin; first < end; first += kBlock) {
+      const size_t size = std::min<uint64_t>(kBlock, end - first);
+      for (size_t i = 0; i < size; ++i) rows[i] = first + i;
+      numbers(rows, size, block);
+      for (size_t i = 0; i < size; ++i) ++counts[block[i] <= known ? block[i] : 0];
     }
-  }
+  };
+  const uint64_t all = table_.rows();
+  inTwoHalves(
+      twoMayRead(), all, [&] { countRows(0, all / 2, rows_of); },
+      [&] { countRows(all / 2, all, more); });
+  for (size_t i = 0; i < more.size(); ++i) rows_of[i] += more[i];
   std::vector<uint32_t> found;
   for (uint32_t i = 1; i <= known; ++i) {
     if (rows_of[i] != 0) found.push_back(i);

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "tracesmith/query/sql_table.hpp"
+#include "tracesmith/query/two_halves.hpp"
 
 namespace tracesmith {
 namespace {
@@ -64,22 +65,45 @@ std::vector<uint32_t> startsOf(const SqlColumn& column) {
 }
 
 /// For an order by one text: how many rows each has is known, so that they go straight to their
-/// places. Empty: they lie so already.
+/// places, those of the first half from the front of their text's, the others from its end. Empty:
+/// they lie so already.
 std::vector<uint32_t> sortByText(const SqlColumn& column, uint64_t rows) {
   std::vector<uint32_t> sorted(rows);
-  std::vector<uint32_t> places = startsOf(column);
-  uint32_t block[kBlock];
-  bool lies = true;
-  forEachBlock(rows, [&](uint64_t first, const uint64_t* numbers, size_t n) {
-    column.ranks(numbers, n, block);
-    for (size_t i = 0; i < n; ++i) {
-      const auto row = static_cast<uint32_t>(first + i);
-      const uint32_t place = places[block[i]]++;
-      lies = lies && place == row;
-      sorted[place] = row;
+  std::vector<uint32_t> fronts = startsOf(column);  // made here, before two threads ask for ranks
+  std::vector<uint32_t> ends(fronts.begin() + 1, fronts.end());
+  const uint64_t half = rows / 2;
+  bool first_lies = true;
+  bool second_lies = true;
+  const auto forwards = [&] {
+    uint32_t block[kBlock];
+    forEachBlock(half, [&](uint64_t first, const uint64_t* numbers, size_t n) {
+      column.ranks(numbers, n, block);
+      for (size_t i = 0; i < n; ++i) {
+        const auto row = static_cast<uint32_t>(first + i);
+        const uint32_t place = fronts[block[i]]++;
+        first_lies = first_lies && place == row;
+        sorted[place] = row;
+      }
+    });
+  };
+  const auto backwards = [&] {
+    uint64_t numbers[kBlock];
+    uint32_t block[kBlock];
+    for (uint64_t end = rows; end > half;) {
+      const size_t n = std::min<uint64_t>(kBlock, end - half);
+      end -= n;
+      for (size_t i = 0; i < n; ++i) numbers[i] = end + i;
+      column.ranks(numbers, n, block);
+      for (size_t i = n; i-- > 0;) {
+        const auto row = static_cast<uint32_t>(end + i);
+        const uint32_t place = --ends[block[i]];
+        second_lies = second_lies && place == row;
+        sorted[place] = row;
+      }
     }
-  });
-  if (lies) sorted.clear();
+  };
+  inTwoHalves(column.twoMayRead(), rows, forwards, backwards);
+  if (first_lies && second_lies) sorted.clear();
   return sorted;
 }
 

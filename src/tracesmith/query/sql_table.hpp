@@ -46,6 +46,8 @@ class SqlColumn {
     for (size_t i = 0; i < n; ++i) out[i] = rank(rows[i]);
   }
   virtual uint32_t largestRank() const { return 0; }
+  /// Reading it changes nothing, once it has been ranked: two threads may.
+  virtual bool twoMayRead() const { return false; }
   /// How many rows have each rank, from 0 to the largest.
   virtual std::span<const uint32_t> rowsPerRank() const { return {}; }
   /// The text of a rank; NULL for 0.
