@@ -3,7 +3,8 @@
 // each version's own headers. Later versions only append: a record of any version from CUDA 11.8 to
 // 13.5 can be read through its oldest form, and what follows is there from the version named.
 //
-//   kernel      registersPerThread 6   start 16   end 24   completed 32   deviceId 40   contextId 44
+//   kernel      registersPerThread 6   start 16   end 24   completed 32   deviceId 40   contextId
+//   44
 //     streamId 48   gridX 52   blockX 64   staticSharedMemory 76   dynamicSharedMemory 80
 //     localMemoryPerThread 84   localMemoryTotal 88   correlationId 92   gridId 96   name 104
 //     queued 120   submitted 128   launchType 136   sharedMemoryExecuted 140   graphNodeId 144
@@ -20,7 +21,8 @@
 //     graphNodeId 64   graphId 72   channelID 76     88 bytes, CUDA 11.8 and 12.4 (Memcpy5)
 //     isDeviceLaunched 84   copyCount 88             96 bytes (Memcpy6)
 //     sourceGraphId 96   sourceGraphNodeId 104       112 bytes, CUDA 13.5 (Memcpy7)
-//   peer copy   the copy's up to streamId 40, then srcDeviceId 44   srcContextId 48   dstDeviceId 52
+//   peer copy   the copy's up to streamId 40, then srcDeviceId 44   srcContextId 48   dstDeviceId
+//   52
 //     dstContextId 56   correlationId 60             96 bytes in all three (MemcpyPtoP4)
 //   fill        value 4   bytes 8   start 16   end 24   deviceId 32   contextId 36   streamId 40
 //     correlationId 44   flags 48   memoryKind 50   graphNodeId 64   graphId 72

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the stand-ins for libcuda and libcupti share: CUDA's objects as libcuda keeps them, and what
+// it tells libcupti of calls, resources and work. The vendor's two libraries have such an interface
+// as well, and do not publish it.
+//
+// STANDIN_SCRIPT="key=value,..." sets what the device does and what goes wrong:
+//   kernel_ns=N            how long each kernel runs (5000)
+//   late_ms=N              records are complete so long after the work is (0)
+//   zero_times=N           every Nth kernel's record has no times
+//   drop_every=N           every Nth record is dropped and counted
+//   correlation_start=N    the first call's correlation id (1)
+//   second_subscriber=1    another tool has subscribed already
+//   no_driver=1            libcupti finds no driver: subscribing and enabling return 999
+//   exit_during_flush=1    the process ends once a flush has handed over its first buffer
+// STANDIN_CUPTI_VERSION is what cuptiGetVersion says instead of the headers' version.
+#pragma once
+
+#include <cupti.h>
+#include <time.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+constexpr const char* kStandinDeviceName = "Stand-in GPU";
+constexpr size_t kStandinMemoryBytes = size_t{80} << 30;
+constexpr int kStandinMultiprocessors = 132;
+
+// A number of the script, or what holds without one.
+inline uint64_t standinScript(const char* key, uint64_t otherwise) {
+  const char* script = std::getenv("STANDIN_SCRIPT");
+  const size_t length = std::strlen(key);
+  while (script != nullptr && *script != '\0') {
+    if (std::strncmp(script, key, length) == 0 && script[length] == '=') {
+      return std::strtoull(script + length + 1, nullptr, 0);
+    }
+    script = std::strchr(script, ',');
+    if (script != nullptr) ++script;
+  }
+  return otherwise;
+}
+
+// The device's clock.
+inline uint64_t standinNow() {
+  timespec t{};
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(t.tv_nsec);
+}
+
+struct CUstream_st {
+  uint32_t id;
+  CUcontext context;
+  unsigned flags;
+  bool is_null;
+  uint64_t ready_ns;  // when its last work ends
+};
+
+struct CUctx_st {
+  uint32_t id;
+  CUdevice device;
+  std::vector<CUstream> streams;  // the first is the null stream
+};
+
+struct CUevent_st {
+  uint32_t id;
+  uint64_t record_id;  // of its last recording
+  uint64_t at_ns;
+};
+
+struct CUfunc_st {
+  CUmodule module;
+  const char* name;  // never freed: records point to it
+};
+
+struct CUmod_st {
+  uint32_t id;
+  CUcontext context;
+  std::vector<CUfunction> functions;
+};
+
+struct StandinLaunch {
+  const char* name = nullptr;
+  unsigned grid[3] = {}, block[3] = {}, cluster[3] = {}, shared_bytes = 0;
+};
+
+struct CUgraphNode_st {
+  uint64_t id;
+  const CUgraphNode_st* original;
+  StandinLaunch launch;
+};
+
+struct CUgraph_st {
+  uint32_t id;
+  const CUgraph_st* original;
+  std::vector<CUgraphNode> nodes;
+};
+
+struct CUgraphExec_st {
+  uint32_t id;
+  CUgraph graph;  // its own clone
+};
+
+// One call of a function of libcuda.
+struct StandinCall {
+  uint32_t cbid = 0;
+  const char* function = nullptr;
+  const void* params = nullptr;
+  const char* symbol = nullptr;
+  CUcontext context = nullptr;
+  CUresult result = CUDA_SUCCESS;
+  // libcupti's
+  uint32_t correlation = 0;
+  uint64_t data = 0;
+  uint64_t start_ns = 0;
+};
+
+// One record's worth of work, or of waiting. Times are the device clock's.
+struct StandinWork {
+  CUpti_ActivityKind kind;
+  const StandinCall* call;
+  CUstream stream;
+  uint64_t start_ns, end_ns;
+  StandinLaunch launch;
+  uint64_t bytes;
+  uint32_t value;
+  uint8_t copy_kind;
+  bool async;
+  CUpti_ActivitySynchronizationType sync;
+  CUevent event;
+  CUgraphExec exec;
+  CUgraphNode node;
+};
+
+struct StandinResource {
+  CUcontext context;
+  CUstream stream;
+  CUmodule module;
+  const void* image;
+  CUgraph graph;
+  CUgraphNode node;
+  CUgraphExec exec;
+};
+
+// libcupti's side. All are called by the thread that made the call, with no lock held.
+struct StandinTool {
+  void (*enter)(StandinCall&);
+  void (*exit)(StandinCall&);
+  void (*resource)(CUpti_CallbackIdResource, const StandinResource&);
+  void (*work)(const StandinWork&);
+};
+
+// libcuda's side.
+extern "C" {
+void standinAttach(const StandinTool* tool);
+CUcontext standinCurrentContext();
+}
