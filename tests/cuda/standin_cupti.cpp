@@ -77,6 +77,13 @@ struct State {
   Flush flush;
   bool has_worker = false;
   size_t dropped = 0, records = 0;
+
+  const uint64_t drop_every = standinScript("drop_every", 0);
+  const uint64_t zero_times = standinScript("zero_times", 0);
+  const uint64_t late_ns = standinScript("late_ms", 0) * 1'000'000;
+  const bool other_subscriber = standinScript("second_subscriber", 0) != 0;
+  const bool no_driver = standinScript("no_driver", 0) != 0;
+  const bool exit_during_flush = standinScript("exit_during_flush", 0) != 0;
   std::atomic<size_t> kernels{0};
 };
 
@@ -87,6 +94,9 @@ State& state() {
     made->attributes[CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE] = 3'200'000;
     made->attributes[CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_POOL_LIMIT] = 250;
     made->attributes[CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_PRE_ALLOCATE_VALUE] = 3;
+#if CUDA_VERSION >= 13000
+    made->attributes[CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER] = 1;
+#endif
     return made;
   }();
   return only;
@@ -178,8 +188,7 @@ void put(const Record& record, const StandinWork* open = nullptr) {
   State& s = state();
   const std::lock_guard filling(s.filling);
   std::unique_lock lock(s.mutex);
-  const uint64_t every = standinScript("drop_every", 0);
-  if (++s.records; every != 0 && s.records % every == 0) {
+  if (++s.records; s.drop_every != 0 && s.records % s.drop_every == 0) {
     ++s.dropped;
     return;
   }
@@ -206,9 +215,8 @@ void put(const Record& record, const StandinWork* open = nullptr) {
     ++s.active->open;
     uint8_t* completed = nullptr;
     if constexpr (requires { record.completed; }) completed = at + offsetof(Record, completed);
-    s.open.push({open->end_ns + standinScript("late_ms", 0) * 1'000'000, s.active,
-                 at + offsetof(Record, start), at + offsetof(Record, end), completed,
-                 open->start_ns, open->end_ns});
+    s.open.push({open->end_ns + s.late_ns, s.active, at + offsetof(Record, start),
+                 at + offsetof(Record, end), completed, open->start_ns, open->end_ns});
     s.wake.notify_one();
   }
 }
@@ -299,8 +307,7 @@ void putKernel(const StandinWork& work) {
 #endif
   }
   StandinWork times = work;
-  const uint64_t every = standinScript("zero_times", 0);
-  if (every != 0 && ++s.kernels % every == 0) times.start_ns = 0;
+  if (s.zero_times != 0 && ++s.kernels % s.zero_times == 0) times.start_ns = 0;
   put(record, &times);
 }
 
@@ -476,7 +483,7 @@ constexpr StandinTool kTool{enterCall, exitCall, resource, putWork};
 
 // libcuda, or null where there is none.
 void* driverLibrary() {
-  if (standinScript("no_driver", 0) != 0) return nullptr;
+  if (state().no_driver) return nullptr;
   static void* library = dlopen("libcuda.so.1", RTLD_NOW);
   static const bool there = [] {
     if (library == nullptr) return false;
@@ -513,7 +520,7 @@ void handOver(State& s, std::unique_lock<std::mutex>& lock, bool flushing) {
     in_buffer_callback = true;
     s.complete(nullptr, 0, buffer->memory, buffer->size, buffer->used);
     in_buffer_callback = false;
-    if (flushing && standinScript("exit_during_flush", 0) != 0) _exit(0);
+    if (flushing && s.exit_during_flush) _exit(0);
     lock.lock();
   }
 }
@@ -555,7 +562,7 @@ CUptiResult subscribe(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc cal
   if (subscriber == nullptr || callback == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
   if (driverLibrary() == nullptr) return CUPTI_ERROR_UNKNOWN;
   CUpti_CallbackFunc none = nullptr;
-  if (standinScript("second_subscriber", 0) != 0) {
+  if (s.other_subscriber) {
     s.name = "CUPTI for another tool";
     return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
   }
