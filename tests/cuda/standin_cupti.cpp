@@ -210,14 +210,16 @@ void put(const Record& record, const StandinWork* open = nullptr) {
   std::memcpy(at, &record, sizeof record);
   s.active->used += sizeof record;
   ++s.active->records;
+  const std::shared_ptr<Buffer> buffer = s.active;
+  if (s.active->records == s.active->most_records) retire(s);
+  s.wake.notify_one();
   if constexpr (requires { record.start; }) {
     if (open == nullptr) return;
-    ++s.active->open;
+    ++buffer->open;
     uint8_t* completed = nullptr;
     if constexpr (requires { record.completed; }) completed = at + offsetof(Record, completed);
-    s.open.push({open->end_ns + s.late_ns, s.active, at + offsetof(Record, start),
+    s.open.push({open->end_ns + s.late_ns, buffer, at + offsetof(Record, start),
                  at + offsetof(Record, end), completed, open->start_ns, open->end_ns});
-    s.wake.notify_one();
   }
 }
 

@@ -1,0 +1,573 @@
+// SPDX-License-Identifier: Apache-2.0
+// The stand-ins behave as what they stand for, as far as its documentation says: each test is a
+// client of CUPTI in a process of its own, for a process has one libcupti with one state.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include "standin.hpp"
+#include "standin_records.hpp"
+
+namespace {
+
+struct Seen {
+  CUpti_ApiCallbackSite site;
+  uint32_t cbid, correlation;
+  uint64_t data;
+  std::string function, symbol;
+  unsigned grid_x;
+  CUresult result;
+  uint64_t at_ns;
+};
+
+// A client's memory and what it was given; of the process, as CUPTI's callbacks for buffers are.
+struct Client {
+  CUpti_SubscriberHandle subscriber = nullptr;
+  std::mutex mutex;
+  std::map<std::thread::id, std::vector<Seen>> calls;
+  std::vector<uint32_t> resources;
+  std::map<CUpti_ActivityKind, std::vector<std::vector<uint8_t>>> records;
+  size_t buffer_bytes = 64 * 1024, most_records = 0;
+  int buffers = 1 << 20;  // how many it has to give
+  int handed_over = 0;
+  int flush_in = 0;  // the domain of callbacks that flush, as they must not
+} client;
+
+void onCallback(void* userdata, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
+                const void* data) {
+  EXPECT_EQ(userdata, &client);
+  const std::lock_guard lock(client.mutex);
+  if (domain == CUPTI_CB_DOMAIN_RESOURCE) {
+    client.resources.push_back(cbid);
+    if (client.flush_in == domain) cuptiActivityFlushAll(0);
+    return;
+  }
+  const auto* call = static_cast<const CUpti_CallbackData*>(data);
+  if (call->callbackSite == CUPTI_API_ENTER) *call->correlationData = call->correlationId + 7;
+  uint64_t now = 0;
+  cuptiGetTimestamp(&now);
+  client.calls[std::this_thread::get_id()].push_back(
+      {call->callbackSite, cbid, call->correlationId, *call->correlationData, call->functionName,
+       call->symbolName != nullptr ? call->symbolName : "",
+       cbid == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel
+           ? static_cast<const cuLaunchKernel_params*>(call->functionParams)->gridDimX
+           : 0,
+       call->callbackSite == CUPTI_API_EXIT ? *static_cast<CUresult*>(call->functionReturnValue)
+                                            : CUDA_SUCCESS,
+       now});
+}
+
+void onRequest(uint8_t** buffer, size_t* size, size_t* most_records) {
+  const std::lock_guard lock(client.mutex);
+  *buffer = nullptr;
+  if (client.buffers-- <= 0) return;
+  *size = client.buffer_bytes;
+  *most_records = client.most_records;
+  *buffer = static_cast<uint8_t*>(std::aligned_alloc(8, client.buffer_bytes));
+  std::memset(*buffer, 0xee, client.buffer_bytes);
+}
+
+void onComplete(CUcontext, uint32_t, uint8_t* buffer, size_t, size_t valid) {
+  if (client.flush_in == -1) cuptiActivityFlushAll(0);
+  const std::lock_guard lock(client.mutex);
+  ++client.handed_over;
+  CUpti_Activity* record = nullptr;
+  auto* before = buffer;
+  std::vector<CUpti_Activity*> all;
+  CUptiResult result = CUPTI_SUCCESS;
+  while ((result = cuptiActivityGetNextRecord(buffer, valid, &record)) == CUPTI_SUCCESS) {
+    all.push_back(record);
+  }
+  EXPECT_EQ(result, CUPTI_ERROR_MAX_LIMIT_REACHED);
+  for (size_t i = 0; i < all.size(); ++i) {
+    auto* begin = reinterpret_cast<uint8_t*>(all[i]);
+    auto* end = i + 1 < all.size() ? reinterpret_cast<uint8_t*>(all[i + 1]) : buffer + valid;
+    EXPECT_EQ(begin, before);
+    before = end;
+    client.records[all[i]->kind].emplace_back(begin, end);
+  }
+  std::free(buffer);
+}
+
+template <typename Record>
+std::vector<Record> records(CUpti_ActivityKind kind) {
+  const std::lock_guard lock(client.mutex);
+  std::vector<Record> out;
+  for (const auto& bytes : client.records[kind]) {
+    EXPECT_EQ(bytes.size(), sizeof(Record));
+    std::memcpy(&out.emplace_back(), bytes.data(), sizeof(Record));
+  }
+  return out;
+}
+
+std::vector<KernelRecord> kernels() {
+  return records<KernelRecord>(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+}
+
+CUcontext context = nullptr;
+CUfunction kernel = nullptr;
+
+void startTool(const std::vector<CUpti_ActivityKind>& kinds) {
+  ASSERT_EQ(cuptiSubscribe(&client.subscriber, onCallback, &client), CUPTI_SUCCESS);
+  ASSERT_EQ(cuptiEnableDomain(1, client.subscriber, CUPTI_CB_DOMAIN_DRIVER_API), CUPTI_SUCCESS);
+  ASSERT_EQ(cuptiEnableDomain(1, client.subscriber, CUPTI_CB_DOMAIN_RESOURCE), CUPTI_SUCCESS);
+  ASSERT_EQ(cuptiActivityRegisterCallbacks(onRequest, onComplete), CUPTI_SUCCESS);
+  for (CUpti_ActivityKind kind : kinds) ASSERT_EQ(cuptiActivityEnable(kind), CUPTI_SUCCESS);
+}
+
+void startProgram() {
+  ASSERT_EQ(cuInit(0), CUDA_SUCCESS);
+  ASSERT_EQ(cuDevicePrimaryCtxRetain(&context, 0), CUDA_SUCCESS);
+  ASSERT_EQ(cuCtxSetCurrent(context), CUDA_SUCCESS);
+  CUmodule module = nullptr;
+  ASSERT_EQ(cuModuleLoadData(&module, "text"), CUDA_SUCCESS);
+  ASSERT_EQ(cuModuleGetFunction(&kernel, module, "vectorAdd"), CUDA_SUCCESS);
+}
+
+void start(const std::vector<CUpti_ActivityKind>& kinds = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL}) {
+  startTool(kinds);
+  startProgram();
+}
+
+CUstream stream() {
+  CUstream made = nullptr;
+  EXPECT_EQ(cuStreamCreate(&made, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+  return made;
+}
+
+void launch(unsigned grid, CUstream on) {
+  EXPECT_EQ(cuLaunchKernel(kernel, grid, 1, 1, 64, 2, 1, 256, on, nullptr, nullptr), CUDA_SUCCESS);
+}
+
+// Everything is done, and its records are complete.
+void drain() {
+  EXPECT_EQ(cuCtxSynchronize(), CUDA_SUCCESS);
+  for (int i = 0; i < 100; ++i) {
+    usleep(2000);
+    EXPECT_EQ(cuptiActivityFlushAll(0), CUPTI_SUCCESS);
+  }
+}
+
+size_t dropped() {
+  size_t count = 0;
+  EXPECT_EQ(cuptiActivityGetNumDroppedRecords(nullptr, 0, &count), CUPTI_SUCCESS);
+  return count;
+}
+
+// The launches' correlation ids, by thread and in their order.
+std::vector<uint32_t> launchIds() {
+  const std::lock_guard lock(client.mutex);
+  std::vector<uint32_t> ids;
+  for (const auto& [thread, calls] : client.calls) {
+    for (const Seen& call : calls) {
+      if (call.site == CUPTI_API_EXIT && !call.symbol.empty() && call.result == CUDA_SUCCESS) {
+        ids.push_back(call.correlation);
+      }
+    }
+  }
+  return ids;
+}
+
+// Runs a client in a process of its own, where the stand-ins find this script.
+void alone(const char* script, void (*body)()) {
+  const auto run = [&] {
+    setenv("STANDIN_SCRIPT", script, 1);
+    body();
+    std::fflush(stdout);
+    _exit(::testing::Test::HasFailure() ? 1 : 0);
+  };
+  EXPECT_EXIT(run(), ::testing::ExitedWithCode(0), "");
+}
+
+TEST(Standin, CallbacksComeInPairsOnTheCallingThread) {
+  alone("", [] {
+    start();
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 2; ++t) {
+      threads.emplace_back([] {
+        cuCtxSetCurrent(context);
+        for (unsigned i = 1; i <= 100; ++i) launch(i, nullptr);
+        EXPECT_EQ(cuLaunchKernel(kernel, 0, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr),
+                  CUDA_ERROR_INVALID_VALUE);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    std::set<uint32_t> ids;
+    for (const auto& [thread, calls] : client.calls) {
+      ASSERT_EQ(calls.size() % 2, 0u);
+      unsigned grid = 0;
+      for (size_t i = 0; i < calls.size(); i += 2) {
+        const Seen &enter = calls[i], &exit = calls[i + 1];
+        EXPECT_EQ(enter.site, CUPTI_API_ENTER);
+        EXPECT_EQ(exit.site, CUPTI_API_EXIT);
+        EXPECT_EQ(enter.correlation, exit.correlation);
+        EXPECT_EQ(exit.data, enter.correlation + 7u);
+        EXPECT_EQ(enter.cbid, exit.cbid);
+        EXPECT_EQ(enter.function, exit.function);
+        EXPECT_TRUE(ids.insert(enter.correlation).second);
+        if (enter.function != "cuLaunchKernel") continue;
+        EXPECT_EQ(enter.symbol, "vectorAdd");
+        EXPECT_EQ(enter.grid_x, exit.result == CUDA_SUCCESS ? ++grid : 0);
+      }
+    }
+    EXPECT_EQ(client.calls.size(), 3u);
+    EXPECT_EQ(launchIds().size(), 200u);
+  });
+}
+
+TEST(Standin, EveryKernelComesBackOnce) {
+  alone("", [] {
+    client.buffer_bytes = 4096;
+    start();
+    CUstream streams[] = {stream(), stream(), nullptr};
+    for (unsigned i = 0; i < 1000; ++i) launch(i + 1, streams[i % 3]);
+    drain();
+    std::vector<uint32_t> launched = launchIds();
+    std::map<uint32_t, Seen> enters;
+    for (const Seen& call : client.calls.begin()->second) {
+      if (call.site == CUPTI_API_ENTER) enters.emplace(call.correlation, call);
+    }
+    std::vector<uint32_t> back;
+    std::map<uint32_t, std::vector<std::pair<uint64_t, uint64_t>>> spans;
+    for (const KernelRecord& record : kernels()) {
+      back.push_back(record.correlationId);
+      const Seen& enter = enters.at(record.correlationId);
+      EXPECT_GT(record.end, record.start);
+      EXPECT_EQ(record.end - record.start, 5000u);
+      EXPECT_GT(record.start, enter.at_ns);
+      EXPECT_EQ(record.gridX, static_cast<int>(enter.grid_x));
+      EXPECT_EQ(record.blockX, 64);
+      EXPECT_EQ(record.blockY, 2);
+      EXPECT_EQ(record.dynamicSharedMemory, 256);
+      EXPECT_STREQ(record.name, "vectorAdd");
+      uint32_t id = 0;
+      EXPECT_EQ(cuptiGetStreamIdEx(context, streams[(enter.grid_x - 1) % 3], 0, &id),
+                CUPTI_SUCCESS);
+      EXPECT_EQ(record.streamId, id);
+      spans[id].emplace_back(record.start, record.end);
+    }
+    std::sort(back.begin(), back.end());
+    EXPECT_EQ(back, launched);
+    for (auto& [id, list] : spans) {
+      std::sort(list.begin(), list.end());
+      // Each is timed against the client's clock at another moment: a few of them may touch.
+      for (size_t i = 1; i < list.size(); ++i) EXPECT_GE(list[i].first + 1000, list[i - 1].second);
+    }
+    EXPECT_GT(client.handed_over, 10);
+    EXPECT_EQ(dropped(), 0u);
+  });
+}
+
+TEST(Standin, BuffersComeWhenTheirWorkIsDone) {
+  alone("kernel_ns=2000000", [] {
+    client.most_records = 1;
+    start();
+    CUstream busy = stream(), idle = stream();
+    for (unsigned i = 0; i < 10; ++i) launch(i + 1, busy);
+    launch(11, idle);
+    drain();
+    const std::vector<KernelRecord> all = kernels();
+    ASSERT_EQ(all.size(), 11u);
+    EXPECT_NE(all.back().gridX, 11) << "what was launched last ended long before";
+  });
+}
+
+TEST(Standin, EachKindHasItsRecord) {
+  alone("", [] {
+    start({CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMSET, CUPTI_ACTIVITY_KIND_CONTEXT,
+           CUPTI_ACTIVITY_KIND_STREAM, CUPTI_ACTIVITY_KIND_DEVICE, CUPTI_ACTIVITY_KIND_OVERHEAD,
+           CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, CUPTI_ACTIVITY_KIND_CUDA_EVENT,
+           CUPTI_ACTIVITY_KIND_DRIVER});
+    CUdeviceptr memory = 0;
+    char host[100] = "bytes", back[100] = {};
+    CUstream on = stream();
+    CUevent event = nullptr;
+    cuMemAlloc(&memory, 100);
+    EXPECT_EQ(cuMemcpyHtoD(memory, host, 100), CUDA_SUCCESS);
+    EXPECT_EQ(cuMemcpyDtoHAsync(back, memory, 60, on), CUDA_SUCCESS);
+    EXPECT_EQ(std::memcmp(host, back, 60), 0);
+    EXPECT_EQ(cuMemsetD8Async(memory, 3, 50, on), CUDA_SUCCESS);
+    cuEventCreate(&event, 0);
+    cuEventRecord(event, on);
+    cuStreamWaitEvent(nullptr, event, 0);
+    cuStreamSynchronize(on);
+    drain();
+
+    const auto copies = records<CopyRecord>(CUPTI_ACTIVITY_KIND_MEMCPY);
+    ASSERT_EQ(copies.size(), 2u);
+    EXPECT_EQ(copies[0].copyKind, CUPTI_ACTIVITY_MEMCPY_KIND_HTOD);
+    EXPECT_EQ(copies[0].bytes, 100u);
+    EXPECT_EQ(copies[0].flags, 0);
+    EXPECT_EQ(copies[1].copyKind, CUPTI_ACTIVITY_MEMCPY_KIND_DTOH);
+    EXPECT_EQ(copies[1].bytes, 60u);
+    EXPECT_EQ(copies[1].flags, CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC);
+    EXPECT_GT(copies[1].end, copies[1].start);
+    const auto fills = records<FillRecord>(CUPTI_ACTIVITY_KIND_MEMSET);
+    ASSERT_EQ(fills.size(), 1u);
+    EXPECT_EQ(fills[0].bytes, 50u);
+    EXPECT_EQ(fills[0].value, 3u);
+    const auto syncs = records<SyncRecord>(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION);
+    ASSERT_EQ(syncs.size(), 3u);
+    EXPECT_EQ(syncs[0].type, CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_WAIT_EVENT);
+    EXPECT_EQ(syncs[1].type, CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_SYNCHRONIZE);
+    EXPECT_EQ(syncs[2].type, CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_CONTEXT_SYNCHRONIZE);
+    const auto events = records<EventRecord>(CUPTI_ACTIVITY_KIND_CUDA_EVENT);
+    ASSERT_EQ(events.size(), 1u);
+    EXPECT_EQ(syncs[0].cudaEventId, events[0].eventId);
+    const auto contexts = records<ContextRecord>(CUPTI_ACTIVITY_KIND_CONTEXT);
+    ASSERT_EQ(contexts.size(), 1u);
+    EXPECT_EQ(contexts[0].contextId, copies[0].contextId);
+    EXPECT_EQ(contexts[0].nullStreamId, copies[0].streamId);
+    EXPECT_EQ(records<CUpti_ActivityStream>(CUPTI_ACTIVITY_KIND_STREAM).size(), 2u);
+    const auto devices = records<DeviceRecord>(CUPTI_ACTIVITY_KIND_DEVICE);
+    ASSERT_EQ(devices.size(), 1u);
+    EXPECT_STREQ(devices[0].name, kStandinDeviceName);
+    EXPECT_EQ(records<OverheadRecord>(CUPTI_ACTIVITY_KIND_OVERHEAD).size(), 1u);
+    size_t exits = 0;
+    for (const Seen& call : client.calls.begin()->second) exits += call.site == CUPTI_API_EXIT;
+    EXPECT_EQ(records<CUpti_ActivityAPI>(CUPTI_ACTIVITY_KIND_DRIVER).size(), exits);
+    const std::vector<uint32_t> resources{
+        CUPTI_CBID_RESOURCE_CU_INIT_FINISHED, CUPTI_CBID_RESOURCE_CONTEXT_CREATED,
+        CUPTI_CBID_RESOURCE_MODULE_LOADED, CUPTI_CBID_RESOURCE_STREAM_CREATED};
+    EXPECT_EQ(client.resources, resources);
+  });
+}
+
+TEST(Standin, RecordsWithoutABufferAreDroppedAndCounted) {
+  alone("", [] {
+    client.buffers = 1;
+    client.most_records = 10;
+    start();
+    for (unsigned i = 0; i < 25; ++i) launch(i + 1, nullptr);
+    drain();
+    EXPECT_EQ(kernels().size(), 10u);
+    EXPECT_EQ(dropped(), 15u);
+    EXPECT_EQ(dropped(), 0u);
+  });
+  alone("drop_every=5", [] {
+    start();
+    for (unsigned i = 0; i < 25; ++i) launch(i + 1, nullptr);
+    drain();
+    EXPECT_EQ(kernels().size(), 20u);
+    EXPECT_EQ(dropped(), 5u);
+  });
+}
+
+TEST(Standin, AForcedFlushReturnsWhatIsNotComplete) {
+  alone("late_ms=10000", [] {
+    client.most_records = 10;
+    start();
+    for (unsigned i = 0; i < 25; ++i) launch(i + 1, nullptr);
+    cuCtxSynchronize();
+    EXPECT_EQ(cuptiActivityFlushAll(0), CUPTI_SUCCESS);
+    EXPECT_EQ(kernels().size(), 0u);
+    EXPECT_EQ(cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED), CUPTI_SUCCESS);
+    EXPECT_EQ(kernels().size(), 25u);
+    EXPECT_EQ(client.handed_over, 3);
+    for (const KernelRecord& record : kernels()) EXPECT_EQ(record.end, 0u);
+  });
+}
+
+TEST(Standin, SomeRecordsHaveNoTimes) {
+  alone("zero_times=4", [] {
+    start();
+    for (unsigned i = 0; i < 20; ++i) launch(i + 1, nullptr);
+    drain();
+    size_t untimed = 0;
+    for (const KernelRecord& record : kernels()) untimed += record.start == 0 && record.end == 0;
+    EXPECT_EQ(untimed, 5u);
+    EXPECT_EQ(kernels().size(), 20u);
+  });
+}
+
+TEST(Standin, CorrelationIdsWrap) {
+  alone("correlation_start=4294967290", [] {
+    start();
+    for (unsigned i = 0; i < 20; ++i) launch(i + 1, nullptr);
+    drain();
+    std::vector<uint32_t> back;
+    for (const KernelRecord& record : kernels()) back.push_back(record.correlationId);
+    EXPECT_EQ(back, launchIds());
+    EXPECT_LT(back.back(), back.front());
+    EXPECT_EQ(std::count(back.begin(), back.end(), 0u), 0);
+  });
+}
+
+TEST(Standin, ASecondSubscriberIsRefused) {
+  alone("", [] {
+    start();
+    CUpti_SubscriberHandle second = nullptr;
+    EXPECT_EQ(cuptiSubscribe(&second, onCallback, nullptr),
+              CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
+    EXPECT_EQ(cuptiUnsubscribe(client.subscriber), CUPTI_SUCCESS);
+    EXPECT_EQ(cuptiSubscribe(&second, onCallback, nullptr), CUPTI_SUCCESS);
+  });
+  alone("second_subscriber=1", [] {
+    CUpti_SubscriberHandle mine = nullptr;
+    EXPECT_EQ(cuptiSubscribe(&mine, onCallback, nullptr),
+              CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
+#if CUDA_VERSION >= 13000
+    char other[CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN] = {};
+    CUpti_SubscriberParams params{};
+    params.structSize = CUpti_SubscriberParams_STRUCT_SIZE;
+    params.subscriberName = "test";
+    params.oldSubscriberName = other;
+    params.oldSubscriberSize = sizeof other;
+    EXPECT_EQ(cuptiSubscribe_v2(&mine, onCallback, nullptr, &params),
+              CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
+    EXPECT_STREQ(other, "CUPTI for another tool");
+#endif
+  });
+}
+
+TEST(Standin, WithoutADriverNothingCanBeEnabled) {
+  alone("no_driver=1", [] {
+    CUpti_SubscriberHandle mine = nullptr;
+    EXPECT_EQ(cuptiSubscribe(&mine, onCallback, nullptr), CUPTI_ERROR_UNKNOWN);
+    EXPECT_EQ(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMCPY), CUPTI_ERROR_UNKNOWN);
+    uint32_t version = 0;
+    EXPECT_EQ(cuptiGetVersion(&version), CUPTI_SUCCESS);
+    EXPECT_EQ(version, static_cast<uint32_t>(CUPTI_API_VERSION));
+    setenv("STANDIN_CUPTI_VERSION", "130001", 1);
+    cuptiGetVersion(&version);
+    EXPECT_EQ(version, 130001u);
+  });
+}
+
+// Instantiates a graph of two kernels and launches it twice.
+void launchGraph() {
+  CUgraph graph = nullptr;
+  CUgraphExec exec = nullptr;
+  EXPECT_EQ(cuGraphCreate(&graph, 0), CUDA_SUCCESS);
+  for (unsigned i = 1; i <= 2; ++i) {
+    CUDA_KERNEL_NODE_PARAMS how{};
+    how.func = kernel;
+    how.gridDimX = how.gridDimY = how.gridDimZ = i;
+    how.blockDimX = how.blockDimY = how.blockDimZ = 1;
+    CUgraphNode node = nullptr;
+    EXPECT_EQ(cuGraphAddKernelNode(&node, graph, nullptr, 0, &how), CUDA_SUCCESS);
+  }
+#if CUDA_VERSION >= 12000
+  EXPECT_EQ(cuGraphInstantiate(&exec, graph, 0), CUDA_SUCCESS);
+#else
+  EXPECT_EQ(cuGraphInstantiate(&exec, graph, nullptr, nullptr, 0), CUDA_SUCCESS);
+#endif
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(cuGraphLaunch(exec, nullptr), CUDA_SUCCESS);
+  drain();
+}
+
+TEST(Standin, AGraphIsRecordedByNodesOrAsAWhole) {
+  alone("", [] {
+    start();
+    launchGraph();
+    const auto all = kernels();
+    ASSERT_EQ(all.size(), 4u);
+    EXPECT_EQ(all[0].correlationId, all[1].correlationId);
+    EXPECT_NE(all[1].correlationId, all[2].correlationId);
+    EXPECT_EQ(all[0].graphNodeId, all[2].graphNodeId);
+    EXPECT_NE(all[0].graphNodeId, all[1].graphNodeId);
+    EXPECT_NE(all[0].graphId, 0u);
+    const auto& seen = client.resources;
+    EXPECT_EQ(std::count(seen.begin(), seen.end(), CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED), 2);
+    EXPECT_EQ(std::count(seen.begin(), seen.end(), CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED), 2);
+    EXPECT_EQ(std::count(seen.begin(), seen.end(), CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATED), 1);
+  });
+  alone("", [] {
+    start({CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_GRAPH_TRACE});
+    launchGraph();
+    const auto all = records<GraphRecord>(CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
+    ASSERT_EQ(all.size(), 2u);
+    EXPECT_GE(all[0].end - all[0].start, 10000u);
+    EXPECT_EQ(kernels().size(), 0u);
+  });
+}
+
+TEST(Standin, TimesAreOfTheClientsClock) {
+  alone("", [] {
+    static const uint64_t ahead = uint64_t{1} << 50;
+    EXPECT_EQ(cuptiActivityRegisterTimestampCallback([] { return standinNow() + ahead; }),
+              CUPTI_SUCCESS);
+    EXPECT_EQ(cuptiActivityEnableLatencyTimestamps(1), CUPTI_SUCCESS);
+    start();
+    const uint64_t before = standinNow() + ahead;
+    launch(1, nullptr);
+    drain();
+    const auto all = kernels();
+    ASSERT_EQ(all.size(), 1u);
+    EXPECT_GT(all[0].start, before);
+    EXPECT_LT(all[0].end, standinNow() + ahead);
+    EXPECT_GT(all[0].queued, before);
+    EXPECT_GT(all[0].submitted, all[0].queued);
+    EXPECT_LT(all[0].submitted, all[0].start);
+  });
+}
+
+TEST(Standin, TheProcessMayEndDuringAFlush) {
+  EXPECT_EXIT(
+      {
+        setenv("STANDIN_SCRIPT", "exit_during_flush=1", 1);
+        start();
+        launch(1, nullptr);
+        drain();
+        _exit(2);
+      },
+      ::testing::ExitedWithCode(0), "");
+}
+
+TEST(Standin, WhatMustNotBeDoneEndsTheProgram) {
+  const auto flushIn = [](int where) {
+    start();
+    client.flush_in = where;
+    stream();
+    launch(1, nullptr);
+    drain();
+  };
+  EXPECT_DEATH(flushIn(CUPTI_CB_DOMAIN_RESOURCE), "from a callback for a resource");
+  EXPECT_DEATH(flushIn(-1), "from a callback for buffers");
+  EXPECT_DEATH(
+      {
+        start();
+        cuptiActivityRegisterTimestampCallback(standinNow);
+      },
+      "after a kind is enabled");
+  EXPECT_DEATH(
+      {
+        uint8_t zeroed = 1;
+        size_t bytes = sizeof zeroed;
+        cuptiActivitySetAttribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &bytes, &zeroed);
+        start();
+        launch(1, nullptr);
+      },
+      "not zeroed");
+}
+
+TEST(Standin, AForkedChildHasNoDriver) {
+  alone("", [] {
+    start();
+    const pid_t child = fork();
+    if (child == 0) {
+      CUcontext other = nullptr;
+      _exit(cuCtxGetCurrent(&other) == CUDA_ERROR_NOT_INITIALIZED ? 0 : 1);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+  });
+}
+
+TEST(Standin, CuInitLoadsTheInjectedLibraryOnce) {
+  alone("", [] {
+    setenv("CUDA_INJECTION64_PATH", STANDIN_INJECTION, 1);
+    EXPECT_EQ(cuInit(0), CUDA_SUCCESS);
+    EXPECT_EQ(cuInit(0), CUDA_SUCCESS);
+    EXPECT_STREQ(std::getenv("STANDIN_INJECTED"), "once");
+  });
+}
+
+}  // namespace
