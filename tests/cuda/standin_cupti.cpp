@@ -644,6 +644,23 @@ CUptiResult CUPTIAPI cuptiGetVersion(uint32_t* version) {
   return CUPTI_SUCCESS;
 }
 
+CUptiResult CUPTIAPI cuptiGetCallbackName(CUpti_CallbackDomain domain, uint32_t number,
+                                          const char** name) {
+  static constexpr struct {
+    CUpti_CallbackDomain domain;
+    uint32_t number;
+    const char* name;
+  } kNames[] = {
+#include "standin_callback_names.inc"
+  };
+  for (const auto& known : kNames) {
+    if (known.domain != domain || known.number != number) continue;
+    *name = known.name;
+    return CUPTI_SUCCESS;
+  }
+  return CUPTI_ERROR_INVALID_PARAMETER;
+}
+
 CUptiResult CUPTIAPI cuptiGetResultString(CUptiResult result, const char** text) {
   switch (result) {
     case CUPTI_SUCCESS:

@@ -335,6 +335,13 @@ void enableActivities() {
   }
 }
 
+bool activitiesAreOut() {
+  for (const Buffer& b : g_buffers) {
+    if (b.taken.load(std::memory_order_relaxed)) return true;
+  }
+  return false;
+}
+
 void flushActivities(bool everything) {
   if (g_dead.load(std::memory_order_relaxed)) return;
   constexpr uint32_t kForced = 1;

@@ -25,5 +25,7 @@ bool putText(arena::CudaText kind, uint32_t number, const char* text, uint32_t c
 void enableActivities();
 /// Delivers what is complete, or with `everything` also what is not.
 void flushActivities(bool everything);
+/// CUPTI has buffers whose records are not all complete.
+bool activitiesAreOut();
 
 }  // namespace tracesmith::agent

@@ -24,6 +24,7 @@ namespace {
 using arena::CudaText;
 
 constexpr int64_t kFlushIntervalNs = 200'000'000;
+constexpr int64_t kExitGraceNs = 200'000'000;
 constexpr uint32_t kMostFunctions = 4096;  // of a domain
 
 constinit void* g_subscriber = nullptr;
@@ -196,8 +197,17 @@ void startFlushThread() {
   pthread_attr_destroy(&attributes);
 }
 
+/// What is under way comes within a moment, if the program has waited for it; what does not is
+/// asked for as it is, without times.
 void atExit() {
   if (g_leaving.exchange(true)) return;
+  const int64_t began = nowNs();
+  flushActivities(false);
+  while (activitiesAreOut() && nowNs() - began < kExitGraceNs) {
+    const timespec pause{0, 5'000'000};
+    clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, nullptr);
+    flushActivities(false);
+  }
   flushActivities(true);
 }
 

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""profile of programs that use CUDA, with stand-ins for the driver and CUPTI: what the program says
+it did is in the trace, once. TRACESMITH_STANDINS is the folder of one generation's stand-ins."""
+import json
+import os
+import shutil
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
+from harness import CommandTest, environment  # pylint: disable=wrong-import-position
+
+STANDINS = os.environ.get("TRACESMITH_STANDINS", "")
+PROGRAM = os.path.join(STANDINS, "standin_program")
+
+
+class CudaAgent(CommandTest):
+    def profile(self, *arguments, options=(), code=0, folder=STANDINS, **variables):
+        env = environment(LD_LIBRARY_PATH=folder, **variables)
+        result = self.run_command("profile", *options, "-o", "t.sbt", "--", PROGRAM, *arguments, env=env)
+        self.assertEqual(result.returncode, code, result.stderr)
+        verified = self.run_command("verify", "t.sbt")
+        self.assertEqual(verified.returncode, 0, verified.stderr)
+        self.said = result.stderr.decode()
+        return json.loads(result.stdout) if result.stdout else {}
+
+    def rows(self, sql):
+        result = self.run_command("query", "t.sbt", sql, "--json")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return json.loads(result.stdout)
+
+    def one(self, sql):
+        return list(self.rows(sql)[0].values())[0]
+
+    def loss(self, source):
+        return "; ".join(row["reason"] or "" for row in
+                         self.rows(f"SELECT reason FROM loss WHERE source = '{source}'"))
+
+    def assert_all_is_there(self, did):
+        kernels = did["kernels"] + did["graph_kernels"]
+        self.assertEqual(self.one("SELECT count(*) FROM kernel"), kernels)
+        for kind, name in (("host_to_device", "htod"), ("device_to_host", "dtoh"),
+                           ("device_to_device", "dtod")):
+            row = self.rows(f"SELECT count(*) AS n, sum(bytes) AS bytes FROM copy WHERE kind = '{kind}'")[0]
+            self.assertEqual((row["n"], row["bytes"] or 0), (did[name], did[name + "_bytes"]), kind)
+        row = self.rows("SELECT count(*) AS n, sum(bytes) AS bytes FROM fill")[0]
+        self.assertEqual((row["n"], row["bytes"] or 0), (did["fills"], did["fill_bytes"]))
+        # Each kernel has the one call that launched it, and begins after that did.
+        self.assertEqual(self.one(
+            "SELECT count(*) FROM kernel k JOIN host_call h ON h.process_id = k.process_id AND "
+            "h.correlation_id = k.correlation_id AND h.kind = 'launch' AND "
+            "h.start_ns <= k.start_ns AND h.thread_id = k.thread_id"), kernels)
+        self.assertEqual(self.one("SELECT count(*) FROM host_call WHERE kind = 'launch'"),
+                         did["kernels"] + did["failed_launches"] + did["graph_launches"])
+        self.assertEqual(self.one("SELECT count(*) FROM host_call WHERE kind = 'launch' AND result <> 0"),
+                         did["failed_launches"])
+        self.assertEqual(self.one("SELECT sum(dropped) FROM loss"), 0)
+
+    def test_launches(self):
+        did = self.profile("launches", "300", "3")
+        self.assert_all_is_there(did)
+        self.assertEqual({row["name"] for row in self.rows("SELECT DISTINCT name FROM kernel")},
+                         {"vectorAdd"})
+        self.assertEqual(self.one("SELECT count(*) FROM device WHERE backend = 'CUDA'"), 1)
+        self.assertGreaterEqual(self.one("SELECT count(*) FROM stream"), did["streams"])
+        self.assertEqual(self.one("SELECT count(*) FROM kernel WHERE duration_ns <= 0"), 0)
+
+    def test_threads(self):
+        self.assert_all_is_there(self.profile("threads", "8", "200"))
+
+    def test_graphs_have_many_kernels_of_one_launch(self):
+        did = self.profile("graph", "50")
+        self.assert_all_is_there(did)
+        self.assertEqual(self.one("SELECT count(DISTINCT correlation_id) FROM kernel"), 50)
+
+    def test_a_forked_child_never_touches_cupti(self):
+        self.assert_all_is_there(self.profile("fork"))
+
+    def test_a_killed_program_keeps_what_was_delivered(self):
+        did = self.profile("abort", code=-9)
+        calls = self.one("SELECT count(*) FROM host_call WHERE kind = 'launch'")
+        self.assertGreater(calls, 0)
+        self.assertLessEqual(self.one("SELECT count(*) FROM kernel"), calls)
+        del did
+
+    def test_every_launch_has_its_stack(self):
+        self.profile("launches", "100", options=("--stacks=native",))
+        row = self.rows("SELECT count(*) AS n, count(call_path_id) AS known FROM kernel")[0]
+        self.assertEqual((row["n"], row["known"]), (100, 100))
+        shown = self.run_command("view", "t.sbt", "--stacks", "-t", "kernel", "-n", "1").stdout
+        self.assertIn(b"main", shown)
+
+    def test_what_has_no_times_is_counted(self):
+        did = self.profile("launches", "100", STANDIN_SCRIPT="zero_times=10")
+        self.assertEqual(self.one("SELECT count(*) FROM kernel"), did["kernels"] - 10)
+        self.assertIn("have no times", self.loss("CUDA activity"))
+
+    def test_what_cupti_drops_is_counted(self):
+        did = self.profile("launches", "100", STANDIN_SCRIPT="drop_every=10")
+        kernels = self.one("SELECT count(*) FROM kernel")
+        self.assertLess(kernels, did["kernels"])
+        self.assertIn("dropped by CUPTI", self.loss("CUDA activity"))
+
+    def test_correlation_ids_may_wrap(self):
+        did = self.profile("launches", "300", "2", STANDIN_SCRIPT="correlation_start=4294967200")
+        self.assert_all_is_there(did)
+        self.assertEqual(self.one("SELECT count(DISTINCT correlation_id) FROM kernel"),
+                         did["kernels"])
+
+    def test_records_that_come_late(self):
+        self.assert_all_is_there(self.profile("launches", "200", STANDIN_SCRIPT="late_ms=100"))
+        did = self.profile("launches", "200", STANDIN_SCRIPT="late_ms=2000")
+        self.assertEqual(self.one("SELECT count(*) FROM kernel"), 0)
+        self.assertEqual(self.one("SELECT dropped FROM loss WHERE source = 'CUDA activity'"),
+                         did["kernels"] + did["htod"] + did["dtoh"] + did["dtod"] + did["fills"])
+
+    def test_another_tool_in_the_way_is_named_and_does_no_harm(self):
+        did = self.profile("launches", "10", STANDIN_SCRIPT="second_subscriber=1")
+        self.assertEqual(did["kernels"], 10)
+        self.assertIn("another tool uses CUPTI", self.said)
+        self.assertEqual(self.one("SELECT count(*) FROM kernel"), 0)
+
+    def test_no_driver(self):
+        did = self.profile("launches", "10", STANDIN_SCRIPT="no_driver=1")
+        self.assertEqual(did["kernels"], 10)
+        self.assertIn("CUPTI can not be used", self.said)
+
+    def test_no_cupti(self):
+        for name in ("libcuda.so.1", "libcuda.so"):
+            shutil.copy(os.path.join(STANDINS, name), self.path(name))
+        did = self.profile("launches", "10", folder=self.dir)
+        self.assertEqual(did["kernels"], 10)
+        self.assertIn("libcupti was not found", self.said)
+
+    def test_small_rings_make_the_program_wait(self):
+        self.assert_all_is_there(self.profile("threads", "4", "2000", options=("-b", "64K")))
+
+
+if __name__ == "__main__":
+    unittest.main()
