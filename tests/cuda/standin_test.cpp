@@ -262,7 +262,7 @@ TEST(Standin, EveryKernelComesBackOnce) {
 }
 
 TEST(Standin, BuffersComeWhenTheirWorkIsDone) {
-  alone("kernel_ns=2000000", [] {
+  alone("kernel_ns=20000000", [] {
     client.most_records = 1;
     start();
     CUstream busy = stream(), idle = stream();
