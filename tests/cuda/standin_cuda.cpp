@@ -3,92 +3,19 @@
 // run, but take their time on a timeline for each stream. As the vendor's, it loads what
 // CUDA_INJECTION64_PATH names within cuInit, and is of no use in a forked child.
 #include <dlfcn.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
-#include <mutex>
 
-#include "standin.hpp"
+#include "standin_cuda.hpp"
+
+using namespace standin;
 
 namespace {
 
 constexpr uint64_t kLaunchNs = 1500;  // from the call to the device
 constexpr uint64_t kCopyNs = 1000;    // and a nanosecond for each ten bytes
-constexpr uint32_t kNullStreamId = 7;
-constexpr uint32_t kFirstStreamId = 13;
-
-struct Driver {
-  std::mutex mutex;
-  pid_t pid = 0;  // of the process that called cuInit
-  CUcontext primary = nullptr;
-  uint32_t contexts = 0, modules = 0, events = 0, graphs = 0;
-  uint64_t nodes = 0, recordings = 0;
-  uint32_t streams = kFirstStreamId;
-  const uint64_t kernel_ns = standinScript("kernel_ns", 5000);
-};
-
-// Never destroyed: threads may still call while the process ends.
-Driver& driver() {
-  static Driver& only = *new Driver;
-  return only;
-}
-
-std::atomic<const StandinTool*> attached{nullptr};
-thread_local CUcontext current_context = nullptr;
-
-// Tells the tool of a call's beginning and end; one that attaches in between hears neither.
-class Call {
- public:
-  Call(uint32_t cbid, const char* function, const void* params, const char* symbol = nullptr)
-      : tool_(attached.load()) {
-    call_.cbid = cbid;
-    call_.function = function;
-    call_.params = params;
-    call_.symbol = symbol;
-    call_.context = current_context;
-    if (tool_ != nullptr) tool_->enter(call_);
-  }
-  CUresult end(CUresult result) {
-    call_.result = result;
-    call_.context = current_context;
-    if (tool_ != nullptr) tool_->exit(call_);
-    return result;
-  }
-  // Whether the call can be made at all, and whether it has a context where it needs one.
-  CUresult state(bool needs_context = true) const {
-    if (driver().pid != getpid()) return CUDA_ERROR_NOT_INITIALIZED;
-    return needs_context && current_context == nullptr ? CUDA_ERROR_INVALID_CONTEXT : CUDA_SUCCESS;
-  }
-  void resource(CUpti_CallbackIdResource what, const StandinResource& resource) const {
-    if (tool_ != nullptr) tool_->resource(what, resource);
-  }
-  void work(StandinWork work) const {
-    work.call = &call_;
-    if (tool_ != nullptr) tool_->work(work);
-  }
-
- private:
-  const StandinTool* tool_;
-  StandinCall call_;
-};
-
-#define CALL(function, ...)              \
-  function##_params params{__VA_ARGS__}; \
-  Call call(CUPTI_DRIVER_TRACE_CBID_##function, #function, &params)
-#define LAUNCH_CALL(function, kernel, ...) \
-  function##_params params{__VA_ARGS__};   \
-  Call call(CUPTI_DRIVER_TRACE_CBID_##function, #function, &params, (kernel)->name)
-#define CHECK_STATE(...) \
-  if (CUresult state = call.state(__VA_ARGS__); state != CUDA_SUCCESS) return call.end(state)
-
 CUstream streamOf(CUstream stream) {
   return stream != nullptr ? stream : current_context->streams.front();
-}
-
-void waitUntil(uint64_t ns) {
-  const timespec t{static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
-  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, nullptr) != 0) continue;
 }
 
 // Work goes after what its stream has, and after the null stream's; that one's after all others'.
@@ -216,14 +143,6 @@ void inject() {
   if (library == nullptr) return;
   const auto initialize = reinterpret_cast<int (*)()>(dlsym(library, "InitializeInjection"));
   if (initialize != nullptr) initialize();
-}
-
-template <typename Handle>
-bool forget(std::vector<Handle>& list, Handle handle) {
-  const auto at = std::find(list.begin(), list.end(), handle);
-  if (at == list.end()) return false;
-  list.erase(at);
-  return true;
 }
 
 }  // namespace
@@ -457,9 +376,11 @@ CUresult CUDAAPI cuStreamDestroy(CUstream stream) {
   if (stream == nullptr) return call.end(CUDA_ERROR_INVALID_HANDLE);
   call.resource(CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING,
                 {.context = stream->context, .stream = stream});
-  const std::lock_guard lock(driver().mutex);
-  const bool was_there = forget(stream->context->streams, stream);
-  return call.end(was_there ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE);
+  {
+    const std::lock_guard lock(driver().mutex);
+    std::erase(stream->context->streams, stream);
+  }
+  return call.end(CUDA_SUCCESS);
 }
 
 CUresult CUDAAPI cuEventCreate(CUevent* event, unsigned flags) {

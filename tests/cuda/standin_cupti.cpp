@@ -3,91 +3,26 @@
 // records in the client's buffers, which a worker thread completes and hands over once the device
 // would have done the work. What the documentation forbids a client ends the program with a
 // message.
+#include "standin_cupti.hpp"
+
 #include <dlfcn.h>
-#include <pthread.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
-#include <condition_variable>
-#include <cstddef>
+#include <chrono>
 #include <cstdio>
-#include <memory>
-#include <mutex>
-#include <queue>
 #include <thread>
-#include <utility>
 
-#include "standin.hpp"
-#include "standin_records.hpp"
+namespace standin {
 
-namespace {
+thread_local bool in_buffer_callback = false;
+thread_local bool in_resource_callback = false;
 
-constexpr size_t kCallbackIds = 1024;  // more than any domain has
-static_assert(CUPTI_DRIVER_TRACE_CBID_SIZE < kCallbackIds);
-constexpr size_t kAttributes = 32;
-
-[[noreturn]] void misuse(const char* what) {
+void misuse(const char* what) {
   std::fprintf(stderr, "libcupti stand-in: %s\n", what);
   std::abort();
 }
 
-struct Buffer {
-  uint8_t* memory = nullptr;
-  size_t size = 0, used = 0, records = 0, most_records = 0;
-  size_t open = 0;  // records that are not complete yet
-  bool handed_over = false;
-};
-
-// A record that lies in a buffer without its times.
-struct Open {
-  uint64_t due_ns;
-  std::shared_ptr<Buffer> buffer;
-  uint8_t *start, *end, *completed;
-  uint64_t start_ns, end_ns;
-  bool operator<(const Open& other) const { return due_ns > other.due_ns; }
-};
-
-struct Flush {
-  uint64_t asked = 0, done = 0;
-  bool forced = false;
-};
-
-struct State {
-  std::atomic<CUpti_CallbackFunc> callback{nullptr};
-  void* userdata = nullptr;
-  std::string name = "CUPTI";
-  std::atomic<bool> callbacks[CUPTI_CB_DOMAIN_SIZE][kCallbackIds] = {};
-
-  std::atomic<bool> kinds[CUPTI_ACTIVITY_KIND_COUNT] = {};
-  std::atomic<CUpti_TimestampCallbackFunc> clock{nullptr};
-  std::atomic<bool> latency{false}, system_thread_ids{false};
-  CUpti_BuffersCallbackRequestFunc request = nullptr;
-  CUpti_BuffersCallbackCompleteFunc complete = nullptr;
-  uint64_t attributes[kAttributes] = {};
-  std::atomic<uint32_t> correlation{
-      static_cast<uint32_t>(standinScript("correlation_start", 1) - 1)};
-
-  std::mutex filling;  // one record after the other; held while a buffer is asked for
-  std::mutex mutex;    // of what follows; never held in a callback
-  std::condition_variable wake, flushed;
-  std::shared_ptr<Buffer> active;
-  std::vector<std::shared_ptr<Buffer>> retired;
-  std::priority_queue<Open> open;
-  Flush flush;
-  bool has_worker = false;
-  size_t dropped = 0, records = 0;
-
-  const uint64_t drop_every = standinScript("drop_every", 0);
-  const uint64_t zero_times = standinScript("zero_times", 0);
-  const uint64_t late_ns = standinScript("late_ms", 0) * 1'000'000;
-  const bool other_subscriber = standinScript("second_subscriber", 0) != 0;
-  const bool no_driver = standinScript("no_driver", 0) != 0;
-  const bool exit_during_flush = standinScript("exit_during_flush", 0) != 0;
-  std::atomic<size_t> kernels{0};
-};
-
-// Never destroyed: the worker outlives main.
 State& state() {
   static State& only = *[] {
     auto* made = new State;
@@ -102,11 +37,6 @@ State& state() {
   return only;
 }
 
-thread_local bool in_buffer_callback = false;
-thread_local bool in_other_callback = false;  // of a resource
-
-bool on(CUpti_ActivityKind kind) { return state().kinds[kind].load(std::memory_order_relaxed); }
-
 uint64_t timestamp() {
   if (CUpti_TimestampCallbackFunc clock = state().clock.load()) return clock();
   timespec t{};
@@ -114,7 +44,7 @@ uint64_t timestamp() {
   return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(t.tv_nsec);
 }
 
-// What to add to the device's time: the best of some readings, for one may be interrupted.
+// The best of some readings, for one may be interrupted.
 uint64_t clockOffset() {
   uint64_t narrowest = UINT64_MAX, offset = 0;
   for (int i = 0; i < 5; ++i) {
@@ -128,42 +58,6 @@ uint64_t clockOffset() {
   return offset;
 }
 
-// --- Callbacks
-
-void notify(CUpti_CallbackDomain domain, uint32_t cbid, const void* data) {
-  if (!state().callbacks[domain][cbid].load(std::memory_order_relaxed)) return;
-  CUpti_CallbackFunc callback = state().callback.load();
-  if (callback != nullptr) callback(state().userdata, domain, cbid, data);
-}
-
-void notify(StandinCall& call, CUpti_ApiCallbackSite site) {
-  const CUpti_CallbackData data{
-      .callbackSite = site,
-      .functionName = call.function,
-      .functionParams = call.params,
-      .functionReturnValue = site == CUPTI_API_EXIT ? &call.result : nullptr,
-      .symbolName = call.symbol,
-      .context = call.context,
-      .contextUid = call.context != nullptr ? call.context->id : 0,
-      .correlationData = &call.data,
-      .correlationId = call.correlation};
-  notify(CUPTI_CB_DOMAIN_DRIVER_API, call.cbid, &data);
-}
-
-// --- Records
-
-void retire(State& s) {
-  if (s.active == nullptr || s.active->used == 0) return;
-  s.retired.push_back(std::move(s.active));
-  s.active = nullptr;
-}
-
-bool fits(const State& s, size_t bytes) {
-  return s.active != nullptr && s.active->size - s.active->used >= bytes &&
-         (s.active->most_records == 0 || s.active->records < s.active->most_records);
-}
-
-// Asks the client for a buffer; it may have none.
 std::shared_ptr<Buffer> requestBuffer() {
   State& s = state();
   auto buffer = std::make_shared<Buffer>();
@@ -181,307 +75,7 @@ std::shared_ptr<Buffer> requestBuffer() {
   return buffer;
 }
 
-// Puts a record into a buffer, or drops and counts it. With `open` its times follow.
-template <typename Record>
-void put(const Record& record, const StandinWork* open = nullptr) {
-  static_assert(sizeof(Record) % 8 == 0);
-  State& s = state();
-  const std::lock_guard filling(s.filling);
-  std::unique_lock lock(s.mutex);
-  if (++s.records; s.drop_every != 0 && s.records % s.drop_every == 0) {
-    ++s.dropped;
-    return;
-  }
-  if (!fits(s, sizeof record)) {
-    retire(s);
-    if (s.active == nullptr) {
-      lock.unlock();
-      s.wake.notify_one();
-      auto buffer = requestBuffer();
-      lock.lock();
-      s.active = std::move(buffer);
-    }
-    if (!fits(s, sizeof record)) {
-      ++s.dropped;
-      return;
-    }
-  }
-  uint8_t* at = s.active->memory + s.active->used;
-  std::memcpy(at, &record, sizeof record);
-  s.active->used += sizeof record;
-  ++s.active->records;
-  const std::shared_ptr<Buffer> buffer = s.active;
-  if (s.active->records == s.active->most_records) retire(s);
-  s.wake.notify_one();
-  if constexpr (requires { record.start; }) {
-    if (open == nullptr) return;
-    ++buffer->open;
-    uint8_t* completed = nullptr;
-    if constexpr (requires { record.completed; }) completed = at + offsetof(Record, completed);
-    s.open.push({open->end_ns + s.late_ns, buffer, at + offsetof(Record, start),
-                 at + offsetof(Record, end), completed, open->start_ns, open->end_ns});
-  }
-}
-
-void putContext(CUcontext context) {
-  if (on(CUPTI_ACTIVITY_KIND_CONTEXT)) {
-    ContextRecord record{};
-    record.kind = CUPTI_ACTIVITY_KIND_CONTEXT;
-    record.contextId = context->id;
-    record.deviceId = static_cast<uint32_t>(context->device);
-    record.computeApiKind = CUPTI_ACTIVITY_COMPUTE_API_CUDA;
-    record.nullStreamId = static_cast<uint16_t>(context->streams.front()->id);
-    put(record);
-  }
-  if (on(CUPTI_ACTIVITY_KIND_OVERHEAD)) {
-    OverheadRecord record{};
-    record.kind = CUPTI_ACTIVITY_KIND_OVERHEAD;
-    record.overheadKind = CUPTI_ACTIVITY_OVERHEAD_CUPTI_RESOURCE;
-    record.objectKind = CUPTI_ACTIVITY_OBJECT_THREAD;
-    record.objectId.pt.processId = static_cast<uint32_t>(getpid());
-    record.objectId.pt.threadId = static_cast<uint32_t>(gettid());
-    record.start = timestamp();
-    record.end = record.start + 1000;
-    put(record);
-  }
-}
-
-void putStream(CUstream stream) {
-  if (!on(CUPTI_ACTIVITY_KIND_STREAM)) return;
-  CUpti_ActivityStream record{};
-  record.kind = CUPTI_ACTIVITY_KIND_STREAM;
-  record.contextId = stream->context->id;
-  record.streamId = stream->id;
-  record.flag = stream->is_null ? CUPTI_ACTIVITY_STREAM_CREATE_FLAG_NULL
-                : (stream->flags & CU_STREAM_NON_BLOCKING) != 0
-                    ? CUPTI_ACTIVITY_STREAM_CREATE_FLAG_NON_BLOCKING
-                    : CUPTI_ACTIVITY_STREAM_CREATE_FLAG_DEFAULT;
-  put(record);
-}
-
-void putDevice() {
-  if (!on(CUPTI_ACTIVITY_KIND_DEVICE)) return;
-  DeviceRecord record{};
-  record.kind = CUPTI_ACTIVITY_KIND_DEVICE;
-  record.globalMemorySize = kStandinMemoryBytes;
-  record.numThreadsPerWarp = 32;
-  record.numMultiprocessors = kStandinMultiprocessors;
-  record.computeCapabilityMajor = 9;
-  std::memcpy(record.uuid.bytes, "stand-in device", sizeof record.uuid.bytes);
-  record.name = kStandinDeviceName;
-  put(record);
-}
-
-void putKernel(const StandinWork& work) {
-  State& s = state();
-  const CUpti_ActivityKind kind = on(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)
-                                      ? CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL
-                                      : CUPTI_ACTIVITY_KIND_KERNEL;
-  if (!on(kind) || (work.exec != nullptr && on(CUPTI_ACTIVITY_KIND_GRAPH_TRACE))) return;
-  KernelRecord record{};
-  record.kind = kind;
-  record.registersPerThread = 32;
-  record.deviceId = static_cast<uint32_t>(work.stream->context->device);
-  record.contextId = work.stream->context->id;
-  record.streamId = work.stream->id;
-  record.gridX = static_cast<int32_t>(work.launch.grid[0]);
-  record.gridY = static_cast<int32_t>(work.launch.grid[1]);
-  record.gridZ = static_cast<int32_t>(work.launch.grid[2]);
-  record.blockX = static_cast<int32_t>(work.launch.block[0]);
-  record.blockY = static_cast<int32_t>(work.launch.block[1]);
-  record.blockZ = static_cast<int32_t>(work.launch.block[2]);
-  record.clusterX = work.launch.cluster[0];
-  record.clusterY = work.launch.cluster[1];
-  record.clusterZ = work.launch.cluster[2];
-  record.dynamicSharedMemory = static_cast<int32_t>(work.launch.shared_bytes);
-  record.correlationId = work.call->correlation;
-  record.name = work.launch.name;
-  if (s.latency.load()) {
-    record.queued = work.call->start_ns;
-    record.submitted = record.queued + 500;
-  }
-  if (work.exec != nullptr) {
-    record.graphId = work.exec->id;
-    record.graphNodeId = work.node->id;
-#if CUDA_VERSION >= 13050
-    record.sourceGraphId = work.exec->graph->original->id;
-    record.sourceGraphNodeId = work.node->original->id;
-#endif
-  }
-  StandinWork times = work;
-  if (s.zero_times != 0 && ++s.kernels % s.zero_times == 0) times.start_ns = 0;
-  put(record, &times);
-}
-
-void putCopy(const StandinWork& work) {
-  if (!on(CUPTI_ACTIVITY_KIND_MEMCPY)) return;
-  const bool from_host = work.copy_kind == CUPTI_ACTIVITY_MEMCPY_KIND_HTOD;
-  const bool to_host = work.copy_kind == CUPTI_ACTIVITY_MEMCPY_KIND_DTOH;
-  CopyRecord record{};
-  record.kind = CUPTI_ACTIVITY_KIND_MEMCPY;
-  record.copyKind = work.copy_kind;
-  record.srcKind =
-      from_host ? CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE : CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
-  record.dstKind =
-      to_host ? CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE : CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
-  record.flags = work.async ? CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC : CUPTI_ACTIVITY_FLAG_NONE;
-  record.bytes = work.bytes;
-  record.deviceId = static_cast<uint32_t>(work.stream->context->device);
-  record.contextId = work.stream->context->id;
-  record.streamId = work.stream->id;
-  record.correlationId = work.call->correlation;
-  put(record, &work);
-}
-
-void putFill(const StandinWork& work) {
-  if (!on(CUPTI_ACTIVITY_KIND_MEMSET)) return;
-  FillRecord record{};
-  record.kind = CUPTI_ACTIVITY_KIND_MEMSET;
-  record.value = work.value;
-  record.bytes = work.bytes;
-  record.deviceId = static_cast<uint32_t>(work.stream->context->device);
-  record.contextId = work.stream->context->id;
-  record.streamId = work.stream->id;
-  record.correlationId = work.call->correlation;
-  record.flags = work.async ? CUPTI_ACTIVITY_FLAG_MEMSET_ASYNC : CUPTI_ACTIVITY_FLAG_NONE;
-  record.memoryKind = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
-  put(record, &work);
-}
-
-void putSync(const StandinWork& work) {
-  if (!on(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION)) return;
-  constexpr auto kNone = static_cast<uint32_t>(CUPTI_SYNCHRONIZATION_INVALID_VALUE);
-  const uint64_t offset = clockOffset();
-  SyncRecord record{};
-  record.kind = CUPTI_ACTIVITY_KIND_SYNCHRONIZATION;
-  record.type = work.sync;
-  record.start = work.start_ns + offset;
-  record.end = work.end_ns + offset;
-  record.correlationId = work.call->correlation;
-  record.contextId = work.call->context->id;
-  record.streamId = work.stream != nullptr ? work.stream->id : kNone;
-  record.cudaEventId = work.event != nullptr ? work.event->id : kNone;
-#if CUDA_VERSION >= 13050
-  record.cudaEventSyncId = work.event != nullptr ? work.event->record_id : 0;
-#endif
-  put(record);
-}
-
-void putEvent(const StandinWork& work) {
-  if (!on(CUPTI_ACTIVITY_KIND_CUDA_EVENT)) return;
-  EventRecord record{};
-  record.kind = CUPTI_ACTIVITY_KIND_CUDA_EVENT;
-  record.correlationId = work.call->correlation;
-  record.contextId = work.stream->context->id;
-  record.streamId = work.stream->id;
-  record.eventId = work.event->id;
-#if CUDA_VERSION >= 13050
-  record.deviceId = static_cast<uint32_t>(work.stream->context->device);
-  record.cudaEventSyncId = work.event->record_id;
-#endif
-  put(record);
-}
-
-void putGraph(const StandinWork& work) {
-  if (!on(CUPTI_ACTIVITY_KIND_GRAPH_TRACE)) return;
-  GraphRecord record{};
-  record.kind = CUPTI_ACTIVITY_KIND_GRAPH_TRACE;
-  record.correlationId = work.call->correlation;
-  record.deviceId = static_cast<uint32_t>(work.stream->context->device);
-  record.graphId = work.exec->id;
-  record.contextId = work.stream->context->id;
-  record.streamId = work.stream->id;
-#if CUDA_VERSION >= 12040
-  record.endDeviceId = record.deviceId;
-  record.endContextId = record.contextId;
-#endif
-  put(record, &work);
-}
-
-// --- What libcuda tells
-
-void enterCall(StandinCall& call) {
-  State& s = state();
-  do {
-    call.correlation = ++s.correlation;
-  } while (call.correlation == CUPTI_CORRELATION_ID_UNKNOWN);
-  call.start_ns = timestamp();
-  notify(call, CUPTI_API_ENTER);
-}
-
-void exitCall(StandinCall& call) {
-  if (on(CUPTI_ACTIVITY_KIND_DRIVER)) {
-    CUpti_ActivityAPI record{};
-    record.kind = CUPTI_ACTIVITY_KIND_DRIVER;
-    record.cbid = call.cbid;
-    record.start = call.start_ns;
-    record.end = timestamp();
-    record.processId = static_cast<uint32_t>(getpid());
-    record.threadId = state().system_thread_ids.load() ? static_cast<uint32_t>(gettid())
-                                                       : static_cast<uint32_t>(pthread_self());
-    record.correlationId = call.correlation;
-    record.returnValue = call.result;
-    put(record);
-  }
-  notify(call, CUPTI_API_EXIT);
-}
-
-void resource(CUpti_CallbackIdResource what, const StandinResource& resource) {
-  if (what == CUPTI_CBID_RESOURCE_CU_INIT_FINISHED) putDevice();
-  if (what == CUPTI_CBID_RESOURCE_CONTEXT_CREATED) {
-    putContext(resource.context);
-    putStream(resource.context->streams.front());
-  }
-  if (what == CUPTI_CBID_RESOURCE_STREAM_CREATED) putStream(resource.stream);
-
-  CUpti_ModuleResourceData module{};
-  CUpti_GraphData graph{};
-  CUpti_ResourceData data{};
-  data.context = resource.context;
-  data.resourceHandle.stream = resource.stream;
-  if (resource.module != nullptr) {
-    module.moduleId = resource.module->id;
-    module.pCubin = static_cast<const char*>(resource.image);
-    // The image is text here.
-    module.cubinSize = resource.image != nullptr ? std::strlen(module.pCubin) : 0;
-    data.resourceDescriptor = &module;
-  }
-  if (resource.graph != nullptr) {
-    graph.graph = resource.graph;
-    graph.originalGraph = const_cast<CUgraph>(resource.graph->original);
-    graph.node = resource.node;
-    if (resource.node != nullptr) {
-      graph.originalNode = const_cast<CUgraphNode>(resource.node->original);
-      graph.nodeType = CU_GRAPH_NODE_TYPE_KERNEL;
-    }
-    graph.graphExec = resource.exec;
-    data.resourceDescriptor = &graph;
-  }
-  in_other_callback = true;
-  notify(CUPTI_CB_DOMAIN_RESOURCE, what, &data);
-  in_other_callback = false;
-}
-
-void putWork(const StandinWork& work) {
-  switch (work.kind) {
-    case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
-      return putKernel(work);
-    case CUPTI_ACTIVITY_KIND_MEMCPY:
-      return putCopy(work);
-    case CUPTI_ACTIVITY_KIND_MEMSET:
-      return putFill(work);
-    case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION:
-      return putSync(work);
-    case CUPTI_ACTIVITY_KIND_CUDA_EVENT:
-      return putEvent(work);
-    case CUPTI_ACTIVITY_KIND_GRAPH_TRACE:
-      return putGraph(work);
-    default:
-      misuse("libcuda tells of work of an unknown kind");
-  }
-}
-
-constexpr StandinTool kTool{enterCall, exitCall, resource, putWork};
+namespace {
 
 // libcuda, or null where there is none.
 void* driverLibrary() {
@@ -635,6 +229,9 @@ CUptiResult idOf(const Handle* handle, Id* id) {
 }
 
 }  // namespace
+}  // namespace standin
+
+using namespace standin;
 
 extern "C" {
 
@@ -766,7 +363,7 @@ CUptiResult CUPTIAPI cuptiActivityDisable(CUpti_ActivityKind kind) {
 CUptiResult CUPTIAPI cuptiActivityFlushAll(uint32_t flag) {
   State& s = state();
   if (in_buffer_callback) misuse("cuptiActivityFlushAll from a callback for buffers");
-  if (in_other_callback) misuse("cuptiActivityFlushAll from a callback for a resource");
+  if (in_resource_callback) misuse("cuptiActivityFlushAll from a callback for a resource");
   std::unique_lock lock(s.mutex);
   if (!s.has_worker) return CUPTI_ERROR_INVALID_OPERATION;
   s.flush.forced |= (flag & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED) != 0;

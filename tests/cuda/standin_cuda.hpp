@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// The state of the stand-in for libcuda, and how its functions tell a tool of their calls.
+#pragma once
+
+#include <unistd.h>
+
+#include <atomic>
+#include <mutex>
+
+#include "standin.hpp"
+
+namespace standin {
+
+constexpr uint32_t kNullStreamId = 7;
+constexpr uint32_t kFirstStreamId = 13;
+
+struct Driver {
+  std::mutex mutex;
+  pid_t pid = 0;  // of the process that called cuInit
+  CUcontext primary = nullptr;
+  uint32_t contexts = 0, modules = 0, events = 0, graphs = 0;
+  uint64_t nodes = 0, recordings = 0;
+  uint32_t streams = kFirstStreamId;
+  const uint64_t kernel_ns = standinScript("kernel_ns", 5000);
+};
+
+// Never destroyed: threads may still call while the process ends.
+inline Driver& driver() {
+  static Driver& only = *new Driver;
+  return only;
+}
+
+inline std::atomic<const StandinTool*> attached{nullptr};
+inline thread_local CUcontext current_context = nullptr;
+
+// Tells the tool of a call's beginning and end; one that attaches in between hears neither.
+class Call {
+ public:
+  Call(uint32_t cbid, const char* function, const void* params, const char* symbol = nullptr)
+      : tool_(attached.load()) {
+    call_.cbid = cbid;
+    call_.function = function;
+    call_.params = params;
+    call_.symbol = symbol;
+    call_.context = current_context;
+    if (tool_ != nullptr) tool_->enter(call_);
+  }
+  CUresult end(CUresult result) {
+    call_.result = result;
+    call_.context = current_context;
+    if (tool_ != nullptr) tool_->exit(call_);
+    return result;
+  }
+  // Whether the call can be made at all, and whether it has a context where it needs one.
+  CUresult state(bool needs_context = true) const {
+    if (driver().pid != getpid()) return CUDA_ERROR_NOT_INITIALIZED;
+    return needs_context && current_context == nullptr ? CUDA_ERROR_INVALID_CONTEXT : CUDA_SUCCESS;
+  }
+  void resource(CUpti_CallbackIdResource what, const StandinResource& resource) const {
+    if (tool_ != nullptr) tool_->resource(what, resource);
+  }
+  void work(StandinWork work) const {
+    work.call = &call_;
+    if (tool_ != nullptr) tool_->work(work);
+  }
+
+ private:
+  const StandinTool* tool_;
+  StandinCall call_;
+};
+
+inline void waitUntil(uint64_t ns) {
+  const timespec t{static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
+  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, nullptr) != 0) continue;
+}
+
+#define CALL(function, ...)              \
+  function##_params params{__VA_ARGS__}; \
+  Call call(CUPTI_DRIVER_TRACE_CBID_##function, #function, &params)
+#define LAUNCH_CALL(function, kernel, ...) \
+  function##_params params{__VA_ARGS__};   \
+  Call call(CUPTI_DRIVER_TRACE_CBID_##function, #function, &params, (kernel)->name)
+#define CHECK_STATE(...) \
+  if (CUresult state = call.state(__VA_ARGS__); state != CUDA_SUCCESS) return call.end(state)
+
+}  // namespace standin

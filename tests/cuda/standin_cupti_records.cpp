@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the stand-in for libcupti makes of what libcuda tells it: callbacks, and the record of each
+// kind in the form that its version writes.
+#include <pthread.h>
+#include <unistd.h>
+
+#include "standin_cupti.hpp"
+
+namespace standin {
+namespace {
+
+void notify(CUpti_CallbackDomain domain, uint32_t cbid, const void* data) {
+  if (!state().callbacks[domain][cbid].load(std::memory_order_relaxed)) return;
+  CUpti_CallbackFunc callback = state().callback.load();
+  if (callback != nullptr) callback(state().userdata, domain, cbid, data);
+}
+
+void notify(StandinCall& call, CUpti_ApiCallbackSite site) {
+  const CUpti_CallbackData data{
+      .callbackSite = site,
+      .functionName = call.function,
+      .functionParams = call.params,
+      .functionReturnValue = site == CUPTI_API_EXIT ? &call.result : nullptr,
+      .symbolName = call.symbol,
+      .context = call.context,
+      .contextUid = call.context != nullptr ? call.context->id : 0,
+      .correlationData = &call.data,
+      .correlationId = call.correlation};
+  notify(CUPTI_CB_DOMAIN_DRIVER_API, call.cbid, &data);
+}
+
+void putContext(CUcontext context) {
+  if (on(CUPTI_ACTIVITY_KIND_CONTEXT)) {
+    ContextRecord record{};
+    record.kind = CUPTI_ACTIVITY_KIND_CONTEXT;
+    record.contextId = context->id;
+    record.deviceId = static_cast<uint32_t>(context->device);
+    record.computeApiKind = CUPTI_ACTIVITY_COMPUTE_API_CUDA;
+    record.nullStreamId = static_cast<uint16_t>(context->streams.front()->id);
+    put(record);
+  }
+  if (on(CUPTI_ACTIVITY_KIND_OVERHEAD)) {
+    OverheadRecord record{};
+    record.kind = CUPTI_ACTIVITY_KIND_OVERHEAD;
+    record.overheadKind = CUPTI_ACTIVITY_OVERHEAD_CUPTI_RESOURCE;
+    record.objectKind = CUPTI_ACTIVITY_OBJECT_THREAD;
+    record.objectId.pt.processId = static_cast<uint32_t>(getpid());
+    record.objectId.pt.threadId = static_cast<uint32_t>(gettid());
+    record.start = timestamp();
+    record.end = record.start + 1000;
+    put(record);
+  }
+}
+
+void putStream(CUstream stream) {
+  if (!on(CUPTI_ACTIVITY_KIND_STREAM)) return;
+  CUpti_ActivityStream record{};
+  record.kind = CUPTI_ACTIVITY_KIND_STREAM;
+  record.contextId = stream->context->id;
+  record.streamId = stream->id;
+  record.flag = stream->is_null ? CUPTI_ACTIVITY_STREAM_CREATE_FLAG_NULL
+                : (stream->flags & CU_STREAM_NON_BLOCKING) != 0
+                    ? CUPTI_ACTIVITY_STREAM_CREATE_FLAG_NON_BLOCKING
+                    : CUPTI_ACTIVITY_STREAM_CREATE_FLAG_DEFAULT;
+  put(record);
+}
+
+void putDevice() {
+  if (!on(CUPTI_ACTIVITY_KIND_DEVICE)) return;
+  DeviceRecord record{};
+  record.kind = CUPTI_ACTIVITY_KIND_DEVICE;
+  record.globalMemorySize = kStandinMemoryBytes;
+  record.numThreadsPerWarp = 32;
+  record.numMultiprocessors = kStandinMultiprocessors;
+  record.computeCapabilityMajor = 9;
+  std::memcpy(record.uuid.bytes, "stand-in device", sizeof record.uuid.bytes);
+  record.name = kStandinDeviceName;
+  put(record);
+}
+
+void putKernel(const StandinWork& work) {
+  State& s = state();
+  const CUpti_ActivityKind kind = on(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)
+                                      ? CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL
+                                      : CUPTI_ACTIVITY_KIND_KERNEL;
+  if (!on(kind) || (work.exec != nullptr && on(CUPTI_ACTIVITY_KIND_GRAPH_TRACE))) return;
+  KernelRecord record{};
+  record.kind = kind;
+  record.registersPerThread = 32;
+  record.deviceId = static_cast<uint32_t>(work.stream->context->device);
+  record.contextId = work.stream->context->id;
+  record.streamId = work.stream->id;
+  record.gridX = static_cast<int32_t>(work.launch.grid[0]);
+  record.gridY = static_cast<int32_t>(work.launch.grid[1]);
+  record.gridZ = static_cast<int32_t>(work.launch.grid[2]);
+  record.blockX = static_cast<int32_t>(work.launch.block[0]);
+  record.blockY = static_cast<int32_t>(work.launch.block[1]);
+  record.blockZ = static_cast<int32_t>(work.launch.block[2]);
+  record.clusterX = work.launch.cluster[0];
+  record.clusterY = work.launch.cluster[1];
+  record.clusterZ = work.launch.cluster[2];
+  record.dynamicSharedMemory = static_cast<int32_t>(work.launch.shared_bytes);
+  record.correlationId = work.call->correlation;
+  record.name = work.launch.name;
+  if (s.latency.load()) {
+    record.queued = work.call->start_ns;
+    record.submitted = record.queued + 500;
+  }
+  if (work.exec != nullptr) {
+    record.graphId = work.exec->id;
+    record.graphNodeId = work.node->id;
+#if CUDA_VERSION >= 13050
+    record.sourceGraphId = work.exec->graph->original->id;
+    record.sourceGraphNodeId = work.node->original->id;
+#endif
+  }
+  StandinWork times = work;
+  if (s.zero_times != 0 && ++s.kernels % s.zero_times == 0) times.start_ns = 0;
+  put(record, &times);
+}
+
+void putCopy(const StandinWork& work) {
+  if (!on(CUPTI_ACTIVITY_KIND_MEMCPY)) return;
+  const bool from_host = work.copy_kind == CUPTI_ACTIVITY_MEMCPY_KIND_HTOD;
+  const bool to_host = work.copy_kind == CUPTI_ACTIVITY_MEMCPY_KIND_DTOH;
+  CopyRecord record{};
+  record.kind = CUPTI_ACTIVITY_KIND_MEMCPY;
+  record.copyKind = work.copy_kind;
+  record.srcKind =
+      from_host ? CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE : CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
+  record.dstKind =
+      to_host ? CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE : CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
+  record.flags = work.async ? CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC : CUPTI_ACTIVITY_FLAG_NONE;
+  record.bytes = work.bytes;
+  record.deviceId = static_cast<uint32_t>(work.stream->context->device);
+  record.contextId = work.stream->context->id;
+  record.streamId = work.stream->id;
+  record.correlationId = work.call->correlation;
+  put(record, &work);
+}
+
+void putFill(const StandinWork& work) {
+  if (!on(CUPTI_ACTIVITY_KIND_MEMSET)) return;
+  FillRecord record{};
+  record.kind = CUPTI_ACTIVITY_KIND_MEMSET;
+  record.value = work.value;
+  record.bytes = work.bytes;
+  record.deviceId = static_cast<uint32_t>(work.stream->context->device);
+  record.contextId = work.stream->context->id;
+  record.streamId = work.stream->id;
+  record.correlationId = work.call->correlation;
+  record.flags = work.async ? CUPTI_ACTIVITY_FLAG_MEMSET_ASYNC : CUPTI_ACTIVITY_FLAG_NONE;
+  record.memoryKind = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
+  put(record, &work);
+}
+
+void putSync(const StandinWork& work) {
+  if (!on(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION)) return;
+  constexpr auto kNone = static_cast<uint32_t>(CUPTI_SYNCHRONIZATION_INVALID_VALUE);
+  const uint64_t offset = clockOffset();
+  SyncRecord record{};
+  record.kind = CUPTI_ACTIVITY_KIND_SYNCHRONIZATION;
+  record.type = work.sync;
+  record.start = work.start_ns + offset;
+  record.end = work.end_ns + offset;
+  record.correlationId = work.call->correlation;
+  record.contextId = work.call->context->id;
+  record.streamId = work.stream != nullptr ? work.stream->id : kNone;
+  record.cudaEventId = work.event != nullptr ? work.event->id : kNone;
+#if CUDA_VERSION >= 13050
+  record.cudaEventSyncId = work.event != nullptr ? work.event->record_id : 0;
+#endif
+  put(record);
+}
+
+void putEvent(const StandinWork& work) {
+  if (!on(CUPTI_ACTIVITY_KIND_CUDA_EVENT)) return;
+  EventRecord record{};
+  record.kind = CUPTI_ACTIVITY_KIND_CUDA_EVENT;
+  record.correlationId = work.call->correlation;
+  record.contextId = work.stream->context->id;
+  record.streamId = work.stream->id;
+  record.eventId = work.event->id;
+#if CUDA_VERSION >= 13050
+  record.deviceId = static_cast<uint32_t>(work.stream->context->device);
+  record.cudaEventSyncId = work.event->record_id;
+#endif
+  put(record);
+}
+
+void putGraph(const StandinWork& work) {
+  if (!on(CUPTI_ACTIVITY_KIND_GRAPH_TRACE)) return;
+  GraphRecord record{};
+  record.kind = CUPTI_ACTIVITY_KIND_GRAPH_TRACE;
+  record.correlationId = work.call->correlation;
+  record.deviceId = static_cast<uint32_t>(work.stream->context->device);
+  record.graphId = work.exec->id;
+  record.contextId = work.stream->context->id;
+  record.streamId = work.stream->id;
+#if CUDA_VERSION >= 12040
+  record.endDeviceId = record.deviceId;
+  record.endContextId = record.contextId;
+#endif
+  put(record, &work);
+}
+
+void enterCall(StandinCall& call) {
+  State& s = state();
+  do {
+    call.correlation = ++s.correlation;
+  } while (call.correlation == CUPTI_CORRELATION_ID_UNKNOWN);
+  call.start_ns = timestamp();
+  notify(call, CUPTI_API_ENTER);
+}
+
+void exitCall(StandinCall& call) {
+  if (on(CUPTI_ACTIVITY_KIND_DRIVER)) {
+    CUpti_ActivityAPI record{};
+    record.kind = CUPTI_ACTIVITY_KIND_DRIVER;
+    record.cbid = call.cbid;
+    record.start = call.start_ns;
+    record.end = timestamp();
+    record.processId = static_cast<uint32_t>(getpid());
+    record.threadId = state().system_thread_ids.load() ? static_cast<uint32_t>(gettid())
+                                                       : static_cast<uint32_t>(pthread_self());
+    record.correlationId = call.correlation;
+    record.returnValue = call.result;
+    put(record);
+  }
+  notify(call, CUPTI_API_EXIT);
+}
+
+void resource(CUpti_CallbackIdResource what, const StandinResource& resource) {
+  if (what == CUPTI_CBID_RESOURCE_CU_INIT_FINISHED) putDevice();
+  if (what == CUPTI_CBID_RESOURCE_CONTEXT_CREATED) {
+    putContext(resource.context);
+    putStream(resource.context->streams.front());
+  }
+  if (what == CUPTI_CBID_RESOURCE_STREAM_CREATED) putStream(resource.stream);
+
+  CUpti_ModuleResourceData module{};
+  CUpti_GraphData graph{};
+  CUpti_ResourceData data{};
+  data.context = resource.context;
+  data.resourceHandle.stream = resource.stream;
+  if (resource.module != nullptr) {
+    module.moduleId = resource.module->id;
+    module.pCubin = static_cast<const char*>(resource.image);
+    // The image is text here.
+    module.cubinSize = resource.image != nullptr ? std::strlen(module.pCubin) : 0;
+    data.resourceDescriptor = &module;
+  }
+  if (resource.graph != nullptr) {
+    graph.graph = resource.graph;
+    graph.originalGraph = const_cast<CUgraph>(resource.graph->original);
+    graph.node = resource.node;
+    if (resource.node != nullptr) {
+      graph.originalNode = const_cast<CUgraphNode>(resource.node->original);
+      graph.nodeType = CU_GRAPH_NODE_TYPE_KERNEL;
+    }
+    graph.graphExec = resource.exec;
+    data.resourceDescriptor = &graph;
+  }
+  in_resource_callback = true;
+  notify(CUPTI_CB_DOMAIN_RESOURCE, what, &data);
+  in_resource_callback = false;
+}
+
+void putWork(const StandinWork& work) {
+  switch (work.kind) {
+    case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
+      return putKernel(work);
+    case CUPTI_ACTIVITY_KIND_MEMCPY:
+      return putCopy(work);
+    case CUPTI_ACTIVITY_KIND_MEMSET:
+      return putFill(work);
+    case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION:
+      return putSync(work);
+    case CUPTI_ACTIVITY_KIND_CUDA_EVENT:
+      return putEvent(work);
+    case CUPTI_ACTIVITY_KIND_GRAPH_TRACE:
+      return putGraph(work);
+    default:
+      misuse("libcuda tells of work of an unknown kind");
+  }
+}
+
+}  // namespace
+
+constinit const StandinTool kTool{enterCall, exitCall, resource, putWork};
+
+}  // namespace standin
