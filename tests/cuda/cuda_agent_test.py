@@ -125,6 +125,11 @@ class CudaAgent(CommandTest):
         self.assertEqual(did["kernels"], 10)
         self.assertIn("CUPTI can not be used", self.said)
 
+    def test_a_library_that_is_injected_already_stays(self):
+        did = self.profile("launches", "10", CUDA_INJECTION64_PATH="/no/such/library.so")
+        self.assertEqual(did["kernels"], 10)
+        self.assertIn("CUDA_INJECTION64_PATH names /no/such/library.so", self.said)
+
     def test_no_cupti(self):
         for name in ("libcuda.so.1", "libcuda.so"):
             shutil.copy(os.path.join(STANDINS, name), self.path(name))

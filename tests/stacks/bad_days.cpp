@@ -229,21 +229,22 @@ void threads() {
   usleep(20'000);
 }
 
-/// Threads that are cancelled wherever they are in a launch.
+/// Threads that are cancelled wherever they are in a launch, the first one of a thread included.
 void cancelled() {
-  for (int i = 0; i < 100; ++i) {
+  for (int i = 0; i < 200; ++i) {
     pthread_t thread;
     pthread_create(
         &thread, nullptr,
         [](void*) -> void* {
-          pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, nullptr);
           for (;;) {
             recurse(3, launchNothing);
             pthread_testcancel();
           }
         },
         nullptr);
-    while (g_nothings < 5 * (i + 1)) sched_yield();
+    const long enough = i % 2 == 0 ? g_nothings + 5 : 0;
+    while (g_nothings < enough) sched_yield();
+    if (i % 4 == 1) usleep(static_cast<useconds_t>(i));
     pthread_cancel(thread);
     pthread_join(thread, nullptr);
   }
@@ -295,6 +296,9 @@ void signals() {
 
 int main(int argc, char** argv) {
   const std::string day = argc > 1 ? argv[1] : "";
+  // Where the system sets no limit an overflow would take all memory first.
+  const rlimit stack{8u << 20, RLIM_INFINITY};
+  if (day.rfind("overflow", 0) == 0) setrlimit(RLIMIT_STACK, &stack);
   g_device = new Device;
   if (day == "plain")
     plain();

@@ -325,6 +325,10 @@ Result<ProfileOutcome> runProfile(const ProfileOptions& options) {
   outcome.host_calls = rows.host_calls;
   outcome.function_calls = collector.functionCalls();
   for (const std::string& problem : collector.agentProblems()) outcome.warnings.push_back(problem);
+  if (const char* other = std::getenv("CUDA_INJECTION64_PATH"); other != nullptr && *other != 0) {
+    outcome.warnings.push_back(
+        fmt::format("CUDA was not captured: CUDA_INJECTION64_PATH names {} already", other));
+  }
   if (options.functions && !collector.sawTraceableProgram()) {
     outcome.warnings.emplace_back(
         "--xray: no program that ran was built with clang's -fxray-instrument");

@@ -35,6 +35,7 @@ namespace tracesmith::stacks {
 namespace {
 
 using test::glibcBacktrace;
+using test::libunwindBacktrace;
 using test::PathBook;
 using ::testing::Contains;
 using ::testing::ElementsAreArray;
@@ -45,6 +46,7 @@ struct Taken {
   uint32_t id = 0;
   std::vector<uint64_t> ours;
   std::vector<uint64_t> glibcs;
+  std::vector<uint64_t> libunwinds;  // where it is asked, and installed
 };
 
 PathBook* g_book = nullptr;
@@ -56,24 +58,32 @@ Taken g_taken;
   return id;
 }
 
+bool g_ask_libunwind = false;
+
 [[gnu::noinline]] void take() {
   g_taken.id = capture();
   g_taken.ours = g_book->addresses(g_taken.id);
   g_taken.glibcs = glibcBacktrace();
+  if (g_ask_libunwind) g_taken.libunwinds = libunwindBacktrace();
   asm volatile("");
 }
 
-/// The frames of take()'s callers are the same; its own two calls are at different places.
-void expectSame(const Taken& t, size_t at_least) {
-  ASSERT_GE(t.glibcs.size(), at_least);
-  ASSERT_GE(t.ours.size(), at_least);
-  // glibc begins in its caller, glibcBacktrace(), unless that was inlined.
-  const auto first = std::find(t.glibcs.begin(), t.glibcs.end(), t.ours[1]);
-  ASSERT_NE(first, t.glibcs.end());
-  std::vector<uint64_t> theirs(first, t.glibcs.end());
+void expectSameAs(const std::vector<uint64_t>& all_theirs, const Taken& t) {
+  // It begins in its caller, glibcBacktrace() or the like, unless that was inlined.
+  const auto first = std::find(all_theirs.begin(), all_theirs.end(), t.ours[1]);
+  ASSERT_NE(first, all_theirs.end());
+  std::vector<uint64_t> theirs(first, all_theirs.end());
   // It goes on where nothing called a frame, with the address 0 or 1.
   while (!theirs.empty() && theirs.back() < 4096) theirs.pop_back();
   EXPECT_THAT(std::vector<uint64_t>(t.ours.begin() + 1, t.ours.end()), ElementsAreArray(theirs));
+}
+
+/// The frames of take()'s callers are the same; its own calls are at different places.
+void expectSame(const Taken& t, size_t at_least) {
+  ASSERT_GE(t.glibcs.size(), at_least);
+  ASSERT_GE(t.ours.size(), at_least);
+  expectSameAs(t.glibcs, t);
+  if (!t.libunwinds.empty()) expectSameAs(t.libunwinds, t);
 }
 
 class CallPathCacheTest : public ::testing::Test {
@@ -82,6 +92,7 @@ class CallPathCacheTest : public ::testing::Test {
     if (!kUnwinds) GTEST_SKIP() << "no stacks on this kind of processor";
     g_book = &book_;
     g_taken = {};
+    g_ask_libunwind = true;
   }
   /// Twice, so that the second time is by memo; returns the number.
   uint32_t expectExact(const std::function<void()>& call, size_t at_least = 5) {
@@ -414,6 +425,7 @@ TEST_F(CallPathCacheTest, HandlersThatReturnToCodeWithoutRules) {
     void (*restorer)();
     uint64_t mask;
   } const action{onSample, 0x04000000 /* SA_RESTORER */, ts_test_restorer, 0};
+  g_ask_libunwind = false;  // it ends there
   ASSERT_EQ(syscall(SYS_rt_sigaction, SIGUSR1, &action, nullptr, 8), 0);
   expectExact([] { raiseInside(); }, 9);
   signal(SIGUSR1, SIG_DFL);
@@ -438,6 +450,7 @@ TEST_F(CallPathCacheTest, WhereverASignalComes) {
     }
     ++g_samples;
   };
+  g_ask_libunwind = false;  // it loses its way where glibc and we do not
   take();
   g_outer.assign(g_taken.ours.begin() + 2, g_taken.ours.end());
   sigaction(SIGPROF, &action, nullptr);

@@ -93,4 +93,18 @@ inline std::vector<uint64_t> glibcBacktrace() {
   return out;
 }
 
+/// libunwind's, where it is installed; it is not linked, as it would stand in for glibc's.
+inline std::vector<uint64_t> libunwindBacktrace() {
+  using Backtrace = int (*)(void**, int);
+  static void* const library = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL);
+  static const auto backtrace =
+      library == nullptr ? nullptr : reinterpret_cast<Backtrace>(dlsym(library, "unw_backtrace"));
+  if (backtrace == nullptr) return {};
+  void* frames[1024];
+  const int n = backtrace(frames, 1024);
+  std::vector<uint64_t> out;
+  for (int i = 0; i < n; ++i) out.push_back(reinterpret_cast<uint64_t>(frames[i]));
+  return out;
+}
+
 }  // namespace tracesmith::stacks::test

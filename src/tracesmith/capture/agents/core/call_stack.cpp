@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tracesmith/capture/agents/core/no_cancel.hpp"
 #include "tracesmith/capture/agents/process/unload_notice.hpp"
 #include "tracesmith/stacks/call_path_cache.hpp"
 #include "tracesmith/stacks/python_frames.hpp"
@@ -107,6 +108,7 @@ bool tellInterpreter(void*, const stacks::PythonInterpreter& python) {
 }
 
 void makeStacks(ThreadState& t) {
+  const NoCancel whole;
   const int before = errno;
   t.stacks = CallPathCache::make(g_options, {tellPath, tellModule, nullptr});
   if (t.stacks != nullptr && g_python) {

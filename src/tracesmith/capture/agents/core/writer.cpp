@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "tracesmith/capture/agents/core/call_stack.hpp"
+#include "tracesmith/capture/agents/core/no_cancel.hpp"
 #include "tracesmith/capture/agents/core/process_identity.hpp"
 
 // glibc's part of thread_local destructors, which needs no C++ runtime library. Other C libraries
@@ -345,6 +346,7 @@ Claim claimAnyRing(ThreadState& t) {
 /// Until every tracked command has been seen complete, or the grace is over.
 void waitForCompletions() {
   if (!g_process.armed || *g_epoch_page == 0) return;
+  const NoCancel whole;
   const int64_t began = nowNs();
   for (;;) {
     uint64_t tracked = 0;
@@ -435,6 +437,7 @@ void waitAtExit(int64_t grace_ns) {
 bool attachThread() {
   ThreadState& t = t_state;
   if (!g_process.armed) return false;
+  const NoCancel whole;
   // Busy without a ring: a signal handler has interrupted this very function.
   if (t.busy != 0) {
     if (*g_epoch_page != 0) countReentrant();
@@ -493,6 +496,7 @@ bool makeRoom(ThreadState& t, uint64_t head, uint64_t bytes) {
   // Of a ring that nobody can read any more nothing is to be expected.
   const bool read = ring.damaged.load(std::memory_order_relaxed) == 0;
   if (read && g_process.overflow == arena::Overflow::kBlock) {
+    const NoCancel whole;
     const int64_t began = nowNs();
     const int saved_errno = errno;
     int64_t pause_ns = kFirstPauseNs;
