@@ -7,11 +7,19 @@ set_property(GLOBAL PROPERTY TRACESMITH_ROOMS "")
 # For builds from nothing, which a third of the time would go by in reading the same headers; with a
 # compiler cache, and for finding includes that are missing, it is better off.
 option(TRACESMITH_PCH "Precompile headers that most files include" OFF)
+# The first target that asks for a header has it made, and the others take it: they have the same
+# options, and of definitions those that it has and more.
 function(tracesmith_precompile target header)
   if(TRACESMITH_PCH)
-    target_precompile_headers(
-      ${target} PRIVATE
-      "$<$<COMPILE_LANGUAGE:CXX>:${PROJECT_SOURCE_DIR}/cmake/${header}>")
+    get_property(maker GLOBAL PROPERTY "TRACESMITH_MAKER_OF_${header}")
+    if(maker)
+      target_precompile_headers(${target} REUSE_FROM ${maker})
+    else()
+      target_precompile_headers(
+        ${target} PRIVATE
+        "$<$<COMPILE_LANGUAGE:CXX>:${PROJECT_SOURCE_DIR}/cmake/${header}>")
+      set_property(GLOBAL PROPERTY "TRACESMITH_MAKER_OF_${header}" ${target})
+    endif()
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
       # From there GCC 12 no longer knows <string> as the system's, and warns of what is not so.
       target_compile_options(${target} PRIVATE -Wno-array-bounds -Wno-stringop-overflow
