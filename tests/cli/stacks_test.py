@@ -59,8 +59,10 @@ class Stacks(CommandTest):
         # The place is that of the function that the frame is called after.
         places = self.rows("SELECT DISTINCT f.file AS file, f.line > 0 AS line FROM frame f WHERE "
                            "f.function = 'bench_launch'", "b.sbt")
-        self.assertEqual([row["line"] for row in places], [1], places)
-        self.assertTrue(places[0]["file"].endswith((".c", ".cpp")), places)
+        self.assertEqual(len(places), 1, places)
+        if places[0]["file"]:  # built with debug information
+            self.assertEqual(places[0]["line"], 1, places)
+            self.assertTrue(places[0]["file"].endswith((".c", ".cpp")), places)
         functions = self.run_command("export", "b.sbt", "-f", "folded", "--by", "device-time",
                                      "-o", "-").stdout.decode().splitlines()
         total = sum(int(line.rsplit(" ", 1)[1]) for line in functions)

@@ -89,7 +89,7 @@ class XRayProfile(CommandTest):
         self.profile("20000", code=0, options=("-b", "64K", "--overflow", "drop"))
         row = self.rows("SELECT emitted, written, dropped FROM loss WHERE source = 'XRay records'")[0]
         self.assertEqual(row["emitted"], row["written"] + row["dropped"])
-        self.assertEqual(row["emitted"], 2 * 41 * (20000 + 1))
+        self.assertEqual(row["emitted"], 2 * (41 * (20000 + 1) + 1))
 
     def test_what_can_not_be_traced_says_why(self):
         result = self.profile(program="/bin/true", code=0)
