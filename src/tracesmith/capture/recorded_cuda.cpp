@@ -12,7 +12,7 @@ using arena::RecordKind;
 
 // CUPTI delivers late, but not that late.
 constexpr size_t kMostCalls = 1u << 20;
-constexpr size_t kMostWaiting = 1u << 20;
+constexpr size_t kMostWaiting = 1u << 16;
 constexpr uint32_t kNoStream = ~0u;
 
 template <class Record>
