@@ -220,7 +220,9 @@ class File {
 
   void intern(Sequence& q, std::string_view bytes) {
     fields(bytes, [&](const Field& f) {
-      const auto [iid, name] = entry(f.bytes);
+      const auto named = entry(f.bytes);
+      const uint64_t iid = named.first;
+      const std::string& name = named.second;
       uint64_t third = 0, second = 0, fourth = 0;
       fields(f.bytes, [&](const Field& g) {
         if (g.number == 2) second = g.value;
