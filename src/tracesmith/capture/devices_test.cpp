@@ -161,7 +161,7 @@ TEST_F(DevicesTest, ADriverThatHangsIsGivenUp) {
   const int64_t took_ns = monotonicNs() - begin;
   EXPECT_THAT(r.problem, HasSubstr("did not answer within 0.3 s"));
   EXPECT_GE(took_ns, 290'000'000);
-  EXPECT_LT(took_ns, 20'000'000'000);
+  EXPECT_LT(took_ns, 5'000'000'000);
 }
 
 TEST_F(DevicesTest, ALibraryOfTheRightNameWithoutTheFunctionsIsNotTrusted) {

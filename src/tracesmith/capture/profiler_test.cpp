@@ -159,7 +159,7 @@ TEST(Profiler, AFullBufferLosesEventsAsThePolicySaysAndCountsThem) {
     ASSERT_TRUE(profiler->startCapture());
     sleepMs(80);
     ASSERT_TRUE(profiler->stopCapture());
-    EXPECT_LT(monotonicNs() - begin, 20'000'000'000);
+    EXPECT_LT(monotonicNs() - begin, 3'000'000'000);
     std::vector<TraceEvent> events;
     EXPECT_EQ(profiler->getEvents(events), 50u);
     EXPECT_EQ(profiler->eventsCaptured(), 50u);
@@ -302,7 +302,7 @@ TEST(EventBuffer, ABlockedWriterGivesUpOnceAndDoesNotWaitAgainForNobody) {
   for (int i = 0; i < 100; ++i) EXPECT_FALSE(buffer.push(TraceEvent(EventType::Marker, 2)));
   const int64_t took = monotonicNs() - begin;
   EXPECT_GE(took, EventBuffer::kMaxBlockNs);
-  EXPECT_LT(took, 50 * EventBuffer::kMaxBlockNs);
+  EXPECT_LT(took, 10 * EventBuffer::kMaxBlockNs);
   EXPECT_EQ(buffer.dropped(), 100u);
 }
 

@@ -289,7 +289,7 @@ TEST(TracingSession, WhoHasNoRingIsNotHeldUp) {
     std::thread([&] {
       for (int i = 0; i < 20'000; ++i) EXPECT_FALSE(session.marker(name));
     }).join();
-    EXPECT_LT(monotonicNs() - began, 10'000'000'000) << "a millisecond for each would be 20 s";
+    EXPECT_LT(monotonicNs() - began, 2'000'000'000) << "a millisecond for each would be 20 s";
     ASSERT_TRUE(session.stop());
     EXPECT_EQ(session.eventsDropped(), 20'000U);
   }
