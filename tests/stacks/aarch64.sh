@@ -63,8 +63,10 @@ for source in googletest/src/gtest-all.cc googlemock/src/gmock-all.cc googlemock
   compile "$gtest/$source" -std=c++20 -O1 "-I$gtest/googletest" "-I$gtest/googlemock" \
     "-I$gtest/googletest/include" "-I$gtest/googlemock/include"
 done
-compile "$stacks/call_path_cache_test.cpp" "${flags[@]}" -O1 "-I$gtest/googletest/include" \
-  "-I$gtest/googlemock/include"
+for name in call_path_cache_test call_path_machine_test; do
+  compile "$stacks/$name.cpp" "${flags[@]}" -O1 "-I$gtest/googletest/include" \
+    "-I$gtest/googlemock/include"
+done
 finish
-"$cxx" "${unwinder_objects[@]}" "${objects[@]}" -pthread -o call_path_cache_test
-timeout 240 qemu-aarch64 -L "$libc" ./call_path_cache_test --gtest_brief=1
+"$cxx" "${unwinder_objects[@]}" "${objects[@]}" -pthread -o call_path_tests
+timeout 240 qemu-aarch64 -L "$libc" ./call_path_tests --gtest_brief=1
