@@ -130,6 +130,12 @@ class CudaAgent(CommandTest):
         self.assertEqual(did["kernels"], 10)
         self.assertIn("CUDA_INJECTION64_PATH names /no/such/library.so", self.said)
 
+    def test_a_cupti_that_is_named_and_is_none(self):
+        did = self.profile("launches", "10", TRACESMITH_CUPTI="/etc/passwd")
+        self.assertEqual(did["kernels"], 10)
+        self.assertIn("TRACESMITH_CUPTI names /etc/passwd", self.said)
+        self.assertEqual(self.one("SELECT count(*) FROM kernel"), 0)
+
     def test_no_cupti(self):
         for name in ("libcuda.so.1", "libcuda.so"):
             shutil.copy(os.path.join(STANDINS, name), self.path(name))

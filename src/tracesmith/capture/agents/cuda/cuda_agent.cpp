@@ -94,7 +94,15 @@ bool findCupti() {
                                        "libcupti.so.11.4", "libcupti.so.11.3", "libcupti.so.11.2",
                                        "libcupti.so.11.1", "libcupti.so.11.0", "libcupti.so"};
   void* library = nullptr;
-  if (const char* const named = getenv("TRACESMITH_CUPTI")) library = dlopen(named, RTLD_NOW);
+  if (const char* const named = getenv("TRACESMITH_CUPTI")) {
+    library = dlopen(named, RTLD_NOW);
+    if (library == nullptr) {
+      char text[400];
+      snprintf(text, sizeof text, "TRACESMITH_CUPTI names %.300s, which can not be loaded", named);
+      say(true, text);
+      return false;
+    }
+  }
   for (const char* const name : kNames) {
     if (library == nullptr) library = dlopen(name, RTLD_NOW | RTLD_NOLOAD);
   }
