@@ -74,6 +74,22 @@ inline void waitUntil(uint64_t ns) {
   while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, nullptr) != 0) continue;
 }
 
+constexpr uint64_t kLaunchNs = 1500;  // from the call to the device
+
+// The current context's null stream stands for none.
+CUstream streamOf(CUstream stream);
+
+// Work goes after what its stream has, and after the null stream's; that one's after all others'.
+StandinWork place(CUpti_ActivityKind kind, CUstream stream, uint64_t duration_ns);
+
+// When all work of them has ended.
+uint64_t readyNs(CUcontext context);
+uint64_t readyNs(CUstream stream);
+
+// Waits, and tells of it.
+void synchronize(const Call& call, CUpti_ActivitySynchronizationType type, CUstream stream,
+                 CUevent event, uint64_t until_ns);
+
 #define CALL(function, ...)              \
   function##_params params{__VA_ARGS__}; \
   Call call(CUPTI_DRIVER_TRACE_CBID_##function, #function, &params)
