@@ -4,7 +4,9 @@
 // as well, and do not publish it.
 //
 // STANDIN_SCRIPT="key=value,..." sets what the device does and what goes wrong:
+//   devices=N              how many devices the driver has (1)
 //   kernel_ns=N            how long each kernel runs (5000)
+//   long_kernel_ns=N       how long a kernel of the name busyWait runs (50000000)
 //   late_ms=N              records are complete so long after the work is (0)
 //   zero_times=N           every Nth kernel's record has no times
 //   drop_every=N           every Nth record is dropped and counted
@@ -24,6 +26,9 @@
 #include <string>
 #include <vector>
 
+// The kernel that takes its time.
+constexpr const char* kStandinLongKernel = "busyWait";
+
 constexpr const char* kStandinDeviceName = "Stand-in GPU";
 constexpr size_t kStandinMemoryBytes = size_t{80} << 30;
 constexpr int kStandinMultiprocessors = 132;
@@ -42,6 +47,13 @@ inline uint64_t standinScript(const char* key, uint64_t otherwise) {
   return otherwise;
 }
 
+inline int standinDevices() { return static_cast<int>(standinScript("devices", 1)); }
+
+inline void standinUuid(int device, char* bytes) {
+  std::memcpy(bytes, "stand-in device", 16);
+  bytes[15] = static_cast<char>(device);
+}
+
 // The device's clock.
 inline uint64_t standinNow() {
   timespec t{};
@@ -57,10 +69,13 @@ struct CUstream_st {
   uint64_t ready_ns;  // when its last work ends
 };
 
+// A device's primary context is the same object again after it was reset, with another id.
 struct CUctx_st {
   uint32_t id;
   CUdevice device;
   std::vector<CUstream> streams;  // the first is the null stream
+  bool is_alive;
+  uint32_t users;  // of a primary one
 };
 
 struct CUevent_st {

@@ -12,24 +12,45 @@ using namespace standin;
 
 namespace {
 
-CUcontext createContext(const Call& call, CUdevice device) {
-  auto* context = new CUctx_st{};
+thread_local std::vector<CUcontext> pushed_contexts;
+
+bool exists(CUdevice device) { return device >= 0 && device < standinDevices(); }
+
+// Gives a context life, for the first time or, if it is a primary one, again.
+void begin(const Call& call, CUcontext context, CUdevice device) {
   {
     const std::lock_guard lock(driver().mutex);
     context->id = ++driver().contexts;
     context->device = device;
-    context->streams.push_back(new CUstream_st{kNullStreamId, context, 0, true, 0});
+    context->is_alive = true;
+    context->streams.assign(1, new CUstream_st{kNullStreamId, context, 0, true, 0});
   }
   call.resource(CUPTI_CBID_RESOURCE_CONTEXT_CREATED, {.context = context});
-  return context;
+}
+
+// Objects stay, for records may still speak of them.
+void destroy(const Call& call, CUcontext context) {
+  waitUntil(readyNs(context));
+  call.resource(CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING, {.context = context});
+  context->is_alive = false;
+  context->users = 0;
 }
 
 CUresult createContext(Call& call, CUcontext* context, CUdevice device) {
   CHECK_STATE(false);
   if (context == nullptr) return call.end(CUDA_ERROR_INVALID_VALUE);
-  if (device != 0) return call.end(CUDA_ERROR_INVALID_DEVICE);
-  *context = current_context = createContext(call, device);
+  if (!exists(device)) return call.end(CUDA_ERROR_INVALID_DEVICE);
+  *context = new CUctx_st{};
+  begin(call, *context, device);
+  if (current_context != nullptr) pushed_contexts.push_back(current_context);
+  current_context = *context;
   return call.end(CUDA_SUCCESS);
+}
+
+// Those who retain and reset a primary context wait for each other.
+std::mutex& primaryMutex() {
+  static std::mutex& only = *new std::mutex;
+  return only;
 }
 
 // A library that cannot be loaded is not missed.
@@ -69,7 +90,7 @@ CUresult CUDAAPI cuDriverGetVersion(int* version) {
 CUresult CUDAAPI cuDeviceGetCount(int* count) {
   CALL(cuDeviceGetCount, count);
   CHECK_STATE(false);
-  *count = 1;
+  *count = standinDevices();
   return call.end(CUDA_SUCCESS);
 }
 
@@ -77,7 +98,7 @@ CUresult CUDAAPI cuDeviceGet(CUdevice* device, int ordinal) {
   CALL(cuDeviceGet, device, ordinal);
   CHECK_STATE(false);
   *device = ordinal;
-  return call.end(ordinal == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE);
+  return call.end(exists(ordinal) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE);
 }
 
 CUresult CUDAAPI cuDeviceGetName(char* name, int length, CUdevice device) {
@@ -105,7 +126,7 @@ CUresult CUDAAPI cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, 
       *value = 9;
       break;
     case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID:
-      *value = 0x17;
+      *value = 0x17 + device;
       break;
     default:
       *value = 0;
@@ -126,13 +147,13 @@ CUresult CUDAAPI cuDeviceTotalMem(size_t* bytes, CUdevice device) {
 CUresult CUDAAPI cuDeviceGetUuid(CUuuid* uuid, CUdevice device) {
   CALL(cuDeviceGetUuid, uuid, device);
   CHECK_STATE(false);
-  std::memcpy(uuid->bytes, "stand-in device", sizeof uuid->bytes);
+  standinUuid(device, uuid->bytes);
   return call.end(CUDA_SUCCESS);
 }
 CUresult CUDAAPI cuDeviceGetUuid_v2(CUuuid* uuid, CUdevice device) {
   CALL(cuDeviceGetUuid_v2, uuid, device);
   CHECK_STATE(false);
-  std::memcpy(uuid->bytes, "stand-in device", sizeof uuid->bytes);
+  standinUuid(device, uuid->bytes);
   return call.end(CUDA_SUCCESS);
 }
 
@@ -152,10 +173,67 @@ CUresult CUDAAPI cuCtxCreate(CUcontext* context, unsigned flags, CUdevice device
 CUresult CUDAAPI cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
   CALL(cuDevicePrimaryCtxRetain, context, device);
   CHECK_STATE(false);
-  if (device != 0) return call.end(CUDA_ERROR_INVALID_DEVICE);
-  static std::once_flag once;
-  std::call_once(once, [&] { driver().primary = createContext(call, device); });
-  *context = driver().primary;
+  if (!exists(device)) return call.end(CUDA_ERROR_INVALID_DEVICE);
+  const std::lock_guard lock(primaryMutex());
+  CUcontext& primary = driver().primary[device];
+  if (primary == nullptr) primary = new CUctx_st{};
+  if (!primary->is_alive) begin(call, primary, device);
+  ++primary->users;
+  *context = primary;
+  return call.end(CUDA_SUCCESS);
+}
+
+CUresult CUDAAPI cuDevicePrimaryCtxRelease(CUdevice device) {
+  CALL(cuDevicePrimaryCtxRelease_v2, device);
+  CHECK_STATE(false);
+  if (!exists(device)) return call.end(CUDA_ERROR_INVALID_DEVICE);
+  const std::lock_guard lock(primaryMutex());
+  CUcontext primary = driver().primary[device];
+  if (primary == nullptr || !primary->is_alive) return call.end(CUDA_ERROR_INVALID_CONTEXT);
+  if (--primary->users == 0) destroy(call, primary);
+  return call.end(CUDA_SUCCESS);
+}
+
+CUresult CUDAAPI cuDevicePrimaryCtxReset(CUdevice device) {
+  CALL(cuDevicePrimaryCtxReset_v2, device);
+  CHECK_STATE(false);
+  if (!exists(device)) return call.end(CUDA_ERROR_INVALID_DEVICE);
+  const std::lock_guard lock(primaryMutex());
+  CUcontext primary = driver().primary[device];
+  if (primary != nullptr && primary->is_alive) destroy(call, primary);
+  return call.end(CUDA_SUCCESS);
+}
+
+CUresult CUDAAPI cuDevicePrimaryCtxGetState(CUdevice device, unsigned* flags, int* active) {
+  CALL(cuDevicePrimaryCtxGetState, device, flags, active);
+  CHECK_STATE(false);
+  if (!exists(device)) return call.end(CUDA_ERROR_INVALID_DEVICE);
+  const std::lock_guard lock(primaryMutex());
+  CUcontext primary = driver().primary[device];
+  *flags = 0;
+  *active = primary != nullptr && primary->is_alive;
+  return call.end(CUDA_SUCCESS);
+}
+
+CUresult CUDAAPI cuCtxPushCurrent(CUcontext context) {
+  CALL(cuCtxPushCurrent_v2, context);
+  CHECK_STATE(false);
+  if (context == nullptr) return call.end(CUDA_ERROR_INVALID_CONTEXT);
+  pushed_contexts.push_back(current_context);
+  current_context = context;
+  return call.end(CUDA_SUCCESS);
+}
+
+CUresult CUDAAPI cuCtxPopCurrent(CUcontext* context) {
+  CALL(cuCtxPopCurrent_v2, context);
+  CHECK_STATE(false);
+  if (current_context == nullptr) return call.end(CUDA_ERROR_INVALID_CONTEXT);
+  if (context != nullptr) *context = current_context;
+  current_context = nullptr;
+  if (!pushed_contexts.empty()) {
+    current_context = pushed_contexts.back();
+    pushed_contexts.pop_back();
+  }
   return call.end(CUDA_SUCCESS);
 }
 
@@ -188,13 +266,11 @@ CUresult CUDAAPI cuCtxSynchronize() {
   return call.end(CUDA_SUCCESS);
 }
 
-// Objects stay, for records may still speak of them.
 CUresult CUDAAPI cuCtxDestroy(CUcontext context) {
   CALL(cuCtxDestroy_v2, context);
   CHECK_STATE(false);
-  if (context == nullptr) return call.end(CUDA_ERROR_INVALID_CONTEXT);
-  waitUntil(readyNs(context));
-  call.resource(CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING, {.context = context});
+  if (context == nullptr || !context->is_alive) return call.end(CUDA_ERROR_INVALID_CONTEXT);
+  destroy(call, context);
   if (current_context == context) current_context = nullptr;
   return call.end(CUDA_SUCCESS);
 }

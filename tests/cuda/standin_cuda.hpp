@@ -17,11 +17,12 @@ constexpr uint32_t kFirstStreamId = 13;
 struct Driver {
   std::mutex mutex;
   pid_t pid = 0;  // of the process that called cuInit
-  CUcontext primary = nullptr;
+  std::vector<CUcontext> primary = std::vector<CUcontext>(standinDevices());
   uint32_t contexts = 0, modules = 0, events = 0, graphs = 0;
   uint64_t nodes = 0, recordings = 0;
   uint32_t streams = kFirstStreamId;
   const uint64_t kernel_ns = standinScript("kernel_ns", 5000);
+  const uint64_t long_kernel_ns = standinScript("long_kernel_ns", 50'000'000);
 };
 
 // Never destroyed: threads may still call while the process ends.
@@ -54,7 +55,9 @@ class Call {
   // Whether the call can be made at all, and whether it has a context where it needs one.
   CUresult state(bool needs_context = true) const {
     if (driver().pid != getpid()) return CUDA_ERROR_NOT_INITIALIZED;
-    return needs_context && current_context == nullptr ? CUDA_ERROR_INVALID_CONTEXT : CUDA_SUCCESS;
+    if (!needs_context) return CUDA_SUCCESS;
+    if (current_context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+    return current_context->is_alive ? CUDA_SUCCESS : CUDA_ERROR_CONTEXT_IS_DESTROYED;
   }
   void resource(CUpti_CallbackIdResource what, const StandinResource& resource) const {
     if (tool_ != nullptr) tool_->resource(what, resource);
@@ -81,6 +84,8 @@ CUstream streamOf(CUstream stream);
 
 // Work goes after what its stream has, and after the null stream's; that one's after all others'.
 StandinWork place(CUpti_ActivityKind kind, CUstream stream, uint64_t duration_ns);
+
+uint64_t kernelNs(const StandinLaunch& launch);
 
 // When all work of them has ended.
 uint64_t readyNs(CUcontext context);

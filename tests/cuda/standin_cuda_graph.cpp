@@ -85,7 +85,7 @@ CUresult CUDAAPI cuGraphLaunch(CUgraphExec exec, CUstream stream) {
   StandinWork whole = place(CUPTI_ACTIVITY_KIND_GRAPH_TRACE, stream, 0);
   whole.exec = exec;
   for (CUgraphNode node : exec->graph->nodes) {
-    StandinWork work = place(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, stream, driver().kernel_ns);
+    StandinWork work = place(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, stream, kernelNs(node->launch));
     work.launch = node->launch;
     work.exec = exec;
     work.node = node;

@@ -22,6 +22,11 @@ StandinWork place(CUpti_ActivityKind kind, CUstream stream, uint64_t duration_ns
   return {.kind = kind, .stream = stream, .start_ns = start, .end_ns = stream->ready_ns};
 }
 
+uint64_t kernelNs(const StandinLaunch& launch) {
+  const bool is_long = std::strcmp(launch.name, kStandinLongKernel) == 0;
+  return is_long ? driver().long_kernel_ns : driver().kernel_ns;
+}
+
 uint64_t readyNs(CUcontext context) {
   const std::lock_guard lock(driver().mutex);
   uint64_t last = 0;
@@ -58,7 +63,7 @@ CUresult launch(Call& call, const StandinLaunch& launch, CUstream stream) {
       launch.block[0] * launch.block[1] * launch.block[2] == 0) {
     return call.end(CUDA_ERROR_INVALID_VALUE);
   }
-  StandinWork work = place(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, stream, driver().kernel_ns);
+  StandinWork work = place(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, stream, kernelNs(launch));
   work.launch = launch;
   call.work(work);
   return call.end(CUDA_SUCCESS);

@@ -112,9 +112,10 @@ void handOver(State& s, std::unique_lock<std::mutex>& lock, bool flushing) {
     }
     s.retired.erase(s.retired.begin() + static_cast<ptrdiff_t>(i));
     buffer->handed_over = true;
+    const CUpti_BuffersCallbackCompleteFunc complete = s.complete;
     lock.unlock();
     in_buffer_callback = true;
-    s.complete(nullptr, 0, buffer->memory, buffer->size, buffer->used);
+    complete(nullptr, 0, buffer->memory, buffer->size, buffer->used);
     in_buffer_callback = false;
     if (flushing && s.exit_during_flush) _exit(0);
     lock.lock();
@@ -365,7 +366,7 @@ CUptiResult CUPTIAPI cuptiActivityFlushAll(uint32_t flag) {
   if (in_buffer_callback) misuse("cuptiActivityFlushAll from a callback for buffers");
   if (in_resource_callback) misuse("cuptiActivityFlushAll from a callback for a resource");
   std::unique_lock lock(s.mutex);
-  if (!s.has_worker) return CUPTI_ERROR_INVALID_OPERATION;
+  if (s.complete == nullptr) return CUPTI_ERROR_INVALID_OPERATION;
   s.flush.forced |= (flag & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED) != 0;
   const uint64_t mine = ++s.flush.asked;
   s.wake.notify_one();
@@ -474,10 +475,19 @@ CUptiResult CUPTIAPI cuptiGetGraphExecId(CUgraphExec exec, uint32_t* id) { retur
 CUptiResult CUPTIAPI cuptiGetCudaEventId(CUevent event, uint32_t* id) { return idOf(event, id); }
 #endif
 
+// What was not flushed before is gone, and the client's memory is not touched again.
 CUptiResult CUPTIAPI cuptiFinalize() {
   State& s = state();
   for (auto& enabled : s.kinds) enabled.store(false);
   if (s.callback.load() != nullptr) cuptiUnsubscribe(reinterpret_cast<CUpti_SubscriberHandle>(&s));
+  const std::lock_guard filling(s.filling);
+  const std::lock_guard lock(s.mutex);
+  s.request = nullptr;
+  s.complete = nullptr;
+  s.active = nullptr;
+  s.retired.clear();
+  s.open = {};
+  s.clock.store(nullptr);
   return CUPTI_SUCCESS;
 }
 

@@ -65,7 +65,7 @@ void putStream(CUstream stream) {
   put(record);
 }
 
-void putDevice() {
+void putDevice(int device) {
   if (!on(CUPTI_ACTIVITY_KIND_DEVICE)) return;
   DeviceRecord record{};
   record.kind = CUPTI_ACTIVITY_KIND_DEVICE;
@@ -73,7 +73,8 @@ void putDevice() {
   record.numThreadsPerWarp = 32;
   record.numMultiprocessors = kStandinMultiprocessors;
   record.computeCapabilityMajor = 9;
-  std::memcpy(record.uuid.bytes, "stand-in device", sizeof record.uuid.bytes);
+  record.id = static_cast<uint32_t>(device);
+  standinUuid(device, record.uuid.bytes);
   record.name = kStandinDeviceName;
   put(record);
 }
@@ -231,7 +232,9 @@ void exitCall(StandinCall& call) {
 }
 
 void resource(CUpti_CallbackIdResource what, const StandinResource& resource) {
-  if (what == CUPTI_CBID_RESOURCE_CU_INIT_FINISHED) putDevice();
+  if (what == CUPTI_CBID_RESOURCE_CU_INIT_FINISHED) {
+    for (int device = 0; device < standinDevices(); ++device) putDevice(device);
+  }
   if (what == CUPTI_CBID_RESOURCE_CONTEXT_CREATED) {
     putContext(resource.context);
     putStream(resource.context->streams.front());

@@ -1,57 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program of CUDA's driver API that does a known amount of work and says what, as one JSON
-// object. Usage: standin_program launches KERNELS [STREAMS] | threads THREADS KERNELS_EACH | graph
-// LAUNCHES
-//                        | fork | abort
-// fork: a child that ends by exit() without using CUDA, amid the parent's work.
-// abort: prints, and kills itself amid its work.
-#include <cuda.h>
+// object. Usage: standin_program MODE [NUMBER...]
+//   launches KERNELS [STREAMS]
+//   threads THREADS KERNELS_EACH
+//   many_threads THREADS       all live at once, each with a stream and four kernels
+//   graph LAUNCHES
+//   fork                       a child that ends by exit() without using CUDA, amid the work
+//   child_exit                 the same while kernels run; how long the child took is child_ms
+//   abort                      prints, and kills itself amid its work
+//   busy KERNELS               prints with that many long kernels in a queue, and kills itself
+//   exec [WAIT_MS]             works, waits, executes itself with kernels of another name, works;
+//                              the first one's counts begin with before_
+//   longjmp                    leaves a waiting call by siglongjmp, and works on
+//   two_devices                works in contexts of two devices (STANDIN_SCRIPT=devices=2)
+//   reset                      resets the primary context, and works on in its next one
+//   finalize                   calls cuptiFinalize between two halves of its work
+// STANDIN_KERNEL is what the kernels are called instead of vectorAdd.
+#include "standin_program.hpp"
+
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cinttypes>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <string>
 #include <thread>
 #include <vector>
 
-namespace {
+namespace program {
 
-constexpr size_t kBytes = 4096;
-constexpr unsigned kBlock = 128;
-constexpr size_t kGraphNodes = 3;
-
-struct Counts {
-  std::atomic<uint64_t> kernels{0}, extended_launches{0}, failed_launches{0}, allocations{0},
-      frees{0}, htod{0}, htod_bytes{0}, dtoh{0}, dtoh_bytes{0}, dtod{0}, dtod_bytes{0}, fills{0},
-      fill_bytes{0}, stream_syncs{0}, event_records{0}, stream_waits{0}, event_syncs{0},
-      context_syncs{0}, streams{0}, graph_launches{0}, graph_kernels{0};
-} counts;
-
-void check(CUresult result, const char* what) {
-  if (result == CUDA_SUCCESS) return;
-  std::fprintf(stderr, "%s: CUDA error %d\n", what, static_cast<int>(result));
-  std::exit(1);
+void loadModule() {
+  CUmodule module = nullptr;
+  CHECK(cuModuleLoadData(&module, ".version 8.0\n.visible .entry vectorAdd() { ret; }\n"));
+  const char* const name = std::getenv("STANDIN_KERNEL");
+  CHECK(cuModuleGetFunction(&vector_add, module, name != nullptr ? name : "vectorAdd"));
+  CHECK(cuModuleGetFunction(&busy_wait, module, "busyWait"));
+  ++counts.modules;
 }
 
-#define CHECK(call) check(call, #call)
-
-CUcontext context = nullptr;
-CUfunction vector_add = nullptr;
-
-void start() {
+void start(CUdevice ordinal) {
   CUdevice device = 0;
-  CUmodule module = nullptr;
   CHECK(cuInit(0));
-  CHECK(cuDeviceGet(&device, 0));
+  CHECK(cuDeviceGet(&device, ordinal));
   CHECK(cuDevicePrimaryCtxRetain(&context, device));
+  ++counts.contexts;
   CHECK(cuCtxSetCurrent(context));
-  CHECK(cuModuleLoadData(&module, ".version 8.0\n.visible .entry vectorAdd() { ret; }\n"));
-  CHECK(cuModuleGetFunction(&vector_add, module, "vectorAdd"));
+  loadModule();
 }
 
 CUstream stream() {
@@ -61,7 +55,6 @@ CUstream stream() {
   return made;
 }
 
-// The ith launch has its own grid; every fourth is made by cuLaunchKernelEx.
 void launch(unsigned i, CUstream on) {
   int argument = 1;
   void* arguments[] = {&argument};
@@ -80,6 +73,11 @@ void launch(unsigned i, CUstream on) {
   ++counts.kernels;
 }
 
+void launchLong(CUstream on) {
+  CHECK(cuLaunchKernel(busy_wait, 1, 1, 1, kBlock, 1, 1, 0, on, nullptr, nullptr));
+  ++counts.kernels;
+}
+
 void copiesAndFills(CUstream on) {
   std::vector<unsigned char> host(kBytes), back(kBytes);
   for (size_t i = 0; i < kBytes; ++i) host[i] = static_cast<unsigned char>(i * 7);
@@ -95,10 +93,7 @@ void copiesAndFills(CUstream on) {
   ++counts.stream_syncs;
   CHECK(cuMemcpyDtoH(back.data(), b, kBytes));
   ++counts.dtoh, counts.dtoh_bytes += kBytes;
-  if (host != back) {
-    std::fprintf(stderr, "what came back is not what was copied\n");
-    std::exit(1);
-  }
+  expect(host == back, "what came back is not what was copied");
   CHECK(cuMemsetD32(a, 7, kBytes / 4));
   ++counts.fills, counts.fill_bytes += kBytes;
   CHECK(cuMemFree(a));
@@ -106,7 +101,7 @@ void copiesAndFills(CUstream on) {
   counts.frees += 2;
 }
 
-void orderAcross(CUstream first, CUstream second) {
+static void orderAcross(CUstream first, CUstream second) {
   CUevent event = nullptr;
   CHECK(cuEventCreate(&event, CU_EVENT_DEFAULT));
   CHECK(cuEventRecord(event, first));
@@ -127,11 +122,9 @@ void launches(unsigned kernels, unsigned streams) {
   for (unsigned i = 0; i < streams; ++i) on.push_back(stream());
   copiesAndFills(on.front());
   for (unsigned i = 0; i < kernels; ++i) launch(i, on[i % streams]);
-  if (cuLaunchKernel(vector_add, 0, 1, 1, kBlock, 1, 1, 0, on.front(), nullptr, nullptr) ==
-      CUDA_SUCCESS) {
-    std::fprintf(stderr, "an empty grid was launched\n");
-    std::exit(1);
-  }
+  expect(cuLaunchKernel(vector_add, 0, 1, 1, kBlock, 1, 1, 0, on.front(), nullptr, nullptr) !=
+             CUDA_SUCCESS,
+         "an empty grid was launched");
   ++counts.failed_launches;
   orderAcross(on.front(), on.back());
   synchronize();
@@ -148,6 +141,7 @@ void inThreads(unsigned threads, unsigned kernels) {
     });
   }
   for (std::thread& thread : all) thread.join();
+  counts.threads += threads;
   synchronize();
 }
 
@@ -183,37 +177,19 @@ void graph(unsigned times) {
 }
 
 void say(const char* mode) {
-  struct {
-    const char* name;
-    const std::atomic<uint64_t>& value;
-  } const all[] = {{"kernels", counts.kernels},
-                   {"extended_launches", counts.extended_launches},
-                   {"failed_launches", counts.failed_launches},
-                   {"allocations", counts.allocations},
-                   {"frees", counts.frees},
-                   {"htod", counts.htod},
-                   {"htod_bytes", counts.htod_bytes},
-                   {"dtoh", counts.dtoh},
-                   {"dtoh_bytes", counts.dtoh_bytes},
-                   {"dtod", counts.dtod},
-                   {"dtod_bytes", counts.dtod_bytes},
-                   {"fills", counts.fills},
-                   {"fill_bytes", counts.fill_bytes},
-                   {"stream_syncs", counts.stream_syncs},
-                   {"event_records", counts.event_records},
-                   {"stream_waits", counts.stream_waits},
-                   {"event_syncs", counts.event_syncs},
-                   {"context_syncs", counts.context_syncs},
-                   {"streams", counts.streams},
-                   {"graph_launches", counts.graph_launches},
-                   {"graph_kernels", counts.graph_kernels}};
   std::printf("{\"mode\": \"%s\", \"pid\": %d", mode, static_cast<int>(getpid()));
-  for (const auto& count : all) std::printf(", \"%s\": %" PRIu64, count.name, count.value.load());
+#define STANDIN_COUNT(name) std::printf(", \"" #name "\": %" PRIu64, counts.name.load());
+  STANDIN_COUNTS(STANDIN_COUNT)
+#undef STANDIN_COUNT
+  // What this process had counted before it executed this program.
+  if (const char* before = std::getenv("STANDIN_BEFORE")) std::printf("%s", before);
   std::printf("}\n");
   std::fflush(stdout);
 }
 
-}  // namespace
+}  // namespace program
+
+using namespace program;
 
 int main(int argc, char** argv) {
   const std::string mode = argc > 1 ? argv[1] : "";
@@ -226,22 +202,8 @@ int main(int argc, char** argv) {
     inThreads(first, second);
   } else if (mode == "graph") {
     graph(first);
-  } else if (mode == "fork") {
-    launches(100, 2);
-    const pid_t child = fork();
-    if (child == 0) std::exit(cuInit(0) == CUDA_ERROR_NOT_INITIALIZED ? 0 : 1);
-    int status = -1;
-    if (waitpid(child, &status, 0) != child || status != 0) {
-      std::fprintf(stderr, "the child ended with %d\n", status);
-      return 1;
-    }
-    launches(100, 2);
-  } else if (mode == "abort") {
-    launches(1000, 2);
-    for (unsigned i = 0; i < 1000; ++i) launch(i, nullptr);
-    say("abort");
-    raise(SIGKILL);
-  } else {
+  } else if (!processMode(mode.c_str(), first, second) &&
+             !deviceMode(mode.c_str(), first, second)) {
     std::fprintf(stderr, "usage: see the head of standin_program.cpp\n");
     return 2;
   }

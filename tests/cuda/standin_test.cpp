@@ -381,6 +381,74 @@ TEST(Standin, AForkedChildHasNoDriver) {
   });
 }
 
+TEST(Standin, AResetContextHasAnotherIdAndItsWorkIsKept) {
+  alone("", [] {
+    start({CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_CONTEXT});
+    const CUcontext before = context;
+    launch(1, nullptr);
+    EXPECT_EQ(cuDevicePrimaryCtxReset(0), CUDA_SUCCESS);
+    EXPECT_EQ(cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr),
+              CUDA_ERROR_CONTEXT_IS_DESTROYED);
+    startProgram();
+    EXPECT_EQ(context, before);
+    launch(2, nullptr);
+    drain();
+    const auto all = kernels();
+    ASSERT_EQ(all.size(), 2u);
+    EXPECT_EQ(all[1].contextId, all[0].contextId + 1);
+    EXPECT_EQ(records<ContextRecord>(CUPTI_ACTIVITY_KIND_CONTEXT).size(), 2u);
+    const auto& seen = client.resources;
+    EXPECT_EQ(std::count(seen.begin(), seen.end(), CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING),
+              1);
+  });
+}
+
+TEST(Standin, TwoDevicesHaveTheirOwnContexts) {
+  alone("devices=2", [] {
+    start({CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_DEVICE});
+    launch(1, nullptr);
+    CUcontext other = nullptr, popped = nullptr;
+    EXPECT_EQ(cuDevicePrimaryCtxRetain(&other, 1), CUDA_SUCCESS);
+    EXPECT_EQ(cuDevicePrimaryCtxRetain(&other, 2), CUDA_ERROR_INVALID_DEVICE);
+    EXPECT_EQ(cuCtxPushCurrent(other), CUDA_SUCCESS);
+    launch(2, nullptr);
+    cuCtxSynchronize();
+    EXPECT_EQ(cuCtxPopCurrent(&popped), CUDA_SUCCESS);
+    EXPECT_EQ(popped, other);
+    drain();
+    const auto all = kernels();
+    ASSERT_EQ(all.size(), 2u);
+    EXPECT_EQ(all[0].deviceId, 0u);
+    EXPECT_EQ(all[1].deviceId, 1u);
+    EXPECT_NE(all[0].contextId, all[1].contextId);
+    const auto devices = records<DeviceRecord>(CUPTI_ACTIVITY_KIND_DEVICE);
+    ASSERT_EQ(devices.size(), 2u);
+    EXPECT_EQ(devices[1].id, 1u);
+    EXPECT_NE(devices[0].uuid.bytes[15], devices[1].uuid.bytes[15]);
+  });
+}
+
+TEST(Standin, AfterItWasFinalizedNothingIsHeardUntilTheNextSubscriber) {
+  alone("", [] {
+    start();
+    launch(1, nullptr);
+    drain();
+    launch(2, nullptr);
+    EXPECT_EQ(cuptiFinalize(), CUPTI_SUCCESS);
+    const size_t calls = client.calls.begin()->second.size();
+    launch(3, nullptr);
+    cuCtxSynchronize();
+    EXPECT_EQ(cuptiActivityFlushAll(1), CUPTI_ERROR_INVALID_OPERATION);
+    EXPECT_EQ(kernels().size(), 1u);
+    EXPECT_EQ(client.calls.begin()->second.size(), calls);
+    startTool({CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL});
+    launch(4, nullptr);
+    drain();
+    ASSERT_EQ(kernels().size(), 2u);
+    EXPECT_EQ(kernels()[1].gridX, 4);
+  });
+}
+
 TEST(Standin, CuInitLoadsTheInjectedLibraryOnce) {
   alone("", [] {
     setenv("CUDA_INJECTION64_PATH", STANDIN_INJECTION, 1);

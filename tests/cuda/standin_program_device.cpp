@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Modes of standin_program with more than one device or context, and without CUPTI.
+#include <dlfcn.h>
+
+#include <string>
+
+#include "standin_program.hpp"
+
+namespace program {
+namespace {
+
+CUcontext createContext(CUdevice device) {
+  CUcontext made = nullptr;
+#if CUDA_VERSION >= 13000
+  CHECK(cuCtxCreate(&made, nullptr, 0, device));
+#else
+  CHECK(cuCtxCreate(&made, 0, device));
+#endif
+  ++counts.contexts;
+  return made;
+}
+
+// Work in both devices' primary contexts, and in one more of the second device.
+void twoDevices() {
+  int devices = 0;
+  CHECK(cuDeviceGetCount(&devices));
+  expect(devices >= 2, "there are no two devices: STANDIN_SCRIPT=devices=2");
+  counts.devices = static_cast<uint64_t>(devices);
+  launches(30, 2);
+  const uint64_t before = counts.kernels;
+  start(1);
+  launches(20, 2);
+  CUcontext own = createContext(1);
+  loadModule();
+  launches(10, 1);
+  counts.second_device_kernels = counts.kernels - before;
+  CHECK(cuCtxDestroy(own));
+}
+
+void reset() {
+  launches(50, 2);
+  CHECK(cuDevicePrimaryCtxReset(0));
+  ++counts.resets;
+  expect(cuCtxSynchronize() == CUDA_ERROR_CONTEXT_IS_DESTROYED, "the context is still there");
+  start();
+  launches(50, 2);
+}
+
+// As another library of the program might.
+void finalize() {
+  void* cupti = nullptr;
+  for (const char* name : {"libcupti.so.13", "libcupti.so.12", "libcupti.so.11.8"}) {
+    if (cupti == nullptr) cupti = dlopen(name, RTLD_NOW | RTLD_NOLOAD);
+  }
+  const auto finalize =
+      reinterpret_cast<int (*)()>(cupti != nullptr ? dlsym(cupti, "cuptiFinalize") : nullptr);
+  if (finalize == nullptr) return;
+  expect(finalize() == 0, "cuptiFinalize failed");
+  ++counts.finalizes;
+}
+
+}  // namespace
+
+bool deviceMode(const char* name, unsigned, unsigned) {
+  const std::string mode = name;
+  if (mode == "two_devices") {
+    twoDevices();
+  } else if (mode == "reset") {
+    reset();
+  } else if (mode == "finalize") {
+    launches(100, 2);
+    counts.synchronized_kernels = counts.kernels.load();
+    finalize();
+    launches(100, 2);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+}  // namespace program

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// Modes of standin_program in which a process ends, forks, executes another or is interrupted.
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cinttypes>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "standin_program.hpp"
+
+namespace program {
+namespace {
+
+void sleepMs(unsigned ms) {
+  timespec left{ms / 1000, static_cast<long>(ms % 1000) * 1'000'000};
+  while (nanosleep(&left, &left) != 0) continue;
+}
+
+uint64_t nowMs() {
+  timespec t{};
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<uint64_t>(t.tv_sec) * 1000 + static_cast<uint64_t>(t.tv_nsec) / 1'000'000;
+}
+
+// A child that ends as programs do, with what runs at exit.
+void child() {
+  const uint64_t began = nowMs();
+  const pid_t pid = fork();
+  if (pid == 0) std::exit(cuInit(0) == CUDA_ERROR_NOT_INITIALIZED ? 0 : 1);
+  int status = -1;
+  expect(waitpid(pid, &status, 0) == pid && status == 0, "the child did not end well");
+  ++counts.children;
+  counts.child_ms += nowMs() - began;
+}
+
+void busy(unsigned kernels) {
+  launches(100, 2);
+  counts.synchronized_kernels = counts.kernels.load();
+  CUstream on = stream();
+  for (unsigned i = 0; i < kernels; ++i) launchLong(on);
+  counts.queued_kernels = kernels;
+  say("busy");
+  raise(SIGKILL);
+}
+
+void execute(unsigned wait_ms) {
+  if (std::getenv("STANDIN_BEFORE") == nullptr) {
+    launches(100, 2);
+    sleepMs(wait_ms);
+    std::string before;
+#define STANDIN_COUNT(name) \
+  before += ", \"before_" #name "\": " + std::to_string(counts.name.load());
+    STANDIN_COUNTS(STANDIN_COUNT)
+#undef STANDIN_COUNT
+    setenv("STANDIN_BEFORE", before.c_str(), 1);
+    setenv("STANDIN_KERNEL", "vectorScale", 1);
+    char self[] = "standin_program", mode[] = "exec";
+    char* const arguments[] = {self, mode, nullptr};
+    execv("/proc/self/exe", arguments);
+    expect(false, "the program can not be executed");
+  }
+  launches(50, 2);
+}
+
+sigjmp_buf out_of_the_call;
+
+void jump(int) { siglongjmp(out_of_the_call, 1); }
+
+// The call began and never ends, as far as a tool can see.
+void leaveACall() {
+  launches(100, 2);
+  CUstream on = stream();
+  launchLong(on);
+  struct sigaction action {};
+  action.sa_handler = jump;
+  sigaction(SIGALRM, &action, nullptr);
+  if (sigsetjmp(out_of_the_call, 1) == 0) {
+    const itimerval soon{{0, 0}, {0, 10'000}};
+    setitimer(ITIMER_REAL, &soon, nullptr);
+    CHECK(cuStreamSynchronize(on));
+    expect(false, "the kernel was not long enough");
+  }
+  ++counts.abandoned_calls;
+  launches(100, 2);
+}
+
+void manyThreads(unsigned threads) {
+  pthread_barrier_t all_are_there;
+  pthread_barrier_init(&all_are_there, nullptr, threads);
+  std::vector<std::thread> all;
+  for (unsigned t = 0; t < threads; ++t) {
+    all.emplace_back([&] {
+      CHECK(cuCtxSetCurrent(context));
+      CUstream own = stream();
+      pthread_barrier_wait(&all_are_there);
+      for (unsigned i = 0; i < 4; ++i) launch(i, own);
+      pthread_barrier_wait(&all_are_there);
+    });
+  }
+  for (std::thread& thread : all) thread.join();
+  counts.threads += threads;
+  synchronize();
+}
+
+}  // namespace
+
+bool processMode(const char* name, unsigned first, unsigned) {
+  const std::string mode = name;
+  if (mode == "fork") {
+    launches(100, 2);
+    child();
+    launches(100, 2);
+  } else if (mode == "child_exit") {
+    launches(100, 2);
+    CUstream on = stream();
+    for (int i = 0; i < 10; ++i) launchLong(on);
+    child();
+    CHECK(cuStreamSynchronize(on));
+    ++counts.stream_syncs;
+  } else if (mode == "abort") {
+    launches(1000, 2);
+    for (unsigned i = 0; i < 1000; ++i) launch(i, nullptr);
+    say("abort");
+    raise(SIGKILL);
+  } else if (mode == "busy") {
+    busy(first);
+  } else if (mode == "exec") {
+    execute(first);
+  } else if (mode == "longjmp") {
+    leaveACall();
+  } else if (mode == "many_threads") {
+    manyThreads(first);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+}  // namespace program
