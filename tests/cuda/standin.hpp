@@ -66,7 +66,8 @@ struct CUstream_st {
   CUcontext context;
   unsigned flags;
   bool is_null;
-  uint64_t ready_ns;  // when its last work ends
+  uint64_t ready_ns;          // when its last work ends
+  CUgraph capture = nullptr;  // what it is captured into
 };
 
 // A device's primary context is the same object again after it was reset, with another id.
@@ -82,6 +83,7 @@ struct CUevent_st {
   uint32_t id;
   uint64_t record_id;  // of its last recording
   uint64_t at_ns;
+  CUgraph capture;  // if it was recorded on a stream that was captured
 };
 
 struct CUfunc_st {
@@ -100,11 +102,13 @@ struct StandinLaunch {
   unsigned grid[3] = {}, block[3] = {}, cluster[3] = {}, shared_bytes = 0;
 };
 
-struct CUgraphNode_st {
-  uint64_t id;
-  const CUgraphNode_st* original;
-  StandinLaunch launch;
+struct CUmemPoolHandle_st {
+  CUdevice device;
+  uint64_t address;  // where it would begin on a device
+  uint64_t size, used, release_threshold;
 };
+
+struct CUgraphNode_st;
 
 struct CUgraph_st {
   uint32_t id;
@@ -117,21 +121,23 @@ struct CUgraphExec_st {
   CUgraph graph;  // its own clone
 };
 
-// One call of a function of libcuda.
+// One call of a function of libcuda or libcudart.
 struct StandinCall {
+  CUpti_CallbackDomain domain = CUPTI_CB_DOMAIN_DRIVER_API;
   uint32_t cbid = 0;
   const char* function = nullptr;
   const void* params = nullptr;
   const char* symbol = nullptr;
   CUcontext context = nullptr;
-  CUresult result = CUDA_SUCCESS;
+  int result = 0;  // a CUresult, or a cudaError_t
   // libcupti's
+  StandinCall* outer = nullptr;  // the call it is made in
   uint32_t correlation = 0;
   uint64_t data = 0;
   uint64_t start_ns = 0;
 };
 
-// One record's worth of work, or of waiting. Times are the device clock's.
+// One record's worth of work, of waiting or of memory. Times are the device clock's.
 struct StandinWork {
   CUpti_ActivityKind kind;
   const StandinCall* call;
@@ -139,13 +145,28 @@ struct StandinWork {
   uint64_t start_ns, end_ns;
   StandinLaunch launch;
   uint64_t bytes;
-  uint32_t value;
-  uint8_t copy_kind;
+  uint32_t value;  // of fills; of memory: which operation; of unified memory: which counter
+  uint8_t copy_kind, element_bytes;  // the latter of fills
   bool async;
   CUpti_ActivitySynchronizationType sync;
   CUevent event;
   CUgraphExec exec;
-  CUgraphNode node;
+  const CUgraphNode_st* node;
+  CUpti_ActivityMemoryKind source_kind, memory_kind;  // the latter also of what is copied to
+  uint64_t address;
+  CUcontext source, destination;  // of copies between devices
+  bool has_pool;
+  CUmemPoolHandle_st pool;  // as it is after the operation
+};
+
+struct CUgraphNode_st {
+  uint64_t id;
+  const CUgraphNode_st* original;
+  CUgraphNodeType type;
+  StandinWork work;  // a kernel, a copy or a fill, and how long it takes
+  uint64_t duration_ns;
+  void* to;
+  const void* from;
 };
 
 struct StandinResource {
@@ -169,5 +190,8 @@ struct StandinTool {
 // libcuda's side.
 extern "C" {
 void standinAttach(const StandinTool* tool);
+const StandinTool* standinAttached();
 CUcontext standinCurrentContext();
+bool standinIsInitialized();     // whether cuInit has returned
+void standinTouch(CUdeviceptr);  // the host reads unified memory
 }

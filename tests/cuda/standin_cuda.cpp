@@ -67,6 +67,8 @@ void inject() {
 extern "C" {
 
 void standinAttach(const StandinTool* tool) { attached.store(tool); }
+const StandinTool* standinAttached() { return attached.load(); }
+bool standinIsInitialized() { return driver().is_initialized.load(); }
 CUcontext standinCurrentContext() { return current_context; }
 
 CUresult CUDAAPI cuInit(unsigned flags) {
@@ -75,6 +77,7 @@ CUresult CUDAAPI cuInit(unsigned flags) {
   std::call_once(once, [] {
     driver().pid = getpid();
     inject();
+    driver().is_initialized.store(true);
     const StandinTool* tool = attached.load();
     if (tool != nullptr) tool->resource(CUPTI_CBID_RESOURCE_CU_INIT_FINISHED, {});
   });
@@ -282,6 +285,14 @@ CUresult CUDAAPI cuModuleLoadData(CUmodule* module, const void* image) {
   {
     const std::lock_guard lock(driver().mutex);
     *module = new CUmod_st{++driver().modules, current_context, {}};
+  }
+  if (std::strncmp(static_cast<const char*>(image), ".version", 8) == 0) {
+    StandinWork compiled{};
+    compiled.kind = CUPTI_ACTIVITY_KIND_JIT;
+    compiled.start_ns = standinNow();
+    waitUntil(compiled.start_ns + 100'000);
+    compiled.end_ns = standinNow();
+    call.work(compiled);
   }
   call.resource(CUPTI_CBID_RESOURCE_MODULE_LOADED,
                 {.context = current_context, .module = *module, .image = image});

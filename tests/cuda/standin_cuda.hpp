@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <map>
 #include <mutex>
 
 #include "standin.hpp"
@@ -14,13 +15,26 @@ namespace standin {
 constexpr uint32_t kNullStreamId = 7;
 constexpr uint32_t kFirstStreamId = 13;
 
+// What was allocated, and of unified memory where it is.
+struct Memory {
+  size_t bytes;
+  CUpti_ActivityMemoryKind kind;
+  CUcontext context;
+  CUmemoryPool pool;
+  bool is_on_device;
+};
+
 struct Driver {
   std::mutex mutex;
   pid_t pid = 0;  // of the process that called cuInit
+  std::atomic<bool> is_initialized{false};
   std::vector<CUcontext> primary = std::vector<CUcontext>(standinDevices());
   uint32_t contexts = 0, modules = 0, events = 0, graphs = 0;
   uint64_t nodes = 0, recordings = 0;
   uint32_t streams = kFirstStreamId;
+  std::map<uint64_t, Memory> memory;  // by its address
+  std::vector<CUmemoryPool> default_pools = std::vector<CUmemoryPool>(standinDevices());
+  uint64_t pools = 0;
   const uint64_t kernel_ns = standinScript("kernel_ns", 5000);
   const uint64_t long_kernel_ns = standinScript("long_kernel_ns", 50'000'000);
 };
@@ -46,6 +60,8 @@ class Call {
     call_.context = current_context;
     if (tool_ != nullptr) tool_->enter(call_);
   }
+  // None: what the driver does by itself.
+  Call() : tool_(attached.load()) { call_.context = current_context; }
   CUresult end(CUresult result) {
     call_.result = result;
     call_.context = current_context;
@@ -91,6 +107,24 @@ uint64_t kernelNs(const StandinLaunch& launch);
 uint64_t readyNs(CUcontext context);
 uint64_t readyNs(CUstream stream);
 
+// What memory this is: what is not CUDA's is the host's.
+CUpti_ActivityMemoryKind memoryKind(const void* address);
+
+// Unified memory that the context's work will touch comes to its device.
+void bringUnifiedMemory(const Call& call, CUstream stream);
+
+// Work for a stream: placed on it and told of or, if it is captured, a node of its graph. Returns
+// when it ends.
+uint64_t enqueue(const Call& call, CUgraphNode_st node, CUstream stream);
+
+// A node in a graph, and the tool hears of it.
+CUgraphNode addNode(const Call& call, CUgraph graph, const CUgraphNode_st& node);
+
+// Does what a copy or a fill does.
+void perform(const CUgraphNode_st& node);
+
+CUgraphNode_st kernelNode(const StandinLaunch& launch);
+
 // Waits, and tells of it.
 void synchronize(const Call& call, CUpti_ActivitySynchronizationType type, CUstream stream,
                  CUevent event, uint64_t until_ns);
@@ -101,6 +135,8 @@ void synchronize(const Call& call, CUpti_ActivitySynchronizationType type, CUstr
 #define LAUNCH_CALL(function, kernel, ...) \
   function##_params params{__VA_ARGS__};   \
   Call call(CUPTI_DRIVER_TRACE_CBID_##function, #function, &params, (kernel)->name)
+#define CHECK_NOT_CAPTURED(stream) \
+  if ((stream)->capture != nullptr) return call.end(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED)
 #define CHECK_STATE(...) \
   if (CUresult state = call.state(__VA_ARGS__); state != CUDA_SUCCESS) return call.end(state)
 

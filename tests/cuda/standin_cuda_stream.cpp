@@ -7,7 +7,8 @@
 namespace standin {
 
 CUstream streamOf(CUstream stream) {
-  return stream != nullptr ? stream : current_context->streams.front();
+  const bool is_null = stream == nullptr || stream == CU_STREAM_LEGACY;
+  return is_null ? current_context->streams.front() : stream;
 }
 
 StandinWork place(CUpti_ActivityKind kind, CUstream stream, uint64_t duration_ns) {
@@ -25,6 +26,31 @@ StandinWork place(CUpti_ActivityKind kind, CUstream stream, uint64_t duration_ns
 uint64_t kernelNs(const StandinLaunch& launch) {
   const bool is_long = std::strcmp(launch.name, kStandinLongKernel) == 0;
   return is_long ? driver().long_kernel_ns : driver().kernel_ns;
+}
+
+CUgraphNode_st kernelNode(const StandinLaunch& launch) {
+  CUgraphNode_st node{};
+  node.type = CU_GRAPH_NODE_TYPE_KERNEL;
+  node.work.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+  node.work.launch = launch;
+  node.duration_ns = kernelNs(launch);
+  return node;
+}
+
+uint64_t enqueue(const Call& call, CUgraphNode_st node, CUstream stream) {
+  stream = streamOf(stream);
+  if (stream->capture != nullptr) {
+    addNode(call, stream->capture, node);
+    return 0;
+  }
+  if (node.type == CU_GRAPH_NODE_TYPE_KERNEL) bringUnifiedMemory(call, stream);
+  const StandinWork placed = place(node.work.kind, stream, node.duration_ns);
+  node.work.stream = stream;
+  node.work.start_ns = placed.start_ns;
+  node.work.end_ns = placed.end_ns;
+  perform(node);
+  call.work(node.work);
+  return placed.end_ns;
 }
 
 uint64_t readyNs(CUcontext context) {
@@ -63,9 +89,7 @@ CUresult launch(Call& call, const StandinLaunch& launch, CUstream stream) {
       launch.block[0] * launch.block[1] * launch.block[2] == 0) {
     return call.end(CUDA_ERROR_INVALID_VALUE);
   }
-  StandinWork work = place(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, stream, kernelNs(launch));
-  work.launch = launch;
-  call.work(work);
+  enqueue(call, kernelNode(launch), stream);
   return call.end(CUDA_SUCCESS);
 }
 
@@ -90,6 +114,7 @@ CUresult CUDAAPI cuStreamSynchronize(CUstream stream) {
   CALL(cuStreamSynchronize, stream);
   CHECK_STATE();
   stream = streamOf(stream);
+  CHECK_NOT_CAPTURED(stream);
   synchronize(call, CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_SYNCHRONIZE, stream, nullptr,
               readyNs(stream));
   return call.end(CUDA_SUCCESS);
@@ -99,6 +124,10 @@ CUresult CUDAAPI cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flag
   CALL(cuStreamWaitEvent, stream, event, flags);
   CHECK_STATE();
   stream = streamOf(stream);
+  if (event->capture != nullptr) {  // the stream joins the capture
+    stream->capture = event->capture;
+    return call.end(CUDA_SUCCESS);
+  }
   {
     const std::lock_guard lock(driver().mutex);
     stream->ready_ns = std::max(stream->ready_ns, event->at_ns);
@@ -124,7 +153,7 @@ CUresult CUDAAPI cuEventCreate(CUevent* event, unsigned flags) {
   CALL(cuEventCreate, event, flags);
   CHECK_STATE();
   const std::lock_guard lock(driver().mutex);
-  *event = new CUevent_st{++driver().events, 0, 0};
+  *event = new CUevent_st{++driver().events, 0, 0, nullptr};
   return call.end(CUDA_SUCCESS);
 }
 
@@ -136,7 +165,9 @@ CUresult CUDAAPI cuEventRecord(CUevent event, CUstream stream) {
     const std::lock_guard lock(driver().mutex);
     event->at_ns = std::max(stream->ready_ns, standinNow());
     event->record_id = ++driver().recordings;
+    event->capture = stream->capture;
   }
+  if (event->capture != nullptr) return call.end(CUDA_SUCCESS);
   call.work({.kind = CUPTI_ACTIVITY_KIND_CUDA_EVENT, .stream = stream, .event = event});
   return call.end(CUDA_SUCCESS);
 }

@@ -90,6 +90,15 @@ void* driverLibrary() {
   return there ? library : nullptr;
 }
 
+}  // namespace
+
+void* driverSymbol(const char* name) {
+  void* library = driverLibrary();
+  return library != nullptr ? dlsym(library, name) : nullptr;
+}
+
+namespace {
+
 // --- The worker
 
 void finish(const Open& open, uint64_t offset) {
@@ -216,7 +225,20 @@ size_t recordBytes(CUpti_ActivityKind kind) {
     case CUPTI_ACTIVITY_KIND_GRAPH_TRACE:
       return sizeof(GraphRecord);
     case CUPTI_ACTIVITY_KIND_DRIVER:
+    case CUPTI_ACTIVITY_KIND_RUNTIME:
       return sizeof(CUpti_ActivityAPI);
+    case CUPTI_ACTIVITY_KIND_MEMCPY2:
+      return sizeof(PeerRecord);
+    case CUPTI_ACTIVITY_KIND_MEMORY2:
+      return sizeof(MemoryRecord);
+    case CUPTI_ACTIVITY_KIND_MEMORY_POOL:
+      return sizeof(PoolRecord);
+    case CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER:
+      return sizeof(UnifiedRecord);
+    case CUPTI_ACTIVITY_KIND_JIT:
+      return sizeof(JitRecord);
+    case CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION:
+      return sizeof(CUpti_ActivityExternalCorrelation);
     default:
       return 0;
   }
@@ -448,10 +470,10 @@ CUptiResult CUPTIAPI cuptiGetContextId(CUcontext context, uint32_t* id) {
 
 CUptiResult CUPTIAPI cuptiGetStreamIdEx(CUcontext context, CUstream stream, uint8_t, uint32_t* id) {
   if (id == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
-  void* library = driverLibrary();
-  if (stream == nullptr && context == nullptr && library != nullptr) {
-    context = reinterpret_cast<decltype(&standinCurrentContext)>(
-        dlsym(library, "standinCurrentContext"))();
+  if (stream == nullptr && context == nullptr) {
+    const auto current =
+        reinterpret_cast<decltype(&standinCurrentContext)>(driverSymbol("standinCurrentContext"));
+    if (current != nullptr) context = current();
   }
   if (stream == nullptr && context != nullptr) stream = context->streams.front();
   if (stream == nullptr || (context != nullptr && stream->context != context)) {

@@ -71,6 +71,8 @@ struct State {
   bool has_worker = false;
   size_t dropped = 0, records = 0;
 
+  std::vector<uint32_t> unified_counters;  // that are configured
+
   const uint64_t drop_every = standinScript("drop_every", 0);
   const uint64_t zero_times = standinScript("zero_times", 0);
   const uint64_t late_ns = standinScript("late_ms", 0) * 1'000'000;
@@ -99,6 +101,16 @@ uint64_t timestamp();
 
 // What to add to the device's time to have the client's.
 uint64_t clockOffset();
+
+// A function of libcuda, or null.
+void* driverSymbol(const char* name);
+
+// Records of what is not work on a stream.
+void putMemory(const StandinWork& work);
+void putPool(const StandinWork& work);
+void putUnified(const StandinWork& work);
+void putJit(const StandinWork& work);
+void putExternal(uint32_t correlation);
 
 // Asks the client for a buffer; it may have none.
 std::shared_ptr<Buffer> requestBuffer();

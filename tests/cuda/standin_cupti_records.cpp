@@ -26,7 +26,7 @@ void notify(StandinCall& call, CUpti_ApiCallbackSite site) {
       .contextUid = call.context != nullptr ? call.context->id : 0,
       .correlationData = &call.data,
       .correlationId = call.correlation};
-  notify(CUPTI_CB_DOMAIN_DRIVER_API, call.cbid, &data);
+  notify(call.domain, call.cbid, &data);
 }
 
 void putContext(CUcontext context) {
@@ -79,12 +79,30 @@ void putDevice(int device) {
   put(record);
 }
 
+// Whether it is a node of a graph that is recorded as a whole.
+bool isOfAWhole(const StandinWork& work) {
+  return work.exec != nullptr && on(CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
+}
+
+template <typename Record>
+void setGraph(Record& record, const StandinWork& work) {
+  if (work.exec == nullptr) return;
+  record.graphId = work.exec->id;
+  record.graphNodeId = work.node->id;
+  if constexpr (requires { record.sourceGraphId; }) {
+    record.sourceGraphId = work.exec->graph->original->id;
+  }
+  if constexpr (requires { record.sourceGraphNodeId; }) {
+    record.sourceGraphNodeId = work.node->original->id;
+  }
+}
+
 void putKernel(const StandinWork& work) {
   State& s = state();
   const CUpti_ActivityKind kind = on(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)
                                       ? CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL
                                       : CUPTI_ACTIVITY_KIND_KERNEL;
-  if (!on(kind) || (work.exec != nullptr && on(CUPTI_ACTIVITY_KIND_GRAPH_TRACE))) return;
+  if (!on(kind) || isOfAWhole(work)) return;
   KernelRecord record{};
   record.kind = kind;
   record.registersPerThread = 32;
@@ -107,41 +125,52 @@ void putKernel(const StandinWork& work) {
     record.queued = work.call->start_ns;
     record.submitted = record.queued + 500;
   }
-  if (work.exec != nullptr) {
-    record.graphId = work.exec->id;
-    record.graphNodeId = work.node->id;
-#if CUDA_VERSION >= 13050
-    record.sourceGraphId = work.exec->graph->original->id;
-    record.sourceGraphNodeId = work.node->original->id;
-#endif
-  }
+  setGraph(record, work);
   StandinWork times = work;
   if (s.zero_times != 0 && ++s.kernels % s.zero_times == 0) times.start_ns = 0;
   put(record, &times);
 }
 
 void putCopy(const StandinWork& work) {
-  if (!on(CUPTI_ACTIVITY_KIND_MEMCPY)) return;
-  const bool from_host = work.copy_kind == CUPTI_ACTIVITY_MEMCPY_KIND_HTOD;
-  const bool to_host = work.copy_kind == CUPTI_ACTIVITY_MEMCPY_KIND_DTOH;
+  if (!on(CUPTI_ACTIVITY_KIND_MEMCPY) || isOfAWhole(work)) return;
   CopyRecord record{};
   record.kind = CUPTI_ACTIVITY_KIND_MEMCPY;
   record.copyKind = work.copy_kind;
-  record.srcKind =
-      from_host ? CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE : CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
-  record.dstKind =
-      to_host ? CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE : CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
+  record.srcKind = static_cast<uint8_t>(work.source_kind);
+  record.dstKind = static_cast<uint8_t>(work.memory_kind);
   record.flags = work.async ? CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC : CUPTI_ACTIVITY_FLAG_NONE;
   record.bytes = work.bytes;
   record.deviceId = static_cast<uint32_t>(work.stream->context->device);
   record.contextId = work.stream->context->id;
   record.streamId = work.stream->id;
   record.correlationId = work.call->correlation;
+  setGraph(record, work);
+  put(record, &work);
+}
+
+void putPeerCopy(const StandinWork& work) {
+  if (!on(CUPTI_ACTIVITY_KIND_MEMCPY2) || isOfAWhole(work)) return;
+  PeerRecord record{};
+  record.kind = CUPTI_ACTIVITY_KIND_MEMCPY2;
+  record.copyKind = work.copy_kind;
+  record.srcKind = static_cast<uint8_t>(work.source_kind);
+  record.dstKind = static_cast<uint8_t>(work.memory_kind);
+  record.flags = work.async ? CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC : CUPTI_ACTIVITY_FLAG_NONE;
+  record.bytes = work.bytes;
+  record.deviceId = static_cast<uint32_t>(work.stream->context->device);
+  record.contextId = work.stream->context->id;
+  record.streamId = work.stream->id;
+  record.srcDeviceId = static_cast<uint32_t>(work.source->device);
+  record.srcContextId = work.source->id;
+  record.dstDeviceId = static_cast<uint32_t>(work.destination->device);
+  record.dstContextId = work.destination->id;
+  record.correlationId = work.call->correlation;
+  setGraph(record, work);
   put(record, &work);
 }
 
 void putFill(const StandinWork& work) {
-  if (!on(CUPTI_ACTIVITY_KIND_MEMSET)) return;
+  if (!on(CUPTI_ACTIVITY_KIND_MEMSET) || isOfAWhole(work)) return;
   FillRecord record{};
   record.kind = CUPTI_ACTIVITY_KIND_MEMSET;
   record.value = work.value;
@@ -151,7 +180,8 @@ void putFill(const StandinWork& work) {
   record.streamId = work.stream->id;
   record.correlationId = work.call->correlation;
   record.flags = work.async ? CUPTI_ACTIVITY_FLAG_MEMSET_ASYNC : CUPTI_ACTIVITY_FLAG_NONE;
-  record.memoryKind = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
+  record.memoryKind = static_cast<uint16_t>(work.memory_kind);
+  setGraph(record, work);
   put(record, &work);
 }
 
@@ -205,19 +235,33 @@ void putGraph(const StandinWork& work) {
   put(record, &work);
 }
 
+// The outermost call of this thread: those within it have its correlation id.
+thread_local StandinCall* outermost = nullptr;
+
 void enterCall(StandinCall& call) {
   State& s = state();
-  do {
-    call.correlation = ++s.correlation;
-  } while (call.correlation == CUPTI_CORRELATION_ID_UNKNOWN);
+  // One that was left by longjmp lies below on the stack, which grows downwards.
+  if (outermost != nullptr && &call >= outermost) outermost = nullptr;
+  call.outer = outermost;
+  if (call.outer != nullptr) {
+    call.correlation = call.outer->correlation;
+  } else {
+    outermost = &call;
+    do {
+      call.correlation = ++s.correlation;
+    } while (call.correlation == CUPTI_CORRELATION_ID_UNKNOWN);
+  }
   call.start_ns = timestamp();
   notify(call, CUPTI_API_ENTER);
 }
 
 void exitCall(StandinCall& call) {
-  if (on(CUPTI_ACTIVITY_KIND_DRIVER)) {
+  const bool runtime = call.domain == CUPTI_CB_DOMAIN_RUNTIME_API;
+  const auto kind = runtime ? CUPTI_ACTIVITY_KIND_RUNTIME : CUPTI_ACTIVITY_KIND_DRIVER;
+  if (on(kind)) {
+    putExternal(call.correlation);
     CUpti_ActivityAPI record{};
-    record.kind = CUPTI_ACTIVITY_KIND_DRIVER;
+    record.kind = kind;
     record.cbid = call.cbid;
     record.start = call.start_ns;
     record.end = timestamp();
@@ -225,10 +269,11 @@ void exitCall(StandinCall& call) {
     record.threadId = state().system_thread_ids.load() ? static_cast<uint32_t>(gettid())
                                                        : static_cast<uint32_t>(pthread_self());
     record.correlationId = call.correlation;
-    record.returnValue = call.result;
+    record.returnValue = static_cast<uint32_t>(call.result);
     put(record);
   }
   notify(call, CUPTI_API_EXIT);
+  if (call.outer == nullptr) outermost = nullptr;
 }
 
 void resource(CUpti_CallbackIdResource what, const StandinResource& resource) {
@@ -259,7 +304,7 @@ void resource(CUpti_CallbackIdResource what, const StandinResource& resource) {
     graph.node = resource.node;
     if (resource.node != nullptr) {
       graph.originalNode = const_cast<CUgraphNode>(resource.node->original);
-      graph.nodeType = CU_GRAPH_NODE_TYPE_KERNEL;
+      graph.nodeType = resource.node->type;
     }
     graph.graphExec = resource.exec;
     data.resourceDescriptor = &graph;
@@ -275,6 +320,16 @@ void putWork(const StandinWork& work) {
       return putKernel(work);
     case CUPTI_ACTIVITY_KIND_MEMCPY:
       return putCopy(work);
+    case CUPTI_ACTIVITY_KIND_MEMCPY2:
+      return putPeerCopy(work);
+    case CUPTI_ACTIVITY_KIND_MEMORY2:
+      return putMemory(work);
+    case CUPTI_ACTIVITY_KIND_MEMORY_POOL:
+      return putPool(work);
+    case CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER:
+      return putUnified(work);
+    case CUPTI_ACTIVITY_KIND_JIT:
+      return putJit(work);
     case CUPTI_ACTIVITY_KIND_MEMSET:
       return putFill(work);
     case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION:

@@ -14,6 +14,9 @@
 //   longjmp                    leaves a waiting call by siglongjmp, and works on
 //   two_devices                works in contexts of two devices (STANDIN_SCRIPT=devices=2)
 //   reset                      resets the primary context, and works on in its next one
+//   memory ROUNDS              allocates and frees in each way there is
+//   managed                    unified memory that faults, moves and is prefetched
+//   capture LAUNCHES           a graph that is captured from two streams
 //   finalize                   calls cuptiFinalize between two halves of its work
 // STANDIN_KERNEL is what the kernels are called instead of vectorAdd.
 #include "standin_program.hpp"
@@ -85,6 +88,7 @@ void copiesAndFills(CUstream on) {
   CHECK(cuMemAlloc(&a, kBytes));
   CHECK(cuMemAlloc(&b, kBytes));
   counts.allocations += 2;
+  counts.allocated_bytes += 2 * kBytes;
   CHECK(cuMemcpyHtoD(a, host.data(), kBytes));
   ++counts.htod, counts.htod_bytes += kBytes;
   CHECK(cuMemcpyDtoDAsync(b, a, kBytes, on));
@@ -161,11 +165,7 @@ void graph(unsigned times) {
     CHECK(cuGraphAddKernelNode(&next, made, &last, last != nullptr ? 1 : 0, &node));
     last = next;
   }
-#if CUDA_VERSION >= 12000
-  CHECK(cuGraphInstantiate(&exec, made, 0));
-#else
-  CHECK(cuGraphInstantiate(&exec, made, nullptr, nullptr, 0));
-#endif
+  exec = instantiate(made);
   CUstream on = stream();
   for (unsigned i = 0; i < times; ++i) {
     CHECK(cuGraphLaunch(exec, on));
@@ -203,7 +203,7 @@ int main(int argc, char** argv) {
   } else if (mode == "graph") {
     graph(first);
   } else if (!processMode(mode.c_str(), first, second) &&
-             !deviceMode(mode.c_str(), first, second)) {
+             !deviceMode(mode.c_str(), first, second) && !memoryMode(mode.c_str(), first, second)) {
     std::fprintf(stderr, "usage: see the head of standin_program.cpp\n");
     return 2;
   }

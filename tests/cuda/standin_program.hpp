@@ -49,7 +49,27 @@ constexpr size_t kGraphNodes = 3;
   X(resets)                \
   X(finalizes)             \
   X(children)              \
-  X(child_ms)
+  X(child_ms)              \
+  X(allocated_bytes)       \
+  X(async_allocations)     \
+  X(async_frees)           \
+  X(managed_allocations)   \
+  X(pinned_allocations)    \
+  X(pools)                 \
+  X(pool_trims)            \
+  X(gpu_faults)            \
+  X(cpu_faults)            \
+  X(migrated_htod)         \
+  X(migrated_htod_bytes)   \
+  X(migrated_dtoh)         \
+  X(migrated_dtoh_bytes)   \
+  X(prefetches)            \
+  X(peer_copies)           \
+  X(peer_copy_bytes)       \
+  X(captured_launches)     \
+  X(graph_copies)          \
+  X(graph_copy_bytes)      \
+  X(graph_fills)
 
 struct Counts {
 #define STANDIN_COUNT(name) std::atomic<uint64_t> name{0};
@@ -101,6 +121,9 @@ void say(const char* mode);
 
 // Modes of processes: what ends, forks, executes or is interrupted.
 bool processMode(const char* mode, unsigned first, unsigned second);
+// Modes of memory, and of graphs that are captured.
+bool memoryMode(const char* mode, unsigned first, unsigned second);
+CUgraphExec instantiate(CUgraph graph);
 // Modes of devices and contexts.
 bool deviceMode(const char* mode, unsigned first, unsigned second);
 

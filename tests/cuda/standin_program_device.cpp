@@ -20,6 +20,24 @@ CUcontext createContext(CUdevice device) {
   return made;
 }
 
+// Two copies from the first device to the second, one of them asynchronous.
+void copyAcross(CUcontext from, CUcontext to) {
+  CUdeviceptr source = 0, target = 0;
+  CHECK(cuCtxPushCurrent(from));
+  CHECK(cuMemAlloc(&source, kBytes));
+  CHECK(cuCtxPopCurrent(nullptr));
+  CHECK(cuMemAlloc(&target, kBytes));
+  counts.allocations += 2;
+  counts.allocated_bytes += 2 * kBytes;
+  CUstream on = stream();
+  CHECK(cuMemcpyPeerAsync(target, to, source, from, kBytes, on));
+  CHECK(cuStreamSynchronize(on));
+  ++counts.stream_syncs;
+  CHECK(cuMemcpyPeer(target, to, source, from, kBytes / 2));
+  counts.peer_copies += 2;
+  counts.peer_copy_bytes += kBytes + kBytes / 2;
+}
+
 // Work in both devices' primary contexts, and in one more of the second device.
 void twoDevices() {
   int devices = 0;
@@ -28,8 +46,10 @@ void twoDevices() {
   counts.devices = static_cast<uint64_t>(devices);
   launches(30, 2);
   const uint64_t before = counts.kernels;
+  const CUcontext of_first = context;
   start(1);
   launches(20, 2);
+  copyAcross(of_first, context);
   CUcontext own = createContext(1);
   loadModule();
   launches(10, 1);

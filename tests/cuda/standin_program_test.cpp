@@ -54,7 +54,24 @@ TEST(StandinProgram, WorksOnTwoDevices) {
   EXPECT_EQ(both.at("contexts"), 3);
   EXPECT_EQ(both.at("kernels"), 60);
   EXPECT_EQ(both.at("second_device_kernels"), 30);
+  EXPECT_EQ(both.at("peer_copies"), 2);
   EXPECT_NE(run("standin_program two_devices").status, 0);
+}
+
+TEST(StandinProgram, AllocatesMovesAndCaptures) {
+  const Ran memory = run("standin_program memory 3");
+  EXPECT_EQ(memory.status, 0);
+  EXPECT_EQ(memory.at("allocations"), 15);
+  EXPECT_EQ(memory.at("frees"), 15);
+  EXPECT_EQ(memory.at("allocated_bytes"), 5 * 4096 * 6);
+  const Ran managed = run("standin_program managed");
+  EXPECT_EQ(managed.status, 0);
+  EXPECT_EQ(managed.at("migrated_htod"), 11);
+  EXPECT_EQ(managed.at("gpu_faults"), 10);
+  const Ran capture = run("standin_program capture 7");
+  EXPECT_EQ(capture.status, 0);
+  EXPECT_EQ(capture.at("graph_kernels"), 14);
+  EXPECT_EQ(capture.at("graph_copies"), 7);
 }
 
 TEST(StandinProgram, ResetsItsContext) {
