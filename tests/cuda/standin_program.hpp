@@ -69,7 +69,9 @@ constexpr size_t kGraphNodes = 3;
   X(captured_launches)     \
   X(graph_copies)          \
   X(graph_copy_bytes)      \
-  X(graph_fills)
+  X(graph_fills)           \
+  X(runtime_calls)         \
+  X(driver_launches)
 
 struct Counts {
 #define STANDIN_COUNT(name) std::atomic<uint64_t> name{0};

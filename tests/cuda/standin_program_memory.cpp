@@ -138,16 +138,6 @@ void capture(unsigned times) {
 
 }  // namespace
 
-CUgraphExec instantiate(CUgraph graph) {
-  CUgraphExec exec = nullptr;
-#if CUDA_VERSION >= 12000
-  CHECK(cuGraphInstantiate(&exec, graph, 0));
-#else
-  CHECK(cuGraphInstantiate(&exec, graph, nullptr, nullptr, 0));
-#endif
-  return exec;
-}
-
 bool memoryMode(const char* name, unsigned first, unsigned) {
   const std::string mode = name;
   if (mode == "memory") {

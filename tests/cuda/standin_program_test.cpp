@@ -102,6 +102,21 @@ TEST(StandinProgram, HasManyThreadsAtOnce) {
   EXPECT_EQ(many.at("kernels"), 1200);
 }
 
+TEST(StandinProgram, UsesTheRuntime) {
+  const Ran launches = run("standin_runtime_program launches 100 2");
+  EXPECT_EQ(launches.status, 0);
+  EXPECT_EQ(launches.at("kernels"), 100);
+  EXPECT_EQ(launches.at("extended_launches"), 25);
+  EXPECT_EQ(launches.at("runtime_calls"), 118);
+  EXPECT_EQ(run("standin_runtime_program threads 4 50").at("kernels"), 200);
+  EXPECT_EQ(run("standin_runtime_program capture 5").at("graph_kernels"), 10);
+  EXPECT_EQ(run("standin_runtime_program memory 2").at("allocations"), 8);
+  EXPECT_EQ(run("standin_runtime_program reset").at("kernels"), 100);
+  EXPECT_EQ(run("standin_runtime_program two_devices", "devices=2").at("kernels"), 50);
+  EXPECT_EQ(run("standin_runtime_program longjmp").at("abandoned_calls"), 1);
+  EXPECT_EQ(run("standin_runtime_program mixed 10").at("driver_launches"), 5);
+}
+
 TEST(StandinProgram, FinalizesOnlyACuptiThatIsThere) {
   const Ran without = run("standin_program finalize");
   EXPECT_EQ(without.status, 0);
