@@ -117,6 +117,19 @@ TEST(StandinProgram, UsesTheRuntime) {
   EXPECT_EQ(run("standin_runtime_program mixed 10").at("driver_launches"), 5);
 }
 
+TEST(StandinProgram, UsesNvtx) {
+  const Ran plain = run("standin_nvtx_program 3");
+  if (WEXITSTATUS(plain.status) == 127) GTEST_SKIP() << "no headers of NVTX";
+  EXPECT_EQ(plain.status, 0);
+  EXPECT_EQ(plain.at("injected"), 0);
+  EXPECT_EQ(plain.at("push_ranges"), 18);
+  EXPECT_EQ(plain.at("process_ranges"), 10);
+  EXPECT_EQ(plain.at("kernels"), 12);
+  setenv("NVTX_INJECTION64_PATH", STANDIN_INJECTION, 1);
+  EXPECT_EQ(run("standin_nvtx_program 3").at("injected"), 1);
+  unsetenv("NVTX_INJECTION64_PATH");
+}
+
 TEST(StandinProgram, FinalizesOnlyACuptiThatIsThere) {
   const Ran without = run("standin_program finalize");
   EXPECT_EQ(without.status, 0);

@@ -253,6 +253,7 @@ bool work(const std::string& mode, unsigned first, unsigned second) {
   } else if (mode == "longjmp") {
     launchAll(50, 2);
     leaveACall();
+    mixed(10);
     launchAll(50, 2);
   } else if (mode == "mixed") {
     mixed(first);
