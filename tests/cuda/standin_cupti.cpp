@@ -44,17 +44,36 @@ uint64_t timestamp() {
   return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(t.tv_nsec);
 }
 
+namespace {
+
 // The best of some readings, for one may be interrupted.
-uint64_t clockOffset() {
-  uint64_t narrowest = UINT64_MAX, offset = 0;
+ClockOffset readClocks() {
+  uint64_t narrowest = UINT64_MAX;
+  ClockOffset best{0, 0, 1};
   for (int i = 0; i < 5; ++i) {
     const uint64_t before = standinNow();
     const uint64_t client = timestamp();
     const uint64_t width = standinNow() - before;
     if (width >= narrowest) continue;
     narrowest = width;
-    offset = client - (before + width / 2);
+    best = {before + width / 2, client, 1};
   }
+  return best;
+}
+
+}  // namespace
+
+ClockOffset clockOffset() {
+  constexpr uint64_t kLongEnough = 2'000'000;
+  static const ClockOffset first = readClocks();
+  if (const uint64_t now = standinNow(); now < first.device + kLongEnough) {
+    const timespec rest{0, static_cast<long>(first.device + kLongEnough - now)};
+    nanosleep(&rest, nullptr);
+  }
+  ClockOffset offset = readClocks();
+  const double rate = static_cast<double>(offset.client - first.client) /
+                      static_cast<double>(offset.device - first.device);
+  if (rate < 0.999 || rate > 1.001) offset.rate = rate;  // else it counts nanoseconds
   return offset;
 }
 
@@ -101,7 +120,7 @@ namespace {
 
 // --- The worker
 
-void finish(const Open& open, uint64_t offset) {
+void finish(const Open& open, const ClockOffset& offset) {
   if (open.buffer->handed_over) return;
   --open.buffer->open;
   if (open.start_ns == 0) return;  // there was no room on the device to take its times
@@ -136,7 +155,7 @@ void handOver(State& s, std::unique_lock<std::mutex>& lock, bool flushing) {
   std::unique_lock lock(s.mutex);
   for (;;) {
     if (!s.open.empty() && s.open.top().due_ns <= standinNow()) {
-      const uint64_t offset = clockOffset();
+      const ClockOffset offset = clockOffset();
       while (!s.open.empty() && s.open.top().due_ns <= standinNow()) {
         finish(s.open.top(), offset);
         s.open.pop();
@@ -451,6 +470,7 @@ CUptiResult CUPTIAPI cuptiActivityRegisterTimestampCallback(CUpti_TimestampCallb
     if (enabled.load()) misuse("a timestamp callback is registered after a kind is enabled");
   }
   state().clock.store(clock);
+  (void)clockOffset();  // from here on it is known how fast it ticks
   return CUPTI_SUCCESS;
 }
 

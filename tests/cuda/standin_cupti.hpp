@@ -99,8 +99,18 @@ inline bool on(CUpti_ActivityKind kind) {
 // The client's clock.
 uint64_t timestamp();
 
-// What to add to the device's time to have the client's.
-uint64_t clockOffset();
+// The client's clock beside the device's: what to add to the device's time to have the client's,
+// whose clock may tick otherwise, as a time stamp counter does.
+struct ClockOffset {
+  uint64_t device, client;
+  double rate;
+};
+ClockOffset clockOffset();
+
+inline uint64_t operator+(uint64_t device_ns, const ClockOffset& c) {
+  const auto since = static_cast<double>(static_cast<int64_t>(device_ns - c.device));
+  return c.client + static_cast<uint64_t>(static_cast<int64_t>(since * c.rate));
+}
 
 // A function of libcuda, or null.
 void* driverSymbol(const char* name);

@@ -188,7 +188,7 @@ void putFill(const StandinWork& work) {
 void putSync(const StandinWork& work) {
   if (!on(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION)) return;
   constexpr auto kNone = static_cast<uint32_t>(CUPTI_SYNCHRONIZATION_INVALID_VALUE);
-  const uint64_t offset = clockOffset();
+  const ClockOffset offset = clockOffset();
   SyncRecord record{};
   record.kind = CUPTI_ACTIVITY_KIND_SYNCHRONIZATION;
   record.type = work.sync;
