@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What was found, kept in a JSON file that is whole at every moment: a check may be stopped anywhere."""
+import json
+import os
+import time
+
+GOOD, BAD, ABSENT = "pass", "fail", "absent"
+
+
+class Absent(Exception):
+    """A step, or a part of one, can not be made here. Its text says why; no number takes its place."""
+
+
+def now():
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
+class Step:
+    """What one step found. Everything is saved as it is found."""
+
+    def __init__(self, result, entry):
+        self.result, self.entry = result, entry
+
+    def value(self, name, value):
+        self.entry["values"][name] = value
+        self.result.save()
+        return value
+
+    def check(self, what, value, goal, good):
+        """`goal` is for people; `good` says whether `value` reaches it."""
+        self.entry["checks"].append({"what": what, "value": value, "goal": goal,
+                                     "verdict": GOOD if good else BAD})
+        self.result.save()
+        return good
+
+    def equal(self, what, value, expected):
+        return self.check(what, value, f"= {expected}", value == expected)
+
+    def absent(self, what, reason):
+        self.entry["checks"].append({"what": what, "verdict": ABSENT, "reason": str(reason)})
+        self.result.save()
+
+
+class Result:
+    def __init__(self, path, head):
+        self.path = path
+        self.data = {"what": "gpu-check", "version": 1, **head, "started": now(), "ended": None,
+                     "complete": False, "steps": []}
+        self.save()
+
+    def save(self):
+        partial = f"{self.path}.{os.getpid()}.partial"
+        with open(partial, "w", encoding="utf-8") as file:
+            json.dump(self.data, file, indent=1)
+            file.write("\n")
+        os.replace(partial, self.path)
+
+    def begin(self, name, title):
+        entry = {"name": name, "title": title, "status": "running", "seconds": None, "values": {},
+                 "checks": []}
+        self.data["steps"].append(entry)
+        self.save()
+        return Step(self, entry)
+
+    def end(self, step, status, seconds, reason=None):
+        step.entry.update(status=status, seconds=round(seconds, 2))
+        if reason:
+            step.entry["reason"] = reason
+        self.save()
+
+    def finish(self, complete, reason=None):
+        self.data.update(ended=now(), complete=complete)
+        if reason:
+            self.data["stopped"] = reason
+        self.save()
+
+    def verdicts(self):
+        counts = {GOOD: 0, BAD: 0, ABSENT: 0}
+        for step in self.data["steps"]:
+            for check in step["checks"]:
+                counts[check["verdict"]] += 1
+            if step["status"] == "failed" or step["status"] == "out of time":
+                counts[BAD] += 1
+            if step["status"] == "absent":
+                counts[ABSENT] += 1
+        return counts
