@@ -15,9 +15,12 @@ PROGRAM = os.path.join(STANDINS, "standin_program")
 
 
 class CudaAgent(CommandTest):
-    def profile(self, *arguments, options=(), code=0, folder=STANDINS, **variables):
+    def profile(self, *arguments, options=(), code=0, folder=STANDINS, limit_file_bytes=0, **variables):
         env = environment(LD_LIBRARY_PATH=folder, **variables)
-        result = self.run_command("profile", *options, "-o", "t.sbt", "--", PROGRAM, *arguments, env=env)
+        program = [PROGRAM]
+        if limit_file_bytes:
+            program = ["prlimit", f"--fsize={limit_file_bytes}", PROGRAM]
+        result = self.run_command("profile", *options, "-o", "t.sbt", "--", *program, *arguments, env=env)
         self.assertEqual(result.returncode, code, result.stderr)
         verified = self.run_command("verify", "t.sbt")
         self.assertEqual(verified.returncode, 0, verified.stderr)
@@ -76,12 +79,96 @@ class CudaAgent(CommandTest):
     def test_a_forked_child_never_touches_cupti(self):
         self.assert_all_is_there(self.profile("fork"))
 
+    def assert_launches_are_accounted_for(self, launched):
+        """What has no kernel is counted."""
+        kernels = self.one("SELECT count(*) FROM kernel")
+        missing = self.one("SELECT coalesce(sum(dropped), 0) FROM loss WHERE source = 'CUDA activity'")
+        self.assertEqual(kernels + missing, launched)
+        return kernels
+
+    def test_a_child_that_exits_does_not_wait_for_its_parents_work(self):
+        did = self.profile("child_exit")
+        self.assertLess(did["child_ms"], 150 * did["children"])  # less than the grace at exit
+        self.assert_all_is_there(did)
+
     def test_a_killed_program_keeps_what_was_delivered(self):
         did = self.profile("abort", code=-9)
-        calls = self.one("SELECT count(*) FROM host_call WHERE kind = 'launch'")
-        self.assertGreater(calls, 0)
-        self.assertLessEqual(self.one("SELECT count(*) FROM kernel"), calls)
-        del did
+        # The last thousand were not waited for.
+        kernels = self.assert_launches_are_accounted_for(did["kernels"])
+        self.assertGreaterEqual(kernels, 1000)
+        self.assertEqual(self.one("SELECT count(*) FROM kernel WHERE name = 'vectorAdd'"), kernels)
+
+    def test_a_program_killed_with_a_long_queue_keeps_what_had_ended(self):
+        did = self.profile("busy", "1500", code=-9)
+        kernels = self.assert_launches_are_accounted_for(did["kernels"])
+        self.assertGreaterEqual(kernels, did["synchronized_kernels"])
+        # Each once.
+        self.assertEqual(self.one("SELECT count(DISTINCT correlation_id) FROM kernel"), kernels)
+        self.assertEqual(self.one("SELECT count(*) FROM kernel k JOIN host_call h ON h.process_id = k.process_id "
+                                  "AND h.correlation_id = k.correlation_id AND h.kind = 'launch'"), kernels)
+        self.assertIn("not seen to end", self.loss("CUDA activity"))
+
+    def test_a_program_that_executes_another(self):
+        did = self.profile("exec", "300")
+        first, second = did["before_kernels"], did["kernels"]
+        names = {row["name"]: row["n"] for row in self.rows("SELECT name, count(*) AS n FROM kernel GROUP BY name")}
+        self.assertEqual(names, {"vectorAdd": first, "vectorScale": second})
+        self.assertEqual(self.one("SELECT count(DISTINCT correlation_id) FROM kernel"), first + second)
+        self.assertEqual(self.one("SELECT count(*) FROM process WHERE id IN (SELECT process_id FROM kernel)"), 1)
+        self.assertEqual(self.one("SELECT sum(dropped) FROM loss"), 0)
+
+    def test_a_program_that_executes_another_at_once(self):
+        did = self.profile("exec")
+        self.assert_launches_are_accounted_for(did["before_kernels"] + did["kernels"])
+        self.assertEqual(self.one("SELECT count(*) FROM kernel WHERE name = 'vectorScale'"), did["kernels"])
+
+    def test_a_call_that_is_left_by_longjmp(self):
+        did = self.profile("longjmp")
+        self.assert_all_is_there(did)
+
+    def test_two_devices(self):
+        did = self.profile("two_devices", STANDIN_SCRIPT="devices=2")
+        rows = self.rows("SELECT d.ordinal AS ordinal, count(*) AS n FROM kernel k JOIN stream s ON s.id = k.stream_id "
+                         "JOIN device d ON d.id = s.device_id GROUP BY d.ordinal ORDER BY d.ordinal")
+        second = did["second_device_kernels"]
+        self.assertEqual([row["n"] for row in rows], [did["kernels"] - second, second])
+        row = self.rows("SELECT count(*) AS n, sum(bytes) AS bytes FROM copy WHERE kind = 'peer_to_peer'")[0]
+        self.assertEqual((row["n"], row["bytes"]), (did["peer_copies"], did["peer_copy_bytes"]))
+
+    def test_a_context_that_is_reset(self):
+        did = self.profile("reset")
+        self.assert_all_is_there(did)
+        self.assertEqual(self.one("SELECT count(DISTINCT context_id) FROM stream WHERE id IN "
+                                  "(SELECT stream_id FROM kernel)"), did["contexts"])
+
+    def test_a_program_that_finalizes_cupti(self):
+        did = self.profile("finalize")
+        self.assertGreaterEqual(self.one("SELECT count(*) FROM kernel"), did["synchronized_kernels"])
+
+    def test_many_threads(self):
+        self.assert_all_is_there(self.profile("many_threads", "300"))
+
+    def test_memory(self):
+        did = self.profile("memory", "20")
+        for kind, count in (("alloc", "allocations"), ("free", "frees")):
+            self.assertEqual(self.one(f"SELECT count(*) FROM memory_event WHERE kind = '{kind}'"), did[count], kind)
+        self.assertEqual(self.one("SELECT sum(bytes) FROM memory_event WHERE kind = 'alloc'"), did["allocated_bytes"])
+
+    def test_kernels_of_a_captured_graph_have_the_stack_of_their_capture(self):
+        did = self.profile("capture", "20", options=("--stacks=native",))
+        self.assertEqual(self.one("SELECT count(*) FROM kernel"), did["kernels"] + did["graph_kernels"])
+        # What was captured is no launch that nothing came of.
+        self.assertEqual(self.one("SELECT sum(dropped) FROM loss"), 0)
+        stacks = self.run_command("view", "t.sbt", "--stacks", "-t", "kernel", "-n", "1000").stdout
+        self.assertIn(b"capture", stacks)
+        self.assertEqual(self.one(
+            "SELECT count(*) FROM kernel k JOIN host_call h ON h.process_id = k.process_id AND "
+            "h.correlation_id = k.correlation_id AND h.call_path_id = k.call_path_id AND h.name LIKE '%GraphLaunch%'"), 0)
+
+    def test_no_room_for_more_than_the_rings(self):
+        # What a process may write to a file ends above the arena, and below CUPTI's buffers.
+        did = self.profile("launches", "100", options=("-b", "64K"), limit_file_bytes=2 << 20)
+        self.assert_all_is_there(did)
 
     def test_every_launch_has_its_stack(self):
         self.profile("launches", "100", options=("--stacks=native",))

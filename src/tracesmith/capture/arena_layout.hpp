@@ -138,6 +138,10 @@ enum class RecordKind : uint8_t {
   kCudaContext = 26,        // CudaContextRecord
   kCudaOverhead = 27,       // CudaOverheadRecord: what the driver did for us
   kCudaDropped = 28,        // CudaDroppedRecord
+  kCudaMemory = 29,         // CudaMemoryRecord; flags: 1 allocation, 2 release
+  kCudaGraphNode = 30,      // CudaGraphNodeRecord
+  kCudaJit = 31,            // CudaJitRecord; flags: CUPTI's kind of operation
+  kCudaUnified = 32,        // CudaUnifiedRecord; flags: CUPTI's kind of counter
 };
 
 /// Begins every record. `words` is the whole record's length in units of 8 bytes, at least 1.
@@ -351,7 +355,11 @@ struct CudaTextRecord {
   uint32_t call_kind;  // of functions: CallKind of the model
 };
 
-/// API functions are numbered by CUPTI's domain and callback number.
+/// Of kCudaCall: the launch became a node of a graph that is being made, and does no work.
+constexpr uint8_t kFlagCaptured = 1;
+
+/// API functions are numbered by CUPTI's domain and callback number. CallRecord::stream is the
+/// number of the kernel's name, or 0.
 constexpr uint32_t cudaFunction(uint32_t domain, uint32_t number) { return domain << 24 | number; }
 
 struct CudaKernelRecord {
@@ -372,8 +380,10 @@ struct CudaKernelRecord {
   uint32_t local_per_thread;
   uint32_t graph;
   uint64_t graph_node;
+  uint32_t cluster[3];  // blocks; 0: none
+  uint32_t reserved;
 };
-static_assert(sizeof(CudaKernelRecord) == 112);
+static_assert(sizeof(CudaKernelRecord) == 128);
 
 struct CudaCopyRecord {
   RecordHeader header;
@@ -409,6 +419,43 @@ struct CudaSyncRecord {
   uint32_t stream;  // ~0: none
   uint32_t event;
   uint32_t reserved;
+};
+
+struct CudaMemoryRecord {
+  RecordHeader header;  // aux: CUPTI's kind of memory
+  uint64_t correlation;
+  int64_t time;
+  uint64_t address;
+  uint64_t bytes;
+  uint32_t device;
+  uint32_t context;
+};
+static_assert(sizeof(CudaMemoryRecord) == 48);
+
+/// A node of a graph was made, or copied with its graph.
+struct CudaGraphNodeRecord {
+  RecordHeader header;  // aux: the stack at which it was made, or 0
+  uint64_t node;
+  uint64_t original;     // of a copy; else 0
+  uint64_t correlation;  // any of this life
+};
+
+struct CudaJitRecord {
+  RecordHeader header;  // aux: CUPTI's kind of input and output
+  uint64_t correlation;
+  int64_t start;
+  int64_t end;
+};
+
+struct CudaUnifiedRecord {
+  RecordHeader header;
+  int64_t start;
+  int64_t end;
+  uint64_t value;  // bytes, or a number of faults
+  uint64_t address;
+  uint32_t source;  // devices
+  uint32_t destination;
+  uint64_t first_correlation;  // of this life
 };
 
 struct CudaDeviceRecord {

@@ -31,6 +31,7 @@ bool isCounted(ByteView record) {
     case arena::RecordKind::kCudaContext:
     case arena::RecordKind::kCudaOverhead:
     case arena::RecordKind::kCudaDropped:
+    case arena::RecordKind::kCudaGraphNode:
       return false;
     default:
       return true;
@@ -68,6 +69,9 @@ void Collector::scan() {
       noteLoss("arenas", 1, 1, file.error().toString());
     }
   }
+  for (const std::string& path : dir_.cudaFiles()) {
+    if (known_files_.emplace(path, true).second) addCudaFile(path);
+  }
 }
 
 void Collector::addArena(ArenaFile file) {
@@ -101,6 +105,18 @@ void Collector::addArena(ArenaFile file) {
     closed.emitted = closed.written + closed.dropped;
   }
   arenas_.push_back(std::move(arena));
+}
+
+void Collector::addCudaFile(const std::string& path) {
+  auto file = CudaFile::open(path);
+  if (!file) return noteLoss("CUDA files", 1, 1, file.error().toString());
+  // Its arena was made before it, and is removed after it.
+  const auto process = processes_.find({file->pid(), file->startTicks()});
+  if (process == processes_.end()) {
+    return noteLoss("CUDA files", 1, 1, "belongs to no process that was recorded: " + path);
+  }
+  const bool done = resumed_.count({file->name(), 0}) > 0;
+  process->second->cuda_files.emplace(path, CudaShare{std::move(*file), false, done, done});
 }
 
 ProcessId Collector::processId(uint32_t pid, uint64_t start_ticks) {
@@ -233,6 +249,10 @@ void Collector::closeDeadArenas() {
       const uint64_t head = arena->file.ring(i).head.load(std::memory_order_acquire);
       if (!arena->rings[i].damaged && arena->rings[i].committed != head) return false;
     }
+    const auto left = [](const auto& entry) { return !entry.second.committed; };
+    if (std::any_of(process.cuda_files.begin(), process.cuda_files.end(), left)) return false;
+    for (const auto& [path, share] : process.cuda_files) unlink(path.c_str());
+    process.cuda_files.clear();
     addRings(*arena, arena->share->closed);
     unlink(arena->file.path().c_str());
     known_files_.erase(arena->file.path());
@@ -293,10 +313,40 @@ uint64_t Collector::pass() {
   shared_.stamps.sample();
   scan();
   forEachRing([&](Arena& arena, uint32_t i) { defineRing(arena, i); });
+  readCudaDefinitions();
   uint64_t met = 0;
   forEachRing([&](Arena& arena, uint32_t i) { met += joinRing(arena, i); });
   for (auto& [key, process] : processes_) process->joiner.endPass();
   return met;
+}
+
+void Collector::readCudaDefinitions() {
+  for (auto& [key, process] : processes_) {
+    for (auto& [path, share] : process->cuda_files) {
+      const uint64_t first = share.file.firstCorrelation();
+      share.file.readDefinitions(
+          [&](ByteView record) { process->joiner.defineCuda(record, first); });
+    }
+  }
+}
+
+/// What a program that is dead, or was replaced by exec, had in CUPTI's buffers. Its rings have
+/// been read to their end: it makes no more records, and a pass has gone by since.
+void Collector::readCudaLeft() {
+  for (auto& [key, process] : processes_) {
+    uint64_t newest = 0;
+    for (const auto& [path, share] : process->cuda_files) {
+      newest = std::max(newest, share.file.firstCorrelation());
+    }
+    for (auto& [path, share] : process->cuda_files) {
+      if (share.left_read) continue;
+      const bool dead = !process->alive || share.file.firstCorrelation() < newest;
+      const bool now = dead && share.seen_dead;
+      process->joiner.noteCudaFile(share.file, now);
+      share.left_read = now;
+      share.seen_dead = dead;
+    }
+  }
 }
 
 void Collector::beat() {
@@ -311,6 +361,7 @@ uint64_t Collector::poll() {
   beat();
   const uint64_t met = pass();
   beat();
+  readCudaLeft();
   checkLiveness();
   if (commitDue()) {
     commit();
@@ -348,6 +399,13 @@ void Collector::commit() {
   for (const auto& arena : arenas_) {
     for (const Ring& ring : arena->rings) moved = moved || ring.position != ring.committed;
   }
+  std::vector<CudaShare*> left;  // whose rows are about to be written
+  for (auto& [key, process] : processes_) {
+    for (auto& [path, share] : process->cuda_files) {
+      if (share.left_read && !share.committed) left.push_back(&share);
+    }
+  }
+  moved = moved || !left.empty();
   if (has_rows || moved) {
     writeLosses();
     if (write_status_) write_status_ = writer_->write(delta);
@@ -364,9 +422,14 @@ void Collector::commit() {
                                 .tid = ring.tid});
       }
     }
+    for (const CudaShare* share : left) {
+      const StringId name = delta.strings.intern(share->file.name());
+      delta.commit_mark.push({.arena = name, .ring = 0, .position = 1});
+    }
     if (write_status_ && moved) write_status_ = writer_->write(delta);
     delta.commit_mark.clear();
   }
+  for (CudaShare* share : left) share->committed = write_status_.has_value();
   for (const auto& arena : arenas_) {
     for (uint32_t i = 0; i < arena->rings.size(); ++i) {
       Ring& ring = arena->rings[i];
@@ -457,8 +520,11 @@ Status Collector::finish() {
   if (finished_) return write_status_;
   shared_.host_clocks.sample(0);
   // What a dead program had committed is all there; two passes join what the first one defined.
+  last_liveness_ns_ = 0;
+  checkLiveness();
   while (pass() > 0 || pass() > 0) {
   }
+  for (int i = 0; i < 2; ++i) readCudaLeft();
   finished_ = true;
   for (auto& [key, process] : processes_) process->joiner.finish();
   for (const SessionDir::Unrecorded& u : dir_.unrecorded()) {

@@ -23,6 +23,7 @@
 
 #include "tracesmith/base/result.hpp"
 #include "tracesmith/capture/arena_file.hpp"
+#include "tracesmith/capture/cuda_file.hpp"
 #include "tracesmith/capture/record_joiner.hpp"
 #include "tracesmith/capture/session_dir.hpp"
 #include "tracesmith/format/trace_writer.hpp"
@@ -116,6 +117,13 @@ class Collector {
     LossId loss{};
     CollectorTotals closed;  // of arenas that have been given up
   };
+  /// A file of the CUDA agent: of one life of a process.
+  struct CudaShare {
+    CudaFile file;
+    bool seen_dead = false;
+    bool left_read = false;  // the program is dead, and what it left is in rows
+    bool committed = false;  // and in the trace file
+  };
   /// One process that has arenas.
   struct Process {
     Process(SharedRows& shared, ProcessId id, arena::StampClockKind clock)
@@ -124,7 +132,8 @@ class Collector {
     uint32_t pid = 0;
     uint64_t start_ticks = 0;
     bool alive = true;
-    std::map<std::string, Share> shares;  // by what their losses are called: sourceOf()
+    std::map<std::string, Share> shares;          // by what their losses are called: sourceOf()
+    std::map<std::string, CudaShare> cuda_files;  // by path
     LossId wait_loss{};
     LossId stack_loss{};
     LossId call_loss{};
@@ -138,6 +147,9 @@ class Collector {
   Collector(SessionDir dir, CollectorOptions options);
   void scan();
   void addArena(ArenaFile file);
+  void addCudaFile(const std::string& path);
+  void readCudaDefinitions();
+  void readCudaLeft();
   Process& processOf(const arena::ArenaHeader& header);
   ProcessId processId(uint32_t pid, uint64_t start_ticks);
   uint64_t pass();

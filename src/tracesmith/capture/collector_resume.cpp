@@ -105,11 +105,18 @@ Status Collector::restore(TraceReader& reader, size_t block_count) {
     highest(shared_.threads, row.id);
     if (RecordJoiner* j = joinerOf(row.process_id)) j->restoreThread(row.tid, row.id, row.name);
   }
-  for (size_t i = 0; i < file.context.size(); ++i) highest(shared_.contexts, file.context.id[i]);
+  for (size_t i = 0; i < file.context.size(); ++i) {
+    const ContextRow row = file.context.row(i);
+    highest(shared_.contexts, row.id);
+    if (RecordJoiner* j = joinerOf(row.process_id)) j->restoreCudaContext(row);
+  }
   for (size_t i = 0; i < file.stream.size(); ++i) {
     const StreamRow row = file.stream.row(i);
     highest(shared_.streams, row.id);
-    if (RecordJoiner* j = joinerOf(row.process_id)) j->restoreStream(row.id, row.device_id);
+    if (RecordJoiner* j = joinerOf(row.process_id)) {
+      j->restoreStream(row.id, row.device_id);
+      j->restoreCudaStream(row);
+    }
   }
   restoreLosses(file);
   for (size_t i = 0; i < file.device.size(); ++i) {
@@ -128,6 +135,11 @@ Status Collector::restore(TraceReader& reader, size_t block_count) {
   for (size_t i = 0; i < file.object.size(); ++i) {
     if (RecordJoiner* j = joinerOf(file.object.process_id[i])) {
       j->restoreObject(file.object.row(i));
+    }
+  }
+  for (size_t i = 0; i < file.host_call.size(); ++i) {
+    if (RecordJoiner* j = joinerOf(file.host_call.process_id[i])) {
+      j->restoreCall(file.host_call.row(i));
     }
   }
   for (size_t i = 0; i < file.pending.size(); ++i) {

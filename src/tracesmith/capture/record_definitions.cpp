@@ -10,10 +10,6 @@ using arena::RecordKind;
 
 void RecordJoiner::define(ByteView record) {
   const auto header = loadFixed<arena::RecordHeader>(record.data());
-  if (RecordedCuda::isOne(header.kind)) {
-    if (!cuda_.define(record)) damaged();
-    return;
-  }
   switch (header.kind) {
     case RecordKind::kObject:
       defineObject(record);
@@ -196,12 +192,16 @@ void RecordJoiner::restoreObject(const ObjectRow& row) {
     case ObjectKind::kXRayProgram:
       calls_.restoreProgram(row);
       break;
+    case ObjectKind::kGraphNode:
+      cuda_.restoreGraphNode(row);
+      break;
     default:
       break;
   }
 }
 
 void RecordJoiner::restorePending(const PendingRow& row) {
+  if (row.kind == CallKind::kOther) return cuda_.restoreWaiting(row.correlation_id);
   pending_[row.correlation_id] = {row, true};
 }
 

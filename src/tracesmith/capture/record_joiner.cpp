@@ -49,7 +49,10 @@ ShapeId SharedRows::shape(const LaunchShapeRow& row) {
                                      row.static_shared_bytes,
                                      row.dynamic_shared_bytes,
                                      row.registers_per_thread,
-                                     row.local_bytes_per_thread};
+                                     row.local_bytes_per_thread,
+                                     row.cluster_x,
+                                     row.cluster_y,
+                                     row.cluster_z};
   auto [it, is_new] = shapes.try_emplace(key, idAt<ShapeId>(shapes.size()));
   if (is_new) delta.launch_shape.push(row);
   return it->second;
@@ -519,6 +522,7 @@ void RecordJoiner::writePending() {
     pending.in_file = true;
     shared_.delta.pending.push(pending.row);
   }
+  cuda_.writeWaiting();
 }
 
 }  // namespace tracesmith

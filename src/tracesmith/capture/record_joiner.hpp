@@ -98,9 +98,21 @@ class RecordJoiner {
     thread_names_[tid] = name;
   }
   void restoreStream(StreamId id, DeviceId device) { stream_devices_[id] = device; }
+  void restoreCall(const HostCallRow& row) { cuda_.restoreCall(row); }
+  void restoreCudaContext(const ContextRow& row) { cuda_.restoreContext(row); }
+  void restoreCudaStream(const StreamRow& row) { cuda_.restoreStream(row); }
   void restoreModule(const ModuleRow& row) { stacks_.restoreModule(row); }
   /// A row of the file shows that this command was completed.
-  void forgetPending(uint64_t correlation) { pending_.erase(correlation); }
+  void forgetPending(uint64_t correlation) {
+    pending_.erase(correlation);
+    cuda_.forgetWaiting(correlation);
+  }
+
+  /// Definitions of the CUDA agent, which lie in a file of their own.
+  void defineCuda(ByteView record, uint64_t first_correlation) {
+    if (!cuda_.define(record, first_correlation)) damaged();
+  }
+  void noteCudaFile(const CudaFile& file, bool dead) { cuda_.noteFile(file, dead); }
 
   ProcessId process() const { return process_; }
   size_t underWay() const { return pending_.size(); }

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "tracesmith/capture/arena_file.hpp"
 #include "tracesmith/capture/record_joiner.hpp"
 
 namespace tracesmith {
@@ -14,13 +15,6 @@ using arena::RecordKind;
 constexpr size_t kMostCalls = 1u << 20;
 constexpr size_t kMostWaiting = 1u << 16;
 constexpr uint32_t kNoStream = ~0u;
-
-template <class Record>
-bool take(ByteView record, Record& out) {
-  if (record.size() < sizeof out) return false;
-  out = loadFixed<Record>(record.data());
-  return true;
-}
 
 /// CUpti_ActivityMemcpyKind. Arrays are device memory.
 CopyKind copyKind(uint8_t kind) {
@@ -61,129 +55,137 @@ SyncKind syncKind(uint8_t type) {
   }
 }
 
-uint64_t correlationOf(ByteView record) {
-  return loadFixed<uint64_t>(record.data() + sizeof(arena::RecordHeader));
+/// What a record of device work is about; 0 for one that is too short.
+struct WorkPlace {
+  uint64_t correlation = 0;
+  int64_t start = 0;
+};
+
+WorkPlace placeOf(ByteView record) {
+  const auto at = [&](size_t offset) { return loadFixed<uint64_t>(record.data() + offset); };
+  const auto kind = loadFixed<arena::RecordHeader>(record.data()).kind;
+  const auto fits = [&](size_t bytes) { return record.size() >= bytes; };
+  switch (kind) {
+    case RecordKind::kCudaKernel:
+      if (!fits(sizeof(arena::CudaKernelRecord))) return {};
+      break;
+    case RecordKind::kCudaCopy:
+      if (!fits(sizeof(arena::CudaCopyRecord))) return {};
+      break;
+    case RecordKind::kCudaFill:
+      if (!fits(sizeof(arena::CudaFillRecord))) return {};
+      break;
+    case RecordKind::kCudaSync:
+      if (!fits(sizeof(arena::CudaSyncRecord))) return {};
+      break;
+    case RecordKind::kCudaMemory:
+      if (!fits(sizeof(arena::CudaMemoryRecord))) return {};
+      break;
+    case RecordKind::kCudaJit:
+      if (!fits(sizeof(arena::CudaJitRecord))) return {};
+      break;
+    default:
+      return {};
+  }
+  // All of them begin so.
+  static_assert(offsetof(arena::CudaKernelRecord, start) == 16);
+  static_assert(offsetof(arena::CudaCopyRecord, start) == 16);
+  static_assert(offsetof(arena::CudaFillRecord, start) == 16);
+  static_assert(offsetof(arena::CudaSyncRecord, start) == 16);
+  static_assert(offsetof(arena::CudaMemoryRecord, time) == 16);
+  static_assert(offsetof(arena::CudaJitRecord, start) == 16);
+  return {at(sizeof(arena::RecordHeader)), static_cast<int64_t>(at(16))};
+}
+
+bool isWork(RecordKind kind) {
+  switch (kind) {
+    case RecordKind::kCudaKernel:
+    case RecordKind::kCudaCopy:
+    case RecordKind::kCudaFill:
+    case RecordKind::kCudaSync:
+    case RecordKind::kCudaMemory:
+    case RecordKind::kCudaJit:
+      return true;
+    default:
+      return false;
+  }
 }
 
 }  // namespace
 
-bool RecordedCuda::defineText(ByteView record) {
-  arena::CudaTextRecord r;
-  if (!take(record, r) || r.bytes > record.size() - sizeof r) return false;
-  const std::string_view text(reinterpret_cast<const char*>(record.data()) + sizeof r, r.bytes);
-  StringTable& strings = shared_.delta.strings;
-  switch (static_cast<arena::CudaText>(r.header.flags)) {
-    case arena::CudaText::kKernel:
-      kernel_names_[r.header.aux] = strings.intern(text);
-      return true;
-    case arena::CudaText::kFunction:
-      functions_[r.header.aux] = {strings.intern(text), static_cast<CallKind>(r.call_kind & 7)};
-      return true;
-    case arena::CudaText::kDevice:
-      described_[r.header.aux].name = strings.intern(text);
-      return true;
-    case arena::CudaText::kProblem:
-      if (problem_.find(text) == std::string::npos) {
-        problem_ += (problem_.empty() ? "" : "; ") + std::string(text);
-      }
-      return true;
-  }
-  return false;
+// --- Definitions --------------------------------------------------------------------------------
+
+CudaLife& RecordedCuda::life(uint64_t correlation) {
+  const auto number = static_cast<uint32_t>(correlation / cuda_file::kIdsOfLife);
+  return lives_.try_emplace(number, shared_, process_, number).first->second;
 }
 
-bool RecordedCuda::define(ByteView record) {
+bool RecordedCuda::define(ByteView record, uint64_t first_correlation) {
   any_ = true;
+  CudaLife& of = life(first_correlation);
   switch (loadFixed<arena::RecordHeader>(record.data()).kind) {
-    case RecordKind::kCudaText:
-      return defineText(record);
-    case RecordKind::kCudaContext: {
-      arena::CudaContextRecord r;
-      if (!take(record, r)) return false;
-      context_devices_[r.header.aux] = static_cast<uint32_t>(r.device);
-      return true;
+    case RecordKind::kCudaText: {
+      arena::CudaTextRecord r;
+      if (!takePart(record, r) || r.bytes > record.size()) return false;
+      return of.defineText(r, asText(record.subspan(0, r.bytes)));
     }
-    case RecordKind::kCudaDevice: {
-      arena::CudaDeviceRecord r;
-      if (!take(record, r)) return false;
-      DeviceRow& row = described_[r.header.aux];
-      StringTable& strings = shared_.delta.strings;
-      row.kind = DeviceKind::kGpu;
-      row.vendor = strings.intern("NVIDIA");
-      row.memory_bytes = r.memory_bytes;
-      row.compute_units = r.multiprocessors;
-      row.clock_mhz = r.clock_mhz;
-      row.warp_size = r.warp_size;
-      row.max_work_group_size = r.threads_per_block;
-      row.compute_major = r.compute_major;
-      row.compute_minor = r.compute_minor;
-      std::string uuid = "GPU-";
-      for (size_t i = 0; i < sizeof r.uuid; ++i) {
-        if (i == 4 || i == 6 || i == 8 || i == 10) uuid += '-';
-        uuid += fmt::format("{:02x}", r.uuid[i]);
-      }
-      row.uuid = strings.intern(uuid);
-      return true;
-    }
+    case RecordKind::kCudaContext:
+      return of.defineContext(record);
+    case RecordKind::kCudaDevice:
+      return of.defineDevice(record);
     default:
-      return true;
+      return false;
   }
 }
 
-bool RecordedCuda::join(ByteView record, ThreadId thread) {
-  switch (loadFixed<arena::RecordHeader>(record.data()).kind) {
-    case RecordKind::kCudaCall: {
-      arena::CallRecord call;
-      if (!take(record, call)) return false;
-      hostCall(call, thread);
-      return true;
-    }
-    case RecordKind::kCudaKernel:
-      if (record.size() < sizeof(arena::CudaKernelRecord)) return false;
-      break;
-    case RecordKind::kCudaCopy:
-      if (record.size() < sizeof(arena::CudaCopyRecord)) return false;
-      break;
-    case RecordKind::kCudaFill:
-      if (record.size() < sizeof(arena::CudaFillRecord)) return false;
-      break;
-    case RecordKind::kCudaSync:
-      if (record.size() < sizeof(arena::CudaSyncRecord)) return false;
-      break;
-    case RecordKind::kCudaOverhead: {
-      arena::CudaOverheadRecord r;
-      if (!take(record, r)) return false;
-      const int64_t ns = host_ns_(r.end) - host_ns_(r.start);
-      if (ns > 0) totals_.overhead_ns += static_cast<uint64_t>(ns);
-      return true;
-    }
-    case RecordKind::kCudaDropped: {
-      arena::CudaDroppedRecord r;
-      if (!take(record, r)) return false;
-      totals_.dropped += r.records;
-      return true;
-    }
-    default:
-      return true;
-  }
-  waiting_.push_back({Bytes(record.begin(), record.end()), correlationOf(record)});
-  if (waiting_.size() > kMostWaiting) {
-    row(waiting_.front(), nullptr);
-    waiting_.pop_front();
+bool RecordedCuda::graphNode(ByteView record) {
+  arena::CudaGraphNodeRecord r;
+  if (!takePart(record, r)) return false;
+  const CallPathId path = stacks_.path(r.header.aux);
+  life(r.correlation).defineGraphNode(r.node, r.original, path);
+  if (path != CallPathId::kNone || r.original != 0) {
+    shared_.delta.object.push({.process_id = process_,
+                               .kind = ObjectKind::kGraphNode,
+                               .handle = r.node,
+                               .parent = r.original,
+                               .bytes = r.correlation,
+                               .id = static_cast<uint32_t>(path)});
   }
   return true;
 }
 
+// --- Calls --------------------------------------------------------------------------------------
+
+void RecordedCuda::keepCall(uint64_t correlation, const Call& call) {
+  if (!calls_.try_emplace(correlation, call).second) return;
+  call_order_.push_back(correlation);
+  if (call_order_.size() > kMostCalls) forgetOldestCall();
+}
+
+void RecordedCuda::forgetOldestCall() {
+  const auto oldest = calls_.find(call_order_.front());
+  call_order_.pop_front();
+  if (oldest->second.awaited) ++totals_.never_came;
+  calls_.erase(oldest);
+}
+
+RecordedCuda::Call* RecordedCuda::callOf(uint64_t correlation) {
+  const auto found = calls_.find(correlation);
+  return found == calls_.end() ? nullptr : &found->second;
+}
+
 void RecordedCuda::hostCall(const arena::CallRecord& call, ThreadId thread) {
-  const auto known = functions_.find(call.header.aux);
-  const Function function = known != functions_.end() ? known->second : Function{};
+  const CudaLife& of = life(call.correlation);
+  const CudaLife::Function function = of.function(call.header.aux);
+  const StringId kernel = of.kernelName(static_cast<uint32_t>(call.stream));
+  const CallPathId path = stacks_.ofCall(call.stack);
+  const bool captured = (call.header.flags & arena::kFlagCaptured) != 0;
   ++shared_.host_calls;
-  if (calls_.try_emplace(call.correlation, Call{thread, call.stack}).second) {
-    call_order_.push_back(call.correlation);
-    if (call_order_.size() > kMostCalls) {
-      calls_.erase(call_order_.front());
-      call_order_.pop_front();
-    }
-  }
+  keepCall(call.correlation, {.thread = thread,
+                              .path = path,
+                              .kernel = kernel,
+                              .awaited = kernel != StringId::kNone && !captured &&
+                                         call.result == 0 && function.kind == CallKind::kLaunch});
   const int64_t start_ns = host_ns_(call.start);
   shared_.delta.host_call.push({.start_ns = start_ns,
                                 .duration_ns = host_ns_(call.end) - start_ns,
@@ -193,12 +195,98 @@ void RecordedCuda::hostCall(const arena::CallRecord& call, ThreadId thread) {
                                 .correlation_id = call.correlation,
                                 .result = call.result,
                                 .kind = function.kind,
-                                .call_path_id = stacks_.ofCall(call.stack)});
+                                .call_path_id = path,
+                                .subject = captured ? kernel : StringId::kNone});
 }
 
-const RecordedCuda::Call* RecordedCuda::callOf(uint64_t correlation) const {
-  const auto found = calls_.find(correlation);
-  return found == calls_.end() ? nullptr : &found->second;
+// --- Device work --------------------------------------------------------------------------------
+
+bool RecordedCuda::join(ByteView record, ThreadId thread) {
+  any_ = true;
+  const auto kind = loadFixed<arena::RecordHeader>(record.data()).kind;
+  if (isWork(kind)) return work(record, thread);
+  switch (kind) {
+    case RecordKind::kCudaCall: {
+      arena::CallRecord call;
+      if (!takePart(record, call)) return false;
+      hostCall(call, thread);
+      return true;
+    }
+    case RecordKind::kCudaText: {  // a problem, which may be all there is
+      arena::CudaTextRecord r;
+      if (!takePart(record, r) || r.bytes > record.size()) return false;
+      const std::string_view text = asText(record.subspan(0, r.bytes));
+      if (problem_.find(text) == std::string::npos) {
+        problem_ += (problem_.empty() ? "" : "; ") + std::string(text);
+      }
+      return true;
+    }
+    case RecordKind::kCudaGraphNode:
+      return graphNode(record);
+    case RecordKind::kCudaOverhead: {
+      arena::CudaOverheadRecord r;
+      if (!takePart(record, r)) return false;
+      const int64_t ns = host_ns_(r.end) - host_ns_(r.start);
+      if (ns > 0) totals_.overhead_ns += static_cast<uint64_t>(ns);
+      return true;
+    }
+    case RecordKind::kCudaDropped: {
+      arena::CudaDroppedRecord r;
+      if (!takePart(record, r)) return false;
+      totals_.dropped += r.records;
+      return true;
+    }
+    case RecordKind::kCudaUnified: {
+      arena::CudaUnifiedRecord r;
+      if (!takePart(record, r)) return false;
+      unified(r);
+      return true;
+    }
+    default:
+      return false;
+  }
+}
+
+bool RecordedCuda::work(ByteView record, ThreadId thread) {
+  const WorkPlace place = placeOf(record);
+  if (place.correlation == 0) return false;
+  const auto kind = loadFixed<arena::RecordHeader>(record.data()).kind;
+  last_work_[static_cast<uint32_t>(thread)] = {kind, place.correlation, place.start};
+  waiting_.push_back({Bytes(record.begin(), record.end()), place.correlation});
+  if (waiting_.size() > kMostWaiting) {
+    row(waiting_.front(), nullptr);
+    waiting_.pop_front();
+  }
+  return true;
+}
+
+/// A record that a killed program had in a buffer. The first of a buffer may be in a ring already.
+bool RecordedCuda::joinLeft(ByteView record, bool first, uint64_t first_correlation) {
+  const auto kind = loadFixed<arena::RecordHeader>(record.data()).kind;
+  if (kind == RecordKind::kCudaDevice || kind == RecordKind::kCudaContext) {
+    return define(record, first_correlation);
+  }
+  if (!isWork(kind)) return join(record, ThreadId::kNone);
+  const WorkPlace place = placeOf(record);
+  const WorkKey key{kind, place.correlation, place.start};
+  for (const auto& [thread, last] : last_work_) {
+    if (first && last == key) return true;
+  }
+  return work(record, ThreadId::kNone);
+}
+
+void RecordedCuda::noteFile(const CudaFile& file, bool dead) {
+  auto& [undefined, refused] = file_losses_[file.name()];
+  totals_.undefined += file.definitionsLost() - undefined;
+  totals_.refused += file.buffersRefused() - refused;
+  undefined = file.definitionsLost();
+  refused = file.buffersRefused();
+  if (!dead) return;
+  uint64_t near = file.firstCorrelation() + (1u << 31);
+  if (!call_order_.empty()) near = call_order_.back();
+  const CudaLeft left = file.readBuffers(
+      near, [&](ByteView record, bool first) { joinLeft(record, first, file.firstCorrelation()); });
+  totals_.unreadable += left.unreadable;
 }
 
 void RecordedCuda::endPass() {
@@ -206,7 +294,7 @@ void RecordedCuda::endPass() {
   for (size_t i = 0; i < count; ++i) {
     Work work = std::move(waiting_.front());
     waiting_.pop_front();
-    if (const Call* const call = callOf(work.correlation)) {
+    if (Call* const call = callOf(work.correlation)) {
       row(work, call);
     } else {
       waiting_.push_back(std::move(work));
@@ -217,13 +305,58 @@ void RecordedCuda::endPass() {
 void RecordedCuda::finish() {
   for (const Work& work : waiting_) row(work, callOf(work.correlation));
   waiting_.clear();
+  while (!call_order_.empty()) forgetOldestCall();
+  for (const auto& [correlation, count] : interrupted_) totals_.interrupted += count;
+  interrupted_.clear();
 }
 
-void RecordedCuda::row(const Work& work, const Call* call) {
-  if (call == nullptr) ++totals_.without_call;
-  const Call by = call != nullptr ? *call : Call{};
+// --- Another collector's ------------------------------------------------------------------------
+
+void RecordedCuda::restoreCall(const HostCallRow& row) {
+  keepCall(row.correlation_id, {.thread = row.thread_id, .path = row.call_path_id});
+}
+
+void RecordedCuda::restoreContext(const ContextRow& row) {
+  const uint32_t number = CudaLife::lifeOf(row.handle);
+  life(number * cuda_file::kIdsOfLife).restoreContext(row);
+  restored_contexts_[row.id] = {number, static_cast<uint32_t>(row.handle)};
+}
+
+void RecordedCuda::restoreStream(const StreamRow& row) {
+  const auto in = restored_contexts_.find(row.context_id);
+  if (in == restored_contexts_.end()) return;
+  life(in->second.first * cuda_file::kIdsOfLife).restoreStream(row, in->second.second);
+}
+
+void RecordedCuda::restoreGraphNode(const ObjectRow& row) {
+  life(row.bytes).defineGraphNode(row.handle, row.parent, static_cast<CallPathId>(row.id));
+}
+
+void RecordedCuda::forgetWaiting(uint64_t correlation) {
+  const auto found = interrupted_.find(correlation);
+  if (found != interrupted_.end() && --found->second == 0) interrupted_.erase(found);
+}
+
+void RecordedCuda::writeWaiting() {
+  for (Work& work : waiting_) {
+    if (work.told) continue;
+    work.told = true;
+    // CallKind::kOther tells it from commands that wait for their completion.
+    shared_.delta.pending.push({.process_id = process_, .correlation_id = work.correlation});
+  }
+}
+
+// --- Rows ---------------------------------------------------------------------------------------
+
+void RecordedCuda::row(const Work& work, Call* call) {
   const uint8_t* const p = work.record.data();
-  switch (loadFixed<arena::RecordHeader>(p).kind) {
+  const auto kind = loadFixed<arena::RecordHeader>(p).kind;
+  // Of those there may be more than of calls: allocations of libraries, compilations.
+  const bool needs_call = kind != RecordKind::kCudaMemory && kind != RecordKind::kCudaJit;
+  if (call == nullptr && needs_call) ++totals_.without_call;
+  if (call != nullptr && kind == RecordKind::kCudaKernel) call->awaited = false;
+  const Call by = call != nullptr ? *call : Call{};
+  switch (kind) {
     case RecordKind::kCudaKernel:
       return kernel(loadFixed<arena::CudaKernelRecord>(p), by);
     case RecordKind::kCudaCopy:
@@ -232,6 +365,10 @@ void RecordedCuda::row(const Work& work, const Call* call) {
       return fill(loadFixed<arena::CudaFillRecord>(p), by);
     case RecordKind::kCudaSync:
       return sync(loadFixed<arena::CudaSyncRecord>(p), by);
+    case RecordKind::kCudaMemory:
+      return memory(loadFixed<arena::CudaMemoryRecord>(p), by);
+    case RecordKind::kCudaJit:
+      return jit(loadFixed<arena::CudaJitRecord>(p), by);
     default:
       return;
   }
@@ -260,17 +397,30 @@ void RecordedCuda::kernel(const arena::CudaKernelRecord& k, const Call& call) {
   shape.dynamic_shared_bytes = k.dynamic_shared;
   shape.registers_per_thread = k.registers;
   shape.local_bytes_per_thread = k.local_per_thread;
+  shape.cluster_x = k.cluster[0];
+  shape.cluster_y = k.cluster[1];
+  shape.cluster_z = k.cluster[2];
+  CudaLife& of = life(k.correlation);
+  of.noteContext(k.context, k.device);
   const int64_t start_ns = host_ns_(k.start);
   KernelRow row{.start_ns = start_ns,
                 .duration_ns = host_ns_(k.end) - start_ns,
                 .process_id = process_,
                 .thread_id = call.thread,
-                .stream_id = stream(k.context, k.stream),
+                .stream_id = of.stream(k.context, k.stream),
                 .correlation_id = k.correlation,
                 .shape_id = shared_.shape(shape),
-                .call_path_id = stacks_.path(call.stack)};
-  const auto name = kernel_names_.find(k.header.aux);
-  if (name != kernel_names_.end()) row.name = name->second;
+                .call_path_id = call.path};
+  row.name = of.kernelName(k.header.aux);
+  if (k.graph_node != 0) {
+    CudaLife::GraphNode& node = of.graphNode(k.graph_node);
+    if (row.name == StringId::kNone) row.name = node.name;
+    node.name = row.name;
+    const CallPathId made = of.graphNodePath(k.graph_node);
+    if (made != CallPathId::kNone) row.call_path_id = made;
+  } else if (row.name == StringId::kNone) {
+    row.name = call.kernel;
+  }
   if (k.queued != 0 && k.submitted != 0) {
     row.flags |= op_flags::kQueueTimes;
     row.queued_before_ns = start_ns - host_ns_(k.queued);
@@ -282,87 +432,104 @@ void RecordedCuda::kernel(const arena::CudaKernelRecord& k, const Call& call) {
 void RecordedCuda::copy(const arena::CudaCopyRecord& c, const Call& call) {
   if (!shared_.keep_memory || !timed(c.start, c.end)) return;
   ++shared_.copies;
+  CudaLife& of = life(c.correlation);
+  of.noteContext(c.context, c.device);
   const int64_t start_ns = host_ns_(c.start);
   shared_.delta.copy.push({.start_ns = start_ns,
                            .duration_ns = host_ns_(c.end) - start_ns,
                            .kind = copyKind(c.header.flags),
                            .process_id = process_,
                            .thread_id = call.thread,
-                           .stream_id = stream(c.context, c.stream),
+                           .stream_id = of.stream(c.context, c.stream),
                            .correlation_id = c.correlation,
                            .bytes = c.bytes,
-                           .call_path_id = stacks_.path(call.stack)});
+                           .call_path_id = call.path});
 }
 
 void RecordedCuda::fill(const arena::CudaFillRecord& f, const Call& call) {
   if (!shared_.keep_memory || !timed(f.start, f.end)) return;
+  CudaLife& of = life(f.correlation);
+  of.noteContext(f.context, f.device);
   const int64_t start_ns = host_ns_(f.start);
   shared_.delta.fill.push({.start_ns = start_ns,
                            .duration_ns = host_ns_(f.end) - start_ns,
                            .process_id = process_,
                            .thread_id = call.thread,
-                           .stream_id = stream(f.context, f.stream),
+                           .stream_id = of.stream(f.context, f.stream),
                            .correlation_id = f.correlation,
                            .bytes = f.bytes,
-                           .call_path_id = stacks_.path(call.stack)});
+                           .call_path_id = call.path});
 }
 
 void RecordedCuda::sync(const arena::CudaSyncRecord& s, const Call& call) {
   if (!timed(s.start, s.end)) return;
   const int64_t start_ns = host_ns_(s.start);
   const SyncKind kind = syncKind(s.header.flags);
-  shared_.delta.sync.push(
-      {.start_ns = start_ns,
-       .duration_ns = host_ns_(s.end) - start_ns,
-       .kind = kind,
+  shared_.delta.sync.push({.start_ns = start_ns,
+                           .duration_ns = host_ns_(s.end) - start_ns,
+                           .kind = kind,
+                           .process_id = process_,
+                           .thread_id = call.thread,
+                           .stream_id = s.stream == kNoStream
+                                            ? StreamId::kNone
+                                            : life(s.correlation).stream(s.context, s.stream),
+                           .correlation_id = s.correlation,
+                           .flags = kind == SyncKind::kBarrier ? 0 : op_flags::kHostSide,
+                           .call_path_id = call.path});
+}
+
+/// CUpti_ActivityMemoryKind.
+std::string_view memoryKindText(uint32_t kind) {
+  constexpr std::string_view kTexts[] = {
+      "memory", "pageable memory", "pinned memory",        "device memory",
+      "array",  "managed memory",  "static device memory", "static managed memory"};
+  return kTexts[kind < std::size(kTexts) ? kind : 0];
+}
+
+void RecordedCuda::memory(const arena::CudaMemoryRecord& m, const Call& call) {
+  if (!shared_.keep_memory) return;
+  constexpr uint32_t kNone = ~0u;
+  CudaLife& of = life(m.correlation);
+  // Memory of the host belongs to no device.
+  const bool on_device = m.context != 0 && m.context != kNone && m.device != kNone;
+  if (on_device) of.noteContext(m.context, m.device);
+  shared_.delta.memory_event.push(
+      {.time_ns = host_ns_(m.time),
+       .kind = m.header.flags == 1   ? MemoryKind::kAlloc
+               : m.header.flags == 2 ? MemoryKind::kFree
+                                     : MemoryKind::kUnknown,
        .process_id = process_,
        .thread_id = call.thread,
-       .stream_id = s.stream == kNoStream ? StreamId::kNone : stream(s.context, s.stream),
-       .correlation_id = s.correlation,
-       .flags = kind == SyncKind::kBarrier ? 0 : op_flags::kHostSide,
-       .call_path_id = stacks_.path(call.stack)});
+       .context_id = on_device ? of.context(m.context) : ContextId::kNone,
+       .device_id = on_device ? of.device(m.device) : DeviceId::kNone,
+       .address = m.address,
+       .bytes = m.bytes,
+       .correlation_id = m.correlation,
+       .name = shared_.delta.strings.intern(memoryKindText(m.header.aux)),
+       .call_path_id = call.path});
 }
 
-DeviceId RecordedCuda::device(uint32_t ordinal) {
-  const auto [it, fresh] = devices_.try_emplace(ordinal);
-  if (fresh) {
-    DeviceRow row = described_[ordinal];
-    StringTable& strings = shared_.delta.strings;
-    row.backend = PlatformType::CUDA;
-    row.platform = strings.intern("CUDA");
-    row.ordinal = ordinal;
-    if (row.name == StringId{}) row.name = strings.intern("CUDA device " + std::to_string(ordinal));
-    it->second = shared_.device(row);
-  }
-  return it->second;
+void RecordedCuda::jit(const arena::CudaJitRecord& j, const Call& call) {
+  if (!timed(j.start, j.end)) return;
+  // CUpti_ActivityJitEntryType, CUpti_ActivityJitOperationType.
+  const std::string_view what = j.header.aux == 1   ? "PTX to cubin"
+                                : j.header.aux == 2 ? "NVVM IR to PTX"
+                                                    : "unknown";
+  const std::string_view how = j.header.flags == 1   ? ", from the cache"
+                               : j.header.flags == 2 ? ", into the cache"
+                                                     : "";
+  const int64_t start_ns = host_ns_(j.start);
+  shared_.delta.program_build.push(
+      {.start_ns = start_ns,
+       .duration_ns = host_ns_(j.end) - start_ns,
+       .kind = BuildKind::kCompile,
+       .process_id = process_,
+       .thread_id = call.thread,
+       .correlation_id = j.correlation,
+       .options = shared_.delta.strings.intern(fmt::format("{}{}", what, how))});
 }
 
-ContextId RecordedCuda::context(uint32_t number) {
-  const auto [it, fresh] = contexts_.try_emplace(number);
-  if (fresh) {
-    it->second = static_cast<ContextId>(++shared_.contexts);
-    shared_.delta.context.push({.id = it->second,
-                                .process_id = process_,
-                                .handle = number,
-                                .ordinal = static_cast<uint32_t>(contexts_.size() - 1),
-                                .device_id = device(context_devices_[number])});
-  }
-  return it->second;
-}
-
-StreamId RecordedCuda::stream(uint32_t context_number, uint32_t number) {
-  const auto [it, fresh] = streams_.try_emplace({context_number, number});
-  if (fresh) {
-    const ContextId in = context(context_number);
-    it->second = static_cast<StreamId>(++shared_.streams);
-    shared_.delta.stream.push({.id = it->second,
-                               .process_id = process_,
-                               .context_id = in,
-                               .device_id = device(context_devices_[context_number]),
-                               .handle = number,
-                               .ordinal = static_cast<uint32_t>(streams_.size() - 1)});
-  }
-  return it->second;
-}
+/// CUpti_ActivityUnifiedMemoryCounterKind.
+void RecordedCuda::unified(const arena::CudaUnifiedRecord& u) { (void)u; }
 
 }  // namespace tracesmith

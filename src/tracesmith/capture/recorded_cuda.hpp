@@ -9,24 +9,29 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
-#include <vector>
 
 #include "tracesmith/base/bytes.hpp"
 #include "tracesmith/capture/arena_layout.hpp"
+#include "tracesmith/capture/cuda_file.hpp"
+#include "tracesmith/capture/cuda_life.hpp"
 #include "tracesmith/capture/recorded_stacks.hpp"
 #include "tracesmith/model/trace.hpp"
 
 namespace tracesmith {
-
-struct SharedRows;
 
 /// What CUPTI could not deliver, and what it did to the program.
 struct CudaTotals {
   uint64_t dropped = 0;       // records, by CUPTI itself
   uint64_t untimed = 0;       // records without times: the device had no room for them
   uint64_t without_call = 0;  // device work whose host call was not recorded
+  uint64_t never_came = 0;    // launches of kernels that nothing came of
+  uint64_t undefined = 0;     // names and devices that found no room
+  uint64_t refused = 0;       // buffers that could not be given
+  uint64_t unreadable = 0;    // buffers of a killed program that could not be read to their end
+  uint64_t interrupted = 0;   // device work that a collector had when it was killed
   uint64_t overhead_ns = 0;   // of the driver and of CUPTI, for our sake
 };
 
@@ -36,18 +41,30 @@ class RecordedCuda {
                std::function<int64_t(int64_t)> host_ns)
       : shared_(shared), stacks_(stacks), process_(process), host_ns_(std::move(host_ns)) {}
 
-  /// True for a record that is to be given to define() and join().
+  /// True for a record that is to be given to join().
   static bool isOne(arena::RecordKind kind) {
-    return kind >= arena::RecordKind::kCudaText && kind <= arena::RecordKind::kCudaDropped;
+    return kind >= arena::RecordKind::kCudaText && kind <= arena::RecordKind::kCudaUnified;
   }
-  // As those of RecordJoiner: names, devices and contexts, then the rest. False when the record
-  // makes no sense.
-  bool define(ByteView record);
+  /// Names, devices and contexts of the life that begins with this correlation id.
+  bool define(ByteView record, uint64_t first_correlation);
+  /// False when the record makes no sense, as with define().
   bool join(ByteView record, ThreadId thread);
   /// Device work whose call has been seen by now makes its rows.
   void endPass();
-  /// Makes the rows of what is left.
+  /// Takes in what a file says of losses, and with `dead` what is left in its buffers.
+  void noteFile(const CudaFile& file, bool dead);
+  /// Makes the rows of what is left. Nothing comes after that.
   void finish();
+
+  /// What another collector left behind in the file.
+  void restoreCall(const HostCallRow& row);
+  void restoreContext(const ContextRow& row);
+  void restoreStream(const StreamRow& row);
+  void restoreGraphNode(const ObjectRow& row);
+  void restoreWaiting(uint64_t correlation) { ++interrupted_[correlation]; }
+  void forgetWaiting(uint64_t correlation);
+  /// Device work that is in no row yet, for restoreWaiting().
+  void writeWaiting();
 
   bool any() const { return any_; }
   const CudaTotals& totals() const { return totals_; }
@@ -57,28 +74,33 @@ class RecordedCuda {
  private:
   struct Call {
     ThreadId thread{};
-    uint32_t stack = 0;
-  };
-  struct Function {
-    StringId name{};
-    CallKind kind{};
+    CallPathId path{};
+    StringId kernel{};
+    bool awaited = false;  // a launch of which nothing has come yet
   };
   struct Work {  // a device record that waits for its call
     Bytes record;
     uint64_t correlation = 0;
+    bool told = false;  // by writeWaiting()
   };
-  bool defineText(ByteView record);
+  using WorkKey = std::tuple<arena::RecordKind, uint64_t, int64_t>;  // correlation, start
+  CudaLife& life(uint64_t correlation);
   void hostCall(const arena::CallRecord& call, ThreadId thread);
-  const Call* callOf(uint64_t correlation) const;
-  void row(const Work& work, const Call* call);
+  bool graphNode(ByteView record);
+  void keepCall(uint64_t correlation, const Call& call);
+  void forgetOldestCall();
+  Call* callOf(uint64_t correlation);
+  bool work(ByteView record, ThreadId thread);
+  bool joinLeft(ByteView record, bool first, uint64_t first_correlation);
+  void row(const Work& work, Call* call);
   void kernel(const arena::CudaKernelRecord& k, const Call& call);
   void copy(const arena::CudaCopyRecord& c, const Call& call);
   void fill(const arena::CudaFillRecord& f, const Call& call);
   void sync(const arena::CudaSyncRecord& s, const Call& call);
+  void memory(const arena::CudaMemoryRecord& m, const Call& call);
+  void jit(const arena::CudaJitRecord& j, const Call& call);
+  void unified(const arena::CudaUnifiedRecord& u);
   bool timed(int64_t start, int64_t end);
-  DeviceId device(uint32_t ordinal);
-  ContextId context(uint32_t number);
-  StreamId stream(uint32_t context, uint32_t number);
 
   SharedRows& shared_;
   RecordedStacks& stacks_;
@@ -87,16 +109,14 @@ class RecordedCuda {
   bool any_ = false;
   std::string problem_;
   CudaTotals totals_;
-  std::unordered_map<uint32_t, Function> functions_;
-  std::unordered_map<uint32_t, StringId> kernel_names_;
-  std::map<uint32_t, DeviceRow> described_;  // devices by ordinal
-  std::map<uint32_t, DeviceId> devices_;
-  std::map<uint32_t, ContextId> contexts_;
-  std::map<uint32_t, uint32_t> context_devices_;
-  std::map<std::pair<uint32_t, uint32_t>, StreamId> streams_;  // context, number
-  std::unordered_map<uint64_t, Call> calls_;                   // by correlation id
+  std::map<std::string, std::pair<uint64_t, uint64_t>> file_losses_;  // by file: undefined, refused
+  std::map<uint32_t, CudaLife> lives_;
+  std::map<ContextId, std::pair<uint32_t, uint32_t>> restored_contexts_;  // life, number
+  std::unordered_map<uint64_t, Call> calls_;                              // by correlation id
   std::deque<uint64_t> call_order_;
   std::deque<Work> waiting_;
+  std::unordered_map<uint64_t, uint64_t> interrupted_;
+  std::unordered_map<uint32_t, WorkKey> last_work_;  // by thread
 };
 
 }  // namespace tracesmith

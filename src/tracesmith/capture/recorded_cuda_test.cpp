@@ -30,27 +30,39 @@ class RecordedCudaTest : public ::testing::Test {
                     reinterpret_cast<const uint8_t*>(&record) + sizeof record));
   }
   void giveBytes(const Bytes& bytes, ThreadId thread = ThreadId{7}) {
-    ASSERT_TRUE(cuda_.define(bytes));
     ASSERT_TRUE(cuda_.join(bytes, thread));
   }
-  void text(CudaText kind, uint32_t number, const std::string& text, CallKind call_kind = {}) {
+  template <class Record>
+  void define(const Record& record, uint64_t first_correlation = 0) {
+    ASSERT_TRUE(cuda_.define({reinterpret_cast<const uint8_t*>(&record), sizeof record},
+                             first_correlation));
+  }
+  void text(CudaText kind, uint32_t number, const std::string& text, CallKind call_kind = {},
+            uint64_t first_correlation = 0) {
     const arena::CudaTextRecord r{{RecordKind::kCudaText, static_cast<uint8_t>(kind), 0, number},
                                   static_cast<uint32_t>(text.size()),
                                   static_cast<uint32_t>(call_kind)};
     Bytes bytes(sizeof r + text.size());
     std::memcpy(bytes.data(), &r, sizeof r);
     std::memcpy(bytes.data() + sizeof r, text.data(), text.size());
-    giveBytes(bytes);
+    if (kind == CudaText::kProblem) return giveBytes(bytes);
+    ASSERT_TRUE(cuda_.define(bytes, first_correlation));
   }
-  void call(uint64_t correlation, int64_t start, int64_t end) {
+  void call(uint64_t correlation, int64_t start, int64_t end, uint32_t kernel = 0,
+            uint8_t flags = 0) {
     arena::CallRecord r{};
-    r.header = {RecordKind::kCudaCall, 0, sizeof r / 8, kLaunchKernel};
+    r.header = {RecordKind::kCudaCall, flags, sizeof r / 8, kLaunchKernel};
+    r.stream = kernel;
     r.start = start;
     r.end = end;
     r.correlation = correlation;
     give(r);
   }
   void kernel(uint64_t correlation, int64_t start, int64_t end, uint32_t stream = 13) {
+    give(kernelRecord(correlation, start, end, stream));
+  }
+  static arena::CudaKernelRecord kernelRecord(uint64_t correlation, int64_t start, int64_t end,
+                                              uint32_t stream = 13) {
     arena::CudaKernelRecord r{};
     r.header = {RecordKind::kCudaKernel, 0, sizeof r / 8, 1};
     r.correlation = correlation;
@@ -66,7 +78,7 @@ class RecordedCudaTest : public ::testing::Test {
     r.block[0] = 256;
     r.block[1] = r.block[2] = 1;
     r.dynamic_shared = 1024;
-    give(r);
+    return r;
   }
   const Trace& trace() const { return shared_.delta; }
 
@@ -140,8 +152,8 @@ TEST_F(RecordedCudaTest, DevicesAreDescribed) {
   d.compute_major = 9;
   d.warp_size = 32;
   d.uuid[0] = 0xab;
-  give(d);
-  give(arena::CudaContextRecord{{RecordKind::kCudaContext, 0, 2, 1}, 0});
+  define(d);
+  define(arena::CudaContextRecord{{RecordKind::kCudaContext, 0, 2, 1}, 0});
   call(1, 10, 20);
   kernel(1, 30, 40);
   cuda_.endPass();
@@ -160,17 +172,114 @@ TEST_F(RecordedCudaTest, ProblemsAreToldOnce) {
   EXPECT_EQ(cuda_.problem(), "libcupti was not found; CUPTI does not deliver copies");
 }
 
+TEST_F(RecordedCudaTest, WorkNamesItsDeviceWhereNoContextWasDescribed) {
+  call(1, 10, 20);
+  auto on_second = kernelRecord(1, 30, 40);
+  on_second.device = 1;
+  on_second.context = 2;
+  give(on_second);
+  cuda_.endPass();
+  ASSERT_EQ(trace().device.size(), 1u);
+  EXPECT_EQ(trace().device.ordinal[0], 1u);
+}
+
+TEST_F(RecordedCudaTest, NumbersMeanSomethingElseAfterExec) {
+  constexpr uint64_t kSecond = cuda_file::kIdsOfLife;
+  text(CudaText::kFunction, kLaunchKernel, "cuLaunchKernel", CallKind::kLaunch, kSecond);
+  text(CudaText::kKernel, 1, "softmax", {}, kSecond);
+  call(5, 10, 20);
+  kernel(5, 30, 40);
+  call(kSecond + 5, 100, 120);
+  kernel(kSecond + 5, 130, 140);
+  cuda_.endPass();
+  ASSERT_EQ(trace().kernel.size(), 2u);
+  EXPECT_EQ(trace().text(trace().kernel.name[0]), "vectorAdd");
+  EXPECT_EQ(trace().text(trace().kernel.name[1]), "softmax");
+  EXPECT_EQ(trace().text(trace().host_call.name[1]), "cuLaunchKernel");
+  EXPECT_EQ(trace().context.size(), 2u);
+  EXPECT_NE(trace().stream.handle[0], trace().stream.handle[1]);
+}
+
+TEST_F(RecordedCudaTest, LaunchesThatNothingCameOfAreCounted) {
+  call(1, 10, 20, 1);
+  call(2, 30, 40, 1);
+  call(3, 50, 60, 1, arena::kFlagCaptured);  // it became a node of a graph
+  call(4, 70, 80);                           // a launch of a graph, say
+  kernel(1, 90, 100);
+  cuda_.endPass();
+  cuda_.finish();
+  EXPECT_EQ(cuda_.totals().never_came, 1u);
+  EXPECT_EQ(trace().text(trace().host_call.subject[2]), "vectorAdd");
+}
+
+TEST_F(RecordedCudaTest, AKernelOfAGraphHasTheStackAtWhichItsNodeWasMade) {
+  shared_.delta.frame.push({.function = shared_.delta.strings.intern("capture")});
+  cuda_.restoreGraphNode({.kind = ObjectKind::kGraphNode, .handle = 11, .id = 4});
+  give(arena::CudaGraphNodeRecord{
+      {RecordKind::kCudaGraphNode, 0, sizeof(arena::CudaGraphNodeRecord) / 8, 0}, 12, 11, 0});
+  call(1, 10, 20);
+  for (const uint64_t node : {12, 13}) {
+    auto k = kernelRecord(1, 30, 40);
+    k.graph_node = node;
+    give(k);
+  }
+  cuda_.endPass();
+  EXPECT_THAT(trace().kernel.call_path_id, ElementsAre(CallPathId{4}, CallPathId::kNone));
+}
+
+TEST_F(RecordedCudaTest, ACollectorGoesOnWhereAnotherDied) {
+  cuda_.restoreContext({.id = ContextId{1}, .handle = 1});
+  cuda_.restoreStream({.id = StreamId{3}, .context_id = ContextId{1}, .handle = 13});
+  cuda_.restoreCall({.thread_id = ThreadId{9}, .correlation_id = 5, .call_path_id = CallPathId{2}});
+  cuda_.restoreWaiting(5);
+  cuda_.restoreWaiting(6);
+  cuda_.forgetWaiting(5);
+  kernel(5, 30, 40);
+  cuda_.endPass();
+  cuda_.finish();
+  ASSERT_EQ(trace().kernel.size(), 1u);
+  EXPECT_EQ(trace().kernel.stream_id[0], StreamId{3});
+  EXPECT_EQ(trace().kernel.thread_id[0], ThreadId{9});
+  EXPECT_EQ(trace().kernel.call_path_id[0], CallPathId{2});
+  EXPECT_EQ(trace().stream.size(), 0u);
+  EXPECT_EQ(cuda_.totals().interrupted, 1u);
+  EXPECT_EQ(cuda_.totals().without_call, 0u);
+}
+
+TEST_F(RecordedCudaTest, AllocationsAndCompilationsHaveTables) {
+  call(5, 10, 20);
+  give(arena::CudaMemoryRecord{{RecordKind::kCudaMemory, 1, sizeof(arena::CudaMemoryRecord) / 8, 3},
+                               5, 15, 0x7000, 4096, 0, 1});
+  give(arena::CudaMemoryRecord{{RecordKind::kCudaMemory, 2, sizeof(arena::CudaMemoryRecord) / 8, 2},
+                               6, 25, 0x9000, 64, ~0u, ~0u});
+  give(arena::CudaJitRecord{{RecordKind::kCudaJit, 3, sizeof(arena::CudaJitRecord) / 8, 1}, 7, 1, 9});
+  cuda_.endPass();
+  cuda_.finish();
+  ASSERT_EQ(trace().memory_event.size(), 2u);
+  const MemoryEventRow made = trace().memory_event.row(0);
+  EXPECT_EQ(made.kind, MemoryKind::kAlloc);
+  EXPECT_EQ(made.bytes, 4096u);
+  EXPECT_EQ(made.thread_id, ThreadId{7});
+  EXPECT_NE(made.device_id, DeviceId::kNone);
+  EXPECT_EQ(trace().text(made.name), "device memory");
+  EXPECT_EQ(trace().memory_event.device_id[1], DeviceId::kNone);
+  ASSERT_EQ(trace().program_build.size(), 1u);
+  EXPECT_EQ(trace().text(trace().program_build.options[0]), "PTX to cubin");
+  EXPECT_EQ(cuda_.totals().without_call, 0u);
+}
+
 TEST_F(RecordedCudaTest, WhatMakesNoSenseIsRefused) {
   Bytes cut(8);
   for (auto kind = static_cast<uint8_t>(RecordKind::kCudaText);
-       kind <= static_cast<uint8_t>(RecordKind::kCudaDropped); ++kind) {
+       kind <= static_cast<uint8_t>(RecordKind::kCudaUnified); ++kind) {
     cut[0] = kind;
-    const bool made_sense = cuda_.define(cut) && cuda_.join(cut, ThreadId{1});
-    EXPECT_FALSE(made_sense) << int{kind};
+    EXPECT_FALSE(cuda_.define(cut, 0)) << int{kind};
+    EXPECT_FALSE(cuda_.join(cut, ThreadId{1})) << int{kind};
   }
   const arena::CudaTextRecord long_text{{RecordKind::kCudaText, 0, 2, 1}, 1000, 0};
-  EXPECT_FALSE(cuda_.define(Bytes(reinterpret_cast<const uint8_t*>(&long_text),
-                                  reinterpret_cast<const uint8_t*>(&long_text + 1))));
+  const ByteView bytes(reinterpret_cast<const uint8_t*>(&long_text), sizeof long_text);
+  EXPECT_FALSE(cuda_.define(bytes, 0));
+  EXPECT_FALSE(cuda_.join(bytes, ThreadId{1}));
 }
 
 }  // namespace

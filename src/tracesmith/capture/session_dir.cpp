@@ -17,6 +17,7 @@
 
 #include "tracesmith/capture/arena_layout.hpp"
 #include "tracesmith/capture/channel_layout.hpp"
+#include "tracesmith/capture/cuda_layout.hpp"
 
 namespace tracesmith {
 namespace {
@@ -28,8 +29,9 @@ constexpr std::string_view kSessionSuffix = ".session";
 /// argument costs nobody a file.
 bool isOurs(std::string_view name) {
   return name.ends_with(arena::kArenaSuffix) || name.ends_with(arena::kUnrecordedSuffix) ||
-         name.ends_with(channel::kSuffix) || name.ends_with(channel::kUnrecordedSuffix) ||
-         name.ends_with(".new") || name == "session.txt" || name == "processes.log";
+         name.ends_with(cuda_file::kSuffix) || name.ends_with(channel::kSuffix) ||
+         name.ends_with(channel::kUnrecordedSuffix) || name.ends_with(".new") ||
+         name == "session.txt" || name == "processes.log";
 }
 
 std::string absolutePath(const std::string& path) {
@@ -172,6 +174,7 @@ std::vector<std::string> SessionDir::withSuffix(const char* suffix) const {
 }
 
 std::vector<std::string> SessionDir::arenas() const { return withSuffix(arena::kArenaSuffix); }
+std::vector<std::string> SessionDir::cudaFiles() const { return withSuffix(cuda_file::kSuffix); }
 std::vector<std::string> SessionDir::channels() const { return withSuffix(channel::kSuffix); }
 
 std::vector<SessionDir::Unrecorded> SessionDir::unrecorded() const {

@@ -35,6 +35,8 @@ class SessionDir {
 
   /// Full paths of the arenas that are there now.
   std::vector<std::string> arenas() const;
+  /// Of what CUDA agents share with the collector beside their arenas.
+  std::vector<std::string> cudaFiles() const;
   /// Of the channels of processes that are recorded for replay.
   std::vector<std::string> channels() const;
   /// Processes that could not make an arena.

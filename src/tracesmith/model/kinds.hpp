@@ -80,6 +80,7 @@ enum class ObjectKind : uint8_t {
   kCallPath = 8,      ///< not a handle: an agent's number for a call path
   kPythonCode = 9,    ///< an agent's number for a code object; its name is "file:name"
   kXRayProgram = 10,  ///< the program whose functions were traced; its name is its path
+  kGraphNode = 11,    ///< a node of a CUDA graph; `id` is the call path at which it was made
 };
 /// Which clock a ClockDomain is. kBracketed: an unknown clock, known only through host brackets.
 enum class ClockKind : uint8_t {

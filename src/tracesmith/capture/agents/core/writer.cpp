@@ -163,19 +163,13 @@ bool makeArena(uint32_t number, Arena& out) {
   const int64_t created = nowNs();
   arenaPath(temporary, created, number, ".new");
   arenaPath(name, created, number, arena::kArenaSuffix);
-  if (!mayGrowTo(bytes)) {
-    errno = EFBIG;
-    return false;
-  }
   const int fd = open(temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd < 0) return false;
-  // Reserve the space now: a page that can not be had later would kill the program (SIGBUS).
   void* base = MAP_FAILED;
-  int error = posix_fallocate(fd, 0, static_cast<off_t>(bytes));
-  if (error == 0) {
+  if (reserveBlocks(fd, 0, bytes)) {
     base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    error = errno;
   }
+  const int error = errno;
   close(fd);
   if (base == MAP_FAILED) {
     unlink(temporary);
@@ -428,6 +422,28 @@ bool arm(const char* agent_name) {
 }
 
 bool armed() { return g_process.armed; }
+
+bool lifePath(char* out, size_t bytes, const char* suffix) {
+  char path[640];
+  arenaPath(path, g_process.arenas[0].header->created_ns, 0, suffix);
+  if (strlen(path) >= bytes) return false;
+  strcpy(out, path);
+  return true;
+}
+
+uint64_t firstCorrelation() { return g_process.first_correlation; }
+
+void takeCorrelations(uint64_t end) {
+  g_process.arenas[0].header->next_correlation.store(end, std::memory_order_relaxed);
+}
+
+// A page that can not be had when it is written to would kill the program (SIGBUS).
+bool reserveBlocks(int fd, uint64_t at, uint64_t bytes) {
+  errno = EFBIG;
+  if (!mayGrowTo(at + bytes)) return false;
+  errno = posix_fallocate(fd, static_cast<off_t>(at), static_cast<off_t>(bytes));
+  return errno == 0;
+}
 
 void waitAtExit(int64_t grace_ns) {
   g_process.exit_grace_ns = grace_ns;

@@ -95,6 +95,17 @@ inline uint8_t* reserve(ThreadState& t, uint64_t bytes) {
 
 inline void commit(ThreadState& t, uint64_t bytes) { ring::publish(*t.ring, bytes); }
 
+/// The path of a file of this life of the process, beside its arena. False: it is too long.
+bool lifePath(char* out, size_t bytes, const char* suffix);
+
+/// The first correlation id that no earlier life of this process, and no other agent in it, has
+/// given; those below `end` are this agent's from then on.
+uint64_t firstCorrelation();
+void takeCorrelations(uint64_t end);
+
+/// Reserves the blocks of a file, so that no page of it can fail later. False: errno says why.
+bool reserveBlocks(int fd, uint64_t at, uint64_t bytes);
+
 /// When the program's main thread leaves, and with it the process, waits until every tracked
 /// command has been seen complete, at most `grace_ns`.
 void waitAtExit(int64_t grace_ns);

@@ -3,8 +3,7 @@
 // CUDA_INJECTION64_PATH names within cuInit() and calls InitializeInjection(). From then on CUPTI
 // calls back at each launch, copy, allocation and wait, and delivers what the device did.
 //
-// A callback runs on the program's thread within its call: two stamps, a stack if wanted, and one
-// record. The driver is built without exceptions, and so is this.
+// The driver is built without exceptions, and so is this.
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -14,78 +13,24 @@
 #include <string.h>
 #include <time.h>
 
-#include "tracesmith/capture/agents/core/call_stack.hpp"
 #include "tracesmith/capture/agents/cuda/activity.hpp"
-#include "tracesmith/model/kinds.hpp"
+#include "tracesmith/capture/agents/cuda/calls.hpp"
+#include "tracesmith/capture/agents/cuda/shared_file.hpp"
+#include "tracesmith/capture/agents/cuda/told.hpp"
 
 namespace tracesmith::agent {
 namespace {
 
-using arena::CudaText;
-
 constexpr int64_t kFlushIntervalNs = 200'000'000;
 constexpr int64_t kExitGraceNs = 200'000'000;
-constexpr uint32_t kMostFunctions = 4096;  // of a domain
+constexpr uint32_t kFirstWithClock = 17;  // CUPTI's API version of CUDA 11.6
 
 constinit void* g_subscriber = nullptr;
 constinit std::atomic<bool> g_entered{false};
 constinit std::atomic<bool> g_leaving{false};
-
-/// Within a call of the runtime the driver's are its own; they have the same correlation id.
-constinit thread_local uint32_t t_runtime_depth __attribute__((tls_model("initial-exec"))) = 0;
-
-/// What a function is about, by its name: the numbers differ between versions, the names do not.
-CallKind kindOf(const char* name) {
-  const auto has = [name](const char* part) { return strstr(name, part) != nullptr; };
-  const bool runtime = strncmp(name, "cuda", 4) == 0;
-  if (!runtime && strncmp(name, "cu", 2) != 0) return CallKind::kOther;
-  if (has("LaunchHostFunc") || has("LaunchAttribute") || has("Memset3DParms"))
-    return CallKind::kOther;
-  if (has("GraphLaunch") || has("LaunchKernel") || has("LaunchCooperative") || has("LaunchGrid") ||
-      strncmp(name, "cuLaunch", 8) == 0 || strncmp(name, "cudaLaunch", 10) == 0) {
-    return CallKind::kLaunch;
-  }
-  if (has("GraphAdd") || has("GraphExec") || has("GraphMem")) return CallKind::kOther;
-  if (has("Memcpy")) return CallKind::kCopy;
-  if (has("Memset")) return CallKind::kFill;
-  if (has("Synchronize") || has("StreamWaitEvent") || has("EventRecord")) return CallKind::kSync;
-  if (has("MemAlloc") || has("Malloc") || has("MemFree") || has("cudaFree") ||
-      has("MemHostAlloc") || has("HostAlloc")) {
-    return CallKind::kMemory;
-  }
-  return CallKind::kOther;
-}
+constinit void* g_library = nullptr;
 
 uint64_t timestamp() { return static_cast<uint64_t>(stamp()); }
-
-void onCall(void*, int domain, uint32_t number, const void* data) {
-  if (g_dead.load(std::memory_order_relaxed)) return;
-  const auto& call = *static_cast<const cupti::CallbackData*>(data);
-  const bool runtime = domain == cupti::kRuntimeApi;
-  if (!runtime && (domain != cupti::kDriverApi || t_runtime_depth > 0)) return;
-  if (call.site == cupti::kEnter) {
-    if (runtime) ++t_runtime_depth;
-    *call.scratch = timestamp();
-    return;
-  }
-  if (runtime && t_runtime_depth > 0) --t_runtime_depth;
-  const int before = errno;
-  if (ready() && capturing()) {
-    const uint32_t stack = callStack();
-    arena::CallRecord r{};
-    r.header = {arena::RecordKind::kCudaCall, 0, sizeof r / 8,
-                arena::cudaFunction(static_cast<uint32_t>(domain), number)};
-    r.start = static_cast<int64_t>(*call.scratch);
-    r.end = stamp();
-    r.correlation = wideCorrelation(call.correlation);
-    if (call.result != nullptr) memcpy(&r.result, call.result, sizeof r.result);
-    r.stack = stack;
-    putRecord(&r, sizeof r, true);
-  }
-  errno = before;
-}
-
-void say(bool nothing, const char* text) { putText(CudaText::kProblem, nothing ? 0 : 1, text); }
 
 bool findCupti() {
   // One that the program has loaded is the one that it uses.
@@ -99,7 +44,7 @@ bool findCupti() {
     if (library == nullptr) {
       char text[400];
       snprintf(text, sizeof text, "TRACESMITH_CUPTI names %.300s, which can not be loaded", named);
-      say(true, text);
+      tellProblem(true, text);
       return false;
     }
   }
@@ -110,9 +55,9 @@ bool findCupti() {
     if (library == nullptr) library = dlopen(name, RTLD_NOW);
   }
   if (library == nullptr) {
-    say(true,
-        "libcupti was not found; it comes with the CUDA toolkit and with PyTorch "
-        "(TRACESMITH_CUPTI names its file)");
+    tellProblem(true,
+                "libcupti was not found; it comes with the CUDA toolkit and with PyTorch "
+                "(TRACESMITH_CUPTI names its file)");
     return false;
   }
   const char* missing = nullptr;
@@ -124,15 +69,16 @@ bool findCupti() {
   if (missing != nullptr) {
     char text[160];
     snprintf(text, sizeof text, "this libcupti is too old or too new: it has no %s", missing);
-    say(true, text);
+    tellProblem(true, text);
     return false;
   }
-  g_subscriber = library;  // for subscribe()
+  g_library = library;
   return true;
 }
 
-bool subscribe(void* library) {
-  const auto subscribe2 = reinterpret_cast<cupti::Subscribe2>(dlsym(library, "cuptiSubscribe_v2"));
+bool subscribe() {
+  const auto subscribe2 =
+      reinterpret_cast<cupti::Subscribe2>(dlsym(g_library, "cuptiSubscribe_v2"));
   char other[cupti::kOtherNameBytes] = {};
   int code = 0;
   if (subscribe2 != nullptr) {
@@ -153,30 +99,8 @@ bool subscribe(void* library) {
   } else {
     snprintf(text, sizeof text, "CUPTI can not be used (%d, %s)", code, why);
   }
-  say(true, text);
+  tellProblem(true, text);
   return false;
-}
-
-/// Callbacks for what is about launches, copies, memory and waits, and their names for the trace.
-void enableCallbacks() {
-  for (const int domain : {cupti::kDriverApi, cupti::kRuntimeApi}) {
-    uint32_t unknown = 0;
-    for (uint32_t number = 1; number < kMostFunctions && unknown < 64; ++number) {
-      const char* name = nullptr;
-      if (g_cupti.cuptiGetCallbackName(domain, number, &name) != cupti::kSuccess ||
-          name == nullptr) {
-        ++unknown;
-        continue;
-      }
-      unknown = 0;
-      const CallKind kind = kindOf(name);
-      if (kind == CallKind::kOther) continue;
-      if (g_cupti.cuptiEnableCallback(1, g_subscriber, domain, number) == cupti::kSuccess) {
-        putText(CudaText::kFunction, arena::cudaFunction(static_cast<uint32_t>(domain), number),
-                name, static_cast<uint32_t>(kind));
-      }
-    }
-  }
 }
 
 void* flushAlways(void*) {
@@ -199,7 +123,7 @@ void startFlushThread() {
   pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_t thread;
   if (pthread_create(&thread, &attributes, flushAlways, nullptr) != 0) {
-    say(false, "no thread to flush with: what the device did comes when the program ends");
+    tellProblem(false, "no thread to flush with: what the device did comes when the program ends");
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   pthread_attr_destroy(&attributes);
@@ -208,32 +132,49 @@ void startFlushThread() {
 /// What is under way comes within a moment, if the program has waited for it; what does not is
 /// asked for as it is, without times.
 void atExit() {
-  if (g_leaving.exchange(true)) return;
+  if (g_dead.load(std::memory_order_relaxed) || g_leaving.exchange(true)) return;
   const int64_t began = nowNs();
   flushActivities(false);
-  while (activitiesAreOut() && nowNs() - began < kExitGraceNs) {
+  while (buffersAreOut() && nowNs() - began < kExitGraceNs) {
     const timespec pause{0, 5'000'000};
     clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, nullptr);
     flushActivities(false);
   }
   flushActivities(true);
+  countDropped();
+}
+
+/// Before CUDA 11.6 CUPTI takes no clock of ours, and its times are CLOCK_REALTIME's.
+bool hasClock(uint32_t version) {
+  if (version >= kFirstWithClock && g_cupti.cuptiActivityRegisterTimestampCallback != nullptr) {
+    return true;
+  }
+  tellProblem(true, "this CUPTI has a clock of its own (it is older than CUDA 11.6)");
+  return false;
 }
 
 bool enter() {
-  if (!arm("cuda") || !ready()) return false;
-  if (!findCupti()) return false;
-  void* const library = g_subscriber;
-  g_subscriber = nullptr;
-  if (!subscribe(library)) return false;
-  // Times in our clock; once, and before anything is enabled. Before CUDA 11.6 there is no such
-  // thing, and times are CLOCK_REALTIME's.
-  if (g_cupti.cuptiActivityRegisterTimestampCallback == nullptr ||
-      g_cupti.cuptiActivityRegisterTimestampCallback(timestamp) != cupti::kSuccess) {
-    say(true, "this CUPTI has a clock of its own (it is older than CUDA 11.6)");
+  if (!arm("cuda") || !ready() || !findCupti()) return false;
+  uint32_t version = 0;
+  (void)g_cupti.cuptiGetVersion(&version);
+  if (!hasClock(version)) return false;
+  if (!makeSharedFile(version)) {
+    char text[160];
+    snprintf(text, sizeof text, "no room beside the trace for CUPTI's buffers (%s)",
+             strerror(errno));
+    tellProblem(true, text);
+    return false;
+  }
+  beginCorrelations();
+  if (!subscribe()) return false;
+  // Once, and before anything is enabled.
+  if (g_cupti.cuptiActivityRegisterTimestampCallback(timestamp) != cupti::kSuccess) {
+    if (g_cupti.cuptiUnsubscribe != nullptr) (void)g_cupti.cuptiUnsubscribe(g_subscriber);
+    tellProblem(true, "this CUPTI takes no clock but its own");
     return false;
   }
   enableActivities();
-  enableCallbacks();
+  enableCallbacks(g_subscriber);
   pthread_atfork(nullptr, nullptr, [] { g_dead.store(true, std::memory_order_relaxed); });
   atexit(atExit);  // after the driver's own was registered, so it runs before that
   startFlushThread();

@@ -12,7 +12,7 @@ namespace tracesmith::agent::cupti {
 constexpr int kSuccess = 0;
 constexpr int kMultipleSubscribers = 39;
 
-enum Domain : int { kDriverApi = 1, kRuntimeApi = 2 };
+enum Domain : int { kDriverApi = 1, kRuntimeApi = 2, kResource = 3 };
 enum Site : int { kEnter = 0, kExit = 1 };
 
 struct CallbackData {
@@ -28,6 +28,31 @@ struct CallbackData {
 };
 static_assert(offsetof(CallbackData, scratch) == 56 && offsetof(CallbackData, correlation) == 64);
 
+/// Of the domain of resources.
+enum ResourceCallback : uint32_t {
+  kModuleUnloadStarting = 7,
+  kGraphNodeCreated = 13,
+  kGraphNodeCloned = 20,
+};
+
+struct ResourceData {
+  void* context;
+  void* stream;
+  const void* descriptor;
+};
+
+/// The descriptor of callbacks about graphs.
+struct GraphData {
+  void* graph;
+  void* original_graph;
+  void* node;
+  void* original_node;
+  int node_type;
+  void* dependency;
+  void* exec;
+};
+static_assert(offsetof(GraphData, exec) == 48);
+
 enum Kind : int {
   kMemcpy = 1,
   kMemset = 2,
@@ -36,7 +61,10 @@ enum Kind : int {
   kConcurrentKernel = 10,
   kOverhead = 17,
   kMemcpyPeer = 22,
+  kUnifiedMemory = 25,
   kSynchronization = 38,
+  kMemory = 49,
+  kJit = 52,
 };
 
 struct Activity {
@@ -71,11 +99,15 @@ struct Kernel {
   uint64_t graph_node;
   uint32_t shared_executed;
   uint32_t graph;
+  // What follows came with CUDA 11.8 (API 18).
+  uint64_t unused[2];
+  uint32_t cluster[3];
 };
 static_assert(offsetof(Kernel, start) == 16 && offsetof(Kernel, device) == 40);
 static_assert(offsetof(Kernel, static_shared) == 76 && offsetof(Kernel, correlation) == 92);
 static_assert(offsetof(Kernel, name) == 104 && offsetof(Kernel, queued) == 120);
 static_assert(offsetof(Kernel, graph_node) == 144 && offsetof(Kernel, graph) == 156);
+static_assert(offsetof(Kernel, cluster) == 176);
 
 struct Memcpy {
   int32_t kind;
@@ -137,6 +169,47 @@ struct Synchronization {
   uint32_t event;
 };
 static_assert(offsetof(Synchronization, event) == 36);
+
+struct Memory {
+  int32_t kind;
+  int32_t operation;  // 1 allocation, 2 release
+  int32_t memory_kind;
+  uint32_t correlation;
+  uint64_t address;
+  uint64_t bytes;
+  uint64_t time;
+  uint64_t program_counter;
+  uint32_t process;
+  uint32_t device;
+  uint32_t context;
+  uint32_t stream;
+};
+static_assert(offsetof(Memory, stream) == 60);
+
+struct UnifiedMemory {
+  int32_t kind;
+  int32_t counter;
+  uint64_t value;
+  uint64_t start;
+  uint64_t end;
+  uint64_t address;
+  uint32_t source;
+  uint32_t destination;
+  uint32_t stream;
+  uint32_t process;
+};
+static_assert(offsetof(UnifiedMemory, process) == 52);
+
+struct Jit {
+  int32_t kind;
+  int32_t entry;      // 1 PTX to cubin, 2 NVVM IR to PTX
+  int32_t operation;  // 1 cache load, 2 cache store, 3 compile
+  uint32_t device;
+  uint64_t start;
+  uint64_t end;
+  uint32_t correlation;
+};
+static_assert(offsetof(Jit, correlation) == 32);
 
 struct Overhead {
   int32_t kind;
@@ -201,6 +274,7 @@ constexpr int kAttributeZeroedBuffer = 5;
 #define TS_CUPTI_FUNCTIONS(X)                                            \
   X(cuptiGetVersion, false, (uint32_t*))                                 \
   X(cuptiSubscribe, false, (void**, Callback, void*))                    \
+  X(cuptiUnsubscribe, true, (void*))                                     \
   X(cuptiEnableCallback, false, (uint32_t, void*, int, uint32_t))        \
   X(cuptiGetCallbackName, false, (int, uint32_t, const char**))          \
   X(cuptiActivityRegisterCallbacks, false, (RequestBuffer, BufferDone))  \
@@ -211,6 +285,7 @@ constexpr int kAttributeZeroedBuffer = 5;
   X(cuptiActivitySetAttribute, true, (int, size_t*, void*))              \
   X(cuptiActivityRegisterTimestampCallback, true, (uint64_t(*)()))       \
   X(cuptiActivityEnableLatencyTimestamps, true, (uint8_t))               \
+  X(cuptiGetGraphNodeId, true, (void*, uint64_t*))                       \
   X(cuptiGetResultString, true, (int, const char**))
 
 struct Functions {

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/capture/agents/cuda/calls.hpp"
+
+#include <errno.h>
+#include <string.h>
+
+#include "tracesmith/capture/agents/core/call_stack.hpp"
+#include "tracesmith/capture/agents/cuda/activity.hpp"
+#include "tracesmith/capture/agents/cuda/shared_file.hpp"
+#include "tracesmith/capture/agents/cuda/told.hpp"
+#include "tracesmith/model/kinds.hpp"
+
+namespace tracesmith::agent {
+namespace {
+
+constexpr uint32_t kMostFunctions = 4096;  // of a domain
+
+/// What this thread has entered and not left, by CUPTI's correlation id (0: nothing). Within a call
+/// of the runtime the driver's have the same id, and are its own. A call that is left by longjmp is
+/// forgotten when the next one is entered.
+struct Entered {
+  uint32_t correlation = 0;
+  bool captured = false;  // it made nodes of a graph
+  int64_t start = 0;
+};
+constinit thread_local Entered t_runtime __attribute__((tls_model("initial-exec")));
+constinit thread_local Entered t_driver __attribute__((tls_model("initial-exec")));
+
+/// What a function is about, by its name: the numbers differ between versions, the names do not.
+CallKind kindOf(const char* name) {
+  const auto has = [name](const char* part) { return strstr(name, part) != nullptr; };
+  const bool runtime = strncmp(name, "cuda", 4) == 0;
+  if (!runtime && strncmp(name, "cu", 2) != 0) return CallKind::kOther;
+  if (has("LaunchHostFunc") || has("LaunchAttribute") || has("Memset3DParms"))
+    return CallKind::kOther;
+  if (has("GraphLaunch") || has("LaunchKernel") || has("LaunchCooperative") || has("LaunchGrid") ||
+      strncmp(name, "cuLaunch", 8) == 0 || strncmp(name, "cudaLaunch", 10) == 0) {
+    return CallKind::kLaunch;
+  }
+  if (has("GraphAdd") || has("GraphExec") || has("GraphMem")) return CallKind::kOther;
+  if (has("Memcpy")) return CallKind::kCopy;
+  if (has("Memset")) return CallKind::kFill;
+  if (has("Synchronize") || has("StreamWaitEvent") || has("EventRecord")) return CallKind::kSync;
+  if (has("MemAlloc") || has("Malloc") || has("MemFree") || has("cudaFree") ||
+      has("MemHostAlloc") || has("HostAlloc")) {
+    return CallKind::kMemory;
+  }
+  return CallKind::kOther;
+}
+
+void leave(const Entered& entered, int domain, uint32_t number, const cupti::CallbackData& call) {
+  const uint32_t stack = callStack();
+  arena::CallRecord r{};
+  r.header = {arena::RecordKind::kCudaCall, entered.captured ? arena::kFlagCaptured : uint8_t{0},
+              sizeof r / 8, arena::cudaFunction(static_cast<uint32_t>(domain), number)};
+  r.start = entered.start;
+  r.end = stamp();
+  r.correlation = wideCorrelation(call.correlation);
+  if (call.result != nullptr) memcpy(&r.result, call.result, sizeof r.result);
+  r.stack = stack;
+  r.stream = nameNumberOfCall(call.symbol);
+  putRecord(&r, sizeof r, true);
+}
+
+void onApi(int domain, uint32_t number, const cupti::CallbackData& call) {
+  const bool runtime = domain == cupti::kRuntimeApi;
+  if (!runtime && t_runtime.correlation == call.correlation) return;
+  Entered& entered = runtime ? t_runtime : t_driver;
+  if (call.site == cupti::kEnter) {
+    entered = {call.correlation, false, stamp()};
+    return;
+  }
+  if (entered.correlation != call.correlation) return;  // begun before we were here
+  const int before = errno;
+  if (ready() && capturing()) leave(entered, domain, number, call);
+  entered.correlation = 0;
+  errno = before;
+}
+
+uint64_t nodeId(void* node) {
+  uint64_t id = 0;
+  if (node == nullptr || g_cupti.cuptiGetGraphNodeId(node, &id) != cupti::kSuccess) return 0;
+  return id;
+}
+
+void onGraphNode(bool copied, const cupti::GraphData& graph) {
+  (t_runtime.correlation != 0 ? t_runtime : t_driver).captured = true;
+  arena::CudaGraphNodeRecord r{};
+  r.node = nodeId(graph.node);
+  if (r.node == 0 || !ready()) return;
+  if (copied) r.original = nodeId(graph.original_node);
+  r.header = {arena::RecordKind::kCudaGraphNode, 0, sizeof r / 8, copied ? 0 : callStack()};
+  r.correlation = sharedHeader().first_correlation;
+  putRecord(&r, sizeof r, false);
+}
+
+void onResource(uint32_t number, const cupti::ResourceData& resource) {
+  const int before = errno;
+  if (number == cupti::kModuleUnloadStarting) forgetNamePlaces();
+  if ((number == cupti::kGraphNodeCreated || number == cupti::kGraphNodeCloned) &&
+      resource.descriptor != nullptr) {
+    onGraphNode(number == cupti::kGraphNodeCloned,
+                *static_cast<const cupti::GraphData*>(resource.descriptor));
+  }
+  errno = before;
+}
+
+}  // namespace
+
+void onCall(void*, int domain, uint32_t number, const void* data) {
+  if (g_dead.load(std::memory_order_relaxed)) return;
+  if (domain == cupti::kRuntimeApi || domain == cupti::kDriverApi) {
+    onApi(domain, number, *static_cast<const cupti::CallbackData*>(data));
+  } else if (domain == cupti::kResource) {
+    onResource(number, *static_cast<const cupti::ResourceData*>(data));
+  }
+}
+
+void enableCallbacks(void* subscriber) {
+  for (const int domain : {cupti::kDriverApi, cupti::kRuntimeApi}) {
+    uint32_t unknown = 0;
+    for (uint32_t number = 1; number < kMostFunctions && unknown < 64; ++number) {
+      const char* name = nullptr;
+      if (g_cupti.cuptiGetCallbackName(domain, number, &name) != cupti::kSuccess ||
+          name == nullptr) {
+        ++unknown;
+        continue;
+      }
+      unknown = 0;
+      const CallKind kind = kindOf(name);
+      if (kind == CallKind::kOther) continue;
+      if (g_cupti.cuptiEnableCallback(1, subscriber, domain, number) == cupti::kSuccess) {
+        tellText(arena::CudaText::kFunction,
+                 arena::cudaFunction(static_cast<uint32_t>(domain), number), name,
+                 static_cast<uint32_t>(kind));
+      }
+    }
+  }
+  (void)g_cupti.cuptiEnableCallback(1, subscriber, cupti::kResource, cupti::kModuleUnloadStarting);
+  if (g_cupti.cuptiGetGraphNodeId == nullptr) return;
+  for (const uint32_t number : {cupti::kGraphNodeCreated, cupti::kGraphNodeCloned}) {
+    (void)g_cupti.cuptiEnableCallback(1, subscriber, cupti::kResource, number);
+  }
+}
+
+}  // namespace tracesmith::agent

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/capture/agents/cuda/shared_file.hpp"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "tracesmith/capture/agents/core/no_cancel.hpp"
+#include "tracesmith/capture/agents/core/process_identity.hpp"
+#include "tracesmith/capture/agents/core/writer.hpp"
+
+namespace tracesmith::agent {
+
+using cuda_file::Buffer;
+using cuda_file::kBufferBytes;
+using cuda_file::kBuffers;
+
+namespace {
+
+constexpr uint64_t kLogStep = 256u << 10;
+
+uint8_t* g_file = nullptr;
+int g_fd = -1;
+uint64_t g_log_reserved = 0;
+/// By buffer: its blocks are there, or it has memory of the process's own in its place.
+enum Backing : uint8_t { kNothing, kBlocks, kMemory };
+std::atomic<uint8_t> g_backing[kBuffers];
+std::atomic<uint32_t> g_next{0};
+
+Buffer* buffers() { return reinterpret_cast<Buffer*>(g_file + cuda_file::kBuffersAt); }
+uint8_t* memoryOf(uint32_t i) { return g_file + cuda_file::kMemoryAt + i * kBufferBytes; }
+
+/// Memory for a buffer that nobody else has; it stays.
+bool back(uint32_t i) {
+  if (g_backing[i].load(std::memory_order_relaxed) != kNothing) return true;
+  const int before = errno;
+  const NoCancel whole;
+  const uint64_t at = cuda_file::kMemoryAt + i * kBufferBytes;
+  uint8_t made = kNothing;
+  if (reserveBlocks(g_fd, at, kBufferBytes)) {
+    made = kBlocks;
+  } else if (mmap(memoryOf(i), kBufferBytes, PROT_READ | PROT_WRITE,
+                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED) {
+    made = kMemory;
+  }
+#ifdef MADV_POPULATE_WRITE
+  if (made != kNothing) madvise(memoryOf(i), kBufferBytes, MADV_POPULATE_WRITE);
+#endif
+  g_backing[i].store(made, std::memory_order_relaxed);
+  errno = before;
+  return made != kNothing;
+}
+
+}  // namespace
+
+bool makeSharedFile(uint32_t cupti_version) {
+  char path[640];
+  char temporary[660];
+  errno = ENAMETOOLONG;
+  if (!lifePath(path, sizeof path, cuda_file::kSuffix)) return false;
+  snprintf(temporary, sizeof temporary, "%s.new", path);
+  const int fd = open(temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (fd < 0) return false;
+  void* base = MAP_FAILED;
+  if (reserveBlocks(fd, 0, cuda_file::kLogAt + kLogStep)) {
+    base = mmap(nullptr, cuda_file::kFileBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  }
+  int error = errno;
+  if (base != MAP_FAILED) {
+    g_file = static_cast<uint8_t*>(base);
+    cuda_file::Header& h = sharedHeader();
+    static arena::ArenaHeader identity;  // too large for the stack of a thread that may be any
+    fillProcessIdentity(identity);
+    h.version = cuda_file::kVersion;
+    h.pid = identity.pid;
+    h.start_ticks = identity.start_ticks;
+    h.cupti_version = cupti_version;
+    const uint64_t first = firstCorrelation();
+    constexpr uint64_t kLife = cuda_file::kIdsOfLife;
+    h.first_correlation = first <= 1 ? 0 : (first + kLife - 1) / kLife * kLife;
+    takeCorrelations(h.first_correlation + kLife);
+    h.magic = cuda_file::kMagic;
+    if (rename(temporary, path) == 0) {
+      g_fd = fd;
+      g_log_reserved = kLogStep;
+      return true;
+    }
+    error = errno;
+    munmap(base, cuda_file::kFileBytes);
+    g_file = nullptr;
+  }
+  close(fd);
+  unlink(temporary);
+  errno = error;
+  return false;
+}
+
+cuda_file::Header& sharedHeader() { return *reinterpret_cast<cuda_file::Header*>(g_file); }
+
+bool appendDefinition(const void* record, size_t bytes) {
+  cuda_file::Header& h = sharedHeader();
+  const uint64_t end = h.log_end.load(std::memory_order_relaxed);
+  bool room = end + bytes <= cuda_file::kLogBytes;
+  if (room && end + bytes > g_log_reserved) {
+    const int before = errno;
+    const NoCancel whole;
+    room = reserveBlocks(g_fd, cuda_file::kLogAt + g_log_reserved, kLogStep);
+    if (room) g_log_reserved += kLogStep;
+    errno = before;
+  }
+  if (!room) {
+    h.log_lost.fetch_add(1, std::memory_order_relaxed);
+    return false;
+  }
+  memcpy(g_file + cuda_file::kLogAt + end, record, bytes);
+  h.log_end.store(end + bytes, std::memory_order_release);
+  return true;
+}
+
+uint8_t* takeBuffer() {
+  const uint32_t begin = g_next.fetch_add(1, std::memory_order_relaxed);
+  for (uint32_t n = 0; n < kBuffers; ++n) {
+    const uint32_t i = (begin + n) % kBuffers;
+    Buffer& b = buffers()[i];
+    uint32_t free = cuda_file::kFree;
+    if (b.state.load(std::memory_order_relaxed) != free) continue;
+    // Until its memory is there, it is not to be read.
+    if (!b.state.compare_exchange_strong(free, cuda_file::kPrivate, std::memory_order_acquire)) {
+      continue;
+    }
+    if (!back(i)) {
+      b.state.store(cuda_file::kFree, std::memory_order_release);
+      break;
+    }
+    b.told.store(0, std::memory_order_relaxed);
+    if (g_backing[i].load(std::memory_order_relaxed) == kBlocks) {
+      b.state.store(cuda_file::kTaken, std::memory_order_release);
+    }
+    // A buffer that has been used is the one to use again.
+    g_next.store(i + 1, std::memory_order_relaxed);
+    return memoryOf(i);
+  }
+  sharedHeader().refused.fetch_add(1, std::memory_order_relaxed);
+  return nullptr;
+}
+
+void noteTold(const uint8_t* buffer, size_t end) {
+  const auto i = static_cast<uint32_t>((buffer - memoryOf(0)) / static_cast<int64_t>(kBufferBytes));
+  buffers()[i].told.store(end, std::memory_order_release);
+}
+
+void giveBackBuffer(uint8_t* buffer, size_t used) {
+  const auto i = static_cast<uint32_t>((buffer - memoryOf(0)) / static_cast<int64_t>(kBufferBytes));
+  // All told, and from here on nobody's: a kill amid the zeroing leaves nothing to be read.
+  buffers()[i].state.store(cuda_file::kPrivate, std::memory_order_release);
+  memset(buffer, 0, used < kBufferBytes ? used : kBufferBytes);  // as CUPTI was promised
+  buffers()[i].state.store(cuda_file::kFree, std::memory_order_release);
+  g_next.store(i, std::memory_order_relaxed);
+}
+
+bool buffersAreOut() {
+  for (uint32_t i = 0; i < kBuffers; ++i) {
+    if (buffers()[i].state.load(std::memory_order_acquire) == cuda_file::kFree) continue;
+    // CUPTI keeps one that it has not begun; its records begin with their kind, which is not 0.
+    if (g_backing[i].load(std::memory_order_relaxed) == kNothing) continue;
+    if (*reinterpret_cast<const volatile uint32_t*>(memoryOf(i)) != 0) return true;
+  }
+  return false;
+}
+
+}  // namespace tracesmith::agent

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/capture/agents/cuda/told.hpp"
+
+#include <errno.h>
+#include <string.h>
+
+#include "tracesmith/capture/agents/core/no_cancel.hpp"
+#include "tracesmith/capture/agents/cuda/shared_file.hpp"
+
+namespace tracesmith::agent {
+namespace {
+
+constexpr size_t kMostText = 4000;
+
+/// Of what is told once. It is held for a moment, never while a ring is waited for.
+std::atomic_flag g_telling = ATOMIC_FLAG_INIT;
+
+class Telling {
+ public:
+  Telling() {
+    while (g_telling.test_and_set(std::memory_order_acquire)) {
+    }
+  }
+  ~Telling() { g_telling.clear(std::memory_order_release); }
+  Telling(const Telling&) = delete;
+  Telling& operator=(const Telling&) = delete;
+
+ private:
+  const NoCancel whole_;
+};
+
+constinit std::atomic<uint64_t> g_newest{0};  // correlation id
+
+struct TextRecord {
+  arena::CudaTextRecord head;
+  char text[kMostText];
+};
+
+size_t fillText(TextRecord& r, arena::CudaText kind, uint32_t number, const char* text,
+                uint32_t call_kind) {
+  const size_t length = strnlen(text, kMostText);
+  const size_t bytes = (sizeof r.head + length + 7) & ~size_t{7};
+  memcpy(r.text, text, length);
+  memset(r.text + length, 0, bytes - sizeof r.head - length);
+  r.head = {{arena::RecordKind::kCudaText, static_cast<uint8_t>(kind),
+             static_cast<uint16_t>(bytes / 8), number},
+            static_cast<uint32_t>(length),
+            call_kind};
+  return bytes;
+}
+
+// --- Names of kernels ---------------------------------------------------------------------------
+
+constexpr uint32_t kNames = 1u << 17;
+struct Name {
+  uint64_t hash;  // of the text; 0: none
+  uint32_t number;
+};
+Name g_names[kNames];
+uint32_t g_name_count = 0;
+
+uint64_t hashOf(const char* text, size_t length) {
+  uint64_t h = 0x9e3779b97f4a7c15u ^ length;
+  const auto mix = [&h](uint64_t word) {
+    h = (h ^ word) * 0xff51afd7ed558ccdu;
+    h ^= h >> 32;
+  };
+  for (; length >= 8; text += 8, length -= 8) {
+    uint64_t word;
+    memcpy(&word, text, 8);
+    mix(word);
+  }
+  uint64_t rest = 0;
+  memcpy(&rest, text, length);
+  mix(rest);
+  return h == 0 ? 1 : h;
+}
+
+/// Where a name was last seen.
+struct NamePlace {
+  std::atomic<const char*> text;
+  std::atomic<uint64_t> known;  // epoch << 32 | number
+};
+constexpr uint32_t kNamePlaces = 1u << 12;
+constinit NamePlace g_places[kNamePlaces];
+constinit std::atomic<uint32_t> g_place_epoch{1};
+
+NamePlace& placeOf(const char* text) {
+  const auto address = reinterpret_cast<uintptr_t>(text);
+  return g_places[(address ^ address >> 12) % kNamePlaces];
+}
+
+uint32_t numberOf(const char* name) {
+  const uint64_t hash = hashOf(name, strlen(name));
+  for (uint32_t i = 0; i < kNames; ++i) {
+    Name& place = g_names[(hash + i) % kNames];
+    if (place.hash == hash) return place.number;
+    if (place.hash != 0) continue;
+    static TextRecord record;
+    if (g_name_count >= kNames / 4 * 3) break;
+    const size_t bytes = fillText(record, arena::CudaText::kKernel, g_name_count + 1, name, 0);
+    if (!appendDefinition(&record, bytes)) return 0;
+    place = {hash, ++g_name_count};
+    return place.number;
+  }
+  sharedHeader().log_lost.fetch_add(1, std::memory_order_relaxed);
+  return 0;
+}
+
+}  // namespace
+
+uint32_t nameNumber(const char* name) {
+  if (name == nullptr) return 0;
+  const Telling alone;
+  return numberOf(name);
+}
+
+uint32_t nameNumberOfCall(const char* name) {
+  if (name == nullptr) return 0;
+  NamePlace& place = placeOf(name);
+  const uint32_t epoch = g_place_epoch.load(std::memory_order_relaxed);
+  if (place.text.load(std::memory_order_acquire) == name) {
+    const uint64_t known = place.known.load(std::memory_order_acquire);
+    if (known >> 32 == epoch && place.text.load(std::memory_order_relaxed) == name) {
+      return static_cast<uint32_t>(known);
+    }
+  }
+  // A signal handler may have interrupted a thread that has the lock.
+  if (g_telling.test_and_set(std::memory_order_acquire)) return 0;
+  const NoCancel whole;
+  const uint32_t number = numberOf(name);
+  place.known.store(0, std::memory_order_release);
+  place.text.store(name, std::memory_order_release);
+  if (number != 0) place.known.store(uint64_t{epoch} << 32 | number, std::memory_order_release);
+  g_telling.clear(std::memory_order_release);
+  return number;
+}
+
+void forgetNamePlaces() { g_place_epoch.fetch_add(1, std::memory_order_relaxed); }
+
+bool tellDefinition(const void* record, size_t bytes) {
+  const Telling alone;
+  return appendDefinition(record, bytes);
+}
+
+bool tellText(arena::CudaText kind, uint32_t number, const char* text, uint32_t call_kind) {
+  TextRecord record;
+  return tellDefinition(&record, fillText(record, kind, number, text, call_kind));
+}
+
+void tellProblem(bool nothing, const char* text) {
+  TextRecord record;
+  const size_t bytes = fillText(record, arena::CudaText::kProblem, nothing ? 0 : 1, text, 0);
+  putRecord(&record, bytes, false);
+}
+
+void beginCorrelations() {
+  g_newest.store(sharedHeader().first_correlation + (1u << 31), std::memory_order_relaxed);
+}
+
+uint64_t wideCorrelation(uint32_t correlation) {
+  uint64_t last = g_newest.load(std::memory_order_relaxed);
+  const uint64_t wide = cuda_file::widen(correlation, last);
+  while (wide > last && !g_newest.compare_exchange_weak(last, wide, std::memory_order_relaxed)) {
+  }
+  return wide;
+}
+
+bool putRecord(const void* record, size_t bytes, bool counts) {
+  if (!ready()) return false;
+  ThreadState& t = t_state;
+  if (t.busy != 0) {
+    if (counts) countReentrant();
+    return false;
+  }
+  const int before = errno;
+  t.busy = 1;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  uint8_t* const p = reserve(t, bytes);
+  if (p != nullptr) {
+    memcpy(p, record, bytes);
+    commit(t, bytes);
+  }
+  if (counts || p == nullptr) bump(t.ring->emitted);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  t.busy = 0;
+  errno = before;
+  return p != nullptr;
+}
+
+}  // namespace tracesmith::agent

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// CUPTI's records as ours. The agent does it with what is delivered, and the collector with what a
+// killed program had in its buffers.
+#pragma once
+
+#include <string.h>
+
+#include "tracesmith/capture/agents/cuda/cupti.hpp"
+#include "tracesmith/capture/arena_layout.hpp"
+
+namespace tracesmith::agent::cupti {
+
+constexpr uint32_t kKernelBytesWithCluster = 200;
+
+inline int64_t stampOf(uint64_t time) { return static_cast<int64_t>(time); }
+
+inline arena::RecordHeader headerOf(arena::RecordKind kind, size_t bytes, uint32_t aux,
+                                    int flags = 0) {
+  return {kind, static_cast<uint8_t>(flags), static_cast<uint16_t>(bytes / 8), aux};
+}
+
+inline arena::CudaKernelRecord kernelOf(const Kernel& k, size_t bytes, uint64_t correlation,
+                                        uint32_t name) {
+  arena::CudaKernelRecord r{};
+  r.header = headerOf(arena::RecordKind::kCudaKernel, sizeof r, name);
+  r.correlation = correlation;
+  r.start = stampOf(k.start);
+  r.end = stampOf(k.end);
+  r.queued = stampOf(k.queued);
+  r.submitted = stampOf(k.submitted);
+  r.device = k.device;
+  r.context = k.context;
+  r.stream = k.stream;
+  r.registers = k.registers;
+  for (int i = 0; i < 3; ++i) {
+    r.grid[i] = static_cast<uint32_t>(k.grid[i]);
+    r.block[i] = static_cast<uint32_t>(k.block[i]);
+    if (bytes >= kKernelBytesWithCluster) r.cluster[i] = k.cluster[i];
+  }
+  r.static_shared = static_cast<uint32_t>(k.static_shared);
+  r.dynamic_shared = static_cast<uint32_t>(k.dynamic_shared);
+  r.local_per_thread = k.local_per_thread;
+  r.graph = k.graph;
+  r.graph_node = k.graph_node;
+  return r;
+}
+
+template <class Copy>
+arena::CudaCopyRecord copyOf(const Copy& c, uint64_t correlation) {
+  return {headerOf(arena::RecordKind::kCudaCopy, sizeof(arena::CudaCopyRecord), 0, c.copy_kind),
+          correlation,
+          stampOf(c.start),
+          stampOf(c.end),
+          c.bytes,
+          c.device,
+          c.context,
+          c.stream,
+          0};
+}
+
+inline arena::CudaFillRecord fillOf(const Memset& m, uint64_t correlation) {
+  return {headerOf(arena::RecordKind::kCudaFill, sizeof(arena::CudaFillRecord), 0),
+          correlation,
+          stampOf(m.start),
+          stampOf(m.end),
+          m.bytes,
+          m.device,
+          m.context,
+          m.stream,
+          m.value};
+}
+
+inline arena::CudaSyncRecord syncOf(const Synchronization& s, uint64_t correlation) {
+  return {headerOf(arena::RecordKind::kCudaSync, sizeof(arena::CudaSyncRecord), 0, s.type),
+          correlation,
+          stampOf(s.start),
+          stampOf(s.end),
+          s.context,
+          s.stream,
+          s.event,
+          0};
+}
+
+inline arena::CudaMemoryRecord memoryOf(const Memory& m, uint64_t correlation) {
+  return {headerOf(arena::RecordKind::kCudaMemory, sizeof(arena::CudaMemoryRecord),
+                   static_cast<uint32_t>(m.memory_kind), m.operation),
+          correlation,
+          stampOf(m.time),
+          m.address,
+          m.bytes,
+          m.device,
+          m.context};
+}
+
+inline arena::CudaJitRecord jitOf(const Jit& j, uint64_t correlation) {
+  return {headerOf(arena::RecordKind::kCudaJit, sizeof(arena::CudaJitRecord),
+                   static_cast<uint32_t>(j.entry), j.operation),
+          correlation, stampOf(j.start), stampOf(j.end)};
+}
+
+inline arena::CudaUnifiedRecord unifiedOf(const UnifiedMemory& u, uint64_t correlation) {
+  return {headerOf(arena::RecordKind::kCudaUnified, sizeof(arena::CudaUnifiedRecord), 0, u.counter),
+          stampOf(u.start),
+          stampOf(u.end),
+          u.value,
+          u.address,
+          u.source,
+          u.destination,
+          correlation};
+}
+
+inline arena::CudaDeviceRecord deviceOf(const Device& d) {
+  arena::CudaDeviceRecord r{};
+  r.header = headerOf(arena::RecordKind::kCudaDevice, sizeof r, d.id);
+  r.memory_bytes = d.memory_bytes;
+  r.multiprocessors = d.multiprocessors;
+  r.clock_mhz = d.core_clock_khz / 1000;
+  r.warp_size = d.warp_size;
+  r.threads_per_block = d.threads_per_block;
+  r.compute_major = d.compute_major;
+  r.compute_minor = d.compute_minor;
+  memcpy(r.uuid, d.uuid, sizeof r.uuid);
+  return r;
+}
+
+inline arena::CudaContextRecord contextOf(const Context& c) {
+  return {headerOf(arena::RecordKind::kCudaContext, sizeof(arena::CudaContextRecord), c.id),
+          c.device};
+}
+
+inline arena::CudaOverheadRecord overheadOf(const Overhead& o) {
+  return {headerOf(arena::RecordKind::kCudaOverhead, sizeof(arena::CudaOverheadRecord),
+                   static_cast<uint32_t>(o.overhead)),
+          stampOf(o.start), stampOf(o.end)};
+}
+
+template <class Record>
+const Record& as(const Activity& a) {
+  return reinterpret_cast<const Record&>(a);
+}
+
+/// Gives `put(record, counts)` the record for `a`, of `bytes`, whose kernel's name has that number;
+/// wide(id) widens correlation ids. Definitions (devices, contexts) go to define(record). Kinds
+/// that are not captured are passed over.
+template <class Wide, class Put, class Define>
+void transcribe(const Activity& a, size_t bytes, uint32_t name, uint64_t first_correlation,
+                Wide&& wide, Put&& put, Define&& define) {
+  switch (a.kind) {
+    case kConcurrentKernel: {
+      const Kernel& k = as<Kernel>(a);
+      return put(kernelOf(k, bytes, wide(k.correlation), name), true);
+    }
+    case kMemcpy: {
+      const Memcpy& c = as<Memcpy>(a);
+      return put(copyOf(c, wide(c.correlation)), true);
+    }
+    case kMemcpyPeer: {
+      const MemcpyPeer& c = as<MemcpyPeer>(a);
+      return put(copyOf(c, wide(c.correlation)), true);
+    }
+    case kMemset: {
+      const Memset& m = as<Memset>(a);
+      return put(fillOf(m, wide(m.correlation)), true);
+    }
+    case kSynchronization: {
+      const Synchronization& s = as<Synchronization>(a);
+      return put(syncOf(s, wide(s.correlation)), true);
+    }
+    case kMemory: {
+      const Memory& m = as<Memory>(a);
+      return put(memoryOf(m, wide(m.correlation)), true);
+    }
+    case kJit: {
+      const Jit& j = as<Jit>(a);
+      return put(jitOf(j, wide(j.correlation)), true);
+    }
+    case kUnifiedMemory:
+      return put(unifiedOf(as<UnifiedMemory>(a), first_correlation), true);
+    case kOverhead:
+      return put(overheadOf(as<Overhead>(a)), false);
+    case kDevice:
+      return define(deviceOf(as<Device>(a)));
+    case kContext:
+      return define(contextOf(as<Context>(a)));
+    default:
+      return;
+  }
+}
+
+}  // namespace tracesmith::agent::cupti

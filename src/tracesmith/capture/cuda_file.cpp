@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/capture/cuda_file.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "tracesmith/base/record_ring.hpp"
+#include "tracesmith/capture/agents/cuda/transcribe.hpp"
+
+namespace tracesmith {
+
+namespace cupti = agent::cupti;
+
+namespace {
+
+/// A record of ours at `p`, which has `bytes` of room; empty where there is none.
+ByteView recordAt(const uint8_t* p, uint64_t bytes) {
+  if (bytes < sizeof(arena::RecordHeader)) return {};
+  const uint64_t length = ring::recordBytes(loadFixed<uint64_t>(p));
+  if (length == 0 || length > bytes) return {};
+  return {p, length};
+}
+
+/// The device has not finished it: CUPTI fills the times in at the end.
+bool isUnfinished(const cupti::Activity& a) {
+  switch (a.kind) {
+    case cupti::kConcurrentKernel:
+      return cupti::as<cupti::Kernel>(a).end == 0;
+    case cupti::kMemcpy:
+    case cupti::kMemcpyPeer:
+      return cupti::as<cupti::Memcpy>(a).end == 0;
+    case cupti::kMemset:
+      return cupti::as<cupti::Memset>(a).end == 0;
+    default:
+      return false;
+  }
+}
+
+/// The least that is read of a record of this kind; 0: nothing.
+size_t leastBytes(int32_t kind) {
+  switch (kind) {
+    case cupti::kConcurrentKernel:
+      return offsetof(cupti::Kernel, unused);
+    case cupti::kMemcpy:
+      return sizeof(cupti::Memcpy);
+    case cupti::kMemcpyPeer:
+      return sizeof(cupti::MemcpyPeer);
+    case cupti::kMemset:
+      return sizeof(cupti::Memset);
+    case cupti::kSynchronization:
+      return sizeof(cupti::Synchronization);
+    case cupti::kMemory:
+      return sizeof(cupti::Memory);
+    case cupti::kJit:
+      return offsetof(cupti::Jit, correlation) + sizeof(uint32_t);
+    case cupti::kUnifiedMemory:
+      return sizeof(cupti::UnifiedMemory);
+    case cupti::kOverhead:
+      return sizeof(cupti::Overhead);
+    case cupti::kDevice:
+      return sizeof(cupti::Device);
+    case cupti::kContext:
+      return sizeof(cupti::Context);
+    default:
+      return 0;
+  }
+}
+
+}  // namespace
+
+Result<CudaFile> CudaFile::open(const std::string& path) {
+  CudaFile file;
+  file.path_ = path;
+  file.fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  if (file.fd_ < 0) return failErrno(errno, "cannot open", path);
+  struct stat s {};
+  if (fstat(file.fd_, &s) != 0 || !S_ISREG(s.st_mode) ||
+      static_cast<uint64_t>(s.st_size) < cuda_file::kLogAt) {
+    return fail(ErrorCode::kDamaged, "too short for what the CUDA agent makes", path);
+  }
+  void* const base = mmap(nullptr, cuda_file::kLogAt, PROT_READ, MAP_SHARED, file.fd_, 0);
+  if (base == MAP_FAILED) return failErrno(errno, "cannot map", path);
+  file.base_ = base;
+  const cuda_file::Header& h = file.header();
+  if (h.magic != cuda_file::kMagic) {
+    return fail(ErrorCode::kDamaged, "not what the CUDA agent makes", path);
+  }
+  if (h.version != cuda_file::kVersion) {
+    return fail(ErrorCode::kTooNew, "was written by another version of the CUDA agent", path);
+  }
+  file.pid_ = h.pid;
+  file.start_ticks_ = h.start_ticks;
+  file.first_correlation_ = h.first_correlation / cuda_file::kIdsOfLife * cuda_file::kIdsOfLife;
+  return file;
+}
+
+CudaFile::CudaFile(CudaFile&& other) noexcept { *this = std::move(other); }
+
+CudaFile& CudaFile::operator=(CudaFile&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(fd_, other.fd_);
+  std::swap(base_, other.base_);
+  std::swap(log_read_, other.log_read_);
+  std::swap(log_damaged_, other.log_damaged_);
+  std::swap(pid_, other.pid_);
+  std::swap(start_ticks_, other.start_ticks_);
+  std::swap(first_correlation_, other.first_correlation_);
+  return *this;
+}
+
+CudaFile::~CudaFile() {
+  if (base_ != nullptr) munmap(base_, cuda_file::kLogAt);
+  if (fd_ >= 0) close(fd_);
+}
+
+std::string CudaFile::name() const { return path_.substr(path_.find_last_of('/') + 1); }
+
+const cuda_file::Header& CudaFile::header() const {
+  return *static_cast<const cuda_file::Header*>(base_);
+}
+
+/// By reading, for a mapped page that the file has not is a signal.
+bool CudaFile::readAt(uint64_t at, Bytes& bytes) const {
+  size_t done = 0;
+  while (done < bytes.size()) {
+    const ssize_t n =
+        pread(fd_, bytes.data() + done, bytes.size() - done, static_cast<off_t>(at + done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    done += static_cast<size_t>(n);
+  }
+  return true;
+}
+
+void CudaFile::readDefinitions(const std::function<void(ByteView)>& take) {
+  const uint64_t end =
+      std::min(header().log_end.load(std::memory_order_acquire), cuda_file::kLogBytes);
+  if (log_damaged_ || end <= log_read_) return;
+  Bytes bytes(end - log_read_);
+  log_damaged_ = !readAt(cuda_file::kLogAt + log_read_, bytes);
+  size_t at = 0;
+  while (!log_damaged_ && at < bytes.size()) {
+    const ByteView record = recordAt(bytes.data() + at, bytes.size() - at);
+    log_damaged_ = record.empty();
+    if (log_damaged_) break;
+    take(record);
+    at += record.size();
+  }
+  log_read_ += at;
+}
+
+uint64_t CudaFile::definitionsLost() const {
+  return header().log_lost.load(std::memory_order_relaxed) + (log_damaged_ ? 1 : 0);
+}
+
+uint64_t CudaFile::buffersRefused() const {
+  return header().refused.load(std::memory_order_relaxed);
+}
+
+void CudaFile::readBuffer(uint32_t index, uint64_t near,
+                          const std::function<void(ByteView, bool)>& take, CudaLeft& left) const {
+  const auto* states = reinterpret_cast<const cuda_file::Buffer*>(
+      static_cast<const uint8_t*>(base_) + cuda_file::kBuffersAt);
+  const cuda_file::Buffer& state = states[index];
+  if (state.state.load(std::memory_order_acquire) != cuda_file::kTaken) return;
+  Bytes bytes(cuda_file::kBufferBytes);
+  if (!readAt(cuda_file::kMemoryAt + index * cuda_file::kBufferBytes, bytes)) {
+    ++left.unreadable;
+    return;
+  }
+  bool first = true;
+  uint64_t at = state.told.load(std::memory_order_acquire);
+  if (at % 8 != 0) at = bytes.size();
+  while (at + sizeof(uint64_t) <= bytes.size()) {
+    const auto kind = loadFixed<int32_t>(bytes.data() + at);
+    if (kind == 0) return;
+    const uint64_t length = kind > 0 && kind < static_cast<int32_t>(cuda_file::kKinds)
+                                ? header().record_bytes[kind].load(std::memory_order_relaxed)
+                                : 0;
+    if (length == 0 || length % 8 != 0 || length > bytes.size() - at) {
+      ++left.unreadable;
+      return;
+    }
+    const auto& activity = *reinterpret_cast<const cupti::Activity*>(bytes.data() + at);
+    at += length;
+    if (length < leastBytes(kind)) continue;
+    if (isUnfinished(activity)) {
+      ++left.unfinished;
+      continue;
+    }
+    ++left.records;
+    const auto give = [&](const auto& record) {
+      take({reinterpret_cast<const uint8_t*>(&record), sizeof record}, first);
+    };
+    cupti::transcribe(
+        activity, length, 0, first_correlation_,
+        [near](uint32_t id) { return cuda_file::widen(id, near); },
+        [&](const auto& record, bool) { give(record); }, give);
+    first = false;
+  }
+}
+
+CudaLeft CudaFile::readBuffers(uint64_t near,
+                               const std::function<void(ByteView, bool first)>& take) const {
+  CudaLeft left;
+  for (uint32_t i = 0; i < cuda_file::kBuffers; ++i) readBuffer(i, near, take, left);
+  return left;
+}
+
+}  // namespace tracesmith

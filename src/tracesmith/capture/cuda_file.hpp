@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// The collector's side of cuda_layout.hpp: definitions, and what a program that was killed had in
+// CUPTI's buffers. Nothing in it is trusted.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "tracesmith/base/bytes.hpp"
+#include "tracesmith/base/result.hpp"
+#include "tracesmith/capture/cuda_layout.hpp"
+
+namespace tracesmith {
+
+/// What was found in the buffers of a dead program.
+struct CudaLeft {
+  uint64_t records = 0;
+  uint64_t unfinished = 0;  ///< records of work that had not come to its end
+  uint64_t unreadable = 0;  ///< buffers that could not be read to their end
+};
+
+class CudaFile {
+ public:
+  static Result<CudaFile> open(const std::string& path);
+  CudaFile(CudaFile&& other) noexcept;
+  CudaFile& operator=(CudaFile&& other) noexcept;
+  ~CudaFile();
+
+  const std::string& path() const { return path_; }
+  std::string name() const;  ///< file name without directories
+  uint32_t pid() const { return pid_; }
+  uint64_t startTicks() const { return start_ticks_; }
+  uint64_t firstCorrelation() const { return first_correlation_; }
+
+  /// Gives `take` the definitions that it has not given yet.
+  void readDefinitions(const std::function<void(ByteView)>& take);
+  uint64_t definitionsLost() const;
+  uint64_t buffersRefused() const;
+
+  /// Gives `take` what the agent would have put into a ring, had the program lived: a record of
+  /// arena_layout.hpp, and whether it is the first one of its buffer. `near` is a correlation id of
+  /// the same time.
+  CudaLeft readBuffers(uint64_t near, const std::function<void(ByteView, bool first)>& take) const;
+
+ private:
+  CudaFile() = default;
+  const cuda_file::Header& header() const;
+  bool readAt(uint64_t at, Bytes& bytes) const;
+  void readBuffer(uint32_t index, uint64_t near, const std::function<void(ByteView, bool)>& take,
+                  CudaLeft& left) const;
+
+  std::string path_;
+  int fd_ = -1;
+  void* base_ = nullptr;  // up to kLogAt
+  uint64_t log_read_ = 0;
+  bool log_damaged_ = false;
+  // Copies: the mapped ones may change under us.
+  uint32_t pid_ = 0;
+  uint64_t start_ticks_ = 0;
+  uint64_t first_correlation_ = 0;
+};
+
+}  // namespace tracesmith

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/capture/cuda_file.hpp"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <new>
+
+#include "tracesmith/base/temp_folder_test_util.hpp"
+#include "tracesmith/capture/agents/cuda/cupti.hpp"
+#include "tracesmith/capture/arena_layout.hpp"
+
+namespace tracesmith {
+namespace {
+
+namespace cupti = agent::cupti;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr uint32_t kKernelBytes = 216;
+
+/// A file as the agent makes it, written by hand.
+class CudaFileTest : public ::testing::Test {
+ protected:
+  CudaFileTest() {
+    header_.magic = cuda_file::kMagic;
+    header_.version = cuda_file::kVersion;
+    header_.pid = 42;
+    header_.start_ticks = 7;
+    header_.record_bytes[cupti::kConcurrentKernel] = kKernelBytes;
+    fd_ = open(path_.c_str(), O_RDWR | O_CREAT, 0600);
+  }
+  ~CudaFileTest() override { close(fd_); }
+
+  void put(const void* data, size_t bytes, uint64_t at) {
+    ASSERT_EQ(pwrite(fd_, data, bytes, static_cast<off_t>(at)), static_cast<ssize_t>(bytes));
+  }
+  void definition(const arena::CudaContextRecord& record) {
+    put(&record, sizeof record, cuda_file::kLogAt + header_.log_end);
+    header_.log_end += sizeof record;
+  }
+  void kernel(uint32_t buffer, uint32_t place, uint32_t correlation, uint64_t end,
+              int32_t kind = cupti::kConcurrentKernel) {
+    alignas(8) uint8_t bytes[kKernelBytes] = {};
+    cupti::Kernel k{};
+    k.kind = kind;
+    k.start = 100;
+    k.end = end;
+    k.correlation = correlation;
+    std::memcpy(bytes, &k, sizeof k);
+    put(bytes, sizeof bytes,
+        cuda_file::kMemoryAt + buffer * cuda_file::kBufferBytes + place * kKernelBytes);
+  }
+  void taken(uint32_t buffer, uint64_t told = 0, uint32_t state = cuda_file::kTaken) {
+    cuda_file::Buffer b{};
+    b.state = state;
+    b.told = told;
+    put(&b, sizeof b, cuda_file::kBuffersAt + buffer * sizeof b);
+  }
+  Result<CudaFile> opened() {
+    put(&header_, sizeof header_, 0);
+    const uint64_t end = cuda_file::kMemoryAt + 4 * cuda_file::kBufferBytes;
+    if (ftruncate(fd_, static_cast<off_t>(end)) != 0) return failErrno(errno, "truncate", path_);
+    return CudaFile::open(path_);
+  }
+  /// Correlation ids of what is left.
+  std::vector<uint64_t> left(CudaLeft* counts = nullptr) {
+    auto file = opened();
+    EXPECT_TRUE(file) << file.error().toString();
+    std::vector<uint64_t> out;
+    const CudaLeft found = file->readBuffers(1, [&](ByteView record, bool) {
+      out.push_back(loadFixed<uint64_t>(record.data() + 8));
+    });
+    if (counts != nullptr) *counts = found;
+    return out;
+  }
+
+  test::TempFolder dir_;
+  const std::string path_ = dir_.path("42.1.0.cuda");
+  int fd_ = -1;
+  cuda_file::Header header_{};
+};
+
+TEST_F(CudaFileTest, DefinitionsAreGivenOnce) {
+  definition({{arena::RecordKind::kCudaContext, 0, 2, 1}, 0});
+  auto file = opened();
+  ASSERT_TRUE(file) << file.error().toString();
+  EXPECT_EQ(file->pid(), 42u);
+  std::vector<uint32_t> numbers;
+  const auto take = [&](ByteView record) {
+    numbers.push_back(loadFixed<arena::RecordHeader>(record.data()).aux);
+  };
+  file->readDefinitions(take);
+  definition({{arena::RecordKind::kCudaContext, 0, 2, 2}, 0});
+  put(&header_, sizeof header_, 0);
+  file->readDefinitions(take);
+  file->readDefinitions(take);
+  EXPECT_THAT(numbers, ElementsAre(1, 2));
+}
+
+TEST_F(CudaFileTest, WhatWasFinishedInABufferIsRead) {
+  taken(0, kKernelBytes);  // the first is in a ring
+  for (uint32_t i = 0; i < 4; ++i) kernel(0, i, 10 + i, i == 2 ? 0 : 200);
+  taken(1, 0, cuda_file::kPrivate);
+  kernel(1, 0, 20, 200);
+  kernel(2, 0, 30, 200);  // nobody's
+  taken(3);
+  kernel(3, 0, 40, 200);
+  CudaLeft counts;
+  EXPECT_THAT(left(&counts), ElementsAre(11, 13, 40));
+  EXPECT_EQ(counts.records, 3u);
+  EXPECT_EQ(counts.unfinished, 1u);
+  EXPECT_EQ(counts.unreadable, 0u);
+}
+
+TEST_F(CudaFileTest, IdsGoOnWhereTheLifeBefore) {
+  header_.first_correlation = 3 * cuda_file::kIdsOfLife;
+  taken(0);
+  kernel(0, 0, 10, 200);
+  auto file = opened();
+  ASSERT_TRUE(file);
+  EXPECT_EQ(file->firstCorrelation(), 3 * cuda_file::kIdsOfLife);
+  uint64_t id = 0;
+  (void)file->readBuffers(file->firstCorrelation() + 5, [&](ByteView record, bool first) {
+    id = loadFixed<uint64_t>(record.data() + 8);
+    EXPECT_TRUE(first);
+  });
+  EXPECT_EQ(id, 3 * cuda_file::kIdsOfLife + 10);
+}
+
+TEST_F(CudaFileTest, ARecordOfUnknownLengthEndsTheBuffer) {
+  taken(0);
+  kernel(0, 0, 10, 200);
+  kernel(0, 1, 11, 200, 77);
+  kernel(0, 2, 12, 200);
+  CudaLeft counts;
+  EXPECT_THAT(left(&counts), ElementsAre(10));
+  EXPECT_EQ(counts.unreadable, 1u);
+}
+
+TEST_F(CudaFileTest, LengthsThatMakeNoSenseAreNotBelieved) {
+  taken(0);
+  kernel(0, 0, 10, 200);
+  for (const uint32_t bytes : {1u, 7u, 1u << 30, ~0u, 0u}) {
+    header_.record_bytes[cupti::kConcurrentKernel] = bytes;
+    CudaLeft counts;
+    EXPECT_THAT(left(&counts), IsEmpty()) << bytes;
+    EXPECT_EQ(counts.unreadable, 1u) << bytes;
+  }
+  header_.record_bytes[cupti::kConcurrentKernel] = 8;  // less than is read of one
+  EXPECT_THAT(left(), IsEmpty());
+  taken(0, 12345);  // no place of a record
+  EXPECT_THAT(left(), IsEmpty());
+  taken(0, ~uint64_t{7});
+  EXPECT_THAT(left(), IsEmpty());
+}
+
+TEST_F(CudaFileTest, ALogThatMakesNoSenseEnds) {
+  definition({{arena::RecordKind::kCudaContext, 0, 2, 1}, 0});
+  definition({{arena::RecordKind::kCudaContext, 0, 4000, 2}, 0});
+  auto file = opened();
+  ASSERT_TRUE(file);
+  int given = 0;
+  for (int i = 0; i < 2; ++i) file->readDefinitions([&](ByteView) { ++given; });
+  EXPECT_EQ(given, 1);
+  EXPECT_EQ(file->definitionsLost(), 1u);
+}
+
+TEST_F(CudaFileTest, OtherFilesAreRefused) {
+  header_.magic = 1;
+  EXPECT_FALSE(opened());
+  header_.magic = cuda_file::kMagic;
+  header_.version = 99;
+  EXPECT_EQ(opened().error().code, ErrorCode::kTooNew);
+  ASSERT_EQ(ftruncate(fd_, 100), 0);
+  EXPECT_FALSE(CudaFile::open(path_));
+  EXPECT_FALSE(CudaFile::open(dir_.folder()));
+}
+
+}  // namespace
+}  // namespace tracesmith
