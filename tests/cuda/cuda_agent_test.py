@@ -39,6 +39,11 @@ class CudaAgent(CommandTest):
         return "; ".join(row["reason"] or "" for row in
                          self.rows(f"SELECT reason FROM loss WHERE source = '{source}'"))
 
+    def assert_nothing_is_lost(self):
+        # What the kernel tells of processes is not ours.
+        self.assertEqual(self.rows("SELECT source, dropped, reason FROM loss WHERE dropped > 0 AND "
+                                   "source <> 'process events'"), [])
+
     def assert_all_is_there(self, did):
         kernels = did["kernels"] + did["graph_kernels"]
         self.assertEqual(self.one("SELECT count(*) FROM kernel"), kernels)
@@ -57,7 +62,7 @@ class CudaAgent(CommandTest):
                          did["kernels"] + did["failed_launches"] + did["graph_launches"])
         self.assertEqual(self.one("SELECT count(*) FROM host_call WHERE kind = 'launch' AND result <> 0"),
                          did["failed_launches"])
-        self.assertEqual(self.one("SELECT sum(dropped) FROM loss"), 0)
+        self.assert_nothing_is_lost()
 
     def test_launches(self):
         did = self.profile("launches", "300", "3")
@@ -99,9 +104,11 @@ class CudaAgent(CommandTest):
         self.assertEqual(self.one("SELECT count(*) FROM kernel WHERE name = 'vectorAdd'"), kernels)
 
     def test_a_program_killed_with_a_long_queue_keeps_what_had_ended(self):
-        did = self.profile("busy", "1500", code=-9)
+        # A kernel takes a millisecond. Buffers are delivered when all in them has ended, and one holds
+        # some three hundred: the last ones are in a buffer when the program is killed.
+        did = self.profile("busy", "1500", "500", code=-9, STANDIN_SCRIPT="long_kernel_ns=1000000")
         kernels = self.assert_launches_are_accounted_for(did["kernels"])
-        self.assertGreaterEqual(kernels, did["synchronized_kernels"])
+        self.assertGreaterEqual(kernels, did["synchronized_kernels"] + 450)
         # Each once.
         self.assertEqual(self.one("SELECT count(DISTINCT correlation_id) FROM kernel"), kernels)
         self.assertEqual(self.one("SELECT count(*) FROM kernel k JOIN host_call h ON h.process_id = k.process_id "
@@ -115,7 +122,7 @@ class CudaAgent(CommandTest):
         self.assertEqual(names, {"vectorAdd": first, "vectorScale": second})
         self.assertEqual(self.one("SELECT count(DISTINCT correlation_id) FROM kernel"), first + second)
         self.assertEqual(self.one("SELECT count(*) FROM process WHERE id IN (SELECT process_id FROM kernel)"), 1)
-        self.assertEqual(self.one("SELECT sum(dropped) FROM loss"), 0)
+        self.assert_nothing_is_lost()
 
     def test_a_program_that_executes_another_at_once(self):
         did = self.profile("exec")
@@ -146,7 +153,7 @@ class CudaAgent(CommandTest):
         self.assertGreaterEqual(self.one("SELECT count(*) FROM kernel"), did["synchronized_kernels"])
 
     def test_many_threads(self):
-        self.assert_all_is_there(self.profile("many_threads", "300"))
+        self.assert_all_is_there(self.profile("many_threads", "300", options=("-b", "64K")))
 
     def test_memory(self):
         did = self.profile("memory", "20")
@@ -158,7 +165,7 @@ class CudaAgent(CommandTest):
         did = self.profile("capture", "20", options=("--stacks=native",))
         self.assertEqual(self.one("SELECT count(*) FROM kernel"), did["kernels"] + did["graph_kernels"])
         # What was captured is no launch that nothing came of.
-        self.assertEqual(self.one("SELECT sum(dropped) FROM loss"), 0)
+        self.assert_nothing_is_lost()
         stacks = self.run_command("view", "t.sbt", "--stacks", "-t", "kernel", "-n", "1000").stdout
         self.assertIn(b"capture", stacks)
         self.assertEqual(self.one(

@@ -79,7 +79,7 @@ void putUnified(const StandinWork& work) {
   }
   constexpr uint32_t kHost = 0xffffffff;
   const auto device = static_cast<uint32_t>(work.source->device);
-  const uint64_t offset = clockOffset();
+  const ClockOffset offset = clockOffset();
   UnifiedRecord record{};
   record.kind = CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER;
   record.counterKind = static_cast<CUpti_ActivityUnifiedMemoryCounterKind>(work.value);
@@ -99,7 +99,7 @@ void putUnified(const StandinWork& work) {
 void putJit(const StandinWork& work) {
   if (!on(CUPTI_ACTIVITY_KIND_JIT)) return;
   static std::atomic<uint64_t> operations{0};
-  const uint64_t offset = clockOffset();
+  const ClockOffset offset = clockOffset();
   JitRecord record{};
   record.kind = CUPTI_ACTIVITY_KIND_JIT;
   record.jitEntryType = CUPTI_ACTIVITY_JIT_ENTRY_PTX_TO_CUBIN;

@@ -235,18 +235,19 @@ void putGraph(const StandinWork& work) {
   put(record, &work);
 }
 
-// The outermost call of this thread: those within it have its correlation id.
+// The call of the runtime that this thread is in: the driver's within it have its correlation id.
 thread_local StandinCall* outermost = nullptr;
 
 void enterCall(StandinCall& call) {
   State& s = state();
+  const bool runtime = call.domain == CUPTI_CB_DOMAIN_RUNTIME_API;
   // One that was left by longjmp lies below on the stack, which grows downwards.
-  if (outermost != nullptr && &call >= outermost) outermost = nullptr;
+  if (outermost != nullptr && (runtime || &call >= outermost)) outermost = nullptr;
   call.outer = outermost;
   if (call.outer != nullptr) {
     call.correlation = call.outer->correlation;
   } else {
-    outermost = &call;
+    if (runtime) outermost = &call;
     do {
       call.correlation = ++s.correlation;
     } while (call.correlation == CUPTI_CORRELATION_ID_UNKNOWN);
@@ -273,7 +274,7 @@ void exitCall(StandinCall& call) {
     put(record);
   }
   notify(call, CUPTI_API_EXIT);
-  if (call.outer == nullptr) outermost = nullptr;
+  if (outermost == &call) outermost = nullptr;
 }
 
 void resource(CUpti_CallbackIdResource what, const StandinResource& resource) {

@@ -8,7 +8,7 @@
 //   fork                       a child that ends by exit() without using CUDA, amid the work
 //   child_exit                 the same while kernels run; how long the child took is child_ms
 //   abort                      prints, and kills itself amid its work
-//   busy KERNELS               prints with that many long kernels in a queue, and kills itself
+//   busy KERNELS [WAIT_MS]     prints with that many long kernels in a queue, waits, and kills itself
 //   exec [WAIT_MS]             works, waits, executes itself with kernels of another name, works;
 //                              the first one's counts begin with before_
 //   longjmp                    leaves a waiting call by siglongjmp, and works on

@@ -40,13 +40,14 @@ void child() {
   counts.child_ms += nowMs() - began;
 }
 
-void busy(unsigned kernels) {
+void busy(unsigned kernels, unsigned wait_ms) {
   launches(100, 2);
   counts.synchronized_kernels = counts.kernels.load();
   CUstream on = stream();
   for (unsigned i = 0; i < kernels; ++i) launchLong(on);
   counts.queued_kernels = kernels;
   say("busy");
+  sleepMs(wait_ms);
   raise(SIGKILL);
 }
 
@@ -111,7 +112,7 @@ void manyThreads(unsigned threads) {
 
 }  // namespace
 
-bool processMode(const char* name, unsigned first, unsigned) {
+bool processMode(const char* name, unsigned first, unsigned second) {
   const std::string mode = name;
   if (mode == "fork") {
     launches(100, 2);
@@ -130,7 +131,7 @@ bool processMode(const char* name, unsigned first, unsigned) {
     say("abort");
     raise(SIGKILL);
   } else if (mode == "busy") {
-    busy(first);
+    busy(first, second);
   } else if (mode == "exec") {
     execute(first);
   } else if (mode == "longjmp") {

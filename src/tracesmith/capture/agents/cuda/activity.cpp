@@ -53,16 +53,20 @@ void noteRecordBytes(int32_t kind, size_t bytes) {
   sharedHeader().record_bytes[kind].store(static_cast<uint32_t>(bytes), std::memory_order_relaxed);
 }
 
-/// How long this version's records are, from two of a kind side by side.
+/// How long this version's records are: where it finds the second one, in memory that says
+/// everywhere that such a record begins.
 void learnRecordBytes() {
-  alignas(8) static uint8_t two[2048];
+  alignas(8) static int32_t kinds[512];
+  auto* const memory = reinterpret_cast<uint8_t*>(kinds);
+  static_assert(sizeof kinds == 2048);
   for (const auto& k : kKinds) {
-    memset(two, 0, sizeof two);
-    memcpy(two, &k.kind, sizeof k.kind);
+    for (int32_t& word : kinds) word = k.kind;
     cupti::Activity* record = nullptr;
     for (int i = 0; i < 2; ++i) {
-      if (g_cupti.cuptiActivityGetNextRecord(two, sizeof two, &record) != cupti::kSuccess) break;
-      const auto at = static_cast<size_t>(reinterpret_cast<uint8_t*>(record) - two);
+      if (g_cupti.cuptiActivityGetNextRecord(memory, sizeof kinds, &record) != cupti::kSuccess) {
+        break;
+      }
+      const auto at = static_cast<size_t>(reinterpret_cast<uint8_t*>(record) - memory);
       if (i == 1 && at % 8 == 0) noteRecordBytes(k.kind, at);
     }
   }
