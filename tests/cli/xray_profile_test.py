@@ -18,15 +18,18 @@ class XRayProfile(CommandTest):
     def setUp(self):
         super().setUp()
 
-        def builds(path):
-            return subprocess.run(
-                [path, "-O1", "-std=c++17", "-fxray-instrument", "-fxray-ignore-loops",
-                 "-fxray-instruction-threshold=1000000",
-                 os.path.join(HERE, "programs", "xray_calls.cpp"), "-o", self.path("calls"),
-                 "-lpthread"], check=False, stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL).returncode == 0
-        if not tool("clang++", builds):
+        self.compiler = tool("clang++", lambda path: self.builds(path, "calls") is None)
+        if not self.compiler:
             self.skipTest("no clang++ with XRay's runtime (libclang-rt-14-dev)")
+
+    def builds(self, compiler, name, *options):
+        """Makes programs/xray_NAME.cpp; returns what is wrong with it."""
+        done = subprocess.run(
+            [compiler, "-O1", "-std=c++17", "-fxray-instrument", "-fxray-ignore-loops",
+             "-fxray-instruction-threshold=1000000", *options,
+             os.path.join(HERE, "programs", f"xray_{name}.cpp"), "-o", self.path(name),
+             "-lpthread"], check=False, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        return None if done.returncode == 0 else done.stderr.decode()
 
     def profile(self, *arguments, options=(), program="./calls", code=3):
         result = self.run_command("profile", "--xray", *options, "-o", "t.sbt", "--", program,
@@ -107,6 +110,17 @@ class XRayProfile(CommandTest):
         self.profile(program="./run.sh", code=0)
         self.assertGreater(self.calls()["leaf(int)"], 1000)
         self.assertIn("had not returned", self.loss())
+
+    def test_functions_whose_arguments_are_logged_are_traced_and_events_do_no_harm(self):
+        self.assertIsNone(self.builds(self.compiler, "events"))
+        for words, said in (((), b"20100 0 0\n"), (("own handlers",), b"20100 100 100\n")):
+            result = self.profile(*words, program="./events", code=0)
+            self.assertEqual(result.stdout, said)
+            self.assertEqual(self.calls(), {"outer(int)": 100, "logged(int)": 200,
+                                            "custom(int)": 100, "typed(int)": 100})
+            self.assertEqual(self.loss(), "")
+            row = self.rows("SELECT emitted, written FROM loss WHERE source = 'XRay records'")[0]
+            self.assertEqual(row, {"emitted": 1000, "written": 1000})
 
 
 if __name__ == "__main__":

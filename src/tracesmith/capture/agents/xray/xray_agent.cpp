@@ -24,6 +24,7 @@ namespace {
 constexpr int kEntry = 0;
 constexpr int kExit = 1;
 constexpr int kTailExit = 2;
+constexpr int kLoggedEntry = 3;  // of a function whose first argument is logged
 constexpr int kPatched = 1;
 using Handler = void (*)(int32_t function, int type);
 struct Runtime {
@@ -141,6 +142,8 @@ void tellOnce() {
 
 /// The handler; called with all argument registers saved, by every thread. [hot]
 void onFunction(int32_t function, int type) {
+  if (type == kLoggedEntry) type = kEntry;
+  if (__builtin_expect(type > kTailExit, 0)) return;  // an event of the program's own
   ThreadState& t = t_state;
   uint8_t flags = static_cast<uint8_t>(type);
   if (__builtin_expect(t.ring == nullptr || t.epoch != *g_epoch, 0)) {
@@ -152,7 +155,7 @@ void onFunction(int32_t function, int type) {
     tellOnce();
   }
   if (__builtin_expect(t.busy != 0, 0)) return countReentrant();
-  if (!capturing() || type > kTailExit) return;
+  if (!capturing()) return;
   t.busy = 1;  // for a signal handler that comes between
   std::atomic_signal_fence(std::memory_order_seq_cst);
   bump(t.ring->emitted);
