@@ -122,6 +122,19 @@ class XRayProfile(CommandTest):
             row = self.rows("SELECT emitted, written FROM loss WHERE source = 'XRay records'")[0]
             self.assertEqual(row, {"emitted": 1000, "written": 1000})
 
+    def test_a_signal_that_comes_while_the_program_is_told_does_no_harm(self):
+        # The functions of libc that the agent calls are the program's, if that exports them.
+        self.assertIsNone(self.builds(self.compiler, "interrupted", "-fno-builtin", "-rdynamic"))
+        result = self.profile("20", program="./interrupted", code=0)
+        self.assertEqual(result.stdout, b"20\n")
+        rows = self.rows("SELECT source, dropped, reason FROM loss WHERE source <> 'OpenCL records'"
+                         " AND dropped > 0")
+        self.assertEqual(len(rows), 20, rows)
+        for row in rows:
+            self.assertEqual((row["source"], row["dropped"]), ("XRay records", 2))
+            self.assertIn("signal handler", row["reason"])
+        self.assertEqual(self.calls(), {"leaf(int)": 20 * 10})
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -119,15 +119,21 @@ void tellProgram(arena::XRayState state) {
   const ssize_t n = readlink("/proc/self/exe", path, sizeof path);
   const uint32_t path_bytes = n < 0 ? 0 : static_cast<uint32_t>(n);
   const uint64_t bytes = (sizeof(arena::XRayProgramRecord) + path_bytes + 7) & ~uint64_t{7};
-  ThreadState& t = t_state;
   if (!ready()) return;
-  uint8_t* const p = reserve(t, bytes);
-  if (p == nullptr) return;
-  const arena::XRayProgramRecord r{{arena::RecordKind::kXRayProgram, static_cast<uint8_t>(state),
-                                    static_cast<uint16_t>(bytes / 8), path_bytes}};
-  memcpy(p, &r, sizeof r);
-  memcpy(p + sizeof r, path, path_bytes);
-  commit(t, bytes);
+  ThreadState& t = t_state;
+  t.busy = 1;  // for a signal handler that comes between
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  if (uint8_t* const p = reserve(t, bytes)) {
+    const arena::XRayProgramRecord r{{arena::RecordKind::kXRayProgram, static_cast<uint8_t>(state),
+                                      static_cast<uint16_t>(bytes / 8), path_bytes}};
+    memcpy(p, &r, sizeof r);
+    memcpy(p + sizeof r, path, path_bytes);
+    commit(t, bytes);
+  } else {
+    bump(t.ring->emitted);  // it is counted as dropped, and not where it is written
+  }
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  t.busy = 0;
 }
 
 /// Once in each process; a forked child is one of its own.
