@@ -45,6 +45,7 @@ Collector::Collector(SessionDir dir, CollectorOptions options)
   shared_.keep_kernels = options.keep_kernels;
   shared_.keep_memory = options.keep_memory;
   shared_.shortest_call_ns = options.shortest_call_ns;
+  shared_.programs.onProgress([this] { beat(); });
   last_commit_ns_ = monotonicNs();
 }
 

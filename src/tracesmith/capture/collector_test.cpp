@@ -10,6 +10,7 @@
 #include "tracesmith/capture/arena_test_util.hpp"
 #include "tracesmith/capture/process_facts.hpp"
 #include "tracesmith/format/trace_reader.hpp"
+#include "tracesmith/stacks/xray_program_test_util.hpp"
 
 namespace tracesmith {
 namespace {
@@ -33,7 +34,8 @@ class WrittenArena {
     arena::RingHeader& r = file_->ring(ring);
     const uint64_t head = r.head.load();
     std::memcpy(const_cast<uint8_t*>(file_->ringData(ring)) + head, record.data(), record.size());
-    if (loadFixed<arena::RecordHeader>(record.data()).kind != arena::RecordKind::kThread) {
+    const auto kind = loadFixed<arena::RecordHeader>(record.data()).kind;
+    if (kind != arena::RecordKind::kThread && kind != arena::RecordKind::kXRayProgram) {
       r.emitted.fetch_add(1);
     }
     r.head.store(head + record.size());
@@ -41,6 +43,25 @@ class WrittenArena {
   void drop(uint32_t ring) {
     file_->ring(ring).emitted.fetch_add(1);
     file_->ring(ring).dropped.fetch_add(1);
+  }
+  /// A program that XRay traces, in ring 0.
+  void program(const std::string& path) {
+    Bytes out;
+    putFixed(out, arena::XRayProgramRecord{{arena::RecordKind::kXRayProgram,
+                                            static_cast<uint8_t>(arena::XRayState::kPatching), 0,
+                                            static_cast<uint32_t>(path.size())}});
+    test::putText(out, path);
+    put(0, test::finished(out));
+  }
+  /// A call of its function 1.
+  void functionCall(int64_t begin_ns, int64_t end_ns) {
+    for (const auto& [event, time] : {std::pair{arena::FunctionEvent::kEntry, begin_ns},
+                                      std::pair{arena::FunctionEvent::kExit, end_ns}}) {
+      Bytes out;
+      putFixed(out, arena::FunctionRecord{
+                        {arena::RecordKind::kFunction, static_cast<uint8_t>(event), 0, 1}, time});
+      put(0, test::finished(out));
+    }
   }
   /// A launch in ring 0 and its completion in ring 1.
   void launch(uint64_t correlation) {
@@ -211,6 +232,37 @@ TEST_F(CollectorTest, KeepsTheCountsOfArenasThatWereGoneBeforeAnotherDied) {
   EXPECT_EQ(by_written[20].emitted, 21u);
   EXPECT_EQ(by_written[42].dropped, 2u);
   EXPECT_EQ(by_written[42].emitted, 44u);
+}
+
+TEST_F(CollectorTest, AProgramOfManyProcessesIsReadOnce) {
+  std::ofstream(tmp_ / "program", std::ios::binary)
+      << asText(test::XRayProgram().sled(0x1000).symbol("_Z4workv", 0x1000).bytes());
+  constexpr uint32_t kProcesses = 100;
+  for (uint32_t i = 0; i < kProcesses; ++i) {
+    WrittenArena arena(*dir_, kDeadPid - i, 3);
+    arena.program(tmp_ / "program");
+    arena.functionCall(1000, 2000);
+  }
+  auto collector = create();
+  ASSERT_TRUE(collector->finish());
+  EXPECT_EQ(collector->rows().programs.filesRead(), 1u);
+  const Trace trace = read();
+  ASSERT_EQ(trace.range.size(), kProcesses);
+  for (size_t i = 0; i < kProcesses; ++i) EXPECT_EQ(trace.text(trace.range.name[i]), "work()");
+}
+
+TEST_F(CollectorTest, GivesASignOfLifeWhileItReadsAProgram) {
+  std::ofstream(tmp_ / "program") << "none";
+  WrittenArena arena = ownArena();
+  auto collector = create();
+  ASSERT_TRUE(collector->commitNow());
+  std::atomic<int64_t>& heartbeat = arena.file().header().collector_heartbeat_ns;
+  arena.functionCall(1000, 2000);
+  ASSERT_TRUE(collector->commitNow());
+  EXPECT_EQ(heartbeat.load(), 0) << "this is what poll() does";
+  arena.program(tmp_ / "program");
+  ASSERT_TRUE(collector->commitNow());
+  EXPECT_GT(heartbeat.load(), 0);
 }
 
 TEST_F(CollectorTest, OneRingThatWasWrittenOverCostsOnlyItself) {

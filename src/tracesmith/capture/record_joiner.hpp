@@ -21,6 +21,7 @@
 #include "tracesmith/capture/recorded_cuda.hpp"
 #include "tracesmith/capture/recorded_stacks.hpp"
 #include "tracesmith/capture/stamp_clock.hpp"
+#include "tracesmith/capture/traced_programs.hpp"
 #include "tracesmith/model/trace.hpp"
 
 namespace tracesmith {
@@ -36,6 +37,7 @@ struct SharedRows {
   uint32_t losses = 0;
   std::map<std::vector<uint64_t>, ShapeId> shapes;
   SharedStacks stacks;
+  TracedPrograms programs;
   struct DeviceState {
     DeviceRow row;
     DeviceClock clock;
@@ -64,7 +66,7 @@ class RecordJoiner {
         process_(process),
         stamp_clock_(stamp_clock),
         stacks_(shared.stacks, shared.delta, process),
-        calls_(shared.delta, process, shared.shortest_call_ns),
+        calls_(shared.delta, shared.programs, process, shared.shortest_call_ns),
         cuda_(shared, stacks_, process, [this](int64_t stamp) { return hostNs(stamp); }) {}
   RecordJoiner(const RecordJoiner&) = delete;
   RecordJoiner& operator=(const RecordJoiner&) = delete;

@@ -45,20 +45,17 @@ bool RecordedCalls::addProgram(ByteView record) {
 void RecordedCalls::nameBy(const std::string& path) {
   program_seen_ = true;
   problem_.clear();
-  auto symbols = XRaySymbols::ofBinary(path);
-  if (symbols) {
-    symbols_ = std::move(*symbols);
-  } else {
-    symbols_.reset();
-    problem_ = "functions have numbers for names: " + symbols.error().toString();
-  }
+  const Result<XRaySymbols>& symbols = programs_.functionsOf(path);
+  symbols_ = symbols ? &*symbols : nullptr;
+  if (!symbols) problem_ = "functions have numbers for names: " + symbols.error().toString();
 }
 
 StringId RecordedCalls::nameOf(uint32_t function) {
   if (function < names_.size() && names_[function] != StringId{}) return names_[function];
   StringId name{};
   const auto number = static_cast<int32_t>(function);
-  const std::string& known = symbols_ && function < kMostFunctions ? symbols_->name(number) : "";
+  const std::string known =
+      symbols_ != nullptr && function < kMostFunctions ? symbols_->name(number) : "";
   name = delta_.strings.intern(known.empty() ? "function #" + std::to_string(function) : known);
   if (function < kMostFunctions && function <= names_.size() * 2 + 4096) {
     if (function >= names_.size()) names_.resize(function + 1);

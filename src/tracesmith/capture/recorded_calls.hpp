@@ -4,15 +4,14 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "tracesmith/base/bytes.hpp"
 #include "tracesmith/capture/arena_layout.hpp"
+#include "tracesmith/capture/traced_programs.hpp"
 #include "tracesmith/model/trace.hpp"
-#include "tracesmith/stacks/xray_symbols.hpp"
 
 namespace tracesmith {
 
@@ -30,9 +29,9 @@ class RecordedCalls {
  public:
   static constexpr const char* kCategory = "XRay function";
 
-  /// Calls shorter than `shortest_ns` make no row.
-  RecordedCalls(Trace& delta, ProcessId process, int64_t shortest_ns)
-      : delta_(delta), process_(process), shortest_ns_(shortest_ns) {}
+  /// Calls shorter than `shortest_ns` make no row. `programs` names the functions.
+  RecordedCalls(Trace& delta, TracedPrograms& programs, ProcessId process, int64_t shortest_ns)
+      : delta_(delta), programs_(programs), process_(process), shortest_ns_(shortest_ns) {}
 
   /// False when the record makes no sense.
   bool addProgram(ByteView record);
@@ -65,12 +64,13 @@ class RecordedCalls {
   StringId nameOf(uint32_t function);
 
   Trace& delta_;
+  TracedPrograms& programs_;
   ProcessId process_;
   int64_t shortest_ns_;
   bool program_seen_ = false;
   std::string problem_;
-  std::optional<XRaySymbols> symbols_;
-  std::vector<StringId> names_;  // by function
+  const XRaySymbols* symbols_ = nullptr;  // of programs_
+  std::vector<StringId> names_;           // by function
   StringId category_{};
   std::unordered_map<uint32_t, Thread> threads_;
   uint32_t last_tid_ = 0;

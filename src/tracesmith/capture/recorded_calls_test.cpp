@@ -52,7 +52,8 @@ class RecordedCallsTest : public ::testing::Test {
   }
 
   Trace trace_;
-  RecordedCalls calls_{trace_, ProcessId{1}, 0};
+  TracedPrograms programs_;
+  RecordedCalls calls_{trace_, programs_, ProcessId{1}, 0};
 };
 
 TEST_F(RecordedCallsTest, CallsLieInOneAnotherAndThreadsApart) {
@@ -99,7 +100,7 @@ TEST_F(RecordedCallsTest, WhatIsOpenEndsWithItsThread) {
 }
 
 TEST_F(RecordedCallsTest, ShortOnesAreLeftOutAndCounted) {
-  RecordedCalls longer(trace_, ProcessId{1}, 10);
+  RecordedCalls longer(trace_, programs_, ProcessId{1}, 10);
   const auto add = [&](FunctionEvent event, int64_t time) {
     longer.add({{arena::RecordKind::kFunction, static_cast<uint8_t>(event), 2, 1}, time}, time, 1,
                ThreadId{1});

@@ -21,6 +21,7 @@ namespace tracesmith {
 namespace {
 
 constexpr size_t kWindowBytes = 1u << 20;
+constexpr size_t kNamesAtOnce = 4096;
 constexpr size_t kMostSections = 1u << 16;
 constexpr size_t kLongestSymbol = 64u << 10;
 constexpr size_t kMostFunctions = (1u << 28) - 1;  // what a function record has bits for
@@ -40,8 +41,10 @@ static_assert(sizeof(Sled) == 32);
 /// An ELF file, read where it is asked for.
 class ElfFile {
  public:
-  explicit ElfFile(std::string path)
-      : path_(std::move(path)), fd_(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {}
+  explicit ElfFile(std::string path, const std::function<void()>& progress = {})
+      : path_(std::move(path)),
+        progress_(progress),
+        fd_(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {}
   ~ElfFile() {
     if (fd_ >= 0) ::close(fd_);
   }
@@ -82,6 +85,7 @@ class ElfFile {
   }
 
   std::string path_;
+  std::function<void()> progress_;
   int fd_;
   uint64_t size_ = 0;
   Elf64_Ehdr header_{};
@@ -151,6 +155,7 @@ bool ElfFile::forEach(const Elf64_Shdr& of, const Each& each) const {
       if (!each(window[i], done + i)) return true;
     }
     done += n;
+    if (progress_) progress_();
   }
   return true;
 }
@@ -207,8 +212,9 @@ const std::string& XRaySymbols::name(int32_t function) const {
   return at < names_.size() ? names_[at] : kNone;
 }
 
-Result<XRaySymbols> XRaySymbols::ofBinary(const std::string& path) {
-  ElfFile file(path);
+Result<XRaySymbols> XRaySymbols::ofBinary(const std::string& path,
+                                          const std::function<void()>& progress) {
+  ElfFile file(path, progress);
   TS_CHECK_OK(file.open());
   const Elf64_Shdr* const map = file.section(kMapSection);
   if (map == nullptr) {
@@ -236,15 +242,18 @@ Result<XRaySymbols> XRaySymbols::ofBinary(const std::string& path) {
     it->second = {rankOf(symbol), symbol.st_name};
     return true;
   });
-  std::vector<std::string> mangled(addresses.size());
   uint64_t bytes = 0;
   constexpr uint64_t kMostBytes = 1u << 30;  // overlapping strings could be longer than the file
-  for (size_t i = 0; i < addresses.size() && bytes < kMostBytes; ++i) {
-    const Candidate& found = wanted[addresses[i]];
-    if (found.rank > 0) mangled[i] = file.text(*strings, found.name);
-    bytes += mangled[i].size();
+  for (size_t begin = 0; begin < addresses.size() && bytes < kMostBytes; begin += kNamesAtOnce) {
+    std::vector<std::string> mangled(std::min(kNamesAtOnce, addresses.size() - begin));
+    for (size_t i = 0; i < mangled.size() && bytes < kMostBytes; ++i) {
+      const Candidate& found = wanted[addresses[begin + i]];
+      if (found.rank > 0) mangled[i] = file.text(*strings, found.name);
+      bytes += mangled[i].size();
+    }
+    std::ranges::move(demangled(mangled), symbols.names_.begin() + static_cast<ptrdiff_t>(begin));
+    if (progress) progress();
   }
-  symbols.names_ = demangled(mangled);
   for (const std::string& name : symbols.names_) symbols.named_ += name.empty() ? 0 : 1;
   return symbols;
 }

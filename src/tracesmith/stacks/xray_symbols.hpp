@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -15,8 +16,10 @@ namespace tracesmith {
 class XRaySymbols {
  public:
   /// Error: it can not be read, is no ELF file of that kind, or was not built with
-  /// -fxray-instrument.
-  static Result<XRaySymbols> ofBinary(const std::string& path);
+  /// -fxray-instrument. A large program takes seconds, in which `progress` is called again and
+  /// again.
+  static Result<XRaySymbols> ofBinary(const std::string& path,
+                                      const std::function<void()>& progress = {});
 
   /// "" where no symbol says; functions are counted from 1.
   const std::string& name(int32_t function) const;

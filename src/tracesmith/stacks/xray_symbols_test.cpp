@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program made by hand: sections, a map of three sleds, symbols. tests/cli/xray_test.py has real
-// ones.
+// On programs made by hand; tests/cli/xray_test.py has real ones.
 #include "tracesmith/stacks/xray_symbols.hpp"
 
-#include <elf.h>
 #include <gmock/gmock.h>
 
 #include <string>
@@ -11,77 +9,14 @@
 
 #include "tracesmith/base/bytes.hpp"
 #include "tracesmith/format/trace_test_util.hpp"
+#include "tracesmith/stacks/xray_program_test_util.hpp"
 
 namespace tracesmith {
 namespace {
 
 using test::TempFile;
+using test::XRayProgram;
 using ::testing::HasSubstr;
-
-constexpr uint64_t kMapAddress = 0x2000;
-
-class Program {
- public:
-  /// A sled of the function at `function`; addresses count from where they stand.
-  Program& sled(uint64_t function) {
-    const uint64_t at = kMapAddress + map_.size();
-    putFixed(map_, function - at);
-    putFixed(map_, function - (at + 8));
-    putFixed(map_, uint16_t{0});  // kind, always instrumented
-    map_.push_back(2);            // version
-    map_.resize(map_.size() + 13);
-    return *this;
-  }
-  Program& symbol(std::string_view name, uint64_t address, unsigned char binding = STB_GLOBAL,
-                  unsigned char type = STT_FUNC) {
-    Elf64_Sym s{};
-    s.st_name = static_cast<Elf64_Word>(strings_.size());
-    s.st_info = static_cast<unsigned char>(ELF64_ST_INFO(binding, type));
-    s.st_shndx = 1;
-    s.st_value = address;
-    putFixed(symbols_, s);
-    strings_.append(name).push_back('\0');
-    return *this;
-  }
-  Bytes bytes(std::string_view map_name = "xray_instr_map") const {
-    Bytes out(sizeof(Elf64_Ehdr));
-    std::string names(1, '\0');
-    std::vector<Elf64_Shdr> sections(1);
-    const auto add = [&](std::string_view name, Elf64_Word type, ByteView content,
-                         Elf64_Word link = 0) {
-      Elf64_Shdr s{};
-      s.sh_name = static_cast<Elf64_Word>(names.size());
-      s.sh_type = type;
-      s.sh_addr = type == SHT_PROGBITS ? kMapAddress : 0;
-      s.sh_offset = out.size();
-      s.sh_size = content.size();
-      s.sh_link = link;
-      names.append(name).push_back('\0');
-      out.insert(out.end(), content.begin(), content.end());
-      sections.push_back(s);
-    };
-    add(map_name, SHT_PROGBITS, map_);
-    add(".symtab", SHT_SYMTAB, symbols_, 3);
-    add(".strtab", SHT_STRTAB, asBytes(strings_));
-    add(".shstrtab", SHT_STRTAB, asBytes(names + ".shstrtab"));
-    Elf64_Ehdr header{};
-    std::memcpy(header.e_ident, ELFMAG, SELFMAG);
-    header.e_ident[EI_CLASS] = ELFCLASS64;
-    header.e_ident[EI_DATA] = ELFDATA2LSB;
-    header.e_type = ET_DYN;
-    header.e_shoff = out.size();
-    header.e_shentsize = sizeof(Elf64_Shdr);
-    header.e_shnum = static_cast<Elf64_Half>(sections.size());
-    header.e_shstrndx = 4;
-    for (const Elf64_Shdr& s : sections) putFixed(out, s);
-    std::memcpy(out.data(), &header, sizeof header);
-    return out;
-  }
-
- private:
-  Bytes map_, symbols_;
-  std::string strings_ = std::string(1, '\0');
-};
 
 Result<XRaySymbols> read(const Bytes& program) {
   const TempFile file;
@@ -89,8 +24,8 @@ Result<XRaySymbols> read(const Bytes& program) {
   return XRaySymbols::ofBinary(file.path());
 }
 
-Program sample() {
-  Program p;
+XRayProgram sample() {
+  XRayProgram p;
   p.sled(0x1000).sled(0x1000).sled(0x1100).sled(0x1200);
   p.symbol("_ZL5alias", 0x1000, STB_LOCAL).symbol("_Z3addii", 0x1000).symbol("main", 0x1100);
   p.symbol("data", 0x1200, STB_GLOBAL, STT_OBJECT);
@@ -106,6 +41,25 @@ TEST(XRaySymbols, FunctionsAreNumberedInTheOrderOfTheirSleds) {
   EXPECT_EQ(symbols->name(2), "main");
   EXPECT_EQ(symbols->name(3), "");  // not a function's symbol
   for (const int32_t none : {0, -1, 4, INT32_MAX, INT32_MIN}) EXPECT_EQ(symbols->name(none), "");
+}
+
+TEST(XRaySymbols, ALargeProgramIsReadWithASignOfLifeAgainAndAgain) {
+  constexpr uint64_t kFunctions = 10'000, kOthers = 100'000;
+  XRayProgram program;
+  for (uint64_t i = 1; i <= kFunctions; ++i) {
+    program.sled(0x1000 + 16 * i).symbol("f" + std::to_string(i), 0x1000 + 16 * i);
+  }
+  for (uint64_t i = 0; i < kOthers; ++i) program.symbol("", 0x1000000 + i);
+  const TempFile file;
+  file.write(program.bytes());
+  int signs = 0;
+  const auto symbols = XRaySymbols::ofBinary(file.path(), [&] { ++signs; });
+  ASSERT_TRUE(symbols) << symbols.error().toString();
+  EXPECT_EQ(symbols->named(), kFunctions);
+  for (int32_t i = 1; i <= static_cast<int32_t>(kFunctions); ++i) {
+    ASSERT_EQ(symbols->name(i), "f" + std::to_string(i));
+  }
+  EXPECT_GE(signs, 6);  // for each MiB of symbols, and for some thousands of names
 }
 
 TEST(XRaySymbols, WhatIsNoSuchProgramSaysSo) {
