@@ -7,7 +7,7 @@ import os
 import subprocess
 import unittest
 
-from harness import CommandTest
+from harness import PROGRAM, CommandTest, environment
 from xray_test import tool
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -134,6 +134,25 @@ class XRayProfile(CommandTest):
             self.assertEqual((row["source"], row["dropped"]), ("XRay records", 2))
             self.assertIn("signal handler", row["reason"])
         self.assertEqual(self.calls(), {"leaf(int)": 20 * 10})
+
+    def test_what_was_to_be_left_out_is_left_out_by_recover_too(self):
+        process = subprocess.Popen(
+            [PROGRAM, "profile", "-q", "--xray", "--xray-min", "2ms", "-o", "t.sbt", "--", "sh",
+             "-c", "echo ready; read go; ./calls; echo over"], cwd=self.dir, env=environment(),
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        process.kill()
+        process.wait(timeout=30)
+        process.stdin.write(b"go\n")  # nobody reads the rings now
+        process.stdin.close()
+        self.assertEqual(process.stdout.read(), b"done\nover\n")
+        process.stdout.close()
+        result = self.run_command("recover", "t.sbt.session")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        calls = self.calls()
+        self.assertEqual(calls["slow()"], 1)
+        self.assertLess(sum(calls.values()), 50)
+        self.assertIn("shorter than was asked for", self.loss())
 
 
 if __name__ == "__main__":

@@ -98,6 +98,12 @@ inline Bytes kernelRecord(uint64_t correlation, uint64_t kernel = 7, int64_t sta
   putFixed(out, uint64_t{64});
   return finished(out);
 }
+inline Bytes copyRecord(uint64_t correlation) {
+  Bytes out;
+  putFixed(out, call(arena::RecordKind::kTransfer, OpenClApi::clEnqueueWriteBuffer, correlation));
+  putFixed(out, arena::TransferPart{.event = correlation, .bytes = 64});
+  return finished(out);
+}
 inline Bytes completeRecord(uint64_t correlation) {
   Bytes out;
   arena::CompleteRecord r{};

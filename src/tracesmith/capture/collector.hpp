@@ -53,8 +53,9 @@ class Collector {
  public:
   static Result<std::unique_ptr<Collector>> create(SessionDir dir, CollectorOptions options);
   /// Continues the session of a collector that died, from what the trace says it had committed.
-  /// When its finish() fails, all is left as it was, to be resumed again.
-  static Result<std::unique_ptr<Collector>> resume(SessionDir dir, CollectorOptions options);
+  /// It leaves out what that was asked to leave out. When its finish() fails, all is left as it
+  /// was, to be resumed again.
+  static Result<std::unique_ptr<Collector>> resume(SessionDir dir);
   ~Collector();
 
   /// One pass, and a commit when one is due. Returns the number of records it met. After a write

@@ -31,7 +31,10 @@ arena::StampClockKind stampClockOf(const ProcessRow& process, const SessionDir& 
 
 }  // namespace
 
-Result<std::unique_ptr<Collector>> Collector::resume(SessionDir dir, CollectorOptions options) {
+Result<std::unique_ptr<Collector>> Collector::resume(SessionDir dir) {
+  const CollectorOptions options = {.keep_kernels = dir.info().keep_kernels,
+                                    .keep_memory = dir.info().keep_memory,
+                                    .shortest_call_ns = dir.info().shortest_call_ns};
   auto reader = TraceReader::open(dir.info().output);
   const size_t kept = reader ? committedBlocks(*reader) : 0;
   if (reader && reader->complete()) {

@@ -93,7 +93,7 @@ class CollectorTest : public ::testing::Test {
     return std::move(*made);
   }
   std::unique_ptr<Collector> resume() {
-    auto made = Collector::resume(*dir_, {});
+    auto made = Collector::resume(*dir_);
     EXPECT_TRUE(made) << made.error().toString();
     return std::move(*made);
   }
@@ -232,6 +232,36 @@ TEST_F(CollectorTest, KeepsTheCountsOfArenasThatWereGoneBeforeAnotherDied) {
   EXPECT_EQ(by_written[20].emitted, 21u);
   EXPECT_EQ(by_written[42].dropped, 2u);
   EXPECT_EQ(by_written[42].emitted, 44u);
+}
+
+TEST_F(CollectorTest, WhatWasToBeLeftOutIsLeftOutByTheNextToo) {
+  for (const bool committed : {false, true}) {
+    SCOPED_TRACE(committed);
+    if (!dir_) SetUp();
+    ASSERT_TRUE(dir_->writeInfo({.output = tmp_ / "out.sbt",
+                                 .keep_kernels = false,
+                                 .keep_memory = false,
+                                 .shortest_call_ns = 100}));
+    WrittenArena arena = ownArena();
+    if (committed) {
+      arena.launch(1);
+      ASSERT_TRUE(create()->commitNow());
+    }
+    arena.launch(2);
+    arena.put(0, test::copyRecord(3));
+    arena.put(1, test::completeRecord(3));
+    arena.functionCall(1000, 1099);
+    arena.functionCall(2000, 2100);
+    ASSERT_TRUE(resume()->finish());
+    const Trace trace = read();
+    EXPECT_EQ(trace.host_call.size(), committed ? 3u : 2u);
+    EXPECT_EQ(trace.copy.size(), 0u);
+    ASSERT_EQ(trace.range.size(), 1u);
+    EXPECT_EQ(trace.range.row(0).start_ns, 2000);
+    // The first one was not told to leave them out.
+    EXPECT_EQ(trace.kernel.size(), committed ? 1u : 0u);
+    dir_.reset();
+  }
 }
 
 TEST_F(CollectorTest, AProgramOfManyProcessesIsReadOnce) {

@@ -55,7 +55,11 @@ Result<std::unique_ptr<InProcessCapture>> InProcessCapture::arm(const InProcessO
   const std::string output = directory + "/capture.sbt";
   auto dir = SessionDir::create(output);
   if (!dir) return refuse(dir.error());
-  if (auto ok = dir->writeInfo({output, "in-process capture", 0}); !ok) return refuse(ok.error());
+  const SessionInfo info = {.output = output,
+                            .command_line = "in-process capture",
+                            .keep_kernels = options.keep_kernels,
+                            .keep_memory = options.keep_memory};
+  if (auto ok = dir->writeInfo(info); !ok) return refuse(ok.error());
   auto collector = Collector::create(
       *dir, {.keep_kernels = options.keep_kernels, .keep_memory = options.keep_memory});
   if (!collector) return refuse(collector.error());

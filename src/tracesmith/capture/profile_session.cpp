@@ -229,14 +229,19 @@ Result<ProfileOutcome> runProfile(const ProfileOptions& options) {
     dir.remove();
     return tl::unexpected<Error>(std::move(error));
   };
-  if (auto ok = dir.writeInfo({options.output, command_line, 0}); !ok) return giveUp(ok.error());
+  const int64_t shortest_call_ns = options.functions ? options.functions->shortest_ns : 0;
+  const SessionInfo info = {.output = options.output,
+                            .command_line = command_line,
+                            .keep_kernels = options.kernels,
+                            .keep_memory = options.memory,
+                            .shortest_call_ns = shortest_call_ns};
+  if (auto ok = dir.writeInfo(info); !ok) return giveUp(ok.error());
   if (auto ok = checkRoomForArena(dir, options.ring_bytes); !ok) return giveUp(ok.error());
   auto env = environmentFor(options, dir);
   if (!env) return giveUp(env.error());
-  auto made = Collector::create(
-      dir, {.keep_kernels = options.kernels,
-            .keep_memory = options.memory,
-            .shortest_call_ns = options.functions ? options.functions->shortest_ns : 0});
+  auto made = Collector::create(dir, {.keep_kernels = options.kernels,
+                                      .keep_memory = options.memory,
+                                      .shortest_call_ns = shortest_call_ns});
   if (!made) return giveUp(made.error());
   Collector& collector = **made;
   noteHost(collector, command_line);
@@ -370,7 +375,7 @@ Result<RecoverOutcome> recoverSession(const std::string& session_dir) {
     dir.remove();
     return outcome;
   }
-  TS_TRY(std::unique_ptr<Collector> collector, Collector::resume(dir, {}));
+  TS_TRY(std::unique_ptr<Collector> collector, Collector::resume(dir));
   const uint64_t kernels_before = collector->rows().kernels;
   if (kernels_before == 0) noteHost(*collector, dir.info().command_line);
   collector->noteMetadata("recovered", "true");

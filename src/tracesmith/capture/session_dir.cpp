@@ -40,6 +40,19 @@ std::string absolutePath(const std::string& path) {
   return ec ? path : absolute.lexically_normal().string();
 }
 
+void takeLine(std::string_view key, const std::string& value, SessionInfo& info) {
+  if (key == "output") info.output = value;
+  if (key == "command_line") info.command_line = value;
+  if (key == "root_pid") {
+    info.root_pid = static_cast<uint32_t>(std::strtoul(value.c_str(), nullptr, 10));
+  }
+  if (key == "keep_kernels") info.keep_kernels = value != "0";
+  if (key == "keep_memory") info.keep_memory = value != "0";
+  if (key == "shortest_call_ns") {
+    info.shortest_call_ns = std::strtoll(value.c_str(), nullptr, 10);
+  }
+}
+
 template <class F>
 void forEachName(const std::string& path, F&& f) {
   DIR* d = opendir(path.c_str());
@@ -112,13 +125,7 @@ Result<SessionDir> SessionDir::open(const std::string& path) {
   while (std::getline(in, line)) {
     const size_t eq = line.find('=');
     if (eq == std::string::npos) continue;
-    const std::string key = line.substr(0, eq);
-    const std::string value = line.substr(eq + 1);
-    if (key == "output") dir.info_.output = value;
-    if (key == "command_line") dir.info_.command_line = value;
-    if (key == "root_pid") {
-      dir.info_.root_pid = static_cast<uint32_t>(std::strtoul(value.c_str(), nullptr, 10));
-    }
+    takeLine(line.substr(0, eq), line.substr(eq + 1), dir.info_);
   }
   if (dir.info_.output.empty()) {
     // A collector that was killed at once has not written it yet. The name says as much, provided
@@ -147,7 +154,10 @@ Status SessionDir::writeInfo(const SessionInfo& info) {
     if (c == '\n') c = ' ';
   }
   const std::string text = "output=" + info_.output + "\ncommand_line=" + command +
-                           "\nroot_pid=" + std::to_string(info.root_pid) + "\n";
+                           "\nroot_pid=" + std::to_string(info.root_pid) +
+                           "\nkeep_kernels=" + (info.keep_kernels ? "1" : "0") +
+                           "\nkeep_memory=" + (info.keep_memory ? "1" : "0") +
+                           "\nshortest_call_ns=" + std::to_string(info.shortest_call_ns) + "\n";
   // Written aside and renamed: a reader sees all of it or nothing.
   const std::string path = path_ + kInfoName;
   const std::string temporary = path + ".new";

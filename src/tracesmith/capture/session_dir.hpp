@@ -2,6 +2,7 @@
 // The directory beside the output in which the arenas of a session live ("out.sbt.session").
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,6 +16,10 @@ struct SessionInfo {
   std::string output;        // absolute path of the trace
   std::string command_line;  // as text for people
   uint32_t root_pid = 0;
+  // What was asked to be left out of the trace; a directory of an older version does not say.
+  bool keep_kernels = true;
+  bool keep_memory = true;
+  int64_t shortest_call_ns = 0;
 };
 
 /// While it (or a copy of it) lives and this process does, nobody else can have the same directory:

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <sys/wait.h>
 
+#include <tuple>
+
 #include "tracesmith/capture/arena_test_util.hpp"
 
 namespace tracesmith {
@@ -48,6 +50,36 @@ TEST(SessionDir, IsFoundAgainWithWhatWasWrittenDown) {
     EXPECT_EQ(again->info().root_pid, 7u);
     EXPECT_TRUE(again->begun());
   }
+}
+
+TEST(SessionDir, KeepsWhatIsToBeLeftOut) {
+  const test::TempDirectory tmp;
+  const std::tuple<bool, bool, int64_t> cases[] = {
+      {false, true, 0}, {true, false, 2'000'000}, {true, true, INT64_MAX}};
+  for (const auto& [kernels, memory, shortest_ns] : cases) {
+    {
+      auto dir = SessionDir::create(tmp / "out.sbt");
+      ASSERT_TRUE(dir->writeInfo({tmp / "out.sbt", "x", 7, kernels, memory, shortest_ns}));
+    }
+    const auto again = SessionDir::open(tmp / "out.sbt.session");
+    ASSERT_TRUE(again) << again.error().toString();
+    EXPECT_EQ(again->info().keep_kernels, kernels);
+    EXPECT_EQ(again->info().keep_memory, memory);
+    EXPECT_EQ(again->info().shortest_call_ns, shortest_ns);
+  }
+}
+
+TEST(SessionDir, OfAnOlderVersionLeavesNothingOut) {
+  const test::TempDirectory tmp;
+  std::filesystem::create_directory(tmp / "out.sbt.session");
+  std::ofstream(tmp / "out.sbt.session/session.txt") << "output=" << tmp / "out.sbt"
+                                                     << "\ncommand_line=x\nroot_pid=7\n";
+  const auto dir = SessionDir::open(tmp / "out.sbt.session");
+  ASSERT_TRUE(dir) << dir.error().toString();
+  EXPECT_EQ(dir->info().root_pid, 7u);
+  EXPECT_TRUE(dir->info().keep_kernels);
+  EXPECT_TRUE(dir->info().keep_memory);
+  EXPECT_EQ(dir->info().shortest_call_ns, 0);
 }
 
 TEST(SessionDir, OfASessionThatDiedIsKeptWhenItHoldsArenas) {
