@@ -71,6 +71,31 @@ class Profile(CommandTest):
                                   env=environment(MARK="here"))
         self.assertEqual(result.stdout.decode().split(), [os.path.realpath(self.dir), "here"])
 
+    def injected(self, *command, **changes):
+        """What a profiled program is told to have the CUDA driver load, and what we said of it."""
+        result = self.run_command("profile", *command, "printenv", "CUDA_INJECTION64_PATH",
+                                  env=environment(**changes))
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stdout.decode().strip(), result.stderr.decode()
+
+    def test_another_tools_library_for_cuda_stays_and_is_named(self):
+        library, said = self.injected("--", CUDA_INJECTION64_PATH="/other/libtool.so")
+        self.assertEqual(library, "/other/libtool.so")
+        self.assertIn("CUDA_INJECTION64_PATH names /other/libtool.so", said)
+
+    def test_our_own_library_for_cuda_is_not_taken_for_another_tools(self):
+        ours, said = self.injected("--", CUDA_INJECTION64_PATH=None)
+        self.assertTrue(os.path.isfile(ours), ours)
+        self.assertNotIn("CUDA", said)
+        for there in (ours, "/older/lib/tracesmith/libtracesmith-cuda.so", ""):
+            library, said = self.injected("--", CUDA_INJECTION64_PATH=there)
+            self.assertEqual(library, ours)
+            self.assertNotIn("CUDA", said)
+        library, said = self.injected("-o", "outer.sbt", "--", PROGRAM, "profile", "--",
+                                      CUDA_INJECTION64_PATH=None)
+        self.assertEqual(library, ours)
+        self.assertNotIn("CUDA", said)
+
     def test_a_closed_standard_error_does_not_change_the_exit_code(self):
         result = self.shell('"$T" profile -- sh -c "exit 9" 2>&-; echo $?')
         self.assertEqual(result.stdout.strip(), b"9")

@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 
 #include "tracesmith/base/clock.hpp"
 #include "tracesmith/base/version.hpp"
@@ -33,6 +34,8 @@ using Environment = std::vector<std::pair<std::string, std::string>>;
 
 constexpr int64_t kSecondNs = 1'000'000'000;
 constexpr int64_t kProgressIntervalNs = kSecondNs / 5;
+constexpr const char* kCudaInjection = "CUDA_INJECTION64_PATH";
+constexpr const char* kCudaAgent = "libtracesmith-cuda.so";
 
 /// Appends to a list in an environment variable that the user may have set already.
 std::string appended(const char* variable, const std::string& item, char separator) {
@@ -58,6 +61,14 @@ void preload(Environment& env, const std::string& libraries) {
   constexpr const char* kAnyOrder = "verify_asan_link_order=0";
   if (asan.find(kAnyOrder) == std::string::npos)
     asan += (asan.empty() ? "" : ":") + std::string(kAnyOrder);
+}
+
+/// What another tool has the CUDA driver load; "" where that is our agent, as in a program that we
+/// profile ourselves, or nothing.
+std::string otherCudaTool() {
+  const char* const named = std::getenv(kCudaInjection);
+  if (named == nullptr || std::filesystem::path(named).filename() == kCudaAgent) return {};
+  return named;
 }
 
 Result<Environment> environmentFor(const ProfileOptions& options, const SessionDir& dir) {
@@ -96,9 +107,9 @@ Result<Environment> environmentFor(const ProfileOptions& options, const SessionD
     preload(env, notice);  // of libraries that are unloaded
   }
   // The driver loads what this names, in children, too.
-  if (std::string& injected = variableOf(env, "CUDA_INJECTION64_PATH"); injected.empty()) {
-    TS_TRY(const std::string agent, findAgentLibrary("libtracesmith-cuda.so"));
-    injected = agent;
+  if (otherCudaTool().empty()) {
+    TS_TRY(const std::string agent, findAgentLibrary(kCudaAgent));
+    env.emplace_back(kCudaInjection, agent);
   }
   if (options.functions) {
     TS_TRY(const std::string tracer, findAgentLibrary("libtracesmith-xray.so"));
@@ -330,9 +341,9 @@ Result<ProfileOutcome> runProfile(const ProfileOptions& options) {
   outcome.host_calls = rows.host_calls;
   outcome.function_calls = collector.functionCalls();
   for (const std::string& problem : collector.agentProblems()) outcome.warnings.push_back(problem);
-  if (const char* other = std::getenv("CUDA_INJECTION64_PATH"); other != nullptr && *other != 0) {
+  if (const std::string other = otherCudaTool(); !other.empty()) {
     outcome.warnings.push_back(
-        fmt::format("CUDA was not captured: CUDA_INJECTION64_PATH names {} already", other));
+        fmt::format("CUDA was not captured: {} names {} already", kCudaInjection, other));
   }
   if (options.functions && !collector.sawTraceableProgram()) {
     outcome.warnings.emplace_back(
