@@ -3,12 +3,14 @@
 // headers are needed to build, none of their libraries to start.
 #include "tracesmith/capture/device_probe.hpp"
 
+#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 
 namespace tracesmith {
 namespace {
@@ -131,6 +133,9 @@ void probeCuda(BackendReport& report, const Places& first) {
     report.problem = lacks(report, "cuInit");
     return;
   }
+  int version = 0, count = 0;
+  if (version_of && version_of(&version) == 0 && version > 0)
+    report.driver_version = static_cast<uint32_t>(version);
   if (const int code = init(0); code != 0) {
     report.problem = failed("cuInit", code);
     const char* text = nullptr;
@@ -138,12 +143,12 @@ void probeCuda(BackendReport& report, const Places& first) {
       report.problem += fmt::format(" ({})", text);
     return;
   }
-  int version = 0, count = 0;
-  if (version_of) (void)version_of(&version);
   if (const int code = count_of(&count); code != 0) {
     report.problem = failed("cuDeviceGetCount", code);
     return;
   }
+  std::string kernel_module;  // "550.54.14"
+  std::ifstream("/sys/module/nvidia/version") >> kernel_module;
   for (int i = 0; i < std::min(count, 1024); ++i) {
     int device = 0;
     if (get(&device, i) != 0) continue;
@@ -161,9 +166,9 @@ void probeCuda(BackendReport& report, const Places& first) {
       row.name = report.strings.intern(name.data());
     row.vendor = report.strings.intern("NVIDIA Corporation");
     row.platform = report.strings.intern("CUDA");
-    if (version > 0)
-      row.api_version =
-          report.strings.intern(fmt::format("CUDA {}.{}", version / 1000, version % 1000 / 10));
+    if (report.driver_version > 0)
+      row.api_version = report.strings.intern("CUDA " + cudaVersionText(report.driver_version));
+    row.driver_version = report.strings.intern(kernel_module);
     size_t memory = 0;
     if (memory_of && memory_of(&memory, device) == 0) row.memory_bytes = memory;
     row.max_work_group_size = attribute(1);
@@ -464,6 +469,17 @@ void probeVulkan(BackendReport& report, const Places& first) {
 }
 
 }  // namespace
+
+bool cudaIsInUse() {
+  void* const library = ::dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  if (library == nullptr) return false;
+  const auto count_of = reinterpret_cast<int (*)(int*)>(::dlsym(library, "cuDeviceGetCount"));
+  int count = 0;
+  constexpr int kNotInitialized = 3;  // CUDA_ERROR_NOT_INITIALIZED
+  const bool in_use = count_of != nullptr && count_of(&count) != kNotInitialized;
+  ::dlclose(library);
+  return in_use;
+}
 
 void probeBackend(BackendReport& report, const std::vector<std::string>& directories) {
   switch (report.backend) {

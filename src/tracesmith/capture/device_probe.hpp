@@ -30,6 +30,9 @@ class VendorLibrary {
   void* handle_ = nullptr;
 };
 
+/// Whether cuInit() has been called in this process.
+bool cudaIsInUse();
+
 /// Fills `report` (whose backend is set). `directories` are searched before the system's.
 void probeBackend(BackendReport& report, const std::vector<std::string>& directories);
 

@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <map>
+#include <mutex>
 
 #include "tracesmith/base/bytes.hpp"
 #include "tracesmith/base/clock.hpp"
@@ -37,6 +39,7 @@ Bytes encode(const BackendReport& report) {
   putText(out, report.library);
   putText(out, report.path);
   putText(out, report.problem);
+  putFixed(out, report.driver_version);
   putFixed(out, static_cast<uint32_t>(report.looked_in.size()));
   for (const std::string& place : report.looked_in) putText(out, place);
   putFixed(out, static_cast<uint32_t>(report.strings.size()));
@@ -58,6 +61,7 @@ bool decode(ByteView bytes, BackendReport& report) {
   report.library = takeText(in);
   report.path = takeText(in);
   report.problem = takeText(in);
+  report.driver_version = in.fixed<uint32_t>();
   const uint32_t places = std::min(in.fixed<uint32_t>(), kMaxItems);
   for (uint32_t i = 0; i < places && in.ok(); ++i) report.looked_in.push_back(takeText(in));
   const uint32_t strings = std::min(in.fixed<uint32_t>(), kMaxItems);
@@ -84,6 +88,7 @@ bool decode(ByteView bytes, BackendReport& report) {
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   ::alarm(static_cast<unsigned>(options.timeout_ms / 1000 + 2));
+  ::unsetenv(kCudaInjection);  // else the driver loads an agent, for this question
   probeBackend(report, options.search_first);
   const Bytes reply = encode(report);
   size_t written = 0;
@@ -102,6 +107,7 @@ struct Probe {
   int fd = -1;
   Bytes reply;
   bool done = false;
+  bool told = false;  // the report is complete
 };
 
 void begin(Probe& probe, const ProbeOptions& options) {
@@ -134,6 +140,7 @@ void readSome(Probe& probe) {
 }
 
 void end(Probe& probe, const ProbeOptions& options) {
+  if (probe.told) return;
   if (probe.fd >= 0) ::close(probe.fd);
   if (probe.child < 0) return;
   if (!probe.done) ::kill(probe.child, SIGKILL);
@@ -161,14 +168,41 @@ void end(Probe& probe, const ProbeOptions& options) {
     probe.report.problem = fmt::format("the {} library ended the process that asked it", whose);
 }
 
+/// Whether this build can record the backend through the driver that was found, and why not.
+void noteCapture(BackendReport& report) {
+  const bool cuda = report.backend == PlatformType::CUDA;
+  if (!cuda && report.backend != PlatformType::OpenCL) {
+    report.capture_problem = "this version has no agent for it";
+    return;
+  }
+  const auto agent = findAgentLibrary(cuda ? "libtracesmith-cuda.so" : "libtracesmith-opencl.so");
+  if (!agent) {
+    report.capture_problem = agent.error().toString();
+  } else if (cuda && report.driver_version != 0 && report.driver_version < kOldestCudaDriver) {
+    report.capture_problem =
+        fmt::format("{} is too old: it knows CUDA {}, and {} or newer is needed", report.library,
+                    cudaVersionText(report.driver_version), cudaVersionText(kOldestCudaDriver));
+  }
+  report.capture_supported = report.capture_problem.empty();
+}
+
 }  // namespace
+
+std::string cudaVersionText(uint32_t version) {
+  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+}
 
 std::vector<BackendReport> probeBackends(const std::vector<PlatformType>& backends,
                                          const ProbeOptions& options) {
   std::vector<Probe> probes(backends.size());
   for (size_t i = 0; i < backends.size(); ++i) {
     probes[i].report.backend = backends[i];
-    begin(probes[i], options);
+    if (backends[i] == PlatformType::CUDA && options.search_first.empty() && cudaIsInUse()) {
+      probeBackend(probes[i].report, {});
+      probes[i].done = probes[i].told = true;
+    } else {
+      begin(probes[i], options);
+    }
   }
   const int64_t deadline = monotonicNs() + options.timeout_ms * 1'000'000;
   for (;;) {
@@ -188,11 +222,19 @@ std::vector<BackendReport> probeBackends(const std::vector<PlatformType>& backen
   std::vector<BackendReport> reports;
   for (Probe& probe : probes) {
     end(probe, options);
-    probe.report.capture_supported =
-        probe.report.backend == PlatformType::OpenCL && findAgentLibrary("libtracesmith-opencl.so");
+    noteCapture(probe.report);
     reports.push_back(std::move(probe.report));
   }
   return reports;
+}
+
+const BackendReport& backendReport(PlatformType backend) {
+  static std::mutex mutex;
+  static std::map<PlatformType, BackendReport> reports;  // they stay where they are
+  const std::lock_guard lock(mutex);
+  const auto known = reports.find(backend);
+  if (known != reports.end()) return known->second;
+  return reports.emplace(backend, std::move(probeBackends({backend}, {}).at(0))).first->second;
 }
 
 std::vector<BackendReport> probeBackends() {

@@ -12,6 +12,7 @@
 #include <fstream>
 
 #include "tracesmith/base/clock.hpp"
+#include "tracesmith/capture/launcher.hpp"
 
 namespace tracesmith {
 namespace {
@@ -101,7 +102,8 @@ TEST_F(DevicesTest, CudaDevicesAreDescribedThroughADriverOfThatName) {
   const BackendReport r = probe(PlatformType::CUDA);
   EXPECT_EQ(r.problem, "");
   EXPECT_EQ(r.path, directory_ + "/libcuda.so.1");
-  EXPECT_FALSE(r.capture_supported);
+  EXPECT_EQ(r.capture_supported, findAgentLibrary("libtracesmith-cuda.so").has_value());
+  EXPECT_EQ(r.driver_version, 12040u);
   ASSERT_EQ(r.devices.size(), 2u);
   EXPECT_EQ(r.strings.at(r.devices[0].name), "First");
   EXPECT_EQ(r.strings.at(r.devices[1].name), "Second");
@@ -111,6 +113,37 @@ TEST_F(DevicesTest, CudaDevicesAreDescribedThroughADriverOfThatName) {
   EXPECT_EQ(r.devices[0].clock_mhz, 13u);
   EXPECT_EQ(r.strings.at(r.devices[0].api_version), "CUDA 12.4");
   EXPECT_EQ(r.strings.at(r.devices[0].uuid), "GPU-00010203-0405-0607-0809-0a0b0c0d0e0f");
+}
+
+TEST_F(DevicesTest, ADriverThatIsTooOldSaysSoEvenWhenItSeesNoDevices) {
+  if (!build("libcuda.so.1", R"(
+        int cuInit(unsigned f) { return 100; }
+        int cuDriverGetVersion(int* v) { *v = 10020; return 0; }
+        int cuDeviceGetCount(int* n) { return 3; }
+        int cuDeviceGet(int* d, int i) { return 3; }
+      )"))
+    GTEST_SKIP() << "no C compiler here";
+  const BackendReport r = probe(PlatformType::CUDA);
+  EXPECT_EQ(r.driver_version, 10020u);
+  EXPECT_FALSE(r.capture_supported);
+  if (!findAgentLibrary("libtracesmith-cuda.so")) GTEST_SKIP() << r.capture_problem;
+  EXPECT_EQ(r.capture_problem,
+            "libcuda.so.1 is too old: it knows CUDA 10.2, and 11.6 or newer is needed");
+}
+
+TEST_F(DevicesTest, TheQuestionIsNotRecorded) {
+  if (!build("libcuda.so.1", R"(
+        #include <stdlib.h>
+        int cuInit(unsigned f) { return getenv("CUDA_INJECTION64_PATH") ? 999 : 100; }
+        int cuDeviceGetCount(int* n) { return 3; }
+        int cuDeviceGet(int* d, int i) { return 3; }
+      )"))
+    GTEST_SKIP() << "no C compiler here";
+  setenv("CUDA_INJECTION64_PATH", "/no/such/library.so", 1);
+  const BackendReport r = probe(PlatformType::CUDA);
+  EXPECT_STREQ(getenv("CUDA_INJECTION64_PATH"), "/no/such/library.so");
+  unsetenv("CUDA_INJECTION64_PATH");
+  EXPECT_EQ(r.problem, "cuInit failed with 100");
 }
 
 TEST_F(DevicesTest, ADriverThatRefusesSaysWhy) {

@@ -68,6 +68,9 @@ class FileSizeSignalIgnored {
 /// executable's directory, or the installed one. kNotFound names the places.
 Result<std::string> findAgentLibrary(const std::string& file_name);
 
+/// What names the library that the CUDA driver loads within cuInit().
+constexpr const char* kCudaInjection = "CUDA_INJECTION64_PATH";
+
 /// True when the installed OpenCL ICD loader knows OPENCL_LAYERS.
 bool icdLoaderHasLayers();
 

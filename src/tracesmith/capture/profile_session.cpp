@@ -71,16 +71,12 @@ std::string otherCudaTool() {
   return named;
 }
 
-Result<Environment> environmentFor(const ProfileOptions& options, const SessionDir& dir) {
-  Environment env = {
-      {arena::kEnvSession, dir.path()},
-      {arena::kEnvRingBytes, std::to_string(options.ring_bytes)},
-      {arena::kEnvOverflow, options.overflow == OverflowPolicy::Block ? "block" : "drop"},
-  };
-  if (options.stacks) {
-    env.emplace_back(arena::kEnvStacks, options.stacks->frames);
-    env.emplace_back(arena::kEnvStackDepth, std::to_string(options.stacks->max_depth));
-  }
+bool wants(const ProfileOptions& options, PlatformType platform) {
+  return options.platform == PlatformType::Unknown || options.platform == platform;
+}
+
+/// The OpenCL agent, and with --record the one that records for replay.
+Status addOpenCl(Environment& env, const ProfileOptions& options) {
   const bool layer = options.injection == Injection::kLayer ||
                      (options.injection == Injection::kAuto && icdLoaderHasLayers());
   const std::string kind = layer ? "" : "-preload";
@@ -102,15 +98,33 @@ Result<Environment> environmentFor(const ProfileOptions& options, const SessionD
   } else {
     preload(env, agents);
   }
+  return {};
+}
+
+/// The driver loads what the variable names, in children, too. What the user has put there stays.
+Status addCuda(Environment& env) {
+  if (!otherCudaTool().empty()) return {};
+  TS_TRY(const std::string agent, findAgentLibrary(kCudaAgent));
+  env.emplace_back(kCudaInjection, agent);
+  return {};
+}
+
+Result<Environment> environmentFor(const ProfileOptions& options, const SessionDir& dir) {
+  Environment env = {
+      {arena::kEnvSession, dir.path()},
+      {arena::kEnvRingBytes, std::to_string(options.ring_bytes)},
+      {arena::kEnvOverflow, options.overflow == OverflowPolicy::Block ? "block" : "drop"},
+  };
+  if (options.stacks) {
+    env.emplace_back(arena::kEnvStacks, options.stacks->frames);
+    env.emplace_back(arena::kEnvStackDepth, std::to_string(options.stacks->max_depth));
+  }
+  if (wants(options, PlatformType::OpenCL)) TS_CHECK_OK(addOpenCl(env, options));
   if (options.stacks) {
     TS_TRY(const std::string notice, findAgentLibrary("libtracesmith-process.so"));
     preload(env, notice);  // of libraries that are unloaded
   }
-  // The driver loads what this names, in children, too.
-  if (otherCudaTool().empty()) {
-    TS_TRY(const std::string agent, findAgentLibrary(kCudaAgent));
-    env.emplace_back(kCudaInjection, agent);
-  }
+  if (wants(options, PlatformType::CUDA)) TS_CHECK_OK(addCuda(env));
   if (options.functions) {
     TS_TRY(const std::string tracer, findAgentLibrary("libtracesmith-xray.so"));
     preload(env, tracer);
@@ -341,7 +355,8 @@ Result<ProfileOutcome> runProfile(const ProfileOptions& options) {
   outcome.host_calls = rows.host_calls;
   outcome.function_calls = collector.functionCalls();
   for (const std::string& problem : collector.agentProblems()) outcome.warnings.push_back(problem);
-  if (const std::string other = otherCudaTool(); !other.empty()) {
+  if (const std::string other = otherCudaTool();
+      wants(options, PlatformType::CUDA) && !other.empty()) {
     outcome.warnings.push_back(
         fmt::format("CUDA was not captured: {} names {} already", kCudaInjection, other));
   }

@@ -11,6 +11,7 @@
 #include "tracesmith/base/overflow_policy.hpp"
 #include "tracesmith/base/result.hpp"
 #include "tracesmith/capture/recording_drain.hpp"
+#include "tracesmith/model/kinds.hpp"
 
 namespace tracesmith {
 
@@ -57,6 +58,8 @@ struct ProfileOptions {
   uint64_t ring_bytes = 4u << 20;  ///< per thread of the program; rounded up to a power of two
   OverflowPolicy overflow = OverflowPolicy::Block;
   Injection injection = Injection::kAuto;
+  /// Whose agent enters the program: OpenCL's, CUDA's, or with Unknown both.
+  PlatformType platform = PlatformType::Unknown;
   bool wait_for_descendants = true;  ///< go on until processes with an agent have ended, too
   double duration_s = 0;             ///< > 0: stop the program (SIGINT, then SIGTERM) after that
   bool kernels = true;               ///< false: leave kernel rows out

@@ -52,7 +52,7 @@ class RecordCommand : public Command {
     size("-b,--buffer", buffer_, "Ring of each thread of the program (default: 4M)");
     flag("-k,--kernels", kernels_, "Keep kernels; with neither -k nor -m everything is kept");
     flag("-m,--memory", memory_, "Keep copies, fills and memory events");
-    flag("-s,--stacks", stacks_, "Record host call stacks (not in this version)");
+    flag("-s,--stacks", stacks_, "Record the host call stack of every call, native and Python");
     flag("--progress", progress_, "Show live figures when standard error is a terminal");
     flag("-q,--quiet", quiet_, "No summary at the end; only warnings and errors");
     takeProgram(false);
@@ -61,6 +61,11 @@ class RecordCommand : public Command {
         "0; "
         "a program that ends before that gives its own exit code. Without a program and without -p "
         "simulation there is nothing to record.");
+    describe(
+        "-p opencl and -p cuda let that agent alone into the program, auto all that there are. "
+        "Where "
+        "the CUDA driver is missing, or older than what CUDA 11.6 came with, -p cuda says so and "
+        "starts nothing.");
     describe(
         "-p simulation measures nothing: it makes up a plausible trace of the given length "
         "(default: "
@@ -71,13 +76,11 @@ class RecordCommand : public Command {
   }
 
   int run(Session& session) override {
-    if (stacks_) {
-      say("record: -s: host call stacks are not in this version; leave it out");
-      return kExitUsage;
-    }
     const PlatformType type = platformByName(platform_);
     if (type == PlatformType::Simulation) return simulate(session);
-    if (type != PlatformType::Unknown && type != PlatformType::OpenCL) return refuse(type);
+    const bool has_agent =
+        type == PlatformType::Unknown || type == PlatformType::OpenCL || type == PlatformType::CUDA;
+    if (!has_agent) return missing(type);
     if (session.program.empty()) {
       say("record: what shall be recorded? There are two ways:");
       say("  a program:          tracesmith record -d 5 -- ./my_gpu_program");
@@ -89,9 +92,14 @@ class RecordCommand : public Command {
     request.quiet = quiet_;
     request.progress = progress_;
     ProfileOptions& profile = request.profile;
+    profile.platform = type;
+    if (stacks_) profile.stacks.emplace();
     if (buffer_) profile.ring_bytes = *buffer_;
     if (duration_ns_) profile.duration_s = static_cast<double>(*duration_ns_) / 1e9;
     if (duration_ns_ && *duration_ns_ == 0) return refuseZero();
+    if (type == PlatformType::CUDA) {
+      if (const int code = missing(type); code != kExitOk) return code;
+    }
     if (kernels_ != memory_) {
       profile.kernels = kernels_;
       profile.memory = memory_;
@@ -105,22 +113,28 @@ class RecordCommand : public Command {
     return kExitUsage;
   }
 
-  /// Platforms of which this version has no agent.
-  static int refuse(PlatformType type) {
-    for (const BackendReport& report : probeBackends()) {
-      if (report.backend != type || report.capture_supported) continue;
-      say(fmt::format("record: {} can not be recorded: this version has no agent for it",
-                      toString(type)));
-      if (!report.library_found) say("  " + missingLibrary(report));
-      return kExitFailed;
+  /// Says what keeps a platform from being recorded; kExitOk when nothing does.
+  static int missing(PlatformType type) {
+    const BackendReport report = probeBackends({type}, {}).at(0);
+    if (report.capture_supported && report.library_found) {
+      // The program may see other devices than we do.
+      if (!report.problem.empty())
+        sayWarning(fmt::format("{}: {}", toString(type), report.problem));
+      return kExitOk;
     }
-    say(fmt::format("record: {} can not be recorded by this build", toString(type)));
+    say(fmt::format("record: {} can not be recorded: {}", toString(type),
+                    report.capture_supported ? missingLibrary(report) : report.capture_problem));
+    if (!report.capture_supported && !report.library_found) say("  " + missingLibrary(report));
     return kExitFailed;
   }
 
   int simulate(const Session& session) const {
     if (!session.program.empty()) {
       say("record: -p simulation runs no program; leave the program or the platform out");
+      return kExitUsage;
+    }
+    if (stacks_) {
+      say("record: -p simulation has no call stacks; leave -s out");
       return kExitUsage;
     }
     if (duration_ns_ && *duration_ns_ == 0) return refuseZero();

@@ -25,6 +25,9 @@ std::string deviceLine(const DeviceRow& device, const StringTable& strings) {
   }
   if (device.compute_units > 0) out += fmt::format(", {} compute units", device.compute_units);
   if (device.clock_mhz > 0) out += fmt::format(", {} MHz", device.clock_mhz);
+  if (device.compute_major > 0) {
+    out += fmt::format(", compute capability {}.{}", device.compute_major, device.compute_minor);
+  }
   out += "\n";
   const std::string platform = shown(device.platform);
   const std::string api = shown(device.api_version);
@@ -57,7 +60,8 @@ std::string devicesText(const std::vector<BackendReport>& reports, bool colour) 
       out += fmt::format(
           " {} device{}, {}; {}\n", report.devices.size(), report.devices.size() == 1 ? "" : "s",
           report.path.empty() ? report.library : report.path,
-          report.capture_supported ? "can be recorded" : "can not be recorded by this version");
+          report.capture_supported ? "can be recorded"
+                                   : "can not be recorded: " + printable(report.capture_problem));
       for (const DeviceRow& device : report.devices) out += deviceLine(device, report.strings);
     } else if (!report.library_found) {
       out += " " + missingLibrary(report) + "\n";
@@ -75,6 +79,8 @@ void writeDevicesJson(JsonWriter& json, const std::vector<BackendReport>& report
     json.beginObject()
         .field("backend", toString(report.backend))
         .field("can_be_recorded", report.capture_supported)
+        .field("can_not_be_recorded_because", report.capture_problem)
+        .field("driver_version", report.driver_version)
         .field("library", report.library)
         .field("library_found", report.library_found)
         .field("path", report.path)
@@ -97,6 +103,12 @@ void writeDevicesJson(JsonWriter& json, const std::vector<BackendReport>& report
           .field("compute_units", device.compute_units)
           .field("clock_mhz", device.clock_mhz)
           .field("max_work_group_size", device.max_work_group_size)
+          .field("compute_major", device.compute_major)
+          .field("compute_minor", device.compute_minor)
+          .field("warp_size", device.warp_size)
+          .field("max_threads_per_unit", device.max_threads_per_unit)
+          .field("memory_clock_mhz", device.memory_clock_mhz)
+          .field("memory_bus_bits", device.memory_bus_bits)
           .field("pci_address", text(device.pci_address))
           .field("uuid", text(device.uuid))
           .endObject();
