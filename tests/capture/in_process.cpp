@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Captures itself with createProfiler(PlatformType::OpenCL) and prints what it was given. A program
 // of its own because the profiler must come before the process's first OpenCL call.
-// Usage: in_process [late | small | fork | stacks]
+// Usage: in_process [late | first | small | fork | stacks]
 //   late    OpenCL first, which must be refused
+//   first   the capture begins before the first OpenCL call
 //   small   more events than the buffer has room for
 //   fork    a child ends while the parent captures
 //   stacks  with the call stacks of launches
@@ -121,12 +122,19 @@ int main(int argc, char** argv) {
     profiler->stopCapture();
   }
 
+  if (mode == "first") profiler->startCapture();
   const ClProgram cl(source);
   const cl_command_queue queue = cl.queue();
   const cl_mem buffer = cl.buffer(4096 * sizeof(float));
   const cl_kernel kernel = cl.kernel("twice");
   check(clSetKernelArg(kernel, 0, sizeof buffer, &buffer), "clSetKernelArg");
 
+  if (mode == "first") {
+    launch(queue, kernel, 20);
+    profiler->stopCapture();
+    print("first", tally(*profiler));
+    return 0;
+  }
   launch(queue, kernel, 3);  // before the capture
   profiler->startCapture();
   launch(queue, kernel, 7);

@@ -31,6 +31,12 @@ TEST_F(InProcessTest, GivesWhatHappenedBetweenStartAndStopAndNothingElse) {
   EXPECT_THAT(filesLeft(), ElementsAre("stdout"));
 }
 
+TEST_F(InProcessTest, ACaptureThatBeginsBeforeTheFirstCallMissesNothing) {
+  EXPECT_EQ(outputOf({helper("in_process"), "first"}),
+            "second: refused\n"
+            "first: 20 launches, 20 kernels, paired, 0 copies back, 0 bad\n");
+}
+
 TEST_F(InProcessTest, WhatABufferCanNotHoldIsCounted) {
   EXPECT_EQ(outputOf({helper("in_process"), "small"}),
             "second: refused\n"

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/capture/in_process_capture.hpp"
 
+#include <dlfcn.h>
+#include <fmt/format.h>
+
 #include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <string_view>
 
+#include "tracesmith/capture/device_probe.hpp"
 #include "tracesmith/capture/launcher.hpp"
 #include "tracesmith/capture/quiet_thread.hpp"
 
@@ -14,6 +19,20 @@ namespace tracesmith {
 namespace {
 
 std::atomic<bool> g_armed{false};
+
+void addLayer(const std::string& agent) {
+  const char* layers = std::getenv("OPENCL_LAYERS");
+  const std::string before = layers == nullptr ? "" : layers;
+  // Its name is there already when the process that started us armed it and is gone.
+  if ((":" + before + ":").find(":" + agent + ":") != std::string::npos) return;
+  setenv("OPENCL_LAYERS", (before.empty() ? agent : before + ":" + agent).c_str(), 1);
+}
+
+/// The agent names kinds of work that CUPTI does not deliver, and captures the others.
+bool isOfAPart(std::string_view problem) {
+  return problem.starts_with("CUDA: CUPTI does not deliver") ||
+         problem.starts_with("CUDA: no thread to flush with");
+}
 
 }  // namespace
 
@@ -36,14 +55,22 @@ Result<std::unique_ptr<InProcessCapture>> InProcessCapture::arm(const InProcessO
                    "profiler in a process that started it",
                    outer});
   }
-  if (!icdLoaderHasLayers()) {
+  const bool cuda = options.platform == PlatformType::CUDA;
+  if (!cuda && !icdLoaderHasLayers()) {
     return refuse({ErrorCode::kUnsupported,
                    "the OpenCL ICD loader (libOpenCL.so.1) is missing or does not know "
                    "OPENCL_LAYERS; install ocl-icd 2.3 or newer",
                    {}});
   }
-  auto agent = findAgentLibrary("libtracesmith-opencl.so");
+  auto agent = findAgentLibrary(cuda ? "libtracesmith-cuda.so" : "libtracesmith-opencl.so");
   if (!agent) return refuse(agent.error());
+  const bool cuda_in_use = cuda && cudaIsInUse();
+  const char* injected = std::getenv(kCudaInjection);
+  if (cuda && !cuda_in_use && injected != nullptr && *injected != 0 && *agent != injected) {
+    return refuse({ErrorCode::kUnsupported,
+                   fmt::format("{} names another tool's library already", kCudaInjection),
+                   injected});
+  }
 
   std::string made = std::filesystem::temp_directory_path(ec).string();
   if (ec) made = "/tmp";
@@ -72,14 +99,14 @@ Result<std::unique_ptr<InProcessCapture>> InProcessCapture::arm(const InProcessO
     setenv(arena::kEnvStacks, "native", 1);
     setenv(arena::kEnvStackDepth, std::to_string(options.stack_depth).c_str(), 1);
   }
-  const char* layers = std::getenv("OPENCL_LAYERS");
-  const std::string before = layers == nullptr ? "" : layers;
-  // Its name is there already when the process that started us armed it and is gone.
-  if ((":" + before + ":").find(":" + *agent + ":") == std::string::npos) {
-    setenv("OPENCL_LAYERS", (before.empty() ? *agent : before + ":" + *agent).c_str(), 1);
+  if (cuda) {
+    setenv(kCudaInjection, agent->c_str(), 1);
+  } else {
+    addLayer(*agent);
   }
 
   std::unique_ptr<InProcessCapture> capture(new InProcessCapture);
+  capture->platform_ = options.platform;
   capture->directory_ = directory;
   capture->collector_ = std::move(*collector);
   capture->collector_->setCapturing(false);
@@ -87,7 +114,31 @@ Result<std::unique_ptr<InProcessCapture>> InProcessCapture::arm(const InProcessO
   auto thread = startQuietThread([raw = capture.get()] { raw->run(); });
   if (!thread) return refuse(thread.error());
   capture->thread_ = std::move(*thread);
+  if (cuda_in_use) {
+    if (auto ok = capture->enterNow(*agent); !ok) {
+      capture.reset();
+      return refuse(ok.error());
+    }
+  }
   return capture;
+}
+
+/// As the driver would have done within cuInit().
+Status InProcessCapture::enterNow(const std::string& agent) {
+  void* const library = dlopen(agent.c_str(), RTLD_NOW | RTLD_LOCAL);
+  const auto initialize = library == nullptr
+                              ? nullptr
+                              : reinterpret_cast<int (*)()>(dlsym(library, "InitializeInjection"));
+  if (initialize == nullptr) {
+    const char* const why = dlerror();
+    return fail(ErrorCode::kUnsupported, why != nullptr ? why : "the agent can not be loaded",
+                agent);
+  }
+  (void)initialize();
+  const std::lock_guard lock(mutex_);
+  collector_->poll();
+  must_be_loaded_ = true;
+  return {};
 }
 
 InProcessCapture::~InProcessCapture() {
@@ -108,8 +159,14 @@ void InProcessCapture::run() {
   using namespace std::chrono_literals;
   std::unique_lock lock(mutex_);
   auto pause = 1ms;
+  uint32_t agents = 0;
   while (!stop_) {
     const uint64_t met = collector_->poll();
+    // A process whose agent began with what the environment said before has to hear of it.
+    if (collector_->agentProcesses() != agents) {
+      agents = collector_->agentProcesses();
+      collector_->setCapturing(capturing_);
+    }
     pause = met > 0 ? 1ms : std::min(pause * 2, std::chrono::milliseconds(5ms));
     wake_.wait_for(lock, pause);
   }
@@ -117,6 +174,9 @@ void InProcessCapture::run() {
 
 void InProcessCapture::setCapturing(bool on) {
   const std::lock_guard lock(mutex_);
+  capturing_ = on;
+  // An agent that is loaded from now on begins so, and misses no call.
+  if (collector_->agentProcesses() == 0) setenv(arena::kEnvCapture, on ? "on" : "off", 1);
   collector_->poll();  // an arena that is there but not yet known must hear of it, too
   collector_->setCapturing(on);
 }
@@ -124,6 +184,19 @@ void InProcessCapture::setCapturing(bool on) {
 bool InProcessCapture::agentLoaded() const {
   const std::lock_guard lock(mutex_);
   return collector_->agentProcesses() > 0;
+}
+
+std::string InProcessCapture::problem() {
+  const std::lock_guard lock(mutex_);
+  collector_->poll();
+  for (const std::string& problem : collector_->agentProblems()) {
+    if (!isOfAPart(problem)) return problem;
+  }
+  if (must_be_loaded_ && collector_->agentProcesses() == 0) {
+    return fmt::format("the {} agent could not make its rings in {}", toString(platform_),
+                       directory_);
+  }
+  return {};
 }
 
 Result<Trace> InProcessCapture::snapshot() {

@@ -15,11 +15,13 @@
 #include "tracesmith/base/result.hpp"
 #include "tracesmith/capture/collector.hpp"
 #include "tracesmith/format/trace_reader.hpp"
+#include "tracesmith/model/kinds.hpp"
 #include "tracesmith/stacks/symbolizer.hpp"
 
 namespace tracesmith {
 
 struct InProcessOptions {
+  PlatformType platform = PlatformType::OpenCL;  // or CUDA
   uint64_t ring_bytes = 4u << 20;
   OverflowPolicy overflow = OverflowPolicy::Block;
   bool keep_kernels = true;
@@ -30,18 +32,22 @@ struct InProcessOptions {
 /// One at a time in a process. All methods may be called from any thread.
 class InProcessCapture {
  public:
-  /// Arms the OpenCL layer for this process and its children by environment variables, so it must
-  /// run before the process's first OpenCL call (the ICD loader reads them once). Capture begins
-  /// switched off. Errors: no agent library, an ICD loader without layers, no room, already armed
-  /// or recorded from outside. Not to be destroyed in a forked child: its thread is the parent's.
+  /// Arms the agent for this process and its children by environment variables. For OpenCL it must
+  /// run before the process's first call (the ICD loader reads them once); a CUDA driver that is in
+  /// use already is not waited for: the agent enters at once. Capture begins switched off. Errors:
+  /// no agent library, an ICD loader without layers, another library in CUDA's variable, no room,
+  /// already armed or recorded from outside. Not to be destroyed in a forked child: its thread is
+  /// the parent's.
   static Result<std::unique_ptr<InProcessCapture>> arm(const InProcessOptions& options);
   ~InProcessCapture();
   InProcessCapture(const InProcessCapture&) = delete;
   InProcessCapture& operator=(const InProcessCapture&) = delete;
 
   void setCapturing(bool on);
-  /// True once the agent has been loaded, that is, after the first OpenCL call.
+  /// True once the agent has been loaded, that is, after the first call of the platform.
   bool agentLoaded() const;
+  /// Why the agent captures nothing; "" while all is well, or the agent has not been loaded.
+  std::string problem();
 
   /// Everything that has been captured since arm(), in host time.
   Result<Trace> snapshot();
@@ -52,6 +58,7 @@ class InProcessCapture {
 
  private:
   InProcessCapture() = default;
+  Status enterNow(const std::string& agent);
   void run();
   void nameFrames(Trace& trace);
 
@@ -61,11 +68,14 @@ class InProcessCapture {
     std::string file;
   };
 
+  PlatformType platform_ = PlatformType::Unknown;
   std::string directory_;  // of the session and of the trace
   std::unique_ptr<Collector> collector_;
   mutable std::mutex mutex_;  // of collector_
   std::condition_variable wake_;
   bool stop_ = false;
+  bool capturing_ = false;
+  bool must_be_loaded_ = false;             // the agent has been called
   std::unique_ptr<Symbolizer> symbolizer_;  // where stacks are taken
   std::vector<NamedFrame> named_;           // so far
   std::thread thread_;

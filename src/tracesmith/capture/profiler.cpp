@@ -4,27 +4,15 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <map>
-#include <mutex>
 
+#include "tracesmith/capture/cupti_profiler.hpp"
 #include "tracesmith/capture/devices.hpp"
 
 namespace tracesmith {
 namespace {
 
-/// What a backend's library says, asked once. Reports stay where they are.
-const BackendReport& reportOf(PlatformType platform) {
-  static std::mutex mutex;
-  static std::map<PlatformType, BackendReport> reports;
-  const std::lock_guard lock(mutex);
-  const auto known = reports.find(platform);
-  if (known != reports.end()) return known->second;
-  auto probed = probeBackends({platform}, {});
-  return reports.emplace(platform, std::move(probed.at(0))).first->second;
-}
-
 int deviceCount(PlatformType platform) {
-  return static_cast<int>(reportOf(platform).devices.size());
+  return static_cast<int>(backendReport(platform).devices.size());
 }
 
 /// A backend that this build can not capture. It says so, and what is there all the same.
@@ -40,7 +28,7 @@ class UnavailableProfiler : public IPlatformProfiler {
       error_ = "no platform was chosen; detectPlatform() finds the one that this machine has";
       return false;
     }
-    const BackendReport& report = reportOf(platform_);
+    const BackendReport& report = backendReport(platform_);
     if (report.library_found) {
       error_ = fmt::format("this build can not capture {}, though {} is there ({})", name,
                            report.library, report.path);
@@ -79,7 +67,7 @@ class UnavailableProfiler : public IPlatformProfiler {
 }  // namespace
 
 std::vector<DeviceInfo> deviceInfosOf(PlatformType platform) {
-  const BackendReport& report = reportOf(platform);
+  const BackendReport& report = backendReport(platform);
   Trace trace;
   trace.strings = report.strings;
   for (size_t i = 0; i < report.devices.size(); ++i) {
@@ -95,7 +83,9 @@ std::unique_ptr<IPlatformProfiler> createProfiler(PlatformType platform) {
     case PlatformType::Simulation:
       return createSimulationProfiler();
     case PlatformType::OpenCL:
-      return createOpenClProfiler();
+      return createInProcessProfiler(platform);
+    case PlatformType::CUDA:
+      return std::make_unique<CUPTIProfiler>();
     default:
       return std::make_unique<UnavailableProfiler>(platform);
   }
@@ -121,6 +111,9 @@ int getROCmDeviceCount() { return deviceCount(PlatformType::ROCm); }
 int getMetalDeviceCount() { return deviceCount(PlatformType::Metal); }
 int getMACADeviceCount() { return deviceCount(PlatformType::MACA); }
 int getAscendDeviceCount() { return deviceCount(PlatformType::Ascend); }
+int getCUDADriverVersion() {
+  return static_cast<int>(backendReport(PlatformType::CUDA).driver_version);
+}
 
 const char* platformTypeToString(PlatformType platform) {
   constexpr std::array kNames = {"Unknown", "CUDA",   "ROCm",   "Metal",     "MACA",
@@ -155,6 +148,11 @@ bool applyConfig(const ProfilerConfig& config, TraceEvent& event) {
     case EventType::MemAlloc:
     case EventType::MemFree:
       return config.capture_alloc;
+    // Waits and copies that have no name among the event types.
+    case EventType::Marker:
+      return config.capture_sync || event.metadata.count("sync_kind") == 0;
+    case EventType::Custom:
+      return config.capture_memcpy || event.metadata.count("copy_kind") == 0;
     default:
       return true;
   }

@@ -84,6 +84,8 @@ int getROCmDeviceCount();
 int getMetalDeviceCount();
 int getMACADeviceCount();
 int getAscendDeviceCount();
+/// The CUDA that the driver knows, as cuDriverGetVersion() gives it: 12040 for 12.4; 0: no driver.
+int getCUDADriverVersion();
 
 /// The devices that a backend's library sees, whether or not this build can capture them.
 std::vector<DeviceInfo> deviceInfosOf(PlatformType platform);
@@ -96,6 +98,7 @@ bool applyConfig(const ProfilerConfig& config, TraceEvent& event);
 
 // The backends of this build.
 std::unique_ptr<IPlatformProfiler> createSimulationProfiler();
-std::unique_ptr<IPlatformProfiler> createOpenClProfiler();
+/// OpenCL or CUDA.
+std::unique_ptr<IPlatformProfiler> createInProcessProfiler(PlatformType platform);
 
 }  // namespace tracesmith

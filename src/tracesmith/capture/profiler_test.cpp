@@ -13,12 +13,14 @@
 #include <thread>
 
 #include "tracesmith/base/clock.hpp"
+#include "tracesmith/capture/cupti_profiler.hpp"
 #include "tracesmith/capture/event_buffer.hpp"
 #include "tracesmith/capture/quiet_thread.hpp"
 
 namespace tracesmith {
 namespace {
 
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
 void sleepMs(int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
@@ -228,8 +230,8 @@ TEST(QuietThread, LeavesTheProgramsSignalsToTheProgramsThreads) {
 
 TEST(Profiler, BackendsThatThisBuildCanNotCaptureSayWhatIsMissing) {
   for (const PlatformType platform :
-       {PlatformType::CUDA, PlatformType::ROCm, PlatformType::Metal, PlatformType::MACA,
-        PlatformType::Ascend, PlatformType::Vulkan, PlatformType::Unknown}) {
+       {PlatformType::ROCm, PlatformType::Metal, PlatformType::MACA, PlatformType::Ascend,
+        PlatformType::Vulkan, PlatformType::Unknown}) {
     const auto profiler = createProfiler(platform);
     ASSERT_NE(profiler, nullptr);
     EXPECT_EQ(profiler->platformType(), platform);
@@ -238,12 +240,21 @@ TEST(Profiler, BackendsThatThisBuildCanNotCaptureSayWhatIsMissing) {
     EXPECT_FALSE(profiler->startCapture());
     EXPECT_FALSE(profiler->lastError().empty());
   }
+}
+
+TEST(Profiler, ForCudaSaysWhichLibraryIsMissing) {
+  if (isCUDAAvailable()) GTEST_SKIP() << "tests/cuda has what a driver can do";
   const auto cuda = createProfiler(PlatformType::CUDA);
+  EXPECT_EQ(cuda->platformType(), PlatformType::CUDA);
+  EXPECT_NE(dynamic_cast<CUPTIProfiler*>(cuda.get()), nullptr);
+  EXPECT_FALSE(cuda->isAvailable());
   EXPECT_FALSE(cuda->initialize());
-  EXPECT_THAT(cuda->lastError(), HasSubstr("libcuda.so.1"));
+  EXPECT_THAT(cuda->lastError(), AnyOf(HasSubstr("libcuda.so.1"), HasSubstr("libtracesmith-cuda")));
+  EXPECT_FALSE(cuda->startCapture());
   EXPECT_EQ(cuda->getDeviceInfo().size(), static_cast<size_t>(getCUDADeviceCount()));
-  if (!isCUDAAvailable() && cuda->lastError().find("is not installed") != std::string::npos) {
+  if (cuda->lastError().find("is not installed") != std::string::npos) {
     EXPECT_THAT(cuda->lastError(), HasSubstr("looked in"));
+    EXPECT_EQ(getCUDADriverVersion(), 0);
   }
 }
 
@@ -278,6 +289,20 @@ TEST(Profiler, StacksAreCutToTheDepthThatIsWanted) {
   config.capture_callstacks = false;
   EXPECT_TRUE(applyConfig(config, event));
   EXPECT_FALSE(event.call_stack);
+}
+
+TEST(Profiler, WaitsAndCopiesWithoutATypeOfTheirOwnAreLeftOutWithTheirKind) {
+  ProfilerConfig config;
+  config.capture_sync = config.capture_memcpy = false;
+  TraceEvent wait(EventType::Marker), copy(EventType::Custom);
+  EXPECT_TRUE(applyConfig(config, wait));
+  EXPECT_TRUE(applyConfig(config, copy));
+  wait.metadata["sync_kind"] = "barrier";
+  copy.metadata["copy_kind"] = "host_to_host";
+  EXPECT_FALSE(applyConfig(config, wait));
+  EXPECT_FALSE(applyConfig(config, copy));
+  EXPECT_TRUE(applyConfig({}, wait));
+  EXPECT_TRUE(applyConfig({}, copy));
 }
 
 TEST(EventBuffer, ABlockedWriterGoesOnWhenEventsAreTaken) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Captures the OpenCL work of this very process, through the agent that `tracesmith profile` uses.
+// Captures the OpenCL or CUDA work of this very process, through the agent that `tracesmith
+// profile` uses.
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -16,14 +17,17 @@
 #include <thread>
 
 #include "tracesmith/base/clock.hpp"
+#include "tracesmith/capture/call_window.hpp"
 #include "tracesmith/capture/devices.hpp"
 #include "tracesmith/capture/event_buffer.hpp"
 #include "tracesmith/capture/event_feed.hpp"
 #include "tracesmith/capture/in_process_capture.hpp"
+#include "tracesmith/capture/loaded_cupti.hpp"
 #include "tracesmith/capture/process_bound_profiler.hpp"
 #include "tracesmith/capture/profile_session.hpp"
 #include "tracesmith/capture/profiler.hpp"
 #include "tracesmith/capture/quiet_thread.hpp"
+#include "tracesmith/capture/vendor_frames.hpp"
 
 namespace tracesmith {
 namespace {
@@ -56,7 +60,8 @@ bool openClInUse() {
 class SharedCapture {
  public:
   /// Null with `error` when another profiler has it, or it can not be armed.
-  static InProcessCapture* acquire(const ProfilerConfig& config, std::string& error) {
+  static InProcessCapture* acquire(PlatformType platform, const ProfilerConfig& config,
+                                   std::string& error) {
     SharedCapture& shared = instance();
     const std::lock_guard lock(shared.mutex_);
     if (shared.capture_ != nullptr && shared.owner_ != getpid()) {
@@ -67,24 +72,34 @@ class SharedCapture {
       return nullptr;
     }
     if (shared.in_use_) {
-      error = "another OpenCL profiler of this process is initialized; finalize() it first";
+      error = fmt::format("another {} profiler of this process is initialized; finalize() it first",
+                          platformTypeToString(shared.platform_));
+      return nullptr;
+    }
+    if (shared.capture_ != nullptr && shared.platform_ != platform) {
+      error = fmt::format(
+          "this process has been captured by a profiler of {}, and only one platform can be "
+          "captured from within; `tracesmith profile` captures all",
+          platformTypeToString(shared.platform_));
       return nullptr;
     }
     if (shared.capture_ == nullptr) {
-      if (openClInUse()) {
+      if (platform == PlatformType::OpenCL && openClInUse()) {
         error =
             "OpenCL is in use already; initialize the profiler before the first OpenCL call of "
             "the process, or run the program under `tracesmith profile`";
         return nullptr;
       }
       InProcessOptions options;
+      options.platform = platform;
       if (config.overflow_policy != OverflowPolicy::Block) {
         options.overflow = OverflowPolicy::DropNewest;
       }
-      // One more, for the frame that says that there are more.
       if (config.capture_callstacks) {
+        // One more, for the frame that says that there are more.
+        const uint32_t more = 1 + (platform == PlatformType::CUDA ? kVendorFrames : 0);
         options.stack_depth =
-            std::clamp(config.callstack_depth, 1u, StackOptions::kMostDepth - 1) + 1;
+            std::clamp(config.callstack_depth, 1u, StackOptions::kMostDepth - more) + more;
       }
       auto armed = InProcessCapture::arm(options);
       if (!armed) {
@@ -93,13 +108,16 @@ class SharedCapture {
       }
       shared.capture_ = armed->release();
       shared.owner_ = getpid();
+      shared.platform_ = platform;
       shared.with_stacks_ = config.capture_callstacks;
     } else if (config.capture_callstacks && !shared.with_stacks_) {
       error =
-          "call stacks are to be captured, but the first OpenCL profiler of this process was "
-          "initialized without capture_callstacks";
+          "call stacks are to be captured, but the first profiler of this process was initialized "
+          "without capture_callstacks";
       return nullptr;
     }
+    // The agent does not come a second time.
+    if (error = shared.capture_->problem(); !error.empty()) return nullptr;
     shared.in_use_ = true;
     return shared.capture_;
   }
@@ -122,23 +140,26 @@ class SharedCapture {
 
   std::mutex mutex_;
   InProcessCapture* capture_ = nullptr;
+  PlatformType platform_ = PlatformType::Unknown;
   pid_t owner_ = 0;
   bool in_use_ = false;
   bool with_stacks_ = false;
 };
 
-class OpenClProfiler : public IPlatformProfiler {
+class InProcessProfiler : public IPlatformProfiler {
  public:
-  ~OpenClProfiler() override { OpenClProfiler::finalize(); }
+  explicit InProcessProfiler(PlatformType platform) : platform_(platform) {}
+  ~InProcessProfiler() override { InProcessProfiler::finalize(); }
 
-  PlatformType platformType() const override { return PlatformType::OpenCL; }
-  bool isAvailable() const override { return isOpenCLAvailable(); }
+  PlatformType platformType() const override { return platform_; }
+  bool isAvailable() const override { return missing().empty(); }
 
   bool initialize(const ProfilerConfig& config) override {
     if (capture_ != nullptr) return refuse("already initialized; finalize() first");
     if (config.buffer_size == 0) return refuse("buffer_size must be at least 1");
-    std::string error;
-    capture_ = SharedCapture::acquire(config, error);
+    std::string error = platform_ == PlatformType::CUDA ? missing() : "";
+    if (!error.empty()) return refuse(error);
+    capture_ = SharedCapture::acquire(platform_, config, error);
     if (capture_ == nullptr) return refuse(error);
     config_ = config;
     buffer_ = std::make_unique<EventBuffer>(config.buffer_size, config.overflow_policy);
@@ -149,7 +170,7 @@ class OpenClProfiler : public IPlatformProfiler {
 
   void finalize() override {
     if (capture_ == nullptr) return;
-    if (capturing_) (void)OpenClProfiler::stopCapture();
+    if (capturing_) (void)InProcessProfiler::stopCapture();
     capture_ = nullptr;
     buffer_.reset();
     SharedCapture::release();
@@ -158,8 +179,10 @@ class OpenClProfiler : public IPlatformProfiler {
   bool startCapture() override {
     if (capture_ == nullptr) return refuse("not initialized");
     if (capturing_) return refuse("already capturing");
+    if (std::string problem = capture_->problem(); !problem.empty()) return refuse(problem);
     // What an earlier capture left behind is not ours.
     if (auto left = capture_->takeNew(); !left) return refuse(left.error().toString());
+    window_.begin();
     stop_asked_ = false;
     buffer_->setWaiting(true);
     capture_->setCapturing(true);
@@ -184,6 +207,7 @@ class OpenClProfiler : public IPlatformProfiler {
     buffer_->setWaiting(false);
     thread_.join();
     capturing_ = false;
+    if (std::string problem = capture_->problem(); !problem.empty()) return refuse(problem);
     return !run_failed_;
   }
 
@@ -210,17 +234,30 @@ class OpenClProfiler : public IPlatformProfiler {
     return false;
   }
 
+  /// What this build or this machine lacks; "" for nothing.
+  std::string missing() const {
+    const BackendReport& report = backendReport(platform_);
+    if (!report.capture_supported) return report.capture_problem;
+    if (!report.devices.empty()) return {};
+    if (report.library_found) return fmt::format("{} ({})", report.problem, report.path);
+    std::string places;
+    for (const std::string& place : report.looked_in) {
+      places += (places.empty() ? "" : ", ") + place;
+    }
+    return fmt::format("{} (looked in {})", report.problem, places);
+  }
+
   void run() {
     run_failed_ = false;
     while (!waitForStop(kPeriod)) {
       if (!takeIn()) return;
     }
     const int64_t until_ns = monotonicNs() + kDrainNs;
-    while (takeIn() && feed_.waiting() > 0 && monotonicNs() < until_ns) {
+    while (takeInAll() && feed_.waiting() > 0 && monotonicNs() < until_ns) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     if (run_failed_ || feed_.waiting() == 0) return;
-    if (auto rest = capture_->takeNew()) {
+    if (auto rest = takeNew()) {
       deliver(feed_.next(*rest));
       deliver(feed_.flush(std::move(*rest)));
     }
@@ -231,8 +268,23 @@ class OpenClProfiler : public IPlatformProfiler {
     return stop_.wait_for(lock, time, [&] { return stop_asked_; });
   }
 
-  bool takeIn() {
+  Result<Trace> takeNew() {
     auto part = capture_->takeNew();
+    if (part && platform_ == PlatformType::CUDA) {
+      window_.restrict(*part);
+      if (config_.capture_callstacks) dropVendorFrames(*part);
+    }
+    return part;
+  }
+
+  bool takeInAll() {
+    // CUPTI would keep it until the agent asks the next time.
+    if (platform_ == PlatformType::CUDA && capture_->agentLoaded()) flushLoadedCupti();
+    return takeIn();
+  }
+
+  bool takeIn() {
+    auto part = takeNew();
     if (!part) {
       run_failed_ = true;
       return refuse(part.error().toString());
@@ -249,13 +301,15 @@ class OpenClProfiler : public IPlatformProfiler {
     }
   }
 
+  const PlatformType platform_;
   InProcessCapture* capture_ = nullptr;  // SharedCapture's
   ProfilerConfig config_;
   std::unique_ptr<EventBuffer> buffer_;
   EventCallback callback_;
   std::atomic<bool> capturing_ = false;
   uint64_t dropped_before_ = 0;
-  EventFeed feed_;  // thread_'s while it runs
+  EventFeed feed_;  // thread_'s while it runs, as is window_
+  CallWindow window_;
   mutable std::mutex error_mutex_;
   std::string error_;
   std::atomic<bool> run_failed_ = false;
@@ -267,8 +321,8 @@ class OpenClProfiler : public IPlatformProfiler {
 
 }  // namespace
 
-std::unique_ptr<IPlatformProfiler> createOpenClProfiler() {
-  return boundToItsProcess(std::make_unique<OpenClProfiler>());
+std::unique_ptr<IPlatformProfiler> createInProcessProfiler(PlatformType platform) {
+  return boundToItsProcess(std::make_unique<InProcessProfiler>(platform));
 }
 
 }  // namespace tracesmith

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Captures the CUDA work of this very process through CUPTI: what
+// createProfiler(PlatformType::CUDA) gives, with what CUDA alone has.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tracesmith/capture/profiler.hpp"
+
+namespace tracesmith {
+
+/// Before the process's first CUDA call or after it. The driver lets the agent in with cuInit(); so
+/// what keeps CUPTI from being used (no libcupti, another tool that uses it) is known from then on:
+/// initialize() says it when CUDA is in use already, else startCapture() and stopCapture() do.
+class CUPTIProfiler : public IPlatformProfiler {
+ public:
+  CUPTIProfiler() : profiler_(createInProcessProfiler(PlatformType::CUDA)) {}
+
+  PlatformType platformType() const override { return PlatformType::CUDA; }
+  bool isAvailable() const override { return profiler_->isAvailable(); }
+  bool initialize(const ProfilerConfig& config = {}) override {
+    return profiler_->initialize(config);
+  }
+  void finalize() override { profiler_->finalize(); }
+  bool startCapture() override { return profiler_->startCapture(); }
+  bool stopCapture() override { return profiler_->stopCapture(); }
+  bool isCapturing() const override { return profiler_->isCapturing(); }
+  size_t getEvents(std::vector<TraceEvent>& events, size_t max = 0) override {
+    return profiler_->getEvents(events, max);
+  }
+  std::vector<DeviceInfo> getDeviceInfo() const override { return profiler_->getDeviceInfo(); }
+  void setEventCallback(EventCallback callback) override {
+    profiler_->setEventCallback(std::move(callback));
+  }
+  uint64_t eventsCaptured() const override { return profiler_->eventsCaptured(); }
+  uint64_t eventsDropped() const override { return profiler_->eventsDropped(); }
+  std::string lastError() const override { return profiler_->lastError(); }
+
+  /// What cuptiGetVersion() says of the libcupti that this process has loaded; 0: none yet.
+  uint32_t getCuptiVersion() const;
+
+ private:
+  std::unique_ptr<IPlatformProfiler> profiler_;
+};
+
+}  // namespace tracesmith
