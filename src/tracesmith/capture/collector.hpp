@@ -86,8 +86,8 @@ class Collector {
   CollectorTotals totals() const;
   /// Rows of functions that XRay traced.
   uint64_t functionCalls() const;
-  /// What agents could not do, each once.
-  std::vector<std::string> agentProblems() const;
+  /// What agents could not do, each once; with `whole` only why an agent captures nothing.
+  std::vector<std::string> agentProblems(bool whole = false) const;
   bool sawTraceableProgram() const;
   uint64_t fileBytes() const;
   /// The first failure to write, if any.

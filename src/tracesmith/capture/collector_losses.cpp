@@ -173,7 +173,7 @@ bool Collector::sawTraceableProgram() const {
   });
 }
 
-std::vector<std::string> Collector::agentProblems() const {
+std::vector<std::string> Collector::agentProblems(bool whole) const {
   std::vector<std::string> problems;
   const auto add = [&](const char* agent, const std::string& problem) {
     if (problem.empty()) return;
@@ -182,8 +182,9 @@ std::vector<std::string> Collector::agentProblems() const {
       problems.push_back(text);
   };
   for (const auto& [key, process] : processes_) {
-    add("--xray", process->joiner.calls().problem());
-    add("CUDA", process->joiner.cuda().problem());
+    const RecordedCuda& cuda = process->joiner.cuda();
+    if (!whole) add("--xray", process->joiner.calls().problem());
+    if (!whole || cuda.capturesNothing()) add("CUDA", cuda.problem());
   }
   return problems;
 }

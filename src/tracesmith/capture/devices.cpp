@@ -175,7 +175,7 @@ void noteCapture(BackendReport& report) {
     report.capture_problem = "this version has no agent for it";
     return;
   }
-  const auto agent = findAgentLibrary(cuda ? "libtracesmith-cuda.so" : "libtracesmith-opencl.so");
+  const auto agent = findAgentLibrary(cuda ? kCudaAgent : "libtracesmith-opencl.so");
   if (!agent) {
     report.capture_problem = agent.error().toString();
   } else if (cuda && report.driver_version != 0 && report.driver_version < kOldestCudaDriver) {

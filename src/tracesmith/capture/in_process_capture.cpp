@@ -28,12 +28,6 @@ void addLayer(const std::string& agent) {
   setenv("OPENCL_LAYERS", (before.empty() ? agent : before + ":" + agent).c_str(), 1);
 }
 
-/// The agent names kinds of work that CUPTI does not deliver, and captures the others.
-bool isOfAPart(std::string_view problem) {
-  return problem.starts_with("CUDA: CUPTI does not deliver") ||
-         problem.starts_with("CUDA: no thread to flush with");
-}
-
 }  // namespace
 
 Result<std::unique_ptr<InProcessCapture>> InProcessCapture::arm(const InProcessOptions& options) {
@@ -62,7 +56,7 @@ Result<std::unique_ptr<InProcessCapture>> InProcessCapture::arm(const InProcessO
                    "OPENCL_LAYERS; install ocl-icd 2.3 or newer",
                    {}});
   }
-  auto agent = findAgentLibrary(cuda ? "libtracesmith-cuda.so" : "libtracesmith-opencl.so");
+  auto agent = findAgentLibrary(cuda ? kCudaAgent : "libtracesmith-opencl.so");
   if (!agent) return refuse(agent.error());
   const bool cuda_in_use = cuda && cudaIsInUse();
   const char* injected = std::getenv(kCudaInjection);
@@ -189,9 +183,7 @@ bool InProcessCapture::agentLoaded() const {
 std::string InProcessCapture::problem() {
   const std::lock_guard lock(mutex_);
   collector_->poll();
-  for (const std::string& problem : collector_->agentProblems()) {
-    if (!isOfAPart(problem)) return problem;
-  }
+  for (const std::string& problem : collector_->agentProblems(true)) return problem;
   if (must_be_loaded_ && collector_->agentProcesses() == 0) {
     return fmt::format("the {} agent could not make its rings in {}", toString(platform_),
                        directory_);

@@ -70,6 +70,7 @@ Result<std::string> findAgentLibrary(const std::string& file_name);
 
 /// What names the library that the CUDA driver loads within cuInit().
 constexpr const char* kCudaInjection = "CUDA_INJECTION64_PATH";
+constexpr const char* kCudaAgent = "libtracesmith-cuda.so";
 
 /// True when the installed OpenCL ICD loader knows OPENCL_LAYERS.
 bool icdLoaderHasLayers();

@@ -34,8 +34,6 @@ using Environment = std::vector<std::pair<std::string, std::string>>;
 
 constexpr int64_t kSecondNs = 1'000'000'000;
 constexpr int64_t kProgressIntervalNs = kSecondNs / 5;
-constexpr const char* kCudaInjection = "CUDA_INJECTION64_PATH";
-constexpr const char* kCudaAgent = "libtracesmith-cuda.so";
 
 /// Appends to a list in an environment variable that the user may have set already.
 std::string appended(const char* variable, const std::string& item, char separator) {

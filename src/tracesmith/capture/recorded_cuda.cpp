@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "tracesmith/base/clock.hpp"
 #include "tracesmith/capture/arena_file.hpp"
 #include "tracesmith/capture/record_joiner.hpp"
 
@@ -13,7 +14,8 @@ using arena::RecordKind;
 
 // CUPTI delivers late, but not that late.
 constexpr size_t kMostCalls = 1u << 20;
-constexpr size_t kMostWaiting = 1u << 16;
+constexpr size_t kMostWaiting = 1u << 18;
+constexpr int64_t kLongestWaitNs = 5'000'000'000;
 constexpr uint32_t kNoStream = ~0u;
 
 /// CUpti_ActivityMemcpyKind. Arrays are device memory.
@@ -186,6 +188,10 @@ void RecordedCuda::hostCall(const arena::CallRecord& call, ThreadId thread) {
                               .kernel = kernel,
                               .awaited = kernel != StringId::kNone && !captured &&
                                          call.result == 0 && function.kind == CallKind::kLaunch});
+  if (const auto waits = waiting_.find(call.correlation); waits != waiting_.end()) {
+    for (Work& work : waits->second) arrived_.push_back(std::move(work));
+    waiting_.erase(waits);
+  }
   const int64_t start_ns = host_ns_(call.start);
   shared_.delta.host_call.push({.start_ns = start_ns,
                                 .duration_ns = host_ns_(call.end) - start_ns,
@@ -216,6 +222,7 @@ bool RecordedCuda::join(ByteView record, ThreadId thread) {
       arena::CudaTextRecord r;
       if (!takePart(record, r) || r.bytes > record.size()) return false;
       const std::string_view text = asText(record.subspan(0, r.bytes));
+      captures_nothing_ = captures_nothing_ || r.header.aux == 0;
       if (problem_.find(text) == std::string::npos) {
         problem_ += (problem_.empty() ? "" : "; ") + std::string(text);
       }
@@ -252,11 +259,7 @@ bool RecordedCuda::work(ByteView record, ThreadId thread) {
   if (place.correlation == 0) return false;
   const auto kind = loadFixed<arena::RecordHeader>(record.data()).kind;
   last_work_[static_cast<uint32_t>(thread)] = {kind, place.correlation, place.start};
-  waiting_.push_back({Bytes(record.begin(), record.end()), place.correlation});
-  if (waiting_.size() > kMostWaiting) {
-    row(waiting_.front(), nullptr);
-    waiting_.pop_front();
-  }
+  arrived_.push_back({Bytes(record.begin(), record.end()), place.correlation});
   return true;
 }
 
@@ -290,21 +293,36 @@ void RecordedCuda::noteFile(const CudaFile& file, bool dead) {
 }
 
 void RecordedCuda::endPass() {
-  const size_t count = waiting_.size();
-  for (size_t i = 0; i < count; ++i) {
-    Work work = std::move(waiting_.front());
-    waiting_.pop_front();
+  const int64_t now = monotonicNs();
+  for (Work& work : arrived_) {
     if (Call* const call = callOf(work.correlation)) {
       row(work, call);
-    } else {
-      waiting_.push_back(std::move(work));
+      continue;
     }
+    work.since_ns = now;
+    waiting_order_.emplace_back(work.correlation, now);
+    waiting_[work.correlation].push_back(std::move(work));
+  }
+  arrived_.clear();
+  while (!waiting_order_.empty() && (waiting_order_.size() > kMostWaiting ||
+                                     now - waiting_order_.front().second > kLongestWaitNs)) {
+    giveUp(waiting_order_.front().first);
+    waiting_order_.pop_front();
   }
 }
 
+/// Nothing of its call has been seen for long: capture was off, or the record was lost.
+void RecordedCuda::giveUp(uint64_t correlation) {
+  const auto found = waiting_.find(correlation);
+  if (found == waiting_.end()) return;
+  for (const Work& work : found->second) row(work, callOf(correlation));
+  waiting_.erase(found);
+}
+
 void RecordedCuda::finish() {
-  for (const Work& work : waiting_) row(work, callOf(work.correlation));
-  waiting_.clear();
+  endPass();
+  for (const auto& [correlation, since] : waiting_order_) giveUp(correlation);
+  waiting_order_.clear();
   while (!call_order_.empty()) forgetOldestCall();
   for (const auto& [correlation, count] : interrupted_) totals_.interrupted += count;
   interrupted_.clear();
@@ -338,11 +356,13 @@ void RecordedCuda::forgetWaiting(uint64_t correlation) {
 }
 
 void RecordedCuda::writeWaiting() {
-  for (Work& work : waiting_) {
-    if (work.told) continue;
-    work.told = true;
-    // CallKind::kOther tells it from commands that wait for their completion.
-    shared_.delta.pending.push({.process_id = process_, .correlation_id = work.correlation});
+  for (auto& [correlation, works] : waiting_) {
+    for (Work& work : works) {
+      if (work.told) continue;
+      work.told = true;
+      // CallKind::kOther tells it from commands that wait for their completion.
+      shared_.delta.pending.push({.process_id = process_, .correlation_id = correlation});
+    }
   }
 }
 

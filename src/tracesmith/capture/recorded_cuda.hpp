@@ -12,6 +12,7 @@
 #include <tuple>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "tracesmith/base/bytes.hpp"
 #include "tracesmith/capture/arena_layout.hpp"
@@ -70,6 +71,8 @@ class RecordedCuda {
   const CudaTotals& totals() const { return totals_; }
   /// Why nothing, or less, was captured; "" when all is well.
   const std::string& problem() const { return problem_; }
+  /// True where that is why nothing was.
+  bool capturesNothing() const { return captures_nothing_; }
 
  private:
   struct Call {
@@ -81,6 +84,7 @@ class RecordedCuda {
   struct Work {  // a device record that waits for its call
     Bytes record;
     uint64_t correlation = 0;
+    int64_t since_ns = 0;
     bool told = false;  // by writeWaiting()
   };
   using WorkKey = std::tuple<arena::RecordKind, uint64_t, int64_t>;  // correlation, start
@@ -92,6 +96,7 @@ class RecordedCuda {
   Call* callOf(uint64_t correlation);
   bool work(ByteView record, ThreadId thread);
   bool joinLeft(ByteView record, bool first, uint64_t first_correlation);
+  void giveUp(uint64_t correlation);
   void row(const Work& work, Call* call);
   void kernel(const arena::CudaKernelRecord& k, const Call& call);
   void copy(const arena::CudaCopyRecord& c, const Call& call);
@@ -108,13 +113,16 @@ class RecordedCuda {
   std::function<int64_t(int64_t)> host_ns_;
   bool any_ = false;
   std::string problem_;
+  bool captures_nothing_ = false;
   CudaTotals totals_;
   std::map<std::string, std::pair<uint64_t, uint64_t>> file_losses_;  // by file: undefined, refused
   std::map<uint32_t, CudaLife> lives_;
   std::map<ContextId, std::pair<uint32_t, uint32_t>> restored_contexts_;  // life, number
   std::unordered_map<uint64_t, Call> calls_;                              // by correlation id
   std::deque<uint64_t> call_order_;
-  std::deque<Work> waiting_;
+  std::deque<Work> arrived_;                                 // in this pass, or their call has
+  std::unordered_map<uint64_t, std::vector<Work>> waiting_;  // by correlation id
+  std::deque<std::pair<uint64_t, int64_t>> waiting_order_;   // correlation id, since when
   std::unordered_map<uint64_t, uint64_t> interrupted_;
   std::unordered_map<uint32_t, WorkKey> last_work_;  // by thread
 };
