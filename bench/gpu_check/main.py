@@ -38,7 +38,7 @@ def options():
     parser.add_argument("--commit", default="unknown")
     parser.add_argument("--samples-by", default="unknown", help="what compiled the samples")
     parser.add_argument("--output", help="folder for the results (default: bench/results)")
-    parser.add_argument("--limit", type=float, default=450, help="seconds for all steps")
+    parser.add_argument("--limit", type=float, default=400, help="seconds for all steps")
     parser.add_argument("--only", help="names of steps, with commas between them")
     parser.add_argument("--python", default=sys.executable, help="the Python that has PyTorch")
     parser.add_argument("--light", action="store_true", help="a tenth of the work, fewer rounds")
@@ -165,8 +165,14 @@ def main():
     try:
         return check(given, tools, began + given.limit)
     finally:
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
         tools.kill()
-        shutil.rmtree(work, ignore_errors=True)
+        # What a killed recorder leaves behind may still write.
+        end = time.monotonic() + 10
+        while os.path.exists(work) and time.monotonic() < end:
+            shutil.rmtree(work, ignore_errors=True)
+            time.sleep(0.05)
 
 
 def check(given, tools, end):

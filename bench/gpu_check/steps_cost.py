@@ -231,7 +231,7 @@ def launch_rate(tools, step):
             trace = trace_of(tools, "rate.sbt")
             row = trace.row("SELECT count(*) AS kernels, count(call_path_id) AS stacks FROM kernel")
             step.equal(f"{way}: kernels in the trace", row["kernels"], did["kernels"])
-            step.equal(f"{way}: records lost", trace.one("SELECT coalesce(sum(dropped), 0) FROM loss"), 0)
+            step.equal(f"{way}: records lost", trace.lost(), 0)
             rows[way]["bytes a kernel"] = round(os.path.getsize(trace.path) / max(1, row["kernels"]), 1)
         if way == STACKS:
             step.equal("kernels with stacks", row["stacks"], did["kernels"])

@@ -25,7 +25,7 @@ def check_counts(step, trace, did, who):
         row = trace.row("SELECT count(*) AS n, sum(bytes) AS bytes FROM fill")
         step.equal(f"{who}: fills, bytes", [row["n"], row["bytes"] or 0],
                    [did["fills"], did["fill_bytes"]])
-    step.equal(f"{who}: records lost", trace.one("SELECT coalesce(sum(dropped), 0) FROM loss"), 0)
+    step.equal(f"{who}: records lost", trace.lost(), 0)
 
 
 def check_brackets(step, trace, did, who):
@@ -39,6 +39,25 @@ def check_brackets(step, trace, did, who):
         (SELECT count(*) FROM kernel k WHERE k.name = b.name AND k.start_ns >= b.begin_ns
          AND k.end_ns <= b.end_ns)""")
     step.equal(f"{who}: brackets without just their kernels", wrong, 0)
+    show_margins(step, trace, brackets, who)
+
+
+def show_margins(step, trace, brackets, who):
+    """How far kernels are from the ends of their brackets: below zero, how far outside."""
+    begins, ends = [], []
+    kernels = trace.rows("SELECT name, start_ns, end_ns FROM kernel ORDER BY start_ns")
+    kernels = [k for k in kernels if k["name"] == brackets[0]["kernel"]]
+    if len(kernels) != sum(b["kernels"] for b in brackets):
+        return
+    at = 0
+    for bracket in brackets:
+        of_it = kernels[at:at + bracket["kernels"]]
+        at += bracket["kernels"]
+        begins += [k["start_ns"] - bracket["begin_ns"] for k in of_it]
+        ends += [bracket["end_ns"] - k["end_ns"] for k in of_it]
+    step.value(f"{who}: margins in ns", {
+        "after the launch began": {"least": min(begins), "median": middle(begins)},
+        "before the wait was over": {"least": min(ends), "median": middle(ends)}})
 
 
 def check_launches(step, trace, who):

@@ -26,7 +26,7 @@ def training(tools, step):
     step.equal("kernels with stacks", row["stacks"], row["n"])
     python = trace.one("SELECT count(*) FROM frame WHERE file LIKE '%train_step.py'")
     step.check("frames of the Python program", python, "> 0", python > 0)
-    step.equal("records lost", trace.one("SELECT coalesce(sum(dropped), 0) FROM loss"), 0)
+    step.equal("records lost", trace.lost(), 0)
     step.equal("the trace is sound", trace.whole(), True)
 
 

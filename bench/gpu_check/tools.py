@@ -177,6 +177,11 @@ class Trace:
     def one(self, sql):
         return next(iter(self.row(sql).values()))
 
+    def lost(self):
+        """Records that were dropped. Events of processes of the whole machine, which the kernel drops
+        while others start many, are none."""
+        return self.one("SELECT coalesce(sum(dropped), 0) FROM loss WHERE source <> 'process events'")
+
     def whole(self):
         """Whether the file is sound."""
         return self.tools.run([self.tools.tracesmith, "verify", self.path], codes=None).code == 0

@@ -21,6 +21,7 @@ TRACESMITH = os.path.join(os.environ.get("TRACESMITH_BIN", ""), "tracesmith")
 CONSUMER = os.environ.get("TRACESMITH_CONSUMER", "")
 SAMPLES = sorted(name[:-3] for name in os.listdir(os.path.join(SOURCE, "examples", "cuda"))
                  if name.endswith(".cu"))
+PYTHON_STANDINS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "standin_python")
 STATUS = {"ran", "absent", "failed", "out of time", "stopped", "running"}
 
 # What the numbers of a stand-in say nothing about: speeds, and what depends on them.
@@ -48,9 +49,10 @@ class GpuCheck(unittest.TestCase):
         return subprocess.Popen(self.command(*more), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                 env=dict(os.environ, TMPDIR=self.dir), start_new_session=True)
 
-    def run_check(self, *more, **how):
-        return subprocess.run(self.command(*more, **how), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              env=dict(os.environ, TMPDIR=self.dir), check=False, timeout=500)
+    def run_check(self, *more, output=None, **variables):
+        return subprocess.run(self.command(*more, output=output), stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, check=False, timeout=500,
+                              env=dict(os.environ, TMPDIR=self.dir, **variables))
 
     def found(self):
         files = glob.glob(os.path.join(self.output, "*.json"))
@@ -60,7 +62,7 @@ class GpuCheck(unittest.TestCase):
 
     def test_every_step_runs_or_says_why_not(self):
         before = sorted(os.listdir(RESULTS))
-        result = self.run_check()
+        result = self.run_check(PYTHONPATH=PYTHON_STANDINS)
         self.assertIn(result.returncode, (0, 1), result.stderr.decode())
         data, path = self.found()
         self.assertTrue(data["complete"])
@@ -85,7 +87,8 @@ class GpuCheck(unittest.TestCase):
         self.assertLessEqual({"counts and brackets", "independent counter", "saturated stream", "overlap",
                               "kernel table", "memory table", "graphs", "10k stacks", "launch rate",
                               "two processes", "program killed", "recorder killed", "afterwards",
-                              "overhead of launches", "overhead of a busy device"}, ran)
+                              "overhead of launches", "overhead of a busy device", "training", "Triton",
+                              "overhead of training"}, ran)
         self.assert_alternated(data)
         with open(path[:-5] + ".md", encoding="utf-8") as file:
             page = file.read()
@@ -102,6 +105,15 @@ class GpuCheck(unittest.TestCase):
         self.assertEqual({len(t) for t in times.values()}, {3})
         self.assertIn("beside the empty consumer",
                       steps["overhead of launches"]["ratios"]["TraceSmith with stacks"])
+
+    def test_without_pytorch_its_steps_are_absent(self):
+        result = self.run_check("--only", "training,Triton,overhead of training", "--python", sys.executable,
+                                PYTHONPATH=os.path.join(self.dir, "nothing"))
+        self.assertEqual(result.returncode, 0, result.stderr.decode())
+        data, _ = self.found()
+        for step in data["steps"]:
+            self.assertEqual((step["status"], step["checks"]), ("absent", []), step)
+            self.assertRegex(step["reason"], "PyTorch|Triton|CUDA")
 
     def test_what_was_found_is_whole_whenever_it_is_killed(self):
         chance = random.Random()
@@ -162,9 +174,7 @@ class GpuCheck(unittest.TestCase):
 
     def test_what_the_trace_lacks_is_found(self):
         # A device that drops records: counts must not agree, and that must be said.
-        os.environ["STANDIN_SCRIPT"] = "drop_every=10"
-        self.addCleanup(os.environ.pop, "STANDIN_SCRIPT")
-        result = self.run_check("--only", "counts and brackets")
+        result = self.run_check("--only", "counts and brackets", STANDIN_SCRIPT="drop_every=10")
         self.assertEqual(result.returncode, 1)
         data, _ = self.found()
         self.assertFalse(data["complete"])
