@@ -65,9 +65,10 @@ def find_cupti(tools):
     places = [os.path.join(home, sub) for home in (os.environ.get("CUDA_HOME") or "/usr/local/cuda",
                                                    "/usr/local/cuda")
               for sub in ("extras/CUPTI/lib64", "targets/x86_64-linux/lib", "lib64")]
-    packages = first_line(tools.python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))")
-    if packages:
-        places += [os.path.join(packages, "nvidia", part, "lib") for part in ("cu13", "cuda_cupti")]
+    # PyTorch's own packages.
+    packages = first_line(tools.python, "-c", "import nvidia; print(*nvidia.__path__, sep=':')")
+    for package in (packages or "").split(":"):
+        places += sorted(glob.glob(os.path.join(package, "*", "lib")), reverse=True) if package else []
     for place in places:
         found = sorted(glob.glob(os.path.join(place, "libcupti.so.*")))
         if found:

@@ -2,10 +2,9 @@
 """What recording costs: programs run alone, with an empty consumer of CUPTI, with us and with others,
 by turns; ratios of what ran side by side, and their medians."""
 import os
-import sys
 
 from result import Absent
-from tools import alternate, middle, ratios, spread
+from tools import Trace, alternate, middle, ratios, spread
 
 LAUNCHES_A_SECOND = 93_457  # of the table that the request shows
 EMPTY, OURS, STACKS = "empty consumer", "TraceSmith", "TraceSmith with stacks"
@@ -208,7 +207,6 @@ def ten_thousand_stacks(tools, step):
 
 
 def trace_of(tools, name):
-    from tools import Trace  # pylint: disable=import-outside-toplevel
     return Trace(tools, tools.path(name))
 
 
@@ -246,5 +244,3 @@ STEPS = (("10k stacks", "10,000 launches with their call stacks", 50, ten_thousa
          ("overhead of launches", "Small kernels, launched as fast as can be", 60, sample_overhead),
          ("overhead of a busy device", "One stream that never runs dry", 45, steady_overhead))
 PYTHON_STEPS = (("overhead of training", "A training loop of PyTorch", 150, train_overhead),)
-
-assert sys.version_info >= (3, 9)

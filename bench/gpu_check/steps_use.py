@@ -70,16 +70,18 @@ def program_killed(tools, step):
 def recorder_killed(tools, step):
     """The recorder is killed while the program runs; what it leaves is finished afterwards."""
     output, said = tools.path("recorder.sbt"), tools.path("recorder.out")
-    sample = " ".join(tools.sample("streams", "one", 100, 20_000))
+    started = tools.run(tools.sample("vector_add", 1)).seconds  # most of it until the device is there
+    before = 1.2 + 2 * started
+    sample = " ".join(tools.sample("streams", "one", int((before + 1.0) / 0.02), 20_000))
     child = tools.start([tools.tracesmith, "profile", "-q", "-o", output, "--", "sh", "-c",
                          f"exec {sample} > {said}"])
-    time.sleep(1.2)
+    time.sleep(before)
     os.kill(child.pid, signal.SIGKILL)
     child.stdout.close()
     child.stderr.close()
     child.wait()
     tools.child = None
-    end = time.monotonic() + min(15.0, tools.left())
+    end = time.monotonic() + min(20.0, tools.left())
     while time.monotonic() < end and not (os.path.exists(said) and os.path.getsize(said)):
         time.sleep(0.1)
     if not os.path.exists(said) or not os.path.getsize(said):
@@ -139,5 +141,5 @@ PYTHON_STEPS = (("training", "A training step of PyTorch through profile -- pyth
                 ("Triton", "A Triton kernel through profile -- python", 60, triton))
 STEPS = (("two processes", "Two processes at once", 20, two_processes),
          ("program killed", "kill -9 of the program", 20, program_killed),
-         ("recorder killed", "kill -9 of the recorder", 30, recorder_killed),
+         ("recorder killed", "kill -9 of the recorder", 45, recorder_killed),
          ("afterwards", "The trace opened, analysed, exported", 60, afterwards))
