@@ -4,7 +4,9 @@ it did is in the trace, once. TRACESMITH_STANDINS is the folder of one generatio
 import json
 import os
 import shutil
+import subprocess
 import sys
+import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
@@ -128,6 +130,48 @@ class CudaAgent(CommandTest):
         did = self.profile("exec")
         self.assert_launches_are_accounted_for(did["before_kernels"] + did["kernels"])
         self.assertEqual(self.one("SELECT count(*) FROM kernel WHERE name = 'vectorScale'"), did["kernels"])
+
+    def recovered_from_a_killed_collector(self, *arguments, options=()):
+        """The collector is killed after its first commit, while the program waits; what the program said."""
+        env = environment(LD_LIBRARY_PATH=STANDINS)
+        with open(self.path("said"), "wb") as out:
+            collector = subprocess.Popen(
+                [os.path.join(os.environ["TRACESMITH_BIN"], "tracesmith"), "profile", *options, "-o", "t.sbt", "--",
+                 PROGRAM, *arguments], cwd=self.dir, env=env, stdout=out, stderr=subprocess.DEVNULL)
+            deadline = time.monotonic() + 60
+            while time.monotonic() < deadline and not self.has_rows():
+                time.sleep(0.05)
+            collector.kill()
+            collector.wait()
+        while time.monotonic() < deadline and os.path.getsize(self.path("said")) == 0:
+            time.sleep(0.05)
+        time.sleep(0.3)  # it may be leaving still
+        result = self.run_command("recover", "t.sbt.session")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        with open(self.path("said"), encoding="utf-8") as file:
+            return json.load(file)
+
+    def has_rows(self):
+        if not os.path.exists(self.path("t.sbt")):
+            return False
+        result = self.run_command("query", "t.sbt", "SELECT count(*) FROM kernel", "--csv")
+        return result.returncode == 0 and result.stdout.split()[-1] == b"100"
+
+    def test_recover_knows_names_streams_and_callers(self):
+        did = self.recovered_from_a_killed_collector("pause", "4000", options=("--stacks=native",))
+        self.assert_all_is_there(did)
+        self.assertEqual(self.one("SELECT count(*) FROM kernel WHERE name = 'vectorAdd'"), did["kernels"])
+        self.assertEqual(self.one("SELECT count(call_path_id) FROM kernel"), did["kernels"])
+        self.assertEqual(self.one("SELECT count(*) FROM context"), 1)
+        self.assertEqual(self.one("SELECT count(*) FROM device"), 1)
+        self.assertEqual(self.one("SELECT count(*) - count(DISTINCT handle) FROM stream"), 0)
+        self.assertEqual(self.one("SELECT count(*) FROM host_call WHERE name IS NULL OR name = ''"), 0)
+
+    def test_recover_of_a_program_that_executed_another(self):
+        did = self.recovered_from_a_killed_collector("exec", "4000")
+        names = {row["name"]: row["n"] for row in self.rows("SELECT name, count(*) AS n FROM kernel GROUP BY name")}
+        self.assertEqual(names, {"vectorAdd": did["before_kernels"], "vectorScale": did["kernels"]})
+        self.assert_nothing_is_lost()
 
     def test_a_call_that_is_left_by_longjmp(self):
         did = self.profile("longjmp")

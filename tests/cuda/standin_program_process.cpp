@@ -132,6 +132,10 @@ bool processMode(const char* name, unsigned first, unsigned second) {
     raise(SIGKILL);
   } else if (mode == "busy") {
     busy(first, second);
+  } else if (mode == "pause") {
+    launches(100, 2);
+    sleepMs(first);
+    launches(100, 2);
   } else if (mode == "exec") {
     execute(first);
   } else if (mode == "longjmp") {
