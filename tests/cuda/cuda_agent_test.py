@@ -155,7 +155,7 @@ class CudaAgent(CommandTest):
         if not os.path.exists(self.path("t.sbt")):
             return False
         result = self.run_command("query", "t.sbt", "SELECT count(*) FROM kernel", "--csv")
-        return result.returncode == 0 and result.stdout.split()[-1] == b"100"
+        return result.returncode in (0, 3) and result.stdout.split()[-1:] == [b"100"]
 
     def test_recover_knows_names_streams_and_callers(self):
         did = self.recovered_from_a_killed_collector("pause", "4000", options=("--stacks=native",))

@@ -11,10 +11,15 @@
 //   zero_times=N           every Nth kernel's record has no times
 //   drop_every=N           every Nth record is dropped and counted
 //   correlation_start=N    the first call's correlation id (1)
-//   second_subscriber=1    another tool has subscribed already
+//   second_subscriber=1    another tool has subscribed already; 2: one that lets others in
+//   per_thread_buffers=N   whether each thread has a buffer of its own (0; CUDA 13: 1)
+//   lazy_kinds=1           the kind of a record is written last, with its times
+//   deny_kind=N            this kind can not be enabled for want of privileges
+//   no_unified_memory=1    unified memory can not be recorded
 //   no_driver=1            libcupti finds no driver: subscribing and enabling return 999
 //   exit_during_flush=1    the process ends once a flush has handed over its first buffer
-// STANDIN_CUPTI_VERSION is what cuptiGetVersion says instead of the headers' version.
+// STANDIN_CUPTI_VERSION is what cuptiGetVersion says instead of the headers' version. Below 17
+// there are no timestamp callbacks, below 130300 no layouts of records.
 #pragma once
 
 #include <cupti.h>
@@ -95,6 +100,7 @@ struct CUmod_st {
   uint32_t id;
   CUcontext context;
   std::vector<CUfunction> functions;
+  std::string image;
 };
 
 struct StandinLaunch {
@@ -121,6 +127,8 @@ struct CUgraphExec_st {
   CUgraph graph;  // its own clone
 };
 
+constexpr size_t kStandinSubscribers = 4;
+
 // One call of a function of libcuda or libcudart.
 struct StandinCall {
   CUpti_CallbackDomain domain = CUPTI_CB_DOMAIN_DRIVER_API;
@@ -133,7 +141,7 @@ struct StandinCall {
   // libcupti's
   StandinCall* outer = nullptr;  // the call it is made in
   uint32_t correlation = 0;
-  uint64_t data = 0;
+  uint64_t data[kStandinSubscribers] = {};
   uint64_t start_ns = 0;
 };
 

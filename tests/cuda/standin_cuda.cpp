@@ -53,6 +53,13 @@ std::mutex& primaryMutex() {
   return only;
 }
 
+// The image is the callback's only: a tool that keeps the address finds something else there.
+void tellOfModule(const Call& call, CUpti_CallbackIdResource what, CUmodule module) {
+  std::string image = module->image;
+  call.resource(what, {.context = current_context, .module = module, .image = image.c_str()});
+  std::fill(image.begin(), image.end(), '?');
+}
+
 // A library that cannot be loaded is not missed.
 void inject() {
   const char* path = std::getenv("CUDA_INJECTION64_PATH");
@@ -284,7 +291,8 @@ CUresult CUDAAPI cuModuleLoadData(CUmodule* module, const void* image) {
   if (image == nullptr) return call.end(CUDA_ERROR_INVALID_VALUE);
   {
     const std::lock_guard lock(driver().mutex);
-    *module = new CUmod_st{++driver().modules, current_context, {}};
+    *module =
+        new CUmod_st{++driver().modules, current_context, {}, static_cast<const char*>(image)};
   }
   if (std::strncmp(static_cast<const char*>(image), ".version", 8) == 0) {
     StandinWork compiled{};
@@ -294,16 +302,14 @@ CUresult CUDAAPI cuModuleLoadData(CUmodule* module, const void* image) {
     compiled.end_ns = standinNow();
     call.work(compiled);
   }
-  call.resource(CUPTI_CBID_RESOURCE_MODULE_LOADED,
-                {.context = current_context, .module = *module, .image = image});
+  tellOfModule(call, CUPTI_CBID_RESOURCE_MODULE_LOADED, *module);
   return call.end(CUDA_SUCCESS);
 }
 
 CUresult CUDAAPI cuModuleUnload(CUmodule module) {
   CALL(cuModuleUnload, module);
   CHECK_STATE();
-  call.resource(CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING,
-                {.context = current_context, .module = module});
+  tellOfModule(call, CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING, module);
   return call.end(CUDA_SUCCESS);
 }
 

@@ -24,74 +24,55 @@ void misuse(const char* what) {
 }
 
 State& state() {
-  static State& only = *[] {
-    auto* made = new State;
-    made->attributes[CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE] = 3'200'000;
-    made->attributes[CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_POOL_LIMIT] = 250;
-    made->attributes[CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_PRE_ALLOCATE_VALUE] = 3;
-#if CUDA_VERSION >= 13000
-    made->attributes[CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER] = 1;
-#endif
-    return made;
-  }();
+  static State& only = *new State;
   return only;
 }
 
-uint64_t timestamp() {
-  if (CUpti_TimestampCallbackFunc clock = state().clock.load()) return clock();
+Client::Client() {
+  attributes[CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE] = 3'200'000;
+  attributes[CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_POOL_LIMIT] = 250;
+  attributes[CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_PRE_ALLOCATE_VALUE] = 3;
+  attributes[kPerThreadBuffers] = standinScript("per_thread_buffers", CUDA_VERSION >= 13000);
+}
+
+bool Client::anyKind() const {
+  return std::any_of(std::begin(kinds), std::end(kinds), [](const auto& on) { return on.load(); });
+}
+
+uint64_t Client::timestamp() const {
+  if (CUpti_TimestampCallbackFunc mine = clock.load()) return mine();
   timespec t{};
   clock_gettime(CLOCK_REALTIME, &t);
   return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(t.tv_nsec);
 }
 
-namespace {
-
-// The best of some readings, for one may be interrupted.
-ClockOffset readClocks() {
+ClockOffset readClocks(const Client& client) {
   uint64_t narrowest = UINT64_MAX;
-  ClockOffset best{0, 0, 1};
+  ClockOffset best;
   for (int i = 0; i < 5; ++i) {
     const uint64_t before = standinNow();
-    const uint64_t client = timestamp();
+    const uint64_t now = client.timestamp();
     const uint64_t width = standinNow() - before;
     if (width >= narrowest) continue;
     narrowest = width;
-    best = {before + width / 2, client, 1};
+    best = {before + width / 2, now, 1};
   }
   return best;
 }
 
-}  // namespace
-
-ClockOffset clockOffset() {
+ClockOffset clockOffset(const Client& client) {
+  const ClockOffset& first = client.first_reading;
+  if (first.device == 0) return readClocks(client);
   constexpr uint64_t kLongEnough = 2'000'000;
-  static const ClockOffset first = readClocks();
   if (const uint64_t now = standinNow(); now < first.device + kLongEnough) {
     const timespec rest{0, static_cast<long>(first.device + kLongEnough - now)};
     nanosleep(&rest, nullptr);
   }
-  ClockOffset offset = readClocks();
+  ClockOffset offset = readClocks(client);
   const double rate = static_cast<double>(offset.client - first.client) /
                       static_cast<double>(offset.device - first.device);
   if (rate < 0.999 || rate > 1.001) offset.rate = rate;  // else it counts nanoseconds
   return offset;
-}
-
-std::shared_ptr<Buffer> requestBuffer() {
-  State& s = state();
-  auto buffer = std::make_shared<Buffer>();
-  if (s.request == nullptr) return nullptr;
-  in_buffer_callback = true;
-  s.request(&buffer->memory, &buffer->size, &buffer->most_records);
-  in_buffer_callback = false;
-  if (buffer->memory == nullptr) return nullptr;
-  if (reinterpret_cast<uintptr_t>(buffer->memory) % 8 != 0) misuse("a buffer is not aligned to 8");
-  if (s.attributes[CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER] != 0) {
-    for (size_t i = 0; i < buffer->size; ++i) {
-      if (buffer->memory[i] != 0) misuse("a buffer is not zeroed, as the client said it would be");
-    }
-  }
-  return buffer;
 }
 
 namespace {
@@ -116,93 +97,88 @@ void* driverSymbol(const char* name) {
   return library != nullptr ? dlsym(library, name) : nullptr;
 }
 
-namespace {
-
-// --- The worker
-
-void finish(const Open& open, const ClockOffset& offset) {
-  if (open.buffer->handed_over) return;
-  --open.buffer->open;
-  if (open.start_ns == 0) return;  // there was no room on the device to take its times
-  const uint64_t start = open.start_ns + offset;
-  const uint64_t end = open.end_ns + offset;
-  std::memcpy(open.start, &start, sizeof start);
-  std::memcpy(open.end, &end, sizeof end);
-  if (open.completed != nullptr) std::memcpy(open.completed, &end, sizeof end);
+uint32_t version() {
+  const char* other = std::getenv("STANDIN_CUPTI_VERSION");
+  return other != nullptr ? static_cast<uint32_t>(std::atoi(other)) : CUPTI_API_VERSION;
 }
 
-void handOver(State& s, std::unique_lock<std::mutex>& lock, bool flushing) {
-  for (size_t i = 0; i < s.retired.size();) {
-    const std::shared_ptr<Buffer> buffer = s.retired[i];
-    if (buffer->open != 0 && !(flushing && s.flush.forced)) {
-      ++i;
+// Several are let in if all of them want it so.
+CUptiResult subscribe(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc callback,
+                      void* userdata, const char* name, bool many, std::string* other) {
+  State& s = state();
+  if (subscriber == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
+  if (driverLibrary() == nullptr) return CUPTI_ERROR_UNKNOWN;
+  const std::lock_guard lock(s.subscribing);
+  std::string there = s.other_subscriber != 0 ? "CUPTI for another tool" : "";
+  bool lets_in = s.other_subscriber != 1;
+  Client* free = nullptr;
+  for (Client& client : s.clients) {
+    if (!client.is_subscribed.load()) {
+      if (free == nullptr) free = &client;
       continue;
     }
-    s.retired.erase(s.retired.begin() + static_cast<ptrdiff_t>(i));
-    buffer->handed_over = true;
-    const CUpti_BuffersCallbackCompleteFunc complete = s.complete;
-    lock.unlock();
-    in_buffer_callback = true;
-    complete(nullptr, 0, buffer->memory, buffer->size, buffer->used);
-    in_buffer_callback = false;
-    if (flushing && s.exit_during_flush) _exit(0);
-    lock.lock();
+    if (there.empty()) there = client.name;
+    lets_in = lets_in && s.many == 1;
   }
-}
-
-[[noreturn]] void work() {
-  State& s = state();
-  std::unique_lock lock(s.mutex);
-  for (;;) {
-    if (!s.open.empty() && s.open.top().due_ns <= standinNow()) {
-      const ClockOffset offset = clockOffset();
-      while (!s.open.empty() && s.open.top().due_ns <= standinNow()) {
-        finish(s.open.top(), offset);
-        s.open.pop();
-      }
-    }
-    const uint64_t asked = s.flush.asked;
-    const bool flushing = asked != s.flush.done;
-    if (flushing && s.active != nullptr && (s.flush.forced || s.active->open == 0)) retire(s);
-    handOver(s, lock, flushing);
-    if (flushing) {
-      s.flush.done = asked;
-      if (asked == s.flush.asked) s.flush.forced = false;
-      s.flushed.notify_all();
-    }
-    if (s.flush.asked != s.flush.done) continue;
-    if (s.open.empty()) {
-      s.wake.wait(lock);
-    } else {
-      const uint64_t now = standinNow();
-      const uint64_t due = s.open.top().due_ns;
-      if (due > now) s.wake.wait_for(lock, std::chrono::nanoseconds(due - now));
-    }
-  }
-}
-
-CUptiResult subscribe(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc callback,
-                      void* userdata, const char* name) {
-  State& s = state();
-  if (subscriber == nullptr || callback == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
-  if (driverLibrary() == nullptr) return CUPTI_ERROR_UNKNOWN;
-  CUpti_CallbackFunc none = nullptr;
-  if (s.other_subscriber) {
-    s.name = "CUPTI for another tool";
-    return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
-  }
-  s.userdata = s.callback.load() == nullptr ? userdata : s.userdata;
-  if (!s.callback.compare_exchange_strong(none, callback)) {
-    return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
-  }
-  s.name = name != nullptr ? std::string("CUPTI for ") + name : "CUPTI";
-  *subscriber = reinterpret_cast<CUpti_SubscriberHandle>(&s);
+  if (other != nullptr) *other = there;
+  if (!there.empty() && !(many && lets_in)) return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
+  if (free == nullptr) return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
+  s.many = many;
+  free->userdata = userdata;
+  free->callback.store(callback);
+  free->name = name != nullptr ? std::string("CUPTI for ") + name : "CUPTI";
+  free->is_subscribed.store(true);
+  *subscriber = reinterpret_cast<CUpti_SubscriberHandle>(free);
   return CUPTI_SUCCESS;
 }
 
 bool isSubscriber(CUpti_SubscriberHandle subscriber) {
-  return reinterpret_cast<State*>(subscriber) == &state() && state().callback.load() != nullptr;
+  for (Client& client : state().clients) {
+    if (reinterpret_cast<Client*>(subscriber) == &client) return client.is_subscribed.load();
+  }
+  return false;
 }
+
+CUptiResult enableKind(Client& client, CUpti_ActivityKind kind) {
+  if (kind <= CUPTI_ACTIVITY_KIND_INVALID || kind >= CUPTI_ACTIVITY_KIND_COUNT) {
+    return CUPTI_ERROR_INVALID_KIND;
+  }
+  if (driverLibrary() == nullptr) return CUPTI_ERROR_UNKNOWN;
+  if (state().denied_kind == kind) return CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
+  client.kinds[kind].store(true);
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult setAttribute(Client& client, int attribute, size_t* bytes, const void* value) {
+#if CUDA_VERSION >= 13000
+  constexpr int kLast = CUPTI_ACTIVITY_ATTR_COUNT - 1;
+#else
+  constexpr int kLast = kPerThreadBuffers;
+#endif
+  static_assert(kLast < static_cast<int>(kAttributes));
+  if (bytes == nullptr || value == nullptr || attribute < 0 || attribute > kLast) {
+    return CUPTI_ERROR_INVALID_PARAMETER;
+  }
+  if (attribute == kPerThreadBuffers && (client.hasCallbacks() || client.anyKind())) {
+    misuse("buffers of threads are set after callbacks are registered or a kind is enabled");
+  }
+  uint64_t& kept = client.attributes[attribute];
+  kept = 0;
+  std::memcpy(&kept, value, std::min(*bytes, sizeof kept));
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult getAttribute(const Client& client, int attribute, size_t* bytes, void* value) {
+  if (bytes == nullptr || value == nullptr || attribute < 0 ||
+      static_cast<size_t>(attribute) >= kAttributes) {
+    return CUPTI_ERROR_INVALID_PARAMETER;
+  }
+  *bytes = std::min(*bytes, sizeof(uint64_t));
+  std::memcpy(value, &client.attributes[attribute], *bytes);
+  return CUPTI_SUCCESS;
+}
+
+namespace {
 
 uint32_t callbackIds(CUpti_CallbackDomain domain) {
   switch (domain) {
@@ -219,7 +195,15 @@ uint32_t callbackIds(CUpti_CallbackDomain domain) {
   }
 }
 
-// The bytes of a record; 0 for what is none.
+template <typename Id, typename Handle>
+CUptiResult idOf(const Handle* handle, Id* id) {
+  if (handle == nullptr || id == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
+  *id = handle->id;
+  return CUPTI_SUCCESS;
+}
+
+}  // namespace
+
 size_t recordBytes(CUpti_ActivityKind kind) {
   switch (kind) {
     case CUPTI_ACTIVITY_KIND_KERNEL:
@@ -263,23 +247,18 @@ size_t recordBytes(CUpti_ActivityKind kind) {
   }
 }
 
-template <typename Id, typename Handle>
-CUptiResult idOf(const Handle* handle, Id* id) {
-  if (handle == nullptr || id == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
-  *id = handle->id;
-  return CUPTI_SUCCESS;
-}
-
-}  // namespace
 }  // namespace standin
 
 using namespace standin;
 
+// Functions that name no subscriber are not for several of them.
+#define ONLY_FOR_ONE() \
+  if (state().many == 1) return CUPTI_ERROR_NOT_SUPPORTED
+
 extern "C" {
 
-CUptiResult CUPTIAPI cuptiGetVersion(uint32_t* version) {
-  const char* other = std::getenv("STANDIN_CUPTI_VERSION");
-  *version = other != nullptr ? static_cast<uint32_t>(std::atoi(other)) : CUPTI_API_VERSION;
+CUptiResult CUPTIAPI cuptiGetVersion(uint32_t* number) {
+  *number = version();
   return CUPTI_SUCCESS;
 }
 
@@ -308,6 +287,12 @@ CUptiResult CUPTIAPI cuptiGetResultString(CUptiResult result, const char** text)
     case CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED:
       *text = "CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED";
       break;
+    case CUPTI_ERROR_INSUFFICIENT_PRIVILEGES:
+      *text = "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES";
+      break;
+    case CUPTI_ERROR_NOT_SUPPORTED:
+      *text = "CUPTI_ERROR_NOT_SUPPORTED";
+      break;
     case CUPTI_ERROR_UNKNOWN:
       *text = "CUPTI_ERROR_UNKNOWN";
       break;
@@ -319,38 +304,29 @@ CUptiResult CUPTIAPI cuptiGetResultString(CUptiResult result, const char** text)
 }
 
 CUptiResult CUPTIAPI cuptiGetTimestamp(uint64_t* ns) {
-  *ns = timestamp();
+  *ns = first().timestamp();
   return CUPTI_SUCCESS;
 }
 
 CUptiResult CUPTIAPI cuptiSubscribe(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc callback,
                                     void* userdata) {
-  return subscribe(subscriber, callback, userdata, nullptr);
+  return subscribe(subscriber, callback, userdata, nullptr, false, nullptr);
 }
-
-#if CUDA_VERSION >= 13000
-// One subscriber at a time, also for those who would allow more.
-CUptiResult CUPTIAPI cuptiSubscribe_v2(CUpti_SubscriberHandle* subscriber,
-                                       CUpti_CallbackFunc callback, void* userdata,
-                                       CUpti_SubscriberParams* params) {
-  if (params != nullptr && params->structSize == 0) return CUPTI_ERROR_INVALID_PARAMETER;
-  const CUptiResult result = subscribe(subscriber, callback, userdata,
-                                       params != nullptr ? params->subscriberName : nullptr);
-  if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED && params != nullptr &&
-      params->oldSubscriberName != nullptr && params->oldSubscriberSize != 0) {
-    std::snprintf(params->oldSubscriberName, params->oldSubscriberSize, "%s", state().name.c_str());
-  }
-  return result;
-}
-#endif
 
 CUptiResult CUPTIAPI cuptiUnsubscribe(CUpti_SubscriberHandle subscriber) {
   State& s = state();
   if (!isSubscriber(subscriber)) return CUPTI_ERROR_INVALID_PARAMETER;
-  for (auto& domain : s.callbacks) {
+  Client& client = clientOf(subscriber);
+  for (auto& domain : client.callbacks) {
     for (auto& enabled : domain) enabled.store(false);
   }
-  s.callback.store(nullptr);
+  client.callback.store(nullptr);
+  if (s.many == 1) forget(client);
+  const std::lock_guard lock(s.subscribing);
+  client.is_subscribed.store(false);
+  const bool none = std::none_of(std::begin(s.clients), std::end(s.clients),
+                                 [](const Client& c) { return c.is_subscribed.load(); });
+  if (none) s.many = 2;
   return CUPTI_SUCCESS;
 }
 
@@ -359,7 +335,7 @@ CUptiResult CUPTIAPI cuptiEnableCallback(uint32_t enable, CUpti_SubscriberHandle
   if (!isSubscriber(subscriber) || cbid == 0 || cbid >= callbackIds(domain)) {
     return CUPTI_ERROR_INVALID_PARAMETER;
   }
-  state().callbacks[domain][cbid].store(enable != 0);
+  clientOf(subscriber).callbacks[domain][cbid].store(enable != 0);
   return CUPTI_SUCCESS;
 }
 
@@ -367,7 +343,9 @@ CUptiResult CUPTIAPI cuptiEnableDomain(uint32_t enable, CUpti_SubscriberHandle s
                                        CUpti_CallbackDomain domain) {
   const uint32_t count = callbackIds(domain);
   if (!isSubscriber(subscriber) || count == 0) return CUPTI_ERROR_INVALID_PARAMETER;
-  for (uint32_t id = 1; id < count; ++id) state().callbacks[domain][id].store(enable != 0);
+  for (uint32_t id = 1; id < count; ++id) {
+    clientOf(subscriber).callbacks[domain][id].store(enable != 0);
+  }
   return CUPTI_SUCCESS;
 }
 
@@ -375,29 +353,30 @@ CUptiResult CUPTIAPI cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequest
                                                     CUpti_BuffersCallbackCompleteFunc complete) {
   State& s = state();
   if (request == nullptr || complete == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
+  ONLY_FOR_ONE();
   const std::lock_guard filling(s.filling);
   const std::lock_guard lock(s.mutex);
-  s.request = request;
-  s.complete = complete;
-  if (!s.has_worker) std::thread(work).detach();
-  s.has_worker = true;
+  first().request = request;
+  first().complete = complete;
+  first().request_with_info = nullptr;
+  first().complete_with_info = nullptr;
+  startWorker(s);
   return CUPTI_SUCCESS;
 }
 
+// Copies between devices come with those within one.
 CUptiResult CUPTIAPI cuptiActivityEnable(CUpti_ActivityKind kind) {
-  if (kind <= CUPTI_ACTIVITY_KIND_INVALID || kind >= CUPTI_ACTIVITY_KIND_COUNT) {
-    return CUPTI_ERROR_INVALID_KIND;
-  }
-  if (driverLibrary() == nullptr) return CUPTI_ERROR_UNKNOWN;
-  state().kinds[kind].store(true);
-  return CUPTI_SUCCESS;
+  ONLY_FOR_ONE();
+  if (kind == CUPTI_ACTIVITY_KIND_MEMCPY) enableKind(first(), CUPTI_ACTIVITY_KIND_MEMCPY2);
+  return enableKind(first(), kind);
 }
 
 CUptiResult CUPTIAPI cuptiActivityDisable(CUpti_ActivityKind kind) {
   if (kind <= CUPTI_ACTIVITY_KIND_INVALID || kind >= CUPTI_ACTIVITY_KIND_COUNT) {
     return CUPTI_ERROR_INVALID_KIND;
   }
-  state().kinds[kind].store(false);
+  ONLY_FOR_ONE();
+  first().kinds[kind].store(false);
   return CUPTI_SUCCESS;
 }
 
@@ -407,7 +386,10 @@ CUptiResult CUPTIAPI cuptiActivityFlushAll(uint32_t flag) {
   if (in_buffer_callback) misuse("cuptiActivityFlushAll from a callback for buffers");
   if (in_resource_callback) misuse("cuptiActivityFlushAll from a callback for a resource");
   std::unique_lock lock(s.mutex);
-  if (s.complete == nullptr) return CUPTI_ERROR_INVALID_OPERATION;
+  if (std::none_of(std::begin(s.clients), std::end(s.clients),
+                   [](const Client& client) { return client.hasCallbacks(); })) {
+    return CUPTI_ERROR_INVALID_OPERATION;
+  }
   s.flush.forced |= (flag & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED) != 0;
   const uint64_t mine = ++s.flush.asked;
   s.wake.notify_one();
@@ -420,67 +402,46 @@ CUptiResult CUPTIAPI cuptiActivityFlushPeriod(uint32_t) { return CUPTI_SUCCESS; 
 
 CUptiResult CUPTIAPI cuptiActivityGetNextRecord(uint8_t* buffer, size_t valid_bytes,
                                                 CUpti_Activity** record) {
-  if (buffer == nullptr || record == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
-  uint8_t* next = buffer;
-  if (*record != nullptr) {
-    next = reinterpret_cast<uint8_t*>(*record) + recordBytes((*record)->kind);
-  }
-  if (next >= buffer + valid_bytes) return CUPTI_ERROR_MAX_LIMIT_REACHED;
-  *record = reinterpret_cast<CUpti_Activity*>(next);
-  return recordBytes((*record)->kind) != 0 ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_KIND;
+  return nextRecord(first(), buffer, valid_bytes, record);
 }
 
 CUptiResult CUPTIAPI cuptiActivityGetNumDroppedRecords(CUcontext, uint32_t, size_t* dropped) {
   if (dropped == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
   const std::lock_guard lock(state().mutex);
-  *dropped = std::exchange(state().dropped, 0);
+  *dropped = std::exchange(first().dropped, 0);
   return CUPTI_SUCCESS;
 }
 
 CUptiResult CUPTIAPI cuptiActivitySetAttribute(CUpti_ActivityAttribute attribute, size_t* bytes,
                                                void* value) {
-#if CUDA_VERSION >= 13000
-  constexpr int kLast = CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE_DEVICE_GRAPHS;
-#else
-  constexpr int kLast = CUPTI_ACTIVITY_ATTR_MEM_ALLOCATION_TYPE_HOST_PINNED;
-#endif
-  if (bytes == nullptr || value == nullptr || attribute < 0 || attribute > kLast) {
-    return CUPTI_ERROR_INVALID_PARAMETER;
-  }
-  uint64_t& kept = state().attributes[attribute];
-  kept = 0;
-  std::memcpy(&kept, value, std::min(*bytes, sizeof kept));
-  return CUPTI_SUCCESS;
+  ONLY_FOR_ONE();
+  return setAttribute(first(), attribute, bytes, value);
 }
 
 CUptiResult CUPTIAPI cuptiActivityGetAttribute(CUpti_ActivityAttribute attribute, size_t* bytes,
                                                void* value) {
-  if (bytes == nullptr || value == nullptr || attribute < 0 ||
-      static_cast<size_t>(attribute) >= kAttributes) {
-    return CUPTI_ERROR_INVALID_PARAMETER;
-  }
-  *bytes = std::min(*bytes, sizeof(uint64_t));
-  std::memcpy(value, &state().attributes[attribute], *bytes);
-  return CUPTI_SUCCESS;
+  return getAttribute(first(), attribute, bytes, value);
 }
 
 CUptiResult CUPTIAPI cuptiActivityRegisterTimestampCallback(CUpti_TimestampCallbackFunc clock) {
   if (clock == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
-  for (auto& enabled : state().kinds) {
-    if (enabled.load()) misuse("a timestamp callback is registered after a kind is enabled");
-  }
-  state().clock.store(clock);
-  (void)clockOffset();  // from here on it is known how fast it ticks
+  ONLY_FOR_ONE();
+  if (version() < 17) return CUPTI_ERROR_NOT_SUPPORTED;
+  if (first().anyKind()) misuse("a timestamp callback is registered after a kind is enabled");
+  first().clock.store(clock);
+  first().first_reading = readClocks(first());  // from here on it is known how fast it ticks
   return CUPTI_SUCCESS;
 }
 
 CUptiResult CUPTIAPI cuptiActivityEnableLatencyTimestamps(uint8_t enable) {
-  state().latency.store(enable != 0);
+  ONLY_FOR_ONE();
+  first().latency.store(enable != 0);
   return CUPTI_SUCCESS;
 }
 
 CUptiResult CUPTIAPI cuptiSetThreadIdType(CUpti_ActivityThreadIdType type) {
-  state().system_thread_ids.store(type == CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
+  ONLY_FOR_ONE();
+  first().system_thread_ids.store(type == CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
   return CUPTI_SUCCESS;
 }
 
@@ -519,17 +480,12 @@ CUptiResult CUPTIAPI cuptiGetCudaEventId(CUevent event, uint32_t* id) { return i
 
 // What was not flushed before is gone, and the client's memory is not touched again.
 CUptiResult CUPTIAPI cuptiFinalize() {
-  State& s = state();
-  for (auto& enabled : s.kinds) enabled.store(false);
-  if (s.callback.load() != nullptr) cuptiUnsubscribe(reinterpret_cast<CUpti_SubscriberHandle>(&s));
-  const std::lock_guard filling(s.filling);
-  const std::lock_guard lock(s.mutex);
-  s.request = nullptr;
-  s.complete = nullptr;
-  s.active = nullptr;
-  s.retired.clear();
-  s.open = {};
-  s.clock.store(nullptr);
+  for (Client& client : state().clients) {
+    forget(client);
+    if (client.is_subscribed.load()) {
+      cuptiUnsubscribe(reinterpret_cast<CUpti_SubscriberHandle>(&client));
+    }
+  }
   return CUPTI_SUCCESS;
 }
 

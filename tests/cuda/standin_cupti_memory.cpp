@@ -11,8 +11,9 @@
 namespace standin {
 namespace {
 
-// What the thread is in, of each kind.
-thread_local std::vector<uint64_t> external[CUPTI_EXTERNAL_CORRELATION_KIND_SIZE];
+// What the thread is in, of each kind, for each client.
+thread_local std::vector<uint64_t> external[kStandinSubscribers]
+                                           [CUPTI_EXTERNAL_CORRELATION_KIND_SIZE];
 
 bool isKind(CUpti_ExternalCorrelationKind kind) {
   return kind > CUPTI_EXTERNAL_CORRELATION_KIND_INVALID &&
@@ -36,7 +37,7 @@ void putMemory(const StandinWork& work) {
   record.correlationId = work.call->correlation;
   record.address = work.address;
   record.bytes = work.bytes;
-  record.timestamp = work.start_ns + clockOffset();
+  record.timestamp = work.start_ns;
   record.processId = static_cast<uint32_t>(getpid());
   record.deviceId = context != nullptr ? static_cast<uint32_t>(context->device) : 0;
   record.contextId = context != nullptr ? context->id : CUPTI_INVALID_CONTEXT_ID;
@@ -65,7 +66,7 @@ void putPool(const StandinWork& work) {
   record.address = work.pool.address;
   record.size = work.pool.size;
   record.releaseThreshold = work.pool.release_threshold;
-  record.timestamp = work.start_ns + clockOffset();
+  record.timestamp = work.start_ns;
   record.utilizedSize = work.pool.used;
   put(record);
 }
@@ -79,13 +80,12 @@ void putUnified(const StandinWork& work) {
   }
   constexpr uint32_t kHost = 0xffffffff;
   const auto device = static_cast<uint32_t>(work.source->device);
-  const ClockOffset offset = clockOffset();
   UnifiedRecord record{};
   record.kind = CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER;
   record.counterKind = static_cast<CUpti_ActivityUnifiedMemoryCounterKind>(work.value);
   record.value = work.bytes;
-  record.start = work.start_ns + offset;
-  record.end = work.end_ns + offset;
+  record.start = work.start_ns;
+  record.end = work.end_ns;
   record.address = work.address;
   const bool to_device =
       work.value == CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_HTOD;
@@ -99,14 +99,13 @@ void putUnified(const StandinWork& work) {
 void putJit(const StandinWork& work) {
   if (!on(CUPTI_ACTIVITY_KIND_JIT)) return;
   static std::atomic<uint64_t> operations{0};
-  const ClockOffset offset = clockOffset();
   JitRecord record{};
   record.kind = CUPTI_ACTIVITY_KIND_JIT;
   record.jitEntryType = CUPTI_ACTIVITY_JIT_ENTRY_PTX_TO_CUBIN;
   record.jitOperationType = CUPTI_ACTIVITY_JIT_OPERATION_COMPILE;
   record.deviceId = static_cast<uint32_t>(work.call->context->device);
-  record.start = work.start_ns + offset;
-  record.end = work.end_ns + offset;
+  record.start = work.start_ns;
+  record.end = work.end_ns;
   record.correlationId = work.call->correlation;
   record.jitOperationCorrelationId = ++operations;
 #if CUDA_VERSION >= 12040
@@ -118,15 +117,32 @@ void putJit(const StandinWork& work) {
 
 void putExternal(uint32_t correlation) {
   if (!on(CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION)) return;
-  for (int kind = 1; kind < CUPTI_EXTERNAL_CORRELATION_KIND_SIZE; ++kind) {
-    if (external[kind].empty()) continue;
-    CUpti_ActivityExternalCorrelation record{};
-    record.kind = CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION;
-    record.externalKind = static_cast<CUpti_ExternalCorrelationKind>(kind);
-    record.externalId = external[kind].back();
-    record.correlationId = correlation;
-    put(record);
+  for (size_t client = 0; client < kStandinSubscribers; ++client) {
+    for (int kind = 1; kind < CUPTI_EXTERNAL_CORRELATION_KIND_SIZE; ++kind) {
+      if (external[client][kind].empty()) continue;
+      CUpti_ActivityExternalCorrelation record{};
+      record.kind = CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION;
+      record.externalKind = static_cast<CUpti_ExternalCorrelationKind>(kind);
+      record.externalId = external[client][kind].back();
+      record.correlationId = correlation;
+      put(state().clients[client], record);
+    }
   }
+}
+
+CUptiResult pushExternal(const Client& client, CUpti_ExternalCorrelationKind kind, uint64_t id) {
+  if (!isKind(kind)) return CUPTI_ERROR_INVALID_PARAMETER;
+  external[&client - state().clients][kind].push_back(id);
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult popExternal(const Client& client, CUpti_ExternalCorrelationKind kind, uint64_t* last) {
+  if (!isKind(kind)) return CUPTI_ERROR_INVALID_PARAMETER;
+  auto& ids = external[&client - state().clients][kind];
+  if (ids.empty()) return CUPTI_ERROR_QUEUE_EMPTY;
+  if (last != nullptr) *last = ids.back();
+  ids.pop_back();
+  return CUPTI_SUCCESS;
 }
 
 }  // namespace standin
@@ -162,18 +178,12 @@ CUptiResult CUPTIAPI cuptiActivityConfigureUnifiedMemoryCounter(
 
 CUptiResult CUPTIAPI cuptiActivityPushExternalCorrelationId(CUpti_ExternalCorrelationKind kind,
                                                             uint64_t id) {
-  if (!isKind(kind)) return CUPTI_ERROR_INVALID_PARAMETER;
-  external[kind].push_back(id);
-  return CUPTI_SUCCESS;
+  return pushExternal(first(), kind, id);
 }
 
 CUptiResult CUPTIAPI cuptiActivityPopExternalCorrelationId(CUpti_ExternalCorrelationKind kind,
                                                            uint64_t* last) {
-  if (!isKind(kind)) return CUPTI_ERROR_INVALID_PARAMETER;
-  if (external[kind].empty()) return CUPTI_ERROR_QUEUE_EMPTY;
-  if (last != nullptr) *last = external[kind].back();
-  external[kind].pop_back();
-  return CUPTI_SUCCESS;
+  return popExternal(first(), kind, last);
 }
 
 }  // extern "C"

@@ -4,29 +4,33 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "standin_cupti.hpp"
 
 namespace standin {
 namespace {
 
-void notify(CUpti_CallbackDomain domain, uint32_t cbid, const void* data) {
-  if (!state().callbacks[domain][cbid].load(std::memory_order_relaxed)) return;
-  CUpti_CallbackFunc callback = state().callback.load();
-  if (callback != nullptr) callback(state().userdata, domain, cbid, data);
+void notify(Client& client, CUpti_CallbackDomain domain, uint32_t cbid, const void* data) {
+  if (!client.callbacks[domain][cbid].load(std::memory_order_relaxed)) return;
+  CUpti_CallbackFunc callback = client.callback.load();
+  if (callback != nullptr) callback(client.userdata, domain, cbid, data);
 }
 
 void notify(StandinCall& call, CUpti_ApiCallbackSite site) {
-  const CUpti_CallbackData data{
-      .callbackSite = site,
-      .functionName = call.function,
-      .functionParams = call.params,
-      .functionReturnValue = site == CUPTI_API_EXIT ? &call.result : nullptr,
-      .symbolName = call.symbol,
-      .context = call.context,
-      .contextUid = call.context != nullptr ? call.context->id : 0,
-      .correlationData = &call.data,
-      .correlationId = call.correlation};
-  notify(call.domain, call.cbid, &data);
+  for (size_t i = 0; i < kStandinSubscribers; ++i) {
+    const CUpti_CallbackData data{
+        .callbackSite = site,
+        .functionName = call.function,
+        .functionParams = call.params,
+        .functionReturnValue = site == CUPTI_API_EXIT ? &call.result : nullptr,
+        .symbolName = call.symbol,
+        .context = call.context,
+        .contextUid = call.context != nullptr ? call.context->id : 0,
+        .correlationData = &call.data[i],
+        .correlationId = call.correlation};
+    notify(state().clients[i], call.domain, call.cbid, &data);
+  }
 }
 
 void putContext(CUcontext context) {
@@ -46,7 +50,7 @@ void putContext(CUcontext context) {
     record.objectKind = CUPTI_ACTIVITY_OBJECT_THREAD;
     record.objectId.pt.processId = static_cast<uint32_t>(getpid());
     record.objectId.pt.threadId = static_cast<uint32_t>(gettid());
-    record.start = timestamp();
+    record.start = standinNow();
     record.end = record.start + 1000;
     put(record);
   }
@@ -121,7 +125,8 @@ void putKernel(const StandinWork& work) {
   record.dynamicSharedMemory = static_cast<int32_t>(work.launch.shared_bytes);
   record.correlationId = work.call->correlation;
   record.name = work.launch.name;
-  if (s.latency.load()) {
+  if (std::any_of(std::begin(s.clients), std::end(s.clients),
+                  [](const Client& client) { return client.latency.load(); })) {
     record.queued = work.call->start_ns;
     record.submitted = record.queued + 500;
   }
@@ -188,12 +193,11 @@ void putFill(const StandinWork& work) {
 void putSync(const StandinWork& work) {
   if (!on(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION)) return;
   constexpr auto kNone = static_cast<uint32_t>(CUPTI_SYNCHRONIZATION_INVALID_VALUE);
-  const ClockOffset offset = clockOffset();
   SyncRecord record{};
   record.kind = CUPTI_ACTIVITY_KIND_SYNCHRONIZATION;
   record.type = work.sync;
-  record.start = work.start_ns + offset;
-  record.end = work.end_ns + offset;
+  record.start = work.start_ns;
+  record.end = work.end_ns;
   record.correlationId = work.call->correlation;
   record.contextId = work.call->context->id;
   record.streamId = work.stream != nullptr ? work.stream->id : kNone;
@@ -252,7 +256,7 @@ void enterCall(StandinCall& call) {
       call.correlation = ++s.correlation;
     } while (call.correlation == CUPTI_CORRELATION_ID_UNKNOWN);
   }
-  call.start_ns = timestamp();
+  call.start_ns = standinNow();
   notify(call, CUPTI_API_ENTER);
 }
 
@@ -265,9 +269,9 @@ void exitCall(StandinCall& call) {
     record.kind = kind;
     record.cbid = call.cbid;
     record.start = call.start_ns;
-    record.end = timestamp();
+    record.end = standinNow();
     record.processId = static_cast<uint32_t>(getpid());
-    record.threadId = state().system_thread_ids.load() ? static_cast<uint32_t>(gettid())
+    record.threadId = first().system_thread_ids.load() ? static_cast<uint32_t>(gettid())
                                                        : static_cast<uint32_t>(pthread_self());
     record.correlationId = call.correlation;
     record.returnValue = static_cast<uint32_t>(call.result);
@@ -311,7 +315,7 @@ void resource(CUpti_CallbackIdResource what, const StandinResource& resource) {
     data.resourceDescriptor = &graph;
   }
   in_resource_callback = true;
-  notify(CUPTI_CB_DOMAIN_RESOURCE, what, &data);
+  for (Client& client : state().clients) notify(client, CUPTI_CB_DOMAIN_RESOURCE, what, &data);
   in_resource_callback = false;
 }
 

@@ -8,9 +8,9 @@
 //   fork                       a child that ends by exit() without using CUDA, amid the work
 //   child_exit                 the same while kernels run; how long the child took is child_ms
 //   abort                      prints, and kills itself amid its work
-//   busy KERNELS [WAIT_MS]     prints with that many long kernels in a queue, waits, and kills itself
-//   pause WAIT_MS              works, waits, works
-//   exec [WAIT_MS]             works, waits, executes itself with kernels of another name, works;
+//   busy KERNELS [WAIT_MS]     prints with that many long kernels in a queue, waits, and kills
+//   itself pause WAIT_MS              works, waits, works exec [WAIT_MS]             works, waits,
+//   executes itself with kernels of another name, works;
 //                              the first one's counts begin with before_
 //   longjmp                    leaves a waiting call by siglongjmp, and works on
 //   two_devices                works in contexts of two devices (STANDIN_SCRIPT=devices=2)

@@ -42,6 +42,7 @@ void child() {
 
 void busy(unsigned kernels, unsigned wait_ms) {
   launches(100, 2);
+  sleepMs(200);  // CUPTI writes records a while after the work has ended
   counts.synchronized_kernels = counts.kernels.load();
   CUstream on = stream();
   for (unsigned i = 0; i < kernels; ++i) launchLong(on);
@@ -127,6 +128,7 @@ bool processMode(const char* name, unsigned first, unsigned second) {
     ++counts.stream_syncs;
   } else if (mode == "abort") {
     launches(1000, 2);
+    sleepMs(200);  // CUPTI writes records a while after the work has ended
     for (unsigned i = 0; i < 1000; ++i) launch(i, nullptr);
     say("abort");
     raise(SIGKILL);

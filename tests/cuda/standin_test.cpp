@@ -428,6 +428,34 @@ TEST(Standin, TwoDevicesHaveTheirOwnContexts) {
   });
 }
 
+TEST(Standin, AModulesImageIsTheCallbacksOnly) {
+  alone("", [] {
+    startProgram();
+    static std::vector<std::pair<uint32_t, std::string>> images;
+    ASSERT_EQ(cuptiSubscribe(
+                  &client.subscriber,
+                  [](void*, CUpti_CallbackDomain, CUpti_CallbackId cbid, const void* data) {
+                    const auto* module = static_cast<const CUpti_ModuleResourceData*>(
+                        static_cast<const CUpti_ResourceData*>(data)->resourceDescriptor);
+                    images.emplace_back(cbid, std::string(module->pCubin, module->cubinSize));
+                  },
+                  nullptr),
+              CUPTI_SUCCESS);
+    for (uint32_t cbid :
+         {CUPTI_CBID_RESOURCE_MODULE_LOADED, CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING}) {
+      cuptiEnableCallback(1, client.subscriber, CUPTI_CB_DOMAIN_RESOURCE, cbid);
+    }
+    const std::string image = "an image that is too long for a short string of the library";
+    CUmodule module = nullptr;
+    EXPECT_EQ(cuModuleLoadData(&module, image.c_str()), CUDA_SUCCESS);
+    EXPECT_EQ(cuModuleUnload(module), CUDA_SUCCESS);
+    ASSERT_EQ(images.size(), 2u);
+    EXPECT_EQ(images[0].first, CUPTI_CBID_RESOURCE_MODULE_LOADED);
+    EXPECT_EQ(images[0].second, image);
+    EXPECT_EQ(images[1].second, image);
+  });
+}
+
 TEST(Standin, AfterItWasFinalizedNothingIsHeardUntilTheNextSubscriber) {
   alone("", [] {
     start();

@@ -57,6 +57,8 @@ SyncKind syncKind(uint8_t type) {
   }
 }
 
+RecordKind kindOf(ByteView record) { return loadFixed<arena::RecordHeader>(record.data()).kind; }
+
 /// What a record of device work is about; 0 for one that is too short.
 struct WorkPlace {
   uint64_t correlation = 0;
@@ -65,7 +67,7 @@ struct WorkPlace {
 
 WorkPlace placeOf(ByteView record) {
   const auto at = [&](size_t offset) { return loadFixed<uint64_t>(record.data() + offset); };
-  const auto kind = loadFixed<arena::RecordHeader>(record.data()).kind;
+  const RecordKind kind = kindOf(record);
   const auto fits = [&](size_t bytes) { return record.size() >= bytes; };
   switch (kind) {
     case RecordKind::kCudaKernel:
@@ -99,6 +101,12 @@ WorkPlace placeOf(ByteView record) {
   return {at(sizeof(arena::RecordHeader)), static_cast<int64_t>(at(16))};
 }
 
+/// Of others there may be more than of calls that are recorded: allocations of libraries,
+/// compilations.
+bool needsCall(RecordKind kind) {
+  return kind != RecordKind::kCudaMemory && kind != RecordKind::kCudaJit;
+}
+
 bool isWork(RecordKind kind) {
   switch (kind) {
     case RecordKind::kCudaKernel:
@@ -125,7 +133,7 @@ CudaLife& RecordedCuda::life(uint64_t correlation) {
 bool RecordedCuda::define(ByteView record, uint64_t first_correlation) {
   any_ = true;
   CudaLife& of = life(first_correlation);
-  switch (loadFixed<arena::RecordHeader>(record.data()).kind) {
+  switch (kindOf(record)) {
     case RecordKind::kCudaText: {
       arena::CudaTextRecord r;
       if (!takePart(record, r) || r.bytes > record.size()) return false;
@@ -209,7 +217,7 @@ void RecordedCuda::hostCall(const arena::CallRecord& call, ThreadId thread) {
 
 bool RecordedCuda::join(ByteView record, ThreadId thread) {
   any_ = true;
-  const auto kind = loadFixed<arena::RecordHeader>(record.data()).kind;
+  const RecordKind kind = kindOf(record);
   if (isWork(kind)) return work(record, thread);
   switch (kind) {
     case RecordKind::kCudaCall: {
@@ -257,7 +265,7 @@ bool RecordedCuda::join(ByteView record, ThreadId thread) {
 bool RecordedCuda::work(ByteView record, ThreadId thread) {
   const WorkPlace place = placeOf(record);
   if (place.correlation == 0) return false;
-  const auto kind = loadFixed<arena::RecordHeader>(record.data()).kind;
+  const RecordKind kind = kindOf(record);
   last_work_[static_cast<uint32_t>(thread)] = {kind, place.correlation, place.start};
   arrived_.push_back({Bytes(record.begin(), record.end()), place.correlation});
   return true;
@@ -265,7 +273,7 @@ bool RecordedCuda::work(ByteView record, ThreadId thread) {
 
 /// A record that a killed program had in a buffer. The first of a buffer may be in a ring already.
 bool RecordedCuda::joinLeft(ByteView record, bool first, uint64_t first_correlation) {
-  const auto kind = loadFixed<arena::RecordHeader>(record.data()).kind;
+  const RecordKind kind = kindOf(record);
   if (kind == RecordKind::kCudaDevice || kind == RecordKind::kCudaContext) {
     return define(record, first_correlation);
   }
@@ -357,6 +365,11 @@ void RecordedCuda::forgetWaiting(uint64_t correlation) {
 
 void RecordedCuda::writeWaiting() {
   for (auto& [correlation, works] : waiting_) {
+    std::erase_if(works, [&](const Work& work) {
+      if (needsCall(kindOf(work.record))) return false;
+      row(work, nullptr);
+      return true;
+    });
     for (Work& work : works) {
       if (work.told) continue;
       work.told = true;
@@ -370,10 +383,8 @@ void RecordedCuda::writeWaiting() {
 
 void RecordedCuda::row(const Work& work, Call* call) {
   const uint8_t* const p = work.record.data();
-  const auto kind = loadFixed<arena::RecordHeader>(p).kind;
-  // Of those there may be more than of calls: allocations of libraries, compilations.
-  const bool needs_call = kind != RecordKind::kCudaMemory && kind != RecordKind::kCudaJit;
-  if (call == nullptr && needs_call) ++totals_.without_call;
+  const RecordKind kind = kindOf(work.record);
+  if (call == nullptr && needsCall(kind)) ++totals_.without_call;
   if (call != nullptr && kind == RecordKind::kCudaKernel) call->awaited = false;
   const Call by = call != nullptr ? *call : Call{};
   switch (kind) {
