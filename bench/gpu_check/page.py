@@ -73,6 +73,21 @@ def section(step):
     return lines
 
 
+def goals(data):
+    """What is to be reached, and not only to be equal, in one table; and how much of the rest is."""
+    rows, equal, others = [], 0, 0
+    for step in data["steps"]:
+        for c in step["checks"]:
+            if c["verdict"] == "absent" or any(sign in c["goal"] for sign in ("<=", ">=")):
+                rows.append([step["name"], c["what"], c.get("value", c.get("reason", "")),
+                             c.get("goal", ""), MARK[c["verdict"]]])
+            else:
+                equal += c["verdict"] == "pass"
+                others += 1
+    return ["## Goals", "", *table(["step", "check", "value", "goal", ""], rows),
+            f"All else that was compared: {equal} of {others} are as they must be.", ""]
+
+
 def text(data):
     m = data["machine"]
     lines = [f"# {m['device']}: gpu-check of {data['started'][:10]}", ""]
@@ -88,6 +103,7 @@ def text(data):
         counts = [sum(c["verdict"] == v for c in step["checks"]) for v in ("pass", "fail", "absent")]
         rows.append([step["name"], step["status"], *counts, step.get("reason", "")])
     lines += table(["step", "", "pass", "fail", "absent", ""], rows)
+    lines += goals(data)
     for step in data["steps"]:
         lines += section(step)
     return "\n".join(lines).rstrip() + "\n"

@@ -162,6 +162,29 @@ class GpuCheck(unittest.TestCase):
         data, _ = self.found()
         self.assertEqual({step["status"] for step in data["steps"]}, {"absent"})
 
+    def test_a_pack_is_all_that_it_takes(self):
+        pack = os.path.join(self.dir, "pack.tar.xz")
+        packed = subprocess.run(
+            [os.path.join(SOURCE, "script", "gpu-check"), "--pack", pack], stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, check=False, timeout=300,
+            env=dict(os.environ, GPU_CHECK_BUILD=os.path.dirname(os.path.dirname(TRACESMITH)),
+                     GPU_CHECK_SAMPLES=self.samples))
+        self.assertEqual(packed.returncode, 0, packed.stderr.decode())
+        self.assertLess(os.path.getsize(pack), 60e6)
+        subprocess.run(["tar", "-xf", pack, "-C", self.dir], check=True)
+        # Elsewhere, with nothing of this tree but what was packed.
+        tree = os.path.join(self.dir, "tracesmith-gpu-check")
+        result = subprocess.run(
+            [os.path.join(tree, "script", "gpu-check"), "--light", "--only", "graphs,independent counter",
+             "--stand-in", STANDINS, "--output", self.output], cwd="/", stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, check=False, timeout=200,
+            env={"PATH": "/usr/bin:/bin", "TMPDIR": self.dir})
+        self.assertEqual(result.returncode, 0, result.stderr.decode())
+        data, _ = self.found()
+        self.assertEqual([step["status"] for step in data["steps"]], ["ran", "ran"])
+        self.assertIn("carried", data["machine"]["samples_compiled_by"])
+        self.assertRegex(data["commit"], "^([0-9a-f]{40}|unknown)")
+
     def test_no_device(self):
         os.unlink(os.path.join(self.samples, "vector_add"))
         with open(os.path.join(self.samples, "vector_add"), "w", encoding="utf-8") as file:
