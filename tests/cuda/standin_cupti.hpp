@@ -3,6 +3,8 @@
 // buffer.
 #pragma once
 
+#include <unistd.h>
+
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
@@ -116,6 +118,7 @@ struct Client {
 };
 
 struct State {
+  const pid_t pid = getpid();
   Client clients[kStandinSubscribers];
   std::atomic<uint32_t> correlation{
       static_cast<uint32_t>(standinScript("correlation_start", 1) - 1)};

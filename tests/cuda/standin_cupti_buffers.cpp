@@ -56,8 +56,8 @@ bool fits(const Client& client, uint64_t thread, size_t bytes) {
 struct ThreadEnd {
   bool has_buffers = false;
   ~ThreadEnd() {
-    if (!has_buffers) return;
     State& s = state();
+    if (!has_buffers || s.pid != getpid()) return;  // a forked child has no worker
     const std::lock_guard lock(s.mutex);
     for (Client& client : s.clients) retire(client, static_cast<uint64_t>(gettid()));
     s.wake.notify_one();

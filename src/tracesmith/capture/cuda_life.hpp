@@ -2,6 +2,7 @@
 // What CUPTI's numbers mean in one life of a process: from its start, or its last exec, to its end.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <unordered_map>
@@ -9,6 +10,7 @@
 
 #include "tracesmith/base/bytes.hpp"
 #include "tracesmith/capture/arena_layout.hpp"
+#include "tracesmith/capture/cuda_layout.hpp"
 #include "tracesmith/model/trace.hpp"
 
 namespace tracesmith {
@@ -19,7 +21,10 @@ class CudaLife {
  public:
   /// `number` counts the lives of a process from 0.
   CudaLife(SharedRows& shared, ProcessId process, uint32_t number)
-      : shared_(shared), process_(process), number_(number) {}
+      : shared_(shared),
+        process_(process),
+        number_(number),
+        newest_call_(number * cuda_file::kIdsOfLife + (1u << 31)) {}
 
   struct Function {
     StringId name{};
@@ -37,6 +42,9 @@ class CudaLife {
   bool defineContext(ByteView record);
   void defineGraphNode(uint64_t node, uint64_t original, CallPathId path);
 
+  void noteCall(uint64_t correlation) { newest_call_ = std::max(newest_call_, correlation); }
+  /// Or an id that those of its first calls are near to.
+  uint64_t newestCall() const { return newest_call_; }
   Function function(uint32_t number) const;
   StringId kernelName(uint32_t number) const;
   GraphNode& graphNode(uint64_t node) { return graph_nodes_[node]; }
@@ -62,6 +70,7 @@ class CudaLife {
   SharedRows& shared_;
   ProcessId process_;
   uint32_t number_;
+  uint64_t newest_call_;  // correlation id
   std::unordered_map<uint32_t, Function> functions_;
   std::unordered_map<uint32_t, StringId> kernel_names_;
   std::unordered_map<uint64_t, GraphNode> graph_nodes_;

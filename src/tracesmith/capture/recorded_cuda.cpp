@@ -185,7 +185,8 @@ RecordedCuda::Call* RecordedCuda::callOf(uint64_t correlation) {
 }
 
 void RecordedCuda::hostCall(const arena::CallRecord& call, ThreadId thread) {
-  const CudaLife& of = life(call.correlation);
+  CudaLife& of = life(call.correlation);
+  of.noteCall(call.correlation);
   const CudaLife::Function function = of.function(call.header.aux);
   const StringId kernel = of.kernelName(static_cast<uint32_t>(call.stream));
   const CallPathId path = stacks_.ofCall(call.stack);
@@ -293,8 +294,7 @@ void RecordedCuda::noteFile(const CudaFile& file, bool dead) {
   undefined = file.definitionsLost();
   refused = file.buffersRefused();
   if (!dead) return;
-  uint64_t near = file.firstCorrelation() + (1u << 31);
-  if (!call_order_.empty()) near = call_order_.back();
+  const uint64_t near = life(file.firstCorrelation()).newestCall();
   const CudaLeft left = file.readBuffers(
       near, [&](ByteView record, bool first) { joinLeft(record, first, file.firstCorrelation()); });
   totals_.unreadable += left.unreadable;
@@ -339,6 +339,7 @@ void RecordedCuda::finish() {
 // --- Another collector's ------------------------------------------------------------------------
 
 void RecordedCuda::restoreCall(const HostCallRow& row) {
+  life(row.correlation_id).noteCall(row.correlation_id);
   keepCall(row.correlation_id, {.thread = row.thread_id, .path = row.call_path_id});
 }
 
