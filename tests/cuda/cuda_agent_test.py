@@ -14,14 +14,16 @@ from harness import CommandTest, environment  # pylint: disable=wrong-import-pos
 
 STANDINS = os.environ.get("TRACESMITH_STANDINS", "")
 PROGRAM = os.path.join(STANDINS, "standin_program")
+RUNTIME_PROGRAM = os.path.join(STANDINS, "standin_runtime_program")
 
 
 class CudaAgent(CommandTest):
-    def profile(self, *arguments, options=(), code=0, folder=STANDINS, limit_file_bytes=0, **variables):
+    def profile(self, *arguments, options=(), code=0, folder=STANDINS, limit_file_bytes=0, path=PROGRAM,
+                **variables):
         env = environment(LD_LIBRARY_PATH=folder, **variables)
-        program = [PROGRAM]
+        program = [path]
         if limit_file_bytes:
-            program = ["prlimit", f"--fsize={limit_file_bytes}", PROGRAM]
+            program = ["prlimit", f"--fsize={limit_file_bytes}", path]
         result = self.run_command("profile", *options, "-o", "t.sbt", "--", *program, *arguments, env=env)
         self.assertEqual(result.returncode, code, result.stderr)
         verified = self.run_command("verify", "t.sbt")
@@ -227,6 +229,8 @@ class CudaAgent(CommandTest):
         self.assertEqual((row["n"], row["known"]), (100, 100))
         shown = self.run_command("view", "t.sbt", "--stacks", "-t", "kernel", "-n", "1").stdout
         self.assertIn(b"main", shown)
+        # The innermost frame is the program's, not the driver's.
+        self.assertNotIn(b"libcu", shown)
 
     def test_what_has_no_times_is_counted(self):
         did = self.profile("launches", "100", STANDIN_SCRIPT="zero_times=10")
@@ -273,6 +277,55 @@ class CudaAgent(CommandTest):
         self.assertEqual(did["kernels"], 10)
         self.assertIn("TRACESMITH_CUPTI names /etc/passwd", self.said)
         self.assertEqual(self.one("SELECT count(*) FROM kernel"), 0)
+
+    def test_a_kind_that_is_not_permitted(self):
+        did = self.profile("launches", "100", STANDIN_SCRIPT="deny_kind=10")
+        self.assertIn("CUPTI does not deliver kernels", self.said)
+        self.assertEqual(self.one("SELECT count(*) FROM kernel"), 0)
+        self.assertEqual(self.assert_launches_are_accounted_for(did["kernels"]), 0)
+        self.assertEqual(self.one("SELECT count(*) FROM copy"), did["htod"] + did["dtoh"] + did["dtod"])
+
+    def test_a_cupti_without_our_clock(self):
+        did = self.profile("launches", "10", STANDIN_CUPTI_VERSION="14")
+        self.assertEqual(did["kernels"], 10)
+        self.assertIn("older than CUDA 11.6", self.said)
+        self.assertEqual(self.one("SELECT count(*) FROM kernel"), 0)
+
+    def runtime(self, *arguments, **named):
+        return self.profile(*arguments, path=RUNTIME_PROGRAM, **named)
+
+    def assert_runtime_calls(self, did):
+        """The driver's calls within the runtime's are not told apart."""
+        self.assertEqual(self.one("SELECT count(*) FROM host_call WHERE kind = 'launch' AND name LIKE 'cuda%'"),
+                         did["kernels"] + did["graph_launches"] + did["captured_launches"] + did["failed_launches"]
+                         - did["driver_launches"])
+        self.assertEqual(self.one("SELECT count(*) FROM host_call WHERE kind = 'launch' AND name LIKE 'cuLaunch%'"),
+                         did["driver_launches"])
+        self.assertEqual(self.one("SELECT count(*) FROM kernel"), did["kernels"] + did["graph_kernels"])
+        self.assertEqual(self.one(
+            "SELECT count(*) FROM kernel k JOIN host_call h ON h.process_id = k.process_id AND "
+            "h.correlation_id = k.correlation_id AND h.kind = 'launch' AND h.thread_id = k.thread_id"),
+            did["kernels"] + did["graph_kernels"])
+        self.assert_nothing_is_lost()
+
+    def test_calls_of_the_runtime(self):
+        self.assert_runtime_calls(self.runtime("launches", "200", "3"))
+        self.assertEqual(self.rows("SELECT DISTINCT name FROM kernel"), [{"name": "_Z9vectorAddPKfS0_Pfi"}])
+
+    def test_threads_of_the_runtime(self):
+        self.assert_runtime_calls(self.runtime("threads", "6", "100"))
+
+    def test_calls_of_the_runtime_and_the_driver_in_turn(self):
+        self.assert_runtime_calls(self.runtime("mixed", "50"))
+
+    def test_a_call_of_the_runtime_that_is_left_by_longjmp(self):
+        self.assert_runtime_calls(self.runtime("longjmp"))
+
+    def test_a_graph_captured_by_the_runtime(self):
+        self.assert_runtime_calls(self.runtime("capture", "20"))
+
+    def test_a_reset_by_the_runtime(self):
+        self.assert_runtime_calls(self.runtime("reset"))
 
     def test_no_cupti(self):
         for name in ("libcuda.so.1", "libcuda.so"):

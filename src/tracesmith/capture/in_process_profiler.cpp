@@ -270,10 +270,7 @@ class InProcessProfiler : public IPlatformProfiler {
 
   Result<Trace> takeNew() {
     auto part = capture_->takeNew();
-    if (part && platform_ == PlatformType::CUDA) {
-      window_.restrict(*part);
-      if (config_.capture_callstacks) dropVendorFrames(*part);
-    }
+    if (part && platform_ == PlatformType::CUDA) window_.restrict(*part);
     return part;
   }
 

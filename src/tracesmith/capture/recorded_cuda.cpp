@@ -151,7 +151,7 @@ bool RecordedCuda::define(ByteView record, uint64_t first_correlation) {
 bool RecordedCuda::graphNode(ByteView record) {
   arena::CudaGraphNodeRecord r;
   if (!takePart(record, r)) return false;
-  const CallPathId path = stacks_.path(r.header.aux);
+  const CallPathId path = stacks_.beyondVendor(stacks_.path(r.header.aux));
   life(r.correlation).defineGraphNode(r.node, r.original, path);
   if (path != CallPathId::kNone || r.original != 0) {
     shared_.delta.object.push({.process_id = process_,
@@ -189,7 +189,7 @@ void RecordedCuda::hostCall(const arena::CallRecord& call, ThreadId thread) {
   of.noteCall(call.correlation);
   const CudaLife::Function function = of.function(call.header.aux);
   const StringId kernel = of.kernelName(static_cast<uint32_t>(call.stream));
-  const CallPathId path = stacks_.ofCall(call.stack);
+  const CallPathId path = stacks_.beyondVendor(stacks_.ofCall(call.stack));
   const bool captured = (call.header.flags & arena::kFlagCaptured) != 0;
   ++shared_.host_calls;
   keepCall(call.correlation, {.thread = thread,

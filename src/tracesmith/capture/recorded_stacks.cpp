@@ -5,6 +5,7 @@
 
 #include "tracesmith/capture/arena_file.hpp"
 #include "tracesmith/capture/arena_layout.hpp"
+#include "tracesmith/capture/vendor_frames.hpp"
 #include "tracesmith/stacks/merge_python.hpp"
 #include "tracesmith/stacks/python_lines.hpp"
 
@@ -41,23 +42,42 @@ SharedStacks::FrameKey SharedStacks::keyOf(const FrameRow& row) {
 
 FrameId SharedStacks::frame(const FrameRow& row, Trace& delta) {
   const auto [it, is_new] = frames_.try_emplace(keyOf(row), idAt<FrameId>(frames_.size()));
-  if (is_new) delta.frame.push(row);
+  if (is_new) {
+    delta.frame.push(row);
+    vendors_.push_back(isVendorModule(delta.strings.at(row.module)));
+  }
   return it->second;
 }
 
 CallPathId SharedStacks::path(CallPathId parent, FrameId frame, Trace& delta) {
   const auto [it, is_new] = paths_.try_emplace({parent, frame}, idAt<CallPathId>(paths_.size()));
-  if (is_new) delta.call_path.push({.parent = parent, .frame = frame});
+  if (is_new) {
+    delta.call_path.push({.parent = parent, .frame = frame});
+    path_rows_.emplace_back(parent, frame);
+  }
   return it->second;
+}
+
+CallPathId SharedStacks::beyondVendor(CallPathId path) const {
+  for (CallPathId at = path; at != CallPathId::kNone && indexOf(at) < path_rows_.size();) {
+    const auto [parent, frame] = path_rows_[indexOf(at)];
+    if (frame == FrameId::kNone || indexOf(frame) >= vendors_.size()) break;
+    if (!vendors_[indexOf(frame)]) return at;
+    if (parent >= at) break;  // a path lies after its parent
+    at = parent;
+  }
+  return path;
 }
 
 void SharedStacks::restore(const Trace& file) {
   for (size_t i = 0; i < file.frame.size(); ++i) {
     frames_.try_emplace(keyOf(file.frame.row(i)), idAt<FrameId>(i));
+    vendors_.push_back(isVendorModule(file.text(file.frame.module[i])));
   }
   for (size_t i = 0; i < file.call_path.size(); ++i) {
     const CallPathRow row = file.call_path.row(i);
     paths_.try_emplace({row.parent, row.frame}, idAt<CallPathId>(i));
+    path_rows_.emplace_back(row.parent, row.frame);
   }
 }
 

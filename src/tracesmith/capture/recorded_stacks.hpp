@@ -22,6 +22,8 @@ class SharedStacks {
  public:
   FrameId frame(const FrameRow& row, Trace& delta);
   CallPathId path(CallPathId parent, FrameId frame, Trace& delta);
+  /// The path up to the innermost frame that is not the vendor's; all of one that has no other.
+  CallPathId beyondVendor(CallPathId path) const;
   /// What a trace holds already.
   void restore(const Trace& file);
 
@@ -30,6 +32,8 @@ class SharedStacks {
   static FrameKey keyOf(const FrameRow& row);
   std::map<FrameKey, FrameId> frames_;
   std::map<std::pair<CallPathId, FrameId>, CallPathId> paths_;
+  std::vector<bool> vendors_;                              // by frame, from 1
+  std::vector<std::pair<CallPathId, FrameId>> path_rows_;  // by path, from 1
 };
 
 /// How complete the stacks of calls are.
@@ -59,6 +63,8 @@ class RecordedStacks {
   CallPathId path(uint32_t number);
   /// The same, of a host call, which is counted.
   CallPathId ofCall(uint32_t number);
+  /// Either, without the vendor's own frames.
+  CallPathId beyondVendor(CallPathId path) const { return shared_.beyondVendor(path); }
 
   void restoreModule(const ModuleRow& row) { modules_[row.begin_address] = row; }
   void restorePath(const ObjectRow& row);
