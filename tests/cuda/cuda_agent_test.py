@@ -201,6 +201,20 @@ class CudaAgent(CommandTest):
     def test_many_threads(self):
         self.assert_all_is_there(self.profile("many_threads", "300", options=("-b", "64K")))
 
+    def test_unified_memory(self):
+        did = self.profile("managed", options=("--unified-memory",))
+        row = self.rows("SELECT count(*) AS n, sum(bytes) AS bytes FROM copy WHERE kind = 'migrate'")[0]
+        self.assertEqual((row["n"], row["bytes"]), (did["migrated_htod"] + did["migrated_dtoh"],
+                                                    did["migrated_htod_bytes"] + did["migrated_dtoh_bytes"]))
+        for name, count in (("GPU page faults", "gpu_faults"), ("CPU page fault", "cpu_faults")):
+            self.assertEqual(self.one(f"SELECT count(*) FROM range WHERE name = '{name}'"), did[count], name)
+        self.assert_nothing_is_lost()
+
+    def test_unified_memory_that_can_not_be_watched(self):
+        did = self.profile("launches", "10", options=("--unified-memory",), STANDIN_SCRIPT="no_unified_memory=1")
+        self.assertIn("CUPTI does not deliver unified memory", self.said)
+        self.assertEqual(self.one("SELECT count(*) FROM kernel"), did["kernels"])
+
     def test_memory(self):
         did = self.profile("memory", "20")
         for kind, count in (("alloc", "allocations"), ("free", "frees")):

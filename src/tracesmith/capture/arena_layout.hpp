@@ -44,6 +44,7 @@ constexpr const char* kEnvCapture = "TRACESMITH_CAPTURE";    // "off": armed, bu
 constexpr const char* kArenaSuffix = ".arena";
 constexpr const char* kEnvStacks = "TRACESMITH_STACKS";           // "native", "python" or "both"
 constexpr const char* kEnvStackDepth = "TRACESMITH_STACK_DEPTH";  // frames
+constexpr const char* kEnvUnifiedMemory = "TRACESMITH_UNIFIED_MEMORY";  // set: wanted
 // "PID.ERRNO.unrecorded", empty: a process could not make its arena and goes unrecorded.
 constexpr const char* kUnrecordedSuffix = ".unrecorded";
 

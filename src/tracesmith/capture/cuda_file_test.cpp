@@ -71,9 +71,8 @@ class CudaFileTest : public ::testing::Test {
     auto file = opened();
     EXPECT_TRUE(file) << file.error().toString();
     std::vector<uint64_t> out;
-    const CudaLeft found = file->readBuffers(1, [&](ByteView record, bool) {
-      out.push_back(loadFixed<uint64_t>(record.data() + 8));
-    });
+    const CudaLeft found = file->readBuffers(
+        1, [&](ByteView record, bool) { out.push_back(loadFixed<uint64_t>(record.data() + 8)); });
     if (counts != nullptr) *counts = found;
     return out;
   }

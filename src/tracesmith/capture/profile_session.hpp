@@ -64,6 +64,7 @@ struct ProfileOptions {
   double duration_s = 0;             ///< > 0: stop the program (SIGINT, then SIGTERM) after that
   bool kernels = true;               ///< false: leave kernel rows out
   bool memory = true;                ///< false: leave copies, fills and memory events out
+  bool unified_memory = false;       ///< page faults and migrations of CUDA's managed memory
   std::optional<RecordOptions> record;
   std::optional<StackOptions> stacks;
   std::optional<FunctionOptions> functions;

@@ -562,6 +562,39 @@ void RecordedCuda::jit(const arena::CudaJitRecord& j, const Call& call) {
 }
 
 /// CUpti_ActivityUnifiedMemoryCounterKind.
-void RecordedCuda::unified(const arena::CudaUnifiedRecord& u) { (void)u; }
+void RecordedCuda::unified(const arena::CudaUnifiedRecord& u) {
+  if (!shared_.keep_memory || u.start == 0) return;
+  const int64_t start_ns = host_ns_(u.start);
+  const int64_t duration_ns = u.end > u.start ? host_ns_(u.end) - start_ns : 0;
+  StringTable& strings = shared_.delta.strings;
+  switch (u.header.flags) {
+    case 1:
+    case 2:
+    case 8:
+      ++shared_.copies;
+      shared_.delta.copy.push({.start_ns = start_ns,
+                               .duration_ns = duration_ns,
+                               .kind = CopyKind::kMigrate,
+                               .process_id = process_,
+                               .bytes = u.value,
+                               .source = u.address,
+                               .destination = u.address});
+      return;
+    default:
+      break;
+  }
+  constexpr std::string_view kNames[] = {
+      "unified memory",  "",          "",           "CPU page fault",
+      "GPU page faults", "thrashing", "throttling", "remote mapping"};
+  // The end of a fault of the CPU is not known.
+  const bool instant = u.header.flags == 3 || duration_ns == 0;
+  shared_.delta.range.push(
+      {.start_ns = start_ns,
+       .duration_ns = instant ? 0 : duration_ns,
+       .kind = instant ? RangeKind::kInstant : RangeKind::kRange,
+       .name = strings.intern(kNames[u.header.flags < std::size(kNames) ? u.header.flags : 0]),
+       .category = strings.intern("unified memory"),
+       .process_id = process_});
+}
 
 }  // namespace tracesmith

@@ -249,10 +249,21 @@ TEST_F(RecordedCudaTest, ACollectorGoesOnWhereAnotherDied) {
 TEST_F(RecordedCudaTest, AllocationsAndCompilationsHaveTables) {
   call(5, 10, 20);
   give(arena::CudaMemoryRecord{{RecordKind::kCudaMemory, 1, sizeof(arena::CudaMemoryRecord) / 8, 3},
-                               5, 15, 0x7000, 4096, 0, 1});
+                               5,
+                               15,
+                               0x7000,
+                               4096,
+                               0,
+                               1});
   give(arena::CudaMemoryRecord{{RecordKind::kCudaMemory, 2, sizeof(arena::CudaMemoryRecord) / 8, 2},
-                               6, 25, 0x9000, 64, ~0u, ~0u});
-  give(arena::CudaJitRecord{{RecordKind::kCudaJit, 3, sizeof(arena::CudaJitRecord) / 8, 1}, 7, 1, 9});
+                               6,
+                               25,
+                               0x9000,
+                               64,
+                               ~0u,
+                               ~0u});
+  give(arena::CudaJitRecord{
+      {RecordKind::kCudaJit, 3, sizeof(arena::CudaJitRecord) / 8, 1}, 7, 1, 9});
   cuda_.endPass();
   cuda_.finish();
   ASSERT_EQ(trace().memory_event.size(), 2u);

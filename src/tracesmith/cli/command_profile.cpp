@@ -42,6 +42,9 @@ class ProfileCommand : public Command {
              "Record each call of the program's own functions, where clang built it with "
              "-fxray-instrument"),
         time("--xray-min", xray_min_, "Leave out calls of functions that are shorter, as 10us"),
+        flag(
+            "--unified-memory", unified_memory_,
+            "Record page faults and migrations of managed memory (CUDA; slows such programs down)"),
         flag("--progress", progress_, "Show live figures when standard error is a terminal"),
     };
     const Option record =
@@ -163,6 +166,7 @@ class ProfileCommand : public Command {
       say("profile: --xray-min is about --xray, which is not given");
       return kExitNotStarted;
     }
+    profile.unified_memory = unified_memory_;
     if (xray_) profile.functions.emplace().shortest_ns = xray_min_.value_or(0);
     if (record_) {
       RecordOptions& recording = profile.record.emplace();
@@ -185,6 +189,7 @@ class ProfileCommand : public Command {
   std::string output_;
   bool perfetto_ = false;
   bool xray_ = false;
+  bool unified_memory_ = false;
   std::optional<int64_t> xray_min_;
   std::optional<uint64_t> buffer_;
   std::string overflow_ = "block";

@@ -2,6 +2,7 @@
 #include "tracesmith/capture/agents/cuda/activity.hpp"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tracesmith/capture/agents/cuda/shared_file.hpp"
@@ -28,6 +29,14 @@ constexpr struct {
               {cupti::kMemory, "allocations"},
               {cupti::kJit, "compilations"},
               {cupti::kOverhead, "overhead"}};
+
+void tellKindProblem(const char* name, int code) {
+  const char* why = "unknown error";
+  if (g_cupti.cuptiGetResultString != nullptr) (void)g_cupti.cuptiGetResultString(code, &why);
+  char text[256];
+  snprintf(text, sizeof text, "CUPTI does not deliver %s (%d, %s)", name, code, why);
+  tellProblem(false, text);
+}
 
 void requestBuffer(uint8_t** buffer, size_t* size, size_t* most_records) {
   *most_records = 0;
@@ -59,17 +68,19 @@ void learnRecordBytes() {
   alignas(8) static int32_t kinds[512];
   auto* const memory = reinterpret_cast<uint8_t*>(kinds);
   static_assert(sizeof kinds == 2048);
-  for (const auto& k : kKinds) {
-    for (int32_t& word : kinds) word = k.kind;
+  const auto learn = [&](int32_t kind) {
+    for (int32_t& word : kinds) word = kind;
     cupti::Activity* record = nullptr;
     for (int i = 0; i < 2; ++i) {
       if (g_cupti.cuptiActivityGetNextRecord(memory, sizeof kinds, &record) != cupti::kSuccess) {
         break;
       }
       const auto at = static_cast<size_t>(reinterpret_cast<uint8_t*>(record) - memory);
-      if (i == 1 && at % 8 == 0) noteRecordBytes(k.kind, at);
+      if (i == 1 && at % 8 == 0) noteRecordBytes(kind, at);
     }
-  }
+  };
+  for (const auto& k : kKinds) learn(k.kind);
+  learn(cupti::kUnifiedMemory);
 }
 
 void bufferDone(void*, uint32_t, uint8_t* buffer, size_t, size_t valid) {
@@ -121,13 +132,27 @@ void enableActivities() {
   for (const auto& k : kKinds) {
     if (code == cupti::kSuccess) code = g_cupti.cuptiActivityEnable(k.kind);
     if (code == cupti::kSuccess) continue;
-    const char* why = "unknown error";
-    if (g_cupti.cuptiGetResultString != nullptr) (void)g_cupti.cuptiGetResultString(code, &why);
-    char text[256];
-    snprintf(text, sizeof text, "CUPTI does not deliver %s (%d, %s)", k.name, code, why);
-    tellProblem(false, text);
+    tellKindProblem(k.name, code);
     code = cupti::kSuccess;
   }
+}
+
+bool wantsUnifiedMemory() { return getenv(arena::kEnvUnifiedMemory) != nullptr; }
+
+void enableUnifiedMemory() {
+  constexpr int32_t kMostCounters = 8;  // all that CUPTI has, from 1 on
+  int code = cupti::kNotSupported;
+  bool any = false;
+  // One at a time: a device that lacks one has the others.
+  for (int32_t counter = 1; counter <= kMostCounters; ++counter) {
+    if (g_cupti.cuptiActivityConfigureUnifiedMemoryCounter == nullptr) break;
+    cupti::UnifiedMemoryConfig config{cupti::kAllDevices, counter, 0, 1};
+    const int one = g_cupti.cuptiActivityConfigureUnifiedMemoryCounter(&config, 1);
+    any = any || one == cupti::kSuccess;
+    if (one != cupti::kSuccess) code = one;
+  }
+  if (any) code = g_cupti.cuptiActivityEnable(cupti::kUnifiedMemory);
+  if (code != cupti::kSuccess) tellKindProblem("unified memory", code);
 }
 
 void flushActivities(bool everything) {

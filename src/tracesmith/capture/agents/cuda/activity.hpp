@@ -15,6 +15,10 @@ extern std::atomic<bool> g_dead;
 
 /// Registers the buffers and enables what is captured; which kinds can not be is told.
 void enableActivities();
+/// Of unified memory, if TRACESMITH_UNIFIED_MEMORY asks for it. Only once the driver is
+/// initialised.
+void enableUnifiedMemory();
+bool wantsUnifiedMemory();
 /// Delivers what is complete, or with `everything` also what is not.
 void flushActivities(bool everything);
 /// Records that CUPTI dropped since it was asked last.

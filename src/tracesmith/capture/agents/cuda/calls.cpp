@@ -97,6 +97,7 @@ void onGraphNode(bool copied, const cupti::GraphData& graph) {
 void onResource(uint32_t number, const cupti::ResourceData& resource) {
   const int before = errno;
   if (number == cupti::kModuleUnloadStarting) forgetNamePlaces();
+  if (number == cupti::kInitFinished) enableUnifiedMemory();
   if ((number == cupti::kGraphNodeCreated || number == cupti::kGraphNodeCloned) &&
       resource.descriptor != nullptr) {
     onGraphNode(number == cupti::kGraphNodeCloned,
@@ -137,6 +138,9 @@ void enableCallbacks(void* subscriber) {
     }
   }
   (void)g_cupti.cuptiEnableCallback(1, subscriber, cupti::kResource, cupti::kModuleUnloadStarting);
+  if (wantsUnifiedMemory()) {
+    (void)g_cupti.cuptiEnableCallback(1, subscriber, cupti::kResource, cupti::kInitFinished);
+  }
   if (g_cupti.cuptiGetGraphNodeId == nullptr) return;
   for (const uint32_t number : {cupti::kGraphNodeCreated, cupti::kGraphNodeCloned}) {
     (void)g_cupti.cuptiEnableCallback(1, subscriber, cupti::kResource, number);

@@ -10,6 +10,7 @@
 namespace tracesmith::agent::cupti {
 
 constexpr int kSuccess = 0;
+constexpr int kNotSupported = 27;
 constexpr int kMultipleSubscribers = 39;
 
 enum Domain : int { kDriverApi = 1, kRuntimeApi = 2, kResource = 3 };
@@ -30,6 +31,7 @@ static_assert(offsetof(CallbackData, scratch) == 56 && offsetof(CallbackData, co
 
 /// Of the domain of resources.
 enum ResourceCallback : uint32_t {
+  kInitFinished = 5,
   kModuleUnloadStarting = 7,
   kGraphNodeCreated = 13,
   kGraphNodeCloned = 20,
@@ -200,6 +202,14 @@ struct UnifiedMemory {
 };
 static_assert(offsetof(UnifiedMemory, process) == 52);
 
+struct UnifiedMemoryConfig {
+  int32_t scope;
+  int32_t counter;
+  uint32_t device;
+  uint32_t enable;
+};
+constexpr int32_t kAllDevices = 2;
+
 struct Jit {
   int32_t kind;
   int32_t entry;      // 1 PTX to cubin, 2 NVVM IR to PTX
@@ -271,21 +281,22 @@ using Subscribe2 = int (*)(void**, Callback, void*, SubscriberParams*);
 constexpr int kAttributeZeroedBuffer = 5;
 
 // Name, whether the agent can do without it, return type and parameters.
-#define TS_CUPTI_FUNCTIONS(X)                                            \
-  X(cuptiGetVersion, false, (uint32_t*))                                 \
-  X(cuptiSubscribe, false, (void**, Callback, void*))                    \
-  X(cuptiUnsubscribe, true, (void*))                                     \
-  X(cuptiEnableCallback, false, (uint32_t, void*, int, uint32_t))        \
-  X(cuptiGetCallbackName, false, (int, uint32_t, const char**))          \
-  X(cuptiActivityRegisterCallbacks, false, (RequestBuffer, BufferDone))  \
-  X(cuptiActivityEnable, false, (int))                                   \
-  X(cuptiActivityFlushAll, false, (uint32_t))                            \
-  X(cuptiActivityGetNextRecord, false, (uint8_t*, size_t, Activity**))   \
-  X(cuptiActivityGetNumDroppedRecords, true, (void*, uint32_t, size_t*)) \
-  X(cuptiActivitySetAttribute, true, (int, size_t*, void*))              \
-  X(cuptiActivityRegisterTimestampCallback, true, (uint64_t(*)()))       \
-  X(cuptiActivityEnableLatencyTimestamps, true, (uint8_t))               \
-  X(cuptiGetGraphNodeId, true, (void*, uint64_t*))                       \
+#define TS_CUPTI_FUNCTIONS(X)                                                           \
+  X(cuptiGetVersion, false, (uint32_t*))                                                \
+  X(cuptiSubscribe, false, (void**, Callback, void*))                                   \
+  X(cuptiUnsubscribe, true, (void*))                                                    \
+  X(cuptiEnableCallback, false, (uint32_t, void*, int, uint32_t))                       \
+  X(cuptiGetCallbackName, false, (int, uint32_t, const char**))                         \
+  X(cuptiActivityRegisterCallbacks, false, (RequestBuffer, BufferDone))                 \
+  X(cuptiActivityEnable, false, (int))                                                  \
+  X(cuptiActivityFlushAll, false, (uint32_t))                                           \
+  X(cuptiActivityGetNextRecord, false, (uint8_t*, size_t, Activity**))                  \
+  X(cuptiActivityGetNumDroppedRecords, true, (void*, uint32_t, size_t*))                \
+  X(cuptiActivitySetAttribute, true, (int, size_t*, void*))                             \
+  X(cuptiActivityRegisterTimestampCallback, true, (uint64_t(*)()))                      \
+  X(cuptiActivityEnableLatencyTimestamps, true, (uint8_t))                              \
+  X(cuptiActivityConfigureUnifiedMemoryCounter, true, (UnifiedMemoryConfig*, uint32_t)) \
+  X(cuptiGetGraphNodeId, true, (void*, uint64_t*))                                      \
   X(cuptiGetResultString, true, (int, const char**))
 
 struct Functions {
