@@ -19,8 +19,9 @@ function(tracesmith_vendor option name header)
   tracesmith_feature("${name}" FALSE "${reason}")
 endfunction()
 
-tracesmith_vendor(TRACESMITH_ENABLE_CUDA CUDA cupti.h /usr/local/cuda/include
-                  /usr/local/cuda/extras/CUPTI/include $ENV{CUDA_HOME}/include)
+# It declares what it uses of CUPTI, and finds the library at run time.
+set(TRACESMITH_ENABLE_CUDA ON CACHE BOOL "Record CUDA programs (built always: it needs no header)")
+tracesmith_feature("CUDA" TRUE "libcupti is found at run time")
 tracesmith_vendor(TRACESMITH_ENABLE_ROCM ROCm rocprofiler-sdk/rocprofiler.h /opt/rocm/include
                   $ENV{ROCM_PATH}/include)
 tracesmith_vendor(TRACESMITH_ENABLE_METAL Metal Metal/Metal.h)

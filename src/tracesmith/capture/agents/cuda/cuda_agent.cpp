@@ -32,6 +32,20 @@ constinit void* g_library = nullptr;
 
 uint64_t timestamp() { return static_cast<uint64_t>(stamp()); }
 
+/// Toolkits have it beside what the loader is told of.
+void* fromToolkit() {
+  const char* const named = getenv("CUDA_HOME");
+  for (const char* const home : {named, "/usr/local/cuda"}) {
+    if (home == nullptr) continue;
+    for (const char* const below : {"extras/CUPTI/lib64", "lib64"}) {
+      char path[512];
+      snprintf(path, sizeof path, "%.400s/%s/libcupti.so", home, below);
+      if (void* const library = dlopen(path, RTLD_NOW)) return library;
+    }
+  }
+  return nullptr;
+}
+
 bool findCupti() {
   // One that the program has loaded is the one that it uses.
   static const char* const kNames[] = {"libcupti.so.13",   "libcupti.so.12",   "libcupti.so.11.8",
@@ -54,6 +68,7 @@ bool findCupti() {
   for (const char* const name : kNames) {
     if (library == nullptr) library = dlopen(name, RTLD_NOW);
   }
+  if (library == nullptr) library = fromToolkit();
   if (library == nullptr) {
     tellProblem(true,
                 "libcupti was not found; it comes with the CUDA toolkit and with PyTorch "
