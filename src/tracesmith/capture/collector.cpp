@@ -323,10 +323,10 @@ uint64_t Collector::pass() {
 
 void Collector::readCudaDefinitions() {
   for (auto& [key, process] : processes_) {
+    RecordJoiner& joiner = process->joiner;
     for (auto& [path, share] : process->cuda_files) {
       const uint64_t first = share.file.firstCorrelation();
-      share.file.readDefinitions(
-          [&](ByteView record) { process->joiner.defineCuda(record, first); });
+      share.file.readDefinitions([&](ByteView record) { joiner.defineCuda(record, first); });
     }
   }
 }
