@@ -176,7 +176,10 @@ void CudaFile::readBuffer(uint32_t index, uint64_t near,
   }
   bool first = true;
   uint64_t at = state.told.load(std::memory_order_acquire);
-  if (at % 8 != 0) at = bytes.size();
+  if (at % 8 != 0 || at > bytes.size()) {  // no place of a record
+    ++left.unreadable;
+    return;
+  }
   while (at + sizeof(uint64_t) <= bytes.size()) {
     const auto kind = loadFixed<int32_t>(bytes.data() + at);
     if (kind == 0) return;

@@ -151,10 +151,12 @@ TEST_F(CudaFileTest, LengthsThatMakeNoSenseAreNotBelieved) {
   }
   header_.record_bytes[cupti::kConcurrentKernel] = 8;  // less than is read of one
   EXPECT_THAT(left(), IsEmpty());
-  taken(0, 12345);  // no place of a record
-  EXPECT_THAT(left(), IsEmpty());
-  taken(0, ~uint64_t{7});
-  EXPECT_THAT(left(), IsEmpty());
+  for (const uint64_t told : {uint64_t{12345}, ~uint64_t{7}}) {  // no places of records
+    taken(0, told);
+    CudaLeft counts;
+    EXPECT_THAT(left(&counts), IsEmpty()) << told;
+    EXPECT_EQ(counts.unreadable, 1u) << told;
+  }
 }
 
 TEST_F(CudaFileTest, ALogThatMakesNoSenseEnds) {
