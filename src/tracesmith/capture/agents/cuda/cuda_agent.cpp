@@ -200,6 +200,7 @@ bool enter() {
 }  // namespace tracesmith::agent
 
 /// What the driver calls. 1: all is well; a program that can not be captured runs on as ever.
+// NOLINTNEXTLINE(readability-identifier-naming): the driver's name for it
 extern "C" __attribute__((visibility("default"))) int InitializeInjection(void) {
   using namespace tracesmith::agent;  // NOLINT: a C function
   if (g_entered.exchange(true)) return 1;
