@@ -61,6 +61,8 @@ Result<std::unique_ptr<Collector>> Collector::create(SessionDir dir, CollectorOp
 // --- Arenas and processes -------------------------------------------------------------------
 
 void Collector::scan() {
+  // Looked for before the arenas, which are made before them: each that is found has its process.
+  const std::vector<std::string> cuda_files = dir_.cudaFiles();
   for (std::string& path : dir_.arenas()) {
     if (!known_files_.emplace(path, true).second) continue;
     auto file = ArenaFile::open(path);
@@ -70,7 +72,7 @@ void Collector::scan() {
       noteLoss("arenas", 1, 1, file.error().toString());
     }
   }
-  for (const std::string& path : dir_.cudaFiles()) {
+  for (const std::string& path : cuda_files) {
     if (known_files_.emplace(path, true).second) addCudaFile(path);
   }
 }
