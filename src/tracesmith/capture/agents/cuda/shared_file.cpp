@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tracesmith/capture/agents/core/no_cancel.hpp"
@@ -24,6 +25,8 @@ constexpr uint64_t kLogStep = 256u << 10;
 
 uint8_t* g_file = nullptr;
 int g_fd = -1;
+dev_t g_device = 0;
+ino_t g_inode = 0;
 uint64_t g_log_reserved = 0;
 /// By buffer: its blocks are there, or it has memory of the process's own in its place.
 enum Backing : uint8_t { kNothing, kBlocks, kMemory };
@@ -33,6 +36,14 @@ std::atomic<uint32_t> g_next{0};
 Buffer* buffers() { return reinterpret_cast<Buffer*>(g_file + cuda_file::kBuffersAt); }
 uint8_t* memoryOf(uint32_t i) { return g_file + cuda_file::kMemoryAt + i * kBufferBytes; }
 
+/// A program that closes files it does not know may have another by that number.
+bool reserveMore(uint64_t at, uint64_t bytes) {
+  struct stat s;
+  errno = EBADF;
+  return fstat(g_fd, &s) == 0 && s.st_dev == g_device && s.st_ino == g_inode &&
+         reserveBlocks(g_fd, at, bytes);
+}
+
 /// Memory for a buffer that nobody else has; it stays.
 bool back(uint32_t i) {
   if (g_backing[i].load(std::memory_order_relaxed) != kNothing) return true;
@@ -40,7 +51,7 @@ bool back(uint32_t i) {
   const NoCancel whole;
   const uint64_t at = cuda_file::kMemoryAt + i * kBufferBytes;
   uint8_t made = kNothing;
-  if (reserveBlocks(g_fd, at, kBufferBytes)) {
+  if (reserveMore(at, kBufferBytes)) {
     made = kBlocks;
   } else if (mmap(memoryOf(i), kBufferBytes, PROT_READ | PROT_WRITE,
                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED) {
@@ -83,8 +94,11 @@ bool makeSharedFile(uint32_t cupti_version) {
     h.first_correlation = first <= 1 ? 0 : (first + kLife - 1) / kLife * kLife;
     takeCorrelations(h.first_correlation + kLife);
     h.magic = cuda_file::kMagic;
-    if (rename(temporary, path) == 0) {
+    struct stat s;
+    if (fstat(fd, &s) == 0 && rename(temporary, path) == 0) {
       g_fd = fd;
+      g_device = s.st_dev;
+      g_inode = s.st_ino;
       g_log_reserved = kLogStep;
       return true;
     }
@@ -103,11 +117,11 @@ cuda_file::Header& sharedHeader() { return *reinterpret_cast<cuda_file::Header*>
 bool appendDefinition(const void* record, size_t bytes) {
   cuda_file::Header& h = sharedHeader();
   const uint64_t end = h.log_end.load(std::memory_order_relaxed);
-  bool room = end + bytes <= cuda_file::kLogBytes;
+  bool room = end <= cuda_file::kLogBytes - bytes;
   if (room && end + bytes > g_log_reserved) {
     const int before = errno;
     const NoCancel whole;
-    room = reserveBlocks(g_fd, cuda_file::kLogAt + g_log_reserved, kLogStep);
+    room = reserveMore(cuda_file::kLogAt + g_log_reserved, kLogStep);
     if (room) g_log_reserved += kLogStep;
     errno = before;
   }

@@ -121,13 +121,15 @@ uint32_t nameNumberOfCall(const char* name) {
   const uint32_t epoch = g_place_epoch.load(std::memory_order_relaxed);
   if (place.text.load(std::memory_order_acquire) == name) {
     const uint64_t known = place.known.load(std::memory_order_acquire);
-    if (known >> 32 == epoch && place.text.load(std::memory_order_relaxed) == name) {
+    // Another name may have been put there and this one again since the first look.
+    if (known >> 32 == epoch && place.text.load(std::memory_order_acquire) == name &&
+        place.known.load(std::memory_order_relaxed) == known) {
       return static_cast<uint32_t>(known);
     }
   }
+  const NoCancel whole;
   // A signal handler may have interrupted a thread that has the lock.
   if (g_telling.test_and_set(std::memory_order_acquire)) return 0;
-  const NoCancel whole;
   const uint32_t number = numberOf(name);
   place.known.store(0, std::memory_order_release);
   place.text.store(name, std::memory_order_release);
