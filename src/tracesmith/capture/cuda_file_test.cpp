@@ -12,6 +12,7 @@
 #include "tracesmith/base/temp_folder_test_util.hpp"
 #include "tracesmith/capture/agents/cuda/cupti.hpp"
 #include "tracesmith/capture/arena_layout.hpp"
+#include "tracesmith/capture/record_joiner.hpp"
 
 namespace tracesmith {
 namespace {
@@ -128,6 +129,24 @@ TEST_F(CudaFileTest, IdsGoOnWhereTheLifeBefore) {
     EXPECT_TRUE(first);
   });
   EXPECT_EQ(id, 3 * cuda_file::kIdsOfLife + 10);
+}
+
+TEST_F(CudaFileTest, WhatIsLeftOfALifeMakesItsRowsAtOnceWhenTheNextOneHasBegun) {
+  header_.first_correlation = cuda_file::kIdsOfLife;
+  taken(0);
+  kernel(0, 0, 10, 200);
+  auto file = opened();
+  ASSERT_TRUE(file);
+  SharedRows shared;
+  RecordJoiner joiner(shared, ProcessId{1}, arena::StampClockKind::kMonotonicNs);
+  for (const uint64_t life : {1, 2}) {
+    joiner.restoreCall({.thread_id = static_cast<ThreadId>(life),
+                        .correlation_id = life * cuda_file::kIdsOfLife + 10});
+  }
+  joiner.noteCudaFile(*file, true);
+  ASSERT_EQ(shared.delta.kernel.size(), 1u);
+  EXPECT_EQ(shared.delta.kernel.correlation_id[0], cuda_file::kIdsOfLife + 10);
+  EXPECT_EQ(shared.delta.kernel.thread_id[0], ThreadId{1});
 }
 
 TEST_F(CudaFileTest, ARecordOfUnknownLengthEndsTheBuffer) {

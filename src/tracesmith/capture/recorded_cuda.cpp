@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "tracesmith/base/clock.hpp"
 #include "tracesmith/capture/arena_file.hpp"
 #include "tracesmith/capture/record_joiner.hpp"
@@ -298,6 +300,7 @@ void RecordedCuda::noteFile(const CudaFile& file, bool dead) {
   const CudaLeft left = file.readBuffers(
       near, [&](ByteView record, bool first) { joinLeft(record, first, file.firstCorrelation()); });
   totals_.unreadable += left.unreadable;
+  endPass();  // the file is done with when what is there now has been written
 }
 
 void RecordedCuda::endPass() {
