@@ -161,6 +161,16 @@ Status Collector::restore(TraceReader& reader, size_t block_count) {
   completed(file.copy);
   completed(file.fill);
   completed(file.sync);
+  // Work of CUDA's that may have waited as well.
+  auto came = [&](const auto& table) {
+    for (size_t i = 0; i < table.size(); ++i) {
+      if (RecordJoiner* j = joinerOf(table.process_id[i])) {
+        j->forgetCudaWaiting(table.correlation_id[i]);
+      }
+    }
+  };
+  came(file.memory_event);
+  came(file.program_build);
   ClockDomainId counter{};
   for (size_t i = 0; i < file.clock_domain.size(); ++i) {
     if (file.clock_domain.kind[i] == ClockKind::kTimeStampCounter) {

@@ -107,8 +107,9 @@ class RecordJoiner {
   /// A row of the file shows that this command was completed.
   void forgetPending(uint64_t correlation) {
     pending_.erase(correlation);
-    cuda_.forgetWaiting(correlation);
+    forgetCudaWaiting(correlation);
   }
+  void forgetCudaWaiting(uint64_t correlation) { cuda_.forgetWaiting(correlation); }
 
   /// Definitions of the CUDA agent, which lie in a file of their own.
   void defineCuda(ByteView record, uint64_t first_correlation) {

@@ -343,7 +343,19 @@ void RecordedCuda::finish() {
 
 void RecordedCuda::restoreCall(const HostCallRow& row) {
   life(row.correlation_id).noteCall(row.correlation_id);
-  keepCall(row.correlation_id, {.thread = row.thread_id, .path = row.call_path_id});
+  const std::string_view name = shared_.delta.strings.at(row.name);
+  const bool awaited = shared_.keep_kernels && row.kind == CallKind::kLaunch && row.result == 0 &&
+                       row.subject == StringId::kNone && name.starts_with("cu") &&
+                       name.find("GraphLaunch") == std::string_view::npos;
+  // Of what is forgotten now the file may have the kernel: see forgetWaiting().
+  if (call_order_.size() >= kMostCalls) calls_[call_order_.front()].awaited = false;
+  keepCall(row.correlation_id,
+           {.thread = row.thread_id, .path = row.call_path_id, .awaited = awaited});
+}
+
+void RecordedCuda::restoreWaiting(uint64_t correlation) {
+  ++interrupted_[correlation];
+  if (Call* const call = callOf(correlation)) call->awaited = false;
 }
 
 void RecordedCuda::restoreContext(const ContextRow& row) {
@@ -365,6 +377,7 @@ void RecordedCuda::restoreGraphNode(const ObjectRow& row) {
 void RecordedCuda::forgetWaiting(uint64_t correlation) {
   const auto found = interrupted_.find(correlation);
   if (found != interrupted_.end() && --found->second == 0) interrupted_.erase(found);
+  if (Call* const call = callOf(correlation)) call->awaited = false;
 }
 
 void RecordedCuda::writeWaiting() {

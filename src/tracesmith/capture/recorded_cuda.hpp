@@ -62,7 +62,7 @@ class RecordedCuda {
   void restoreContext(const ContextRow& row);
   void restoreStream(const StreamRow& row);
   void restoreGraphNode(const ObjectRow& row);
-  void restoreWaiting(uint64_t correlation) { ++interrupted_[correlation]; }
+  void restoreWaiting(uint64_t correlation);
   void forgetWaiting(uint64_t correlation);
   /// Device work that is in no row yet, for restoreWaiting().
   void writeWaiting();

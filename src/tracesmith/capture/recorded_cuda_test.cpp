@@ -246,6 +246,33 @@ TEST_F(RecordedCudaTest, ACollectorGoesOnWhereAnotherDied) {
   EXPECT_EQ(cuda_.totals().without_call, 0u);
 }
 
+TEST_F(RecordedCudaTest, LaunchesThatAnotherCollectorSawAreStillAwaited) {
+  StringTable& strings = shared_.delta.strings;
+  const StringId launch = strings.intern("cuLaunchKernel");
+  const StringId graph = strings.intern("cuGraphLaunch");
+  const auto restore = [&](uint64_t correlation, StringId name, int32_t result = 0,
+                           StringId subject = StringId::kNone) {
+    cuda_.restoreCall({.name = name,
+                       .correlation_id = correlation,
+                       .result = result,
+                       .kind = CallKind::kLaunch,
+                       .subject = subject});
+  };
+  restore(1, launch);  // nothing comes
+  restore(2, launch);
+  cuda_.forgetWaiting(2);  // its kernel is in the file
+  restore(3, launch);
+  kernel(3, 30, 40);  // or comes now
+  restore(4, launch);
+  cuda_.restoreWaiting(4);  // or was lost with the collector
+  restore(5, graph);
+  restore(6, launch, 1);
+  restore(7, launch, 0, launch);  // captured
+  cuda_.finish();
+  EXPECT_EQ(cuda_.totals().never_came, 1u);
+  EXPECT_EQ(cuda_.totals().interrupted, 1u);
+}
+
 TEST_F(RecordedCudaTest, AllocationsAndCompilationsHaveTables) {
   call(5, 10, 20);
   give(arena::CudaMemoryRecord{{RecordKind::kCudaMemory, 1, sizeof(arena::CudaMemoryRecord) / 8, 3},
