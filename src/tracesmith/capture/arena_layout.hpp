@@ -143,6 +143,7 @@ enum class RecordKind : uint8_t {
   kCudaGraphNode = 30,      // CudaGraphNodeRecord
   kCudaJit = 31,            // CudaJitRecord; flags: CUPTI's kind of operation
   kCudaUnified = 32,        // CudaUnifiedRecord; flags: CUPTI's kind of counter
+  kNvtx = 33,               // NvtxRecord and what follows it; flags: NvtxEvent and more
 };
 
 /// Begins every record. `words` is the whole record's length in units of 8 bytes, at least 1.
@@ -349,11 +350,15 @@ enum class CudaText : uint8_t {
   kFunction = 1,  // aux: number of an API function
   kDevice = 2,    // aux: the device's ordinal
   kProblem = 3,   // aux: 0 nothing is captured, 1 less is
+  // Of NVTX:
+  kNvtxName = 4,      // aux: number of a name
+  kNvtxDomain = 5,    // aux: number of a domain, from 1 on
+  kNvtxCategory = 6,  // aux: the program's number of a category
 };
 struct CudaTextRecord {
   RecordHeader header;
   uint32_t bytes;      // of the text
-  uint32_t call_kind;  // of functions: CallKind of the model
+  uint32_t call_kind;  // of functions: CallKind of the model; of categories: their domain
 };
 
 /// Of kCudaCall: the launch became a node of a graph that is being made, and does no work.
@@ -487,5 +492,49 @@ struct CudaDroppedRecord {
   RecordHeader header;
   uint64_t records;  // since the last
 };
+
+// --- NVTX: what a program says of itself ------------------------------------------------------
+
+enum class NvtxEvent : uint8_t {
+  kPush = 0,        // a range of the thread begins
+  kPop = 1,         // and ends
+  kStart = 2,       // a range of the process begins
+  kEnd = 3,         // and ends, maybe on another thread
+  kMark = 4,        // an instant
+  kThreadName = 5,  // aux: tid
+};
+constexpr uint8_t kNvtxEventMask = 7;
+constexpr uint8_t kNvtxAttributes = 8;  // NvtxAttributes follow
+constexpr uint8_t kNvtxText = 16;       // a text follows, for a name that could not be told before
+constexpr uint32_t kNvtxNoLevel = ~0u;
+
+struct NvtxRecord {
+  RecordHeader header;  // aux: number of the name, or 0
+  int64_t time;
+  uint16_t life;    // of the process, see cuda_file::kIdsOfLife
+  uint16_t domain;  // 0: the default one
+  uint32_t level;   // kPush, kPop: ranges of the thread and the domain around it, or kNvtxNoLevel
+  // kStart, kEnd: u64 id; then NvtxAttributes; then u32 bytes and a text
+};
+static_assert(sizeof(NvtxRecord) == 24);
+
+enum class NvtxPayload : uint32_t {
+  kNone = 0,  // in NVTX's own numbers
+  kUint64 = 1,
+  kInt64 = 2,
+  kDouble = 3,
+  kUint32 = 4,
+  kInt32 = 5,
+  kFloat = 6,
+  kOther = 7,  // one that is not recorded
+};
+struct NvtxAttributes {
+  uint64_t payload;
+  NvtxPayload payload_type;
+  uint32_t category;  // 0: none
+  uint32_t color;     // ARGB
+  uint32_t has_color;
+};
+static_assert(sizeof(NvtxAttributes) == 24);
 
 }  // namespace tracesmith::arena

@@ -42,9 +42,9 @@ struct Header {
   uint64_t magic;
   uint32_t version;
   uint32_t pid;
-  uint64_t start_ticks;        // with pid: the process
-  uint64_t first_correlation;  // of this life; a multiple of kIdsOfLife
-  uint32_t cupti_version;
+  uint64_t start_ticks;                        // with pid: the process
+  uint64_t first_correlation;                  // of this life; a multiple of kIdsOfLife
+  uint32_t cupti_version;                      // 0: CUPTI is not used
   std::atomic<uint32_t> record_bytes[kKinds];  // of CUPTI's records; 0: not known
   alignas(64) std::atomic<uint64_t> log_end;   // bytes of definitions
   std::atomic<uint64_t> log_lost;              // definitions that found no room

@@ -169,17 +169,18 @@ bool hasClock(uint32_t version) {
 }
 
 bool enter() {
-  if (!arm("cuda") || !ready() || !findCupti()) return false;
+  if (!armOnce() || !ready() || !findCupti()) return false;
   uint32_t version = 0;
   (void)g_cupti.cuptiGetVersion(&version);
   if (!hasClock(version)) return false;
-  if (!makeSharedFile(version)) {
+  if (!openSharedFile()) {
     char text[160];
     snprintf(text, sizeof text, "no room beside the trace for CUPTI's buffers (%s)",
              strerror(errno));
     tellProblem(true, text);
     return false;
   }
+  sharedHeader().cupti_version = version;
   beginCorrelations();
   if (!subscribe()) return false;
   // Once, and before anything is enabled.

@@ -3,15 +3,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tracesmith/capture/agents/core/no_cancel.hpp"
 #include "tracesmith/capture/agents/core/process_identity.hpp"
-#include "tracesmith/capture/agents/core/writer.hpp"
 
 namespace tracesmith::agent {
 
@@ -28,6 +28,9 @@ int g_fd = -1;
 dev_t g_device = 0;
 ino_t g_inode = 0;
 uint64_t g_log_reserved = 0;
+std::atomic_flag g_telling = ATOMIC_FLAG_INIT;
+constinit thread_local bool t_telling __attribute__((tls_model("initial-exec"))) = false;
+constinit thread_local bool t_forking __attribute__((tls_model("initial-exec"))) = false;
 /// By buffer: its blocks are there, or it has memory of the process's own in its place.
 enum Backing : uint8_t { kNothing, kBlocks, kMemory };
 std::atomic<uint8_t> g_backing[kBuffers];
@@ -65,9 +68,20 @@ bool back(uint32_t i) {
   return made != kNothing;
 }
 
-}  // namespace
+/// A forked child finds what is told as a whole: nobody else is Telling meanwhile. In a signal
+/// handler that has interrupted it on this very thread, the child will end it.
+void beforeFork() {
+  if (t_telling) return;
+  while (g_telling.test_and_set(std::memory_order_acquire)) sched_yield();
+  t_forking = true;
+}
+void afterFork() {
+  if (!t_forking) return;
+  t_forking = false;
+  g_telling.clear(std::memory_order_release);
+}
 
-bool makeSharedFile(uint32_t cupti_version) {
+bool makeSharedFile() {
   char path[640];
   char temporary[660];
   errno = ENAMETOOLONG;
@@ -81,14 +95,12 @@ bool makeSharedFile(uint32_t cupti_version) {
   }
   int error = errno;
   if (base != MAP_FAILED) {
-    g_file = static_cast<uint8_t*>(base);
-    cuda_file::Header& h = sharedHeader();
+    cuda_file::Header& h = *static_cast<cuda_file::Header*>(base);
     static arena::ArenaHeader identity;  // too large for the stack of a thread that may be any
     fillProcessIdentity(identity);
     h.version = cuda_file::kVersion;
     h.pid = identity.pid;
     h.start_ticks = identity.start_ticks;
-    h.cupti_version = cupti_version;
     const uint64_t first = firstCorrelation();
     constexpr uint64_t kLife = cuda_file::kIdsOfLife;
     h.first_correlation = first <= 1 ? 0 : (first + kLife - 1) / kLife * kLife;
@@ -96,6 +108,7 @@ bool makeSharedFile(uint32_t cupti_version) {
     h.magic = cuda_file::kMagic;
     struct stat s;
     if (fstat(fd, &s) == 0 && rename(temporary, path) == 0) {
+      g_file = static_cast<uint8_t*>(base);
       g_fd = fd;
       g_device = s.st_dev;
       g_inode = s.st_ino;
@@ -104,7 +117,6 @@ bool makeSharedFile(uint32_t cupti_version) {
     }
     error = errno;
     munmap(base, cuda_file::kFileBytes);
-    g_file = nullptr;
   }
   close(fd);
   unlink(temporary);
@@ -112,9 +124,85 @@ bool makeSharedFile(uint32_t cupti_version) {
   return false;
 }
 
+/// What the parent's file says, also in its name for numbers that this process has given out.
+bool copyLog(const uint8_t* from) {
+  const uint64_t end =
+      reinterpret_cast<const cuda_file::Header*>(from)->log_end.load(std::memory_order_acquire);
+  if (end > g_log_reserved) {
+    if (!reserveBlocks(g_fd, cuda_file::kLogAt, end)) return false;
+    g_log_reserved = end;
+  }
+  memcpy(g_file + cuda_file::kLogAt, from + cuda_file::kLogAt, end);
+  sharedHeader().log_end.store(end, std::memory_order_release);
+  return true;
+}
+
+}  // namespace
+
+std::atomic<uint64_t> g_shared_epoch{0};
+
+Telling::Telling() {
+  while (!tryBegin()) {
+  }
+}
+Telling::~Telling() { end(); }
+
+bool Telling::tryBegin() {
+  if (t_telling) return false;  // a signal handler
+  t_telling = true;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  if (!g_telling.test_and_set(std::memory_order_acquire)) return true;
+  t_telling = false;
+  return false;
+}
+
+void Telling::end() {
+  g_telling.clear(std::memory_order_release);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  t_telling = false;
+}
+
+bool Telling::isInterrupted() { return t_telling; }
+
+bool armOnce() {
+  static std::atomic_flag arming = ATOMIC_FLAG_INIT;
+  const NoCancel whole;
+  while (arming.test_and_set(std::memory_order_acquire)) sched_yield();
+  const bool made = arm("cuda");
+  arming.clear(std::memory_order_release);
+  return made;
+}
+
+bool openSharedFile() {
+  static uint64_t failed_epoch = 0;
+  static int failed_error = 0;
+  const Telling alone;
+  const uint64_t epoch = *g_epoch;
+  if (g_shared_epoch.load(std::memory_order_relaxed) == epoch) return true;
+  if (failed_epoch == epoch) {
+    errno = failed_error;
+    return false;
+  }
+  uint8_t* const parents = g_file;
+  const int parents_fd = g_fd;
+  if (!makeSharedFile() || (parents != nullptr && !copyLog(parents))) {
+    failed_epoch = epoch;
+    failed_error = errno;
+    return false;
+  }
+  if (parents == nullptr) {
+    pthread_atfork(beforeFork, afterFork, afterFork);
+  } else {
+    munmap(parents, cuda_file::kFileBytes);
+    close(parents_fd);
+  }
+  g_shared_epoch.store(epoch, std::memory_order_release);
+  return true;
+}
+
 cuda_file::Header& sharedHeader() { return *reinterpret_cast<cuda_file::Header*>(g_file); }
 
-bool appendDefinition(const void* record, size_t bytes) {
+bool appendDefinition(const void* record, size_t bytes, bool needed) {
   cuda_file::Header& h = sharedHeader();
   const uint64_t end = h.log_end.load(std::memory_order_relaxed);
   bool room = end <= cuda_file::kLogBytes - bytes;
@@ -126,7 +214,7 @@ bool appendDefinition(const void* record, size_t bytes) {
     errno = before;
   }
   if (!room) {
-    h.log_lost.fetch_add(1, std::memory_order_relaxed);
+    if (needed) h.log_lost.fetch_add(1, std::memory_order_relaxed);
     return false;
   }
   memcpy(g_file + cuda_file::kLogAt + end, record, bytes);

@@ -3,19 +3,50 @@
 // buffers where they outlive a killed program.
 #pragma once
 
+#include "tracesmith/capture/agents/core/no_cancel.hpp"
+#include "tracesmith/capture/agents/core/writer.hpp"
 #include "tracesmith/capture/agents/cuda/cupti.hpp"
 #include "tracesmith/capture/cuda_layout.hpp"
 
 namespace tracesmith::agent {
 
-/// Makes the file of this life. False: errno says why. Needs ready().
-bool makeSharedFile(uint32_t cupti_version);
+/// Of what is told once. It is held for a moment, never while a ring is waited for.
+class Telling {
+ public:
+  Telling();
+  ~Telling();
+  Telling(const Telling&) = delete;
+  Telling& operator=(const Telling&) = delete;
 
+  /// Does not wait: another thread may have it, or the code that a signal handler interrupted.
+  static bool tryBegin();
+  static void end();
+  /// In a signal handler that has interrupted it: then it can not be had at all.
+  static bool isInterrupted();
+
+ private:
+  const NoCancel whole_;
+};
+
+/// Arms the agent, whoever comes first: CUDA's driver or NVTX, on any thread.
+bool armOnce();
+
+/// The file of this life is there; makes it. In a forked child it is one of its own, which says all
+/// that the parent had said. False: errno says why. Needs ready().
+bool openSharedFile();
+/// Needs openSharedFile().
 cuda_file::Header& sharedHeader();
 
 /// Appends a definition (a record of arena_layout.hpp, whole words). False: there was no room,
-/// which is counted. One at a time: the caller has a lock.
-bool appendDefinition(const void* record, size_t bytes);
+/// which is counted if it is `needed`. The caller is Telling.
+bool appendDefinition(const void* record, size_t bytes, bool needed = true);
+
+/// The epoch (see writer.hpp) of the file that is open.
+extern std::atomic<uint64_t> g_shared_epoch;
+/// Needs ready(). [hot]
+inline bool sharedFileIsOpen() {
+  return __builtin_expect(g_shared_epoch.load(std::memory_order_acquire) == t_state.epoch, 1);
+}
 
 /// A buffer of zeros for CUPTI; null, counted, when none is to be had. Any thread, no lock.
 uint8_t* takeBuffer();

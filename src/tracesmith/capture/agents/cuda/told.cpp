@@ -4,50 +4,12 @@
 #include <errno.h>
 #include <string.h>
 
-#include "tracesmith/capture/agents/core/no_cancel.hpp"
 #include "tracesmith/capture/agents/cuda/shared_file.hpp"
 
 namespace tracesmith::agent {
 namespace {
 
-constexpr size_t kMostText = 4000;
-
-/// Of what is told once. It is held for a moment, never while a ring is waited for.
-std::atomic_flag g_telling = ATOMIC_FLAG_INIT;
-
-class Telling {
- public:
-  Telling() {
-    while (g_telling.test_and_set(std::memory_order_acquire)) {
-    }
-  }
-  ~Telling() { g_telling.clear(std::memory_order_release); }
-  Telling(const Telling&) = delete;
-  Telling& operator=(const Telling&) = delete;
-
- private:
-  const NoCancel whole_;
-};
-
 constinit std::atomic<uint64_t> g_newest{0};  // correlation id
-
-struct TextRecord {
-  arena::CudaTextRecord head;
-  char text[kMostText];
-};
-
-size_t fillText(TextRecord& r, arena::CudaText kind, uint32_t number, const char* text,
-                uint32_t call_kind) {
-  const size_t length = strnlen(text, kMostText);
-  const size_t bytes = (sizeof r.head + length + 7) & ~size_t{7};
-  memcpy(r.text, text, length);
-  memset(r.text + length, 0, bytes - sizeof r.head - length);
-  r.head = {{arena::RecordKind::kCudaText, static_cast<uint8_t>(kind),
-             static_cast<uint16_t>(bytes / 8), number},
-            static_cast<uint32_t>(length),
-            call_kind};
-  return bytes;
-}
 
 // --- Names of kernels ---------------------------------------------------------------------------
 
@@ -58,23 +20,6 @@ struct Name {
 };
 Name g_names[kNames];
 uint32_t g_name_count = 0;
-
-uint64_t hashOf(const char* text, size_t length) {
-  uint64_t h = 0x9e3779b97f4a7c15u ^ length;
-  const auto mix = [&h](uint64_t word) {
-    h = (h ^ word) * 0xff51afd7ed558ccdu;
-    h ^= h >> 32;
-  };
-  for (; length >= 8; text += 8, length -= 8) {
-    uint64_t word;
-    memcpy(&word, text, 8);
-    mix(word);
-  }
-  uint64_t rest = 0;
-  memcpy(&rest, text, length);
-  mix(rest);
-  return h == 0 ? 1 : h;
-}
 
 /// Where a name was last seen.
 struct NamePlace {
@@ -109,6 +54,19 @@ uint32_t numberOf(const char* name) {
 
 }  // namespace
 
+size_t fillText(TextRecord& r, arena::CudaText kind, uint32_t number, const char* text,
+                uint32_t call_kind) {
+  const size_t length = strnlen(text, kMostText);
+  const size_t bytes = (sizeof r.head + length + 7) & ~size_t{7};
+  memcpy(r.text, text, length);
+  memset(r.text + length, 0, bytes - sizeof r.head - length);
+  r.head = {{arena::RecordKind::kCudaText, static_cast<uint8_t>(kind),
+             static_cast<uint16_t>(bytes / 8), number},
+            static_cast<uint32_t>(length),
+            call_kind};
+  return bytes;
+}
+
 uint32_t nameNumber(const char* name) {
   if (name == nullptr) return 0;
   const Telling alone;
@@ -129,12 +87,12 @@ uint32_t nameNumberOfCall(const char* name) {
   }
   const NoCancel whole;
   // A signal handler may have interrupted a thread that has the lock.
-  if (g_telling.test_and_set(std::memory_order_acquire)) return 0;
+  if (!Telling::tryBegin()) return 0;
   const uint32_t number = numberOf(name);
   place.known.store(0, std::memory_order_release);
   place.text.store(name, std::memory_order_release);
   if (number != 0) place.known.store(uint64_t{epoch} << 32 | number, std::memory_order_release);
-  g_telling.clear(std::memory_order_release);
+  Telling::end();
   return number;
 }
 

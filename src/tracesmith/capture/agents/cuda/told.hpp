@@ -2,6 +2,9 @@
 // What the agent tells: records in the ring of the calling thread, and what is told once.
 #pragma once
 
+#include <stdint.h>
+#include <string.h>
+
 #include "tracesmith/capture/agents/core/writer.hpp"
 
 namespace tracesmith::agent {
@@ -16,6 +19,33 @@ bool putRecord(const void* record, size_t bytes, bool counts);
 
 /// Why less, or nothing, is captured. Put into the ring, for it may be that there is nothing else.
 void tellProblem(bool nothing, const char* text);
+
+/// A text as a record; where it lies is no matter. fillText() returns its bytes, whole words; it
+/// cuts what is longer than kMostText.
+constexpr size_t kMostText = 4000;
+struct TextRecord {
+  arena::CudaTextRecord head;
+  char text[kMostText];
+};
+size_t fillText(TextRecord& r, arena::CudaText kind, uint32_t number, const char* text,
+                uint32_t call_kind);
+/// Not 0. [hot]
+inline uint64_t hashOf(const char* text, size_t length) {
+  uint64_t h = 0x9e3779b97f4a7c15u ^ length;
+  const auto mix = [&h](uint64_t word) {
+    h = (h ^ word) * 0xff51afd7ed558ccdu;
+    h ^= h >> 32;
+  };
+  for (; length >= 8; text += 8, length -= 8) {
+    uint64_t word;
+    memcpy(&word, text, 8);
+    mix(word);
+  }
+  uint64_t rest = 0;
+  memcpy(&rest, text, length);
+  mix(rest);
+  return h == 0 ? 1 : h;
+}
 
 /// Definitions, which need sharedHeader(). A text is cut at 4000 bytes.
 bool tellText(arena::CudaText kind, uint32_t number, const char* text, uint32_t call_kind = 0);
