@@ -18,8 +18,11 @@ constexpr int64_t kLivenessIntervalNs = 100'000'000;
 
 /// Records of threads and stacks are ours, not events of the program: agents do not count them.
 bool isCounted(ByteView record) {
-  const auto kind = loadFixed<arena::RecordHeader>(record.data()).kind;
-  switch (kind) {
+  const auto header = loadFixed<arena::RecordHeader>(record.data());
+  switch (header.kind) {
+    case arena::RecordKind::kNvtx:
+      return static_cast<arena::NvtxEvent>(header.flags & arena::kNvtxEventMask) !=
+             arena::NvtxEvent::kThreadName;
     case arena::RecordKind::kThread:
     case arena::RecordKind::kPath:
     case arena::RecordKind::kModule:
@@ -412,6 +415,7 @@ void Collector::commit() {
   if (has_rows || moved) {
     writeLosses();
     if (write_status_) write_status_ = writer_->write(delta);
+    shared_.ranges_written += delta.range.size();
     forEachTable(delta, [](auto& table) { table.clear(); });
     for (const auto& arena : arenas_) {
       const StringId name = delta.strings.intern(arena->file.name());

@@ -86,6 +86,8 @@ class Collector {
   CollectorTotals totals() const;
   /// Rows of functions that XRay traced.
   uint64_t functionCalls() const;
+  /// Rows of ranges and marks that programs made with NVTX.
+  uint64_t annotations() const;
   /// What agents could not do, each once; with `whole` only why an agent captures nothing.
   std::vector<std::string> agentProblems(bool whole = false) const;
   bool sawTraceableProgram() const;
@@ -139,6 +141,7 @@ class Collector {
     LossId stack_loss{};
     LossId call_loss{};
     LossId cuda_loss{};
+    LossId nvtx_loss{};
   };
   using ProcessKey = std::pair<uint32_t, uint64_t>;  // pid, start_ticks
   static constexpr std::string_view kOpenClRecords = "OpenCL records";
@@ -172,6 +175,7 @@ class Collector {
   void writeStackLoss(Process& process);
   void writeCallLoss(Process& process);
   void writeCudaLoss(Process& process);
+  void writeNvtxLoss(Process& process);
   void checkLiveness();
   void closeDeadArenas();
   Status restore(class TraceReader& reader, size_t block_count);

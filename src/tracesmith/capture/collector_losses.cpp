@@ -84,6 +84,7 @@ void Collector::writeLosses() {
     writeStackLoss(*process);
     writeCallLoss(*process);
     writeCudaLoss(*process);
+    writeNvtxLoss(*process);
   }
 }
 
@@ -166,6 +167,12 @@ uint64_t Collector::functionCalls() const {
   return calls;
 }
 
+uint64_t Collector::annotations() const {
+  uint64_t rows = 0;
+  for (const auto& [key, process] : processes_) rows += process->joiner.nvtx().totals().rows;
+  return rows;
+}
+
 bool Collector::sawTraceableProgram() const {
   return std::any_of(processes_.begin(), processes_.end(), [](const auto& entry) {
     const RecordedCalls& calls = entry.second->joiner.calls();
@@ -187,6 +194,22 @@ std::vector<std::string> Collector::agentProblems(bool whole) const {
     if (!whole || cuda.capturesNothing()) add("CUDA", cuda.problem());
   }
   return problems;
+}
+
+void Collector::writeNvtxLoss(Process& process) {
+  const NvtxTotals& t = process.joiner.nvtx().totals();
+  if (t.never_begun + t.unnamed + t.open == 0) return;
+  std::string reason;
+  const auto add = [&](uint64_t count, const char* what) {
+    if (count == 0) return;
+    reason += (reason.empty() ? "" : "; ") + std::to_string(count) + " " + what;
+  };
+  add(t.open, "were not ended when their thread or the program was, and are marked as begun");
+  add(t.never_begun, "ends have no begin");
+  add(t.unnamed, "have no name: there was no room to tell it");
+  pushLoss(process.nvtx_loss, "NVTX ranges", process,
+           {.emitted = t.begun + t.never_begun, .written = t.begun, .dropped = t.never_begun},
+           reason);
 }
 
 /// What the agent could not get from CUPTI, beside what its rings lost.

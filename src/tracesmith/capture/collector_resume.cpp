@@ -150,6 +150,10 @@ Status Collector::restore(TraceReader& reader, size_t block_count) {
       j->restorePending(file.pending.row(i));
     }
   }
+  for (size_t i = 0; i < file.range.size(); ++i) {
+    if (RecordJoiner* j = joinerOf(file.range.process_id[i])) j->restoreRange(file.range.row(i));
+  }
+  for (auto& [key, process] : processes_) process->joiner.restored();
   auto completed = [&](const auto& table) {
     for (size_t i = 0; i < table.size(); ++i) {
       if (RecordJoiner* j = joinerOf(table.process_id[i])) {
@@ -191,6 +195,7 @@ Status Collector::restore(TraceReader& reader, size_t block_count) {
   shared_.kernels = file.kernel.size();
   shared_.copies = file.copy.size();
   shared_.host_calls = file.host_call.size();
+  shared_.ranges_written = file.range.size();
   return {};
 }
 

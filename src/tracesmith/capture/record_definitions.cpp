@@ -201,6 +201,9 @@ void RecordJoiner::restoreObject(const ObjectRow& row) {
 }
 
 void RecordJoiner::restorePending(const PendingRow& row) {
+  if (row.kind == CallKind::kOther && row.sub_kind == RecordedNvtx::kPendingKind) {
+    return nvtx_.restoreOpen(row);
+  }
   if (row.kind == CallKind::kOther) return cuda_.restoreWaiting(row.correlation_id);
   pending_[row.correlation_id] = {row, true};
 }

@@ -83,6 +83,12 @@ void RecordJoiner::join(ByteView record, uint32_t tid) {
     return;
   }
   switch (header.kind) {
+    case RecordKind::kNvtx:
+      if (!nvtx_.join(record, thread(tid),
+                      [this](uint32_t named, std::string_view name) { nameThread(named, name); })) {
+        damaged();
+      }
+      return;
     case RecordKind::kFunction: {
       arena::FunctionRecord r;
       if (!takePart(record, r)) return damaged();
@@ -94,7 +100,7 @@ void RecordJoiner::join(ByteView record, uint32_t tid) {
     case RecordKind::kThread: {
       arena::ThreadRecord r;
       if (!takePart(record, r)) return damaged();
-      thread(header.aux, r.name);
+      nvtx_.threadBegins(thread(header.aux, r.name));
       return;
     }
     case RecordKind::kComplete:
@@ -141,8 +147,19 @@ void RecordJoiner::join(ByteView record, uint32_t tid) {
   }
 }
 
+/// What the program calls it stays, whatever the system does.
+void RecordJoiner::nameThread(uint32_t tid, std::string_view name) {
+  const ThreadId id = thread(tid);
+  const StringId text = shared_.delta.strings.intern(name);
+  named_threads_.insert(tid);
+  if (thread_names_[tid] == text) return;
+  thread_names_[tid] = text;
+  shared_.delta.thread.push({.id = id, .process_id = process_, .tid = tid, .name = text});
+}
+
 ThreadId RecordJoiner::thread(uint32_t tid, const char* name) {
   StringId text{};
+  if (named_threads_.count(tid) > 0) name = nullptr;
   if (name != nullptr) {
     text = shared_.delta.strings.intern({name, strnlen(name, sizeof arena::ThreadRecord::name)});
   }
@@ -523,6 +540,7 @@ void RecordJoiner::writePending() {
     shared_.delta.pending.push(pending.row);
   }
   cuda_.writeWaiting();
+  nvtx_.writeOpen();
 }
 
 }  // namespace tracesmith

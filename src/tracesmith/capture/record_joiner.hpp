@@ -19,6 +19,7 @@
 #include "tracesmith/capture/handle_history.hpp"
 #include "tracesmith/capture/recorded_calls.hpp"
 #include "tracesmith/capture/recorded_cuda.hpp"
+#include "tracesmith/capture/recorded_nvtx.hpp"
 #include "tracesmith/capture/recorded_stacks.hpp"
 #include "tracesmith/capture/stamp_clock.hpp"
 #include "tracesmith/capture/traced_programs.hpp"
@@ -53,7 +54,10 @@ struct SharedRows {
   uint64_t copies = 0;
   uint64_t host_calls = 0;
   uint64_t events = 0;
+  uint64_t ranges_written = 0;  // rows of `range` that are in the file
 
+  /// Number of the row of `range` that is pushed next, over the whole trace.
+  uint64_t nextRange() const { return ranges_written + delta.range.size(); }
   ShapeId shape(const LaunchShapeRow& row);
   /// Id of the device that `row` describes (backend, platform, name and ordinal tell).
   DeviceId device(const DeviceRow& row);
@@ -67,7 +71,8 @@ class RecordJoiner {
         stamp_clock_(stamp_clock),
         stacks_(shared.stacks, shared.delta, process),
         calls_(shared.delta, shared.programs, process, shared.shortest_call_ns),
-        cuda_(shared, stacks_, process, [this](int64_t stamp) { return hostNs(stamp); }) {}
+        cuda_(shared, stacks_, process, [this](int64_t stamp) { return hostNs(stamp); }),
+        nvtx_(shared, process, [this](int64_t stamp) { return hostNs(stamp); }) {}
   RecordJoiner(const RecordJoiner&) = delete;
   RecordJoiner& operator=(const RecordJoiner&) = delete;
 
@@ -83,10 +88,11 @@ class RecordJoiner {
   void endPass();
 
   /// Makes the rows of what still waits for more: functions that have not returned, device work
-  /// whose call was not seen.
+  /// whose call was not seen, ranges that have not ended.
   void finish() {
     calls_.finish();
     cuda_.finish();
+    nvtx_.finish();
   }
 
   /// Rows for commands that are still under way and not yet in the `pending` table.
@@ -103,6 +109,9 @@ class RecordJoiner {
   void restoreCall(const HostCallRow& row) { cuda_.restoreCall(row); }
   void restoreCudaContext(const ContextRow& row) { cuda_.restoreContext(row); }
   void restoreCudaStream(const StreamRow& row) { cuda_.restoreStream(row); }
+  /// After all restorePending(), and at last restored().
+  void restoreRange(const RangeRow& row) { nvtx_.restoreRange(row); }
+  void restored() { nvtx_.restored(); }
   void restoreModule(const ModuleRow& row) { stacks_.restoreModule(row); }
   /// A row of the file shows that this command was completed.
   void forgetPending(uint64_t correlation) {
@@ -113,7 +122,11 @@ class RecordJoiner {
 
   /// Definitions of the CUDA agent, which lie in a file of their own.
   void defineCuda(ByteView record, uint64_t first_correlation) {
-    if (!cuda_.define(record, first_correlation)) damaged();
+    const bool nvtx = RecordedNvtx::defines(record);
+    if (!(nvtx ? nvtx_.define(record, first_correlation)
+               : cuda_.define(record, first_correlation))) {
+      damaged();
+    }
   }
   void noteCudaFile(const CudaFile& file, bool dead) { cuda_.noteFile(file, dead); }
 
@@ -125,6 +138,7 @@ class RecordJoiner {
   const RecordedStacks& stacks() const { return stacks_; }
   const RecordedCalls& calls() const { return calls_; }
   const RecordedCuda& cuda() const { return cuda_; }
+  const RecordedNvtx& nvtx() const { return nvtx_; }
 
  private:
   struct Object {
@@ -171,6 +185,7 @@ class RecordJoiner {
                      const LaunchShapeRow& shape);
 
   ThreadId thread(uint32_t tid, const char* name = nullptr);
+  void nameThread(uint32_t tid, std::string_view name);
   StreamId stream(uint64_t handle, int64_t stamp) const;
   ContextId context(uint64_t handle, int64_t stamp) const;
   /// Within bounds in which times can be subtracted, whatever a damaged record says.
@@ -186,6 +201,7 @@ class RecordJoiner {
   RecordedStacks stacks_;
   RecordedCalls calls_;
   RecordedCuda cuda_;
+  RecordedNvtx nvtx_;
   // Times in these are stamps, not ns: a stamp is the same each time a record is read.
   HandleHistory<Object> kernels_, memory_, streams_, contexts_;
   HandleHistory<DeviceId> devices_;
@@ -197,6 +213,7 @@ class RecordJoiner {
   std::unordered_map<uint64_t, Completion> early_;
   std::unordered_map<uint32_t, ThreadId> threads_;
   std::unordered_map<uint32_t, StringId> thread_names_;
+  std::unordered_set<uint32_t> named_threads_;  // by the program
   std::unordered_map<StreamId, DeviceId> stream_devices_;
   std::set<std::tuple<StringId, uint64_t, DeviceId, uint64_t>> launched_;
   uint32_t contexts_made_ = 0;
