@@ -169,7 +169,8 @@ TEST_F(LauncherTest, OnlyOurOwnVariablesAreAddedToTheEnvironment) {
   for (const std::string& entry : added) {
     const std::string name = entry.substr(0, entry.find('='));
     EXPECT_TRUE(name == "OPENCL_LAYERS" || name == "LD_PRELOAD" || name == "ASAN_OPTIONS" ||
-                name == "CUDA_INJECTION64_PATH" || name.rfind("TRACESMITH_", 0) == 0)
+                name == "CUDA_INJECTION64_PATH" || name == "NVTX_INJECTION64_PATH" ||
+                name.rfind("TRACESMITH_", 0) == 0)
         << entry;
     if (name == "OPENCL_LAYERS") {
       EXPECT_THAT(entry, HasSubstr("=/other/layer.so:"));

@@ -70,6 +70,8 @@ Result<std::string> findAgentLibrary(const std::string& file_name);
 
 /// What names the library that the CUDA driver loads within cuInit().
 constexpr const char* kCudaInjection = "CUDA_INJECTION64_PATH";
+/// What names the library that a program with NVTX loads; the same agent.
+constexpr const char* kNvtxInjection = "NVTX_INJECTION64_PATH";
 constexpr const char* kCudaAgent = "libtracesmith-cuda.so";
 
 /// True when the installed OpenCL ICD loader knows OPENCL_LAYERS.

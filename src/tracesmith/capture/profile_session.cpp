@@ -61,10 +61,10 @@ void preload(Environment& env, const std::string& libraries) {
     asan += (asan.empty() ? "" : ":") + std::string(kAnyOrder);
 }
 
-/// What another tool has the CUDA driver load; "" where that is our agent, as in a program that we
-/// profile ourselves, or nothing.
-std::string otherCudaTool() {
-  const char* const named = std::getenv(kCudaInjection);
+/// What another tool has the CUDA driver, or NVTX, load; "" where that is our agent, as in a
+/// program that we profile ourselves, or nothing.
+std::string otherTool(const char* variable) {
+  const char* const named = std::getenv(variable);
   if (named == nullptr || std::filesystem::path(named).filename() == kCudaAgent) return {};
   return named;
 }
@@ -99,11 +99,14 @@ Status addOpenCl(Environment& env, const ProfileOptions& options) {
   return {};
 }
 
-/// The driver loads what the variable names, in children, too. What the user has put there stays.
+/// The driver and NVTX load what their variables name, in children, too. What the user has put
+/// there stays.
 Status addCuda(Environment& env) {
-  if (!otherCudaTool().empty()) return {};
-  TS_TRY(const std::string agent, findAgentLibrary(kCudaAgent));
-  env.emplace_back(kCudaInjection, agent);
+  for (const char* const variable : {kCudaInjection, kNvtxInjection}) {
+    if (!otherTool(variable).empty()) continue;
+    TS_TRY(const std::string agent, findAgentLibrary(kCudaAgent));
+    env.emplace_back(variable, agent);
+  }
   return {};
 }
 
@@ -133,14 +136,18 @@ Result<Environment> environmentFor(const ProfileOptions& options, const SessionD
 
 /// What could not be written is not in the trace, however much of it was seen.
 void countWhatIsInTheFile(const std::string& path, ProfileOutcome& outcome) {
+  const bool functions = outcome.function_calls > 0;
   outcome.kernels = outcome.copies = outcome.host_calls = outcome.function_calls = 0;
+  outcome.annotations = 0;
   const auto reader = TraceReader::open(path);
   if (!reader) return;
   for (const BlockInfo& block : reader->blocks()) {
     if (block.table == TableId::kKernel) outcome.kernels += block.rows;
     if (block.table == TableId::kCopy) outcome.copies += block.rows;
     if (block.table == TableId::kHostCall) outcome.host_calls += block.rows;
-    if (block.table == TableId::kRange) outcome.function_calls += block.rows;
+    if (block.table == TableId::kRange) {
+      (functions ? outcome.function_calls : outcome.annotations) += block.rows;
+    }
   }
 }
 
@@ -353,11 +360,14 @@ Result<ProfileOutcome> runProfile(const ProfileOptions& options) {
   outcome.copies = rows.copies;
   outcome.host_calls = rows.host_calls;
   outcome.function_calls = collector.functionCalls();
+  outcome.annotations = collector.annotations();
   for (const std::string& problem : collector.agentProblems()) outcome.warnings.push_back(problem);
-  if (const std::string other = otherCudaTool();
-      wants(options, PlatformType::CUDA) && !other.empty()) {
+  for (const auto& [what, variable] :
+       {std::pair("CUDA was", kCudaInjection), std::pair("NVTX's ranges were", kNvtxInjection)}) {
+    const std::string other = otherTool(variable);
+    if (!wants(options, PlatformType::CUDA) || other.empty()) continue;
     outcome.warnings.push_back(
-        fmt::format("CUDA was not captured: {} names {} already", kCudaInjection, other));
+        fmt::format("{} not captured: {} names {} already", what, variable, other));
   }
   if (options.functions && !collector.sawTraceableProgram()) {
     outcome.warnings.emplace_back(

@@ -79,6 +79,7 @@ struct ProfileOutcome {
   uint64_t copies = 0;
   uint64_t host_calls = 0;
   uint64_t function_calls = 0;  ///< of functions that XRay traced
+  uint64_t annotations = 0;     ///< ranges and marks of NVTX
   uint64_t dropped = 0;
   uint64_t unresolved = 0;
   uint32_t processes = 0;

@@ -81,6 +81,9 @@ std::string recordingSummary(const ProfileOutcome& outcome) {
   if (outcome.function_calls > 0) {
     calls += ", " + plural(outcome.function_calls, "function call", "function calls");
   }
+  if (outcome.annotations > 0) {
+    calls += ", " + plural(outcome.annotations, "range or mark", "ranges and marks");
+  }
   return fmt::format("{}, {}, {} from {} of {}", plural(outcome.kernels, "kernel", "kernels"),
                      plural(outcome.copies, "copy", "copies"), calls, outcome.gpu_processes,
                      plural(outcome.processes, "process", "processes"));
