@@ -91,6 +91,20 @@ class NvtxAgent(CommandTest):
     def test_ranges_beside_kernels(self):
         self.assert_all_is_there(self.profile(WITH_CUDA, "20"))
 
+    def test_nvtx_before_cuda(self):
+        self.assert_all_is_there(self.profile(WITH_CUDA, "5", "nvtx_first"))
+
+    def test_nvtx_beside_cuda(self):
+        for _ in range(10):
+            self.assert_all_is_there(self.profile(WITH_CUDA, "2", "both"))
+
+    def test_cuda_in_a_child_of_a_program_that_has_nvtx_alone(self):
+        did = self.profile(WITH_CUDA, "5", "child")
+        self.assertEqual(self.one("SELECT count(*) FROM range WHERE kind = 'instant'"), did["marks"] + 1)
+        self.assertEqual(self.one("SELECT count(*) FROM kernel"), did["kernels"] + did["unannotated_kernels"])
+        self.assertEqual(self.one("SELECT count(DISTINCT process_id) FROM range"), 2)
+        self.assert_nothing_is_lost()
+
     def test_record_of_cuda_alone(self):
         self.assert_all_is_there(self.profile(WITH_CUDA, "5", command="record", options=("-p", "cuda")))
 

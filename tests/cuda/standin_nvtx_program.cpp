@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program with NVTX ranges around kernels, that says how many of each. The headers of NVTX load
-// what NVTX_INJECTION64_PATH names at the first call. Usage: standin_nvtx_program [ROUNDS]
+// what NVTX_INJECTION64_PATH names at the first call. Usage: standin_nvtx_program [ROUNDS [HOW]]
+// HOW is how it begins: with a mark before CUDA ("nvtx_first"), with one beside it ("both"), or
+// with one in its parent, which has no CUDA ("child").
 //
 // Keys: push_ranges (nested_ranges of them are within others), process_ranges (cross_thread_ranges
 // of them end on another thread, unended_ranges never), marks; of all of those payload_events have
@@ -11,6 +13,7 @@
 #include <cuda.h>
 #include <nvtx3/nvToolsExt.h>
 #include <nvtx3/nvToolsExtPayload.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstddef>
@@ -18,6 +21,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <initializer_list>
+#include <string_view>
 #include <thread>
 
 namespace {
@@ -155,7 +159,24 @@ void say() {
 
 int main(int argc, char** argv) {
   const unsigned rounds = argc > 1 ? static_cast<unsigned>(std::atoi(argv[1])) : 10;
+  const std::string_view how = argc > 2 ? argv[2] : "";
+  if (how == "child") {
+    nvtxMarkA("in the parent");
+    const pid_t child = fork();
+    if (child != 0) {
+      int status = 0;
+      waitpid(child, &status, 0);
+      return WEXITSTATUS(status);
+    }
+  }
+  std::thread beside;
+  if (how == "nvtx_first" || how == "both") {
+    ++counts.marks;
+    beside = std::thread([] { nvtxMarkA("beside CUDA"); });
+    if (how == "nvtx_first") beside.join();
+  }
   start();
+  if (beside.joinable()) beside.join();
   nvtxNameOsThreadA(static_cast<uint32_t>(gettid()), "main loop");
   ++counts.named_threads;
   const nvtxDomainHandle_t domain = nvtxDomainCreateA("training");
