@@ -4,7 +4,7 @@
 // memory; the collector brings them together. Neither CUDA nor CUPTI need to be there, and a forked
 // child is a process like any other.
 //
-// Measured by bench/nvtx_cost.sh: 33 to 54 ns for a push and its pop.
+// Measured by bench/nvtx_cost.sh: 33 to 73 ns for a push and its pop.
 #include "tracesmith/capture/agents/cuda/nvtx.hpp"
 
 #include <errno.h>
