@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "tracesmith/capture/agents/cuda/activity.hpp"
 #include "tracesmith/capture/agents/cuda/calls.hpp"
@@ -28,6 +29,7 @@ constexpr uint32_t kFirstWithClock = 17;  // CUPTI's API version of CUDA 11.6
 constinit void* g_subscriber = nullptr;
 constinit std::atomic<bool> g_entered{false};
 constinit std::atomic<bool> g_leaving{false};
+constinit pid_t g_pid = 0;  // that entered
 constinit void* g_library = nullptr;
 
 uint64_t timestamp() { return static_cast<uint64_t>(stamp()); }
@@ -147,6 +149,8 @@ void startFlushThread() {
 /// What is under way comes within a moment, if the program has waited for it; what does not is
 /// asked for as it is, without times.
 void atExit() {
+  // A child of the bare system call was told nothing, and CUPTI would wait in it for ever.
+  if (getpid() != g_pid) return;
   if (g_dead.load(std::memory_order_relaxed) || g_leaving.exchange(true)) return;
   const int64_t began = nowNs();
   flushActivities(false);
@@ -192,6 +196,7 @@ bool enter() {
   enableActivities();
   enableCallbacks(g_subscriber);
   pthread_atfork(nullptr, nullptr, [] { g_dead.store(true, std::memory_order_relaxed); });
+  g_pid = getpid();
   atexit(atExit);  // after the driver's own was registered, so it runs before that
   startFlushThread();
   return true;
