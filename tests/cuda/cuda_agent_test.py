@@ -196,7 +196,8 @@ class CudaAgent(CommandTest):
 
     def test_a_program_that_finalizes_cupti(self):
         did = self.profile("finalize")
-        self.assertGreaterEqual(self.one("SELECT count(*) FROM kernel"), did["synchronized_kernels"])
+        # What was recorded until then is there, or counted: CUPTI writes records a while after the work.
+        self.assert_launches_are_accounted_for(did["synchronized_kernels"])
 
     def test_many_threads(self):
         self.assert_all_is_there(self.profile("many_threads", "300", options=("-b", "64K")))

@@ -23,6 +23,17 @@ void CallWindow::restrict(Trace& part) {
     }
     if (kept.size() < table.size()) table = std::move(kept);
   };
+  // Of allocations and compilations there may be more than of calls that are recorded: their time
+  // tells.
+  const auto dropBefore = [this](auto& table, const auto& times) {
+    std::decay_t<decltype(table)> kept;
+    for (size_t i = 0; i < table.size(); ++i) {
+      if (times[i] >= begin_ns_) kept.push(table.row(i));
+    }
+    if (kept.size() < table.size()) table = std::move(kept);
+  };
+  dropBefore(part.memory_event, part.memory_event.time_ns);
+  dropBefore(part.program_build, part.program_build.start_ns);
   restrictTo(part.kernel);
   restrictTo(part.copy);
   restrictTo(part.fill);

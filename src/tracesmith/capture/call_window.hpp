@@ -12,13 +12,17 @@ namespace tracesmith {
 
 class CallWindow {
  public:
-  /// From here on the calls of `part`s count.
-  void begin() { first_.clear(); }
+  /// From here on the calls of `part`s count. `now_ns` is CLOCK_MONOTONIC's.
+  void begin(int64_t now_ns) {
+    first_.clear();
+    begin_ns_ = now_ns;
+  }
   /// Removes from `part` the device work that no call of this capture has started. Calls come with
   /// their work or before it, and their ids grow.
   void restrict(Trace& part);
 
  private:
+  int64_t begin_ns_ = 0;
   std::map<ProcessId, uint64_t> first_;  // correlation id of the capture's first call
 };
 

@@ -37,7 +37,7 @@ std::vector<uint64_t> left(const Trace& part) {
 
 TEST(CallWindow, KeepsWorkOfTheCaptureAndNoOther) {
   CallWindow window;
-  window.begin();
+  window.begin(0);
   Trace part;
   call(part, 12);
   call(part, 11);  // of another thread: it began before and ended later
@@ -56,11 +56,11 @@ TEST(CallWindow, KeepsWorkOfTheCaptureAndNoOther) {
 
 TEST(CallWindow, WorkOfAnEarlierCaptureIsNotTheNextOnes) {
   CallWindow window;
-  window.begin();
+  window.begin(0);
   Trace part;
   call(part, 5);
   window.restrict(part);
-  window.begin();
+  window.begin(0);
   Trace late;
   work(late, 5);
   window.restrict(late);
@@ -73,9 +73,22 @@ TEST(CallWindow, WorkOfAnEarlierCaptureIsNotTheNextOnes) {
   EXPECT_THAT(left(next), ElementsAre(8));
 }
 
+TEST(CallWindow, AllocationsAndCompilationsBelongToItByTheirTime) {
+  CallWindow window;
+  window.begin(100);
+  Trace part;
+  for (const int64_t time : {99, 100, 150}) {
+    part.memory_event.push({.time_ns = time});
+    part.program_build.push({.start_ns = time});
+  }
+  window.restrict(part);
+  EXPECT_THAT(part.memory_event.time_ns, ElementsAre(100, 150));
+  EXPECT_THAT(part.program_build.start_ns, ElementsAre(100, 150));
+}
+
 TEST(CallWindow, ProcessesHaveIdsOfTheirOwn) {
   CallWindow window;
-  window.begin();
+  window.begin(0);
   Trace part;
   call(part, 100);
   call(part, 3, kOther);

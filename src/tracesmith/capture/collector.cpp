@@ -257,13 +257,23 @@ void Collector::closeDeadArenas() {
     }
     const auto left = [](const auto& entry) { return !entry.second.committed; };
     if (std::any_of(process.cuda_files.begin(), process.cuda_files.end(), left)) return false;
-    for (const auto& [path, share] : process.cuda_files) unlink(path.c_str());
-    process.cuda_files.clear();
     addRings(*arena, arena->share->closed);
     unlink(arena->file.path().c_str());
     known_files_.erase(arena->file.path());
     return true;
   });
+  // What explains the records goes when the last of them has.
+  for (auto& [key, process] : processes_) {
+    const auto its = [&process = process](const auto& arena) {
+      return arena->process == process.get();
+    };
+    if (process->alive || process->cuda_files.empty() ||
+        std::any_of(arenas_.begin(), arenas_.end(), its)) {
+      continue;
+    }
+    for (const auto& [path, share] : process->cuda_files) unlink(path.c_str());
+    process->cuda_files.clear();
+  }
 }
 
 // --- Passes ---------------------------------------------------------------------------------

@@ -182,7 +182,7 @@ class InProcessProfiler : public IPlatformProfiler {
     if (std::string problem = capture_->problem(); !problem.empty()) return refuse(problem);
     // What an earlier capture left behind is not ours.
     if (auto left = capture_->takeNew(); !left) return refuse(left.error().toString());
-    window_.begin();
+    window_.begin(monotonicNs());
     stop_asked_ = false;
     buffer_->setWaiting(true);
     capture_->setCapturing(true);
