@@ -604,6 +604,14 @@ void RecordedCuda::unified(const arena::CudaUnifiedRecord& u) {
       "GPU page faults", "thrashing", "throttling", "remote mapping"};
   // The end of a fault of the CPU is not known.
   const bool instant = u.header.flags == 3 || duration_ns == 0;
+  const auto attribute = [&](std::string_view key, const std::string& value) {
+    shared_.delta.attribute.push({.table = static_cast<uint32_t>(TableId::kRange),
+                                  .row_number = shared_.nextRange(),
+                                  .key = strings.intern(key),
+                                  .value = strings.intern(value)});
+  };
+  attribute("address", fmt::format("0x{:x}", u.address));
+  if (u.header.flags == 4) attribute("faults", std::to_string(u.value));
   shared_.delta.range.push(
       {.start_ns = start_ns,
        .duration_ns = instant ? 0 : duration_ns,

@@ -306,6 +306,35 @@ TEST_F(RecordedCudaTest, AllocationsAndCompilationsHaveTables) {
   EXPECT_EQ(cuda_.totals().without_call, 0u);
 }
 
+TEST_F(RecordedCudaTest, ManagedMemoryMovesAndFaults) {
+  const auto unified = [&](uint8_t counter, int64_t start, int64_t end, uint64_t value) {
+    give(arena::CudaUnifiedRecord{
+        {RecordKind::kCudaUnified, counter, sizeof(arena::CudaUnifiedRecord) / 8, 0},
+        start,
+        end,
+        value,
+        0x7000,
+        0,
+        0,
+        0});
+  };
+  unified(1, 10, 20, 65536);
+  unified(3, 30, 0, 0xabc);
+  unified(4, 40, 45, 12);
+  ASSERT_EQ(trace().copy.size(), 1u);
+  EXPECT_EQ(trace().copy.row(0).kind, CopyKind::kMigrate);
+  EXPECT_EQ(trace().copy.row(0).bytes, 65536u);
+  ASSERT_EQ(trace().range.size(), 2u);
+  EXPECT_EQ(trace().text(trace().range.name[0]), "CPU page fault");
+  EXPECT_EQ(trace().range.kind[0], RangeKind::kInstant);
+  EXPECT_EQ(trace().range.duration_ns[1], 5);
+  ASSERT_EQ(trace().attribute.size(), 3u);
+  EXPECT_EQ(trace().attribute.row_number[2], 1u);
+  EXPECT_EQ(trace().text(trace().attribute.key[2]), "faults");
+  EXPECT_EQ(trace().text(trace().attribute.value[2]), "12");
+  EXPECT_EQ(trace().text(trace().attribute.value[0]), "0x7000");
+}
+
 TEST_F(RecordedCudaTest, WhatMakesNoSenseIsRefused) {
   Bytes cut(8);
   for (auto kind = static_cast<uint8_t>(RecordKind::kCudaText);
