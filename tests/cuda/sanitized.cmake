@@ -4,6 +4,8 @@
 
 get_target_property(_agent_folder tracesmith-cuda SOURCE_DIR)
 get_target_property(_agent_sources tracesmith-cuda SOURCES)
+get_target_property(_core_sources tracesmith-agent-core SOURCES)
+list(APPEND _agent_sources ${_core_sources})
 list(TRANSFORM _agent_sources PREPEND "${_agent_folder}/" REGEX "^[^/]")
 add_library(sanitized-cuda-agent MODULE ${_agent_sources})
 set_target_properties(sanitized-cuda-agent PROPERTIES OUTPUT_NAME tracesmith-cuda
