@@ -249,6 +249,7 @@ void forget(Client& client) {
   State& s = state();
   const std::lock_guard filling(s.filling);
   const std::lock_guard lock(s.mutex);
+  finishAll(s);  // what the device has done by now it has done
   for (const auto& [thread, buffer] : client.active) buffer->handed_over = true;
   for (const auto& buffer : client.retired) buffer->handed_over = true;
   client.active.clear();
