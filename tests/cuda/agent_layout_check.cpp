@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the agent declares of CUPTI (agents/cuda/cupti.hpp), compared by the compiler with each
-// version's own headers.
+// What the agent declares of CUPTI (agents/cuda/cupti.hpp, cupti_v2.hpp), compared by the compiler
+// with each version's own headers.
 #include <cstddef>
 #include <cstdio>
+#include <type_traits>
 
 #include "standin_records.hpp"
-#include "tracesmith/capture/agents/cuda/cupti.hpp"
+#include "tracesmith/capture/agents/cuda/cupti_v2.hpp"
 
 namespace {
 
@@ -129,6 +130,7 @@ SAME(Overhead, start, OverheadRecord, start);
 SAME(Overhead, end, OverheadRecord, end);
 SAME(Context, id, ContextRecord, contextId);
 SAME(Context, device, ContextRecord, deviceId);
+SAME(Context, null_stream, ContextRecord, nullStreamId);
 SAME(Device, memory_bytes, DeviceRecord, globalMemorySize);
 SAME(Device, warp_size, DeviceRecord, numThreadsPerWarp);
 SAME(Device, core_clock_khz, DeviceRecord, coreClockRate);
@@ -152,6 +154,210 @@ SAME(SubscriberParams, size, CUpti_SubscriberParams, structSize);
 SAME(SubscriberParams, name, CUpti_SubscriberParams, subscriberName);
 SAME(SubscriberParams, other_name, CUpti_SubscriberParams, oldSubscriberName);
 SAME(SubscriberParams, other_name_bytes, CUpti_SubscriberParams, oldSubscriberSize);
+#endif
+
+#if CUDA_VERSION >= 13050
+// What is declared of CUDA 13.3 and later: sizes, places and numbers.
+#define SAME_SIZE(ours, theirs) static_assert(sizeof(cupti::ours) == sizeof(theirs))
+SAME(SubscriberParams, allows_others, CUpti_SubscriberParams, allowMultipleSubscribers);
+SAME_SIZE(SubscriberParams, CUpti_SubscriberParams);
+SAME(FieldSelection, count, CUpti_ActivityFieldSelection, numFields);
+SAME(FieldSelection, fields, CUpti_ActivityFieldSelection, pFieldIds);
+SAME_SIZE(FieldSelection, CUpti_ActivityFieldSelection);
+SAME(ActivityConfig, selection, CUpti_ActivityConfig, fieldSelection);
+static_assert(offsetof(CUpti_ActivityConfig, pKindOptions) == sizeof(cupti::ActivityConfig));
+SAME(FieldLayout, field, CUpti_ActivityFieldLayoutEntry, fieldId);
+SAME(FieldLayout, offset, CUpti_ActivityFieldLayoutEntry, offset);
+SAME(FieldLayout, bytes, CUpti_ActivityFieldLayoutEntry, size);
+SAME(FieldLayout, alignment, CUpti_ActivityFieldLayoutEntry, alignment);
+SAME_SIZE(FieldLayout, CUpti_ActivityFieldLayoutEntry);
+SAME(RecordLayout, fields, CUpti_ActivityRecordLayout, pEntries);
+SAME(RecordLayout, count, CUpti_ActivityRecordLayout, numFields);
+SAME(RecordLayout, bytes, CUpti_ActivityRecordLayout, recordSize);
+SAME_SIZE(RecordLayout, CUpti_ActivityRecordLayout);
+SAME_SIZE(BufferRequestInfo, CUpti_BufferCallbackRequestInfo);
+SAME(BufferDoneInfo, thread, CUpti_BufferCallbackCompleteInfo, threadId);
+SAME(BufferDoneInfo, layouts, CUpti_BufferCallbackCompleteInfo, ppRecordLayouts);
+SAME(BufferDoneInfo, count, CUpti_BufferCallbackCompleteInfo, numRecordLayouts);
+SAME_SIZE(BufferDoneInfo, CUpti_BufferCallbackCompleteInfo);
+static_assert(cupti::kAttributeUserDefinedRecords == CUPTI_ACTIVITY_ATTR_USER_DEFINED_RECORDS);
+static_assert(cupti::kAttributeLatencyTimestamps ==
+              CUPTI_ACTIVITY_ATTR_ENABLE_KERNEL_LATENCY_TIMESTAMPS);
+static_assert(cupti::kAttributeGraphTrace ==
+              CUPTI_ACTIVITY_ATTR_ENABLE_MULTI_SUBSCRIBER_GRAPH_TRACE);
+static_assert(cupti::kAttributeTimestampCallback == CUPTI_ACTIVITY_ATTR_TIMESTAMP_CALLBACK);
+static_assert(cupti::kNoMoreRecords == CUPTI_ERROR_MAX_LIMIT_REACHED);
+static_assert(cupti::kInvalidKind == CUPTI_ERROR_INVALID_KIND);
+static_assert(cupti::kInsufficientPrivileges == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES);
+
+// Functions: what is handed over is as many words, in the same order.
+static_assert(
+    std::is_same_v<decltype(cuptiActivityGetNextRecord_v2),
+                   CUptiResult(CUpti_SubscriberHandle, uint8_t*, size_t, CUpti_Activity**)>);
+static_assert(std::is_same_v<decltype(cuptiActivityGetNumDroppedRecords_v2),
+                             CUptiResult(CUpti_SubscriberHandle, CUcontext, uint32_t, size_t*)>);
+static_assert(
+    std::is_same_v<decltype(cuptiActivitySetAttribute_v2),
+                   CUptiResult(CUpti_SubscriberHandle, CUpti_ActivityAttribute, size_t*, void*)>);
+static_assert(
+    std::is_same_v<decltype(cuptiActivityGetAttribute_v2),
+                   CUptiResult(CUpti_SubscriberHandle, CUpti_ActivityAttribute, size_t*, void*)>);
+static_assert(
+    std::is_same_v<decltype(cuptiActivityEnable_v2),
+                   CUptiResult(CUpti_SubscriberHandle, CUpti_ActivityKind, CUpti_ActivityConfig*)>);
+static_assert(
+    std::is_same_v<decltype(cuptiActivityDisable_v2),
+                   CUptiResult(CUpti_SubscriberHandle, CUpti_ActivityKind, CUpti_ActivityConfig*)>);
+static_assert(
+    std::is_same_v<decltype(cuptiGetTimestamp_v2), CUptiResult(CUpti_SubscriberHandle, uint64_t*)>);
+static_assert(
+    std::is_same_v<CUpti_BuffersCallbackRequestFunc_v2,
+                   void (*)(uint8_t**, size_t*, size_t*, CUpti_BufferCallbackRequestInfo*)>);
+static_assert(
+    std::is_same_v<CUpti_BuffersCallbackCompleteFunc_v2,
+                   void (*)(uint8_t*, size_t, size_t, CUpti_BufferCallbackCompleteInfo*)>);
+
+// Each field that is selected, by its place in our record: its number is the vendor's.
+template <size_t kCount>
+constexpr int numberAt(const cupti::Field (&fields)[kCount], size_t offset) {
+  for (const cupti::Field& f : fields) {
+    if (f.offset == offset) return f.number;
+  }
+  return -1;
+}
+template <size_t kCount>
+constexpr size_t countOf(const cupti::Field (&)[kCount]) {
+  return kCount;
+}
+#define SELECTS(record, member, number)                                                        \
+  static_assert(numberAt(cupti::k##record##Fields, offsetof(cupti::record, member)) == number, \
+                #record "." #member " is not selected as " #number)
+#define SELECTS_NO_MORE(record, count) \
+  static_assert(countOf(cupti::k##record##Fields) == (count), #record ": one is not compared")
+
+SELECTS(Kernel, kind, KERNEL_FIELD_KIND);
+SELECTS(Kernel, registers, KERNEL_FIELD_REGISTERS_PER_THREAD);
+SELECTS(Kernel, start, KERNEL_FIELD_START);
+SELECTS(Kernel, end, KERNEL_FIELD_END);
+SELECTS(Kernel, device, KERNEL_FIELD_DEVICE_ID);
+SELECTS(Kernel, context, KERNEL_FIELD_CONTEXT_ID);
+SELECTS(Kernel, stream, KERNEL_FIELD_STREAM_ID);
+SELECTS(Kernel, grid[0], KERNEL_FIELD_GRID_X);
+SELECTS(Kernel, grid[1], KERNEL_FIELD_GRID_Y);
+SELECTS(Kernel, grid[2], KERNEL_FIELD_GRID_Z);
+SELECTS(Kernel, block[0], KERNEL_FIELD_BLOCK_X);
+SELECTS(Kernel, block[1], KERNEL_FIELD_BLOCK_Y);
+SELECTS(Kernel, block[2], KERNEL_FIELD_BLOCK_Z);
+SELECTS(Kernel, static_shared, KERNEL_FIELD_STATIC_SHARED_MEMORY);
+SELECTS(Kernel, dynamic_shared, KERNEL_FIELD_DYNAMIC_SHARED_MEMORY);
+SELECTS(Kernel, local_per_thread, KERNEL_FIELD_LOCAL_MEMORY_PER_THREAD);
+SELECTS(Kernel, correlation, KERNEL_FIELD_CORRELATION_ID);
+SELECTS(Kernel, name, KERNEL_FIELD_NAME);
+SELECTS(Kernel, queued, KERNEL_FIELD_QUEUED);
+SELECTS(Kernel, submitted, KERNEL_FIELD_SUBMITTED);
+SELECTS(Kernel, graph_node, KERNEL_FIELD_GRAPH_NODE_ID);
+SELECTS(Kernel, graph, KERNEL_FIELD_GRAPH_ID);
+SELECTS(Kernel, cluster[0], KERNEL_FIELD_CLUSTER_X);
+SELECTS(Kernel, cluster[1], KERNEL_FIELD_CLUSTER_Y);
+SELECTS(Kernel, cluster[2], KERNEL_FIELD_CLUSTER_Z);
+SELECTS_NO_MORE(Kernel, 25);
+
+SELECTS(Memcpy, kind, MEMCPY_FIELD_KIND);
+SELECTS(Memcpy, copy_kind, MEMCPY_FIELD_COPY_KIND);
+SELECTS(Memcpy, bytes, MEMCPY_FIELD_BYTES);
+SELECTS(Memcpy, start, MEMCPY_FIELD_START);
+SELECTS(Memcpy, end, MEMCPY_FIELD_END);
+SELECTS(Memcpy, device, MEMCPY_FIELD_DEVICE_ID);
+SELECTS(Memcpy, context, MEMCPY_FIELD_CONTEXT_ID);
+SELECTS(Memcpy, stream, MEMCPY_FIELD_STREAM_ID);
+SELECTS(Memcpy, correlation, MEMCPY_FIELD_CORRELATION_ID);
+SELECTS_NO_MORE(Memcpy, 9);
+
+SELECTS(MemcpyPeer, kind, MEMCPY2_FIELD_KIND);
+SELECTS(MemcpyPeer, copy_kind, MEMCPY2_FIELD_COPY_KIND);
+SELECTS(MemcpyPeer, bytes, MEMCPY2_FIELD_BYTES);
+SELECTS(MemcpyPeer, start, MEMCPY2_FIELD_START);
+SELECTS(MemcpyPeer, end, MEMCPY2_FIELD_END);
+SELECTS(MemcpyPeer, device, MEMCPY2_FIELD_DEVICE_ID);
+SELECTS(MemcpyPeer, context, MEMCPY2_FIELD_CONTEXT_ID);
+SELECTS(MemcpyPeer, stream, MEMCPY2_FIELD_STREAM_ID);
+SELECTS(MemcpyPeer, correlation, MEMCPY2_FIELD_CORRELATION_ID);
+SELECTS_NO_MORE(MemcpyPeer, 9);
+
+SELECTS(Memset, kind, MEMSET_FIELD_KIND);
+SELECTS(Memset, value, MEMSET_FIELD_VALUE);
+SELECTS(Memset, bytes, MEMSET_FIELD_BYTES);
+SELECTS(Memset, start, MEMSET_FIELD_START);
+SELECTS(Memset, end, MEMSET_FIELD_END);
+SELECTS(Memset, device, MEMSET_FIELD_DEVICE_ID);
+SELECTS(Memset, context, MEMSET_FIELD_CONTEXT_ID);
+SELECTS(Memset, stream, MEMSET_FIELD_STREAM_ID);
+SELECTS(Memset, correlation, MEMSET_FIELD_CORRELATION_ID);
+SELECTS_NO_MORE(Memset, 9);
+
+SELECTS(Synchronization, kind, SYNCHRONIZATION_FIELD_KIND);
+SELECTS(Synchronization, type, SYNCHRONIZATION_FIELD_TYPE);
+SELECTS(Synchronization, start, SYNCHRONIZATION_FIELD_START);
+SELECTS(Synchronization, end, SYNCHRONIZATION_FIELD_END);
+SELECTS(Synchronization, correlation, SYNCHRONIZATION_FIELD_CORRELATION_ID);
+SELECTS(Synchronization, context, SYNCHRONIZATION_FIELD_CONTEXT_ID);
+SELECTS(Synchronization, stream, SYNCHRONIZATION_FIELD_STREAM_ID);
+SELECTS(Synchronization, event, SYNCHRONIZATION_FIELD_CUDA_EVENT_ID);
+SELECTS_NO_MORE(Synchronization, 8);
+
+SELECTS(Memory, kind, MEMORY_FIELD_KIND);
+SELECTS(Memory, operation, MEMORY_FIELD_OPERATION_TYPE);
+SELECTS(Memory, memory_kind, MEMORY_FIELD_MEMORY_KIND);
+SELECTS(Memory, correlation, MEMORY_FIELD_CORRELATION_ID);
+SELECTS(Memory, address, MEMORY_FIELD_ADDRESS);
+SELECTS(Memory, bytes, MEMORY_FIELD_BYTES);
+SELECTS(Memory, time, MEMORY_FIELD_TIMESTAMP);
+SELECTS(Memory, device, MEMORY_FIELD_DEVICE_ID);
+SELECTS(Memory, context, MEMORY_FIELD_CONTEXT_ID);
+SELECTS_NO_MORE(Memory, 9);
+
+SELECTS(UnifiedMemory, kind, UVM_COUNTER_FIELD_KIND);
+SELECTS(UnifiedMemory, counter, UVM_COUNTER_FIELD_COUNTER_KIND);
+SELECTS(UnifiedMemory, value, UVM_COUNTER_FIELD_VALUE);
+SELECTS(UnifiedMemory, start, UVM_COUNTER_FIELD_START);
+SELECTS(UnifiedMemory, end, UVM_COUNTER_FIELD_END);
+SELECTS(UnifiedMemory, address, UVM_COUNTER_FIELD_ADDRESS);
+SELECTS(UnifiedMemory, source, UVM_COUNTER_FIELD_SRC_ID);
+SELECTS(UnifiedMemory, destination, UVM_COUNTER_FIELD_DST_ID);
+SELECTS_NO_MORE(UnifiedMemory, 8);
+
+SELECTS(Jit, kind, JIT_FIELD_KIND);
+SELECTS(Jit, entry, JIT_FIELD_ENTRY_TYPE);
+SELECTS(Jit, operation, JIT_FIELD_OPERATION_TYPE);
+SELECTS(Jit, start, JIT_FIELD_START);
+SELECTS(Jit, end, JIT_FIELD_END);
+SELECTS(Jit, correlation, JIT_FIELD_CORRELATION_ID);
+SELECTS_NO_MORE(Jit, 6);
+
+SELECTS(Overhead, kind, OVERHEAD_FIELD_KIND);
+SELECTS(Overhead, overhead, OVERHEAD_FIELD_OVERHEAD_KIND);
+SELECTS(Overhead, start, OVERHEAD_FIELD_START);
+SELECTS(Overhead, end, OVERHEAD_FIELD_END);
+SELECTS_NO_MORE(Overhead, 4);
+
+SELECTS(Device, kind, DEVICE_FIELD_KIND);
+SELECTS(Device, memory_bytes, DEVICE_FIELD_GLOBAL_MEMORY_SIZE);
+SELECTS(Device, warp_size, DEVICE_FIELD_NUM_THREADS_PER_WARP);
+SELECTS(Device, core_clock_khz, DEVICE_FIELD_CORE_CLOCK_RATE);
+SELECTS(Device, multiprocessors, DEVICE_FIELD_NUM_MULTIPROCESSORS);
+SELECTS(Device, threads_per_block, DEVICE_FIELD_MAX_THREADS_PER_BLOCK);
+SELECTS(Device, compute_major, DEVICE_FIELD_COMPUTE_CAPABILITY_MAJOR);
+SELECTS(Device, compute_minor, DEVICE_FIELD_COMPUTE_CAPABILITY_MINOR);
+SELECTS(Device, id, DEVICE_FIELD_ID);
+SELECTS(Device, uuid, DEVICE_FIELD_UUID);
+SELECTS(Device, name, DEVICE_FIELD_NAME);
+SELECTS_NO_MORE(Device, 11);
+
+SELECTS(Context, kind, CONTEXT_FIELD_KIND);
+SELECTS(Context, id, CONTEXT_FIELD_CONTEXT_ID);
+SELECTS(Context, device, CONTEXT_FIELD_DEVICE_ID);
+SELECTS(Context, null_stream, CONTEXT_FIELD_NULL_STREAM_ID);
+SELECTS_NO_MORE(Context, 4);
 #endif
 
 }  // namespace

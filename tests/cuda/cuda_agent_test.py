@@ -15,6 +15,9 @@ from harness import CommandTest, environment  # pylint: disable=wrong-import-pos
 STANDINS = os.environ.get("TRACESMITH_STANDINS", "")
 PROGRAM = os.path.join(STANDINS, "standin_program")
 RUNTIME_PROGRAM = os.path.join(STANDINS, "standin_runtime_program")
+GENERATION = os.path.basename(STANDINS)
+# Whether the stand-in for CUPTI has several subscribers and lets each have its clock.
+SHARES = GENERATION == "13" and int(os.environ.get("STANDIN_CUPTI_VERSION", "130400")) >= 130400
 
 
 class CudaAgent(CommandTest):
@@ -351,6 +354,51 @@ class CudaAgent(CommandTest):
 
     def test_small_rings_make_the_program_wait(self):
         self.assert_all_is_there(self.profile("threads", "4", "2000", options=("-b", "64K")))
+
+    def assert_another_tool_is_named(self, did, name):
+        self.assertEqual(did["kernels"], 10)
+        self.assertIn(f"another tool uses CUPTI in this process{name}", self.said)
+        self.assertEqual(self.one("SELECT count(*) FROM kernel"), 0)
+
+    def test_beside_a_tool_that_lets_others_in(self):
+        script = {"STANDIN_SCRIPT": "second_subscriber=2"}
+        if not SHARES:
+            name = ": CUPTI for another tool" if GENERATION == "13" else ""
+            self.assert_another_tool_is_named(self.profile("launches", "10", **script), name)
+            return
+        did = self.profile("launches", "300", "3", **script)
+        self.assert_all_is_there(did)
+        self.assertNotIn("another tool", self.said)
+        row = self.rows("SELECT DISTINCT name, grid_x, block_x FROM kernel LIMIT 1")[0]
+        self.assertEqual(row["name"], "vectorAdd")
+        self.assertGreater(row["grid_x"] * row["block_x"], 0)
+        self.assertEqual(self.one("SELECT count(*) FROM device WHERE name = 'Stand-in GPU'"), 1)
+
+    @unittest.skipUnless(SHARES, "of CUDA 13.4 and later")
+    def test_a_killed_program_beside_such_a_tool(self):
+        did = self.profile("busy", "1500", "500", code=-9,
+                           STANDIN_SCRIPT="long_kernel_ns=1000000,second_subscriber=2")
+        kernels = self.assert_launches_are_accounted_for(did["kernels"])
+        self.assertGreaterEqual(kernels, did["synchronized_kernels"] + 450)
+        self.assertEqual(self.one("SELECT count(DISTINCT correlation_id) FROM kernel"), kernels)
+
+    @unittest.skipUnless(GENERATION == "13", "names the other tool")
+    def test_a_tool_that_lets_nobody_in_is_named(self):
+        did = self.profile("launches", "10", STANDIN_SCRIPT="second_subscriber=1")
+        self.assert_another_tool_is_named(did, ": CUPTI for another tool")
+
+    @unittest.skipUnless(SHARES, "of CUDA 13.4 and later")
+    def test_where_who_shares_has_no_clock_of_its_own_the_agent_is_alone(self):
+        self.assert_all_is_there(self.profile("launches", "300", STANDIN_CUPTI_VERSION="130300"))
+        did = self.profile("launches", "10", STANDIN_CUPTI_VERSION="130300", STANDIN_SCRIPT="second_subscriber=2")
+        self.assert_another_tool_is_named(did, ": CUPTI for another tool")
+
+    @unittest.skipUnless(SHARES, "of CUDA 13.4 and later")
+    def test_a_kind_that_is_denied_is_named(self):
+        did = self.profile("launches", "100", STANDIN_SCRIPT="deny_kind=1")
+        self.assertEqual(self.one("SELECT count(*) FROM kernel"), did["kernels"])
+        self.assertEqual(self.one("SELECT count(*) FROM copy"), 0)
+        self.assertIn("CUPTI does not deliver copies", self.said)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,8 @@
 //   no_driver=1            libcupti finds no driver: subscribing and enabling return 999
 //   exit_during_flush=1    the process ends once a flush has handed over its first buffer
 // STANDIN_CUPTI_VERSION is what cuptiGetVersion says instead of the headers' version. Below 17
-// there are no timestamp callbacks, below 130300 no layouts of records.
+// there are no timestamp callbacks, below 130300 no layouts of records, below 130400 none of those
+// callbacks for who shares with others.
 #pragma once
 
 #include <cupti.h>

@@ -153,6 +153,11 @@ CUptiResult CUPTIAPI cuptiActivitySetAttribute_v2(CUpti_SubscriberHandle subscri
   const bool is_early = attribute == CUPTI_ACTIVITY_ATTR_USER_DEFINED_RECORDS ||
                         attribute == CUPTI_ACTIVITY_ATTR_TIMESTAMP_CALLBACK ||
                         attribute == CUPTI_ACTIVITY_ATTR_ENABLE_MULTI_SUBSCRIBER_GRAPH_TRACE;
+  // In CUDA 13.3 who shares has no clock of its own.
+  if (attribute == CUPTI_ACTIVITY_ATTR_TIMESTAMP_CALLBACK && version() < 130400 &&
+      state().many == 1) {
+    return CUPTI_ERROR_NOT_SUPPORTED;
+  }
   if (is_early && client.anyKind()) misuse("an attribute is set after a kind is enabled");
   if (attribute == CUPTI_ACTIVITY_ATTR_ENABLE_MULTI_SUBSCRIBER_GRAPH_TRACE) {
     return setAttribute(first(), attribute, bytes, value);  // it holds for all

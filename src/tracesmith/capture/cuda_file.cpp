@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "tracesmith/base/record_ring.hpp"
+#include "tracesmith/capture/agents/cuda/selection.hpp"
 #include "tracesmith/capture/agents/cuda/transcribe.hpp"
 
 namespace tracesmith {
@@ -163,7 +164,24 @@ uint64_t CudaFile::buffersRefused() const {
   return header().refused.load(std::memory_order_relaxed);
 }
 
-void CudaFile::readBuffer(uint32_t index, uint64_t near,
+CudaFile::Layouts CudaFile::layouts() const {
+  Layouts out;
+  const cuda_file::Header& h = header();
+  out.selected = h.selects.load(std::memory_order_acquire) != 0;
+  for (const cuda_file::Selection& s : h.selections) {
+    const uint32_t kind = s.kind.load(std::memory_order_acquire);
+    if (!out.selected || kind == 0 || kind >= cuda_file::kKinds) continue;
+    out.fields[kind].assign(s.fields,
+                            s.fields + std::min(s.count, cuda_file::Selection::kMostFields));
+  }
+  for (uint32_t kind = 0; kind < cuda_file::kKinds; ++kind) {
+    if (out.selected && out.fields[kind].empty()) continue;
+    out.bytes[kind] = h.record_bytes[kind].load(std::memory_order_relaxed);
+  }
+  return out;
+}
+
+void CudaFile::readBuffer(uint32_t index, const Layouts& layouts, uint64_t near,
                           const std::function<void(ByteView, bool)>& take, CudaLeft& left) const {
   const auto* states = reinterpret_cast<const cuda_file::Buffer*>(
       static_cast<const uint8_t*>(base_) + cuda_file::kBuffersAt);
@@ -183,28 +201,35 @@ void CudaFile::readBuffer(uint32_t index, uint64_t near,
   while (at + sizeof(uint64_t) <= bytes.size()) {
     const auto kind = loadFixed<int32_t>(bytes.data() + at);
     if (kind == 0) return;
-    const uint64_t length = kind > 0 && kind < static_cast<int32_t>(cuda_file::kKinds)
-                                ? header().record_bytes[kind].load(std::memory_order_relaxed)
-                                : 0;
+    const uint64_t length =
+        kind > 0 && kind < static_cast<int32_t>(cuda_file::kKinds) ? layouts.bytes[kind] : 0;
     if (length == 0 || length % 8 != 0 || length > bytes.size() - at) {
       ++left.unreadable;
       return;
     }
-    const auto& activity = *reinterpret_cast<const cupti::Activity*>(bytes.data() + at);
+    const uint8_t* const record = bytes.data() + at;
     at += length;
-    if (length < leastBytes(kind)) continue;
+    cupti::Whole whole;
+    if (layouts.selected) {
+      const std::vector<cuda_file::Field>& fields = layouts.fields[kind];
+      cupti::gather(kind, record, length, fields.data(), fields.size(), whole);
+    } else if (length < leastBytes(kind)) {
+      continue;
+    }
+    const auto& activity =
+        *reinterpret_cast<const cupti::Activity*>(layouts.selected ? whole.bytes : record);
     if (isUnfinished(activity)) {
       ++left.unfinished;
       continue;
     }
     ++left.records;
-    const auto give = [&](const auto& record) {
-      take({reinterpret_cast<const uint8_t*>(&record), sizeof record}, first);
+    const auto give = [&](const auto& made) {
+      take({reinterpret_cast<const uint8_t*>(&made), sizeof made}, first);
     };
     cupti::transcribe(
-        activity, length, 0, first_correlation_,
+        activity, layouts.selected ? sizeof whole : length, 0, first_correlation_,
         [near](uint32_t id) { return cuda_file::widen(id, near); },
-        [&](const auto& record, bool) { give(record); }, give);
+        [&](const auto& made, bool) { give(made); }, give);
     first = false;
   }
 }
@@ -212,7 +237,8 @@ void CudaFile::readBuffer(uint32_t index, uint64_t near,
 CudaLeft CudaFile::readBuffers(uint64_t near,
                                const std::function<void(ByteView, bool first)>& take) const {
   CudaLeft left;
-  for (uint32_t i = 0; i < cuda_file::kBuffers; ++i) readBuffer(i, near, take, left);
+  const Layouts layouts = this->layouts();
+  for (uint32_t i = 0; i < cuda_file::kBuffers; ++i) readBuffer(i, layouts, near, take, left);
   return left;
 }
 

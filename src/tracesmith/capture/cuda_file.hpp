@@ -3,9 +3,11 @@
 // CUPTI's buffers. Nothing in it is trusted.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "tracesmith/base/bytes.hpp"
 #include "tracesmith/base/result.hpp"
@@ -44,11 +46,19 @@ class CudaFile {
   CudaLeft readBuffers(uint64_t near, const std::function<void(ByteView, bool first)>& take) const;
 
  private:
+  /// How CUPTI's records lie, by kind; a copy. 0 bytes: not known.
+  struct Layouts {
+    bool selected = false;  ///< they have only `fields`
+    std::array<uint32_t, cuda_file::kKinds> bytes{};
+    std::array<std::vector<cuda_file::Field>, cuda_file::kKinds> fields;
+  };
+
   CudaFile() = default;
   const cuda_file::Header& header() const;
   bool readAt(uint64_t at, Bytes& bytes) const;
-  void readBuffer(uint32_t index, uint64_t near, const std::function<void(ByteView, bool)>& take,
-                  CudaLeft& left) const;
+  Layouts layouts() const;
+  void readBuffer(uint32_t index, const Layouts& layouts, uint64_t near,
+                  const std::function<void(ByteView, bool)>& take, CudaLeft& left) const;
 
   std::string path_;
   int fd_ = -1;

@@ -189,6 +189,43 @@ TEST_F(CudaFileTest, ALogThatMakesNoSenseEnds) {
   EXPECT_EQ(file->definitionsLost(), 1u);
 }
 
+TEST_F(CudaFileTest, RecordsOfSelectedFieldsAreReadByTheirLayout) {
+  // Kind, end, correlation, start; in records of 32 bytes.
+  struct Selected {
+    int32_t kind = cupti::kConcurrentKernel;
+    int32_t unused = -1;
+    uint64_t end, correlation, start;
+  };
+  header_.selects = 1;
+  header_.record_bytes[cupti::kConcurrentKernel] = sizeof(Selected);
+  taken(0);
+  uint64_t at = cuda_file::kMemoryAt;
+  for (uint64_t id = 10; id < 13; ++id, at += sizeof(Selected)) {
+    const Selected record{.end = id == 11 ? 0u : 200u, .correlation = id, .start = 100};
+    put(&record, sizeof record, at);
+  }
+  CudaLeft counts;
+  EXPECT_THAT(left(&counts), IsEmpty());  // how they lie was never told
+  EXPECT_EQ(counts.unreadable, 1u);
+  cuda_file::Selection& s = header_.selections[3];
+  s.kind = cupti::kConcurrentKernel;
+  s.count = 3;
+  s.fields[0] = {8, offsetof(cupti::Kernel, end), 8};
+  s.fields[1] = {16, offsetof(cupti::Kernel, correlation), 4};
+  s.fields[2] = {24, offsetof(cupti::Kernel, start), 8};
+  EXPECT_THAT(left(&counts), ElementsAre(10, 12));
+  EXPECT_EQ(counts.unfinished, 1u);
+  // Fields that lie outside are left out, whatever is said of them.
+  s.fields[0] = {28, offsetof(cupti::Kernel, end), 8};
+  EXPECT_THAT(left(&counts), IsEmpty());
+  EXPECT_EQ(counts.unfinished, 3u);
+  s.fields[0] = {8, 0xfff8, 0xffff};
+  s.count = ~0u;
+  EXPECT_THAT(left(&counts), IsEmpty());
+  s.kind = ~0u;
+  EXPECT_THAT(left(&counts), IsEmpty());
+}
+
 TEST_F(CudaFileTest, OtherFilesAreRefused) {
   header_.magic = 1;
   EXPECT_FALSE(opened());

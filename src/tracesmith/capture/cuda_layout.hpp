@@ -26,7 +26,7 @@
 namespace tracesmith::cuda_file {
 
 constexpr uint64_t kMagic = 0x3144554353535354;  // "TSSSCUD1"
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 constexpr const char* kSuffix = ".cuda";
 
 constexpr uint32_t kBuffers = 1024;
@@ -37,6 +37,23 @@ constexpr uint32_t kKinds = 128;
 
 /// Correlation ids of a life of the process (what exec begins anew) are below the next multiple.
 constexpr uint64_t kIdsOfLife = uint64_t{1} << 40;
+
+/// A field of CUPTI's record, and where it goes in the one that agents/cuda/cupti.hpp declares.
+struct Field {
+  uint16_t from;
+  uint16_t to;
+  uint16_t bytes;
+};
+
+/// How records of a kind lie that have only the fields that the agent selected: as CUPTI said when
+/// it delivered the first buffer, and until then as its documentation says.
+struct Selection {
+  static constexpr uint32_t kMostFields = 28;
+  std::atomic<uint32_t> kind;  // 0: not known; written last
+  uint32_t count;
+  Field fields[kMostFields];
+};
+constexpr uint32_t kSelections = 12;
 
 struct Header {
   uint64_t magic;
@@ -49,6 +66,8 @@ struct Header {
   alignas(64) std::atomic<uint64_t> log_end;   // bytes of definitions
   std::atomic<uint64_t> log_lost;              // definitions that found no room
   std::atomic<uint64_t> refused;               // buffers that could not be given
+  std::atomic<uint32_t> selects;               // 1: records have only the fields of `selections`
+  Selection selections[kSelections];
 };
 
 enum BufferState : uint32_t {

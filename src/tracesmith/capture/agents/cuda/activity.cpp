@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tracesmith/capture/agents/cuda/shared_file.hpp"
+#include "tracesmith/capture/agents/cuda/sharing.hpp"
 #include "tracesmith/capture/agents/cuda/told.hpp"
 #include "tracesmith/capture/agents/cuda/transcribe.hpp"
 
@@ -16,19 +16,34 @@ std::atomic<bool> g_dead{false};
 
 namespace {
 
-constexpr struct {
-  cupti::Kind kind;
-  const char* name;
-} kKinds[] = {{cupti::kDevice, "devices"},
-              {cupti::kContext, "contexts"},
-              {cupti::kConcurrentKernel, "kernels"},
-              {cupti::kMemcpy, "copies"},
-              {cupti::kMemcpyPeer, "peer copies"},
-              {cupti::kMemset, "memsets"},
-              {cupti::kSynchronization, "synchronisation"},
-              {cupti::kMemory, "allocations"},
-              {cupti::kJit, "compilations"},
-              {cupti::kOverhead, "overhead"}};
+void noteRecordBytes(int32_t kind, size_t bytes) {
+  if (kind <= 0 || kind >= static_cast<int32_t>(cuda_file::kKinds)) return;
+  sharedHeader().record_bytes[kind].store(static_cast<uint32_t>(bytes), std::memory_order_relaxed);
+}
+
+void learnRecordBytes() {
+  for (const CapturedKind& k : kCapturedKinds) {
+    const size_t bytes = recordBytes(k.kind, g_cupti.cuptiActivityGetNextRecord);
+    if (bytes != 0) noteRecordBytes(k.kind, bytes);
+  }
+  const size_t bytes = recordBytes(cupti::kUnifiedMemory, g_cupti.cuptiActivityGetNextRecord);
+  if (bytes != 0) noteRecordBytes(cupti::kUnifiedMemory, bytes);
+}
+
+void bufferDone(void*, uint32_t, uint8_t* buffer, size_t, size_t valid) {
+  if (g_dead.load(std::memory_order_relaxed) || buffer == nullptr) return;
+  readBuffer(
+      buffer, valid,
+      [=](cupti::Activity** record) {
+        return g_cupti.cuptiActivityGetNextRecord(buffer, valid, record);
+      },
+      [](const cupti::Activity& record, size_t bytes) {
+        noteRecordBytes(record.kind, bytes);
+        tellActivity(record, bytes);
+      });
+}
+
+}  // namespace
 
 void tellKindProblem(const char* name, int code) {
   const char* why = "unknown error";
@@ -44,7 +59,7 @@ void requestBuffer(uint8_t** buffer, size_t* size, size_t* most_records) {
   *size = *buffer == nullptr ? 0 : cuda_file::kBufferBytes;
 }
 
-void tell(const cupti::Activity& a, size_t bytes) {
+void tellActivity(const cupti::Activity& a, size_t bytes) {
   const bool kernel = a.kind == cupti::kConcurrentKernel;
   if (a.kind == cupti::kDevice) {
     const auto& device = cupti::as<cupti::Device>(a);
@@ -57,62 +72,15 @@ void tell(const cupti::Activity& a, size_t bytes) {
       [](const auto& record) { tellDefinition(&record, sizeof record); });
 }
 
-void noteRecordBytes(int32_t kind, size_t bytes) {
-  if (kind <= 0 || kind >= static_cast<int32_t>(cuda_file::kKinds)) return;
-  sharedHeader().record_bytes[kind].store(static_cast<uint32_t>(bytes), std::memory_order_relaxed);
-}
-
-/// How long this version's records are: where it finds the second one, in memory that says
-/// everywhere that such a record begins.
-void learnRecordBytes() {
-  alignas(8) static int32_t kinds[512];
-  auto* const memory = reinterpret_cast<uint8_t*>(kinds);
-  static_assert(sizeof kinds == 2048);
-  const auto learn = [&](int32_t kind) {
-    for (int32_t& word : kinds) word = kind;
-    cupti::Activity* record = nullptr;
-    for (int i = 0; i < 2; ++i) {
-      if (g_cupti.cuptiActivityGetNextRecord(memory, sizeof kinds, &record) != cupti::kSuccess) {
-        break;
-      }
-      const auto at = static_cast<size_t>(reinterpret_cast<uint8_t*>(record) - memory);
-      if (i == 1 && at % 8 == 0) noteRecordBytes(kind, at);
-    }
-  };
-  for (const auto& k : kKinds) learn(k.kind);
-  learn(cupti::kUnifiedMemory);
-}
-
-void bufferDone(void*, uint32_t, uint8_t* buffer, size_t, size_t valid) {
-  if (g_dead.load(std::memory_order_relaxed) || buffer == nullptr) return;
-  cupti::Activity* record = nullptr;
-  const auto next = [&] {
-    return valid > 0 &&
-           g_cupti.cuptiActivityGetNextRecord(buffer, valid, &record) == cupti::kSuccess;
-  };
-  for (bool more = next(); more;) {
-    const cupti::Activity* const current = record;
-    const auto at = static_cast<size_t>(reinterpret_cast<uint8_t*>(record) - buffer);
-    more = next();
-    const size_t end =
-        more ? static_cast<size_t>(reinterpret_cast<uint8_t*>(record) - buffer) : valid;
-    noteRecordBytes(current->kind, end - at);
-    tell(*current, end - at);
-    noteTold(buffer, end);
-  }
-  countDropped();
-  giveBackBuffer(buffer, valid);
-}
-
-}  // namespace
-
 void countDropped() {
   size_t dropped = 0;
-  if (g_cupti.cuptiActivityGetNumDroppedRecords == nullptr ||
-      g_cupti.cuptiActivityGetNumDroppedRecords(nullptr, 0, &dropped) != cupti::kSuccess ||
-      dropped == 0) {
-    return;
+  if (isSharing()) {
+    dropped = droppedOfSharing();
+  } else if (g_cupti.cuptiActivityGetNumDroppedRecords != nullptr &&
+             g_cupti.cuptiActivityGetNumDroppedRecords(nullptr, 0, &dropped) != cupti::kSuccess) {
+    dropped = 0;
   }
+  if (dropped == 0) return;
   const arena::CudaDroppedRecord r{cupti::headerOf(arena::RecordKind::kCudaDropped, sizeof r, 0),
                                    dropped};
   putRecord(&r, sizeof r, false);
@@ -129,10 +97,9 @@ void enableActivities() {
   }
   learnRecordBytes();
   int code = g_cupti.cuptiActivityRegisterCallbacks(requestBuffer, bufferDone);
-  for (const auto& k : kKinds) {
+  for (const CapturedKind& k : kCapturedKinds) {
     if (code == cupti::kSuccess) code = g_cupti.cuptiActivityEnable(k.kind);
-    if (code == cupti::kSuccess) continue;
-    tellKindProblem(k.name, code);
+    if (code != cupti::kSuccess) tellKindProblem(k.name, code);
     code = cupti::kSuccess;
   }
 }
@@ -151,7 +118,10 @@ void enableUnifiedMemory() {
     any = any || one == cupti::kSuccess;
     if (one != cupti::kSuccess) code = one;
   }
-  if (any) code = g_cupti.cuptiActivityEnable(cupti::kUnifiedMemory);
+  if (any) {
+    code = isSharing() ? enableSharing(cupti::kUnifiedMemory)
+                       : g_cupti.cuptiActivityEnable(cupti::kUnifiedMemory);
+  }
   if (code != cupti::kSuccess) tellKindProblem("unified memory", code);
 }
 

@@ -17,12 +17,14 @@
 #include "tracesmith/capture/agents/cuda/activity.hpp"
 #include "tracesmith/capture/agents/cuda/calls.hpp"
 #include "tracesmith/capture/agents/cuda/shared_file.hpp"
+#include "tracesmith/capture/agents/cuda/sharing.hpp"
 #include "tracesmith/capture/agents/cuda/told.hpp"
 
 namespace tracesmith::agent {
 namespace {
 
 constexpr int64_t kFlushIntervalNs = 200'000'000;
+constexpr int64_t kFirstFlushesNs = 2'000'000'000;
 constexpr int64_t kExitGraceNs = 200'000'000;
 constexpr uint32_t kFirstWithClock = 17;  // CUPTI's API version of CUDA 11.6
 
@@ -93,13 +95,14 @@ bool findCupti() {
   return true;
 }
 
-bool subscribe() {
+bool subscribeAlone() {
   const auto subscribe2 =
       reinterpret_cast<cupti::Subscribe2>(dlsym(g_library, "cuptiSubscribe_v2"));
   char other[cupti::kOtherNameBytes] = {};
   int code = 0;
   if (subscribe2 != nullptr) {
-    cupti::SubscriberParams params{sizeof params, "TraceSmith", other, sizeof other};
+    cupti::SubscriberParams params{
+        cupti::kSubscriberParamsAlone, "TraceSmith", other, sizeof other, 0, {}};
     code = subscribe2(&g_subscriber, onCall, nullptr, &params);
   } else {
     code = g_cupti.cuptiSubscribe(&g_subscriber, onCall, nullptr);
@@ -120,9 +123,16 @@ bool subscribe() {
   return false;
 }
 
+/// How records lie is told with the first buffer: it should come before there is work to be lost.
+int64_t flushPause(int64_t since_start) {
+  const bool waits = isSharing() && since_start < kFirstFlushesNs && !layoutsAreTold();
+  return waits ? kFlushIntervalNs / 10 : kFlushIntervalNs;
+}
+
 void* flushAlways(void*) {
+  const int64_t began = nowNs();
   while (!g_leaving.load(std::memory_order_relaxed) && !g_dead.load(std::memory_order_relaxed)) {
-    const timespec pause{0, kFlushIntervalNs};
+    const timespec pause{0, flushPause(nowNs() - began)};
     clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, nullptr);
     if (!g_leaving.load(std::memory_order_relaxed)) flushActivities(false);
   }
@@ -172,6 +182,18 @@ bool hasClock(uint32_t version) {
   return false;
 }
 
+bool enterAlone() {
+  if (!subscribeAlone()) return false;
+  // Once, and before anything is enabled.
+  if (g_cupti.cuptiActivityRegisterTimestampCallback(timestamp) != cupti::kSuccess) {
+    if (g_cupti.cuptiUnsubscribe != nullptr) (void)g_cupti.cuptiUnsubscribe(g_subscriber);
+    tellProblem(true, "this CUPTI takes no clock but its own");
+    return false;
+  }
+  enableActivities();
+  return true;
+}
+
 bool enter() {
   if (!armOnce() || !ready() || !findCupti()) return false;
   uint32_t version = 0;
@@ -186,14 +208,9 @@ bool enter() {
   }
   sharedHeader().cupti_version = version;
   beginCorrelations();
-  if (!subscribe()) return false;
-  // Once, and before anything is enabled.
-  if (g_cupti.cuptiActivityRegisterTimestampCallback(timestamp) != cupti::kSuccess) {
-    if (g_cupti.cuptiUnsubscribe != nullptr) (void)g_cupti.cuptiUnsubscribe(g_subscriber);
-    tellProblem(true, "this CUPTI takes no clock but its own");
+  if (!enterSharing(g_library, version, onCall, timestamp, &g_subscriber) && !enterAlone()) {
     return false;
   }
-  enableActivities();
   enableCallbacks(g_subscriber);
   pthread_atfork(nullptr, nullptr, [] { g_dead.store(true, std::memory_order_relaxed); });
   g_pid = getpid();

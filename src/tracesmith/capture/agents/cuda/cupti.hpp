@@ -10,6 +10,8 @@
 namespace tracesmith::agent::cupti {
 
 constexpr int kSuccess = 0;
+constexpr int kNoMoreRecords = 12;
+constexpr int kInvalidKind = 21;
 constexpr int kNotSupported = 27;
 constexpr int kMultipleSubscribers = 39;
 
@@ -260,7 +262,10 @@ struct Context {
   int32_t kind;
   uint32_t id;
   uint32_t device;
+  uint16_t api;
+  uint16_t null_stream;
 };
+static_assert(offsetof(Context, null_stream) == 14);
 #pragma pack(pop)
 
 using Callback = void (*)(void* user, int domain, uint32_t number, const void* data);
@@ -268,13 +273,17 @@ using RequestBuffer = void (*)(uint8_t** buffer, size_t* size, size_t* most_reco
 using BufferDone = void (*)(void* context, uint32_t stream, uint8_t* buffer, size_t size,
                             size_t valid);
 
-/// What the other subscriber is called: of cuptiSubscribe_v2 (CUDA 13).
+/// Of cuptiSubscribe_v2 (CUDA 13).
 struct SubscriberParams {
   size_t size;
   const char* name;
-  char* other_name;
+  char* other_name;  // what the other subscriber is called
   size_t other_name_bytes;
+  // What follows came with CUDA 13.2.
+  uint8_t allows_others;
+  uint8_t unused[7];
 };
+constexpr size_t kSubscriberParamsAlone = offsetof(SubscriberParams, allows_others);
 constexpr size_t kOtherNameBytes = 64;
 using Subscribe2 = int (*)(void**, Callback, void*, SubscriberParams*);
 

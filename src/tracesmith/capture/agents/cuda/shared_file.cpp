@@ -263,6 +263,13 @@ void giveBackBuffer(uint8_t* buffer, size_t used) {
   g_next.store(i, std::memory_order_relaxed);
 }
 
+void disownBuffers() {
+  for (uint32_t i = 0; i < kBuffers; ++i) {
+    uint32_t taken = cuda_file::kTaken;
+    buffers()[i].state.compare_exchange_strong(taken, cuda_file::kPrivate);
+  }
+}
+
 bool buffersAreOut() {
   for (uint32_t i = 0; i < kBuffers; ++i) {
     if (buffers()[i].state.load(std::memory_order_acquire) == cuda_file::kFree) continue;

@@ -54,6 +54,8 @@ uint8_t* takeBuffer();
 void noteTold(const uint8_t* buffer, size_t end);
 /// Zeroes what was used.
 void giveBackBuffer(uint8_t* buffer, size_t used);
+/// What CUPTI has of them now is not to be read, whoever finds it.
+void disownBuffers();
 /// CUPTI has a buffer with records in it.
 bool buffersAreOut();
 

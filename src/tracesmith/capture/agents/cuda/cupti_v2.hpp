@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// What CUPTI has from CUDA 13.3 on beside cupti.hpp: several subscribers, each with functions that
+// name it, and records that have only the fields that were asked for. Compared with the vendor's
+// headers in tests/cuda/agent_layout_check.cpp.
+#pragma once
+
+#include "tracesmith/capture/agents/cuda/cupti.hpp"
+
+namespace tracesmith::agent::cupti {
+
+/// The first version that tells how selected records lie; in CUDA 13.2 it does not yet.
+constexpr uint32_t kFirstWithLayouts = 130300;
+
+constexpr int kInsufficientPrivileges = 35;
+
+constexpr int kAttributeUserDefinedRecords = 11;
+constexpr int kAttributeLatencyTimestamps = 15;
+constexpr int kAttributeGraphTrace = 20;
+constexpr int kAttributeTimestampCallback = 22;
+
+struct FieldSelection {
+  size_t size;
+  size_t count;
+  int* fields;  // the kind first
+};
+
+struct ActivityConfig {
+  size_t size;
+  FieldSelection selection;
+  // What follows came with CUDA 13.4, and is not used.
+};
+
+struct FieldLayout {
+  size_t size;
+  int field;
+  size_t offset;
+  size_t bytes;
+  size_t alignment;
+};
+
+struct RecordLayout {
+  size_t size;
+  const FieldLayout* fields;
+  size_t count;
+  size_t bytes;
+};
+
+struct BufferRequestInfo {
+  size_t size;
+};
+
+struct BufferDoneInfo {
+  size_t size;
+  uint64_t thread;
+  const RecordLayout* const* layouts;  // by kind, null where there is none; gone after the call
+  size_t count;
+};
+
+using RequestBuffer2 = void (*)(uint8_t** buffer, size_t* size, size_t* most_records,
+                                const BufferRequestInfo*);
+using BufferDone2 = void (*)(uint8_t* buffer, size_t size, size_t valid, const BufferDoneInfo*);
+
+/// A field that is selected: CUPTI's number for it, where it is in the record of cupti.hpp, and how
+/// long it is in one of selected fields.
+struct Field {
+  int number;
+  uint16_t offset;
+  uint16_t bytes;
+  uint16_t selected_bytes;
+};
+
+#define TS_WIDE(number, record, member, bytes) \
+  { number, offsetof(record, member), sizeof(record::member), bytes }
+#define TS_FIELD(number, record, member) TS_WIDE(number, record, member, sizeof(record::member))
+#define TS_ELEMENT(number, record, member, index)                                         \
+  {                                                                                       \
+    number, static_cast<uint16_t>(offsetof(record, member) + (index) * sizeof(uint32_t)), \
+        sizeof(uint32_t), sizeof(uint32_t)                                                \
+  }
+
+// The kind is 0 everywhere, and stands first.
+constexpr Field kKernelFields[] = {
+    TS_FIELD(0, Kernel, kind),
+    TS_FIELD(4, Kernel, registers),
+    TS_FIELD(7, Kernel, start),
+    TS_FIELD(8, Kernel, end),
+    TS_FIELD(10, Kernel, device),
+    TS_WIDE(11, Kernel, context, 8),
+    TS_WIDE(12, Kernel, stream, 8),
+    TS_ELEMENT(13, Kernel, grid, 0),
+    TS_ELEMENT(14, Kernel, grid, 1),
+    TS_ELEMENT(15, Kernel, grid, 2),
+    TS_ELEMENT(16, Kernel, block, 0),
+    TS_ELEMENT(17, Kernel, block, 1),
+    TS_ELEMENT(18, Kernel, block, 2),
+    TS_FIELD(19, Kernel, static_shared),
+    TS_FIELD(20, Kernel, dynamic_shared),
+    TS_FIELD(21, Kernel, local_per_thread),
+    TS_WIDE(22, Kernel, correlation, 8),
+    TS_FIELD(24, Kernel, name),
+    TS_FIELD(25, Kernel, queued),
+    TS_FIELD(26, Kernel, submitted),
+    TS_FIELD(31, Kernel, graph_node),
+    TS_FIELD(33, Kernel, graph),
+    TS_ELEMENT(37, Kernel, cluster, 0),
+    TS_ELEMENT(38, Kernel, cluster, 1),
+    TS_ELEMENT(39, Kernel, cluster, 2),
+};
+constexpr Field kMemcpyFields[] = {
+    TS_FIELD(0, Memcpy, kind),
+    TS_FIELD(1, Memcpy, copy_kind),
+    TS_FIELD(5, Memcpy, bytes),
+    TS_FIELD(6, Memcpy, start),
+    TS_FIELD(7, Memcpy, end),
+    TS_FIELD(8, Memcpy, device),
+    TS_FIELD(9, Memcpy, context),
+    TS_FIELD(10, Memcpy, stream),
+    TS_WIDE(11, Memcpy, correlation, 8),
+};
+constexpr Field kMemcpyPeerFields[] = {
+    TS_FIELD(0, MemcpyPeer, kind),
+    TS_FIELD(1, MemcpyPeer, copy_kind),
+    TS_FIELD(5, MemcpyPeer, bytes),
+    TS_FIELD(6, MemcpyPeer, start),
+    TS_FIELD(7, MemcpyPeer, end),
+    TS_FIELD(8, MemcpyPeer, device),
+    TS_FIELD(9, MemcpyPeer, context),
+    TS_FIELD(10, MemcpyPeer, stream),
+    TS_WIDE(15, MemcpyPeer, correlation, 8),
+};
+constexpr Field kMemsetFields[] = {
+    TS_FIELD(0, Memset, kind),    TS_FIELD(1, Memset, value),  TS_FIELD(2, Memset, bytes),
+    TS_FIELD(3, Memset, start),   TS_FIELD(4, Memset, end),    TS_FIELD(5, Memset, device),
+    TS_FIELD(6, Memset, context), TS_FIELD(7, Memset, stream), TS_WIDE(8, Memset, correlation, 8),
+};
+constexpr Field kSynchronizationFields[] = {
+    TS_FIELD(0, Synchronization, kind),          TS_FIELD(1, Synchronization, type),
+    TS_FIELD(2, Synchronization, start),         TS_FIELD(3, Synchronization, end),
+    TS_WIDE(4, Synchronization, correlation, 8), TS_FIELD(5, Synchronization, context),
+    TS_FIELD(6, Synchronization, stream),        TS_WIDE(7, Synchronization, event, 8),
+};
+constexpr Field kMemoryFields[] = {
+    TS_FIELD(0, Memory, kind),        TS_FIELD(1, Memory, operation),
+    TS_FIELD(2, Memory, memory_kind), TS_WIDE(3, Memory, correlation, 8),
+    TS_FIELD(4, Memory, address),     TS_FIELD(5, Memory, bytes),
+    TS_FIELD(6, Memory, time),        TS_FIELD(8, Memory, device),
+    TS_FIELD(9, Memory, context),
+};
+constexpr Field kUnifiedMemoryFields[] = {
+    TS_FIELD(0, UnifiedMemory, kind),   TS_FIELD(1, UnifiedMemory, counter),
+    TS_FIELD(2, UnifiedMemory, value),  TS_FIELD(3, UnifiedMemory, start),
+    TS_FIELD(4, UnifiedMemory, end),    TS_FIELD(5, UnifiedMemory, address),
+    TS_FIELD(6, UnifiedMemory, source), TS_FIELD(7, UnifiedMemory, destination),
+};
+constexpr Field kJitFields[] = {
+    TS_FIELD(0, Jit, kind),  TS_FIELD(1, Jit, entry), TS_FIELD(2, Jit, operation),
+    TS_FIELD(4, Jit, start), TS_FIELD(5, Jit, end),   TS_WIDE(6, Jit, correlation, 8),
+};
+constexpr Field kOverheadFields[] = {
+    TS_FIELD(0, Overhead, kind),
+    TS_FIELD(1, Overhead, overhead),
+    TS_FIELD(4, Overhead, start),
+    TS_FIELD(5, Overhead, end),
+};
+constexpr Field kDeviceFields[] = {
+    TS_FIELD(0, Device, kind),
+    TS_FIELD(26, Device, id),
+    TS_FIELD(3, Device, memory_bytes),
+    TS_FIELD(28, Device, uuid),  // bytes; here it lies the same as if they were words
+    TS_FIELD(29, Device, name),
+    TS_FIELD(6, Device, warp_size),
+    TS_FIELD(7, Device, core_clock_khz),
+    TS_FIELD(9, Device, multiprocessors),
+    TS_FIELD(17, Device, threads_per_block),
+    TS_FIELD(24, Device, compute_major),
+    TS_FIELD(25, Device, compute_minor),
+};
+constexpr Field kContextFields[] = {
+    TS_FIELD(0, Context, kind), TS_FIELD(1, Context, id), TS_FIELD(2, Context, device),
+    TS_WIDE(4, Context, null_stream, 4),  // for the record's length: whole words, as the others'
+};
+#undef TS_FIELD
+#undef TS_WIDE
+#undef TS_ELEMENT
+
+struct Selected {
+  Kind kind;
+  const Field* fields;
+  size_t count;
+};
+template <size_t kCount>
+constexpr Selected selected(Kind kind, const Field (&fields)[kCount]) {
+  return {kind, fields, kCount};
+}
+constexpr Selected kSelected[] = {
+    selected(kConcurrentKernel, kKernelFields),
+    selected(kMemcpy, kMemcpyFields),
+    selected(kMemcpyPeer, kMemcpyPeerFields),
+    selected(kMemset, kMemsetFields),
+    selected(kSynchronization, kSynchronizationFields),
+    selected(kMemory, kMemoryFields),
+    selected(kUnifiedMemory, kUnifiedMemoryFields),
+    selected(kJit, kJitFields),
+    selected(kOverhead, kOverheadFields),
+    selected(kDevice, kDeviceFields),
+    selected(kContext, kContextFields),
+};
+
+// Name, whether the agent can do without it, return type and parameters.
+#define TS_CUPTI_FUNCTIONS_2(X)                                                     \
+  X(cuptiSubscribe_v2, false, (void**, Callback, void*, SubscriberParams*))         \
+  X(cuptiActivityRegisterCallbacks_v2, false, (void*, RequestBuffer2, BufferDone2)) \
+  X(cuptiActivityEnable_v2, false, (void*, int, ActivityConfig*))                   \
+  X(cuptiActivityDisable_v2, false, (void*, int, ActivityConfig*))                  \
+  X(cuptiActivityGetNextRecord_v2, false, (void*, uint8_t*, size_t, Activity**))    \
+  X(cuptiActivityGetNumDroppedRecords_v2, false, (void*, void*, uint32_t, size_t*)) \
+  X(cuptiActivitySetAttribute_v2, false, (void*, int, size_t*, void*))              \
+  X(cuptiActivityGetAttribute_v2, true, (void*, int, size_t*, void*))               \
+  X(cuptiGetTimestamp_v2, false, (void*, uint64_t*))
+
+struct Functions2 {
+#define TS_X(name, optional, parameters) int(*name) parameters = nullptr;
+  TS_CUPTI_FUNCTIONS_2(TS_X)
+#undef TS_X
+};
+
+}  // namespace tracesmith::agent::cupti

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Records that have only the selected fields, as the ones that cupti.hpp declares. The agent does
+// it with what is delivered, and the collector with what a killed program had in its buffers.
+#pragma once
+
+#include <string.h>
+
+#include "tracesmith/capture/agents/cuda/cupti.hpp"
+#include "tracesmith/capture/cuda_layout.hpp"
+
+namespace tracesmith::agent::cupti {
+
+/// A record of any kind, with zeros in what was not selected.
+struct Whole {
+  alignas(8) uint8_t bytes[256];
+  const Activity& activity() const { return *reinterpret_cast<const Activity*>(bytes); }
+};
+static_assert(sizeof(Whole) >= sizeof(Kernel) && sizeof(Whole) >= sizeof(Device));
+
+/// Fields that do not lie within the record are left out. Longer ones are cut: CUPTI's 64 bits of a
+/// correlation id begin with those that its callbacks tell.
+inline void gather(int32_t kind, const uint8_t* record, size_t bytes,
+                   const cuda_file::Field* fields, size_t count, Whole& whole) {
+  memset(whole.bytes, 0, sizeof whole.bytes);
+  memcpy(whole.bytes, &kind, sizeof kind);
+  for (size_t i = 0; i < count; ++i) {
+    const cuda_file::Field& f = fields[i];
+    if (size_t{f.from} + f.bytes > bytes || size_t{f.to} + f.bytes > sizeof whole.bytes) continue;
+    uint8_t* const to = whole.bytes + f.to;
+    const uint8_t* const from = record + f.from;
+    if (f.bytes == 4) {
+      memcpy(to, from, 4);
+    } else if (f.bytes == 8) {
+      memcpy(to, from, 8);
+    } else {
+      memcpy(to, from, f.bytes);
+    }
+  }
+}
+
+}  // namespace tracesmith::agent::cupti
