@@ -26,9 +26,9 @@ constexpr size_t kMostInline = 512;  // of a text that goes with its event
 
 /// How many ranges of each domain are open in a thread.
 struct Thread {
-  uint32_t levels[kNearDomains];
-  uint32_t* more;  // a page for the other domains
-  uint64_t next_id, end_id;
+  uint32_t levels[kNearDomains] = {};
+  uint32_t* more = nullptr;  // a page for the other domains
+  uint64_t next_id = 0, end_id = 0;
 };
 constinit thread_local Thread t_thread __attribute__((tls_model("initial-exec")));
 constinit pthread_key_t g_page_key = 0;
