@@ -127,7 +127,7 @@ class XRayProfile(CommandTest):
         self.assertIsNone(self.builds(self.compiler, "interrupted", "-fno-builtin", "-rdynamic"))
         result = self.profile("20", program="./interrupted", code=0)
         self.assertEqual(result.stdout, b"20\n")
-        rows = self.rows("SELECT source, dropped, reason FROM loss WHERE source <> 'OpenCL records'"
+        rows = self.rows("SELECT source, dropped, reason FROM loss WHERE source = 'XRay records'"
                          " AND dropped > 0")
         self.assertEqual(len(rows), 20, rows)
         for row in rows:

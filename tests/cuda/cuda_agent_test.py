@@ -230,8 +230,9 @@ class CudaAgent(CommandTest):
         self.assertEqual(self.one("SELECT count(*) FROM kernel"), did["kernels"] + did["graph_kernels"])
         # What was captured is no launch that nothing came of.
         self.assert_nothing_is_lost()
-        stacks = self.run_command("view", "t.sbt", "--stacks", "-t", "kernel", "-n", "1000").stdout
-        self.assertIn(b"capture", stacks)
+        # capture() may have become a part of its caller.
+        stacks = self.run_command("view", "t.sbt", "--stacks", "-t", "kernel", "-n", "2").stdout.decode()
+        self.assertRegex(stacks, "capture|memoryMode")
         self.assertEqual(self.one(
             "SELECT count(*) FROM kernel k JOIN host_call h ON h.process_id = k.process_id AND "
             "h.correlation_id = k.correlation_id AND h.call_path_id = k.call_path_id AND h.name LIKE '%GraphLaunch%'"), 0)
