@@ -61,8 +61,10 @@ CUptiResult CUPTIAPI cuptiSubscribe_v2(CUpti_SubscriberHandle* subscriber,
                                        CUpti_SubscriberParams* params) {
   if (params != nullptr && params->structSize == 0) return CUPTI_ERROR_INVALID_PARAMETER;
   // Who was built with the headers of CUDA 13.0 has no such field.
-  const bool many = params != nullptr && params->allowMultipleSubscribers == 1 &&
-                    params->structSize > offsetof(CUpti_SubscriberParams, allowMultipleSubscribers);
+  const bool many =
+      params != nullptr &&
+      params->structSize > offsetof(CUpti_SubscriberParams, allowMultipleSubscribers) &&
+      params->allowMultipleSubscribers == 1;
   std::string other;
   const CUptiResult result =
       subscribe(subscriber, callback, userdata,
