@@ -363,6 +363,8 @@ struct CudaTextRecord {
 
 /// Of kCudaCall: the launch became a node of a graph that is being made, and does no work.
 constexpr uint8_t kFlagCaptured = 1;
+/// The call launches a kernel, whether or not its name could be told.
+constexpr uint8_t kFlagKernel = 2;
 
 /// API functions are numbered by CUPTI's domain and callback number. CallRecord::stream is the
 /// number of the kernel's name, or 0.

@@ -216,7 +216,7 @@ void Collector::writeNvtxLoss(Process& process) {
 void Collector::writeCudaLoss(Process& process) {
   const RecordedCuda& cuda = process.joiner.cuda();
   const CudaTotals& t = cuda.totals();
-  const uint64_t lost = t.dropped + t.untimed + t.never_came + t.interrupted;
+  const uint64_t lost = t.dropped + t.untimed + t.never_came + t.interrupted + t.unfinished;
   const uint64_t less = t.undefined + t.refused + t.unreadable + (finished_ ? t.without_call : 0);
   if (!cuda.any() || (lost + less == 0 && cuda.problem().empty())) return;
   std::string reason = cuda.problem();
@@ -227,6 +227,7 @@ void Collector::writeCudaLoss(Process& process) {
   add(t.dropped, "were dropped by CUPTI, which had no buffer for them");
   add(t.untimed, "have no times: the device had no room for them");
   add(t.never_came, "kernels were launched and not seen to end");
+  add(t.unfinished, "copies, sets and kernels of graphs had not ended when the program was killed");
   add(t.interrupted, "were lost with the collector that was killed");
   add(t.undefined, "names or devices found no room to be told");
   add(t.refused, "times there was no buffer for CUPTI");

@@ -214,12 +214,16 @@ void CudaFile::readBuffer(uint32_t index, const Layouts& layouts, uint64_t near,
       const std::vector<cuda_file::Field>& fields = layouts.fields[kind];
       cupti::gather(kind, record, length, fields.data(), fields.size(), whole);
     } else if (length < leastBytes(kind)) {
-      continue;
+      ++left.unreadable;
+      return;
     }
     const auto& activity =
         *reinterpret_cast<const cupti::Activity*>(layouts.selected ? whole.bytes : record);
     if (isUnfinished(activity)) {
       ++left.unfinished;
+      const bool launched = activity.kind == cupti::kConcurrentKernel &&
+                            cupti::as<cupti::Kernel>(activity).graph_node == 0;
+      if (!launched) ++left.unfinished_others;
       continue;
     }
     ++left.records;

@@ -19,6 +19,8 @@ namespace tracesmith {
 struct CudaLeft {
   uint64_t records = 0;
   uint64_t unfinished = 0;  ///< records of work that had not come to its end
+  /// Of those, the ones that are no launch of their own: copies, sets, kernels of graphs.
+  uint64_t unfinished_others = 0;
   uint64_t unreadable = 0;  ///< buffers that could not be read to their end
 };
 

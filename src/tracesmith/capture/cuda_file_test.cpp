@@ -44,13 +44,14 @@ class CudaFileTest : public ::testing::Test {
     header_.log_end += sizeof record;
   }
   void kernel(uint32_t buffer, uint32_t place, uint32_t correlation, uint64_t end,
-              int32_t kind = cupti::kConcurrentKernel) {
+              int32_t kind = cupti::kConcurrentKernel, uint64_t graph_node = 0) {
     alignas(8) uint8_t bytes[kKernelBytes] = {};
     cupti::Kernel k{};
     k.kind = kind;
     k.start = 100;
     k.end = end;
     k.correlation = correlation;
+    k.graph_node = graph_node;
     std::memcpy(bytes, &k, sizeof k);
     put(bytes, sizeof bytes,
         cuda_file::kMemoryAt + buffer * cuda_file::kBufferBytes + place * kKernelBytes);
@@ -110,9 +111,11 @@ TEST_F(CudaFileTest, WhatWasFinishedInABufferIsRead) {
   taken(3);
   kernel(3, 0, 40, 200);
   CudaLeft counts;
+  kernel(3, 1, 41, 0, cupti::kConcurrentKernel, 9);  // of a graph
   EXPECT_THAT(left(&counts), ElementsAre(11, 13, 40));
   EXPECT_EQ(counts.records, 3u);
-  EXPECT_EQ(counts.unfinished, 1u);
+  EXPECT_EQ(counts.unfinished, 2u);
+  EXPECT_EQ(counts.unfinished_others, 1u);
   EXPECT_EQ(counts.unreadable, 0u);
 }
 

@@ -197,8 +197,8 @@ void RecordedCuda::hostCall(const arena::CallRecord& call, ThreadId thread) {
   keepCall(call.correlation, {.thread = thread,
                               .path = path,
                               .kernel = kernel,
-                              .awaited = kernel != StringId::kNone && !captured &&
-                                         call.result == 0 && function.kind == CallKind::kLaunch});
+                              .awaited = (call.header.flags & arena::kFlagKernel) != 0 &&
+                                         !captured && call.result == 0});
   if (const auto waits = waiting_.find(call.correlation); waits != waiting_.end()) {
     for (Work& work : waits->second) arrived_.push_back(std::move(work));
     waiting_.erase(waits);
@@ -300,6 +300,7 @@ void RecordedCuda::noteFile(const CudaFile& file, bool dead) {
   const CudaLeft left = file.readBuffers(
       near, [&](ByteView record, bool first) { joinLeft(record, first, file.firstCorrelation()); });
   totals_.unreadable += left.unreadable;
+  totals_.unfinished += left.unfinished_others;
   endPass();  // the file is done with when what is there now has been written
 }
 

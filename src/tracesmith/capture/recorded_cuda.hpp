@@ -31,6 +31,7 @@ struct CudaTotals {
   uint64_t never_came = 0;    // launches of kernels that nothing came of
   uint64_t undefined = 0;     // names and devices that found no room
   uint64_t refused = 0;       // buffers that could not be given
+  uint64_t unfinished = 0;    // copies, sets and kernels of graphs that a kill cut short
   uint64_t unreadable = 0;    // buffers of a killed program that could not be read to their end
   uint64_t interrupted = 0;   // device work that a collector had when it was killed
   uint64_t overhead_ns = 0;   // of the driver and of CUPTI, for our sake

@@ -201,10 +201,11 @@ TEST_F(RecordedCudaTest, NumbersMeanSomethingElseAfterExec) {
 }
 
 TEST_F(RecordedCudaTest, LaunchesThatNothingCameOfAreCounted) {
-  call(1, 10, 20, 1);
-  call(2, 30, 40, 1);
-  call(3, 50, 60, 1, arena::kFlagCaptured);  // it became a node of a graph
-  call(4, 70, 80);                           // a launch of a graph, say
+  constexpr uint8_t kLaunch = arena::kFlagKernel;
+  call(1, 10, 20, 1, kLaunch);
+  call(2, 30, 40, 0, kLaunch);                         // its name could not be told
+  call(3, 50, 60, 1, kLaunch | arena::kFlagCaptured);  // it became a node of a graph
+  call(4, 70, 80);                                     // a launch of a graph, say
   kernel(1, 90, 100);
   cuda_.endPass();
   cuda_.finish();

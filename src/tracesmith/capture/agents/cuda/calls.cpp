@@ -51,8 +51,10 @@ CallKind kindOf(const char* name) {
 void leave(const Entered& entered, int domain, uint32_t number, const cupti::CallbackData& call) {
   const uint32_t stack = callStack();
   arena::CallRecord r{};
-  r.header = {arena::RecordKind::kCudaCall, entered.captured ? arena::kFlagCaptured : uint8_t{0},
-              sizeof r / 8, arena::cudaFunction(static_cast<uint32_t>(domain), number)};
+  const int flags = (entered.captured ? arena::kFlagCaptured : 0) |
+                    (call.symbol != nullptr ? arena::kFlagKernel : 0);
+  r.header = {arena::RecordKind::kCudaCall, static_cast<uint8_t>(flags), sizeof r / 8,
+              arena::cudaFunction(static_cast<uint32_t>(domain), number)};
   r.start = entered.start;
   r.end = stamp();
   r.correlation = wideCorrelation(call.correlation);
