@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/capture/recorded_cuda.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "tracesmith/base/clock.hpp"
@@ -18,46 +16,6 @@ using arena::RecordKind;
 constexpr size_t kMostCalls = 1u << 20;
 constexpr size_t kMostWaiting = 1u << 18;
 constexpr int64_t kLongestWaitNs = 5'000'000'000;
-constexpr uint32_t kNoStream = ~0u;
-
-/// CUpti_ActivityMemcpyKind. Arrays are device memory.
-CopyKind copyKind(uint8_t kind) {
-  switch (kind) {
-    case 1:
-    case 3:
-      return CopyKind::kHostToDevice;
-    case 2:
-    case 4:
-      return CopyKind::kDeviceToHost;
-    case 5:
-    case 6:
-    case 7:
-    case 8:
-      return CopyKind::kDeviceToDevice;
-    case 9:
-      return CopyKind::kHostToHost;
-    case 10:
-      return CopyKind::kPeerToPeer;
-    default:
-      return CopyKind::kUnknown;
-  }
-}
-
-/// CUpti_ActivitySynchronizationType.
-SyncKind syncKind(uint8_t type) {
-  switch (type) {
-    case 1:
-      return SyncKind::kEventWait;
-    case 2:
-      return SyncKind::kBarrier;  // a stream waits for an event
-    case 3:
-      return SyncKind::kStreamWait;
-    case 4:
-      return SyncKind::kDeviceWait;
-    default:
-      return SyncKind::kUnknown;
-  }
-}
 
 RecordKind kindOf(ByteView record) { return loadFixed<arena::RecordHeader>(record.data()).kind; }
 
@@ -397,8 +355,6 @@ void RecordedCuda::writeWaiting() {
   }
 }
 
-// --- Rows ---------------------------------------------------------------------------------------
-
 void RecordedCuda::row(const Work& work, Call* call) {
   const uint8_t* const p = work.record.data();
   const RecordKind kind = kindOf(work.record);
@@ -421,205 +377,6 @@ void RecordedCuda::row(const Work& work, Call* call) {
     default:
       return;
   }
-}
-
-/// The device had no room for the times of some: they are counted, and drawn nowhere.
-bool RecordedCuda::timed(int64_t start, int64_t end) {
-  if (start != 0 && end != 0 && end >= start) return true;
-  ++totals_.untimed;
-  return false;
-}
-
-void RecordedCuda::kernel(const arena::CudaKernelRecord& k, const Call& call) {
-  if (!shared_.keep_kernels) return;
-  if (!timed(k.start, k.end)) return;
-  ++shared_.kernels;
-  LaunchShapeRow shape{};
-  shape.dimensions = k.grid[2] > 1 || k.block[2] > 1 ? 3 : k.grid[1] > 1 || k.block[1] > 1 ? 2 : 1;
-  shape.global_x = uint64_t{k.grid[0]} * k.block[0];
-  shape.global_y = uint64_t{k.grid[1]} * k.block[1];
-  shape.global_z = uint64_t{k.grid[2]} * k.block[2];
-  shape.local_x = k.block[0];
-  shape.local_y = k.block[1];
-  shape.local_z = k.block[2];
-  shape.static_shared_bytes = k.static_shared;
-  shape.dynamic_shared_bytes = k.dynamic_shared;
-  shape.registers_per_thread = k.registers;
-  shape.local_bytes_per_thread = k.local_per_thread;
-  shape.cluster_x = k.cluster[0];
-  shape.cluster_y = k.cluster[1];
-  shape.cluster_z = k.cluster[2];
-  CudaLife& of = life(k.correlation);
-  of.noteContext(k.context, k.device);
-  const int64_t start_ns = host_ns_(k.start);
-  KernelRow row{.start_ns = start_ns,
-                .duration_ns = host_ns_(k.end) - start_ns,
-                .process_id = process_,
-                .thread_id = call.thread,
-                .stream_id = of.stream(k.context, k.stream),
-                .correlation_id = k.correlation,
-                .shape_id = shared_.shape(shape),
-                .call_path_id = call.path};
-  row.name = of.kernelName(k.header.aux);
-  if (k.graph_node != 0) {
-    CudaLife::GraphNode& node = of.graphNode(k.graph_node);
-    if (row.name == StringId::kNone) row.name = node.name;
-    node.name = row.name;
-    const CallPathId made = of.graphNodePath(k.graph_node);
-    if (made != CallPathId::kNone) row.call_path_id = made;
-  } else if (row.name == StringId::kNone) {
-    row.name = call.kernel;
-  }
-  if (k.queued != 0 && k.submitted != 0) {
-    row.flags |= op_flags::kQueueTimes;
-    row.queued_before_ns = start_ns - host_ns_(k.queued);
-    row.submitted_before_ns = start_ns - host_ns_(k.submitted);
-  }
-  shared_.delta.kernel.push(row);
-}
-
-void RecordedCuda::copy(const arena::CudaCopyRecord& c, const Call& call) {
-  if (!shared_.keep_memory || !timed(c.start, c.end)) return;
-  ++shared_.copies;
-  CudaLife& of = life(c.correlation);
-  of.noteContext(c.context, c.device);
-  const int64_t start_ns = host_ns_(c.start);
-  shared_.delta.copy.push({.start_ns = start_ns,
-                           .duration_ns = host_ns_(c.end) - start_ns,
-                           .kind = copyKind(c.header.flags),
-                           .process_id = process_,
-                           .thread_id = call.thread,
-                           .stream_id = of.stream(c.context, c.stream),
-                           .correlation_id = c.correlation,
-                           .bytes = c.bytes,
-                           .call_path_id = call.path});
-}
-
-void RecordedCuda::fill(const arena::CudaFillRecord& f, const Call& call) {
-  if (!shared_.keep_memory || !timed(f.start, f.end)) return;
-  CudaLife& of = life(f.correlation);
-  of.noteContext(f.context, f.device);
-  const int64_t start_ns = host_ns_(f.start);
-  shared_.delta.fill.push({.start_ns = start_ns,
-                           .duration_ns = host_ns_(f.end) - start_ns,
-                           .process_id = process_,
-                           .thread_id = call.thread,
-                           .stream_id = of.stream(f.context, f.stream),
-                           .correlation_id = f.correlation,
-                           .bytes = f.bytes,
-                           .call_path_id = call.path});
-}
-
-void RecordedCuda::sync(const arena::CudaSyncRecord& s, const Call& call) {
-  if (!timed(s.start, s.end)) return;
-  const int64_t start_ns = host_ns_(s.start);
-  const SyncKind kind = syncKind(s.header.flags);
-  shared_.delta.sync.push({.start_ns = start_ns,
-                           .duration_ns = host_ns_(s.end) - start_ns,
-                           .kind = kind,
-                           .process_id = process_,
-                           .thread_id = call.thread,
-                           .stream_id = s.stream == kNoStream
-                                            ? StreamId::kNone
-                                            : life(s.correlation).stream(s.context, s.stream),
-                           .correlation_id = s.correlation,
-                           .flags = kind == SyncKind::kBarrier ? 0 : op_flags::kHostSide,
-                           .call_path_id = call.path});
-}
-
-/// CUpti_ActivityMemoryKind.
-std::string_view memoryKindText(uint32_t kind) {
-  constexpr std::string_view kTexts[] = {
-      "memory", "pageable memory", "pinned memory",        "device memory",
-      "array",  "managed memory",  "static device memory", "static managed memory"};
-  return kTexts[kind < std::size(kTexts) ? kind : 0];
-}
-
-void RecordedCuda::memory(const arena::CudaMemoryRecord& m, const Call& call) {
-  if (!shared_.keep_memory) return;
-  constexpr uint32_t kNone = ~0u;
-  CudaLife& of = life(m.correlation);
-  // Memory of the host belongs to no device.
-  const bool on_device = m.context != 0 && m.context != kNone && m.device != kNone;
-  if (on_device) of.noteContext(m.context, m.device);
-  shared_.delta.memory_event.push(
-      {.time_ns = host_ns_(m.time),
-       .kind = m.header.flags == 1   ? MemoryKind::kAlloc
-               : m.header.flags == 2 ? MemoryKind::kFree
-                                     : MemoryKind::kUnknown,
-       .process_id = process_,
-       .thread_id = call.thread,
-       .context_id = on_device ? of.context(m.context) : ContextId::kNone,
-       .device_id = on_device ? of.device(m.device) : DeviceId::kNone,
-       .address = m.address,
-       .bytes = m.bytes,
-       .correlation_id = m.correlation,
-       .name = shared_.delta.strings.intern(memoryKindText(m.header.aux)),
-       .call_path_id = call.path});
-}
-
-void RecordedCuda::jit(const arena::CudaJitRecord& j, const Call& call) {
-  if (!timed(j.start, j.end)) return;
-  // CUpti_ActivityJitEntryType, CUpti_ActivityJitOperationType.
-  const std::string_view what = j.header.aux == 1   ? "PTX to cubin"
-                                : j.header.aux == 2 ? "NVVM IR to PTX"
-                                                    : "unknown";
-  const std::string_view how = j.header.flags == 1   ? ", from the cache"
-                               : j.header.flags == 2 ? ", into the cache"
-                                                     : "";
-  const int64_t start_ns = host_ns_(j.start);
-  shared_.delta.program_build.push(
-      {.start_ns = start_ns,
-       .duration_ns = host_ns_(j.end) - start_ns,
-       .kind = BuildKind::kCompile,
-       .process_id = process_,
-       .thread_id = call.thread,
-       .correlation_id = j.correlation,
-       .options = shared_.delta.strings.intern(fmt::format("{}{}", what, how))});
-}
-
-/// CUpti_ActivityUnifiedMemoryCounterKind.
-void RecordedCuda::unified(const arena::CudaUnifiedRecord& u) {
-  if (!shared_.keep_memory || u.start == 0) return;
-  const int64_t start_ns = host_ns_(u.start);
-  const int64_t duration_ns = u.end > u.start ? host_ns_(u.end) - start_ns : 0;
-  StringTable& strings = shared_.delta.strings;
-  switch (u.header.flags) {
-    case 1:
-    case 2:
-    case 8:
-      ++shared_.copies;
-      shared_.delta.copy.push({.start_ns = start_ns,
-                               .duration_ns = duration_ns,
-                               .kind = CopyKind::kMigrate,
-                               .process_id = process_,
-                               .bytes = u.value,
-                               .source = u.address,
-                               .destination = u.address});
-      return;
-    default:
-      break;
-  }
-  constexpr std::string_view kNames[] = {
-      "unified memory",  "",          "",           "CPU page fault",
-      "GPU page faults", "thrashing", "throttling", "remote mapping"};
-  // The end of a fault of the CPU is not known.
-  const bool instant = u.header.flags == 3 || duration_ns == 0;
-  const auto attribute = [&](std::string_view key, const std::string& value) {
-    shared_.delta.attribute.push({.table = static_cast<uint32_t>(TableId::kRange),
-                                  .row_number = shared_.nextRange(),
-                                  .key = strings.intern(key),
-                                  .value = strings.intern(value)});
-  };
-  attribute("address", fmt::format("0x{:x}", u.address));
-  if (u.header.flags == 4) attribute("faults", std::to_string(u.value));
-  shared_.delta.range.push(
-      {.start_ns = start_ns,
-       .duration_ns = instant ? 0 : duration_ns,
-       .kind = instant ? RangeKind::kInstant : RangeKind::kRange,
-       .name = strings.intern(kNames[u.header.flags < std::size(kNames) ? u.header.flags : 0]),
-       .category = strings.intern("unified memory"),
-       .process_id = process_});
 }
 
 }  // namespace tracesmith

@@ -322,6 +322,8 @@ TEST_F(RecordedCudaTest, ManagedMemoryMovesAndFaults) {
   unified(1, 10, 20, 65536);
   unified(3, 30, 0, 0xabc);
   unified(4, 40, 45, 12);
+  unified(4, 0, 0, 12);  // without times
+  EXPECT_EQ(cuda_.totals().untimed, 1u);
   ASSERT_EQ(trace().copy.size(), 1u);
   EXPECT_EQ(trace().copy.row(0).kind, CopyKind::kMigrate);
   EXPECT_EQ(trace().copy.row(0).bytes, 65536u);
