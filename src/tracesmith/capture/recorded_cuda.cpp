@@ -19,6 +19,28 @@ constexpr int64_t kLongestWaitNs = 5'000'000'000;
 
 RecordKind kindOf(ByteView record) { return loadFixed<arena::RecordHeader>(record.data()).kind; }
 
+/// The bytes of a record of device work; 0: it is of something else.
+size_t workBytes(RecordKind kind) {
+  switch (kind) {
+    case RecordKind::kCudaKernel:
+      return sizeof(arena::CudaKernelRecord);
+    case RecordKind::kCudaCopy:
+      return sizeof(arena::CudaCopyRecord);
+    case RecordKind::kCudaFill:
+      return sizeof(arena::CudaFillRecord);
+    case RecordKind::kCudaSync:
+      return sizeof(arena::CudaSyncRecord);
+    case RecordKind::kCudaMemory:
+      return sizeof(arena::CudaMemoryRecord);
+    case RecordKind::kCudaJit:
+      return sizeof(arena::CudaJitRecord);
+    default:
+      return 0;
+  }
+}
+
+bool isWork(RecordKind kind) { return workBytes(kind) != 0; }
+
 /// What a record of device work is about; 0 for one that is too short.
 struct WorkPlace {
   uint64_t correlation = 0;
@@ -26,31 +48,7 @@ struct WorkPlace {
 };
 
 WorkPlace placeOf(ByteView record) {
-  const auto at = [&](size_t offset) { return loadFixed<uint64_t>(record.data() + offset); };
-  const RecordKind kind = kindOf(record);
-  const auto fits = [&](size_t bytes) { return record.size() >= bytes; };
-  switch (kind) {
-    case RecordKind::kCudaKernel:
-      if (!fits(sizeof(arena::CudaKernelRecord))) return {};
-      break;
-    case RecordKind::kCudaCopy:
-      if (!fits(sizeof(arena::CudaCopyRecord))) return {};
-      break;
-    case RecordKind::kCudaFill:
-      if (!fits(sizeof(arena::CudaFillRecord))) return {};
-      break;
-    case RecordKind::kCudaSync:
-      if (!fits(sizeof(arena::CudaSyncRecord))) return {};
-      break;
-    case RecordKind::kCudaMemory:
-      if (!fits(sizeof(arena::CudaMemoryRecord))) return {};
-      break;
-    case RecordKind::kCudaJit:
-      if (!fits(sizeof(arena::CudaJitRecord))) return {};
-      break;
-    default:
-      return {};
-  }
+  if (record.size() < workBytes(kindOf(record))) return {};
   // All of them begin so.
   static_assert(offsetof(arena::CudaKernelRecord, start) == 16);
   static_assert(offsetof(arena::CudaCopyRecord, start) == 16);
@@ -58,27 +56,14 @@ WorkPlace placeOf(ByteView record) {
   static_assert(offsetof(arena::CudaSyncRecord, start) == 16);
   static_assert(offsetof(arena::CudaMemoryRecord, time) == 16);
   static_assert(offsetof(arena::CudaJitRecord, start) == 16);
-  return {at(sizeof(arena::RecordHeader)), static_cast<int64_t>(at(16))};
+  return {loadFixed<uint64_t>(record.data() + sizeof(arena::RecordHeader)),
+          loadFixed<int64_t>(record.data() + 16)};
 }
 
 /// Of others there may be more than of calls that are recorded: allocations of libraries,
 /// compilations.
 bool needsCall(RecordKind kind) {
   return kind != RecordKind::kCudaMemory && kind != RecordKind::kCudaJit;
-}
-
-bool isWork(RecordKind kind) {
-  switch (kind) {
-    case RecordKind::kCudaKernel:
-    case RecordKind::kCudaCopy:
-    case RecordKind::kCudaFill:
-    case RecordKind::kCudaSync:
-    case RecordKind::kCudaMemory:
-    case RecordKind::kCudaJit:
-      return true;
-    default:
-      return false;
-  }
 }
 
 }  // namespace
