@@ -185,6 +185,37 @@ class GpuCheck(unittest.TestCase):
         self.assertIn("carried", data["machine"]["samples_compiled_by"])
         self.assertRegex(data["commit"], "^([0-9a-f]{40}|unknown)")
 
+        # Half of it, as after a copy that broke off.
+        with open(pack, "rb") as whole, open(os.path.join(self.dir, "cut"), "wb") as cut:
+            cut.write(whole.read(os.path.getsize(pack) // 2))
+        self.assert_is_no_pack(cut.name)
+
+    def assert_is_no_pack(self, path):
+        result = self.run_check("--from", path)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn(f"{path} is no pack", result.stderr.decode())
+        self.assertNotIn("Traceback", result.stderr.decode())
+
+    def test_what_is_no_pack_is_said_to_be_none(self):
+        text = os.path.join(self.dir, "text")
+        with open(text, "w", encoding="utf-8") as file:
+            file.write("a text\n")
+        other = os.path.join(self.dir, "other.tar")
+        subprocess.run(["tar", "-C", self.dir, "-cf", other, "text"], check=True)
+        empty = os.path.join(self.dir, "empty")
+        with open(empty, "w", encoding="utf-8"):
+            pass
+        for path in (text, other, empty, self.dir, os.path.join(self.dir, "absent")):
+            with self.subTest(path=path):
+                self.assert_is_no_pack(path)
+
+    def test_an_option_without_its_value(self):
+        for option in ("--pack", "--from", "--limit"):
+            result = subprocess.run([os.path.join(SOURCE, "script", "gpu-check"), option], check=False,
+                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
+            self.assertEqual(result.returncode, 1)
+            self.assertIn(f"{option} needs a value", result.stderr.decode())
+
     def test_no_device(self):
         os.unlink(os.path.join(self.samples, "vector_add"))
         with open(os.path.join(self.samples, "vector_add"), "w", encoding="utf-8") as file:
