@@ -1,22 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/capture/profile_session.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
-#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <bit>
-#include <cerrno>
-#include <cstdlib>
 #include <cstring>
-#include <filesystem>
 
 #include "tracesmith/base/clock.hpp"
-#include "tracesmith/base/version.hpp"
+#include "tracesmith/capture/agent_environment.hpp"
 #include "tracesmith/capture/collector.hpp"
 #include "tracesmith/capture/descendants.hpp"
 #include "tracesmith/capture/launcher.hpp"
@@ -25,175 +19,14 @@
 #include "tracesmith/capture/program_reach.hpp"
 #include "tracesmith/capture/recording_trigger.hpp"
 #include "tracesmith/capture/session_dir.hpp"
+#include "tracesmith/capture/session_report.hpp"
 #include "tracesmith/format/trace_reader.hpp"
 
 namespace tracesmith {
 namespace {
 
-using Environment = std::vector<std::pair<std::string, std::string>>;
-
 constexpr int64_t kSecondNs = 1'000'000'000;
 constexpr int64_t kProgressIntervalNs = kSecondNs / 5;
-
-/// Appends to a list in an environment variable that the user may have set already.
-std::string appended(const char* variable, const std::string& item, char separator) {
-  const char* before = std::getenv(variable);
-  return before == nullptr || *before == 0 ? item : std::string(before) + separator + item;
-}
-
-std::string& variableOf(Environment& env, const char* name) {
-  for (auto& [known, value] : env) {
-    if (known == name) return value;
-  }
-  const char* const before = std::getenv(name);
-  return env.emplace_back(name, before == nullptr ? "" : before).second;
-}
-
-/// Libraries, separated by colons, behind those that the user preloads.
-void preload(Environment& env, const std::string& libraries) {
-  std::string& all = variableOf(env, "LD_PRELOAD");
-  if ((':' + all + ':').find(':' + libraries + ':') != std::string::npos) return;
-  all += (all.empty() ? "" : ":") + libraries;
-  // A program with AddressSanitizer in it ends at once when a library comes before the sanitizer's.
-  std::string& asan = variableOf(env, "ASAN_OPTIONS");
-  constexpr const char* kAnyOrder = "verify_asan_link_order=0";
-  if (asan.find(kAnyOrder) == std::string::npos)
-    asan += (asan.empty() ? "" : ":") + std::string(kAnyOrder);
-}
-
-/// What another tool has the CUDA driver, or NVTX, load; "" where that is our agent, as in a
-/// program that we profile ourselves, or nothing.
-std::string otherTool(const char* variable) {
-  const char* const named = std::getenv(variable);
-  if (named == nullptr || std::filesystem::path(named).filename() == kCudaAgent) return {};
-  return named;
-}
-
-bool wants(const ProfileOptions& options, PlatformType platform) {
-  return options.platform == PlatformType::Unknown || options.platform == platform;
-}
-
-/// The OpenCL agent, and with --record the one that records for replay.
-Status addOpenCl(Environment& env, const ProfileOptions& options) {
-  const bool layer = options.injection == Injection::kLayer ||
-                     (options.injection == Injection::kAuto && icdLoaderHasLayers());
-  const std::string kind = layer ? "" : "-preload";
-  TS_TRY(std::string agents, findAgentLibrary("libtracesmith-opencl" + kind + ".so"));
-  if (options.record) {
-    TS_TRY(const std::string recorder,
-           findAgentLibrary("libtracesmith-opencl-record" + kind + ".so"));
-    // Nearest to the program: of layers the last, of preloaded libraries the first.
-    agents = layer ? agents + ':' + recorder : recorder + ':' + agents;
-    env.emplace_back(channel::kEnvBytes, std::to_string(options.record->ring_bytes));
-    if (!options.record->range.empty()) {
-      env.emplace_back(channel::kEnvRange, options.record->range);
-    }
-    if (options.record->keep_outputs) env.emplace_back(channel::kEnvKeep, "keep");
-    if (options.record->launch_hashes) env.emplace_back(channel::kEnvHashes, "launch");
-  }
-  if (layer) {
-    env.emplace_back("OPENCL_LAYERS", appended("OPENCL_LAYERS", agents, ':'));
-  } else {
-    preload(env, agents);
-  }
-  return {};
-}
-
-/// The driver and NVTX load what their variables name, in children, too. What the user has put
-/// there stays.
-Status addCuda(Environment& env) {
-  for (const char* const variable : {kCudaInjection, kNvtxInjection}) {
-    if (!otherTool(variable).empty()) continue;
-    TS_TRY(const std::string agent, findAgentLibrary(kCudaAgent));
-    env.emplace_back(variable, agent);
-  }
-  return {};
-}
-
-Result<Environment> environmentFor(const ProfileOptions& options, const SessionDir& dir) {
-  Environment env = {
-      {arena::kEnvSession, dir.path()},
-      {arena::kEnvRingBytes, std::to_string(options.ring_bytes)},
-      {arena::kEnvOverflow, options.overflow == OverflowPolicy::Block ? "block" : "drop"},
-  };
-  if (options.stacks) {
-    env.emplace_back(arena::kEnvStacks, options.stacks->frames);
-    env.emplace_back(arena::kEnvStackDepth, std::to_string(options.stacks->max_depth));
-  }
-  if (wants(options, PlatformType::OpenCL)) TS_CHECK_OK(addOpenCl(env, options));
-  if (options.stacks) {
-    TS_TRY(const std::string notice, findAgentLibrary("libtracesmith-process.so"));
-    preload(env, notice);  // of libraries that are unloaded
-  }
-  if (wants(options, PlatformType::CUDA)) TS_CHECK_OK(addCuda(env));
-  if (options.unified_memory) env.emplace_back(arena::kEnvUnifiedMemory, "1");
-  if (options.functions) {
-    TS_TRY(const std::string tracer, findAgentLibrary("libtracesmith-xray.so"));
-    preload(env, tracer);
-  }
-  return env;
-}
-
-/// What could not be written is not in the trace, however much of it was seen.
-void countWhatIsInTheFile(const std::string& path, ProfileOutcome& outcome) {
-  const bool functions = outcome.function_calls > 0;
-  outcome.kernels = outcome.copies = outcome.host_calls = outcome.function_calls = 0;
-  outcome.annotations = 0;
-  const auto reader = TraceReader::open(path);
-  if (!reader) return;
-  for (const BlockInfo& block : reader->blocks()) {
-    if (block.table == TableId::kKernel) outcome.kernels += block.rows;
-    if (block.table == TableId::kCopy) outcome.copies += block.rows;
-    if (block.table == TableId::kHostCall) outcome.host_calls += block.rows;
-    if (block.table == TableId::kRange) {
-      (functions ? outcome.function_calls : outcome.annotations) += block.rows;
-    }
-  }
-}
-
-/// An arena that can not be made leaves a program unrecorded, so that is tried first.
-Status checkRoomForArena(const SessionDir& dir, uint64_t ring_bytes) {
-  const uint64_t bytes =
-      arena::dataOffset(arena::kRingsPerArena) + arena::kRingsPerArena * std::bit_ceil(ring_bytes);
-  const std::string probe = dir.path() + "/probe.new";
-  const int fd = open(probe.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (fd < 0) return failErrno(errno, "cannot write in the session directory", dir.path());
-  const int error = posix_fallocate(fd, 0, static_cast<off_t>(bytes));
-  close(fd);
-  unlink(probe.c_str());
-  if (error == 0) return {};
-  return failErrno(error,
-                   "no room for the rings of a process (" + std::to_string(bytes >> 10) +
-                       " KiB; smaller ones: -b BYTES)",
-                   dir.path());
-}
-
-/// One warning for each reason, however many processes it stopped.
-void warnOfUnrecorded(const SessionDir& dir, ProfileOutcome& outcome) {
-  std::map<int, std::vector<uint32_t>> by_error;
-  for (const SessionDir::Unrecorded& u : dir.unrecorded()) by_error[u.error].push_back(u.pid);
-  for (const auto& [error, pids] : by_error) {
-    const std::string more =
-        pids.size() > 1 ? fmt::format(" and {} more", pids.size() - 1) : std::string();
-    outcome.warnings.push_back(
-        fmt::format("process {}{} could not make {} rings ({}), so nothing of {} was recorded; "
-                    "smaller ones: -b BYTES",
-                    pids.front(), more, pids.size() > 1 ? "their" : "its", std::strerror(error),
-                    pids.size() > 1 ? "them" : "it"));
-  }
-}
-
-void noteHost(Collector& collector, const std::string& command_line) {
-  utsname u{};
-  if (uname(&u) == 0) {
-    collector.noteMetadata("hostname", u.nodename);
-    collector.noteMetadata("os", std::string(u.sysname) + " " + u.release + " " + u.machine);
-  }
-  collector.noteMetadata("producer", "TraceSmith " + getVersionString());
-  collector.noteMetadata("command_line", command_line);
-  collector.noteMetadata("start_realtime_ns", std::to_string(clockNs(CLOCK_REALTIME)));
-  collector.noteMetadata("start_monotonic_ns", std::to_string(monotonicNs()));
-}
 
 std::string joinCommand(const std::vector<std::string>& command) {
   std::string joined;
@@ -324,9 +157,7 @@ Result<ProfileOutcome> runProfile(const ProfileOptions& options) {
     }
     if (options.progress && now >= next_progress) {
       next_progress = now + kProgressIntervalNs;
-      const SharedRows& rows = collector.rows();
-      options.progress({now - begin, rows.kernels, rows.events, collector.totals().dropped,
-                        collector.fileBytes(), rows.processes});
+      options.progress(progressOf(collector, now - begin));
     }
     // Sleeping costs the program nothing; the rings hold far more than arrives in a pause.
     pause_ns = met > 0 ? 1'000'000 : std::min<int64_t>(pause_ns * 2, 5'000'000);
@@ -354,14 +185,7 @@ Result<ProfileOutcome> runProfile(const ProfileOptions& options) {
     }
   }
   outcome.trace_status = collector.finish();
-  const CollectorTotals totals = collector.totals();
-  const SharedRows& rows = collector.rows();
-  outcome.kernels = rows.kernels;
-  outcome.copies = rows.copies;
-  outcome.host_calls = rows.host_calls;
-  outcome.function_calls = collector.functionCalls();
-  outcome.annotations = collector.annotations();
-  for (const std::string& problem : collector.agentProblems()) outcome.warnings.push_back(problem);
+  takeTotals(collector, outcome);
   for (const auto& [what, variable] :
        {std::pair("CUDA was", kCudaInjection), std::pair("NVTX's ranges were", kNvtxInjection)}) {
     const std::string other = otherTool(variable);
@@ -373,13 +197,8 @@ Result<ProfileOutcome> runProfile(const ProfileOptions& options) {
     outcome.warnings.emplace_back(
         "--xray: no program that ran was built with clang's -fxray-instrument");
   }
-  outcome.dropped = totals.dropped;
-  outcome.unresolved = totals.unresolved;
-  outcome.processes = rows.processes;
-  outcome.gpu_processes = collector.agentProcesses();
   outcome.unobserved = descendants.unobserved();
   for (const std::string& warning : descendants.warnings()) outcome.warnings.push_back(warning);
-  outcome.file_bytes = collector.fileBytes();
   if (!outcome.trace_status) countWhatIsInTheFile(dir.info().output, outcome);
   return outcome;
 }

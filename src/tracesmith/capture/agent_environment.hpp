@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// The environment variables that let our agents into a program, and tell them what is wanted.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tracesmith/base/result.hpp"
+#include "tracesmith/capture/profile_session.hpp"
+#include "tracesmith/capture/session_dir.hpp"
+
+namespace tracesmith {
+
+using Environment = std::vector<std::pair<std::string, std::string>>;
+
+/// What is wanted of agents that are in a program.
+Environment settingsFor(const ProfileOptions& options, const SessionDir& dir);
+/// The same, and what lets them in. Fails where a library of ours is missing.
+Result<Environment> environmentFor(const ProfileOptions& options, const SessionDir& dir);
+/// Of a program that is to wait until it is captured.
+Result<Environment> armedEnvironment(const std::string& control_directory);
+
+/// Libraries, separated by colons, behind those that the user preloads.
+void preload(Environment& env, const std::string& libraries);
+
+/// What another tool has the CUDA driver, or NVTX, load; "" where that is our agent, as in a
+/// program that we profile ourselves, or nothing.
+std::string otherTool(const char* variable);
+
+/// The platform's agent is to enter the program.
+bool wants(const ProfileOptions& options, PlatformType platform);
+
+}  // namespace tracesmith

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/capture/session_report.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <map>
+
+#include "tracesmith/base/clock.hpp"
+#include "tracesmith/base/version.hpp"
+#include "tracesmith/format/trace_reader.hpp"
+
+namespace tracesmith {
+
+Status checkRoomForArena(const SessionDir& dir, uint64_t ring_bytes) {
+  const uint64_t bytes =
+      arena::dataOffset(arena::kRingsPerArena) + arena::kRingsPerArena * std::bit_ceil(ring_bytes);
+  const std::string probe = dir.path() + "/probe.new";
+  const int fd = open(probe.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (fd < 0) return failErrno(errno, "cannot write in the session directory", dir.path());
+  const int error = posix_fallocate(fd, 0, static_cast<off_t>(bytes));
+  close(fd);
+  unlink(probe.c_str());
+  if (error == 0) return {};
+  return failErrno(error,
+                   "no room for the rings of a process (" + std::to_string(bytes >> 10) +
+                       " KiB; smaller ones: -b BYTES)",
+                   dir.path());
+}
+
+void noteHost(Collector& collector, const std::string& command_line) {
+  utsname u{};
+  if (uname(&u) == 0) {
+    collector.noteMetadata("hostname", u.nodename);
+    collector.noteMetadata("os", std::string(u.sysname) + " " + u.release + " " + u.machine);
+  }
+  collector.noteMetadata("producer", "TraceSmith " + getVersionString());
+  collector.noteMetadata("command_line", command_line);
+  collector.noteMetadata("start_realtime_ns", std::to_string(clockNs(CLOCK_REALTIME)));
+  collector.noteMetadata("start_monotonic_ns", std::to_string(monotonicNs()));
+}
+
+CaptureProgress progressOf(const Collector& collector, int64_t elapsed_ns) {
+  const SharedRows& rows = collector.rows();
+  return {
+      elapsed_ns,    rows.kernels, rows.events, collector.totals().dropped, collector.fileBytes(),
+      rows.processes};
+}
+
+void warnOfUnrecorded(const SessionDir& dir, ProfileOutcome& outcome) {
+  std::map<int, std::vector<uint32_t>> by_error;
+  for (const SessionDir::Unrecorded& u : dir.unrecorded()) by_error[u.error].push_back(u.pid);
+  for (const auto& [error, pids] : by_error) {
+    const std::string more =
+        pids.size() > 1 ? fmt::format(" and {} more", pids.size() - 1) : std::string();
+    outcome.warnings.push_back(
+        fmt::format("process {}{} could not make {} rings ({}), so nothing of {} was recorded; "
+                    "smaller ones: -b BYTES",
+                    pids.front(), more, pids.size() > 1 ? "their" : "its", std::strerror(error),
+                    pids.size() > 1 ? "them" : "it"));
+  }
+}
+
+void takeTotals(const Collector& collector, ProfileOutcome& outcome) {
+  const CollectorTotals totals = collector.totals();
+  const SharedRows& rows = collector.rows();
+  outcome.kernels = rows.kernels;
+  outcome.copies = rows.copies;
+  outcome.host_calls = rows.host_calls;
+  outcome.function_calls = collector.functionCalls();
+  outcome.annotations = collector.annotations();
+  for (const std::string& problem : collector.agentProblems()) outcome.warnings.push_back(problem);
+  outcome.dropped = totals.dropped;
+  outcome.unresolved = totals.unresolved;
+  outcome.processes = rows.processes;
+  outcome.gpu_processes = collector.agentProcesses();
+  outcome.file_bytes = collector.fileBytes();
+}
+
+void countWhatIsInTheFile(const std::string& path, ProfileOutcome& outcome) {
+  const bool functions = outcome.function_calls > 0;
+  outcome.kernels = outcome.copies = outcome.host_calls = outcome.function_calls = 0;
+  outcome.annotations = 0;
+  const auto reader = TraceReader::open(path);
+  if (!reader) return;
+  for (const BlockInfo& block : reader->blocks()) {
+    if (block.table == TableId::kKernel) outcome.kernels += block.rows;
+    if (block.table == TableId::kCopy) outcome.copies += block.rows;
+    if (block.table == TableId::kHostCall) outcome.host_calls += block.rows;
+    if (block.table == TableId::kRange) {
+      (functions ? outcome.function_calls : outcome.annotations) += block.rows;
+    }
+  }
+}
+
+}  // namespace tracesmith

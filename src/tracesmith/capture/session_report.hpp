@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// What sessions have in common that capture programs: room to begin with, what their trace says of
+// the host, what they say at their end.
+#pragma once
+
+#include <string>
+
+#include "tracesmith/base/result.hpp"
+#include "tracesmith/capture/collector.hpp"
+#include "tracesmith/capture/profile_session.hpp"
+#include "tracesmith/capture/session_dir.hpp"
+
+namespace tracesmith {
+
+/// An arena that can not be made leaves a program unrecorded, so that is tried first.
+Status checkRoomForArena(const SessionDir& dir, uint64_t ring_bytes);
+void noteHost(Collector& collector, const std::string& command_line);
+CaptureProgress progressOf(const Collector& collector, int64_t elapsed_ns);
+/// One warning for each reason, however many processes it stopped.
+void warnOfUnrecorded(const SessionDir& dir, ProfileOutcome& outcome);
+/// Of a collector that has finished, with what its agents could not do.
+void takeTotals(const Collector& collector, ProfileOutcome& outcome);
+/// What could not be written is not in the trace, however much of it was seen.
+void countWhatIsInTheFile(const std::string& path, ProfileOutcome& outcome);
+
+}  // namespace tracesmith
