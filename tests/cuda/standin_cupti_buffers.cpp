@@ -138,7 +138,9 @@ void handOver(Client& client, const Buffer& buffer) {
 }
 
 void handOverAll(State& s, Client& client, std::unique_lock<std::mutex>& lock, bool flushing) {
-  for (size_t i = 0; i < client.retired.size();) {
+  // Those that come meanwhile wait until the next time.
+  size_t left = client.retired.size();
+  for (size_t i = 0; left > 0 && i < client.retired.size(); --left) {
     const std::shared_ptr<Buffer> buffer = client.retired[i];
     if (buffer->open != 0 && !(flushing && s.flush.forced)) {
       ++i;

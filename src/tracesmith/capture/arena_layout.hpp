@@ -93,6 +93,7 @@ struct RingHeader {
   std::atomic<uint64_t> blocked_ns;  // time the thread waited for room
   std::atomic<uint64_t> tracked;     // device commands whose completion is awaited
   std::atomic<uint64_t> completed;   // completions seen by this thread
+  std::atomic<uint64_t> newest;      // correlation id of its newest call, where the agent says so
   // Written by the collector.
   alignas(64) std::atomic<uint64_t> tail;
   std::atomic<uint32_t> damaged;  // 1: it can not be read any more, tail stays where it is

@@ -165,6 +165,8 @@ void SignalRelay::follow(const Launcher& program) {
   pthread_sigmask(SIG_SETMASK, &g_previous_mask, nullptr);
 }
 
+void SignalRelay::followNobody() { pthread_sigmask(SIG_SETMASK, &g_previous_mask, nullptr); }
+
 SignalRelay::~SignalRelay() {
   g_program.store(0);
   g_relaying = false;

@@ -49,6 +49,8 @@ class SignalRelay {
   SignalRelay();
   ~SignalRelay();
   void follow(const Launcher& program);
+  /// They are for us alone.
+  void followNobody();
   SignalRelay(const SignalRelay&) = delete;
   SignalRelay& operator=(const SignalRelay&) = delete;
   /// How many stop signals have come so far.

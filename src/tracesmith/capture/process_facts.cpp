@@ -277,7 +277,9 @@ bool isStatic(const std::string& path) {
   return readable && !interpreted;
 }
 
-std::optional<bool> environmentHas(uint32_t pid, std::string_view name) {
+namespace {
+
+std::optional<std::string> readEnvironment(uint32_t pid) {
   auto text = readSome(procPath(pid, "environ"), kMaxEnvironmentBytes);
   // A zombie's reads as empty, and so does that of a process in the middle of an exec.
   for (int i = 0; text && text->empty(); ++i) {
@@ -286,13 +288,34 @@ std::optional<bool> environmentHas(uint32_t pid, std::string_view name) {
     const bool settled = stat->environment_end != 0;
     if (!settled) ::usleep(100);
     text = readSome(procPath(pid, "environ"), kMaxEnvironmentBytes);
-    if (settled && text && text->empty()) return false;
+    if (settled && text && text->empty()) return text;
   }
-  if (!text) return std::nullopt;
+  return text;
+}
+
+/// The place after NAME=; npos: there is none.
+size_t findVariable(const std::string& environment, std::string_view name) {
   const std::string wanted = std::string(name) + "=";
-  for (size_t at = text->find(wanted); at != std::string::npos; at = text->find(wanted, at + 1))
-    if (at == 0 || (*text)[at - 1] == '\0') return true;
-  return false;
+  for (size_t at = environment.find(wanted); at != std::string::npos;
+       at = environment.find(wanted, at + 1)) {
+    if (at == 0 || environment[at - 1] == '\0') return at + wanted.size();
+  }
+  return std::string::npos;
+}
+
+}  // namespace
+
+std::optional<bool> environmentHas(uint32_t pid, std::string_view name) {
+  const auto text = readEnvironment(pid);
+  if (!text) return std::nullopt;
+  return findVariable(*text, name) != std::string::npos;
+}
+
+std::optional<std::string> environmentValue(uint32_t pid, std::string_view name) {
+  const auto text = readEnvironment(pid);
+  if (!text) return std::nullopt;
+  const size_t at = findVariable(*text, name);
+  return at == std::string::npos ? std::string() : std::string(text->c_str() + at);
 }
 
 const std::string& bootId() {

@@ -68,6 +68,9 @@ bool isStatic(const std::string& path);
 /// can not be read (gone, a zombie, in the middle of an exec, another user's).
 std::optional<bool> environmentHas(uint32_t pid, std::string_view name);
 
+/// The value it has there; "" when there is none. nullopt as above.
+std::optional<std::string> environmentValue(uint32_t pid, std::string_view name);
+
 /// The machine's boot, /proc/sys/kernel/random/boot_id; "" when it can not be read.
 const std::string& bootId();
 /// Inode of our own pid namespace; 0 when it can not be read.

@@ -11,6 +11,7 @@
 #include "tracesmith/cli/export_target.hpp"
 #include "tracesmith/cli/messages.hpp"
 #include "tracesmith/cli/recording.hpp"
+#include "tracesmith/cli/values.hpp"
 #include "tracesmith/format/trace_writer.hpp"
 
 namespace tracesmith::cli {
@@ -53,6 +54,9 @@ class RecordCommand : public Command {
     flag("-k,--kernels", kernels_, "Keep kernels; with neither -k nor -m everything is kept");
     flag("-m,--memory", memory_, "Keep copies, fills and memory events");
     flag("-s,--stacks", stacks_, "Record the host call stack of every call, native and Python");
+    text("--pid", pid_, "PID",
+         "Record a program that runs already, and its children, if it was started with 'tracesmith "
+         "arm'; it runs on afterwards");
     flag("--progress", progress_, "Show live figures when standard error is a terminal");
     flag("-q,--quiet", quiet_, "No summary at the end; only warnings and errors");
     takeProgram(false);
@@ -70,7 +74,12 @@ class RecordCommand : public Command {
         "-p simulation measures nothing: it makes up a plausible trace of the given length "
         "(default: "
         "1 s), and the trace says in its metadata and on its device that it is synthetic.");
+    describe(
+        "With --pid the time counts from when the first process is captured; without -d it ends "
+        "with Ctrl-C, or when the processes have ended. The exit code is 0 when there is a trace.");
     example("tracesmith record -d 5 -- ./my_gpu_server", "Record five seconds of a program");
+    example("tracesmith record --pid 4711 -d 5 -s",
+            "Five seconds of a training that was started with 'tracesmith arm -- python train.py'");
     example("tracesmith record -p simulation -d 2 -o made_up.sbt",
             "A synthetic trace to try the other commands with");
   }
@@ -81,12 +90,23 @@ class RecordCommand : public Command {
     const bool has_agent =
         type == PlatformType::Unknown || type == PlatformType::OpenCL || type == PlatformType::CUDA;
     if (!has_agent) return missing(type);
+    if (!pid_.empty()) return recordRunning(session, type);
     if (session.program.empty()) {
-      say("record: what shall be recorded? There are two ways:");
+      say("record: what shall be recorded? There are three ways:");
       say("  a program:          tracesmith record -d 5 -- ./my_gpu_program");
+      say("  one that runs:      tracesmith record -d 5 --pid PID   (see 'tracesmith help arm')");
       say("  a synthetic trace:  tracesmith record -p simulation -d 5");
       return kExitUsage;
     }
+    if (duration_ns_ && *duration_ns_ == 0) return refuseZero();
+    if (type == PlatformType::CUDA) {
+      if (const int code = missing(type); code != kExitOk) return code;
+    }
+    return runRecording(request(type), session);
+  }
+
+ private:
+  RecordingRequest request(PlatformType type) const {
     RecordingRequest request;
     request.outputs = recordingOutputs(output_, false);
     request.quiet = quiet_;
@@ -96,18 +116,34 @@ class RecordCommand : public Command {
     if (stacks_) profile.stacks.emplace();
     if (buffer_) profile.ring_bytes = *buffer_;
     if (duration_ns_) profile.duration_s = static_cast<double>(*duration_ns_) / 1e9;
-    if (duration_ns_ && *duration_ns_ == 0) return refuseZero();
-    if (type == PlatformType::CUDA) {
-      if (const int code = missing(type); code != kExitOk) return code;
-    }
     if (kernels_ != memory_) {
       profile.kernels = kernels_;
       profile.memory = memory_;
     }
-    return runRecording(std::move(request), session);
+    return request;
   }
 
- private:
+  int recordRunning(const Session& session, PlatformType type) const {
+    if (!session.program.empty()) {
+      say("record: --pid is about a program that runs already; leave the program or --pid out");
+      return kExitUsage;
+    }
+    if (type == PlatformType::OpenCL) {
+      say("record: --pid captures CUDA and NVTX; of OpenCL only a program that is started by "
+          "'tracesmith record' can be recorded");
+      return kExitUsage;
+    }
+    const Result<uint64_t> pid = parseCount(pid_, INT32_MAX);
+    if (!pid || *pid == 0) {
+      say(fmt::format("record: --pid: '{}' is not a process's number", pid_));
+      return kExitUsage;
+    }
+    if (duration_ns_ && *duration_ns_ == 0) return refuseZero();
+    RecordingRequest attach = request(type);
+    attach.pid = static_cast<uint32_t>(*pid);
+    return runRecording(std::move(attach), session);
+  }
+
   int refuseZero() const {
     say("record: -d: the duration must be longer than 0");
     return kExitUsage;
@@ -185,6 +221,7 @@ class RecordCommand : public Command {
   std::string output_;
   std::optional<int64_t> duration_ns_;
   std::string platform_ = "auto";
+  std::string pid_;
   std::optional<uint64_t> buffer_;
   bool kernels_ = false;
   bool memory_ = false;

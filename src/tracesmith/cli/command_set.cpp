@@ -6,6 +6,7 @@ namespace tracesmith::cli {
 CommandSet::CommandSet() {
   commands_.push_back(makeProfileCommand());
   commands_.push_back(makeRecordCommand());
+  commands_.push_back(makeArmCommand());
   commands_.push_back(makeReplayCommand());
   commands_.push_back(makeDeterminismCommand());
   commands_.push_back(makeViewCommand());

@@ -10,6 +10,7 @@ namespace tracesmith::cli {
 
 std::unique_ptr<Command> makeProfileCommand();
 std::unique_ptr<Command> makeRecordCommand();
+std::unique_ptr<Command> makeArmCommand();
 std::unique_ptr<Command> makeReplayCommand();
 std::unique_ptr<Command> makeDeterminismCommand();
 std::unique_ptr<Command> makeViewCommand();

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 
+#include "tracesmith/capture/attach_session.hpp"
 #include "tracesmith/capture/program_reach.hpp"
 #include "tracesmith/cli/export_target.hpp"
 #include "tracesmith/cli/messages.hpp"
@@ -119,6 +120,14 @@ int endBySignal(int signal) {
   return 128 + signal;
 }
 
+void warnOfStaticProgram(const std::string& program) {
+  if (const ProgramReach reach = reachOf(program); reach.reach == Reach::kStatic) {
+    sayWarning(reach.path +
+               " is linked statically: nothing of it can be recorded, only of what it "
+               "starts");
+  }
+}
+
 int runRecording(RecordingRequest request, const Session& session) {
   request.profile.command = session.program;
   request.profile.output = request.outputs.trace;
@@ -128,14 +137,17 @@ int runRecording(RecordingRequest request, const Session& session) {
       line.show(progressText(progress));
     };
   }
-  if (const ProgramReach reach = reachOf(session.program[0]); reach.reach == Reach::kStatic) {
-    sayWarning(reach.path +
-               " is linked statically: nothing of it can be recorded, only of what it "
-               "starts");
-  }
-  const Result<ProfileOutcome> outcome = runProfile(request.profile);
+  if (request.pid == 0) warnOfStaticProgram(session.program[0]);
+  const auto note = [&line](const std::string& text) {
+    line.clear();
+    say(text);
+  };
+  const Result<ProfileOutcome> outcome = request.pid == 0
+                                             ? runProfile(request.profile)
+                                             : runAttach(request.pid, request.profile, note);
   if (!outcome) {
     sayError(outcome.error());
+    if (request.pid != 0) return kExitFailed;
     // A missing directory for the output is "not found", too, but not the program.
     const bool is_the_program = outcome.error().where == session.program[0];
     return is_the_program ? startFailureExitCode(outcome.error().code) : kExitNotStarted;
@@ -169,6 +181,7 @@ int runRecording(RecordingRequest request, const Session& session) {
       say(fmt::format("{}: open it at https://ui.perfetto.dev", path));
     }
   }
+  if (request.pid != 0) return outcome->trace_status ? kExitOk : kExitFailed;
   if (outcome->stopped_by_duration) return kExitOk;
   if (outcome->signal != 0) return endBySignal(outcome->signal);
   return outcome->exit_code;

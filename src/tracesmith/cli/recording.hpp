@@ -23,14 +23,19 @@ RecordingOutputs recordingOutputs(const std::string& output, bool perfetto);
 
 struct RecordingRequest {
   ProfileOptions profile;
+  uint32_t pid = 0;  ///< of a program that runs already, instead of one that is started
   RecordingOutputs outputs;
   bool quiet = false;
   bool progress = false;
 };
 
 /// Runs the program and says what was recorded. Returns the program's exit code; when a signal
-/// ended the program this process ends by the same one and the function does not return.
+/// ended the program this process ends by the same one and the function does not return. With a
+/// `pid`, 0 or 1.
 int runRecording(RecordingRequest request, const Session& session);
+
+/// Says it when the program is one that no agent can enter.
+void warnOfStaticProgram(const std::string& program);
 
 /// Ends this process by `signal`, without a core file of ours. Returns 128 + signal if it could
 /// not.

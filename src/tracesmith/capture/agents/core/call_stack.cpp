@@ -8,21 +8,22 @@
 #include <unistd.h>
 
 #include "tracesmith/capture/agents/core/no_cancel.hpp"
+#include "tracesmith/capture/agents/core/settings.hpp"
 #include "tracesmith/capture/agents/process/unload_notice.hpp"
 #include "tracesmith/stacks/call_path_cache.hpp"
 #include "tracesmith/stacks/python_frames.hpp"
 
 namespace tracesmith::agent {
 
-bool g_stacks = false;
+std::atomic<bool> g_stacks{false};
 
 namespace {
 
 using stacks::CallPathCache;
 using stacks::PythonFrames;
 
-bool g_native = false;
-bool g_python = false;
+std::atomic<bool> g_native{false};
+std::atomic<bool> g_python{false};
 stacks::CallPathOptions g_options;
 char g_executable[4096];  // its path, which the loader does not know
 
@@ -121,14 +122,15 @@ void makeStacks(ThreadState& t) {
 }  // namespace
 
 void prepareCallStacks() {
-  const char* const wanted = getenv(arena::kEnvStacks);
+  const char* const wanted = setting(arena::kEnvStacks);
+  g_stacks.store(false, std::memory_order_relaxed);
   if (wanted == nullptr) return;
   const bool both = strcmp(wanted, "both") == 0;
   g_native = (both || strcmp(wanted, "native") == 0) && stacks::kUnwinds;
   g_python = both || strcmp(wanted, "python") == 0;
   if (!g_native && !g_python) return;
   stacks::prepareCodeTables();
-  if (const char* depth = getenv(arena::kEnvStackDepth)) {
+  if (const char* depth = setting(arena::kEnvStackDepth)) {
     g_options.max_depth = static_cast<uint32_t>(strtoul(depth, nullptr, 10));
   }
   const ssize_t n = readlink("/proc/self/exe", g_executable, sizeof g_executable - 1);
@@ -141,10 +143,11 @@ void prepareCallStacks() {
         g_options.skip_end = object.end;
       },
       nullptr);
-  if (auto* onUnload = reinterpret_cast<OnUnload>(dlsym(RTLD_DEFAULT, kOnUnload))) {
-    onUnload(stacks::forgetUnloadedCode);
-  }
-  g_stacks = true;
+  static bool hears_of_unloads = false;
+  auto* const on_unload = reinterpret_cast<OnUnload>(dlsym(RTLD_DEFAULT, kOnUnload));
+  if (on_unload != nullptr && !hears_of_unloads) on_unload(stacks::forgetUnloadedCode);
+  hears_of_unloads = true;
+  g_stacks.store(true, std::memory_order_relaxed);
 }
 
 [[gnu::noinline]] uint32_t takeCallStack() {

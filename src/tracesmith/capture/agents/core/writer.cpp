@@ -19,6 +19,7 @@
 #include "tracesmith/capture/agents/core/call_stack.hpp"
 #include "tracesmith/capture/agents/core/no_cancel.hpp"
 #include "tracesmith/capture/agents/core/process_identity.hpp"
+#include "tracesmith/capture/agents/core/settings.hpp"
 
 // glibc's part of thread_local destructors, which needs no C++ runtime library. Other C libraries
 // lack it; work in flight when a program leaves is not waited for there.
@@ -36,7 +37,7 @@ bool g_use_tsc = false;
 
 namespace {
 
-const volatile uint64_t kNoEpoch = 0;
+const std::atomic<uint64_t> kNoEpoch{0};
 const std::atomic<uint32_t> kDisabled{0};
 
 struct Arena {
@@ -57,12 +58,14 @@ struct Process {
   std::atomic<uint32_t> arena_count{0};
   Arena arenas[arena::kMaxArenasPerProcess];
   std::atomic<uint32_t> growing{0};   // a thread is adding an arena
+  std::atomic<uint32_t> entering{0};  // threads that are about to get a ring
+  uint64_t lives = 0;                 // that were begun and ended
   std::atomic<uint32_t> life_pid{0};  // process that the arenas belong to
   pthread_key_t thread_end_key{};
   int64_t exit_grace_ns = 0;
 };
 Process g_process;
-volatile uint64_t* g_epoch_page = nullptr;
+std::atomic<uint64_t>* g_epoch_page = nullptr;
 
 constexpr int64_t kHeartbeatStaleNs = 2'000'000'000;
 constexpr int64_t kLongestBlockNs = 2'000'000'000;
@@ -205,8 +208,10 @@ bool makeArena(uint32_t number, Arena& out) {
   return true;
 }
 
+uint64_t epoch() { return g_epoch_page->load(std::memory_order_acquire); }
+
 /// Starts this process's life as a recorded one: its first arena, and the epoch that says so.
-bool beginLife() {
+bool makeLife() {
   g_process.arena_count.store(0, std::memory_order_relaxed);
   if (!makeArena(0, g_process.arenas[0])) {
     reportUnrecorded(errno);
@@ -214,8 +219,8 @@ bool beginLife() {
   }
   g_process.arena_count.store(1, std::memory_order_release);
   g_process.life_pid.store(static_cast<uint32_t>(getpid()), std::memory_order_relaxed);
-  *g_epoch_page = static_cast<uint64_t>(getpid());
-  g_enabled = &g_process.arenas[0].header->capture_enabled;
+  g_enabled.store(&g_process.arenas[0].header->capture_enabled, std::memory_order_relaxed);
+  g_epoch_page->store(g_process.lives << 32 | static_cast<uint64_t>(getpid()));
   return true;
 }
 
@@ -227,12 +232,13 @@ bool beginLifeOfFork() {
   if (g_process.life_pid.exchange(pid) != pid) {
     g_process.first_correlation = 1;
     g_process.growing.store(0, std::memory_order_relaxed);
-    if (beginLife()) return true;
+    // Of a parent that nobody captures there is nothing to go on with.
+    if (*g_process.session != 0 && makeLife()) return true;
     g_process.armed = false;
     return false;
   }
-  for (int i = 0; i < 1000 && g_process.armed && *g_epoch_page == 0; ++i) sched_yield();
-  return *g_epoch_page != 0;
+  for (int i = 0; i < 1000 && g_process.armed && epoch() == 0; ++i) sched_yield();
+  return epoch() != 0;
 }
 
 constexpr uint64_t kThreadRecordBytes = sizeof(arena::ThreadRecord);
@@ -278,7 +284,7 @@ Claim claimRing(ThreadState& t, const Arena& a) {
       t.data = a.data + i * g_process.ring_bytes;
       t.mask = g_process.ring_bytes - 1;
       t.correlation_next = t.correlation_end = 0;
-      t.epoch = *g_epoch_page;
+      t.epoch = epoch();
       if (head == 0) warmRing(a, i);
       return Claim::kDone;
     }
@@ -339,7 +345,7 @@ Claim claimAnyRing(ThreadState& t) {
 
 /// Until every tracked command has been seen complete, or the grace is over.
 void waitForCompletions() {
-  if (!g_process.armed || *g_epoch_page == 0) return;
+  if (!g_process.armed || epoch() == 0 || epoch() == kIdleEpoch) return;
   const NoCancel whole;
   const int64_t began = nowNs();
   for (;;) {
@@ -372,7 +378,7 @@ void waitAtExitOfMainThread() {
 void onThreadEnd(void*) {
   ThreadState& t = t_state;
   RingHeader* ring = t.ring;
-  const bool mine = ring != nullptr && t.epoch == *g_epoch;
+  const bool mine = ring != nullptr && t.epoch == g_epoch->load();
   t.ring = nullptr;
   endCallStacks(t);
   t.refused =
@@ -382,43 +388,102 @@ void onThreadEnd(void*) {
 
 }  // namespace
 
-const volatile uint64_t* g_epoch = &kNoEpoch;
-const std::atomic<uint32_t>* g_enabled = &kDisabled;
+const std::atomic<uint64_t>* g_epoch = &kNoEpoch;
+std::atomic<const std::atomic<uint32_t>*> g_enabled{&kDisabled};
 
-bool arm(const char* agent_name) {
-  if (g_process.armed) return true;
-  const char* session = getenv(arena::kEnvSession);
+namespace {
+
+/// False: no session is named.
+bool readSettings() {
+  const char* session = setting(arena::kEnvSession);
   if (session == nullptr || *session == 0 || strlen(session) >= sizeof g_process.session - 64) {
     return false;
   }
   strcpy(g_process.session, session);
-  strncpy(g_process.agent, agent_name, sizeof g_process.agent - 1);
   uint64_t ring_bytes = 4u << 20;
-  if (const char* text = getenv(arena::kEnvRingBytes)) ring_bytes = strtoull(text, nullptr, 10);
-  g_use_tsc = counterIsClockSource();
+  if (const char* text = setting(arena::kEnvRingBytes)) ring_bytes = strtoull(text, nullptr, 10);
   g_process.ring_bytes = arena::kMinRingBytes;
   while (g_process.ring_bytes < ring_bytes && g_process.ring_bytes < arena::kMaxRingBytes) {
     g_process.ring_bytes *= 2;
   }
-  if (const char* text = getenv(arena::kEnvOverflow)) {
-    g_process.overflow =
-        strcmp(text, "drop") == 0 ? arena::Overflow::kDrop : arena::Overflow::kBlock;
-  }
-  if (const char* text = getenv(arena::kEnvCapture)) g_process.capturing = strcmp(text, "off") != 0;
-  const long page = sysconf(_SC_PAGESIZE);
-  void* epoch_page = mmap(nullptr, static_cast<size_t>(page), PROT_READ | PROT_WRITE,
-                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  const char* const overflow = setting(arena::kEnvOverflow);
+  const bool drops = overflow != nullptr && strcmp(overflow, "drop") == 0;
+  g_process.overflow = drops ? arena::Overflow::kDrop : arena::Overflow::kBlock;
+  const char* const capture = setting(arena::kEnvCapture);
+  g_process.capturing = capture == nullptr || strcmp(capture, "off") != 0;
+  return true;
+}
+
+bool makeEpochPage() {
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  void* const epoch_page =
+      mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (epoch_page == MAP_FAILED) return false;
   // Without this a forked child would write into its parent's rings.
-  if (madvise(epoch_page, static_cast<size_t>(page), MADV_WIPEONFORK) != 0) return false;
-  g_epoch_page = static_cast<volatile uint64_t*>(epoch_page);
+  if (madvise(epoch_page, page, MADV_WIPEONFORK) != 0) return false;
+  g_epoch_page = static_cast<std::atomic<uint64_t>*>(epoch_page);
+  return true;
+}
+
+/// What lies there now is nobody's: what is written there is lost, and harms nobody.
+void replaceByMemory(const Arena& arena) {
+  const uint64_t bytes =
+      arena::dataOffset(arena::kRingsPerArena) + arena::kRingsPerArena * g_process.ring_bytes;
+  (void)mmap(static_cast<void*>(arena.header), bytes, PROT_READ | PROT_WRITE,
+             MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+}
+
+}  // namespace
+
+bool arm(const char* agent_name) {
+  const bool waits = waitsForControl();
+  // A forked child of a process that nobody captured waits as that did.
+  if (waits && g_epoch_page != nullptr && epoch() == 0 && *g_process.session == 0) {
+    g_process.life_pid.store(static_cast<uint32_t>(getpid()), std::memory_order_relaxed);
+    g_process.entering.store(0);
+    g_epoch_page->store(kIdleEpoch);
+    g_process.armed = true;
+  }
+  if (g_process.armed) return true;
+  if (!waits && !readSettings()) return false;
+  strncpy(g_process.agent, agent_name, sizeof g_process.agent - 1);
+  g_use_tsc = counterIsClockSource();
+  if (!makeEpochPage()) return false;
   if (pthread_key_create(&g_process.thread_end_key, onThreadEnd) != 0) return false;
-  g_process.first_correlation = correlationAfterExec();
-  if (!beginLife()) return false;
+  if (waits) {
+    g_process.life_pid.store(static_cast<uint32_t>(getpid()), std::memory_order_relaxed);
+    g_epoch_page->store(kIdleEpoch);
+  } else {
+    g_process.first_correlation = correlationAfterExec();
+    if (!makeLife()) return false;
+    prepareCallStacks();
+  }
   g_epoch = g_epoch_page;
-  prepareCallStacks();
   g_process.armed = true;
   return true;
+}
+
+bool beginLife() {
+  errno = ENAMETOOLONG;
+  if (!readSettings()) return false;
+  g_process.first_correlation = correlationAfterExec();
+  prepareCallStacks();
+  ++g_process.lives;
+  if (makeLife()) return true;
+  *g_process.session = 0;
+  return false;
+}
+
+void endLife() {
+  g_epoch_page->store(kIdleEpoch);
+  g_enabled.store(&kDisabled, std::memory_order_relaxed);
+  const timespec pause{0, 1'000'000};
+  while (g_process.entering.load() != 0) clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, nullptr);
+  // A record takes less than a microsecond; that of a thread which does not run now is lost.
+  for (int i = 0; i < 10; ++i) clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, nullptr);
+  const uint32_t count = g_process.arena_count.exchange(0);
+  for (uint32_t i = 0; i < count; ++i) replaceByMemory(g_process.arenas[i]);
+  *g_process.session = 0;
 }
 
 bool armed() { return g_process.armed; }
@@ -437,6 +502,18 @@ void takeCorrelations(uint64_t end) {
   g_process.arenas[0].header->next_correlation.store(end, std::memory_order_relaxed);
 }
 
+uint64_t newestCorrelation() {
+  uint64_t newest = 0;
+  const uint32_t count = g_process.arena_count.load(std::memory_order_acquire);
+  for (uint32_t a = 0; a < count; ++a) {
+    for (uint32_t i = 0; i < arena::kRingsPerArena; ++i) {
+      const uint64_t its = g_process.arenas[a].rings[i].newest.load(std::memory_order_relaxed);
+      if (its > newest) newest = its;
+    }
+  }
+  return newest;
+}
+
 // A page that can not be had when it is written to would kill the program (SIGBUS).
 bool reserveBlocks(int fd, uint64_t at, uint64_t bytes) {
   errno = EFBIG;
@@ -450,32 +527,52 @@ void waitAtExit(int64_t grace_ns) {
   waitAtExitOfMainThread();
 }
 
+namespace {
+
+/// While it lives, the life of the process does not end.
+class Entering {
+ public:
+  Entering() { g_process.entering.fetch_add(1); }
+  ~Entering() { g_process.entering.fetch_sub(1); }
+  Entering(const Entering&) = delete;
+  Entering& operator=(const Entering&) = delete;
+};
+
+}  // namespace
+
 bool attachThread() {
   ThreadState& t = t_state;
   if (!g_process.armed) return false;
+  if (epoch() == kIdleEpoch) return false;
   const NoCancel whole;
+  const Entering entering;
+  if (epoch() == kIdleEpoch) return false;
   // Busy without a ring: a signal handler has interrupted this very function.
   if (t.busy != 0) {
-    if (*g_epoch_page != 0) countReentrant();
+    if (epoch() != 0) countReentrant();
     return false;
   }
-  if (*g_epoch_page == 0 && !beginLifeOfFork()) return false;
-  if (t.refused && t.epoch == *g_epoch_page) {
+  if (epoch() == 0 && !beginLifeOfFork()) return false;
+  if (t.refused && t.epoch == epoch()) {
     g_process.arenas[0].header->dropped_without_ring.fetch_add(1, std::memory_order_relaxed);
     return false;
   }
   const int saved_errno = errno;
   t.busy = 1;  // before anything else, for a signal handler may come here as well
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  if (t.ring != nullptr && t.epoch == *g_epoch_page) {  // it has, just now, and got the ring
+  if (t.ring != nullptr && t.epoch == epoch()) {  // it has, just now, and got the ring
     t.busy = 0;
     return true;
   }
   ThreadState fresh;
   fresh.busy = 1;
-  fresh.stacks = t.stacks;
-  fresh.python = t.python;
-  forgetCallStacks(t);  // what they told went into another ring
+  if (g_process.lives > 0) {
+    endCallStacks(t);  // others may be wanted now
+  } else {
+    fresh.stacks = t.stacks;
+    fresh.python = t.python;
+    forgetCallStacks(t);  // what they told went into another ring
+  }
   t = fresh;
   const Claim claim = claimAnyRing(t);
   if (claim == Claim::kDone) {
@@ -488,7 +585,7 @@ bool attachThread() {
   errno = saved_errno;
   if (claim == Claim::kDone) return true;
   t.refused = claim == Claim::kNone;
-  t.epoch = *g_epoch_page;
+  t.epoch = epoch();
   g_process.arenas[0].header->dropped_without_ring.fetch_add(1, std::memory_order_relaxed);
   return false;
 }

@@ -44,13 +44,23 @@ struct ThreadState {
 extern constinit thread_local ThreadState t_state __attribute__((tls_model("initial-exec")));
 
 /// Reads as 0 in a forked child (the page is wiped), so that a stale ring is never written.
-extern const volatile uint64_t* g_epoch;
-extern const std::atomic<uint32_t>* g_enabled;
+extern const std::atomic<uint64_t>* g_epoch;
+extern std::atomic<const std::atomic<uint32_t>*> g_enabled;
+
+/// The epoch of an armed process that nobody captures.
+constexpr uint64_t kIdleEpoch = ~uint64_t{0};
 
 /// Arms the agent for this process: makes its first arena in the session directory that the
-/// environment names. False, without a trace, when there is none or it can not be made.
+/// environment names, or waits for somebody who wants to capture it (waitsForControl()). False,
+/// without a trace, when there is neither or it can not be made.
 bool arm(const char* agent_name);
 bool armed();
+
+/// Of a process that waits for control, on one thread at a time. beginLife() begins to record into
+/// the session that the settings name; false: errno says why not. endLife() gives up its arenas:
+/// what a thread is just writing goes there, or nowhere.
+bool beginLife();
+void endLife();
 
 /// Gets this thread a ring (and, in a forked child, the process an arena).
 bool attachThread();
@@ -58,12 +68,15 @@ bool attachThread();
 /// True when this thread can write records.
 inline bool ready() {
   ThreadState& t = t_state;
-  if (__builtin_expect(t.ring != nullptr && t.epoch == *g_epoch, 1)) return true;
+  const uint64_t epoch = g_epoch->load(std::memory_order_acquire);
+  if (__builtin_expect(t.ring != nullptr && t.epoch == epoch, 1)) return true;
   return attachThread();
 }
 
 /// True while events are wanted. What later events need to be understood is recorded all the same.
-inline bool capturing() { return g_enabled->load(std::memory_order_relaxed) != 0; }
+inline bool capturing() {
+  return g_enabled.load(std::memory_order_relaxed)->load(std::memory_order_relaxed) != 0;
+}
 
 /// Counts a call that can not be recorded because it interrupted a record. Needs ready().
 void countReentrant();
@@ -102,6 +115,9 @@ bool lifePath(char* out, size_t bytes, const char* suffix);
 /// given; those below `end` are this agent's from then on.
 uint64_t firstCorrelation();
 void takeCorrelations(uint64_t end);
+
+/// The newest correlation id that a thread of this life has noted in its ring; 0: none.
+uint64_t newestCorrelation();
 
 /// Reserves the blocks of a file, so that no page of it can fail later. False: errno says why.
 bool reserveBlocks(int fd, uint64_t at, uint64_t bytes);

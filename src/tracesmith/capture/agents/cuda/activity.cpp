@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracesmith/capture/agents/core/settings.hpp"
 #include "tracesmith/capture/agents/cuda/sharing.hpp"
 #include "tracesmith/capture/agents/cuda/told.hpp"
 #include "tracesmith/capture/agents/cuda/transcribe.hpp"
@@ -68,7 +69,12 @@ void tellActivity(const cupti::Activity& a, size_t bytes) {
   cupti::transcribe(
       a, bytes, kernel ? nameNumber(cupti::as<cupti::Kernel>(a).name) : 0,
       sharedHeader().first_correlation, wideCorrelation,
-      [](const auto& record, bool counts) { putRecord(&record, sizeof record, counts); },
+      [](const auto& record, bool counts) {
+        if constexpr (requires { record.correlation; }) {
+          if (!isWanted(record.correlation)) return;
+        }
+        putRecord(&record, sizeof record, counts);
+      },
       [](const auto& record) { tellDefinition(&record, sizeof record); });
 }
 
@@ -104,7 +110,14 @@ void enableActivities() {
   }
 }
 
-bool wantsUnifiedMemory() { return getenv(arena::kEnvUnifiedMemory) != nullptr; }
+void disableActivities() {
+  if (isSharing()) return disableSharing();
+  if (g_cupti.cuptiActivityDisable == nullptr) return;
+  for (const CapturedKind& k : kCapturedKinds) (void)g_cupti.cuptiActivityDisable(k.kind);
+  if (wantsUnifiedMemory()) (void)g_cupti.cuptiActivityDisable(cupti::kUnifiedMemory);
+}
+
+bool wantsUnifiedMemory() { return setting(arena::kEnvUnifiedMemory) != nullptr; }
 
 void enableUnifiedMemory() {
   constexpr int32_t kMostCounters = 8;  // all that CUPTI has, from 1 on

@@ -32,6 +32,7 @@ inline constexpr CapturedKind kCapturedKinds[] = {{cupti::kDevice, "devices"},
 /// Registers the buffers and enables what is captured, of one subscriber that is alone; which kinds
 /// can not be is told.
 void enableActivities();
+void disableActivities();
 /// Of unified memory, if TRACESMITH_UNIFIED_MEMORY asks for it. Only once the driver is
 /// initialised.
 void enableUnifiedMemory();

@@ -14,6 +14,7 @@ namespace tracesmith::agent {
 namespace {
 
 constexpr uint32_t kMostFunctions = 4096;  // of a domain
+bool g_told[2][kMostFunctions];            // how they are called
 
 /// What this thread has entered and not left, by CUPTI's correlation id (0: nothing). Within a call
 /// of the runtime the driver's have the same id, and are its own. A call that is left by longjmp is
@@ -61,7 +62,7 @@ void leave(const Entered& entered, int domain, uint32_t number, const cupti::Cal
   if (call.result != nullptr) memcpy(&r.result, call.result, sizeof r.result);
   r.stack = stack;
   r.stream = nameNumberOfCall(call.symbol);
-  putRecord(&r, sizeof r, true);
+  if (putRecord(&r, sizeof r, true)) noteRecordedCall(r.correlation);
 }
 
 void onApi(int domain, uint32_t number, const cupti::CallbackData& call) {
@@ -119,6 +120,13 @@ void onCall(void*, int domain, uint32_t number, const void* data) {
   }
 }
 
+void disableCallbacks(void* subscriber) {
+  if (g_cupti.cuptiEnableDomain == nullptr) return;
+  for (const int domain : {cupti::kDriverApi, cupti::kRuntimeApi, cupti::kResource}) {
+    (void)g_cupti.cuptiEnableDomain(0, subscriber, domain);
+  }
+}
+
 void enableCallbacks(void* subscriber) {
   for (const int domain : {cupti::kDriverApi, cupti::kRuntimeApi}) {
     uint32_t unknown = 0;
@@ -132,7 +140,9 @@ void enableCallbacks(void* subscriber) {
       unknown = 0;
       const CallKind kind = kindOf(name);
       if (kind == CallKind::kOther) continue;
-      if (g_cupti.cuptiEnableCallback(1, subscriber, domain, number) == cupti::kSuccess) {
+      if (g_cupti.cuptiEnableCallback(1, subscriber, domain, number) == cupti::kSuccess &&
+          !g_told[domain == cupti::kRuntimeApi][number]) {
+        g_told[domain == cupti::kRuntimeApi][number] = true;
         tellText(arena::CudaText::kFunction,
                  arena::cudaFunction(static_cast<uint32_t>(domain), number), name,
                  static_cast<uint32_t>(kind));

@@ -12,5 +12,6 @@ void onCall(void*, int domain, uint32_t number, const void* data);
 
 /// Chooses the calls that are about launches, copies, memory and waits, and tells their names.
 void enableCallbacks(void* subscriber);
+void disableCallbacks(void* subscriber);
 
 }  // namespace tracesmith::agent

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the agent enters a program that uses CUDA: the driver loads the library that
 // CUDA_INJECTION64_PATH names within cuInit() and calls InitializeInjection(). From then on CUPTI
-// calls back at each launch, copy, allocation and wait, and delivers what the device did.
+// calls back at each launch, copy, allocation and wait, and delivers what the device did. In an
+// armed process (`tracesmith arm`) all that begins when somebody wants to capture it, and ends when
+// they do not want to any more.
 //
 // The driver is built without exceptions, and so is this.
 #include <dlfcn.h>
@@ -14,8 +16,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tracesmith/capture/agents/core/control.hpp"
+#include "tracesmith/capture/agents/core/settings.hpp"
 #include "tracesmith/capture/agents/cuda/activity.hpp"
 #include "tracesmith/capture/agents/cuda/calls.hpp"
+#include "tracesmith/capture/agents/cuda/controlled.hpp"
+#include "tracesmith/capture/agents/cuda/cupti_library.hpp"
+#include "tracesmith/capture/agents/cuda/driver_devices.hpp"
 #include "tracesmith/capture/agents/cuda/shared_file.hpp"
 #include "tracesmith/capture/agents/cuda/sharing.hpp"
 #include "tracesmith/capture/agents/cuda/told.hpp"
@@ -26,74 +33,18 @@ namespace {
 constexpr int64_t kFlushIntervalNs = 200'000'000;
 constexpr int64_t kFirstFlushesNs = 2'000'000'000;
 constexpr int64_t kExitGraceNs = 200'000'000;
+constexpr int64_t kEndGraceNs = 1'000'000'000;
 constexpr uint32_t kFirstWithClock = 17;  // CUPTI's API version of CUDA 11.6
 
 constinit void* g_subscriber = nullptr;
 constinit std::atomic<bool> g_entered{false};
+constinit bool g_capturing = false;  // of an armed process: CUPTI is in use
+constinit int64_t g_began = 0;
 constinit std::atomic<bool> g_leaving{false};
 constinit pid_t g_pid = 0;  // that entered
 constinit void* g_library = nullptr;
 
 uint64_t timestamp() { return static_cast<uint64_t>(stamp()); }
-
-/// Toolkits have it beside what the loader is told of.
-void* fromToolkit() {
-  const char* const named = getenv("CUDA_HOME");
-  for (const char* const home : {named, "/usr/local/cuda"}) {
-    if (home == nullptr) continue;
-    for (const char* const below : {"extras/CUPTI/lib64", "lib64"}) {
-      char path[512];
-      snprintf(path, sizeof path, "%.400s/%s/libcupti.so", home, below);
-      if (void* const library = dlopen(path, RTLD_NOW)) return library;
-    }
-  }
-  return nullptr;
-}
-
-bool findCupti() {
-  // One that the program has loaded is the one that it uses.
-  static const char* const kNames[] = {"libcupti.so.13",   "libcupti.so.12",   "libcupti.so.11.8",
-                                       "libcupti.so.11.7", "libcupti.so.11.6", "libcupti.so.11.5",
-                                       "libcupti.so.11.4", "libcupti.so.11.3", "libcupti.so.11.2",
-                                       "libcupti.so.11.1", "libcupti.so.11.0", "libcupti.so"};
-  void* library = nullptr;
-  if (const char* const named = getenv("TRACESMITH_CUPTI")) {
-    library = dlopen(named, RTLD_NOW);
-    if (library == nullptr) {
-      char text[400];
-      snprintf(text, sizeof text, "TRACESMITH_CUPTI names %.300s, which can not be loaded", named);
-      tellProblem(true, text);
-      return false;
-    }
-  }
-  for (const char* const name : kNames) {
-    if (library == nullptr) library = dlopen(name, RTLD_NOW | RTLD_NOLOAD);
-  }
-  for (const char* const name : kNames) {
-    if (library == nullptr) library = dlopen(name, RTLD_NOW);
-  }
-  if (library == nullptr) library = fromToolkit();
-  if (library == nullptr) {
-    tellProblem(true,
-                "libcupti was not found; it comes with the CUDA toolkit and with PyTorch "
-                "(TRACESMITH_CUPTI names its file)");
-    return false;
-  }
-  const char* missing = nullptr;
-#define TS_X(name, optional, parameters)                                          \
-  g_cupti.name = reinterpret_cast<decltype(g_cupti.name)>(dlsym(library, #name)); \
-  if (g_cupti.name == nullptr && !(optional)) missing = #name;
-  TS_CUPTI_FUNCTIONS(TS_X)
-#undef TS_X
-  if (missing != nullptr) {
-    char text[160];
-    snprintf(text, sizeof text, "this libcupti is too old or too new: it has no %s", missing);
-    tellProblem(true, text);
-    return false;
-  }
-  g_library = library;
-  return true;
-}
 
 bool subscribeAlone() {
   const auto subscribe2 =
@@ -156,21 +107,29 @@ void startFlushThread() {
   pthread_attr_destroy(&attributes);
 }
 
-/// What is under way comes within a moment, if the program has waited for it; what does not is
-/// asked for as it is, without times.
-void atExit() {
-  // A child of the bare system call was told nothing, and CUPTI would wait in it for ever.
-  if (getpid() != g_pid) return;
-  if (g_dead.load(std::memory_order_relaxed) || g_leaving.exchange(true)) return;
+/// What is under way comes within a moment, if the program has waited for it.
+void flushForAWhile(int64_t grace_ns) {
   const int64_t began = nowNs();
   flushActivities(false);
-  while (buffersAreOut() && nowNs() - began < kExitGraceNs) {
+  while (buffersAreOut() && nowNs() - began < grace_ns) {
     const timespec pause{0, 5'000'000};
     clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, nullptr);
     flushActivities(false);
   }
+}
+
+/// What is still under way comes as it is, without times.
+void flushAll() {
   flushActivities(true);
   countDropped();
+}
+
+void atExit() {
+  // A child of the bare system call was told nothing, and CUPTI would wait in it for ever.
+  if (getpid() != g_pid) return;
+  if (g_dead.load(std::memory_order_relaxed) || g_leaving.exchange(true)) return;
+  flushForAWhile(kExitGraceNs);
+  flushAll();
 }
 
 /// Before CUDA 11.6 CUPTI takes no clock of ours, and its times are CLOCK_REALTIME's.
@@ -185,7 +144,10 @@ bool hasClock(uint32_t version) {
 bool enterAlone() {
   if (!subscribeAlone()) return false;
   // Once, and before anything is enabled.
-  if (g_cupti.cuptiActivityRegisterTimestampCallback(timestamp) != cupti::kSuccess) {
+  static bool has_clock = false;
+  has_clock =
+      has_clock || g_cupti.cuptiActivityRegisterTimestampCallback(timestamp) == cupti::kSuccess;
+  if (!has_clock) {
     if (g_cupti.cuptiUnsubscribe != nullptr) (void)g_cupti.cuptiUnsubscribe(g_subscriber);
     tellProblem(true, "this CUPTI takes no clock but its own");
     return false;
@@ -194,11 +156,31 @@ bool enterAlone() {
   return true;
 }
 
-bool enter() {
-  if (!armOnce() || !ready() || !findCupti()) return false;
+/// CUPTI begins to tell. Needs a life, and the shared file.
+bool beginCupti() {
+  if (g_library == nullptr) g_library = findCupti();
+  if (g_library == nullptr) return false;
   uint32_t version = 0;
   (void)g_cupti.cuptiGetVersion(&version);
   if (!hasClock(version)) return false;
+  sharedHeader().cupti_version = version;
+  beginCorrelations();
+  if (waitsForControl()) beginWithNextCall();
+  if (!enterSharing(g_library, version, onCall, timestamp, &g_subscriber) && !enterAlone()) {
+    return false;
+  }
+  enableCallbacks(g_subscriber);
+  return true;
+}
+
+void noteForks() {
+  pthread_atfork(nullptr, nullptr, [] { g_dead.store(true, std::memory_order_relaxed); });
+  g_pid = getpid();
+}
+
+/// Of a process that is captured from its first call on.
+bool enter() {
+  if (!ready()) return false;
   if (!openSharedFile()) {
     char text[160];
     snprintf(text, sizeof text, "no room beside the trace for CUPTI's buffers (%s)",
@@ -206,20 +188,85 @@ bool enter() {
     tellProblem(true, text);
     return false;
   }
-  sharedHeader().cupti_version = version;
-  beginCorrelations();
-  if (!enterSharing(g_library, version, onCall, timestamp, &g_subscriber) && !enterAlone()) {
-    return false;
-  }
-  enableCallbacks(g_subscriber);
-  pthread_atfork(nullptr, nullptr, [] { g_dead.store(true, std::memory_order_relaxed); });
-  g_pid = getpid();
+  if (!beginCupti()) return false;
+  noteForks();
   atexit(atExit);  // after the driver's own was registered, so it runs before that
   startFlushThread();
   return true;
 }
 
+// --- Of an armed process, with the control lock ------------------------------------------------
+
+/// The driver may have been in use for long.
+void beginCuptiLate() {
+  g_capturing = beginCupti();
+  if (g_capturing) tellDevices();
+}
+
+bool beginCapture() {
+  if (!beginLife()) return false;
+  if (!ready() || !openSharedFile()) {
+    const int error = errno;
+    endLife();
+    closeSharedFile();
+    errno = error;
+    return false;
+  }
+  g_began = nowNs();
+  if (g_entered.load() && !g_dead.load()) beginCuptiLate();
+  return true;
+}
+
+int64_t lookAround() {
+  if (!g_capturing) return kFlushIntervalNs;
+  flushActivities(false);
+  return flushPause(nowNs() - g_began);
+}
+
+void endCupti(int64_t grace_ns) {
+  disableCallbacks(g_subscriber);
+  endCorrelations();
+  flushForAWhile(grace_ns);
+  // Before the last flush: no buffer is to stay behind with something in it.
+  disableActivities();
+  flushAll();
+  if (isSharing()) {
+    leaveSharing();
+  } else if (g_cupti.cuptiUnsubscribe != nullptr) {
+    (void)g_cupti.cuptiUnsubscribe(g_subscriber);
+  }
+  g_capturing = false;
+}
+
+void endCapture() {
+  if (g_capturing) endCupti(kEndGraceNs);
+  endLife();
+  closeSharedFile();
+}
+
+void atExitOfArmed() {
+  if (getpid() != g_pid || g_dead.load()) return;
+  const ControlLock alone;
+  if (g_capturing) {
+    flushForAWhile(kExitGraceNs);
+    flushAll();
+  }
+  g_capturing = false;  // and the process ends before anybody ends the capture
+}
+
+/// The driver is there; if the process is being captured, so is what it does from now on.
+void enterArmed() {
+  const ControlLock alone;
+  noteForks();
+  atexit(atExitOfArmed);
+  if (isCaptured() && !g_capturing && ready()) g_capturing = beginCupti();
+}
+
 }  // namespace
+
+bool startControlled() {
+  return openSharedMemory() && startControl({beginCapture, lookAround, endCapture});
+}
 }  // namespace tracesmith::agent
 
 /// What the driver calls. 1: all is well; a program that can not be captured runs on as ever.
@@ -228,7 +275,13 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection(void) 
   using namespace tracesmith::agent;  // NOLINT: a C function
   if (g_entered.exchange(true)) return 1;
   const int before = errno;
-  enter();
+  if (armOnce()) {
+    if (!waitsForControl()) {
+      enter();
+    } else if (startControlled()) {
+      enterArmed();
+    }
+  }
   errno = before;
   return 1;
 }

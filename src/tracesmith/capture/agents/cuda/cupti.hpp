@@ -295,9 +295,11 @@ constexpr int kAttributeZeroedBuffer = 5;
   X(cuptiSubscribe, false, (void**, Callback, void*))                                   \
   X(cuptiUnsubscribe, true, (void*))                                                    \
   X(cuptiEnableCallback, false, (uint32_t, void*, int, uint32_t))                       \
+  X(cuptiEnableDomain, true, (uint32_t, void*, int))                                    \
   X(cuptiGetCallbackName, false, (int, uint32_t, const char**))                         \
   X(cuptiActivityRegisterCallbacks, false, (RequestBuffer, BufferDone))                 \
   X(cuptiActivityEnable, false, (int))                                                  \
+  X(cuptiActivityDisable, true, (int))                                                  \
   X(cuptiActivityFlushAll, false, (uint32_t))                                           \
   X(cuptiActivityGetNextRecord, false, (uint8_t*, size_t, Activity**))                  \
   X(cuptiActivityGetNumDroppedRecords, true, (void*, uint32_t, size_t*))                \

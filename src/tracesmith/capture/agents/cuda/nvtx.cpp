@@ -12,6 +12,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "tracesmith/capture/agents/core/settings.hpp"
+#include "tracesmith/capture/agents/cuda/controlled.hpp"
 #include "tracesmith/capture/agents/cuda/nvtx_names.hpp"
 #include "tracesmith/capture/agents/cuda/shared_file.hpp"
 #include "tracesmith/capture/agents/cuda/told.hpp"
@@ -72,7 +74,8 @@ inline bool canTell() {
   if (sharedFileIsOpen()) return true;
   const int before = errno;
   const NoCancel whole;
-  const bool open = armed() && *g_epoch != 0 && !Telling::isInterrupted() && openSharedFile();
+  const bool open =
+      armed() && g_epoch->load() != 0 && !Telling::isInterrupted() && openSharedFile();
   errno = before;
   return open;
 }
@@ -291,7 +294,10 @@ int domainPop(const Domain* d) { return pop(numberOf(d)); }
 /// What is told once may come before the first event of its thread.
 bool canDefine() {
   ready();  // of a thread for which there is no ring the file is there all the same
-  return *g_epoch != 0 && t_state.epoch == *g_epoch && canTell();
+  const uint64_t epoch = g_epoch->load();
+  // While nobody captures, it is kept for those who will.
+  if (epoch == kIdleEpoch) return !Telling::isInterrupted();
+  return epoch != 0 && t_state.epoch == epoch && canTell();
 }
 
 /// Calls `take` with a text of either kind, as UTF-8.
@@ -407,8 +413,12 @@ void makePageKey() {
 void enter(GetExportTable get_export_table) {
   const auto* const callbacks = static_cast<const Callbacks*>(get_export_table(kCallbacksTable));
   if (callbacks == nullptr || callbacks->size < sizeof *callbacks) return;
-  if (!armOnce() || !ready()) return;
-  if (!openSharedFile()) {
+  if (!armOnce()) return;
+  if (waitsForControl()) {
+    if (!startControlled()) return;
+  } else if (!ready()) {
+    return;
+  } else if (!openSharedFile()) {
     tellProblem(false, "no room beside the trace for the names of NVTX's ranges");
     return;
   }

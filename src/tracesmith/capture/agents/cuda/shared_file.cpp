@@ -23,7 +23,8 @@ namespace {
 
 constexpr uint64_t kLogStep = 256u << 10;
 
-uint8_t* g_file = nullptr;
+std::atomic<uint8_t*> g_file{nullptr};
+uint8_t* g_memory = nullptr;  // see openSharedMemory()
 int g_fd = -1;
 dev_t g_device = 0;
 ino_t g_inode = 0;
@@ -36,15 +37,26 @@ enum Backing : uint8_t { kNothing, kBlocks, kMemory };
 std::atomic<uint8_t> g_backing[kBuffers];
 std::atomic<uint32_t> g_next{0};
 
-Buffer* buffers() { return reinterpret_cast<Buffer*>(g_file + cuda_file::kBuffersAt); }
-uint8_t* memoryOf(uint32_t i) { return g_file + cuda_file::kMemoryAt + i * kBufferBytes; }
+uint8_t* file() { return g_file.load(std::memory_order_relaxed); }
+Buffer* buffers() { return reinterpret_cast<Buffer*>(file() + cuda_file::kBuffersAt); }
+uint8_t* memoryOf(uint32_t i) { return file() + cuda_file::kMemoryAt + i * kBufferBytes; }
+
+/// CUPTI may have kept one of a file that was closed, and still fill it.
+bool isOfThisFile(const uint8_t* buffer) {
+  const uint8_t* const begin = memoryOf(0);
+  return file() != g_memory && buffer >= begin && buffer < begin + kBuffers * kBufferBytes;
+}
 
 /// A program that closes files it does not know may have another by that number.
-bool reserveMore(uint64_t at, uint64_t bytes) {
+bool isOurFile() {
   struct stat s;
+  return fstat(g_fd, &s) == 0 && s.st_dev == g_device && s.st_ino == g_inode;
+}
+
+bool reserveMore(uint64_t at, uint64_t bytes) {
+  if (isOurFile()) return reserveBlocks(g_fd, at, bytes);
   errno = EBADF;
-  return fstat(g_fd, &s) == 0 && s.st_dev == g_device && s.st_ino == g_inode &&
-         reserveBlocks(g_fd, at, bytes);
+  return false;
 }
 
 /// Memory for a buffer that nobody else has; it stays.
@@ -108,7 +120,8 @@ bool makeSharedFile() {
     h.magic = cuda_file::kMagic;
     struct stat s;
     if (fstat(fd, &s) == 0 && rename(temporary, path) == 0) {
-      g_file = static_cast<uint8_t*>(base);
+      g_file.store(static_cast<uint8_t*>(base), std::memory_order_relaxed);
+      for (auto& backing : g_backing) backing.store(kNothing, std::memory_order_relaxed);
       g_fd = fd;
       g_device = s.st_dev;
       g_inode = s.st_ino;
@@ -132,7 +145,7 @@ bool copyLog(const uint8_t* from) {
     if (!reserveBlocks(g_fd, cuda_file::kLogAt, end)) return false;
     g_log_reserved = end;
   }
-  memcpy(g_file + cuda_file::kLogAt, from + cuda_file::kLogAt, end);
+  memcpy(file() + cuda_file::kLogAt, from + cuda_file::kLogAt, end);
   sharedHeader().log_end.store(end, std::memory_order_release);
   return true;
 }
@@ -177,13 +190,15 @@ bool openSharedFile() {
   static uint64_t failed_epoch = 0;
   static int failed_error = 0;
   const Telling alone;
-  const uint64_t epoch = *g_epoch;
+  const uint64_t epoch = g_epoch->load();
+  errno = 0;
+  if (epoch == kIdleEpoch) return false;
   if (g_shared_epoch.load(std::memory_order_relaxed) == epoch) return true;
   if (failed_epoch == epoch) {
     errno = failed_error;
     return false;
   }
-  uint8_t* const parents = g_file;
+  uint8_t* const parents = file();
   const int parents_fd = g_fd;
   if (!makeSharedFile() || (parents != nullptr && !copyLog(parents))) {
     failed_epoch = epoch;
@@ -192,7 +207,7 @@ bool openSharedFile() {
   }
   if (parents == nullptr) {
     pthread_atfork(beforeFork, afterFork, afterFork);
-  } else {
+  } else if (parents != g_memory) {
     munmap(parents, cuda_file::kFileBytes);
     close(parents_fd);
   }
@@ -200,12 +215,48 @@ bool openSharedFile() {
   return true;
 }
 
-cuda_file::Header& sharedHeader() { return *reinterpret_cast<cuda_file::Header*>(g_file); }
+bool openSharedMemory() {
+  const Telling alone;
+  if (file() != nullptr) return true;
+  void* const base = mmap(nullptr, cuda_file::kFileBytes, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (base == MAP_FAILED) return false;
+  g_memory = static_cast<uint8_t*>(base);
+  g_log_reserved = cuda_file::kLogBytes;
+  g_shared_epoch.store(kIdleEpoch, std::memory_order_relaxed);
+  g_file.store(g_memory, std::memory_order_relaxed);
+  pthread_atfork(beforeFork, afterFork, afterFork);
+  return true;
+}
+
+void closeSharedFile() {
+  const Telling alone;
+  uint8_t* const from = file();
+  if (from == g_memory) return;
+  // What it says beyond what the memory said, which it began with.
+  auto* const header = reinterpret_cast<cuda_file::Header*>(g_memory);
+  const uint64_t begin = header->log_end.load(std::memory_order_relaxed);
+  const uint64_t end = sharedHeader().log_end.load(std::memory_order_relaxed);
+  if (end > begin) {
+    memcpy(g_memory + cuda_file::kLogAt + begin, from + cuda_file::kLogAt + begin, end - begin);
+    header->log_end.store(end, std::memory_order_relaxed);
+  }
+  g_shared_epoch.store(kIdleEpoch, std::memory_order_release);
+  g_log_reserved = cuda_file::kLogBytes;
+  g_file.store(g_memory, std::memory_order_relaxed);
+  if (isOurFile()) close(g_fd);
+  g_fd = -1;
+  // CUPTI may still have a buffer there: its place stays, as memory of nobody.
+  (void)mmap(from, cuda_file::kFileBytes, PROT_READ | PROT_WRITE,
+             MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+}
+
+cuda_file::Header& sharedHeader() { return *reinterpret_cast<cuda_file::Header*>(file()); }
 
 bool appendDefinition(const void* record, size_t bytes, bool needed) {
   cuda_file::Header& h = sharedHeader();
   const uint64_t end = h.log_end.load(std::memory_order_relaxed);
-  bool room = end <= cuda_file::kLogBytes - bytes;
+  bool room = end + bytes <= cuda_file::kLogBytes;
   if (room && end + bytes > g_log_reserved) {
     const int before = errno;
     const NoCancel whole;
@@ -217,12 +268,13 @@ bool appendDefinition(const void* record, size_t bytes, bool needed) {
     if (needed) h.log_lost.fetch_add(1, std::memory_order_relaxed);
     return false;
   }
-  memcpy(g_file + cuda_file::kLogAt + end, record, bytes);
+  memcpy(file() + cuda_file::kLogAt + end, record, bytes);
   h.log_end.store(end + bytes, std::memory_order_release);
   return true;
 }
 
 uint8_t* takeBuffer() {
+  if (file() == g_memory) return nullptr;  // nobody captures
   const uint32_t begin = g_next.fetch_add(1, std::memory_order_relaxed);
   for (uint32_t n = 0; n < kBuffers; ++n) {
     const uint32_t i = (begin + n) % kBuffers;
@@ -250,11 +302,13 @@ uint8_t* takeBuffer() {
 }
 
 void noteTold(const uint8_t* buffer, size_t end) {
+  if (!isOfThisFile(buffer)) return;
   const auto i = static_cast<uint32_t>((buffer - memoryOf(0)) / static_cast<int64_t>(kBufferBytes));
   buffers()[i].told.store(end, std::memory_order_release);
 }
 
 void giveBackBuffer(uint8_t* buffer, size_t used) {
+  if (!isOfThisFile(buffer)) return;
   const auto i = static_cast<uint32_t>((buffer - memoryOf(0)) / static_cast<int64_t>(kBufferBytes));
   // All told, and from here on nobody's: a kill amid the zeroing leaves nothing to be read.
   buffers()[i].state.store(cuda_file::kPrivate, std::memory_order_release);
@@ -271,6 +325,7 @@ void disownBuffers() {
 }
 
 bool buffersAreOut() {
+  if (file() == g_memory) return false;
   for (uint32_t i = 0; i < kBuffers; ++i) {
     if (buffers()[i].state.load(std::memory_order_acquire) == cuda_file::kFree) continue;
     // CUPTI keeps one that it has not begun; its records begin with their kind, which is not 0.

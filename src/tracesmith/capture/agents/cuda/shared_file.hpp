@@ -34,7 +34,11 @@ bool armOnce();
 /// The file of this life is there; makes it. In a forked child it is one of its own, which says all
 /// that the parent had said. False: errno says why. Needs ready().
 bool openSharedFile();
-/// Needs openSharedFile().
+/// Of an armed process that nobody captures: memory takes what is told once, until there is a file
+/// for it, and again after closeSharedFile(). False: errno says why.
+bool openSharedMemory();
+void closeSharedFile();
+/// Needs openSharedFile() or openSharedMemory().
 cuda_file::Header& sharedHeader();
 
 /// Appends a definition (a record of arena_layout.hpp, whole words). False: there was no room,

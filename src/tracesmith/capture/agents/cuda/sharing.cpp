@@ -270,11 +270,16 @@ bool enter(void* subscriber, uint64_t (*clock)(), bool is_alone) {
          enableKinds(subscriber, is_alone);
 }
 
-void leave(void* subscriber) {
-  g_sharing.store(nullptr, std::memory_order_release);
+void disableKinds(void* subscriber) {
   for (const CapturedKind& captured : kCapturedKinds) {
     (void)g_functions.cuptiActivityDisable_v2(subscriber, captured.kind, nullptr);
   }
+  (void)g_functions.cuptiActivityDisable_v2(subscriber, cupti::kUnifiedMemory, nullptr);
+}
+
+void leave(void* subscriber) {
+  g_sharing.store(nullptr, std::memory_order_release);
+  disableKinds(subscriber);
   (void)set(subscriber, cupti::kAttributeUserDefinedRecords, uint8_t{0});
   if (g_cupti.cuptiUnsubscribe != nullptr) (void)g_cupti.cuptiUnsubscribe(subscriber);
   disownBuffers();
@@ -299,6 +304,7 @@ void tellOfWholeGraphs(void* subscriber) {
 bool enterSharing(void* library, uint32_t version, cupti::Callback callback, uint64_t (*clock)(),
                   void** subscriber) {
   if (version < cupti::kFirstWithLayouts || !findFunctions(library)) return false;
+  for (auto& told : g_told) told.store(false, std::memory_order_relaxed);
   char other[cupti::kOtherNameBytes] = {};
   cupti::SubscriberParams params{sizeof params, "TraceSmith", other, sizeof other, 1, {}};
   void* mine = nullptr;
@@ -312,6 +318,12 @@ bool enterSharing(void* library, uint32_t version, cupti::Callback callback, uin
   if (other[0] != 0) tellOfWholeGraphs(mine);
   *subscriber = mine;
   return true;
+}
+
+void disableSharing() { disableKinds(g_sharing.load(std::memory_order_relaxed)); }
+
+void leaveSharing() {
+  if (void* const subscriber = g_sharing.load(std::memory_order_relaxed)) leave(subscriber);
 }
 
 int enableSharing(cupti::Kind kind) {

@@ -16,6 +16,9 @@ bool enterSharing(void* library, uint32_t version, cupti::Callback callback, uin
                   void** subscriber);
 
 bool isSharing();
+void disableSharing();
+/// Nothing of it is left.
+void leaveSharing();
 /// One more kind; CUPTI's code.
 int enableSharing(cupti::Kind kind);
 /// CUPTI has told how its records lie.

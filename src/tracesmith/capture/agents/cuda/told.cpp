@@ -10,6 +10,7 @@ namespace tracesmith::agent {
 namespace {
 
 constinit std::atomic<uint64_t> g_newest{0};  // correlation id
+constinit std::atomic<uint64_t> g_last_wanted{UINT64_MAX};
 
 // --- Names of kernels ---------------------------------------------------------------------------
 
@@ -114,7 +115,19 @@ void tellProblem(bool nothing, const char* text) {
   putRecord(&record, bytes, false);
 }
 
+std::atomic<uint64_t> g_first_wanted{0};
+
+void beginWithNextCall() { g_first_wanted.store(UINT64_MAX); }
+void endCorrelations() { g_last_wanted.store(newestCorrelation()); }
+
+bool isWanted(uint64_t correlation) {
+  return correlation >= g_first_wanted.load(std::memory_order_relaxed) &&
+         correlation <= g_last_wanted.load(std::memory_order_relaxed);
+}
+
 void beginCorrelations() {
+  g_first_wanted.store(0, std::memory_order_relaxed);
+  g_last_wanted.store(UINT64_MAX, std::memory_order_relaxed);
   g_newest.store(sharedHeader().first_correlation + (1u << 31), std::memory_order_relaxed);
 }
 

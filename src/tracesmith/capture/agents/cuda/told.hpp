@@ -12,6 +12,21 @@ namespace tracesmith::agent {
 /// CUPTI's 32 bits as a number that does not come again in the life of a process. Any thread.
 void beginCorrelations();
 uint64_t wideCorrelation(uint32_t correlation);
+/// Of a process that is captured for a while: what the device does for calls that came before the
+/// first one that is recorded, or after the last one, is not.
+void beginWithNextCall();
+void endCorrelations();
+bool isWanted(uint64_t correlation);
+
+extern std::atomic<uint64_t> g_first_wanted;
+/// A call is recorded. [hot]
+inline void noteRecordedCall(uint64_t correlation) {
+  t_state.ring->newest.store(correlation, std::memory_order_relaxed);
+  uint64_t first = g_first_wanted.load(std::memory_order_relaxed);
+  while (__builtin_expect(correlation < first, 0)) {
+    if (g_first_wanted.compare_exchange_weak(first, correlation)) break;
+  }
+}
 
 /// Puts a record into this thread's ring; an event of its own counts. False: it is lost, and
 /// counted if it counts.

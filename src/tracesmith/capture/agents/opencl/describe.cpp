@@ -13,7 +13,7 @@ class SeenDevices {
  public:
   /// True the first time it is asked about `device` since the last fork.
   bool firstTime(cl_device_id device) {
-    const uint64_t key = handleOf(device) ^ (*g_epoch << 48);
+    const uint64_t key = handleOf(device) ^ (g_epoch->load() << 48);
     for (std::atomic<uint64_t>& slot : slots_) {
       uint64_t seen = slot.load(std::memory_order_acquire);
       if (seen == key) return false;

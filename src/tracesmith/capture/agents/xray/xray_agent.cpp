@@ -152,7 +152,7 @@ void onFunction(int32_t function, int type) {
   if (__builtin_expect(type > kTailExit, 0)) return;  // an event of the program's own
   ThreadState& t = t_state;
   uint8_t flags = static_cast<uint8_t>(type);
-  if (__builtin_expect(t.ring == nullptr || t.epoch != *g_epoch, 0)) {
+  if (__builtin_expect(t.ring == nullptr || t.epoch != g_epoch->load(), 0)) {
     const int before = errno;
     const bool attached = attachThread();
     errno = before;

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/capture/agents/core/control.hpp"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tracesmith/capture/agents/core/no_cancel.hpp"
+#include "tracesmith/capture/agents/core/process_identity.hpp"
+#include "tracesmith/capture/agents/core/settings.hpp"
+#include "tracesmith/capture/agents/core/writer.hpp"
+#include "tracesmith/capture/control_layout.hpp"
+
+namespace tracesmith::agent {
+namespace {
+
+using control::Page;
+using control::Wish;
+
+Controlled g_controlled;
+Page* g_page = nullptr;
+char g_path[640];
+pid_t g_pid = 0;
+std::atomic_flag g_lock = ATOMIC_FLAG_INIT;
+std::atomic<bool> g_captured{false};
+
+/// Of this process before an exec: nobody waits at those any more.
+void removeOlderPages(const char* directory, const char* prefix) {
+  DIR* const d = opendir(directory);
+  if (d == nullptr) return;
+  while (const dirent* const entry = readdir(d)) {
+    if (strncmp(entry->d_name, prefix, strlen(prefix)) == 0) unlinkat(dirfd(d), entry->d_name, 0);
+  }
+  closedir(d);
+}
+
+bool makePage(const char* directory) {
+  static arena::ArenaHeader identity;  // too large for the stack of a thread that may be any
+  fillProcessIdentity(identity);
+  char prefix[64];
+  snprintf(prefix, sizeof prefix, "%u.%llu.", identity.pid,
+           static_cast<unsigned long long>(identity.start_ticks));
+  const int64_t created = nowNs();
+  errno = ENAMETOOLONG;
+  const int length = snprintf(g_path, sizeof g_path, "%s/%s%lld%s", directory, prefix,
+                              static_cast<long long>(created), control::kSuffix);
+  char temporary[660];
+  if (length < 0 || static_cast<size_t>(length) >= sizeof g_path) return false;
+  removeOlderPages(directory, prefix);
+  snprintf(temporary, sizeof temporary, "%s.new", g_path);
+  const int fd = open(temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (fd < 0) return false;
+  void* base = MAP_FAILED;
+  if (reserveBlocks(fd, 0, control::kPageBytes)) {
+    base = mmap(nullptr, control::kPageBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  }
+  int error = errno;
+  close(fd);
+  if (base != MAP_FAILED) {
+    auto* const page = static_cast<Page*>(base);
+    page->version = control::kVersion;
+    page->pid = identity.pid;
+    page->start_ticks = identity.start_ticks;
+    page->pid_namespace = identity.pid_namespace;
+    page->created_ns = created;
+    page->magic = control::kMagic;
+    if (rename(temporary, g_path) == 0) {
+      g_page = page;
+      return true;
+    }
+    error = errno;
+    munmap(base, control::kPageBytes);
+  }
+  unlink(temporary);
+  errno = error;
+  return false;
+}
+
+/// Who captures holds the page's lock, which the kernel gives back when they end in whatever way.
+bool collectorIsLost() {
+  const int fd = open(g_path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  if (fd < 0) return false;
+  const bool lost = flock(fd, LOCK_SH | LOCK_NB) == 0;
+  close(fd);
+  return lost;
+}
+
+/// Until there is another request than `seen`, or the time is over (0: never).
+void waitForRequest(uint32_t seen, int64_t most_ns) {
+  const timespec pause{most_ns / 1'000'000'000, most_ns % 1'000'000'000};
+  // The file's, not this process's alone: another process wakes it.
+  syscall(SYS_futex, &g_page->request, FUTEX_WAIT, seen, most_ns > 0 ? &pause : nullptr, nullptr,
+          0);
+}
+
+void endCapture() {
+  g_controlled.end();
+  g_captured.store(false);
+  g_page->state.store(Wish::kIdle);
+}
+
+void doRequest(Wish wish) {
+  int error = 0;
+  if (wish == Wish::kCapture && !g_captured.load()) {
+    const uint32_t bytes = g_page->settings_bytes.load();
+    replaceSettings(g_page->settings, bytes);
+    if (g_controlled.begin()) {
+      g_captured.store(true);
+      g_page->state.store(Wish::kCapture);
+    } else {
+      error = errno != 0 ? errno : EINVAL;
+    }
+  } else if (wish == Wish::kIdle && g_captured.load()) {
+    endCapture();
+  }
+  g_page->error.store(error);
+}
+
+void* controlAlways(void*) {
+  uint32_t seen = 0;
+  int64_t pause_ns = 0;
+  for (;;) {
+    const uint32_t request = g_page->request.load();
+    if (request == seen) waitForRequest(seen, pause_ns);
+    const ControlLock alone;
+    const uint32_t now = g_page->request.load();
+    if (now != seen) {
+      seen = now;
+      doRequest(g_page->wish.load());
+      g_page->answer.store(now);
+      syscall(SYS_futex, &g_page->answer, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+    }
+    pause_ns = 0;
+    if (!g_captured.load()) continue;
+    if (collectorIsLost()) {
+      endCapture();
+    } else {
+      pause_ns = g_controlled.look();
+    }
+  }
+  return nullptr;
+}
+
+bool startThread() {
+  pthread_attr_t attributes;
+  errno = pthread_attr_init(&attributes);
+  if (errno != 0) return false;
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  // The program's signals are not for us.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_t thread;
+  const int error = pthread_create(&thread, &attributes, controlAlways, nullptr);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  pthread_attr_destroy(&attributes);
+  errno = error;
+  return error == 0;
+}
+
+}  // namespace
+
+bool startControl(const Controlled& controlled) {
+  const NoCancel whole;
+  // In a forked child nobody has the lock: the parent's thread may have had it.
+  if (g_pid != 0 && g_pid != getpid()) g_lock.clear();
+  const ControlLock alone;
+  if (g_page != nullptr && g_pid == getpid()) return true;
+  g_page = nullptr;  // its parent's, of a forked child
+  g_captured.store(false);
+  g_pid = getpid();
+  const char* const directory = getenv(control::kEnvDirectory);
+  if (directory == nullptr || !makePage(directory)) return false;
+  g_controlled = controlled;
+  if (!startThread()) {
+    const int error = errno;
+    unlink(g_path);
+    munmap(g_page, control::kPageBytes);
+    g_page = nullptr;
+    errno = error;
+    return false;
+  }
+  atexit([] {
+    if (getpid() == g_pid) unlink(g_path);
+  });
+  return true;
+}
+
+ControlLock::ControlLock() {
+  int64_t pause_ns = 10'000;
+  while (g_lock.test_and_set(std::memory_order_acquire)) {
+    const timespec pause{0, pause_ns};
+    clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, nullptr);
+    if (pause_ns < 5'000'000) pause_ns *= 2;
+  }
+}
+ControlLock::~ControlLock() { g_lock.clear(std::memory_order_release); }
+
+bool isCaptured() { return g_captured.load(std::memory_order_relaxed); }
+
+}  // namespace tracesmith::agent

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/capture/attach_session.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+#include <unordered_map>
+
+#include "tracesmith/base/clock.hpp"
+#include "tracesmith/capture/agent_environment.hpp"
+#include "tracesmith/capture/armed_process.hpp"
+#include "tracesmith/capture/launcher.hpp"
+#include "tracesmith/capture/process_facts.hpp"
+#include "tracesmith/capture/session_report.hpp"
+
+namespace tracesmith {
+namespace {
+
+constexpr int64_t kSecondNs = 1'000'000'000;
+constexpr int64_t kLookNs = kSecondNs / 10;
+constexpr int64_t kAnswerNs = 10 * kSecondNs;  // until a process is thought to be stopped
+
+uint64_t inodeOf(const std::string& path) {
+  struct stat s {};
+  return stat(path.c_str(), &s) == 0 ? s.st_ino : 0;
+}
+
+/// Where it waits; and that nothing keeps us from asking it.
+Result<std::string> controlDirectoryOf(uint32_t pid) {
+  const std::string who = "process " + std::to_string(pid);
+  if (!readProcessStat(pid)) return fail(ErrorCode::kNotFound, "there is no such process", who);
+  const std::string proc = "/proc/" + std::to_string(pid);
+  const auto armed = environmentValue(pid, control::kEnvDirectory);
+  if (!armed) {
+    return fail(ErrorCode::kPermission, "its environment can not be read; ask as its user", who);
+  }
+  const auto session = environmentValue(pid, arena::kEnvSession);
+  if (session && !session->empty()) {
+    return fail(ErrorCode::kInvalidArgument, "is recorded by `tracesmith profile` already", who);
+  }
+  if (armed->empty()) {
+    return fail(ErrorCode::kUnsupported,
+                "was not started with `tracesmith arm -- COMMAND`, so there is nothing in it that "
+                "could be switched on",
+                who);
+  }
+  if (inodeOf(proc + "/ns/mnt") != inodeOf("/proc/self/ns/mnt") ||
+      inodeOf(proc + "/ns/pid") != inodeOf("/proc/self/ns/pid")) {
+    return fail(ErrorCode::kUnsupported,
+                "lives in another container, with other files: run this command there", who);
+  }
+  return *armed;
+}
+
+/// The processes that descend from one, and that one.
+class Family {
+ public:
+  explicit Family(uint32_t root) : root_(root) {}
+  void look() {
+    parents_.clear();
+    for (const ListedProcess& p : listProcesses()) {
+      if (p.stat.state != 'Z' && p.stat.state != 'X') parents_[p.pid] = p.stat.parent_pid;
+    }
+  }
+  bool has(uint32_t pid) const {
+    for (size_t i = 0; pid != 0 && i <= parents_.size(); ++i) {
+      if (pid == root_) return true;
+      const auto parent = parents_.find(pid);
+      pid = parent == parents_.end() ? 0 : parent->second;
+    }
+    return false;
+  }
+  bool rootIsAlive() const { return parents_.count(root_) > 0; }
+
+ private:
+  uint32_t root_;
+  std::unordered_map<uint32_t, uint32_t> parents_;
+};
+
+/// All that are asked to begin, and to end.
+class Captured {
+ public:
+  Captured(uint32_t pid, std::string directory, Environment settings)
+      : family_(pid), directory_(std::move(directory)), settings_(std::move(settings)) {}
+
+  /// Asks those that are new to begin. Fails only when the settings do not fit.
+  Status look(int64_t now) {
+    family_.look();
+    for (const ArmedProcessInfo& info : listArmed(directory_)) {
+      if (known_.count(info.path) > 0 || !family_.has(info.pid)) continue;
+      auto process = ArmedProcess::open(info.path);
+      if (!process) {
+        if (process.error().code == ErrorCode::kInvalidArgument) {
+          known_.insert(info.path);
+          warnings_.push_back(process.error().message);
+        }
+        continue;  // gone, or not there yet
+      }
+      known_.insert(info.path);
+      TS_CHECK_OK(process->begin(settings_));
+      members_.push_back({std::move(*process), now, false});
+    }
+    return {};
+  }
+
+  void poll(int64_t now) {
+    std::erase_if(members_, [](const Member& m) { return !m.process.isAlive(); });
+    for (Member& m : members_) {
+      if (m.began || m.failed) continue;
+      if (m.process.hasAnswered()) {
+        m.began = m.process.error() == 0;
+        m.failed = !m.began;
+        if (m.failed) {
+          warnings_.push_back(fmt::format("process {} could not begin ({})", m.process.pid(),
+                                          std::strerror(m.process.error())));
+        }
+        any_ = any_ || m.began;
+      } else if (now - m.asked_ns > kAnswerNs && !m.late) {
+        m.late = true;
+        warnings_.push_back(
+            fmt::format("process {} does not answer: is it stopped?", m.process.pid()));
+      }
+    }
+  }
+
+  /// Asks all to end; hasEnded() once they have, or have had long enough.
+  void end(int64_t now) {
+    for (Member& m : members_) m.process.end();
+    end_asked_ns_ = now;
+  }
+  bool hasEnded(int64_t now) {
+    const auto waits = [](const Member& m) {
+      return m.process.isAlive() && !m.process.hasAnswered();
+    };
+    if (std::none_of(members_.begin(), members_.end(), waits)) return true;
+    if (now - end_asked_ns_ < kAnswerNs) return false;
+    for (const Member& m : members_) {
+      if (waits(m) && !m.late) {
+        warnings_.push_back(
+            fmt::format("process {} did not end its capture: is it stopped? It "
+                        "will when it runs on",
+                        m.process.pid()));
+      }
+    }
+    return true;
+  }
+
+  bool any() const { return any_; }
+  bool hasMembers() const { return !members_.empty(); }
+  bool rootIsAlive() const { return family_.rootIsAlive(); }
+  const std::vector<std::string>& warnings() const { return warnings_; }
+
+ private:
+  struct Member {
+    ArmedProcess process;
+    int64_t asked_ns = 0;
+    bool began = false;
+    bool failed = false;
+    bool late = false;
+  };
+  Family family_;
+  std::string directory_;
+  Environment settings_;
+  std::set<std::string> known_;
+  std::vector<Member> members_;
+  std::vector<std::string> warnings_;
+  int64_t end_asked_ns_ = 0;
+  bool any_ = false;
+};
+
+void nap(uint64_t met, int64_t& pause_ns) {
+  pause_ns = met > 0 ? 1'000'000 : std::min<int64_t>(pause_ns * 2, 5'000'000);
+  const timespec pause{0, pause_ns};
+  nanosleep(&pause, nullptr);
+}
+
+}  // namespace
+
+Result<ProfileOutcome> runAttach(uint32_t pid, const ProfileOptions& options,
+                                 const std::function<void(const std::string&)>& say) {
+  TS_TRY(const std::string directory, controlDirectoryOf(pid));
+  const FileSizeSignalIgnored no_signal;
+  SignalRelay relay;
+  relay.followNobody();
+  const auto facts = readProcessFacts(pid);
+  const std::string command_line = facts ? facts->command_line : std::string();
+  TS_TRY(SessionDir dir, SessionDir::create(options.output));
+  auto giveUp = [&](Error error) -> tl::unexpected<Error> {
+    dir.remove();
+    return tl::unexpected<Error>(std::move(error));
+  };
+  const SessionInfo info = {.output = options.output,
+                            .command_line = command_line,
+                            .root_pid = pid,
+                            .keep_kernels = options.kernels,
+                            .keep_memory = options.memory};
+  if (auto ok = dir.writeInfo(info); !ok) return giveUp(ok.error());
+  if (auto ok = checkRoomForArena(dir, options.ring_bytes); !ok) return giveUp(ok.error());
+  Captured captured(pid, directory, settingsFor(options, dir));
+  const int64_t asked = monotonicNs();
+  if (auto ok = captured.look(asked); !ok) return giveUp(ok.error());
+  if (!captured.hasMembers() && !captured.warnings().empty()) {
+    return giveUp({ErrorCode::kInvalidArgument, captured.warnings().front(), {}});
+  }
+  auto made =
+      Collector::create(dir, {.keep_kernels = options.kernels, .keep_memory = options.memory});
+  if (!made) {
+    captured.end(asked);
+    return giveUp(made.error());
+  }
+  Collector& collector = **made;
+  noteHost(collector, command_line);
+  collector.noteMetadata("attached_to", std::to_string(pid));
+  if (!captured.hasMembers()) {
+    say(fmt::format("process {} is armed, and uses neither CUDA nor NVTX yet: waiting for it",
+                    pid));
+  }
+
+  ProfileOutcome outcome;
+  int64_t begun = 0;
+  int64_t next_look = asked + kLookNs;
+  int64_t next_progress = asked + kSecondNs / 5;
+  int64_t pause_ns = 1'000'000;
+  while (relay.stops() == 0) {
+    const uint64_t met = collector.poll();
+    const int64_t now = monotonicNs();
+    captured.poll(now);
+    if (begun == 0 && captured.any()) begun = now;
+    const auto run_ns = static_cast<int64_t>(options.duration_s * 1e9);
+    if (begun != 0 && run_ns > 0 && now - begun >= run_ns) {
+      outcome.stopped_by_duration = true;
+      break;
+    }
+    if (now >= next_look) {
+      next_look = now + kLookNs;
+      if (auto ok = captured.look(now); !ok) break;
+      if (!captured.hasMembers() && !captured.rootIsAlive()) break;
+    }
+    if (options.progress && now >= next_progress) {
+      next_progress = now + kSecondNs / 5;
+      options.progress(progressOf(collector, begun == 0 ? 0 : now - begun));
+    }
+    nap(met, pause_ns);
+  }
+
+  // What their threads wait for is read until they have ended.
+  captured.end(monotonicNs());
+  while (!captured.hasEnded(monotonicNs())) nap(collector.poll(), pause_ns);
+  collector.setCapturing(false);  // forked children have nobody who could tell them
+  warnOfUnrecorded(dir, outcome);
+  outcome.trace_status = collector.finish();
+  takeTotals(collector, outcome);
+  for (const std::string& warning : captured.warnings()) outcome.warnings.push_back(warning);
+  if (collector.agentProcesses() == 0) {
+    outcome.warnings.push_back(
+        fmt::format("nothing was captured: no process of {} used CUDA or NVTX meanwhile", pid));
+  }
+  if (!outcome.trace_status) countWhatIsInTheFile(dir.info().output, outcome);
+  return outcome;
+}
+
+}  // namespace tracesmith

@@ -1,0 +1,338 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tracesmith arm and record --pid: a program that runs is captured for a while, and notices nothing.
+What it did while it was captured is in the trace, and nothing else."""
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
+from harness import CommandTest, PROGRAM, environment  # pylint: disable=wrong-import-position
+
+STANDINS = os.environ.get("TRACESMITH_STANDINS", "")
+TRAINING = os.path.join(STANDINS, "standin_training")
+
+
+class Armed(CommandTest):
+    def setUp(self):
+        super().setUp()
+        control = self.path("control")
+        os.mkdir(control, 0o700)
+        self.env = environment(LD_LIBRARY_PATH=STANDINS, TRACESMITH_CONTROL=control)
+
+    def training(self, threads=1, armed=True, start=True, **variables):
+        command = ([PROGRAM, "arm", "--"] if armed else []) + [TRAINING, str(threads)]
+        env = dict(self.env, **variables)
+        if not armed:
+            env.pop("TRACESMITH_CONTROL")
+        self.program = subprocess.Popen(command, cwd=self.dir, env=env, stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True)
+        self.addCleanup(self.stop, self.program)
+        if start:
+            self.tell("start")
+        return self.program
+
+    @staticmethod
+    def stop(process):
+        process.kill()
+        process.wait()
+        for stream in (process.stdin, process.stdout, process.stderr):
+            if stream is not None:
+                stream.close()
+
+    def tell(self, command, answers=True):
+        self.program.stdin.write(command + "\n")
+        self.program.stdin.flush()
+        return json.loads(self.program.stdout.readline()) if answers else None
+
+    def until(self, so, what, program=None):
+        end = time.monotonic() + 60
+        while not so():
+            self.assertLess(time.monotonic(), end, what)
+            if program is not None:
+                self.assertIsNone(program.poll(), what)
+            time.sleep(0.01)
+
+    def state(self, pid=None):
+        """waiting, recording, or None."""
+        listed = self.run_command("arm", "--list", env=self.env)
+        self.assertEqual(listed.returncode, 0, listed.stderr)
+        states = {int(line.split()[0]): line.split()[1] for line in listed.stdout.decode().splitlines()}
+        return states.get(pid or self.program.pid)
+
+    def attach(self, *options, output="t.sbt", pid=None):
+        recorder = subprocess.Popen([PROGRAM, "record", "--pid", str(pid or self.program.pid), "-o", output,
+                                     *options], cwd=self.dir, env=self.env, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(self.stop, recorder)
+        return recorder
+
+    def attached(self, *options, **named):
+        recorder = self.attach(*options, **named)
+        self.until(lambda: self.state() == "recording", "it does not begin", recorder)
+        return recorder
+
+    def detach(self, recorder, code=0):
+        recorder.send_signal(signal.SIGINT)
+        return self.ended(recorder, code)
+
+    def ended(self, recorder, code=0):
+        _, said = recorder.communicate(timeout=60)
+        self.assertEqual(recorder.returncode, code, said)
+        return said
+
+    def quit(self):
+        done = self.tell("quit", answers=False)
+        self.program.stdin.close()
+        self.assertEqual(self.program.wait(timeout=60), 0)
+        return done
+
+    def rows(self, sql, trace="t.sbt"):
+        result = self.run_command("query", trace, sql, "--json")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return json.loads(result.stdout)
+
+    def one(self, sql, trace="t.sbt"):
+        return list(self.rows(sql, trace)[0].values())[0]
+
+    def assert_whole(self, steps, trace="t.sbt", cuda=True):
+        verified = self.run_command("verify", trace)
+        self.assertEqual(verified.returncode, 0, verified.stderr)
+        self.assertEqual(self.rows("SELECT source, dropped, reason FROM loss WHERE dropped > 0", trace), [])
+        for name, category in (("step", "NVTX"), ("work", "training")):
+            self.assertEqual(self.one(f"SELECT count(*) FROM range WHERE name = '{name}' AND "
+                                      f"category = '{category}' AND duration_ns > 0", trace), steps)
+        self.assertEqual(self.one("SELECT count(*) FROM kernel WHERE name = 'trainStep'", trace),
+                         4 * steps if cuda else 0)
+        self.assertEqual(self.one("SELECT count(*) FROM copy WHERE bytes = 256", trace), steps if cuda else 0)
+        self.assertEqual(self.one(
+            "SELECT count(*) FROM kernel k JOIN host_call h ON h.process_id = k.process_id AND "
+            "h.correlation_id = k.correlation_id AND h.kind = 'launch' AND h.thread_id = k.thread_id AND "
+            "h.start_ns <= k.start_ns", trace), 4 * steps if cuda else 0)
+
+    def assert_accounted(self, launched):
+        """Of what CUPTI had not yet written when it was cut short, there is a count."""
+        kernels = self.one("SELECT count(DISTINCT correlation_id) FROM kernel")
+        self.assertEqual(self.one("SELECT count(*) FROM kernel"), kernels)
+        missing = self.one("SELECT coalesce(sum(dropped), 0) FROM loss WHERE source = 'CUDA activity'")
+        self.assertEqual(kernels + missing, launched)
+
+    def test_what_it_did_meanwhile_is_in_the_trace(self):
+        self.training(threads=3)
+        self.tell("run 20")
+        self.assertEqual(self.state(), "waiting")
+        recorder = self.attached()
+        self.tell("run 50")
+        said = self.detach(recorder)
+        self.assertIn("600 kernels, 150 copies", said)
+        self.tell("run 20")
+        self.assert_whole(150)
+        self.assertEqual(self.state(), "waiting")
+        self.assertEqual(self.one("SELECT value FROM metadata WHERE key = 'attached_to'"), str(self.program.pid))
+        self.assertIn("standin_training", self.one("SELECT value FROM metadata WHERE key = 'command_line'"))
+        self.quit()
+        self.assertNotIn("t.sbt.session", self.files())
+        self.assertEqual(os.listdir(self.path("control")), [])
+
+    def test_again_and_again(self):
+        self.training(threads=2)
+        for i in range(5):
+            recorder = self.attached(output=f"{i}.sbt")
+            self.tell(f"run {10 + i}")
+            self.detach(recorder)
+            self.assert_whole(2 * (10 + i), f"{i}.sbt")
+            self.tell("run 5")
+        self.quit()
+
+    def test_amid_its_work(self):
+        # Each launch that began while it was captured is there, with its kernel, or is counted.
+        self.training(threads=4)
+        self.tell("go")
+        for i in range(6):
+            self.ended(self.attach("-d", "200ms", output=f"{i}.sbt"))
+            self.assertGreater(self.one("SELECT count(*) FROM kernel", f"{i}.sbt"), 0)
+            without = self.one("SELECT count(*) FROM kernel k LEFT JOIN host_call h ON h.process_id = k.process_id "
+                               "AND h.correlation_id = k.correlation_id WHERE h.correlation_id IS NULL", f"{i}.sbt")
+            # Of calls that were under way when it began or ended: one of each thread.
+            self.assertLessEqual(without, 8)
+            self.assertEqual(self.rows("SELECT source, dropped, reason FROM loss WHERE dropped > 0 AND source "
+                                       "NOT IN ('NVTX ranges', 'CUDA activity')", f"{i}.sbt"), [])
+            lost = self.one("SELECT coalesce(sum(dropped), 0) FROM loss WHERE source = 'CUDA activity'", f"{i}.sbt")
+            self.assertLessEqual(lost, 16)
+        self.tell("halt")
+        self.quit()
+
+    def test_before_it_uses_cuda(self):
+        self.training(start=False)
+        recorder = self.attached()
+        self.tell("run 7")
+        self.tell("start")
+        self.tell("run 5")
+        self.detach(recorder)
+        self.assertEqual(self.one("SELECT count(*) FROM range WHERE name = 'work'"), 12)
+        self.assertEqual(self.one("SELECT count(*) FROM kernel WHERE name = 'trainStep'"), 20)
+        self.assertEqual(self.rows("SELECT * FROM loss WHERE dropped > 0"), [])
+        self.tell("run 3")
+        recorder = self.attached(output="second.sbt")
+        self.tell("run 4")
+        self.detach(recorder)
+        self.assert_whole(4, "second.sbt")
+        self.quit()
+
+    def test_stacks_when_they_are_asked_for(self):
+        self.training()
+        for output, options in (("a.sbt", []), ("b.sbt", ["-s"]), ("c.sbt", []), ("d.sbt", ["-s"])):
+            recorder = self.attached(*options, output=output)
+            self.tell("run 5")
+            self.detach(recorder)
+            self.assert_whole(5, output)
+            with_stack = self.one("SELECT count(*) FROM host_call WHERE kind = 'launch' AND call_path_id <> 0", output)
+            self.assertEqual(with_stack, 20 if options else 0, output)
+        self.assertIn("Worker::step", json.dumps(self.rows(
+            "SELECT DISTINCT function FROM frame", "d.sbt")))
+        self.quit()
+
+    def test_only_kernels(self):
+        self.training()
+        recorder = self.attached("-k")
+        self.tell("run 5")
+        self.detach(recorder)
+        self.assertEqual(self.one("SELECT count(*) FROM kernel"), 20)
+        self.assertEqual(self.one("SELECT count(*) FROM copy"), 0)
+        self.quit()
+
+    def test_the_program_ends_while_it_is_captured(self):
+        self.training(threads=2)
+        recorder = self.attached()
+        self.tell("run 30")
+        self.quit()
+        self.ended(recorder)
+        self.assert_whole(60)
+
+    def test_the_program_is_killed_while_it_is_captured(self):
+        self.training()
+        recorder = self.attached()
+        self.tell("run 30")
+        self.tell("long 3")
+        self.program.kill()
+        self.ended(recorder)
+        self.assert_accounted(123)
+        self.assertIsNone(self.state())
+        self.assertEqual(os.listdir(self.path("control")), [])
+
+    def test_the_recorder_is_killed(self):
+        self.training()
+        recorder = self.attached()
+        self.tell("run 30")
+        recorder.kill()
+        recorder.wait()
+        self.until(lambda: self.state() == "waiting", "it goes on although nobody reads")
+        self.tell("run 10")
+        recovered = self.run_command("recover", "t.sbt.session")
+        self.assertEqual(recovered.returncode, 0, recovered.stderr)
+        self.assert_whole(30)
+        recorder = self.attached(output="second.sbt")
+        self.tell("run 4")
+        self.detach(recorder)
+        self.assert_whole(4, "second.sbt")
+        self.quit()
+
+    def test_work_that_has_not_ended(self):
+        self.training(STANDIN_SCRIPT="long_kernel_ns=30000000")
+        recorder = self.attached()
+        self.tell("long 10")
+        self.detach(recorder)
+        # It has a second to end.
+        self.assertEqual(self.one("SELECT count(*) FROM kernel WHERE name = 'busyWait'"), 10)
+        self.assertEqual(self.rows("SELECT * FROM loss WHERE dropped > 0"), [])
+        self.quit()
+
+    def test_children(self):
+        self.training(start=False)
+        recorder = self.attached()
+        self.tell("fork")
+        self.tell("spawn", answers=False)
+        def is_captured_child():
+            listed = self.run_command("arm", "--list", env=self.env).stdout.decode()
+            return listed.count("recording") == 2
+        self.until(is_captured_child, "the child is not captured", recorder)
+        self.tell("", answers=True)
+        said = self.detach(recorder)
+        self.assertIn("40 kernels", said)
+        self.assertEqual(self.one("SELECT count(*) FROM range WHERE name = 'of the child'"), 10)
+        self.assertEqual(self.one("SELECT count(DISTINCT process_id) FROM range"), 2)
+        self.assertEqual(self.one("SELECT count(*) FROM range WHERE name = 'work'"), 10)
+        self.quit()
+
+    def test_a_program_that_executes_another(self):
+        self.training()
+        recorder = self.attached()
+        self.tell("run 5")
+        self.tell("exec", answers=False)
+        self.until(lambda: self.state() == "recording", "the new program is not captured", recorder)
+        self.tell("start")
+        self.tell("run 6")
+        self.detach(recorder)
+        self.assert_accounted(44)
+        self.assertGreaterEqual(self.one("SELECT count(*) FROM kernel"), 24)
+        self.quit()
+
+    def test_a_program_that_is_stopped(self):
+        self.training()
+        self.program.send_signal(signal.SIGSTOP)
+        recorder = self.attach()
+        time.sleep(0.3)
+        self.program.send_signal(signal.SIGCONT)
+        self.until(lambda: self.state() == "recording", "it does not begin", recorder)
+        self.tell("run 5")
+        self.detach(recorder)
+        self.assert_whole(5)
+        self.quit()
+
+    def refused(self, *arguments, code=1):
+        result = self.run_command(*arguments, env=self.env)
+        self.assertEqual(result.returncode, code, result.stderr)
+        return result.stderr.decode()
+
+    def test_what_can_not_be_captured_says_why(self):
+        self.training(armed=False)
+        pid = str(self.program.pid)
+        self.assertIn("was not started with `tracesmith arm", self.refused("record", "--pid", pid))
+        self.quit()
+        self.assertIn("there is no such process", self.refused("record", "--pid", pid))
+        self.assertIn("not a process's number", self.refused("record", "--pid", "x1", code=2))
+        self.assertIn("leave the program or --pid out", self.refused("record", "--pid", "1", "--", "true", code=2))
+        self.assertIn("--pid captures CUDA and NVTX", self.refused("record", "--pid", "1", "-p", "opencl", code=2))
+        self.assertIn("longer than 0", self.refused("record", "--pid", "1", "-d", "0", code=2))
+        self.assertEqual(self.files(), ["control"])
+
+    def test_two_at_a_time(self):
+        self.training()
+        recorder = self.attached()
+        self.assertIn("is being captured already",
+                      self.refused("record", "--pid", str(self.program.pid), "-o", "second.sbt"))
+        self.tell("run 5")
+        self.detach(recorder)
+        self.assert_whole(5)
+        self.assertNotIn("second.sbt", self.files())
+        self.quit()
+
+    def test_arm_needs_a_program_that_is_there(self):
+        self.assertIn("which program?", self.refused("arm", code=125))
+        self.assertIn("command not found", self.refused("arm", "--", "./nothing", code=127))
+        os.chmod(self.path("control"), 0o700)
+        with open(self.path("text"), "w", encoding="utf-8") as file:
+            file.write("words")
+        self.assertIn("cannot be executed", self.refused("arm", "--", "./text", code=126))
+
+    def test_arm_becomes_the_program(self):
+        result = self.run_command("arm", "--", "sh", "-c", "echo $PPID $$; exit 7", env=self.env)
+        self.assertEqual(result.returncode, 7)
+        self.assertEqual(result.stdout.split()[0], str(os.getpid()).encode())
+        self.assertEqual(result.stderr, b"")
+
+
+if __name__ == "__main__":
+    unittest.main()
