@@ -88,6 +88,42 @@ class CudaAgent(CommandTest):
         self.assert_all_is_there(did)
         self.assertEqual(self.one("SELECT count(DISTINCT correlation_id) FROM kernel"), 50)
 
+    def edges(self):
+        """Of waits for events: (which recording, which wait), each by its place among its like."""
+        return [(row["r"], row["w"], row["name"]) for row in self.rows(
+            "WITH r AS (SELECT *, row_number() OVER (ORDER BY start_ns) AS n FROM host_call "
+            "  WHERE name LIKE '%EventRecord%'), "
+            "w AS (SELECT *, row_number() OVER (PARTITION BY name ORDER BY start_ns) AS n FROM host_call "
+            "  WHERE name LIKE '%WaitEvent%' OR name LIKE '%EventSynchronize%') "
+            "SELECT r.n AS r, w.n AS w, w.name AS name FROM flow f "
+            "JOIN r ON r.process_id = f.process_id AND r.correlation_id = f.from_correlation_id "
+            "JOIN w ON w.process_id = f.process_id AND w.correlation_id = f.to_correlation_id "
+            "WHERE f.kind = 'wait' ORDER BY w.name, w.n")]
+
+    def assert_waits_have_their_edges(self, did, rounds):
+        self.assert_all_is_there(did)
+        waits = [(i, i + 1, "cuStreamWaitEvent") for i in range(1, 2 * rounds + 1)]
+        hosts = [(2 * i, i, "cuEventSynchronize") for i in range(1, rounds + 1)]
+        self.assertEqual(self.edges(), hosts + waits)
+        self.assertEqual(self.one("SELECT count(*) FROM object WHERE kind = 'event'"), did["event_records"])
+        self.assertEqual(self.rows("SELECT reason FROM loss WHERE source = 'CUDA activity'"), [])
+
+    def test_a_wait_for_an_event_depends_on_what_was_before_its_recording(self):
+        rounds = 20
+        self.assert_waits_have_their_edges(self.profile("events", str(rounds)), rounds)
+        # Of each round's second stream: the first kernel comes after the first stream's first one,
+        # and not after its second one, which the next recording stands for.
+        result = self.run_command("export", "t.sbt", "-f", "dot", "-o", "t.dot")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        with open(self.path("t.dot"), encoding="utf-8") as file:
+            self.assertIn("waited for its event", file.read())
+
+    def test_waits_of_a_killed_collectors_program_have_their_edges(self):
+        did = self.recovered_from_a_killed_collector("pause", "4000")
+        self.assertEqual(self.edges(), [(1, 1, "cuEventSynchronize"), (2, 2, "cuEventSynchronize"),
+                                        (1, 1, "cuStreamWaitEvent"), (2, 2, "cuStreamWaitEvent")])
+        self.assertEqual(self.one("SELECT count(*) FROM object WHERE kind = 'event'"), did["event_records"])
+
     def test_a_forked_child_never_touches_cupti(self):
         self.assert_all_is_there(self.profile("fork"))
 

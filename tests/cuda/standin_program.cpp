@@ -4,6 +4,7 @@
 //   launches KERNELS [STREAMS]
 //   threads THREADS KERNELS_EACH
 //   many_threads THREADS       all live at once, each with a stream and four kernels
+//   events ROUNDS              two streams; one waits for events of the other, recorded twice
 //   graph LAUNCHES
 //   fork                       a child that ends by exit() without using CUDA, amid the work
 //   child_exit                 the same while kernels run; how long the child took is child_ms

@@ -145,6 +145,12 @@ Status Collector::restore(TraceReader& reader, size_t block_count) {
       j->restoreCall(file.host_call.row(i));
     }
   }
+  for (size_t i = 0; i < file.flow.size(); ++i) {
+    if (file.flow.from_stream_id[i] == StreamId::kNone) continue;
+    if (RecordJoiner* j = joinerOf(file.flow.process_id[i])) {
+      j->restoreWaitFlow(file.flow.to_correlation_id[i]);
+    }
+  }
   for (size_t i = 0; i < file.pending.size(); ++i) {
     if (RecordJoiner* j = joinerOf(file.pending.process_id[i])) {
       j->restorePending(file.pending.row(i));

@@ -107,6 +107,8 @@ class RecordJoiner {
   }
   void restoreStream(StreamId id, DeviceId device) { stream_devices_[id] = device; }
   void restoreCall(const HostCallRow& row) { cuda_.restoreCall(row); }
+  /// Before restorePending().
+  void restoreWaitFlow(uint64_t to_correlation) { cuda_.events().restoreEdge(to_correlation); }
   void restoreCudaContext(const ContextRow& row) { cuda_.restoreContext(row); }
   void restoreCudaStream(const StreamRow& row) { cuda_.restoreStream(row); }
   /// After all restorePending(), and at last restored().

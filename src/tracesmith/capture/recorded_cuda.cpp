@@ -30,6 +30,8 @@ size_t workBytes(RecordKind kind) {
       return sizeof(arena::CudaFillRecord);
     case RecordKind::kCudaSync:
       return sizeof(arena::CudaSyncRecord);
+    case RecordKind::kCudaEvent:
+      return sizeof(arena::CudaEventRecord);
     case RecordKind::kCudaMemory:
       return sizeof(arena::CudaMemoryRecord);
     case RecordKind::kCudaJit:
@@ -54,6 +56,7 @@ WorkPlace placeOf(ByteView record) {
   static_assert(offsetof(arena::CudaCopyRecord, start) == 16);
   static_assert(offsetof(arena::CudaFillRecord, start) == 16);
   static_assert(offsetof(arena::CudaSyncRecord, start) == 16);
+  static_assert(offsetof(arena::CudaEventRecord, event_sync) == 16);  // unique as well
   static_assert(offsetof(arena::CudaMemoryRecord, time) == 16);
   static_assert(offsetof(arena::CudaJitRecord, start) == 16);
   return {loadFixed<uint64_t>(record.data() + sizeof(arena::RecordHeader)),
@@ -61,12 +64,21 @@ WorkPlace placeOf(ByteView record) {
 }
 
 /// Of others there may be more than of calls that are recorded: allocations of libraries,
-/// compilations.
+/// compilations. And events find their calls by themselves.
 bool needsCall(RecordKind kind) {
-  return kind != RecordKind::kCudaMemory && kind != RecordKind::kCudaJit;
+  return kind != RecordKind::kCudaMemory && kind != RecordKind::kCudaJit &&
+         kind != RecordKind::kCudaEvent;
 }
 
 }  // namespace
+
+RecordedCuda::RecordedCuda(SharedRows& shared, RecordedStacks& stacks, ProcessId process,
+                           std::function<int64_t(int64_t)> host_ns)
+    : shared_(shared),
+      stacks_(stacks),
+      process_(process),
+      host_ns_(std::move(host_ns)),
+      events_(shared.delta, process) {}
 
 // --- Definitions --------------------------------------------------------------------------------
 
@@ -157,6 +169,9 @@ void RecordedCuda::hostCall(const arena::CallRecord& call, ThreadId thread) {
                                 .kind = function.kind,
                                 .call_path_id = path,
                                 .subject = captured ? kernel : StringId::kNone});
+  if (function.records_event && call.result == 0 && !captured) {
+    events_.called(call.correlation, start_ns, host_ns_(call.end));
+  }
 }
 
 // --- Device work --------------------------------------------------------------------------------
@@ -264,6 +279,8 @@ void RecordedCuda::endPass() {
     giveUp(waiting_order_.front().first);
     waiting_order_.pop_front();
   }
+  events_.endPass();
+  totals_.unmatched = events_.unmatched();
 }
 
 /// Nothing of its call has been seen for long: capture was off, or the record was lost.
@@ -278,6 +295,8 @@ void RecordedCuda::finish() {
   endPass();
   for (const auto& [correlation, since] : waiting_order_) giveUp(correlation);
   waiting_order_.clear();
+  events_.finish();
+  totals_.unmatched = events_.unmatched();
   while (!call_order_.empty()) forgetOldestCall();
   for (const auto& [correlation, count] : interrupted_) totals_.interrupted += count;
   interrupted_.clear();
@@ -295,6 +314,9 @@ void RecordedCuda::restoreCall(const HostCallRow& row) {
   if (call_order_.size() >= kMostCalls) calls_[call_order_.front()].awaited = false;
   keepCall(row.correlation_id,
            {.thread = row.thread_id, .path = row.call_path_id, .awaited = awaited});
+  if (CudaEvents::recordsEvent(name) && row.result == 0) {
+    events_.called(row.correlation_id, row.start_ns, row.start_ns + row.duration_ns);
+  }
 }
 
 void RecordedCuda::restoreWaiting(uint64_t correlation) {
@@ -325,6 +347,7 @@ void RecordedCuda::forgetWaiting(uint64_t correlation) {
 }
 
 void RecordedCuda::writeWaiting() {
+  events_.writeWaiting();
   for (auto& [correlation, works] : waiting_) {
     std::erase_if(works, [&](const Work& work) {
       if (needsCall(kindOf(work.record))) return false;
@@ -355,6 +378,8 @@ void RecordedCuda::row(const Work& work, Call* call) {
       return fill(loadFixed<arena::CudaFillRecord>(p), by);
     case RecordKind::kCudaSync:
       return sync(loadFixed<arena::CudaSyncRecord>(p), by);
+    case RecordKind::kCudaEvent:
+      return event(loadFixed<arena::CudaEventRecord>(p));
     case RecordKind::kCudaMemory:
       return memory(loadFixed<arena::CudaMemoryRecord>(p), by);
     case RecordKind::kCudaJit:

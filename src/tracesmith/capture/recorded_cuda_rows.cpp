@@ -161,6 +161,16 @@ void RecordedCuda::sync(const arena::CudaSyncRecord& s, const Call& call) {
                            .correlation_id = s.correlation,
                            .flags = kind == SyncKind::kBarrier ? 0 : op_flags::kHostSide,
                            .call_path_id = call.path});
+  if (kind != SyncKind::kBarrier && kind != SyncKind::kEventWait) return;
+  const auto life_number = static_cast<uint32_t>(s.correlation / cuda_file::kIdsOfLife);
+  events_.waited({s.correlation, {life_number, s.context, s.event}, s.event_sync}, start_ns,
+                 host_ns_(s.end));
+}
+
+void RecordedCuda::event(const arena::CudaEventRecord& e) {
+  const auto life_number = static_cast<uint32_t>(e.correlation / cuda_file::kIdsOfLife);
+  events_.recorded({e.correlation, {life_number, e.context, e.header.aux}, e.event_sync},
+                   life(e.correlation).stream(e.context, e.stream));
 }
 
 void RecordedCuda::memory(const arena::CudaMemoryRecord& m, const Call& call) {

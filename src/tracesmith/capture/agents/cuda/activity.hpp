@@ -25,6 +25,7 @@ inline constexpr CapturedKind kCapturedKinds[] = {{cupti::kDevice, "devices"},
                                                   {cupti::kMemcpyPeer, "peer copies"},
                                                   {cupti::kMemset, "memsets"},
                                                   {cupti::kSynchronization, "synchronisation"},
+                                                  {cupti::kCudaEvent, "recorded events"},
                                                   {cupti::kMemory, "allocations"},
                                                   {cupti::kJit, "compilations"},
                                                   {cupti::kOverhead, "overhead"}};
