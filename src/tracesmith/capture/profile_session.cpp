@@ -127,6 +127,7 @@ Result<Environment> environmentFor(const ProfileOptions& options, const SessionD
   }
   if (wants(options, PlatformType::CUDA)) TS_CHECK_OK(addCuda(env));
   if (options.unified_memory) env.emplace_back(arena::kEnvUnifiedMemory, "1");
+  if (options.cuda_calls) env.emplace_back(arena::kEnvCudaCalls, "1");
   if (options.functions) {
     TS_TRY(const std::string tracer, findAgentLibrary("libtracesmith-xray.so"));
     preload(env, tracer);

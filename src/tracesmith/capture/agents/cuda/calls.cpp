@@ -2,6 +2,7 @@
 #include "tracesmith/capture/agents/cuda/calls.hpp"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tracesmith/capture/agents/core/call_stack.hpp"
@@ -46,6 +47,26 @@ CallKind kindOf(const char* name) {
     return CallKind::kMemory;
   }
   return CallKind::kOther;
+}
+
+/// Of the others, which are recorded where all calls are wanted.
+CallKind kindOfOther(const char* name) {
+  for (const char* const part : {"CtxCreate", "CtxDestroy", "PrimaryCtx", "StreamCreate",
+                                 "StreamDestroy", "GetFunction", "DeviceReset", "cuInit"}) {
+    if (strstr(name, part) != nullptr) return CallKind::kSetup;
+  }
+  return CallKind::kOther;
+}
+
+/// What looks functions up, asks for the thread's last error, or is a half of the launch that
+/// follows: they do nothing, and may be more than all others.
+bool isNoise(const char* name) {
+  for (const char* const part : {"GetProcAddress", "GetExportTable", "GetDriverEntryPoint",
+                                 "GetLastError", "PeekAtLastError", "GetErrorName",
+                                 "GetErrorString", "CallConfiguration"}) {
+    if (strstr(name, part) != nullptr) return true;
+  }
+  return false;
 }
 
 void leave(const Entered& entered, int domain, uint32_t number, const cupti::CallbackData& call) {
@@ -120,6 +141,7 @@ void onCall(void*, int domain, uint32_t number, const void* data) {
 }
 
 void enableCallbacks(void* subscriber) {
+  const bool all = getenv(arena::kEnvCudaCalls) != nullptr;
   for (const int domain : {cupti::kDriverApi, cupti::kRuntimeApi}) {
     uint32_t unknown = 0;
     for (uint32_t number = 1; number < kMostFunctions && unknown < 64; ++number) {
@@ -130,8 +152,11 @@ void enableCallbacks(void* subscriber) {
         continue;
       }
       unknown = 0;
-      const CallKind kind = kindOf(name);
-      if (kind == CallKind::kOther) continue;
+      CallKind kind = kindOf(name);
+      if (kind == CallKind::kOther) {
+        if (!all || isNoise(name)) continue;
+        kind = kindOfOther(name);
+      }
       if (g_cupti.cuptiEnableCallback(1, subscriber, domain, number) == cupti::kSuccess) {
         tellText(arena::CudaText::kFunction,
                  arena::cudaFunction(static_cast<uint32_t>(domain), number), name,
