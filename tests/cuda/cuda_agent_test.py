@@ -214,6 +214,29 @@ class CudaAgent(CommandTest):
         self.assertEqual(names, {"vectorAdd": did["before_kernels"], "vectorScale": did["kernels"]})
         self.assert_nothing_is_lost()
 
+    def test_all_calls(self):
+        self.profile("events", "2")
+        usual = {row["name"] for row in self.rows("SELECT DISTINCT name FROM host_call")}
+        others = {"cuStreamCreate", "cuEventCreate", "cuCtxSetCurrent", "cuModuleGetFunction",
+                  "cuDevicePrimaryCtxRetain"}
+        self.assertEqual(usual & others, set())
+        did = self.profile("events", "2", options=("--cuda-calls",))
+        self.assert_all_is_there(did)
+        calls = {row["name"]: row for row in self.rows(
+            "SELECT name, kind, count(*) AS n, min(duration_ns) AS shortest FROM host_call GROUP BY name")}
+        self.assertEqual(others - set(calls), set())
+        self.assertEqual(usual - set(calls), set())
+        self.assertEqual(calls["cuStreamCreate"]["n"], did["streams"])
+        self.assertEqual((calls["cuStreamCreate"]["kind"], calls["cuCtxSetCurrent"]["kind"]), ("setup", "other"))
+        self.assertGreater(min(row["shortest"] for row in calls.values()), 0)
+
+    def test_all_calls_of_the_runtime(self):
+        did = self.runtime("launches", "100", "2", options=("--cuda-calls",))
+        self.assert_runtime_calls(did)
+        # Those of the driver within them are not told apart; the launch that fails is not among did's.
+        self.assertEqual(self.one("SELECT count(*) FROM host_call WHERE name LIKE 'cuda%'"),
+                         did["runtime_calls"] + did["failed_launches"])
+
     def test_a_call_that_is_left_by_longjmp(self):
         did = self.profile("longjmp")
         self.assert_all_is_there(did)
@@ -260,6 +283,25 @@ class CudaAgent(CommandTest):
         for kind, count in (("alloc", "allocations"), ("free", "frees")):
             self.assertEqual(self.one(f"SELECT count(*) FROM memory_event WHERE kind = '{kind}'"), did[count], kind)
         self.assertEqual(self.one("SELECT sum(bytes) FROM memory_event WHERE kind = 'alloc'"), did["allocated_bytes"])
+
+    def test_memory_pools(self):
+        did = self.profile("memory", "20")
+        events = {row["name"]: row["n"] for row in self.rows(
+            "SELECT name, count(*) AS n FROM range WHERE category = 'memory pools' GROUP BY name")}
+        # And the default one, which the first asynchronous allocation makes.
+        self.assertEqual(events, {"pool created": did["pools"] + 1, "pool trimmed": did["pool_trims"],
+                                  "pool destroyed": did["pools"]})
+        self.assertEqual(self.one("SELECT count(*) FROM memory_event WHERE kind = 'alloc' AND name LIKE '% of the pool %'"),
+                         did["async_allocations"])
+        # Each has its call, and what it held is counted: 4096 bytes more each time, freed before the next.
+        self.assertEqual(self.one("SELECT count(*) FROM range r JOIN host_call h ON h.process_id = r.process_id AND "
+                                  "h.correlation_id = r.correlation_id WHERE r.category = 'memory pools'"),
+                         2 * did["pools"] + did["pool_trims"] + 1)
+        tracks = self.rows("SELECT t.name AS name, max(c.value) AS most, min(c.value) AS least FROM counter c "
+                           "JOIN counter_track t ON t.id = c.track_id WHERE t.name LIKE '%used' GROUP BY t.name")
+        self.assertEqual([(row["most"], row["least"]) for row in tracks], [(4096.0 * 20, 0.0)] * 2)
+        self.assertEqual(self.one("SELECT count(*) FROM counter_track WHERE name LIKE 'pool 0x% reserved' AND "
+                                  "unit = 'bytes' AND device_id IS NOT NULL"), 2)
 
     def test_kernels_of_a_captured_graph_have_the_stack_of_their_capture(self):
         did = self.profile("capture", "20", options=("--stacks=native",))

@@ -131,6 +131,10 @@ Status Collector::restore(TraceReader& reader, size_t block_count) {
     shared_.shape(file.launch_shape.row(i));
   }
   shared_.delta.launch_shape.clear();
+  for (size_t i = 0; i < file.counter_track.size(); ++i) {
+    shared_.counterTrack(file.counter_track.row(i));
+  }
+  shared_.delta.counter_track.clear();
   shared_.stacks.restore(file);
   for (size_t i = 0; i < file.module.size(); ++i) {
     if (RecordJoiner* j = joinerOf(file.module.process_id[i])) j->restoreModule(file.module.row(i));

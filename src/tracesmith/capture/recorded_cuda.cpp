@@ -34,6 +34,8 @@ size_t workBytes(RecordKind kind) {
       return sizeof(arena::CudaEventRecord);
     case RecordKind::kCudaMemory:
       return sizeof(arena::CudaMemoryRecord);
+    case RecordKind::kCudaPool:
+      return sizeof(arena::CudaPoolRecord);
     case RecordKind::kCudaJit:
       return sizeof(arena::CudaJitRecord);
     default:
@@ -58,16 +60,17 @@ WorkPlace placeOf(ByteView record) {
   static_assert(offsetof(arena::CudaSyncRecord, start) == 16);
   static_assert(offsetof(arena::CudaEventRecord, event_sync) == 16);  // unique as well
   static_assert(offsetof(arena::CudaMemoryRecord, time) == 16);
+  static_assert(offsetof(arena::CudaPoolRecord, time) == 16);
   static_assert(offsetof(arena::CudaJitRecord, start) == 16);
   return {loadFixed<uint64_t>(record.data() + sizeof(arena::RecordHeader)),
           loadFixed<int64_t>(record.data() + 16)};
 }
 
-/// Of others there may be more than of calls that are recorded: allocations of libraries,
-/// compilations. And events find their calls by themselves.
+/// Of others there may be more than of calls that are recorded: allocations of libraries, pools
+/// that the driver makes by itself, compilations. And events find their calls by themselves.
 bool needsCall(RecordKind kind) {
-  return kind != RecordKind::kCudaMemory && kind != RecordKind::kCudaJit &&
-         kind != RecordKind::kCudaEvent;
+  return kind != RecordKind::kCudaMemory && kind != RecordKind::kCudaPool &&
+         kind != RecordKind::kCudaJit && kind != RecordKind::kCudaEvent;
 }
 
 }  // namespace
@@ -382,6 +385,8 @@ void RecordedCuda::row(const Work& work, Call* call) {
       return event(loadFixed<arena::CudaEventRecord>(p));
     case RecordKind::kCudaMemory:
       return memory(loadFixed<arena::CudaMemoryRecord>(p), by);
+    case RecordKind::kCudaPool:
+      return pool(loadFixed<arena::CudaPoolRecord>(p), by);
     case RecordKind::kCudaJit:
       return jit(loadFixed<arena::CudaJitRecord>(p), by);
     default:

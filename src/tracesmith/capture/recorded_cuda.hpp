@@ -108,8 +108,11 @@ class RecordedCuda {
   void sync(const arena::CudaSyncRecord& s, const Call& call);
   void event(const arena::CudaEventRecord& e);
   void memory(const arena::CudaMemoryRecord& m, const Call& call);
+  void pool(const arena::CudaPoolRecord& p, const Call& call);
+  void poolSizes(int64_t time_ns, DeviceId device, uint64_t address, uint64_t bytes, uint64_t used);
   void jit(const arena::CudaJitRecord& j, const Call& call);
   void unified(const arena::CudaUnifiedRecord& u);
+  void attributeOfRange(std::string_view key, const std::string& value);
   bool timed(int64_t start, int64_t end);
 
   SharedRows& shared_;

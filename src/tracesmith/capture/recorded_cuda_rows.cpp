@@ -179,6 +179,8 @@ void RecordedCuda::memory(const arena::CudaMemoryRecord& m, const Call& call) {
   CudaLife& of = life(m.correlation);
   // Memory of the host belongs to no device.
   const bool on_device = m.context != 0 && m.context != kNone && m.device != kNone;
+  std::string what(memoryKindText(m.header.aux));
+  if (m.pool != 0) what += fmt::format(" of the pool 0x{:x}", m.pool);
   if (on_device) of.noteContext(m.context, m.device);
   shared_.delta.memory_event.push(
       {.time_ns = host_ns_(m.time),
@@ -192,8 +194,11 @@ void RecordedCuda::memory(const arena::CudaMemoryRecord& m, const Call& call) {
        .address = m.address,
        .bytes = m.bytes,
        .correlation_id = m.correlation,
-       .name = shared_.delta.strings.intern(memoryKindText(m.header.aux)),
+       .name = shared_.delta.strings.intern(what),
        .call_path_id = call.path});
+  if (m.pool == 0 || (m.pool_bytes == 0 && m.pool_used == 0)) return;
+  poolSizes(host_ns_(m.time), on_device ? of.device(m.device) : DeviceId::kNone, m.pool,
+            m.pool_bytes, m.pool_used);
 }
 
 void RecordedCuda::jit(const arena::CudaJitRecord& j, const Call& call) {
@@ -214,6 +219,71 @@ void RecordedCuda::jit(const arena::CudaJitRecord& j, const Call& call) {
        .thread_id = call.thread,
        .correlation_id = j.correlation,
        .options = shared_.delta.strings.intern(fmt::format("{}{}", what, how))});
+}
+
+/// Two counters of each pool: what it holds, and what of that is used.
+void RecordedCuda::poolSizes(int64_t time_ns, DeviceId device, uint64_t address, uint64_t bytes,
+                             uint64_t used) {
+  StringTable& strings = shared_.delta.strings;
+  const auto count = [&](std::string_view what, uint64_t value) {
+    const CounterTrackId track =
+        shared_.counterTrack({.name = strings.intern(fmt::format("pool 0x{:x} {}", address, what)),
+                              .unit = strings.intern("bytes"),
+                              .process_id = process_,
+                              .device_id = device});
+    shared_.delta.counter.push(
+        {.time_ns = time_ns, .track_id = track, .value = static_cast<double>(value)});
+  };
+  count("reserved", bytes);
+  count("used", used);
+}
+
+/// CUpti_ActivityMemoryPoolOperationType, CUpti_ActivityMemoryPoolType.
+void RecordedCuda::pool(const arena::CudaPoolRecord& p, const Call& call) {
+  if (!shared_.keep_memory) return;
+  if (p.time == 0) {
+    ++totals_.untimed;
+    return;
+  }
+  constexpr std::string_view kNames[] = {"pool", "pool created", "pool destroyed", "pool trimmed"};
+  constexpr uint8_t kDestroyed = 2;
+  constexpr uint8_t kTrimmed = 3;
+  constexpr uint32_t kOfThisProcess = 1;
+  const auto operation = p.header.flags;
+  const int64_t time_ns = host_ns_(p.time);
+  const DeviceId device = life(p.correlation).device(p.header.aux);
+  StringTable& strings = shared_.delta.strings;
+  attributeOfRange("pool", fmt::format("0x{:x}", p.address));
+  attributeOfRange("device", std::to_string(p.header.aux));
+  if (p.pool_kind == kOfThisProcess) {
+    attributeOfRange("bytes", std::to_string(p.bytes));
+    attributeOfRange("used", std::to_string(p.used));
+    attributeOfRange("release_threshold", std::to_string(p.release_threshold));
+  } else {
+    attributeOfRange("of", "another process");
+  }
+  if (operation == kTrimmed) attributeOfRange("kept", std::to_string(p.kept_bytes));
+  shared_.delta.range.push(
+      {.start_ns = time_ns,
+       .kind = RangeKind::kInstant,
+       .name = strings.intern(kNames[operation < std::size(kNames) ? operation : 0]),
+       .category = strings.intern("memory pools"),
+       .process_id = process_,
+       .thread_id = call.thread,
+       .correlation_id = p.correlation,
+       .call_path_id = call.path});
+  if (p.pool_kind != kOfThisProcess) return;
+  const bool gone = operation == kDestroyed;
+  poolSizes(time_ns, device, p.address, gone ? 0 : p.bytes, gone ? 0 : p.used);
+}
+
+/// Of the range that is pushed next.
+void RecordedCuda::attributeOfRange(std::string_view key, const std::string& value) {
+  StringTable& strings = shared_.delta.strings;
+  shared_.delta.attribute.push({.table = static_cast<uint32_t>(TableId::kRange),
+                                .row_number = shared_.nextRange(),
+                                .key = strings.intern(key),
+                                .value = strings.intern(value)});
 }
 
 /// CUpti_ActivityUnifiedMemoryCounterKind.
@@ -247,14 +317,8 @@ void RecordedCuda::unified(const arena::CudaUnifiedRecord& u) {
       "GPU page faults", "thrashing", "throttling", "remote mapping"};
   // The end of a fault of the CPU is not known.
   const bool instant = u.header.flags == 3 || duration_ns == 0;
-  const auto attribute = [&](std::string_view key, const std::string& value) {
-    shared_.delta.attribute.push({.table = static_cast<uint32_t>(TableId::kRange),
-                                  .row_number = shared_.nextRange(),
-                                  .key = strings.intern(key),
-                                  .value = strings.intern(value)});
-  };
-  attribute("address", fmt::format("0x{:x}", u.address));
-  if (u.header.flags == 4) attribute("faults", std::to_string(u.value));
+  attributeOfRange("address", fmt::format("0x{:x}", u.address));
+  if (u.header.flags == 4) attributeOfRange("faults", std::to_string(u.value));
   shared_.delta.range.push(
       {.start_ns = start_ns,
        .duration_ns = instant ? 0 : duration_ns,

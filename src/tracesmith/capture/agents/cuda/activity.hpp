@@ -27,6 +27,7 @@ inline constexpr CapturedKind kCapturedKinds[] = {{cupti::kDevice, "devices"},
                                                   {cupti::kSynchronization, "synchronisation"},
                                                   {cupti::kCudaEvent, "recorded events"},
                                                   {cupti::kMemory, "allocations"},
+                                                  {cupti::kMemoryPool, "memory pools"},
                                                   {cupti::kJit, "compilations"},
                                                   {cupti::kOverhead, "overhead"}};
 

@@ -43,7 +43,8 @@ CallKind kindOf(const char* name) {
   if (has("Memset")) return CallKind::kFill;
   if (has("Synchronize") || has("StreamWaitEvent") || has("EventRecord")) return CallKind::kSync;
   if (has("MemAlloc") || has("Malloc") || has("MemFree") || has("cudaFree") ||
-      has("MemHostAlloc") || has("HostAlloc")) {
+      has("MemHostAlloc") || has("HostAlloc") || has("MemPoolCreate") || has("MemPoolTrimTo") ||
+      has("MemPoolDestroy")) {
     return CallKind::kMemory;
   }
   return CallKind::kOther;
@@ -61,9 +62,9 @@ CallKind kindOfOther(const char* name) {
 /// What looks functions up, asks for the thread's last error, or is a half of the launch that
 /// follows: they do nothing, and may be more than all others.
 bool isNoise(const char* name) {
-  for (const char* const part : {"GetProcAddress", "GetExportTable", "GetDriverEntryPoint",
-                                 "GetLastError", "PeekAtLastError", "GetErrorName",
-                                 "GetErrorString", "CallConfiguration"}) {
+  for (const char* const part :
+       {"GetProcAddress", "GetExportTable", "GetDriverEntryPoint", "GetLastError",
+        "PeekAtLastError", "GetErrorName", "GetErrorString", "CallConfiguration"}) {
     if (strstr(name, part) != nullptr) return true;
   }
   return false;
