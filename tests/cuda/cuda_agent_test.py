@@ -284,6 +284,45 @@ class CudaAgent(CommandTest):
             self.assertEqual(self.one(f"SELECT count(*) FROM memory_event WHERE kind = '{kind}'"), did[count], kind)
         self.assertEqual(self.one("SELECT sum(bytes) FROM memory_event WHERE kind = 'alloc'"), did["allocated_bytes"])
 
+    def attributes(self, key, category):
+        return [row["value"] for row in self.rows(
+            f"SELECT a.value AS value FROM attribute a JOIN (SELECT rowid - 1 AS n, category FROM range) r "
+            f"ON r.n = a.row_number WHERE a.\"table\" = 41 AND a.key = '{key}' AND r.category = '{category}'")]
+
+    def test_modules(self):
+        did = self.profile("modules", "10", options=("--stacks=native",))
+        events = {row["name"]: row["n"] for row in self.rows(
+            "SELECT name, count(*) AS n FROM range WHERE category = 'CUDA modules' GROUP BY name")}
+        self.assertEqual(events, {"module load": did["modules"], "module unload": did["module_unloads"]})
+        # Each has the call that did it, within which it was, and that call's place in the program.
+        self.assertEqual(self.one(
+            "SELECT count(*) FROM range r JOIN host_call h ON h.process_id = r.process_id AND h.correlation_id = "
+            "r.correlation_id AND h.thread_id = r.thread_id WHERE r.category = 'CUDA modules' AND h.kind = 'build' "
+            "AND r.start_ns >= h.start_ns AND r.start_ns <= h.start_ns + h.duration_ns AND r.call_path_id = "
+            "h.call_path_id AND (h.name LIKE '%Unload') = (r.name = 'module unload')"),
+            did["modules"] + did["module_unloads"])
+        bytes_of = [int(value) for value in self.attributes("bytes", "CUDA modules")]
+        self.assertEqual(sum(bytes_of), did["module_bytes"] + did["module_unloads"] * len("an image"))
+        self.assertEqual(len(set(self.attributes("module", "CUDA modules"))), did["modules"])
+        self.assertEqual(set(self.attributes("context", "CUDA modules")), {"1"})
+        self.assert_nothing_is_lost()
+
+    def test_what_is_loaded_when_it_is_first_used(self):
+        self.profile("modules", "10", STANDIN_SCRIPT="lazy_loading=1")
+        row = self.rows("SELECT count(*) AS n, min(duration_ns) AS shortest FROM range WHERE category = "
+                        "'CUDA driver overhead' AND name = 'lazy function loading'")[0]
+        if GENERATION == "11":  # has none
+            self.assertEqual(row["n"], 0)
+        else:
+            self.assertEqual(row["n"], 10)
+            self.assertGreaterEqual(row["shortest"], 100000)
+            # In the first launch of each, not in the second.
+            self.assertEqual(self.one("SELECT count(DISTINCT r.correlation_id) FROM range r JOIN kernel k ON "
+                                      "k.process_id = r.process_id AND k.correlation_id = r.correlation_id WHERE "
+                                      "r.name = 'lazy function loading' AND k.grid_x = 1"), 10)
+        self.assertGreaterEqual(self.one("SELECT count(*) FROM range WHERE category = 'CUPTI overhead' AND "
+                                         "name = 'resources'"), 1)
+
     def test_memory_pools(self):
         did = self.profile("memory", "20")
         events = {row["name"]: row["n"] for row in self.rows(

@@ -15,6 +15,7 @@
 //                              the first one's counts begin with before_
 //   longjmp                    leaves a waiting call by siglongjmp, and works on
 //   two_devices                works in contexts of two devices (STANDIN_SCRIPT=devices=2)
+//   modules ROUNDS             loads, uses and unloads a module
 //   reset                      resets the primary context, and works on in its next one
 //   memory ROUNDS              allocates and frees in each way there is
 //   managed                    unified memory that faults, moves and is prefetched

@@ -38,6 +38,8 @@ size_t workBytes(RecordKind kind) {
       return sizeof(arena::CudaPoolRecord);
     case RecordKind::kCudaJit:
       return sizeof(arena::CudaJitRecord);
+    case RecordKind::kCudaOverhead:
+      return sizeof(arena::CudaOverheadRecord);
     default:
       return 0;
   }
@@ -62,6 +64,7 @@ WorkPlace placeOf(ByteView record) {
   static_assert(offsetof(arena::CudaMemoryRecord, time) == 16);
   static_assert(offsetof(arena::CudaPoolRecord, time) == 16);
   static_assert(offsetof(arena::CudaJitRecord, start) == 16);
+  static_assert(offsetof(arena::CudaOverheadRecord, start) == 16);
   return {loadFixed<uint64_t>(record.data() + sizeof(arena::RecordHeader)),
           loadFixed<int64_t>(record.data() + 16)};
 }
@@ -70,7 +73,8 @@ WorkPlace placeOf(ByteView record) {
 /// that the driver makes by itself, compilations. And events find their calls by themselves.
 bool needsCall(RecordKind kind) {
   return kind != RecordKind::kCudaMemory && kind != RecordKind::kCudaPool &&
-         kind != RecordKind::kCudaJit && kind != RecordKind::kCudaEvent;
+         kind != RecordKind::kCudaJit && kind != RecordKind::kCudaEvent &&
+         kind != RecordKind::kCudaOverhead;
 }
 
 }  // namespace
@@ -202,11 +206,10 @@ bool RecordedCuda::join(ByteView record, ThreadId thread) {
     }
     case RecordKind::kCudaGraphNode:
       return graphNode(record);
-    case RecordKind::kCudaOverhead: {
-      arena::CudaOverheadRecord r;
+    case RecordKind::kCudaModule: {
+      arena::CudaModuleRecord r;
       if (!takePart(record, r)) return false;
-      const int64_t ns = host_ns_(r.end) - host_ns_(r.start);
-      if (ns > 0) totals_.overhead_ns += static_cast<uint64_t>(ns);
+      module(r, thread);
       return true;
     }
     case RecordKind::kCudaDropped: {
@@ -228,8 +231,12 @@ bool RecordedCuda::join(ByteView record, ThreadId thread) {
 
 bool RecordedCuda::work(ByteView record, ThreadId thread) {
   const WorkPlace place = placeOf(record);
-  if (place.correlation == 0) return false;
   const RecordKind kind = kindOf(record);
+  // What CUPTI itself did may be in no call.
+  if (place.correlation == 0 &&
+      (kind != RecordKind::kCudaOverhead || record.size() < workBytes(kind))) {
+    return false;
+  }
   last_work_[static_cast<uint32_t>(thread)] = {kind, place.correlation, place.start};
   arrived_.push_back({Bytes(record.begin(), record.end()), place.correlation});
   return true;
@@ -268,7 +275,8 @@ void RecordedCuda::noteFile(const CudaFile& file, bool dead) {
 void RecordedCuda::endPass() {
   const int64_t now = monotonicNs();
   for (Work& work : arrived_) {
-    if (Call* const call = callOf(work.correlation)) {
+    Call* const call = callOf(work.correlation);
+    if (call != nullptr || work.correlation == 0) {
       row(work, call);
       continue;
     }
@@ -387,6 +395,8 @@ void RecordedCuda::row(const Work& work, Call* call) {
       return memory(loadFixed<arena::CudaMemoryRecord>(p), by);
     case RecordKind::kCudaPool:
       return pool(loadFixed<arena::CudaPoolRecord>(p), by);
+    case RecordKind::kCudaOverhead:
+      return overhead(loadFixed<arena::CudaOverheadRecord>(p), by);
     case RecordKind::kCudaJit:
       return jit(loadFixed<arena::CudaJitRecord>(p), by);
     default:

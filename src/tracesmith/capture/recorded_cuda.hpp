@@ -36,7 +36,6 @@ struct CudaTotals {
   uint64_t unreadable = 0;    // buffers of a killed program that could not be read to their end
   uint64_t interrupted = 0;   // device work that a collector had when it was killed
   uint64_t unmatched = 0;     // waits for events that were for no recording that is known
-  uint64_t overhead_ns = 0;   // of the driver and of CUPTI, for our sake
 };
 
 class RecordedCuda {
@@ -111,6 +110,8 @@ class RecordedCuda {
   void pool(const arena::CudaPoolRecord& p, const Call& call);
   void poolSizes(int64_t time_ns, DeviceId device, uint64_t address, uint64_t bytes, uint64_t used);
   void jit(const arena::CudaJitRecord& j, const Call& call);
+  void module(const arena::CudaModuleRecord& m, ThreadId thread);
+  void overhead(const arena::CudaOverheadRecord& o, const Call& call);
   void unified(const arena::CudaUnifiedRecord& u);
   void attributeOfRange(std::string_view key, const std::string& value);
   bool timed(int64_t start, int64_t end);

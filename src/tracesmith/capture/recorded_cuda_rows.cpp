@@ -277,6 +277,63 @@ void RecordedCuda::pool(const arena::CudaPoolRecord& p, const Call& call) {
   poolSizes(time_ns, device, p.address, gone ? 0 : p.bytes, gone ? 0 : p.used);
 }
 
+/// A module is there, or begins to be unloaded. How long that took is the call's to say.
+void RecordedCuda::module(const arena::CudaModuleRecord& m, ThreadId thread) {
+  StringTable& strings = shared_.delta.strings;
+  const bool unload = (m.header.flags & arena::kFlagUnload) != 0;
+  const bool in_call = (m.header.flags & arena::kFlagInCall) != 0;
+  attributeOfRange("module", std::to_string(m.module));
+  if (m.context != ~0u) attributeOfRange("context", std::to_string(m.context));
+  attributeOfRange("bytes", std::to_string(m.bytes));
+  shared_.delta.range.push({.start_ns = host_ns_(m.time),
+                            .kind = RangeKind::kInstant,
+                            .name = strings.intern(unload ? "module unload" : "module load"),
+                            .category = strings.intern("CUDA modules"),
+                            .process_id = process_,
+                            .thread_id = thread,
+                            .correlation_id = in_call ? m.correlation : 0,
+                            .call_path_id = stacks_.beyondVendor(stacks_.path(m.header.aux))});
+}
+
+/// CUpti_ActivityOverheadKind: what the driver does beside what it was asked for, and what CUPTI
+/// does for our sake.
+void RecordedCuda::overhead(const arena::CudaOverheadRecord& o, const Call& call) {
+  if (!timed(o.start, o.end)) return;
+  constexpr std::string_view kDriver = "CUDA driver overhead";
+  constexpr std::string_view kCupti = "CUPTI overhead";
+  constexpr struct {
+    uint32_t kind;
+    std::string_view category;
+    std::string_view name;
+  } kKinds[] = {{1, kDriver, "compilation"},
+                {1u << 16, kCupti, "activity buffer flush"},
+                {2u << 16, kCupti, "instrumentation"},
+                {3u << 16, kCupti, "resources"},
+                {4u << 16, kDriver, "module loading triggered by the runtime"},
+                {5u << 16, kDriver, "lazy function loading"},
+                {6u << 16, kDriver, "command buffer full"},
+                {7u << 16, kCupti, "activity buffer request"},
+                {8u << 16, kCupti, "unified memory initialisation"}};
+  std::string_view category = kCupti;
+  std::string_view name = "overhead";
+  for (const auto& known : kKinds) {
+    if (known.kind != o.header.aux) continue;
+    category = known.category;
+    name = known.name;
+  }
+  const int64_t start_ns = host_ns_(o.start);
+  StringTable& strings = shared_.delta.strings;
+  shared_.delta.range.push({.start_ns = start_ns,
+                            .duration_ns = host_ns_(o.end) - start_ns,
+                            .kind = RangeKind::kRange,
+                            .name = strings.intern(name),
+                            .category = strings.intern(category),
+                            .process_id = process_,
+                            .thread_id = call.thread,
+                            .correlation_id = o.correlation,
+                            .call_path_id = call.path});
+}
+
 /// Of the range that is pushed next.
 void RecordedCuda::attributeOfRange(std::string_view key, const std::string& value) {
   StringTable& strings = shared_.delta.strings;

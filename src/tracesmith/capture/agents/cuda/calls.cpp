@@ -47,6 +47,10 @@ CallKind kindOf(const char* name) {
       has("MemPoolDestroy")) {
     return CallKind::kMemory;
   }
+  if (has("ModuleLoad") || has("ModuleUnload") || has("LibraryLoad") || has("LibraryUnload") ||
+      has("LinkAdd") || has("LinkComplete")) {
+    return CallKind::kBuild;
+  }
   return CallKind::kOther;
 }
 
@@ -118,10 +122,44 @@ void onGraphNode(bool copied, const cupti::GraphData& graph) {
   putRecord(&r, sizeof r, false);
 }
 
+uint32_t contextId(void* context) {
+  uint32_t id = 0;
+  const bool known = context != nullptr && g_cupti.cuptiGetContextId != nullptr &&
+                     g_cupti.cuptiGetContextId(context, &id) == cupti::kSuccess;
+  return known ? id : ~0u;
+}
+
+/// The call that this thread is in, if it is one that is recorded: the last one that was entered,
+/// for another may have been left by longjmp.
+const Entered& currentCall() {
+  if (t_runtime.correlation == 0) return t_driver;
+  return t_driver.correlation != 0 && t_driver.start > t_runtime.start ? t_driver : t_runtime;
+}
+
+void onModule(bool unload, const cupti::ResourceData& resource) {
+  if (!ready() || !capturing()) return;
+  const auto& module = *static_cast<const cupti::ModuleData*>(resource.descriptor);
+  const uint32_t call = currentCall().correlation;
+  arena::CudaModuleRecord r{};
+  const int flags = (unload ? arena::kFlagUnload : 0) | (call != 0 ? arena::kFlagInCall : 0);
+  r.time = stamp();
+  r.header = {arena::RecordKind::kCudaModule, static_cast<uint8_t>(flags), sizeof r / 8,
+              callStack()};
+  r.correlation = call != 0 ? wideCorrelation(call) : sharedHeader().first_correlation;
+  r.bytes = module.bytes;
+  r.module = module.id;
+  r.context = contextId(resource.context);
+  putRecord(&r, sizeof r, true);
+}
+
 void onResource(uint32_t number, const cupti::ResourceData& resource) {
   const int before = errno;
   if (number == cupti::kModuleUnloadStarting) forgetNamePlaces();
   if (number == cupti::kInitFinished) enableUnifiedMemory();
+  if ((number == cupti::kModuleLoaded || number == cupti::kModuleUnloadStarting) &&
+      resource.descriptor != nullptr) {
+    onModule(number == cupti::kModuleUnloadStarting, resource);
+  }
   if ((number == cupti::kGraphNodeCreated || number == cupti::kGraphNodeCloned) &&
       resource.descriptor != nullptr) {
     onGraphNode(number == cupti::kGraphNodeCloned,
@@ -165,7 +203,10 @@ void enableCallbacks(void* subscriber) {
       }
     }
   }
-  (void)g_cupti.cuptiEnableCallback(1, subscriber, cupti::kResource, cupti::kModuleUnloadStarting);
+  for (const uint32_t number : {cupti::kModuleLoaded, cupti::kModuleUnloadStarting}) {
+    const int code = g_cupti.cuptiEnableCallback(1, subscriber, cupti::kResource, number);
+    if (code != cupti::kSuccess) tellKindProblem("loading and unloading of modules", code);
+  }
   if (wantsUnifiedMemory()) {
     (void)g_cupti.cuptiEnableCallback(1, subscriber, cupti::kResource, cupti::kInitFinished);
   }
