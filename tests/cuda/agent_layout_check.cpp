@@ -33,12 +33,16 @@ SAME(GraphData, node, CUpti_GraphData, node);
 SAME(GraphData, original_node, CUpti_GraphData, originalNode);
 SAME(GraphData, node_type, CUpti_GraphData, nodeType);
 SAME(GraphData, exec, CUpti_GraphData, graphExec);
+SAME(ModuleData, id, CUpti_ModuleResourceData, moduleId);
+SAME(ModuleData, bytes, CUpti_ModuleResourceData, cubinSize);
+SAME(ModuleData, image, CUpti_ModuleResourceData, pCubin);
 VALUE(kDriverApi, CUPTI_CB_DOMAIN_DRIVER_API);
 VALUE(kRuntimeApi, CUPTI_CB_DOMAIN_RUNTIME_API);
 VALUE(kResource, CUPTI_CB_DOMAIN_RESOURCE);
 VALUE(kEnter, CUPTI_API_ENTER);
 VALUE(kExit, CUPTI_API_EXIT);
 VALUE(kInitFinished, CUPTI_CBID_RESOURCE_CU_INIT_FINISHED);
+VALUE(kModuleLoaded, CUPTI_CBID_RESOURCE_MODULE_LOADED);
 VALUE(kModuleUnloadStarting, CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING);
 VALUE(kGraphNodeCreated, CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED);
 VALUE(kGraphNodeCloned, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED);
@@ -56,7 +60,9 @@ VALUE(kOverhead, CUPTI_ACTIVITY_KIND_OVERHEAD);
 VALUE(kMemcpyPeer, CUPTI_ACTIVITY_KIND_MEMCPY2);
 VALUE(kUnifiedMemory, CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER);
 VALUE(kSynchronization, CUPTI_ACTIVITY_KIND_SYNCHRONIZATION);
+VALUE(kCudaEvent, CUPTI_ACTIVITY_KIND_CUDA_EVENT);
 VALUE(kMemory, CUPTI_ACTIVITY_KIND_MEMORY2);
+VALUE(kMemoryPool, CUPTI_ACTIVITY_KIND_MEMORY_POOL);
 VALUE(kJit, CUPTI_ACTIVITY_KIND_JIT);
 
 SAME(Kernel, kind, KernelRecord, kind);
@@ -103,6 +109,20 @@ SAME(Synchronization, correlation, SyncRecord, correlationId);
 SAME(Synchronization, context, SyncRecord, contextId);
 SAME(Synchronization, stream, SyncRecord, streamId);
 SAME(Synchronization, event, SyncRecord, cudaEventId);
+SAME(CudaEvent, correlation, EventRecord, correlationId);
+SAME(CudaEvent, context, EventRecord, contextId);
+SAME(CudaEvent, stream, EventRecord, streamId);
+SAME(CudaEvent, event, EventRecord, eventId);
+// What says whether a version has them is the length of its records.
+#if CUDA_VERSION >= 13000
+SAME(Synchronization, event_sync, SyncRecord, cudaEventSyncId);
+SAME(CudaEvent, device, EventRecord, deviceId);
+SAME(CudaEvent, device_time, EventRecord, deviceTimestamp);
+SAME(CudaEvent, event_sync, EventRecord, cudaEventSyncId);
+#else
+static_assert(sizeof(SyncRecord) == offsetof(cupti::Synchronization, event_sync));
+static_assert(sizeof(EventRecord) == offsetof(cupti::CudaEvent, device));
+#endif
 SAME(Memory, operation, MemoryRecord, memoryOperationType);
 SAME(Memory, memory_kind, MemoryRecord, memoryKind);
 SAME(Memory, correlation, MemoryRecord, correlationId);
@@ -112,6 +132,24 @@ SAME(Memory, time, MemoryRecord, timestamp);
 SAME(Memory, device, MemoryRecord, deviceId);
 SAME(Memory, context, MemoryRecord, contextId);
 SAME(Memory, stream, MemoryRecord, streamId);
+SAME(Memory, name, MemoryRecord, name);
+SAME(Memory, is_async, MemoryRecord, isAsync);
+SAME(Memory, pool_kind, MemoryRecord, memoryPoolConfig.memoryPoolType);
+SAME(Memory, pool, MemoryRecord, memoryPoolConfig.address);
+SAME(Memory, pool_threshold, MemoryRecord, memoryPoolConfig.releaseThreshold);
+SAME(Memory, pool_bytes, MemoryRecord, memoryPoolConfig.pool.size);
+SAME(Memory, pool_used, MemoryRecord, memoryPoolConfig.utilizedSize);
+SAME(MemoryPool, operation, PoolRecord, memoryPoolOperationType);
+SAME(MemoryPool, pool_kind, PoolRecord, memoryPoolType);
+SAME(MemoryPool, correlation, PoolRecord, correlationId);
+SAME(MemoryPool, process, PoolRecord, processId);
+SAME(MemoryPool, device, PoolRecord, deviceId);
+SAME(MemoryPool, kept_bytes, PoolRecord, minBytesToKeep);
+SAME(MemoryPool, address, PoolRecord, address);
+SAME(MemoryPool, bytes, PoolRecord, size);
+SAME(MemoryPool, release_threshold, PoolRecord, releaseThreshold);
+SAME(MemoryPool, time, PoolRecord, timestamp);
+SAME(MemoryPool, used, PoolRecord, utilizedSize);
 SAME(UnifiedMemory, counter, UnifiedRecord, counterKind);
 SAME(UnifiedMemory, value, UnifiedRecord, value);
 SAME(UnifiedMemory, start, UnifiedRecord, start);
@@ -128,6 +166,11 @@ SAME(Jit, correlation, JitRecord, correlationId);
 SAME(Overhead, overhead, OverheadRecord, overheadKind);
 SAME(Overhead, start, OverheadRecord, start);
 SAME(Overhead, end, OverheadRecord, end);
+#if CUDA_VERSION >= 12040
+SAME(Overhead, correlation, OverheadRecord, correlationId);
+#else
+static_assert(sizeof(OverheadRecord) == offsetof(cupti::Overhead, correlation));
+#endif
 SAME(Context, id, ContextRecord, contextId);
 SAME(Context, device, ContextRecord, deviceId);
 SAME(Context, null_stream, ContextRecord, nullStreamId);
@@ -303,7 +346,16 @@ SELECTS(Synchronization, correlation, SYNCHRONIZATION_FIELD_CORRELATION_ID);
 SELECTS(Synchronization, context, SYNCHRONIZATION_FIELD_CONTEXT_ID);
 SELECTS(Synchronization, stream, SYNCHRONIZATION_FIELD_STREAM_ID);
 SELECTS(Synchronization, event, SYNCHRONIZATION_FIELD_CUDA_EVENT_ID);
-SELECTS_NO_MORE(Synchronization, 8);
+SELECTS(Synchronization, event_sync, SYNCHRONIZATION_FIELD_CUDA_EVENT_SYNC_ID);
+SELECTS_NO_MORE(Synchronization, 9);
+
+SELECTS(CudaEvent, kind, CUDA_EVENT_FIELD_KIND);
+SELECTS(CudaEvent, correlation, CUDA_EVENT_FIELD_CORRELATION_ID);
+SELECTS(CudaEvent, context, CUDA_EVENT_FIELD_CONTEXT_ID);
+SELECTS(CudaEvent, stream, CUDA_EVENT_FIELD_STREAM_ID);
+SELECTS(CudaEvent, event, CUDA_EVENT_FIELD_EVENT_ID);
+SELECTS(CudaEvent, event_sync, CUDA_EVENT_FIELD_CUDA_EVENT_SYNC_ID);
+SELECTS_NO_MORE(CudaEvent, 6);
 
 SELECTS(Memory, kind, MEMORY_FIELD_KIND);
 SELECTS(Memory, operation, MEMORY_FIELD_OPERATION_TYPE);
@@ -314,7 +366,24 @@ SELECTS(Memory, bytes, MEMORY_FIELD_BYTES);
 SELECTS(Memory, time, MEMORY_FIELD_TIMESTAMP);
 SELECTS(Memory, device, MEMORY_FIELD_DEVICE_ID);
 SELECTS(Memory, context, MEMORY_FIELD_CONTEXT_ID);
-SELECTS_NO_MORE(Memory, 9);
+SELECTS(Memory, pool_kind, MEMORY_FIELD_POOL_TYPE);
+SELECTS(Memory, pool, MEMORY_FIELD_POOL_ADDRESS);
+SELECTS(Memory, pool_bytes, MEMORY_FIELD_POOL_SIZE);
+SELECTS(Memory, pool_used, MEMORY_FIELD_POOL_UTILIZED_SIZE);
+SELECTS_NO_MORE(Memory, 13);
+
+SELECTS(MemoryPool, kind, MEMORY_POOL_FIELD_KIND);
+SELECTS(MemoryPool, operation, MEMORY_POOL_FIELD_OPERATION_TYPE);
+SELECTS(MemoryPool, pool_kind, MEMORY_POOL_FIELD_POOL_TYPE);
+SELECTS(MemoryPool, correlation, MEMORY_POOL_FIELD_CORRELATION_ID);
+SELECTS(MemoryPool, device, MEMORY_POOL_FIELD_DEVICE_ID);
+SELECTS(MemoryPool, kept_bytes, MEMORY_POOL_FIELD_MIN_BYTES_TO_KEEP);
+SELECTS(MemoryPool, address, MEMORY_POOL_FIELD_ADDRESS);
+SELECTS(MemoryPool, bytes, MEMORY_POOL_FIELD_SIZE);
+SELECTS(MemoryPool, release_threshold, MEMORY_POOL_FIELD_RELEASE_THRESHOLD);
+SELECTS(MemoryPool, time, MEMORY_POOL_FIELD_TIMESTAMP);
+SELECTS(MemoryPool, used, MEMORY_POOL_FIELD_UTILIZED_SIZE);
+SELECTS_NO_MORE(MemoryPool, 11);
 
 SELECTS(UnifiedMemory, kind, UVM_COUNTER_FIELD_KIND);
 SELECTS(UnifiedMemory, counter, UVM_COUNTER_FIELD_COUNTER_KIND);
@@ -338,7 +407,8 @@ SELECTS(Overhead, kind, OVERHEAD_FIELD_KIND);
 SELECTS(Overhead, overhead, OVERHEAD_FIELD_OVERHEAD_KIND);
 SELECTS(Overhead, start, OVERHEAD_FIELD_START);
 SELECTS(Overhead, end, OVERHEAD_FIELD_END);
-SELECTS_NO_MORE(Overhead, 4);
+SELECTS(Overhead, correlation, OVERHEAD_FIELD_CORRELATION_ID);
+SELECTS_NO_MORE(Overhead, 5);
 
 SELECTS(Device, kind, DEVICE_FIELD_KIND);
 SELECTS(Device, memory_bytes, DEVICE_FIELD_GLOBAL_MEMORY_SIZE);

@@ -88,6 +88,42 @@ class CudaAgent(CommandTest):
         self.assert_all_is_there(did)
         self.assertEqual(self.one("SELECT count(DISTINCT correlation_id) FROM kernel"), 50)
 
+    def edges(self):
+        """Of waits for events: (which recording, which wait), each by its place among its like."""
+        return [(row["r"], row["w"], row["name"]) for row in self.rows(
+            "WITH r AS (SELECT *, row_number() OVER (ORDER BY start_ns) AS n FROM host_call "
+            "  WHERE name LIKE '%EventRecord%'), "
+            "w AS (SELECT *, row_number() OVER (PARTITION BY name ORDER BY start_ns) AS n FROM host_call "
+            "  WHERE name LIKE '%WaitEvent%' OR name LIKE '%EventSynchronize%') "
+            "SELECT r.n AS r, w.n AS w, w.name AS name FROM flow f "
+            "JOIN r ON r.process_id = f.process_id AND r.correlation_id = f.from_correlation_id "
+            "JOIN w ON w.process_id = f.process_id AND w.correlation_id = f.to_correlation_id "
+            "WHERE f.kind = 'wait' ORDER BY w.name, w.n")]
+
+    def assert_waits_have_their_edges(self, did, rounds):
+        self.assert_all_is_there(did)
+        waits = [(i, i + 1, "cuStreamWaitEvent") for i in range(1, 2 * rounds + 1)]
+        hosts = [(2 * i, i, "cuEventSynchronize") for i in range(1, rounds + 1)]
+        self.assertEqual(self.edges(), hosts + waits)
+        self.assertEqual(self.one("SELECT count(*) FROM object WHERE kind = 'event'"), did["event_records"])
+        self.assertEqual(self.rows("SELECT reason FROM loss WHERE source = 'CUDA activity'"), [])
+
+    def test_a_wait_for_an_event_depends_on_what_was_before_its_recording(self):
+        rounds = 20
+        self.assert_waits_have_their_edges(self.profile("events", str(rounds)), rounds)
+        # Of each round's second stream: the first kernel comes after the first stream's first one,
+        # and not after its second one, which the next recording stands for.
+        result = self.run_command("export", "t.sbt", "-f", "dot", "-o", "t.dot")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        with open(self.path("t.dot"), encoding="utf-8") as file:
+            self.assertIn("waited for its event", file.read())
+
+    def test_waits_of_a_killed_collectors_program_have_their_edges(self):
+        did = self.recovered_from_a_killed_collector("pause", "4000")
+        self.assertEqual(self.edges(), [(1, 1, "cuEventSynchronize"), (2, 2, "cuEventSynchronize"),
+                                        (1, 1, "cuStreamWaitEvent"), (2, 2, "cuStreamWaitEvent")])
+        self.assertEqual(self.one("SELECT count(*) FROM object WHERE kind = 'event'"), did["event_records"])
+
     def test_a_forked_child_never_touches_cupti(self):
         self.assert_all_is_there(self.profile("fork"))
 
@@ -178,6 +214,29 @@ class CudaAgent(CommandTest):
         self.assertEqual(names, {"vectorAdd": did["before_kernels"], "vectorScale": did["kernels"]})
         self.assert_nothing_is_lost()
 
+    def test_all_calls(self):
+        self.profile("events", "2")
+        usual = {row["name"] for row in self.rows("SELECT DISTINCT name FROM host_call")}
+        others = {"cuStreamCreate", "cuEventCreate", "cuCtxSetCurrent", "cuModuleGetFunction",
+                  "cuDevicePrimaryCtxRetain"}
+        self.assertEqual(usual & others, set())
+        did = self.profile("events", "2", options=("--cuda-calls",))
+        self.assert_all_is_there(did)
+        calls = {row["name"]: row for row in self.rows(
+            "SELECT name, kind, count(*) AS n, min(duration_ns) AS shortest FROM host_call GROUP BY name")}
+        self.assertEqual(others - set(calls), set())
+        self.assertEqual(usual - set(calls), set())
+        self.assertEqual(calls["cuStreamCreate"]["n"], did["streams"])
+        self.assertEqual((calls["cuStreamCreate"]["kind"], calls["cuCtxSetCurrent"]["kind"]), ("setup", "other"))
+        self.assertGreater(min(row["shortest"] for row in calls.values()), 0)
+
+    def test_all_calls_of_the_runtime(self):
+        did = self.runtime("launches", "100", "2", options=("--cuda-calls",))
+        self.assert_runtime_calls(did)
+        # Those of the driver within them are not told apart; the launch that fails is not among did's.
+        self.assertEqual(self.one("SELECT count(*) FROM host_call WHERE name LIKE 'cuda%'"),
+                         did["runtime_calls"] + did["failed_launches"])
+
     def test_a_call_that_is_left_by_longjmp(self):
         did = self.profile("longjmp")
         self.assert_all_is_there(did)
@@ -224,6 +283,64 @@ class CudaAgent(CommandTest):
         for kind, count in (("alloc", "allocations"), ("free", "frees")):
             self.assertEqual(self.one(f"SELECT count(*) FROM memory_event WHERE kind = '{kind}'"), did[count], kind)
         self.assertEqual(self.one("SELECT sum(bytes) FROM memory_event WHERE kind = 'alloc'"), did["allocated_bytes"])
+
+    def attributes(self, key, category):
+        return [row["value"] for row in self.rows(
+            f"SELECT a.value AS value FROM attribute a JOIN (SELECT rowid - 1 AS n, category FROM range) r "
+            f"ON r.n = a.row_number WHERE a.\"table\" = 41 AND a.key = '{key}' AND r.category = '{category}'")]
+
+    def test_modules(self):
+        did = self.profile("modules", "10", options=("--stacks=native",))
+        events = {row["name"]: row["n"] for row in self.rows(
+            "SELECT name, count(*) AS n FROM range WHERE category = 'CUDA modules' GROUP BY name")}
+        self.assertEqual(events, {"module load": did["modules"], "module unload": did["module_unloads"]})
+        # Each has the call that did it, within which it was, and that call's place in the program.
+        self.assertEqual(self.one(
+            "SELECT count(*) FROM range r JOIN host_call h ON h.process_id = r.process_id AND h.correlation_id = "
+            "r.correlation_id AND h.thread_id = r.thread_id WHERE r.category = 'CUDA modules' AND h.kind = 'build' "
+            "AND r.start_ns >= h.start_ns AND r.start_ns <= h.start_ns + h.duration_ns AND r.call_path_id = "
+            "h.call_path_id AND (h.name LIKE '%Unload') = (r.name = 'module unload')"),
+            did["modules"] + did["module_unloads"])
+        bytes_of = [int(value) for value in self.attributes("bytes", "CUDA modules")]
+        self.assertEqual(sum(bytes_of), did["module_bytes"] + did["module_unloads"] * len("an image"))
+        self.assertEqual(len(set(self.attributes("module", "CUDA modules"))), did["modules"])
+        self.assertEqual(set(self.attributes("context", "CUDA modules")), {"1"})
+        self.assert_nothing_is_lost()
+
+    def test_what_is_loaded_when_it_is_first_used(self):
+        self.profile("modules", "10", STANDIN_SCRIPT="lazy_loading=1")
+        row = self.rows("SELECT count(*) AS n, min(duration_ns) AS shortest FROM range WHERE category = "
+                        "'CUDA driver overhead' AND name = 'lazy function loading'")[0]
+        if GENERATION == "11":  # has none
+            self.assertEqual(row["n"], 0)
+        else:
+            self.assertEqual(row["n"], 10)
+            self.assertGreaterEqual(row["shortest"], 100000)
+            # In the first launch of each, not in the second.
+            self.assertEqual(self.one("SELECT count(DISTINCT r.correlation_id) FROM range r JOIN kernel k ON "
+                                      "k.process_id = r.process_id AND k.correlation_id = r.correlation_id WHERE "
+                                      "r.name = 'lazy function loading' AND k.grid_x = 1"), 10)
+        self.assertGreaterEqual(self.one("SELECT count(*) FROM range WHERE category = 'CUPTI overhead' AND "
+                                         "name = 'resources'"), 1)
+
+    def test_memory_pools(self):
+        did = self.profile("memory", "20")
+        events = {row["name"]: row["n"] for row in self.rows(
+            "SELECT name, count(*) AS n FROM range WHERE category = 'memory pools' GROUP BY name")}
+        # And the default one, which the first asynchronous allocation makes.
+        self.assertEqual(events, {"pool created": did["pools"] + 1, "pool trimmed": did["pool_trims"],
+                                  "pool destroyed": did["pools"]})
+        self.assertEqual(self.one("SELECT count(*) FROM memory_event WHERE kind = 'alloc' AND name LIKE '% of the pool %'"),
+                         did["async_allocations"])
+        # Each has its call, and what it held is counted: 4096 bytes more each time, freed before the next.
+        self.assertEqual(self.one("SELECT count(*) FROM range r JOIN host_call h ON h.process_id = r.process_id AND "
+                                  "h.correlation_id = r.correlation_id WHERE r.category = 'memory pools'"),
+                         2 * did["pools"] + did["pool_trims"] + 1)
+        tracks = self.rows("SELECT t.name AS name, max(c.value) AS most, min(c.value) AS least FROM counter c "
+                           "JOIN counter_track t ON t.id = c.track_id WHERE t.name LIKE '%used' GROUP BY t.name")
+        self.assertEqual([(row["most"], row["least"]) for row in tracks], [(4096.0 * 20, 0.0)] * 2)
+        self.assertEqual(self.one("SELECT count(*) FROM counter_track WHERE name LIKE 'pool 0x% reserved' AND "
+                                  "unit = 'bytes' AND device_id IS NOT NULL"), 2)
 
     def test_kernels_of_a_captured_graph_have_the_stack_of_their_capture(self):
         did = self.profile("capture", "20", options=("--stacks=native",))

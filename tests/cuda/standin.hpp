@@ -16,6 +16,7 @@
 //   lazy_kinds=1           the kind of a record is written last, with its times
 //   deny_kind=N            this kind can not be enabled for want of privileges
 //   no_unified_memory=1    unified memory can not be recorded
+//   lazy_loading=1         functions are loaded when they are launched first (from CUDA 12 on)
 //   no_driver=1            libcupti finds no driver: subscribing and enabling return 999
 //   exit_during_flush=1    the process ends once a flush has handed over its first buffer
 // STANDIN_CUPTI_VERSION is what cuptiGetVersion says instead of the headers' version. Below 17
@@ -26,6 +27,7 @@
 #include <cupti.h>
 #include <time.h>
 
+#include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -95,6 +97,7 @@ struct CUevent_st {
 struct CUfunc_st {
   CUmodule module;
   const char* name;  // never freed: records point to it
+  std::atomic<bool> is_loaded{false};
 };
 
 struct CUmod_st {
@@ -154,7 +157,8 @@ struct StandinWork {
   uint64_t start_ns, end_ns;
   StandinLaunch launch;
   uint64_t bytes;
-  uint32_t value;  // of fills; of memory: which operation; of unified memory: which counter
+  uint32_t value;  // of fills; of memory: which operation; of unified memory: which counter; of
+                   // overhead: which
   uint8_t copy_kind, element_bytes;  // the latter of fills
   bool async;
   CUpti_ActivitySynchronizationType sync;

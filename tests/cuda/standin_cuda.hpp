@@ -35,6 +35,7 @@ struct Driver {
   std::map<uint64_t, Memory> memory;  // by its address
   std::vector<CUmemoryPool> default_pools = std::vector<CUmemoryPool>(standinDevices());
   uint64_t pools = 0;
+  const bool lazy_loading = CUDA_VERSION >= 12000 && standinScript("lazy_loading", 0) != 0;
   const uint64_t kernel_ns = standinScript("kernel_ns", 5000);
   const uint64_t long_kernel_ns = standinScript("long_kernel_ns", 50'000'000);
 };

@@ -83,8 +83,23 @@ using namespace standin;
 
 namespace {
 
-CUresult launch(Call& call, const StandinLaunch& launch, CUstream stream) {
+void loadLazily(const Call& call, CUfunction f) {
+#if CUDA_VERSION >= 12000
+  if (!driver().lazy_loading || f->is_loaded.exchange(true)) return;
+  const uint64_t start = standinNow();
+  waitUntil(start + 100'000);
+  call.work({.kind = CUPTI_ACTIVITY_KIND_OVERHEAD,
+             .start_ns = start,
+             .end_ns = standinNow(),
+             .value = CUPTI_ACTIVITY_OVERHEAD_LAZY_FUNCTION_LOADING});
+#else
+  (void)call, (void)f;
+#endif
+}
+
+CUresult launch(Call& call, CUfunction f, const StandinLaunch& launch, CUstream stream) {
   CHECK_STATE();
+  loadLazily(call, f);
   if (launch.grid[0] * launch.grid[1] * launch.grid[2] == 0 ||
       launch.block[0] * launch.block[1] * launch.block[2] == 0) {
     return call.end(CUDA_ERROR_INVALID_VALUE);
@@ -192,7 +207,7 @@ CUresult CUDAAPI cuLaunchKernel(CUfunction f, unsigned grid_x, unsigned grid_y, 
                                 void** extra) {
   LAUNCH_CALL(cuLaunchKernel, f, f, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes,
               stream, arguments, extra);
-  return launch(call,
+  return launch(call, f,
                 {.name = f->name,
                  .grid = {grid_x, grid_y, grid_z},
                  .block = {block_x, block_y, block_z},
@@ -213,7 +228,7 @@ CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction f, vo
     how.cluster[1] = config->attrs[i].value.clusterDim.y;
     how.cluster[2] = config->attrs[i].value.clusterDim.z;
   }
-  return launch(call, how, config->hStream);
+  return launch(call, f, how, config->hStream);
 }
 
 }  // extern "C"

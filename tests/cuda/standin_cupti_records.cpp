@@ -33,6 +33,23 @@ void notify(StandinCall& call, CUpti_ApiCallbackSite site) {
   }
 }
 
+void putOverhead(CUpti_ActivityOverheadKind kind, uint64_t start, uint64_t end,
+                 [[maybe_unused]] uint32_t correlation) {
+  if (!on(CUPTI_ACTIVITY_KIND_OVERHEAD)) return;
+  OverheadRecord record{};
+  record.kind = CUPTI_ACTIVITY_KIND_OVERHEAD;
+  record.overheadKind = kind;
+  record.objectKind = CUPTI_ACTIVITY_OBJECT_THREAD;
+  record.objectId.pt.processId = static_cast<uint32_t>(getpid());
+  record.objectId.pt.threadId = static_cast<uint32_t>(gettid());
+  record.start = start;
+  record.end = end;
+#if CUDA_VERSION >= 12040
+  record.correlationId = correlation;
+#endif
+  put(record);
+}
+
 void putContext(CUcontext context) {
   if (on(CUPTI_ACTIVITY_KIND_CONTEXT)) {
     ContextRecord record{};
@@ -43,17 +60,8 @@ void putContext(CUcontext context) {
     record.nullStreamId = static_cast<uint16_t>(context->streams.front()->id);
     put(record);
   }
-  if (on(CUPTI_ACTIVITY_KIND_OVERHEAD)) {
-    OverheadRecord record{};
-    record.kind = CUPTI_ACTIVITY_KIND_OVERHEAD;
-    record.overheadKind = CUPTI_ACTIVITY_OVERHEAD_CUPTI_RESOURCE;
-    record.objectKind = CUPTI_ACTIVITY_OBJECT_THREAD;
-    record.objectId.pt.processId = static_cast<uint32_t>(getpid());
-    record.objectId.pt.threadId = static_cast<uint32_t>(gettid());
-    record.start = standinNow();
-    record.end = record.start + 1000;
-    put(record);
-  }
+  const uint64_t now = standinNow();
+  putOverhead(CUPTI_ACTIVITY_OVERHEAD_CUPTI_RESOURCE, now, now + 1000, 0);
 }
 
 void putStream(CUstream stream) {
@@ -343,6 +351,9 @@ void putWork(const StandinWork& work) {
       return putEvent(work);
     case CUPTI_ACTIVITY_KIND_GRAPH_TRACE:
       return putGraph(work);
+    case CUPTI_ACTIVITY_KIND_OVERHEAD:
+      return putOverhead(static_cast<CUpti_ActivityOverheadKind>(work.value), work.start_ns,
+                         work.end_ns, work.call->correlation);
     default:
       misuse("libcuda tells of work of an unknown kind");
   }

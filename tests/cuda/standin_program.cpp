@@ -4,6 +4,7 @@
 //   launches KERNELS [STREAMS]
 //   threads THREADS KERNELS_EACH
 //   many_threads THREADS       all live at once, each with a stream and four kernels
+//   events ROUNDS              two streams; one waits for events of the other, recorded twice
 //   graph LAUNCHES
 //   fork                       a child that ends by exit() without using CUDA, amid the work
 //   child_exit                 the same while kernels run; how long the child took is child_ms
@@ -14,6 +15,7 @@
 //                              the first one's counts begin with before_
 //   longjmp                    leaves a waiting call by siglongjmp, and works on
 //   two_devices                works in contexts of two devices (STANDIN_SCRIPT=devices=2)
+//   modules ROUNDS             loads, uses and unloads a module
 //   reset                      resets the primary context, and works on in its next one
 //   memory ROUNDS              allocates and frees in each way there is
 //   managed                    unified memory that faults, moves and is prefetched

@@ -39,6 +39,8 @@ constexpr size_t kGraphNodes = 3;
   X(contexts)              \
   X(devices)               \
   X(modules)               \
+  X(module_bytes)          \
+  X(module_unloads)        \
   X(graph_launches)        \
   X(graph_kernels)         \
   X(threads)               \

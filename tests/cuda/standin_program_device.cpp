@@ -2,6 +2,7 @@
 // Modes of standin_program with more than one device or context, and without CUPTI.
 #include <dlfcn.h>
 
+#include <cstring>
 #include <string>
 
 #include "standin_program.hpp"
@@ -66,6 +67,23 @@ void reset() {
   launches(50, 2);
 }
 
+// Each is loaded, used by a launch and unloaded.
+void modules(unsigned rounds) {
+  constexpr const char* kImage = "an image";
+  for (unsigned i = 0; i < rounds; ++i) {
+    CUmodule module = nullptr;
+    CHECK(cuModuleLoadData(&module, kImage));
+    ++counts.modules;
+    counts.module_bytes += std::strlen(kImage);
+    CHECK(cuModuleGetFunction(&vector_add, module, "vectorAdd"));
+    launch(0, nullptr);
+    launch(1, nullptr);
+    synchronize();
+    CHECK(cuModuleUnload(module));
+    ++counts.module_unloads;
+  }
+}
+
 // As another library of the program might.
 void finalize() {
   void* cupti = nullptr;
@@ -81,12 +99,14 @@ void finalize() {
 
 }  // namespace
 
-bool deviceMode(const char* name, unsigned, unsigned) {
+bool deviceMode(const char* name, unsigned first, unsigned) {
   const std::string mode = name;
   if (mode == "two_devices") {
     twoDevices();
   } else if (mode == "reset") {
     reset();
+  } else if (mode == "modules") {
+    modules(first);
   } else if (mode == "finalize") {
     launches(100, 2);
     counts.synchronized_kernels = counts.kernels.load();

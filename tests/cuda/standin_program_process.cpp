@@ -111,6 +111,50 @@ void manyThreads(unsigned threads) {
   synchronize();
 }
 
+CUevent event() {
+  CUevent made = nullptr;
+  CHECK(cuEventCreate(&made, CU_EVENT_DISABLE_TIMING));
+  return made;
+}
+
+void record(CUevent what, CUstream on) {
+  CHECK(cuEventRecord(what, on));
+  ++counts.event_records;
+}
+
+void waitFor(CUevent what, CUstream on) {
+  CHECK(cuStreamWaitEvent(on, what, 0));
+  ++counts.stream_waits;
+}
+
+// Kernels are 1, 2, 3... by their grids. Each round: the second stream's waits for the first's
+// first, and not for its second; another thread has the second stream wait for the same event once
+// it is recorded anew.
+void events(unsigned rounds) {
+  CUstream first = stream(), second = stream();
+  CUevent reused = event();
+  waitFor(event(), second);  // never recorded: nothing to wait for
+  for (unsigned i = 0; i < rounds; ++i) {
+    launch(5 * i, first);
+    record(reused, first);
+    launch(5 * i + 1, first);
+    waitFor(reused, second);
+    launch(5 * i + 2, second);
+    record(reused, first);
+    std::thread other([&] {
+      CHECK(cuCtxSetCurrent(context));
+      waitFor(reused, second);
+    });
+    other.join();
+    launch(5 * i + 3, second);
+    CHECK(cuEventSynchronize(reused));
+    ++counts.event_syncs;
+    launch(5 * i + 4, first);
+  }
+  counts.threads += rounds;
+  synchronize();
+}
+
 }  // namespace
 
 bool processMode(const char* name, unsigned first, unsigned second) {
@@ -144,6 +188,8 @@ bool processMode(const char* name, unsigned first, unsigned second) {
     leaveACall();
   } else if (mode == "many_threads") {
     manyThreads(first);
+  } else if (mode == "events") {
+    events(first);
   } else {
     return false;
   }

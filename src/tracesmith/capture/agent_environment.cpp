@@ -108,6 +108,7 @@ Environment settingsFor(const ProfileOptions& options, const SessionDir& dir) {
     settings.emplace_back(arena::kEnvStackDepth, std::to_string(options.stacks->max_depth));
   }
   if (options.unified_memory) settings.emplace_back(arena::kEnvUnifiedMemory, "1");
+  if (options.cuda_calls) settings.emplace_back(arena::kEnvCudaCalls, "1");
   return settings;
 }
 

@@ -28,7 +28,7 @@
 namespace tracesmith::arena {
 
 constexpr uint64_t kMagic = 0x314e455241535354;  // "TSSAREN1"
-constexpr uint32_t kVersion = 2;
+constexpr uint32_t kVersion = 3;
 constexpr uint32_t kHeaderBytes = 4096;
 constexpr uint32_t kRingsPerArena = 4;
 constexpr uint32_t kMaxArenasPerProcess = 512;
@@ -45,6 +45,7 @@ constexpr const char* kArenaSuffix = ".arena";
 constexpr const char* kEnvStacks = "TRACESMITH_STACKS";           // "native", "python" or "both"
 constexpr const char* kEnvStackDepth = "TRACESMITH_STACK_DEPTH";  // frames
 constexpr const char* kEnvUnifiedMemory = "TRACESMITH_UNIFIED_MEMORY";  // set: wanted
+constexpr const char* kEnvCudaCalls = "TRACESMITH_CUDA_CALLS";          // set: all are wanted
 // "PID.ERRNO.unrecorded", empty: a process could not make its arena and goes unrecorded.
 constexpr const char* kUnrecordedSuffix = ".unrecorded";
 
@@ -145,6 +146,9 @@ enum class RecordKind : uint8_t {
   kCudaJit = 31,            // CudaJitRecord; flags: CUPTI's kind of operation
   kCudaUnified = 32,        // CudaUnifiedRecord; flags: CUPTI's kind of counter
   kNvtx = 33,               // NvtxRecord and what follows it; flags: NvtxEvent and more
+  kCudaEvent = 34,          // CudaEventRecord: an event was recorded
+  kCudaPool = 35,           // CudaPoolRecord; flags: CUPTI's kind of operation
+  kCudaModule = 36,         // CudaModuleRecord; flags: see there
 };
 
 /// Begins every record. `words` is the whole record's length in units of 8 bytes, at least 1.
@@ -419,6 +423,9 @@ struct CudaFillRecord {
   uint32_t value;
 };
 
+/// No id of a recording: this CUPTI has none, or it is not about an event.
+constexpr uint64_t kNoEventSync = ~uint64_t{0};
+
 struct CudaSyncRecord {
   RecordHeader header;
   uint64_t correlation;
@@ -428,7 +435,19 @@ struct CudaSyncRecord {
   uint32_t stream;  // ~0: none
   uint32_t event;
   uint32_t reserved;
+  uint64_t event_sync;  // the recording that was waited for
 };
+static_assert(sizeof(CudaSyncRecord) == 56);
+
+/// An event was recorded on a stream.
+struct CudaEventRecord {
+  RecordHeader header;  // aux: the event's number
+  uint64_t correlation;
+  uint64_t event_sync;
+  uint32_t context;
+  uint32_t stream;
+};
+static_assert(sizeof(CudaEventRecord) == 32);
 
 struct CudaMemoryRecord {
   RecordHeader header;  // aux: CUPTI's kind of memory
@@ -438,8 +457,39 @@ struct CudaMemoryRecord {
   uint64_t bytes;
   uint32_t device;
   uint32_t context;
+  uint64_t pool;  // its address; 0: none
+  // Of the pool after it; both 0 where it is another process's, or CUPTI does not say.
+  uint64_t pool_bytes;
+  uint64_t pool_used;
 };
-static_assert(sizeof(CudaMemoryRecord) == 48);
+static_assert(sizeof(CudaMemoryRecord) == 72);
+
+struct CudaPoolRecord {
+  RecordHeader header;  // aux: device
+  uint64_t correlation;
+  int64_t time;
+  uint64_t address;
+  uint64_t bytes;
+  uint64_t used;
+  uint64_t release_threshold;
+  uint64_t kept_bytes;  // of a trim: the least that stays
+  uint32_t pool_kind;   // CUPTI's: 1 of this process, 2 of another
+  uint32_t reserved;
+};
+static_assert(sizeof(CudaPoolRecord) == 72);
+
+/// Of kCudaModule: it is unloaded, otherwise it was loaded; its call was recorded.
+constexpr uint8_t kFlagUnload = 1;
+constexpr uint8_t kFlagInCall = 2;
+struct CudaModuleRecord {
+  RecordHeader header;   // aux: the stack at which it was, or 0
+  uint64_t correlation;  // without kFlagInCall any of this life
+  int64_t time;
+  uint64_t bytes;  // of its image
+  uint32_t module;
+  uint32_t context;  // ~0: not known
+};
+static_assert(sizeof(CudaModuleRecord) == 40);
 
 /// A node of a graph was made, or copied with its graph.
 struct CudaGraphNodeRecord {
@@ -486,7 +536,8 @@ struct CudaContextRecord {
 };
 
 struct CudaOverheadRecord {
-  RecordHeader header;  // aux: CUPTI's kind of overhead
+  RecordHeader header;   // aux: CUPTI's kind of overhead
+  uint64_t correlation;  // of the call it came in; 0: not known
   int64_t start;
   int64_t end;
 };

@@ -217,7 +217,8 @@ void Collector::writeCudaLoss(Process& process) {
   const RecordedCuda& cuda = process.joiner.cuda();
   const CudaTotals& t = cuda.totals();
   const uint64_t lost = t.dropped + t.untimed + t.never_came + t.interrupted + t.unfinished;
-  const uint64_t less = t.undefined + t.refused + t.unreadable + (finished_ ? t.without_call : 0);
+  const uint64_t less =
+      t.undefined + t.refused + t.unreadable + t.unmatched + (finished_ ? t.without_call : 0);
   if (!cuda.any() || (lost + less == 0 && cuda.problem().empty())) return;
   std::string reason = cuda.problem();
   const auto add = [&](uint64_t count, const char* what) {
@@ -232,6 +233,7 @@ void Collector::writeCudaLoss(Process& process) {
   add(t.undefined, "names or devices found no room to be told");
   add(t.refused, "times there was no buffer for CUPTI");
   add(t.unreadable, "buffers of the killed program could not be read to their end");
+  add(t.unmatched, "waits for events have no edge: which recording they were for is not known");
   add(finished_ ? t.without_call : 0, "belong to no call that was recorded");
   pushLoss(process.cuda_loss, "CUDA activity", process, {.emitted = lost, .dropped = lost}, reason);
 }

@@ -131,6 +131,10 @@ Status Collector::restore(TraceReader& reader, size_t block_count) {
     shared_.shape(file.launch_shape.row(i));
   }
   shared_.delta.launch_shape.clear();
+  for (size_t i = 0; i < file.counter_track.size(); ++i) {
+    shared_.counterTrack(file.counter_track.row(i));
+  }
+  shared_.delta.counter_track.clear();
   shared_.stacks.restore(file);
   for (size_t i = 0; i < file.module.size(); ++i) {
     if (RecordJoiner* j = joinerOf(file.module.process_id[i])) j->restoreModule(file.module.row(i));
@@ -143,6 +147,12 @@ Status Collector::restore(TraceReader& reader, size_t block_count) {
   for (size_t i = 0; i < file.host_call.size(); ++i) {
     if (RecordJoiner* j = joinerOf(file.host_call.process_id[i])) {
       j->restoreCall(file.host_call.row(i));
+    }
+  }
+  for (size_t i = 0; i < file.flow.size(); ++i) {
+    if (file.flow.from_stream_id[i] == StreamId::kNone) continue;
+    if (RecordJoiner* j = joinerOf(file.flow.process_id[i])) {
+      j->restoreWaitFlow(file.flow.to_correlation_id[i]);
     }
   }
   for (size_t i = 0; i < file.pending.size(); ++i) {

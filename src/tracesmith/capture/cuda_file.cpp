@@ -55,15 +55,19 @@ size_t leastBytes(int32_t kind) {
     case cupti::kMemset:
       return sizeof(cupti::Memset);
     case cupti::kSynchronization:
-      return sizeof(cupti::Synchronization);
+      return offsetof(cupti::Synchronization, event_sync);
+    case cupti::kCudaEvent:
+      return offsetof(cupti::CudaEvent, device);
     case cupti::kMemory:
-      return sizeof(cupti::Memory);
+      return offsetof(cupti::Memory, name);
+    case cupti::kMemoryPool:
+      return offsetof(cupti::MemoryPool, used);
     case cupti::kJit:
       return offsetof(cupti::Jit, correlation) + sizeof(uint32_t);
     case cupti::kUnifiedMemory:
       return sizeof(cupti::UnifiedMemory);
     case cupti::kOverhead:
-      return sizeof(cupti::Overhead);
+      return offsetof(cupti::Overhead, correlation);
     case cupti::kDevice:
       return sizeof(cupti::Device);
     case cupti::kContext:

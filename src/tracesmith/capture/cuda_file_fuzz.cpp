@@ -63,11 +63,13 @@ void makeSound(uint8_t* bytes) {
                   {cupti::kDevice, 144},
                   {cupti::kContext, 24},
                   {cupti::kConcurrentKernel, 224},
-                  {cupti::kOverhead, 48},
+                  {cupti::kOverhead, 56},
                   {cupti::kMemcpyPeer, 88},
                   {cupti::kUnifiedMemory, 64},
-                  {cupti::kSynchronization, 48},
+                  {cupti::kSynchronization, 56},
+                  {cupti::kCudaEvent, 80},
                   {cupti::kMemory, 128},
+                  {cupti::kMemoryPool, 80},
                   {cupti::kJit, 64}};
   for (const auto& l : kLengths) h.record_bytes[l.kind] = l.bytes;
   auto* const buffers = reinterpret_cast<cuda_file::Buffer*>(bytes + cuda_file::kBuffersAt);

@@ -26,7 +26,7 @@
 namespace tracesmith::cuda_file {
 
 constexpr uint64_t kMagic = 0x3144554353535354;  // "TSSSCUD1"
-constexpr uint32_t kVersion = 2;
+constexpr uint32_t kVersion = 3;
 constexpr const char* kSuffix = ".cuda";
 
 constexpr uint32_t kBuffers = 1024;
@@ -53,7 +53,7 @@ struct Selection {
   uint32_t count;
   Field fields[kMostFields];
 };
-constexpr uint32_t kSelections = 12;
+constexpr uint32_t kSelections = 14;
 
 struct Header {
   uint64_t magic;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "tracesmith/capture/arena_file.hpp"
+#include "tracesmith/capture/cuda_events.hpp"
 #include "tracesmith/capture/record_joiner.hpp"
 
 namespace tracesmith {
@@ -30,7 +31,8 @@ bool CudaLife::defineText(const arena::CudaTextRecord& head, std::string_view te
       return true;
     case arena::CudaText::kFunction:
       functions_[head.header.aux] = {strings.intern(text),
-                                     static_cast<CallKind>(head.call_kind & 7)};
+                                     static_cast<CallKind>(head.call_kind & 7),
+                                     CudaEvents::recordsEvent(text)};
       return true;
     case arena::CudaText::kDevice:
       described_[head.header.aux].name = strings.intern(text);

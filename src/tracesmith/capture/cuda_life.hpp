@@ -29,6 +29,7 @@ class CudaLife {
   struct Function {
     StringId name{};
     CallKind kind{};
+    bool records_event = false;
   };
   struct GraphNode {
     StringId name{};        // of its kernel, once one has run

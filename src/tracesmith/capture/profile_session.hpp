@@ -65,6 +65,7 @@ struct ProfileOptions {
   bool kernels = true;               ///< false: leave kernel rows out
   bool memory = true;                ///< false: leave copies, fills and memory events out
   bool unified_memory = false;       ///< page faults and migrations of CUDA's managed memory
+  bool cuda_calls = false;           ///< all calls of CUDA's runtime and driver
   std::optional<RecordOptions> record;
   std::optional<StackOptions> stacks;
   std::optional<FunctionOptions> functions;

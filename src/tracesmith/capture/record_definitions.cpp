@@ -195,6 +195,9 @@ void RecordJoiner::restoreObject(const ObjectRow& row) {
     case ObjectKind::kGraphNode:
       cuda_.restoreGraphNode(row);
       break;
+    case ObjectKind::kEvent:  // of CUDA: those of OpenCL are known by the commands they belong to
+      cuda_.events().restoreRecorded(row);
+      break;
     default:
       break;
   }
@@ -203,6 +206,9 @@ void RecordJoiner::restoreObject(const ObjectRow& row) {
 void RecordJoiner::restorePending(const PendingRow& row) {
   if (row.kind == CallKind::kOther && row.sub_kind == RecordedNvtx::kPendingKind) {
     return nvtx_.restoreOpen(row);
+  }
+  if (row.kind == CallKind::kOther && row.sub_kind == CudaEvents::kPendingKind) {
+    return cuda_.events().restoreWait(row);
   }
   if (row.kind == CallKind::kOther) return cuda_.restoreWaiting(row.correlation_id);
   pending_[row.correlation_id] = {row, true};

@@ -58,6 +58,15 @@ ShapeId SharedRows::shape(const LaunchShapeRow& row) {
   return it->second;
 }
 
+CounterTrackId SharedRows::counterTrack(const CounterTrackRow& row) {
+  const std::string key = std::to_string(static_cast<uint32_t>(row.process_id)) + '\0' +
+                          std::string(delta.strings.at(row.name));
+  const auto [it, fresh] =
+      counter_tracks.try_emplace(key, idAt<CounterTrackId>(counter_tracks.size()));
+  if (fresh) delta.counter_track.push(row);
+  return it->second;
+}
+
 DeviceId SharedRows::device(const DeviceRow& row) {
   for (DeviceState& d : devices) {
     if (d.row.backend == row.backend && d.row.platform == row.platform && d.row.name == row.name &&

@@ -58,7 +58,11 @@ struct SharedRows {
 
   /// Number of the row of `range` that is pushed next, over the whole trace.
   uint64_t nextRange() const { return ranges_written + delta.range.size(); }
+  std::unordered_map<std::string, CounterTrackId> counter_tracks;  // by process and name
+
   ShapeId shape(const LaunchShapeRow& row);
+  /// Id of the track, which is made where it is new.
+  CounterTrackId counterTrack(const CounterTrackRow& row);
   /// Id of the device that `row` describes (backend, platform, name and ordinal tell).
   DeviceId device(const DeviceRow& row);
 };
@@ -107,6 +111,8 @@ class RecordJoiner {
   }
   void restoreStream(StreamId id, DeviceId device) { stream_devices_[id] = device; }
   void restoreCall(const HostCallRow& row) { cuda_.restoreCall(row); }
+  /// Before restorePending().
+  void restoreWaitFlow(uint64_t to_correlation) { cuda_.events().restoreEdge(to_correlation); }
   void restoreCudaContext(const ContextRow& row) { cuda_.restoreContext(row); }
   void restoreCudaStream(const StreamRow& row) { cuda_.restoreStream(row); }
   /// After all restorePending(), and at last restored().

@@ -30,10 +30,16 @@ size_t workBytes(RecordKind kind) {
       return sizeof(arena::CudaFillRecord);
     case RecordKind::kCudaSync:
       return sizeof(arena::CudaSyncRecord);
+    case RecordKind::kCudaEvent:
+      return sizeof(arena::CudaEventRecord);
     case RecordKind::kCudaMemory:
       return sizeof(arena::CudaMemoryRecord);
+    case RecordKind::kCudaPool:
+      return sizeof(arena::CudaPoolRecord);
     case RecordKind::kCudaJit:
       return sizeof(arena::CudaJitRecord);
+    case RecordKind::kCudaOverhead:
+      return sizeof(arena::CudaOverheadRecord);
     default:
       return 0;
   }
@@ -54,19 +60,32 @@ WorkPlace placeOf(ByteView record) {
   static_assert(offsetof(arena::CudaCopyRecord, start) == 16);
   static_assert(offsetof(arena::CudaFillRecord, start) == 16);
   static_assert(offsetof(arena::CudaSyncRecord, start) == 16);
+  static_assert(offsetof(arena::CudaEventRecord, event_sync) == 16);  // unique as well
   static_assert(offsetof(arena::CudaMemoryRecord, time) == 16);
+  static_assert(offsetof(arena::CudaPoolRecord, time) == 16);
   static_assert(offsetof(arena::CudaJitRecord, start) == 16);
+  static_assert(offsetof(arena::CudaOverheadRecord, start) == 16);
   return {loadFixed<uint64_t>(record.data() + sizeof(arena::RecordHeader)),
           loadFixed<int64_t>(record.data() + 16)};
 }
 
-/// Of others there may be more than of calls that are recorded: allocations of libraries,
-/// compilations.
+/// Of others there may be more than of calls that are recorded: allocations of libraries, pools
+/// that the driver makes by itself, compilations. And events find their calls by themselves.
 bool needsCall(RecordKind kind) {
-  return kind != RecordKind::kCudaMemory && kind != RecordKind::kCudaJit;
+  return kind != RecordKind::kCudaMemory && kind != RecordKind::kCudaPool &&
+         kind != RecordKind::kCudaJit && kind != RecordKind::kCudaEvent &&
+         kind != RecordKind::kCudaOverhead;
 }
 
 }  // namespace
+
+RecordedCuda::RecordedCuda(SharedRows& shared, RecordedStacks& stacks, ProcessId process,
+                           std::function<int64_t(int64_t)> host_ns)
+    : shared_(shared),
+      stacks_(stacks),
+      process_(process),
+      host_ns_(std::move(host_ns)),
+      events_(shared.delta, process) {}
 
 // --- Definitions --------------------------------------------------------------------------------
 
@@ -157,6 +176,9 @@ void RecordedCuda::hostCall(const arena::CallRecord& call, ThreadId thread) {
                                 .kind = function.kind,
                                 .call_path_id = path,
                                 .subject = captured ? kernel : StringId::kNone});
+  if (function.records_event && call.result == 0 && !captured) {
+    events_.called(call.correlation, start_ns, host_ns_(call.end));
+  }
 }
 
 // --- Device work --------------------------------------------------------------------------------
@@ -184,11 +206,10 @@ bool RecordedCuda::join(ByteView record, ThreadId thread) {
     }
     case RecordKind::kCudaGraphNode:
       return graphNode(record);
-    case RecordKind::kCudaOverhead: {
-      arena::CudaOverheadRecord r;
+    case RecordKind::kCudaModule: {
+      arena::CudaModuleRecord r;
       if (!takePart(record, r)) return false;
-      const int64_t ns = host_ns_(r.end) - host_ns_(r.start);
-      if (ns > 0) totals_.overhead_ns += static_cast<uint64_t>(ns);
+      module(r, thread);
       return true;
     }
     case RecordKind::kCudaDropped: {
@@ -210,8 +231,12 @@ bool RecordedCuda::join(ByteView record, ThreadId thread) {
 
 bool RecordedCuda::work(ByteView record, ThreadId thread) {
   const WorkPlace place = placeOf(record);
-  if (place.correlation == 0) return false;
   const RecordKind kind = kindOf(record);
+  // What CUPTI itself did may be in no call.
+  if (place.correlation == 0 &&
+      (kind != RecordKind::kCudaOverhead || record.size() < workBytes(kind))) {
+    return false;
+  }
   last_work_[static_cast<uint32_t>(thread)] = {kind, place.correlation, place.start};
   arrived_.push_back({Bytes(record.begin(), record.end()), place.correlation});
   return true;
@@ -250,7 +275,8 @@ void RecordedCuda::noteFile(const CudaFile& file, bool dead) {
 void RecordedCuda::endPass() {
   const int64_t now = monotonicNs();
   for (Work& work : arrived_) {
-    if (Call* const call = callOf(work.correlation)) {
+    Call* const call = callOf(work.correlation);
+    if (call != nullptr || work.correlation == 0) {
       row(work, call);
       continue;
     }
@@ -264,6 +290,8 @@ void RecordedCuda::endPass() {
     giveUp(waiting_order_.front().first);
     waiting_order_.pop_front();
   }
+  events_.endPass();
+  totals_.unmatched = events_.unmatched();
 }
 
 /// Nothing of its call has been seen for long: capture was off, or the record was lost.
@@ -278,6 +306,8 @@ void RecordedCuda::finish() {
   endPass();
   for (const auto& [correlation, since] : waiting_order_) giveUp(correlation);
   waiting_order_.clear();
+  events_.finish();
+  totals_.unmatched = events_.unmatched();
   while (!call_order_.empty()) forgetOldestCall();
   for (const auto& [correlation, count] : interrupted_) totals_.interrupted += count;
   interrupted_.clear();
@@ -295,6 +325,9 @@ void RecordedCuda::restoreCall(const HostCallRow& row) {
   if (call_order_.size() >= kMostCalls) calls_[call_order_.front()].awaited = false;
   keepCall(row.correlation_id,
            {.thread = row.thread_id, .path = row.call_path_id, .awaited = awaited});
+  if (CudaEvents::recordsEvent(name) && row.result == 0) {
+    events_.called(row.correlation_id, row.start_ns, row.start_ns + row.duration_ns);
+  }
 }
 
 void RecordedCuda::restoreWaiting(uint64_t correlation) {
@@ -325,6 +358,7 @@ void RecordedCuda::forgetWaiting(uint64_t correlation) {
 }
 
 void RecordedCuda::writeWaiting() {
+  events_.writeWaiting();
   for (auto& [correlation, works] : waiting_) {
     std::erase_if(works, [&](const Work& work) {
       if (needsCall(kindOf(work.record))) return false;
@@ -355,8 +389,14 @@ void RecordedCuda::row(const Work& work, Call* call) {
       return fill(loadFixed<arena::CudaFillRecord>(p), by);
     case RecordKind::kCudaSync:
       return sync(loadFixed<arena::CudaSyncRecord>(p), by);
+    case RecordKind::kCudaEvent:
+      return event(loadFixed<arena::CudaEventRecord>(p));
     case RecordKind::kCudaMemory:
       return memory(loadFixed<arena::CudaMemoryRecord>(p), by);
+    case RecordKind::kCudaPool:
+      return pool(loadFixed<arena::CudaPoolRecord>(p), by);
+    case RecordKind::kCudaOverhead:
+      return overhead(loadFixed<arena::CudaOverheadRecord>(p), by);
     case RecordKind::kCudaJit:
       return jit(loadFixed<arena::CudaJitRecord>(p), by);
     default:

@@ -16,6 +16,7 @@
 
 #include "tracesmith/base/bytes.hpp"
 #include "tracesmith/capture/arena_layout.hpp"
+#include "tracesmith/capture/cuda_events.hpp"
 #include "tracesmith/capture/cuda_file.hpp"
 #include "tracesmith/capture/cuda_life.hpp"
 #include "tracesmith/capture/recorded_stacks.hpp"
@@ -34,18 +35,18 @@ struct CudaTotals {
   uint64_t unfinished = 0;    // copies, sets and kernels of graphs that a kill cut short
   uint64_t unreadable = 0;    // buffers of a killed program that could not be read to their end
   uint64_t interrupted = 0;   // device work that a collector had when it was killed
-  uint64_t overhead_ns = 0;   // of the driver and of CUPTI, for our sake
+  uint64_t unmatched = 0;     // waits for events that were for no recording that is known
 };
 
 class RecordedCuda {
  public:
   RecordedCuda(SharedRows& shared, RecordedStacks& stacks, ProcessId process,
-               std::function<int64_t(int64_t)> host_ns)
-      : shared_(shared), stacks_(stacks), process_(process), host_ns_(std::move(host_ns)) {}
+               std::function<int64_t(int64_t)> host_ns);
 
   /// True for a record that is to be given to join().
   static bool isOne(arena::RecordKind kind) {
-    return kind >= arena::RecordKind::kCudaText && kind <= arena::RecordKind::kCudaUnified;
+    return (kind >= arena::RecordKind::kCudaText && kind <= arena::RecordKind::kCudaUnified) ||
+           (kind >= arena::RecordKind::kCudaEvent && kind <= arena::RecordKind::kCudaModule);
   }
   /// Names, devices and contexts of the life that begins with this correlation id.
   bool define(ByteView record, uint64_t first_correlation);
@@ -63,6 +64,7 @@ class RecordedCuda {
   void restoreContext(const ContextRow& row);
   void restoreStream(const StreamRow& row);
   void restoreGraphNode(const ObjectRow& row);
+  CudaEvents& events() { return events_; }
   void restoreWaiting(uint64_t correlation);
   void forgetWaiting(uint64_t correlation);
   /// Device work that is in no row yet, for restoreWaiting().
@@ -103,15 +105,22 @@ class RecordedCuda {
   void copy(const arena::CudaCopyRecord& c, const Call& call);
   void fill(const arena::CudaFillRecord& f, const Call& call);
   void sync(const arena::CudaSyncRecord& s, const Call& call);
+  void event(const arena::CudaEventRecord& e);
   void memory(const arena::CudaMemoryRecord& m, const Call& call);
+  void pool(const arena::CudaPoolRecord& p, const Call& call);
+  void poolSizes(int64_t time_ns, DeviceId device, uint64_t address, uint64_t bytes, uint64_t used);
   void jit(const arena::CudaJitRecord& j, const Call& call);
+  void module(const arena::CudaModuleRecord& m, ThreadId thread);
+  void overhead(const arena::CudaOverheadRecord& o, const Call& call);
   void unified(const arena::CudaUnifiedRecord& u);
+  void attributeOfRange(std::string_view key, const std::string& value);
   bool timed(int64_t start, int64_t end);
 
   SharedRows& shared_;
   RecordedStacks& stacks_;
   ProcessId process_;
   std::function<int64_t(int64_t)> host_ns_;
+  CudaEvents events_;
   bool any_ = false;
   std::string problem_;
   bool captures_nothing_ = false;

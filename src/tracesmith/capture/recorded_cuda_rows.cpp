@@ -161,6 +161,16 @@ void RecordedCuda::sync(const arena::CudaSyncRecord& s, const Call& call) {
                            .correlation_id = s.correlation,
                            .flags = kind == SyncKind::kBarrier ? 0 : op_flags::kHostSide,
                            .call_path_id = call.path});
+  if (kind != SyncKind::kBarrier && kind != SyncKind::kEventWait) return;
+  const auto life_number = static_cast<uint32_t>(s.correlation / cuda_file::kIdsOfLife);
+  events_.waited({s.correlation, {life_number, s.context, s.event}, s.event_sync}, start_ns,
+                 host_ns_(s.end));
+}
+
+void RecordedCuda::event(const arena::CudaEventRecord& e) {
+  const auto life_number = static_cast<uint32_t>(e.correlation / cuda_file::kIdsOfLife);
+  events_.recorded({e.correlation, {life_number, e.context, e.header.aux}, e.event_sync},
+                   life(e.correlation).stream(e.context, e.stream));
 }
 
 void RecordedCuda::memory(const arena::CudaMemoryRecord& m, const Call& call) {
@@ -169,6 +179,8 @@ void RecordedCuda::memory(const arena::CudaMemoryRecord& m, const Call& call) {
   CudaLife& of = life(m.correlation);
   // Memory of the host belongs to no device.
   const bool on_device = m.context != 0 && m.context != kNone && m.device != kNone;
+  std::string what(memoryKindText(m.header.aux));
+  if (m.pool != 0) what += fmt::format(" of the pool 0x{:x}", m.pool);
   if (on_device) of.noteContext(m.context, m.device);
   shared_.delta.memory_event.push(
       {.time_ns = host_ns_(m.time),
@@ -182,8 +194,11 @@ void RecordedCuda::memory(const arena::CudaMemoryRecord& m, const Call& call) {
        .address = m.address,
        .bytes = m.bytes,
        .correlation_id = m.correlation,
-       .name = shared_.delta.strings.intern(memoryKindText(m.header.aux)),
+       .name = shared_.delta.strings.intern(what),
        .call_path_id = call.path});
+  if (m.pool == 0 || (m.pool_bytes == 0 && m.pool_used == 0)) return;
+  poolSizes(host_ns_(m.time), on_device ? of.device(m.device) : DeviceId::kNone, m.pool,
+            m.pool_bytes, m.pool_used);
 }
 
 void RecordedCuda::jit(const arena::CudaJitRecord& j, const Call& call) {
@@ -204,6 +219,128 @@ void RecordedCuda::jit(const arena::CudaJitRecord& j, const Call& call) {
        .thread_id = call.thread,
        .correlation_id = j.correlation,
        .options = shared_.delta.strings.intern(fmt::format("{}{}", what, how))});
+}
+
+/// Two counters of each pool: what it holds, and what of that is used.
+void RecordedCuda::poolSizes(int64_t time_ns, DeviceId device, uint64_t address, uint64_t bytes,
+                             uint64_t used) {
+  StringTable& strings = shared_.delta.strings;
+  const auto count = [&](std::string_view what, uint64_t value) {
+    const CounterTrackId track =
+        shared_.counterTrack({.name = strings.intern(fmt::format("pool 0x{:x} {}", address, what)),
+                              .unit = strings.intern("bytes"),
+                              .process_id = process_,
+                              .device_id = device});
+    shared_.delta.counter.push(
+        {.time_ns = time_ns, .track_id = track, .value = static_cast<double>(value)});
+  };
+  count("reserved", bytes);
+  count("used", used);
+}
+
+/// CUpti_ActivityMemoryPoolOperationType, CUpti_ActivityMemoryPoolType.
+void RecordedCuda::pool(const arena::CudaPoolRecord& p, const Call& call) {
+  if (!shared_.keep_memory) return;
+  if (p.time == 0) {
+    ++totals_.untimed;
+    return;
+  }
+  constexpr std::string_view kNames[] = {"pool", "pool created", "pool destroyed", "pool trimmed"};
+  constexpr uint8_t kDestroyed = 2;
+  constexpr uint8_t kTrimmed = 3;
+  constexpr uint32_t kOfThisProcess = 1;
+  const auto operation = p.header.flags;
+  const int64_t time_ns = host_ns_(p.time);
+  const DeviceId device = life(p.correlation).device(p.header.aux);
+  StringTable& strings = shared_.delta.strings;
+  attributeOfRange("pool", fmt::format("0x{:x}", p.address));
+  attributeOfRange("device", std::to_string(p.header.aux));
+  if (p.pool_kind == kOfThisProcess) {
+    attributeOfRange("bytes", std::to_string(p.bytes));
+    attributeOfRange("used", std::to_string(p.used));
+    attributeOfRange("release_threshold", std::to_string(p.release_threshold));
+  } else {
+    attributeOfRange("of", "another process");
+  }
+  if (operation == kTrimmed) attributeOfRange("kept", std::to_string(p.kept_bytes));
+  shared_.delta.range.push(
+      {.start_ns = time_ns,
+       .kind = RangeKind::kInstant,
+       .name = strings.intern(kNames[operation < std::size(kNames) ? operation : 0]),
+       .category = strings.intern("memory pools"),
+       .process_id = process_,
+       .thread_id = call.thread,
+       .correlation_id = p.correlation,
+       .call_path_id = call.path});
+  if (p.pool_kind != kOfThisProcess) return;
+  const bool gone = operation == kDestroyed;
+  poolSizes(time_ns, device, p.address, gone ? 0 : p.bytes, gone ? 0 : p.used);
+}
+
+/// A module is there, or begins to be unloaded. How long that took is the call's to say.
+void RecordedCuda::module(const arena::CudaModuleRecord& m, ThreadId thread) {
+  StringTable& strings = shared_.delta.strings;
+  const bool unload = (m.header.flags & arena::kFlagUnload) != 0;
+  const bool in_call = (m.header.flags & arena::kFlagInCall) != 0;
+  attributeOfRange("module", std::to_string(m.module));
+  if (m.context != ~0u) attributeOfRange("context", std::to_string(m.context));
+  attributeOfRange("bytes", std::to_string(m.bytes));
+  shared_.delta.range.push({.start_ns = host_ns_(m.time),
+                            .kind = RangeKind::kInstant,
+                            .name = strings.intern(unload ? "module unload" : "module load"),
+                            .category = strings.intern("CUDA modules"),
+                            .process_id = process_,
+                            .thread_id = thread,
+                            .correlation_id = in_call ? m.correlation : 0,
+                            .call_path_id = stacks_.beyondVendor(stacks_.path(m.header.aux))});
+}
+
+/// CUpti_ActivityOverheadKind: what the driver does beside what it was asked for, and what CUPTI
+/// does for our sake.
+void RecordedCuda::overhead(const arena::CudaOverheadRecord& o, const Call& call) {
+  if (!timed(o.start, o.end)) return;
+  constexpr std::string_view kDriver = "CUDA driver overhead";
+  constexpr std::string_view kCupti = "CUPTI overhead";
+  constexpr struct {
+    uint32_t kind;
+    std::string_view category;
+    std::string_view name;
+  } kKinds[] = {{1, kDriver, "compilation"},
+                {1u << 16, kCupti, "activity buffer flush"},
+                {2u << 16, kCupti, "instrumentation"},
+                {3u << 16, kCupti, "resources"},
+                {4u << 16, kDriver, "module loading triggered by the runtime"},
+                {5u << 16, kDriver, "lazy function loading"},
+                {6u << 16, kDriver, "command buffer full"},
+                {7u << 16, kCupti, "activity buffer request"},
+                {8u << 16, kCupti, "unified memory initialisation"}};
+  std::string_view category = kCupti;
+  std::string_view name = "overhead";
+  for (const auto& known : kKinds) {
+    if (known.kind != o.header.aux) continue;
+    category = known.category;
+    name = known.name;
+  }
+  const int64_t start_ns = host_ns_(o.start);
+  StringTable& strings = shared_.delta.strings;
+  shared_.delta.range.push({.start_ns = start_ns,
+                            .duration_ns = host_ns_(o.end) - start_ns,
+                            .kind = RangeKind::kRange,
+                            .name = strings.intern(name),
+                            .category = strings.intern(category),
+                            .process_id = process_,
+                            .thread_id = call.thread,
+                            .correlation_id = o.correlation,
+                            .call_path_id = call.path});
+}
+
+/// Of the range that is pushed next.
+void RecordedCuda::attributeOfRange(std::string_view key, const std::string& value) {
+  StringTable& strings = shared_.delta.strings;
+  shared_.delta.attribute.push({.table = static_cast<uint32_t>(TableId::kRange),
+                                .row_number = shared_.nextRange(),
+                                .key = strings.intern(key),
+                                .value = strings.intern(value)});
 }
 
 /// CUpti_ActivityUnifiedMemoryCounterKind.
@@ -237,14 +374,8 @@ void RecordedCuda::unified(const arena::CudaUnifiedRecord& u) {
       "GPU page faults", "thrashing", "throttling", "remote mapping"};
   // The end of a fault of the CPU is not known.
   const bool instant = u.header.flags == 3 || duration_ns == 0;
-  const auto attribute = [&](std::string_view key, const std::string& value) {
-    shared_.delta.attribute.push({.table = static_cast<uint32_t>(TableId::kRange),
-                                  .row_number = shared_.nextRange(),
-                                  .key = strings.intern(key),
-                                  .value = strings.intern(value)});
-  };
-  attribute("address", fmt::format("0x{:x}", u.address));
-  if (u.header.flags == 4) attribute("faults", std::to_string(u.value));
+  attributeOfRange("address", fmt::format("0x{:x}", u.address));
+  if (u.header.flags == 4) attributeOfRange("faults", std::to_string(u.value));
   shared_.delta.range.push(
       {.start_ns = start_ns,
        .duration_ns = instant ? 0 : duration_ns,

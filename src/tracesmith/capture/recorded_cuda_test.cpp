@@ -307,6 +307,53 @@ TEST_F(RecordedCudaTest, AllocationsAndCompilationsHaveTables) {
   EXPECT_EQ(cuda_.totals().without_call, 0u);
 }
 
+TEST_F(RecordedCudaTest, PoolsAreMadeTrimmedAndFilled) {
+  call(5, 10, 20);
+  const auto pool = [&](uint8_t operation, int64_t time, uint64_t bytes, uint32_t pool_kind) {
+    arena::CudaPoolRecord r{};
+    r.header = {RecordKind::kCudaPool, operation, sizeof r / 8, 0};
+    r.correlation = 5;
+    r.time = time;
+    r.address = 0x7000;
+    r.bytes = bytes;
+    r.release_threshold = 64;
+    r.kept_bytes = 32;
+    r.pool_kind = pool_kind;
+    give(r);
+  };
+  pool(1, 12, 0, 1);
+  arena::CudaMemoryRecord made{};
+  made.header = {RecordKind::kCudaMemory, 1, sizeof made / 8, 3};
+  made.correlation = 5;
+  made.time = 13;
+  made.context = 1;
+  made.pool = 0x7000;
+  made.pool_bytes = 4096;
+  made.pool_used = 512;
+  give(made);
+  pool(3, 14, 32, 1);
+  pool(2, 15, 32, 1);
+  pool(1, 16, 7, 2);  // of another process: its size is not known
+  pool(1, 0, 7, 1);   // without a time
+  cuda_.endPass();
+  const RangeTable& ranges = trace().range;
+  ASSERT_EQ(ranges.size(), 4u);
+  EXPECT_EQ(trace().text(ranges.name[0]), "pool created");
+  EXPECT_EQ(trace().text(ranges.name[1]), "pool trimmed");
+  EXPECT_EQ(trace().text(ranges.name[2]), "pool destroyed");
+  EXPECT_EQ(trace().text(ranges.category[0]), "memory pools");
+  EXPECT_EQ(ranges.kind[0], RangeKind::kInstant);
+  EXPECT_EQ(ranges.correlation_id[0], 5u);
+  EXPECT_EQ(ranges.thread_id[0], ThreadId{7});
+  EXPECT_EQ(trace().text(trace().memory_event.name[0]), "device memory of the pool 0x7000");
+  ASSERT_EQ(trace().counter_track.size(), 2u);
+  EXPECT_EQ(trace().text(trace().counter_track.name[0]), "pool 0x7000 reserved");
+  EXPECT_EQ(trace().text(trace().counter_track.name[1]), "pool 0x7000 used");
+  std::vector<double> values(trace().counter.value.begin(), trace().counter.value.end());
+  EXPECT_THAT(values, ElementsAre(0, 0, 4096, 512, 32, 0, 0, 0));
+  EXPECT_EQ(cuda_.totals().untimed, 1u);
+}
+
 TEST_F(RecordedCudaTest, ManagedMemoryMovesAndFaults) {
   const auto unified = [&](uint8_t counter, int64_t start, int64_t end, uint64_t value) {
     give(arena::CudaUnifiedRecord{
@@ -341,7 +388,8 @@ TEST_F(RecordedCudaTest, ManagedMemoryMovesAndFaults) {
 TEST_F(RecordedCudaTest, WhatMakesNoSenseIsRefused) {
   Bytes cut(8);
   for (auto kind = static_cast<uint8_t>(RecordKind::kCudaText);
-       kind <= static_cast<uint8_t>(RecordKind::kCudaUnified); ++kind) {
+       kind <= static_cast<uint8_t>(RecordKind::kCudaModule); ++kind) {
+    if (!RecordedCuda::isOne(static_cast<RecordKind>(kind))) continue;
     cut[0] = kind;
     EXPECT_FALSE(cuda_.define(cut, 0)) << int{kind};
     EXPECT_FALSE(cuda_.join(cut, ThreadId{1})) << int{kind};

@@ -45,6 +45,9 @@ class ProfileCommand : public Command {
         flag(
             "--unified-memory", unified_memory_,
             "Record page faults and migrations of managed memory (CUDA; slows such programs down)"),
+        flag("--cuda-calls", cuda_calls_,
+             "Record all calls of CUDA's runtime and driver, not only those that launch, copy, "
+             "set, allocate or wait"),
         flag("--progress", progress_, "Show live figures when standard error is a terminal"),
     };
     const Option record =
@@ -167,6 +170,7 @@ class ProfileCommand : public Command {
       return kExitNotStarted;
     }
     profile.unified_memory = unified_memory_;
+    profile.cuda_calls = cuda_calls_;
     if (xray_) profile.functions.emplace().shortest_ns = xray_min_.value_or(0);
     if (record_) {
       RecordOptions& recording = profile.record.emplace();
@@ -190,6 +194,7 @@ class ProfileCommand : public Command {
   bool perfetto_ = false;
   bool xray_ = false;
   bool unified_memory_ = false;
+  bool cuda_calls_ = false;
   std::optional<int64_t> xray_min_;
   std::optional<uint64_t> buffer_;
   std::string overflow_ = "block";

@@ -25,7 +25,9 @@ inline constexpr CapturedKind kCapturedKinds[] = {{cupti::kDevice, "devices"},
                                                   {cupti::kMemcpyPeer, "peer copies"},
                                                   {cupti::kMemset, "memsets"},
                                                   {cupti::kSynchronization, "synchronisation"},
+                                                  {cupti::kCudaEvent, "recorded events"},
                                                   {cupti::kMemory, "allocations"},
+                                                  {cupti::kMemoryPool, "memory pools"},
                                                   {cupti::kJit, "compilations"},
                                                   {cupti::kOverhead, "overhead"}};
 

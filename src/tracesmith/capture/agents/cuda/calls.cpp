@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tracesmith/capture/agents/core/call_stack.hpp"
+#include "tracesmith/capture/agents/core/settings.hpp"
 #include "tracesmith/capture/agents/cuda/activity.hpp"
 #include "tracesmith/capture/agents/cuda/shared_file.hpp"
 #include "tracesmith/capture/agents/cuda/told.hpp"
@@ -43,10 +44,35 @@ CallKind kindOf(const char* name) {
   if (has("Memset")) return CallKind::kFill;
   if (has("Synchronize") || has("StreamWaitEvent") || has("EventRecord")) return CallKind::kSync;
   if (has("MemAlloc") || has("Malloc") || has("MemFree") || has("cudaFree") ||
-      has("MemHostAlloc") || has("HostAlloc")) {
+      has("MemHostAlloc") || has("HostAlloc") || has("MemPoolCreate") || has("MemPoolTrimTo") ||
+      has("MemPoolDestroy")) {
     return CallKind::kMemory;
   }
+  if (has("ModuleLoad") || has("ModuleUnload") || has("LibraryLoad") || has("LibraryUnload") ||
+      has("LinkAdd") || has("LinkComplete")) {
+    return CallKind::kBuild;
+  }
   return CallKind::kOther;
+}
+
+/// Of the others, which are recorded where all calls are wanted.
+CallKind kindOfOther(const char* name) {
+  for (const char* const part : {"CtxCreate", "CtxDestroy", "PrimaryCtx", "StreamCreate",
+                                 "StreamDestroy", "GetFunction", "DeviceReset", "cuInit"}) {
+    if (strstr(name, part) != nullptr) return CallKind::kSetup;
+  }
+  return CallKind::kOther;
+}
+
+/// What looks functions up, asks for the thread's last error, or is a half of the launch that
+/// follows: they do nothing, and may be more than all others.
+bool isNoise(const char* name) {
+  for (const char* const part :
+       {"GetProcAddress", "GetExportTable", "GetDriverEntryPoint", "GetLastError",
+        "PeekAtLastError", "GetErrorName", "GetErrorString", "CallConfiguration"}) {
+    if (strstr(name, part) != nullptr) return true;
+  }
+  return false;
 }
 
 void leave(const Entered& entered, int domain, uint32_t number, const cupti::CallbackData& call) {
@@ -97,10 +123,44 @@ void onGraphNode(bool copied, const cupti::GraphData& graph) {
   putRecord(&r, sizeof r, false);
 }
 
+uint32_t contextId(void* context) {
+  uint32_t id = 0;
+  const bool known = context != nullptr && g_cupti.cuptiGetContextId != nullptr &&
+                     g_cupti.cuptiGetContextId(context, &id) == cupti::kSuccess;
+  return known ? id : ~0u;
+}
+
+/// The call that this thread is in, if it is one that is recorded: the last one that was entered,
+/// for another may have been left by longjmp.
+const Entered& currentCall() {
+  if (t_runtime.correlation == 0) return t_driver;
+  return t_driver.correlation != 0 && t_driver.start > t_runtime.start ? t_driver : t_runtime;
+}
+
+void onModule(bool unload, const cupti::ResourceData& resource) {
+  if (!ready() || !capturing()) return;
+  const auto& module = *static_cast<const cupti::ModuleData*>(resource.descriptor);
+  const uint32_t call = currentCall().correlation;
+  arena::CudaModuleRecord r{};
+  const int flags = (unload ? arena::kFlagUnload : 0) | (call != 0 ? arena::kFlagInCall : 0);
+  r.time = stamp();
+  r.header = {arena::RecordKind::kCudaModule, static_cast<uint8_t>(flags), sizeof r / 8,
+              callStack()};
+  r.correlation = call != 0 ? wideCorrelation(call) : sharedHeader().first_correlation;
+  r.bytes = module.bytes;
+  r.module = module.id;
+  r.context = contextId(resource.context);
+  putRecord(&r, sizeof r, true);
+}
+
 void onResource(uint32_t number, const cupti::ResourceData& resource) {
   const int before = errno;
   if (number == cupti::kModuleUnloadStarting) forgetNamePlaces();
   if (number == cupti::kInitFinished) enableUnifiedMemory();
+  if ((number == cupti::kModuleLoaded || number == cupti::kModuleUnloadStarting) &&
+      resource.descriptor != nullptr) {
+    onModule(number == cupti::kModuleUnloadStarting, resource);
+  }
   if ((number == cupti::kGraphNodeCreated || number == cupti::kGraphNodeCloned) &&
       resource.descriptor != nullptr) {
     onGraphNode(number == cupti::kGraphNodeCloned,
@@ -128,6 +188,7 @@ void disableCallbacks(void* subscriber) {
 }
 
 void enableCallbacks(void* subscriber) {
+  const bool all = setting(arena::kEnvCudaCalls) != nullptr;
   for (const int domain : {cupti::kDriverApi, cupti::kRuntimeApi}) {
     uint32_t unknown = 0;
     for (uint32_t number = 1; number < kMostFunctions && unknown < 64; ++number) {
@@ -138,8 +199,11 @@ void enableCallbacks(void* subscriber) {
         continue;
       }
       unknown = 0;
-      const CallKind kind = kindOf(name);
-      if (kind == CallKind::kOther) continue;
+      CallKind kind = kindOf(name);
+      if (kind == CallKind::kOther) {
+        if (!all || isNoise(name)) continue;
+        kind = kindOfOther(name);
+      }
       if (g_cupti.cuptiEnableCallback(1, subscriber, domain, number) == cupti::kSuccess &&
           !g_told[domain == cupti::kRuntimeApi][number]) {
         g_told[domain == cupti::kRuntimeApi][number] = true;
@@ -149,7 +213,10 @@ void enableCallbacks(void* subscriber) {
       }
     }
   }
-  (void)g_cupti.cuptiEnableCallback(1, subscriber, cupti::kResource, cupti::kModuleUnloadStarting);
+  for (const uint32_t number : {cupti::kModuleLoaded, cupti::kModuleUnloadStarting}) {
+    const int code = g_cupti.cuptiEnableCallback(1, subscriber, cupti::kResource, number);
+    if (code != cupti::kSuccess) tellKindProblem("loading and unloading of modules", code);
+  }
   if (wantsUnifiedMemory()) {
     (void)g_cupti.cuptiEnableCallback(1, subscriber, cupti::kResource, cupti::kInitFinished);
   }

@@ -10,7 +10,8 @@ namespace tracesmith::agent {
 /// CUPTI's callback; see cupti::Callback. [hot]
 void onCall(void*, int domain, uint32_t number, const void* data);
 
-/// Chooses the calls that are about launches, copies, memory and waits, and tells their names.
+/// Chooses the calls that are about launches, copies, memory and waits, or with
+/// TRACESMITH_CUDA_CALLS nearly all, and tells their names.
 void enableCallbacks(void* subscriber);
 void disableCallbacks(void* subscriber);
 

@@ -199,8 +199,8 @@ bool enter() {
 
 /// The driver may have been in use for long.
 void beginCuptiLate() {
+  tellDevices();  // before calls are told, for these are ours
   g_capturing = beginCupti();
-  if (g_capturing) tellDevices();
 }
 
 bool beginCapture() {

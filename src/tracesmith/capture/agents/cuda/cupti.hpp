@@ -34,6 +34,7 @@ static_assert(offsetof(CallbackData, scratch) == 56 && offsetof(CallbackData, co
 /// Of the domain of resources.
 enum ResourceCallback : uint32_t {
   kInitFinished = 5,
+  kModuleLoaded = 6,
   kModuleUnloadStarting = 7,
   kGraphNodeCreated = 13,
   kGraphNodeCloned = 20,
@@ -44,6 +45,14 @@ struct ResourceData {
   void* stream;
   const void* descriptor;
 };
+
+/// The descriptor of callbacks about modules.
+struct ModuleData {
+  uint32_t id;
+  size_t bytes;
+  const char* image;
+};
+static_assert(sizeof(ModuleData) == 24);
 
 /// The descriptor of callbacks about graphs.
 struct GraphData {
@@ -66,8 +75,10 @@ enum Kind : int {
   kOverhead = 17,
   kMemcpyPeer = 22,
   kUnifiedMemory = 25,
+  kCudaEvent = 36,
   kSynchronization = 38,
   kMemory = 49,
+  kMemoryPool = 50,
   kJit = 52,
 };
 
@@ -171,8 +182,25 @@ struct Synchronization {
   uint32_t context;
   uint32_t stream;
   uint32_t event;
+  uint64_t event_sync;  // what follows came with CUDA 13
 };
-static_assert(offsetof(Synchronization, event) == 36);
+static_assert(offsetof(Synchronization, event) == 36 &&
+              offsetof(Synchronization, event_sync) == 40);
+
+struct CudaEvent {
+  int32_t kind;
+  uint32_t correlation;
+  uint32_t context;
+  uint32_t stream;
+  uint32_t event;
+  uint32_t unused;
+  // What follows came with CUDA 13.
+  uint32_t device;
+  uint32_t unused_more[3];
+  uint64_t device_time;
+  uint64_t event_sync;
+};
+static_assert(offsetof(CudaEvent, device) == 24 && offsetof(CudaEvent, event_sync) == 48);
 
 struct Memory {
   int32_t kind;
@@ -187,8 +215,34 @@ struct Memory {
   uint32_t device;
   uint32_t context;
   uint32_t stream;
+  const char* name;
+  uint32_t is_async;
+  uint32_t unused;
+  uint32_t pool_kind;
+  uint32_t unused_more;
+  uint64_t pool;
+  uint64_t pool_threshold;
+  uint64_t pool_bytes;  // of a pool of another process: that
+  uint64_t pool_used;
 };
-static_assert(offsetof(Memory, stream) == 60);
+static_assert(offsetof(Memory, stream) == 60 && offsetof(Memory, pool) == 88);
+static_assert(offsetof(Memory, pool_used) == 112);
+
+struct MemoryPool {
+  int32_t kind;
+  int32_t operation;  // 1 creation, 2 destruction, 3 trimming
+  int32_t pool_kind;  // 1 of this process, 2 of another
+  uint32_t correlation;
+  uint32_t process;
+  uint32_t device;
+  uint64_t kept_bytes;
+  uint64_t address;
+  uint64_t bytes;
+  uint64_t release_threshold;
+  uint64_t time;
+  uint64_t used;  // came with CUDA 11.6
+};
+static_assert(offsetof(MemoryPool, address) == 32 && offsetof(MemoryPool, used) == 64);
 
 struct UnifiedMemory {
   int32_t kind;
@@ -230,8 +284,9 @@ struct Overhead {
   uint32_t object[3];
   uint64_t start;
   uint64_t end;
+  uint32_t correlation;  // came with CUDA 12.4
 };
-static_assert(offsetof(Overhead, start) == 24);
+static_assert(offsetof(Overhead, start) == 24 && offsetof(Overhead, correlation) == 40);
 
 struct Device {
   int32_t kind;
@@ -308,6 +363,7 @@ constexpr int kAttributeZeroedBuffer = 5;
   X(cuptiActivityEnableLatencyTimestamps, true, (uint8_t))                              \
   X(cuptiActivityConfigureUnifiedMemoryCounter, true, (UnifiedMemoryConfig*, uint32_t)) \
   X(cuptiGetGraphNodeId, true, (void*, uint64_t*))                                      \
+  X(cuptiGetContextId, true, (void*, uint32_t*))                                        \
   X(cuptiGetResultString, true, (int, const char**))
 
 struct Functions {

@@ -138,13 +138,34 @@ constexpr Field kSynchronizationFields[] = {
     TS_FIELD(2, Synchronization, start),         TS_FIELD(3, Synchronization, end),
     TS_WIDE(4, Synchronization, correlation, 8), TS_FIELD(5, Synchronization, context),
     TS_FIELD(6, Synchronization, stream),        TS_WIDE(7, Synchronization, event, 8),
+    TS_FIELD(8, Synchronization, event_sync),
+};
+constexpr Field kCudaEventFields[] = {
+    TS_FIELD(0, CudaEvent, kind),    TS_WIDE(1, CudaEvent, correlation, 8),
+    TS_FIELD(2, CudaEvent, context), TS_FIELD(3, CudaEvent, stream),
+    TS_WIDE(4, CudaEvent, event, 8), TS_FIELD(7, CudaEvent, event_sync),
 };
 constexpr Field kMemoryFields[] = {
     TS_FIELD(0, Memory, kind),        TS_FIELD(1, Memory, operation),
     TS_FIELD(2, Memory, memory_kind), TS_WIDE(3, Memory, correlation, 8),
     TS_FIELD(4, Memory, address),     TS_FIELD(5, Memory, bytes),
     TS_FIELD(6, Memory, time),        TS_FIELD(8, Memory, device),
-    TS_FIELD(9, Memory, context),
+    TS_FIELD(9, Memory, context),     TS_FIELD(12, Memory, pool_kind),
+    TS_FIELD(13, Memory, pool),       TS_FIELD(15, Memory, pool_bytes),
+    TS_FIELD(17, Memory, pool_used),
+};
+constexpr Field kMemoryPoolFields[] = {
+    TS_FIELD(0, MemoryPool, kind),
+    TS_FIELD(1, MemoryPool, operation),
+    TS_FIELD(2, MemoryPool, pool_kind),
+    TS_WIDE(3, MemoryPool, correlation, 8),
+    TS_FIELD(5, MemoryPool, device),
+    TS_FIELD(6, MemoryPool, kept_bytes),
+    TS_FIELD(7, MemoryPool, address),
+    TS_FIELD(8, MemoryPool, bytes),
+    TS_FIELD(9, MemoryPool, release_threshold),
+    TS_FIELD(10, MemoryPool, time),
+    TS_FIELD(11, MemoryPool, used),
 };
 constexpr Field kUnifiedMemoryFields[] = {
     TS_FIELD(0, UnifiedMemory, kind),   TS_FIELD(1, UnifiedMemory, counter),
@@ -157,10 +178,8 @@ constexpr Field kJitFields[] = {
     TS_FIELD(4, Jit, start), TS_FIELD(5, Jit, end),   TS_WIDE(6, Jit, correlation, 8),
 };
 constexpr Field kOverheadFields[] = {
-    TS_FIELD(0, Overhead, kind),
-    TS_FIELD(1, Overhead, overhead),
-    TS_FIELD(4, Overhead, start),
-    TS_FIELD(5, Overhead, end),
+    TS_FIELD(0, Overhead, kind), TS_FIELD(1, Overhead, overhead),      TS_FIELD(4, Overhead, start),
+    TS_FIELD(5, Overhead, end),  TS_WIDE(6, Overhead, correlation, 8),
 };
 constexpr Field kDeviceFields[] = {
     TS_FIELD(0, Device, kind),
@@ -198,7 +217,9 @@ constexpr Selected kSelected[] = {
     selected(kMemcpyPeer, kMemcpyPeerFields),
     selected(kMemset, kMemsetFields),
     selected(kSynchronization, kSynchronizationFields),
+    selected(kCudaEvent, kCudaEventFields),
     selected(kMemory, kMemoryFields),
+    selected(kMemoryPool, kMemoryPoolFields),
     selected(kUnifiedMemory, kUnifiedMemoryFields),
     selected(kJit, kJitFields),
     selected(kOverhead, kOverheadFields),

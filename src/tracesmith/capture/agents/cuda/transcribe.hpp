@@ -11,6 +11,7 @@
 namespace tracesmith::agent::cupti {
 
 constexpr uint32_t kKernelBytesWithCluster = 200;
+constexpr uint32_t kPoolOfThisProcess = 1;
 
 inline int64_t stampOf(uint64_t time) { return static_cast<int64_t>(time); }
 
@@ -70,7 +71,10 @@ inline arena::CudaFillRecord fillOf(const Memset& m, uint64_t correlation) {
           m.value};
 }
 
-inline arena::CudaSyncRecord syncOf(const Synchronization& s, uint64_t correlation) {
+/// Whether a record of this length has the field: it may be of a version before it.
+#define TS_HAS(record, member, bytes) ((bytes) >= offsetof(record, member) + sizeof(record::member))
+
+inline arena::CudaSyncRecord syncOf(const Synchronization& s, size_t bytes, uint64_t correlation) {
   return {headerOf(arena::RecordKind::kCudaSync, sizeof(arena::CudaSyncRecord), 0, s.type),
           correlation,
           stampOf(s.start),
@@ -78,18 +82,47 @@ inline arena::CudaSyncRecord syncOf(const Synchronization& s, uint64_t correlati
           s.context,
           s.stream,
           s.event,
-          0};
+          0,
+          TS_HAS(Synchronization, event_sync, bytes) ? s.event_sync : arena::kNoEventSync};
 }
 
-inline arena::CudaMemoryRecord memoryOf(const Memory& m, uint64_t correlation) {
-  return {headerOf(arena::RecordKind::kCudaMemory, sizeof(arena::CudaMemoryRecord),
-                   static_cast<uint32_t>(m.memory_kind), m.operation),
-          correlation,
-          stampOf(m.time),
-          m.address,
-          m.bytes,
-          m.device,
-          m.context};
+inline arena::CudaEventRecord eventOf(const CudaEvent& e, size_t bytes, uint64_t correlation) {
+  return {headerOf(arena::RecordKind::kCudaEvent, sizeof(arena::CudaEventRecord), e.event),
+          correlation, TS_HAS(CudaEvent, event_sync, bytes) ? e.event_sync : arena::kNoEventSync,
+          e.context, e.stream};
+}
+
+inline arena::CudaMemoryRecord memoryOf(const Memory& m, size_t bytes, uint64_t correlation) {
+  arena::CudaMemoryRecord r{};
+  r.header = headerOf(arena::RecordKind::kCudaMemory, sizeof r,
+                      static_cast<uint32_t>(m.memory_kind), m.operation);
+  r.correlation = correlation;
+  r.time = stampOf(m.time);
+  r.address = m.address;
+  r.bytes = m.bytes;
+  r.device = m.device;
+  r.context = m.context;
+  if (!TS_HAS(Memory, pool_bytes, bytes) || m.pool_kind == 0) return r;
+  r.pool = m.pool;
+  if (m.pool_kind == kPoolOfThisProcess && TS_HAS(Memory, pool_used, bytes)) {
+    r.pool_bytes = m.pool_bytes;
+    r.pool_used = m.pool_used;
+  }
+  return r;
+}
+
+inline arena::CudaPoolRecord poolOf(const MemoryPool& p, size_t bytes, uint64_t correlation) {
+  arena::CudaPoolRecord r{};
+  r.header = headerOf(arena::RecordKind::kCudaPool, sizeof r, p.device, p.operation);
+  r.correlation = correlation;
+  r.time = stampOf(p.time);
+  r.address = p.address;
+  r.bytes = p.bytes;
+  r.used = TS_HAS(MemoryPool, used, bytes) ? p.used : 0;
+  r.release_threshold = p.release_threshold;
+  r.kept_bytes = p.kept_bytes;
+  r.pool_kind = static_cast<uint32_t>(p.pool_kind);
+  return r;
 }
 
 inline arena::CudaJitRecord jitOf(const Jit& j, uint64_t correlation) {
@@ -128,10 +161,10 @@ inline arena::CudaContextRecord contextOf(const Context& c) {
           c.device};
 }
 
-inline arena::CudaOverheadRecord overheadOf(const Overhead& o) {
+inline arena::CudaOverheadRecord overheadOf(const Overhead& o, uint64_t correlation) {
   return {headerOf(arena::RecordKind::kCudaOverhead, sizeof(arena::CudaOverheadRecord),
                    static_cast<uint32_t>(o.overhead)),
-          stampOf(o.start), stampOf(o.end)};
+          correlation, stampOf(o.start), stampOf(o.end)};
 }
 
 template <class Record>
@@ -164,11 +197,19 @@ void transcribe(const Activity& a, size_t bytes, uint32_t name, uint64_t first_c
     }
     case kSynchronization: {
       const Synchronization& s = as<Synchronization>(a);
-      return put(syncOf(s, wide(s.correlation)), true);
+      return put(syncOf(s, bytes, wide(s.correlation)), true);
+    }
+    case kCudaEvent: {
+      const CudaEvent& e = as<CudaEvent>(a);
+      return put(eventOf(e, bytes, wide(e.correlation)), true);
     }
     case kMemory: {
       const Memory& m = as<Memory>(a);
-      return put(memoryOf(m, wide(m.correlation)), true);
+      return put(memoryOf(m, bytes, wide(m.correlation)), true);
+    }
+    case kMemoryPool: {
+      const MemoryPool& p = as<MemoryPool>(a);
+      return put(poolOf(p, bytes, wide(p.correlation)), true);
     }
     case kJit: {
       const Jit& j = as<Jit>(a);
@@ -176,8 +217,11 @@ void transcribe(const Activity& a, size_t bytes, uint32_t name, uint64_t first_c
     }
     case kUnifiedMemory:
       return put(unifiedOf(as<UnifiedMemory>(a), first_correlation), true);
-    case kOverhead:
-      return put(overheadOf(as<Overhead>(a)), false);
+    case kOverhead: {
+      const Overhead& o = as<Overhead>(a);
+      const bool in_call = TS_HAS(Overhead, correlation, bytes) && o.correlation != 0;
+      return put(overheadOf(o, in_call ? wide(o.correlation) : 0), false);
+    }
     case kDevice:
       return define(deviceOf(as<Device>(a)));
     case kContext:
@@ -186,5 +230,7 @@ void transcribe(const Activity& a, size_t bytes, uint32_t name, uint64_t first_c
       return;
   }
 }
+
+#undef TS_HAS
 
 }  // namespace tracesmith::agent::cupti
