@@ -5,7 +5,8 @@
 //   window    work before, within, between and after two captures; then another profiler's
 //   first     the capture begins before the process's first CUDA call
 //   late      the profiler comes when CUDA is in use
-//   idle N    N launches while nothing is captured, then ten that are
+//   idle N    N launches while nothing is captured, then ten that are; whether another tool would
+//             be let in before and after
 //   small     more events than the buffer has room for
 //   fork      a child ends while the parent captures
 //   child     a child asks for the profiler of its parent
@@ -14,6 +15,7 @@
 // WITHOUT: kernels, memcpy, memset, sync, kernel_params, memory_params: fields of ProfilerConfig
 // that are switched off.
 #include <cuda.h>
+#include <dlfcn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -188,6 +190,24 @@ ts::ProfilerConfig configOf(int argc, char** argv, const std::string& mode) {
   return config;
 }
 
+// Another tool would be let in, as by a library that lets in one at a time.
+bool cuptiIsFree() {
+  const char* const names[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so.11.8"};
+  void* library = nullptr;
+  for (const char* const name : names) {
+    if (library == nullptr) library = dlopen(name, RTLD_NOW | RTLD_NOLOAD);
+  }
+  if (library == nullptr) return false;
+  const auto subscribe =
+      reinterpret_cast<int (*)(void**, void (*)(), void*)>(dlsym(library, "cuptiSubscribe"));
+  const auto unsubscribe = reinterpret_cast<int (*)(void*)>(dlsym(library, "cuptiUnsubscribe"));
+  void* subscriber = nullptr;
+  const bool is_free = subscribe != nullptr && subscribe(
+                                                   &subscriber, [] {}, nullptr) == 0;
+  if (is_free && unsubscribe != nullptr) unsubscribe(subscriber);
+  return is_free;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -230,7 +250,9 @@ int main(int argc, char** argv) {
   if (mode != "late") start();
   if (mode == "idle") {
     for (int left = std::atoi(argv[2]); left > 0; left -= 1000) launch(1000);
+    const bool free_before = cuptiIsFree();
     capture(*profiler, "idle", 10);
+    std::printf("{\"free_before\": %d, \"free_after\": %d}\n", free_before, cuptiIsFree());
     return 0;
   }
 

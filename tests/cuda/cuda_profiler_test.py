@@ -57,8 +57,10 @@ class CudaProfiler(CommandTest):
 
     def test_work_while_nothing_is_captured_stays_away_however_much_it_is(self):
         # More than the collector lets wait for its calls.
-        idle = self.run_program("idle", "80000")[0]
+        idle, cupti = self.run_program("idle", "80000")
         self.assert_counts(idle, KernelLaunch=10, KernelComplete=10, StreamSync=1)
+        # CUPTI is given back meanwhile, and costs nothing.
+        self.assertEqual(cupti, {"free_before": 1, "free_after": 1})
 
     def test_records_that_come_late_belong_to_their_capture(self):
         window, again, second = self.run_program("window", STANDIN_SCRIPT="late_ms=100")

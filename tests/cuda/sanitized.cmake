@@ -23,7 +23,15 @@ target_compile_options(cuda_sanitized_tests PRIVATE ${TRACESMITH_TEST_OPTIONS})
 target_compile_definitions(cuda_sanitized_tests PRIVATE STANDIN_FOLDER="${_folder}"
                                                         AGENT_FOLDER="${CMAKE_LIBRARY_OUTPUT_DIRECTORY}")
 
-set(_targets standin-cuda-${_major} standin-cudart-${_major} standin-cupti-${_major}
+# What is captured while it runs; its NVTX is headers alone.
+add_executable(standin-training-${_major} standin_training.cpp)
+set_target_properties(standin-training-${_major} PROPERTIES OUTPUT_NAME standin_training)
+target_include_directories(standin-training-${_major} SYSTEM
+                           PRIVATE "${TRACESMITH_CUDA_HEADERS}/13.5.25/include")
+target_link_libraries(standin-training-${_major} PRIVATE standin-cuda-${_major} Threads::Threads
+                                                         ${CMAKE_DL_LIBS})
+
+set(_targets standin-training-${_major} standin-cuda-${_major} standin-cudart-${_major} standin-cupti-${_major}
              standin-program-${_major} standin-runtime-program-${_major} sanitized-cuda-agent)
 foreach(_target IN LISTS _targets)
   set_target_properties(${_target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${_folder}"

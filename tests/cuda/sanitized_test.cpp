@@ -13,6 +13,9 @@
 #include <set>
 
 #include "tracesmith/base/temp_folder_test_util.hpp"
+#include "tracesmith/capture/agent_environment.hpp"
+#include "tracesmith/capture/armed_process.hpp"
+#include "tracesmith/capture/attach_session.hpp"
 #include "tracesmith/capture/profile_session.hpp"
 #include "tracesmith/format/trace_reader.hpp"
 
@@ -244,6 +247,46 @@ TEST_F(CudaSanitized, ACollectorThatIsKilled) {
   expectEachLaunchIsAccountedFor(said("kernels"));
   EXPECT_EQ(trace_.kernel.size(), said("kernels"));
   EXPECT_EQ(launches(), said("kernels") + said("failed_launches"));
+}
+
+/// Threads launch, copy and annotate while it is captured, left, and captured again.
+TEST_F(CudaSanitized, CapturedWhileItRuns) {
+  const std::string control = dir_.path("control");
+  std::filesystem::create_directory(control);
+  std::filesystem::permissions(control, std::filesystem::perms::owner_all);
+  command("4", "standin_training");
+  setenv("TRACESMITH_CONTROL", control.c_str(), 1);
+  const auto armed = armedEnvironment(control);
+  ASSERT_TRUE(armed);
+  for (const auto& [name, value] : *armed) setenv(name.c_str(), value.c_str(), 1);
+  FILE* const program = popen(options_.command[2].c_str(), "w");
+  for (const auto& [name, value] : *armed) unsetenv(name.c_str());
+  ASSERT_NE(program, nullptr);
+  const auto tell = [&](const char* line) {
+    fputs(line, program);
+    fflush(program);
+  };
+  tell("start\ngo\n");
+  const auto pid = [&]() -> uint32_t {
+    const std::vector<ArmedProcessInfo> there = listArmed(control);
+    return there.empty() ? 0 : there.front().pid;
+  };
+  for (int i = 0; i < 600 && pid() == 0; ++i) usleep(50'000);
+  ASSERT_NE(pid(), 0u);
+  options_.duration_s = 0.3;
+  for (int round = 0; round < 3; ++round) {
+    if (round == 1) options_.stacks.emplace();
+    if (round == 2) options_.stacks.reset();
+    const auto outcome = runAttach(pid(), options_, [](const std::string&) {});
+    ASSERT_TRUE(outcome) << outcome.error().toString();
+    EXPECT_TRUE(outcome->trace_status);
+    load();
+    EXPECT_GT(trace_.host_call.size(), 0u);
+    EXPECT_GT(trace_.range.size(), 0u);
+  }
+  tell("halt\nquit\n");
+  EXPECT_EQ(pclose(program), 0);
+  load();  // with what a sanitizer said at its end
 }
 
 }  // namespace

@@ -101,6 +101,7 @@ Result<std::unique_ptr<InProcessCapture>> InProcessCapture::arm(const InProcessO
 
   std::unique_ptr<InProcessCapture> capture(new InProcessCapture);
   capture->platform_ = options.platform;
+  capture->agent_ = *agent;
   capture->directory_ = directory;
   capture->collector_ = std::move(*collector);
   capture->collector_->setCapturing(false);
@@ -173,6 +174,15 @@ void InProcessCapture::setCapturing(bool on) {
   if (collector_->agentProcesses() == 0) setenv(arena::kEnvCapture, on ? "on" : "off", 1);
   collector_->poll();  // an arena that is there but not yet known must hear of it, too
   collector_->setCapturing(on);
+}
+
+void InProcessCapture::setActive(bool active) {
+  if (platform_ != PlatformType::CUDA) return;
+  void* const library = dlopen(agent_.c_str(), RTLD_LAZY | RTLD_NOLOAD);
+  if (library == nullptr) return;
+  const auto set = reinterpret_cast<int (*)(int)>(dlsym(library, "TraceSmithSetActive"));
+  if (set != nullptr) (void)set(active ? 1 : 0);
+  dlclose(library);
 }
 
 bool InProcessCapture::agentLoaded() const {

@@ -44,6 +44,10 @@ class InProcessCapture {
   InProcessCapture& operator=(const InProcessCapture&) = delete;
 
   void setCapturing(bool on);
+  /// Of CUDA: whether CUPTI tells this process's agent anything, which costs the program what
+  /// CUPTI costs; before setCapturing(true), and when what was captured has come. Work that has not
+  /// ended by then has no times. An agent that is loaded while capture is switched on begins so.
+  void setActive(bool active);
   /// True once the agent has been loaded, that is, after the first call of the platform.
   bool agentLoaded() const;
   /// Why the agent captures nothing; "" while all is well, or the agent has not been loaded.
@@ -69,6 +73,7 @@ class InProcessCapture {
   };
 
   PlatformType platform_ = PlatformType::Unknown;
+  std::string agent_;      // its library
   std::string directory_;  // of the session and of the trace
   std::unique_ptr<Collector> collector_;
   mutable std::mutex mutex_;  // of collector_

@@ -182,6 +182,8 @@ class InProcessProfiler : public IPlatformProfiler {
     if (std::string problem = capture_->problem(); !problem.empty()) return refuse(problem);
     // What an earlier capture left behind is not ours.
     if (auto left = capture_->takeNew(); !left) return refuse(left.error().toString());
+    capture_->setActive(true);
+    if (std::string problem = capture_->problem(); !problem.empty()) return refuse(problem);
     window_.begin(monotonicNs());
     stop_asked_ = false;
     buffer_->setWaiting(true);
@@ -189,6 +191,7 @@ class InProcessProfiler : public IPlatformProfiler {
     auto thread = startQuietThread([this] { run(); });
     if (!thread) {
       capture_->setCapturing(false);
+      capture_->setActive(false);
       return refuse(thread.error().toString());
     }
     thread_ = std::move(*thread);
@@ -206,6 +209,7 @@ class InProcessProfiler : public IPlatformProfiler {
     stop_.notify_all();
     buffer_->setWaiting(false);
     thread_.join();
+    capture_->setActive(false);
     capturing_ = false;
     if (std::string problem = capture_->problem(); !problem.empty()) return refuse(problem);
     return !run_failed_;

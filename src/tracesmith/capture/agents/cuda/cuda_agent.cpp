@@ -38,7 +38,8 @@ constexpr uint32_t kFirstWithClock = 17;  // CUPTI's API version of CUDA 11.6
 
 constinit void* g_subscriber = nullptr;
 constinit std::atomic<bool> g_entered{false};
-constinit bool g_capturing = false;  // of an armed process: CUPTI is in use
+constinit bool g_capturing = false;  // CUPTI is in use; with the control lock
+constinit bool g_may_pause = false;  // not an armed process
 constinit int64_t g_began = 0;
 constinit std::atomic<bool> g_leaving{false};
 constinit pid_t g_pid = 0;  // that entered
@@ -85,7 +86,8 @@ void* flushAlways(void*) {
   while (!g_leaving.load(std::memory_order_relaxed) && !g_dead.load(std::memory_order_relaxed)) {
     const timespec pause{0, flushPause(nowNs() - began)};
     clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, nullptr);
-    if (!g_leaving.load(std::memory_order_relaxed)) flushActivities(false);
+    const ControlLock alone;
+    if (g_capturing && !g_leaving.load(std::memory_order_relaxed)) flushActivities(false);
   }
   return nullptr;
 }
@@ -128,6 +130,8 @@ void atExit() {
   // A child of the bare system call was told nothing, and CUPTI would wait in it for ever.
   if (getpid() != g_pid) return;
   if (g_dead.load(std::memory_order_relaxed) || g_leaving.exchange(true)) return;
+  const ControlLock alone;
+  if (!g_capturing) return;
   flushForAWhile(kExitGraceNs);
   flushAll();
 }
@@ -173,6 +177,22 @@ bool beginCupti() {
   return true;
 }
 
+/// CUPTI tells no more, and nothing of ours stays with it.
+void endCupti(int64_t grace_ns) {
+  disableCallbacks(g_subscriber);
+  endCorrelations();
+  flushForAWhile(grace_ns);
+  // Before the last flush: no buffer is to stay behind with something in it.
+  disableActivities();
+  flushAll();
+  if (isSharing()) {
+    leaveSharing();
+  } else if (g_cupti.cuptiUnsubscribe != nullptr) {
+    (void)g_cupti.cuptiUnsubscribe(g_subscriber);
+  }
+  g_capturing = false;
+}
+
 void noteForks() {
   pthread_atfork(nullptr, nullptr, [] { g_dead.store(true, std::memory_order_relaxed); });
   g_pid = getpid();
@@ -188,11 +208,23 @@ bool enter() {
     tellProblem(true, text);
     return false;
   }
-  if (!beginCupti()) return false;
+  g_capturing = beginCupti();
+  if (!g_capturing) return false;
   noteForks();
   atexit(atExit);  // after the driver's own was registered, so it runs before that
   startFlushThread();
+  g_may_pause = true;
+  if (!capturing()) endCupti(0);  // a program that captures itself says when
   return true;
+}
+
+/// Of a program that captures itself.
+bool setActive(bool active) {
+  const ControlLock alone;
+  if (!g_may_pause || g_dead.load() || getpid() != g_pid || g_leaving.load()) return false;
+  if (active && !g_capturing) g_capturing = ready() && beginCupti();
+  if (!active && g_capturing) endCupti(0);
+  return g_capturing;
 }
 
 // --- Of an armed process, with the control lock ------------------------------------------------
@@ -221,21 +253,6 @@ int64_t lookAround() {
   if (!g_capturing) return kFlushIntervalNs;
   flushActivities(false);
   return flushPause(nowNs() - g_began);
-}
-
-void endCupti(int64_t grace_ns) {
-  disableCallbacks(g_subscriber);
-  endCorrelations();
-  flushForAWhile(grace_ns);
-  // Before the last flush: no buffer is to stay behind with something in it.
-  disableActivities();
-  flushAll();
-  if (isSharing()) {
-    leaveSharing();
-  } else if (g_cupti.cuptiUnsubscribe != nullptr) {
-    (void)g_cupti.cuptiUnsubscribe(g_subscriber);
-  }
-  g_capturing = false;
 }
 
 void endCapture() {
@@ -284,4 +301,14 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection(void) 
   }
   errno = before;
   return 1;
+}
+
+/// For a program that captures itself, once the agent is in it: begins and ends what CUPTI costs.
+/// 1: CUPTI tells.
+// NOLINTNEXTLINE(readability-identifier-naming): a C function
+extern "C" __attribute__((visibility("default"))) int TraceSmithSetActive(int active) {
+  const int before = errno;
+  const bool is_active = tracesmith::agent::setActive(active != 0);
+  errno = before;
+  return is_active ? 1 : 0;
 }

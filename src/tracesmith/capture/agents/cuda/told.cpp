@@ -126,8 +126,11 @@ bool isWanted(uint64_t correlation) {
 }
 
 void beginCorrelations() {
+  static const cuda_file::Header* begun = nullptr;
   g_first_wanted.store(0, std::memory_order_relaxed);
   g_last_wanted.store(UINT64_MAX, std::memory_order_relaxed);
+  if (begun == &sharedHeader()) return;  // it goes on where it was
+  begun = &sharedHeader();
   g_newest.store(sharedHeader().first_correlation + (1u << 31), std::memory_order_relaxed);
 }
 
