@@ -47,8 +47,9 @@ class CudaProfiler(CommandTest):
         self.assertEqual(self.files(), [])
 
     def test_a_capture_that_begins_before_cuda_misses_nothing(self):
-        # The module was compiled within it.
-        self.assert_counts(self.run_program("first")[0], KernelLaunch=20, KernelComplete=20, StreamSync=1, Custom=1)
+        # The module was compiled and loaded within it, and CUPTI set itself up for the context.
+        self.assert_counts(self.run_program("first")[0], KernelLaunch=20, KernelComplete=20, StreamSync=1, Custom=1,
+                           Marker=1, RangeStart=1)
 
     def test_a_profiler_that_comes_when_cuda_is_in_use(self):
         window = self.run_program("late")[0]

@@ -4,7 +4,8 @@
 //   launches KERNELS [STREAMS]
 //   threads THREADS KERNELS_EACH
 //   many_threads THREADS       all live at once, each with a stream and four kernels
-//   events ROUNDS              two streams; one waits for events of the other, recorded twice
+//   events ROUNDS [KILL]       two streams; one waits for events of the other, recorded twice; then
+//                              prints, and kills itself
 //   graph LAUNCHES
 //   fork                       a child that ends by exit() without using CUDA, amid the work
 //   child_exit                 the same while kernels run; how long the child took is child_ms

@@ -190,6 +190,10 @@ bool processMode(const char* name, unsigned first, unsigned second) {
     manyThreads(first);
   } else if (mode == "events") {
     events(first);
+    if (second != 0) {
+      say("events");
+      raise(SIGKILL);
+    }
   } else {
     return false;
   }

@@ -23,8 +23,8 @@ void CallWindow::restrict(Trace& part) {
     }
     if (kept.size() < table.size()) table = std::move(kept);
   };
-  // Of allocations and compilations there may be more than of calls that are recorded: their time
-  // tells.
+  // Of allocations and compilations there may be more than of calls that are recorded, and what
+  // CUPTI does belongs to none: their time tells.
   const auto dropBefore = [this](auto& table, const auto& times) {
     std::decay_t<decltype(table)> kept;
     for (size_t i = 0; i < table.size(); ++i) {
@@ -34,6 +34,11 @@ void CallWindow::restrict(Trace& part) {
   };
   dropBefore(part.memory_event, part.memory_event.time_ns);
   dropBefore(part.program_build, part.program_build.start_ns);
+  dropBefore(part.counter, part.counter.time_ns);
+  const size_t ranges = part.range.size();
+  dropBefore(part.range, part.range.start_ns);
+  // They tell rows by their places.
+  if (part.range.size() < ranges) part.attribute.clear();
   restrictTo(part.kernel);
   restrictTo(part.copy);
   restrictTo(part.fill);

@@ -86,6 +86,22 @@ TEST(CallWindow, AllocationsAndCompilationsBelongToItByTheirTime) {
   EXPECT_THAT(part.program_build.start_ns, ElementsAre(100, 150));
 }
 
+TEST(CallWindow, RangesAndCountersBelongToItByTheirTime) {
+  CallWindow window;
+  window.begin(100);
+  Trace part;
+  part.range.push({.start_ns = 90, .duration_ns = 50});
+  part.attribute.push({.table = static_cast<uint32_t>(TableId::kRange), .row_number = 0});
+  part.range.push({.start_ns = 100});
+  part.counter.push({.time_ns = 99});
+  part.counter.push({.time_ns = 100});
+  window.restrict(part);
+  ASSERT_EQ(part.range.size(), 1u);
+  EXPECT_EQ(part.range.start_ns[0], 100);
+  EXPECT_EQ(part.attribute.size(), 0u);
+  ASSERT_EQ(part.counter.size(), 1u);
+}
+
 TEST(CallWindow, ProcessesHaveIdsOfTheirOwn) {
   CallWindow window;
   window.begin(0);

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 
@@ -150,6 +151,71 @@ TEST_F(CudaFileTest, WhatIsLeftOfALifeMakesItsRowsAtOnceWhenTheNextOneHasBegun) 
   ASSERT_EQ(shared.delta.kernel.size(), 1u);
   EXPECT_EQ(shared.delta.kernel.correlation_id[0], cuda_file::kIdsOfLife + 10);
   EXPECT_EQ(shared.delta.kernel.thread_id[0], ThreadId{1});
+}
+
+TEST_F(CudaFileTest, WhatAVersionDoesNotHaveIsNotRead) {
+  // The next record follows where an older version's ends.
+  alignas(8) uint8_t bytes[4096] = {};
+  size_t at = 0;
+  const auto add = [&](const auto& record, size_t length) {
+    std::memcpy(bytes + at, &record, std::min(length, sizeof record));
+    header_.record_bytes[record.kind] = static_cast<uint32_t>(length);
+    at += length;
+  };
+  const auto addAll = [&](bool old) {
+    at = 0;
+    std::memset(bytes, 0, sizeof bytes);
+    add(cupti::Synchronization{.kind = cupti::kSynchronization,
+                               .type = 2,
+                               .start = 1,
+                               .end = 2,
+                               .correlation = 10,
+                               .event = 7,
+                               .event_sync = 31},
+        old ? 40 : 56);
+    add(
+        cupti::CudaEvent{
+            .kind = cupti::kCudaEvent, .correlation = 11, .event = 7, .event_sync = 31},
+        old ? 24 : 80);
+    add(cupti::MemoryPool{.kind = cupti::kMemoryPool,
+                          .operation = 1,
+                          .pool_kind = 1,
+                          .correlation = 12,
+                          .address = 0x7000,
+                          .bytes = 64,
+                          .time = 3,
+                          .used = 5},
+        old ? 64 : 80);
+    add(
+        cupti::Overhead{
+            .kind = cupti::kOverhead, .overhead = 5 << 16, .start = 1, .end = 2, .correlation = 13},
+        old ? 40 : 56);
+    taken(0);
+    put(bytes, sizeof bytes, cuda_file::kMemoryAt);
+  };
+  for (const bool old : {false, true}) {
+    addAll(old);
+    auto file = opened();
+    ASSERT_TRUE(file);
+    std::vector<Bytes> found;
+    const CudaLeft counts = file->readBuffers(
+        1, [&](ByteView record, bool) { found.emplace_back(record.begin(), record.end()); });
+    EXPECT_EQ(counts.unreadable, 0u);
+    ASSERT_EQ(found.size(), 4u);
+    const auto sync = loadFixed<arena::CudaSyncRecord>(found[0].data());
+    EXPECT_EQ(sync.event, 7u);
+    EXPECT_EQ(sync.event_sync, old ? arena::kNoEventSync : 31);
+    const auto event = loadFixed<arena::CudaEventRecord>(found[1].data());
+    EXPECT_EQ(event.header.aux, 7u);
+    EXPECT_EQ(event.correlation, 11u);
+    EXPECT_EQ(event.event_sync, old ? arena::kNoEventSync : 31);
+    const auto pool = loadFixed<arena::CudaPoolRecord>(found[2].data());
+    EXPECT_EQ(pool.address, 0x7000u);
+    EXPECT_EQ(pool.used, old ? 0u : 5u);
+    const auto overhead = loadFixed<arena::CudaOverheadRecord>(found[3].data());
+    EXPECT_EQ(overhead.start, 1);
+    EXPECT_EQ(overhead.correlation, old ? 0u : 13u);
+  }
 }
 
 TEST_F(CudaFileTest, ARecordOfUnknownLengthEndsTheBuffer) {
