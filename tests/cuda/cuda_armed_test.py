@@ -274,7 +274,7 @@ class Armed(CommandTest):
         self.until(lambda: self.state() == "recording", "the new program is not captured", recorder)
         self.tell("start")
         self.tell("run 6")
-        self.detach(recorder)
+        self.assertNotIn("warning", self.detach(recorder))
         self.assert_accounted(44)
         self.assertGreaterEqual(self.one("SELECT count(*) FROM kernel"), 24)
         self.quit()

@@ -110,7 +110,11 @@ ArmedProcess::~ArmedProcess() {
   if (fd_ >= 0) close(fd_);
 }
 
-bool ArmedProcess::isAlive() const { return isProcess(pid_, start_ticks_); }
+bool ArmedProcess::isAlive() const {
+  // A process that has executed another program, or is about to end, has removed its page.
+  struct stat s {};
+  return isProcess(pid_, start_ticks_) && fstat(fd_, &s) == 0 && s.st_nlink > 0;
+}
 
 void ArmedProcess::ask(Wish wish) {
   page_->wish.store(wish);
