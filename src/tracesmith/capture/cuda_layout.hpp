@@ -26,7 +26,7 @@
 namespace tracesmith::cuda_file {
 
 constexpr uint64_t kMagic = 0x3144554353535354;  // "TSSSCUD1"
-constexpr uint32_t kVersion = 2;
+constexpr uint32_t kVersion = 3;
 constexpr const char* kSuffix = ".cuda";
 
 constexpr uint32_t kBuffers = 1024;
@@ -59,7 +59,8 @@ struct Header {
   uint64_t magic;
   uint32_t version;
   uint32_t pid;
-  uint64_t start_ticks;                        // with pid: the process
+  uint64_t start_ticks;                        // with pid and its namespace: the process
+  uint64_t pid_namespace;                      // as in the arenas
   uint64_t first_correlation;                  // of this life; a multiple of kIdsOfLife
   uint32_t cupti_version;                      // 0: CUPTI is not used
   std::atomic<uint32_t> record_bytes[kKinds];  // of CUPTI's records; 0: not known

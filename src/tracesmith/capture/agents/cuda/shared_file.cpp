@@ -101,6 +101,7 @@ bool makeSharedFile() {
     h.version = cuda_file::kVersion;
     h.pid = identity.pid;
     h.start_ticks = identity.start_ticks;
+    h.pid_namespace = identity.pid_namespace;
     const uint64_t first = firstCorrelation();
     constexpr uint64_t kLife = cuda_file::kIdsOfLife;
     h.first_correlation = first <= 1 ? 0 : (first + kLife - 1) / kLife * kLife;
