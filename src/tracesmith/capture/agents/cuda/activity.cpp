@@ -13,6 +13,7 @@ namespace tracesmith::agent {
 
 cupti::Functions g_cupti;
 std::atomic<bool> g_dead{false};
+uint64_t g_cupti_epoch = 0;
 
 namespace {
 
@@ -31,7 +32,7 @@ void learnRecordBytes() {
 }
 
 void bufferDone(void*, uint32_t, uint8_t* buffer, size_t, size_t valid) {
-  if (g_dead.load(std::memory_order_relaxed) || buffer == nullptr) return;
+  if (isDead() || buffer == nullptr) return;
   readBuffer(
       buffer, valid,
       [=](cupti::Activity** record) {
@@ -55,7 +56,7 @@ void tellKindProblem(const char* name, int code) {
 
 void requestBuffer(uint8_t** buffer, size_t* size, size_t* most_records) {
   *most_records = 0;
-  *buffer = g_dead.load(std::memory_order_relaxed) ? nullptr : takeBuffer();
+  *buffer = isDead() ? nullptr : takeBuffer();
   *size = *buffer == nullptr ? 0 : cuda_file::kBufferBytes;
 }
 
@@ -126,7 +127,7 @@ void enableUnifiedMemory() {
 }
 
 void flushActivities(bool everything) {
-  if (g_dead.load(std::memory_order_relaxed)) return;
+  if (isDead()) return;
   constexpr uint32_t kForced = 1;
   (void)g_cupti.cuptiActivityFlushAll(everything ? kForced : 0);
 }

@@ -13,6 +13,11 @@ extern cupti::Functions g_cupti;
 
 /// In a forked child CUPTI is never called, and what it calls does nothing.
 extern std::atomic<bool> g_dead;
+/// The epoch (see writer.hpp) of the process that CUPTI was entered in: a child of the bare system
+/// call, which is told nothing, has another.
+extern uint64_t g_cupti_epoch;
+/// [hot]
+inline bool isDead() { return g_dead.load(std::memory_order_relaxed) || *g_epoch != g_cupti_epoch; }
 
 struct CapturedKind {
   cupti::Kind kind;

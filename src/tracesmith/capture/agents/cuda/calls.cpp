@@ -111,7 +111,7 @@ void onResource(uint32_t number, const cupti::ResourceData& resource) {
 }  // namespace
 
 void onCall(void*, int domain, uint32_t number, const void* data) {
-  if (g_dead.load(std::memory_order_relaxed)) return;
+  if (isDead()) return;
   if (domain == cupti::kRuntimeApi || domain == cupti::kDriverApi) {
     onApi(domain, number, *static_cast<const cupti::CallbackData*>(data));
   } else if (domain == cupti::kResource) {

@@ -131,7 +131,7 @@ int64_t flushPause(int64_t since_start) {
 
 void* flushAlways(void*) {
   const int64_t began = nowNs();
-  while (!g_leaving.load(std::memory_order_relaxed) && !g_dead.load(std::memory_order_relaxed)) {
+  while (!g_leaving.load(std::memory_order_relaxed) && !isDead()) {
     const timespec pause{0, flushPause(nowNs() - began)};
     clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, nullptr);
     if (!g_leaving.load(std::memory_order_relaxed)) flushActivities(false);
@@ -161,7 +161,7 @@ void startFlushThread() {
 void atExit() {
   // A child of the bare system call was told nothing, and CUPTI would wait in it for ever.
   if (getpid() != g_pid) return;
-  if (g_dead.load(std::memory_order_relaxed) || g_leaving.exchange(true)) return;
+  if (isDead() || g_leaving.exchange(true)) return;
   const int64_t began = nowNs();
   flushActivities(false);
   while (buffersAreOut() && nowNs() - began < kExitGraceNs) {
@@ -196,6 +196,7 @@ bool enterAlone() {
 
 bool enter() {
   if (!armOnce() || !ready() || !findCupti()) return false;
+  g_cupti_epoch = *g_epoch;
   uint32_t version = 0;
   (void)g_cupti.cuptiGetVersion(&version);
   if (!hasClock(version)) return false;
