@@ -81,6 +81,9 @@ struct ArenaHeader {
   std::atomic<uint64_t> dropped_reentrant;     // calls from a signal handler inside a record
   alignas(64) std::atomic<int64_t> collector_heartbeat_ns;
   std::atomic<uint32_t> capture_enabled;
+  // The collector's number for the process, where it is in another pid namespace and can be seen:
+  // for who goes on with its trace. 0: `pid` is that number, or it can not be seen.
+  std::atomic<uint32_t> seen_pid;
 };
 static_assert(sizeof(ArenaHeader) <= kHeaderBytes);
 
