@@ -153,6 +153,7 @@ class Collector {
   static constexpr std::string_view kXRayRecords = "XRay records";
   static constexpr std::string_view kCudaRecords = "CUDA records";
 
+  static constexpr std::string_view kCudaActivity = "CUDA activity";
   Collector(SessionDir dir, CollectorOptions options);
   void scan();
   void addArena(ArenaFile file);

@@ -214,26 +214,10 @@ void Collector::writeNvtxLoss(Process& process) {
 
 /// What the agent could not get from CUPTI, beside what its rings lost.
 void Collector::writeCudaLoss(Process& process) {
-  const RecordedCuda& cuda = process.joiner.cuda();
-  const CudaTotals& t = cuda.totals();
-  const uint64_t lost = t.dropped + t.untimed + t.never_came + t.interrupted + t.unfinished;
-  const uint64_t less = t.undefined + t.refused + t.unreadable + (finished_ ? t.without_call : 0);
-  if (!cuda.any() || (lost + less == 0 && cuda.problem().empty())) return;
-  std::string reason = cuda.problem();
-  const auto add = [&](uint64_t count, const char* what) {
-    if (count == 0) return;
-    reason += (reason.empty() ? "" : "; ") + std::to_string(count) + " " + what;
-  };
-  add(t.dropped, "were dropped by CUPTI, which had no buffer for them");
-  add(t.untimed, "have no times: the device had no room for them");
-  add(t.never_came, "kernels were launched and not seen to end");
-  add(t.unfinished, "copies, sets and kernels of graphs had not ended when the program was killed");
-  add(t.interrupted, "were lost with the collector that was killed");
-  add(t.undefined, "names or devices found no room to be told");
-  add(t.refused, "times there was no buffer for CUPTI");
-  add(t.unreadable, "buffers of the killed program could not be read to their end");
-  add(finished_ ? t.without_call : 0, "belong to no call that was recorded");
-  pushLoss(process.cuda_loss, "CUDA activity", process, {.emitted = lost, .dropped = lost}, reason);
+  const RecordedCuda::Losses losses = process.joiner.cuda().losses();
+  if (losses.reason.empty()) return;
+  pushLoss(process.cuda_loss, kCudaActivity, process,
+           {.emitted = losses.lost, .dropped = losses.lost}, losses.reason);
 }
 
 }  // namespace tracesmith

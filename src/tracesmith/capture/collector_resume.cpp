@@ -74,6 +74,10 @@ void Collector::restoreLosses(const Trace& file) {
     for (auto& [key, process] : processes_) {
       if (process->joiner.process() != row.process_id) continue;
       const std::string source(file.text(row.source));
+      if (source == kCudaActivity) {
+        process->cuda_loss = row.id;
+        process->joiner.restoreCudaLosses(file.text(row.reason));
+      }
       if (source != kOpenClRecords && source != kXRayRecords && source != kCudaRecords) continue;
       Share& share = process->shares[source];
       share.loss = row.id;

@@ -107,6 +107,7 @@ class RecordJoiner {
   }
   void restoreStream(StreamId id, DeviceId device) { stream_devices_[id] = device; }
   void restoreCall(const HostCallRow& row) { cuda_.restoreCall(row); }
+  void restoreCudaLosses(std::string_view reason) { cuda_.restoreLosses(reason); }
   void restoreCudaContext(const ContextRow& row) { cuda_.restoreContext(row); }
   void restoreCudaStream(const StreamRow& row) { cuda_.restoreStream(row); }
   /// After all restorePending(), and at last restored().

@@ -157,6 +157,15 @@ void RecordedCuda::hostCall(const arena::CallRecord& call, ThreadId thread) {
                                 .kind = function.kind,
                                 .call_path_id = path,
                                 .subject = captured ? kernel : StringId::kNone});
+  if (captured) noteNothing(call.correlation);
+}
+
+/// For a collector that goes on: its row of the call does not say so.
+void RecordedCuda::noteNothing(uint64_t correlation) {
+  shared_.delta.pending.push({.process_id = process_,
+                              .correlation_id = correlation,
+                              .kind = CallKind::kOther,
+                              .sub_kind = kPendingNothing});
 }
 
 // --- Device work --------------------------------------------------------------------------------
@@ -233,7 +242,14 @@ bool RecordedCuda::joinLeft(ByteView record, bool first, uint64_t first_correlat
 }
 
 void RecordedCuda::noteFile(const CudaFile& file, bool dead) {
-  auto& [undefined, refused] = file_losses_[file.name()];
+  const auto [at, is_new] = file_losses_.try_emplace(file.name());
+  auto& [undefined, refused] = at->second;
+  if (is_new) {  // by us; another collector may have counted what it says
+    undefined = std::min(file.definitionsLost(), restored_losses_.first);
+    refused = std::min(file.buffersRefused(), restored_losses_.second);
+    restored_losses_.first -= undefined;
+    restored_losses_.second -= refused;
+  }
   totals_.undefined += file.definitionsLost() - undefined;
   totals_.refused += file.buffersRefused() - refused;
   undefined = file.definitionsLost();
@@ -281,6 +297,7 @@ void RecordedCuda::finish() {
   while (!call_order_.empty()) forgetOldestCall();
   for (const auto& [correlation, count] : interrupted_) totals_.interrupted += count;
   interrupted_.clear();
+  finished_ = true;
 }
 
 // --- Another collector's ------------------------------------------------------------------------
@@ -289,8 +306,7 @@ void RecordedCuda::restoreCall(const HostCallRow& row) {
   life(row.correlation_id).noteCall(row.correlation_id);
   const std::string_view name = shared_.delta.strings.at(row.name);
   const bool awaited = shared_.keep_kernels && row.kind == CallKind::kLaunch && row.result == 0 &&
-                       row.subject == StringId::kNone && name.starts_with("cu") &&
-                       name.find("GraphLaunch") == std::string_view::npos;
+                       name.starts_with("cu") && name.find("GraphLaunch") == std::string_view::npos;
   // Of what is forgotten now the file may have the kernel: see forgetWaiting().
   if (call_order_.size() >= kMostCalls) calls_[call_order_.front()].awaited = false;
   keepCall(row.correlation_id,
@@ -299,6 +315,10 @@ void RecordedCuda::restoreCall(const HostCallRow& row) {
 
 void RecordedCuda::restoreWaiting(uint64_t correlation) {
   ++interrupted_[correlation];
+  if (Call* const call = callOf(correlation)) call->awaited = false;
+}
+
+void RecordedCuda::restoreNothing(uint64_t correlation) {
   if (Call* const call = callOf(correlation)) call->awaited = false;
 }
 
