@@ -43,6 +43,7 @@ struct Arena {
   ArenaHeader* header = nullptr;
   RingHeader* rings = nullptr;
   uint8_t* data = nullptr;
+  uint64_t ring_bytes = 0;
 };
 
 // All of it belongs to one process; a forked child begins anew (see beginLife).
@@ -67,6 +68,7 @@ volatile uint64_t* g_epoch_page = nullptr;
 constexpr int64_t kHeartbeatStaleNs = 2'000'000'000;
 constexpr int64_t kLongestBlockNs = 2'000'000'000;
 constexpr uint64_t kWarmBytes = 8u << 20;
+constexpr uint32_t kWholeArenas = 8;
 
 uint32_t threadId() { return static_cast<uint32_t>(syscall(SYS_gettid)); }
 bool isMainThread() { return threadId() == static_cast<uint32_t>(getpid()); }
@@ -101,14 +103,15 @@ void warmRing(const Arena& a, uint32_t index) {
   const int fd = open(path, O_RDWR | O_CLOEXEC);
   if (fd < 0) return;
   static const char kZeros[64 << 10] = {};
-  const uint64_t bytes = g_process.ring_bytes < kWarmBytes ? g_process.ring_bytes : kWarmBytes;
-  off_t at = static_cast<off_t>(a.header->data_offset + index * g_process.ring_bytes);
+  const uint64_t ring_bytes = a.ring_bytes;
+  const uint64_t bytes = ring_bytes < kWarmBytes ? ring_bytes : kWarmBytes;
+  off_t at = static_cast<off_t>(a.header->data_offset + index * ring_bytes);
   for (uint64_t done = 0; done < bytes; done += sizeof kZeros) {
     if (pwrite(fd, kZeros, sizeof kZeros, at + static_cast<off_t>(done)) < 0) break;
   }
   close(fd);
 #ifdef MADV_POPULATE_WRITE
-  madvise(a.data + index * g_process.ring_bytes, bytes, MADV_POPULATE_WRITE);
+  madvise(a.data + index * ring_bytes, bytes, MADV_POPULATE_WRITE);
 #endif
 }
 
@@ -155,9 +158,21 @@ void pairClocks(ArenaHeader& header) {
   }
 }
 
+/// The first 32 threads have rings as large as was asked for. Each doubling of their number halves
+/// those that come then, and so needs as much room as the one before: a thousand threads with rings
+/// of 4 MiB take 448 MiB, not 4000.
+uint64_t ringBytesOf(uint32_t arena_number) {
+  uint64_t bytes = g_process.ring_bytes;
+  for (uint32_t n = arena_number; n >= kWholeArenas && bytes > arena::kMinRingBytes; n /= 2) {
+    bytes /= 2;
+  }
+  return bytes;
+}
+
 bool makeArena(uint32_t number, Arena& out) {
   const uint64_t data_offset = arena::dataOffset(arena::kRingsPerArena);
-  const uint64_t bytes = data_offset + arena::kRingsPerArena * g_process.ring_bytes;
+  const uint64_t ring_bytes = ringBytesOf(number);
+  const uint64_t bytes = data_offset + arena::kRingsPerArena * ring_bytes;
   char temporary[640];
   char name[640];
   const int64_t created = nowNs();
@@ -181,7 +196,7 @@ bool makeArena(uint32_t number, Arena& out) {
   header->header_bytes = arena::kHeaderBytes;
   header->ring_count = arena::kRingsPerArena;
   header->arena_number = number;
-  header->ring_bytes = g_process.ring_bytes;
+  header->ring_bytes = ring_bytes;
   header->data_offset = data_offset;
   header->file_bytes = bytes;
   header->created_ns = created;
@@ -200,6 +215,7 @@ bool makeArena(uint32_t number, Arena& out) {
     return false;
   }
   out.header = header;
+  out.ring_bytes = ring_bytes;
   out.rings = reinterpret_cast<RingHeader*>(static_cast<uint8_t*>(base) + arena::kHeaderBytes);
   out.data = static_cast<uint8_t*>(base) + data_offset;
   return true;
@@ -256,6 +272,7 @@ enum class Claim { kDone, kTaken, kFull, kNone };
 /// record that says who writes, the new thread's records would pass for the earlier one's.
 Claim claimRing(ThreadState& t, const Arena& a) {
   Claim result = Claim::kTaken;
+  const uint64_t ring_bytes = a.ring_bytes;
   for (uint32_t i = 0; i < arena::kRingsPerArena; ++i) {
     RingHeader& ring = a.rings[i];
     uint32_t expected = 0;
@@ -268,15 +285,15 @@ Claim claimRing(ThreadState& t, const Arena& a) {
       const uint64_t head = ring.head.load(std::memory_order_relaxed);
       ring.cached_tail = ring.tail.load(std::memory_order_acquire);
       // Twice, for the pad that may have to come before it.
-      if (head + 2 * kThreadRecordBytes - ring.cached_tail > g_process.ring_bytes) {
+      if (head + 2 * kThreadRecordBytes - ring.cached_tail > ring_bytes) {
         ring.owned.store(0, std::memory_order_release);
         result = Claim::kFull;
         continue;
       }
       ring.tid = threadId();
       t.ring = &ring;
-      t.data = a.data + i * g_process.ring_bytes;
-      t.mask = g_process.ring_bytes - 1;
+      t.data = a.data + i * ring_bytes;
+      t.mask = ring_bytes - 1;
       t.correlation_next = t.correlation_end = 0;
       t.epoch = *g_epoch_page;
       if (head == 0) warmRing(a, i);
@@ -303,11 +320,15 @@ bool collectorIsGone(int64_t now) {
 /// kFull when only full rings are free (another try later may find room), kNone when there is no
 /// ring to be had at all.
 Claim claimAnyRing(ThreadState& t) {
-  const int64_t began = nowNs();
+  int64_t began = nowNs();
   int64_t pause_ns = kFirstPauseNs;
   bool full = false;
+  uint32_t before = 0;
   for (int64_t now = began; now - began < kLongestBlockNs; now = nowNs()) {
     const uint32_t count = g_process.arena_count.load(std::memory_order_acquire);
+    // Of a thousand threads that come at once the last one waits long, but not in vain.
+    if (count != before) began = now;
+    before = count;
     full = false;
     for (uint32_t i = 0; i < count; ++i) {
       const Claim claim = claimRing(t, g_process.arenas[i]);
