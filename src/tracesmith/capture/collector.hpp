@@ -46,8 +46,9 @@ struct CollectorTotals {
   uint64_t cut = 0;  ///< of those dropped: half written when their process was killed
   uint64_t reentrant =
       0;  ///< of those dropped: made by a signal handler while a record was written
-  uint64_t unresolved = 0;  ///< commands without completion, completions without command
-  uint64_t blocked_ns = 0;  ///< time that program threads waited for room
+  uint64_t without_ring = 0;  ///< of those dropped: made by threads that could get no ring
+  uint64_t unresolved = 0;    ///< commands without completion, completions without command
+  uint64_t blocked_ns = 0;    ///< time that program threads waited for room
 };
 
 class Collector {
@@ -108,9 +109,9 @@ class Collector {
     uint32_t tid = 0;
     bool damaged = false;
   };
-  struct Process;
   // pid, start_ticks; and of a process out of sight the namespace in which its pid means something.
   using ProcessKey = std::tuple<uint32_t, uint64_t, uint64_t>;
+  struct Process;
   struct Share;
   struct Arena {
     ArenaFile file;
@@ -152,8 +153,8 @@ class Collector {
   static constexpr std::string_view kOpenClRecords = "OpenCL records";
   static constexpr std::string_view kXRayRecords = "XRay records";
   static constexpr std::string_view kCudaRecords = "CUDA records";
-
   static constexpr std::string_view kCudaActivity = "CUDA activity";
+
   Collector(SessionDir dir, CollectorOptions options);
   void scan();
   void addArena(ArenaFile file);

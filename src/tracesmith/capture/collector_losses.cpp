@@ -17,11 +17,11 @@ void Collector::addRings(const Arena& arena, CollectorTotals& t) {
   }
   const arena::ArenaHeader& header = arena.file.header();
   const uint64_t reentrant = header.dropped_reentrant.load(std::memory_order_relaxed);
-  const uint64_t never_in_a_ring =
-      header.dropped_without_ring.load(std::memory_order_relaxed) + reentrant;
+  const uint64_t without_ring = header.dropped_without_ring.load(std::memory_order_relaxed);
   t.reentrant += reentrant;
-  t.emitted += never_in_a_ring;
-  t.dropped += never_in_a_ring;
+  t.without_ring += without_ring;
+  t.emitted += without_ring + reentrant;
+  t.dropped += without_ring + reentrant;
 }
 
 std::string Collector::sourceOf(const arena::ArenaHeader& header) {
@@ -52,6 +52,7 @@ CollectorTotals Collector::totals() const {
       sum.emitted += t.emitted;
       sum.written += t.written;
       sum.dropped += t.dropped;
+      sum.without_ring += t.without_ring;
       sum.blocked_ns += t.blocked_ns;
     }
     sum.unresolved += unresolvedOf(*process);
@@ -93,8 +94,11 @@ void Collector::writeRecordLoss(Process& process, const std::string& source, Sha
   const bool commands = source == kOpenClRecords;  // of which completions are awaited
   const uint64_t unresolved = commands ? unresolvedOf(process) : 0;
   std::vector<std::string> reasons;
-  if (t.dropped > t.cut + t.reentrant) {
+  if (t.dropped > t.cut + t.reentrant + t.without_ring) {
     reasons.emplace_back("no room in the ring of the calling thread (a larger one: -b)");
+  }
+  if (t.without_ring > 0) {
+    reasons.push_back(std::to_string(t.without_ring) + " calls came from threads without a ring");
   }
   if (t.reentrant > 0) {
     reasons.push_back(std::to_string(t.reentrant) +

@@ -373,7 +373,14 @@ Result<ProfileOutcome> runProfile(const ProfileOptions& options) {
     outcome.warnings.emplace_back(
         "--xray: no program that ran was built with clang's -fxray-instrument");
   }
+  if (totals.without_ring > 0) {
+    outcome.warnings.push_back(fmt::format(
+        "{} calls came from threads that could get no ring, for want of room in {} or because a "
+        "process had more than {} threads at once; smaller rings: -b BYTES",
+        totals.without_ring, dir.path(), arena::kMaxArenasPerProcess * arena::kRingsPerArena));
+  }
   outcome.dropped = totals.dropped;
+  outcome.without_ring = totals.without_ring;
   outcome.unresolved = totals.unresolved;
   outcome.processes = rows.processes;
   outcome.gpu_processes = collector.agentProcesses();
