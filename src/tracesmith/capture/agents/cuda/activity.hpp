@@ -42,6 +42,8 @@ void enableActivities();
 void enableUnifiedMemory();
 bool wantsUnifiedMemory();
 void tellKindProblem(const char* name, int code);
+/// CUPTI's name for a code, and what can be done about it, as text behind what went wrong.
+void describeCode(int code, char* out, size_t bytes);
 /// Delivers what is complete, or with `everything` also what is not.
 void flushActivities(bool everything);
 /// Records that CUPTI dropped since it was asked last.

@@ -108,16 +108,16 @@ bool subscribeAlone() {
     code = g_cupti.cuptiSubscribe(&g_subscriber, onCall, nullptr);
   }
   if (code == cupti::kSuccess) return true;
-  char text[320];
-  const char* why = "unknown error";
-  if (g_cupti.cuptiGetResultString != nullptr) (void)g_cupti.cuptiGetResultString(code, &why);
+  char text[400];
   if (code == cupti::kMultipleSubscribers) {
     snprintf(text, sizeof text,
              "another tool uses CUPTI in this process%s%s, which lets in one at a time: run the "
              "program without it",
              other[0] != 0 ? ": " : "", other);
   } else {
-    snprintf(text, sizeof text, "CUPTI can not be used (%d, %s)", code, why);
+    char why[320];
+    describeCode(code, why, sizeof why);
+    snprintf(text, sizeof text, "CUPTI can not be used %s", why);
   }
   tellProblem(true, text);
   return false;
