@@ -377,7 +377,7 @@ Result<ProfileOutcome> runProfile(const ProfileOptions& options) {
     outcome.warnings.push_back(fmt::format(
         "{} calls came from threads that could get no ring, for want of room in {} or because a "
         "process had more than {} threads at once; smaller rings: -b BYTES",
-        totals.without_ring, dir.path(), arena::kMaxArenasPerProcess * arena::kRingsPerArena));
+        totals.without_ring, dir.path(), arena::mostRings()));
   }
   outcome.dropped = totals.dropped;
   outcome.without_ring = totals.without_ring;

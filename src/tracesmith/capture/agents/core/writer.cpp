@@ -43,6 +43,7 @@ struct Arena {
   ArenaHeader* header = nullptr;
   RingHeader* rings = nullptr;
   uint8_t* data = nullptr;
+  uint32_t ring_count = 0;
   uint64_t ring_bytes = 0;
 };
 
@@ -57,7 +58,8 @@ struct Process {
   bool capturing = true;  // from the start
   std::atomic<uint32_t> arena_count{0};
   Arena arenas[arena::kMaxArenasPerProcess];
-  std::atomic<uint32_t> growing{0};   // a thread is adding an arena
+  std::atomic<uint32_t> growing{0};  // a thread is adding an arena
+  std::atomic<uint32_t> free_rings{0};
   std::atomic<uint32_t> life_pid{0};  // process that the arenas belong to
   pthread_key_t thread_end_key{};
   int64_t exit_grace_ns = 0;
@@ -68,7 +70,7 @@ volatile uint64_t* g_epoch_page = nullptr;
 constexpr int64_t kHeartbeatStaleNs = 2'000'000'000;
 constexpr int64_t kLongestBlockNs = 2'000'000'000;
 constexpr uint64_t kWarmBytes = 8u << 20;
-constexpr uint32_t kWholeArenas = 8;
+constexpr uint64_t kWarmBytesOfMany = 64u << 10;  // when there are many threads
 
 uint32_t threadId() { return static_cast<uint32_t>(syscall(SYS_gettid)); }
 bool isMainThread() { return threadId() == static_cast<uint32_t>(getpid()); }
@@ -104,7 +106,8 @@ void warmRing(const Arena& a, uint32_t index) {
   if (fd < 0) return;
   static const char kZeros[64 << 10] = {};
   const uint64_t ring_bytes = a.ring_bytes;
-  const uint64_t bytes = ring_bytes < kWarmBytes ? ring_bytes : kWarmBytes;
+  const uint64_t most = a.ring_count == arena::kRingsPerArena ? kWarmBytes : kWarmBytesOfMany;
+  const uint64_t bytes = ring_bytes < most ? ring_bytes : most;
   off_t at = static_cast<off_t>(a.header->data_offset + index * ring_bytes);
   for (uint64_t done = 0; done < bytes; done += sizeof kZeros) {
     if (pwrite(fd, kZeros, sizeof kZeros, at + static_cast<off_t>(done)) < 0) break;
@@ -158,21 +161,11 @@ void pairClocks(ArenaHeader& header) {
   }
 }
 
-/// The first 32 threads have rings as large as was asked for. Each doubling of their number halves
-/// those that come then, and so needs as much room as the one before: a thousand threads with rings
-/// of 4 MiB take 448 MiB, not 4000.
-uint64_t ringBytesOf(uint32_t arena_number) {
-  uint64_t bytes = g_process.ring_bytes;
-  for (uint32_t n = arena_number; n >= kWholeArenas && bytes > arena::kMinRingBytes; n /= 2) {
-    bytes /= 2;
-  }
-  return bytes;
-}
-
 bool makeArena(uint32_t number, Arena& out) {
-  const uint64_t data_offset = arena::dataOffset(arena::kRingsPerArena);
-  const uint64_t ring_bytes = ringBytesOf(number);
-  const uint64_t bytes = data_offset + arena::kRingsPerArena * ring_bytes;
+  const uint32_t ring_count = arena::ringCountOf(number);
+  const uint64_t data_offset = arena::dataOffset(ring_count);
+  const uint64_t ring_bytes = arena::ringBytesOf(number, g_process.ring_bytes);
+  const uint64_t bytes = data_offset + ring_count * ring_bytes;
   char temporary[640];
   char name[640];
   const int64_t created = nowNs();
@@ -194,7 +187,7 @@ bool makeArena(uint32_t number, Arena& out) {
   auto* header = static_cast<ArenaHeader*>(base);
   header->version = arena::kVersion;
   header->header_bytes = arena::kHeaderBytes;
-  header->ring_count = arena::kRingsPerArena;
+  header->ring_count = ring_count;
   header->arena_number = number;
   header->ring_bytes = ring_bytes;
   header->data_offset = data_offset;
@@ -214,7 +207,9 @@ bool makeArena(uint32_t number, Arena& out) {
     unlink(temporary);
     return false;
   }
+  g_process.free_rings.fetch_add(ring_count, std::memory_order_relaxed);
   out.header = header;
+  out.ring_count = ring_count;
   out.ring_bytes = ring_bytes;
   out.rings = reinterpret_cast<RingHeader*>(static_cast<uint8_t*>(base) + arena::kHeaderBytes);
   out.data = static_cast<uint8_t*>(base) + data_offset;
@@ -224,6 +219,7 @@ bool makeArena(uint32_t number, Arena& out) {
 /// Starts this process's life as a recorded one: its first arena, and the epoch that says so.
 bool beginLife() {
   g_process.arena_count.store(0, std::memory_order_relaxed);
+  g_process.free_rings.store(0, std::memory_order_relaxed);
   if (!makeArena(0, g_process.arenas[0])) {
     reportUnrecorded(errno);
     return false;
@@ -273,7 +269,7 @@ enum class Claim { kDone, kTaken, kFull, kNone };
 Claim claimRing(ThreadState& t, const Arena& a) {
   Claim result = Claim::kTaken;
   const uint64_t ring_bytes = a.ring_bytes;
-  for (uint32_t i = 0; i < arena::kRingsPerArena; ++i) {
+  for (uint32_t i = 0; i < a.ring_count; ++i) {
     RingHeader& ring = a.rings[i];
     uint32_t expected = 0;
     if (ring.owned.load(std::memory_order_relaxed) == 0 &&
@@ -290,6 +286,7 @@ Claim claimRing(ThreadState& t, const Arena& a) {
         result = Claim::kFull;
         continue;
       }
+      g_process.free_rings.fetch_sub(1, std::memory_order_relaxed);
       ring.tid = threadId();
       t.ring = &ring;
       t.data = a.data + i * ring_bytes;
@@ -330,7 +327,9 @@ Claim claimAnyRing(ThreadState& t) {
     if (count != before) began = now;
     before = count;
     full = false;
-    for (uint32_t i = 0; i < count; ++i) {
+    // Without a look at all of them, for there may be a thousand threads that do so.
+    const bool any = g_process.free_rings.load(std::memory_order_relaxed) != 0;
+    for (uint32_t i = 0; any && i < count; ++i) {
       const Claim claim = claimRing(t, g_process.arenas[i]);
       if (claim == Claim::kDone) return claim;
       full = full || claim == Claim::kFull;
@@ -368,7 +367,7 @@ void waitForCompletions() {
     uint64_t completed = 0;
     const uint32_t count = g_process.arena_count.load(std::memory_order_acquire);
     for (uint32_t a = 0; a < count; ++a) {
-      for (uint32_t i = 0; i < arena::kRingsPerArena; ++i) {
+      for (uint32_t i = 0; i < g_process.arenas[a].ring_count; ++i) {
         completed += g_process.arenas[a].rings[i].completed.load(std::memory_order_relaxed);
         tracked += g_process.arenas[a].rings[i].tracked.load(std::memory_order_relaxed);
       }
@@ -398,7 +397,9 @@ void onThreadEnd(void*) {
   endCallStacks(t);
   t.refused =
       true;  // a later destructor of this thread that calls the API is counted, not recorded
-  if (mine) ring->owned.store(0, std::memory_order_release);
+  if (!mine) return;
+  ring->owned.store(0, std::memory_order_release);
+  g_process.free_rings.fetch_add(1, std::memory_order_relaxed);
 }
 
 }  // namespace
