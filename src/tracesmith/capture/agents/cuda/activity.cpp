@@ -58,7 +58,8 @@ void describeCode(int code, char* out, size_t bytes) {
   const char* name = "unknown error";
   if (g_cupti.cuptiGetResultString != nullptr) (void)g_cupti.cuptiGetResultString(code, &name);
   const char* advice = "";
-  switch (code) {
+  static std::atomic<int> advised{cupti::kSuccess};  // once, if all kinds are refused
+  switch (advised.exchange(code) != code ? code : cupti::kSuccess) {
     case cupti::kNotCompatible:
     case cupti::kNotInitialized:
     case cupti::kUnknownError:
