@@ -49,6 +49,10 @@ VALUE(kGraphNodeCloned, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED);
 
 VALUE(kSuccess, CUPTI_SUCCESS);
 VALUE(kNotSupported, CUPTI_ERROR_NOT_SUPPORTED);
+VALUE(kNotCompatible, CUPTI_ERROR_NOT_COMPATIBLE);
+VALUE(kNotInitialized, CUPTI_ERROR_NOT_INITIALIZED);
+VALUE(kInsufficientPrivileges, CUPTI_ERROR_INSUFFICIENT_PRIVILEGES);
+VALUE(kUnknownError, CUPTI_ERROR_UNKNOWN);
 VALUE(kMultipleSubscribers, CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
 VALUE(kAttributeZeroedBuffer, CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER);
 VALUE(kMemcpy, CUPTI_ACTIVITY_KIND_MEMCPY);
@@ -231,7 +235,6 @@ static_assert(cupti::kAttributeGraphTrace ==
 static_assert(cupti::kAttributeTimestampCallback == CUPTI_ACTIVITY_ATTR_TIMESTAMP_CALLBACK);
 static_assert(cupti::kNoMoreRecords == CUPTI_ERROR_MAX_LIMIT_REACHED);
 static_assert(cupti::kInvalidKind == CUPTI_ERROR_INVALID_KIND);
-static_assert(cupti::kInsufficientPrivileges == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES);
 
 // Functions: what is handed over is as many words, in the same order.
 static_assert(

@@ -178,15 +178,16 @@ class CudaAgent(CommandTest):
         self.assert_launches_are_accounted_for(did["before_kernels"] + did["kernels"])
         self.assertEqual(self.one("SELECT count(*) FROM kernel WHERE name = 'vectorScale'"), did["kernels"])
 
-    def recovered_from_a_killed_collector(self, *arguments, options=()):
-        """The collector is killed after its first commit, while the program waits; what the program said."""
-        env = environment(LD_LIBRARY_PATH=STANDINS)
+    def recovered_from_a_killed_collector(self, *arguments, options=(), kernels=100, **variables):
+        """The collector is killed after its first commit, of so many kernels, while the program waits; what the
+        program said."""
+        env = environment(LD_LIBRARY_PATH=STANDINS, **variables)
         with open(self.path("said"), "wb") as out:
             collector = subprocess.Popen(
                 [os.path.join(os.environ["TRACESMITH_BIN"], "tracesmith"), "profile", *options, "-o", "t.sbt", "--",
                  PROGRAM, *arguments], cwd=self.dir, env=env, stdout=out, stderr=subprocess.DEVNULL)
             deadline = time.monotonic() + 60
-            while time.monotonic() < deadline and not self.has_rows():
+            while time.monotonic() < deadline and not self.has_rows(kernels):
                 time.sleep(0.05)
             collector.kill()
             collector.wait()
@@ -198,11 +199,11 @@ class CudaAgent(CommandTest):
         with open(self.path("said"), encoding="utf-8") as file:
             return json.load(file)
 
-    def has_rows(self):
+    def has_rows(self, kernels):
         if not os.path.exists(self.path("t.sbt")):
             return False
         result = self.run_command("query", "t.sbt", "SELECT count(*) FROM kernel", "--csv")
-        return result.returncode in (0, 3) and result.stdout.split()[-1:] == [b"100"]
+        return result.returncode in (0, 3) and result.stdout.split()[-1:] == [b"%d" % kernels]
 
     def test_recover_knows_names_streams_and_callers(self):
         did = self.recovered_from_a_killed_collector("pause", "4000", options=("--stacks=native",))
@@ -213,6 +214,12 @@ class CudaAgent(CommandTest):
         self.assertEqual(self.one("SELECT count(*) FROM device"), 1)
         self.assertEqual(self.one("SELECT count(*) - count(DISTINCT handle) FROM stream"), 0)
         self.assertEqual(self.one("SELECT count(*) FROM host_call WHERE name IS NULL OR name = ''"), 0)
+
+    def test_recover_tells_what_was_lost_once(self):
+        did = self.recovered_from_a_killed_collector("pause", "4000", kernels=90, STANDIN_SCRIPT="zero_times=10")
+        self.assertEqual(self.one("SELECT count(*) FROM kernel"), did["kernels"] - 20)
+        rows = self.rows("SELECT dropped, reason FROM loss WHERE source = 'CUDA activity'")
+        self.assertEqual(rows, [{"dropped": 20, "reason": "20 have no times: the device had no room for them"}])
 
     def test_recover_of_a_program_that_executed_another(self):
         did = self.recovered_from_a_killed_collector("exec", "4000")

@@ -211,9 +211,15 @@ class NvtxAgent(CommandTest):
         self.assertEqual(self.loss(), "1 ends have no begin")  # it was the parent's
 
     def test_forks_while_names_are_told(self):
-        did = self.alone("forks_amid_names", "20")
+        self.assert_forks_while_names_are_told(20)
+
+    def test_forks_of_the_bare_system_call_while_names_are_told(self):
+        self.assert_forks_while_names_are_told(40, "1")
+
+    def assert_forks_while_names_are_told(self, children, *how):
+        did = self.alone("forks_amid_names", str(children), *how, options=("-b", "64K"))
         names = self.names("kind = 'range'")
-        self.assertEqual(names, {f"child {i}-{n}": 1 for i in range(20) for n in range(50)})
+        self.assertEqual(names, {f"child {i}-{n}": 1 for i in range(children) for n in range(50)})
         self.assertEqual(sum(names.values()), did["ranges"])
         wrong = self.one("SELECT count(*) FROM range WHERE kind = 'instant' AND name NOT LIKE 'name %'")
         self.assertEqual(wrong, 0)

@@ -5,6 +5,7 @@
 #include <nvtx3/nvToolsExtPayload.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -212,8 +213,8 @@ void forks() {
   ++ranges;
 }
 
-// Threads tell new names all the time while children are made.
-void forksAmidNames(unsigned count) {
+// Threads tell new names all the time while children are made, or made by the bare system call.
+void forksAmidNames(unsigned count, bool bare) {
   std::atomic<bool> stop{false};
   nvtxInitialize(nullptr);  // a child that is made amid that waits for ever, whatever the tool
   std::thread names([&] {
@@ -225,7 +226,7 @@ void forksAmidNames(unsigned count) {
     }
   });
   for (unsigned i = 0; i < count; ++i) {
-    const pid_t child = fork();
+    const pid_t child = bare ? static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0)) : fork();
     if (child == 0) {
       char text[32];
       for (unsigned n = 0; n < 50; ++n) {
@@ -266,7 +267,7 @@ int main(int argc, char** argv) {
   } else if (mode == "forks") {
     forks();
   } else if (mode == "forks_amid_names") {
-    forksAmidNames(number(2, 20));
+    forksAmidNames(number(2, 20), number(3, 0) != 0);
   } else if (mode == "exec") {
     nvtxRangePushA("before exec");
     some("first program", 10);

@@ -12,11 +12,14 @@
 //   drop_every=N           every Nth record is dropped and counted
 //   correlation_start=N    the first call's correlation id (1)
 //   second_subscriber=1    another tool has subscribed already; 2: one that lets others in
+//   whole_graphs=1         that one has graphs reported as wholes
 //   per_thread_buffers=N   whether each thread has a buffer of its own (0; CUDA 13: 1)
 //   lazy_kinds=1           the kind of a record is written last, with its times
 //   deny_kind=N            this kind can not be enabled for want of privileges
+//   deny_all=1             so can no kind
 //   no_unified_memory=1    unified memory can not be recorded
 //   lazy_loading=1         functions are loaded when they are launched first (from CUDA 12 on)
+//   subscribe_error=N      what subscribing returns instead of letting anybody in
 //   no_driver=1            libcupti finds no driver: subscribing and enabling return 999
 //   exit_during_flush=1    the process ends once a flush has handed over its first buffer
 // STANDIN_CUPTI_VERSION is what cuptiGetVersion says instead of the headers' version. Below 17

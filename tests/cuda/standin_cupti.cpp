@@ -108,6 +108,7 @@ CUptiResult subscribe(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc cal
   State& s = state();
   if (subscriber == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
   if (driverLibrary() == nullptr) return CUPTI_ERROR_UNKNOWN;
+  if (s.subscribe_error != 0) return static_cast<CUptiResult>(s.subscribe_error);
   const std::lock_guard lock(s.subscribing);
   std::string there = s.other_subscriber != 0 ? "CUPTI for another tool" : "";
   bool lets_in = s.other_subscriber != 1;
@@ -144,7 +145,7 @@ CUptiResult enableKind(Client& client, CUpti_ActivityKind kind) {
     return CUPTI_ERROR_INVALID_KIND;
   }
   if (driverLibrary() == nullptr) return CUPTI_ERROR_UNKNOWN;
-  if (state().denied_kind == kind) return CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
+  if (state().deny_all || state().denied_kind == kind) return CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
   client.kinds[kind].store(true);
   return CUPTI_SUCCESS;
 }
@@ -289,6 +290,12 @@ CUptiResult CUPTIAPI cuptiGetResultString(CUptiResult result, const char** text)
       break;
     case CUPTI_ERROR_INSUFFICIENT_PRIVILEGES:
       *text = "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES";
+      break;
+    case CUPTI_ERROR_NOT_INITIALIZED:
+      *text = "CUPTI_ERROR_NOT_INITIALIZED";
+      break;
+    case CUPTI_ERROR_NOT_COMPATIBLE:
+      *text = "CUPTI_ERROR_NOT_COMPATIBLE";
       break;
     case CUPTI_ERROR_NOT_SUPPORTED:
       *text = "CUPTI_ERROR_NOT_SUPPORTED";

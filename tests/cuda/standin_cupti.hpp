@@ -137,6 +137,9 @@ struct State {
   const uint64_t zero_times = standinScript("zero_times", 0);
   const uint64_t late_ns = standinScript("late_ms", 0) * 1'000'000;
   const uint64_t other_subscriber = standinScript("second_subscriber", 0);
+  const bool deny_all = standinScript("deny_all", 0) != 0;
+  const uint64_t subscribe_error = standinScript("subscribe_error", 0);
+  const bool whole_graphs = standinScript("whole_graphs", 0) != 0;
   const uint64_t denied_kind = standinScript("deny_kind", 0);
   const bool lazy_kinds = standinScript("lazy_kinds", 0) != 0;
   const bool no_driver = standinScript("no_driver", 0) != 0;

@@ -93,7 +93,7 @@ void putDevice(int device) {
 
 // Whether it is a node of a graph that is recorded as a whole.
 bool isOfAWhole(const StandinWork& work) {
-  return work.exec != nullptr && on(CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
+  return work.exec != nullptr && (on(CUPTI_ACTIVITY_KIND_GRAPH_TRACE) || state().whole_graphs);
 }
 
 template <typename Record>

@@ -186,6 +186,13 @@ CUptiResult CUPTIAPI cuptiActivityGetAttribute_v2(CUpti_SubscriberHandle subscri
     *static_cast<uint8_t*>(value) = state().many;
     return CUPTI_SUCCESS;
   }
+  if (attribute == CUPTI_ACTIVITY_ATTR_ENABLE_MULTI_SUBSCRIBER_GRAPH_TRACE) {
+    if (state().whole_graphs && value != nullptr) {
+      *static_cast<uint8_t*>(value) = 1;
+      return CUPTI_SUCCESS;
+    }
+    return getAttribute(first(), attribute, bytes, value);
+  }
   return getAttribute(clientOf(subscriber), attribute, bytes, value);
 }
 

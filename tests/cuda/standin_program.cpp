@@ -8,11 +8,16 @@
 //                              prints, and kills itself
 //   graph LAUNCHES
 //   fork                       a child that ends by exit() without using CUDA, amid the work
-//   child_exit                 the same while kernels run; how long the child took is child_ms
+//   waves TIMES THREADS        threads with four kernels each, which end before the next begin
+//   bare_fork CHILDREN         children of the bare system call that call CUDA all the same
+//   children N KERNELS         N children that execute this program, the ith with KERNELS + i
+//                              launches; each prints what it did, in any order
+//   bare_children N KERNELS    the same, forked by the bare system call
+//   child_exit                 as fork, while kernels run; how long the child took is child_ms
 //   abort                      prints, and kills itself amid its work
-//   busy KERNELS [WAIT_MS]     prints with that many long kernels in a queue, waits, and kills
-//   itself pause WAIT_MS              works, waits, works exec [WAIT_MS]             works, waits,
-//   executes itself with kernels of another name, works;
+//   busy KERNELS [WAIT_MS]     prints with that many long kernels queued, waits, kills itself
+//   pause WAIT_MS              works, waits, works
+//   exec [WAIT_MS]             works, waits, executes itself with kernels of another name, works;
 //                              the first one's counts begin with before_
 //   longjmp                    leaves a waiting call by siglongjmp, and works on
 //   two_devices                works in contexts of two devices (STANDIN_SCRIPT=devices=2)

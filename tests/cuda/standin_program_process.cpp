@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -38,6 +39,93 @@ void child() {
   expect(waitpid(pid, &status, 0) == pid && status == 0, "the child did not end well");
   ++counts.children;
   counts.child_ms += nowMs() - began;
+}
+
+// By the system call itself: nothing that is called at a fork hears of it.
+pid_t bareFork() { return static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0)); }
+
+CUfunction kernelNamed(const char* name) {
+  CUmodule module = nullptr;
+  CUfunction function = nullptr;
+  CHECK(cuModuleLoadData(&module, ".version 8.0\n.visible .entry any() { ret; }\n"));
+  CHECK(cuModuleGetFunction(&function, module, name));
+  ++counts.modules;
+  return function;
+}
+
+CUresult launchOnce(CUfunction function) {
+  return cuLaunchKernel(function, 1, 1, 1, kBlock, 1, 1, 0, nullptr, nullptr, nullptr);
+}
+
+void waitFor(const std::vector<pid_t>& children) {
+  for (const pid_t pid : children) {
+    int status = -1;
+    expect(waitpid(pid, &status, 0) == pid && status == 0, "a child did not end well");
+    ++counts.children;
+  }
+}
+
+// Children call CUDA, of no use there, with a kernel of their own, when their parent has launched
+// one that it launches again afterwards.
+void childrenThatCallCuda(unsigned children) {
+  const CUfunction parents = kernelNamed("parentsKernel"), childs = kernelNamed("childsKernel");
+  int begin[2];
+  expect(pipe(begin) == 0, "no pipe");
+  std::vector<pid_t> all;
+  for (unsigned i = 0; i < children; ++i) {
+    const pid_t pid = bareFork();
+    if (pid == 0) {
+      char any = 0;
+      const bool begun = read(begin[0], &any, 1) == 1;
+      _exit(begun && launchOnce(childs) == CUDA_ERROR_NOT_INITIALIZED ? 0 : 1);
+    }
+    all.push_back(pid);
+  }
+  for (int i = 0; i < 20; ++i) {
+    if (i == 10) {
+      const std::string word(children, '!');
+      expect(write(begin[1], word.data(), children) == static_cast<ssize_t>(children),
+             "the children can not be told");
+      waitFor(all);
+    }
+    CHECK(launchOnce(parents));
+    ++counts.kernels;
+    synchronize();
+  }
+}
+
+// Children that execute this program, at once; the ith launches so many kernels and i more.
+void childrenThatExecute(unsigned children, unsigned kernels, pid_t (*make)()) {
+  std::vector<pid_t> all;
+  for (unsigned i = 0; i < children; ++i) {
+    const pid_t pid = make();
+    if (pid == 0) {
+      char self[] = "standin_program", mode[] = "launches", streams[] = "1";
+      std::string number = std::to_string(kernels + i);
+      char* const arguments[] = {self, mode, number.data(), streams, nullptr};
+      execv("/proc/self/exe", arguments);
+      _exit(127);
+    }
+    all.push_back(pid);
+  }
+  launches(kernels, 1);
+  waitFor(all);
+}
+
+// Threads that end before the next ones begin.
+void waves(unsigned times, unsigned threads) {
+  for (unsigned wave = 0; wave < times; ++wave) {
+    std::vector<std::thread> all;
+    for (unsigned t = 0; t < threads; ++t) {
+      all.emplace_back([] {
+        CHECK(cuCtxSetCurrent(context));
+        for (unsigned i = 0; i < 4; ++i) launch(i, nullptr);
+      });
+    }
+    for (std::thread& thread : all) thread.join();
+    counts.threads += threads;
+  }
+  synchronize();
 }
 
 void busy(unsigned kernels, unsigned wait_ms) {
@@ -163,6 +251,14 @@ bool processMode(const char* name, unsigned first, unsigned second) {
     launches(100, 2);
     child();
     launches(100, 2);
+  } else if (mode == "bare_fork") {
+    childrenThatCallCuda(first);
+  } else if (mode == "children") {
+    childrenThatExecute(first, second, fork);
+  } else if (mode == "bare_children") {
+    childrenThatExecute(first, second, bareFork);
+  } else if (mode == "waves") {
+    waves(first, second);
   } else if (mode == "child_exit") {
     launches(100, 2);
     CUstream on = stream();

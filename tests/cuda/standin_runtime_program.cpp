@@ -8,7 +8,8 @@
 //   memory ROUNDS              allocates and frees in four ways
 //   reset                      cudaDeviceReset between two halves of its work
 //   two_devices                cudaSetDevice between them (STANDIN_SCRIPT=devices=2)
-//   longjmp                    leaves cudaStreamSynchronize by siglongjmp, and works on
+//   longjmp                    leaves cudaStreamSynchronize by siglongjmp, has the driver capture a
+//                              graph, and works on
 //   mixed KERNELS              launches by the runtime and by the driver in turn
 #include <cuda_runtime_api.h>
 #include <setjmp.h>
@@ -172,6 +173,20 @@ void captureGraph(unsigned times) {
   RUN(cudaGraphDestroy(captured));
 }
 
+// A launch of the driver's becomes a graph.
+void captureByTheDriver() {
+  cudaStream_t on = newStream();
+  CHECK(cuCtxGetCurrent(&context));
+  loadModule();
+  CUgraph captured = nullptr;
+  CHECK(cuStreamBeginCapture(on, CU_STREAM_CAPTURE_MODE_GLOBAL));
+  CHECK(cuLaunchKernel(vector_add, 1, 1, 1, kBlock, 1, 1, 0, on, nullptr, nullptr));
+  ++counts.captured_launches, ++counts.driver_launches;
+  CHECK(cuStreamEndCapture(on, &captured));
+  RUN(cudaGraphLaunch(instantiate(captured), on));
+  ++counts.graph_launches, ++counts.graph_kernels;
+}
+
 void allocateAndFree(unsigned rounds) {
   cudaStream_t on = newStream();
   for (unsigned i = 1; i <= rounds; ++i) {
@@ -253,6 +268,7 @@ bool work(const std::string& mode, unsigned first, unsigned second) {
   } else if (mode == "longjmp") {
     launchAll(50, 2);
     leaveACall();
+    captureByTheDriver();
     mixed(10);
     launchAll(50, 2);
   } else if (mode == "mixed") {

@@ -30,7 +30,7 @@ namespace tracesmith::arena {
 constexpr uint64_t kMagic = 0x314e455241535354;  // "TSSAREN1"
 constexpr uint32_t kVersion = 3;
 constexpr uint32_t kHeaderBytes = 4096;
-constexpr uint32_t kRingsPerArena = 4;
+constexpr uint32_t kRingsPerArena = 4;  // of the first ones of a process
 constexpr uint32_t kMaxArenasPerProcess = 512;
 constexpr uint64_t kMinRingBytes = 64u << 10;
 constexpr uint64_t kMaxRingBytes = 1u << 30;
@@ -82,6 +82,9 @@ struct ArenaHeader {
   std::atomic<uint64_t> dropped_reentrant;     // calls from a signal handler inside a record
   alignas(64) std::atomic<int64_t> collector_heartbeat_ns;
   std::atomic<uint32_t> capture_enabled;
+  // The collector's number for the process, where it is in another pid namespace and can be seen:
+  // for who goes on with its trace. 0: `pid` is that number, or it can not be seen.
+  std::atomic<uint32_t> seen_pid;
 };
 static_assert(sizeof(ArenaHeader) <= kHeaderBytes);
 
@@ -107,6 +110,28 @@ static_assert(sizeof(RingHeader) == 192);
 constexpr uint64_t dataOffset(uint32_t ring_count) {
   const uint64_t end = kHeaderBytes + ring_count * sizeof(RingHeader);
   return (end + 4095) & ~uint64_t{4095};
+}
+
+/// The more threads a process has, the more rings its next arenas have, and the smaller these are:
+/// a thousand threads with rings of 4 MiB would take 4 GB, and take them long to get. So they are
+/// 41 arenas and 276 MiB.
+constexpr uint32_t kArenasOfOneSize = 8;
+constexpr uint32_t kArenaSizes = 5;
+constexpr uint32_t arenaSize(uint32_t arena_number) {
+  const uint32_t size = arena_number / kArenasOfOneSize;
+  return size < kArenaSizes ? size : kArenaSizes - 1;
+}
+constexpr uint32_t ringCountOf(uint32_t arena_number) {
+  return kRingsPerArena << arenaSize(arena_number);
+}
+constexpr uint64_t ringBytesOf(uint32_t arena_number, uint64_t first_ring_bytes) {
+  const uint64_t bytes = first_ring_bytes >> 2 * arenaSize(arena_number);
+  return bytes > kMinRingBytes ? bytes : kMinRingBytes;
+}
+constexpr uint32_t mostRings() {
+  uint32_t rings = 0;
+  for (uint32_t n = 0; n < kMaxArenasPerProcess; ++n) rings += ringCountOf(n);
+  return rings;
 }
 
 // --- Records. Their times are stamps of ArenaHeader::stamp_clock ------------------------------

@@ -254,7 +254,7 @@ Result<ProfileOutcome> runAttach(uint32_t pid, const ProfileOptions& options,
   collector.setCapturing(false);  // forked children have nobody who could tell them
   warnOfUnrecorded(dir, outcome);
   outcome.trace_status = collector.finish();
-  takeTotals(collector, outcome);
+  takeTotals(collector, dir, outcome);
   for (const std::string& warning : captured.warnings()) outcome.warnings.push_back(warning);
   if (collector.agentProcesses() == 0) {
     outcome.warnings.push_back(

@@ -8,13 +8,11 @@
 #include <cstring>
 
 #include "tracesmith/base/clock.hpp"
-#include "tracesmith/capture/process_facts.hpp"
 
 namespace tracesmith {
 namespace {
 
 constexpr uint32_t kCommitRows = 128 << 10;
-constexpr int64_t kLivenessIntervalNs = 100'000'000;
 
 /// Records of threads and stacks are ours, not events of the program: agents do not count them.
 bool isCounted(ByteView record) {
@@ -82,7 +80,7 @@ void Collector::scan() {
 
 void Collector::addArena(ArenaFile file) {
   auto arena = std::make_unique<Arena>(Arena{std::move(file), nullptr, nullptr, {}});
-  const arena::ArenaHeader& header = arena->file.header();
+  arena::ArenaHeader& header = arena->file.header();
   arena->process = &processOf(header);
   arena->share = &arena->process->shares[sourceOf(header)];
   arena->rings.resize(arena->file.ringCount());
@@ -117,78 +115,12 @@ void Collector::addCudaFile(const std::string& path) {
   auto file = CudaFile::open(path);
   if (!file) return noteLoss("CUDA files", 1, 1, file.error().toString());
   // Its arena was made before it, and is removed after it.
-  const auto process = processes_.find({file->pid(), file->startTicks()});
-  if (process == processes_.end()) {
+  Process* const process = findOwn(file->pid(), file->startTicks(), file->pidNamespace());
+  if (process == nullptr) {
     return noteLoss("CUDA files", 1, 1, "belongs to no process that was recorded: " + path);
   }
   const bool done = resumed_.count({file->name(), 0}) > 0;
-  process->second->cuda_files.emplace(path, CudaShare{std::move(*file), false, done, done});
-}
-
-ProcessId Collector::processId(uint32_t pid, uint64_t start_ticks) {
-  auto [it, is_new] = process_rows_.try_emplace({pid, start_ticks});
-  if (is_new) {
-    it->second.id = static_cast<ProcessId>(++shared_.processes);
-    it->second.pid = pid;
-    it->second.start_ticks = start_ticks;
-  }
-  return it->second.id;
-}
-
-Collector::Process& Collector::processOf(const arena::ArenaHeader& header) {
-  if (header.stamp_clock == arena::StampClockKind::kTimeStampCounter) {
-    shared_.stamps.add({header.paired_ns, header.paired_stamp, 1'000});
-  }
-  std::unique_ptr<Process>& process = processes_[{header.pid, header.start_ticks}];
-  if (process == nullptr) {
-    const ProcessId id = processId(header.pid, header.start_ticks);
-    process = std::make_unique<Process>(shared_, id, header.stamp_clock);
-    process->pid = header.pid;
-    process->start_ticks = header.start_ticks;
-  }
-  const size_t length = std::min<size_t>(header.command_line_bytes, sizeof header.command_line);
-  const std::string_view arguments(header.command_line, length);
-  const std::string_view executable(header.executable,
-                                    strnlen(header.executable, sizeof header.executable));
-  const std::string_view boot(header.boot_id, strnlen(header.boot_id, sizeof header.boot_id));
-  noteProcess({.pid = header.pid,
-               .parent_pid = header.parent_pid,
-               .pid_namespace = header.pid_namespace,
-               .start_ticks = header.start_ticks,
-               .start_ns = startTicksToMonotonicNs(header.start_ticks),
-               .flags = process_flags::kAgent},
-              quoteCommandLine(arguments, length == sizeof header.command_line), executable, boot,
-              "agent");
-  return *process;
-}
-
-void Collector::noteProcess(const ProcessRow& given, std::string_view command_line,
-                            std::string_view executable, std::string_view boot_id,
-                            std::string_view seen_by) {
-  processId(given.pid, given.start_ticks);
-  ProcessRow& row = process_rows_[{given.pid, given.start_ticks}];
-  const ProcessRow before = row;
-  StringTable& strings = shared_.delta.strings;
-  auto keep = [](auto& field, auto value) {
-    if (value != decltype(value){}) field = value;
-  };
-  keep(row.parent_pid, given.parent_pid);
-  keep(row.pid_namespace, given.pid_namespace);
-  if (row.start_ns == 0) row.start_ns = given.start_ns;
-  keep(row.end_ns, given.end_ns);
-  if (given.end_ns != 0) row.exit_code = given.exit_code;
-  keep(row.command_line, strings.intern(command_line));
-  keep(row.executable, strings.intern(executable));
-  keep(row.boot_id, strings.intern(boot_id));
-  row.flags |= given.flags;
-  if (row.flags & process_flags::kAgent) row.flags &= ~process_flags::kUnobserved;
-  if (row.end_ns != 0) row.flags &= ~process_flags::kStillRunning;
-  keep(row.seen_by, strings.intern(seen_by));
-  const bool changed = row.parent_pid != before.parent_pid || row.end_ns != before.end_ns ||
-                       row.exit_code != before.exit_code || row.flags != before.flags ||
-                       row.command_line != before.command_line ||
-                       row.executable != before.executable || row.seen_by != before.seen_by;
-  if (changed) shared_.delta.process.push(row);
+  process->cuda_files.emplace(path, CudaShare{std::move(*file), false, done, done});
 }
 
 void Collector::setCapturing(bool on) {
@@ -221,30 +153,6 @@ void Collector::noteLoss(std::string_view source, uint64_t emitted, uint64_t dro
                            .written = emitted - std::min(emitted, dropped),
                            .dropped = dropped,
                            .reason = strings.intern(reason)});
-}
-
-std::vector<std::pair<uint32_t, uint64_t>> Collector::agents() const {
-  std::vector<std::pair<uint32_t, uint64_t>> out;
-  for (const auto& [key, process] : processes_) out.push_back(key);
-  return out;
-}
-
-bool Collector::agentsAlive() const {
-  return std::any_of(processes_.begin(), processes_.end(),
-                     [](const auto& entry) { return entry.second->alive; });
-}
-
-void Collector::checkLiveness() {
-  const int64_t now = monotonicNs();
-  if (now - last_liveness_ns_ < kLivenessIntervalNs) return;
-  last_liveness_ns_ = now;
-  for (auto& [key, process] : processes_) {
-    if (!process->alive) continue;
-    const auto stat = readProcessStat(process->pid);
-    // Field 22 tells a reused pid; a zombie writes no more.
-    process->alive = stat && stat->start_ticks == process->start_ticks && stat->state != 'Z' &&
-                     stat->state != 'X';
-  }
 }
 
 void Collector::closeDeadArenas() {
@@ -539,6 +447,9 @@ Status Collector::finish() {
   // What a dead program had committed is all there; two passes join what the first one defined.
   last_liveness_ns_ = 0;
   checkLiveness();
+  for (auto& [key, process] : processes_) {
+    if (!process->in_sight) process->alive = false;  // from here on
+  }
   while (pass() > 0 || pass() > 0) {
   }
   for (int i = 0; i < 2; ++i) readCudaLeft();

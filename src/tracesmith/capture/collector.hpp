@@ -17,6 +17,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -45,8 +46,9 @@ struct CollectorTotals {
   uint64_t cut = 0;  ///< of those dropped: half written when their process was killed
   uint64_t reentrant =
       0;  ///< of those dropped: made by a signal handler while a record was written
-  uint64_t unresolved = 0;  ///< commands without completion, completions without command
-  uint64_t blocked_ns = 0;  ///< time that program threads waited for room
+  uint64_t without_ring = 0;  ///< of those dropped: made by threads that could get no ring
+  uint64_t unresolved = 0;    ///< commands without completion, completions without command
+  uint64_t blocked_ns = 0;    ///< time that program threads waited for room
 };
 
 class Collector {
@@ -74,9 +76,9 @@ class Collector {
   void noteLoss(std::string_view source, uint64_t emitted, uint64_t dropped,
                 std::string_view reason);
 
-  /// True while a process that has an arena is alive.
+  /// True while a process that has an arena is alive, as far as can be seen.
   bool agentsAlive() const;
-  /// pid and start_ticks of every process that has (had) an arena.
+  /// pid and start_ticks of every process in sight that has (had) an arena.
   std::vector<std::pair<uint32_t, uint64_t>> agents() const;
 
   /// Drains what is left, writes totals, index and end marker, and removes the session directory.
@@ -107,6 +109,8 @@ class Collector {
     uint32_t tid = 0;
     bool damaged = false;
   };
+  // pid, start_ticks; and of a process out of sight the namespace in which its pid means something.
+  using ProcessKey = std::tuple<uint32_t, uint64_t, uint64_t>;
   struct Process;
   struct Share;
   struct Arena {
@@ -132,8 +136,11 @@ class Collector {
     Process(SharedRows& shared, ProcessId id, arena::StampClockKind clock)
         : joiner(shared, id, clock) {}
     RecordJoiner joiner;
-    uint32_t pid = 0;
-    uint64_t start_ticks = 0;
+    ProcessKey key;
+    // As it calls itself.
+    uint32_t own_pid = 0;
+    uint64_t pid_namespace = 0;
+    bool in_sight = true;  // /proc shows it; else it is not known how long it lives
     bool alive = true;
     std::map<std::string, Share> shares;          // by what their losses are called: sourceOf()
     std::map<std::string, CudaShare> cuda_files;  // by path
@@ -143,10 +150,10 @@ class Collector {
     LossId cuda_loss{};
     LossId nvtx_loss{};
   };
-  using ProcessKey = std::pair<uint32_t, uint64_t>;  // pid, start_ticks
   static constexpr std::string_view kOpenClRecords = "OpenCL records";
   static constexpr std::string_view kXRayRecords = "XRay records";
   static constexpr std::string_view kCudaRecords = "CUDA records";
+  static constexpr std::string_view kCudaActivity = "CUDA activity";
 
   Collector(SessionDir dir, CollectorOptions options);
   void scan();
@@ -154,8 +161,13 @@ class Collector {
   void addCudaFile(const std::string& path);
   void readCudaDefinitions();
   void readCudaLeft();
-  Process& processOf(const arena::ArenaHeader& header);
-  ProcessId processId(uint32_t pid, uint64_t start_ticks);
+  Process& processOf(arena::ArenaHeader& header);
+  /// By what it calls itself.
+  Process* findOwn(uint32_t own_pid, uint64_t start_ticks, uint64_t pid_namespace);
+  Process& addProcess(arena::ArenaHeader& header);
+  ProcessId processId(const ProcessKey& key);
+  void noteProcess(const ProcessKey& key, const ProcessRow& row, std::string_view command_line,
+                   std::string_view executable, std::string_view boot_id, std::string_view seen_by);
   uint64_t pass();
   uint64_t joinRing(Arena& arena, uint32_t index);
   void defineRing(Arena& arena, uint32_t index);

@@ -17,11 +17,11 @@ void Collector::addRings(const Arena& arena, CollectorTotals& t) {
   }
   const arena::ArenaHeader& header = arena.file.header();
   const uint64_t reentrant = header.dropped_reentrant.load(std::memory_order_relaxed);
-  const uint64_t never_in_a_ring =
-      header.dropped_without_ring.load(std::memory_order_relaxed) + reentrant;
+  const uint64_t without_ring = header.dropped_without_ring.load(std::memory_order_relaxed);
   t.reentrant += reentrant;
-  t.emitted += never_in_a_ring;
-  t.dropped += never_in_a_ring;
+  t.without_ring += without_ring;
+  t.emitted += without_ring + reentrant;
+  t.dropped += without_ring + reentrant;
 }
 
 std::string Collector::sourceOf(const arena::ArenaHeader& header) {
@@ -52,6 +52,7 @@ CollectorTotals Collector::totals() const {
       sum.emitted += t.emitted;
       sum.written += t.written;
       sum.dropped += t.dropped;
+      sum.without_ring += t.without_ring;
       sum.blocked_ns += t.blocked_ns;
     }
     sum.unresolved += unresolvedOf(*process);
@@ -93,8 +94,11 @@ void Collector::writeRecordLoss(Process& process, const std::string& source, Sha
   const bool commands = source == kOpenClRecords;  // of which completions are awaited
   const uint64_t unresolved = commands ? unresolvedOf(process) : 0;
   std::vector<std::string> reasons;
-  if (t.dropped > t.cut + t.reentrant) {
+  if (t.dropped > t.cut + t.reentrant + t.without_ring) {
     reasons.emplace_back("no room in the ring of the calling thread (a larger one: -b)");
+  }
+  if (t.without_ring > 0) {
+    reasons.push_back(std::to_string(t.without_ring) + " calls came from threads without a ring");
   }
   if (t.reentrant > 0) {
     reasons.push_back(std::to_string(t.reentrant) +
@@ -214,28 +218,10 @@ void Collector::writeNvtxLoss(Process& process) {
 
 /// What the agent could not get from CUPTI, beside what its rings lost.
 void Collector::writeCudaLoss(Process& process) {
-  const RecordedCuda& cuda = process.joiner.cuda();
-  const CudaTotals& t = cuda.totals();
-  const uint64_t lost = t.dropped + t.untimed + t.never_came + t.interrupted + t.unfinished;
-  const uint64_t less =
-      t.undefined + t.refused + t.unreadable + t.unmatched + (finished_ ? t.without_call : 0);
-  if (!cuda.any() || (lost + less == 0 && cuda.problem().empty())) return;
-  std::string reason = cuda.problem();
-  const auto add = [&](uint64_t count, const char* what) {
-    if (count == 0) return;
-    reason += (reason.empty() ? "" : "; ") + std::to_string(count) + " " + what;
-  };
-  add(t.dropped, "were dropped by CUPTI, which had no buffer for them");
-  add(t.untimed, "have no times: the device had no room for them");
-  add(t.never_came, "kernels were launched and not seen to end");
-  add(t.unfinished, "copies, sets and kernels of graphs had not ended when the program was killed");
-  add(t.interrupted, "were lost with the collector that was killed");
-  add(t.undefined, "names or devices found no room to be told");
-  add(t.refused, "times there was no buffer for CUPTI");
-  add(t.unreadable, "buffers of the killed program could not be read to their end");
-  add(t.unmatched, "waits for events have no edge: which recording they were for is not known");
-  add(finished_ ? t.without_call : 0, "belong to no call that was recorded");
-  pushLoss(process.cuda_loss, "CUDA activity", process, {.emitted = lost, .dropped = lost}, reason);
+  const RecordedCuda::Losses losses = process.joiner.cuda().losses();
+  if (losses.reason.empty()) return;
+  pushLoss(process.cuda_loss, kCudaActivity, process,
+           {.emitted = losses.lost, .dropped = losses.lost}, losses.reason);
 }
 
 }  // namespace tracesmith

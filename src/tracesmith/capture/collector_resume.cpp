@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tracesmith/capture/collector.hpp"
+#include "tracesmith/capture/process_facts.hpp"
 #include "tracesmith/format/trace_reader.hpp"
 
 namespace tracesmith {
@@ -17,16 +18,20 @@ size_t committedBlocks(const TraceReader& reader) {
   return 0;
 }
 
-/// What the arenas of a process stamp with; they are still there, or there is nothing to join.
-arena::StampClockKind stampClockOf(const ProcessRow& process, const SessionDir& dir) {
+/// An arena of a process; there is one, or there is nothing to join.
+std::optional<ArenaFile> arenaOf(const ProcessRow& process, const SessionDir& dir) {
   for (const std::string& path : dir.arenas()) {
     auto file = ArenaFile::open(path);
-    if (file && file->header().pid == process.pid &&
-        file->header().start_ticks == process.start_ticks) {
-      return file->header().stamp_clock;
+    if (!file) continue;
+    const arena::ArenaHeader& h = file->header();
+    const uint32_t seen_pid = h.seen_pid.load(std::memory_order_relaxed);
+    // The row has its number where the collector was, if it was in sight there.
+    if ((seen_pid != 0 ? seen_pid : h.pid) == process.pid && h.start_ticks == process.start_ticks &&
+        (h.pid_namespace == process.pid_namespace || h.pid_namespace == 0)) {
+      return std::move(*file);
     }
   }
-  return arena::StampClockKind::kMonotonicNs;
+  return std::nullopt;
 }
 
 }  // namespace
@@ -69,6 +74,10 @@ void Collector::restoreLosses(const Trace& file) {
     for (auto& [key, process] : processes_) {
       if (process->joiner.process() != row.process_id) continue;
       const std::string source(file.text(row.source));
+      if (source == kCudaActivity) {
+        process->cuda_loss = row.id;
+        process->joiner.restoreCudaLosses(file.text(row.reason));
+      }
       if (source != kOpenClRecords && source != kXRayRecords && source != kCudaRecords) continue;
       Share& share = process->shares[source];
       share.loss = row.id;
@@ -89,12 +98,21 @@ Status Collector::restore(TraceReader& reader, size_t block_count) {
   for (size_t i = 0; i < file.process.size(); ++i) {
     const ProcessRow row = file.process.row(i);
     highest(shared_.processes, row.id);
-    const ProcessKey key{row.pid, row.start_ticks};
+    const bool has_agent = (row.flags & process_flags::kAgent) != 0;
+    const auto arena = has_agent ? arenaOf(row, dir_) : std::nullopt;
+    const bool foreign = row.pid_namespace != 0 && row.pid_namespace != ownPidNamespace();
+    const bool in_sight = !arena || !foreign || arena->header().seen_pid.load() != 0;
+    const ProcessKey key{row.pid, row.start_ticks, in_sight ? 0 : row.pid_namespace};
     process_rows_[key] = row;
-    if ((row.flags & process_flags::kAgent) && processes_[key] == nullptr) {
-      processes_[key] = std::make_unique<Process>(shared_, row.id, stampClockOf(row, dir_));
-      processes_[key]->pid = row.pid;
-      processes_[key]->start_ticks = row.start_ticks;
+    if (has_agent && processes_[key] == nullptr) {
+      processes_[key] = std::make_unique<Process>(
+          shared_, row.id,
+          arena ? arena->header().stamp_clock : arena::StampClockKind::kMonotonicNs);
+      Process& process = *processes_[key];
+      process.key = key;
+      process.own_pid = arena ? arena->header().pid : row.pid;
+      process.pid_namespace = arena ? arena->header().pid_namespace : row.pid_namespace;
+      process.in_sight = in_sight;
     }
   }
   auto joinerOf = [&](ProcessId id) -> RecordJoiner* {

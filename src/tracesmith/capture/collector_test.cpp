@@ -20,10 +20,13 @@ using ::testing::HasSubstr;
 /// An arena of a process, written to as its threads would.
 class WrittenArena {
  public:
-  WrittenArena(const SessionDir& dir, uint32_t pid, uint64_t start_ticks, int number = 0)
-      : path_(dir.path() + "/" + std::to_string(pid) + ".5." + std::to_string(number) + ".arena") {
+  WrittenArena(const SessionDir& dir, uint32_t pid, uint64_t start_ticks, int number = 0,
+               uint64_t pid_namespace = 0)
+      : path_(dir.path() + "/" + std::to_string(pid) + "." + std::to_string(pid_namespace) + "." +
+              std::to_string(number) + ".arena") {
     test::TestArenaHeader h(pid);
     h.start_ticks = start_ticks;
+    h.pid_namespace = pid_namespace;
     h.arena_number = static_cast<uint32_t>(number);
     test::writeArena(path_, h, h.file_bytes);
     auto file = ArenaFile::open(path_);
@@ -171,6 +174,48 @@ TEST_F(CollectorTest, GivesRoomBackOnlyWhenItIsInTheFile) {
   EXPECT_GT(arena.file().header().collector_heartbeat_ns.load(), 0);
   ASSERT_TRUE(collector->commitNow());
   EXPECT_EQ(arena.file().ring(0).tail.load(), arena.file().ring(0).head.load());
+}
+
+TEST_F(CollectorTest, AProcessThatCanNotBeSeenIsReadToTheEnd) {
+  // In namespaces that are not there: nobody can say whether these are alive. Their numbers are
+  // also that of a process here.
+  constexpr uint64_t kElsewhere = 7, kAnother = 8;
+  const auto pid = static_cast<uint32_t>(getpid());
+  WrittenArena own = ownArena();
+  std::vector<WrittenArena> others;
+  others.emplace_back(*dir_, pid, own_ticks_, 0, kElsewhere);
+  others.emplace_back(*dir_, pid, own_ticks_, 0, kAnother);
+  own.launch(1);
+  for (WrittenArena& arena : others) arena.launch(1);
+  auto collector = create();
+  for (int i = 0; i < 3; ++i) collector->poll();
+  ASSERT_TRUE(collector->commitNow());
+  collector->poll();
+  for (uint64_t i = 2; i <= 4; ++i) {
+    for (WrittenArena& arena : others) arena.launch(i);
+  }
+  for (const WrittenArena& arena : others) EXPECT_TRUE(arena.exists());
+  EXPECT_EQ(collector->agents().size(), 1u) << "what is told to those who go by our numbers";
+  ASSERT_TRUE(collector->commitNow());
+
+  // Another collector tells them apart as well.
+  collector.reset();
+  for (WrittenArena& arena : others) arena.launch(5);
+  collector = resume();
+  collector->poll();
+  EXPECT_TRUE(collector->agentsAlive());
+  ASSERT_TRUE(collector->finish());
+  const Trace trace = read();
+  std::map<ProcessId, int> launches;
+  for (const ProcessId process : trace.kernel.process_id) ++launches[process];
+  std::map<uint64_t, int> by_namespace;
+  for (size_t i = 0; i < trace.process.size(); ++i) {
+    const ProcessRow row = trace.process.row(i);
+    by_namespace[row.pid_namespace] = launches[row.id];
+    EXPECT_EQ(row.pid, pid);
+  }
+  EXPECT_EQ(launches.size(), 3u);
+  EXPECT_EQ(by_namespace, (std::map<uint64_t, int>{{0, 1}, {kElsewhere, 5}, {kAnother, 5}}));
 }
 
 TEST_F(CollectorTest, GoesOnWhereAnotherDiedWhetherThatHadCommittedOrNot) {

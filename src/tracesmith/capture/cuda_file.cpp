@@ -2,7 +2,6 @@
 #include "tracesmith/capture/cuda_file.hpp"
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -85,23 +84,21 @@ Result<CudaFile> CudaFile::open(const std::string& path) {
   file.fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
   if (file.fd_ < 0) return failErrno(errno, "cannot open", path);
   struct stat s {};
+  HeaderCopy h;
   if (fstat(file.fd_, &s) != 0 || !S_ISREG(s.st_mode) ||
-      static_cast<uint64_t>(s.st_size) < cuda_file::kLogAt) {
+      static_cast<uint64_t>(s.st_size) < cuda_file::kLogAt || !file.readAt(0, h.bytes)) {
     return fail(ErrorCode::kDamaged, "too short for what the CUDA agent makes", path);
   }
-  void* const base = mmap(nullptr, cuda_file::kLogAt, PROT_READ, MAP_SHARED, file.fd_, 0);
-  if (base == MAP_FAILED) return failErrno(errno, "cannot map", path);
-  file.base_ = base;
-  const cuda_file::Header& h = file.header();
-  if (h.magic != cuda_file::kMagic) {
+  if (h->magic != cuda_file::kMagic) {
     return fail(ErrorCode::kDamaged, "not what the CUDA agent makes", path);
   }
-  if (h.version != cuda_file::kVersion) {
+  if (h->version != cuda_file::kVersion) {
     return fail(ErrorCode::kTooNew, "was written by another version of the CUDA agent", path);
   }
-  file.pid_ = h.pid;
-  file.start_ticks_ = h.start_ticks;
-  file.first_correlation_ = h.first_correlation / cuda_file::kIdsOfLife * cuda_file::kIdsOfLife;
+  file.pid_ = h->pid;
+  file.start_ticks_ = h->start_ticks;
+  file.pid_namespace_ = h->pid_namespace;
+  file.first_correlation_ = h->first_correlation / cuda_file::kIdsOfLife * cuda_file::kIdsOfLife;
   return file;
 }
 
@@ -110,28 +107,24 @@ CudaFile::CudaFile(CudaFile&& other) noexcept { *this = std::move(other); }
 CudaFile& CudaFile::operator=(CudaFile&& other) noexcept {
   std::swap(path_, other.path_);
   std::swap(fd_, other.fd_);
-  std::swap(base_, other.base_);
   std::swap(log_read_, other.log_read_);
   std::swap(log_damaged_, other.log_damaged_);
+  std::swap(definitions_lost_, other.definitions_lost_);
+  std::swap(buffers_refused_, other.buffers_refused_);
   std::swap(pid_, other.pid_);
   std::swap(start_ticks_, other.start_ticks_);
+  std::swap(pid_namespace_, other.pid_namespace_);
   std::swap(first_correlation_, other.first_correlation_);
   return *this;
 }
 
 CudaFile::~CudaFile() {
-  if (base_ != nullptr) munmap(base_, cuda_file::kLogAt);
   if (fd_ >= 0) close(fd_);
 }
 
 std::string CudaFile::name() const { return path_.substr(path_.find_last_of('/') + 1); }
 
-const cuda_file::Header& CudaFile::header() const {
-  return *static_cast<const cuda_file::Header*>(base_);
-}
-
-/// By reading, for a mapped page that the file has not is a signal.
-bool CudaFile::readAt(uint64_t at, Bytes& bytes) const {
+bool CudaFile::readAt(uint64_t at, std::span<uint8_t> bytes) const {
   size_t done = 0;
   while (done < bytes.size()) {
     const ssize_t n =
@@ -144,8 +137,16 @@ bool CudaFile::readAt(uint64_t at, Bytes& bytes) const {
 }
 
 void CudaFile::readDefinitions(const std::function<void(ByteView)>& take) {
-  const uint64_t end =
-      std::min(header().log_end.load(std::memory_order_acquire), cuda_file::kLogBytes);
+  HeaderCopy h;
+  if (!readAt(0, h.bytes)) {
+    log_damaged_ = true;
+    return;
+  }
+  // What was there before its end was moved is read after it.
+  const uint64_t end = std::min(h->log_end.load(std::memory_order_relaxed), cuda_file::kLogBytes);
+  std::atomic_thread_fence(std::memory_order_acquire);
+  definitions_lost_ = h->log_lost.load(std::memory_order_relaxed);
+  buffers_refused_ = h->refused.load(std::memory_order_relaxed);
   if (log_damaged_ || end <= log_read_) return;
   Bytes bytes(end - log_read_);
   log_damaged_ = !readAt(cuda_file::kLogAt + log_read_, bytes);
@@ -160,44 +161,33 @@ void CudaFile::readDefinitions(const std::function<void(ByteView)>& take) {
   log_read_ += at;
 }
 
-uint64_t CudaFile::definitionsLost() const {
-  return header().log_lost.load(std::memory_order_relaxed) + (log_damaged_ ? 1 : 0);
-}
-
-uint64_t CudaFile::buffersRefused() const {
-  return header().refused.load(std::memory_order_relaxed);
-}
-
-CudaFile::Layouts CudaFile::layouts() const {
+CudaFile::Layouts CudaFile::layoutsOf(const HeaderCopy& h) {
   Layouts out;
-  const cuda_file::Header& h = header();
-  out.selected = h.selects.load(std::memory_order_acquire) != 0;
-  for (const cuda_file::Selection& s : h.selections) {
-    const uint32_t kind = s.kind.load(std::memory_order_acquire);
+  out.selected = h->selects.load(std::memory_order_relaxed) != 0;
+  for (const cuda_file::Selection& s : h->selections) {
+    const uint32_t kind = s.kind.load(std::memory_order_relaxed);
     if (!out.selected || kind == 0 || kind >= cuda_file::kKinds) continue;
     out.fields[kind].assign(s.fields,
                             s.fields + std::min(s.count, cuda_file::Selection::kMostFields));
   }
   for (uint32_t kind = 0; kind < cuda_file::kKinds; ++kind) {
     if (out.selected && out.fields[kind].empty()) continue;
-    out.bytes[kind] = h.record_bytes[kind].load(std::memory_order_relaxed);
+    out.bytes[kind] = h->record_bytes[kind].load(std::memory_order_relaxed);
   }
   return out;
 }
 
-void CudaFile::readBuffer(uint32_t index, const Layouts& layouts, uint64_t near,
-                          const std::function<void(ByteView, bool)>& take, CudaLeft& left) const {
-  const auto* states = reinterpret_cast<const cuda_file::Buffer*>(
-      static_cast<const uint8_t*>(base_) + cuda_file::kBuffersAt);
-  const cuda_file::Buffer& state = states[index];
-  if (state.state.load(std::memory_order_acquire) != cuda_file::kTaken) return;
+void CudaFile::readBuffer(uint32_t index, const cuda_file::Buffer& state, const Layouts& layouts,
+                          uint64_t near, const std::function<void(ByteView, bool)>& take,
+                          CudaLeft& left) const {
+  if (state.state.load(std::memory_order_relaxed) != cuda_file::kTaken) return;
   Bytes bytes(cuda_file::kBufferBytes);
   if (!readAt(cuda_file::kMemoryAt + index * cuda_file::kBufferBytes, bytes)) {
     ++left.unreadable;
     return;
   }
   bool first = true;
-  uint64_t at = state.told.load(std::memory_order_acquire);
+  uint64_t at = state.told.load(std::memory_order_relaxed);
   if (at % 8 != 0 || at > bytes.size()) {  // no place of a record
     ++left.unreadable;
     return;
@@ -245,8 +235,18 @@ void CudaFile::readBuffer(uint32_t index, const Layouts& layouts, uint64_t near,
 CudaLeft CudaFile::readBuffers(uint64_t near,
                                const std::function<void(ByteView, bool first)>& take) const {
   CudaLeft left;
-  const Layouts layouts = this->layouts();
-  for (uint32_t i = 0; i < cuda_file::kBuffers; ++i) readBuffer(i, layouts, near, take, left);
+  HeaderCopy h;
+  constexpr size_t kBytes = sizeof(cuda_file::Buffer);
+  alignas(cuda_file::Buffer) std::array<uint8_t, cuda_file::kBuffers * kBytes> table;
+  if (!readAt(0, h.bytes) || !readAt(cuda_file::kBuffersAt, table)) {
+    left.unreadable = 1;  // or more: which of them had something is not known
+    return left;
+  }
+  const Layouts layouts = layoutsOf(h);
+  const auto* const buffers = reinterpret_cast<const cuda_file::Buffer*>(table.data());
+  for (uint32_t i = 0; i < cuda_file::kBuffers; ++i) {
+    readBuffer(i, buffers[i], layouts, near, take, left);
+  }
   return left;
 }
 

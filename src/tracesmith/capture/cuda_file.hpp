@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The collector's side of cuda_layout.hpp: definitions, and what a program that was killed had in
-// CUPTI's buffers. Nothing in it is trusted.
+// CUPTI's buffers. Nothing in it is trusted, not even that it stays as long as it was: it is read,
+// for a mapped page that the file has no more is a signal.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -35,12 +37,14 @@ class CudaFile {
   std::string name() const;  ///< file name without directories
   uint32_t pid() const { return pid_; }
   uint64_t startTicks() const { return start_ticks_; }
+  uint64_t pidNamespace() const { return pid_namespace_; }
   uint64_t firstCorrelation() const { return first_correlation_; }
 
   /// Gives `take` the definitions that it has not given yet.
   void readDefinitions(const std::function<void(ByteView)>& take);
-  uint64_t definitionsLost() const;
-  uint64_t buffersRefused() const;
+  /// What the program had counted when readDefinitions() was called last.
+  uint64_t definitionsLost() const { return definitions_lost_ + (log_damaged_ ? 1 : 0); }
+  uint64_t buffersRefused() const { return buffers_refused_; }
 
   /// Gives `take` what the agent would have put into a ring, had the program lived: a record of
   /// arena_layout.hpp, and whether it is the first one of its buffer. `near` is a correlation id of
@@ -55,21 +59,31 @@ class CudaFile {
     std::array<std::vector<cuda_file::Field>, cuda_file::kKinds> fields;
   };
 
+  /// The header as it was when it was read.
+  struct HeaderCopy {
+    alignas(cuda_file::Header) std::array<uint8_t, sizeof(cuda_file::Header)> bytes{};
+    const cuda_file::Header* operator->() const {
+      return reinterpret_cast<const cuda_file::Header*>(bytes.data());
+    }
+  };
+
   CudaFile() = default;
-  const cuda_file::Header& header() const;
-  bool readAt(uint64_t at, Bytes& bytes) const;
-  Layouts layouts() const;
-  void readBuffer(uint32_t index, const Layouts& layouts, uint64_t near,
-                  const std::function<void(ByteView, bool)>& take, CudaLeft& left) const;
+  /// False: the file has not so many bytes (any more).
+  bool readAt(uint64_t at, std::span<uint8_t> bytes) const;
+  static Layouts layoutsOf(const HeaderCopy& header);
+  void readBuffer(uint32_t index, const cuda_file::Buffer& state, const Layouts& layouts,
+                  uint64_t near, const std::function<void(ByteView, bool)>& take,
+                  CudaLeft& left) const;
 
   std::string path_;
   int fd_ = -1;
-  void* base_ = nullptr;  // up to kLogAt
   uint64_t log_read_ = 0;
   bool log_damaged_ = false;
-  // Copies: the mapped ones may change under us.
+  uint64_t definitions_lost_ = 0;
+  uint64_t buffers_refused_ = 0;
   uint32_t pid_ = 0;
   uint64_t start_ticks_ = 0;
+  uint64_t pid_namespace_ = 0;
   uint64_t first_correlation_ = 0;
 };
 

@@ -32,6 +32,7 @@ class CudaFileTest : public ::testing::Test {
     header_.version = cuda_file::kVersion;
     header_.pid = 42;
     header_.start_ticks = 7;
+    header_.pid_namespace = 9;
     header_.record_bytes[cupti::kConcurrentKernel] = kKernelBytes;
     fd_ = open(path_.c_str(), O_RDWR | O_CREAT, 0600);
   }
@@ -91,6 +92,7 @@ TEST_F(CudaFileTest, DefinitionsAreGivenOnce) {
   auto file = opened();
   ASSERT_TRUE(file) << file.error().toString();
   EXPECT_EQ(file->pid(), 42u);
+  EXPECT_EQ(file->pidNamespace(), 9u);
   std::vector<uint32_t> numbers;
   const auto take = [&](ByteView record) {
     numbers.push_back(loadFixed<arena::RecordHeader>(record.data()).aux);
@@ -293,6 +295,52 @@ TEST_F(CudaFileTest, RecordsOfSelectedFieldsAreReadByTheirLayout) {
   EXPECT_THAT(left(&counts), IsEmpty());
   s.kind = ~0u;
   EXPECT_THAT(left(&counts), IsEmpty());
+}
+
+TEST_F(CudaFileTest, AFileThatBecomesShorterIsReadAsFarAsItGoes) {
+  definition({{arena::RecordKind::kCudaContext, 0, 2, 1}, 0});
+  header_.log_lost = 3;
+  header_.refused = 5;
+  for (uint32_t buffer = 0; buffer < 3; ++buffer) {
+    taken(buffer);
+    kernel(buffer, 0, 10 + buffer, 200);
+  }
+  auto file = opened();
+  ASSERT_TRUE(file) << file.error().toString();
+  int given = 0;
+  const auto define = [&] { file->readDefinitions([&](ByteView) { ++given; }); };
+  std::vector<uint64_t> left;
+  const auto read = [&] {
+    left.clear();
+    return file->readBuffers(
+        1, [&](ByteView record, bool) { left.push_back(loadFixed<uint64_t>(record.data() + 8)); });
+  };
+  define();
+  EXPECT_EQ(given, 1);
+
+  // The last buffer is cut.
+  const auto second_end = cuda_file::kMemoryAt + 2 * cuda_file::kBufferBytes;
+  ASSERT_EQ(ftruncate(fd_, static_cast<off_t>(second_end + 100)), 0);
+  EXPECT_EQ(read().unreadable, 1u);
+  EXPECT_THAT(left, ElementsAre(10, 11));
+
+  // There are more definitions than the file has.
+  header_.log_end += 32;
+  put(&header_, sizeof header_, 0);
+  ASSERT_EQ(ftruncate(fd_, static_cast<off_t>(cuda_file::kLogAt + 16)), 0);
+  define();
+  EXPECT_EQ(given, 1);
+  EXPECT_EQ(file->definitionsLost(), 4u);  // the three, and those
+
+  for (const off_t bytes : {off_t{cuda_file::kBuffersAt + 100}, off_t{100}, off_t{0}}) {
+    ASSERT_EQ(ftruncate(fd_, bytes), 0);
+    define();
+    EXPECT_EQ(read().unreadable, 1u) << bytes;
+    EXPECT_THAT(left, IsEmpty()) << bytes;
+    EXPECT_EQ(file->definitionsLost(), 4u) << bytes;
+    EXPECT_EQ(file->buffersRefused(), 5u) << bytes;
+  }
+  EXPECT_EQ(given, 1);
 }
 
 TEST_F(CudaFileTest, OtherFilesAreRefused) {

@@ -59,7 +59,8 @@ struct Header {
   uint64_t magic;
   uint32_t version;
   uint32_t pid;
-  uint64_t start_ticks;                        // with pid: the process
+  uint64_t start_ticks;                        // with pid and its namespace: the process
+  uint64_t pid_namespace;                      // as in the arenas
   uint64_t first_correlation;                  // of this life; a multiple of kIdsOfLife
   uint32_t cupti_version;                      // 0: CUPTI is not used
   std::atomic<uint32_t> record_bytes[kKinds];  // of CUPTI's records; 0: not known

@@ -186,6 +186,21 @@ std::vector<ListedProcess> listProcesses() {
   return found;
 }
 
+SeenProcess findProcess(uint64_t pid_namespace, uint32_t namespace_pid, uint64_t start_ticks) {
+  SeenProcess seen;
+  for (const ListedProcess& listed : listProcesses()) {
+    struct stat ns;
+    if (::stat(procPath(listed.pid, "ns/pid").c_str(), &ns) != 0 || ns.st_ino != pid_namespace) {
+      continue;
+    }
+    seen.namespace_is_seen = true;
+    if (listed.stat.start_ticks == start_ticks && innermostPid(listed.pid) == namespace_pid) {
+      seen.pid = listed.pid;
+    }
+  }
+  return seen;
+}
+
 std::string quoteForShell(std::string_view word) {
   if (!word.empty() && std::all_of(word.begin(), word.end(), isPlain)) return std::string(word);
   bool escaped = false;

@@ -55,6 +55,13 @@ struct ListedProcess {
 };
 std::vector<ListedProcess> listProcesses();
 
+/// A process by the number that it has in another pid namespace.
+struct SeenProcess {
+  uint32_t pid = 0;                ///< its number here; 0: it is not there
+  bool namespace_is_seen = false;  ///< others of its namespace are, so that it would be, too
+};
+SeenProcess findProcess(uint64_t pid_namespace, uint32_t namespace_pid, uint64_t start_ticks);
+
 /// NUL-separated arguments as one line that a shell would split the same way. Control characters
 /// and bytes that are not UTF-8 are written as $'\n' and $'\377'; `cut` adds " …".
 std::string quoteCommandLine(std::string_view nul_separated, bool cut = false);

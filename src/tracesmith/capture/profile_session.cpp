@@ -185,7 +185,7 @@ Result<ProfileOutcome> runProfile(const ProfileOptions& options) {
     }
   }
   outcome.trace_status = collector.finish();
-  takeTotals(collector, outcome);
+  takeTotals(collector, dir, outcome);
   for (const auto& [what, variable] :
        {std::pair("CUDA was", kCudaInjection), std::pair("NVTX's ranges were", kNvtxInjection)}) {
     const std::string other = otherTool(variable);

@@ -82,6 +82,7 @@ struct ProfileOutcome {
   uint64_t function_calls = 0;  ///< of functions that XRay traced
   uint64_t annotations = 0;     ///< ranges and marks of NVTX
   uint64_t dropped = 0;
+  uint64_t without_ring = 0;  ///< of those dropped: larger rings would not have helped
   uint64_t unresolved = 0;
   uint32_t processes = 0;
   uint32_t gpu_processes = 0;  ///< processes in which an agent ran

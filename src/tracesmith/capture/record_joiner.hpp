@@ -113,6 +113,7 @@ class RecordJoiner {
   void restoreCall(const HostCallRow& row) { cuda_.restoreCall(row); }
   /// Before restorePending().
   void restoreWaitFlow(uint64_t to_correlation) { cuda_.events().restoreEdge(to_correlation); }
+  void restoreCudaLosses(std::string_view reason) { cuda_.restoreLosses(reason); }
   void restoreCudaContext(const ContextRow& row) { cuda_.restoreContext(row); }
   void restoreCudaStream(const StreamRow& row) { cuda_.restoreStream(row); }
   /// After all restorePending(), and at last restored().

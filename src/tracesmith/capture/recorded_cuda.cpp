@@ -15,7 +15,9 @@ using arena::RecordKind;
 // CUPTI delivers late, but not that late.
 constexpr size_t kMostCalls = 1u << 20;
 constexpr size_t kMostWaiting = 1u << 18;
-constexpr int64_t kLongestWaitNs = 5'000'000'000;
+// A call is told when it has ended and its thread has a ring: the last of a thousand threads that
+// come at once waits for that.
+constexpr int64_t kLongestWaitNs = 30'000'000'000;
 
 RecordKind kindOf(ByteView record) { return loadFixed<arena::RecordHeader>(record.data()).kind; }
 
@@ -179,6 +181,15 @@ void RecordedCuda::hostCall(const arena::CallRecord& call, ThreadId thread) {
   if (function.records_event && call.result == 0 && !captured) {
     events_.called(call.correlation, start_ns, host_ns_(call.end));
   }
+  if (captured) noteNothing(call.correlation);
+}
+
+/// For a collector that goes on: its row of the call does not say so.
+void RecordedCuda::noteNothing(uint64_t correlation) {
+  shared_.delta.pending.push({.process_id = process_,
+                              .correlation_id = correlation,
+                              .kind = CallKind::kOther,
+                              .sub_kind = kPendingNothing});
 }
 
 // --- Device work --------------------------------------------------------------------------------
@@ -258,7 +269,14 @@ bool RecordedCuda::joinLeft(ByteView record, bool first, uint64_t first_correlat
 }
 
 void RecordedCuda::noteFile(const CudaFile& file, bool dead) {
-  auto& [undefined, refused] = file_losses_[file.name()];
+  const auto [at, is_new] = file_losses_.try_emplace(file.name());
+  auto& [undefined, refused] = at->second;
+  if (is_new) {  // by us; another collector may have counted what it says
+    undefined = std::min(file.definitionsLost(), restored_losses_.first);
+    refused = std::min(file.buffersRefused(), restored_losses_.second);
+    restored_losses_.first -= undefined;
+    restored_losses_.second -= refused;
+  }
   totals_.undefined += file.definitionsLost() - undefined;
   totals_.refused += file.buffersRefused() - refused;
   undefined = file.definitionsLost();
@@ -291,7 +309,7 @@ void RecordedCuda::endPass() {
     waiting_order_.pop_front();
   }
   events_.endPass();
-  totals_.unmatched = events_.unmatched();
+  totals_.unmatched = restored_unmatched_ + events_.unmatched();
 }
 
 /// Nothing of its call has been seen for long: capture was off, or the record was lost.
@@ -307,10 +325,11 @@ void RecordedCuda::finish() {
   for (const auto& [correlation, since] : waiting_order_) giveUp(correlation);
   waiting_order_.clear();
   events_.finish();
-  totals_.unmatched = events_.unmatched();
+  totals_.unmatched = restored_unmatched_ + events_.unmatched();
   while (!call_order_.empty()) forgetOldestCall();
   for (const auto& [correlation, count] : interrupted_) totals_.interrupted += count;
   interrupted_.clear();
+  finished_ = true;
 }
 
 // --- Another collector's ------------------------------------------------------------------------
@@ -319,8 +338,7 @@ void RecordedCuda::restoreCall(const HostCallRow& row) {
   life(row.correlation_id).noteCall(row.correlation_id);
   const std::string_view name = shared_.delta.strings.at(row.name);
   const bool awaited = shared_.keep_kernels && row.kind == CallKind::kLaunch && row.result == 0 &&
-                       row.subject == StringId::kNone && name.starts_with("cu") &&
-                       name.find("GraphLaunch") == std::string_view::npos;
+                       name.starts_with("cu") && name.find("GraphLaunch") == std::string_view::npos;
   // Of what is forgotten now the file may have the kernel: see forgetWaiting().
   if (call_order_.size() >= kMostCalls) calls_[call_order_.front()].awaited = false;
   keepCall(row.correlation_id,
@@ -332,6 +350,10 @@ void RecordedCuda::restoreCall(const HostCallRow& row) {
 
 void RecordedCuda::restoreWaiting(uint64_t correlation) {
   ++interrupted_[correlation];
+  if (Call* const call = callOf(correlation)) call->awaited = false;
+}
+
+void RecordedCuda::restoreNothing(uint64_t correlation) {
   if (Call* const call = callOf(correlation)) call->awaited = false;
 }
 

@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -59,7 +60,20 @@ class RecordedCuda {
   /// Makes the rows of what is left. Nothing comes after that.
   void finish();
 
+  /// What of this is told in `loss`.
+  struct Losses {
+    uint64_t lost = 0;   ///< of the device's work
+    std::string reason;  ///< "": nothing is to be told
+  };
+  Losses losses() const;
+
+  /// Of the `pending` rows, those of launches of which nothing is to come any more, though the file
+  /// has no row of it: they were captured, or their kernel had no times.
+  static constexpr uint32_t kPendingNothing = 0x4355444e;
+
   /// What another collector left behind in the file.
+  void restoreLosses(std::string_view reason);
+  void restoreNothing(uint64_t correlation);
   void restoreCall(const HostCallRow& row);
   void restoreContext(const ContextRow& row);
   void restoreStream(const StreamRow& row);
@@ -100,6 +114,7 @@ class RecordedCuda {
   bool work(ByteView record, ThreadId thread);
   bool joinLeft(ByteView record, bool first, uint64_t first_correlation);
   void giveUp(uint64_t correlation);
+  void noteNothing(uint64_t correlation);
   void row(const Work& work, Call* call);
   void kernel(const arena::CudaKernelRecord& k, const Call& call);
   void copy(const arena::CudaCopyRecord& c, const Call& call);
@@ -125,7 +140,10 @@ class RecordedCuda {
   std::string problem_;
   bool captures_nothing_ = false;
   CudaTotals totals_;
+  bool finished_ = false;
   std::map<std::string, std::pair<uint64_t, uint64_t>> file_losses_;  // by file: undefined, refused
+  std::pair<uint64_t, uint64_t> restored_losses_;  // the same, of files that are not seen yet
+  uint64_t restored_unmatched_ = 0;
   std::map<uint32_t, CudaLife> lives_;
   std::map<ContextId, std::pair<uint32_t, uint32_t>> restored_contexts_;  // life, number
   std::unordered_map<uint64_t, Call> calls_;                              // by correlation id

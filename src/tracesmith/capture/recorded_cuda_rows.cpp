@@ -68,7 +68,10 @@ bool RecordedCuda::timed(int64_t start, int64_t end) {
 
 void RecordedCuda::kernel(const arena::CudaKernelRecord& k, const Call& call) {
   if (!shared_.keep_kernels) return;
-  if (!timed(k.start, k.end)) return;
+  if (!timed(k.start, k.end)) {
+    if (k.graph_node == 0) noteNothing(k.correlation);
+    return;
+  }
   ++shared_.kernels;
   LaunchShapeRow shape{};
   shape.dimensions = k.grid[2] > 1 || k.block[2] > 1 ? 3 : k.grid[1] > 1 || k.block[1] > 1 ? 2 : 1;

@@ -269,9 +269,57 @@ TEST_F(RecordedCudaTest, LaunchesThatAnotherCollectorSawAreStillAwaited) {
   restore(5, graph);
   restore(6, launch, 1);
   restore(7, launch, 0, launch);  // captured
+  cuda_.restoreNothing(7);
+  restore(8, launch);  // captured, and its name is not known
+  cuda_.restoreNothing(8);
   cuda_.finish();
   EXPECT_EQ(cuda_.totals().never_came, 1u);
   EXPECT_EQ(cuda_.totals().interrupted, 1u);
+}
+
+TEST_F(RecordedCudaTest, OfWhichLaunchesNothingIsToComeIsTold) {
+  constexpr uint8_t kLaunch = arena::kFlagKernel;
+  call(1, 10, 20, 1, kLaunch | arena::kFlagCaptured);
+  call(2, 30, 40, 0, kLaunch | arena::kFlagCaptured);  // its name could not be told
+  call(3, 50, 60, 1, kLaunch);
+  call(4, 70, 80, 1, kLaunch);
+  kernel(3, 90, 100);
+  kernel(4, 0, 0);  // without times
+  cuda_.endPass();
+  EXPECT_THAT(trace().pending.correlation_id, ElementsAre(1, 2, 4));
+  for (size_t i = 0; i < trace().pending.size(); ++i) {
+    EXPECT_EQ(trace().pending.kind[i], CallKind::kOther);
+    EXPECT_EQ(trace().pending.sub_kind[i], RecordedCuda::kPendingNothing);
+  }
+  cuda_.finish();
+  EXPECT_EQ(cuda_.totals().never_came, 0u);
+}
+
+TEST_F(RecordedCudaTest, LossesAreReadAgainAsTheyWereTold) {
+  text(CudaText::kProblem, 1, "CUPTI does not deliver copies (35, why; and how)");
+  constexpr uint8_t kLaunch = arena::kFlagKernel;
+  for (const uint64_t correlation : {1, 2, 3}) {
+    call(correlation, 10, 20, 1, kLaunch);
+    kernel(correlation, 0, 0);
+  }
+  give(arena::CudaDroppedRecord{{RecordKind::kCudaDropped, 0, 2, 0}, 11});
+  kernel(9, 100, 200);  // its call may yet come
+  cuda_.endPass();
+  const RecordedCuda::Losses told = cuda_.losses();
+  EXPECT_EQ(told.lost, 14u);
+  EXPECT_EQ(told.reason,
+            "CUPTI does not deliver copies (35, why; and how); 11 were dropped by CUPTI, which had "
+            "no buffer for them; 3 have no times: the device had no room for them");
+
+  RecordedCuda next(shared_, stacks_, ProcessId{1}, [](int64_t stamp) { return stamp; });
+  next.restoreLosses(told.reason);
+  EXPECT_EQ(next.losses().reason, told.reason);
+  EXPECT_EQ(next.losses().lost, 14u);
+  next.finish();
+  EXPECT_EQ(next.losses().lost, 14u);
+  next.restoreLosses("7 belong to no call that was recorded; 5 are something else");
+  EXPECT_EQ(next.totals().without_call, 7u);
+  EXPECT_EQ(next.problem(), "5 are something else");
 }
 
 TEST_F(RecordedCudaTest, AllocationsAndCompilationsHaveTables) {

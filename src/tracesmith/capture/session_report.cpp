@@ -67,7 +67,7 @@ void warnOfUnrecorded(const SessionDir& dir, ProfileOutcome& outcome) {
   }
 }
 
-void takeTotals(const Collector& collector, ProfileOutcome& outcome) {
+void takeTotals(const Collector& collector, const SessionDir& dir, ProfileOutcome& outcome) {
   const CollectorTotals totals = collector.totals();
   const SharedRows& rows = collector.rows();
   outcome.kernels = rows.kernels;
@@ -76,7 +76,14 @@ void takeTotals(const Collector& collector, ProfileOutcome& outcome) {
   outcome.function_calls = collector.functionCalls();
   outcome.annotations = collector.annotations();
   for (const std::string& problem : collector.agentProblems()) outcome.warnings.push_back(problem);
+  if (totals.without_ring > 0) {
+    outcome.warnings.push_back(fmt::format(
+        "{} calls came from threads that could get no ring, for want of room in {} or because a "
+        "process had more than {} threads at once; smaller rings: -b BYTES",
+        totals.without_ring, dir.path(), arena::mostRings()));
+  }
   outcome.dropped = totals.dropped;
+  outcome.without_ring = totals.without_ring;
   outcome.unresolved = totals.unresolved;
   outcome.processes = rows.processes;
   outcome.gpu_processes = collector.agentProcesses();

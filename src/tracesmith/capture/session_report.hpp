@@ -19,7 +19,7 @@ CaptureProgress progressOf(const Collector& collector, int64_t elapsed_ns);
 /// One warning for each reason, however many processes it stopped.
 void warnOfUnrecorded(const SessionDir& dir, ProfileOutcome& outcome);
 /// Of a collector that has finished, with what its agents could not do.
-void takeTotals(const Collector& collector, ProfileOutcome& outcome);
+void takeTotals(const Collector& collector, const SessionDir& dir, ProfileOutcome& outcome);
 /// What could not be written is not in the trace, however much of it was seen.
 void countWhatIsInTheFile(const std::string& path, ProfileOutcome& outcome);
 

@@ -37,7 +37,7 @@ void sayOutcome(const ProfileOutcome& outcome, const RecordingRequest& request) 
     const uint64_t larger = std::max<uint64_t>(request.profile.ring_bytes * 4, 64 << 10);
     say(fmt::format(
         "lost: {} dropped, {} whose end was not seen{}", outcome.dropped, outcome.unresolved,
-        outcome.dropped == 0      ? ""
+        outcome.dropped == outcome.without_ring ? ""
         : larger % (1 << 20) == 0 ? fmt::format(" (larger rings: -b {}M)", larger >> 20)
                                   : fmt::format(" (larger rings: -b {}K)", larger >> 10)));
   }

@@ -44,6 +44,8 @@ struct Arena {
   ArenaHeader* header = nullptr;
   RingHeader* rings = nullptr;
   uint8_t* data = nullptr;
+  uint32_t ring_count = 0;
+  uint64_t ring_bytes = 0;
 };
 
 // All of it belongs to one process; a forked child begins anew (see beginLife).
@@ -59,6 +61,7 @@ struct Process {
   Arena arenas[arena::kMaxArenasPerProcess];
   std::atomic<uint32_t> growing{0};   // a thread is adding an arena
   std::atomic<uint32_t> entering{0};  // threads that are about to get a ring
+  std::atomic<uint32_t> free_rings{0};
   uint64_t lives = 0;                 // that were begun and ended
   std::atomic<uint32_t> life_pid{0};  // process that the arenas belong to
   pthread_key_t thread_end_key{};
@@ -70,6 +73,7 @@ std::atomic<uint64_t>* g_epoch_page = nullptr;
 constexpr int64_t kHeartbeatStaleNs = 2'000'000'000;
 constexpr int64_t kLongestBlockNs = 2'000'000'000;
 constexpr uint64_t kWarmBytes = 8u << 20;
+constexpr uint64_t kWarmBytesOfMany = 64u << 10;  // when there are many threads
 
 uint32_t threadId() { return static_cast<uint32_t>(syscall(SYS_gettid)); }
 bool isMainThread() { return threadId() == static_cast<uint32_t>(getpid()); }
@@ -104,14 +108,16 @@ void warmRing(const Arena& a, uint32_t index) {
   const int fd = open(path, O_RDWR | O_CLOEXEC);
   if (fd < 0) return;
   static const char kZeros[64 << 10] = {};
-  const uint64_t bytes = g_process.ring_bytes < kWarmBytes ? g_process.ring_bytes : kWarmBytes;
-  off_t at = static_cast<off_t>(a.header->data_offset + index * g_process.ring_bytes);
+  const uint64_t ring_bytes = a.ring_bytes;
+  const uint64_t most = a.ring_count == arena::kRingsPerArena ? kWarmBytes : kWarmBytesOfMany;
+  const uint64_t bytes = ring_bytes < most ? ring_bytes : most;
+  off_t at = static_cast<off_t>(a.header->data_offset + index * ring_bytes);
   for (uint64_t done = 0; done < bytes; done += sizeof kZeros) {
     if (pwrite(fd, kZeros, sizeof kZeros, at + static_cast<off_t>(done)) < 0) break;
   }
   close(fd);
 #ifdef MADV_POPULATE_WRITE
-  madvise(a.data + index * g_process.ring_bytes, bytes, MADV_POPULATE_WRITE);
+  madvise(a.data + index * ring_bytes, bytes, MADV_POPULATE_WRITE);
 #endif
 }
 
@@ -159,8 +165,10 @@ void pairClocks(ArenaHeader& header) {
 }
 
 bool makeArena(uint32_t number, Arena& out) {
-  const uint64_t data_offset = arena::dataOffset(arena::kRingsPerArena);
-  const uint64_t bytes = data_offset + arena::kRingsPerArena * g_process.ring_bytes;
+  const uint32_t ring_count = arena::ringCountOf(number);
+  const uint64_t data_offset = arena::dataOffset(ring_count);
+  const uint64_t ring_bytes = arena::ringBytesOf(number, g_process.ring_bytes);
+  const uint64_t bytes = data_offset + ring_count * ring_bytes;
   char temporary[640];
   char name[640];
   const int64_t created = nowNs();
@@ -182,9 +190,9 @@ bool makeArena(uint32_t number, Arena& out) {
   auto* header = static_cast<ArenaHeader*>(base);
   header->version = arena::kVersion;
   header->header_bytes = arena::kHeaderBytes;
-  header->ring_count = arena::kRingsPerArena;
+  header->ring_count = ring_count;
   header->arena_number = number;
-  header->ring_bytes = g_process.ring_bytes;
+  header->ring_bytes = ring_bytes;
   header->data_offset = data_offset;
   header->file_bytes = bytes;
   header->created_ns = created;
@@ -202,7 +210,10 @@ bool makeArena(uint32_t number, Arena& out) {
     unlink(temporary);
     return false;
   }
+  g_process.free_rings.fetch_add(ring_count, std::memory_order_relaxed);
   out.header = header;
+  out.ring_count = ring_count;
+  out.ring_bytes = ring_bytes;
   out.rings = reinterpret_cast<RingHeader*>(static_cast<uint8_t*>(base) + arena::kHeaderBytes);
   out.data = static_cast<uint8_t*>(base) + data_offset;
   return true;
@@ -213,6 +224,7 @@ uint64_t epoch() { return g_epoch_page->load(std::memory_order_acquire); }
 /// Starts this process's life as a recorded one: its first arena, and the epoch that says so.
 bool makeLife() {
   g_process.arena_count.store(0, std::memory_order_relaxed);
+  g_process.free_rings.store(0, std::memory_order_relaxed);
   if (!makeArena(0, g_process.arenas[0])) {
     reportUnrecorded(errno);
     return false;
@@ -262,7 +274,8 @@ enum class Claim { kDone, kTaken, kFull, kNone };
 /// record that says who writes, the new thread's records would pass for the earlier one's.
 Claim claimRing(ThreadState& t, const Arena& a) {
   Claim result = Claim::kTaken;
-  for (uint32_t i = 0; i < arena::kRingsPerArena; ++i) {
+  const uint64_t ring_bytes = a.ring_bytes;
+  for (uint32_t i = 0; i < a.ring_count; ++i) {
     RingHeader& ring = a.rings[i];
     uint32_t expected = 0;
     if (ring.owned.load(std::memory_order_relaxed) == 0 &&
@@ -274,15 +287,16 @@ Claim claimRing(ThreadState& t, const Arena& a) {
       const uint64_t head = ring.head.load(std::memory_order_relaxed);
       ring.cached_tail = ring.tail.load(std::memory_order_acquire);
       // Twice, for the pad that may have to come before it.
-      if (head + 2 * kThreadRecordBytes - ring.cached_tail > g_process.ring_bytes) {
+      if (head + 2 * kThreadRecordBytes - ring.cached_tail > ring_bytes) {
         ring.owned.store(0, std::memory_order_release);
         result = Claim::kFull;
         continue;
       }
+      g_process.free_rings.fetch_sub(1, std::memory_order_relaxed);
       ring.tid = threadId();
       t.ring = &ring;
-      t.data = a.data + i * g_process.ring_bytes;
-      t.mask = g_process.ring_bytes - 1;
+      t.data = a.data + i * ring_bytes;
+      t.mask = ring_bytes - 1;
       t.correlation_next = t.correlation_end = 0;
       t.epoch = epoch();
       if (head == 0) warmRing(a, i);
@@ -309,13 +323,19 @@ bool collectorIsGone(int64_t now) {
 /// kFull when only full rings are free (another try later may find room), kNone when there is no
 /// ring to be had at all.
 Claim claimAnyRing(ThreadState& t) {
-  const int64_t began = nowNs();
+  int64_t began = nowNs();
   int64_t pause_ns = kFirstPauseNs;
   bool full = false;
+  uint32_t before = 0;
   for (int64_t now = began; now - began < kLongestBlockNs; now = nowNs()) {
     const uint32_t count = g_process.arena_count.load(std::memory_order_acquire);
+    // Of a thousand threads that come at once the last one waits long, but not in vain.
+    if (count != before) began = now;
+    before = count;
     full = false;
-    for (uint32_t i = 0; i < count; ++i) {
+    // Without a look at all of them, for there may be a thousand threads that do so.
+    const bool any = g_process.free_rings.load(std::memory_order_relaxed) != 0;
+    for (uint32_t i = 0; any && i < count; ++i) {
       const Claim claim = claimRing(t, g_process.arenas[i]);
       if (claim == Claim::kDone) return claim;
       full = full || claim == Claim::kFull;
@@ -353,7 +373,7 @@ void waitForCompletions() {
     uint64_t completed = 0;
     const uint32_t count = g_process.arena_count.load(std::memory_order_acquire);
     for (uint32_t a = 0; a < count; ++a) {
-      for (uint32_t i = 0; i < arena::kRingsPerArena; ++i) {
+      for (uint32_t i = 0; i < g_process.arenas[a].ring_count; ++i) {
         completed += g_process.arenas[a].rings[i].completed.load(std::memory_order_relaxed);
         tracked += g_process.arenas[a].rings[i].tracked.load(std::memory_order_relaxed);
       }
@@ -383,7 +403,9 @@ void onThreadEnd(void*) {
   endCallStacks(t);
   t.refused =
       true;  // a later destructor of this thread that calls the API is counted, not recorded
-  if (mine) ring->owned.store(0, std::memory_order_release);
+  if (!mine) return;
+  ring->owned.store(0, std::memory_order_release);
+  g_process.free_rings.fetch_add(1, std::memory_order_relaxed);
 }
 
 }  // namespace
@@ -427,8 +449,7 @@ bool makeEpochPage() {
 
 /// What lies there now is nobody's: what is written there is lost, and harms nobody.
 void replaceByMemory(const Arena& arena) {
-  const uint64_t bytes =
-      arena::dataOffset(arena::kRingsPerArena) + arena::kRingsPerArena * g_process.ring_bytes;
+  const uint64_t bytes = arena::dataOffset(arena.ring_count) + arena.ring_count * arena.ring_bytes;
   (void)mmap(static_cast<void*>(arena.header), bytes, PROT_READ | PROT_WRITE,
              MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 }
@@ -506,7 +527,7 @@ uint64_t newestCorrelation() {
   uint64_t newest = 0;
   const uint32_t count = g_process.arena_count.load(std::memory_order_acquire);
   for (uint32_t a = 0; a < count; ++a) {
-    for (uint32_t i = 0; i < arena::kRingsPerArena; ++i) {
+    for (uint32_t i = 0; i < g_process.arenas[a].ring_count; ++i) {
       const uint64_t its = g_process.arenas[a].rings[i].newest.load(std::memory_order_relaxed);
       if (its > newest) newest = its;
     }

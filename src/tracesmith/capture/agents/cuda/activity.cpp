@@ -14,6 +14,7 @@ namespace tracesmith::agent {
 
 cupti::Functions g_cupti;
 std::atomic<bool> g_dead{false};
+std::atomic<uint64_t> g_cupti_epoch{0};
 
 namespace {
 
@@ -32,7 +33,7 @@ void learnRecordBytes() {
 }
 
 void bufferDone(void*, uint32_t, uint8_t* buffer, size_t, size_t valid) {
-  if (g_dead.load(std::memory_order_relaxed) || buffer == nullptr) return;
+  if (isDead() || buffer == nullptr) return;
   readBuffer(
       buffer, valid,
       [=](cupti::Activity** record) {
@@ -47,16 +48,40 @@ void bufferDone(void*, uint32_t, uint8_t* buffer, size_t, size_t valid) {
 }  // namespace
 
 void tellKindProblem(const char* name, int code) {
-  const char* why = "unknown error";
-  if (g_cupti.cuptiGetResultString != nullptr) (void)g_cupti.cuptiGetResultString(code, &why);
-  char text[256];
-  snprintf(text, sizeof text, "CUPTI does not deliver %s (%d, %s)", name, code, why);
+  char why[320];
+  describeCode(code, why, sizeof why);
+  char text[400];
+  snprintf(text, sizeof text, "CUPTI does not deliver %s %s", name, why);
   tellProblem(false, text);
+}
+
+void describeCode(int code, char* out, size_t bytes) {
+  const char* name = "unknown error";
+  if (g_cupti.cuptiGetResultString != nullptr) (void)g_cupti.cuptiGetResultString(code, &name);
+  const char* advice = "";
+  static std::atomic<int> advised{cupti::kSuccess};  // once, if all kinds are refused
+  switch (advised.exchange(code) != code ? code : cupti::kSuccess) {
+    case cupti::kNotCompatible:
+    case cupti::kNotInitialized:
+    case cupti::kUnknownError:
+      advice =
+          ": there is no driver, or one that is older than this libcupti (nvidia-smi names it; "
+          "TRACESMITH_CUPTI names another libcupti)";
+      break;
+    case cupti::kInsufficientPrivileges:
+      advice =
+          ": this user may not profile; root may, in a container one with CAP_SYS_ADMIN, and with "
+          "the option NVreg_RestrictProfilingToAdminUsers=0 of the kernel module nvidia everybody";
+      break;
+    default:
+      break;
+  }
+  snprintf(out, bytes, "(%d, %.80s)%s", code, name, advice);
 }
 
 void requestBuffer(uint8_t** buffer, size_t* size, size_t* most_records) {
   *most_records = 0;
-  *buffer = g_dead.load(std::memory_order_relaxed) ? nullptr : takeBuffer();
+  *buffer = isDead() ? nullptr : takeBuffer();
   *size = *buffer == nullptr ? 0 : cuda_file::kBufferBytes;
 }
 
@@ -139,7 +164,7 @@ void enableUnifiedMemory() {
 }
 
 void flushActivities(bool everything) {
-  if (g_dead.load(std::memory_order_relaxed)) return;
+  if (isDead()) return;
   constexpr uint32_t kForced = 1;
   (void)g_cupti.cuptiActivityFlushAll(everything ? kForced : 0);
 }

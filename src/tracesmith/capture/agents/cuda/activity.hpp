@@ -13,6 +13,14 @@ extern cupti::Functions g_cupti;
 
 /// In a forked child CUPTI is never called, and what it calls does nothing.
 extern std::atomic<bool> g_dead;
+/// The epoch (see writer.hpp) of the process that CUPTI was entered in: a child of the bare system
+/// call, which is told nothing, has another, and a process that is captured later one for each time.
+extern std::atomic<uint64_t> g_cupti_epoch;
+/// [hot]
+inline bool isDead() {
+  return g_dead.load(std::memory_order_relaxed) ||
+         g_epoch->load(std::memory_order_relaxed) != g_cupti_epoch.load(std::memory_order_relaxed);
+}
 
 struct CapturedKind {
   cupti::Kind kind;
@@ -40,6 +48,8 @@ void disableActivities();
 void enableUnifiedMemory();
 bool wantsUnifiedMemory();
 void tellKindProblem(const char* name, int code);
+/// CUPTI's name for a code, and what can be done about it, as text behind what went wrong.
+void describeCode(int code, char* out, size_t bytes);
 /// Delivers what is complete, or with `everything` also what is not.
 void flushActivities(bool everything);
 /// Records that CUPTI dropped since it was asked last.

@@ -27,6 +27,9 @@ struct Entered {
 };
 constinit thread_local Entered t_runtime __attribute__((tls_model("initial-exec")));
 constinit thread_local Entered t_driver __attribute__((tls_model("initial-exec")));
+/// The one of them that was entered last and may not be left: a call of the runtime that longjmp
+/// left is still in its place while the driver is called without it.
+constinit thread_local Entered* t_innermost __attribute__((tls_model("initial-exec"))) = nullptr;
 
 /// What a function is about, by its name: the numbers differ between versions, the names do not.
 CallKind kindOf(const char* name) {
@@ -97,12 +100,14 @@ void onApi(int domain, uint32_t number, const cupti::CallbackData& call) {
   Entered& entered = runtime ? t_runtime : t_driver;
   if (call.site == cupti::kEnter) {
     entered = {call.correlation, false, stamp()};
+    t_innermost = &entered;
     return;
   }
   if (entered.correlation != call.correlation) return;  // begun before we were here
   const int before = errno;
   if (ready() && capturing()) leave(entered, domain, number, call);
   entered.correlation = 0;
+  t_innermost = &t_runtime;
   errno = before;
 }
 
@@ -113,7 +118,7 @@ uint64_t nodeId(void* node) {
 }
 
 void onGraphNode(bool copied, const cupti::GraphData& graph) {
-  (t_runtime.correlation != 0 ? t_runtime : t_driver).captured = true;
+  if (t_innermost != nullptr) t_innermost->captured = true;
   arena::CudaGraphNodeRecord r{};
   r.node = nodeId(graph.node);
   if (r.node == 0 || !ready()) return;
@@ -172,7 +177,7 @@ void onResource(uint32_t number, const cupti::ResourceData& resource) {
 }  // namespace
 
 void onCall(void*, int domain, uint32_t number, const void* data) {
-  if (g_dead.load(std::memory_order_relaxed)) return;
+  if (isDead()) return;
   if (domain == cupti::kRuntimeApi || domain == cupti::kDriverApi) {
     onApi(domain, number, *static_cast<const cupti::CallbackData*>(data));
   } else if (domain == cupti::kResource) {

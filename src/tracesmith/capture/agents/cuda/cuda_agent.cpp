@@ -60,16 +60,16 @@ bool subscribeAlone() {
     code = g_cupti.cuptiSubscribe(&g_subscriber, onCall, nullptr);
   }
   if (code == cupti::kSuccess) return true;
-  char text[320];
-  const char* why = "unknown error";
-  if (g_cupti.cuptiGetResultString != nullptr) (void)g_cupti.cuptiGetResultString(code, &why);
+  char text[400];
   if (code == cupti::kMultipleSubscribers) {
     snprintf(text, sizeof text,
              "another tool uses CUPTI in this process%s%s, which lets in one at a time: run the "
              "program without it",
              other[0] != 0 ? ": " : "", other);
   } else {
-    snprintf(text, sizeof text, "CUPTI can not be used (%d, %s)", code, why);
+    char why[320];
+    describeCode(code, why, sizeof why);
+    snprintf(text, sizeof text, "CUPTI can not be used %s", why);
   }
   tellProblem(true, text);
   return false;
@@ -83,7 +83,7 @@ int64_t flushPause(int64_t since_start) {
 
 void* flushAlways(void*) {
   const int64_t began = nowNs();
-  while (!g_leaving.load(std::memory_order_relaxed) && !g_dead.load(std::memory_order_relaxed)) {
+  while (!g_leaving.load(std::memory_order_relaxed) && !isDead()) {
     const timespec pause{0, flushPause(nowNs() - began)};
     clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, nullptr);
     const ControlLock alone;
@@ -164,6 +164,7 @@ bool enterAlone() {
 bool beginCupti() {
   if (g_library == nullptr) g_library = findCupti();
   if (g_library == nullptr) return false;
+  g_cupti_epoch.store(g_epoch->load(), std::memory_order_relaxed);
   uint32_t version = 0;
   (void)g_cupti.cuptiGetVersion(&version);
   if (!hasClock(version)) return false;

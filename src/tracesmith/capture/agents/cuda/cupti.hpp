@@ -11,9 +11,13 @@ namespace tracesmith::agent::cupti {
 
 constexpr int kSuccess = 0;
 constexpr int kNoMoreRecords = 12;
+constexpr int kNotCompatible = 14;
+constexpr int kNotInitialized = 15;
 constexpr int kInvalidKind = 21;
 constexpr int kNotSupported = 27;
+constexpr int kInsufficientPrivileges = 35;
 constexpr int kMultipleSubscribers = 39;
+constexpr int kUnknownError = 999;
 
 enum Domain : int { kDriverApi = 1, kRuntimeApi = 2, kResource = 3 };
 enum Site : int { kEnter = 0, kExit = 1 };

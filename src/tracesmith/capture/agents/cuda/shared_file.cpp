@@ -29,7 +29,7 @@ int g_fd = -1;
 dev_t g_device = 0;
 ino_t g_inode = 0;
 uint64_t g_log_reserved = 0;
-std::atomic_flag g_telling = ATOMIC_FLAG_INIT;
+std::atomic<pid_t> g_telling{0};  // the process of the thread that is
 constinit thread_local bool t_telling __attribute__((tls_model("initial-exec"))) = false;
 constinit thread_local bool t_forking __attribute__((tls_model("initial-exec"))) = false;
 /// By buffer: its blocks are there, or it has memory of the process's own in its place.
@@ -80,17 +80,27 @@ bool back(uint32_t i) {
   return made != kNothing;
 }
 
+/// A child of the bare system call, of which nobody is told, may have the lock of a thread that it
+/// has not: then it takes it over. What that one was telling is in no table, or in all of them.
+bool takeTelling() {
+  const pid_t mine = getpid();
+  pid_t holder = 0;
+  if (g_telling.compare_exchange_strong(holder, mine, std::memory_order_acquire)) return true;
+  return holder != 0 && holder != mine &&
+         g_telling.compare_exchange_strong(holder, mine, std::memory_order_acquire);
+}
+
 /// A forked child finds what is told as a whole: nobody else is Telling meanwhile. In a signal
 /// handler that has interrupted it on this very thread, the child will end it.
 void beforeFork() {
   if (t_telling) return;
-  while (g_telling.test_and_set(std::memory_order_acquire)) sched_yield();
+  while (!takeTelling()) sched_yield();
   t_forking = true;
 }
 void afterFork() {
   if (!t_forking) return;
   t_forking = false;
-  g_telling.clear(std::memory_order_release);
+  g_telling.store(0, std::memory_order_release);
 }
 
 bool makeSharedFile() {
@@ -113,6 +123,7 @@ bool makeSharedFile() {
     h.version = cuda_file::kVersion;
     h.pid = identity.pid;
     h.start_ticks = identity.start_ticks;
+    h.pid_namespace = identity.pid_namespace;
     const uint64_t first = firstCorrelation();
     constexpr uint64_t kLife = cuda_file::kIdsOfLife;
     h.first_correlation = first <= 1 ? 0 : (first + kLife - 1) / kLife * kLife;
@@ -164,13 +175,13 @@ bool Telling::tryBegin() {
   if (t_telling) return false;  // a signal handler
   t_telling = true;
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  if (!g_telling.test_and_set(std::memory_order_acquire)) return true;
+  if (takeTelling()) return true;
   t_telling = false;
   return false;
 }
 
 void Telling::end() {
-  g_telling.clear(std::memory_order_release);
+  g_telling.store(0, std::memory_order_release);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   t_telling = false;
 }

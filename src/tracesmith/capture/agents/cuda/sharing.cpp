@@ -193,7 +193,7 @@ class Records {
 };
 
 void bufferDone2(uint8_t* buffer, size_t, size_t valid, const cupti::BufferDoneInfo* info) {
-  if (g_dead.load(std::memory_order_relaxed) || buffer == nullptr) return;
+  if (isDead() || buffer == nullptr) return;
   void* const subscriber = g_sharing.load(std::memory_order_acquire);
   if (subscriber == nullptr) return giveBackBuffer(buffer, valid);
   Records records(buffer, valid, subscriber);
