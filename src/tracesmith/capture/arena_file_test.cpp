@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
+#include <bit>
+
 #include "tracesmith/capture/arena_test_util.hpp"
 
 namespace tracesmith {
@@ -187,6 +189,29 @@ TEST(RecordWalk, NeverLeavesTheRingOnRandomBytes) {
     ASSERT_LE(walk.position() - begin, FencedRing::kBytes);
   }
   EXPECT_GT(given, 0u);
+}
+
+TEST(ArenaLayout, LaterArenasOfAProcessHaveMoreAndSmallerRings) {
+  for (const uint64_t first : {arena::kMinRingBytes, uint64_t{4} << 20, arena::kMaxRingBytes}) {
+    uint64_t before = first;
+    for (uint32_t n = 0; n < arena::kMaxArenasPerProcess; ++n) {
+      const uint64_t bytes = arena::ringBytesOf(n, first);
+      EXPECT_TRUE(std::has_single_bit(bytes)) << n;
+      EXPECT_GE(bytes, arena::kMinRingBytes) << n;
+      EXPECT_LE(bytes, before) << n;
+      EXPECT_GE(arena::ringCountOf(n), arena::kRingsPerArena) << n;
+      before = bytes;
+    }
+    EXPECT_EQ(arena::ringBytesOf(0, first), first);
+  }
+  uint32_t arenas = 0, rings = 0;
+  uint64_t bytes = 0;
+  for (; rings < 1000; ++arenas) {
+    rings += arena::ringCountOf(arenas);
+    bytes += arena::ringCountOf(arenas) * arena::ringBytesOf(arenas, 4u << 20);
+  }
+  EXPECT_EQ(arenas, 41u);
+  EXPECT_EQ(bytes, uint64_t{276} << 20);
 }
 
 }  // namespace

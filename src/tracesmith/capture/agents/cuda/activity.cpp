@@ -70,8 +70,8 @@ void describeCode(int code, char* out, size_t bytes) {
       break;
     case cupti::kInsufficientPrivileges:
       advice =
-          ": this user may not profile; root may, in a container one with CAP_SYS_ADMIN, and with "
-          "the option NVreg_RestrictProfilingToAdminUsers=0 of the kernel module nvidia everybody";
+          ": this user may not profile. Run it as root (in a container with CAP_SYS_ADMIN), or set "
+          "NVreg_RestrictProfilingToAdminUsers=0, an option of the kernel module nvidia";
       break;
     default:
       break;

@@ -11,7 +11,6 @@ namespace tracesmith::agent::cupti {
 /// The first version that tells how selected records lie; in CUDA 13.2 it does not yet.
 constexpr uint32_t kFirstWithLayouts = 130300;
 
-
 constexpr int kAttributeUserDefinedRecords = 11;
 constexpr int kAttributeLatencyTimestamps = 15;
 constexpr int kAttributeGraphTrace = 20;
