@@ -13,6 +13,8 @@ namespace {
 constexpr size_t kMostRecordings = 1u << 18;
 constexpr size_t kMostUntold = 1u << 16;
 constexpr size_t kMostWaits = 1u << 16;
+constexpr uint32_t kOftenTries = 16;
+constexpr uint32_t kSeldom = 64;
 
 }  // namespace
 
@@ -154,9 +156,19 @@ CudaEvents::Answer CudaEvents::answer(const Wait& wait, const Recording*& found)
 }
 
 void CudaEvents::endPass() {
-  if (!changed_) return;
+  if (changed_) look(false);
+}
+
+/// Most find their recording at once. Those that have not for some time are looked at now and then:
+/// theirs may never come.
+void CudaEvents::look(bool at_all) {
   changed_ = false;
-  std::erase_if(waits_, [this](const Wait& wait) {
+  std::erase_if(waits_, [this, at_all](Wait& wait) {
+    const uint32_t tries = wait.tries++;
+    if (!at_all && tries >= kOftenTries && tries % kSeldom != 0) {
+      changed_ = true;
+      return false;
+    }
     const Recording* found = nullptr;
     const Answer what = answer(wait, found);
     if (what == Answer::kEdge) {
@@ -175,7 +187,7 @@ void CudaEvents::endPass() {
 }
 
 void CudaEvents::finish() {
-  endPass();
+  look(true);
   unmatched_ += waits_.size();
   waits_.clear();
 }

@@ -75,7 +75,8 @@ class CudaEvents {
     Use use;
     int64_t start_ns = 0;
     int64_t end_ns = 0;
-    bool told = false;  // by writeWaiting()
+    bool told = false;   // by writeWaiting()
+    uint32_t tries = 0;  // passes in which it was looked at, or could have been
   };
   enum class Answer { kEdge, kNothing, kLater };
 
@@ -85,6 +86,7 @@ class CudaEvents {
     int64_t forgotten_until_ns = INT64_MIN;
   };
 
+  void look(bool at_all);
   void keep(const Recording& recording);
   void forgetOldest();
   void erase(uint64_t number);

@@ -148,6 +148,18 @@ TEST_F(CudaEventsTest, AnEventThatIsWaitedForAgainAndAgainIsNotForgotten) {
   EXPECT_THAT(edges(), ElementsAre(Pair(1, correlation)));
 }
 
+TEST_F(CudaEventsTest, AWaitWhoseRecordingComesLateFindsIt) {
+  wait(2, 200, 7, 31);
+  for (uint64_t i = 3; i < 100; ++i) {
+    record(i, static_cast<int64_t>(300 * i), 8, 100 + i);
+    events_.endPass();
+  }
+  EXPECT_THAT(edges(), IsEmpty());
+  record(1, 100, 7, 31);
+  for (int i = 0; i < 64; ++i) events_.endPass();
+  EXPECT_THAT(edges(), ElementsAre(Pair(1, 2)));
+}
+
 TEST_F(CudaEventsTest, AnotherCollectorGoesOn) {
   record(1, 100, 7);
   events_.called(2, 120, 130);
