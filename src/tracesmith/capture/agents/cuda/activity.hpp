@@ -13,8 +13,8 @@ extern cupti::Functions g_cupti;
 
 /// In a forked child CUPTI is never called, and what it calls does nothing.
 extern std::atomic<bool> g_dead;
-/// The epoch (see writer.hpp) of the process that CUPTI was entered in: a child of the bare system
-/// call, which is told nothing, has another, and a process that is captured later one for each time.
+/// The epoch (see writer.hpp) in which CUPTI was entered: a child of the bare system call, which is
+/// told nothing, has another, and a process that is captured later one for each time.
 extern std::atomic<uint64_t> g_cupti_epoch;
 /// [hot]
 inline bool isDead() {
