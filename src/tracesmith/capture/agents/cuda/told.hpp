@@ -19,13 +19,17 @@ void endCorrelations();
 bool isWanted(uint64_t correlation);
 
 extern std::atomic<uint64_t> g_first_wanted;
+/// A call that will be recorded begins: what it starts may be delivered before it ends. [hot]
+inline void noteCallBegins(uint32_t correlation) {
+  uint64_t first = g_first_wanted.load(std::memory_order_relaxed);
+  if (__builtin_expect(first == 0, 1)) return;  // all are wanted
+  const uint64_t wide = wideCorrelation(correlation);
+  while (wide < first && !g_first_wanted.compare_exchange_weak(first, wide)) {
+  }
+}
 /// A call is recorded. [hot]
 inline void noteRecordedCall(uint64_t correlation) {
   t_state.ring->newest.store(correlation, std::memory_order_relaxed);
-  uint64_t first = g_first_wanted.load(std::memory_order_relaxed);
-  while (__builtin_expect(correlation < first, 0)) {
-    if (g_first_wanted.compare_exchange_weak(first, correlation)) break;
-  }
 }
 
 /// Puts a record into this thread's ring; an event of its own counts. False: it is lost, and
