@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How what CUPTI could not deliver is told in the trace, and read again by a collector that goes on
 // where another died.
+#include <algorithm>
 #include <charconv>
 
 #include "tracesmith/capture/recorded_cuda.hpp"
@@ -53,11 +54,15 @@ RecordedCuda::Losses RecordedCuda::losses() const {
     const uint64_t count = totals_.*told.count;
     // Until all has been seen, the call may yet come.
     if (count == 0 || (told.count == &CudaTotals::without_call && !finished_)) continue;
-    if (told.is_work) out.lost += count;
+    const bool may_be_both =
+        told.count == &CudaTotals::dropped || told.count == &CudaTotals::never_came;
+    if (told.is_work && !may_be_both) out.lost += count;
     out.reason += (out.reason.empty() ? "" : kBetween);
     out.reason += std::to_string(count) + ' ';
     out.reason += told.what;
   }
+  // A kernel whose record CUPTI dropped is one that was not seen to end.
+  out.lost += std::max(totals_.dropped, totals_.never_came);
   return out;
 }
 
