@@ -3,6 +3,7 @@
 What it did while it was captured is in the trace, and nothing else."""
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -112,12 +113,12 @@ class Armed(CommandTest):
             "h.correlation_id = k.correlation_id AND h.kind = 'launch' AND h.thread_id = k.thread_id AND "
             "h.start_ns <= k.start_ns", trace), 4 * steps if cuda else 0)
 
-    def assert_accounted(self, launched):
+    def assert_accounted(self, launched, copies):
         """Of what CUPTI had not yet written when it was cut short, there is a count."""
         kernels = self.one("SELECT count(DISTINCT correlation_id) FROM kernel")
         self.assertEqual(self.one("SELECT count(*) FROM kernel"), kernels)
         missing = self.one("SELECT coalesce(sum(dropped), 0) FROM loss WHERE source = 'CUDA activity'")
-        self.assertEqual(kernels + missing, launched)
+        self.assertEqual(kernels + self.one("SELECT count(*) FROM copy") + missing, launched + copies)
 
     def test_what_it_did_meanwhile_is_in_the_trace(self):
         self.training(threads=3)
@@ -218,7 +219,7 @@ class Armed(CommandTest):
         self.tell("long 3")
         self.program.kill()
         self.ended(recorder)
-        self.assert_accounted(123)
+        self.assert_accounted(123, 30)
         self.assertIsNone(self.state())
         self.assertEqual(os.listdir(self.path("control")), [])
 
@@ -238,6 +239,64 @@ class Armed(CommandTest):
         self.detach(recorder)
         self.assert_whole(4, "second.sbt")
         self.quit()
+
+    def test_another_recorder_comes_at_once(self):
+        # Before the process has seen that the first one was killed.
+        self.training()
+        for i in range(5):
+            recorder = self.attached(output=f"{i}.sbt")
+            self.tell("run 5")
+            recorder.kill()
+            recorder.wait()
+            recorder = self.attach(output=f"{i}.again.sbt")
+            self.until(lambda: os.path.exists(self.path(f"{i}.again.sbt.session")) and any(
+                name.endswith(".cuda") for name in os.listdir(self.path(f"{i}.again.sbt.session"))),
+                       "it does not begin", recorder)
+            self.until(lambda: self.state() == "recording", "it does not begin", recorder)
+            self.tell("run 6")
+            self.detach(recorder)
+            self.assert_whole(6, f"{i}.again.sbt")
+        self.quit()
+
+    def test_a_process_that_can_not_begin(self):
+        self.training()
+        # Rings would be larger than files may be.
+        subprocess.run(["prlimit", f"--pid={self.program.pid}", "--fsize=1048576:"], check=True)
+        recorder = self.attach("-d", "5")
+        self.assertIn("could not begin (File too large)", self.ended(recorder, code=1))
+        self.assertEqual([name for name in self.files() if name.startswith("t.sbt")], [])
+        subprocess.run(["prlimit", f"--pid={self.program.pid}", "--fsize=unlimited:"], check=True)
+        recorder = self.attached()
+        self.tell("run 5")
+        self.detach(recorder)
+        self.assert_whole(5)
+        self.quit()
+
+    def test_its_page_is_cleaned_away(self):
+        self.training()
+        shutil.rmtree(self.path("control"))
+        self.until(lambda: os.path.exists(self.path("control")) and self.state() == "waiting",
+                   "it does not come back")
+        recorder = self.attached()
+        self.tell("run 5")
+        self.detach(recorder)
+        self.assert_whole(5)
+        self.quit()
+
+    def test_asked_while_it_ends(self):
+        for _ in range(5):
+            self.training()
+            self.tell("go")
+            recorder = self.attach()
+            self.tell("halt")
+            self.quit()
+            _, said = recorder.communicate(timeout=60)
+            if recorder.returncode != 0:  # it came too late
+                self.assertRegex(said, "no such process|can not be read")
+            self.stop(self.program)
+            for name in self.files():
+                if name.startswith("t.sbt"):
+                    os.remove(self.path(name))
 
     def test_work_that_has_not_ended(self):
         self.training(STANDIN_SCRIPT="long_kernel_ns=30000000")
@@ -266,6 +325,21 @@ class Armed(CommandTest):
         self.assertEqual(self.one("SELECT count(*) FROM range WHERE name = 'work'"), 10)
         self.quit()
 
+    def test_a_forked_child_that_is_the_first_to_use_cuda(self):
+        self.training(start=False)
+        recorder = self.attached()
+        self.tell("run 3")
+        self.tell("worker", answers=False)
+        self.until(lambda: self.run_command("arm", "--list", env=self.env).stdout.count(b"recording") == 2,
+                   "the child is not captured", recorder)
+        self.tell("")
+        self.detach(recorder)
+        self.assertEqual(self.one("SELECT count(*) FROM kernel WHERE name = 'trainStep'"), 40)
+        self.assertEqual(self.one("SELECT count(*) FROM range WHERE name = 'work'"), 13)
+        self.assertEqual(self.one("SELECT count(*) FROM range WHERE name = 'of the worker'"), 1)
+        self.assertEqual(self.one("SELECT count(DISTINCT process_id) FROM range"), 2)
+        self.quit()
+
     def test_a_program_that_executes_another(self):
         self.training()
         recorder = self.attached()
@@ -275,7 +349,7 @@ class Armed(CommandTest):
         self.tell("start")
         self.tell("run 6")
         self.assertNotIn("warning", self.detach(recorder))
-        self.assert_accounted(44)
+        self.assert_accounted(44, 11)
         self.assertGreaterEqual(self.one("SELECT count(*) FROM kernel"), 24)
         self.quit()
 

@@ -8,6 +8,8 @@
 //   go, halt steps without end, until halt
 //   long N   N kernels of a long time are put into a queue, and not waited for
 //   fork     a child, which makes ranges of its own; and ends
+//   worker   a child, which annotates, is the first to use CUDA, and does 10 steps after a line of
+//            its own comes
 //   spawn    a process of this program, which does 10 steps after a line of its own comes
 //   exec     executes itself
 //   quit     ends
@@ -124,6 +126,21 @@ void forkChild() {
   if (waitpid(pid, &status, 0) != pid || status != 0) std::exit(3);
 }
 
+void forkWorker() {
+  const pid_t pid = fork();
+  if (pid == 0) {
+    nvtxMarkA("of the worker");
+    startCuda();
+    std::string line;
+    std::getline(std::cin, line);
+    workers[0].prepare();
+    for (int i = 0; i < 10; ++i) workers[0].step();
+    std::exit(0);
+  }
+  int status = -1;
+  if (waitpid(pid, &status, 0) != pid || status != 0) std::exit(3);
+}
+
 void spawn() {
   int in[2];
   if (pipe(in) != 0) std::exit(3);
@@ -185,6 +202,8 @@ int main(int argc, char** argv) {
       }
     } else if (command == "fork") {
       forkChild();
+    } else if (command == "worker") {
+      forkWorker();
     } else if (command == "spawn") {
       spawn();
     } else if (command == "exec") {

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <signal.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -15,6 +16,9 @@
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <string_view>
 
 #include "tracesmith/capture/process_facts.hpp"
@@ -28,7 +32,18 @@ namespace {
 
 bool isProcess(uint32_t pid, uint64_t start_ticks) {
   const auto stat = readProcessStat(pid);
-  return stat && stat->start_ticks == start_ticks && stat->state != 'Z' && stat->state != 'X';
+  return stat && stat->start_ticks == start_ticks && stat->runs();
+}
+
+/// The process has it mapped: it has not executed a program since that knows nothing of it.
+bool hasMapped(uint32_t pid, const std::string& path) {
+  std::ifstream maps("/proc/" + std::to_string(pid) + "/maps");
+  if (!maps) return true;  // it can not be seen
+  std::string line;
+  while (std::getline(maps, line)) {
+    if (line.ends_with(path)) return true;
+  }
+  return false;
 }
 
 /// Null when it is not (yet) a page.
@@ -49,15 +64,15 @@ Page* mapPage(int fd) {
 }  // namespace
 
 Result<std::string> controlDirectory() {
-  if (const char* named = std::getenv(control::kEnvDirectory); named != nullptr && *named != 0) {
-    return std::string(named);
-  }
+  const char* const named = std::getenv(control::kEnvDirectory);
   const char* const runtime = std::getenv("XDG_RUNTIME_DIR");
   struct stat s {};
   const bool has_runtime = runtime != nullptr && *runtime == '/' && stat(runtime, &s) == 0 &&
                            S_ISDIR(s.st_mode) && s.st_uid == geteuid();
-  const std::string path = has_runtime ? std::string(runtime) + "/tracesmith"
-                                       : "/tmp/tracesmith-" + std::to_string(geteuid());
+  const std::string path = named != nullptr && *named != 0
+                               ? std::filesystem::absolute(named).lexically_normal().string()
+                           : has_runtime ? std::string(runtime) + "/tracesmith"
+                                         : "/tmp/tracesmith-" + std::to_string(geteuid());
   if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
     return failErrno(errno, "cannot make the directory of armed processes", path);
   }
@@ -82,7 +97,9 @@ Result<ArmedProcess> ArmedProcess::open(const std::string& path) {
   }
   process.pid_ = process.page_->pid;
   process.start_ticks_ = process.page_->start_ticks;
-  if (!process.isAlive()) return fail(ErrorCode::kNotFound, "its process has ended", path);
+  if (!process.isAlive() || !hasMapped(process.pid_, path)) {
+    return fail(ErrorCode::kNotFound, "its process has ended", path);
+  }
   // The process itself holds the lock for a moment when it looks whether we are still there.
   for (int i = 0; flock(process.fd_, LOCK_EX | LOCK_NB) != 0; ++i) {
     if (errno != EWOULDBLOCK || i == 20) {
@@ -109,6 +126,8 @@ ArmedProcess::~ArmedProcess() {
   if (page_ != nullptr) munmap(page_, control::kPageBytes);
   if (fd_ >= 0) close(fd_);
 }
+
+bool ArmedProcess::executedAnother() const { return !hasMapped(pid_, path_); }
 
 bool ArmedProcess::isAlive() const {
   // A process that has executed another program, or is about to end, has removed its page.
@@ -148,11 +167,17 @@ std::vector<ArmedProcessInfo> listArmed(const std::string& control_directory) {
     const int fd = openat(dirfd(d), entry->d_name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0) continue;
     if (Page* const page = mapPage(fd); page != nullptr) {
-      const bool ours = page->pid_namespace == ownPidNamespace();
-      if (ours && isProcess(page->pid, page->start_ticks)) {
-        out.push_back({control_directory + '/' + entry->d_name, page->pid,
-                       page->state.load() == Wish::kCapture});
-      } else if (ours) {
+      const bool ours =
+          page->pid_namespace == ownPidNamespace() &&
+          std::string_view(page->boot_id, strnlen(page->boot_id, sizeof page->boot_id)) == bootId();
+      const std::string path = control_directory + '/' + entry->d_name;
+      const auto stat = readProcessStat(page->pid);
+      const bool is_gone = stat ? stat->start_ticks != page->start_ticks || !stat->runs()
+                                : stat.error().code == ErrorCode::kNotFound &&
+                                      kill(static_cast<pid_t>(page->pid), 0) != 0 && errno == ESRCH;
+      if (ours && !is_gone && hasMapped(page->pid, path)) {
+        out.push_back({path, page->pid, page->state.load() == Wish::kCapture});
+      } else if (ours && is_gone) {
         unlinkat(dirfd(d), entry->d_name, 0);
       }
       munmap(page, control::kPageBytes);

@@ -30,6 +30,8 @@ class ArmedProcess {
   uint32_t pid() const { return pid_; }
   uint64_t startTicks() const { return start_ticks_; }
   bool isAlive() const;
+  /// It runs another program now, which knows nothing of this.
+  bool executedAnother() const;
 
   using Settings = std::vector<std::pair<std::string, std::string>>;
   /// Asks it to begin with `settings`. Fails when they are too long.

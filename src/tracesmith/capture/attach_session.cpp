@@ -7,9 +7,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <set>
 #include <unordered_map>
+#include <utility>
 
 #include "tracesmith/base/clock.hpp"
 #include "tracesmith/capture/agent_environment.hpp"
@@ -64,7 +66,7 @@ class Family {
   void look() {
     parents_.clear();
     for (const ListedProcess& p : listProcesses()) {
-      if (p.stat.state != 'Z' && p.stat.state != 'X') parents_[p.pid] = p.stat.parent_pid;
+      if (p.stat.runs()) parents_[p.pid] = p.stat.parent_pid;
     }
   }
   bool has(uint32_t pid) const {
@@ -116,8 +118,10 @@ class Captured {
         m.began = m.process.error() == 0;
         m.failed = !m.began;
         if (m.failed) {
-          warnings_.push_back(fmt::format("process {} could not begin ({})", m.process.pid(),
-                                          std::strerror(m.process.error())));
+          const int error = m.process.error();
+          warnings_.push_back(fmt::format(
+              "process {} could not begin ({}){}", m.process.pid(), std::strerror(error),
+              error == EACCES || error == EPERM ? ": record as its user" : ""));
         }
         any_ = any_ || m.began;
       } else if (now - m.asked_ns > kAnswerNs && !m.late) {
@@ -138,6 +142,9 @@ class Captured {
       return m.process.isAlive() && !m.process.hasAnswered();
     };
     if (std::none_of(members_.begin(), members_.end(), waits)) return true;
+    if (now - end_asked_ns_ > kSecondNs) {
+      std::erase_if(members_, [](const Member& m) { return m.process.executedAnother(); });
+    }
     if (now - end_asked_ns_ < kAnswerNs) return false;
     for (const Member& m : members_) {
       if (waits(m) && !m.late) {
@@ -152,8 +159,13 @@ class Captured {
 
   bool any() const { return any_; }
   bool hasMembers() const { return !members_.empty(); }
+  bool allFailed() const {
+    return !any_ && !members_.empty() &&
+           std::all_of(members_.begin(), members_.end(), [](const Member& m) { return m.failed; });
+  }
+  /// What has become known since it was asked last.
+  std::vector<std::string> takeWarnings() { return std::exchange(warnings_, {}); }
   bool rootIsAlive() const { return family_.rootIsAlive(); }
-  const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:
   struct Member {
@@ -204,8 +216,8 @@ Result<ProfileOutcome> runAttach(uint32_t pid, const ProfileOptions& options,
   Captured captured(pid, directory, settingsFor(options, dir));
   const int64_t asked = monotonicNs();
   if (auto ok = captured.look(asked); !ok) return giveUp(ok.error());
-  if (!captured.hasMembers() && !captured.warnings().empty()) {
-    return giveUp({ErrorCode::kInvalidArgument, captured.warnings().front(), {}});
+  if (const auto warnings = captured.takeWarnings(); !captured.hasMembers() && !warnings.empty()) {
+    return giveUp({ErrorCode::kInvalidArgument, warnings.front(), {}});
   }
   auto made =
       Collector::create(dir, {.keep_kernels = options.kernels, .keep_memory = options.memory});
@@ -230,6 +242,12 @@ Result<ProfileOutcome> runAttach(uint32_t pid, const ProfileOptions& options,
     const uint64_t met = collector.poll();
     const int64_t now = monotonicNs();
     captured.poll(now);
+    const std::vector<std::string> warnings = captured.takeWarnings();
+    if (captured.allFailed()) {
+      unlink(dir.info().output.c_str());
+      return giveUp({ErrorCode::kIo, warnings.empty() ? "none could begin" : warnings.front(), {}});
+    }
+    for (const std::string& warning : warnings) say("warning: " + warning);
     if (begun == 0 && captured.any()) begun = now;
     const auto run_ns = static_cast<int64_t>(options.duration_s * 1e9);
     if (begun != 0 && run_ns > 0 && now - begun >= run_ns) {
@@ -255,7 +273,9 @@ Result<ProfileOutcome> runAttach(uint32_t pid, const ProfileOptions& options,
   warnOfUnrecorded(dir, outcome);
   outcome.trace_status = collector.finish();
   takeTotals(collector, dir, outcome);
-  for (const std::string& warning : captured.warnings()) outcome.warnings.push_back(warning);
+  for (std::string& warning : captured.takeWarnings()) {
+    outcome.warnings.push_back(std::move(warning));
+  }
   if (collector.agentProcesses() == 0) {
     outcome.warnings.push_back(
         fmt::format("nothing was captured: no process of {} used CUDA or NVTX meanwhile", pid));

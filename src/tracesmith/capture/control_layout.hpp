@@ -28,6 +28,7 @@ struct Page {
   uint64_t start_ticks;
   uint64_t pid_namespace;
   int64_t created_ns;  // CLOCK_MONOTONIC
+  char boot_id[40];    // of the machine: directories may be shared by several
 
   // Written by who asks.
   alignas(64) std::atomic<uint32_t> request;  // number of the newest; the process waits for it

@@ -31,13 +31,15 @@ void CudaEvents::called(uint64_t correlation, int64_t start_ns, int64_t end_ns) 
   const auto [first, last] = by_call_.equal_range(correlation);
   for (auto it = first; it != last; ++it) {
     Recording& recording = recordings_.at(it->second);
+    events_.at(recording.event).by_start.erase({recording.start_ns, it->second});
     recording.start_ns = start_ns;
     recording.end_ns = end_ns;
+    noteTimes(it->second, recording);
   }
+  longest_call_ns_ = std::max(longest_call_ns_, end_ns - start_ns);
   if (first != last) return;
   untold_[{start_ns, correlation}] = end_ns;
   untold_starts_[correlation] = start_ns;
-  longest_call_ns_ = std::max(longest_call_ns_, end_ns - start_ns);
   if (untold_.size() <= kMostUntold) return;
   const auto oldest = untold_.begin();
   unknown_until_ns_ = std::max(unknown_until_ns_, oldest->second);
@@ -69,10 +71,16 @@ void CudaEvents::keep(const Recording& recording) {
   const uint64_t number = next_++;
   recordings_.emplace_hint(recordings_.end(), number, recording);
   events_[recording.event].numbers.insert(number);
+  noteTimes(number, recording);
   by_call_.emplace(recording.correlation, number);
   if (recording.event_sync != arena::kNoEventSync) {
     syncs_[{recording.event.life, recording.event_sync}] = number;
   }
+}
+
+void CudaEvents::noteTimes(uint64_t number, const Recording& recording) {
+  if (recording.start_ns == INT64_MIN) return;
+  events_.at(recording.event).by_start.insert({recording.start_ns, number});
 }
 
 /// An event's last recording may be waited for at any time: it stays, if there is room.
@@ -90,7 +98,9 @@ void CudaEvents::forgetOldest() {
 void CudaEvents::erase(uint64_t number) {
   const auto at = recordings_.find(number);
   const Recording& gone = at->second;
-  events_.at(gone.event).numbers.erase(number);
+  Recordings& of_event = events_.at(gone.event);
+  of_event.numbers.erase(number);
+  of_event.by_start.erase({gone.start_ns, number});
   const auto sync = syncs_.find({gone.event.life, gone.event_sync});
   if (sync != syncs_.end() && sync->second == number) syncs_.erase(sync);
   const auto [first, last] = by_call_.equal_range(gone.correlation);
@@ -128,14 +138,18 @@ CudaEvents::Answer CudaEvents::byOrder(const Wait& wait, const Recording*& found
   const auto event = events_.find(wait.use.event);
   bool is_clear = true;
   if (event != events_.end()) {
-    for (const uint64_t number : event->second.numbers) {
-      const Recording& r = recordings_.at(number);
-      if (r.start_ns >= wait.end_ns) continue;
-      if (r.end_ns > wait.start_ns) return Answer::kLater;  // at the same time, or not known when
-      if (found != nullptr && r.start_ns < found->end_ns && found->start_ns < r.end_ns) {
+    const auto& by_start = event->second.by_start;
+    if (by_start.size() != event->second.numbers.size()) return Answer::kLater;  // not known when
+    // From the last one back, as far as one may reach to where it matters.
+    for (auto it = by_start.lower_bound({wait.end_ns, 0}); it != by_start.begin();) {
+      const Recording& r = recordings_.at((--it)->second);
+      if (r.end_ns > wait.start_ns) return Answer::kLater;  // at the same time
+      if (found == nullptr) {
+        found = &r;
+      } else if (found->start_ns < r.end_ns) {
         is_clear = false;
       }
-      if (found == nullptr || r.start_ns > found->start_ns) found = &r;
+      if (found->start_ns - r.start_ns > longest_call_ns_) break;
     }
     const int64_t since_ns = found != nullptr ? found->start_ns : INT64_MIN;
     if (event->second.forgotten_until_ns > since_ns) return Answer::kLater;

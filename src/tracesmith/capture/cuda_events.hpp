@@ -83,11 +83,13 @@ class CudaEvents {
   /// Those of an event, and up to when some of it may have been forgotten.
   struct Recordings {
     std::set<uint64_t> numbers;
+    std::set<std::pair<int64_t, uint64_t>> by_start;  // those whose call is known; with number
     int64_t forgotten_until_ns = INT64_MIN;
   };
 
   void look(bool at_all);
   void keep(const Recording& recording);
+  void noteTimes(uint64_t number, const Recording& recording);
   void forgetOldest();
   void erase(uint64_t number);
   Answer answer(const Wait& wait, const Recording*& found) const;
@@ -106,7 +108,7 @@ class CudaEvents {
   // Calls that record, and of which CUPTI has not told yet: by start and correlation id.
   std::map<std::pair<int64_t, uint64_t>, int64_t> untold_;  // end
   std::unordered_map<uint64_t, int64_t> untold_starts_;     // correlation id: start
-  int64_t longest_call_ns_ = 0;
+  int64_t longest_call_ns_ = 0;                             // of all that recorded
   int64_t unknown_until_ns_ = INT64_MIN;  // calls up to here may have been forgotten
   std::vector<Wait> waits_;
   bool changed_ = false;                         // since the last endPass()

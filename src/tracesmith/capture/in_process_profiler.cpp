@@ -188,6 +188,7 @@ class InProcessProfiler : public IPlatformProfiler {
     stop_asked_ = false;
     buffer_->setWaiting(true);
     capture_->setCapturing(true);
+    capture_->setActive(true);  // of an agent that came meanwhile
     auto thread = startQuietThread([this] { run(); });
     if (!thread) {
       capture_->setCapturing(false);

@@ -26,6 +26,8 @@ struct ProcessStat {
   /// Field 51: where the environment ends in its memory; 0 in the middle of an exec, and of a
   /// process that we may not look into.
   uint64_t environment_end = 0;
+  /// False for one that has ended. The first thread of one that has others may have ended alone.
+  bool runs() const { return state != 'X' && (state != 'Z' || threads > 1); }
 };
 
 struct ProcessFacts {

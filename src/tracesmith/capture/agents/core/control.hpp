@@ -5,6 +5,8 @@
 
 #include <stdint.h>
 
+#include "tracesmith/capture/agents/core/no_cancel.hpp"
+
 namespace tracesmith::agent {
 
 /// What the agent does; each on the control thread, with the control lock.
@@ -21,9 +23,17 @@ bool startControl(const Controlled& controlled);
 class ControlLock {
  public:
   ControlLock();
+  /// Where others may wait for what this thread has, or a signal handler has interrupted who has
+  /// it: gives up after that time, and is not taken() then.
+  explicit ControlLock(int64_t most_ns);
+  bool taken() const { return taken_; }
   ~ControlLock();
   ControlLock(const ControlLock&) = delete;
   ControlLock& operator=(const ControlLock&) = delete;
+
+ private:
+  const NoCancel whole_;
+  bool taken_ = false;
 };
 
 /// Somebody captures this process. With the control lock, or else a hint.

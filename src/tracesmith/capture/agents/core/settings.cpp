@@ -40,6 +40,10 @@ void replaceSettings(const char* text, size_t bytes) {
   g_replaced = true;
 }
 
-bool waitsForControl() { return isSet(control::kEnvDirectory) && !isSet(arena::kEnvSession); }
+bool waitsForControl() {
+  // Once, while the agent enters: a program that captures itself sets the other one later.
+  static const bool waits = isSet(control::kEnvDirectory) && !isSet(arena::kEnvSession);
+  return waits;
+}
 
 }  // namespace tracesmith::agent

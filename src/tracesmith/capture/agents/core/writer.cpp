@@ -242,6 +242,7 @@ bool makeLife() {
 bool beginLifeOfFork() {
   const auto pid = static_cast<uint32_t>(getpid());
   if (g_process.life_pid.exchange(pid) != pid) {
+    g_process.entering.store(1);  // this one
     g_process.first_correlation = 1;
     g_process.growing.store(0, std::memory_order_relaxed);
     // Of a parent that nobody captures there is nothing to go on with.
@@ -499,7 +500,10 @@ void endLife() {
   g_epoch_page->store(kIdleEpoch);
   g_enabled.store(&kDisabled, std::memory_order_relaxed);
   const timespec pause{0, 1'000'000};
-  while (g_process.entering.load() != 0) clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, nullptr);
+  const int64_t began = nowNs();
+  while (g_process.entering.load() != 0 && nowNs() - began < 2 * kLongestBlockNs) {
+    clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, nullptr);
+  }
   // A record takes less than a microsecond; that of a thread which does not run now is lost.
   for (int i = 0; i < 10; ++i) clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, nullptr);
   const uint32_t count = g_process.arena_count.exchange(0);

@@ -96,7 +96,7 @@ void tellActivity(const cupti::Activity& a, size_t bytes) {
       sharedHeader().first_correlation, wideCorrelation,
       [](const auto& record, bool counts) {
         if constexpr (requires { record.correlation; }) {
-          if (!isWanted(record.correlation)) return;
+          if (record.correlation != 0 && !isWanted(record.correlation)) return;
         }
         putRecord(&record, sizeof record, counts);
       },
@@ -132,6 +132,18 @@ void enableActivities() {
     if (code == cupti::kSuccess) code = g_cupti.cuptiActivityEnable(k.kind);
     if (code != cupti::kSuccess) tellKindProblem(k.name, code);
     code = cupti::kSuccess;
+  }
+}
+
+void restoreDefaults() {
+  if (isSharing()) return;
+  uint8_t no = 0;
+  size_t size = sizeof no;
+  if (g_cupti.cuptiActivitySetAttribute != nullptr) {
+    (void)g_cupti.cuptiActivitySetAttribute(cupti::kAttributeZeroedBuffer, &size, &no);
+  }
+  if (g_cupti.cuptiActivityEnableLatencyTimestamps != nullptr) {
+    (void)g_cupti.cuptiActivityEnableLatencyTimestamps(0);
   }
 }
 

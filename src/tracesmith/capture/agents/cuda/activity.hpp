@@ -43,6 +43,8 @@ inline constexpr CapturedKind kCapturedKinds[] = {{cupti::kDevice, "devices"},
 /// can not be is told.
 void enableActivities();
 void disableActivities();
+/// What holds for all clients is as they expect it; after the last flush.
+void restoreDefaults();
 /// Of unified memory, if TRACESMITH_UNIFIED_MEMORY asks for it. Only once the driver is
 /// initialised.
 void enableUnifiedMemory();

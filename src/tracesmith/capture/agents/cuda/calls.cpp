@@ -212,10 +212,9 @@ void enableCallbacks(void* subscriber) {
       }
       if (g_cupti.cuptiEnableCallback(1, subscriber, domain, number) == cupti::kSuccess &&
           !g_told[domain == cupti::kRuntimeApi][number]) {
-        g_told[domain == cupti::kRuntimeApi][number] = true;
-        tellText(arena::CudaText::kFunction,
-                 arena::cudaFunction(static_cast<uint32_t>(domain), number), name,
-                 static_cast<uint32_t>(kind));
+        g_told[domain == cupti::kRuntimeApi][number] = tellText(
+            arena::CudaText::kFunction, arena::cudaFunction(static_cast<uint32_t>(domain), number),
+            name, static_cast<uint32_t>(kind));
       }
     }
   }

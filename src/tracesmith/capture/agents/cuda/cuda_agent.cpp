@@ -40,6 +40,11 @@ constinit void* g_subscriber = nullptr;
 constinit std::atomic<bool> g_entered{false};
 constinit bool g_capturing = false;  // CUPTI is in use; with the control lock
 constinit bool g_may_pause = false;  // not an armed process
+/// Of an armed process: its driver has let us in.
+constinit std::atomic<bool> g_driver_is_here{false};
+// Where the loader's or the driver's lock is held meanwhile, which who has ours may wait for.
+constexpr int64_t kLockInDriverNs = 50'000'000;
+constexpr int64_t kLockAtExitNs = 2'000'000'000;
 constinit int64_t g_began = 0;
 constinit std::atomic<bool> g_leaving{false};
 constinit pid_t g_pid = 0;  // that entered
@@ -130,8 +135,8 @@ void atExit() {
   // A child of the bare system call was told nothing, and CUPTI would wait in it for ever.
   if (getpid() != g_pid) return;
   if (g_dead.load(std::memory_order_relaxed) || g_leaving.exchange(true)) return;
-  const ControlLock alone;
-  if (!g_capturing) return;
+  const ControlLock alone(kLockAtExitNs);
+  if (!alone.taken() || !g_capturing) return;
   flushForAWhile(kExitGraceNs);
   flushAll();
 }
@@ -149,8 +154,9 @@ bool enterAlone() {
   if (!subscribeAlone()) return false;
   // Once, and before anything is enabled.
   static bool has_clock = false;
+  // Each time, for another tool may have set its own meanwhile.
   has_clock =
-      has_clock || g_cupti.cuptiActivityRegisterTimestampCallback(timestamp) == cupti::kSuccess;
+      g_cupti.cuptiActivityRegisterTimestampCallback(timestamp) == cupti::kSuccess || has_clock;
   if (!has_clock) {
     if (g_cupti.cuptiUnsubscribe != nullptr) (void)g_cupti.cuptiUnsubscribe(g_subscriber);
     tellProblem(true, "this CUPTI takes no clock but its own");
@@ -178,7 +184,7 @@ bool beginCupti() {
   return true;
 }
 
-/// CUPTI tells no more, and nothing of ours stays with it.
+/// CUPTI tells no more. Of what is ours its clock alone stays with it, where it is one for all.
 void endCupti(int64_t grace_ns) {
   disableCallbacks(g_subscriber);
   endCorrelations();
@@ -186,6 +192,7 @@ void endCupti(int64_t grace_ns) {
   // Before the last flush: no buffer is to stay behind with something in it.
   disableActivities();
   flushAll();
+  restoreDefaults();
   if (isSharing()) {
     leaveSharing();
   } else if (g_cupti.cuptiUnsubscribe != nullptr) {
@@ -201,6 +208,7 @@ void noteForks() {
 
 /// Of a process that is captured from its first call on.
 bool enter() {
+  const ControlLock alone;
   if (!ready()) return false;
   if (!openSharedFile()) {
     char text[160];
@@ -237,6 +245,13 @@ void beginCuptiLate() {
 }
 
 bool beginCapture() {
+  errno = ESHUTDOWN;
+  if (g_leaving.load()) return false;
+  // Of a forked child whose parent was captured when it was forked.
+  if (g_epoch->load() != kIdleEpoch) {
+    endLife();
+    closeSharedFile();
+  }
   if (!beginLife()) return false;
   if (!ready() || !openSharedFile()) {
     const int error = errno;
@@ -246,38 +261,47 @@ bool beginCapture() {
     return false;
   }
   g_began = nowNs();
-  if (g_entered.load() && !g_dead.load()) beginCuptiLate();
+  if (g_driver_is_here.load() && !g_dead.load()) beginCuptiLate();
   return true;
 }
 
 int64_t lookAround() {
-  if (!g_capturing) return kFlushIntervalNs;
+  static uint64_t tried = 0;  // in which life it was found too late for enterArmed()
+  const bool is_late = g_driver_is_here.load() && !g_capturing && !g_dead.load();
+  if (is_late && tried != g_epoch->load() && !g_leaving.load()) {
+    tried = g_epoch->load();
+    if (g_cupti_epoch.load() != tried) beginCuptiLate();
+  }
+  if (!g_capturing || g_leaving.load()) return kFlushIntervalNs;
   flushActivities(false);
   return flushPause(nowNs() - g_began);
 }
 
 void endCapture() {
-  if (g_capturing) endCupti(kEndGraceNs);
+  if (g_capturing && !g_leaving.load()) endCupti(kEndGraceNs);
   endLife();
   closeSharedFile();
 }
 
 void atExitOfArmed() {
   if (getpid() != g_pid || g_dead.load()) return;
-  const ControlLock alone;
-  if (g_capturing) {
-    flushForAWhile(kExitGraceNs);
-    flushAll();
-  }
-  g_capturing = false;  // and the process ends before anybody ends the capture
+  const ControlLock alone(kLockAtExitNs);
+  g_leaving.store(true);  // and the process ends before anybody ends the capture
+  if (!alone.taken() || !g_capturing) return;
+  flushForAWhile(kExitGraceNs);
+  flushAll();
+  g_capturing = false;
 }
 
 /// The driver is there; if the process is being captured, so is what it does from now on.
 void enterArmed() {
-  const ControlLock alone;
   noteForks();
   atexit(atExitOfArmed);
-  if (isCaptured() && !g_capturing && ready()) g_capturing = beginCupti();
+  // If it can not be had, who has it looks again.
+  const ControlLock alone(kLockInDriverNs);
+  g_driver_is_here.store(true);
+  if (!alone.taken() || !isCaptured() || g_capturing || !ready()) return;
+  g_capturing = beginCupti();
 }
 
 }  // namespace
@@ -293,6 +317,7 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection(void) 
   using namespace tracesmith::agent;  // NOLINT: a C function
   if (g_entered.exchange(true)) return 1;
   const int before = errno;
+  const NoCancel whole;
   if (armOnce()) {
     if (!waitsForControl()) {
       enter();

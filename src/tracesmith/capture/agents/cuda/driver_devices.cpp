@@ -74,10 +74,12 @@ void tell(const Driver& driver, int ordinal) {
 }  // namespace
 
 void tellDevices() {
+  static bool told = false;
   Driver driver;
   int count = 0;
-  if (!findDriver(driver) || driver.count(&count) != 0) return;
+  if (told || !findDriver(driver) || driver.count(&count) != 0) return;
   for (int ordinal = 0; ordinal < count; ++ordinal) tell(driver, ordinal);
+  told = count > 0;  // what is told once is kept for later captures
 }
 
 }  // namespace tracesmith::agent

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tracesmith/capture/agents/core/process_identity.hpp"
@@ -166,7 +167,9 @@ bool copyLog(const uint8_t* from) {
 std::atomic<uint64_t> g_shared_epoch{0};
 
 Telling::Telling() {
-  while (!tryBegin()) {
+  for (int i = 0; !tryBegin(); ++i) {
+    const timespec pause{0, 20'000};
+    if (i > 1000) clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, nullptr);
   }
 }
 Telling::~Telling() { end(); }
