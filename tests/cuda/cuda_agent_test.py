@@ -133,11 +133,12 @@ class CudaAgent(CommandTest):
     def test_a_forked_child_never_touches_cupti(self):
         self.assert_all_is_there(self.profile("fork"))
 
-    def assert_launches_are_accounted_for(self, launched):
-        """What has no kernel is counted."""
+    def assert_launches_are_accounted_for(self, launched, others=0):
+        """What has no kernel is counted, and of copies and sets those that CUPTI had begun to write."""
         kernels = self.one("SELECT count(*) FROM kernel")
         missing = self.one("SELECT coalesce(sum(dropped), 0) FROM loss WHERE source = 'CUDA activity'")
-        self.assertEqual(kernels + missing, launched)
+        self.assertGreaterEqual(kernels + missing, launched)
+        self.assertLessEqual(kernels + missing, launched + others)
         return kernels
 
     def test_a_child_that_exits_does_not_wait_for_its_parents_work(self):
@@ -175,7 +176,8 @@ class CudaAgent(CommandTest):
 
     def test_a_program_that_executes_another_at_once(self):
         did = self.profile("exec")
-        self.assert_launches_are_accounted_for(did["before_kernels"] + did["kernels"])
+        others = sum(did[when + what] for when in ("before_", "") for what in ("htod", "dtoh", "dtod", "fills"))
+        self.assert_launches_are_accounted_for(did["before_kernels"] + did["kernels"], others)
         self.assertEqual(self.one("SELECT count(*) FROM kernel WHERE name = 'vectorScale'"), did["kernels"])
 
     def recovered_from_a_killed_collector(self, *arguments, options=(), kernels=100, **variables):

@@ -491,14 +491,21 @@ bool beginLife() {
   g_process.first_correlation = correlationAfterExec();
   prepareCallStacks();
   ++g_process.lives;
-  if (makeLife()) return true;
+  if (makeLife()) {
+    wantEvents(false);
+    return true;
+  }
   *g_process.session = 0;
   return false;
 }
 
+void wantEvents(bool wanted) {
+  g_enabled.store(wanted ? &g_process.arenas[0].header->capture_enabled : &kDisabled);
+}
+
 void endLife() {
+  wantEvents(false);
   g_epoch_page->store(kIdleEpoch);
-  g_enabled.store(&kDisabled, std::memory_order_relaxed);
   const timespec pause{0, 1'000'000};
   const int64_t began = nowNs();
   while (g_process.entering.load() != 0 && nowNs() - began < 2 * kLongestBlockNs) {

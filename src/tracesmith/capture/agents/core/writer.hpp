@@ -61,6 +61,8 @@ bool armed();
 /// what a thread is just writing goes there, or nowhere.
 bool beginLife();
 void endLife();
+/// From one moment on events are wanted, or are not any more. A life begins without.
+void wantEvents(bool wanted);
 
 /// Gets this thread a ring (and, in a forked child, the process an arena).
 bool attachThread();

@@ -99,7 +99,7 @@ void onApi(int domain, uint32_t number, const cupti::CallbackData& call) {
   if (!runtime && t_runtime.correlation == call.correlation) return;
   Entered& entered = runtime ? t_runtime : t_driver;
   if (call.site == cupti::kEnter) {
-    noteCallBegins(call.correlation);
+    if (!noteCallBegins(call.correlation)) return;
     entered = {call.correlation, false, stamp()};
     t_innermost = &entered;
     return;

@@ -162,6 +162,10 @@ bool enterAlone() {
     tellProblem(true, "this CUPTI takes no clock but its own");
     return false;
   }
+  size_t before = 0;  // what found no buffer while nobody captured is no loss
+  if (g_cupti.cuptiActivityGetNumDroppedRecords != nullptr) {
+    (void)g_cupti.cuptiActivityGetNumDroppedRecords(nullptr, 0, &before);
+  }
   enableActivities();
   return true;
 }
@@ -262,6 +266,7 @@ bool beginCapture() {
   }
   g_began = nowNs();
   if (g_driver_is_here.load() && !g_dead.load()) beginCuptiLate();
+  wantEvents(true);  // when all of CUPTI's callbacks come, and not one after the other
   return true;
 }
 
@@ -278,6 +283,7 @@ int64_t lookAround() {
 }
 
 void endCapture() {
+  wantEvents(false);
   if (g_capturing && !g_leaving.load()) endCupti(kEndGraceNs);
   endLife();
   closeSharedFile();

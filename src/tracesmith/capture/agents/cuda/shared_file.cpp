@@ -229,6 +229,28 @@ bool openSharedFile() {
   return true;
 }
 
+namespace {
+
+/// CUPTI may still have buffers in a file that was closed, and go on in them when it is used again:
+/// they stay where they are, with what is in them, as memory that is nobody else's.
+void leaveToCupti(uint8_t* file) {
+  void* const base = mmap(nullptr, cuda_file::kFileBytes, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (base == MAP_FAILED) return;  // then the file's blocks stay as well
+  const auto* const states = reinterpret_cast<const Buffer*>(file + cuda_file::kBuffersAt);
+  for (uint32_t i = 0; i < kBuffers; ++i) {
+    if (states[i].state.load(std::memory_order_acquire) == cuda_file::kFree) continue;
+    const uint64_t at = cuda_file::kMemoryAt + i * kBufferBytes;
+    if (g_backing[i].load(std::memory_order_relaxed) == kNothing) continue;
+    memcpy(static_cast<uint8_t*>(base) + at, file + at, kBufferBytes);
+  }
+  const void* const moved = mremap(base, cuda_file::kFileBytes, cuda_file::kFileBytes,
+                                   MREMAP_MAYMOVE | MREMAP_FIXED, file);
+  if (moved == MAP_FAILED) munmap(base, cuda_file::kFileBytes);
+}
+
+}  // namespace
+
 bool openSharedMemory() {
   const Telling alone;
   if (file() != nullptr) return true;
@@ -260,9 +282,7 @@ void closeSharedFile() {
   g_file.store(g_memory, std::memory_order_relaxed);
   if (isOurFile()) close(g_fd);
   g_fd = -1;
-  // CUPTI may still have a buffer there: its place stays, as memory of nobody.
-  (void)mmap(from, cuda_file::kFileBytes, PROT_READ | PROT_WRITE,
-             MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  leaveToCupti(from);
 }
 
 cuda_file::Header& sharedHeader() { return *reinterpret_cast<cuda_file::Header*>(file()); }

@@ -19,13 +19,16 @@ void endCorrelations();
 bool isWanted(uint64_t correlation);
 
 extern std::atomic<uint64_t> g_first_wanted;
-/// A call that will be recorded begins: what it starts may be delivered before it ends. [hot]
-inline void noteCallBegins(uint32_t correlation) {
+/// A call begins: what it starts may be delivered before it ends. False: it is not to be recorded.
+/// [hot]
+inline bool noteCallBegins(uint32_t correlation) {
   uint64_t first = g_first_wanted.load(std::memory_order_relaxed);
-  if (__builtin_expect(first == 0, 1)) return;  // all are wanted
+  if (__builtin_expect(first == 0, 1)) return true;  // all are wanted
+  if (!capturing()) return false;
   const uint64_t wide = wideCorrelation(correlation);
   while (wide < first && !g_first_wanted.compare_exchange_weak(first, wide)) {
   }
+  return true;
 }
 /// A call is recorded. [hot]
 inline void noteRecordedCall(uint64_t correlation) {
