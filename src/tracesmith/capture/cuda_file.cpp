@@ -143,8 +143,7 @@ void CudaFile::readDefinitions(const std::function<void(ByteView)>& take) {
     return;
   }
   // What was there before its end was moved is read after it.
-  const uint64_t end = std::min(h->log_end.load(std::memory_order_relaxed), cuda_file::kLogBytes);
-  std::atomic_thread_fence(std::memory_order_acquire);
+  const uint64_t end = std::min(h->log_end.load(std::memory_order_acquire), cuda_file::kLogBytes);
   definitions_lost_ = h->log_lost.load(std::memory_order_relaxed);
   buffers_refused_ = h->refused.load(std::memory_order_relaxed);
   if (log_damaged_ || end <= log_read_) return;
