@@ -231,6 +231,13 @@ bool openSharedFile() {
 
 namespace {
 
+/// CUPTI may be writing there: word by word, for it tells nobody.
+__attribute__((no_sanitize("thread"))) void copyBuffer(uint8_t* to, const uint8_t* from) {
+  auto* const out = reinterpret_cast<volatile uint64_t*>(to);
+  const auto* const in = reinterpret_cast<const volatile uint64_t*>(from);
+  for (size_t i = 0; i < kBufferBytes / sizeof *in; ++i) out[i] = in[i];
+}
+
 /// CUPTI may still have buffers in a file that was closed, and go on in them when it is used again:
 /// they stay where they are, with what is in them, as memory that is nobody else's.
 void leaveToCupti(uint8_t* file) {
@@ -242,7 +249,7 @@ void leaveToCupti(uint8_t* file) {
     if (states[i].state.load(std::memory_order_acquire) == cuda_file::kFree) continue;
     const uint64_t at = cuda_file::kMemoryAt + i * kBufferBytes;
     if (g_backing[i].load(std::memory_order_relaxed) == kNothing) continue;
-    memcpy(static_cast<uint8_t*>(base) + at, file + at, kBufferBytes);
+    copyBuffer(static_cast<uint8_t*>(base) + at, file + at);
   }
   const void* const moved = mremap(base, cuda_file::kFileBytes, cuda_file::kFileBytes,
                                    MREMAP_MAYMOVE | MREMAP_FIXED, file);
@@ -358,13 +365,22 @@ void disownBuffers() {
   }
 }
 
+namespace {
+
+/// CUPTI may be writing there, and tells nobody when it has.
+__attribute__((no_sanitize("thread"))) uint32_t firstWord(const uint8_t* buffer) {
+  return *reinterpret_cast<const volatile uint32_t*>(buffer);
+}
+
+}  // namespace
+
 bool buffersAreOut() {
   if (file() == g_memory) return false;
   for (uint32_t i = 0; i < kBuffers; ++i) {
     if (buffers()[i].state.load(std::memory_order_acquire) == cuda_file::kFree) continue;
     // CUPTI keeps one that it has not begun; its records begin with their kind, which is not 0.
     if (g_backing[i].load(std::memory_order_relaxed) == kNothing) continue;
-    if (*reinterpret_cast<const volatile uint32_t*>(memoryOf(i)) != 0) return true;
+    if (firstWord(memoryOf(i)) != 0) return true;
   }
   return false;
 }
