@@ -256,7 +256,10 @@ Result<ProfileOutcome> runAttach(uint32_t pid, const ProfileOptions& options,
     }
     if (now >= next_look) {
       next_look = now + kLookNs;
-      if (auto ok = captured.look(now); !ok) break;
+      if (auto ok = captured.look(now); !ok) {
+        outcome.warnings.push_back(ok.error().toString());
+        break;
+      }
       if (!captured.hasMembers() && !captured.rootIsAlive()) break;
     }
     if (options.progress && now >= next_progress) {

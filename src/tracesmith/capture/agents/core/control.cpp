@@ -50,7 +50,8 @@ void removeOlderPages(const char* directory, const char* prefix) {
   closedir(d);
 }
 
-bool makePage(const char* directory) {
+/// `request`: the number of the newest that has been seen.
+bool makePage(const char* directory, uint32_t request) {
   static arena::ArenaHeader identity;  // too large for the stack of a thread that may be any
   fillProcessIdentity(identity);
   char prefix[64];
@@ -80,6 +81,8 @@ bool makePage(const char* directory) {
     page->pid_namespace = identity.pid_namespace;
     page->created_ns = created;
     memcpy(page->boot_id, identity.boot_id, sizeof page->boot_id);
+    page->request.store(request);
+    page->answer.store(request);
     page->magic = control::kMagic;
     struct stat s;
     if (stat(temporary, &s) == 0 && rename(temporary, g_path) == 0) {
@@ -168,10 +171,7 @@ void keepWaiting() {
   if (++times % 10 != 0 || pageIsThere()) return;
   mkdir(g_directory, 0700);
   Page* const before = g_page;
-  if (!makePage(g_directory)) return;
-  g_page->request.store(before->request.load());  // what we have seen
-  g_page->answer.store(before->answer.load());
-  munmap(before, control::kPageBytes);
+  if (makePage(g_directory, before->answer.load())) munmap(before, control::kPageBytes);
 }
 
 void* controlAlways(void*) {
@@ -236,7 +236,7 @@ bool startControl(const Controlled& controlled) {
   errno = ENAMETOOLONG;
   if (directory == nullptr || strlen(directory) >= sizeof g_directory) return false;
   strcpy(g_directory, directory);
-  if (!makePage(directory)) return false;
+  if (!makePage(directory, 0)) return false;
   g_controlled = controlled;
   if (!startThread()) {
     const int error = errno;
