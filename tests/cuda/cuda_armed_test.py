@@ -406,6 +406,26 @@ class Armed(CommandTest):
             file.write("words")
         self.assertIn("cannot be executed", self.refused("arm", "--", "./text", code=126))
 
+    def test_a_control_directory_that_can_not_be_used(self):
+        for there, why in (("/etc/passwd", "no directory of this user alone"),
+                           (self.path("a/b"), "cannot make the directory")):
+            result = self.run_command("arm", "--", "true", env=dict(self.env, TRACESMITH_CONTROL=there))
+            self.assertEqual(result.returncode, 125)
+            self.assertIn(why, result.stderr.decode())
+
+    def test_what_is_no_page_is_passed_over(self):
+        for name, data in (("1.1.1.armed", b""), ("2.2.2.armed", b"x" * 100), ("3.3.3.armed", b"\xff" * 4096)):
+            with open(os.path.join(self.path("control"), name), "wb") as file:
+                file.write(data)
+        os.mkdir(os.path.join(self.path("control"), "4.4.4.armed"))
+        os.mkfifo(os.path.join(self.path("control"), "5.5.5.armed"))
+        self.training()
+        recorder = self.attached()
+        self.tell("run 5")
+        self.detach(recorder)
+        self.assert_whole(5)
+        self.quit()
+
     def test_arm_becomes_the_program(self):
         result = self.run_command("arm", "--", "sh", "-c", "echo $PPID $$; exit 7", env=self.env)
         self.assertEqual(result.returncode, 7)

@@ -6,7 +6,7 @@
 #include <cstdio>
 
 #include "tracesmith/capture/agents/cuda/nvtx.hpp"
-#include "tracesmith/capture/arena_layout.hpp"
+#include "tracesmith/capture/nvtx_records.hpp"
 
 namespace {
 

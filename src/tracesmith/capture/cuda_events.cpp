@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <iterator>
 
-#include "tracesmith/capture/arena_layout.hpp"
 #include "tracesmith/capture/cuda_layout.hpp"
+#include "tracesmith/capture/cuda_records.hpp"
 
 namespace tracesmith {
 namespace {

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "tracesmith/capture/arena_layout.hpp"
 #include "tracesmith/capture/cuda_layout.hpp"
+#include "tracesmith/capture/cuda_records.hpp"
 
 namespace tracesmith {
 namespace {

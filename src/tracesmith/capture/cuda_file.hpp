@@ -47,7 +47,7 @@ class CudaFile {
   uint64_t buffersRefused() const { return buffers_refused_; }
 
   /// Gives `take` what the agent would have put into a ring, had the program lived: a record of
-  /// arena_layout.hpp, and whether it is the first one of its buffer. `near` is a correlation id of
+  /// cuda_records.hpp, and whether it is the first one of its buffer. `near` is a correlation id of
   /// the same time.
   CudaLeft readBuffers(uint64_t near, const std::function<void(ByteView, bool first)>& take) const;
 

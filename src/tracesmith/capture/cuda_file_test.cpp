@@ -12,7 +12,7 @@
 
 #include "tracesmith/base/temp_folder_test_util.hpp"
 #include "tracesmith/capture/agents/cuda/cupti.hpp"
-#include "tracesmith/capture/arena_layout.hpp"
+#include "tracesmith/capture/cuda_records.hpp"
 #include "tracesmith/capture/record_joiner.hpp"
 
 namespace tracesmith {

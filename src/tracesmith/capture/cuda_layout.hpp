@@ -7,7 +7,7 @@
 //   +------------------+ kBuffersAt
 //   | Buffer [n]       |  who has each
 //   +------------------+ kLogAt
-//   | definitions      |  records of arena_layout.hpp (kCudaText, kCudaDevice, kCudaContext), one
+//   | definitions      |  records of cuda_records.hpp (kCudaText, kCudaDevice, kCudaContext), one
 //   |                  |  after the other; never taken away, so that a collector that goes on
 //   |                  |  where another died finds all of them
 //   +------------------+ kMemoryAt

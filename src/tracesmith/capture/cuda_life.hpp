@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "tracesmith/base/bytes.hpp"
-#include "tracesmith/capture/arena_layout.hpp"
 #include "tracesmith/capture/cuda_layout.hpp"
+#include "tracesmith/capture/cuda_records.hpp"
 #include "tracesmith/model/trace.hpp"
 
 namespace tracesmith {

@@ -16,10 +16,10 @@
 #include <vector>
 
 #include "tracesmith/base/bytes.hpp"
-#include "tracesmith/capture/arena_layout.hpp"
 #include "tracesmith/capture/cuda_events.hpp"
 #include "tracesmith/capture/cuda_file.hpp"
 #include "tracesmith/capture/cuda_life.hpp"
+#include "tracesmith/capture/cuda_records.hpp"
 #include "tracesmith/capture/recorded_stacks.hpp"
 #include "tracesmith/model/trace.hpp"
 

@@ -2,6 +2,7 @@
 // What the device did, as rows of the trace.
 #include <fmt/format.h>
 
+#include "tracesmith/capture/cuda_records.hpp"
 #include "tracesmith/capture/record_joiner.hpp"
 #include "tracesmith/capture/recorded_cuda.hpp"
 

@@ -8,6 +8,7 @@
 
 #include "tracesmith/capture/arena_file.hpp"
 #include "tracesmith/capture/cuda_layout.hpp"
+#include "tracesmith/capture/cuda_records.hpp"
 #include "tracesmith/capture/record_joiner.hpp"
 
 namespace tracesmith {

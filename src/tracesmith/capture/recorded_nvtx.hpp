@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "tracesmith/base/bytes.hpp"
-#include "tracesmith/capture/arena_layout.hpp"
+#include "tracesmith/capture/nvtx_records.hpp"
 #include "tracesmith/model/trace.hpp"
 
 namespace tracesmith {

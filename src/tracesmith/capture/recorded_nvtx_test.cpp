@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/capture/recorded_nvtx.hpp"
+#include "tracesmith/capture/cuda_records.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -65,16 +65,18 @@ class ArmCommand : public Command {
     execvp(arguments[0], arguments.data());
     const int error = errno;
     if (error == ENOENT || error == ENOTDIR) {
-      return refuse({ErrorCode::kNotFound, "command not found", program});
+      (void)refuse({ErrorCode::kNotFound, "command not found", program});
+      return kExitCommandNotFound;
     }
-    return refuse({ErrorCode::kPermission,
-                   std::string("cannot be executed: ") + std::strerror(error), program});
+    (void)refuse({ErrorCode::kPermission,
+                  std::string("cannot be executed: ") + std::strerror(error), program});
+    return kExitNotExecutable;
   }
 
  private:
   static int refuse(const Error& error) {
     sayError(error);
-    return error.where.empty() ? kExitNotStarted : startFailureExitCode(error.code);
+    return kExitNotStarted;
   }
 
   static int list() {

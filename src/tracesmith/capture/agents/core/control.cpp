@@ -5,9 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
-#include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +16,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tracesmith/capture/agents/core/file_blocks.hpp"
 #include "tracesmith/capture/agents/core/no_cancel.hpp"
+#include "tracesmith/capture/agents/core/own_thread.hpp"
 #include "tracesmith/capture/agents/core/process_identity.hpp"
 #include "tracesmith/capture/agents/core/settings.hpp"
 #include "tracesmith/capture/agents/core/writer.hpp"
@@ -203,24 +203,6 @@ void* controlAlways(void*) {
   return nullptr;
 }
 
-bool startThread() {
-  pthread_attr_t attributes;
-  errno = pthread_attr_init(&attributes);
-  if (errno != 0) return false;
-  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  // The program's signals are not for us.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  pthread_t thread;
-  const int error = pthread_create(&thread, &attributes, controlAlways, nullptr);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  pthread_attr_destroy(&attributes);
-  errno = error;
-  return error == 0;
-}
-
 }  // namespace
 
 bool startControl(const Controlled& controlled) {
@@ -238,8 +220,7 @@ bool startControl(const Controlled& controlled) {
   strcpy(g_directory, directory);
   if (!makePage(directory, 0)) return false;
   g_controlled = controlled;
-  if (!startThread()) {
-    const int error = errno;
+  if (const int error = startOwnThread(controlAlways); error != 0) {
     unlink(g_path);
     munmap(g_page, control::kPageBytes);
     g_page = nullptr;

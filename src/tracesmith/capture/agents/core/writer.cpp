@@ -6,16 +6,14 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "tracesmith/capture/agents/core/arena_maker.hpp"
 #include "tracesmith/capture/agents/core/call_stack.hpp"
 #include "tracesmith/capture/agents/core/no_cancel.hpp"
 #include "tracesmith/capture/agents/core/process_identity.hpp"
@@ -33,30 +31,17 @@ using arena::ArenaHeader;
 using arena::RingHeader;
 
 constinit thread_local ThreadState t_state __attribute__((tls_model("initial-exec")));
-bool g_use_tsc = false;
 
 namespace {
 
 const std::atomic<uint64_t> kNoEpoch{0};
 const std::atomic<uint32_t> kDisabled{0};
 
-struct Arena {
-  ArenaHeader* header = nullptr;
-  RingHeader* rings = nullptr;
-  uint8_t* data = nullptr;
-  uint32_t ring_count = 0;
-  uint64_t ring_bytes = 0;
-};
-
 // All of it belongs to one process; a forked child begins anew (see beginLife).
 struct Process {
-  char session[512] = {};
-  char agent[16] = {};
-  uint64_t ring_bytes = 0;
-  uint64_t first_correlation = 1;
+  ArenaPlan plan;
   arena::Overflow overflow = arena::Overflow::kBlock;
   volatile bool armed = false;
-  bool capturing = true;  // from the start
   std::atomic<uint32_t> arena_count{0};
   Arena arenas[arena::kMaxArenasPerProcess];
   std::atomic<uint32_t> growing{0};   // a thread is adding an arena
@@ -72,54 +57,8 @@ std::atomic<uint64_t>* g_epoch_page = nullptr;
 
 constexpr int64_t kHeartbeatStaleNs = 2'000'000'000;
 constexpr int64_t kLongestBlockNs = 2'000'000'000;
-constexpr uint64_t kWarmBytes = 8u << 20;
-constexpr uint64_t kWarmBytesOfMany = 64u << 10;  // when there are many threads
-
 uint32_t threadId() { return static_cast<uint32_t>(syscall(SYS_gettid)); }
 bool isMainThread() { return threadId() == static_cast<uint32_t>(getpid()); }
-
-void arenaPath(char (&out)[640], int64_t created_ns, uint32_t number, const char* suffix) {
-  snprintf(out, sizeof out, "%s/%d.%lld.%u%s", g_process.session, getpid(),
-           static_cast<long long>(created_ns), number, suffix);
-}
-
-/// True when a file may grow to `bytes`: beyond RLIMIT_FSIZE the kernel would not only refuse but
-/// send SIGXFSZ, which ends a program that does not expect it.
-bool mayGrowTo(uint64_t bytes) {
-  rlimit limit{};
-  return getrlimit(RLIMIT_FSIZE, &limit) == 0 &&
-         (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= bytes);
-}
-
-/// Tells the collector, by a file's name, that this process goes unrecorded.
-void reportUnrecorded(int error) {
-  char path[640];
-  snprintf(path, sizeof path, "%s/%d.%d%s", g_process.session, getpid(), error,
-           arena::kUnrecordedSuffix);
-  const int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-  if (fd >= 0) close(fd);
-}
-
-/// Writes kZeros into a ring that was never used. Its pages then lie in the page cache, and the
-/// first record in each costs a quick fault instead of a block allocation (5 us and more on ext4).
-void warmRing(const Arena& a, uint32_t index) {
-  char path[640];
-  arenaPath(path, a.header->created_ns, a.header->arena_number, arena::kArenaSuffix);
-  const int fd = open(path, O_RDWR | O_CLOEXEC);
-  if (fd < 0) return;
-  static const char kZeros[64 << 10] = {};
-  const uint64_t ring_bytes = a.ring_bytes;
-  const uint64_t most = a.ring_count == arena::kRingsPerArena ? kWarmBytes : kWarmBytesOfMany;
-  const uint64_t bytes = ring_bytes < most ? ring_bytes : most;
-  off_t at = static_cast<off_t>(a.header->data_offset + index * ring_bytes);
-  for (uint64_t done = 0; done < bytes; done += sizeof kZeros) {
-    if (pwrite(fd, kZeros, sizeof kZeros, at + static_cast<off_t>(done)) < 0) break;
-  }
-  close(fd);
-#ifdef MADV_POPULATE_WRITE
-  madvise(a.data + index * ring_bytes, bytes, MADV_POPULATE_WRITE);
-#endif
-}
 
 /// A process keeps its identity through exec, so its correlation ids must go on where the program
 /// before had come to; that one's arenas tell.
@@ -127,7 +66,7 @@ uint64_t correlationAfterExec() {
   static ArenaHeader own;  // too large for the stack of a thread that may be any
   fillProcessIdentity(own);
   uint64_t next = 1;
-  DIR* directory = opendir(g_process.session);
+  DIR* directory = opendir(g_process.plan.session);
   if (directory == nullptr) return next;
   const int pid = getpid();
   while (const dirent* entry = readdir(directory)) {
@@ -150,72 +89,9 @@ uint64_t correlationAfterExec() {
   return next;
 }
 
-/// Reads the stamp clock between two readings of CLOCK_MONOTONIC; the tightest of a few tries.
-void pairClocks(ArenaHeader& header) {
-  int64_t tightest = INT64_MAX;
-  for (int i = 0; i < 5; ++i) {
-    const int64_t before = nowNs();
-    const int64_t between = stamp();
-    const int64_t after = nowNs();
-    if (after - before >= tightest) continue;
-    tightest = after - before;
-    header.paired_ns = before + tightest / 2;
-    header.paired_stamp = between;
-  }
-}
-
-bool makeArena(uint32_t number, Arena& out) {
-  const uint32_t ring_count = arena::ringCountOf(number);
-  const uint64_t data_offset = arena::dataOffset(ring_count);
-  const uint64_t ring_bytes = arena::ringBytesOf(number, g_process.ring_bytes);
-  const uint64_t bytes = data_offset + ring_count * ring_bytes;
-  char temporary[640];
-  char name[640];
-  const int64_t created = nowNs();
-  arenaPath(temporary, created, number, ".new");
-  arenaPath(name, created, number, arena::kArenaSuffix);
-  const int fd = open(temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (fd < 0) return false;
-  void* base = MAP_FAILED;
-  if (reserveBlocks(fd, 0, bytes)) {
-    base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  }
-  const int error = errno;
-  close(fd);
-  if (base == MAP_FAILED) {
-    unlink(temporary);
-    errno = error;
-    return false;
-  }
-  auto* header = static_cast<ArenaHeader*>(base);
-  header->version = arena::kVersion;
-  header->header_bytes = arena::kHeaderBytes;
-  header->ring_count = ring_count;
-  header->arena_number = number;
-  header->ring_bytes = ring_bytes;
-  header->data_offset = data_offset;
-  header->file_bytes = bytes;
-  header->created_ns = created;
-  pairClocks(*header);
-  header->stamp_clock =
-      g_use_tsc ? arena::StampClockKind::kTimeStampCounter : arena::StampClockKind::kMonotonicNs;
-  memcpy(header->agent, g_process.agent, sizeof header->agent);
-  fillProcessIdentity(*header);
-  header->next_correlation.store(g_process.first_correlation, std::memory_order_relaxed);
-  header->collector_heartbeat_ns.store(created, std::memory_order_relaxed);
-  header->capture_enabled.store(g_process.capturing ? 1 : 0, std::memory_order_relaxed);
-  header->magic = arena::kMagic;
-  if (rename(temporary, name) != 0) {
-    munmap(base, bytes);
-    unlink(temporary);
-    return false;
-  }
-  g_process.free_rings.fetch_add(ring_count, std::memory_order_relaxed);
-  out.header = header;
-  out.ring_count = ring_count;
-  out.ring_bytes = ring_bytes;
-  out.rings = reinterpret_cast<RingHeader*>(static_cast<uint8_t*>(base) + arena::kHeaderBytes);
-  out.data = static_cast<uint8_t*>(base) + data_offset;
+bool addArena(uint32_t number, Arena& out) {
+  if (!makeArena(g_process.plan, number, out)) return false;
+  g_process.free_rings.fetch_add(out.ring_count, std::memory_order_relaxed);
   return true;
 }
 
@@ -225,8 +101,8 @@ uint64_t epoch() { return g_epoch_page->load(std::memory_order_acquire); }
 bool makeLife() {
   g_process.arena_count.store(0, std::memory_order_relaxed);
   g_process.free_rings.store(0, std::memory_order_relaxed);
-  if (!makeArena(0, g_process.arenas[0])) {
-    reportUnrecorded(errno);
+  if (!addArena(0, g_process.arenas[0])) {
+    reportUnrecorded(g_process.plan, errno);
     return false;
   }
   g_process.arena_count.store(1, std::memory_order_release);
@@ -243,10 +119,10 @@ bool beginLifeOfFork() {
   const auto pid = static_cast<uint32_t>(getpid());
   if (g_process.life_pid.exchange(pid) != pid) {
     g_process.entering.store(1);  // this one
-    g_process.first_correlation = 1;
+    g_process.plan.first_correlation = 1;
     g_process.growing.store(0, std::memory_order_relaxed);
     // Of a parent that nobody captures there is nothing to go on with.
-    if (*g_process.session != 0 && makeLife()) return true;
+    if (*g_process.plan.session != 0 && makeLife()) return true;
     g_process.armed = false;
     return false;
   }
@@ -300,7 +176,7 @@ Claim claimRing(ThreadState& t, const Arena& a) {
       t.mask = ring_bytes - 1;
       t.correlation_next = t.correlation_end = 0;
       t.epoch = epoch();
-      if (head == 0) warmRing(a, i);
+      if (head == 0) warmRing(g_process.plan, a, i);
       return Claim::kDone;
     }
   }
@@ -351,7 +227,7 @@ Claim claimAnyRing(ThreadState& t) {
     if (g_process.growing.compare_exchange_strong(expected, 1, std::memory_order_acquire)) {
       bool made = true;
       if (g_process.arena_count.load(std::memory_order_acquire) == count) {
-        made = makeArena(count, g_process.arenas[count]);
+        made = addArena(count, g_process.arenas[count]);
         if (made) g_process.arena_count.store(count + 1, std::memory_order_release);
       }
       g_process.growing.store(0, std::memory_order_release);
@@ -419,21 +295,23 @@ namespace {
 /// False: no session is named.
 bool readSettings() {
   const char* session = setting(arena::kEnvSession);
-  if (session == nullptr || *session == 0 || strlen(session) >= sizeof g_process.session - 64) {
+  if (session == nullptr || *session == 0 ||
+      strlen(session) >= sizeof g_process.plan.session - 64) {
     return false;
   }
-  strcpy(g_process.session, session);
+  strcpy(g_process.plan.session, session);
   uint64_t ring_bytes = 4u << 20;
   if (const char* text = setting(arena::kEnvRingBytes)) ring_bytes = strtoull(text, nullptr, 10);
-  g_process.ring_bytes = arena::kMinRingBytes;
-  while (g_process.ring_bytes < ring_bytes && g_process.ring_bytes < arena::kMaxRingBytes) {
-    g_process.ring_bytes *= 2;
+  g_process.plan.ring_bytes = arena::kMinRingBytes;
+  while (g_process.plan.ring_bytes < ring_bytes &&
+         g_process.plan.ring_bytes < arena::kMaxRingBytes) {
+    g_process.plan.ring_bytes *= 2;
   }
   const char* const overflow = setting(arena::kEnvOverflow);
   const bool drops = overflow != nullptr && strcmp(overflow, "drop") == 0;
   g_process.overflow = drops ? arena::Overflow::kDrop : arena::Overflow::kBlock;
   const char* const capture = setting(arena::kEnvCapture);
-  g_process.capturing = capture == nullptr || strcmp(capture, "off") != 0;
+  g_process.plan.capturing = capture == nullptr || strcmp(capture, "off") != 0;
   return true;
 }
 
@@ -448,19 +326,12 @@ bool makeEpochPage() {
   return true;
 }
 
-/// What lies there now is nobody's: what is written there is lost, and harms nobody.
-void replaceByMemory(const Arena& arena) {
-  const uint64_t bytes = arena::dataOffset(arena.ring_count) + arena.ring_count * arena.ring_bytes;
-  (void)mmap(static_cast<void*>(arena.header), bytes, PROT_READ | PROT_WRITE,
-             MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-}
-
 }  // namespace
 
 bool arm(const char* agent_name) {
   const bool waits = waitsForControl();
   // A forked child of a process that nobody captured waits as that did.
-  if (waits && g_epoch_page != nullptr && epoch() == 0 && *g_process.session == 0) {
+  if (waits && g_epoch_page != nullptr && epoch() == 0 && *g_process.plan.session == 0) {
     g_process.life_pid.store(static_cast<uint32_t>(getpid()), std::memory_order_relaxed);
     g_process.entering.store(0);
     g_epoch_page->store(kIdleEpoch);
@@ -468,7 +339,7 @@ bool arm(const char* agent_name) {
   }
   if (g_process.armed) return true;
   if (!waits && !readSettings()) return false;
-  strncpy(g_process.agent, agent_name, sizeof g_process.agent - 1);
+  strncpy(g_process.plan.agent, agent_name, sizeof g_process.plan.agent - 1);
   g_use_tsc = counterIsClockSource();
   if (!makeEpochPage()) return false;
   if (pthread_key_create(&g_process.thread_end_key, onThreadEnd) != 0) return false;
@@ -476,7 +347,7 @@ bool arm(const char* agent_name) {
     g_process.life_pid.store(static_cast<uint32_t>(getpid()), std::memory_order_relaxed);
     g_epoch_page->store(kIdleEpoch);
   } else {
-    g_process.first_correlation = correlationAfterExec();
+    g_process.plan.first_correlation = correlationAfterExec();
     if (!makeLife()) return false;
     prepareCallStacks();
   }
@@ -488,14 +359,14 @@ bool arm(const char* agent_name) {
 bool beginLife() {
   errno = ENAMETOOLONG;
   if (!readSettings()) return false;
-  g_process.first_correlation = correlationAfterExec();
+  g_process.plan.first_correlation = correlationAfterExec();
   prepareCallStacks();
   ++g_process.lives;
   if (makeLife()) {
     wantEvents(false);
     return true;
   }
-  *g_process.session = 0;
+  *g_process.plan.session = 0;
   return false;
 }
 
@@ -515,20 +386,20 @@ void endLife() {
   for (int i = 0; i < 10; ++i) clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, nullptr);
   const uint32_t count = g_process.arena_count.exchange(0);
   for (uint32_t i = 0; i < count; ++i) replaceByMemory(g_process.arenas[i]);
-  *g_process.session = 0;
+  *g_process.plan.session = 0;
 }
 
 bool armed() { return g_process.armed; }
 
 bool lifePath(char* out, size_t bytes, const char* suffix) {
   char path[640];
-  arenaPath(path, g_process.arenas[0].header->created_ns, 0, suffix);
+  arenaPath(g_process.plan, path, g_process.arenas[0].header->created_ns, 0, suffix);
   if (strlen(path) >= bytes) return false;
   strcpy(out, path);
   return true;
 }
 
-uint64_t firstCorrelation() { return g_process.first_correlation; }
+uint64_t firstCorrelation() { return g_process.plan.first_correlation; }
 
 void takeCorrelations(uint64_t end) {
   g_process.arenas[0].header->next_correlation.store(end, std::memory_order_relaxed);
@@ -544,14 +415,6 @@ uint64_t newestCorrelation() {
     }
   }
   return newest;
-}
-
-// A page that can not be had when it is written to would kill the program (SIGBUS).
-bool reserveBlocks(int fd, uint64_t at, uint64_t bytes) {
-  errno = EFBIG;
-  if (!mayGrowTo(at + bytes)) return false;
-  errno = posix_fallocate(fd, static_cast<off_t>(at), static_cast<off_t>(bytes));
-  return errno == 0;
 }
 
 void waitAtExit(int64_t grace_ns) {

@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-#include "tracesmith/base/clock_source.hpp"
 #include "tracesmith/base/record_ring.hpp"
+#include "tracesmith/capture/agents/core/agent_clock.hpp"
 #include "tracesmith/capture/arena_layout.hpp"
 
 namespace tracesmith::stacks {
@@ -18,14 +18,6 @@ class PythonFrames;
 }  // namespace tracesmith::stacks
 
 namespace tracesmith::agent {
-
-inline int64_t nowNs() { return monotonicNs(); }
-
-/// See counterIsClockSource().
-extern bool g_use_tsc;
-
-/// The time for a record; the collector turns it into CLOCK_MONOTONIC. [hot]
-inline int64_t stamp() { return stampNow(g_use_tsc); }
 
 /// What a thread needs to write; constant-initialised so that its TLS access is one load.
 struct ThreadState {
@@ -120,9 +112,6 @@ void takeCorrelations(uint64_t end);
 
 /// The newest correlation id that a thread of this life has noted in its ring; 0: none.
 uint64_t newestCorrelation();
-
-/// Reserves the blocks of a file, so that no page of it can fail later. False: errno says why.
-bool reserveBlocks(int fd, uint64_t at, uint64_t bytes);
 
 /// When the program's main thread leaves, and with it the process, waits until every tracked
 /// command has been seen complete, at most `grace_ns`.

@@ -9,6 +9,7 @@
 #include "tracesmith/capture/agents/cuda/sharing.hpp"
 #include "tracesmith/capture/agents/cuda/told.hpp"
 #include "tracesmith/capture/agents/cuda/transcribe.hpp"
+#include "tracesmith/capture/cuda_records.hpp"
 
 namespace tracesmith::agent {
 

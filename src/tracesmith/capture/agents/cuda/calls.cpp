@@ -9,6 +9,7 @@
 #include "tracesmith/capture/agents/cuda/activity.hpp"
 #include "tracesmith/capture/agents/cuda/shared_file.hpp"
 #include "tracesmith/capture/agents/cuda/told.hpp"
+#include "tracesmith/capture/cuda_records.hpp"
 #include "tracesmith/model/kinds.hpp"
 
 namespace tracesmith::agent {

@@ -9,7 +9,6 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +16,7 @@
 #include <unistd.h>
 
 #include "tracesmith/capture/agents/core/control.hpp"
+#include "tracesmith/capture/agents/core/own_thread.hpp"
 #include "tracesmith/capture/agents/core/settings.hpp"
 #include "tracesmith/capture/agents/cuda/activity.hpp"
 #include "tracesmith/capture/agents/cuda/calls.hpp"
@@ -98,20 +98,8 @@ void* flushAlways(void*) {
 }
 
 void startFlushThread() {
-  pthread_attr_t attributes;
-  if (pthread_attr_init(&attributes) != 0) return;
-  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  // The program's signals are not for us.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  pthread_t thread;
-  if (pthread_create(&thread, &attributes, flushAlways, nullptr) != 0) {
-    tellProblem(false, "no thread to flush with: what the device did comes when the program ends");
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  pthread_attr_destroy(&attributes);
+  if (startOwnThread(flushAlways) == 0) return;
+  tellProblem(false, "no thread to flush with: what the device did comes when the program ends");
 }
 
 /// What is under way comes within a moment, if the program has waited for it.

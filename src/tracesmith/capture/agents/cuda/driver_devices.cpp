@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 
 #include "tracesmith/capture/agents/cuda/told.hpp"
+#include "tracesmith/capture/cuda_records.hpp"
 
 namespace tracesmith::agent {
 namespace {

@@ -17,6 +17,7 @@
 #include "tracesmith/capture/agents/cuda/nvtx_names.hpp"
 #include "tracesmith/capture/agents/cuda/shared_file.hpp"
 #include "tracesmith/capture/agents/cuda/told.hpp"
+#include "tracesmith/capture/nvtx_records.hpp"
 
 namespace tracesmith::agent::nvtx {
 namespace {

@@ -7,6 +7,7 @@
 
 #include "tracesmith/capture/agents/cuda/shared_file.hpp"
 #include "tracesmith/capture/agents/cuda/told.hpp"
+#include "tracesmith/capture/cuda_records.hpp"
 
 namespace tracesmith::agent::nvtx {
 

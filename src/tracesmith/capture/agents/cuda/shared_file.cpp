@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tracesmith/capture/agents/core/file_blocks.hpp"
 #include "tracesmith/capture/agents/core/process_identity.hpp"
 
 namespace tracesmith::agent {

@@ -41,7 +41,7 @@ void closeSharedFile();
 /// Needs openSharedFile() or openSharedMemory().
 cuda_file::Header& sharedHeader();
 
-/// Appends a definition (a record of arena_layout.hpp, whole words). False: there was no room,
+/// Appends a definition (a record of cuda_records.hpp, whole words). False: there was no room,
 /// which is counted if it is `needed`. The caller is Telling.
 bool appendDefinition(const void* record, size_t bytes, bool needed = true);
 

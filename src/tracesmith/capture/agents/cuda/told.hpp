@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tracesmith/capture/agents/core/writer.hpp"
+#include "tracesmith/capture/cuda_records.hpp"
 
 namespace tracesmith::agent {
 

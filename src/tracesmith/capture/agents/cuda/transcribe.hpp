@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "tracesmith/capture/agents/cuda/cupti.hpp"
-#include "tracesmith/capture/arena_layout.hpp"
+#include "tracesmith/capture/cuda_records.hpp"
 
 namespace tracesmith::agent::cupti {
 
