@@ -98,8 +98,8 @@ bool makeArena(const ArenaPlan& plan, uint32_t number, Arena& out) {
   return true;
 }
 
-// By writing zeros: its pages then lie in the page cache, and the first record in each costs a quick
-// fault instead of a block allocation (5 us and more on ext4).
+// By writing zeros: its pages then lie in the page cache, and the first record in each costs a
+// quick fault instead of a block allocation (5 us and more on ext4).
 void warmRing(const ArenaPlan& plan, const Arena& a, uint32_t index) {
   char path[640];
   arenaPath(plan, path, a.header->created_ns, a.header->arena_number, arena::kArenaSuffix);
