@@ -8,7 +8,7 @@ endif()
 option(TRACESMITH_BUILD_CLI "Build the tracesmith command" ON)
 option(TRACESMITH_BUILD_TESTS "Build the tests" ON)
 option(TRACESMITH_BUILD_EXAMPLES "Build the example programs" ON)
-option(TRACESMITH_BUILD_PYTHON "Build the Python module (not in this version)" OFF)
+option(TRACESMITH_BUILD_PYTHON "Build the Python module (needs nanobind 2)" OFF)
 option(TRACESMITH_BUILD_FUZZERS "Build the libFuzzer targets (clang only)" OFF)
 option(TRACESMITH_USE_PERFETTO_SDK "Accepted, not needed: traces are encoded without an SDK" OFF)
 option(TRACESMITH_WERROR "Treat compiler warnings as errors" OFF)
@@ -52,12 +52,19 @@ option(TRACESMITH_STATIC_SQLITE "Link SQLite's archive where there is one" ON)
 find_package(SQLite3 REQUIRED)
 find_library(TRACESMITH_SQLITE_ARCHIVE libsqlite3.a)
 mark_as_advanced(TRACESMITH_SQLITE_ARCHIVE)
+add_library(tracesmith-sqlite INTERFACE)
 if(TRACESMITH_STATIC_SQLITE AND TRACESMITH_SQLITE_ARCHIVE)
-  set_target_properties(SQLite::SQLite3 PROPERTIES
-                        IMPORTED_LOCATION "${TRACESMITH_SQLITE_ARCHIVE}")
-  set_property(TARGET SQLite::SQLite3 APPEND PROPERTY INTERFACE_LINK_LIBRARIES
-               Threads::Threads ${CMAKE_DL_LIBS} m)
+  # A library that is loaded (TRACESMITH_LOADED) can not have the archive in it.
+  target_link_libraries(
+    tracesmith-sqlite
+    INTERFACE
+      "$<IF:$<BOOL:$<TARGET_PROPERTY:TRACESMITH_LOADED>>,SQLite::SQLite3,${TRACESMITH_SQLITE_ARCHIVE}>"
+      Threads::Threads ${CMAKE_DL_LIBS} m)
+else()
+  target_link_libraries(tracesmith-sqlite INTERFACE SQLite::SQLite3)
 endif()
+# What rooms that need it depend on.
+set(TRACESMITH_SQLITE "$<BUILD_INTERFACE:tracesmith-sqlite>" "$<INSTALL_INTERFACE:SQLite::SQLite3>")
 pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd)
 pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(simdjson REQUIRED IMPORTED_TARGET simdjson)

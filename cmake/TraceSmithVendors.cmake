@@ -27,12 +27,6 @@ tracesmith_vendor(TRACESMITH_ENABLE_ROCM ROCm rocprofiler-sdk/rocprofiler.h /opt
 tracesmith_vendor(TRACESMITH_ENABLE_METAL Metal Metal/Metal.h)
 tracesmith_vendor(TRACESMITH_ENABLE_MACA MACA mcpti.h /opt/maca/include $ENV{MACA_PATH}/include)
 
-if(TRACESMITH_BUILD_PYTHON)
-  message(WARNING "TRACESMITH_BUILD_PYTHON=ON: the Python module is not in this version. "
-                  "The build goes on without it; see docs/status.md.")
-endif()
-tracesmith_feature("Python module" FALSE "not in this version")
-
 if(TRACESMITH_USE_PERFETTO_SDK)
   message(STATUS "TRACESMITH_USE_PERFETTO_SDK is accepted for compatibility and changes nothing: "
                  "TraceSmith writes Perfetto's protobuf itself.")

@@ -19,6 +19,26 @@ struct ColumnProblem {
   bool dropped = false;  ///< the rows of this block were left out
 };
 
+/// Fills `out`, which has rows() values, with the values of a column. `words` is room to work in.
+template <class T>
+Problem readColumn(BlockContents& block, const ColumnEntry& entry, T* out,
+                   std::vector<uint64_t>& words) {
+  if (std::is_integral_v<T> && sizeof(T) == 8 &&
+      entry.type == elementTypeOf<T>()) {  // as they lie in memory
+    return block.words(entry, {reinterpret_cast<uint64_t*>(out), block.rows()});
+  }
+  if (sizeof(T) == 4 &&
+      block.words(entry, std::span(reinterpret_cast<uint32_t*>(out), block.rows()))) {
+    return {};  // as they lie in memory, too; what went wrong, if it did, is found the other way
+  }
+  words.resize(block.rows());
+  Problem problem = block.words(entry, words);
+  if (!problem && !fromWords(words, entry.type, out)) {
+    problem = damaged("it holds values that are too large");
+  }
+  return problem;
+}
+
 /// Appends the rows of `block` to `table`. A column that can not be read reads as zeros where zero
 /// means "none" (references, kinds) and in tables whose rows must stay in place; anywhere else a
 /// zero would be a lie (a kernel of 0 ns), so that the block's rows are left out.
@@ -36,22 +56,7 @@ std::vector<ColumnProblem> appendRows(BlockContents& block, Table& table,
     if (entry == nullptr || dropped) return;
     ++known_columns;
     using T = typename std::decay_t<decltype(column)>::value_type;
-    Problem problem;
-    if (std::is_integral_v<T> && sizeof(T) == 8 &&
-        entry->type == elementTypeOf<T>()) {  // as they lie in memory
-      problem =
-          block.words(*entry, {reinterpret_cast<uint64_t*>(column.data() + before), block.rows()});
-    } else if (sizeof(T) == 4 &&
-               block.words(*entry, std::span(reinterpret_cast<uint32_t*>(column.data() + before),
-                                             block.rows()))) {
-      // As they lie in memory, too; what went wrong, if it did, is found by the other way.
-    } else {
-      words.resize(block.rows());
-      problem = block.words(*entry, words);
-      if (!problem && !fromWords(words, entry->type, column.data() + before)) {
-        problem = damaged("it holds values that are too large");
-      }
-    }
+    Problem problem = readColumn(block, *entry, column.data() + before, words);
     if (!problem) return;
     std::fill(column.begin() + static_cast<ptrdiff_t>(before), column.end(), T{});
     dropped = !rows_stay && info.encoding != Encoding::kId;

@@ -3,6 +3,7 @@
 // long it takes, and how much memory, to see its first 10 kernels and a millisecond of its middle.
 //   large_trace_bench [KERNELS] [DIRECTORY]     (default 100000000 /dev/shm; 5 bytes for each
 //   kernel)
+//   large_trace_bench --write FILE [KERNELS]    writes one for others to read (default 10000000)
 // Each reading is a process of its own.
 #include <sys/wait.h>
 #include <unistd.h>
@@ -121,6 +122,10 @@ int readInProcess(const std::string& path, const char* what, const std::string& 
 int main(int argc, char** argv) {
   if (argc == 5 && std::string(argv[1]) == "--read")
     return readInProcess(argv[2], argv[3], argv[4]);
+  if (argc >= 3 && std::string(argv[1]) == "--write") {
+    writeTrace(argv[2], argc > 3 ? std::strtoull(argv[3], nullptr, 10) : 10'000'000);
+    return 0;
+  }
   const size_t kernels = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 100'000'000;
   if (kernels < 100) {
     std::fprintf(stderr, "usage: large_trace_bench [KERNELS] [DIRECTORY]\n");

@@ -350,6 +350,46 @@ void TraceReader::checkBlock(size_t index) {
   if (problem) impl_->note(block, problem);
 }
 
+Status TraceReader::readColumns(TableId table_id, std::span<const uint16_t> columns, Trace& out) {
+  const auto damage = [&](const std::string& what) {
+    return fail(ErrorCode::kDamaged, what, impl_->log.path());
+  };
+  Status status = fail(ErrorCode::kInvalidArgument, "no table of events", impl_->log.path());
+  const auto fill = [&](auto& table) -> Status {
+    BlockContents& contents = impl_->contents;
+    uint64_t next_row = 0;
+    for (const LogBlock& block : impl_->log.blocks()) {
+      if (static_cast<TableId>(block.header.table) != table_id) continue;
+      if (block.header.first_row != next_row) return damage("rows are missing");
+      next_row += block.header.rows;
+      if (next_row > table.size()) return damage("there are more rows than before");
+      Problem problem =
+          contents.load(impl_->log.file(), impl_->log.path(), block.offset, block.header);
+      if (!problem) problem = contents.checkStored();
+      if (problem) return damage(problem.text);
+      table.visitColumns(table, [&](const ColumnInfo& info, auto& column) {
+        if (problem || std::find(columns.begin(), columns.end(), info.number) == columns.end()) {
+          return;
+        }
+        if (const ColumnEntry* entry = contents.find(info.number)) {
+          problem =
+              readColumn(contents, *entry, column.data() + block.header.first_row, impl_->words);
+        }
+      });
+      if (problem) return damage(problem.text);
+    }
+    if (next_row != table.size()) return damage("rows are missing");
+    return {};
+  };
+  forEachTable(out, [&](auto& table) {
+    constexpr TableId kId = std::decay_t<decltype(table)>::kId;
+    if constexpr (!isDictionary(kId) && !isKeyed(kId)) {
+      if (kId == table_id) status = fill(table);
+    }
+  });
+  return status;
+}
+
 Result<std::optional<int64_t>> TraceReader::beginNs() {
   ReadOptions options;
   options.first_events = 1;

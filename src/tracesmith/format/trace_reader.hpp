@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -100,6 +101,11 @@ class TraceReader {
   /// of a damaged block are left out, those of dictionaries become empty rows, so that ids hold; an
   /// attribute is left out with its row, or follows it to its new place.
   Result<Trace> read(const ReadOptions& options = {});
+
+  /// Fills columns (by their numbers) of a table of events in `out`, where it has rows(table) rows,
+  /// as they are on disk. kDamaged when any column of the table, asked for or not, is not as it was
+  /// written, or rows are missing: then read() is to say which rows there are.
+  Status readColumns(TableId table, std::span<const uint16_t> columns, Trace& out);
 
   /// When the first event of the trace begins, for which few blocks are read; none: it has no
   /// event.

@@ -136,13 +136,19 @@ HostTime ClockMap::toHost(ClockDomainId domain, int64_t clock_value) const {
 }
 
 size_t convertToHostTime(Trace& trace) {
-  const ClockMap clocks(trace);
+  return convertToHostTime(trace, TableId::kKernel) + convertToHostTime(trace, TableId::kCopy) +
+         convertToHostTime(trace, TableId::kFill) + convertToHostTime(trace, TableId::kSync);
+}
+
+size_t convertToHostTime(Trace& trace, TableId table_id) {
   const auto devices = trace.device.size();
   size_t unconverted = 0;
   auto convert = [&](auto& table) {
+    if (table.kId != table_id) return;
     uint32_t any = 0;
     for (uint32_t flags : table.flags) any |= flags;
     if ((any & op_flags::kDeviceClock) == 0) return;  // as a rule all rows have it, or none
+    const ClockMap clocks(trace);
     for (size_t i = 0; i < table.size(); ++i) {
       if ((table.flags[i] & op_flags::kDeviceClock) == 0) continue;
       const DeviceId device = trace.deviceOf(table.stream_id[i]);

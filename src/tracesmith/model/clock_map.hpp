@@ -58,5 +58,7 @@ class ClockMap {
 /// the bit. Rows whose clock has no snapshot keep their stamp and the bit, and are counted.
 /// Returns that count.
 size_t convertToHostTime(Trace& trace);
+/// The same of one table.
+size_t convertToHostTime(Trace& trace, TableId table);
 
 }  // namespace tracesmith

@@ -108,6 +108,20 @@ class NumberColumn final : public SqlColumn {
         flags_(flags),
         zero_is_null_(zero_is_null) {}
 
+  RawValues raw() const override {
+    if constexpr (std::is_same_v<T, double>) {
+      return {values_.data(), 'g'};
+    } else if constexpr (sizeof(T) == 8) {
+      return {values_.data(), std::is_unsigned_v<T> ? 'L' : 'l'};
+    } else {
+      static_assert(sizeof(T) == 4);
+      return {values_.data(), 'I'};
+    }
+  }
+  bool mayHaveNulls() const override {
+    return (flags_ != nullptr && anyFlag()) ||
+           (zero_is_null_ && std::find(values_.begin(), values_.end(), T{}) != values_.end());
+  }
   Value at(uint64_t row) const override {
     if (zero_is_null_ && values_[row] == T{}) return {};
     if (flags_ != nullptr && ((*flags_)[row] & op_flags::kNoDeviceTime) != 0) return {};
@@ -239,6 +253,17 @@ class TableMaker {
   }
 
  private:
+  /// The last column that was added is made of these of the schema.
+  void madeOf(const std::vector<std::string_view>& names) {
+    std::vector<uint16_t> numbers;
+    Table::visitColumns(t_, [&](const ColumnInfo& info, const auto&) {
+      if (std::find(names.begin(), names.end(), info.name) != names.end()) {
+        numbers.push_back(info.number);
+      }
+    });
+    out_.mutableColumns().back()->setMadeOf(std::move(numbers));
+  }
+
   template <class F>
   SqlColumn* add(std::string name, ColumnRole role, std::string meaning, F f,
                  const char* type = "INTEGER") {
@@ -249,6 +274,14 @@ class TableMaker {
 
   template <class T>
   void addSchemaColumn(const ColumnInfo& info, const Column<T>& column) {
+    addReading(info, column);
+    std::vector<std::string_view> sources{info.name};
+    if constexpr (requires { t_.queued_before_ns; }) sources.push_back("flags");
+    madeOf(sources);
+  }
+
+  template <class T>
+  void addReading(const ColumnInfo& info, const Column<T>& column) {
     const std::string name(query_rules::sqlName(Table::kId, info.name));
     const bool nullable = query_rules::zeroIsNull(Table::kId, info.name);
     const std::string_view raw = info.name;
@@ -357,6 +390,7 @@ class TableMaker {
         const uint32_t bit = columns.first[i].bit;
         add(columns.first[i].name, ColumnRole::kPlain, columns.first[i].meaning,
             [t = &t_, bit](uint64_t row) { return flag((t->flags[row] & bit) != 0); });
+        madeOf({"flags"});
       }
     }
   }
@@ -371,11 +405,14 @@ class TableMaker {
         const bool overflow = __builtin_add_overflow(t->start_ns[row], t->duration_ns[row], &end);
         return overflow ? Value{} : number(end);
       });
+      madeOf({"start_ns", "duration_ns", "flags"});
     }
     if constexpr (requires { t_.queued_before_ns; }) {
       addBefore("queued_ns", "host time at which it was queued, if known", t_.queued_before_ns);
+      madeOf({"start_ns", "queued_before_ns", "flags"});
       addBefore("submitted_ns", "host time at which it was submitted to the device, if known",
                 t_.submitted_before_ns);
+      madeOf({"start_ns", "submitted_before_ns", "flags"});
     }
   }
 
@@ -398,6 +435,7 @@ class TableMaker {
             const auto& pids = trace->process.pid;
             return i == 0 || i > pids.size() || pids[i - 1] == 0 ? Value{} : number(pids[i - 1]);
           });
+      madeOf({"process_id"});
     }
     if constexpr (requires { t_.thread_id; }) {
       add("tid", ColumnRole::kReference, "the system's thread number",
@@ -406,6 +444,7 @@ class TableMaker {
             const auto& tids = trace->thread.tid;
             return i == 0 || i > tids.size() || tids[i - 1] == 0 ? Value{} : number(tids[i - 1]);
           });
+      madeOf({"thread_id"});
     }
     if constexpr (requires { t_.stream_id; }) {
       add("device_id", ColumnRole::kReference, "device of the stream",
@@ -413,11 +452,13 @@ class TableMaker {
             const DeviceId id = trace->deviceOf(t->stream_id[row]);
             return id == DeviceId::kNone ? Value{} : number(id);
           });
+      madeOf({"stream_id"});
       add("context_id", ColumnRole::kReference, "context of the stream",
           [trace, t = &t_](uint64_t row) {
             const ContextId id = trace->contextOf(t->stream_id[row]);
             return id == ContextId::kNone ? Value{} : number(id);
           });
+      madeOf({"stream_id"});
     }
   }
 
@@ -448,6 +489,7 @@ class TableMaker {
       const auto i = static_cast<size_t>(t->shape_id[row]);
       return i == 0 || i > column.size() ? Value{} : number(column[i - 1]);
     });
+    madeOf({"shape_id"});
   }
 
   void addGrid(const char* name, const char* meaning, const Column<uint64_t>& global,
@@ -458,6 +500,7 @@ class TableMaker {
       const uint64_t block = local[i - 1];
       return Value::ofUnsigned(global[i - 1] / block + (global[i - 1] % block != 0 ? 1 : 0));
     });
+    madeOf({"shape_id"});
   }
 
   void addTickRate() {

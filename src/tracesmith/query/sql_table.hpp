@@ -27,6 +27,12 @@ enum class ColumnRole : uint8_t {
   kText,       ///< a text of a dictionary: ordered by rank(), without looking at texts
 };
 
+/// Values as they lie in memory, one after the other.
+struct RawValues {
+  const void* data = nullptr;  ///< none: they are computed
+  char format = 0;             ///< of one, as Arrow writes it: i I l L g
+};
+
 class SqlColumn {
  public:
   SqlColumn(std::string name, std::string type, ColumnRole role, std::string meaning)
@@ -40,6 +46,10 @@ class SqlColumn {
   virtual void read(const uint64_t* rows, size_t n, Cell* out) const {
     for (size_t i = 0; i < n; ++i) out[i] = Cell::of(at(rows[i]));
   }
+  /// Where each row has its value in memory, be it one that means NULL.
+  virtual RawValues raw() const { return {}; }
+  /// False where it is quickly seen that no row is NULL.
+  virtual bool mayHaveNulls() const { return !never_null_; }
   /// For ColumnRole::kText: small numbers that are equal, or in order, when the texts are; 0: NULL.
   virtual uint32_t rank(uint64_t) const { return 0; }
   virtual void ranks(const uint64_t* rows, size_t n, uint32_t* out) const {
@@ -65,6 +75,10 @@ class SqlColumn {
   /// True where no row is NULL: SQLite then ends a min() at the first row of an order.
   bool neverNull() const { return never_null_; }
   void setNeverNull(bool never) { never_null_ = never; }
+  /// The columns of the schema, by number, that it is made of, within its table; empty: any of the
+  /// trace.
+  const std::vector<uint16_t>& madeOf() const { return made_of_; }
+  void setMadeOf(std::vector<uint16_t> numbers) { made_of_ = std::move(numbers); }
 
  private:
   std::string name_;
@@ -73,6 +87,7 @@ class SqlColumn {
   ColumnRole role_;
   bool hidden_ = false;
   bool never_null_ = false;
+  std::vector<uint16_t> made_of_;
 };
 
 /// What SQL calls rowid: a column of every table that no table lists.

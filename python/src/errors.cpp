@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "errors.hpp"
+
+#include <nanobind/nanobind.h>
+
+namespace tracesmith::python {
+
+namespace nb = nanobind;
+
+void raise(const Error& error) {
+  // File names may be any bytes; Python has its own way of writing those.
+  const auto text = [](const std::string& bytes) {
+    return nb::steal<nb::object>(
+        PyUnicode_DecodeFSDefaultAndSize(bytes.data(), static_cast<Py_ssize_t>(bytes.size())));
+  };
+  const nb::object exception = nb::module_::import_("tracesmith._errors")
+                                   .attr("of_code")(static_cast<int>(error.code),
+                                                    text(error.message), text(error.where));
+  PyErr_SetObject(exception.type().ptr(), exception.ptr());
+  throw nb::python_error();
+}
+
+}  // namespace tracesmith::python

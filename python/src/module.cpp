@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// tracesmith._core: what the Python package has of the C++ library.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+
+#include "trace_file.hpp"
+#include "tracesmith/base/version.hpp"
+
+NB_MODULE(_core, module) {
+  module.attr("version") = tracesmith::getVersionString();
+  tracesmith::python::bindTraceFile(module);
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// A trace as the Python package has it: tables by name, columns as arrays.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tracesmith/export/source_json.hpp"
+#include "tracesmith/query/column_array.hpp"
+#include "tracesmith/query/query_engine.hpp"
+#include "tracesmith/query/trace_tables.hpp"
+
+namespace tracesmith::python {
+
+/// What answers that are still being read share with their trace. All of it under `mutex`.
+struct OpenTrace {
+  explicit OpenTrace(TraceTables of) : tables(std::move(of)) {}
+
+  std::mutex mutex;
+  TraceTables tables;
+  std::unique_ptr<SourceLookup> sources;
+  std::unique_ptr<QueryEngine> engine;  // made with the first question
+
+  Result<QueryEngine*> ask();
+};
+
+/// All threads at a time; each call keeps the others out, and does not hold the GIL meanwhile.
+class TraceFile {
+ public:
+  explicit TraceFile(const std::string& path);
+
+  ColumnArray column(const std::string& table, const std::string& name);
+  uint64_t rows(const std::string& table);
+  nanobind::object arrow(const std::string& table, const std::vector<std::string>& columns);
+  nanobind::object query(const std::string& sql);
+  nanobind::object queryArrow(const std::string& sql);
+
+  nanobind::list tables();
+  nanobind::dict about();
+
+ private:
+  std::shared_ptr<OpenTrace> trace_;
+};
+
+void bindTraceFile(nanobind::module_& module);
+
+}  // namespace tracesmith::python

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command `tracesmith`: the C++ program, which lies in this package."""
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from tracesmith._errors import NotFoundError
+
+__all__ = ["command_path", "main"]
+
+
+def command_path() -> Path:
+    """The program that this package brings. NotFoundError: it was built without."""
+    path = Path(__file__).parent / "bin" / "tracesmith"
+    if not path.exists():
+        raise NotFoundError("this package was built without the command (TRACESMITH_BUILD_CLI)", str(path))
+    return path
+
+
+def main() -> None:
+    """Becomes that program, with the arguments of this one."""
+    try:
+        path = command_path()
+    except NotFoundError as error:
+        sys.exit(f"tracesmith: {error}")
+    os.execv(path, ["tracesmith", *sys.argv[1:]])

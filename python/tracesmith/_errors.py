@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The exceptions of this package. All of them are `tracesmith.Error`, and where Python has a class
+for the same thing they are that as well."""
+from __future__ import annotations
+
+__all__ = [
+    "ClosedError",
+    "DamagedError",
+    "Error",
+    "InternalError",
+    "InvalidArgumentError",
+    "IoError",
+    "NoSpaceError",
+    "NotATraceError",
+    "NotFoundError",
+    "PermissionDeniedError",
+    "TooNewError",
+    "UnsupportedError",
+]
+
+
+class Error(Exception):
+    """What TraceSmith could not do.
+
+    Attributes:
+        message: what happened, and what to do about it.
+        where: a path, an option or a place in a query; "" where there is none.
+    """
+
+    def __init__(self, message: str = "", where: str = "") -> None:
+        super().__init__(message, where)
+        self.message = message
+        self.where = where
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.message}" if self.where else self.message
+
+
+class InvalidArgumentError(Error, ValueError):
+    """What was asked for makes no sense, as SQL with a mistake in it."""
+
+
+class NotFoundError(Error, FileNotFoundError):
+    """A file, command, name or library is missing."""
+
+
+class PermissionDeniedError(Error, PermissionError):
+    """The system refused, or a statement that only reads is needed."""
+
+
+class NoSpaceError(Error, MemoryError):
+    """A disk, memory or quota is full."""
+
+
+class IoError(Error, OSError):
+    """The system failed to read or write."""
+
+
+class NotATraceError(Error, ValueError):
+    """The file is no trace, neither ours nor one that can be imported."""
+
+
+class TooNewError(Error, ValueError):
+    """The trace was written by a newer version than this one reads."""
+
+
+class DamagedError(Error, ValueError):
+    """It is a trace, but broken where it was to be read."""
+
+
+class UnsupportedError(Error, RuntimeError):
+    """It is known, but not possible with this build or on this machine."""
+
+
+class InternalError(Error, RuntimeError):
+    """A defect of TraceSmith: please report it."""
+
+
+class ClosedError(Error, ValueError):
+    """The trace was closed."""
+
+
+# In the order of ErrorCode in base/result.hpp.
+_OF_CODE: tuple[type[Error], ...] = (
+    InvalidArgumentError,
+    NotFoundError,
+    PermissionDeniedError,
+    NoSpaceError,
+    IoError,
+    NotATraceError,
+    TooNewError,
+    DamagedError,
+    UnsupportedError,
+    InternalError,
+)
+
+
+def of_code(code: int, message: str, where: str) -> Error:
+    return _OF_CODE[code](message, where)

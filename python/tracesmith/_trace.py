@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Traces: `tracesmith.open()` and what it gives."""
+from __future__ import annotations
+
+import html
+import os
+from typing import TYPE_CHECKING, Any, Iterator, NamedTuple, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from tracesmith import _core
+from tracesmith._errors import ClosedError
+from tracesmith._table import Table, Texts
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["Answer", "Loss", "Trace", "open"]
+
+# Plural names, as people say them, for what SQL calls by one row.
+_PLURALS = {
+    "kernels": "kernel",
+    "copies": "copy",
+    "fills": "fill",
+    "syncs": "sync",
+    "host_calls": "host_call",
+    "memory_events": "memory_event",
+    "counters": "counter_sample",
+    "ranges": "range",
+    "flows": "flow",
+    "devices": "device",
+    "contexts": "context",
+    "streams": "stream",
+    "processes": "process",
+    "threads": "thread",
+    "program_builds": "program_build",
+    "spans": "span",
+    "steps": "step",
+    "collectives": "collective",
+    "frames": "frame",
+    "losses": "loss",
+}
+
+
+class Loss(NamedTuple):
+    """A stretch of a damaged file that could not be read."""
+
+    offset: int
+    """bytes from the file's start"""
+    bytes: int
+    reason: str
+    """what is wrong there"""
+
+
+class Answer(Sequence[Any]):
+    """What a query gives: rows as tuples. It is also something that Arrow takes, which asks again
+    and keeps nothing here: `pyarrow.table(trace.query(...))`."""
+
+    def __init__(self, trace: Trace, sql: str) -> None:
+        self._trace = trace
+        self._sql = sql
+        self._columns: tuple[str, ...] = ()
+        self._rows: list[tuple[Any, ...]] | None = None
+
+    def _ask(self) -> list[tuple[Any, ...]]:
+        if self._rows is None:
+            columns, self._rows = self._trace._file.query(self._sql)
+            self._columns = tuple(columns)
+        return self._rows
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Their names, as the query gives them."""
+        self._ask()
+        return self._columns
+
+    def __len__(self) -> int:
+        return len(self._ask())
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._ask()[index]
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        return iter(self._ask())
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """https://arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterface.html"""
+        del requested_schema
+        return self._trace._file.query_arrow(self._sql)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A data frame with these columns."""
+        import pandas as pd
+
+        return pd.DataFrame.from_records(self._ask(), columns=list(self.columns))
+
+    def __repr__(self) -> str:
+        rows = self._ask()
+        cells = [self.columns, *(tuple("" if v is None else str(v) for v in row) for row in rows[:20])]
+        widths = [max(len(row[i]) for row in cells) for i in range(len(self.columns))]
+        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in cells]
+        if len(rows) > 20:
+            lines.append(f"… {len(rows)} rows")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in self.columns)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{html.escape('' if v is None else str(v))}</td>" for v in row) + "</tr>"
+            for row in self._ask()[:50])
+        return f'<table class="dataframe"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+
+
+class Trace:
+    """A trace that is open for reading: ours, or another tool's (docs/importing.md).
+
+    Its tables are attributes: `trace.kernels`, `trace.copies`, `trace.host_calls`, `trace.streams`
+    and so on; `trace.tables` has all of them by their SQL names. Columns are read when they are
+    first asked for and stay. Threads may share it; other processes open it by themselves, and a
+    pickled one is opened again where it arrives.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        """Errors: NotFoundError, NotATraceError, TooNewError, DamagedError, PermissionDeniedError,
+        IoError."""
+        self._path = os.fspath(path)
+        self._open: _core.TraceFile | None = _core.TraceFile(os.fsencode(self._path))
+        self._tables: dict[str, Table] | None = None
+        self._kept: dict[tuple[str, str], tuple[npt.NDArray[Any] | Texts, bytes | None]] = {}
+
+    @property
+    def _file(self) -> _core.TraceFile:
+        if self._open is None:
+            raise ClosedError("the trace was closed", str(self._path))
+        return self._open
+
+    def _column(self, table: str, name: str) -> tuple[npt.NDArray[Any] | Texts, bytes | None]:
+        file = self._file
+        known = self._kept.get((table, name))
+        if known is None or len(known[0]) != file.rows(table):
+            values, valid, texts = file.column(table, name)
+            known = (values if texts is None else Texts(values, texts), valid)
+            self._kept[table, name] = known
+        return known
+
+    def _known(self, table: str, name: str) -> npt.NDArray[np.bool_]:
+        values, valid = self._column(table, name)
+        if valid is None:
+            return np.ones(len(values), dtype=np.bool_)
+        bits = np.frombuffer(valid, dtype=np.uint8)
+        return np.unpackbits(bits, count=len(values), bitorder="little").astype(np.bool_)
+
+    @property
+    def path(self) -> str:
+        """Of its file."""
+        return self._path
+
+    @property
+    def tables(self) -> dict[str, Table]:
+        """All tables by the names that they have in SQL."""
+        if self._tables is None:
+            self._tables = {
+                name: Table(self, name, meaning, {column: (kind, says) for column, kind, says in columns})
+                for name, meaning, columns in self._file.tables()
+            }
+        return self._tables
+
+    def __getattr__(self, name: str) -> Table:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        table = self._sql_tables().get(_PLURALS.get(name, name))
+        if table is None:
+            raise AttributeError(f"a trace has no '{name}'; its tables are {', '.join(_PLURALS)}")
+        return table
+
+    def _sql_tables(self) -> dict[str, Table]:
+        return self.tables
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *_PLURALS]
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """What the trace says of itself."""
+        return dict(self._file.about()["metadata"])
+
+    @property
+    def complete(self) -> bool:
+        """False: it was cut off, or is still being written."""
+        return bool(self._file.about()["complete"])
+
+    @property
+    def damage(self) -> list[Loss]:
+        """What of the file could not be read, as far as it was met by now. What was lost while
+        recording is in the table `losses`."""
+        return [Loss(*loss) for loss in self._file.about()["losses"]]
+
+    def query(self, sql: str) -> Answer:
+        """One SELECT in SQLite's language over the tables (docs/query.md); times are in ns. Ctrl-C
+        ends it. Errors: InvalidArgumentError for SQL with a mistake, PermissionDeniedError for what
+        would write."""
+        answer = Answer(self, sql)
+        answer._ask()
+        return answer
+
+    def close(self) -> None:
+        """Lets go of the file and of what was read, as soon as no array of it is left."""
+        self._open = None
+        self._tables = None
+        self._kept.clear()
+
+    def __enter__(self) -> Trace:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def __reduce__(self) -> tuple[type[Trace], tuple[str]]:
+        return (Trace, (self._path,))
+
+    def __repr__(self) -> str:
+        if self._open is None:
+            return f"<closed trace {self._path!r}>"
+        counts = ", ".join(f"{len(getattr(self, name))} {name}" for name in ("kernels", "copies", "host_calls"))
+        return f"<trace {self._path!r}: {counts}>"
+
+
+def open(path: str | os.PathLike[str]) -> Trace:  # pylint: disable=redefined-builtin
+    """Opens a trace: .sbt, or another tool's that can be imported. Reads what is needed then, and
+    events when they are asked for."""
+    return Trace(path)

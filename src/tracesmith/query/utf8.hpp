@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Texts for those who take nothing but UTF-8.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+namespace tracesmith {
+
+/// Appends `text`; bytes that are not UTF-8 become U+FFFD.
+void appendUtf8(std::vector<char>& out, std::string_view text);
+
+}  // namespace tracesmith
