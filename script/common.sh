@@ -35,7 +35,7 @@ quietly() {
 
 # Every C++ file of the project.
 cpp_files() {
-  find src include examples tests -type f \( -name '*.cpp' -o -name '*.hpp' -o -name '*.c' -o -name '*.h' \) | sort
+  find src include examples python tests -type f \( -name '*.cpp' -o -name '*.hpp' -o -name '*.c' -o -name '*.h' \) | sort
 }
 
 # Every shell script of the project.

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "errors.hpp"
+#include "tracesmith/analysis/report.hpp"
 #include "tracesmith/export/source_json.hpp"
 #include "tracesmith/import/import_trace.hpp"
 #include "tracesmith/query/arrow_stream.hpp"
@@ -270,6 +271,54 @@ nb::object TraceFile::queryArrow(const std::string& sql) {
   return capsuleOf(std::move(stream));
 }
 
+nb::list TraceFile::analyze(const std::vector<std::string>& parts, uint64_t limit) {
+  ReportOptions options;
+  options.limit = options.longest = limit;
+  for (const std::string& name : parts) {
+    size_t i = 0;
+    while (i < kAnalysisParts && toString(static_cast<AnalysisPart>(i)) != name) ++i;
+    if (i == kAnalysisParts) {
+      std::string all;
+      for (size_t p = 0; p < kAnalysisParts; ++p) {
+        all += (p == 0 ? "" : ", ") + std::string(toString(static_cast<AnalysisPart>(p)));
+      }
+      raise({ErrorCode::kInvalidArgument, "there is no such part of an analysis; there are " + all,
+             name});
+    }
+    options.parts.push_back(static_cast<AnalysisPart>(i));
+  }
+  const std::vector<ReportTable> tables =
+      valueOf(alone(trace_->mutex, [&]() -> Result<std::vector<ReportTable>> {
+        TS_TRY(const Loaded loaded, trace_->tables.needAll());
+        return tracesmith::analyze(loaded->trace, options);
+      }));
+  nb::list all;
+  for (const ReportTable& table : tables) {
+    nb::list columns;
+    for (const ReportColumn& column : table.columns) {
+      columns.append(nb::make_tuple(column.key, column.header));
+    }
+    nb::list rows;
+    for (const auto& row : table.rows) {
+      nb::list cells;
+      for (const ReportValue& value : row) {
+        if (const auto* text = std::get_if<std::string>(&value)) {
+          cells.append(cellOf(Value::ofText(*text)));
+        } else if (const auto* integer = std::get_if<int64_t>(&value)) {
+          cells.append(cellOf(Value::ofInteger(*integer)));
+        } else if (const auto* real = std::get_if<double>(&value)) {
+          cells.append(cellOf(Value::ofReal(*real)));
+        } else {
+          cells.append(nb::none());
+        }
+      }
+      rows.append(nb::tuple(cells));
+    }
+    all.append(nb::make_tuple(table.key, table.title, table.note, columns, rows));
+  }
+  return all;
+}
+
 nb::list TraceFile::tables() {
   const Loaded loaded = alone(trace_->mutex, [&] { return trace_->tables.loaded(); });
   nb::list all;
@@ -337,6 +386,7 @@ void bindTraceFile(nb::module_& module) {
       .def("arrow", &TraceFile::arrow, nb::arg("table"), nb::arg("columns"))
       .def("query", &TraceFile::query, nb::arg("sql"))
       .def("query_arrow", &TraceFile::queryArrow, nb::arg("sql"))
+      .def("analyze", &TraceFile::analyze, nb::arg("parts"), nb::arg("limit"))
       .def("tables", &TraceFile::tables)
       .def("about", &TraceFile::about);
 }

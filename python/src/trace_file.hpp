@@ -40,6 +40,7 @@ class TraceFile {
   nanobind::object query(const std::string& sql);
   nanobind::object queryArrow(const std::string& sql);
 
+  nanobind::list analyze(const std::vector<std::string>& parts, uint64_t limit);
   nanobind::list tables();
   nanobind::dict about();
 

@@ -25,6 +25,7 @@ from tracesmith._errors import (
     TooNewError,
     UnsupportedError,
 )
+from tracesmith._report import Report, ReportTable
 from tracesmith._table import Table, Texts
 from tracesmith._trace import Answer, Loss, Trace, open
 
@@ -43,6 +44,8 @@ __all__ = [
     "NotATraceError",
     "NotFoundError",
     "PermissionDeniedError",
+    "Report",
+    "ReportTable",
     "Table",
     "Texts",
     "TooNewError",

@@ -18,7 +18,7 @@ __all__ = ["Texts", "Table"]
 _ROWS_SHOWN = 10
 
 
-class Texts(Sequence[str | None] if TYPE_CHECKING else Sequence):
+class Texts:
     """A column of texts: each text is there once, and each row has the number of its text.
 
     Attributes:

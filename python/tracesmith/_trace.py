@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from tracesmith import _core
 from tracesmith._errors import ClosedError
+from tracesmith._report import Report
 from tracesmith._table import Table, Texts
 
 if TYPE_CHECKING:
@@ -203,6 +204,13 @@ class Trace:
         answer = Answer(self, sql)
         answer._ask()
         return answer
+
+    def analyze(self, *parts: str, limit: int = 15) -> Report:
+        """What `tracesmith analyze` finds, as tables (docs/analysis.md): utilisation, idle time and
+        its causes, overlap, launches, steps, the critical path. `parts` are their names there
+        ("gpu-util", "idle", ...); none: all. `limit`: rows of tables by name; 0: all of them.
+        InvalidArgumentError: there is no such part."""
+        return Report(self._file, list(parts), limit)
 
     def close(self) -> None:
         """Lets go of the file and of what was read, as soon as no array of it is left."""

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `trace.analyze()` found: the tables of `tracesmith analyze`, by name."""
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas
+
+    from tracesmith import _core
+
+__all__ = ["Report", "ReportTable"]
+
+
+class ReportTable:
+    """A table of an analysis.
+
+    Attributes:
+        title: what it says, and what its numbers mean where that is not plain.
+        note: what is missing, and why; "" for nothing.
+        columns: names; those that end in `_ns` are times, in `_share` parts of one.
+        rows: tuples; None where a value is not defined or not known.
+    """
+
+    def __init__(self, title: str, note: str, columns: list[tuple[str, str]], rows: list[tuple[Any, ...]]) -> None:
+        self.title = title
+        self.note = note
+        self.columns = tuple(key for key, _ in columns)
+        self.rows = rows
+        self._headers = tuple(header for _, header in columns)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, column: str) -> list[Any]:
+        """The values of a column. KeyError: there is none of that name."""
+        if column not in self.columns:
+            raise KeyError(f"there is no column '{column}'; there are {', '.join(self.columns)}")
+        place = self.columns.index(column)
+        return [row[place] for row in self.rows]
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A data frame with these columns."""
+        import pandas as pd
+
+        return pd.DataFrame.from_records(self.rows, columns=list(self.columns))
+
+    def __repr__(self) -> str:
+        cells = [self._headers, *(tuple("" if v is None else f"{v:.6g}" if isinstance(v, float) else str(v) for v in row)
+                                  for row in self.rows[:20])]
+        widths = [max(len(row[i]) for row in cells) for i in range(len(self._headers))]
+        lines = [self.title]
+        lines += ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in cells]
+        if len(self.rows) > 20:
+            lines.append(f"… {len(self.rows)} rows")
+        if self.note:
+            lines.append(self.note)
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{html.escape(header)}</th>" for header in self._headers)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{html.escape('' if v is None else str(v))}</td>" for v in row) + "</tr>"
+            for row in self.rows)
+        return (f"<p><b>{html.escape(self.title)}</b></p>"
+                f'<table class="dataframe"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+                f"<p>{html.escape(self.note)}</p>")
+
+
+class Report(Mapping[str, ReportTable]):
+    """The tables of an analysis by their names, in their order."""
+
+    def __init__(self, file: _core.TraceFile, parts: list[str], limit: int) -> None:
+        self._tables = {
+            key: ReportTable(title, note, columns, rows)
+            for key, title, note, columns, rows in file.analyze(parts, limit)
+        }
+
+    def __getitem__(self, name: str) -> ReportTable:
+        if name not in self._tables:
+            raise KeyError(f"there is no table '{name}'; there are {', '.join(self._tables)}")
+        return self._tables[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tables)
+
+    def __len__(self) -> int:
+        return len(self._tables)
+
+    def __repr__(self) -> str:
+        return "\n\n".join(repr(table) for table in self._tables.values())
+
+    def _repr_html_(self) -> str:
+        return "".join(table._repr_html_() for table in self._tables.values())
