@@ -13,9 +13,9 @@ void raise(const Error& error) {
     return nb::steal<nb::object>(
         PyUnicode_DecodeFSDefaultAndSize(bytes.data(), static_cast<Py_ssize_t>(bytes.size())));
   };
-  const nb::object exception = nb::module_::import_("tracesmith._errors")
-                                   .attr("of_code")(static_cast<int>(error.code),
-                                                    text(error.message), text(error.where));
+  const nb::object exception =
+      nb::module_::import_("tracesmith._errors")
+          .attr("of_code")(static_cast<int>(error.code), text(error.message), text(error.where));
   PyErr_SetObject(exception.type().ptr(), exception.ptr());
   throw nb::python_error();
 }

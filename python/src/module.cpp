@@ -3,10 +3,17 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
+#include "events.hpp"
 #include "trace_file.hpp"
 #include "tracesmith/base/version.hpp"
 
 NB_MODULE(_core, module) {
   module.attr("version") = tracesmith::getVersionString();
   tracesmith::python::bindTraceFile(module);
+  tracesmith::python::bindEvents(module);
+  tracesmith::python::bindFiles(module);
+  tracesmith::python::bindTimelines(module);
+  tracesmith::python::bindReplays(module);
+  tracesmith::python::bindCaptures(module);
+  tracesmith::python::bindAnnotations(module);
 }

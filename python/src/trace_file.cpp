@@ -57,15 +57,15 @@ class Interrupt {
   std::unique_ptr<nb::python_error> error_;
 };
 
-/// A stream of Arrow batches as PyCapsule: https://arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterface.html
+/// A stream of Arrow batches as PyCapsule:
+/// https://arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterface.html
 nb::object capsuleOf(std::unique_ptr<ArrowArrayStream> stream) {
-  PyObject* const capsule =
-      PyCapsule_New(stream.get(), "arrow_array_stream", [](PyObject* object) {
-        auto* const held =
-            static_cast<ArrowArrayStream*>(PyCapsule_GetPointer(object, "arrow_array_stream"));
-        if (held->release != nullptr) held->release(held);  // nobody took it
-        delete held;
-      });
+  PyObject* const capsule = PyCapsule_New(stream.get(), "arrow_array_stream", [](PyObject* object) {
+    auto* const held =
+        static_cast<ArrowArrayStream*>(PyCapsule_GetPointer(object, "arrow_array_stream"));
+    if (held->release != nullptr) held->release(held);  // nobody took it
+    delete held;
+  });
   if (capsule == nullptr) {
     stream->release(stream.get());
     throw nb::python_error();
@@ -130,8 +130,8 @@ nb::object arrayOf(const ColumnArray& column) {
     delete static_cast<std::shared_ptr<const void>*>(held);
   });
   const size_t shape[1] = {static_cast<size_t>(column.rows)};
-  return nb::cast(
-      nb::ndarray<nb::numpy, nb::ro>(const_cast<void*>(column.data), 1, shape, keep, nullptr, dtype));
+  return nb::cast(nb::ndarray<nb::numpy, nb::ro>(const_cast<void*>(column.data), 1, shape, keep,
+                                                 nullptr, dtype));
 }
 
 nb::object textsOf(const ColumnArray& column) {
@@ -180,6 +180,10 @@ uint64_t TraceFile::rows(const std::string& table) {
     TS_TRY(const Loaded loaded, trace_->tables.need(table, none));
     return rowsThere(*loaded->catalog->find(table));
   }));
+}
+
+std::shared_ptr<const TraceTables::Loaded> TraceFile::whole() {
+  return valueOf(alone(trace_->mutex, [&] { return trace_->tables.needAll(); }));
 }
 
 ColumnArray TraceFile::column(const std::string& table, const std::string& name) {
@@ -382,13 +386,21 @@ void bindTraceFile(nb::module_& module) {
             const ColumnArray column = self.column(table, name);
             return nb::make_tuple(arrayOf(column), validOf(column), textsOf(column));
           },
-          nb::arg("table"), nb::arg("name"))
+          nb::arg("table"), nb::arg("name"),
+          nb::sig("def column(self, table: str, name: str) -> "
+                  "tuple[typing.Any, bytes | None, list[str] | None]"))
       .def("arrow", &TraceFile::arrow, nb::arg("table"), nb::arg("columns"))
-      .def("query", &TraceFile::query, nb::arg("sql"))
+      .def("query", &TraceFile::query, nb::arg("sql"),
+           nb::sig("def query(self, sql: str) -> "
+                   "tuple[list[str], list[tuple[typing.Any, ...]]]"))
       .def("query_arrow", &TraceFile::queryArrow, nb::arg("sql"))
-      .def("analyze", &TraceFile::analyze, nb::arg("parts"), nb::arg("limit"))
-      .def("tables", &TraceFile::tables)
-      .def("about", &TraceFile::about);
+      .def("analyze", &TraceFile::analyze, nb::arg("parts"), nb::arg("limit"),
+           nb::sig("def analyze(self, parts: collections.abc.Sequence[str], limit: int) -> "
+                   "list[tuple[str, str, str, list[tuple[str, str]], "
+                   "list[tuple[typing.Any, ...]]]]"))
+      .def("tables", &TraceFile::tables,
+           nb::sig("def tables(self) -> list[tuple[str, str, list[tuple[str, str, str]]]]"))
+      .def("about", &TraceFile::about, nb::sig("def about(self) -> dict[str, typing.Any]"));
 }
 
 }  // namespace tracesmith::python

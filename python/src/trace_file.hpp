@@ -34,6 +34,8 @@ class TraceFile {
  public:
   explicit TraceFile(const std::string& path);
 
+  /// All of the trace.
+  std::shared_ptr<const TraceTables::Loaded> whole();
   ColumnArray column(const std::string& table, const std::string& name);
   uint64_t rows(const std::string& table);
   nanobind::object arrow(const std::string& table, const std::vector<std::string>& columns);

@@ -66,8 +66,9 @@ class Answer(Sequence[Any]):
 
     def _ask(self) -> list[tuple[Any, ...]]:
         if self._rows is None:
-            columns, self._rows = self._trace._file.query(self._sql)
-            self._columns = tuple(columns)
+            names, rows = self._trace._file.query(self._sql)
+            self._columns = tuple(names)
+            self._rows = rows
         return self._rows
 
     @property

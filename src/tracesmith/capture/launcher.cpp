@@ -196,6 +196,12 @@ Result<std::string> findAgentLibrary(const std::string& file_name) {
   } else {
     const auto exe = std::filesystem::read_symlink("/proc/self/exe", ec);
     if (!ec) places.push_back(exe.parent_path().parent_path() / "lib" / "tracesmith");
+    // Of a library that has this code, as Python's module: beside it.
+    Dl_info own{};
+    if (dladdr(reinterpret_cast<const void*>(&findAgentLibrary), &own) != 0) {
+      const auto beside = std::filesystem::path(own.dli_fname).parent_path() / "lib" / "tracesmith";
+      if (std::filesystem::exists(beside, ec)) places.push_back(beside);
+    }
 #ifdef TRACESMITH_AGENT_DIR
     places.emplace_back(TRACESMITH_AGENT_DIR);
 #endif

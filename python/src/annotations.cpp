@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// annotate(): what a Python program says of itself, in the session that is active. Cheap, for it
+// stands in inner loops: a name is looked up once for each session.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+
+#include <unordered_map>
+
+#include "events.hpp"
+#include "tracesmith/capture/tracing_session.hpp"
+
+namespace tracesmith::python {
+
+namespace nb = nanobind;
+
+namespace {
+
+/// The session that annotations go to, and the names that it knows. All of it under the GIL.
+struct Active {
+  nb::object holder;  // keeps the session alive
+  TracingSession* session = nullptr;
+  /// By the text's object: programs use the same one again and again. Held, so that no other text
+  /// can come to lie there.
+  std::unordered_map<PyObject*, SpanName> names;
+
+  void set(nb::object of) {
+    for (const auto& [text, name] : names) Py_DECREF(text);
+    names.clear();
+    session = of.is_none() ? nullptr : nb::cast<TracingSession*>(of);
+    holder = std::move(of);
+  }
+  SpanName nameOf(PyObject* text) {
+    if (const auto at = names.find(text); at != names.end()) return at->second;
+    Py_ssize_t bytes = 0;
+    const char* const chars = PyUnicode_AsUTF8AndSize(text, &bytes);
+    if (chars == nullptr) {  // a lone surrogate
+      PyErr_Clear();
+      return SpanName::kNone;
+    }
+    const SpanName name = session->spanName({chars, static_cast<size_t>(bytes)});
+    constexpr size_t kMostHeld = 1 << 16;  // names that are made anew each time are not kept
+    if (names.size() < kMostHeld) {
+      Py_INCREF(text);
+      names.emplace(text, name);
+    }
+    return name;
+  }
+};
+
+/// Never destroyed: Python is gone by then.
+Active& active() {
+  static auto* const one = new Active;
+  return *one;
+}
+
+class Annotation {
+ public:
+  explicit Annotation(nb::str name) : name_(std::move(name)) {}
+  nb::str name() const { return name_; }
+  void enter() {
+    if (active().session != nullptr) begin_ = active().session->stamp();
+  }
+  void exit() {
+    if (active().session == nullptr || begin_ == kNever) return;
+    TracingSession& session = *active().session;
+    session.span(active().nameOf(name_.ptr()), begin_, session.stamp());
+    begin_ = kNever;
+  }
+
+ private:
+  static constexpr int64_t kNever = INT64_MIN;
+  nb::str name_;
+  int64_t begin_ = kNever;
+};
+
+}  // namespace
+
+void bindAnnotations(nb::module_& m) {
+  nb::class_<Annotation>(m, "Annotation", "A range of the program, from enter to exit.")
+      .def(nb::init<nb::str>(), nb::arg("name"))
+      .def_prop_ro("name", &Annotation::name)
+      .def("__enter__",
+           [](nb::handle_t<Annotation> self) {
+             nb::inst_ptr<Annotation>(self)->enter();
+             return nb::borrow(self);
+           })
+      .def(
+          "__exit__", [](Annotation& self, nb::handle, nb::handle, nb::handle) { self.exit(); },
+          nb::arg("type").none(), nb::arg("value").none(), nb::arg("traceback").none());
+  m.def(
+      "set_active_session", [](nb::object session) { active().set(std::move(session)); },
+      nb::arg("session").none());
+  m.def("has_active_session", [] { return active().session != nullptr; });
+  m.def(
+      "mark",
+      [](nb::str name) {
+        if (active().session != nullptr) active().session->marker(active().nameOf(name.ptr()));
+      },
+      nb::arg("name"));
+}
+
+}  // namespace tracesmith::python

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <nanobind/stl/unique_ptr.h>
+
+#include "errors.hpp"
+#include "events.hpp"
+#include "tracesmith/capture/profiler.hpp"
+#include "tracesmith/capture/tracing_session.hpp"
+#include "tracesmith/stacks/stack_capture.hpp"
+
+namespace tracesmith::python {
+
+namespace nb = nanobind;
+
+namespace {
+
+using Events = std::vector<TraceEvent>;
+using Released = nb::call_guard<nb::gil_scoped_release>;
+
+template <class F>
+auto released(F&& f) {
+  const nb::gil_scoped_release release;
+  return f();
+}
+
+/// A profiler of this process.
+bool done(bool ok, const IPlatformProfiler& profiler) {
+  if (!ok) {
+    raise({ErrorCode::kUnsupported, profiler.lastError(),
+           platformTypeToString(profiler.platformType())});
+  }
+  return true;
+}
+
+std::string pathOf(const nb::object& path) {
+  PyObject* bytes = nullptr;
+  if (PyUnicode_FSConverter(path.ptr(), &bytes) == 0) throw nb::python_error();
+  const auto held = nb::steal<nb::bytes>(bytes);
+  return std::string(held.c_str(), held.size());
+}
+
+}  // namespace
+
+void bindCaptures(nb::module_& m) {
+  nb::class_<ProfilerConfig>(m, "ProfilerConfig", "What a profiler captures.")
+      .def(nb::init<>())
+      .def_rw("buffer_size", &ProfilerConfig::buffer_size,
+              "events that wait for get_events() at most")
+      .def_rw("overflow_policy", &ProfilerConfig::overflow_policy)
+      .def_rw("capture_callstacks", &ProfilerConfig::capture_callstacks)
+      .def_rw("callstack_depth", &ProfilerConfig::callstack_depth, "frames")
+      .def_rw("capture_kernel_params", &ProfilerConfig::capture_kernel_params)
+      .def_rw("capture_memory_params", &ProfilerConfig::capture_memory_params)
+      .def_rw("capture_kernels", &ProfilerConfig::capture_kernels)
+      .def_rw("capture_memcpy", &ProfilerConfig::capture_memcpy)
+      .def_rw("capture_memset", &ProfilerConfig::capture_memset)
+      .def_rw("capture_sync", &ProfilerConfig::capture_sync)
+      .def_rw("capture_alloc", &ProfilerConfig::capture_alloc);
+  nb::class_<IPlatformProfiler>(
+      m, "Profiler",
+      "Captures what this process does on a platform's devices; see create_profiler(). What can "
+      "not be done is raised as UnsupportedError, with the reason.")
+      .def("platform_type", &IPlatformProfiler::platformType)
+      .def("is_available", &IPlatformProfiler::isAvailable, Released())
+      .def(
+          "initialize",
+          [](IPlatformProfiler& self, const ProfilerConfig& config) {
+            return done(released([&] { return self.initialize(config); }), self);
+          },
+          nb::arg("config") = ProfilerConfig())
+      .def("finalize", &IPlatformProfiler::finalize, Released(),
+           "Stops, and forgets what has not been taken.")
+      .def("start_capture",
+           [](IPlatformProfiler& self) {
+             return done(released([&] { return self.startCapture(); }), self);
+           })
+      .def("stop_capture",
+           [](IPlatformProfiler& self) {
+             return done(released([&] { return self.stopCapture(); }), self);
+           })
+      .def("is_capturing", &IPlatformProfiler::isCapturing)
+      .def(
+          "get_events",
+          [](IPlatformProfiler& self, size_t max_count) {
+            Events events;
+            released([&] { return self.getEvents(events, max_count); });
+            return events;
+          },
+          nb::arg("max_count") = 0, "Takes events out, the oldest first; 0: all.")
+      .def("get_device_info", &IPlatformProfiler::getDeviceInfo, Released())
+      .def("events_captured", &IPlatformProfiler::eventsCaptured)
+      .def("events_dropped", &IPlatformProfiler::eventsDropped)
+      .def("last_error", &IPlatformProfiler::lastError);
+  m.def("create_profiler", &createProfiler, nb::arg("platform"), Released(),
+        "A profiler of this platform; is_available() says whether this machine has it.");
+  m.def("detect_platform", &detectPlatform, Released(),
+        "The platform whose devices this machine has; PlatformType.Unknown: none.");
+  m.def("is_cuda_available", &isCUDAAvailable, Released());
+  m.def("is_rocm_available", &isROCmAvailable, Released());
+  m.def("is_metal_available", &isMetalAvailable, Released());
+  m.def("is_maca_available", &isMACAAvailable, Released());
+  m.def("is_ascend_available", &isAscendAvailable, Released());
+  m.def("is_opencl_available", &isOpenCLAvailable, Released());
+  m.def("get_cuda_device_count", &getCUDADeviceCount, Released());
+  m.def("get_rocm_device_count", &getROCmDeviceCount, Released());
+  m.def("get_metal_device_count", &getMetalDeviceCount, Released());
+  m.def("get_maca_device_count", &getMACADeviceCount, Released());
+  m.def("get_ascend_device_count", &getAscendDeviceCount, Released());
+  m.def("get_cuda_driver_version", &getCUDADriverVersion, Released(), "12040 for 12.4; 0: none.");
+  m.def("get_device_infos", &deviceInfosOf, nb::arg("platform"), Released());
+
+  using Session = TracingSession;
+  nb::class_<TracingConfig>(m, "TracingConfig", "How a TracingSession records.")
+      .def(nb::init<>())
+      .def_rw("buffer_size_kb", &TracingConfig::buffer_size_kb, "ring of each thread")
+      .def_rw("max_threads", &TracingConfig::max_threads)
+      .def_rw("overflow", &TracingConfig::overflow)
+      .def_rw("output_file", &TracingConfig::output_file,
+              "the trace; \"\": it is kept, compressed, in memory")
+      .def_rw("flush_interval_ms", &TracingConfig::flush_interval_ms)
+      .def_rw("duration_ms", &TracingConfig::duration_ms, "stop by itself after so long; 0: never")
+      .def_rw("enable_gpu_tracks", &TracingConfig::enable_gpu_tracks)
+      .def_rw("enable_counter_tracks", &TracingConfig::enable_counter_tracks)
+      .def_rw("enable_flow_events", &TracingConfig::enable_flow_events);
+  nb::enum_<Session::State>(m, "TracingState")
+      .value("Stopped", Session::State::Stopped)
+      .value("Starting", Session::State::Starting)
+      .value("Running", Session::State::Running)
+      .value("Stopping", Session::State::Stopping);
+  nb::enum_<Session::Mode>(m, "TracingMode")
+      .value("InProcess", Session::Mode::InProcess)
+      .value("File", Session::Mode::File);
+  nb::class_<Session::Statistics>(m, "TracingStatistics")
+      .def_ro("events_emitted", &Session::Statistics::events_emitted)
+      .def_ro("events_dropped", &Session::Statistics::events_dropped)
+      .def_ro("counters_emitted", &Session::Statistics::counters_emitted)
+      .def_ro("start_time", &Session::Statistics::start_time)
+      .def_ro("stop_time", &Session::Statistics::stop_time)
+      .def("duration_ms", &Session::Statistics::duration_ms);
+  nb::class_<Session>(m, "TracingSession",
+                      "Records what this program says of itself, from any number of threads and "
+                      "from the children it forks (docs/sessions.md).")
+      .def(nb::init<>())
+      .def(
+          "start",
+          [](Session& self, const TracingConfig& config) {
+            check(released([&] { return self.start(config); }));
+            return true;
+          },
+          nb::arg("config") = TracingConfig())
+      .def("stop",
+           [](Session& self) {
+             check(released([&] { return self.stop(); }));
+             return true;
+           })
+      .def("flush", [](Session& self) { check(released([&] { return self.flush(); })); })
+      .def("clear", [](Session& self) { check(self.clear()); })
+      .def("get_events", &Session::getEvents, Released())
+      .def("get_counters", &Session::getCounters, Released())
+      .def(
+          "export_to_file",
+          [](Session& self, const nb::object& path) {
+            const std::string to = pathOf(path);
+            check(released([&] { return self.exportToFile(to); }));
+            return true;
+          },
+          nb::arg("path"), "The end of the name says which format: .sbt, .json, else Perfetto's.")
+      .def("is_active", &Session::isActive)
+      .def("get_state", &Session::getState)
+      .def("get_mode", &Session::getMode)
+      .def("get_statistics", &Session::getStatistics)
+      .def("trace_path", &Session::tracePath)
+      .def("event_buffer_size", &Session::eventBufferSize)
+      .def("event_buffer_capacity", &Session::eventBufferCapacity)
+      .def("events_dropped", &Session::eventsDropped)
+      .def("emit", &Session::emit, nb::arg("event"),
+           "False: it was dropped, or the session does not run.")
+      .def(
+          "emit_counter",
+          [](Session& self, const std::string& name, double value, const std::string& unit) {
+            return self.emitCounter(name, value, unit);
+          },
+          nb::arg("name"), nb::arg("value"), nb::arg("unit") = "")
+      .def("span_name",
+           [](Session& self, const std::string& name) {
+             return static_cast<uint32_t>(self.spanName(name));
+           })
+      .def("stamp", &Session::stamp)
+      .def("span", [](Session& self, uint32_t name, int64_t begin,
+                      int64_t end) { return self.span(static_cast<SpanName>(name), begin, end); })
+      .def("marker",
+           [](Session& self, uint32_t name) { return self.marker(static_cast<SpanName>(name)); });
+
+  nb::class_<StackCaptureConfig>(m, "StackCaptureConfig")
+      .def(nb::init<>())
+      .def_rw("max_depth", &StackCaptureConfig::max_depth, "frames, 1 to 512")
+      .def_rw("skip_frames", &StackCaptureConfig::skip_frames)
+      .def_rw("async_signal_safe", &StackCaptureConfig::async_signal_safe)
+      .def_rw("resolve_symbols", &StackCaptureConfig::resolve_symbols)
+      .def_rw("demangle", &StackCaptureConfig::demangle);
+  nb::class_<StackCapture>(m, "StackCapture", "The native call stack of the code that asks.")
+      .def(nb::init<>())
+      .def(nb::init<StackCaptureConfig>(), nb::arg("config"))
+      .def("capture",
+           [](StackCapture& self) {
+             CallStack stack;
+             self.capture(stack);
+             return stack;
+           })
+      .def(
+          "capture_with_thread_id",
+          [](StackCapture& self, uint64_t thread_id) {
+            CallStack stack;
+            self.captureWithThreadId(stack, thread_id);
+            return stack;
+          },
+          nb::arg("thread_id"))
+      .def(
+          "resolve_symbols",
+          [](StackCapture& self, CallStack& stack) { self.resolveSymbols(stack); },
+          nb::arg("stack"))
+      .def_static("get_current_thread_id", &StackCapture::getCurrentThreadId)
+      .def_static("is_available", &StackCapture::isAvailable);
+}
+
+}  // namespace tracesmith::python

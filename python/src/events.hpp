@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Events as Python has them: lists and maps of theirs can be changed in place.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/bind_map.h>
+#include <nanobind/stl/bind_vector.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "tracesmith/model/trace_event.hpp"
+
+NB_MAKE_OPAQUE(std::map<std::string, std::string>)
+NB_MAKE_OPAQUE(std::vector<tracesmith::StackFrame>)
+NB_MAKE_OPAQUE(std::vector<tracesmith::DeviceInfo>)
+
+namespace tracesmith::python {
+
+void bindEvents(nanobind::module_& module);
+void bindFiles(nanobind::module_& module);
+void bindTimelines(nanobind::module_& module);
+void bindReplays(nanobind::module_& module);
+void bindCaptures(nanobind::module_& module);
+void bindAnnotations(nanobind::module_& module);
+
+}  // namespace tracesmith::python

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "errors.hpp"
+#include "events.hpp"
+#include "trace_file.hpp"
+#include "tracesmith/export/chrome_json.hpp"
+#include "tracesmith/export/human_units.hpp"
+#include "tracesmith/export/perfetto_exporter.hpp"
+#include "tracesmith/export/perfetto_writer.hpp"
+#include "tracesmith/format/sbt_file.hpp"
+#include "tracesmith/import/xray_importer.hpp"
+
+namespace tracesmith::python {
+
+namespace nb = nanobind;
+
+namespace {
+
+using Events = std::vector<TraceEvent>;
+using Counters = std::vector<CounterEvent>;
+using Released = nb::call_guard<nb::gil_scoped_release>;
+
+/// True; what went wrong is raised, and what could be read in spite of damage is warned of.
+bool done(const SBTResult& result, const std::string& where) {
+  if (!result.success) raise({ErrorCode::kIo, result.error_message, where});
+  if (!result.error_message.empty() &&
+      PyErr_WarnEx(PyExc_RuntimeWarning, (where + ": " + result.error_message).c_str(), 1) != 0) {
+    throw nb::python_error();
+  }
+  return true;
+}
+
+/// A writer or reader with its path, for messages.
+template <class File>
+struct Named {
+  explicit Named(const std::string& of) : path(of), file(of) {}
+  std::string path;
+  File file;
+};
+using Writer = Named<SBTWriter>;
+using Reader = Named<SBTReader>;
+
+template <class F>
+auto released(F&& f) {
+  const nb::gil_scoped_release release;
+  return f();
+}
+
+std::string pathOf(const nb::object& path) {
+  PyObject* bytes = nullptr;
+  if (PyUnicode_FSConverter(path.ptr(), &bytes) == 0) throw nb::python_error();
+  const auto held = nb::steal<nb::bytes>(bytes);
+  return std::string(held.c_str(), held.size());
+}
+
+bool exported(bool ok, const PerfettoExporter& exporter, const std::string& path) {
+  if (!ok) raise({ErrorCode::kIo, exporter.lastError(), path});
+  return true;
+}
+
+}  // namespace
+
+void bindFiles(nb::module_& m) {
+  nb::class_<Writer>(m, "SBTWriter",
+                     "Writes a trace of TraceEvents, replacing a file that is there. What was "
+                     "written can be read at once, and stays readable if the program dies.")
+      .def(
+          "__init__",
+          [](Writer* self, const nb::object& path) {
+            new (self) Writer(pathOf(path));
+            if (!self->file.isOpen()) {
+              const Error error{ErrorCode::kIo, self->file.lastError(), ""};
+              self->~Writer();
+              raise(error);
+            }
+          },
+          nb::arg("path"))
+      .def("is_open", [](const Writer& w) { return w.file.isOpen(); })
+      .def(
+          "write_metadata",
+          [](Writer& w, const TraceMetadata& metadata) {
+            return done(w.file.writeMetadata(metadata), w.path);
+          },
+          nb::arg("metadata"))
+      .def(
+          "write_device_info",
+          [](Writer& w, const std::vector<DeviceInfo>& devices) {
+            return done(w.file.writeDeviceInfo(devices), w.path);
+          },
+          nb::arg("devices"))
+      .def(
+          "write_event",
+          [](Writer& w, const TraceEvent& event) { return done(w.file.writeEvent(event), w.path); },
+          nb::arg("event"))
+      .def(
+          "write_events",
+          [](Writer& w, const Events& events) {
+            return done(released([&] { return w.file.writeEvents(events); }), w.path);
+          },
+          nb::arg("events"))
+      .def(
+          "write_counters",
+          [](Writer& w, const Counters& counters) {
+            return done(w.file.writeCounters(counters), w.path);
+          },
+          nb::arg("counters"))
+      .def("flush",
+           [](Writer& w) { return done(released([&] { return w.file.flush(); }), w.path); })
+      .def("finalize",
+           [](Writer& w) { return done(released([&] { return w.file.finalize(); }), w.path); })
+      .def("event_count", [](const Writer& w) { return w.file.eventCount(); })
+      .def("file_size", [](const Writer& w) { return w.file.fileSize(); })
+      .def("__enter__", [](const nb::object& self) { return self; })
+      .def(
+          "__exit__",
+          [](Writer& w, nb::handle, nb::handle, nb::handle) {
+            done(released([&] { return w.file.finalize(); }), w.path);
+          },
+          nb::arg("type").none(), nb::arg("value").none(), nb::arg("traceback").none());
+
+  nb::class_<Reader>(m, "SBTReader",
+                     "Reads a trace as TraceEvents. tracesmith.open() gives its columns, which is "
+                     "what large traces are read with.")
+      .def(
+          "__init__", [](Reader* self, const nb::object& path) { new (self) Reader(pathOf(path)); },
+          nb::arg("path"))
+      .def("is_open", [](const Reader& r) { return r.file.isOpen(); })
+      .def(
+          "is_valid", [](const Reader& r) { return r.file.isValid(); },
+          "Whether it is a trace that this version reads.")
+      .def(
+          "last_error", [](const Reader& r) { return r.file.lastError(); },
+          "Why is_valid() is False.")
+      .def("event_count", [](Reader& r) { return released([&] { return r.file.eventCount(); }); })
+      .def(
+          "read_all",
+          [](Reader& r) {
+            TraceRecord record;
+            done(released([&] { return r.file.readAll(record); }), r.path);
+            return std::move(record.events());
+          },
+          "All events, by time.")
+      .def(
+          "read_events",
+          [](Reader& r, size_t offset, size_t count) {
+            Events events;
+            done(released([&] { return r.file.readEvents(events, offset, count); }), r.path);
+            return events;
+          },
+          nb::arg("offset") = 0, nb::arg("count") = 0,
+          "`count` events by time, from the one with number `offset` on; 0: all.")
+      .def("read_counters",
+           [](Reader& r) {
+             Counters counters;
+             done(released([&] { return r.file.readCounters(counters); }), r.path);
+             return counters;
+           })
+      .def("read_metadata", [](Reader& r) {
+        TraceMetadata metadata;
+        done(released([&] { return r.file.readMetadata(metadata); }), r.path);
+        return metadata;
+      });
+
+  nb::enum_<PerfettoProtoExporter::Format>(m, "PerfettoFormat")
+      .value("JSON", PerfettoProtoExporter::Format::JSON)
+      .value("PROTOBUF", PerfettoProtoExporter::Format::PROTOBUF);
+  nb::class_<PerfettoExporter>(m, "PerfettoExporter", "TraceEvents as Chrome's JSON.")
+      .def(nb::init<>())
+      .def(
+          "export_to_file",
+          [](PerfettoExporter& self, const Events& events, const nb::object& path) {
+            const std::string to = pathOf(path);
+            return exported(released([&] { return self.exportToFile(events, to); }), self, to);
+          },
+          nb::arg("events"), nb::arg("path"))
+      .def(
+          "export_to_file_with_counters",
+          [](PerfettoExporter& self, const Events& events, const Counters& counters,
+             const nb::object& path) {
+            const std::string to = pathOf(path);
+            return exported(released([&] { return self.exportToFile(events, counters, to); }), self,
+                            to);
+          },
+          nb::arg("events"), nb::arg("counters"), nb::arg("path"))
+      .def(
+          "export_to_string",
+          [](PerfettoExporter& self, const Events& events) { return self.exportToString(events); },
+          nb::arg("events"), Released())
+      .def(
+          "export_to_string_with_counters",
+          [](PerfettoExporter& self, const Events& events, const Counters& counters) {
+            return self.exportToString(events, counters);
+          },
+          nb::arg("events"), nb::arg("counters"), Released())
+      .def("set_enable_gpu_tracks", &PerfettoExporter::setEnableGPUTracks, nb::arg("enable"))
+      .def("set_enable_flow_events", &PerfettoExporter::setEnableFlowEvents, nb::arg("enable"))
+      .def("set_enable_counter_tracks", &PerfettoExporter::setEnableCounterTracks,
+           nb::arg("enable"));
+  nb::class_<PerfettoProtoExporter, PerfettoExporter>(
+      m, "PerfettoProtoExporter", "TraceEvents as Perfetto's protobuf, or as Chrome's JSON.")
+      .def(nb::init<PerfettoProtoExporter::Format>(),
+           nb::arg("format") = PerfettoProtoExporter::Format::PROTOBUF)
+      .def(
+          "export_to_file",
+          [](PerfettoProtoExporter& self, const Events& events, const nb::object& path) {
+            const std::string to = pathOf(path);
+            return exported(released([&] { return self.exportToFile(events, to); }), self, to);
+          },
+          nb::arg("events"), nb::arg("path"))
+      .def(
+          "export_to_file_with_counters",
+          [](PerfettoProtoExporter& self, const Events& events, const Counters& counters,
+             const nb::object& path) {
+            const std::string to = pathOf(path);
+            return exported(released([&] { return self.exportToFile(events, counters, to); }), self,
+                            to);
+          },
+          nb::arg("events"), nb::arg("counters"), nb::arg("path"))
+      .def("get_format", &PerfettoProtoExporter::getFormat)
+      .def_static("is_sdk_available", &PerfettoProtoExporter::isSDKAvailable,
+                  "False: Perfetto's SDK is no part of this, and not needed.");
+
+  m.def(
+      "export_trace",
+      [](TraceFile& file, const nb::bytes& path) {
+        const std::string to(path.c_str(), path.size());
+        const auto loaded = file.whole();
+        const bool json = to.size() >= 5 && to.compare(to.size() - 5, 5, ".json") == 0;
+        check(released([&] {
+          return json ? exportChromeJson(loaded->trace, to) : exportPerfetto(loaded->trace, to);
+        }));
+      },
+      nb::arg("file"), nb::arg("path"));
+
+  m.def(
+      "format_duration", [](int64_t ns) { return formatDuration(ns); }, nb::arg("ns"),
+      "\"1.50 ms\" for 1500000.");
+  m.def("format_bytes", &formatBytes, nb::arg("bytes"), "\"1.00 KiB\" for 1024.");
+
+  nb::enum_<XRayEntryType>(m, "XRayEntryType")
+      .value("FunctionEnter", XRayEntryType::FunctionEnter)
+      .value("FunctionExit", XRayEntryType::FunctionExit)
+      .value("TailExit", XRayEntryType::TailExit)
+      .value("CustomEvent", XRayEntryType::CustomEvent)
+      .value("TypedEvent", XRayEntryType::TypedEvent);
+  nb::class_<XRayFunctionRecord>(m, "XRayFunctionRecord", "One record of a log of LLVM's XRay.")
+      .def(nb::init<>())
+      .def_rw("function_id", &XRayFunctionRecord::function_id)
+      .def_rw("timestamp", &XRayFunctionRecord::timestamp)
+      .def_rw("type", &XRayFunctionRecord::type)
+      .def_rw("thread_id", &XRayFunctionRecord::thread_id)
+      .def_rw("cpu_id", &XRayFunctionRecord::cpu_id)
+      .def_rw("function_name", &XRayFunctionRecord::function_name)
+      .def_rw("file_name", &XRayFunctionRecord::file_name)
+      .def_rw("line_number", &XRayFunctionRecord::line_number);
+  nb::class_<XRayFileHeader>(m, "XRayFileHeader")
+      .def(nb::init<>())
+      .def_rw("version", &XRayFileHeader::version)
+      .def_rw("type", &XRayFileHeader::type, "0: basic, 1: FDR")
+      .def_rw("cycle_frequency", &XRayFileHeader::cycle_frequency)
+      .def_rw("num_records", &XRayFileHeader::num_records);
+  nb::class_<XRayImporter::Config>(m, "XRayImporterConfig")
+      .def(nb::init<>())
+      .def_rw("resolve_symbols", &XRayImporter::Config::resolve_symbols)
+      .def_rw("include_custom_events", &XRayImporter::Config::include_custom_events)
+      .def_rw("filter_short_calls", &XRayImporter::Config::filter_short_calls)
+      .def_rw("min_duration_ns", &XRayImporter::Config::min_duration_ns)
+      .def_rw("symbol_file", &XRayImporter::Config::symbol_file);
+  nb::class_<XRayImporter::Statistics>(m, "XRayStatistics")
+      .def_ro("records_read", &XRayImporter::Statistics::records_read)
+      .def_ro("records_converted", &XRayImporter::Statistics::records_converted)
+      .def_ro("records_filtered", &XRayImporter::Statistics::records_filtered)
+      .def_ro("custom_events", &XRayImporter::Statistics::custom_events)
+      .def_ro("functions_identified", &XRayImporter::Statistics::functions_identified)
+      .def_ro("total_duration_ms", &XRayImporter::Statistics::total_duration_ms);
+  nb::class_<XRayImporter>(m, "XRayImporter",
+                           "Logs of LLVM's XRay as TraceEvents; tracesmith.open() reads them, too.")
+      .def(nb::init<>())
+      .def(nb::init<XRayImporter::Config>(), nb::arg("config"))
+      .def_static("is_available", &XRayImporter::isAvailable)
+      .def(
+          "import_file",
+          [](XRayImporter& self, const nb::object& path) {
+            const std::string from = pathOf(path);
+            Events events = released([&] { return self.importFile(from); });
+            if (events.empty() && !self.lastError().empty()) {
+              raise({ErrorCode::kNotATrace, self.lastError(), ""});
+            }
+            return events;
+          },
+          nb::arg("path"))
+      .def(
+          "import_buffer",
+          [](XRayImporter& self, const nb::bytes& data) {
+            Events events =
+                self.importBuffer(static_cast<const uint8_t*>(data.data()), data.size());
+            if (events.empty() && !self.lastError().empty()) {
+              raise({ErrorCode::kNotATrace, self.lastError(), ""});
+            }
+            return events;
+          },
+          nb::arg("data"))
+      .def("get_raw_records", &XRayImporter::getRawRecords)
+      .def("get_statistics", &XRayImporter::getStatistics)
+      .def("get_header", &XRayImporter::getHeader)
+      .def("set_symbol_file", &XRayImporter::setSymbolFile, nb::arg("path"))
+      .def("set_config", &XRayImporter::setConfig, nb::arg("config"));
+}
+
+}  // namespace tracesmith::python

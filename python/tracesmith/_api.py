@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Short ways to common things, by the names that users of the earlier tool know."""
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from typing import Union
+
+from tracesmith import _core
+from tracesmith._core import CounterEvent, PlatformType, ReplayConfig, ReplayResult, Timeline, TraceEvent
+from tracesmith._errors import UnsupportedError
+from tracesmith._trace import Trace
+
+__all__ = ["build_timeline", "capture_trace", "export_perfetto", "is_protobuf_available", "replay_trace"]
+
+PathLike = Union[str, "os.PathLike[str]"]
+EventsOrTrace = Union[Trace, Sequence[TraceEvent]]
+
+
+def capture_trace(
+    duration_ms: float = 1000, platform: PlatformType | None = None, config: _core.ProfilerConfig | None = None
+) -> list[TraceEvent]:
+    """What this process does on a device in so many milliseconds: other threads work meanwhile.
+
+    `platform`: whose; None: that of this machine's devices. PlatformType.Simulation makes events up,
+    and says so in them. UnsupportedError: the machine has no device, or it can not be captured from
+    within; `tracesmith profile -- program` captures other programs."""
+    if platform is None:
+        platform = _core.detect_platform()
+        if platform == PlatformType.Unknown:
+            raise UnsupportedError(
+                "this machine has no device that can be captured; PlatformType.Simulation makes events up", "platform")
+    profiler = _core.create_profiler(platform)
+    profiler.initialize(config or _core.ProfilerConfig())
+    try:
+        profiler.start_capture()
+        time.sleep(duration_ms / 1000)
+        profiler.stop_capture()
+        return profiler.get_events()
+    finally:
+        profiler.finalize()
+
+
+def build_timeline(events: EventsOrTrace) -> Timeline:
+    """Device work over time: of events, or of a trace, which is much quicker."""
+    if isinstance(events, Trace):
+        return _core.timeline_of(events._file)
+    builder = _core.TimelineBuilder()
+    builder.add_events(list(events))
+    return builder.build()
+
+
+def export_perfetto(events: EventsOrTrace, path: PathLike, counters: Sequence[CounterEvent] = ()) -> bool:
+    """Writes events, or a trace, for https://ui.perfetto.dev. A name that ends in .json: as Chrome's
+    JSON; else as Perfetto's protobuf. True; what goes wrong is raised."""
+    if isinstance(events, Trace):
+        _core.export_trace(events._file, os.fsencode(path))
+        return True
+    json = os.fspath(path).endswith(".json")
+    exporter = _core.PerfettoProtoExporter(_core.PerfettoFormat.JSON if json else _core.PerfettoFormat.PROTOBUF)
+    return exporter.export_to_file_with_counters(list(events), list(counters), path)
+
+
+def replay_trace(events: EventsOrTrace | PathLike, config: ReplayConfig | None = None) -> ReplayResult:
+    """Replays a recording, a trace or events (docs/replay.md). What was recorded for it
+    (`profile --record`) is executed where there is a device; else its times are simulated, and the
+    result says so. The device's driver must not have been loaded by this process."""
+    engine = _core.ReplayEngine()
+    if isinstance(events, Trace):
+        engine.load_trace(events.path)
+    elif isinstance(events, (str, bytes, os.PathLike)):
+        engine.load_trace(events)
+    else:
+        engine.load_events(list(events))
+    return engine.replay(config or ReplayConfig())
+
+
+def is_protobuf_available() -> bool:
+    """True: Perfetto's protobuf is written without a library."""
+    return True

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recording from within: `with tracesmith.profile() as p:` and `tracesmith.annotate()`."""
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, TypeVar, Union
+
+from tracesmith import _core
+from tracesmith._core import PlatformType, ProfilerConfig, TracingConfig, TracingSession
+from tracesmith._errors import InvalidArgumentError
+from tracesmith._trace import Trace
+
+__all__ = ["annotate", "mark", "profile"]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class annotate(_core.Annotation):  # pylint: disable=invalid-name
+    """Names a part of the program: `with annotate("step"):`, or `@annotate("forward")` above a
+    function. It is recorded as a range while a `profile()` is active, and costs next to nothing
+    while none is. A `with` uses a new one each time; one that is a decorator may be called by many
+    threads, and by itself."""
+
+    __slots__ = ()
+
+    def __call__(self, function: Function) -> Function:
+        name = self.name
+        range_of = _core.Annotation
+
+        @functools.wraps(function)
+        def annotated(*args: Any, **kwargs: Any) -> Any:
+            with range_of(name):
+                return function(*args, **kwargs)
+
+        return annotated  # type: ignore[return-value]
+
+
+def mark(name: str) -> None:
+    """Marks a moment of the program, while a `profile()` is active."""
+    _core.mark(name)
+
+
+class profile:  # pylint: disable=invalid-name
+    """Records this process: its annotations, and what it does on a device.
+
+        with tracesmith.profile("run.sbt") as p:
+            work()
+        p.trace.query("SELECT name, duration_ns FROM range")
+
+    `path`: where the trace goes, which can be read if the program dies; None: it is kept in memory.
+    `platform`: whose work is captured; None: that of this machine's devices, if there are any
+    that can be captured from within (`problem` says why not); PlatformType.Unknown: none.
+    One at a time in a process. Children that it forks are recorded as well."""
+
+    def __init__(
+        self,
+        path: Union[str, "os.PathLike[str]", None] = None,
+        platform: PlatformType | None = None,
+        config: ProfilerConfig | None = None,
+    ) -> None:
+        self._config = TracingConfig()
+        if path is not None:
+            self._config.output_file = os.fspath(path)
+        self._wanted = platform
+        self._profiler_config = config or ProfilerConfig()
+        self._session = TracingSession()
+        self._profiler: _core.Profiler | None = None
+        self._trace: Trace | None = None
+        self.platform = PlatformType.Unknown
+        """whose work is captured; Unknown: annotations alone"""
+        self.problem = ""
+        """why the device's work is not captured; "": it is, or was not asked for"""
+
+    def start(self) -> profile:
+        """As entering a `with` does. InvalidArgumentError: another one is active;
+        UnsupportedError: a platform was asked for that can not be captured."""
+        if _core.has_active_session():
+            raise InvalidArgumentError("another profile() is active in this process", "profile")
+        self._session.start(self._config)
+        try:
+            self._start_profiler()
+        except BaseException:
+            self._session.stop()
+            raise
+        _core.set_active_session(self._session)
+        return self
+
+    def _start_profiler(self) -> None:
+        platform = _core.detect_platform() if self._wanted is None else self._wanted
+        if platform == PlatformType.Unknown:
+            return
+        profiler = _core.create_profiler(platform)
+        try:
+            profiler.initialize(self._profiler_config)
+            profiler.start_capture()
+        except Exception as error:
+            if self._wanted is not None:
+                raise
+            self.problem = str(error)
+            return
+        self._profiler, self.platform = profiler, platform
+
+    def stop(self) -> None:
+        """As leaving the `with` does; the second time does nothing."""
+        if not self._session.is_active():
+            return
+        _core.set_active_session(None)
+        try:
+            if self._profiler is not None:
+                self._profiler.stop_capture()
+                for event in self._profiler.get_events():
+                    self._session.emit(event)
+                self._profiler.finalize()
+                self._profiler = None
+        finally:
+            self._session.stop()
+
+    def __enter__(self) -> profile:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    @property
+    def trace(self) -> Trace:
+        """What was recorded. InvalidArgumentError: it is still being recorded, or was never."""
+        if self._trace is None:
+            if self._session.is_active() or not self._session.trace_path():
+                raise InvalidArgumentError("there is a trace after stop(), or after the `with`", "profile.trace")
+            self._trace = Trace(self._session.trace_path())
+        return self._trace
