@@ -121,15 +121,16 @@ void bindCaptures(nb::module_& m) {
       .def_rw("enable_gpu_tracks", &TracingConfig::enable_gpu_tracks)
       .def_rw("enable_counter_tracks", &TracingConfig::enable_counter_tracks)
       .def_rw("enable_flow_events", &TracingConfig::enable_flow_events);
-  nb::enum_<Session::State>(m, "TracingState")
+  nb::enum_<Session::State>(m, "TracingState", "Whether a session runs.")
       .value("Stopped", Session::State::Stopped)
       .value("Starting", Session::State::Starting)
       .value("Running", Session::State::Running)
       .value("Stopping", Session::State::Stopping);
-  nb::enum_<Session::Mode>(m, "TracingMode")
+  nb::enum_<Session::Mode>(m, "TracingMode", "Where a session's trace is kept.")
       .value("InProcess", Session::Mode::InProcess)
       .value("File", Session::Mode::File);
-  nb::class_<Session::Statistics>(m, "TracingStatistics")
+  nb::class_<Session::Statistics>(m, "TracingStatistics",
+                                  "What a session has taken in; times in ns.")
       .def_ro("events_emitted", &Session::Statistics::events_emitted)
       .def_ro("events_dropped", &Session::Statistics::events_dropped)
       .def_ro("counters_emitted", &Session::Statistics::counters_emitted)
@@ -190,7 +191,7 @@ void bindCaptures(nb::module_& m) {
       .def("marker",
            [](Session& self, uint32_t name) { return self.marker(static_cast<SpanName>(name)); });
 
-  nb::class_<StackCaptureConfig>(m, "StackCaptureConfig")
+  nb::class_<StackCaptureConfig>(m, "StackCaptureConfig", "How stacks are taken.")
       .def(nb::init<>())
       .def_rw("max_depth", &StackCaptureConfig::max_depth, "frames, 1 to 512")
       .def_rw("skip_frames", &StackCaptureConfig::skip_frames)

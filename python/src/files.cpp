@@ -160,7 +160,7 @@ void bindFiles(nb::module_& m) {
         return metadata;
       });
 
-  nb::enum_<PerfettoProtoExporter::Format>(m, "PerfettoFormat")
+  nb::enum_<PerfettoProtoExporter::Format>(m, "PerfettoFormat", "What is written.")
       .value("JSON", PerfettoProtoExporter::Format::JSON)
       .value("PROTOBUF", PerfettoProtoExporter::Format::PROTOBUF);
   nb::class_<PerfettoExporter>(m, "PerfettoExporter", "TraceEvents as Chrome's JSON.")
@@ -236,7 +236,7 @@ void bindFiles(nb::module_& m) {
       "\"1.50 ms\" for 1500000.");
   m.def("format_bytes", &formatBytes, nb::arg("bytes"), "\"1.00 KiB\" for 1024.");
 
-  nb::enum_<XRayEntryType>(m, "XRayEntryType")
+  nb::enum_<XRayEntryType>(m, "XRayEntryType", "What a record of XRay is.")
       .value("FunctionEnter", XRayEntryType::FunctionEnter)
       .value("FunctionExit", XRayEntryType::FunctionExit)
       .value("TailExit", XRayEntryType::TailExit)
@@ -252,20 +252,20 @@ void bindFiles(nb::module_& m) {
       .def_rw("function_name", &XRayFunctionRecord::function_name)
       .def_rw("file_name", &XRayFunctionRecord::file_name)
       .def_rw("line_number", &XRayFunctionRecord::line_number);
-  nb::class_<XRayFileHeader>(m, "XRayFileHeader")
+  nb::class_<XRayFileHeader>(m, "XRayFileHeader", "What a log of XRay says of itself.")
       .def(nb::init<>())
       .def_rw("version", &XRayFileHeader::version)
       .def_rw("type", &XRayFileHeader::type, "0: basic, 1: FDR")
       .def_rw("cycle_frequency", &XRayFileHeader::cycle_frequency)
       .def_rw("num_records", &XRayFileHeader::num_records);
-  nb::class_<XRayImporter::Config>(m, "XRayImporterConfig")
+  nb::class_<XRayImporter::Config>(m, "XRayImporterConfig", "How logs of XRay are read.")
       .def(nb::init<>())
       .def_rw("resolve_symbols", &XRayImporter::Config::resolve_symbols)
       .def_rw("include_custom_events", &XRayImporter::Config::include_custom_events)
       .def_rw("filter_short_calls", &XRayImporter::Config::filter_short_calls)
       .def_rw("min_duration_ns", &XRayImporter::Config::min_duration_ns)
       .def_rw("symbol_file", &XRayImporter::Config::symbol_file);
-  nb::class_<XRayImporter::Statistics>(m, "XRayStatistics")
+  nb::class_<XRayImporter::Statistics>(m, "XRayStatistics", "What was read of a log.")
       .def_ro("records_read", &XRayImporter::Statistics::records_read)
       .def_ro("records_converted", &XRayImporter::Statistics::records_converted)
       .def_ro("records_filtered", &XRayImporter::Statistics::records_filtered)

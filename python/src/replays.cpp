@@ -8,12 +8,12 @@ namespace tracesmith::python {
 namespace nb = nanobind;
 
 void bindReplays(nb::module_& m) {
-  nb::enum_<ReplayMode>(m, "ReplayMode")
+  nb::enum_<ReplayMode>(m, "ReplayMode", "What of a recording is replayed.")
       .value("Full", ReplayMode::Full)
       .value("Partial", ReplayMode::Partial)
       .value("DryRun", ReplayMode::DryRun)
       .value("StreamSpecific", ReplayMode::StreamSpecific);
-  nb::enum_<SchedulingPolicy>(m, "SchedulingPolicy")
+  nb::enum_<SchedulingPolicy>(m, "SchedulingPolicy", "Which of several operations goes first.")
       .value("RoundRobin", SchedulingPolicy::RoundRobin)
       .value("Priority", SchedulingPolicy::Priority)
       .value("OriginalTiming", SchedulingPolicy::OriginalTiming);

@@ -90,7 +90,7 @@ void bindTimelines(nb::module_& m) {
       },
       nb::arg("file"));
 
-  nb::class_<TimelineViewConfig>(m, "TimelineViewConfig")
+  nb::class_<TimelineViewConfig>(m, "TimelineViewConfig", "How a timeline is drawn.")
       .def(nb::init<>())
       .def_rw("width", &TimelineViewConfig::width, "columns of the picture, at least 20")
       .def_rw("max_rows", &TimelineViewConfig::max_rows, "streams; the busiest are shown")
@@ -122,13 +122,13 @@ void bindTimelines(nb::module_& m) {
       .value("Running", GPUState::Running)
       .value("Waiting", GPUState::Waiting)
       .value("Complete", GPUState::Complete);
-  nb::class_<StateTransition>(m, "StateTransition")
+  nb::class_<StateTransition>(m, "StateTransition", "A change of a stream's state; times in ns.")
       .def_ro("from_state", &StateTransition::from)
       .def_ro("to_state", &StateTransition::to)
       .def_ro("when", &StateTransition::when)
       .def_ro("correlation_id", &StateTransition::correlation_id)
       .def_ro("reason", &StateTransition::reason);
-  nb::class_<StateHistory>(m, "GPUStateHistory")
+  nb::class_<StateHistory>(m, "GPUStateHistory", "A stream's transitions.")
       .def_ro("device_id", &StateHistory::device_id)
       .def_ro("stream_id", &StateHistory::stream_id)
       .def_ro("transitions", &StateHistory::transitions);
@@ -147,7 +147,8 @@ void bindTimelines(nb::module_& m) {
       .def("transition_to", &GPUStreamState::transitionTo, nb::arg("to"), nb::arg("when"),
            nb::arg("correlation_id") = 0, nb::arg("reason") = "")
       .def("reset", &GPUStreamState::reset);
-  nb::class_<GPUStateMachine::Statistics>(m, "GPUStateMachineStatistics")
+  nb::class_<GPUStateMachine::Statistics>(m, "GPUStateMachineStatistics",
+                                          "Counts, and ns by state.")
       .def_ro("total_events", &GPUStateMachine::Statistics::total_events)
       .def_ro("total_transitions", &GPUStateMachine::Statistics::total_transitions)
       .def_ro("transitions_per_stream", &GPUStateMachine::Statistics::transitions_per_stream)
@@ -189,7 +190,8 @@ void bindTimelines(nb::module_& m) {
       .value("Synchronization", DependencyType::Synchronization)
       .value("HostBarrier", DependencyType::HostBarrier)
       .value("Memory", DependencyType::Memory);
-  nb::class_<OperationDependency>(m, "OperationDependency")
+  nb::class_<OperationDependency>(m, "OperationDependency",
+                                  "An operation that had to wait for another.")
       .def_ro("from_correlation_id", &OperationDependency::from_correlation_id)
       .def_ro("to_correlation_id", &OperationDependency::to_correlation_id)
       .def_ro("type", &OperationDependency::type)
@@ -205,7 +207,8 @@ void bindTimelines(nb::module_& m) {
       .def_ro("dependencies", &InstructionNode::dependencies)
       .def_ro("dependents", &InstructionNode::dependents);
   using Builder = InstructionStreamBuilder;
-  nb::class_<Builder::Statistics>(m, "InstructionStreamStatistics")
+  nb::class_<Builder::Statistics>(m, "InstructionStreamStatistics",
+                                  "Counts of operations and dependencies.")
       .def_ro("total_operations", &Builder::Statistics::total_operations)
       .def_ro("kernel_launches", &Builder::Statistics::kernel_launches)
       .def_ro("memory_operations", &Builder::Statistics::memory_operations)

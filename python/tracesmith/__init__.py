@@ -9,7 +9,18 @@
 
 Times are nanoseconds of the host's monotonic clock, durations nanoseconds, sizes bytes.
 """
-from tracesmith._api import build_timeline, capture_trace, export_perfetto, is_protobuf_available, replay_trace
+from tracesmith._api import (
+    build_timeline,
+    capture_trace,
+    export_perfetto,
+    is_bpf_available,
+    is_cluster_available,
+    is_nccl_available,
+    is_protobuf_available,
+    is_time_sync_available,
+    is_xctrace_available,
+    replay_trace,
+)
 from tracesmith._command import command_path
 from tracesmith._core import (
     CallStack,
@@ -210,12 +221,17 @@ __all__ = [
     "get_metal_device_count",
     "get_rocm_device_count",
     "is_ascend_available",
+    "is_bpf_available",
+    "is_cluster_available",
     "is_cuda_available",
     "is_maca_available",
     "is_metal_available",
+    "is_nccl_available",
     "is_opencl_available",
     "is_protobuf_available",
     "is_rocm_available",
+    "is_time_sync_available",
+    "is_xctrace_available",
     "mark",
     "open",
     "platform_type_to_string",

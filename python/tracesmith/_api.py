@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from collections.abc import Sequence
 from typing import Union
@@ -12,7 +13,18 @@ from tracesmith._core import CounterEvent, PlatformType, ReplayConfig, ReplayRes
 from tracesmith._errors import UnsupportedError
 from tracesmith._trace import Trace
 
-__all__ = ["build_timeline", "capture_trace", "export_perfetto", "is_protobuf_available", "replay_trace"]
+__all__ = [
+    "build_timeline",
+    "capture_trace",
+    "export_perfetto",
+    "is_bpf_available",
+    "is_cluster_available",
+    "is_nccl_available",
+    "is_protobuf_available",
+    "is_time_sync_available",
+    "is_xctrace_available",
+    "replay_trace",
+]
 
 PathLike = Union[str, "os.PathLike[str]"]
 EventsOrTrace = Union[Trace, Sequence[TraceEvent]]
@@ -79,3 +91,28 @@ def replay_trace(events: EventsOrTrace | PathLike, config: ReplayConfig | None =
 def is_protobuf_available() -> bool:
     """True: Perfetto's protobuf is written without a library."""
     return True
+
+
+def is_xctrace_available() -> bool:
+    """Whether Apple's `xctrace` is on the path; what it exports is read on any system."""
+    return shutil.which("xctrace") is not None
+
+
+def is_bpf_available() -> bool:
+    """False: nothing is traced by eBPF."""
+    return False
+
+
+def is_cluster_available() -> bool:
+    """False: traces are of one machine."""
+    return False
+
+
+def is_nccl_available() -> bool:
+    """False: NCCL is not hooked. Its kernels and ranges are in `trace.collectives`."""
+    return False
+
+
+def is_time_sync_available() -> bool:
+    """False: clocks of other machines are not compared."""
+    return False

@@ -903,6 +903,8 @@ class SBTReader:
     def read_metadata(self) -> TraceMetadata: ...
 
 class PerfettoFormat(enum.Enum):
+    """What is written."""
+
     JSON = 0
 
     PROTOBUF = 1
@@ -950,6 +952,8 @@ def format_bytes(bytes: int) -> str:
     """"1.00 KiB" for 1024."""
 
 class XRayEntryType(enum.Enum):
+    """What a record of XRay is."""
+
     FunctionEnter = 0
 
     FunctionExit = 1
@@ -1014,6 +1018,8 @@ class XRayFunctionRecord:
     def line_number(self, arg: int, /) -> None: ...
 
 class XRayFileHeader:
+    """What a log of XRay says of itself."""
+
     def __init__(self) -> None: ...
 
     @property
@@ -1042,6 +1048,8 @@ class XRayFileHeader:
     def num_records(self, arg: int, /) -> None: ...
 
 class XRayImporterConfig:
+    """How logs of XRay are read."""
+
     def __init__(self) -> None: ...
 
     @property
@@ -1075,6 +1083,8 @@ class XRayImporterConfig:
     def symbol_file(self, arg: str, /) -> None: ...
 
 class XRayStatistics:
+    """What was read of a log."""
+
     @property
     def records_read(self) -> int: ...
 
@@ -1211,6 +1221,8 @@ class TimelineBuilder:
 def timeline_of(file: TraceFile) -> Timeline: ...
 
 class TimelineViewConfig:
+    """How a timeline is drawn."""
+
     def __init__(self) -> None: ...
 
     @property
@@ -1274,6 +1286,8 @@ class GPUState(enum.Enum):
     Complete = 4
 
 class StateTransition:
+    """A change of a stream's state; times in ns."""
+
     @property
     def from_state(self) -> GPUState: ...
 
@@ -1290,6 +1304,8 @@ class StateTransition:
     def reason(self) -> str: ...
 
 class GPUStateHistory:
+    """A stream's transitions."""
+
     @property
     def device_id(self) -> int: ...
 
@@ -1330,6 +1346,8 @@ class GPUStreamState:
     def reset(self) -> None: ...
 
 class GPUStateMachineStatistics:
+    """Counts, and ns by state."""
+
     @property
     def total_events(self) -> int: ...
 
@@ -1377,6 +1395,8 @@ class DependencyType(enum.Enum):
     Memory = 4
 
 class OperationDependency:
+    """An operation that had to wait for another."""
+
     @property
     def from_correlation_id(self) -> int: ...
 
@@ -1421,6 +1441,8 @@ class InstructionNode:
     def dependents(self) -> list[int]: ...
 
 class InstructionStreamStatistics:
+    """Counts of operations and dependencies."""
+
     @property
     def total_operations(self) -> int: ...
 
@@ -1469,6 +1491,8 @@ class InstructionStreamBuilder:
     def clear(self) -> None: ...
 
 class ReplayMode(enum.Enum):
+    """What of a recording is replayed."""
+
     Full = 0
 
     Partial = 1
@@ -1478,6 +1502,8 @@ class ReplayMode(enum.Enum):
     StreamSpecific = 3
 
 class SchedulingPolicy(enum.Enum):
+    """Which of several operations goes first."""
+
     RoundRobin = 0
 
     Priority = 1
@@ -1878,6 +1904,8 @@ class TracingConfig:
     def enable_flow_events(self, arg: bool, /) -> None: ...
 
 class TracingState(enum.Enum):
+    """Whether a session runs."""
+
     Stopped = 0
 
     Starting = 1
@@ -1887,11 +1915,15 @@ class TracingState(enum.Enum):
     Stopping = 3
 
 class TracingMode(enum.Enum):
+    """Where a session's trace is kept."""
+
     InProcess = 0
 
     File = 1
 
 class TracingStatistics:
+    """What a session has taken in; times in ns."""
+
     @property
     def events_emitted(self) -> int: ...
 
@@ -1961,6 +1993,8 @@ class TracingSession:
     def marker(self, arg: int, /) -> bool: ...
 
 class StackCaptureConfig:
+    """How stacks are taken."""
+
     def __init__(self) -> None: ...
 
     @property

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What Python pays: 10 M kernels from a file to a pandas group-by, and annotate().
+Usage: python_costs.py TRACE"""
+import sys
+import time
+import timeit
+
+import pandas
+
+import tracesmith
+
+
+def group_by(path):
+    """Seconds until pandas has a frame, and until it has the sums."""
+    begin = time.perf_counter()
+    trace = tracesmith.open(path)
+    frame = trace.kernels["name", "duration_ns"].to_pandas()
+    ours = time.perf_counter() - begin
+    sums = frame.groupby("name", observed=True).duration_ns.sum()
+    whole = time.perf_counter() - begin
+    assert int(sums.sum()) == int(trace.kernels.duration_ns.sum()) and len(frame) == len(trace.kernels)
+    return ours, whole, len(frame)
+
+
+def annotations(calls=200_000):
+    """ns of one, beside an empty context manager of Python's own."""
+
+    class Nothing:
+        """The peer."""
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            return None
+
+    annotate = tracesmith.annotate
+
+    def with_annotate():
+        for _ in range(calls):
+            with annotate("step"):
+                pass
+
+    def with_nothing():
+        for _ in range(calls):
+            with Nothing():
+                pass
+
+    def without():
+        for _ in range(calls):
+            pass
+
+    def best(function):
+        return min(timeit.repeat(function, number=1, repeat=7)) / calls * 1e9
+
+    empty = best(without)
+    idle = best(with_annotate) - empty
+    with tracesmith.profile(platform=tracesmith.PlatformType.Unknown):
+        active = best(with_annotate) - empty
+    return active, idle, best(with_nothing) - empty
+
+
+def main():
+    runs = [group_by(sys.argv[1]) for _ in range(5)]
+    ours, whole, rows = min(run[0] for run in runs), min(run[1] for run in runs), runs[0][2]
+    print(f"{rows} kernels: a data frame of name and duration in {ours:.3f} s (bar: 0.3), "
+          f"with its group-by {whole:.3f} s (bar: 1.5); the best of 5")
+    active, idle, nothing = annotations()
+    print(f"annotate(): {active:.0f} ns recorded (bar: 300), {idle:.0f} ns while nothing is; "
+          f"an empty context manager of Python's: {nothing:.0f} ns")
+    sys.exit(ours > 0.3 * rows / 1e7 or whole > 1.5 * rows / 1e7 or active > 300)
+
+
+main()

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which names of the earlier tool's Python package this one has. Every name is there, or is in
+left_out.txt with a reason; docs/request_status.md has the table.
+Usage: python_names.py [--write]   with --write: makes the table anew; else: fails where it is old"""
+import re
+import sys
+from pathlib import Path
+
+import tracesmith
+
+HERE = Path(__file__).parent
+PAGE = HERE.parents[1] / "docs" / "request_status.md"
+
+
+def lines(name):
+    return [line for line in (HERE / name).read_text(encoding="utf-8").splitlines() if line and line[0] != "#"]
+
+
+def wanted():
+    """All names, members as Class.member."""
+    for line in lines("python_names.txt"):
+        name, _, members = line.partition(":")
+        yield name
+        yield from (f"{name}.{member}" for member in members.split())
+
+
+def is_there(name):
+    place = tracesmith
+    for part in name.split("."):
+        if not hasattr(place, part):
+            return False
+        place = getattr(place, part)
+    return True
+
+
+def table():
+    reasons = [line.split("\t") for line in lines("left_out.txt")]
+    left_out = {reason: [] for _, reason in reasons}
+    problems, there, members = [], 0, 0
+    gone = set()
+    for name in wanted():
+        owner = name.rpartition(".")[0]
+        reason = next((why for pattern, why in reasons if re.fullmatch(pattern, name)), None)
+        if is_there(name):
+            there += "." not in name
+            members += "." in name
+            if reason is not None:
+                problems.append(f"{name} is there, and in left_out.txt")
+        elif owner in gone:
+            continue  # with its class
+        elif reason is None:
+            problems.append(f"{name} is not there, and not in left_out.txt")
+        else:
+            gone.add(name)
+            left_out[reason].append(name)
+    for reason, names in left_out.items():
+        if not names:
+            problems.append(f"nothing is left out because: {reason}")
+    text = f"""# What was asked for, and what there is
+
+Made by `tests/request/python_names.py --write` from what is there; a test fails where it is not true.
+
+## Python names of the earlier tool
+
+{there} names are there, with {members} members of theirs. These are not:
+
+| names | why, and what to use instead |
+|---|---|
+"""
+    for reason, names in left_out.items():
+        text += f"| {', '.join(f'`{name}`' for name in names)} | {reason} |\n"
+    return text, problems
+
+
+def main():
+    text, problems = table()
+    if "--write" in sys.argv:
+        PAGE.write_text(text, encoding="utf-8")
+    elif not PAGE.exists() or PAGE.read_text(encoding="utf-8") != text:
+        problems.append("docs/request_status.md is old: tests/request/python_names.py --write")
+    for problem in problems:
+        print(problem)
+    sys.exit(bool(problems))
+
+
+if __name__ == "__main__":
+    main()
