@@ -3,6 +3,7 @@
 // stands in inner loops: a name is looked up once for each session.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/typing.h>
 
 #include <unordered_map>
 
@@ -76,9 +77,25 @@ class Annotation {
 }  // namespace
 
 void bindAnnotations(nb::module_& m) {
-  nb::class_<Annotation>(m, "Annotation", "A range of the program, from enter to exit.")
+  const nb::module_ typing = nb::module_::import_("typing");
+  m.attr("Function") = nb::type_var(
+      "Function", nb::arg("bound") =
+                      typing.attr("Callable")[nb::make_tuple(nb::ellipsis(), typing.attr("Any"))]);
+  nb::class_<Annotation>(
+      m, "annotate",
+      "Names a part of the program: `with annotate(\"step\"):`, or `@annotate(\"forward\")` above "
+      "a function. It is recorded as a range while a profile() is active, and costs next to "
+      "nothing while none is. A `with` uses a new one each time; one that is a decorator may be "
+      "called by many threads, and by itself.")
       .def(nb::init<nb::str>(), nb::arg("name"))
       .def_prop_ro("name", &Annotation::name)
+      .def(
+          "__call__",
+          [](const Annotation& self, const nb::object& function) {
+            return nb::module_::import_("tracesmith._profile")
+                .attr("annotated")(self.name(), function);
+          },
+          nb::arg("function"), nb::sig("def __call__(self, function: Function) -> Function"))
       .def("__enter__",
            [](nb::handle_t<Annotation> self) {
              nb::inst_ptr<Annotation>(self)->enter();

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, TypeVar, Union
 
 from tracesmith import _core
-from tracesmith._core import PlatformType, ProfilerConfig, TracingConfig, TracingSession
+from tracesmith._core import PlatformType, ProfilerConfig, TracingConfig, TracingSession, annotate
 from tracesmith._errors import InvalidArgumentError
 from tracesmith._trace import Trace
 
@@ -18,24 +18,15 @@ __all__ = ["annotate", "mark", "profile"]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-class annotate(_core.Annotation):  # pylint: disable=invalid-name
-    """Names a part of the program: `with annotate("step"):`, or `@annotate("forward")` above a
-    function. It is recorded as a range while a `profile()` is active, and costs next to nothing
-    while none is. A `with` uses a new one each time; one that is a decorator may be called by many
-    threads, and by itself."""
+def annotated(name: str, function: Function) -> Function:
+    """What a function becomes under `@annotate(name)`."""
 
-    __slots__ = ()
+    @functools.wraps(function)
+    def calling(*args: Any, **kwargs: Any) -> Any:
+        with annotate(name):
+            return function(*args, **kwargs)
 
-    def __call__(self, function: Function) -> Function:
-        name = self.name
-        range_of = _core.Annotation
-
-        @functools.wraps(function)
-        def annotated(*args: Any, **kwargs: Any) -> Any:
-            with range_of(name):
-                return function(*args, **kwargs)
-
-        return annotated  # type: ignore[return-value]
+    return calling  # type: ignore[return-value]
 
 
 def mark(name: str) -> None:
