@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nanobind/stl/unique_ptr.h>
 
+#include "calls.hpp"
 #include "errors.hpp"
 #include "events.hpp"
 #include "tracesmith/capture/profiler.hpp"
@@ -14,13 +15,6 @@ namespace nb = nanobind;
 namespace {
 
 using Events = std::vector<TraceEvent>;
-using Released = nb::call_guard<nb::gil_scoped_release>;
-
-template <class F>
-auto released(F&& f) {
-  const nb::gil_scoped_release release;
-  return f();
-}
 
 /// A profiler of this process.
 bool done(bool ok, const IPlatformProfiler& profiler) {
@@ -29,13 +23,6 @@ bool done(bool ok, const IPlatformProfiler& profiler) {
            platformTypeToString(profiler.platformType())});
   }
   return true;
-}
-
-std::string pathOf(const nb::object& path) {
-  PyObject* bytes = nullptr;
-  if (PyUnicode_FSConverter(path.ptr(), &bytes) == 0) throw nb::python_error();
-  const auto held = nb::steal<nb::bytes>(bytes);
-  return std::string(held.c_str(), held.size());
 }
 
 }  // namespace

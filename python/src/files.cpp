@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "calls.hpp"
 #include "errors.hpp"
 #include "events.hpp"
 #include "trace_file.hpp"
@@ -17,7 +18,6 @@ namespace {
 
 using Events = std::vector<TraceEvent>;
 using Counters = std::vector<CounterEvent>;
-using Released = nb::call_guard<nb::gil_scoped_release>;
 
 /// True; what went wrong is raised, and what could be read in spite of damage is warned of.
 bool done(const SBTResult& result, const std::string& where) {
@@ -38,19 +38,6 @@ struct Named {
 };
 using Writer = Named<SBTWriter>;
 using Reader = Named<SBTReader>;
-
-template <class F>
-auto released(F&& f) {
-  const nb::gil_scoped_release release;
-  return f();
-}
-
-std::string pathOf(const nb::object& path) {
-  PyObject* bytes = nullptr;
-  if (PyUnicode_FSConverter(path.ptr(), &bytes) == 0) throw nb::python_error();
-  const auto held = nb::steal<nb::bytes>(bytes);
-  return std::string(held.c_str(), held.size());
-}
 
 bool exported(bool ok, const PerfettoExporter& exporter, const std::string& path) {
   if (!ok) raise({ErrorCode::kIo, exporter.lastError(), path});

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "calls.hpp"
 #include "errors.hpp"
 #include "events.hpp"
 #include "tracesmith/replay/replay_engine.hpp"
@@ -67,34 +68,22 @@ void bindReplays(nb::module_& m) {
       .def(
           "load_trace",
           [](ReplayEngine& self, const nb::object& path) {
-            PyObject* bytes = nullptr;
-            if (PyUnicode_FSConverter(path.ptr(), &bytes) == 0) throw nb::python_error();
-            const auto held = nb::steal<nb::bytes>(bytes);
-            const std::string from(held.c_str(), held.size());
-            const Status status = [&] {
-              const nb::gil_scoped_release release;
-              return self.loadTrace(from);
-            }();
-            check(status);
+            const std::string from = pathOf(path);
+            check(released([&] { return self.loadTrace(from); }));
             return true;
           },
           nb::arg("path"), "A recording (.sbr), a trace, or another tool's trace.")
       .def(
           "load_events",
           [](ReplayEngine& self, const std::vector<TraceEvent>& events) {
-            const Status status = [&] {
-              const nb::gil_scoped_release release;
-              return self.loadEvents(events);
-            }();
-            check(status);
+            check(released([&] { return self.loadEvents(events); }));
             return true;
           },
           nb::arg("events"), "InvalidArgumentError: none of them is an operation.")
       .def(
           "replay",
           [](ReplayEngine& self, const ReplayConfig& config) {
-            const nb::gil_scoped_release release;
-            return self.replay(config);
+            return released([&] { return self.replay(config); });
           },
           nb::arg("config") = ReplayConfig())
       .def("has_recording", &ReplayEngine::hasRecording,

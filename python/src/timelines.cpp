@@ -2,6 +2,7 @@
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/string_view.h>
 
+#include "calls.hpp"
 #include "errors.hpp"
 #include "events.hpp"
 #include "trace_file.hpp"
@@ -17,13 +18,6 @@ namespace nb = nanobind;
 namespace {
 
 using Events = std::vector<TraceEvent>;
-using Released = nb::call_guard<nb::gil_scoped_release>;
-
-template <class F>
-auto released(F&& f) {
-  const nb::gil_scoped_release release;
-  return f();
-}
 
 std::map<GPUState, uint64_t> byState(const TimeInStates& times) {
   std::map<GPUState, uint64_t> all;
@@ -74,10 +68,7 @@ void bindTimelines(nb::module_& m) {
       .def(
           "add_events",
           [](TimelineBuilder& self, const Events& events) {
-            released([&] {
-              self.addEvents(events);
-              return 0;
-            });
+            released([&] { self.addEvents(events); });
           },
           nb::arg("events"))
       .def("build", &TimelineBuilder::build, Released())
@@ -160,10 +151,7 @@ void bindTimelines(nb::module_& m) {
       .def(
           "process_events",
           [](GPUStateMachine& self, const Events& events) {
-            released([&] {
-              self.processEvents(events);
-              return 0;
-            });
+            released([&] { self.processEvents(events); });
           },
           nb::arg("events"))
       .def(
@@ -221,12 +209,7 @@ void bindTimelines(nb::module_& m) {
       .def("add_event", &Builder::addEvent, nb::arg("event"))
       .def(
           "add_events",
-          [](Builder& self, const Events& events) {
-            released([&] {
-              self.addEvents(events);
-              return 0;
-            });
-          },
+          [](Builder& self, const Events& events) { released([&] { self.addEvents(events); }); },
           nb::arg("events"))
       .def("analyze", &Builder::analyze, Released())
       .def("get_execution_order", &Builder::getExecutionOrder)

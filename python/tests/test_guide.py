@@ -10,9 +10,10 @@ GUIDE = Path(__file__).parents[2] / "docs" / "python_guide.md"
 
 
 def test_the_guide(simulated, tmp_path, monkeypatch):
-    for package in ("duckdb", "pandas", "polars", "pyarrow"):
+    for package in ("duckdb", "matplotlib", "pandas", "polars", "pyarrow"):
         pytest.importorskip(package)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "Agg")
     shutil.copy(simulated, "run.sbt")
     blocks = re.findall(r"```python\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.S)
     assert len(blocks) >= 5

@@ -129,7 +129,7 @@ class Table:
         return name
 
     @overload
-    def __getitem__(self, name: str) -> npt.NDArray[Any] | Texts: ...
+    def __getitem__(self, name: str) -> Any: ...
     @overload
     def __getitem__(self, name: tuple[str, ...] | list[str]) -> Table: ...
     def __getitem__(self, name: str | tuple[str, ...] | list[str]) -> Any:
@@ -137,7 +137,7 @@ class Table:
             return self.select(*name)
         return self._trace._column(self._name, self._check(name))[0]
 
-    def __getattr__(self, name: str) -> npt.NDArray[Any] | Texts:
+    def __getattr__(self, name: str) -> Any:
         if not name.startswith("_") and name in self._columns:
             return self[name]
         raise AttributeError(f"{self._name} has no column '{name}'; it has {', '.join(self._columns)}")

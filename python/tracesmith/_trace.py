@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from tracesmith import _core
 from tracesmith._errors import ClosedError
+from tracesmith._plot import Plots
 from tracesmith._report import Report
 from tracesmith._table import Table, Texts
 
@@ -212,6 +213,11 @@ class Trace:
         ("gpu-util", "idle", ...); none: all. `limit`: rows of tables by name; 0: all of them.
         InvalidArgumentError: there is no such part."""
         return Report(self._file, list(parts), limit)
+
+    @property
+    def plot(self) -> Plots:
+        """Pictures, by matplotlib: `trace.plot.timeline()`, `.kernels()`, `.overlap()`, `.memory()`."""
+        return Plots(self)
 
     def close(self) -> None:
         """Lets go of the file and of what was read, as soon as no array of it is left."""
