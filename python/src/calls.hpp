@@ -4,6 +4,8 @@
 
 #include <nanobind/nanobind.h>
 
+#include <cstdint>
+#include <mutex>
 #include <string>
 
 namespace tracesmith::python {
@@ -15,6 +17,15 @@ using Released = nanobind::call_guard<nanobind::gil_scoped_release>;
 template <class F>
 auto released(F&& f) {
   const nanobind::gil_scoped_release release;
+  return f();
+}
+
+/// The same, while no other thread is in a call for this object.
+template <class F>
+auto alone(const void* object, F&& f) {
+  static std::mutex mutexes[61];  // no object has one of its own, and none needs two
+  const nanobind::gil_scoped_release release;
+  const std::lock_guard lock(mutexes[reinterpret_cast<uintptr_t>(object) / 16 % 61]);
   return f();
 }
 

@@ -101,8 +101,14 @@ void bindCaptures(nb::module_& m) {
       .def_rw("buffer_size_kb", &TracingConfig::buffer_size_kb, "ring of each thread")
       .def_rw("max_threads", &TracingConfig::max_threads)
       .def_rw("overflow", &TracingConfig::overflow)
-      .def_rw("output_file", &TracingConfig::output_file,
-              "the trace; \"\": it is kept, compressed, in memory")
+      .def_prop_rw(
+          "output_file",
+          [](const TracingConfig& c) {
+            return nb::steal(PyUnicode_DecodeFSDefaultAndSize(
+                c.output_file.data(), static_cast<Py_ssize_t>(c.output_file.size())));
+          },
+          [](TracingConfig& c, const nb::object& path) { c.output_file = pathOf(path); },
+          "the trace; \"\": it is kept, compressed, in memory")
       .def_rw("flush_interval_ms", &TracingConfig::flush_interval_ms)
       .def_rw("duration_ms", &TracingConfig::duration_ms, "stop by itself after so long; 0: never")
       .def_rw("enable_gpu_tracks", &TracingConfig::enable_gpu_tracks)
@@ -131,24 +137,26 @@ void bindCaptures(nb::module_& m) {
       .def(
           "start",
           [](Session& self, const TracingConfig& config) {
-            check(released([&] { return self.start(config); }));
+            check(alone(&self, [&] { return self.start(config); }));
             return true;
           },
           nb::arg("config") = TracingConfig())
       .def("stop",
            [](Session& self) {
-             check(released([&] { return self.stop(); }));
+             check(alone(&self, [&] { return self.stop(); }));
              return true;
            })
-      .def("flush", [](Session& self) { check(released([&] { return self.flush(); })); })
-      .def("clear", [](Session& self) { check(self.clear()); })
-      .def("get_events", &Session::getEvents, Released())
-      .def("get_counters", &Session::getCounters, Released())
+      .def("flush", [](Session& self) { check(alone(&self, [&] { return self.flush(); })); })
+      .def("clear", [](Session& self) { check(alone(&self, [&] { return self.clear(); })); })
+      .def("get_events",
+           [](Session& self) { return alone(&self, [&] { return self.getEvents(); }); })
+      .def("get_counters",
+           [](Session& self) { return alone(&self, [&] { return self.getCounters(); }); })
       .def(
           "export_to_file",
           [](Session& self, const nb::object& path) {
             const std::string to = pathOf(path);
-            check(released([&] { return self.exportToFile(to); }));
+            check(alone(&self, [&] { return self.exportToFile(to); }));
             return true;
           },
           nb::arg("path"), "The end of the name says which format: .sbt, .json, else Perfetto's.")
@@ -156,7 +164,14 @@ void bindCaptures(nb::module_& m) {
       .def("get_state", &Session::getState)
       .def("get_mode", &Session::getMode)
       .def("get_statistics", &Session::getStatistics)
-      .def("trace_path", &Session::tracePath)
+      .def(
+          "trace_path",
+          [](const Session& self) {
+            const std::string& path = self.tracePath();
+            return nb::steal(PyUnicode_DecodeFSDefaultAndSize(
+                path.data(), static_cast<Py_ssize_t>(path.size())));
+          },
+          nb::sig("def trace_path(self) -> str"))
       .def("event_buffer_size", &Session::eventBufferSize)
       .def("event_buffer_capacity", &Session::eventBufferCapacity)
       .def("events_dropped", &Session::eventsDropped)

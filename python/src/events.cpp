@@ -129,7 +129,13 @@ void bindEvents(nb::module_& m) {
       .def_rw("flow_info", &TraceEvent::flow_info)
       .def_rw("kernel_params", &TraceEvent::kernel_params, nb::arg("value").none())
       .def_rw("memory_params", &TraceEvent::memory_params, nb::arg("value").none())
-      .def_rw("call_stack", &TraceEvent::call_stack, nb::arg("value").none())
+      .def_prop_rw(
+          "call_stack", [](TraceEvent& e) { return e.call_stack ? &*e.call_stack : nullptr; },
+          // Not None: who has its frames would be left with nothing.
+          [](TraceEvent& e, const CallStack& stack) { e.call_stack = stack; },
+          nb::rv_policy::reference_internal,
+          nb::for_getter(nb::sig("def call_stack(self) -> CallStack | None")),
+          "None until it is set; an empty CallStack() is none again")
       .def_prop_rw(
           "custom_data",
           [](const TraceEvent& e) { return nb::bytes(e.custom_data.data(), e.custom_data.size()); },

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events as Python has them: lists and maps of theirs can be changed in place.
+// Events as Python has them: lists and maps of theirs can be changed in place. (What a list has at
+// an index is a copy, as lists may grow.)
 #pragma once
 
 #include <nanobind/nanobind.h>

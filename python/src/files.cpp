@@ -22,9 +22,14 @@ using Counters = std::vector<CounterEvent>;
 /// True; what went wrong is raised, and what could be read in spite of damage is warned of.
 bool done(const SBTResult& result, const std::string& where) {
   if (!result.success) raise({ErrorCode::kIo, result.error_message, where});
-  if (!result.error_message.empty() &&
-      PyErr_WarnEx(PyExc_RuntimeWarning, (where + ": " + result.error_message).c_str(), 1) != 0) {
-    throw nb::python_error();
+  if (!result.error_message.empty()) {
+    const std::string text = where + ": " + result.error_message;
+    const auto decoded = nb::steal(
+        PyUnicode_DecodeFSDefaultAndSize(text.data(), static_cast<Py_ssize_t>(text.size())));
+    if (!decoded.is_valid() ||
+        PyErr_WarnFormat(PyExc_RuntimeWarning, 1, "%U", decoded.ptr()) != 0) {
+      throw nb::python_error();
+    }
   }
   return true;
 }
@@ -65,42 +70,44 @@ void bindFiles(nb::module_& m) {
       .def(
           "write_metadata",
           [](Writer& w, const TraceMetadata& metadata) {
-            return done(w.file.writeMetadata(metadata), w.path);
+            return done(alone(&w, [&] { return w.file.writeMetadata(metadata); }), w.path);
           },
           nb::arg("metadata"))
       .def(
           "write_device_info",
           [](Writer& w, const std::vector<DeviceInfo>& devices) {
-            return done(w.file.writeDeviceInfo(devices), w.path);
+            return done(alone(&w, [&] { return w.file.writeDeviceInfo(devices); }), w.path);
           },
           nb::arg("devices"))
       .def(
           "write_event",
-          [](Writer& w, const TraceEvent& event) { return done(w.file.writeEvent(event), w.path); },
+          [](Writer& w, const TraceEvent& event) {
+            return done(alone(&w, [&] { return w.file.writeEvent(event); }), w.path);
+          },
           nb::arg("event"))
       .def(
           "write_events",
           [](Writer& w, const Events& events) {
-            return done(released([&] { return w.file.writeEvents(events); }), w.path);
+            return done(alone(&w, [&] { return w.file.writeEvents(events); }), w.path);
           },
           nb::arg("events"))
       .def(
           "write_counters",
           [](Writer& w, const Counters& counters) {
-            return done(w.file.writeCounters(counters), w.path);
+            return done(alone(&w, [&] { return w.file.writeCounters(counters); }), w.path);
           },
           nb::arg("counters"))
       .def("flush",
-           [](Writer& w) { return done(released([&] { return w.file.flush(); }), w.path); })
+           [](Writer& w) { return done(alone(&w, [&] { return w.file.flush(); }), w.path); })
       .def("finalize",
-           [](Writer& w) { return done(released([&] { return w.file.finalize(); }), w.path); })
+           [](Writer& w) { return done(alone(&w, [&] { return w.file.finalize(); }), w.path); })
       .def("event_count", [](const Writer& w) { return w.file.eventCount(); })
       .def("file_size", [](const Writer& w) { return w.file.fileSize(); })
       .def("__enter__", [](const nb::object& self) { return self; })
       .def(
           "__exit__",
           [](Writer& w, nb::handle, nb::handle, nb::handle) {
-            done(released([&] { return w.file.finalize(); }), w.path);
+            done(alone(&w, [&] { return w.file.finalize(); }), w.path);
           },
           nb::arg("type").none(), nb::arg("value").none(), nb::arg("traceback").none());
 
@@ -117,12 +124,12 @@ void bindFiles(nb::module_& m) {
       .def(
           "last_error", [](const Reader& r) { return r.file.lastError(); },
           "Why is_valid() is False.")
-      .def("event_count", [](Reader& r) { return released([&] { return r.file.eventCount(); }); })
+      .def("event_count", [](Reader& r) { return alone(&r, [&] { return r.file.eventCount(); }); })
       .def(
           "read_all",
           [](Reader& r) {
             TraceRecord record;
-            done(released([&] { return r.file.readAll(record); }), r.path);
+            done(alone(&r, [&] { return r.file.readAll(record); }), r.path);
             return std::move(record.events());
           },
           "All events, by time.")
@@ -130,7 +137,7 @@ void bindFiles(nb::module_& m) {
           "read_events",
           [](Reader& r, size_t offset, size_t count) {
             Events events;
-            done(released([&] { return r.file.readEvents(events, offset, count); }), r.path);
+            done(alone(&r, [&] { return r.file.readEvents(events, offset, count); }), r.path);
             return events;
           },
           nb::arg("offset") = 0, nb::arg("count") = 0,
@@ -138,12 +145,12 @@ void bindFiles(nb::module_& m) {
       .def("read_counters",
            [](Reader& r) {
              Counters counters;
-             done(released([&] { return r.file.readCounters(counters); }), r.path);
+             done(alone(&r, [&] { return r.file.readCounters(counters); }), r.path);
              return counters;
            })
       .def("read_metadata", [](Reader& r) {
         TraceMetadata metadata;
-        done(released([&] { return r.file.readMetadata(metadata); }), r.path);
+        done(alone(&r, [&] { return r.file.readMetadata(metadata); }), r.path);
         return metadata;
       });
 
@@ -156,7 +163,7 @@ void bindFiles(nb::module_& m) {
           "export_to_file",
           [](PerfettoExporter& self, const Events& events, const nb::object& path) {
             const std::string to = pathOf(path);
-            return exported(released([&] { return self.exportToFile(events, to); }), self, to);
+            return exported(alone(&self, [&] { return self.exportToFile(events, to); }), self, to);
           },
           nb::arg("events"), nb::arg("path"))
       .def(
@@ -164,20 +171,22 @@ void bindFiles(nb::module_& m) {
           [](PerfettoExporter& self, const Events& events, const Counters& counters,
              const nb::object& path) {
             const std::string to = pathOf(path);
-            return exported(released([&] { return self.exportToFile(events, counters, to); }), self,
-                            to);
+            return exported(alone(&self, [&] { return self.exportToFile(events, counters, to); }),
+                            self, to);
           },
           nb::arg("events"), nb::arg("counters"), nb::arg("path"))
       .def(
           "export_to_string",
-          [](PerfettoExporter& self, const Events& events) { return self.exportToString(events); },
-          nb::arg("events"), Released())
+          [](PerfettoExporter& self, const Events& events) {
+            return alone(&self, [&] { return self.exportToString(events); });
+          },
+          nb::arg("events"))
       .def(
           "export_to_string_with_counters",
           [](PerfettoExporter& self, const Events& events, const Counters& counters) {
-            return self.exportToString(events, counters);
+            return alone(&self, [&] { return self.exportToString(events, counters); });
           },
-          nb::arg("events"), nb::arg("counters"), Released())
+          nb::arg("events"), nb::arg("counters"))
       .def("set_enable_gpu_tracks", &PerfettoExporter::setEnableGPUTracks, nb::arg("enable"))
       .def("set_enable_flow_events", &PerfettoExporter::setEnableFlowEvents, nb::arg("enable"))
       .def("set_enable_counter_tracks", &PerfettoExporter::setEnableCounterTracks,
@@ -190,7 +199,7 @@ void bindFiles(nb::module_& m) {
           "export_to_file",
           [](PerfettoProtoExporter& self, const Events& events, const nb::object& path) {
             const std::string to = pathOf(path);
-            return exported(released([&] { return self.exportToFile(events, to); }), self, to);
+            return exported(alone(&self, [&] { return self.exportToFile(events, to); }), self, to);
           },
           nb::arg("events"), nb::arg("path"))
       .def(
@@ -198,8 +207,8 @@ void bindFiles(nb::module_& m) {
           [](PerfettoProtoExporter& self, const Events& events, const Counters& counters,
              const nb::object& path) {
             const std::string to = pathOf(path);
-            return exported(released([&] { return self.exportToFile(events, counters, to); }), self,
-                            to);
+            return exported(alone(&self, [&] { return self.exportToFile(events, counters, to); }),
+                            self, to);
           },
           nb::arg("events"), nb::arg("counters"), nb::arg("path"))
       .def("get_format", &PerfettoProtoExporter::getFormat)
@@ -268,7 +277,7 @@ void bindFiles(nb::module_& m) {
           "import_file",
           [](XRayImporter& self, const nb::object& path) {
             const std::string from = pathOf(path);
-            Events events = released([&] { return self.importFile(from); });
+            Events events = alone(&self, [&] { return self.importFile(from); });
             if (events.empty() && !self.lastError().empty()) {
               raise({ErrorCode::kNotATrace, self.lastError(), ""});
             }

@@ -69,21 +69,21 @@ void bindReplays(nb::module_& m) {
           "load_trace",
           [](ReplayEngine& self, const nb::object& path) {
             const std::string from = pathOf(path);
-            check(released([&] { return self.loadTrace(from); }));
+            check(alone(&self, [&] { return self.loadTrace(from); }));
             return true;
           },
           nb::arg("path"), "A recording (.sbr), a trace, or another tool's trace.")
       .def(
           "load_events",
           [](ReplayEngine& self, const std::vector<TraceEvent>& events) {
-            check(released([&] { return self.loadEvents(events); }));
+            check(alone(&self, [&] { return self.loadEvents(events); }));
             return true;
           },
           nb::arg("events"), "InvalidArgumentError: none of them is an operation.")
       .def(
           "replay",
           [](ReplayEngine& self, const ReplayConfig& config) {
-            return released([&] { return self.replay(config); });
+            return alone(&self, [&] { return self.replay(config); });
           },
           nb::arg("config") = ReplayConfig())
       .def("has_recording", &ReplayEngine::hasRecording,

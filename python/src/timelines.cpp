@@ -66,12 +66,9 @@ void bindTimelines(nb::module_& m) {
       .def(nb::init<>())
       .def("add_event", &TimelineBuilder::addEvent, nb::arg("event"))
       .def(
-          "add_events",
-          [](TimelineBuilder& self, const Events& events) {
-            released([&] { self.addEvents(events); });
-          },
+          "add_events", [](TimelineBuilder& self, const Events& events) { self.addEvents(events); },
           nb::arg("events"))
-      .def("build", &TimelineBuilder::build, Released())
+      .def("build", &TimelineBuilder::build)
       .def("clear", &TimelineBuilder::clear);
   m.def(
       "timeline_of",
@@ -150,9 +147,7 @@ void bindTimelines(nb::module_& m) {
       .def("process_event", &GPUStateMachine::processEvent, nb::arg("event"))
       .def(
           "process_events",
-          [](GPUStateMachine& self, const Events& events) {
-            released([&] { self.processEvents(events); });
-          },
+          [](GPUStateMachine& self, const Events& events) { self.processEvents(events); },
           nb::arg("events"))
       .def(
           "get_stream_state",
@@ -168,8 +163,8 @@ void bindTimelines(nb::module_& m) {
              for (const GPUStreamState* state : self.getAllStreams()) all.push_back(*state);
              return all;
            })
-      .def("get_statistics", &GPUStateMachine::getStatistics, Released())
-      .def("export_history", &GPUStateMachine::exportHistory, Released())
+      .def("get_statistics", &GPUStateMachine::getStatistics)
+      .def("export_history", &GPUStateMachine::exportHistory)
       .def("reset", &GPUStateMachine::reset);
 
   nb::enum_<DependencyType>(m, "DependencyType", "Why an operation had to wait for another.")
@@ -208,10 +203,9 @@ void bindTimelines(nb::module_& m) {
       .def(nb::init<>())
       .def("add_event", &Builder::addEvent, nb::arg("event"))
       .def(
-          "add_events",
-          [](Builder& self, const Events& events) { released([&] { self.addEvents(events); }); },
+          "add_events", [](Builder& self, const Events& events) { self.addEvents(events); },
           nb::arg("events"))
-      .def("analyze", &Builder::analyze, Released())
+      .def("analyze", &Builder::analyze)
       .def("get_execution_order", &Builder::getExecutionOrder)
       .def("get_nodes", &Builder::getNodes)
       .def("get_dependencies", &Builder::getDependencies)

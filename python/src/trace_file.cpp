@@ -7,7 +7,9 @@
 
 #include <chrono>
 #include <optional>
+#include <thread>
 
+#include "calls.hpp"
 #include "errors.hpp"
 #include "tracesmith/analysis/report.hpp"
 #include "tracesmith/export/source_json.hpp"
@@ -24,38 +26,62 @@ namespace {
 
 using Loaded = std::shared_ptr<const TraceTables::Loaded>;
 
-/// Runs `f` without the GIL and alone, and gives what it gives.
-template <class F>
-auto alone(std::mutex& mutex, F&& f) {
-  const nb::gil_scoped_release release;
-  const std::lock_guard lock(mutex);
-  return f();
-}
+/// Python asks for signals on its main thread alone.
+const std::thread::id kMainThread = std::this_thread::get_id();  // that loads this module
 
-/// Asks Python from time to time whether Ctrl-C was pressed. Called without the GIL.
+/// Whether Ctrl-C was pressed, asked from time to time. It runs no Python code, for it is called
+/// with the trace locked, and that might ask the same trace. Called without the GIL.
 class Interrupt {
  public:
   bool operator()() {
     const auto now = std::chrono::steady_clock::now();
-    if (raised_ || now < next_) return raised_;
+    if (raised_ || now < next_ || std::this_thread::get_id() != kMainThread) return raised_;
     next_ = now + std::chrono::milliseconds(50);
     const nb::gil_scoped_acquire acquire;
-    raised_ = PyErr_CheckSignals() != 0;
-    if (raised_) error_ = std::make_unique<nb::python_error>();
+    raised_ = PyOS_InterruptOccurred() != 0;
     return raised_;
   }
-  /// Throws what was raised. Needs the GIL.
-  void rethrow() {
+  /// Has Python's handler run, which throws as a rule. Needs the GIL, and the trace unlocked.
+  void rethrow() const {
     if (!raised_) return;
-    error_->restore();
-    throw nb::python_error();
+    PyErr_SetInterrupt();
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
   }
 
  private:
   std::chrono::steady_clock::time_point next_;
   bool raised_ = false;
-  std::unique_ptr<nb::python_error> error_;
 };
+
+/// Waits for the mutex, in which Ctrl-C is heard. Called without the GIL. False: this is a forked
+/// child, and a thread that is not in it has the trace for ever.
+bool lockIn(OpenTrace& trace) {
+  int waited = 0;
+  while (!trace.mutex.try_lock_for(std::chrono::milliseconds(50))) {
+    if (trace.process != getpid() && ++waited == 20) return false;
+    if (std::this_thread::get_id() != kMainThread) continue;
+    const nb::gil_scoped_acquire acquire;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  }
+  trace.process = getpid();
+  return true;
+}
+
+/// Runs `f` without the GIL while no other thread is in this trace, and gives what it gives.
+template <class F>
+auto alone(OpenTrace& trace, F&& f) {
+  bool locked = false;
+  {
+    const nb::gil_scoped_release release;
+    locked = lockIn(trace);
+    if (locked) {
+      const std::unique_lock lock(trace.mutex, std::adopt_lock);
+      return f();
+    }
+  }
+  raise({ErrorCode::kUnsupported,
+         "another thread was using the trace when this process was forked; open it again", ""});
+}
 
 /// A stream of Arrow batches as PyCapsule:
 /// https://arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterface.html
@@ -80,11 +106,27 @@ struct Answer {
   ArrowArrayStream stream = {};
 };
 
-/// Runs f(stream) alone. Who held the GIL while it waits would keep out who is to be waited for.
+/// Whether this thread holds the GIL. (PyGILState_Check() always says so once a subinterpreter was
+/// made.)
+bool holdsGil() {
+#if defined(Py_LIMITED_API)
+  return PyGILState_Check() != 0;
+#else
+  PyThreadState* const own = PyGILState_GetThisThreadState();
+#if PY_VERSION_HEX >= 0x030d0000
+  return own != nullptr && own == PyThreadState_GetUnchecked();
+#else
+  return own != nullptr && own == _PyThreadState_UncheckedGet();
+#endif
+#endif
+}
+
+/// Runs f(stream) while no other thread is in its trace. Who held the GIL while it waits would keep
+/// out who is to be waited for.
 template <class F>
 auto withAnswer(ArrowArrayStream* of, F&& f) {
   auto& answer = *static_cast<Answer*>(of->private_data);
-  PyThreadState* const held = PyGILState_Check() != 0 ? PyEval_SaveThread() : nullptr;
+  PyThreadState* const held = holdsGil() ? PyEval_SaveThread() : nullptr;
   const auto result = [&] {
     const std::lock_guard lock(answer.trace->mutex);
     return f(answer.stream);
@@ -175,7 +217,7 @@ TraceFile::TraceFile(const std::string& path) {
 }
 
 uint64_t TraceFile::rows(const std::string& table) {
-  return valueOf(alone(trace_->mutex, [&]() -> Result<uint64_t> {
+  return valueOf(alone(*trace_, [&]() -> Result<uint64_t> {
     const std::vector<std::string> none;
     TS_TRY(const Loaded loaded, trace_->tables.need(table, none));
     return rowsThere(*loaded->catalog->find(table));
@@ -183,11 +225,11 @@ uint64_t TraceFile::rows(const std::string& table) {
 }
 
 std::shared_ptr<const TraceTables::Loaded> TraceFile::whole() {
-  return valueOf(alone(trace_->mutex, [&] { return trace_->tables.needAll(); }));
+  return valueOf(alone(*trace_, [&] { return trace_->tables.needAll(); }));
 }
 
 ColumnArray TraceFile::column(const std::string& table, const std::string& name) {
-  return valueOf(alone(trace_->mutex, [&]() -> Result<ColumnArray> {
+  return valueOf(alone(*trace_, [&]() -> Result<ColumnArray> {
     const std::vector<std::string> columns = {name};
     TS_TRY(const Loaded loaded, trace_->tables.need(table, columns));
     const SqlTable& rows = *loaded->catalog->find(table);
@@ -200,7 +242,7 @@ ColumnArray TraceFile::column(const std::string& table, const std::string& name)
 
 nb::object TraceFile::arrow(const std::string& table, const std::vector<std::string>& columns) {
   auto stream = std::make_unique<ArrowArrayStream>();
-  check(alone(trace_->mutex, [&]() -> Status {
+  check(alone(*trace_, [&]() -> Status {
     TS_TRY(const Loaded loaded, trace_->tables.need(table, columns));
     const SqlTable& rows = *loaded->catalog->find(table);
     std::vector<std::pair<std::string, ColumnArray>> arrays;
@@ -217,40 +259,41 @@ nb::object TraceFile::arrow(const std::string& table, const std::vector<std::str
 
 nb::object TraceFile::query(const std::string& sql) {
   Interrupt interrupt;
-  nb::list columns;
-  nb::list rows;
-  const Status status = alone(trace_->mutex, [&]() -> Status {
+  const Result<QueryResult> result = alone(*trace_, [&]() -> Result<QueryResult> {
     TS_TRY(QueryEngine * engine, trace_->ask());
     QueryOptions options;
     options.cancelled = [&] { return interrupt(); };
-    QuerySink sink;
-    sink.columns = [&](std::span<const QueryColumn> of) {
-      const nb::gil_scoped_acquire acquire;
-      for (const QueryColumn& column : of) columns.append(nb::str(column.name.c_str()));
-    };
-    sink.row = [&](std::span<const Value> values) {
-      const nb::gil_scoped_acquire acquire;
-      nb::list row;
-      for (const Value& value : values) row.append(cellOf(value));
-      rows.append(nb::tuple(row));
-      return true;
-    };
-    TS_TRY(const uint64_t given, engine->run(sql, sink, options));
-    (void)given;
-    return {};
+    return engine->run(sql, options);
   });
   interrupt.rethrow();
-  check(status);
+  if (!result) raise(result.error());
+  nb::list columns;
+  for (const QueryColumn& column : result->columns)
+    columns.append(cellOf(Value::ofText(column.name)));
+  nb::list rows;
+  for (const auto& cells : result->rows) {
+    nb::list row;
+    for (const QueryResult::Cell& cell : cells) {
+      row.append(cellOf({cell.type, cell.integer, cell.real, cell.text}));
+    }
+    rows.append(nb::tuple(row));
+  }
   return nb::make_tuple(columns, rows);
 }
 
 nb::object TraceFile::queryArrow(const std::string& sql) {
   auto stream = std::make_unique<ArrowArrayStream>();
-  check(alone(trace_->mutex, [&]() -> Status {
+  check(alone(*trace_, [&]() -> Status {
     auto answer = std::make_unique<Answer>();
     answer->trace = trace_;
     TS_TRY(QueryEngine * engine, trace_->ask());
-    TS_CHECK_OK(startArrowStream(*engine, sql, &answer->stream));
+    QueryOptions options;
+    options.cancelled = [interrupt = std::make_shared<Interrupt>()] {
+      const bool raised = (*interrupt)();
+      if (raised) PyErr_SetInterrupt();  // for who asks next, which is the reader's caller
+      return raised;
+    };
+    TS_CHECK_OK(startArrowStream(*engine, sql, &answer->stream, options));
     *stream = {};
     stream->get_schema = [](ArrowArrayStream* s, ArrowSchema* out) {
       return withAnswer(s, [&](ArrowArrayStream& inner) { return inner.get_schema(&inner, out); });
@@ -292,7 +335,7 @@ nb::list TraceFile::analyze(const std::vector<std::string>& parts, uint64_t limi
     options.parts.push_back(static_cast<AnalysisPart>(i));
   }
   const std::vector<ReportTable> tables =
-      valueOf(alone(trace_->mutex, [&]() -> Result<std::vector<ReportTable>> {
+      valueOf(alone(*trace_, [&]() -> Result<std::vector<ReportTable>> {
         TS_TRY(const Loaded loaded, trace_->tables.needAll());
         return tracesmith::analyze(loaded->trace, options);
       }));
@@ -324,7 +367,7 @@ nb::list TraceFile::analyze(const std::vector<std::string>& parts, uint64_t limi
 }
 
 nb::list TraceFile::tables() {
-  const Loaded loaded = alone(trace_->mutex, [&] { return trace_->tables.loaded(); });
+  const Loaded loaded = alone(*trace_, [&] { return trace_->tables.loaded(); });
   nb::list all;
   for (const auto& table : loaded->catalog->tables()) {
     nb::list columns;
@@ -346,7 +389,7 @@ nb::dict TraceFile::about() {
     std::vector<DataLoss> losses;
     std::vector<std::pair<std::string, std::string>> metadata;
   };
-  const Facts facts = alone(trace_->mutex, [&] {
+  const Facts facts = alone(*trace_, [&] {
     const TraceReader& reader = trace_->tables.reader();
     Facts found{reader.complete(), reader.fileBytes(), reader.cutBytes(), reader.losses(), {}};
     const Trace& trace = trace_->tables.loaded()->trace;
@@ -375,9 +418,7 @@ void bindTraceFile(nb::module_& module) {
   nb::class_<TraceFile>(module, "TraceFile")
       .def(
           "__init__",
-          [](TraceFile* self, const nb::bytes& path) {
-            new (self) TraceFile(std::string(path.c_str(), path.size()));
-          },
+          [](TraceFile* self, const nb::object& path) { new (self) TraceFile(pathOf(path)); },
           nb::arg("path"))
       .def("rows", &TraceFile::rows, nb::arg("table"))
       .def(

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <nanobind/nanobind.h>
+#include <unistd.h>
 
 #include <memory>
 #include <mutex>
@@ -21,7 +22,8 @@ namespace tracesmith::python {
 struct OpenTrace {
   explicit OpenTrace(TraceTables of) : tables(std::move(of)) {}
 
-  std::mutex mutex;
+  std::timed_mutex mutex;
+  pid_t process = getpid();  // that last had the mutex
   TraceTables tables;
   std::unique_ptr<SourceLookup> sources;
   std::unique_ptr<QueryEngine> engine;  // made with the first question

@@ -35,6 +35,11 @@ def test_an_event_is_changed_in_place():
     event.call_stack.frames.append(ts.StackFrame(16, "main", "main.c", 3))
     assert event.call_stack.depth() == len(event.call_stack) == 1
     assert event.call_stack.frames[0].function_name == "main"
+    frames = event.call_stack.frames
+    event.call_stack = ts.CallStack()
+    assert len(frames) == 0  # what was there is what is there
+    with pytest.raises(TypeError):
+        event.call_stack = None
     event.kernel_params = None
     assert event.kernel_params is None
     event.flow_info.type = ts.FlowType.FwdBwd
@@ -227,6 +232,24 @@ def test_xray(tmp_path):
         ts.XRayImporter().import_file(tmp_path / "log")
     with pytest.raises(ts.NotATraceError):
         ts.XRayImporter().import_buffer(b"no log")
+
+
+def test_threads_on_one_file(events, tmp_path):
+    writer = ts.SBTWriter(tmp_path / "many.sbt")
+    threads = [threading.Thread(target=lambda: [writer.write_events(events) for _ in range(50)]) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    writer.finalize()
+    reader = ts.SBTReader(tmp_path / "many.sbt")
+    counted = []
+    threads = [threading.Thread(target=lambda: counted.append(len(reader.read_all()))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert counted == [200 * len(events)] * 4
 
 
 def test_units():

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """profile() and annotate(): what a Python program says of itself."""
 import os
+import pickle
 import subprocess
 import sys
 import threading
@@ -85,6 +86,27 @@ def test_one_at_a_time():
         pass
     p.stop()
     assert len(p.trace.ranges) == 0
+
+
+def test_one_profile_twice():
+    p = ts.profile(platform=ts.PlatformType.Unknown)
+    traces = []
+    for name in ("first", "second"):
+        with p:
+            with ts.annotate(name):
+                pass
+        traces.append(p.trace)
+    assert [counts(trace) for trace in traces] == [{"first": 1}, {"second": 1}]
+    with pytest.raises(TypeError, match="path"):
+        pickle.dumps(traces[0])
+
+
+def test_a_path_of_any_bytes(tmp_path):
+    path = os.fsencode(tmp_path) + b"/\xff.sbt"
+    with ts.profile(path, platform=ts.PlatformType.Unknown) as p:
+        with ts.annotate("x"):
+            pass
+    assert counts(p.trace) == counts(ts.open(path)) == {"x": 1}
 
 
 def test_when_the_body_raises():

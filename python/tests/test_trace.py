@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """tracesmith.open(): tables, columns, queries, and what is not as it should be."""
+import copy
 import gc
 import os
 import pickle
@@ -147,6 +148,48 @@ def test_interrupting_a_query(simulated):
     assert result.stdout == "interrupted 1\n", result.stderr
 
 
+def test_a_signal_handler_that_asks_the_same_trace(simulated):
+    """While a query runs: it may wait, and must not wait for itself."""
+    script = (
+        "import signal, tracesmith\n"
+        f"trace = tracesmith.open({str(simulated)!r})\n"
+        "signal.signal(signal.SIGALRM, lambda *_: print('kernels', len(trace.kernels) > 0))\n"
+        "signal.setitimer(signal.ITIMER_REAL, 0.3)\n"
+        "trace.query('SELECT count(*) FROM host_call a, (SELECT 1 FROM host_call LIMIT 300) b')\n"
+        "print('done')\n")
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
+    assert result.stdout.split() == ["kernels", "True", "done"], result.stderr
+
+
+def test_a_child_of_a_busy_process(simulated):
+    """A thread that is not in the child has the trace: that is said, and not waited for."""
+    script = (
+        "import os, threading, time, tracesmith\n"
+        f"trace = tracesmith.open({str(simulated)!r})\n"
+        "ask = 'SELECT count(*) FROM host_call a, host_call b, host_call c, host_call d'\n"
+        "threading.Thread(target=trace.query, args=(ask,), daemon=True).start()\n"
+        "time.sleep(1)\n"
+        "child = os.fork()\n"
+        "if child == 0:\n"
+        "    try:\n"
+        "        trace.query('SELECT 1')\n"
+        "    except tracesmith.UnsupportedError as error:\n"
+        "        os._exit(len(tracesmith.open(trace.path).kernels) > 0 and 'forked' in str(error))\n"
+        "os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) + 40)\n")
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
+    assert result.returncode == 41, result.stderr
+
+
+def test_errors_of_the_system_are_python_s(tmp_path):
+    with pytest.raises(FileNotFoundError) as caught:
+        tracesmith.open(tmp_path / "none.sbt")
+    assert caught.value.filename == str(tmp_path / "none.sbt") and caught.value.errno is None
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert str(again) == str(caught.value) and again.where == caught.value.where
+    with pytest.raises(ValueError):
+        tracesmith.open("x.sbt\0y")
+
+
 def test_files_that_are_no_trace(tmp_path):
     with pytest.raises(tracesmith.NotFoundError) as caught:
         tracesmith.open(tmp_path / "none.sbt")
@@ -202,6 +245,21 @@ def test_a_damaged_trace(simulated, tmp_path):
     assert damaged > 10
 
 
+def test_the_length_of_a_damaged_table(simulated, tmp_path):
+    """Is right before any column of it was read."""
+    data = simulated.read_bytes()
+    shorter = 0
+    for place in range(len(data) // 4, len(data), len(data) // 40):
+        broken = bytearray(data)
+        broken[place] ^= 0x55
+        (tmp_path / "broken.sbt").write_bytes(broken)
+        with tracesmith.open(tmp_path / "broken.sbt") as trace:
+            length = len(trace.host_calls)
+            assert length == len(trace.host_calls.start_ns)
+            shorter += bool(trace.damage)
+    assert shorter > 3
+
+
 def test_a_closed_trace(simulated):
     trace = tracesmith.open(simulated)
     kernels = trace.kernels
@@ -244,7 +302,26 @@ def test_a_trace_that_becomes_shorter(simulated, tmp_path):
 def test_pickling(trace):
     again = pickle.loads(pickle.dumps(trace))
     assert again.path == trace.path
+    table = trace.kernels["name", "duration_ns"]
+    for same in (pickle.loads(pickle.dumps(table)), copy.copy(table)):
+        assert same.columns == table.columns and len(same) == len(table)
+    assert "name" in table and "start_ns" not in table
     assert np.array_equal(again.kernels.start_ns, trace.kernels.start_ns)
+
+
+def test_a_path_is_where_it_was(simulated, tmp_path, monkeypatch):
+    shutil.copy(simulated, tmp_path / "here.sbt")
+    monkeypatch.chdir(tmp_path)
+    trace = tracesmith.open("here.sbt")
+    monkeypatch.chdir("/")
+    assert len(pickle.loads(pickle.dumps(trace)).kernels) == len(trace.kernels)
+
+
+def test_every_plural_is_a_table(trace):
+    for name in dir(trace):
+        if not name.startswith("_"):
+            getattr(trace, name)
+    assert len(trace.counters.value) == len(trace.counters)
 
 
 def test_threads(simulated):

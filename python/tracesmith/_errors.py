@@ -28,12 +28,17 @@ class Error(Exception):
     """
 
     def __init__(self, message: str = "", where: str = "") -> None:
-        super().__init__(message, where)
+        super().__init__(f"{where}: {message}" if where else message)
         self.message = message
         self.where = where
+        if isinstance(self, OSError) and where:
+            setattr(self, "filename", where)  # which mypy does not see here
 
     def __str__(self) -> str:
         return f"{self.where}: {self.message}" if self.where else self.message
+
+    def __reduce__(self) -> tuple[type[Error], tuple[str, str]]:
+        return (type(self), (self.message, self.where))
 
 
 class InvalidArgumentError(Error, ValueError):

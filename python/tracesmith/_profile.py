@@ -48,18 +48,19 @@ class profile:  # pylint: disable=invalid-name
 
     def __init__(
         self,
-        path: Union[str, "os.PathLike[str]", None] = None,
+        path: Union[str, bytes, "os.PathLike[str]", None] = None,
         platform: PlatformType | None = None,
         config: ProfilerConfig | None = None,
     ) -> None:
         self._config = TracingConfig()
         if path is not None:
-            self._config.output_file = os.fspath(path)
+            self._config.output_file = os.path.abspath(os.fsdecode(path))
         self._wanted = platform
         self._profiler_config = config or ProfilerConfig()
         self._session = TracingSession()
         self._profiler: _core.Profiler | None = None
         self._trace: Trace | None = None
+        self._active = False
         self.platform = PlatformType.Unknown
         """whose work is captured; Unknown: annotations alone"""
         self.problem = ""
@@ -70,6 +71,8 @@ class profile:  # pylint: disable=invalid-name
         UnsupportedError: a platform was asked for that can not be captured."""
         if _core.has_active_session():
             raise InvalidArgumentError("another profile() is active in this process", "profile")
+        if self._trace is not None:  # of an earlier run; it may be in use
+            self._session, self._trace = TracingSession(), None
         self._session.start(self._config)
         try:
             self._start_profiler()
@@ -77,6 +80,7 @@ class profile:  # pylint: disable=invalid-name
             self._session.stop()
             raise
         _core.set_active_session(self._session)
+        self._active = True
         return self
 
     def _start_profiler(self) -> None:
@@ -96,8 +100,9 @@ class profile:  # pylint: disable=invalid-name
 
     def stop(self) -> None:
         """As leaving the `with` does; the second time does nothing."""
-        if not self._session.is_active():
+        if not self._active:
             return
+        self._active = False
         _core.set_active_session(None)
         try:
             if self._profiler is not None:
@@ -121,7 +126,8 @@ class profile:  # pylint: disable=invalid-name
     def trace(self) -> Trace:
         """What was recorded. InvalidArgumentError: it is still being recorded, or was never."""
         if self._trace is None:
-            if self._session.is_active() or not self._session.trace_path():
+            if self._active or not self._session.trace_path():
                 raise InvalidArgumentError("there is a trace after stop(), or after the `with`", "profile.trace")
-            self._trace = Trace(self._session.trace_path())
+            in_memory = not self._config.output_file
+            self._trace = Trace(self._session.trace_path(), self._session if in_memory else None)
         return self._trace

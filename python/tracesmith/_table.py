@@ -64,6 +64,8 @@ class Texts:
 
     def isin(self, texts: Sequence[str]) -> npt.NDArray[np.bool_]:
         """Which rows have one of these texts: bool [rows]."""
+        if isinstance(texts, str):
+            raise TypeError("isin() takes several texts; for one there is ==")
         wanted = [code for code, text in enumerate(self.categories) if text in texts]
         return np.isin(self.codes, wanted)
 
@@ -90,7 +92,8 @@ class Table:
     pandas have nulls there. `table["name", "duration_ns"]` is a table of these columns.
 
     Arrow takes it as it is: `pyarrow.table(table)`, `polars.DataFrame(table)`,
-    `duckdb.from_arrow(table)`; nothing is copied.
+    `duckdb.from_arrow(table)`. Numbers that the trace has are not copied; texts are numbered, and
+    what is computed (`end_ns`, `pid`) is computed, each time.
     """
 
     def __init__(self, trace: Trace, name: str, meaning: str, columns: dict[str, tuple[str, str]],
@@ -138,9 +141,18 @@ class Table:
         return self._trace._column(self._name, self._check(name))[0]
 
     def __getattr__(self, name: str) -> Any:
-        if not name.startswith("_") and name in self._columns:
+        if name.startswith("_"):  # of none of them, and maybe asked before there are any
+            raise AttributeError(name)
+        if name in self._columns:
             return self[name]
         raise AttributeError(f"{self._name} has no column '{name}'; it has {', '.join(self._columns)}")
+
+    def __contains__(self, name: object) -> bool:
+        """Whether it has a column of that name."""
+        return name in self._columns
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_table_of, (self._trace, self._name, self._columns))
 
     def known(self, name: str) -> npt.NDArray[np.bool_]:
         """Which rows have a value in this column: bool [rows]."""
@@ -166,7 +178,7 @@ class Table:
             column = self[name]
             if isinstance(column, Texts):
                 kind = pd.CategoricalDtype(column.categories, ordered=True)
-                data[name] = pd.Categorical.from_codes(column.codes, dtype=kind, validate=False)
+                data[name] = pd.Categorical.from_codes(column.codes, dtype=kind)
                 continue
             known = self.known(name)
             if known.all():
@@ -213,6 +225,11 @@ class Table:
             "<tr>" + "".join(f"<td>{html.escape(_cut(cell, 80))}</td>" for cell in row) + "</tr>" for row in self._shown())
         return (f"<p><b>{html.escape(self._name)}</b>: {len(self)} rows ({html.escape(self._meaning)})</p>"
                 f'<table class="dataframe"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>')
+
+
+def _table_of(trace: Trace, name: str, columns: tuple[str, ...]) -> Table:
+    """A table that was pickled."""
+    return trace.tables[name].select(*columns)
 
 
 def _cut(text: str, width: int) -> str:

@@ -28,7 +28,7 @@ _PLURALS = {
     "syncs": "sync",
     "host_calls": "host_call",
     "memory_events": "memory_event",
-    "counters": "counter_sample",
+    "counters": "counter",
     "ranges": "range",
     "flows": "flow",
     "devices": "device",
@@ -124,11 +124,13 @@ class Trace:
     pickled one is opened again where it arrives.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | bytes | os.PathLike[str], _keeps: object = None) -> None:
         """Errors: NotFoundError, NotATraceError, TooNewError, DamagedError, PermissionDeniedError,
         IoError."""
-        self._path = os.fspath(path)
-        self._open: _core.TraceFile | None = _core.TraceFile(os.fsencode(self._path))
+        self._path = os.fsdecode(path)
+        self._open: _core.TraceFile | None = _core.TraceFile(self._path)
+        self._path = os.path.abspath(self._path)
+        self._keeps = _keeps  # what a trace in memory lies in, which has no other way to it
         self._tables: dict[str, Table] | None = None
         self._kept: dict[tuple[str, str], tuple[npt.NDArray[Any] | Texts, bytes | None]] = {}
 
@@ -232,6 +234,8 @@ class Trace:
         self.close()
 
     def __reduce__(self) -> tuple[type[Trace], tuple[str]]:
+        if self._keeps is not None:
+            raise TypeError("a trace in memory can not be pickled; give profile() a path")
         return (Trace, (self._path,))
 
     def __repr__(self) -> str:
@@ -241,7 +245,7 @@ class Trace:
         return f"<trace {self._path!r}: {counts}>"
 
 
-def open(path: str | os.PathLike[str]) -> Trace:  # pylint: disable=redefined-builtin
+def open(path: str | bytes | os.PathLike[str]) -> Trace:  # pylint: disable=redefined-builtin
     """Opens a trace: .sbt, or another tool's that can be imported. Reads what is needed then, and
     events when they are asked for."""
     return Trace(path)

@@ -53,16 +53,42 @@ T* newData(ColumnArray& array) {
 }
 
 void addText(ColumnArray& array, std::string_view text) {
-  appendUtf8(array.texts, text);
+  array.texts.insert(array.texts.end(), text.begin(), text.end());
   array.text_ends.push_back(static_cast<int64_t>(array.texts.size()));
+}
+
+std::string utf8Of(std::string_view text) {
+  std::vector<char> bytes;
+  appendUtf8(bytes, text);
+  return std::string(bytes.begin(), bytes.end());
+}
+
+/// Texts that were not UTF-8 may have become equal, or stand in another order: makes them each once
+/// again, and in their order. `texts` by their numbers so far.
+void settleTexts(ColumnArray& array, std::vector<std::string> texts, int32_t* codes) {
+  std::vector<std::string> sorted = texts;
+  std::sort(sorted.begin(), sorted.end());
+  sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
+  if (sorted != texts) {
+    std::vector<int32_t> places(texts.size());
+    for (size_t i = 0; i < texts.size(); ++i) {
+      places[i] = static_cast<int32_t>(std::lower_bound(sorted.begin(), sorted.end(), texts[i]) -
+                                       sorted.begin());
+    }
+    for (uint64_t row = 0; row < array.rows; ++row) {
+      if (codes[row] >= 0) codes[row] = places[static_cast<size_t>(codes[row])];
+    }
+  }
+  for (const std::string& text : sorted) addText(array, text);
 }
 
 /// Of a column whose texts are numbered.
 void fillRanked(ColumnArray& array, const SqlColumn& column, const std::vector<uint64_t>& sparse) {
   auto* const codes = newData<int32_t>(array);
+  std::vector<std::string> texts;
   for (uint32_t rank = 1; rank <= column.largestRank(); ++rank) {
     const Cell cell = column.textOfRank(rank);
-    addText(array, {cell.text, cell.bytes});
+    texts.push_back(utf8Of({cell.text, cell.bytes}));
   }
   const auto fill = [&](uint64_t begin, uint64_t end) {
     inBlocks(sparse, begin, end, [&](uint64_t first, const uint64_t* rows, size_t n) {
@@ -74,6 +100,7 @@ void fillRanked(ColumnArray& array, const SqlColumn& column, const std::vector<u
   const uint64_t half = array.rows / 2;
   inTwoHalves(
       column.twoMayRead(), array.rows, [&] { fill(0, half); }, [&] { fill(half, array.rows); });
+  settleTexts(array, std::move(texts), codes);
   if (column.rowsPerRank().empty() || column.rowsPerRank()[0] == 0) return;
   for (uint64_t i = 0; i < array.rows; ++i) {
     if (codes[i] < 0) setNull(array, i);
@@ -101,9 +128,9 @@ void fillTexts(ColumnArray& array, const SqlColumn& column, const std::vector<ui
           codes[first + i] = -1;
           continue;
         }
-        const std::string_view text(cells[i].text, cells[i].bytes);
+        const std::string text = utf8Of({cells[i].text, cells[i].bytes});
         auto at = numbers.find(text);
-        if (at == numbers.end()) at = numbers.emplace(std::string(text), 0).first;
+        if (at == numbers.end()) at = numbers.emplace(text, 0).first;
         codes[first + i] = at->second;
       }
     });

@@ -52,6 +52,8 @@ struct TraceTables::Impl {
   TraceReader reader;
   std::shared_ptr<Loaded> now;
   std::map<TableId, std::set<uint16_t>> there;  // columns of events that have been read
+  std::set<TableId> in_host_time;               // tables whose times are what they are to be
+  std::set<TableId> checked;                    // tables whose rows are all there
   bool whole = false;                           // all of them have
 
   Status readBase();
@@ -128,9 +130,8 @@ Status TraceTables::Impl::readColumns(Table& table, const Numbers& wanted) {
     const Numbers times =
         numbersOf(table, {"start_ns", "duration_ns", "queued_before_ns", "submitted_before_ns"});
     const Numbers flags = numbersOf(table, {"flags"});
-    const bool first =
-        !intersect(Numbers(there[Table::kId].begin(), there[Table::kId].end()), flags);
-    if (first && (intersect(wanted, times) || intersect(wanted, flags))) {
+    if (in_host_time.count(Table::kId) == 0 &&
+        (intersect(wanted, times) || intersect(wanted, flags))) {
       TS_CHECK_OK(readThese(table, flags));
       const bool any = std::any_of(table.flags.begin(), table.flags.end(), [](uint32_t of_row) {
         return (of_row & op_flags::kDeviceClock) != 0;
@@ -140,6 +141,7 @@ Status TraceTables::Impl::readColumns(Table& table, const Numbers& wanted) {
         TS_CHECK_OK(readThese(table, times));
         convertToHostTime(now->trace, Table::kId);
       }
+      in_host_time.insert(Table::kId);
     }
   }
   return readThese(table, wanted);
@@ -151,6 +153,10 @@ Status TraceTables::Impl::readOf(TableId id, const std::optional<Numbers>& wante
   forEachTable(now->trace, [&](auto& table) {
     constexpr TableId kId = std::decay_t<decltype(table)>::kId;
     if (kId != id || sbt::isAlwaysRead(kId)) return;
+    if (wanted && wanted->empty() && checked.insert(kId).second) {  // how many rows, says no column
+      status = reader.readColumns(kId, {}, now->trace);
+      return;
+    }
     status = readColumns(table, wanted ? *wanted : allNumbersOf(table));
   });
   return status;

@@ -81,6 +81,13 @@ void expectSame(TraceTables& tables, const Catalog& whole, const std::string& ta
     ++place;
   }
   EXPECT_EQ(place, array.rows);
+  std::string before;
+  for (size_t i = 1; i < array.text_ends.size(); ++i) {  // each text once, and in their order
+    const std::string text(array.texts.data() + array.text_ends[i - 1],
+                           array.texts.data() + array.text_ends[i]);
+    ASSERT_TRUE(i == 1 || before < text);
+    before = text;
+  }
   EXPECT_EQ(place, rowsThere(table));
 }
 
