@@ -8,6 +8,8 @@
 #include "tracesmith/base/version.hpp"
 
 NB_MODULE(_core, module) {
+  // A program that leaves in the middle of its work is not ours to complain about.
+  nanobind::set_leak_warnings(false);
   module.attr("version") = tracesmith::getVersionString();
   tracesmith::python::bindTraceFile(module);
   tracesmith::python::bindEvents(module);
