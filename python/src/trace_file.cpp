@@ -197,6 +197,7 @@ nb::object validOf(const ColumnArray& column) {
 Result<QueryEngine*> OpenTrace::ask() {
   TS_TRY(const Loaded loaded, tables.needAll());
   if (engine == nullptr) {
+    asked = loaded;
     sources = std::make_unique<SourceLookup>(tables.reader(), loaded->trace);
     TS_TRY(QueryEngine made, QueryEngine::open(loaded->trace, [this](TableId table, uint64_t row) {
              return sources->at(table, row);
@@ -226,6 +227,13 @@ uint64_t TraceFile::rows(const std::string& table) {
 
 std::shared_ptr<const TraceTables::Loaded> TraceFile::whole() {
   return valueOf(alone(*trace_, [&] { return trace_->tables.needAll(); }));
+}
+
+void TraceFile::load(const std::string& table, const std::vector<std::string>& columns) {
+  check(alone(*trace_, [&]() -> Status {
+    TS_TRY(const Loaded loaded, trace_->tables.need(table, columns));
+    return {};
+  }));
 }
 
 ColumnArray TraceFile::column(const std::string& table, const std::string& name) {
@@ -421,6 +429,7 @@ void bindTraceFile(nb::module_& module) {
           [](TraceFile* self, const nb::object& path) { new (self) TraceFile(pathOf(path)); },
           nb::arg("path"))
       .def("rows", &TraceFile::rows, nb::arg("table"))
+      .def("load", &TraceFile::load, nb::arg("table"), nb::arg("columns"))
       .def(
           "column",
           [](TraceFile& self, const std::string& table, const std::string& name) {

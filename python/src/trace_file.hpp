@@ -25,6 +25,7 @@ struct OpenTrace {
   std::timed_mutex mutex;
   pid_t process = getpid();  // that last had the mutex
   TraceTables tables;
+  std::shared_ptr<const TraceTables::Loaded> asked;  // what `sources` and `engine` refer to
   std::unique_ptr<SourceLookup> sources;
   std::unique_ptr<QueryEngine> engine;  // made with the first question
 
@@ -40,6 +41,7 @@ class TraceFile {
   std::shared_ptr<const TraceTables::Loaded> whole();
   ColumnArray column(const std::string& table, const std::string& name);
   uint64_t rows(const std::string& table);
+  void load(const std::string& table, const std::vector<std::string>& columns);
   nanobind::object arrow(const std::string& table, const std::vector<std::string>& columns);
   nanobind::object query(const std::string& sql);
   nanobind::object queryArrow(const std::string& sql);

@@ -5,12 +5,10 @@ import gc
 import os
 import pickle
 import shutil
-import subprocess
-import sys
-import threading
 
 import numpy as np
 import pytest
+from running import in_threads, run_script
 
 import tracesmith
 
@@ -144,7 +142,7 @@ def test_interrupting_a_query(simulated):
         "    trace.query('SELECT count(*) FROM host_call a, host_call b, host_call c, host_call d')\n"
         "except KeyboardInterrupt:\n"
         "    print('interrupted', len(trace.query('SELECT 1')))\n")
-    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
+    result = run_script(script)
     assert result.stdout == "interrupted 1\n", result.stderr
 
 
@@ -160,7 +158,7 @@ def test_a_signal_handler_that_asks_the_same_trace(simulated):
         "    trace.query('SELECT count(*) FROM host_call a, (SELECT 1 FROM host_call LIMIT 20) b')\n"
         "signal.setitimer(signal.ITIMER_REAL, 0)\n"
         "print('done', set(seen) == {len(trace.kernels)})\n")
-    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
+    result = run_script(script)
     assert result.stdout == "done True\n", result.stderr
 
 
@@ -179,7 +177,7 @@ def test_a_child_of_a_busy_process(simulated):
         "    except tracesmith.UnsupportedError as error:\n"
         "        os._exit(len(tracesmith.open(trace.path).kernels) > 0 and 'forked' in str(error))\n"
         "os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) + 40)\n")
-    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
+    result = run_script(script)
     assert result.returncode == 41, result.stderr
 
 
@@ -344,15 +342,10 @@ def test_threads(simulated):
         except BaseException as error:  # pylint: disable=broad-except
             failures.append(error)
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(8, work)
     assert not failures
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 def test_a_forked_child(trace):
     total = int(trace.kernels.duration_ns.sum())
     reader, writer = os.pipe()
