@@ -21,6 +21,7 @@ endfunction()
 
 run("cmake --install" ${CMAKE_COMMAND} --install "${BUILD_DIR}" --prefix "${work}/prefix")
 foreach(file include/tracesmith/tracesmith.hpp include/tracesmith/base/result.hpp
+             include/tracesmith/tracesmith.h lib/libtracesmith.so.1 lib/pkgconfig/tracesmith.pc
              lib/libtracesmith-base.a lib/libtracesmith-format.a
              lib/cmake/TraceSmith/TraceSmithConfig.cmake)
   if(NOT EXISTS "${work}/prefix/${file}")
@@ -42,6 +43,14 @@ if(EXPECT_CLI)
     message(FATAL_ERROR "installed profile ended with ${code} instead of 7:\n${output}")
   endif()
 endif()
+
+# A program in C, by pkg-config.
+set(ENV{PKG_CONFIG_PATH} "${work}/prefix/lib/pkgconfig")
+run("pkg-config" pkg-config --cflags --libs tracesmith)
+separate_arguments(flags UNIX_COMMAND "${output}")
+run("compile a program in C" ${CC} -std=c99 "${SOURCE_DIR}/c_api/tour.c" ${flags}
+    "-Wl,-rpath,${work}/prefix/lib" -o "${work}/tour")
+run("run it" "${work}/tour")
 
 run("configure the consumer" ${CMAKE_COMMAND} -S "${SOURCE_DIR}/consumer" -B "${work}/consumer"
     -G "${GENERATOR}" "-DCMAKE_PREFIX_PATH=${work}/prefix" "-DCMAKE_CXX_COMPILER=${CXX}")

@@ -12,11 +12,7 @@
 #include "calls.hpp"
 #include "errors.hpp"
 #include "tracesmith/analysis/report.hpp"
-#include "tracesmith/export/source_json.hpp"
-#include "tracesmith/import/import_trace.hpp"
 #include "tracesmith/query/arrow_stream.hpp"
-#include "tracesmith/query/arrow_table.hpp"
-#include "tracesmith/query/query_engine.hpp"
 
 namespace tracesmith::python {
 
@@ -24,7 +20,7 @@ namespace nb = nanobind;
 
 namespace {
 
-using Loaded = std::shared_ptr<const TraceTables::Loaded>;
+using Loaded = OpenTrace::Loaded;
 
 /// Python asks for signals on its main thread alone.
 const std::thread::id kMainThread = std::this_thread::get_id();  // that loads this module
@@ -55,7 +51,7 @@ class Interrupt {
 
 /// Waits for the mutex, in which Ctrl-C is heard. Called without the GIL. False: this is a forked
 /// child, and a thread that is not in it has the trace for ever.
-bool lockIn(OpenTrace& trace) {
+bool lockIn(SharedTrace& trace) {
   int waited = 0;
   while (!trace.mutex.try_lock_for(std::chrono::milliseconds(50))) {
     if (trace.process != getpid() && ++waited == 20) return false;
@@ -69,7 +65,7 @@ bool lockIn(OpenTrace& trace) {
 
 /// Runs `f` without the GIL while no other thread is in this trace, and gives what it gives.
 template <class F>
-auto alone(OpenTrace& trace, F&& f) {
+auto alone(SharedTrace& trace, F&& f) {
   bool locked = false;
   {
     const nb::gil_scoped_release release;
@@ -102,7 +98,7 @@ nb::object capsuleOf(std::unique_ptr<ArrowArrayStream> stream) {
 
 /// An answer that comes while it is read, by whomever, maybe with the GIL, maybe without.
 struct Answer {
-  std::shared_ptr<OpenTrace> trace;
+  std::shared_ptr<SharedTrace> trace;
   ArrowArrayStream stream = {};
 };
 
@@ -194,81 +190,43 @@ nb::object validOf(const ColumnArray& column) {
 
 }  // namespace
 
-Result<QueryEngine*> OpenTrace::ask() {
-  TS_TRY(const Loaded loaded, tables.needAll());
-  if (engine == nullptr) {
-    asked = loaded;
-    sources = std::make_unique<SourceLookup>(tables.reader(), loaded->trace);
-    TS_TRY(QueryEngine made, QueryEngine::open(loaded->trace, [this](TableId table, uint64_t row) {
-             return sources->at(table, row);
-           }));
-    engine = std::make_unique<QueryEngine>(std::move(made));
-  }
-  return engine.get();
-}
-
 TraceFile::TraceFile(const std::string& path) {
-  Result<TraceTables> tables = [&]() -> Result<TraceTables> {
+  Result<OpenTrace> opened = [&] {
     const nb::gil_scoped_release release;
-    import::ImportCounts counts;
-    TS_TRY(TraceReader reader, import::openTrace(path, counts));
-    return TraceTables::open(std::move(reader));
+    return OpenTrace::open(path);
   }();
-  trace_ = std::make_shared<OpenTrace>(valueOf(std::move(tables)));
+  trace_ = std::make_shared<SharedTrace>(valueOf(std::move(opened)));
 }
 
 uint64_t TraceFile::rows(const std::string& table) {
-  return valueOf(alone(*trace_, [&]() -> Result<uint64_t> {
-    const std::vector<std::string> none;
-    TS_TRY(const Loaded loaded, trace_->tables.need(table, none));
-    return rowsThere(*loaded->catalog->find(table));
-  }));
-}
-
-std::shared_ptr<const TraceTables::Loaded> TraceFile::whole() {
-  return valueOf(alone(*trace_, [&] { return trace_->tables.needAll(); }));
+  return valueOf(alone(*trace_, [&] { return trace_->open.rows(table); }));
 }
 
 void TraceFile::load(const std::string& table, const std::vector<std::string>& columns) {
   check(alone(*trace_, [&]() -> Status {
-    TS_TRY(const Loaded loaded, trace_->tables.need(table, columns));
+    TS_TRY(const Loaded loaded, trace_->open.tables().need(table, columns));
     return {};
   }));
 }
 
+std::shared_ptr<const TraceTables::Loaded> TraceFile::whole() {
+  return valueOf(alone(*trace_, [&] { return trace_->open.tables().needAll(); }));
+}
+
 ColumnArray TraceFile::column(const std::string& table, const std::string& name) {
-  return valueOf(alone(*trace_, [&]() -> Result<ColumnArray> {
-    const std::vector<std::string> columns = {name};
-    TS_TRY(const Loaded loaded, trace_->tables.need(table, columns));
-    const SqlTable& rows = *loaded->catalog->find(table);
-    for (const auto& column : rows.columns()) {
-      if (column->name() == name) return columnArray(loaded, rows, *column);
-    }
-    return fail(ErrorCode::kInternal, "a column went away", name);
-  }));
+  return valueOf(alone(*trace_, [&] { return trace_->open.column(table, name); }));
 }
 
 nb::object TraceFile::arrow(const std::string& table, const std::vector<std::string>& columns) {
   auto stream = std::make_unique<ArrowArrayStream>();
-  check(alone(*trace_, [&]() -> Status {
-    TS_TRY(const Loaded loaded, trace_->tables.need(table, columns));
-    const SqlTable& rows = *loaded->catalog->find(table);
-    std::vector<std::pair<std::string, ColumnArray>> arrays;
-    for (const std::string& name : columns) {
-      for (const auto& column : rows.columns()) {
-        if (column->name() == name) arrays.emplace_back(name, columnArray(loaded, rows, *column));
-      }
-    }
-    startArrowTable(rowsThere(rows), std::move(arrays), stream.get());
-    return {};
-  }));
+  check(alone(*trace_, [&] { return trace_->open.arrow(table, columns, stream.get()); }));
   return capsuleOf(std::move(stream));
 }
 
 nb::object TraceFile::query(const std::string& sql) {
   Interrupt interrupt;
   const Result<QueryResult> result = alone(*trace_, [&]() -> Result<QueryResult> {
-    TS_TRY(QueryEngine * engine, trace_->ask());
+    TS_TRY(QueryEngine * engine, trace_->open.engine());
     QueryOptions options;
     options.cancelled = [&] { return interrupt(); };
     return engine->run(sql, options);
@@ -294,7 +252,7 @@ nb::object TraceFile::queryArrow(const std::string& sql) {
   check(alone(*trace_, [&]() -> Status {
     auto answer = std::make_unique<Answer>();
     answer->trace = trace_;
-    TS_TRY(QueryEngine * engine, trace_->ask());
+    TS_TRY(QueryEngine * engine, trace_->open.engine());
     QueryOptions options;
     options.cancelled = [interrupt = std::make_shared<Interrupt>()] {
       const bool raised = (*interrupt)();
@@ -344,7 +302,7 @@ nb::list TraceFile::analyze(const std::vector<std::string>& parts, uint64_t limi
   }
   const std::vector<ReportTable> tables =
       valueOf(alone(*trace_, [&]() -> Result<std::vector<ReportTable>> {
-        TS_TRY(const Loaded loaded, trace_->tables.needAll());
+        TS_TRY(const Loaded loaded, trace_->open.tables().needAll());
         return tracesmith::analyze(loaded->trace, options);
       }));
   nb::list all;
@@ -375,7 +333,7 @@ nb::list TraceFile::analyze(const std::vector<std::string>& parts, uint64_t limi
 }
 
 nb::list TraceFile::tables() {
-  const Loaded loaded = alone(*trace_, [&] { return trace_->tables.loaded(); });
+  const Loaded loaded = alone(*trace_, [&] { return trace_->open.tables().loaded(); });
   nb::list all;
   for (const auto& table : loaded->catalog->tables()) {
     nb::list columns;
@@ -398,9 +356,9 @@ nb::dict TraceFile::about() {
     std::vector<std::pair<std::string, std::string>> metadata;
   };
   const Facts facts = alone(*trace_, [&] {
-    const TraceReader& reader = trace_->tables.reader();
+    const TraceReader& reader = trace_->open.tables().reader();
     Facts found{reader.complete(), reader.fileBytes(), reader.cutBytes(), reader.losses(), {}};
-    const Trace& trace = trace_->tables.loaded()->trace;
+    const Trace& trace = trace_->open.tables().loaded()->trace;
     for (size_t i = 0; i < trace.metadata.size(); ++i) {
       found.metadata.emplace_back(trace.text(trace.metadata.key[i]),
                                   trace.text(trace.metadata.value[i]));
