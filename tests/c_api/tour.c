@@ -25,7 +25,8 @@ int main(void) {
   if (tracesmith_session_stop(session) != TRACESMITH_OK) return say("stop");
 
   tracesmith_trace* trace = NULL;
-  if (tracesmith_open(tracesmith_session_path(session), &trace) != TRACESMITH_OK) return say("open");
+  if (tracesmith_open(tracesmith_session_path(session), &trace) != TRACESMITH_OK)
+    return say("open");
   tracesmith_column* column = NULL;
   if (tracesmith_column_read(trace, "range", "start_ns", &column) != TRACESMITH_OK) {
     return say("column");
@@ -44,6 +45,7 @@ int main(void) {
   tracesmith_session_free(session);
 
   tracesmith_replay_result* result = NULL;
-  if (tracesmith_replay("not there.sbr", NULL, &result) != TRACESMITH_NOT_FOUND) return say("replay");
+  if (tracesmith_replay("not there.sbr", NULL, &result) != TRACESMITH_NOT_FOUND)
+    return say("replay");
   return 0;
 }

@@ -56,8 +56,8 @@ enum {
   TRACESMITH_INTERNAL = 10         /* a defect of TraceSmith */
 };
 
-/* What went wrong in this thread's last call that did not say TRACESMITH_OK, for people: where, what
- * and what to do. Valid until the thread's next call that fails. "": none has. */
+/* What went wrong in this thread's last call that did not say TRACESMITH_OK, for people: where,
+ * what and what to do. Valid until the thread's next call that fails. "": none has. */
 TRACESMITH_API const char* tracesmith_last_error(void);
 
 /* TRACESMITH_ABI of the library, which may be newer than the header's. */
@@ -174,8 +174,8 @@ TRACESMITH_API tracesmith_status tracesmith_analyze(tracesmith_trace* trace,
                                                     const char* const* parts, size_t count,
                                                     uint64_t limit, char** json);
 
-/* Writes a file for other tools: Chrome's JSON where `path` ends in .json, else Perfetto's protobuf.
- * A file that is there is replaced when the new one is whole. */
+/* Writes a file for other tools: Chrome's JSON where `path` ends in .json, else Perfetto's
+ * protobuf. A file that is there is replaced when the new one is whole. */
 TRACESMITH_API tracesmith_status tracesmith_export(tracesmith_trace* trace, const char* path);
 
 /* ---- recording oneself ---- */
@@ -190,12 +190,12 @@ enum {
 
 typedef struct tracesmith_session_options {
   uint32_t struct_size;
-  uint32_t overflow;           /* of a full ring; what is dropped is counted */
-  const char* output_file;     /* NULL: the trace is kept in memory */
-  uint64_t buffer_kib;         /* ring of each thread (1024): 4 to 262144 */
-  uint32_t max_threads;        /* at once, those of forked children among them (1024) */
-  uint32_t flush_interval_ms;  /* at most this much is lost with the process (200) */
-  uint64_t duration_ms;        /* stop by itself after so long; 0: never */
+  uint32_t overflow;          /* of a full ring; what is dropped is counted */
+  const char* output_file;    /* NULL: the trace is kept in memory */
+  uint64_t buffer_kib;        /* ring of each thread (1024): 4 to 262144 */
+  uint32_t max_threads;       /* at once, those of forked children among them (1024) */
+  uint32_t flush_interval_ms; /* at most this much is lost with the process (200) */
+  uint64_t duration_ms;       /* stop by itself after so long; 0: never */
 } tracesmith_session_options;
 
 /* Starts to record; `options` may be NULL. Its children, forked, record into it as well. */
@@ -207,8 +207,8 @@ TRACESMITH_API tracesmith_status tracesmith_session_stop(tracesmith_session* ses
 TRACESMITH_API tracesmith_status tracesmith_session_flush(tracesmith_session* session);
 /* Stops. No thread may use it meanwhile. */
 TRACESMITH_API void tracesmith_session_free(tracesmith_session* session);
-/* Of the trace, which tracesmith_open() reads, also while the session runs. In memory: as long as the
- * session is there. */
+/* Of the trace, which tracesmith_open() reads, also while the session runs. In memory: as long as
+ * the session is there. */
 TRACESMITH_API const char* tracesmith_session_path(const tracesmith_session* session);
 /* Writes what was recorded so far; .sbt, .json, else Perfetto's. Not while others stop or flush. */
 TRACESMITH_API tracesmith_status tracesmith_session_export(tracesmith_session* session,
@@ -248,22 +248,23 @@ TRACESMITH_API int tracesmith_session_memory(tracesmith_session* session, uint32
 /* ---- replaying ---- */
 
 enum { /* modes */
-  TRACESMITH_REPLAY_FULL = 0,
-  TRACESMITH_REPLAY_PARTIAL = 1, /* what start_... and end_... choose, and what that needs */
-  TRACESMITH_REPLAY_DRY_RUN = 2, /* what would be executed is found, ordered and checked */
-  TRACESMITH_REPLAY_STREAM = 3   /* what stream_id chooses, and what that needs */
+       TRACESMITH_REPLAY_FULL = 0,
+       TRACESMITH_REPLAY_PARTIAL = 1, /* what start_... and end_... choose, and what that needs */
+       TRACESMITH_REPLAY_DRY_RUN = 2, /* what would be executed is found, ordered and checked */
+       TRACESMITH_REPLAY_STREAM = 3   /* what stream_id chooses, and what that needs */
 };
 enum { /* schedulings */
-  TRACESMITH_ORIGINAL_TIMING = 0,
-  TRACESMITH_ROUND_ROBIN = 1,
-  TRACESMITH_PRIORITY = 2
+       TRACESMITH_ORIGINAL_TIMING = 0,
+       TRACESMITH_ROUND_ROBIN = 1,
+       TRACESMITH_PRIORITY = 2
 };
 enum { /* flags: which members are meant, and what is compared */
-  TRACESMITH_REPLAY_START_TIME = 1,
-  TRACESMITH_REPLAY_END_TIME = 2,
-  TRACESMITH_REPLAY_START_OPERATION = 4,
-  TRACESMITH_REPLAY_END_OPERATION = 8,
-  TRACESMITH_REPLAY_CHECKSUMS = 16 /* what each launch leaves, with recordings that have that */
+       TRACESMITH_REPLAY_START_TIME = 1,
+       TRACESMITH_REPLAY_END_TIME = 2,
+       TRACESMITH_REPLAY_START_OPERATION = 4,
+       TRACESMITH_REPLAY_END_OPERATION = 8,
+       TRACESMITH_REPLAY_CHECKSUMS =
+           16 /* what each launch leaves, with recordings that have that */
 };
 
 typedef struct tracesmith_replay_options {
