@@ -11,6 +11,7 @@
 
 #include "calls.hpp"
 #include "errors.hpp"
+#include "interrupt.hpp"
 #include "tracesmith/analysis/report.hpp"
 #include "tracesmith/query/arrow_stream.hpp"
 
@@ -21,33 +22,6 @@ namespace nb = nanobind;
 namespace {
 
 using Loaded = OpenTrace::Loaded;
-
-/// Python asks for signals on its main thread alone.
-const std::thread::id kMainThread = std::this_thread::get_id();  // that loads this module
-
-/// Whether Ctrl-C was pressed, asked from time to time. It runs no Python code, for it is called
-/// with the trace locked, and that might ask the same trace. Called without the GIL.
-class Interrupt {
- public:
-  bool operator()() {
-    const auto now = std::chrono::steady_clock::now();
-    if (raised_ || now < next_ || std::this_thread::get_id() != kMainThread) return raised_;
-    next_ = now + std::chrono::milliseconds(50);
-    const nb::gil_scoped_acquire acquire;
-    raised_ = PyOS_InterruptOccurred() != 0;
-    return raised_;
-  }
-  /// Has Python's handler run, which throws as a rule. Needs the GIL, and the trace unlocked.
-  void rethrow() const {
-    if (!raised_) return;
-    PyErr_SetInterrupt();
-    if (PyErr_CheckSignals() != 0) throw nb::python_error();
-  }
-
- private:
-  std::chrono::steady_clock::time_point next_;
-  bool raised_ = false;
-};
 
 /// Waits for the mutex, in which Ctrl-C is heard. Called without the GIL. False: this is a forked
 /// child, and a thread that is not in it has the trace for ever.
@@ -63,18 +37,16 @@ bool lockIn(SharedTrace& trace) {
   return true;
 }
 
-/// Runs `f` without the GIL while no other thread is in this trace, and gives what it gives.
+/// Runs `f` without the GIL while no other thread is in this trace, and gives what it gives. Ctrl-C
+/// ends it.
 template <class F>
 auto alone(SharedTrace& trace, F&& f) {
-  bool locked = false;
-  {
-    const nb::gil_scoped_release release;
-    locked = lockIn(trace);
-    if (locked) {
-      const std::unique_lock lock(trace.mutex, std::adopt_lock);
-      return f();
-    }
-  }
+  auto result = interruptible([&]() -> std::optional<decltype(f())> {
+    if (!lockIn(trace)) return std::nullopt;
+    const std::unique_lock lock(trace.mutex, std::adopt_lock);
+    return f();
+  });
+  if (result) return std::move(*result);
   raise({ErrorCode::kUnsupported,
          "another thread was using the trace when this process was forked; open it again", ""});
 }
@@ -191,11 +163,8 @@ nb::object validOf(const ColumnArray& column) {
 }  // namespace
 
 TraceFile::TraceFile(const std::string& path) {
-  Result<OpenTrace> opened = [&] {
-    const nb::gil_scoped_release release;
-    return OpenTrace::open(path);
-  }();
-  trace_ = std::make_shared<SharedTrace>(valueOf(std::move(opened)));
+  trace_ =
+      std::make_shared<SharedTrace>(valueOf(interruptible([&] { return OpenTrace::open(path); })));
 }
 
 uint64_t TraceFile::rows(const std::string& table) {
@@ -224,20 +193,17 @@ nb::object TraceFile::arrow(const std::string& table, const std::vector<std::str
 }
 
 nb::object TraceFile::query(const std::string& sql) {
-  Interrupt interrupt;
-  const Result<QueryResult> result = alone(*trace_, [&]() -> Result<QueryResult> {
+  const QueryResult result = valueOf(alone(*trace_, [&]() -> Result<QueryResult> {
     TS_TRY(QueryEngine * engine, trace_->open.engine());
     QueryOptions options;
-    options.cancelled = [&] { return interrupt(); };
+    options.cancelled = isCancelled;
     return engine->run(sql, options);
-  });
-  interrupt.rethrow();
-  if (!result) raise(result.error());
+  }));
   nb::list columns;
-  for (const QueryColumn& column : result->columns)
+  for (const QueryColumn& column : result.columns)
     columns.append(cellOf(Value::ofText(column.name)));
   nb::list rows;
-  for (const auto& cells : result->rows) {
+  for (const auto& cells : result.rows) {
     nb::list row;
     for (const QueryResult::Cell& cell : cells) {
       row.append(cellOf({cell.type, cell.integer, cell.real, cell.text}));
@@ -303,7 +269,9 @@ nb::list TraceFile::analyze(const std::vector<std::string>& parts, uint64_t limi
   const std::vector<ReportTable> tables =
       valueOf(alone(*trace_, [&]() -> Result<std::vector<ReportTable>> {
         TS_TRY(const Loaded loaded, trace_->open.tables().needAll());
-        return tracesmith::analyze(loaded->trace, options);
+        auto found = tracesmith::analyze(loaded->trace, options);
+        TS_CHECK_OK(checkCancelled());
+        return found;
       }));
   nb::list all;
   for (const ReportTable& table : tables) {

@@ -6,6 +6,8 @@ import html
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from tracesmith._errors import InvalidArgumentError
+
 if TYPE_CHECKING:
     import pandas
 
@@ -73,6 +75,8 @@ class Report(Mapping[str, ReportTable]):
     """The tables of an analysis by their names, in their order."""
 
     def __init__(self, file: _core.TraceFile, parts: list[str], limit: int) -> None:
+        if not 0 <= limit < 2**63:
+            raise InvalidArgumentError("it is a number of rows, 0 for all of them", "limit")
         self._tables = {
             key: ReportTable(title, note, columns, rows)
             for key, title, note, columns, rows in file.analyze(parts, limit)
