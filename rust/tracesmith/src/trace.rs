@@ -66,14 +66,14 @@ pub struct ColumnFacts {
     pub meaning: String,
 }
 
-/// Ends queries, from any thread; see [`Trace::interrupt`].
+/// Ends what takes long, from any thread; see [`Trace::interrupt`].
 #[derive(Clone)]
 pub struct Interrupt {
     handle: Arc<Handle>,
 }
 
 impl Interrupt {
-    /// Queries that have begun fail with "interrupted".
+    /// Calls that have not returned, and answers that are still read, fail with "interrupted".
     pub fn now(&self) {
         // SAFETY: the handle is alive.
         unsafe { sys::tracesmith_interrupt(self.handle.0.as_ptr()) }
@@ -220,7 +220,7 @@ impl Trace {
         Ok(stream)
     }
 
-    /// For another thread, or a handler of signals, to end this trace's queries.
+    /// For another thread, or a handler of signals, to end what this trace was asked until then.
     pub fn interrupt(&self) -> Interrupt {
         Interrupt { handle: self.handle.clone() }
     }

@@ -163,8 +163,8 @@ TRACESMITH_API tracesmith_status tracesmith_arrow(tracesmith_trace* trace, const
  * INVALID_ARGUMENT: a mistake in it; PERMISSION: it would do more than read the trace. */
 TRACESMITH_API tracesmith_status tracesmith_query(tracesmith_trace* trace, const char* sql,
                                                   struct ArrowArrayStream* stream);
-/* Ends, from another thread or a signal handler, the queries of this trace that have begun: they
- * fail with "interrupted". */
+/* Ends, from another thread or a signal handler, what the trace was asked until now: calls that
+ * have not returned and streams that are still read fail with "interrupted". */
 TRACESMITH_API void tracesmith_interrupt(tracesmith_trace* trace);
 
 /* What `tracesmith analyze --json` says (docs/analysis.md), to be freed by tracesmith_text_free().

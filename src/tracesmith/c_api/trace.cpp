@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tracesmith/analysis/report.hpp"
+#include "tracesmith/base/cancellation.hpp"
 #include "tracesmith/c_api/guarded.hpp"
 #include "tracesmith/export/chrome_json.hpp"
 #include "tracesmith/export/open_trace.hpp"
@@ -78,13 +79,17 @@ struct tracesmith_column {
 
 namespace {
 
-/// Runs f(what the trace shares) while no other thread is in it.
+/// Runs f(what the trace shares) while no other thread is in it, until it is interrupted.
 template <class F>
 tracesmith_status inTrace(tracesmith_trace* trace, F&& f) {
   return guarded([&]() -> Status {
     TS_NOT_NULL(trace);
-    const std::lock_guard lock(trace->shared->mutex);
-    return f(*trace->shared);
+    Shared& shared = *trace->shared;
+    const CancelScope scope([&shared, begun = shared.interrupts.load()] {
+      return shared.interrupts.load(std::memory_order_relaxed) != begun;
+    });
+    const std::lock_guard lock(shared.mutex);
+    return f(shared);
   });
 }
 
@@ -289,6 +294,7 @@ tracesmith_status tracesmith_analyze(tracesmith_trace* trace, const char* const*
     std::string text;
     Output out = Output::toString(&text);
     writeReportJson(analyze(loaded->trace, options), out);
+    TS_CHECK_OK(checkCancelled());
     TS_CHECK_OK(out.finish());
     *json = textFor(text);
     return {};
