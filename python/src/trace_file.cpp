@@ -14,6 +14,7 @@
 #include "interrupt.hpp"
 #include "tracesmith/analysis/report.hpp"
 #include "tracesmith/query/arrow_stream.hpp"
+#include "tracesmith/query/guarded_stream.hpp"
 
 namespace tracesmith::python {
 
@@ -68,12 +69,6 @@ nb::object capsuleOf(std::unique_ptr<ArrowArrayStream> stream) {
   return nb::steal(capsule);
 }
 
-/// An answer that comes while it is read, by whomever, maybe with the GIL, maybe without.
-struct Answer {
-  std::shared_ptr<SharedTrace> trace;
-  ArrowArrayStream stream = {};
-};
-
 /// Whether this thread holds the GIL. (PyGILState_Check() always says so once a subinterpreter was
 /// made.)
 bool holdsGil() {
@@ -89,15 +84,15 @@ bool holdsGil() {
 #endif
 }
 
-/// Runs f(stream) while no other thread is in its trace. Who held the GIL while it waits would keep
-/// out who is to be waited for.
-template <class F>
-auto withAnswer(ArrowArrayStream* of, F&& f) {
-  auto& answer = *static_cast<Answer*>(of->private_data);
+/// Makes a call of an answer's stream, by whomever, maybe with the GIL, maybe without, while no
+/// other thread is in its trace. Who held the GIL while it waits would keep out who is to be waited
+/// for.
+template <class Call>
+auto inAnswer(SharedTrace& trace, Call&& call) {
   PyThreadState* const held = holdsGil() ? PyEval_SaveThread() : nullptr;
   const auto result = [&] {
-    const std::lock_guard lock(answer.trace->mutex);
-    return f(answer.stream);
+    const std::lock_guard lock(trace.mutex);
+    return call();
   }();
   if (held != nullptr) PyEval_RestoreThread(held);
   return result;
@@ -216,8 +211,6 @@ nb::object TraceFile::query(const std::string& sql) {
 nb::object TraceFile::queryArrow(const std::string& sql) {
   auto stream = std::make_unique<ArrowArrayStream>();
   check(alone(*trace_, [&]() -> Status {
-    auto answer = std::make_unique<Answer>();
-    answer->trace = trace_;
     TS_TRY(QueryEngine * engine, trace_->open.engine());
     QueryOptions options;
     options.cancelled = [interrupt = std::make_shared<Interrupt>()] {
@@ -225,26 +218,10 @@ nb::object TraceFile::queryArrow(const std::string& sql) {
       if (raised) PyErr_SetInterrupt();  // for who asks next, which is the reader's caller
       return raised;
     };
-    TS_CHECK_OK(startArrowStream(*engine, sql, &answer->stream, options));
-    *stream = {};
-    stream->get_schema = [](ArrowArrayStream* s, ArrowSchema* out) {
-      return withAnswer(s, [&](ArrowArrayStream& inner) { return inner.get_schema(&inner, out); });
-    };
-    stream->get_next = [](ArrowArrayStream* s, ArrowArray* out) {
-      return withAnswer(s, [&](ArrowArrayStream& inner) { return inner.get_next(&inner, out); });
-    };
-    stream->get_last_error = [](ArrowArrayStream* s) {
-      return withAnswer(s, [&](ArrowArrayStream& inner) { return inner.get_last_error(&inner); });
-    };
-    stream->release = [](ArrowArrayStream* s) {
-      withAnswer(s, [&](ArrowArrayStream& inner) {
-        inner.release(&inner);
-        return 0;
-      });
-      delete static_cast<Answer*>(s->private_data);
-      s->release = nullptr;
-    };
-    stream->private_data = answer.release();
+    ArrowArrayStream answer = {};
+    TS_CHECK_OK(startArrowStream(*engine, sql, &answer, options));
+    *stream =
+        guardedStream(answer, [trace = trace_](auto&& call) { return inAnswer(*trace, call); });
     return {};
   }));
   return capsuleOf(std::move(stream));

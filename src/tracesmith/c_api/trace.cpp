@@ -14,6 +14,7 @@
 #include "tracesmith/export/perfetto_writer.hpp"
 #include "tracesmith/export/report_text.hpp"
 #include "tracesmith/query/arrow_stream.hpp"
+#include "tracesmith/query/guarded_stream.hpp"
 #include "tracesmith/query/utf8.hpp"
 
 using namespace tracesmith;
@@ -33,19 +34,6 @@ struct Shared {
 
   const char* name(const std::string& text) { return names.insert(text).first->c_str(); }
 };
-
-/// An answer that comes while it is read, by whichever thread.
-struct Answer {
-  std::shared_ptr<Shared> trace;
-  ArrowArrayStream stream = {};
-};
-
-template <class F>
-auto withAnswer(ArrowArrayStream* of, F&& f) {
-  auto& answer = *static_cast<Answer*>(of->private_data);
-  const std::lock_guard lock(answer.trace->mutex);
-  return f(answer.stream);
-}
 
 const SqlTable* tableNamed(Shared& shared, const char* name) {
   return shared.open.tables().loaded()->catalog->find(name);
@@ -249,30 +237,17 @@ tracesmith_status tracesmith_query(tracesmith_trace* trace, const char* sql,
   return inTrace(trace, [&](Shared& shared) -> Status {
     TS_NOT_NULL(stream);
     TS_NOT_NULL(sql);
-    auto answer = std::make_unique<Answer>();
-    answer->trace = trace->shared;
     TS_TRY(QueryEngine * engine, shared.open.engine());
     QueryOptions options;
     options.cancelled = [of = &shared, begun = shared.interrupts.load()] {
       return of->interrupts.load(std::memory_order_relaxed) != begun;
     };
-    TS_CHECK_OK(startArrowStream(*engine, sql, &answer->stream, options));
-    *stream = {};
-    stream->get_schema = [](ArrowArrayStream* s, ArrowSchema* out) {
-      return withAnswer(s, [&](ArrowArrayStream& inner) { return inner.get_schema(&inner, out); });
-    };
-    stream->get_next = [](ArrowArrayStream* s, ArrowArray* out) {
-      return withAnswer(s, [&](ArrowArrayStream& inner) { return inner.get_next(&inner, out); });
-    };
-    stream->get_last_error = [](ArrowArrayStream* s) {
-      return withAnswer(s, [&](ArrowArrayStream& inner) { return inner.get_last_error(&inner); });
-    };
-    stream->release = [](ArrowArrayStream* s) {
-      withAnswer(s, [&](ArrowArrayStream& inner) { inner.release(&inner); });
-      delete static_cast<Answer*>(s->private_data);
-      s->release = nullptr;
-    };
-    stream->private_data = answer.release();
+    ArrowArrayStream answer = {};
+    TS_CHECK_OK(startArrowStream(*engine, sql, &answer, options));
+    *stream = guardedStream(answer, [held = trace->shared](auto&& call) {
+      const std::lock_guard lock(held->mutex);
+      return call();
+    });
     return {};
   });
 }
