@@ -102,8 +102,9 @@ def declaration(member):
     words = [f"template <{types}>"] if types else []
     words += [word for word in ("static", "explicit") if member.get(word) == "yes"]
     words.append(plain(member.find("type")))
-    said = " ".join(word for word in words if word) + " " + member.findtext("name") + (member.findtext("argsstring") or "")
-    return re.sub(r" ?= ?(0|delete|default)$", r" = \1", tidy(said)) + ";"
+    words.append(member.findtext("name") + (member.findtext("argsstring") or ""))
+    said = " ".join(word for word in words if word)
+    return re.sub(r"(?<=[\w>&*)]) ?= ?(?=[\w{\"])", " = ", tidy(said)) + ";"
 
 
 def fields(members):
@@ -112,7 +113,7 @@ def fields(members):
         start = re.sub(r"^[={ ]+|[} ]+$", "", plain(member.find("initializer")))
         about = re.sub(r"\s+", " ", description(member)).replace("|", "\\|")
         if start:
-            about += f"{'; ' if about else ''}default `{start}`"
+            about = f"{about.rstrip('.')}{'; ' if about else ''}default `{start}`"
         rows.append(f"| `{member.findtext('name')}` | `{plain(member.find('type'))}` | {about} |")
     return "\n".join(rows)
 
@@ -154,7 +155,8 @@ def pages():
     rooms = headers()
     compounds = read([name for names in rooms.values() for name in names])
     for room, names in rooms.items():
-        parts = [f"# C++: `{room}`", "Made from the headers by Doxygen; all is in the namespace `tracesmith`."]
+        parts = [f"# C++: `{room}`", "Made from the headers by Doxygen; all is in the namespace `tracesmith`. What a "
+                 "comment says of several members at once stands only in the header itself."]
         for name in names:
             here = {"class": [], "struct": []}
             free = []

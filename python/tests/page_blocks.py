@@ -29,7 +29,7 @@ def compare(shown, printed, where):
             continue
         wanted = pattern(line)
         if not any(wanted.fullmatch(given.strip()) for given in rest):
-            raise AssertionError(f"{where} shows\n  {line}\nwhich is not, at that place, in what was printed:\n{printed}")
+            raise AssertionError(f"{where} shows\n  {line}\nwhich is not, there, in what was printed:\n{printed}")
 
 
 def run_bash(code):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the pages of docs/ show runs, in its order, and prints what they show."""
+"""What the pages of docs/ show runs, in its order, and prints what they show. (The tutorial: script/test docs.)"""
 import os
 import shutil
 import subprocess
@@ -25,17 +25,6 @@ def test_the_guide(simulated, tmp_path, monkeypatch):
     assert "imulated" in names["result"].summary()
 
 
-@pytest.fixture
-def beside(tmp_path, monkeypatch):
-    """A folder of a new user's: the project beside it, the command on PATH, nothing else."""
-    (tmp_path / "TraceSmith").mkdir()
-    (tmp_path / "TraceSmith" / "examples").symlink_to(ROOT / "examples")
-    (tmp_path / "tutorial").mkdir()
-    monkeypatch.chdir(tmp_path / "tutorial")
-    monkeypatch.setenv("PATH", str(tracesmith.command_path().parent), prepend=os.pathsep)
-    return tmp_path / "tutorial"
-
-
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory):
     """The folder with the examples that how-tos run, built as the tutorial builds them."""
@@ -49,18 +38,15 @@ def programs(tmp_path_factory):
     return folder
 
 
-@pytest.mark.usefixtures("beside", "programs")
-def test_the_tutorial():
-    run_page(DOCS / "tutorial.md")
-
-
 PAGES = ["MACA_PROFILING", "apple", "ascend", "opencl", "troubleshooting"]
 
 
 @pytest.mark.parametrize("page", PAGES + sorted(file.stem for file in DOCS.glob("howto_*.md")))
-def test_a_page(page, beside, programs):
+def test_a_page(page, programs, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", str(tracesmith.command_path().parent), prepend=os.pathsep)
     for program in programs.iterdir():
-        shutil.copy(program, beside)
+        shutil.copy(program, tmp_path)
     if "trace.json.gz" in (DOCS / f"{page}.md").read_text(encoding="utf-8"):
         found = sorted((SHARED / "traces" / "kineto").rglob("*.json.gz"))
         if not found:
