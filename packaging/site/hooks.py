@@ -14,33 +14,46 @@ import cpp_reference  # noqa: E402  pylint: disable=wrong-import-position
 
 ROOT = Path(__file__).resolve().parents[2]
 BESIDE = ["ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md"]
-PYTHON = {
-    "python_traces.md": ("Python: traces", "Traces and their tables, queries, analyses, recording."),
-    "python_events.md": ("Python: events", "Single events, sessions, profilers, replay: the names of the C++ API."),
-}
 LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)#\s:]+)(#[^)\s]*)?\)")
 
 
-def python_names():
-    """Page → the public names that it documents: those of the Python modules, and those of the compiled one."""
+def python_reference():
+    """The public names: those of the compiled module and of what stands for the C++ API, and the others."""
     module = ast.parse((ROOT / "python/tracesmith/__init__.py").read_text(encoding="utf-8"))
-    names = {"python_traces.md": [], "python_events.md": []}
+    traces, events = [], []
     for node in module.body:
         if isinstance(node, ast.ImportFrom):
-            compiled = node.module in ("tracesmith._core", "tracesmith._api")
-            page = "python_events.md" if compiled else "python_traces.md"
-            names[page] += [alias.name for alias in node.names if not alias.asname]
-    return names
+            to = events if node.module in ("tracesmith._core", "tracesmith._api") else traces
+            to += [alias.name for alias in node.names if not alias.asname]
+    for title, about, names in (
+            ("Python, traces", "Traces and their tables, queries, analyses, recording.", traces),
+            ("Python, events", "Single events, sessions, profilers, replay: the names of the C++ API.", events)):
+        entries = [f"::: tracesmith.{name}" for name in sorted(names, key=str.lower)]
+        yield title, title.lower().replace(", ", "_") + ".md", "\n\n".join([f"# {title}", about] + entries) + "\n"
+
+
+def c_reference():
+    """The header of the C API says all of it itself."""
+    for front in sorted((ROOT / "include").rglob("*.h")):
+        for name in re.findall(r'#include "(tracesmith/[^"]+)"', front.read_text(encoding="utf-8")):
+            said = (ROOT / "src" / name).read_text(encoding="utf-8")
+            yield "C", "c_api.md", f"# C: `#include <tracesmith/{front.name}>`\n\n```c\n{said}```\n"
+
+
+def on_config(config):
+    """Pages that are made have their place in the reference."""
+    made = [*python_reference(), *c_reference()]
+    made += [(f"C++, {page[4:-3]}", page, said) for page, said in cpp_reference.pages()]
+    config.extra["made"] = {page: said for _, page, said in made}
+    reference = next(item["Reference"] for item in config.nav if "Reference" in item)
+    reference += [{title: page} for title, page, _ in made]
+    return config
 
 
 def on_files(files, config):
     for name in BESIDE:
         files.append(File.generated(config, name, abs_src_path=str(ROOT / name)))
-    for page, names in python_names().items():
-        title, about = PYTHON[page]
-        said = [f"# {title}", about] + [f"::: tracesmith.{name}" for name in sorted(names, key=str.lower)]
-        files.append(File.generated(config, page, content="\n\n".join(said) + "\n"))
-    for page, said in cpp_reference.pages():
+    for page, said in config.extra["made"].items():
         files.append(File.generated(config, page, content=said))
     return files
 
