@@ -31,7 +31,6 @@ class ReportTable:
         self.note = note
         self.columns = tuple(key for key, _ in columns)
         self.rows = rows
-        self._headers = tuple(header for _, header in columns)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -50,9 +49,9 @@ class ReportTable:
         return pd.DataFrame.from_records(self.rows, columns=list(self.columns))
 
     def __repr__(self) -> str:
-        cells = [self._headers, *(tuple("" if v is None else f"{v:.6g}" if isinstance(v, float) else str(v) for v in row)
+        cells = [self.columns, *(tuple("" if v is None else f"{v:.6g}" if isinstance(v, float) else str(v) for v in row)
                                   for row in self.rows[:20])]
-        widths = [max(len(row[i]) for row in cells) for i in range(len(self._headers))]
+        widths = [max(len(row[i]) for row in cells) for i in range(len(self.columns))]
         lines = [self.title]
         lines += ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in cells]
         if len(self.rows) > 20:
@@ -62,7 +61,7 @@ class ReportTable:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{html.escape(header)}</th>" for header in self._headers)
+        head = "".join(f"<th>{html.escape(column)}</th>" for column in self.columns)
         body = "".join(
             "<tr>" + "".join(f"<td>{html.escape('' if v is None else str(v))}</td>" for v in row) + "</tr>"
             for row in self.rows)
