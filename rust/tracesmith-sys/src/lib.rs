@@ -23,12 +23,15 @@ pub const TRACESMITH_TOO_NEW: tracesmith_status = 7;
 pub const TRACESMITH_DAMAGED: tracesmith_status = 8;
 pub const TRACESMITH_UNSUPPORTED: tracesmith_status = 9;
 pub const TRACESMITH_INTERNAL: tracesmith_status = 10;
+pub const TRACESMITH_INTERRUPTED: tracesmith_status = 11;
 
 pub const TRACESMITH_UINT32: u32 = 1;
 pub const TRACESMITH_INT64: u32 = 2;
 pub const TRACESMITH_UINT64: u32 = 3;
 pub const TRACESMITH_DOUBLE: u32 = 4;
 pub const TRACESMITH_TEXT: u32 = 5;
+
+pub const TRACESMITH_NO_ROOM_FOR_NAME: u32 = 1;
 
 pub const TRACESMITH_BLOCK: u32 = 0;
 pub const TRACESMITH_DROP_NEWEST: u32 = 1;

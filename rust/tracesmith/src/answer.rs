@@ -148,7 +148,14 @@ impl Answer {
         Ok(answer)
     }
 
-    fn error(&mut self) -> Error {
+    /// Of a call that gave this number of the system's.
+    fn error(&mut self, errno: i32) -> Error {
+        let kind = match errno {
+            12 => ErrorKind::NoSpace,         // ENOMEM
+            22 => ErrorKind::InvalidArgument, // EINVAL
+            125 => ErrorKind::Interrupted,    // ECANCELED
+            _ => ErrorKind::Io,
+        };
         let message = self.stream.0.get_last_error.map(|last| {
             // SAFETY: a text that stays until the stream's next call, or none.
             unsafe {
@@ -160,15 +167,17 @@ impl Answer {
                 }
             }
         });
-        Error::new(ErrorKind::InvalidArgument, message.unwrap_or_default())
+        let message = message.filter(|text| !text.is_empty());
+        Error::new(kind, message.unwrap_or_else(|| format!("the answer ended with error {errno}")))
     }
 
     fn read_schema(&mut self) -> Result<(), Error> {
         let get = self.stream.0.get_schema.expect("the interface has it");
         let mut schema = MaybeUninit::<sys::ArrowSchema>::uninit();
         // SAFETY: a place for the schema, which is released below.
-        if unsafe { get(&mut self.stream.0, schema.as_mut_ptr()) } != 0 {
-            return Err(self.error());
+        let errno = unsafe { get(&mut self.stream.0, schema.as_mut_ptr()) };
+        if errno != 0 {
+            return Err(self.error(errno));
         }
         // SAFETY: the call has filled it; children have names and formats that end with 0.
         unsafe {
@@ -207,8 +216,9 @@ impl Answer {
         let get = self.stream.0.get_next.expect("the interface has it");
         let mut batch = MaybeUninit::<sys::ArrowArray>::uninit();
         // SAFETY: a place for the batch, which Batch releases.
-        if unsafe { get(&mut self.stream.0, batch.as_mut_ptr()) } != 0 {
-            return Err(self.error());
+        let errno = unsafe { get(&mut self.stream.0, batch.as_mut_ptr()) };
+        if errno != 0 {
+            return Err(self.error(errno));
         }
         // SAFETY: the call has filled it.
         let batch = Batch(unsafe { batch.assume_init() });

@@ -5,8 +5,8 @@ use std::ptr::NonNull;
 use std::slice;
 use tracesmith_sys as sys;
 
-/// A column of a table: a value for each row, as they lie in the trace's memory. It stays whole when
-/// the trace is dropped.
+/// A column of a table: a value for each row. Numbers that the trace has lie there as it has them;
+/// texts and what is computed are made for it. It stays whole when the trace is dropped.
 pub struct Column {
     handle: NonNull<sys::tracesmith_column>,
     view: sys::tracesmith_column_view,
@@ -80,7 +80,13 @@ impl Column {
         let mut column = Self { handle, view: sized!(tracesmith_column_view) };
         // SAFETY: a column of the library's, and a struct that says its size.
         check(unsafe { sys::tracesmith_column_get(handle.as_ptr(), &mut column.view) })?;
-        Ok(column)
+        match column.view.type_ {
+            sys::TRACESMITH_UINT32..=sys::TRACESMITH_TEXT => Ok(column),
+            other => Err(Error::new(
+                crate::ErrorKind::Unsupported,
+                format!("the library is newer than this crate: values of type {other}"),
+            )),
+        }
     }
 
     /// Its number of rows.
@@ -102,7 +108,7 @@ impl Column {
         unsafe { slice::from_raw_parts(data, len) }
     }
 
-    /// Its values; where a row has none (see [`Column::is_known`]) there is 0.
+    /// Its values. Where a row has none (see [`Column::is_known`]) what is there means nothing.
     pub fn values(&self) -> Values<'_> {
         let (data, len) = (self.view.values, self.len());
         // SAFETY: the header says so of each type.

@@ -27,6 +27,8 @@ pub enum ErrorKind {
     Unsupported,
     /// A defect of TraceSmith.
     Internal,
+    /// It was ended by [`crate::Interrupt`].
+    Interrupted,
 }
 
 /// A failure: its message says where, what, and what to do.
@@ -67,6 +69,7 @@ pub(crate) fn check(status: sys::tracesmith_status) -> Result<(), Error> {
         sys::TRACESMITH_TOO_NEW => ErrorKind::TooNew,
         sys::TRACESMITH_DAMAGED => ErrorKind::Damaged,
         sys::TRACESMITH_UNSUPPORTED => ErrorKind::Unsupported,
+        sys::TRACESMITH_INTERRUPTED => ErrorKind::Interrupted,
         _ => ErrorKind::Internal,
     };
     // SAFETY: it ends with 0, and stays until this thread's next call.

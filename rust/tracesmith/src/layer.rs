@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Spans of the crate `tracing` in a trace of ours.
 use crate::{Counter, Name, Session};
+use std::borrow::Borrow;
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::sync::{Arc, RwLock};
+use std::hash::Hash;
+use std::sync::{Arc, PoisonError, RwLock};
+use tracing::callsite::Identifier;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id};
-use tracing::{Event, Subscriber};
+use tracing::{Event, Metadata, Subscriber};
 use tracing_subscriber::layer::{Context, Layer};
 use tracing_subscriber::registry::LookupSpan;
 
 /// A layer for `tracing-subscriber`: each time a span is entered and left is a span of the session,
 /// on the thread that did; an event with a message is a marker, and each number in it whose field is
-/// called `counter.NAME` a value of the counter NAME.
+/// called `counter.NAME` a value of the counter NAME. Markers are called as their messages, 10,000
+/// different ones; further ones as their places in the source.
 ///
 /// ```
 /// use tracing_subscriber::prelude::*;
@@ -33,7 +37,12 @@ use tracing_subscriber::registry::LookupSpan;
 pub struct SessionLayer {
     session: Arc<Session>,
     counters: RwLock<HashMap<&'static str, Counter>>,
+    places: RwLock<HashMap<Identifier, Name>>,
+    messages: RwLock<HashMap<String, Name>>,
 }
+
+/// Different messages that become names; those of further ones are where they stand in the source.
+const MOST_MESSAGES: usize = 10_000;
 
 /// Of a span, in the registry: its name in each session that has a layer.
 struct SpanNames(Vec<(usize, Name)>);
@@ -46,7 +55,12 @@ thread_local! {
 impl SessionLayer {
     /// Records into this session while it runs. Who stops it holds it as well.
     pub fn new(session: Arc<Session>) -> Self {
-        Self { session, counters: RwLock::default() }
+        Self {
+            session,
+            counters: RwLock::default(),
+            places: RwLock::default(),
+            messages: RwLock::default(),
+        }
     }
 
     fn key(&self) -> usize {
@@ -54,25 +68,54 @@ impl SessionLayer {
     }
 
     fn counter(&self, field: &'static str) -> Counter {
-        if let Some(known) = self.counters.read().ok().and_then(|all| all.get(field).copied()) {
-            return known;
-        }
-        let made = self.session.counter_name(&field["counter.".len()..], "");
-        if let Ok(mut all) = self.counters.write() {
-            all.insert(field, made);
-        }
-        made
+        known(&self.counters, &field, usize::MAX, || {
+            Some(self.session.counter_name(&field["counter.".len()..], ""))
+        })
+        .unwrap_or(Counter(0))
     }
 
-    /// Its message; where it has none, or the session has no more room for names, its place.
-    fn marker(&self, event: &Event<'_>, message: Option<String>) -> Name {
-        let name = message.map_or(Name(0), |text| self.session.name(&text));
-        if name == Name(0) {
-            self.session.name(event.metadata().name())
-        } else {
-            name
-        }
+    /// Of a place in the source: what its span is called, or where its event stands.
+    fn place(&self, metadata: &'static Metadata<'static>) -> Name {
+        known(&self.places, &metadata.callsite(), usize::MAX, || {
+            Some(self.session.name(metadata.name()))
+        })
+        .unwrap_or(Name(0))
     }
+
+    /// Of an event: its message, if there are not too many of them.
+    fn marker(&self, event: &Event<'_>, message: Option<String>) -> Name {
+        message
+            .and_then(|text| {
+                known(&self.messages, text.as_str(), MOST_MESSAGES, || {
+                    Some(self.session.name(&text))
+                })
+            })
+            .unwrap_or_else(|| self.place(event.metadata()))
+    }
+}
+
+/// What is known of `key`, or what `make` makes of it, which is kept while there are not `most`. None:
+/// there are so many, or it makes none.
+fn known<Q, K, V: Copy>(
+    all: &RwLock<HashMap<K, V>>,
+    key: &Q,
+    most: usize,
+    make: impl FnOnce() -> Option<V>,
+) -> Option<V>
+where
+    K: Eq + Hash + Borrow<Q>,
+    Q: Eq + Hash + ToOwned<Owned = K> + ?Sized,
+{
+    if let Some(&value) = all.read().unwrap_or_else(PoisonError::into_inner).get(key) {
+        return Some(value);
+    }
+    let mut all = all.write().unwrap_or_else(PoisonError::into_inner);
+    if all.len() >= most {
+        return None;
+    }
+    let made = make()?;
+    all.insert(key.to_owned(), made);
+    Some(made)
 }
 
 /// Reads the fields of an event.
@@ -99,6 +142,20 @@ impl Visit for Fields<'_> {
     fn record_u64(&mut self, field: &Field, value: u64) {
         self.put(field, value as f64);
     }
+    fn record_i128(&mut self, field: &Field, value: i128) {
+        self.put(field, value as f64);
+    }
+    fn record_u128(&mut self, field: &Field, value: u128) {
+        self.put(field, value as f64);
+    }
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.put(field, f64::from(u8::from(value)));
+    }
+    fn record_str(&mut self, field: &Field, value: &str) {
+        if field.name() == "message" {
+            self.message = Some(value.to_owned());
+        }
+    }
     fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
         if field.name() == "message" {
             self.message = Some(format!("{value:?}"));
@@ -109,7 +166,7 @@ impl Visit for Fields<'_> {
 impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for SessionLayer {
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
         if let Some(span) = context.span(id) {
-            let name = self.session.name(attributes.metadata().name());
+            let name = self.place(attributes.metadata());
             let mut extensions = span.extensions_mut();
             match extensions.get_mut::<SpanNames>() {
                 Some(names) => names.0.push((self.key(), name)),

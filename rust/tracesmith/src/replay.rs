@@ -130,7 +130,8 @@ pub fn replay(path: impl AsRef<Path>, options: &ReplayOptions) -> Result<ReplayR
         raw.flags |= sys::TRACESMITH_REPLAY_CHECKSUMS;
     }
     raw.time_scale = options.time_scale;
-    raw.step_limit_s = options.step_limit.map_or(0.0, |limit| limit.as_secs_f64());
+    // 0 would ask for the default.
+    raw.step_limit_s = options.step_limit.map_or(0.0, |limit| limit.as_secs_f64().max(1e-9));
     raw.device = device.as_ref().map_or(null(), |device| device.as_ptr());
 
     let mut result = null_mut();

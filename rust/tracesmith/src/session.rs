@@ -161,7 +161,8 @@ impl Session {
     }
 
     /// The name of spans, markers and allocators, to be asked for once. With that of a stopped
-    /// session, or beyond 16 MiB of names, nothing is recorded.
+    /// session nothing is recorded; beyond 16 MiB of names all new ones are "(no room for more
+    /// names)".
     pub fn name(&self, text: &str) -> Name {
         // SAFETY: a text and its length.
         Name(unsafe {

@@ -22,6 +22,7 @@ fn spans_events_and_counters_of_threads() {
                         let outer = tracing::info_span!("outer", thread).entered();
                         tracing::info_span!("inner").in_scope(|| {
                             tracing::info!(counter.loss = 0.5, counter.step = i, "message {i}");
+                            tracing::info!(message = "literal");
                         });
                         tracing::info!(counter.alone = 1_u64);
                         drop(outer.exit()); // entered once
@@ -49,6 +50,7 @@ fn spans_events_and_counters_of_threads() {
         assert_eq!(count("SELECT count(*) FROM range WHERE name = 'inner'"), Some(40));
         assert_eq!(count("SELECT count(*) FROM range WHERE name = 'shared'"), Some(2));
         assert_eq!(count("SELECT count(*) FROM range WHERE name = 'message 3'"), Some(4));
+        assert_eq!(count("SELECT count(*) FROM range WHERE name = 'literal'"), Some(40));
         assert_eq!(count("SELECT count(*) FROM range WHERE name LIKE 'event %'"), Some(0));
         assert_eq!(count("SELECT count(*) FROM counter"), Some(120));
         assert_eq!(
@@ -59,4 +61,20 @@ fn spans_events_and_counters_of_threads() {
             Some(40)
         );
     }
+}
+
+#[test]
+fn there_may_be_any_number_of_messages() {
+    let session = Arc::new(Session::start(&Default::default()).unwrap());
+    let subscriber = tracing_subscriber::registry().with(SessionLayer::new(session.clone()));
+    tracing::subscriber::with_default(subscriber, || {
+        for i in 0..10_500 {
+            tracing::info!("message {i}");
+        }
+    });
+    session.stop().unwrap();
+    let trace = Trace::open(session.path()).unwrap();
+    let count = |sql: &str| trace.query(sql).unwrap().next().unwrap().unwrap()[0].as_i64();
+    assert_eq!(count("SELECT count(*) FROM range"), Some(10_500));
+    assert_eq!(count("SELECT count(*) FROM range WHERE name LIKE 'event %layer.rs%'"), Some(500));
 }

@@ -131,6 +131,7 @@ fn a_query_is_interrupted() {
         error.unwrap_err()
     });
     assert!(error.to_string().contains("interrupted"), "{error}");
+    assert_eq!(error.kind(), ErrorKind::Interrupted);
     assert_eq!(trace.query("SELECT 1").unwrap().count(), 1);
 }
 
@@ -153,6 +154,9 @@ fn what_is_not_there_is_said() {
     );
     let options = Options { output_file: Some("/nowhere/x.sbt".into()), ..Options::default() };
     assert_eq!(kind(Session::start(&options).err().unwrap()), ErrorKind::NotFound);
+    use std::os::unix::ffi::OsStrExt;
+    let bytes = std::ffi::OsStr::from_bytes(&[0x80; 3000]); // no UTF-8, and too long for a path
+    assert!(!Trace::open(bytes).err().unwrap().to_string().is_empty());
     let error = Trace::open("/nowhere.sbt").err().unwrap();
     assert!(error.to_string().contains("/nowhere.sbt"));
     assert!(!session.marker(session.name("after its end")));

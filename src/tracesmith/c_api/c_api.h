@@ -33,8 +33,12 @@
 
 #ifdef __cplusplus
 extern "C" {
-#define TRACESMITH_INIT(type) \
-  type { sizeof(type) }
+#define TRACESMITH_INIT(type)                    \
+  ([] {                                          \
+    type tracesmith_value = type();              \
+    tracesmith_value.struct_size = sizeof(type); \
+    return tracesmith_value;                     \
+  }())
 #else
 #define TRACESMITH_INIT(type) ((type){.struct_size = sizeof(type)})
 #endif
@@ -53,7 +57,8 @@ enum {
   TRACESMITH_TOO_NEW = 7,          /* written by a newer major version */
   TRACESMITH_DAMAGED = 8,          /* a trace, but broken */
   TRACESMITH_UNSUPPORTED = 9,      /* not possible with this build or on this machine */
-  TRACESMITH_INTERNAL = 10         /* a defect of TraceSmith */
+  TRACESMITH_INTERNAL = 10,        /* a defect of TraceSmith */
+  TRACESMITH_INTERRUPTED = 11      /* by tracesmith_interrupt() */
 };
 
 /* What went wrong in this thread's last call that did not say TRACESMITH_OK, for people: where,
@@ -129,7 +134,7 @@ typedef struct tracesmith_column_view {
   uint32_t struct_size;
   uint32_t type; /* of `values` */
   uint64_t rows;
-  const void* values; /* `rows` of them, as they lie in the trace's memory: nothing is copied */
+  const void* values; /* `rows` of them; numbers that the trace has lie there as it has them */
   /* A bit per row, the lowest first: 0 means that the row has no value, whatever `values` has.
    * NULL: all have one. */
   const uint8_t* valid;
@@ -163,8 +168,9 @@ TRACESMITH_API tracesmith_status tracesmith_arrow(tracesmith_trace* trace, const
  * INVALID_ARGUMENT: a mistake in it; PERMISSION: it would do more than read the trace. */
 TRACESMITH_API tracesmith_status tracesmith_query(tracesmith_trace* trace, const char* sql,
                                                   struct ArrowArrayStream* stream);
-/* Ends, from another thread or a signal handler, what the trace was asked until now: calls that
- * have not returned and streams that are still read fail with "interrupted". */
+/* Ends, from another thread or a signal handler, what the trace was asked until now: queries at
+ * once, reads, analyses and exports at their next block or part, with TRACESMITH_INTERRUPTED;
+ * streams that are still read with ECANCELED. What is nearly done may yet succeed. */
 TRACESMITH_API void tracesmith_interrupt(tracesmith_trace* trace);
 
 /* What `tracesmith analyze --json` says (docs/analysis.md), to be freed by tracesmith_text_free().
@@ -202,7 +208,7 @@ typedef struct tracesmith_session_options {
 TRACESMITH_API tracesmith_status tracesmith_session_start(const tracesmith_session_options* options,
                                                           tracesmith_session** session);
 /* Everything that was emitted before is in the trace when it returns. The second time it does
- * nothing. */
+ * nothing. Any thread, as with the two below: they wait for each other. */
 TRACESMITH_API tracesmith_status tracesmith_session_stop(tracesmith_session* session);
 TRACESMITH_API tracesmith_status tracesmith_session_flush(tracesmith_session* session);
 /* Stops. No thread may use it meanwhile. */
@@ -210,7 +216,7 @@ TRACESMITH_API void tracesmith_session_free(tracesmith_session* session);
 /* Of the trace, which tracesmith_open() reads, also while the session runs. In memory: as long as
  * the session is there. */
 TRACESMITH_API const char* tracesmith_session_path(const tracesmith_session* session);
-/* Writes what was recorded so far; .sbt, .json, else Perfetto's. Not while others stop or flush. */
+/* Writes what was recorded so far; .sbt, .json, else Perfetto's. */
 TRACESMITH_API tracesmith_status tracesmith_session_export(tracesmith_session* session,
                                                            const char* path);
 
@@ -225,16 +231,18 @@ TRACESMITH_API tracesmith_status tracesmith_session_get_facts(const tracesmith_s
                                                               tracesmith_session_facts* facts);
 
 /* The number of a name, of spans, markers and allocators; of a counter and its unit (may be NULL).
- * Any thread. 0, with which nothing is recorded: it does not run, or has 16 MiB of names. */
+ * Any thread. 0, with which nothing is recorded: it does not run. After 16 MiB of names all new
+ * ones are TRACESMITH_NO_ROOM_FOR_NAME, which is called "(no room for more names)". */
+#define TRACESMITH_NO_ROOM_FOR_NAME 1
 TRACESMITH_API uint32_t tracesmith_session_name(tracesmith_session* session, const char* text,
                                                 size_t bytes);
 TRACESMITH_API uint32_t tracesmith_session_counter_track(tracesmith_session* session,
                                                          const char* name, const char* unit);
 
-/* Any thread, and children; they take no lock. 0: it was dropped, which is counted, or it does not
- * run. */
+/* Any thread, and children; after a thread's first one they take no lock and no memory. 0: it was
+ * dropped, which is counted, or the session does not run. */
 
-/* A time for spans, in a unit of the session's own; 0: it does not run. */
+/* A time for spans, in a unit of the session's own; 0: there can be none, nor a span with it. */
 TRACESMITH_API int64_t tracesmith_session_stamp(tracesmith_session* session);
 TRACESMITH_API int tracesmith_session_span(tracesmith_session* session, uint32_t name,
                                            int64_t begin, int64_t end);

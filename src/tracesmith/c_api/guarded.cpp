@@ -2,6 +2,7 @@
 #include "tracesmith/c_api/guarded.hpp"
 
 #include <cstdlib>
+#include <memory>
 
 #include "tracesmith/base/version.hpp"
 #include "tracesmith/query/utf8.hpp"
@@ -9,8 +10,8 @@
 namespace tracesmith::c_api {
 namespace {
 
-constexpr size_t kRoom = 2048;
-constinit thread_local char t_last_error[kRoom] = "";
+/// A pointer alone: what is loaded by dlopen() has little room for what each thread has of its own.
+thread_local std::unique_ptr<std::string> t_last_error;
 
 static_assert(static_cast<int>(ErrorCode::kInvalidArgument) + 1 == TRACESMITH_INVALID_ARGUMENT);
 static_assert(static_cast<int>(ErrorCode::kNotFound) + 1 == TRACESMITH_NOT_FOUND);
@@ -25,13 +26,14 @@ static_assert(static_cast<int>(ErrorCode::kInternal) + 1 == TRACESMITH_INTERNAL)
 
 }  // namespace
 
-tracesmith_status failed(ErrorCode code, const char* message) noexcept {
-  size_t length = std::min(std::strlen(message), kRoom - 1);
-  while (message[length] != '\0' && (static_cast<uint8_t>(message[length]) & 0xc0) == 0x80) {
-    --length;  // no part of a character
+tracesmith_status failed(ErrorCode code, std::string_view message) noexcept {
+  try {
+    if (t_last_error == nullptr) t_last_error = std::make_unique<std::string>();
+    *t_last_error = message;
+  } catch (...) {
+    t_last_error.reset();
+    code = ErrorCode::kNoSpace;
   }
-  std::memcpy(t_last_error, message, length);
-  t_last_error[length] = '\0';
   return static_cast<tracesmith_status>(code) + 1;
 }
 
@@ -58,7 +60,10 @@ char* textFor(const std::string& text) {
 
 }  // namespace tracesmith::c_api
 
-const char* tracesmith_last_error(void) { return tracesmith::c_api::t_last_error; }
+const char* tracesmith_last_error(void) {
+  const auto& kept = tracesmith::c_api::t_last_error;
+  return kept == nullptr ? "" : kept->c_str();
+}
 
 uint32_t tracesmith_abi(void) { return TRACESMITH_ABI; }
 

@@ -10,6 +10,7 @@
 #include <new>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tracesmith/base/result.hpp"
@@ -18,14 +19,14 @@
 namespace tracesmith::c_api {
 
 /// Keeps it for tracesmith_last_error(), and says which status it is.
-tracesmith_status failed(ErrorCode code, const char* message) noexcept;
+tracesmith_status failed(ErrorCode code, std::string_view message) noexcept;
 
 /// Runs f(), which gives a Status.
 template <class F>
 tracesmith_status guarded(F&& f) noexcept {
   try {
     const Status status = f();
-    return status ? TRACESMITH_OK : failed(status.error().code, status.error().toString().c_str());
+    return status ? TRACESMITH_OK : failed(status.error().code, status.error().toString());
   } catch (const std::bad_alloc&) {
     return failed(ErrorCode::kNoSpace, "there is no room for it in memory");
   } catch (const std::exception& error) {
@@ -42,14 +43,19 @@ inline Status nullArgument(const char* name) {
 #define TS_NOT_NULL(argument) \
   if ((argument) == nullptr) return ::tracesmith::c_api::nullArgument(#argument)
 
+/// What a struct says that it is, in bytes. Beyond that nobody has set it.
+constexpr size_t kLargestStruct = 4096;
+inline Status checkSize(size_t bytes) {
+  if (bytes >= sizeof(uint32_t) && bytes <= kLargestStruct) return {};
+  return fail(ErrorCode::kInvalidArgument, "struct_size is not set (TRACESMITH_INIT)");
+}
+
 /// Writes what the caller's struct has room for; members that this version does not have become 0.
 template <class T>
 Status give(T* out, T value) {
   TS_NOT_NULL(out);
   const size_t room = out->struct_size;
-  if (room < sizeof(value.struct_size)) {
-    return fail(ErrorCode::kInvalidArgument, "struct_size is not set (TRACESMITH_INIT)");
-  }
+  TS_CHECK_OK(checkSize(room));
   value.struct_size = out->struct_size;
   auto* const bytes = reinterpret_cast<std::byte*>(out);
   std::memcpy(bytes, &value, std::min(room, sizeof(T)));
@@ -64,9 +70,7 @@ Result<T> take(const T* in) {
   T value{};
   if (in == nullptr) return value;
   const size_t given = in->struct_size;
-  if (given < sizeof(value.struct_size)) {
-    return fail(ErrorCode::kInvalidArgument, "struct_size is not set (TRACESMITH_INIT)");
-  }
+  TS_CHECK_OK(checkSize(given));
   const auto* const bytes = reinterpret_cast<const std::byte*>(in);
   std::memcpy(&value, bytes, std::min(given, sizeof(T)));
   if (given > sizeof(T) && std::any_of(bytes + sizeof(T), bytes + given,

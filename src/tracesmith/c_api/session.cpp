@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <memory>
+#include <mutex>
 #include <string_view>
 
 #include "tracesmith/c_api/guarded.hpp"
@@ -9,6 +11,7 @@ using namespace tracesmith::c_api;
 
 struct tracesmith_session {
   TracingSession session;
+  std::mutex control;  // of what one thread at a time may call
 };
 
 namespace {
@@ -37,6 +40,16 @@ Result<TracingConfig> configOf(const tracesmith_session_options& options) {
   return config;
 }
 
+/// A thread's first emission makes its ring, for which there may be no memory.
+template <class F>
+int emitting(tracesmith_session* session, F&& f) noexcept {
+  try {
+    return session != nullptr && f(session->session) ? 1 : 0;
+  } catch (...) {
+    return 0;
+  }
+}
+
 }  // namespace
 
 tracesmith_status tracesmith_session_start(const tracesmith_session_options* options,
@@ -56,6 +69,7 @@ tracesmith_status tracesmith_session_start(const tracesmith_session_options* opt
 tracesmith_status tracesmith_session_stop(tracesmith_session* session) {
   return guarded([&]() -> Status {
     TS_NOT_NULL(session);
+    const std::lock_guard lock(session->control);
     return session->session.stop();
   });
 }
@@ -63,6 +77,7 @@ tracesmith_status tracesmith_session_stop(tracesmith_session* session) {
 tracesmith_status tracesmith_session_flush(tracesmith_session* session) {
   return guarded([&]() -> Status {
     TS_NOT_NULL(session);
+    const std::lock_guard lock(session->control);
     return session->session.flush();
   });
 }
@@ -77,6 +92,7 @@ tracesmith_status tracesmith_session_export(tracesmith_session* session, const c
   return guarded([&]() -> Status {
     TS_NOT_NULL(session);
     TS_NOT_NULL(path);
+    const std::lock_guard lock(session->control);
     return session->session.exportToFile(path);
   });
 }
@@ -120,24 +136,32 @@ uint32_t tracesmith_session_counter_track(tracesmith_session* session, const cha
 }
 
 int64_t tracesmith_session_stamp(tracesmith_session* session) {
-  return session == nullptr ? 0 : session->session.stamp();
+  int64_t stamp = 0;
+  emitting(session, [&](TracingSession& to) { return (stamp = to.stamp()) != 0; });
+  return stamp;
 }
 
 int tracesmith_session_span(tracesmith_session* session, uint32_t name, int64_t begin,
                             int64_t end) {
-  return session != nullptr && session->session.span(static_cast<SpanName>(name), begin, end);
+  return emitting(session, [&](TracingSession& to) {
+    return to.span(static_cast<SpanName>(name), begin, end);
+  });
 }
 
 int tracesmith_session_marker(tracesmith_session* session, uint32_t name) {
-  return session != nullptr && session->session.marker(static_cast<SpanName>(name));
+  return emitting(session,
+                  [&](TracingSession& to) { return to.marker(static_cast<SpanName>(name)); });
 }
 
 int tracesmith_session_counter(tracesmith_session* session, uint32_t track, double value) {
-  return session != nullptr && session->session.counter(static_cast<CounterTrack>(track), value);
+  return emitting(session, [&](TracingSession& to) {
+    return to.counter(static_cast<CounterTrack>(track), value);
+  });
 }
 
 int tracesmith_session_memory(tracesmith_session* session, uint32_t name, uint64_t address,
                               uint64_t bytes, int is_allocation) {
-  return session != nullptr &&
-         session->session.memory(static_cast<SpanName>(name), address, bytes, is_allocation != 0);
+  return emitting(session, [&](TracingSession& to) {
+    return to.memory(static_cast<SpanName>(name), address, bytes, is_allocation != 0);
+  });
 }

@@ -4,6 +4,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "tracesmith/analysis/report.hpp"
@@ -34,6 +35,11 @@ struct Shared {
 
   const char* name(const std::string& text) { return names.insert(text).first->c_str(); }
 };
+
+/// So that it may be released, and is not, whatever comes.
+void clear(ArrowArrayStream* stream) {
+  if (stream != nullptr) *stream = {};
+}
 
 const SqlTable* tableNamed(Shared& shared, const char* name) {
   return shared.open.tables().loaded()->catalog->find(name);
@@ -67,18 +73,34 @@ struct tracesmith_column {
 
 namespace {
 
-/// Runs f(what the trace shares) while no other thread is in it, until it is interrupted.
+/// Whether a trace has been interrupted since this was made.
+struct Interrupted {
+  explicit Interrupted(const Shared& shared) : interrupts(shared.interrupts), begun(interrupts) {}
+  bool operator()() const { return interrupts.load(std::memory_order_relaxed) != begun; }
+
+  const std::atomic<uint64_t>& interrupts;
+  uint64_t begun;
+};
+
+/// Runs f(what the trace shares, whether that was interrupted) while no other thread is in it.
 template <class F>
 tracesmith_status inTrace(tracesmith_trace* trace, F&& f) {
-  return guarded([&]() -> Status {
+  bool ended = false;
+  const tracesmith_status status = guarded([&]() -> Status {
     TS_NOT_NULL(trace);
     Shared& shared = *trace->shared;
-    const CancelScope scope([&shared, begun = shared.interrupts.load()] {
-      return shared.interrupts.load(std::memory_order_relaxed) != begun;
-    });
+    const Interrupted interrupted(shared);  // while it waits, too
+    const CancelScope scope([&] { return ended = interrupted(); });
     const std::lock_guard lock(shared.mutex);
-    return f(shared);
+    if constexpr (std::is_invocable_v<F, Shared&, const Interrupted&>) {
+      Status asked = f(shared, interrupted);
+      ended = !asked && interrupted();
+      return asked;
+    } else {
+      return f(shared);
+    }
   });
+  return status != TRACESMITH_OK && ended ? TRACESMITH_INTERRUPTED : status;
 }
 
 }  // namespace
@@ -175,9 +197,9 @@ tracesmith_status tracesmith_load(tracesmith_trace* trace, const char* table,
 
 tracesmith_status tracesmith_column_read(tracesmith_trace* trace, const char* table,
                                          const char* name, tracesmith_column** column) {
+  if (column != nullptr) *column = nullptr;
   return inTrace(trace, [&](Shared& shared) -> Status {
     TS_NOT_NULL(column);
-    *column = nullptr;
     TS_NOT_NULL(table);
     TS_NOT_NULL(name);
     TS_TRY(ColumnArray array, shared.open.column(table, name));
@@ -224,6 +246,7 @@ void tracesmith_column_free(tracesmith_column* column) { delete column; }
 tracesmith_status tracesmith_arrow(tracesmith_trace* trace, const char* table,
                                    const char* const* columns, size_t count,
                                    struct ArrowArrayStream* stream) {
+  clear(stream);
   return inTrace(trace, [&](Shared& shared) -> Status {
     TS_NOT_NULL(stream);
     TS_NOT_NULL(table);
@@ -234,14 +257,13 @@ tracesmith_status tracesmith_arrow(tracesmith_trace* trace, const char* table,
 
 tracesmith_status tracesmith_query(tracesmith_trace* trace, const char* sql,
                                    struct ArrowArrayStream* stream) {
-  return inTrace(trace, [&](Shared& shared) -> Status {
+  clear(stream);
+  return inTrace(trace, [&](Shared& shared, const Interrupted& interrupted) -> Status {
     TS_NOT_NULL(stream);
     TS_NOT_NULL(sql);
     TS_TRY(QueryEngine * engine, shared.open.engine());
     QueryOptions options;
-    options.cancelled = [of = &shared, begun = shared.interrupts.load()] {
-      return of->interrupts.load(std::memory_order_relaxed) != begun;
-    };
+    options.cancelled = interrupted;
     ArrowArrayStream answer = {};
     TS_CHECK_OK(startArrowStream(*engine, sql, &answer, options));
     *stream = guardedStream(answer, [held = trace->shared](auto&& call) {
@@ -258,9 +280,9 @@ void tracesmith_interrupt(tracesmith_trace* trace) {
 
 tracesmith_status tracesmith_analyze(tracesmith_trace* trace, const char* const* parts,
                                      size_t count, uint64_t limit, char** json) {
+  if (json != nullptr) *json = nullptr;
   return inTrace(trace, [&](Shared& shared) -> Status {
     TS_NOT_NULL(json);
-    *json = nullptr;
     ReportOptions options;
     options.limit = options.longest = static_cast<size_t>(limit);
     options.whole_paths = true;

@@ -106,6 +106,7 @@ void SessionDrain::identify(const SessionRing& ring, Source& source) {
 }
 
 StringId SessionDrain::name(uint32_t id) {
+  if (!session::SessionMemory::canBeName(id)) return StringId::kNone;
   if (id >= names_.size()) names_.resize(std::max<size_t>(id + 1, names_.size() * 2));
   StringId& known = names_[id];
   if (known == StringId::kNone) known = delta_.strings.intern(memory_.name(id));
@@ -113,6 +114,7 @@ StringId SessionDrain::name(uint32_t id) {
 }
 
 CounterTrackId SessionDrain::track(uint32_t id) {
+  if (!session::SessionMemory::canBeName(id)) return CounterTrackId::kNone;
   if (id >= tracks_.size()) tracks_.resize(std::max<size_t>(id + 1, tracks_.size() * 2));
   CounterTrackId& known = tracks_[id];
   if (known == CounterTrackId::kNone) {

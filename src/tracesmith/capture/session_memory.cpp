@@ -21,7 +21,6 @@ namespace tracesmith::session {
 namespace {
 
 constexpr uint64_t kPage = 4096;
-constexpr uint32_t kNoRoomName = 1;  // the first id
 constexpr int64_t kDrainerSilentNs = 500'000'000;
 constexpr int64_t kDrainerGoneNs = 3'000'000'000;
 

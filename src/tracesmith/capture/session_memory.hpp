@@ -72,6 +72,7 @@ struct SessionHeader {
 };
 
 constexpr uint32_t kNameBytes = 16u << 20;
+constexpr uint32_t kNoRoomName = 1;  // the first id
 constexpr uint64_t kMinRingBytes = 4u << 10;
 constexpr uint64_t kMaxRingBytes = 256u << 20;
 
@@ -94,6 +95,8 @@ class SessionMemory {
   uint32_t addName(std::string_view name) const;
   /// "" for an id that is none.
   std::string_view name(uint32_t id) const;
+  /// Whether addName() may have given this.
+  static constexpr bool canBeName(uint32_t id) { return id != 0 && id < kNameBytes / 8; }
 
   /// A ring for the calling thread, or -1: all are taken.
   int claimRing() const;

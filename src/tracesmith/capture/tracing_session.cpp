@@ -435,8 +435,10 @@ uint32_t TracingSession::Impl::intern(std::string_view name) {
   const std::lock_guard lock(mutex);
   if (state != State::Running) return 0;
   auto [it, fresh] = names.try_emplace(std::string(name));
-  if (fresh) it->second = memory->addName(name);
-  return it->second;
+  if (!fresh) return it->second;
+  const uint32_t number = it->second = memory->addName(name);
+  if (number == session::kNoRoomName) names.erase(it);
+  return number;
 }
 
 SpanName TracingSession::spanName(std::string_view name) {

@@ -99,8 +99,8 @@ class TracingSession {
   size_t eventBufferCapacity() const;
   uint64_t eventsDropped() const { return getStatistics().events_dropped; }
 
-  /// Interns. kNone, with which nothing is recorded, when the session does not run, or after 16 MiB
-  /// of names.
+  /// Interns. kNone, with which nothing is recorded, when the session does not run. After 16 MiB of
+  /// names all new ones are "(no room for more names)".
   SpanName spanName(std::string_view name);
   CounterTrack counterTrack(std::string_view name, std::string_view unit = {});
 
@@ -111,7 +111,7 @@ class TracingSession {
   bool counter(CounterTrack track, double value);
   /// An allocation or a release by the allocator `name`.
   bool memory(SpanName name, uint64_t address, uint64_t bytes, bool is_allocation);
-  /// A span from `begin` to `end`, as stamp() gave them.
+  /// A span from `begin` to `end`, as stamp() gave them; not where that could not, which gives 0.
   bool span(SpanName name, int64_t begin, int64_t end);
   int64_t stamp();
 
@@ -176,7 +176,7 @@ inline TracingSession::Span::~Span() {
 
 inline bool TracingSession::span(SpanName name, int64_t begin, int64_t end) {
   const session::Writer* w = name == SpanName::kNone ? nullptr : writer();
-  return w != nullptr &&
+  return w != nullptr && begin != 0 && end != 0 &&
          w->write<3>(session::RecordKind::kSpan, static_cast<uint32_t>(name), [&](uint64_t* words) {
            words[0] = static_cast<uint64_t>(begin);
            words[1] = static_cast<uint64_t>(end);

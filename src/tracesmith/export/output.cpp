@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "tracesmith/base/cancellation.hpp"
+
 namespace tracesmith {
 namespace {
 
@@ -83,7 +85,8 @@ void Output::flushBuffer() {
   used_ = 0;
   flushed_ += bytes.size();
   if (failed()) return;
-  status_ = sink_ ? sink_(bytes) : writeDescriptor(bytes);
+  status_ = checkCancelled();
+  if (status_) status_ = sink_ ? sink_(bytes) : writeDescriptor(bytes);
 }
 
 Status Output::writeDescriptor(std::string_view bytes) const {

@@ -132,6 +132,19 @@ void releaseSchema(ArrowSchema* schema) {
   schema->release = nullptr;
 }
 
+int errnoOf(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kUnsupported:  // "interrupted"
+      return ECANCELED;
+    case ErrorCode::kNoSpace:
+      return ENOMEM;
+    case ErrorCode::kInvalidArgument:
+      return EINVAL;
+    default:
+      return EIO;
+  }
+}
+
 class AnswerStream {
  public:
   explicit AnswerStream(QueryCursor cursor) : cursor_(std::move(cursor)) {}
@@ -194,7 +207,7 @@ class AnswerStream {
     if (ended_) return 0;  // an array without release: the end
     while (rows() < kBatchRows && bytes() < kBatchBytes) {
       const Result<bool> any = cursor_.next();
-      if (!any) return failed(any.error().toString(), EIO);
+      if (!any) return failed(any.error().toString(), errnoOf(any.error().code));
       if (!*any) {
         ended_ = true;
         break;

@@ -12,7 +12,8 @@
 namespace tracesmith {
 
 /// Starts a query and fills `out`, which the caller releases; `engine` must outlive it and may not
-/// be moved meanwhile. Errors as those of QueryEngine::run(); later ones come from get_next.
+/// be moved meanwhile. Errors as those of QueryEngine::run(); later ones come from get_next,
+/// as EINVAL, ENOMEM, ECANCELED (it was cancelled) or EIO.
 ///
 /// Columns are int64, float64 or utf8, all nullable. A column of a table has the type that `schema`
 /// says; that of an expression is what its first 4096 rows show: whole numbers only, numbers, or

@@ -44,11 +44,18 @@ struct GuardedStream {
 template <class Guard>
 ArrowArrayStream guardedStream(ArrowArrayStream inner, Guard guard) {
   using Stream = GuardedStream<Guard>;
+  Stream* made = nullptr;
+  try {
+    made = new Stream{inner, std::move(guard)};
+  } catch (...) {
+    inner.release(&inner);
+    throw;
+  }
   return {.get_schema = Stream::getSchema,
           .get_next = Stream::getNext,
           .get_last_error = Stream::getLastError,
           .release = Stream::release,
-          .private_data = new Stream{inner, std::move(guard)}};
+          .private_data = made};
 }
 
 }  // namespace tracesmith
