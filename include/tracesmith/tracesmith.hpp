@@ -2,6 +2,9 @@
 // Everything: #include <tracesmith/tracesmith.hpp>
 #pragma once
 
+// Programs of the request print with std::cout and include nothing else.
+#include <iostream>
+
 #include "tracesmith/analysis/kernel_stats.hpp"
 #include "tracesmith/analysis/report.hpp"
 #include "tracesmith/capture/cupti_profiler.hpp"

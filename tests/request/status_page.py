@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""docs/request_status.md: what of the request there is, what is not, and why.
+Usage: status_page.py [--write]   with --write: makes the page anew; else: fails where it is old or untrue"""
+import re
+import sys
+
+import python_names
+from request_case import HERE, all_cases
+
+ROOT = HERE.parents[1]
+PAGE = ROOT / "docs" / "request_status.md"
+LANGUAGES = {"sh": "commands", "py": "Python", "cpp": "C++"}
+
+
+def rows(name):
+    text = (HERE / name).read_text(encoding="utf-8")
+    return [line.split("\t") for line in text.splitlines() if line and line[0] != "#"]
+
+
+def code(text):
+    """A command as a cell of a table."""
+    first = " ".join(line.rstrip("\\").strip() for line in text.removeprefix("$ ").splitlines())
+    return "`" + re.split(r"\s+#", first)[0].strip().replace("|", "\\|") + "`"
+
+
+def place_of(case):
+    return "; ".join(case.places)
+
+
+def outcome(case):
+    counts = {"run": 0, "of another test": 0, "left out": 0}
+    for part in case.parts:
+        counts["left out" if part.left_out else "of another test" if part.elsewhere else "run"] += 1
+    if len(case.parts) > 1:
+        return ", ".join(f"{count} {what}" for what, count in counts.items() if count)
+    if case.platform:
+        return f"runs; without {case.platform} on OpenCL, and says so"
+    return "runs" if counts["run"] else next(what for what, count in counts.items() if count)
+
+
+def table(head, lines):
+    if not lines:
+        return ""
+    return "\n".join([f"| {' | '.join(head)} |", "|" + "---|" * len(head),
+                      *(f"| {' | '.join(line)} |" for line in lines)]) + "\n"
+
+
+def grouped(pairs):
+    """Things by what is said of them, in the order in which that is first said."""
+    groups = {}
+    for thing, said in pairs:
+        groups.setdefault(said, []).append(thing)
+    return [(", ".join(dict.fromkeys(things)), *said) for said, things in groups.items()]
+
+
+def parts_of(cases):
+    """(what, verdict) of all snippets and commands."""
+    for case in cases:
+        if case.kind == "sh":
+            yield from ((code(command.text), command.verdict) for command in case.commands)
+        else:
+            yield f"the {LANGUAGES[case.kind]} of {place_of(case)}", case.verdict
+
+
+def snippets():
+    cases = sorted(all_cases(), key=lambda case: (case.places[0].partition(" / ")[0] != "getting started",
+                                                  case.places[0].partition(" / ")[0] != "readme", place_of(case)))
+    parts = list(parts_of(cases))
+    run = sum(verdict.runs for _, verdict in parts)
+    says = grouped((what, (str(verdict.code), verdict.shows[0], "; ".join(verdict.notes)))
+                   for what, verdict in parts if verdict.runs and verdict.code)
+    elsewhere = grouped((what, (verdict.elsewhere,)) for what, verdict in parts if verdict.elsewhere)
+    left = grouped((what, tuple(verdict.left_out.split("; instead: "))) for what, verdict in parts if verdict.left_out)
+    return f"""## What the documents show
+
+Each snippet and each command of the request's documents is a case of `tests/request/cases`, as it is written there.
+Of {len(parts)} snippets and commands {run} run as they are; {sum(bool(v.elsewhere) for _, v in parts)} are what another
+test does; {sum(bool(v.left_out) for _, v in parts)} are left out. Tests: `request.*` of ctest, `test_request.py` with the
+Python package. Where a snippet leaves work to its reader ("your GPU code here", `train.py`, `my_cuda_app`) it computes
+on OpenCL. `captureEvents()` is such a capture.
+
+{table(("where", "what", "outcome"), [(place_of(case), LANGUAGES[case.kind], outcome(case)) for case in cases])}
+### Run, and end with an error that says why
+
+{table(("command", "ends with", "says", "remark"), says)}
+### What another test does
+
+{table(("command", "by"), elsewhere)}
+### Left out
+
+{table(("what", "why", "what to use instead"), left)}
+### Pictures
+
+In fences, and neither code nor a command.
+
+{table(("what", "ours"), [tuple(row[1:]) for row in rows("pictures.txt")])}"""
+
+
+def departures():
+    problems = []
+    for what, _, _, _, name, pattern in rows("departures.txt"):
+        if not re.search(pattern, (ROOT / name).read_text(encoding="utf-8")):
+            problems.append(f"departures.txt: {what}: '{pattern}' is not in {name}")
+    return f"""## Other versions and defaults
+
+{table(("what", "asked for", "here", "why"), [tuple(row[:4]) for row in rows("departures.txt")])}
+## Of the plan, no feature
+
+{table(("what", "what there is"), [tuple(row) for row in rows("no_features.txt")])}""", problems
+
+
+def main():
+    names, problems = python_names.section()
+    choices, untrue = departures()
+    problems += untrue
+    text = f"""# What was asked for, and what there is
+
+Made by `tests/request/status_page.py --write` from what the tests try: no row is written by hand, and a test fails
+where the page is not true. [status.md](status.md) says what works, and on what that was proven.
+
+{snippets()}
+{choices}
+{names}"""
+    if "--write" in sys.argv:
+        PAGE.write_text(text, encoding="utf-8")
+    elif not PAGE.exists() or PAGE.read_text(encoding="utf-8") != text:
+        problems.append("docs/request_status.md is old: tests/request/status_page.py --write")
+    for problem in problems:
+        print(problem)
+    sys.exit(bool(problems))
+
+
+if __name__ == "__main__":
+    main()
