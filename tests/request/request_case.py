@@ -13,6 +13,7 @@ and at the top for a whole snippet, or before a command of a shell snippet for t
   #: elsewhere: TEST                that test runs it
   #: does: COMMAND                  what the case does in its place
   #: ends CODE: TEXT                it ends with that code, and says TEXT (part of its output)
+  #: without CODE: TEXT             the same where a device or tool is missing; else it ends with 0
   #: shows: TEXT                    its output has TEXT
   #: note: …                        for the page
 """
@@ -38,6 +39,7 @@ class Verdict:
     elsewhere: str = ""
     does: str = ""
     code: int = 0
+    or_well: bool = False  # 0 is right as well
     shows: list = field(default_factory=list)
     notes: list = field(default_factory=list)
 
@@ -50,8 +52,8 @@ class Verdict:
             self.elsewhere = value
         elif kind == "does":
             self.does = value
-        elif kind.startswith("ends "):
-            self.code = int(kind.split()[1])
+        elif kind.startswith(("ends ", "without ")):
+            self.code, self.or_well = int(kind.split()[1]), kind.startswith("without")
             self.shows.append(value)
         elif kind == "shows":
             self.shows.append(value)

@@ -6,11 +6,11 @@
 ./bin/tracesmith profile --perfetto -- ./my_cuda_app
 
 # Use Apple Instruments (xctrace) for real Metal GPU events on macOS
-#: ends 125: xctrace: was not found
+#: without 125: xctrace: was not found
 ./bin/tracesmith profile --xctrace -- python train.py
-#: ends 125: xctrace: was not found
+#: without 125: xctrace: was not found
 ./bin/tracesmith profile --xctrace --keep-trace -- python mps_benchmark.py
-#: ends 125: xctrace: was not found
+#: without 125: xctrace: was not found
 ./bin/tracesmith profile --xctrace --xctrace-template "GPU Driver" -- ./app
 
 # Record a trace (auto-detect GPU platform)

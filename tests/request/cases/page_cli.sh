@@ -2,24 +2,24 @@
 #: given: bin, programs
 #: note: with stand-ins for the vendors' tools: `tests/cli/nsys_test.py`, `tests/cli/profile_tools_test.py`
 # NVIDIA CUDA - Use --nsys (REQUIRED for GPU profiling)
-#: ends 125: nsys: not found on PATH
+#: without 125: nsys: not found on PATH
 ./bin/tracesmith profile --nsys -- python train.py
-#: ends 125: nsys: not found on PATH
+#: without 125: nsys: not found on PATH
 ./bin/tracesmith profile --nsys --perfetto -- ./my_cuda_app
-#: ends 125: nsys: not found on PATH
+#: without 125: nsys: not found on PATH
 ./bin/tracesmith profile --nsys -o model.sbt -- python train.py --epochs 10
 # MetaX MACA - Use --mctracer (REQUIRED for GPU profiling)
-#: ends 125: mcTracer: was not found
+#: without 125: mcTracer: was not found
 ./bin/tracesmith profile --mctracer -- ./my_maca_app
-#: ends 125: mcTracer: was not found
+#: without 125: mcTracer: was not found
 ./bin/tracesmith profile --mctracer --perfetto -- python train.py
 # Profile with nsys (system-wide profiling)
-#: ends 125: nsys: not found on PATH
+#: without 125: nsys: not found on PATH
 ./bin/tracesmith profile --nsys -o trace.sbt -- ./my_cuda_app
 # With custom nsys options
-#: ends 125: nsys: not found on PATH
+#: without 125: nsys: not found on PATH
 ./bin/tracesmith profile --nsys --nsys-args="-t cuda,nvtx" -- python benchmark.py
 #: shows: libmcruntime.so is not installed
 $ ./bin/tracesmith devices
-#: ends 77: no CUDA
+#: without 77: no CUDA
 ./bin/cupti_example # Run directly, not with --nsys

@@ -7,9 +7,9 @@ tracesmith-cli profile -o model.sbt -- python train.py --epochs 10
 tracesmith-cli profile --perfetto -- python inference.py
 
 # Use Apple Instruments (xctrace) for real Metal GPU events on macOS
-#: ends 125: xctrace: was not found
+#: without 125: xctrace: was not found
 tracesmith-cli profile --xctrace -- python train.py
-#: ends 125: xctrace: was not found
+#: without 125: xctrace: was not found
 tracesmith-cli profile --xctrace --keep-trace -- python mps_benchmark.py
 
 # Show system info

@@ -4,6 +4,6 @@
 pip install tracesmith[cuda12]
 
 # Run real GPU benchmark
-#: ends 1: no OpenCL GPU was found
+#: without 1: no OpenCL GPU was found
 #: note: with a GPU it measures; without one it says so. It needs no CuPy
 tracesmith-cli benchmark --real-gpu -n 10000

@@ -3,15 +3,15 @@
 #: given: bin, programs
 #: note: with a stand-in for `xctrace`: `tests/cli/profile_tools_test.py`
 # Python CLI (recommended - includes event parsing)
-#: ends 125: xctrace: was not found
+#: without 125: xctrace: was not found
 tracesmith-cli profile --xctrace -- python train.py
-#: ends 125: xctrace: was not found
+#: without 125: xctrace: was not found
 tracesmith-cli profile --xctrace --keep-trace -o model.sbt -- python inference.py
-#: ends 125: xctrace: was not found
+#: without 125: xctrace: was not found
 tracesmith-cli profile --xctrace --perfetto -- python benchmark.py
 
 # C++ CLI (calls xctrace, outputs raw .trace file)
-#: ends 125: xctrace: was not found
+#: without 125: xctrace: was not found
 ./bin/tracesmith profile --xctrace -- python train.py
-#: ends 125: xctrace: was not found
+#: without 125: xctrace: was not found
 ./bin/tracesmith profile --xctrace --xctrace-template "GPU Driver" -- ./app
