@@ -27,6 +27,12 @@ def place_of(case):
     return "; ".join(case.places)
 
 
+def remarks(case):
+    """Of what runs well; those of errors are in a table of their own."""
+    notes = [note for part in case.parts if part.runs and not part.code for note in part.notes]
+    return "; ".join(dict.fromkeys(notes + (case.verdict.notes if case.kind == "sh" else [])))
+
+
 def outcome(case):
     counts = {"run": 0, "of another test": 0, "left out": 0}
     for part in case.parts:
@@ -67,19 +73,27 @@ def snippets():
                                                   case.places[0].partition(" / ")[0] != "readme", place_of(case)))
     parts = list(parts_of(cases))
     run = sum(verdict.runs for _, verdict in parts)
-    says = grouped((what, (str(verdict.code), verdict.shows[0], "; ".join(verdict.notes)))
-                   for what, verdict in parts if verdict.runs and verdict.code)
+    says = grouped((what, (f"{verdict.code}{', where it is missing' if verdict.or_well else ''}", verdict.shows[0],
+                           "; ".join(verdict.notes))) for what, verdict in parts if verdict.runs and verdict.code)
     elsewhere = grouped((what, (verdict.elsewhere,)) for what, verdict in parts if verdict.elsewhere)
     left = grouped((what, tuple(verdict.left_out.split("; instead: "))) for what, verdict in parts if verdict.left_out)
     return f"""## What the documents show
 
 Each snippet and each command of the request's documents is a case of `tests/request/cases`, as it is written there.
-Of {len(parts)} snippets and commands {run} run as they are; {sum(bool(v.elsewhere) for _, v in parts)} are what another
-test does; {sum(bool(v.left_out) for _, v in parts)} are left out. Tests: `request.*` of ctest, `test_request.py` with the
-Python package. Where a snippet leaves work to its reader ("your GPU code here", `train.py`, `my_cuda_app`) it computes
-on OpenCL. `captureEvents()` is such a capture.
+Of {len(parts)} snippets and commands
 
-{table(("where", "what", "outcome"), [(place_of(case), LANGUAGES[case.kind], outcome(case)) for case in cases])}
+- {run} are run; {sum(v.code != 0 for _, v in parts if v.runs)} of them end with an error that says why,
+- {sum(bool(v.elsewhere) for _, v in parts)} are what another test does,
+- {sum(bool(v.left_out) for _, v in parts)} are left out.
+
+They run in `script/test`: `request.*` of ctest, and `python/tests/test_request.py` with the Python package; another
+test looks for code of the documents that is in no case. Where a snippet leaves work to its reader ("your GPU code
+here", `train.py`, `my_cuda_app`) that is a program on OpenCL, and so is `captureEvents()`. A snippet that asks for a
+platform that the machine does not have is run twice: as it is, and on OpenCL, which it prints.
+
+{table(("case", "where", "what", "outcome", "remark"),
+       [(f"[{case.name}](../tests/request/cases/{case.path.name})", place_of(case), LANGUAGES[case.kind],
+         outcome(case), remarks(case)) for case in cases])}
 ### Run, and end with an error that says why
 
 {table(("command", "ends with", "says", "remark"), says)}
