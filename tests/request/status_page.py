@@ -110,6 +110,24 @@ In fences, and neither code nor a command.
 {table(("what", "ours"), [tuple(row[1:]) for row in rows("pictures.txt")])}"""
 
 
+def goals():
+    program = "".join(path.read_text(encoding="utf-8")
+                      for path in sorted((ROOT / "examples" / "goal_validation_example").glob("*_goals.cpp")))
+    # Texts may be broken into lines.
+    program = re.sub(r'"\s*"', "", program)
+    checks = set(re.findall(r'\{(?:all|one|two|three|four|five),\s*"([^"]+)"', program))
+    named = [row[3] for row in rows("goals.txt")]
+    problems = [f"goals.txt: no check is called: {text}" for text in named if text not in checks | {"-"}]
+    problems += [f"goals.txt: lacks the check: {text}" for text in sorted(checks - set(named))]
+    lines = [(phase, goal, there, "" if check == "-" else check) for phase, goal, there, check in rows("goals.txt")]
+    return f"""## Goals of the plan
+
+`goal_validation_example` checks each on the machine where it runs, and prints pass, fail, not run or absent with what
+was measured.
+
+{table(("phase", "goal", "what there is", "the check's name"), lines)}""", problems
+
+
 def departures():
     problems = []
     for what, _, _, _, name, pattern in rows("departures.txt"):
@@ -126,13 +144,15 @@ def departures():
 def main():
     names, problems = python_names.section()
     choices, untrue = departures()
-    problems += untrue
+    plan, unchecked = goals()
+    problems += untrue + unchecked
     text = f"""# What was asked for, and what there is
 
 Made by `tests/request/status_page.py --write` from what the tests try: no row is written by hand, and a test fails
 where the page is not true. [status.md](status.md) says what works, and on what that was proven.
 
 {snippets()}
+{plan}
 {choices}
 {names}"""
     if "--write" in sys.argv:

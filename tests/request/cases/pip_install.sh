@@ -19,7 +19,7 @@ TRACESMITH_ROCM=1 pip install tracesmith
 TRACESMITH_METAL=1 pip install tracesmith
 
 # Verify installation
-#: shows: 1.0.0 PlatformType.
+#: shows: PlatformType.
 python -c "import tracesmith; print(tracesmith.__version__, tracesmith.detect_platform())"
 
 # Or install from source
