@@ -97,7 +97,8 @@ class OpenCLDevice:
             for platform in platforms:
                 device = _HANDLE()
                 try:
-                    self._call("clGetDeviceIDs", _HANDLE(platform), ctypes.c_uint64(kind), 1, ctypes.byref(device), None)
+                    self._call("clGetDeviceIDs", _HANDLE(platform), ctypes.c_uint64(kind), 1, ctypes.byref(device),
+                               None)
                 except OpenCLError:
                     continue  # it has none of the kind
                 self.is_gpu = kind == _GPU

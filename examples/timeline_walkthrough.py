@@ -10,7 +10,8 @@ events = ts.SBTReader("timeline.sbt").read_all()
 machine = ts.GPUStateMachine()
 machine.process_events(events)
 for history in machine.export_history():
-    print(f"device {history.device_id}, stream {history.stream_id}: {len(history.transitions)} changes of state; the first:")
+    print(f"device {history.device_id}, stream {history.stream_id}: "
+          f"{len(history.transitions)} changes of state; the first:")
     for step in history.transitions[:6]:
         print(f"  {step.from_state.name:8} -> {step.to_state.name:8} {step.reason}")
 statistics = machine.get_statistics()

@@ -14,6 +14,7 @@
 #include "tracesmith/common/stack_capture.hpp"
 #include "tracesmith/common/types.hpp"
 #include "tracesmith/export/chrome_json.hpp"
+#include "tracesmith/export/human_units.hpp"
 #include "tracesmith/export/perfetto_writer.hpp"
 #include "tracesmith/format/sbt_format.hpp"
 #include "tracesmith/import/xray_importer.hpp"

@@ -30,5 +30,6 @@ def test_case(name):
 
 
 def test_the_page():
-    result = subprocess.run([sys.executable, "-B", REQUEST / "status_page.py"], capture_output=True, text=True, check=False)
+    command = [sys.executable, "-B", REQUEST / "status_page.py"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr

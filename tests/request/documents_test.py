@@ -15,8 +15,10 @@ FENCED = {"readme": "request_readme_v0.8.0.md", "getting started": "request_gett
           "summary": "request_summary_v0.1.md", "plan": "request_plan.zh.md"}
 PAGE = "request_package_page_v0.8.3.md"  # of a web page, the fences are lost
 COMMAND = re.compile(r"(\$ )?((\./|tracesmith-cli |pip |cmake |make |sudo |git |docker |python3? \S+\.py|python -c|"
-                     r"ctest|nvcc -|nsys -|ls /|export \w+=|xcrun |xcode-select |brew |mkdir |cd |TRACESMITH_\w+=1 pip ))")
-CODE = re.compile(r"#include |import \w+|from \w+\S* import|using namespace|(auto|const|std::\S+) \w+.*[;{]$|\w+ = ts\.|"
+                     r"ctest|nvcc -|nsys -|ls /|export \w+=|xcrun |xcode-select |brew |mkdir |cd |"
+                     r"TRACESMITH_\w+=1 pip ))")
+CODE = re.compile(r"#include |import \w+|from \w+\S* import|using namespace|(auto|const|std::\S+) \w+.*[;{]$|"
+                  r"\w+ = ts\.|"
                   r"\w+\.\w+\(.*\)$|\w+->\w+\(.*\);|\w+\.\w+ = ")
 
 
@@ -80,7 +82,8 @@ def check_fences(document, text, cases, unused):
 
 
 def check_page(text, cases):
-    rows = [words(part.strip("- ")) for line in text.splitlines() for part in ([line, *line.split("|")] if "|" in line else [line])]
+    rows = [words(part.strip("- ")) for line in text.splitlines()
+            for part in ([line, *line.split("|")] if "|" in line else [line])]
     known = {line for case in cases for line in code_lines(case.lines)}
     bare = {line.split(" #")[0].split(" //")[0].strip() for line in known}
     problems = [f"package page: no case has: {row}" for row in rows if (COMMAND.match(row) or CODE.match(row))

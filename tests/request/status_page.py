@@ -4,6 +4,7 @@ Usage: status_page.py [--write]   with --write: makes the page anew; else: fails
 import re
 import sys
 
+import cpp_names
 import python_names
 from request_case import HERE, all_cases
 
@@ -143,9 +144,10 @@ def departures():
 
 def main():
     names, problems = python_names.section()
+    of_cpp, wrong = cpp_names.section()
     choices, untrue = departures()
     plan, unchecked = goals()
-    problems += untrue + unchecked
+    problems += wrong + untrue + unchecked
     text = f"""# What was asked for, and what there is
 
 Made by `tests/request/status_page.py --write` from what the tests try: no row is written by hand, and a test fails
@@ -154,7 +156,8 @@ where the page is not true. [status.md](status.md) says what works, and on what 
 {snippets()}
 {plan}
 {choices}
-{names}"""
+{names}
+{of_cpp}"""
     if "--write" in sys.argv:
         PAGE.write_text(text, encoding="utf-8")
     elif not PAGE.exists() or PAGE.read_text(encoding="utf-8") != text:
