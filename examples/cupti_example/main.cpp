@@ -2,8 +2,8 @@
 // A program that captures its own CUDA work through CUPTI. It finds the driver at run time, so that
 // it is built on every machine.
 //   cupti_example [TRACE]     (default cupti_example.sbt)
-// Exit codes: 0 captured; 1 something failed; 77 there is no CUDA, or no CUPTI, on this machine.
-// (Not yet run on hardware: docs/capture_cuda.md.)
+// Exit codes: 0 captured; 1 something failed; 77 nothing can be captured: this machine has no CUDA
+// or no CUPTI, or another tool uses it. (Not yet run on hardware: docs/capture_cuda.md.)
 #include <dlfcn.h>
 
 #include <cinttypes>
@@ -107,7 +107,8 @@ int main(int argc, char** argv) {
     profiler.initialize();
     return end(kNoCuda, "there is no CUDA here: " + profiler.lastError());
   }
-  if (!profiler.initialize() || !profiler.startCapture()) return end(1, profiler.lastError());
+  if (!profiler.initialize() || !profiler.startCapture())
+    return end(kNoCuda, "no CUDA is captured: " + profiler.lastError());
   const bool right = compute();
   if (!profiler.stopCapture()) return end(kNoCuda, "no CUDA is captured: " + profiler.lastError());
   for (const ts::DeviceInfo& device : profiler.getDeviceInfo())
