@@ -1,6 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the package offers. Names of the earlier tool: test_request.py."""
+"""Names that users know are there, or docs/request_status.md says why not."""
+import subprocess
+import sys
+from pathlib import Path
+
 import tracesmith
+
+
+def test_names_of_the_earlier_tool():
+    script = Path(__file__).parents[2] / "tests" / "request" / "python_names.py"
+    result = subprocess.run([sys.executable, "-B", script], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
 
 
 def test_all_is_all():

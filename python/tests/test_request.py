@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the request's documents show of the package runs (tests/request): Python snippets, and commands
 that need the package. The rest of them is run by ctest."""
-import subprocess
 import sys
 from pathlib import Path
 
@@ -27,9 +26,3 @@ def test_case(name):
         pytest.skip(f"the example programs are not in {binaries()} (script/test unit; TRACESMITH_BIN)")
     problems = run_case(case, PACKAGE)
     assert not problems, "\n".join(problems)
-
-
-def test_the_page():
-    command = [sys.executable, "-B", REQUEST / "status_page.py"]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert result.returncode == 0, result.stdout + result.stderr
