@@ -7,4 +7,5 @@ cd build
 cmake .. -DTRACESMITH_ENABLE_CUDA=ON -DTRACESMITH_BUILD_EXAMPLES=ON
 #: elsewhere: `script/test unit` builds the target
 make goal_validation_example
+#: shows: 0 fail,
 ./bin/goal_validation_example

@@ -14,8 +14,14 @@ python examples/basic_usage.py --device cpu     # CPU fallback
 
 # Run all examples with test runner
 #: shows: 0 failed
+#: shows: passed   record
+#: shows: passed   stacks
+#: shows: passed   timeline
+#: shows: passed   replay
 python examples/run_tests.py                    # Best available device
 #: shows: 0 failed
+#: shows: passed   basic on opencl
+#: shows: passed   device on cpu
 python examples/run_tests.py --all-devices      # Test on all devices
 #: without 77: no module named 'torch'
 python examples/run_tests.py --test pytorch     # Run specific test
