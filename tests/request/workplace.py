@@ -79,6 +79,8 @@ def environment(folder, package):
         starter.chmod(0o755)
     env["PATH"] = os.pathsep.join([*path, env.get("PATH", "")])
     env["TRACESMITH_BIN"] = str(binaries())
+    (folder / ".control").mkdir(mode=0o700)
+    env["TRACESMITH_CONTROL"] = str(folder / ".control")  # nobody else's armed programs
     env["PYTHONDONTWRITEBYTECODE"] = "1"
     env["MPLBACKEND"] = "Agg"
     if shutil.which("make") is None:

@@ -14,13 +14,13 @@
 ./bin/tracesmith profile --xctrace --xctrace-template "GPU Driver" -- ./app
 
 # Record a trace (auto-detect GPU platform)
-#: ends 2: a synthetic trace:  tracesmith record -p simulation -d 5
-#: note: nothing can be recorded without a program to record; `-p simulation` makes events up when that is what is wanted
+#: without 2: a synthetic trace:  tracesmith record -p simulation -d 5
+#: note: records the program that was started with `tracesmith arm` (CUDA); without one it asks, and `-p simulation` makes events up when that is what is wanted
 ./bin/tracesmith record -o trace.sbt -d 5
 
 # Record with specific platform
-#: ends 2: what shall be recorded?
-#: note: a CUDA program is recorded with `profile -- PROGRAM`, a running one with `record --pid`
+#: without 2: what shall be recorded?
+#: note: the same of CUDA alone; a CUDA program is also recorded with `profile -- PROGRAM`, one of several armed ones with `record --pid`
 ./bin/tracesmith record -o trace.sbt -d 10 -p cuda
 
 # View trace with statistics

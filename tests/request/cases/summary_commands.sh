@@ -26,7 +26,7 @@ docker build -t tracesmith .
 docker run -it tracesmith
 
 # CLI
-#: ends 2: a synthetic trace:  tracesmith record -p simulation -d 5
-#: note: nothing can be recorded without a program to record; `-p simulation` makes events up when that is what is wanted
+#: without 2: a synthetic trace:  tracesmith record -p simulation -d 5
+#: note: records the program that was started with `tracesmith arm` (CUDA); without one it asks, and `-p simulation` makes events up when that is what is wanted
 ./build/bin/tracesmith-cli record -o trace.sbt -d 5
 ./build/bin/tracesmith-cli view trace.sbt
