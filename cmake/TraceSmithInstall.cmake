@@ -6,7 +6,7 @@ include(CMakePackageConfigHelpers)
 set(_package_dir lib/cmake/TraceSmith)
 
 get_property(_rooms GLOBAL PROPERTY TRACESMITH_ROOMS)
-list(REMOVE_ITEM _rooms cli)
+list(REMOVE_ITEM _rooms cli c_api)
 install(DIRECTORY include/tracesmith DESTINATION include FILES_MATCHING PATTERN "*.hpp")
 foreach(_room IN LISTS _rooms)
   install(TARGETS tracesmith-${_room} EXPORT TraceSmithTargets ARCHIVE DESTINATION lib)

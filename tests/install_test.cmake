@@ -21,6 +21,7 @@ endfunction()
 
 run("cmake --install" ${CMAKE_COMMAND} --install "${BUILD_DIR}" --prefix "${work}/prefix")
 foreach(file include/tracesmith/tracesmith.hpp include/tracesmith/base/result.hpp
+             include/tracesmith/tracesmith.h lib/libtracesmith.so.1 lib/pkgconfig/tracesmith.pc
              lib/libtracesmith-base.a lib/libtracesmith-format.a
              lib/cmake/TraceSmith/TraceSmithConfig.cmake)
   if(NOT EXISTS "${work}/prefix/${file}")
@@ -40,6 +41,27 @@ if(EXPECT_CLI)
     ERROR_VARIABLE output)
   if(NOT code EQUAL 7 OR output MATCHES "not found|missing|cannot" OR NOT EXISTS "${work}/installed.sbt")
     message(FATAL_ERROR "installed profile ended with ${code} instead of 7:\n${output}")
+  endif()
+endif()
+
+# A program in C, by pkg-config.
+set(ENV{PKG_CONFIG_PATH} "${work}/prefix/lib/pkgconfig")
+run("pkg-config" pkg-config --cflags --libs tracesmith)
+separate_arguments(flags UNIX_COMMAND "${output}")
+run("compile a program in C" ${CC} -std=c99 "${SOURCE_DIR}/c_api/tour.c" ${flags}
+    "-Wl,-rpath,${work}/prefix/lib" -o "${work}/tour")
+run("run it" "${work}/tour")
+file(READ "${SOURCE_DIR}/../docs/rust_and_c.md" page)
+string(REGEX MATCH "```c\n([^`]*)```" block "${page}")
+file(WRITE "${work}/total.c" "${CMAKE_MATCH_1}")
+run("compile the page's program" sh -c "cc -std=c99 total.c $(pkg-config --cflags --libs tracesmith) -o total")
+if(EXPECT_CLI)
+  run("make a trace" "${work}/prefix/bin/tracesmith" record -q -p simulation -d 1 -o "${work}/simulated.sbt")
+  set(ENV{LD_LIBRARY_PATH} "${work}/prefix/lib")
+  run("run the page's program" "${work}/total" "${work}/simulated.sbt")
+  set(ENV{LD_LIBRARY_PATH} "")
+  if(NOT output MATCHES "[1-9][0-9]* kernels")
+    message(FATAL_ERROR "the page's program did not count kernels:\n${output}")
   endif()
 endif()
 

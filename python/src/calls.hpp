@@ -20,13 +20,18 @@ auto released(F&& f) {
   return f();
 }
 
-/// The same, while no other thread is in a call for this object.
+/// Runs f() while no other thread is in a call for this object. Needs to be without the GIL.
 template <class F>
-auto alone(const void* object, F&& f) {
+auto locked(const void* object, F&& f) {
   static std::mutex mutexes[61];  // no object has one of its own, and none needs two
-  const nanobind::gil_scoped_release release;
   const std::lock_guard lock(mutexes[reinterpret_cast<uintptr_t>(object) / 16 % 61]);
   return f();
+}
+/// What f() gives, which is run without the GIL, while no other thread is in a call for this
+/// object.
+template <class F>
+auto alone(const void* object, F&& f) {
+  return released([&] { return locked(object, f); });
 }
 
 /// str, bytes or os.PathLike as the system has it. Throws TypeError or ValueError.

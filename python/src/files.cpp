@@ -49,6 +49,27 @@ bool exported(bool ok, const PerfettoExporter& exporter, const std::string& path
   return true;
 }
 
+/// The two ways to write a file, which Perfetto's protobuf and Chrome's JSON have alike.
+template <class Exporter, class... Base>
+void defineExports(nb::class_<Exporter, Base...>& of) {
+  of.def(
+        "export_to_file",
+        [](Exporter& self, const Events& events, const nb::object& path) {
+          const std::string to = pathOf(path);
+          return exported(alone(&self, [&] { return self.exportToFile(events, to); }), self, to);
+        },
+        nb::arg("events"), nb::arg("path"))
+      .def(
+          "export_to_file_with_counters",
+          [](Exporter& self, const Events& events, const Counters& counters,
+             const nb::object& path) {
+            const std::string to = pathOf(path);
+            return exported(alone(&self, [&] { return self.exportToFile(events, counters, to); }),
+                            self, to);
+          },
+          nb::arg("events"), nb::arg("counters"), nb::arg("path"));
+}
+
 }  // namespace
 
 void bindFiles(nb::module_& m) {
@@ -157,24 +178,9 @@ void bindFiles(nb::module_& m) {
   nb::enum_<PerfettoProtoExporter::Format>(m, "PerfettoFormat", "What is written.")
       .value("JSON", PerfettoProtoExporter::Format::JSON)
       .value("PROTOBUF", PerfettoProtoExporter::Format::PROTOBUF);
-  nb::class_<PerfettoExporter>(m, "PerfettoExporter", "TraceEvents as Chrome's JSON.")
-      .def(nb::init<>())
-      .def(
-          "export_to_file",
-          [](PerfettoExporter& self, const Events& events, const nb::object& path) {
-            const std::string to = pathOf(path);
-            return exported(alone(&self, [&] { return self.exportToFile(events, to); }), self, to);
-          },
-          nb::arg("events"), nb::arg("path"))
-      .def(
-          "export_to_file_with_counters",
-          [](PerfettoExporter& self, const Events& events, const Counters& counters,
-             const nb::object& path) {
-            const std::string to = pathOf(path);
-            return exported(alone(&self, [&] { return self.exportToFile(events, counters, to); }),
-                            self, to);
-          },
-          nb::arg("events"), nb::arg("counters"), nb::arg("path"))
+  nb::class_<PerfettoExporter> chrome(m, "PerfettoExporter", "TraceEvents as Chrome's JSON.");
+  defineExports(chrome);
+  chrome.def(nb::init<>())
       .def(
           "export_to_string",
           [](PerfettoExporter& self, const Events& events) {
@@ -191,26 +197,12 @@ void bindFiles(nb::module_& m) {
       .def("set_enable_flow_events", &PerfettoExporter::setEnableFlowEvents, nb::arg("enable"))
       .def("set_enable_counter_tracks", &PerfettoExporter::setEnableCounterTracks,
            nb::arg("enable"));
-  nb::class_<PerfettoProtoExporter, PerfettoExporter>(
-      m, "PerfettoProtoExporter", "TraceEvents as Perfetto's protobuf, or as Chrome's JSON.")
+  nb::class_<PerfettoProtoExporter, PerfettoExporter> perfetto(
+      m, "PerfettoProtoExporter", "TraceEvents as Perfetto's protobuf, or as Chrome's JSON.");
+  defineExports(perfetto);
+  perfetto
       .def(nb::init<PerfettoProtoExporter::Format>(),
            nb::arg("format") = PerfettoProtoExporter::Format::PROTOBUF)
-      .def(
-          "export_to_file",
-          [](PerfettoProtoExporter& self, const Events& events, const nb::object& path) {
-            const std::string to = pathOf(path);
-            return exported(alone(&self, [&] { return self.exportToFile(events, to); }), self, to);
-          },
-          nb::arg("events"), nb::arg("path"))
-      .def(
-          "export_to_file_with_counters",
-          [](PerfettoProtoExporter& self, const Events& events, const Counters& counters,
-             const nb::object& path) {
-            const std::string to = pathOf(path);
-            return exported(alone(&self, [&] { return self.exportToFile(events, counters, to); }),
-                            self, to);
-          },
-          nb::arg("events"), nb::arg("counters"), nb::arg("path"))
       .def("get_format", &PerfettoProtoExporter::getFormat)
       .def_static("is_sdk_available", &PerfettoProtoExporter::isSDKAvailable,
                   "False: Perfetto's SDK is no part of this, and not needed.");

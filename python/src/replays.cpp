@@ -2,6 +2,7 @@
 #include "calls.hpp"
 #include "errors.hpp"
 #include "events.hpp"
+#include "interrupt.hpp"
 #include "tracesmith/replay/replay_engine.hpp"
 
 namespace tracesmith::python {
@@ -69,7 +70,8 @@ void bindReplays(nb::module_& m) {
           "load_trace",
           [](ReplayEngine& self, const nb::object& path) {
             const std::string from = pathOf(path);
-            check(alone(&self, [&] { return self.loadTrace(from); }));
+            check(
+                interruptible([&] { return locked(&self, [&] { return self.loadTrace(from); }); }));
             return true;
           },
           nb::arg("path"), "A recording (.sbr), a trace, or another tool's trace.")
@@ -83,7 +85,8 @@ void bindReplays(nb::module_& m) {
       .def(
           "replay",
           [](ReplayEngine& self, const ReplayConfig& config) {
-            return alone(&self, [&] { return self.replay(config); });
+            return interruptible(
+                [&] { return locked(&self, [&] { return self.replay(config); }); });
           },
           nb::arg("config") = ReplayConfig())
       .def("has_recording", &ReplayEngine::hasRecording,

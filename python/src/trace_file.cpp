@@ -11,12 +11,10 @@
 
 #include "calls.hpp"
 #include "errors.hpp"
+#include "interrupt.hpp"
 #include "tracesmith/analysis/report.hpp"
-#include "tracesmith/export/source_json.hpp"
-#include "tracesmith/import/import_trace.hpp"
 #include "tracesmith/query/arrow_stream.hpp"
-#include "tracesmith/query/arrow_table.hpp"
-#include "tracesmith/query/query_engine.hpp"
+#include "tracesmith/query/guarded_stream.hpp"
 
 namespace tracesmith::python {
 
@@ -24,38 +22,11 @@ namespace nb = nanobind;
 
 namespace {
 
-using Loaded = std::shared_ptr<const TraceTables::Loaded>;
-
-/// Python asks for signals on its main thread alone.
-const std::thread::id kMainThread = std::this_thread::get_id();  // that loads this module
-
-/// Whether Ctrl-C was pressed, asked from time to time. It runs no Python code, for it is called
-/// with the trace locked, and that might ask the same trace. Called without the GIL.
-class Interrupt {
- public:
-  bool operator()() {
-    const auto now = std::chrono::steady_clock::now();
-    if (raised_ || now < next_ || std::this_thread::get_id() != kMainThread) return raised_;
-    next_ = now + std::chrono::milliseconds(50);
-    const nb::gil_scoped_acquire acquire;
-    raised_ = PyOS_InterruptOccurred() != 0;
-    return raised_;
-  }
-  /// Has Python's handler run, which throws as a rule. Needs the GIL, and the trace unlocked.
-  void rethrow() const {
-    if (!raised_) return;
-    PyErr_SetInterrupt();
-    if (PyErr_CheckSignals() != 0) throw nb::python_error();
-  }
-
- private:
-  std::chrono::steady_clock::time_point next_;
-  bool raised_ = false;
-};
+using Loaded = OpenTrace::Loaded;
 
 /// Waits for the mutex, in which Ctrl-C is heard. Called without the GIL. False: this is a forked
 /// child, and a thread that is not in it has the trace for ever.
-bool lockIn(OpenTrace& trace) {
+bool lockIn(SharedTrace& trace) {
   int waited = 0;
   while (!trace.mutex.try_lock_for(std::chrono::milliseconds(50))) {
     if (trace.process != getpid() && ++waited == 20) return false;
@@ -67,18 +38,16 @@ bool lockIn(OpenTrace& trace) {
   return true;
 }
 
-/// Runs `f` without the GIL while no other thread is in this trace, and gives what it gives.
+/// Runs `f` without the GIL while no other thread is in this trace, and gives what it gives. Ctrl-C
+/// ends it.
 template <class F>
-auto alone(OpenTrace& trace, F&& f) {
-  bool locked = false;
-  {
-    const nb::gil_scoped_release release;
-    locked = lockIn(trace);
-    if (locked) {
-      const std::unique_lock lock(trace.mutex, std::adopt_lock);
-      return f();
-    }
-  }
+auto alone(SharedTrace& trace, F&& f) {
+  auto result = interruptible([&]() -> std::optional<decltype(f())> {
+    if (!lockIn(trace)) return std::nullopt;
+    const std::unique_lock lock(trace.mutex, std::adopt_lock);
+    return f();
+  });
+  if (result) return std::move(*result);
   raise({ErrorCode::kUnsupported,
          "another thread was using the trace when this process was forked; open it again", ""});
 }
@@ -100,12 +69,6 @@ nb::object capsuleOf(std::unique_ptr<ArrowArrayStream> stream) {
   return nb::steal(capsule);
 }
 
-/// An answer that comes while it is read, by whomever, maybe with the GIL, maybe without.
-struct Answer {
-  std::shared_ptr<OpenTrace> trace;
-  ArrowArrayStream stream = {};
-};
-
 /// Whether this thread holds the GIL. (PyGILState_Check() always says so once a subinterpreter was
 /// made.)
 bool holdsGil() {
@@ -121,15 +84,15 @@ bool holdsGil() {
 #endif
 }
 
-/// Runs f(stream) while no other thread is in its trace. Who held the GIL while it waits would keep
-/// out who is to be waited for.
-template <class F>
-auto withAnswer(ArrowArrayStream* of, F&& f) {
-  auto& answer = *static_cast<Answer*>(of->private_data);
+/// Makes a call of an answer's stream, by whomever, maybe with the GIL, maybe without, while no
+/// other thread is in its trace. Who held the GIL while it waits would keep out who is to be waited
+/// for.
+template <class Call>
+auto inAnswer(SharedTrace& trace, Call&& call) {
   PyThreadState* const held = holdsGil() ? PyEval_SaveThread() : nullptr;
   const auto result = [&] {
-    const std::lock_guard lock(answer.trace->mutex);
-    return f(answer.stream);
+    const std::lock_guard lock(trace.mutex);
+    return call();
   }();
   if (held != nullptr) PyEval_RestoreThread(held);
   return result;
@@ -194,84 +157,48 @@ nb::object validOf(const ColumnArray& column) {
 
 }  // namespace
 
-Result<QueryEngine*> OpenTrace::ask() {
-  TS_TRY(const Loaded loaded, tables.needAll());
-  if (engine == nullptr) {
-    sources = std::make_unique<SourceLookup>(tables.reader(), loaded->trace);
-    TS_TRY(QueryEngine made, QueryEngine::open(loaded->trace, [this](TableId table, uint64_t row) {
-             return sources->at(table, row);
-           }));
-    engine = std::make_unique<QueryEngine>(std::move(made));
-  }
-  return engine.get();
-}
-
 TraceFile::TraceFile(const std::string& path) {
-  Result<TraceTables> tables = [&]() -> Result<TraceTables> {
-    const nb::gil_scoped_release release;
-    import::ImportCounts counts;
-    TS_TRY(TraceReader reader, import::openTrace(path, counts));
-    return TraceTables::open(std::move(reader));
-  }();
-  trace_ = std::make_shared<OpenTrace>(valueOf(std::move(tables)));
+  trace_ =
+      std::make_shared<SharedTrace>(valueOf(interruptible([&] { return OpenTrace::open(path); })));
 }
 
 uint64_t TraceFile::rows(const std::string& table) {
-  return valueOf(alone(*trace_, [&]() -> Result<uint64_t> {
-    const std::vector<std::string> none;
-    TS_TRY(const Loaded loaded, trace_->tables.need(table, none));
-    return rowsThere(*loaded->catalog->find(table));
+  return valueOf(alone(*trace_, [&] { return trace_->open.rows(table); }));
+}
+
+void TraceFile::load(const std::string& table, const std::vector<std::string>& columns) {
+  check(alone(*trace_, [&]() -> Status {
+    TS_TRY(const Loaded loaded, trace_->open.tables().need(table, columns));
+    return {};
   }));
 }
 
 std::shared_ptr<const TraceTables::Loaded> TraceFile::whole() {
-  return valueOf(alone(*trace_, [&] { return trace_->tables.needAll(); }));
+  return valueOf(alone(*trace_, [&] { return trace_->open.tables().needAll(); }));
 }
 
 ColumnArray TraceFile::column(const std::string& table, const std::string& name) {
-  return valueOf(alone(*trace_, [&]() -> Result<ColumnArray> {
-    const std::vector<std::string> columns = {name};
-    TS_TRY(const Loaded loaded, trace_->tables.need(table, columns));
-    const SqlTable& rows = *loaded->catalog->find(table);
-    for (const auto& column : rows.columns()) {
-      if (column->name() == name) return columnArray(loaded, rows, *column);
-    }
-    return fail(ErrorCode::kInternal, "a column went away", name);
-  }));
+  return valueOf(alone(*trace_, [&] { return trace_->open.column(table, name); }));
 }
 
 nb::object TraceFile::arrow(const std::string& table, const std::vector<std::string>& columns) {
   auto stream = std::make_unique<ArrowArrayStream>();
-  check(alone(*trace_, [&]() -> Status {
-    TS_TRY(const Loaded loaded, trace_->tables.need(table, columns));
-    const SqlTable& rows = *loaded->catalog->find(table);
-    std::vector<std::pair<std::string, ColumnArray>> arrays;
-    for (const std::string& name : columns) {
-      for (const auto& column : rows.columns()) {
-        if (column->name() == name) arrays.emplace_back(name, columnArray(loaded, rows, *column));
-      }
-    }
-    startArrowTable(rowsThere(rows), std::move(arrays), stream.get());
-    return {};
-  }));
+  check(alone(*trace_, [&] { return trace_->open.arrow(table, columns, stream.get()); }));
   return capsuleOf(std::move(stream));
 }
 
 nb::object TraceFile::query(const std::string& sql) {
-  Interrupt interrupt;
-  const Result<QueryResult> result = alone(*trace_, [&]() -> Result<QueryResult> {
-    TS_TRY(QueryEngine * engine, trace_->ask());
+  const QueryResult result = valueOf(alone(*trace_, [&]() -> Result<QueryResult> {
+    TS_TRY(QueryEngine * engine, trace_->open.engine());
     QueryOptions options;
-    options.cancelled = [&] { return interrupt(); };
+    options.cancelled = isCancelled;
     return engine->run(sql, options);
-  });
-  interrupt.rethrow();
-  if (!result) raise(result.error());
+  }));
   nb::list columns;
-  for (const QueryColumn& column : result->columns)
+  for (const QueryColumn& column : result.columns)
     columns.append(cellOf(Value::ofText(column.name)));
   nb::list rows;
-  for (const auto& cells : result->rows) {
+  for (const auto& cells : result.rows) {
     nb::list row;
     for (const QueryResult::Cell& cell : cells) {
       row.append(cellOf({cell.type, cell.integer, cell.real, cell.text}));
@@ -284,35 +211,17 @@ nb::object TraceFile::query(const std::string& sql) {
 nb::object TraceFile::queryArrow(const std::string& sql) {
   auto stream = std::make_unique<ArrowArrayStream>();
   check(alone(*trace_, [&]() -> Status {
-    auto answer = std::make_unique<Answer>();
-    answer->trace = trace_;
-    TS_TRY(QueryEngine * engine, trace_->ask());
+    TS_TRY(QueryEngine * engine, trace_->open.engine());
     QueryOptions options;
     options.cancelled = [interrupt = std::make_shared<Interrupt>()] {
       const bool raised = (*interrupt)();
       if (raised) PyErr_SetInterrupt();  // for who asks next, which is the reader's caller
       return raised;
     };
-    TS_CHECK_OK(startArrowStream(*engine, sql, &answer->stream, options));
-    *stream = {};
-    stream->get_schema = [](ArrowArrayStream* s, ArrowSchema* out) {
-      return withAnswer(s, [&](ArrowArrayStream& inner) { return inner.get_schema(&inner, out); });
-    };
-    stream->get_next = [](ArrowArrayStream* s, ArrowArray* out) {
-      return withAnswer(s, [&](ArrowArrayStream& inner) { return inner.get_next(&inner, out); });
-    };
-    stream->get_last_error = [](ArrowArrayStream* s) {
-      return withAnswer(s, [&](ArrowArrayStream& inner) { return inner.get_last_error(&inner); });
-    };
-    stream->release = [](ArrowArrayStream* s) {
-      withAnswer(s, [&](ArrowArrayStream& inner) {
-        inner.release(&inner);
-        return 0;
-      });
-      delete static_cast<Answer*>(s->private_data);
-      s->release = nullptr;
-    };
-    stream->private_data = answer.release();
+    ArrowArrayStream answer = {};
+    TS_CHECK_OK(startArrowStream(*engine, sql, &answer, options));
+    *stream =
+        guardedStream(answer, [trace = trace_](auto&& call) { return inAnswer(*trace, call); });
     return {};
   }));
   return capsuleOf(std::move(stream));
@@ -336,8 +245,10 @@ nb::list TraceFile::analyze(const std::vector<std::string>& parts, uint64_t limi
   }
   const std::vector<ReportTable> tables =
       valueOf(alone(*trace_, [&]() -> Result<std::vector<ReportTable>> {
-        TS_TRY(const Loaded loaded, trace_->tables.needAll());
-        return tracesmith::analyze(loaded->trace, options);
+        TS_TRY(const Loaded loaded, trace_->open.tables().needAll());
+        auto found = tracesmith::analyze(loaded->trace, options);
+        TS_CHECK_OK(checkCancelled());
+        return found;
       }));
   nb::list all;
   for (const ReportTable& table : tables) {
@@ -367,7 +278,7 @@ nb::list TraceFile::analyze(const std::vector<std::string>& parts, uint64_t limi
 }
 
 nb::list TraceFile::tables() {
-  const Loaded loaded = alone(*trace_, [&] { return trace_->tables.loaded(); });
+  const Loaded loaded = alone(*trace_, [&] { return trace_->open.tables().loaded(); });
   nb::list all;
   for (const auto& table : loaded->catalog->tables()) {
     nb::list columns;
@@ -390,9 +301,9 @@ nb::dict TraceFile::about() {
     std::vector<std::pair<std::string, std::string>> metadata;
   };
   const Facts facts = alone(*trace_, [&] {
-    const TraceReader& reader = trace_->tables.reader();
+    const TraceReader& reader = trace_->open.tables().reader();
     Facts found{reader.complete(), reader.fileBytes(), reader.cutBytes(), reader.losses(), {}};
-    const Trace& trace = trace_->tables.loaded()->trace;
+    const Trace& trace = trace_->open.tables().loaded()->trace;
     for (size_t i = 0; i < trace.metadata.size(); ++i) {
       found.metadata.emplace_back(trace.text(trace.metadata.key[i]),
                                   trace.text(trace.metadata.value[i]));
@@ -421,6 +332,7 @@ void bindTraceFile(nb::module_& module) {
           [](TraceFile* self, const nb::object& path) { new (self) TraceFile(pathOf(path)); },
           nb::arg("path"))
       .def("rows", &TraceFile::rows, nb::arg("table"))
+      .def("load", &TraceFile::load, nb::arg("table"), nb::arg("columns"))
       .def(
           "column",
           [](TraceFile& self, const std::string& table, const std::string& name) {

@@ -11,24 +11,17 @@
 #include <utility>
 #include <vector>
 
-#include "tracesmith/export/source_json.hpp"
-#include "tracesmith/query/column_array.hpp"
-#include "tracesmith/query/query_engine.hpp"
-#include "tracesmith/query/trace_tables.hpp"
+#include "tracesmith/export/open_trace.hpp"
 
 namespace tracesmith::python {
 
 /// What answers that are still being read share with their trace. All of it under `mutex`.
-struct OpenTrace {
-  explicit OpenTrace(TraceTables of) : tables(std::move(of)) {}
+struct SharedTrace {
+  explicit SharedTrace(OpenTrace of) : open(std::move(of)) {}
 
   std::timed_mutex mutex;
   pid_t process = getpid();  // that last had the mutex
-  TraceTables tables;
-  std::unique_ptr<SourceLookup> sources;
-  std::unique_ptr<QueryEngine> engine;  // made with the first question
-
-  Result<QueryEngine*> ask();
+  OpenTrace open;
 };
 
 /// All threads at a time; each call keeps the others out, and does not hold the GIL meanwhile.
@@ -40,6 +33,7 @@ class TraceFile {
   std::shared_ptr<const TraceTables::Loaded> whole();
   ColumnArray column(const std::string& table, const std::string& name);
   uint64_t rows(const std::string& table);
+  void load(const std::string& table, const std::vector<std::string>& columns);
   nanobind::object arrow(const std::string& table, const std::vector<std::string>& columns);
   nanobind::object query(const std::string& sql);
   nanobind::object queryArrow(const std::string& sql);
@@ -49,7 +43,7 @@ class TraceFile {
   nanobind::dict about();
 
  private:
-  std::shared_ptr<OpenTrace> trace_;
+  std::shared_ptr<SharedTrace> trace_;
 };
 
 void bindTraceFile(nanobind::module_& module);

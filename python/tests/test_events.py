@@ -4,6 +4,7 @@ import json
 import threading
 
 import pytest
+from running import in_threads
 
 import tracesmith as ts
 
@@ -186,11 +187,7 @@ def test_session(tmp_path):
     event.metadata["grid_dim"] = "256x256x1"
     assert session.emit(event)
     assert session.emit_counter("GPU Memory (MB)", 1024.5)
-    threads = [threading.Thread(target=lambda: [session.emit(event) for _ in range(100)]) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(4, lambda _: [session.emit(event) for _ in range(100)])
     session.stop()
     assert session.export_to_file(tmp_path / "realtime_trace.perfetto-trace")
     statistics = session.get_statistics()
@@ -236,19 +233,11 @@ def test_xray(tmp_path):
 
 def test_threads_on_one_file(events, tmp_path):
     writer = ts.SBTWriter(tmp_path / "many.sbt")
-    threads = [threading.Thread(target=lambda: [writer.write_events(events) for _ in range(50)]) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(4, lambda _: [writer.write_events(events) for _ in range(50)])
     writer.finalize()
     reader = ts.SBTReader(tmp_path / "many.sbt")
     counted = []
-    threads = [threading.Thread(target=lambda: counted.append(len(reader.read_all()))) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(4, lambda _: counted.append(len(reader.read_all())))
     assert counted == [200 * len(events)] * 4
 
 

@@ -2,11 +2,9 @@
 """profile() and annotate(): what a Python program says of itself."""
 import os
 import pickle
-import subprocess
-import sys
-import threading
 
 import pytest
+from running import in_threads, run_script
 
 import tracesmith as ts
 
@@ -53,16 +51,12 @@ def test_threads():
         with ts.annotate("part"):
             pass
 
-    def many():
+    def many(_):
         for _ in range(500):
             work()
 
     with ts.profile(platform=ts.PlatformType.Unknown) as p:
-        threads = [threading.Thread(target=many) for _ in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        in_threads(8, many)
     assert counts(p.trace) == {"work": 4000, "part": 4000}
     assert p.trace.query("SELECT count(DISTINCT thread_id) FROM range")[0][0] == 8
 
@@ -154,7 +148,7 @@ def test_of_a_killed_program(tmp_path):
         "with ts.annotate('done'): pass\n"
         "time.sleep(2)\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n")
-    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == -9
+    assert run_script(script).returncode == -9
     with ts.open(path) as trace:
         assert not trace.complete and counts(trace) == {"done": 1}
 

@@ -5,12 +5,10 @@ import gc
 import os
 import pickle
 import shutil
-import subprocess
-import sys
-import threading
 
 import numpy as np
 import pytest
+from running import in_threads, run_script
 
 import tracesmith
 
@@ -134,6 +132,15 @@ def test_queries_that_can_not_be(trace, sql, error, says):
         trace.query(sql)
 
 
+def test_numbers_that_can_not_be(trace):
+    for limit in (-1, 2**70):
+        with pytest.raises(tracesmith.InvalidArgumentError, match="limit"):
+            trace.analyze(limit=limit)
+    for duration in (-1, float("nan"), float("inf")):
+        with pytest.raises(tracesmith.InvalidArgumentError, match="duration_ms"):
+            tracesmith.capture_trace(duration, tracesmith.PlatformType.Simulation)
+
+
 def test_interrupting_a_query(simulated):
     """Ctrl-C ends a query that would take years."""
     script = (
@@ -144,7 +151,7 @@ def test_interrupting_a_query(simulated):
         "    trace.query('SELECT count(*) FROM host_call a, host_call b, host_call c, host_call d')\n"
         "except KeyboardInterrupt:\n"
         "    print('interrupted', len(trace.query('SELECT 1')))\n")
-    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
+    result = run_script(script)
     assert result.stdout == "interrupted 1\n", result.stderr
 
 
@@ -160,8 +167,36 @@ def test_a_signal_handler_that_asks_the_same_trace(simulated):
         "    trace.query('SELECT count(*) FROM host_call a, (SELECT 1 FROM host_call LIMIT 20) b')\n"
         "signal.setitimer(signal.ITIMER_REAL, 0)\n"
         "print('done', set(seen) == {len(trace.kernels)})\n")
-    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
+    result = run_script(script)
     assert result.stdout == "done True\n", result.stderr
+
+
+def test_interrupting_what_takes_long(tmp_path):
+    """Ctrl-C ends opening another tool's trace, and a handler of the program's own leaves it alone."""
+    path = tmp_path / "large.json"
+    event = '{"ph":"X","name":"kernel %d","cat":"kernel","pid":0,"tid":7,"ts":%d,"dur":5,"args":{"stream":7,"device":0}}'
+    path.write_text("[" + ",\n".join(event % (n % 100, 10 * n) for n in range(400000)) + "]")
+    script = (
+        "import os, signal, threading, time, tracesmith\n"
+        "def interrupted(after):\n"
+        "    threading.Timer(after, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
+        "    began = time.monotonic()\n"
+        "    try:\n"
+        f"        trace = tracesmith.open({str(path)!r})\n"
+        "        len(trace.kernels)\n"
+        "        took = time.monotonic() - began\n"
+        "        while not seen and time.monotonic() - began < 60: pass\n"
+        "        return took\n"
+        "    except KeyboardInterrupt:\n"
+        "        return 'interrupted'\n"
+        "seen = []\n"
+        "default = signal.signal(signal.SIGINT, lambda *_: seen.append(1))\n"
+        "took = interrupted(0.01)\n"
+        "signal.signal(signal.SIGINT, default)\n"
+        "del seen[:]\n"
+        "print(interrupted(took / 4))\n")
+    result = run_script(script)
+    assert result.stdout == "interrupted\n", result.stdout + result.stderr
 
 
 def test_a_child_of_a_busy_process(simulated):
@@ -179,7 +214,7 @@ def test_a_child_of_a_busy_process(simulated):
         "    except tracesmith.UnsupportedError as error:\n"
         "        os._exit(len(tracesmith.open(trace.path).kernels) > 0 and 'forked' in str(error))\n"
         "os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) + 40)\n")
-    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
+    result = run_script(script)
     assert result.returncode == 41, result.stderr
 
 
@@ -344,15 +379,10 @@ def test_threads(simulated):
         except BaseException as error:  # pylint: disable=broad-except
             failures.append(error)
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(8, work)
     assert not failures
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 def test_a_forked_child(trace):
     total = int(trace.kernels.duration_ns.sum())
     reader, writer = os.pipe()

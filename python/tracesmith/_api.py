@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
+import threading
 import time
 from collections.abc import Sequence
 from typing import Union
 
 from tracesmith import _core
 from tracesmith._core import CounterEvent, PlatformType, ReplayConfig, ReplayResult, Timeline, TraceEvent
-from tracesmith._errors import UnsupportedError
+from tracesmith._errors import InvalidArgumentError, UnsupportedError
 from tracesmith._trace import Trace
 
 __all__ = [
@@ -38,6 +39,8 @@ def capture_trace(
     `platform`: whose; None: that of this machine's devices. PlatformType.Simulation makes events up,
     and says so in them. UnsupportedError: the machine has no device, or it can not be captured from
     within; `tracesmith profile -- program` captures other programs."""
+    if not 0 <= duration_ms <= threading.TIMEOUT_MAX * 1000:
+        raise InvalidArgumentError("it is a length of time in ms", "duration_ms")
     if platform is None:
         platform = _core.detect_platform()
         if platform == PlatformType.Unknown:

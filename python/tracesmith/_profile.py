@@ -104,13 +104,13 @@ class profile:  # pylint: disable=invalid-name
             return
         self._active = False
         _core.set_active_session(None)
+        profiler, self._profiler = self._profiler, None
         try:
-            if self._profiler is not None:
-                self._profiler.stop_capture()
-                for event in self._profiler.get_events():
+            if profiler is not None:
+                profiler.stop_capture()
+                for event in profiler.get_events():
                     self._session.emit(event)
-                self._profiler.finalize()
-                self._profiler = None
+                profiler.finalize()
         finally:
             self._session.stop()
 

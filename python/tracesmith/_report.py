@@ -6,6 +6,8 @@ import html
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from tracesmith._errors import InvalidArgumentError
+
 if TYPE_CHECKING:
     import pandas
 
@@ -29,7 +31,6 @@ class ReportTable:
         self.note = note
         self.columns = tuple(key for key, _ in columns)
         self.rows = rows
-        self._headers = tuple(header for _, header in columns)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -48,9 +49,9 @@ class ReportTable:
         return pd.DataFrame.from_records(self.rows, columns=list(self.columns))
 
     def __repr__(self) -> str:
-        cells = [self._headers, *(tuple("" if v is None else f"{v:.6g}" if isinstance(v, float) else str(v) for v in row)
+        cells = [self.columns, *(tuple("" if v is None else f"{v:.6g}" if isinstance(v, float) else str(v) for v in row)
                                   for row in self.rows[:20])]
-        widths = [max(len(row[i]) for row in cells) for i in range(len(self._headers))]
+        widths = [max(len(row[i]) for row in cells) for i in range(len(self.columns))]
         lines = [self.title]
         lines += ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in cells]
         if len(self.rows) > 20:
@@ -60,7 +61,7 @@ class ReportTable:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{html.escape(header)}</th>" for header in self._headers)
+        head = "".join(f"<th>{html.escape(column)}</th>" for column in self.columns)
         body = "".join(
             "<tr>" + "".join(f"<td>{html.escape('' if v is None else str(v))}</td>" for v in row) + "</tr>"
             for row in self.rows)
@@ -73,6 +74,8 @@ class Report(Mapping[str, ReportTable]):
     """The tables of an analysis by their names, in their order."""
 
     def __init__(self, file: _core.TraceFile, parts: list[str], limit: int) -> None:
+        if not 0 <= limit < 2**63:
+            raise InvalidArgumentError("it is a number of rows, 0 for all of them", "limit")
         self._tables = {
             key: ReportTable(title, note, columns, rows)
             for key, title, note, columns, rows in file.analyze(parts, limit)

@@ -173,6 +173,7 @@ class Table:
         them are known, else as nullable ones."""
         import pandas as pd
 
+        self._trace._load(self._name, self._columns)
         data: dict[str, Any] = {}
         for name in self._columns:
             column = self[name]
@@ -193,6 +194,7 @@ class Table:
     def rows(self, start: int = 0, stop: int | None = None) -> list[tuple[Any, ...]]:
         """Rows as tuples, None where the trace does not know a value: for looking at a few."""
         window = slice(start, stop)
+        self._trace._load(self._name, self._columns)
         columns = []
         for name in self._columns:
             column = self[name]

@@ -149,6 +149,11 @@ class Trace:
             self._kept[table, name] = known
         return known
 
+    def _load(self, table: str, names: Sequence[str]) -> None:
+        """Reads these columns in one pass over the file, where they are not there yet."""
+        if any((table, name) not in self._kept for name in names):
+            self._file.load(table, list(names))
+
     def _known(self, table: str, name: str) -> npt.NDArray[np.bool_]:
         values, valid = self._column(table, name)
         if valid is None:
@@ -174,13 +179,10 @@ class Trace:
     def __getattr__(self, name: str) -> Table:
         if name.startswith("_"):
             raise AttributeError(name)
-        table = self._sql_tables().get(_PLURALS.get(name, name))
+        table = self.tables.get(_PLURALS.get(name, name))
         if table is None:
             raise AttributeError(f"a trace has no '{name}'; its tables are {', '.join(_PLURALS)}")
         return table
-
-    def _sql_tables(self) -> dict[str, Table]:
-        return self.tables
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *_PLURALS]

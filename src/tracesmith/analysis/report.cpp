@@ -5,6 +5,7 @@
 #include <array>
 
 #include "tracesmith/analysis/report_parts.hpp"
+#include "tracesmith/base/cancellation.hpp"
 
 namespace tracesmith {
 namespace {
@@ -72,6 +73,7 @@ std::vector<ReportTable> analyze(const Trace& trace, const ReportOptions& option
   maker.nameStreams();
   for (size_t i = 0; i < kParts.size(); ++i) {
     const auto part = static_cast<AnalysisPart>(i);
+    if (isCancelled()) return {};
     if (options.parts.empty() ||
         std::find(options.parts.begin(), options.parts.end(), part) != options.parts.end()) {
       kParts[i].make(maker);

@@ -74,6 +74,7 @@ struct ReportOptions {
   std::optional<int64_t> from_ns, to_ns;  ///< of the critical path; none: the whole trace
 };
 
+/// Nothing where it was cancelled (base/cancellation.hpp).
 std::vector<ReportTable> analyze(const Trace& trace, const ReportOptions& options = {});
 
 }  // namespace tracesmith

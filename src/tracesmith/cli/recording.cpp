@@ -14,6 +14,7 @@
 #include "tracesmith/cli/export_target.hpp"
 #include "tracesmith/cli/messages.hpp"
 #include "tracesmith/cli/progress_line.hpp"
+#include "tracesmith/export/human_units.hpp"
 #include "tracesmith/stacks/symbolized_file.hpp"
 
 namespace tracesmith::cli {
@@ -92,13 +93,12 @@ std::string recordingSummary(const ProfileOutcome& outcome) {
 
 std::string recordingText(const RecordingTotals& totals) {
   if (totals.processes == 0) return "nothing was recorded for replay: no process used OpenCL";
-  const auto mib = [](uint64_t bytes) { return static_cast<double>(bytes) / (1 << 20); };
-  std::string text = fmt::format(
-      "recorded {} of {}: {}, {:.1f} MiB of content ({:.1f} MiB distinct) in {} ({:.1f} MiB)",
-      plural(totals.commands, "command", "commands"),
-      plural(totals.processes, "process", "processes"),
-      plural(totals.launches, "launch", "launches"), mib(totals.payload_bytes),
-      mib(totals.distinct_bytes), totals.path, mib(totals.file_bytes));
+  std::string text =
+      fmt::format("recorded {} of {}: {}, {} of content ({} distinct) in {} ({})",
+                  plural(totals.commands, "command", "commands"),
+                  plural(totals.processes, "process", "processes"),
+                  plural(totals.launches, "launch", "launches"), formatBytes(totals.payload_bytes),
+                  formatBytes(totals.distinct_bytes), totals.path, formatBytes(totals.file_bytes));
   if (totals.stall_ns > 0) {
     text += fmt::format("; the program waited {:.1f} ms for it",
                         static_cast<double>(totals.stall_ns) / 1e6);

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstring>
 
+#include "tracesmith/base/cancellation.hpp"
 #include "tracesmith/base/clock.hpp"
 
 namespace tracesmith::sbt {
@@ -77,6 +78,7 @@ uint64_t BlockAppender::rows(uint16_t table) const {
 }
 
 Status BlockAppender::append(BlockHeader header, const BlockBuilder::Contents& contents) {
+  TS_CHECK_OK(checkCancelled());
   header.sequence = at_.sequence;
   header.tag = tag_;
   // One write where it costs little. Of large data the front comes first: a reader that sees no

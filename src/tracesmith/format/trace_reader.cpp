@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/format/trace_reader.hpp"
-#include "tracesmith/base/memory_limit.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -11,6 +10,8 @@
 #include <set>
 #include <utility>
 
+#include "tracesmith/base/cancellation.hpp"
+#include "tracesmith/base/memory_limit.hpp"
 #include "tracesmith/format/block_contents.hpp"
 #include "tracesmith/format/block_log.hpp"
 #include "tracesmith/format/block_rows.hpp"
@@ -148,6 +149,7 @@ struct TraceReader::Impl {
 Status TraceReader::Impl::appendBlock(const LogBlock& block, Trace& out) {
   const auto table_id = static_cast<TableId>(block.header.table);
   if (isReadApart(table_id)) return {};  // see readSources()
+  TS_CHECK_OK(checkCancelled());
   if (!isKnown(table_id)) {
     note(block, newer(fmt::format("table {} is unknown to this version", block.header.table)));
     return {};
@@ -360,6 +362,7 @@ Status TraceReader::readColumns(TableId table_id, std::span<const uint16_t> colu
     uint64_t next_row = 0;
     for (const LogBlock& block : impl_->log.blocks()) {
       if (static_cast<TableId>(block.header.table) != table_id) continue;
+      TS_CHECK_OK(checkCancelled());
       if (block.header.first_row != next_row) return damage("rows are missing");
       next_row += block.header.rows;
       if (next_row > table.size()) return damage("there are more rows than before");

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "tracesmith/base/bytes.hpp"
+#include "tracesmith/base/cancellation.hpp"
 
 namespace tracesmith::import {
 namespace {
@@ -43,6 +44,7 @@ class PlainSource : public ByteSource {
     file_bytes_ = bytes;
   }
   Result<size_t> read(std::span<uint8_t> out) override {
+    TS_CHECK_OK(checkCancelled());
     size_t done = 0;
     while (done < out.size()) {
       const ssize_t n = ::read(fd_.get(), out.data() + done, out.size() - done);

@@ -3,16 +3,14 @@
 
 #include <algorithm>
 #include <memory>
-#include <mutex>
-#include <optional>
 #include <type_traits>
 #include <utility>
 
-#include "tracesmith/model/frame_symbols.hpp"
 #include "tracesmith/model/trace_event.hpp"
 #include "tracesmith/query/column_rules.hpp"
 #include "tracesmith/query/computed_column.hpp"
-#include "tracesmith/query/dictionary_column.hpp"
+#include "tracesmith/query/frame_column.hpp"
+#include "tracesmith/query/schema_column.hpp"
 #include "tracesmith/query/stacked_table.hpp"
 #include "tracesmith/query/step_table.hpp"
 #include "tracesmith/query/views.hpp"
@@ -20,140 +18,10 @@
 namespace tracesmith {
 namespace {
 
-/// Asks for the cache lines of rows that are read soon. Rows in the order of another column lie
-/// apart, in steps that no hardware guesses.
-template <class T>
-void fetchAhead(const Column<T>& column, const uint64_t* rows, size_t i, size_t n) {
-  constexpr size_t kAhead = 32;
-  if (i + kAhead < n) __builtin_prefetch(&column[rows[i + kAhead]]);
-}
-
-/// A column of text ids.
-class TextColumn final : public DictionaryColumn {
- public:
-  TextColumn(std::string name, std::string meaning, const SqlTable& table,
-             const StringTable& strings, const Column<StringId>& ids)
-      : DictionaryColumn(std::move(name), std::move(meaning), table),
-        strings_(strings),
-        ids_(ids) {}
-  bool twoMayRead() const override { return true; }
-
- protected:
-  uint32_t count() const override { return static_cast<uint32_t>(strings_.size()); }
-  std::string_view textOf(uint32_t number) const override {
-    return strings_.at(static_cast<StringId>(number));
-  }
-  void numbers(const uint64_t* rows, size_t n, uint32_t* out) const override {
-    // Ranking the texts of a column passes over all of it, for which asking ahead only costs.
-    const bool apart = n > 0 && rows[n - 1] - rows[0] != n - 1;
-    for (size_t i = 0; i < n; ++i) {
-      if (apart) fetchAhead(ids_, rows, i, n);
-      out[i] = static_cast<uint32_t>(ids_[rows[i]]);
-    }
-  }
-
- private:
-  const StringTable& strings_;
-  const Column<StringId>& ids_;
-};
-
-/// A column of a small vocabulary, shown by name.
-template <class E>
-class KindColumn final : public DictionaryColumn {
- public:
-  KindColumn(std::string name, std::string meaning, const SqlTable& table, const Column<E>& kinds)
-      : DictionaryColumn(std::move(name), std::move(meaning), table), kinds_(kinds) {}
-
- protected:
-  uint32_t count() const override { return 256; }
-  std::string_view textOf(uint32_t number) const override {
-    return toString(static_cast<E>(number - 1));
-  }
-  void numbers(const uint64_t* rows, size_t n, uint32_t* out) const override {
-    for (size_t i = 0; i < n; ++i) out[i] = static_cast<uint8_t>(kinds_[rows[i]]) + 1u;
-  }
-
- private:
-  const Column<E>& kinds_;
-};
-
 template <class T>
 constexpr bool kIsId = std::is_enum_v<T> && sizeof(T) == 4 && !std::is_same_v<T, StringId>;
 template <class T>
 constexpr bool kIsKind = std::is_enum_v<T> && sizeof(T) == 1;
-
-template <class T>
-Value number(T v) {
-  if constexpr (std::is_same_v<T, double>) {
-    return Value::ofReal(v);
-  } else if constexpr (std::is_enum_v<T>) {
-    return Value::ofInteger(static_cast<int64_t>(static_cast<std::underlying_type_t<T>>(v)));
-  } else if constexpr (std::is_unsigned_v<T>) {
-    return Value::ofUnsigned(v);
-  } else {
-    return Value::ofInteger(v);
-  }
-}
-
-/// A column of numbers as they are kept, but for those that say "none". Device work without device
-/// times has no duration; `flags` of such a table say so.
-template <class T>
-class NumberColumn final : public SqlColumn {
- public:
-  NumberColumn(std::string name, ColumnRole role, std::string meaning, const Column<T>& values,
-               bool zero_is_null, const Column<uint32_t>* flags = nullptr)
-      : SqlColumn(std::move(name), std::is_same_v<T, double> ? "REAL" : "INTEGER", role,
-                  std::move(meaning)),
-        values_(values),
-        flags_(flags),
-        zero_is_null_(zero_is_null) {}
-
-  RawValues raw() const override {
-    if constexpr (std::is_same_v<T, double>) {
-      return {values_.data(), 'g'};
-    } else if constexpr (sizeof(T) == 8) {
-      return {values_.data(), std::is_unsigned_v<T> ? 'L' : 'l'};
-    } else {
-      static_assert(sizeof(T) == 4);
-      return {values_.data(), 'I'};
-    }
-  }
-  bool mayHaveNulls() const override {
-    return (flags_ != nullptr && anyFlag()) ||
-           (zero_is_null_ && std::find(values_.begin(), values_.end(), T{}) != values_.end());
-  }
-  Value at(uint64_t row) const override {
-    if (zero_is_null_ && values_[row] == T{}) return {};
-    if (flags_ != nullptr && ((*flags_)[row] & op_flags::kNoDeviceTime) != 0) return {};
-    return number(values_[row]);
-  }
-  void read(const uint64_t* rows, size_t n, Cell* out) const override {
-    for (size_t i = 0; i < n; ++i) {
-      fetchAhead(values_, rows, i, n);
-      out[i] =
-          zero_is_null_ && values_[rows[i]] == T{} ? Cell{} : Cell::of(number(values_[rows[i]]));
-    }
-    if (flags_ == nullptr || !anyFlag()) return;
-    for (size_t i = 0; i < n; ++i) {
-      if (((*flags_)[rows[i]] & op_flags::kNoDeviceTime) != 0) out[i] = {};
-    }
-  }
-
- private:
-  bool anyFlag() const {
-    if (!any_flag_) {
-      any_flag_ = std::any_of(flags_->begin(), flags_->end(), [](uint32_t flags) {
-        return (flags & op_flags::kNoDeviceTime) != 0;
-      });
-    }
-    return *any_flag_;
-  }
-
-  const Column<T>& values_;
-  const Column<uint32_t>* flags_;
-  mutable std::optional<bool> any_flag_;  // looked up when it is first needed
-  bool zero_is_null_;
-};
 
 Value flag(bool v) { return Value::ofInteger(v ? 1 : 0); }
 
@@ -168,61 +36,6 @@ const char* tableNameOf(uint32_t number) {
       return nullptr;
   }
 }
-
-/// Names of frames, also of those whose text is not in the trace.
-struct FrameLabels {
-  explicit FrameLabels(const Trace& of) : trace(of), symbols(of) {}
-
-  std::string_view at(uint64_t row) {
-    std::call_once(once, [&] { fill(); });
-    return texts[row];
-  }
-  void fill() {
-    std::vector<FrameFunction> functions;
-    texts.resize(trace.frame.size());
-    for (size_t i = 0; i < texts.size(); ++i) {
-      symbols.functions(idAt<FrameId>(i), functions);
-      texts[i] = symbols.label(idAt<FrameId>(i), functions.front());
-    }
-  }
-
-  const Trace& trace;
-  const FrameSymbols symbols;
-  std::once_flag once;
-  std::vector<std::string> texts;
-};
-
-/// What the innermost function of a frame is called, or the file it is in: of the frame's answer in
-/// `symbol`, else of the frame's own row.
-class PlaceColumn final : public DictionaryColumn {
- public:
-  PlaceColumn(std::string name, std::string meaning, const SqlTable& table, const Trace& trace,
-              std::shared_ptr<const FrameLabels> labels, const Column<StringId>& of_symbols,
-              const Column<StringId>& of_frames)
-      : DictionaryColumn(std::move(name), std::move(meaning), table),
-        strings_(trace.strings),
-        labels_(std::move(labels)),
-        of_symbols_(of_symbols),
-        of_frames_(of_frames) {}
-
- protected:
-  uint32_t count() const override { return static_cast<uint32_t>(strings_.size()); }
-  std::string_view textOf(uint32_t number) const override {
-    return strings_.at(static_cast<StringId>(number));
-  }
-  void numbers(const uint64_t* rows, size_t n, uint32_t* out) const override {
-    for (size_t i = 0; i < n; ++i) {
-      const auto symbol = labels_->symbols.innermostRow(idAt<FrameId>(rows[i]));
-      out[i] = static_cast<uint32_t>(symbol ? of_symbols_[*symbol] : of_frames_[rows[i]]);
-    }
-  }
-
- private:
-  const StringTable& strings_;
-  std::shared_ptr<const FrameLabels> labels_;
-  const Column<StringId>& of_symbols_;
-  const Column<StringId>& of_frames_;
-};
 
 /// Makes the columns of one table.
 template <class Table>
@@ -318,7 +131,8 @@ class TableMaker {
       if (raw == "queued_before_ns" || raw == "submitted_before_ns") {
         const auto& column = raw[0] == 'q' ? t_.queued_before_ns : t_.submitted_before_ns;
         add(name, ColumnRole::kPlain, meaning, [table = &t_, &column](uint64_t row) {
-          return (table->flags[row] & op_flags::kQueueTimes) != 0 ? number(column[row]) : Value{};
+          return (table->flags[row] & op_flags::kQueueTimes) != 0 ? numberValue(column[row])
+                                                                  : Value{};
         });
         return true;
       }
@@ -332,7 +146,7 @@ class TableMaker {
         add(name, ColumnRole::kPlain, meaning, [t = &t_](uint64_t row) {
           const bool ended =
               t->end_ns[row] != 0 && (t->flags[row] & process_flags::kStillRunning) == 0;
-          return ended ? number(t->exit_code[row]) : Value{};
+          return ended ? numberValue(t->exit_code[row]) : Value{};
         });
         return true;
       }
@@ -340,7 +154,7 @@ class TableMaker {
     if constexpr (Table::kId == TableId::kLoss) {
       if (raw == "emitted") {
         add(name, ColumnRole::kPlain, meaning, [t = &t_](uint64_t row) {
-          return emittedIsKnown(*t, row) ? number(t->emitted[row]) : Value{};
+          return emittedIsKnown(*t, row) ? numberValue(t->emitted[row]) : Value{};
         });
         return true;
       }
@@ -403,7 +217,7 @@ class TableMaker {
         }
         int64_t end = 0;
         const bool overflow = __builtin_add_overflow(t->start_ns[row], t->duration_ns[row], &end);
-        return overflow ? Value{} : number(end);
+        return overflow ? Value{} : numberValue(end);
       });
       madeOf({"start_ns", "duration_ns", "flags"});
     }
@@ -421,7 +235,7 @@ class TableMaker {
       int64_t time = 0;
       const bool known = (t->flags[row] & op_flags::kQueueTimes) != 0 &&
                          !__builtin_sub_overflow(t->start_ns[row], before[row], &time);
-      return known ? number(time) : Value{};
+      return known ? numberValue(time) : Value{};
     });
   }
 
@@ -433,7 +247,8 @@ class TableMaker {
           [trace, t = &t_](uint64_t row) {
             const auto i = static_cast<size_t>(t->process_id[row]);
             const auto& pids = trace->process.pid;
-            return i == 0 || i > pids.size() || pids[i - 1] == 0 ? Value{} : number(pids[i - 1]);
+            return i == 0 || i > pids.size() || pids[i - 1] == 0 ? Value{}
+                                                                 : numberValue(pids[i - 1]);
           });
       madeOf({"process_id"});
     }
@@ -442,7 +257,8 @@ class TableMaker {
           [trace, t = &t_](uint64_t row) {
             const auto i = static_cast<size_t>(t->thread_id[row]);
             const auto& tids = trace->thread.tid;
-            return i == 0 || i > tids.size() || tids[i - 1] == 0 ? Value{} : number(tids[i - 1]);
+            return i == 0 || i > tids.size() || tids[i - 1] == 0 ? Value{}
+                                                                 : numberValue(tids[i - 1]);
           });
       madeOf({"thread_id"});
     }
@@ -450,13 +266,13 @@ class TableMaker {
       add("device_id", ColumnRole::kReference, "device of the stream",
           [trace, t = &t_](uint64_t row) {
             const DeviceId id = trace->deviceOf(t->stream_id[row]);
-            return id == DeviceId::kNone ? Value{} : number(id);
+            return id == DeviceId::kNone ? Value{} : numberValue(id);
           });
       madeOf({"stream_id"});
       add("context_id", ColumnRole::kReference, "context of the stream",
           [trace, t = &t_](uint64_t row) {
             const ContextId id = trace->contextOf(t->stream_id[row]);
-            return id == ContextId::kNone ? Value{} : number(id);
+            return id == ContextId::kNone ? Value{} : numberValue(id);
           });
       madeOf({"stream_id"});
     }
@@ -487,7 +303,7 @@ class TableMaker {
   void addShape(const char* name, const char* meaning, const Column<T>& column) {
     add(name, ColumnRole::kPlain, meaning, [t = &t_, &column](uint64_t row) {
       const auto i = static_cast<size_t>(t->shape_id[row]);
-      return i == 0 || i > column.size() ? Value{} : number(column[i - 1]);
+      return i == 0 || i > column.size() ? Value{} : numberValue(column[i - 1]);
     });
     madeOf({"shape_id"});
   }
@@ -546,7 +362,7 @@ class TableMaker {
             [labels = labels_, &symbols, t = &t_](uint64_t row) {
               const auto symbol = labels->symbols.innermostRow(idAt<FrameId>(row));
               const uint32_t line = symbol ? symbols.line[*symbol] : t->line[row];
-              return line == 0 ? Value{} : number(line);
+              return line == 0 ? Value{} : numberValue(line);
             });
         return true;
       }
@@ -562,7 +378,7 @@ class TableMaker {
     add(std::string(alias), ColumnRole::kRowId, "the same as id, for JOIN ... USING",
         [t = &t_](uint64_t row) {
           if constexpr (isKeyed(Table::kId)) {
-            return static_cast<uint32_t>(t->id[row]) == 0 ? Value{} : number(t->id[row]);
+            return static_cast<uint32_t>(t->id[row]) == 0 ? Value{} : numberValue(t->id[row]);
           } else {
             (void)t;
             return Value::ofUnsigned(row + 1);

@@ -153,11 +153,12 @@ Status TraceTables::Impl::readOf(TableId id, const std::optional<Numbers>& wante
   forEachTable(now->trace, [&](auto& table) {
     constexpr TableId kId = std::decay_t<decltype(table)>::kId;
     if (kId != id || sbt::isAlwaysRead(kId)) return;
-    if (wanted && wanted->empty() && checked.insert(kId).second) {  // how many rows, says no column
-      status = reader.readColumns(kId, {}, now->trace);
-      return;
+    if (wanted && wanted->empty()) {  // how many rows, says no column
+      if (checked.count(kId) == 0) status = reader.readColumns(kId, {}, now->trace);
+    } else {
+      status = readColumns(table, wanted ? *wanted : allNumbersOf(table));
     }
-    status = readColumns(table, wanted ? *wanted : allNumbersOf(table));
+    if (status) checked.insert(kId);
   });
   return status;
 }

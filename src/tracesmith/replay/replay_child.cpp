@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <new>
 
+#include "tracesmith/base/cancellation.hpp"
 #include "tracesmith/base/clock.hpp"
 #include "tracesmith/replay/pair_run.hpp"
 #include "tracesmith/replay/run_result_codec.hpp"
@@ -136,6 +137,12 @@ ChildOutcome runInChild(const ReplayPlan& plan, RecordingReader& reader,
       message.insert(message.end(), chunk, chunk + n);
       continue;
     }
+    if (const Status wanted = checkCancelled(); !wanted) {
+      outcome.error = wanted.error();
+      kill(pid, SIGKILL);
+      message.clear();
+      break;
+    }
     if (settings.progress) settings.progress(progress);
     const double since_s = static_cast<double>(monotonicNs() - progress.since_ns.load()) * 1e-9;
     if (message.empty() && since_s > limitOf(plan, progress.step.load(), settings.step_limit_s)) {
@@ -149,7 +156,9 @@ ChildOutcome runInChild(const ReplayPlan& plan, RecordingReader& reader,
   while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
   outcome.step = progress.step.load();
-  if (hung) {
+  if (!outcome.error.message.empty()) {
+    outcome.end = ChildEnd::kFailed;
+  } else if (hung) {
     outcome.end = ChildEnd::kHung;
   } else if (!message.empty() && message[0] == kResult &&
              decodeRunResult(ByteView(message).subspan(1), outcome.result)) {

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+use std::ffi::{c_char, CStr, CString};
+use std::path::Path;
+use tracesmith_sys as sys;
+
+/// What kind of failure happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// What was asked for makes no sense.
+    InvalidArgument,
+    /// A file, name or library is missing.
+    NotFound,
+    /// The system refused.
+    Permission,
+    /// A disk, memory or quota is full.
+    NoSpace,
+    /// The system failed to read or write.
+    Io,
+    /// These bytes are no trace.
+    NotATrace,
+    /// Written by a newer major version.
+    TooNew,
+    /// A trace, but broken.
+    Damaged,
+    /// Not possible with this build or on this machine.
+    Unsupported,
+    /// A defect of TraceSmith.
+    Internal,
+}
+
+/// A failure: its message says where, what, and what to do.
+#[derive(Clone, Debug)]
+pub struct Error {
+    kind: ErrorKind,
+    message: String,
+}
+
+impl Error {
+    pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into() }
+    }
+    /// What kind of failure it is.
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+}
+
+impl std::fmt::Display for Error {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// Of a call that this thread has just made.
+pub(crate) fn check(status: sys::tracesmith_status) -> Result<(), Error> {
+    let kind = match status {
+        sys::TRACESMITH_OK => return Ok(()),
+        sys::TRACESMITH_INVALID_ARGUMENT => ErrorKind::InvalidArgument,
+        sys::TRACESMITH_NOT_FOUND => ErrorKind::NotFound,
+        sys::TRACESMITH_PERMISSION => ErrorKind::Permission,
+        sys::TRACESMITH_NO_SPACE => ErrorKind::NoSpace,
+        sys::TRACESMITH_IO => ErrorKind::Io,
+        sys::TRACESMITH_NOT_A_TRACE => ErrorKind::NotATrace,
+        sys::TRACESMITH_TOO_NEW => ErrorKind::TooNew,
+        sys::TRACESMITH_DAMAGED => ErrorKind::Damaged,
+        sys::TRACESMITH_UNSUPPORTED => ErrorKind::Unsupported,
+        _ => ErrorKind::Internal,
+    };
+    // SAFETY: it ends with 0, and stays until this thread's next call.
+    Err(Error::new(kind, unsafe { text_of(sys::tracesmith_last_error()) }))
+}
+
+/// # Safety
+/// It ends with 0.
+pub(crate) unsafe fn text_of(text: *const c_char) -> String {
+    // SAFETY: as the caller says.
+    unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
+}
+
+pub(crate) fn c_text(text: &str) -> Result<CString, Error> {
+    CString::new(text)
+        .map_err(|_| Error::new(ErrorKind::InvalidArgument, format!("{text:?}: it has a 0 in it")))
+}
+
+pub(crate) fn c_path(path: &Path) -> Result<CString, Error> {
+    use std::os::unix::ffi::OsStrExt;
+    CString::new(path.as_os_str().as_bytes())
+        .map_err(|_| Error::new(ErrorKind::InvalidArgument, format!("{path:?}: it has a 0 in it")))
+}
+
+pub(crate) fn c_texts(texts: &[&str]) -> Result<Vec<CString>, Error> {
+    texts.iter().map(|text| c_text(text)).collect()
+}
+
+/// For structs that say how large they are.
+macro_rules! sized {
+    ($type:ident) => {{
+        // SAFETY: numbers and pointers, of which all may be 0.
+        let mut value: tracesmith_sys::$type = unsafe { std::mem::zeroed() };
+        value.struct_size = std::mem::size_of::<tracesmith_sys::$type>() as u32;
+        value
+    }};
+}
+pub(crate) use sized;
