@@ -2,12 +2,12 @@
 // annotate(): what a Python program says of itself, in the session that is active. Cheap, for it
 // stands in inner loops: a name is looked up once for each session.
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/typing.h>
 
 #include <unordered_map>
 
 #include "events.hpp"
+#include "text.hpp"
 #include "tracesmith/capture/tracing_session.hpp"
 
 namespace tracesmith::python {

@@ -2,7 +2,6 @@
 #include "trace_file.hpp"
 
 #include <nanobind/ndarray.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <chrono>
@@ -11,6 +10,7 @@
 
 #include "calls.hpp"
 #include "errors.hpp"
+#include "text.hpp"
 #include "tracesmith/analysis/report.hpp"
 #include "tracesmith/export/source_json.hpp"
 #include "tracesmith/import/import_trace.hpp"

@@ -6,10 +6,20 @@ import os
 import shutil
 import time
 from collections.abc import Sequence
-from typing import Union
+from typing import Any, Union
 
 from tracesmith import _core
-from tracesmith._core import CounterEvent, PlatformType, ReplayConfig, ReplayResult, Timeline, TraceEvent
+from tracesmith._core import (
+    CounterEvent,
+    MemoryEvent,
+    MemoryProfiler,
+    MemoryProfilerConfig,
+    PlatformType,
+    ReplayConfig,
+    ReplayResult,
+    Timeline,
+    TraceEvent,
+)
 from tracesmith._errors import UnsupportedError
 from tracesmith._trace import Trace
 
@@ -23,6 +33,7 @@ __all__ = [
     "is_protobuf_available",
     "is_time_sync_available",
     "is_xctrace_available",
+    "profile_memory",
     "replay_trace",
 ]
 
@@ -86,6 +97,20 @@ def replay_trace(events: EventsOrTrace | PathLike, config: ReplayConfig | None =
     else:
         engine.load_events(list(events))
     return engine.replay(config or ReplayConfig())
+
+
+def profile_memory(
+    source: EventsOrTrace | Sequence[MemoryEvent] | PathLike, config: MemoryProfilerConfig | None = None
+) -> MemoryProfiler:
+    """The device memory of a trace, or of events in any order: a MemoryProfiler that is stopped when
+    they end. `profile_memory("run.sbt").generate_report()` has the peak, the leaks and the rest."""
+    how = config or MemoryProfilerConfig()
+    if isinstance(source, (str, bytes, os.PathLike)):
+        source = Trace(source)
+    if isinstance(source, Trace):
+        return _core.memory_profiler_of(source._file, how)
+    events: list[Any] = list(source)
+    return _core.memory_profiler_of(events, how)
 
 
 def is_protobuf_available() -> bool:
