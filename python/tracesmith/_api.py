@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import shutil
 import time
 from collections.abc import Sequence
 from typing import Any, Union
 
 from tracesmith import _core
+from tracesmith._command import find_xctrace
 from tracesmith._core import (
     CounterEvent,
     MemoryEvent,
@@ -119,8 +119,8 @@ def is_protobuf_available() -> bool:
 
 
 def is_xctrace_available() -> bool:
-    """Whether Apple's `xctrace` is on the path; what it exports is read on any system."""
-    return shutil.which("xctrace") is not None
+    """Whether this machine has Apple's `xctrace`; what it exports is read on any system."""
+    return find_xctrace() is not None
 
 
 def is_bpf_available() -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -17,6 +19,15 @@ def command_path() -> Path:
     if not path.exists():
         raise NotFoundError("this package was built without the command (TRACESMITH_BUILD_CLI)", str(path))
     return path
+
+
+def find_xctrace() -> str | None:
+    """Apple's `xctrace`: on the path, or of the Xcode that is chosen."""
+    found = shutil.which("xctrace")
+    if found is None and sys.platform == "darwin":
+        asked = subprocess.run(["xcrun", "--find", "xctrace"], capture_output=True, text=True, check=False)
+        found = asked.stdout.strip() or None
+    return found
 
 
 def main() -> None:

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import tracesmith
+import tracesmith.xctrace  # which is not imported with it
 
 HERE = Path(__file__).parent
 PAGE = HERE.parents[1] / "docs" / "request_status.md"
