@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, Union
 
 from tracesmith import _core
-from tracesmith._command import find_xctrace
+from tracesmith._command import find_xctrace, offer_cupti
 from tracesmith._core import (
     CounterEvent,
     MemoryEvent,
@@ -54,6 +54,8 @@ def capture_trace(
         if platform == PlatformType.Unknown:
             raise UnsupportedError(
                 "this machine has no device that can be captured; PlatformType.Simulation makes events up", "platform")
+    if platform == PlatformType.CUDA:
+        offer_cupti()
     profiler = _core.create_profiler(platform)
     profiler.initialize(config or _core.ProfilerConfig())
     try:
