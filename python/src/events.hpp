@@ -24,6 +24,7 @@ void bindTimelines(nanobind::module_& module);
 void bindReplays(nanobind::module_& module);
 void bindCaptures(nanobind::module_& module);
 void bindMemory(nanobind::module_& module);
+void bindJoins(nanobind::module_& module);
 void bindAnnotations(nanobind::module_& module);
 
 }  // namespace tracesmith::python

@@ -18,5 +18,6 @@ NB_MODULE(_core, module) {
   tracesmith::python::bindReplays(module);
   tracesmith::python::bindCaptures(module);
   tracesmith::python::bindMemory(module);
+  tracesmith::python::bindJoins(module);
   tracesmith::python::bindAnnotations(module);
 }

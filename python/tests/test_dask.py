@@ -33,7 +33,7 @@ def test_many_traces(runs):
 
 
 def test_traces_that_know_different_things(runs, kineto):
-    for table in ("host_calls", "memory_events", "kernels"):
+    for table in ("host_calls", "kernels"):
         frame = read_traces([*runs, kineto], table)
         computed = frame.compute()
         assert len(computed) == sum(len(getattr(ts.open(path), table)) for path in [*runs, kineto])
