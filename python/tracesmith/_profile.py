@@ -31,7 +31,7 @@ def annotated(name: str, function: Function) -> Function:
 
 
 def mark(name: str) -> None:
-    """Marks a moment of the program, while a `profile()` is active."""
+    """Marks a moment of the program, where annotate() names a part of it."""
     _core.mark(name)
 
 
