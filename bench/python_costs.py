@@ -70,7 +70,7 @@ def seen_from_outside():
     with tempfile.TemporaryDirectory() as folder:
         trace = os.path.join(folder, "t.sbt")
         run = subprocess.run(
-            [tracesmith.command_path(), "profile", "-q", "-b", "16M", "-o", trace, "--", sys.executable, __file__,
+            [tracesmith.command_path(), "profile", "-q", "-b", "64M", "-o", trace, "--", sys.executable, __file__,
              "--outside"], check=True, capture_output=True, text=True)
         with tracesmith.open(trace) as recorded:
             assert len(recorded.ranges) == 7 * OUTSIDE_CALLS

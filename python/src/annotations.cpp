@@ -58,7 +58,7 @@ Active& active() {
 
 /// Null: it has a lone surrogate.
 const char* utf8Of(PyObject* text) {
-  const char* const chars = PyUnicode_AsUTF8(text);
+  const char* const chars = PyUnicode_AsUTF8AndSize(text, nullptr);
   if (chars == nullptr) PyErr_Clear();
   return chars;
 }
