@@ -8,6 +8,7 @@
 #include "tracesmith/analysis/kernel_stats.hpp"
 #include "tracesmith/analysis/report.hpp"
 #include "tracesmith/capture/cupti_profiler.hpp"
+#include "tracesmith/capture/memory_profiler.hpp"
 #include "tracesmith/capture/profiler.hpp"
 #include "tracesmith/capture/tracing_session.hpp"
 #include "tracesmith/common/ring_buffer.hpp"

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import tracesmith
+import tracesmith.xctrace  # which is not imported with it
 
 HERE = Path(__file__).parent
 
