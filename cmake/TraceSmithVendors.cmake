@@ -2,6 +2,10 @@
 # Vendor options of the request. An option defaults to what is found and what this version can
 # record; one that is switched on against that is answered with a warning, never in silence.
 
+if(SKBUILD) # pip
+  include(TraceSmithRequested)
+endif()
+
 # tracesmith_vendor(<OPTION> <name> <header> <where it is looked for...>)
 function(tracesmith_vendor option name header)
   find_path(${option}_HEADERS ${header} PATHS ${ARGN})

@@ -33,15 +33,15 @@ quietly() {
   return "$code"
 }
 
-# Every C++ file of the project.
+# Every C++ file of the project. The snippets of the request stay as they are written there.
 cpp_files() {
-  find src include examples python tests -type f \( -name '*.cpp' -o -name '*.hpp' -o -name '*.c' -o -name '*.h' \) | sort
+  find src include examples python tests -type f ! -path 'tests/request/cases/*' \( -name '*.cpp' -o -name '*.hpp' -o -name '*.c' -o -name '*.h' \) | sort
 }
 
 # Every shell script of the project.
 shell_files() {
   {
-    find script .ci -type f ! -name '*.md'
-    find tests examples bench -type f -name '*.sh'
+    find script .ci -type f ! -name '*.md' ! -name '*.py'
+    find tests examples bench -type f ! -path 'tests/request/cases/*' -name '*.sh'
   } | sort
 }

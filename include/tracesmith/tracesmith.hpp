@@ -2,15 +2,20 @@
 // Everything: #include <tracesmith/tracesmith.hpp>
 #pragma once
 
+// Programs of the request print with std::cout and include nothing else.
+#include <iostream>
+
 #include "tracesmith/analysis/kernel_stats.hpp"
 #include "tracesmith/analysis/report.hpp"
 #include "tracesmith/capture/cupti_profiler.hpp"
+#include "tracesmith/capture/memory_profiler.hpp"
 #include "tracesmith/capture/profiler.hpp"
 #include "tracesmith/capture/tracing_session.hpp"
 #include "tracesmith/common/ring_buffer.hpp"
 #include "tracesmith/common/stack_capture.hpp"
 #include "tracesmith/common/types.hpp"
 #include "tracesmith/export/chrome_json.hpp"
+#include "tracesmith/export/human_units.hpp"
 #include "tracesmith/export/perfetto_writer.hpp"
 #include "tracesmith/format/sbt_format.hpp"
 #include "tracesmith/import/xray_importer.hpp"

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// annotate(): what a Python program says of itself, in the session that is active. Cheap, for it
-// stands in inner loops: a name is looked up once for each session.
+// annotate(): what a Python program says of itself, in the session that is active, and to whoever
+// records the process from outside. Cheap, for it stands in inner loops: a name is looked up once
+// for each session.
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/typing.h>
 
 #include <unordered_map>
 
 #include "events.hpp"
+#include "outside_recorder.hpp"
+#include "text.hpp"
 #include "tracesmith/capture/tracing_session.hpp"
 
 namespace tracesmith::python {
@@ -54,14 +56,28 @@ Active& active() {
   return *one;
 }
 
+/// Null: it has a lone surrogate.
+const char* utf8Of(PyObject* text) {
+  const char* const chars = PyUnicode_AsUTF8AndSize(text, nullptr);
+  if (chars == nullptr) PyErr_Clear();
+  return chars;
+}
+
 class Annotation {
  public:
   explicit Annotation(nb::str name) : name_(std::move(name)) {}
   nb::str name() const { return name_; }
   void enter() {
+    if (const OutsideRecorder* const outside = OutsideRecorder::find()) {
+      if (const char* const name = utf8Of(name_.ptr())) range_ = outside->begin(name);
+    }
     if (active().session != nullptr) begin_ = active().session->stamp();
   }
   void exit() {
+    if (range_ != 0) {
+      OutsideRecorder::find()->end(range_);
+      range_ = 0;
+    }
     if (active().session == nullptr || begin_ == kNever) return;
     TracingSession& session = *active().session;
     session.span(active().nameOf(name_.ptr()), begin_, session.stamp());
@@ -72,6 +88,7 @@ class Annotation {
   static constexpr int64_t kNever = INT64_MIN;
   nb::str name_;
   int64_t begin_ = kNever;
+  uint64_t range_ = 0;  // of the outside recorder
 };
 
 }  // namespace
@@ -84,8 +101,9 @@ void bindAnnotations(nb::module_& m) {
   nb::class_<Annotation>(
       m, "annotate",
       "Names a part of the program: `with annotate(\"step\"):`, or `@annotate(\"forward\")` above "
-      "a function. It is recorded as a range while a profile() is active, and costs next to "
-      "nothing while none is. A `with` uses a new one each time; one that is a decorator may be "
+      "a function. It is recorded as a range while a profile() is active, or `tracesmith profile` "
+      "runs the program, and costs next to nothing else. A `with` uses a new one each time; one "
+      "that is a decorator may be "
       "called by many threads, and by itself.")
       .def(nb::init<nb::str>(), nb::arg("name"))
       .def_prop_ro("name", &Annotation::name)
@@ -111,6 +129,9 @@ void bindAnnotations(nb::module_& m) {
   m.def(
       "mark",
       [](nb::str name) {
+        if (const OutsideRecorder* const outside = OutsideRecorder::find()) {
+          if (const char* const text = utf8Of(name.ptr())) outside->mark(text);
+        }
         if (active().session != nullptr) active().session->marker(active().nameOf(name.ptr()));
       },
       nb::arg("name"));

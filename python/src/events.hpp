@@ -7,9 +7,9 @@
 #include <nanobind/stl/bind_map.h>
 #include <nanobind/stl/bind_vector.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "text.hpp"
 #include "tracesmith/model/trace_event.hpp"
 
 NB_MAKE_OPAQUE(std::map<std::string, std::string>)
@@ -23,6 +23,8 @@ void bindFiles(nanobind::module_& module);
 void bindTimelines(nanobind::module_& module);
 void bindReplays(nanobind::module_& module);
 void bindCaptures(nanobind::module_& module);
+void bindMemory(nanobind::module_& module);
+void bindJoins(nanobind::module_& module);
 void bindAnnotations(nanobind::module_& module);
 
 }  // namespace tracesmith::python

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // tracesmith._core: what the Python package has of the C++ library.
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/string.h>
 
 #include "events.hpp"
+#include "text.hpp"
 #include "trace_file.hpp"
 #include "tracesmith/base/version.hpp"
 
@@ -17,5 +17,7 @@ NB_MODULE(_core, module) {
   tracesmith::python::bindTimelines(module);
   tracesmith::python::bindReplays(module);
   tracesmith::python::bindCaptures(module);
+  tracesmith::python::bindMemory(module);
+  tracesmith::python::bindJoins(module);
   tracesmith::python::bindAnnotations(module);
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nanobind/stl/map.h>
-#include <nanobind/stl/string_view.h>
 
 #include "calls.hpp"
 #include "errors.hpp"
 #include "events.hpp"
+#include "text.hpp"
 #include "trace_file.hpp"
 #include "tracesmith/export/timeline_viewer.hpp"
 #include "tracesmith/state/gpu_state_machine.hpp"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trace_file.hpp"
 
+#include <dlfcn.h>
 #include <nanobind/ndarray.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <chrono>
@@ -12,6 +12,7 @@
 #include "calls.hpp"
 #include "errors.hpp"
 #include "interrupt.hpp"
+#include "text.hpp"
 #include "tracesmith/analysis/report.hpp"
 #include "tracesmith/query/arrow_stream.hpp"
 #include "tracesmith/query/guarded_stream.hpp"
@@ -72,10 +73,14 @@ nb::object capsuleOf(std::unique_ptr<ArrowArrayStream> stream) {
 /// Whether this thread holds the GIL. (PyGILState_Check() always says so once a subinterpreter was
 /// made.)
 bool holdsGil() {
-#if defined(Py_LIMITED_API)
-  return PyGILState_Check() != 0;
-#else
   PyThreadState* const own = PyGILState_GetThisThreadState();
+#if defined(Py_LIMITED_API)  // which has none of these: by their names, of 3.13 and of 3.12
+  static const auto current = reinterpret_cast<PyThreadState* (*)()>([] {
+    void* const from_3_13 = dlsym(RTLD_DEFAULT, "PyThreadState_GetUnchecked");
+    return from_3_13 ? from_3_13 : dlsym(RTLD_DEFAULT, "_PyThreadState_UncheckedGet");
+  }());
+  return own != nullptr && (current == nullptr || own == current());
+#else
 #if PY_VERSION_HEX >= 0x030d0000
   return own != nullptr && own == PyThreadState_GetUnchecked();
 #else

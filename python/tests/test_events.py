@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Events, and what is made of them: files, timelines, states, dependencies, exports, replays."""
 import json
+import os
+import shutil
+import subprocess
 import threading
 
 import pytest
@@ -20,6 +23,16 @@ def kernel(number, start, duration, stream=1, name="gemm"):
 @pytest.fixture
 def events():
     return [event for n in range(10) for event in kernel(n + 1, 1_000_000 + n * 2000, 1000, 1 + n % 2)]
+
+
+def test_names_that_are_not_utf8(tmp_path):
+    """A program may give names any bytes, as here its own."""
+    program = os.fsencode(tmp_path) + b"/b\xffd"
+    shutil.copy("/bin/sleep", program)  # one that ends at once may have no name in the trace
+    trace = tmp_path / "trace.sbt"
+    command = [ts.command_path(), "profile", "-q", "-o", trace, "--", program, "0.2"]
+    subprocess.run(command, check=True, capture_output=True)
+    assert ts.SBTReader(trace).read_metadata().application_name == "b\ufffdd"
 
 
 def test_an_event_is_changed_in_place():

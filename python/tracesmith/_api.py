@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import os
-import shutil
 import threading
 import time
 from collections.abc import Sequence
-from typing import Union
+from typing import Any, Union
 
 from tracesmith import _core
-from tracesmith._core import CounterEvent, PlatformType, ReplayConfig, ReplayResult, Timeline, TraceEvent
+from tracesmith._command import find_xctrace, offer_cupti
+from tracesmith._core import (
+    CounterEvent,
+    MemoryEvent,
+    MemoryProfiler,
+    MemoryProfilerConfig,
+    PlatformType,
+    ReplayConfig,
+    ReplayResult,
+    Timeline,
+    TraceEvent,
+)
 from tracesmith._errors import InvalidArgumentError, UnsupportedError
 from tracesmith._trace import Trace
 
@@ -24,6 +34,7 @@ __all__ = [
     "is_protobuf_available",
     "is_time_sync_available",
     "is_xctrace_available",
+    "profile_memory",
     "replay_trace",
 ]
 
@@ -46,6 +57,8 @@ def capture_trace(
         if platform == PlatformType.Unknown:
             raise UnsupportedError(
                 "this machine has no device that can be captured; PlatformType.Simulation makes events up", "platform")
+    if platform == PlatformType.CUDA:
+        offer_cupti()
     profiler = _core.create_profiler(platform)
     profiler.initialize(config or _core.ProfilerConfig())
     try:
@@ -91,14 +104,28 @@ def replay_trace(events: EventsOrTrace | PathLike, config: ReplayConfig | None =
     return engine.replay(config or ReplayConfig())
 
 
+def profile_memory(
+    source: EventsOrTrace | Sequence[MemoryEvent] | PathLike, config: MemoryProfilerConfig | None = None
+) -> MemoryProfiler:
+    """The device memory of a trace, or of events in any order: a MemoryProfiler that is stopped when
+    they end. `profile_memory("run.sbt").generate_report()` has the peak, the leaks and the rest."""
+    how = config or MemoryProfilerConfig()
+    if isinstance(source, (str, bytes, os.PathLike)):
+        source = Trace(source)
+    if isinstance(source, Trace):
+        return _core.memory_profiler_of(source._file, how)
+    events: list[Any] = list(source)
+    return _core.memory_profiler_of(events, how)
+
+
 def is_protobuf_available() -> bool:
     """True: Perfetto's protobuf is written without a library."""
     return True
 
 
 def is_xctrace_available() -> bool:
-    """Whether Apple's `xctrace` is on the path; what it exports is read on any system."""
-    return shutil.which("xctrace") is not None
+    """Whether this machine has Apple's `xctrace`; what it exports is read on any system."""
+    return find_xctrace() is not None
 
 
 def is_bpf_available() -> bool:

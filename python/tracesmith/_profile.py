@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any, TypeVar, Union
 
 from tracesmith import _core
+from tracesmith._command import offer_cupti
 from tracesmith._core import PlatformType, ProfilerConfig, TracingConfig, TracingSession, annotate
 from tracesmith._errors import InvalidArgumentError
 from tracesmith._trace import Trace
@@ -30,7 +31,7 @@ def annotated(name: str, function: Function) -> Function:
 
 
 def mark(name: str) -> None:
-    """Marks a moment of the program, while a `profile()` is active."""
+    """Marks a moment of the program, where annotate() names a part of it."""
     _core.mark(name)
 
 
@@ -87,6 +88,8 @@ class profile:  # pylint: disable=invalid-name
         platform = _core.detect_platform() if self._wanted is None else self._wanted
         if platform == PlatformType.Unknown:
             return
+        if platform == PlatformType.CUDA:
+            offer_cupti()
         profiler = _core.create_profiler(platform)
         try:
             profiler.initialize(self._profiler_config)

@@ -23,6 +23,10 @@ TABLES = {
 <row><start-time id="1">1000</start-time><duration id="2">500</duration><gpu-channel-name id="3">Compute</gpu-channel-name>
 <formatted-label id="4"><string id="5">softmax</string></formatted-label><process id="6" fmt="app (42)"><pid id="7">42</pid></process></row>
 <row><start-time id="8">2000</start-time><duration ref="2"/><gpu-channel-name ref="3"/><formatted-label ref="4"/><process ref="6"/></row>""",
+"metal-driver-intervals": """<schema name="metal-driver-intervals"><col><mnemonic>start</mnemonic></col>
+<col><mnemonic>duration</mnemonic></col><col><mnemonic>name</mnemonic></col><col><mnemonic>thread</mnemonic></col></schema>
+<row><start-time id="1">900</start-time><duration id="2">50</duration><string id="3">Submit</string>
+<thread id="4" fmt="Main 0x7 (app, pid: 42)"><tid id="5">7</tid><process id="6" fmt="app (42)"><pid id="7">42</pid></process></thread></row>""",
 "metal-command-buffer-completed": """<schema name="metal-command-buffer-completed"><col><mnemonic>timestamp</mnemonic></col></schema>
 <row><event-time id="1">2600</event-time></row>"""}
 def value(option):
@@ -32,6 +36,7 @@ if a[0] == "record":
     want(value("--template") == os.environ.get("TEMPLATE", "Metal System Trace"), "template")
     want(a[a.index("--launch") + 1] == "--", "no -- behind --launch")
     want(value("--target-stdout") == "-", "the program's output")
+    want((value("--time-limit") if "--time-limit" in a else None) == os.environ.get("LIMIT"), "time limit")
     program = a[a.index("--launch") + 2:]
     want(os.path.isabs(program[0]), "the program has no path")
     subprocess.run(program)
@@ -48,6 +53,8 @@ elif a[0] == "export":
             name = value("--xpath").split('@schema="')[1].split('"')[0]
             want(value("--xpath") == '/trace-toc/run[@number="1"]/data/table[@schema="%s"]' % name, "xpath")
             out.write("<trace-query-result><node>" + TABLES[name] + "</node></trace-query-result>")
+elif a == ["list", "templates"]:
+    print("== Standard Templates ==\nActivity Monitor\nMetal System Trace\n\n== User Templates ==\nMy GPU work")
 else:
     sys.exit("stand-in: " + a[0])
 '''
@@ -123,7 +130,7 @@ class ProfileTools(CommandTest):
         self.assertEqual(self.left(), ["trace.sbt"])
         self.assertEqual(self.rows("trace.sbt", "select name, start_ns, duration_ns from kernel"),
                          ["softmax,1000,500", "softmax,2000,500"])
-        self.assertEqual(self.rows("trace.sbt", "select start_ns from range"), ["2600"])
+        self.assertEqual(self.rows("trace.sbt", "select start_ns from range order by 1"), ["900", "2600"])
         self.assertIn(b"experimental", result.stderr)
 
     def test_xctrace_with_a_template_and_its_trace_kept(self):
@@ -133,7 +140,8 @@ class ProfileTools(CommandTest):
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(self.left(), ["run.pftrace", "run.sbt", "run.trace"])
         self.assertEqual(os.listdir(self.path("run.trace")), ["data"])
-        again = self.profile("--xctrace", "--keep-trace", "-o", "run.sbt", "--", "true")
+        again = self.profile("--xctrace", "--keep-trace", "--xctrace-time-limit", "1.5s", "-o", "run.sbt", "--",
+                             "true", LIMIT="1500ms")
         self.assertEqual(again.returncode, 0, again.stderr)
         self.assertEqual(self.left(), ["run-2.trace", "run.pftrace", "run.sbt", "run.trace"])
 

@@ -489,6 +489,32 @@ class CudaAgent(CommandTest):
         self.assertEqual(did["kernels"], 10)
         self.assertIn("libcupti was not found", self.said)
 
+    def package(self):
+        """A file of CUPTI where no other way leads to, as Python's packages have it; and the driver alone."""
+        for name in ("libcuda.so.1", "libcuda.so"):
+            shutil.copy(os.path.join(STANDINS, name), self.path(name))
+        os.makedirs(self.path("package"))
+        return shutil.copy(os.path.join(STANDINS, "libcupti.so"), self.path("package/libcupti.so.of-a-package"))
+
+    def test_a_cupti_of_a_python_package(self):
+        cupti = self.package()
+        did = self.profile("launches", "10", folder=self.dir, TRACESMITH_CUPTI_FALLBACK=f"/no/such.so::{cupti}")
+        self.assert_all_is_there(did)
+        self.assertNotIn("libcupti", self.said)
+
+    def test_a_cupti_of_a_python_package_comes_last(self):
+        cupti = self.package()
+        seen = {"LD_DEBUG": "files", "TRACESMITH_CUPTI_FALLBACK": cupti}
+        self.assert_all_is_there(self.profile("launches", "10", folder=self.dir, **seen))
+        self.assertIn(cupti, self.said)  # it shows when it is used
+        self.assert_all_is_there(self.profile("launches", "10", **seen))
+        self.assertNotIn(cupti, self.said)
+        os.makedirs(self.path("toolkit/lib64"))
+        shutil.copy(cupti, self.path("toolkit/lib64/libcupti.so"))
+        self.assert_all_is_there(self.profile("launches", "10", folder=self.dir, CUDA_HOME=self.path("toolkit"), **seen))
+        self.assertNotIn(cupti, self.said)
+        self.assertIn("toolkit/lib64/libcupti.so", self.said)
+
     def test_small_rings_make_the_program_wait(self):
         self.assert_all_is_there(self.profile("threads", "4", "2000", options=("-b", "64K")))
 

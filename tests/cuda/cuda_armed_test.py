@@ -387,6 +387,44 @@ class Armed(CommandTest):
         self.assertIn("longer than 0", self.refused("record", "--pid", "1", "-d", "0", code=2))
         self.assertEqual(self.files(), ["control"])
 
+    def record_without_pid(self, *options):
+        recorder = subprocess.Popen([PROGRAM, "record", "-o", "t.sbt", *options], cwd=self.dir, env=self.env,
+                                    stderr=subprocess.PIPE, text=True)
+        self.addCleanup(self.stop, recorder)
+        self.until(lambda: self.state() == "recording", "it does not begin", recorder)
+        return recorder
+
+    def test_without_a_pid_the_only_armed_program_is_recorded(self):
+        self.assertIn("what shall be recorded?", self.refused("record", code=2))
+        self.training()
+        self.assertIn("what shall be recorded?", self.refused("record", "-p", "opencl", code=2))
+        recorder = self.record_without_pid()
+        self.assertIn("what shall be recorded?", self.refused("record", code=2))  # nobody else waits
+        self.tell("run 5")
+        self.assertIn(f"recording process {self.program.pid}: ", self.detach(recorder))
+        self.assert_whole(5)
+        first = self.program
+        self.training()
+        said = self.refused("record", "-o", "second.sbt", code=2)
+        for program in (first, self.program):
+            self.assertIn(f"{program.pid}  ", said)
+        self.assertNotIn("second.sbt", self.files())
+
+    def test_without_a_pid_children_belong_to_their_program(self):
+        self.training(start=False)
+        self.tell("fork")
+        self.tell("spawn", answers=False)
+
+        def waiting():
+            return self.run_command("arm", "--list", env=self.env).stdout.decode().count("waiting")
+        self.until(lambda: waiting() == 2, "the child is not armed", self.program)
+        recorder = self.record_without_pid()
+        self.until(lambda: waiting() == 0, "the child is not captured", recorder)
+        self.tell("", answers=True)
+        self.assertIn(f"recording process {self.program.pid}: ", self.detach(recorder))
+        self.assertEqual(self.one("SELECT count(DISTINCT process_id) FROM range"), 1)
+        self.quit()
+
     def test_two_at_a_time(self):
         self.training()
         recorder = self.attached()

@@ -116,6 +116,16 @@ class CudaProfiler(CommandTest):
         if GENERATION == 13:  # the first that says who
             self.assertIn("CUPTI for another tool", self.said)
 
+    @unittest.skipUnless(os.path.exists(os.path.join(BIN, "cupti_example")), "the examples were not built")
+    def test_the_example(self):
+        # Stand-ins do not compute; all else is as on a device.
+        result = subprocess.run([os.path.join(BIN, "cupti_example")], cwd=self.dir, check=False, timeout=60,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                env=environment(LD_LIBRARY_PATH=STANDINS, TMPDIR=self.dir))
+        self.assertEqual(result.stderr, b"cupti_example: the device computed something else\n")
+        self.assertEqual(result.stdout.count(b"kernel   twice, stream 0, "), 3)
+        self.assertEqual((result.returncode, self.files()), (1, ["cupti_example.sbt"]))
+
     def test_no_cupti(self):
         for name in ("libcuda.so.1", "libcuda.so"):
             shutil.copy(os.path.join(STANDINS, name), self.path(name))

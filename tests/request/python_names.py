@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which names of the earlier tool's Python package this one has. Every name is there, or is in
-left_out.txt with a reason; docs/request_status.md has the table.
-Usage: python_names.py [--write]   with --write: makes the table anew; else: fails where it is old"""
+left_out.txt with a reason; docs/request_status.md (status_page.py) has the table."""
 import re
-import sys
 from pathlib import Path
 
 import tracesmith
+import tracesmith.xctrace  # which is not imported with it
 
 HERE = Path(__file__).parent
-PAGE = HERE.parents[1] / "docs" / "request_status.md"
 
 
 def lines(name):
@@ -33,7 +31,8 @@ def is_there(name):
     return True
 
 
-def table():
+def section():
+    """The page's part, and what is wrong with left_out.txt."""
     reasons = [line.split("\t") for line in lines("left_out.txt")]
     left_out = {reason: [] for _, reason in reasons}
     problems, there, members = [], 0, 0
@@ -56,11 +55,7 @@ def table():
     for reason, names in left_out.items():
         if not names:
             problems.append(f"nothing is left out because: {reason}")
-    text = f"""# What was asked for, and what there is
-
-Made by `tests/request/python_names.py --write` from what is there; a test fails where it is not true.
-
-## Python names of the earlier tool
+    text = f"""## Python names of the earlier tool
 
 {there} names are there, with {members} members of theirs. These are not:
 
@@ -72,16 +67,7 @@ Made by `tests/request/python_names.py --write` from what is there; a test fails
     return text, problems
 
 
-def main():
-    text, problems = table()
-    if "--write" in sys.argv:
-        PAGE.write_text(text, encoding="utf-8")
-    elif not PAGE.exists() or PAGE.read_text(encoding="utf-8") != text:
-        problems.append("docs/request_status.md is old: tests/request/python_names.py --write")
-    for problem in problems:
-        print(problem)
-    sys.exit(bool(problems))
+if __name__ == "__main__":  # [--write]: the whole page, of which this is a part
+    import status_page
 
-
-if __name__ == "__main__":
-    main()
+    status_page.main()

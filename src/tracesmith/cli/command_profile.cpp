@@ -79,6 +79,8 @@ class ProfileCommand : public Command {
     text("--xctrace-template", xctrace_template_, "NAME",
          "Template of Instruments (default: Metal System Trace)")
         .needs(xctrace);
+    time("--xctrace-time-limit", xctrace_limit_, "Let Instruments end the recording after so long")
+        .needs(xctrace);
     const Option mctracer =
         flag("--mctracer", mctracer_, "Record with MetaX's mcTracer, and import it (experimental)");
     const Option msprof =
@@ -136,6 +138,7 @@ class ProfileCommand : public Command {
                                                    : RecorderTool::kMsprof,
                                .outputs = recordingOutputs(output_, perfetto_),
                                .xctrace_template = xctrace_template_,
+                               .xctrace_limit_ns = xctrace_limit_.value_or(0),
                                .keep = keep_trace_,
                                .quiet = quiet_},
                               session);
@@ -213,6 +216,7 @@ class ProfileCommand : public Command {
   std::string nsys_args_;
   bool xctrace_ = false;
   std::string xctrace_template_;
+  std::optional<int64_t> xctrace_limit_;
   bool mctracer_ = false;
   bool msprof_ = false;
   bool keep_trace_ = false;

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 
+#include "tracesmith/capture/armed_process.hpp"
 #include "tracesmith/capture/devices.hpp"
+#include "tracesmith/capture/process_facts.hpp"
 #include "tracesmith/capture/simulation.hpp"
 #include "tracesmith/cli/commands.hpp"
 #include "tracesmith/cli/devices_view.hpp"
@@ -63,8 +65,10 @@ class RecordCommand : public Command {
     describe(
         "When the time is over the program is stopped (SIGINT, then SIGTERM) and the exit code is "
         "0; "
-        "a program that ends before that gives its own exit code. Without a program and without -p "
-        "simulation there is nothing to record.");
+        "a program that ends before that gives its own exit code. Without a program, --pid and -p "
+        "simulation the program that was started with 'tracesmith arm' is recorded, if there is "
+        "one "
+        "and no other.");
     describe(
         "-p opencl and -p cuda let that agent alone into the program, auto all that there are. "
         "Where "
@@ -91,13 +95,7 @@ class RecordCommand : public Command {
         type == PlatformType::Unknown || type == PlatformType::OpenCL || type == PlatformType::CUDA;
     if (!has_agent) return missing(type);
     if (!pid_.empty()) return recordRunning(session, type);
-    if (session.program.empty()) {
-      say("record: what shall be recorded? There are three ways:");
-      say("  a program:          tracesmith record -d 5 -- ./my_gpu_program");
-      say("  one that runs:      tracesmith record -d 5 --pid PID   (see 'tracesmith help arm')");
-      say("  a synthetic trace:  tracesmith record -p simulation -d 5");
-      return kExitUsage;
-    }
+    if (session.program.empty()) return recordArmed(session, type);
     if (duration_ns_ && *duration_ns_ == 0) return refuseZero();
     if (type == PlatformType::CUDA) {
       if (const int code = missing(type); code != kExitOk) return code;
@@ -123,6 +121,49 @@ class RecordCommand : public Command {
     return request;
   }
 
+  /// The armed program, where there is only one.
+  int recordArmed(const Session& session, PlatformType type) const {
+    const std::vector<uint32_t> armed =
+        type == PlatformType::OpenCL ? std::vector<uint32_t>() : armedPrograms();
+    if (armed.empty()) {
+      say("record: what shall be recorded? There are three ways:");
+      say("  a program:          tracesmith record -d 5 -- ./my_gpu_program");
+      say("  one that runs:      tracesmith record -d 5 --pid PID   (see 'tracesmith help arm')");
+      say("  a synthetic trace:  tracesmith record -p simulation -d 5");
+      return kExitUsage;
+    }
+    if (armed.size() > 1) say("record: several programs are armed; which one? --pid PID:");
+    for (const uint32_t pid : armed) {
+      const auto facts = readProcessFacts(pid);
+      const std::string command = facts ? facts->command_line : "";
+      if (armed.size() > 1) say(fmt::format("  {:>8}  {}", pid, command));
+      if (armed.size() == 1 && !quiet_) say(fmt::format("recording process {}: {}", pid, command));
+    }
+    return armed.size() == 1 ? attach(session, type, armed[0]) : int{kExitUsage};
+  }
+
+  /// Processes that are armed and wait, without those whose parent or its parents are among them.
+  static std::vector<uint32_t> armedPrograms() {
+    const Result<std::string> directory = controlDirectory();
+    std::vector<uint32_t> waiting, programs;
+    if (!directory) return programs;
+    for (const ArmedProcessInfo& process : listArmed(*directory)) {
+      if (!process.is_captured) waiting.push_back(process.pid);
+    }
+    for (const uint32_t pid : waiting) {
+      bool is_child = false;
+      auto stat = readProcessStat(pid);
+      // A pid that was given anew while we look could send us round.
+      for (int i = 0; i < 1000 && !is_child && stat && stat->parent_pid > 1; ++i) {
+        is_child = std::find(waiting.begin(), waiting.end(), stat->parent_pid) != waiting.end();
+        stat = readProcessStat(stat->parent_pid);
+      }
+      if (!is_child) programs.push_back(pid);
+    }
+    std::sort(programs.begin(), programs.end());
+    return programs;
+  }
+
   int recordRunning(const Session& session, PlatformType type) const {
     if (!session.program.empty()) {
       say("record: --pid is about a program that runs already; leave the program or --pid out");
@@ -138,10 +179,14 @@ class RecordCommand : public Command {
       say(fmt::format("record: --pid: '{}' is not a process's number", pid_));
       return kExitUsage;
     }
+    return attach(session, type, static_cast<uint32_t>(*pid));
+  }
+
+  int attach(const Session& session, PlatformType type, uint32_t pid) const {
     if (duration_ns_ && *duration_ns_ == 0) return refuseZero();
-    RecordingRequest attach = request(type);
-    attach.pid = static_cast<uint32_t>(*pid);
-    return runRecording(std::move(attach), session);
+    RecordingRequest attached = request(type);
+    attached.pid = pid;
+    return runRecording(std::move(attached), session);
   }
 
   int refuseZero() const {

@@ -92,6 +92,10 @@ Words xctraceCommand(const Run& run) {
                  "--output",        run.folder + "/recording.trace",
                  "--target-stdout", "-",
                  "--launch",        "--"};
+  if (run.recording.xctrace_limit_ns > 0) {
+    const int64_t ms = std::max<int64_t>(1, run.recording.xctrace_limit_ns / 1'000'000);
+    words.insert(words.end() - 2, {"--time-limit", fmt::format("{}ms", ms)});
+  }
   words.insert(words.end(), run.program.begin(), run.program.end());
   // It is started by its path.
   const std::string path = findExecutable({run.program[0]});

@@ -19,6 +19,7 @@ struct ToolRecording {
   RecorderTool tool{};
   RecordingOutputs outputs;
   std::string xctrace_template;  ///< "": "Metal System Trace"
+  int64_t xctrace_limit_ns = 0;  ///< 0: none
   bool keep = false;             ///< keep what the tool wrote, beside the trace
   bool quiet = false;
 };

@@ -79,6 +79,35 @@ TEST(ReplayEngine, ExecutesARecordingAndComparesWhatItRead) {
   }
 }
 
+TEST(ReplayEngine, WhatComesAfterAWaitOfTheHostDependsOnWhatItWaitedFor) {
+  RecordingBuilder r;
+  const auto queue = r.queue();
+  const auto buffer = r.bufferWith<int>({1, 2, 3});
+  const auto kernel = r.kernel(r.program(kSource), "twice");
+  r.argument(kernel, 0, buffer);
+  for (const auto& seen : {std::vector<int>{2, 4, 6}, {4, 8, 12}, {8, 16, 24}}) {
+    r.launch(queue, kernel, 3);
+    r.read(queue, buffer, seen);
+  }
+  (void)r.reader();  // finishes the file
+  ReplayEngine engine;
+  ASSERT_TRUE(engine.loadTrace(r.path()));
+  ASSERT_EQ(engine.operations().size(), 6u);
+  std::vector<uint64_t> before;
+  for (const StreamOperation& op : engine.operations()) {
+    EXPECT_THAT(op.depends_on, testing::IsSubsetOf(before)) << op.operation_id;
+    if (!before.empty()) {
+      EXPECT_THAT(op.depends_on, Contains(before.back()));
+    }
+    before.push_back(op.operation_id);
+  }
+  if (!test::kRunsDrivers) GTEST_SKIP() << "no driver is run with sanitizers";
+  const ReplayResult result = engine.replay();
+  if (result.simulated) GTEST_SKIP() << result.summary();
+  EXPECT_TRUE(result.success && result.deterministic) << result.summary();
+  EXPECT_EQ(result.dependency_violations, 0u);
+}
+
 TEST(ReplayEngine, WhatIsReadOtherwiseIsNoSuccess) {
   if (!test::kRunsDrivers) GTEST_SKIP() << "no driver is run with sanitizers";
   RecordingBuilder r;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "tracesmith/replay/replay_report.hpp"
 #include "tracesmith/replay/step_durations.hpp"
@@ -75,6 +76,34 @@ uint32_t numberOf(const std::vector<uint32_t>& numbers, size_t id) {
   return id == 0 || id > numbers.size() ? 0 : numbers[id - 1];
 }
 
+/// The operations that `step` has to wait for. What moves and is none (the Done of a call that
+/// waited, an event that the program sets, what restores memory) stands for those it waits for.
+std::vector<uint64_t> operationsBefore(const ReplayPlan& plan, const StepDependencies& dependencies,
+                                       StepIndex step) {
+  std::vector<uint64_t> out;
+  std::vector<StepIndex> todo = {step};
+  std::unordered_set<StepIndex> seen = {step};
+  while (!todo.empty()) {
+    const auto before = dependencies.before(todo.back());
+    todo.pop_back();
+    for (const StepIndex on : before) {
+      if (!seen.insert(on).second) continue;
+      if (isOperation(plan.step(on))) {
+        out.push_back(on);
+        continue;
+      }
+      // One wait after the other would make this quadratic: mostly an operation that is among them
+      // had to wait for the earlier ones itself.
+      const bool implied = std::any_of(before.begin(), before.end(), [&](StepIndex other) {
+        const auto its = dependencies.before(other);
+        return isOperation(plan.step(other)) && std::find(its.begin(), its.end(), on) != its.end();
+      });
+      if (!implied) todo.push_back(on);
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 OperationKind kindOf(EventType type) {
@@ -126,8 +155,7 @@ std::vector<StreamOperation> operationsOf(const ReplayPlan& plan, const StepDura
     if (durations != nullptr && durations->ns[i] != StepDurations::kUnknown) {
       op.event.duration = stamp(durations->ns[i]);
     }
-    const auto before = dependencies.before(i);
-    op.depends_on.assign(before.begin(), before.end());
+    op.depends_on = operationsBefore(plan, dependencies, i);
     out.push_back(std::move(op));
   }
   if (durations != nullptr) setPriorities(out);

@@ -28,6 +28,8 @@ namespace tracesmith {
 enum class GPUState : uint8_t { Idle = 0, Queued = 1, Running = 2, Waiting = 3, Complete = 4 };
 constexpr size_t kGpuStates = 5;
 std::string_view toString(GPUState state);
+/// The same, by the name that users know.
+inline std::string_view gpuStateToString(GPUState state) { return toString(state); }
 
 struct StateTransition {
   GPUState from = GPUState::Idle;

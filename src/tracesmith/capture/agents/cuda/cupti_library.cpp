@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tracesmith/capture/agents/cuda/activity.hpp"
 #include "tracesmith/capture/agents/cuda/told.hpp"
@@ -21,6 +22,20 @@ void* fromToolkit() {
       snprintf(path, sizeof path, "%.400s/%s/libcupti.so", home, below);
       if (void* const library = dlopen(path, RTLD_NOW)) return library;
     }
+  }
+  return nullptr;
+}
+
+/// Python's packages bring one, which `tracesmith` of such a Python names: files, with ':' between.
+void* fromPackages() {
+  const char* at = getenv("TRACESMITH_CUPTI_FALLBACK");
+  while (at != nullptr && *at != '\0') {
+    const char* const end = strchrnul(at, ':');
+    char path[512];
+    snprintf(path, sizeof path, "%.*s", static_cast<int>(end - at), at);
+    void* const library = end == at ? nullptr : dlopen(path, RTLD_NOW);  // "" is the program
+    if (library != nullptr) return library;
+    at = *end == '\0' ? end : end + 1;
   }
   return nullptr;
 }
@@ -50,6 +65,7 @@ void* findCupti() {
     if (library == nullptr) library = dlopen(name, RTLD_NOW);
   }
   if (library == nullptr) library = fromToolkit();
+  if (library == nullptr) library = fromPackages();
   if (library == nullptr) {
     tellProblem(true,
                 "libcupti was not found; it comes with the CUDA toolkit and with PyTorch "

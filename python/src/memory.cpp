@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <nanobind/stl/map.h>
+
+#include "calls.hpp"
+#include "events.hpp"
+#include "trace_file.hpp"
+#include "tracesmith/capture/memory_profiler.hpp"
+
+namespace tracesmith::python {
+
+namespace nb = nanobind;
+
+namespace {
+
+using Config = MemoryProfiler::Config;
+
+void bindReports(nb::module_& m) {
+  nb::class_<MemoryAllocation>(m, "MemoryAllocation",
+                               "Memory from its allocation on; bytes, ns of the host's clock.")
+      .def_ro("ptr", &MemoryAllocation::ptr)
+      .def_ro("size", &MemoryAllocation::size)
+      .def_ro("device_id", &MemoryAllocation::device_id)
+      .def_ro("alloc_time", &MemoryAllocation::alloc_time)
+      .def_ro("free_time", &MemoryAllocation::free_time, "0: live")
+      .def_ro("allocator", &MemoryAllocation::allocator)
+      .def_ro("tag", &MemoryAllocation::tag)
+      .def_ro("call_stack_hash", &MemoryAllocation::call_stack_hash,
+              "the same for the same stack of one source; 0: not known")
+      .def("is_live", &MemoryAllocation::is_live)
+      .def("lifetime_ns", &MemoryAllocation::lifetime_ns, "up to now, while it is live");
+  nb::class_<MemorySnapshot>(m, "MemorySnapshot", "How much there was at one time; bytes.")
+      .def_ro("timestamp", &MemorySnapshot::timestamp, "ns")
+      .def_ro("total_allocated", &MemorySnapshot::total_allocated)
+      .def_ro("total_freed", &MemorySnapshot::total_freed)
+      .def_ro("live_allocations", &MemorySnapshot::live_allocations, "how many")
+      .def_ro("live_bytes", &MemorySnapshot::live_bytes)
+      .def_ro("peak_bytes", &MemorySnapshot::peak_bytes, "most live_bytes so far")
+      .def_ro("device_usage", &MemorySnapshot::device_usage, "live bytes of each device")
+      .def_ro("allocator_usage", &MemorySnapshot::allocator_usage, "of each allocator");
+  nb::class_<FragmentationInfo>(
+      m, "FragmentationInfo",
+      "A free block is a stretch of addresses that allocations had, since the start, and that no "
+      "live one has; stretches that touch are one. Whether the allocator has given it back to the "
+      "system is not known.")
+      .def_ro("total_free_bytes", &FragmentationInfo::total_free_bytes)
+      .def_ro("largest_free_block", &FragmentationInfo::largest_free_block)
+      .def_ro("free_block_count", &FragmentationInfo::free_block_count)
+      .def_ro("fragmentation_ratio", &FragmentationInfo::fragmentation_ratio,
+              "1 - largest / total; 0: one block, or none");
+  nb::class_<MemoryLeak>(m, "MemoryLeak", "What is still live, for longer than the threshold.")
+      .def_ro("ptr", &MemoryLeak::ptr)
+      .def_ro("size", &MemoryLeak::size, "bytes")
+      .def_ro("device_id", &MemoryLeak::device_id)
+      .def_ro("alloc_time", &MemoryLeak::alloc_time, "ns")
+      .def_ro("allocator", &MemoryLeak::allocator)
+      .def_ro("tag", &MemoryLeak::tag)
+      .def_ro("lifetime_ns", &MemoryLeak::lifetime_ns, "up to the end of the profile")
+      .def_ro("call_stack_hash", &MemoryLeak::call_stack_hash);
+  nb::class_<AllocatorStats>(m, "MemoryAllocatorStats", "Sums of an allocator or a device; bytes.")
+      .def_ro("allocations", &AllocatorStats::allocations)
+      .def_ro("frees", &AllocatorStats::frees)
+      .def_ro("bytes_allocated", &AllocatorStats::bytes_allocated)
+      .def_ro("bytes_freed", &AllocatorStats::bytes_freed)
+      .def_ro("current_usage", &AllocatorStats::current_usage)
+      .def_ro("peak_usage", &AllocatorStats::peak_usage);
+  nb::class_<MemoryReport>(m, "MemoryReport", "What a MemoryProfiler found; bytes, ns.")
+      .def_ro("total_allocations", &MemoryReport::total_allocations)
+      .def_ro("total_frees", &MemoryReport::total_frees, "of live allocations")
+      .def_ro("total_bytes_allocated", &MemoryReport::total_bytes_allocated)
+      .def_ro("total_bytes_freed", &MemoryReport::total_bytes_freed)
+      .def_ro("peak_memory_usage", &MemoryReport::peak_memory_usage)
+      .def_ro("peak_time", &MemoryReport::peak_time, "when that was reached first")
+      .def_ro("current_memory_usage", &MemoryReport::current_memory_usage)
+      .def_ro("profile_duration_ns", &MemoryReport::profile_duration_ns)
+      .def_ro("min_allocation_size", &MemoryReport::min_allocation_size)
+      .def_ro("max_allocation_size", &MemoryReport::max_allocation_size)
+      .def_ro("avg_allocation_size", &MemoryReport::avg_allocation_size)
+      .def_ro("avg_allocation_lifetime_ns", &MemoryReport::avg_allocation_lifetime_ns,
+              "of those that were released")
+      .def_ro("double_frees", &MemoryReport::double_frees, "of memory that was released before")
+      .def_ro("unknown_frees", &MemoryReport::unknown_frees,
+              "of addresses that were never allocated, as far as was seen")
+      .def_ro("missed_frees", &MemoryReport::missed_frees,
+              "allocations at addresses that were live: their release was not seen")
+      .def_ro("potential_leaks", &MemoryReport::potential_leaks, "the largest first")
+      .def_ro("fragmentation", &MemoryReport::fragmentation,
+              "None where \"addresses\" are only handles, as OpenCL's")
+      .def_ro("timeline", &MemoryReport::timeline, "see MemoryProfilerConfig.snapshot_interval_ms")
+      .def_ro("allocation_size_histogram", &MemoryReport::allocation_size_histogram,
+              "allocations by size: of 0 bytes, and of key to 2 * key - 1 for powers of two")
+      .def_ro("allocator_stats", &MemoryReport::allocator_stats)
+      .def_ro("device_stats", &MemoryReport::device_stats)
+      .def("summary", &MemoryReport::summary, "For people, some twenty lines.")
+      .def("to_json", &MemoryReport::toJSON, "All of it, by these names.")
+      .def("__repr__", &MemoryReport::summary);
+}
+
+}  // namespace
+
+void bindMemory(nb::module_& m) {
+  bindReports(m);
+  nb::class_<Config>(m, "MemoryProfilerConfig", "How a MemoryProfiler works.")
+      .def(nb::init<>())
+      .def_rw("snapshot_interval_ms", &Config::snapshot_interval_ms,
+              "The timeline has one snapshot for each stretch of so long in which something "
+              "happened: the one with the most live bytes.")
+      .def_rw("max_timeline_samples", &Config::max_timeline_samples,
+              "Where there would be more, the stretches become longer; 0: no timeline.")
+      .def_rw("leak_threshold_ns", &Config::leak_threshold_ns)
+      .def_rw("track_call_stacks", &Config::track_call_stacks,
+              "of record_alloc(): a hash of the native addresses")
+      .def_rw("detect_double_free", &Config::detect_double_free, "else they count as unknown_frees")
+      .def_rw("max_events", &Config::max_events, "that to_memory_events() gives: the latest");
+  nb::class_<MemoryProfiler>(
+      m, "MemoryProfiler",
+      "Who holds how much device memory, when it was most, and what was never released. It is told "
+      "of allocations and hooks nothing; profile_memory() tells it what a trace has. Any thread "
+      "may use one.")
+      .def(nb::init<>())
+      .def(nb::init<const Config&>(), nb::arg("config"))
+      .def("start", &MemoryProfiler::start, Released(),
+           "Begins anew: what was recorded before is forgotten. Nothing while it is active.")
+      .def("stop", &MemoryProfiler::stop, Released())
+      .def("is_active", &MemoryProfiler::isActive)
+      .def("clear", &MemoryProfiler::clear, Released(), "An active profile goes on from now.")
+      .def(
+          "__enter__",
+          [](nb::handle_t<MemoryProfiler> self) {
+            nb::inst_ptr<MemoryProfiler>(self)->start();
+            return nb::borrow(self);
+          },
+          nb::sig("def __enter__(self) -> MemoryProfiler"))
+      .def(
+          "__exit__", [](MemoryProfiler& self, nb::handle, nb::handle, nb::handle) { self.stop(); },
+          nb::arg("type").none(), nb::arg("value").none(), nb::arg("traceback").none())
+      .def("record_alloc", &MemoryProfiler::recordAlloc, nb::arg("ptr"), nb::arg("size"),
+           nb::arg("device_id") = 0, nb::arg("allocator") = "default", nb::arg("tag") = "",
+           "False: it is not active, or the address is 0.")
+      .def("record_free", &MemoryProfiler::recordFree, nb::arg("ptr"), nb::arg("device_id") = 0,
+           "False also where nothing live is at that address: that is counted.")
+      .def("record_event", nb::overload_cast<const MemoryEvent&>(&MemoryProfiler::recordEvent),
+           nb::arg("event"))
+      .def("record_event", nb::overload_cast<const TraceEvent&>(&MemoryProfiler::recordEvent),
+           nb::arg("event"), "MemAlloc and MemFree with memory_params; others give False.")
+      .def("get_current_usage", nb::overload_cast<>(&MemoryProfiler::getCurrentUsage, nb::const_),
+           "Bytes.")
+      .def("get_current_usage",
+           nb::overload_cast<uint32_t>(&MemoryProfiler::getCurrentUsage, nb::const_),
+           nb::arg("device_id"), "Bytes of a device.")
+      .def("get_peak_usage", nb::overload_cast<>(&MemoryProfiler::getPeakUsage, nb::const_),
+           "Bytes.")
+      .def("get_peak_usage", nb::overload_cast<uint32_t>(&MemoryProfiler::getPeakUsage, nb::const_),
+           nb::arg("device_id"), "Bytes of a device.")
+      .def("get_live_allocation_count", &MemoryProfiler::getLiveAllocationCount)
+      .def("get_live_allocations", &MemoryProfiler::getLiveAllocations, Released(),
+           "By device and address.")
+      .def("take_snapshot", &MemoryProfiler::takeSnapshot, Released())
+      .def("generate_report", &MemoryProfiler::generateReport, Released())
+      .def("detect_leaks", &MemoryProfiler::detectLeaks, Released(),
+           "Live for as long as leak_threshold_ns: now, or when it was stopped. Largest first.")
+      .def("to_counter_events", &MemoryProfiler::toCounterEvents, Released(),
+           "The timeline as counters: \"device memory\" of each device, in bytes.")
+      .def("to_memory_events", &MemoryProfiler::toMemoryEvents, Released(),
+           "The latest max_events of what was recorded.");
+  m.def(
+      "memory_profiler_of",
+      [](TraceFile& file, const Config& config) {
+        const auto trace = file.whole();
+        return released([&] { return MemoryProfiler::of(trace->trace, config); });
+      },
+      nb::arg("file"), nb::arg("config"));
+  m.def(
+      "memory_profiler_of",
+      [](const std::vector<MemoryEvent>& events, const Config& config) {
+        return released([&] { return MemoryProfiler::of(events, config); });
+      },
+      nb::arg("events"), nb::arg("config"));
+  m.def(
+      "memory_profiler_of",
+      [](const std::vector<TraceEvent>& events, const Config& config) {
+        return released([&] { return MemoryProfiler::of(events, config); });
+      },
+      nb::arg("events"), nb::arg("config"));
+}
+
+}  // namespace tracesmith::python

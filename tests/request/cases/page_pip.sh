@@ -1,0 +1,3 @@
+#: from: package page
+#: left out: this project is on no package index (that name is the earlier tool's); instead: `pip install .` in a checkout
+pip install tracesmith==0.8.3

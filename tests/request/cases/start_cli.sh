@@ -1,0 +1,12 @@
+#: from: getting started / Command Line
+#: given: trace.sbt, bin
+# Record a trace (simulation mode)
+#: without 2: a synthetic trace:  tracesmith record -p simulation -d 5
+#: note: records the program that was started with `tracesmith arm` (CUDA); without one it asks, and `-p simulation` makes events up when that is what is wanted
+./bin/tracesmith-cli record -o trace.sbt -d 5
+
+# View trace contents
+./bin/tracesmith-cli view trace.sbt
+
+# Get trace info
+./bin/tracesmith-cli info trace.sbt

@@ -1,0 +1,8 @@
+#: from: summary / C++ Build
+#: left out: the address is the earlier tool's; instead: a copy of this checkout lies there
+#: given: checkout
+git clone https://github.com/chenxingqiang/TraceSmith.git
+cd TraceSmith
+mkdir build && cd build
+#: elsewhere: `script/build`, `script/test unit`; configuring alone: case `cmake_build`
+cmake .. && cmake --build .

@@ -1,0 +1,32 @@
+#: from: summary / Quick Command Reference
+#: given: checkout
+#: given: trace.sbt, bin
+# Clone
+#: left out: the address is the earlier tool's; instead: a copy of this checkout lies there
+git clone https://github.com/chenxingqiang/TraceSmith.git
+
+# Build C++
+#: elsewhere: `script/build`, `script/test unit`
+mkdir build && cd build && cmake .. && make
+
+# Install Python
+#: elsewhere: `script/test python` installs the package
+pip install .
+
+# Run examples
+#: left out: the example has another name; instead: `python examples/replay_walkthrough.py`
+./build/bin/phase4_example
+#: left out: the file lies elsewhere; instead: `python examples/basic_usage.py` (case `python_examples`)
+python3 python/examples/basic_usage.py
+
+# Docker
+#: left out: there is no image; instead: `script/build` on a Debian 12, which has all that a container would
+docker build -t tracesmith .
+#: left out: there is no image; instead: `script/demo`
+docker run -it tracesmith
+
+# CLI
+#: without 2: a synthetic trace:  tracesmith record -p simulation -d 5
+#: note: records the program that was started with `tracesmith arm` (CUDA); without one it asks, and `-p simulation` makes events up when that is what is wanted
+./build/bin/tracesmith-cli record -o trace.sbt -d 5
+./build/bin/tracesmith-cli view trace.sbt
