@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <atomic>
+#include <cmath>
 #include <cstring>
 #include <fstream>
 #include <set>
@@ -180,6 +181,27 @@ TEST_F(CApi, AQueryThatWouldTakeForEverIsInterrupted) {
   stream.release(&stream);
 }
 
+TEST_F(CApi, OneInterruptReachesAlsoWhatWaits) {
+  const char* const sql =
+      "SELECT sum(a.duration_ns + b.duration_ns + c.duration_ns + d.duration_ns + e.duration_ns) "
+      "FROM range a, range b, range c, range d, range e";
+  std::atomic<int> asking{0};
+  std::vector<std::thread> threads;
+  std::vector<tracesmith_status> ended(3, TRACESMITH_OK);
+  for (tracesmith_status& status : ended) {
+    threads.emplace_back([&] {
+      ArrowArrayStream stream{};
+      ++asking;
+      status = tracesmith_query(trace, sql, &stream);
+    });
+  }
+  while (asking < 3) std::this_thread::yield();
+  std::this_thread::sleep_for(std::chrono::seconds(1));  // by then all are in there
+  tracesmith_interrupt(trace);
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_THAT(ended, testing::Each(tracesmith_status{TRACESMITH_INTERRUPTED}));
+}
+
 TEST_F(CApi, AnalysesAreJsonAndExportsAreFiles) {
   char* json = nullptr;
   const char* const memory[] = {"memory"};
@@ -249,6 +271,10 @@ TEST_F(CApi, StructsOfOlderAndNewerProgramsAreHeeded) {
   tracesmith_trace_facts unset{};
   EXPECT_EQ(tracesmith_trace_get_facts(trace, &unset), TRACESMITH_INVALID_ARGUMENT);
   EXPECT_THAT(tracesmith_last_error(), HasSubstr("struct_size"));
+  unset.struct_size = 0x7fff1234;
+  EXPECT_EQ(tracesmith_trace_get_facts(trace, &unset), TRACESMITH_INVALID_ARGUMENT);
+  EXPECT_EQ(TRACESMITH_INIT(tracesmith_replay_options).struct_size,
+            sizeof(tracesmith_replay_options));
 
   struct NewerOptions {
     tracesmith_session_options options;
@@ -304,7 +330,18 @@ TEST_F(CApi, WhatIsNotThereIsSaid) {
   EXPECT_EQ(tracesmith_open("/", &other), TRACESMITH_INVALID_ARGUMENT);
   const std::string long_name(5000, 'x');
   EXPECT_NE(tracesmith_open(long_name.c_str(), &other), TRACESMITH_OK);
-  EXPECT_LT(std::strlen(tracesmith_last_error()), 2048u);
+  EXPECT_THAT(tracesmith_last_error(), HasSubstr(long_name));
+  const std::string no_text(3000, '\x80');
+  EXPECT_NE(tracesmith_open(no_text.c_str(), &other), TRACESMITH_OK);
+  EXPECT_THAT(tracesmith_last_error(), HasSubstr(no_text));
+
+  // What would be freed or released on the way out is nothing.
+  column = reinterpret_cast<tracesmith_column*>(1);
+  stream.release = reinterpret_cast<void (*)(ArrowArrayStream*)>(1);
+  EXPECT_EQ(tracesmith_column_read(nullptr, "range", "name", &column), TRACESMITH_INVALID_ARGUMENT);
+  EXPECT_EQ(column, nullptr);
+  EXPECT_EQ(tracesmith_query(nullptr, "SELECT 1", &stream), TRACESMITH_INVALID_ARGUMENT);
+  EXPECT_EQ(stream.release, nullptr);
 }
 
 TEST_F(CApi, SessionsCountWhatTheyWereGiven) {
@@ -326,6 +363,46 @@ TEST_F(CApi, SessionsCountWhatTheyWereGiven) {
   EXPECT_EQ(tracesmith_session_start(&options, &other), TRACESMITH_NOT_FOUND);
 }
 
+TEST(CApiSession, IsStoppedByManyThreadsAtOnce) {
+  for (int i = 0; i < 20; ++i) {
+    tracesmith_session* session = nullptr;
+    ASSERT_OK(tracesmith_session_start(nullptr, &session));
+    std::vector<std::thread> threads;
+    for (int n = 0; n < 4; ++n) {
+      threads.emplace_back([&, n] {
+        EXPECT_OK(n % 2 == 0 ? tracesmith_session_stop(session)
+                             : tracesmith_session_flush(session));
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    tracesmith_session_free(session);
+  }
+}
+
+TEST(CApiSession, RecordsNothingOfStampsAndNamesThatAreNone) {
+  tracesmith_session* session = nullptr;
+  ASSERT_OK(tracesmith_session_start(nullptr, &session));
+  const uint32_t name = tracesmith_session_name(session, "name", 4);
+  EXPECT_FALSE(tracesmith_session_span(session, name, 0, tracesmith_session_stamp(session)));
+  EXPECT_FALSE(tracesmith_session_span(session, name, tracesmith_session_stamp(session), 0));
+  for (const uint32_t none : {0xffffffffu, 0x80000000u, 16u << 20, 3u}) {
+    tracesmith_session_marker(session, none);
+    tracesmith_session_counter(session, none, 1);
+    tracesmith_session_memory(session, none, 1, 1, 1);
+  }
+  ASSERT_TRUE(tracesmith_session_marker(session, name));
+  ASSERT_OK(tracesmith_session_stop(session));
+  tracesmith_trace* trace = nullptr;
+  ASSERT_OK(tracesmith_open(tracesmith_session_path(session), &trace));
+  ArrowArrayStream stream{};
+  ASSERT_OK(tracesmith_query(
+      trace, "SELECT count(*) FROM range WHERE name = 'name' AND duration_ns = 0", &stream));
+  EXPECT_EQ(firstNumber(stream), 1);
+  stream.release(&stream);
+  tracesmith_close(trace);
+  tracesmith_session_free(session);
+}
+
 TEST(CApiReplay, TellsWhatAReplayDid) {
   test::RecordingBuilder r;
   const auto queue = r.queue();
@@ -345,6 +422,11 @@ TEST(CApiReplay, TellsWhatAReplayDid) {
   options.flags = 1u << 30;
   EXPECT_EQ(tracesmith_replay(r.path().c_str(), &options, &result), TRACESMITH_UNSUPPORTED);
   options.flags = 0;
+  for (const double limit : {-1.0, std::nan(""), HUGE_VAL}) {
+    options.step_limit_s = limit;
+    EXPECT_EQ(tracesmith_replay(r.path().c_str(), &options, &result), TRACESMITH_INVALID_ARGUMENT);
+  }
+  options.step_limit_s = 0;
   EXPECT_EQ(tracesmith_replay("/nowhere.sbr", &options, &result), TRACESMITH_NOT_FOUND);
   EXPECT_EQ(result, nullptr);
 
