@@ -1,6 +1,6 @@
 #: from: readme / Usage
 #: from: package page
-#: left out: `tracesmith.xctrace` is not there yet; instead: `tracesmith profile --xctrace`, or `tracesmith.open` of what `xctrace export` writes
+#: without 1: xctrace: was not found
 # Python API
 from tracesmith.xctrace import XCTraceProfiler, profile_with_xctrace
 
