@@ -37,7 +37,8 @@ def read_traces(paths: Sequence[PathLike], table: str = "kernels", columns: Sequ
         raise InvalidArgumentError("are a list with one path or more", "paths")
     files = [os.fspath(path) for path in paths]
     wanted = None if columns is None else ["trace", *columns]
-    return dask.dataframe.from_map(_frame, files, table=table, columns=wanted, meta=_frame(files[0], table, wanted, 0))
+    from_map: Any = dask.dataframe.from_map  # which has no types
+    return from_map(_frame, files, table=table, columns=wanted, meta=_frame(files[0], table, wanted, 0))
 
 
 def _frame(path: str, table: str, columns: list[str] | None, most: int | None = None) -> pandas.DataFrame:

@@ -350,6 +350,7 @@ class Armed(CommandTest):
         recorder = self.attached()
         self.tell("run 5")
         self.tell("exec", answers=False)
+        self.tell("are you there?")  # the new program answers: until then the old one's state is seen
         self.until(lambda: self.state() == "recording", "the new program is not captured", recorder)
         self.tell("start")
         self.tell("run 6")
