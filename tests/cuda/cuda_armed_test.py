@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 import unittest
+from pathlib import Path
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
 from harness import CommandTest, PROGRAM, environment  # pylint: disable=wrong-import-position
@@ -350,7 +351,9 @@ class Armed(CommandTest):
         recorder = self.attached()
         self.tell("run 5")
         self.tell("exec", answers=False)
-        self.tell("are you there?")  # the new program answers: until then the old one's state is seen
+        comm = Path("/proc", str(self.program.pid), "comm")
+        self.until(lambda: comm.read_text() == "exe\n", "it executes nothing", recorder)
+        self.tell("are you there?")  # until the new program answers, the old one's state may be seen
         self.until(lambda: self.state() == "recording", "the new program is not captured", recorder)
         self.tell("start")
         self.tell("run 6")
