@@ -57,3 +57,8 @@ pub use layer::SessionLayer;
 pub use replay::{replay, Mode, ReplayOptions, ReplayReport, Scheduling};
 pub use session::{Counter, Name, Options, Overflow, Session, SessionFacts, Span};
 pub use trace::{ColumnFacts, Interrupt, TableFacts, Trace, TraceFacts};
+
+/// The programs of the guide are tested with those of this documentation.
+#[cfg(all(doctest, feature = "tracing"))]
+#[doc = include_str!("../../../docs/rust_and_c.md")]
+struct Guide;
