@@ -293,8 +293,9 @@ TEST_F(CApi, NothingIsNoHandle) {
   uint64_t rows = 0;
   tracesmith_column* column = nullptr;
   ArrowArrayStream stream{};
-  EXPECT_EQ(tracesmith_open(nullptr, &trace), TRACESMITH_INVALID_ARGUMENT);
-  EXPECT_EQ(trace, nullptr);
+  auto* other = reinterpret_cast<tracesmith_trace*>(1);
+  EXPECT_EQ(tracesmith_open(nullptr, &other), TRACESMITH_INVALID_ARGUMENT);
+  EXPECT_EQ(other, nullptr);
   EXPECT_EQ(tracesmith_open("x", nullptr), TRACESMITH_INVALID_ARGUMENT);
   EXPECT_EQ(tracesmith_row_count(nullptr, "range", &rows), TRACESMITH_INVALID_ARGUMENT);
   EXPECT_EQ(tracesmith_table_count(nullptr), 0u);
