@@ -3,7 +3,6 @@
 the request names, and what they bring is found."""
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +12,6 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.skipif(shutil.which("cmake") is None, reason="there is no cmake")
 @pytest.mark.parametrize(
     ("variable", "value", "built"),
     [("CUDA", "1", True), ("ROCM", "1", False), ("METAL", "ON", False), ("ROCM", "0", True), ("METAL", "off", True)])

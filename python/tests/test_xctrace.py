@@ -84,7 +84,6 @@ def test_what_goes_wrong(tmp_path):
             profiler.profile_command(command, duration)
 
 
-@pytest.mark.skipif(sys.platform == "darwin", reason="macOS may have it")
 def test_where_there_is_none(monkeypatch):
     monkeypatch.setenv("PATH", "")
     assert not ts.is_xctrace_available() and not XCTraceProfiler.is_available()

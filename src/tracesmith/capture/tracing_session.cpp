@@ -435,8 +435,7 @@ uint32_t TracingSession::Impl::intern(std::string_view name) {
   const std::lock_guard lock(mutex);
   if (state != State::Running) return 0;
   auto [it, fresh] = names.try_emplace(std::string(name));
-  if (!fresh) return it->second;
-  const uint32_t number = it->second = memory->addName(name);
+  const uint32_t number = fresh ? it->second = memory->addName(name) : it->second;
   if (number == session::kNoRoomName) names.erase(it);
   return number;
 }
@@ -472,7 +471,12 @@ const Writer* TracingSession::findWriter() {
   }
   const int saved_errno = errno;
   const Inside inside;
-  const Writer* const writer = impl_->writerOfThread(key, key_);
+  const Writer* writer = nullptr;
+  try {
+    writer = impl_->writerOfThread(key, key_);
+  } catch (const std::bad_alloc&) {  // for what a thread needs the first time
+    if (auto* header = impl_->shared.load()) ++header->dropped_without_ring;
+  }
   if (writer != nullptr) {
     // A signal handler that comes between must find no slot rather than a wrong one.
     t_slot.key = 0;
