@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 
 #include "tracesmith/capture/memory_report.hpp"
 #include "tracesmith/export/human_units.hpp"
@@ -14,6 +15,11 @@ namespace tracesmith {
 namespace {
 
 constexpr size_t kLeaksShown = 5;
+
+/// As a number of bytes; the largest where it is more, as the average of absurd sizes may be.
+uint64_t whole(double bytes) {
+  return bytes < 0x1p64 ? static_cast<uint64_t>(bytes) : std::numeric_limits<uint64_t>::max();
+}
 
 void writeStats(JsonWriter& json, const AllocatorStats& stats) {
   json.beginObject()
@@ -70,9 +76,9 @@ std::string MemoryReport::summary() const {
        fmt::format("{}, {}", formatCount(total_allocations), formatBytes(total_bytes_allocated)));
   line("frees", fmt::format("{}, {}", formatCount(total_frees), formatBytes(total_bytes_freed)));
   if (total_allocations != 0) {
-    line("sizes", fmt::format("{} to {}, {} on average", formatBytes(min_allocation_size),
-                              formatBytes(max_allocation_size),
-                              formatBytes(static_cast<uint64_t>(avg_allocation_size))));
+    line("sizes",
+         fmt::format("{} to {}, {} on average", formatBytes(min_allocation_size),
+                     formatBytes(max_allocation_size), formatBytes(whole(avg_allocation_size))));
   }
   if (total_frees != 0) {
     line("lifetime", fmt::format("{} on average",

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include <nlohmann/json.hpp>
 
 #include "tracesmith/capture/memory_profiler.hpp"
@@ -53,6 +55,14 @@ TEST(MemoryReport, AsText) {
             "allocator        pool \"1\": 1 allocations, 4.00 KiB at most, 0 B now\n"
             "potential leaks  1, 1.00 MiB\n"
             "                 1.00 MiB at 0x20000 on device 1, 2.00 ms old, direct\n");
+}
+
+TEST(MemoryReport, OfTheLargestSizesThereAre) {
+  MemoryProfiler profiler;
+  profiler.start();
+  profiler.recordAlloc(1, std::numeric_limits<uint64_t>::max());
+  profiler.stop();
+  EXPECT_THAT(profiler.generateReport().summary(), testing::HasSubstr("16.0 EiB on average"));
 }
 
 }  // namespace
