@@ -35,7 +35,10 @@ if(TRACESMITH_WERROR)
   add_compile_options(-Werror)
 endif()
 
-find_program(TRACESMITH_CCACHE ccache)
+# As the folder began: another command line would build everything again.
+if(NOT DEFINED TRACESMITH_CCACHE)
+  find_program(TRACESMITH_CCACHE ccache)
+endif()
 mark_as_advanced(TRACESMITH_CCACHE)
 if(TRACESMITH_CCACHE)
   set(CMAKE_C_COMPILER_LAUNCHER "${TRACESMITH_CCACHE}")
