@@ -7,6 +7,7 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "tracesmith/base/clock.hpp"
 #include "tracesmith/capture/event_record.hpp"
@@ -305,10 +306,38 @@ void SessionDrain::writeLosses() {
                     .reason = delta_.strings.intern(reason)});
 }
 
+void SessionDrain::noteLoss(std::string_view source, uint64_t emitted, uint64_t dropped,
+                            std::string_view reason) {
+  const std::lock_guard lock(noted_mutex_);
+  NotedLoss& noted = noted_[std::string(source)];
+  if (noted.id == LossId::kNone) {
+    noted.id = static_cast<LossId>(static_cast<uint32_t>(kSessionLoss) + noted_.size());
+  }
+  noted.emitted = emitted;
+  noted.dropped = dropped;
+  noted.reason = reason;
+  noted.fresh = true;
+}
+
+void SessionDrain::writeNotedLosses() {
+  const std::lock_guard lock(noted_mutex_);
+  for (auto& [source, noted] : noted_) {
+    if (!std::exchange(noted.fresh, false)) continue;
+    delta_.loss.push({.id = noted.id,
+                      .source = delta_.strings.intern(source),
+                      .process_id = process(static_cast<uint32_t>(getpid())),
+                      .emitted = noted.emitted,
+                      .written = noted.emitted - std::min(noted.emitted, noted.dropped),
+                      .dropped = noted.dropped,
+                      .reason = delta_.strings.intern(noted.reason)});
+  }
+}
+
 Status SessionDrain::flush() {
   levelRanges();
   writeClock(false);
   writeLosses();
+  writeNotedLosses();
   oldest_unwritten_ns_ = 0;
   if (write_status_) write_status_ = writer_->write(delta_);
   if (!write_status_) lost_rows_ += rows_;

@@ -8,7 +8,9 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -48,6 +50,9 @@ class SessionDrain {
   uint64_t pass();
   /// Brings what has been taken into the file.
   Status flush();
+  /// Of another source than the session itself, for the next flush. [any thread]
+  void noteLoss(std::string_view source, uint64_t emitted, uint64_t dropped,
+                std::string_view reason);
   /// In a forked child: gives up its copy of the file, which is the parent's to write.
   void closeInChild() { writer_->closeInChild(); }
   /// Takes and writes what is left, totals, index and end.
@@ -75,6 +80,7 @@ class SessionDrain {
   void freeRingsOfTheDead();
   void levelRanges();
   void writeLosses();
+  void writeNotedLosses();
   void writeClock(bool finish);
   int64_t toNs(int64_t stamp) const;
 
@@ -100,6 +106,15 @@ class SessionDrain {
   std::map<std::pair<uint32_t, uint32_t>, ThreadId> threads_;  // pid, tid
   std::vector<uint64_t> scratch_;                              // for DropOldest
   Totals written_totals_;
+  struct NotedLoss {
+    LossId id{};
+    uint64_t emitted = 0;
+    uint64_t dropped = 0;
+    std::string reason;
+    bool fresh = false;  // not yet written
+  };
+  std::mutex noted_mutex_;
+  std::map<std::string, NotedLoss, std::less<>> noted_;  // by source
 };
 
 }  // namespace tracesmith::session

@@ -544,6 +544,15 @@ const Writer* TracingSession::Impl::writerOfThread(uint64_t key,
   return &mine.entries.emplace_back(std::move(made))->writer;
 }
 
+void TracingSession::noteLoss(std::string_view source, uint64_t emitted, uint64_t dropped,
+                              std::string_view reason) {
+  if (t_facts.inside != 0 || t_facts.drains) return;
+  const Inside inside;
+  const std::lock_guard lock(impl_->mutex);
+  if (impl_->state != State::Running || !impl_->mine()) return;
+  impl_->drain->noteLoss(source, emitted, dropped, reason);
+}
+
 int64_t TracingSession::stamp() {
   const Writer* w = writer();
   return w == nullptr ? 0 : w->stamp();

@@ -120,6 +120,12 @@ class TracingSession {
   bool emit(const TraceEvent& event);
   bool emitCounter(std::string_view name, double value, std::string_view unit = {});
 
+  /// A row of the trace's losses, for events that come from elsewhere and did not all arrive:
+  /// `emitted` of them happened so far, of which `dropped` are not in the trace. The last one of a
+  /// `source` counts. Nothing in a forked child, or when the session does not run. [any thread]
+  void noteLoss(std::string_view source, uint64_t emitted, uint64_t dropped,
+                std::string_view reason);
+
   /// A span from here to the end of the scope.
   class Span {
    public:

@@ -325,6 +325,31 @@ TEST(TracingSession, AThreadThatEmitsToTheVeryEndIsCounted) {
   EXPECT_EQ(session.eventsDropped(), 1U);
 }
 
+TEST(TracingSession, LossesOfOthersAreInTheTrace) {
+  const TempTrace file;
+  TracingSession session;
+  session.noteLoss("early", 1, 1, "it does not run");
+  ASSERT_TRUE(session.start({.output_file = file.path()}));
+  session.noteLoss("device events", 10, 1, "one");
+  ASSERT_TRUE(session.flush());
+  session.noteLoss("device events", 30, 2, "two");
+  session.noteLoss("others", 5, 0, "");
+  ASSERT_TRUE(session.stop());
+  const Trace trace = readTrace(file.path());
+  std::map<std::string, LossRow> last;
+  for (size_t i = 0; i < trace.loss.size(); ++i) {
+    last[std::string(trace.text(trace.loss.source[i]))] = trace.loss.row(i);
+  }
+  EXPECT_EQ(last.count("early"), 0U);
+  const LossRow& device = last.at("device events");
+  EXPECT_EQ(device.emitted, 30U);
+  EXPECT_EQ(device.written, 28U);
+  EXPECT_EQ(device.dropped, 2U);
+  EXPECT_EQ(trace.text(device.reason), "two");
+  EXPECT_EQ(last.at("others").written, 5U);
+  EXPECT_EQ(last.size(), trace.loss.size());  // one of each: the last
+}
+
 TEST(TracingSession, NamesThatFindNoRoomAreOne) {
   const TempTrace file;
   TracingSession session;
