@@ -34,7 +34,8 @@ def test_the_extras():
         "torch", "visualization", "cuda11", "cuda118", "cuda12", "cuda120", "cuda13", "dask", "all"}
 
 
-SAID = "import os, tracesmith._command as c; c.offer_cupti(); print(os.environ.get('TRACESMITH_CUPTI_FALLBACK'))"
+SAID = ("import os, tracesmith as ts; ts.create_profiler(ts.PlatformType.CUDA);"
+        "print(os.environ.get('TRACESMITH_CUPTI_FALLBACK'))")
 
 
 def test_cupti_of_packages(tmp_path):

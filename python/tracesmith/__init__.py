@@ -12,6 +12,7 @@ Times are nanoseconds of the host's monotonic clock, durations nanoseconds, size
 from tracesmith._api import (
     build_timeline,
     capture_trace,
+    create_profiler,
     export_perfetto,
     is_bpf_available,
     is_cluster_available,
@@ -88,7 +89,6 @@ from tracesmith._core import (
     XRayImporter,
     XRayImporterConfig,
     XRayStatistics,
-    create_profiler,
     detect_platform,
     event_type_to_string,
     format_bytes,

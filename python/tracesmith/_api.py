@@ -27,6 +27,7 @@ from tracesmith._trace import Trace
 __all__ = [
     "build_timeline",
     "capture_trace",
+    "create_profiler",
     "export_perfetto",
     "is_bpf_available",
     "is_cluster_available",
@@ -40,6 +41,13 @@ __all__ = [
 
 PathLike = Union[str, "os.PathLike[str]"]
 EventsOrTrace = Union[Trace, Sequence[TraceEvent]]
+
+
+def create_profiler(platform: PlatformType) -> _core.Profiler:
+    """A profiler of this platform; is_available() says whether this machine has it."""
+    if platform == PlatformType.CUDA:
+        offer_cupti()
+    return _core.create_profiler(platform)
 
 
 def capture_trace(
@@ -57,9 +65,7 @@ def capture_trace(
         if platform == PlatformType.Unknown:
             raise UnsupportedError(
                 "this machine has no device that can be captured; PlatformType.Simulation makes events up", "platform")
-    if platform == PlatformType.CUDA:
-        offer_cupti()
-    profiler = _core.create_profiler(platform)
+    profiler = create_profiler(platform)
     profiler.initialize(config or _core.ProfilerConfig())
     try:
         profiler.start_capture()

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, TypeVar, Union
 
 from tracesmith import _core
-from tracesmith._command import offer_cupti
+from tracesmith._api import create_profiler
 from tracesmith._core import PlatformType, ProfilerConfig, TracingConfig, TracingSession, annotate
 from tracesmith._errors import InvalidArgumentError
 from tracesmith._trace import Trace
@@ -88,9 +88,7 @@ class profile:  # pylint: disable=invalid-name
         platform = _core.detect_platform() if self._wanted is None else self._wanted
         if platform == PlatformType.Unknown:
             return
-        if platform == PlatformType.CUDA:
-            offer_cupti()
-        profiler = _core.create_profiler(platform)
+        profiler = create_profiler(platform)
         try:
             profiler.initialize(self._profiler_config)
             profiler.start_capture()

@@ -59,7 +59,7 @@ def stand_in():
         return Working(profiler)
 
     tracesmith.create_profiler = create_profiler
-    tracesmith._core.create_profiler = create_profiler  # which capture_trace() calls
+    tracesmith._api.create_profiler = create_profiler  # which capture_trace() calls
 
 
 def main():
