@@ -125,6 +125,14 @@ void bindAnnotations(nb::module_& m) {
   m.def(
       "set_active_session", [](nb::object session) { active().set(std::move(session)); },
       nb::arg("session").none());
+  m.def(
+      "end_active_session",
+      [](const TracingSession* session) {
+        if (active().session != session) return false;
+        active().set(nb::none());
+        return true;
+      },
+      nb::arg("session"), "False: another one is active, or none; nothing is done then.");
   m.def("has_active_session", [] { return active().session != nullptr; });
   m.def(
       "mark",

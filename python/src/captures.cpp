@@ -2,6 +2,7 @@
 #include <nanobind/stl/unique_ptr.h>
 
 #include "calls.hpp"
+#include "device_feed.hpp"
 #include "errors.hpp"
 #include "events.hpp"
 #include "tracesmith/capture/profiler.hpp"
@@ -192,6 +193,13 @@ void bindCaptures(nb::module_& m) {
                       int64_t end) { return self.span(static_cast<SpanName>(name), begin, end); })
       .def("marker",
            [](Session& self, uint32_t name) { return self.marker(static_cast<SpanName>(name)); });
+
+  nb::class_<DeviceFeed>(m, "DeviceFeed",
+                         "Moves what a profiler captures into a session, until stop().")
+      .def(nb::init<IPlatformProfiler&, Session&>(), nb::arg("profiler"), nb::arg("session"),
+           nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>())
+      .def("start", [](DeviceFeed& self) { check(released([&] { return self.start(); })); })
+      .def("stop", &DeviceFeed::stop, Released());
 
   nb::class_<StackCaptureConfig>(m, "StackCaptureConfig", "How stacks are taken.")
       .def(nb::init<>())

@@ -5,9 +5,10 @@ import sys
 import threading
 
 
-def run_script(script):
+def run_script(script, env=None):
     """A Python program of its own, as it ended."""
-    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False, env=env)
 
 
 def in_threads(count, work):

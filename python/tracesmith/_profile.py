@@ -2,8 +2,10 @@
 """Recording from within: `with tracesmith.profile() as p:` and `tracesmith.annotate()`."""
 from __future__ import annotations
 
+import atexit
 import functools
 import os
+import threading
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any, TypeVar, Union
@@ -60,28 +62,44 @@ class profile:  # pylint: disable=invalid-name
         self._profiler_config = config or ProfilerConfig()
         self._session = TracingSession()
         self._profiler: _core.Profiler | None = None
+        self._feed: _core.DeviceFeed | None = None
         self._trace: Trace | None = None
+        self._owner = 0  # the process that has started it
         self._active = False
         self.platform = PlatformType.Unknown
         """whose work is captured; Unknown: annotations alone"""
         self.problem = ""
-        """why the device's work is not captured; "": it is, or was not asked for"""
+        """why the device's work is not captured, or not all of it; "": it is, or was not asked for"""
+
+    @staticmethod
+    def active() -> profile | None:
+        """The one that is active in this process; None: there is none."""
+        return _running
 
     def start(self) -> profile:
-        """As entering a `with` does. InvalidArgumentError: another one is active;
-        UnsupportedError: a platform was asked for that can not be captured."""
-        if _core.has_active_session():
-            raise InvalidArgumentError("another profile() is active in this process", "profile")
-        if self._trace is not None:  # of an earlier run; it may be in use
-            self._session, self._trace = TracingSession(), None
-        self._session.start(self._config)
+        """As entering a `with` does. It stays active until stop(), or the end of the program.
+        InvalidArgumentError: another one is active; UnsupportedError: a platform was asked for that
+        can not be captured."""
+        global _running  # pylint: disable=global-statement
+        if not _one.acquire(blocking=False):
+            raise InvalidArgumentError(
+                "another profile() is active in this process; tracesmith.profile.active().stop() ends it", "profile")
         try:
-            self._start_profiler()
+            # Of an earlier run, whose trace may be in use.
+            self._session, self._trace = TracingSession(), None
+            self.platform, self.problem = PlatformType.Unknown, ""
+            self._session.start(self._config)
+            try:
+                self._start_profiler()
+            except BaseException:
+                self._session.stop()
+                raise
         except BaseException:
-            self._session.stop()
+            _one.release()
             raise
+        self._owner, self._active = os.getpid(), True
+        _running = self
         _core.set_active_session(self._session)
-        self._active = True
         return self
 
     def _start_profiler(self) -> None:
@@ -92,28 +110,58 @@ class profile:  # pylint: disable=invalid-name
         try:
             profiler.initialize(self._profiler_config)
             profiler.start_capture()
+            feed = _core.DeviceFeed(profiler, self._session)
+            feed.start()
         except Exception as error:
+            profiler.finalize()
             if self._wanted is not None:
                 raise
             self.problem = str(error)
             return
-        self._profiler, self.platform = profiler, platform
+        self._profiler, self._feed, self.platform = profiler, feed, platform
 
     def stop(self) -> None:
-        """As leaving the `with` does; the second time does nothing."""
-        if not self._active:
+        """As leaving the `with` does; the second time does nothing. What was recorded is in the trace,
+        whatever is raised. UnsupportedError: the platform that was asked for was not captured, or not
+        to the end; IoError, NoSpaceError: the trace could not be written.
+
+        A forked child leaves its parent's profile with it, and the parent goes on."""
+        global _running  # pylint: disable=global-statement
+        if not _core.end_active_session(self._session):
             return
-        self._active = False
-        _core.set_active_session(None)
-        profiler, self._profiler = self._profiler, None
         try:
-            if profiler is not None:
-                profiler.stop_capture()
-                for event in profiler.get_events():
-                    self._session.emit(event)
-                profiler.finalize()
+            if self._owner == os.getpid():
+                self._end()
+        finally:
+            self._active = False
+            _running = None
+            _one.release()
+
+    def _end(self) -> None:
+        failed = None
+        try:
+            failed = self._end_profiler()
         finally:
             self._session.stop()
+        if failed is not None:
+            self.problem = str(failed)
+            if self._wanted is not None:
+                raise failed
+
+    def _end_profiler(self) -> Exception | None:
+        """Why not all was captured."""
+        profiler, feed = self._profiler, self._feed
+        self._profiler = self._feed = None
+        if profiler is None or feed is None:
+            return None
+        failed = None
+        try:
+            profiler.stop_capture()
+        except Exception as error:  # pylint: disable=broad-exception-caught
+            failed = error
+        feed.stop()
+        profiler.finalize()
+        return failed
 
     def __enter__(self) -> profile:
         return self.start()
@@ -121,7 +169,12 @@ class profile:  # pylint: disable=invalid-name
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self.stop()
+        try:
+            self.stop()
+        except Exception as failure:
+            if error is None:
+                raise
+            self.problem = str(failure)  # what the body has raised is the greater thing
 
     @property
     def trace(self) -> Trace:
@@ -132,3 +185,15 @@ class profile:  # pylint: disable=invalid-name
             in_memory = not self._config.output_file
             self._trace = Trace(self._session.trace_path(), self._session if in_memory else None)
         return self._trace
+
+
+# Taken by the profile that is active, in one step: a lock that is never waited for. A forked child
+# has it taken as its parent had.
+_one = threading.Lock()
+_running: profile | None = None
+
+
+@atexit.register
+def _stop_at_exit() -> None:
+    if _running is not None:
+        _running.stop()
