@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """profile() and annotate(): what a Python program says of itself."""
+import asyncio
+import inspect
 import os
 import pickle
 import threading
@@ -48,6 +50,71 @@ def test_a_decorator():
             raises()
     assert counts(p.trace) == {"factorial": 6, "raises": 1}
     assert factorial.__name__ == "factorial" and factorial.__doc__ == "Of n."
+
+
+def test_coroutines_and_generators():
+    """Their ranges last as long as their bodies; those of one thread may overlap."""
+
+    @ts.annotate("coroutine")
+    async def coroutine(ms):
+        await asyncio.sleep(ms / 1000)
+        return ms
+
+    @ts.annotate("generator")
+    def generator():
+        with ts.annotate("body"):
+            got = yield 1
+            yield got
+        return "end"
+
+    @ts.annotate("items")
+    async def items():
+        for i in range(3):
+            await asyncio.sleep(0)
+            try:
+                got = yield i
+                assert got in (None, "sent")
+            except KeyError:
+                yield "caught"
+
+    assert inspect.iscoroutinefunction(coroutine) and inspect.isgeneratorfunction(generator)
+    assert inspect.isasyncgenfunction(items)
+
+    def delegating():
+        end = yield from generator()
+        assert end == "end"
+
+    async def all_items():
+        assert [item async for item in items()] == [0, 1, 2]
+        some = items()
+        assert await some.__anext__() == 0 and await some.asend("sent") == 1
+        assert await some.athrow(KeyError("x")) == "caught"
+        await some.aclose()
+        with pytest.raises(ZeroDivisionError):
+            failing = items()
+            await failing.__anext__()
+            await failing.athrow(ZeroDivisionError())
+        return await asyncio.gather(coroutine(30), coroutine(60))
+
+    with ts.profile(platform=ts.PlatformType.Unknown) as p:
+        assert asyncio.run(all_items()) == [30, 60]
+        one = delegating()
+        assert next(one) == 1 and one.send(5) == 5
+        assert list(one) == []
+        first, second = generator(), generator()
+        assert next(first) == next(second) == 1
+        first.close()  # begun first, ended first
+        second.close()
+        generator()  # of which nothing is asked
+    assert counts(p.trace) == {"coroutine": 2, "generator": 3, "body": 3, "items": 3}
+    assert p.trace.query("SELECT min(duration_ns) > 29e6, max(duration_ns) > 59e6 FROM range WHERE name = 'coroutine'"
+                         )[0] == (1, 1)
+    outside = p.trace.query("SELECT count(*) FROM range b WHERE b.name = 'body' AND NOT EXISTS (SELECT 1 FROM range g "
+                            "WHERE g.name = 'generator' AND b.start_ns BETWEEN g.start_ns AND g.end_ns)")
+    assert outside[0][0] == 0
+    # Two that overlap, neither within the other.
+    assert p.trace.query("SELECT count(*) FROM range a JOIN range b ON a.start_ns < b.start_ns AND b.start_ns < a.end_ns "
+                         "AND a.end_ns < b.end_ns WHERE a.name = 'generator' AND b.name = 'generator'")[0][0] == 1
 
 
 def test_threads():

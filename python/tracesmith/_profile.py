@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import functools
+import inspect
 import os
 import threading
 from collections.abc import Callable
@@ -22,12 +23,51 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def annotated(name: str, function: Function) -> Function:
-    """What a function becomes under `@annotate(name)`."""
+    """What a function becomes under `@annotate(name)`: as if a `with` were around its body. So a
+    coroutine's range lasts from its first step to its end, waiting included, and a generator's from
+    the first item that is asked for until there are no more, or it is closed."""
+    calling: Callable[..., Any]
+    if inspect.iscoroutinefunction(function):
 
-    @functools.wraps(function)
-    def calling(*args: Any, **kwargs: Any) -> Any:
-        with annotate(name):
-            return function(*args, **kwargs)
+        @functools.wraps(function)
+        async def calling(*args: Any, **kwargs: Any) -> Any:
+            with annotate(name):
+                return await function(*args, **kwargs)
+
+    elif inspect.isasyncgenfunction(function):
+
+        @functools.wraps(function)
+        async def calling(*args: Any, **kwargs: Any) -> Any:
+            with annotate(name):
+                items = function(*args, **kwargs)
+                try:
+                    item = await items.__anext__()
+                    while True:
+                        try:
+                            sent = yield item
+                        except GeneratorExit:
+                            await items.aclose()
+                            raise
+                        except BaseException as error:  # pylint: disable=broad-exception-caught
+                            item = await items.athrow(error)
+                        else:
+                            item = await items.asend(sent)
+                except StopAsyncIteration:
+                    return
+
+    elif inspect.isgeneratorfunction(function):
+
+        @functools.wraps(function)
+        def calling(*args: Any, **kwargs: Any) -> Any:
+            with annotate(name):
+                return (yield from function(*args, **kwargs))
+
+    else:
+
+        @functools.wraps(function)
+        def calling(*args: Any, **kwargs: Any) -> Any:
+            with annotate(name):
+                return function(*args, **kwargs)
 
     return calling  # type: ignore[return-value]
 
