@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """tracesmith.torch.profile(), with real torch, on the CPU."""
+import gc
 import gzip
 import json
+import os
 import re
 from pathlib import Path
 
@@ -107,6 +109,49 @@ def test_traces_outlive_what_made_them():
     trace = p.trace
     del p
     assert "aten::mm" in names(trace)
+
+
+def test_many_cycles(tmp_path):
+    """A training that goes on and on opens no more files, and keeps no document but the last."""
+    steps = torch.profiler.schedule(wait=0, warmup=0, active=1)
+    files, documents = [], []
+
+    def on_ready(p):
+        p.trace.query("SELECT 1 FROM range")
+        gc.collect()
+        files.append(len(os.listdir("/proc/self/fd")))
+        documents.append([path.suffix for path in Path(p._temporary.name).iterdir()])
+
+    with profile(schedule=steps, on_trace_ready=on_ready, path=tmp_path / "run.sbt",
+                 activities=[torch.profiler.ProfilerActivity.CPU], platform=ts.PlatformType.Unknown) as p:
+        for step in range(20):
+            work(f"step {step}")
+            p.step()
+    assert len(p.traces) >= 20 and max(files[5:]) <= files[1]
+    assert set(map(tuple, documents)) == {(".json",)}
+    assert [f"step {i}" in names(p.traces[i]) for i in (0, 7, 19)] == [True] * 3
+    assert p.traces[3] is not p.traces[4] and p.trace is p.traces[-1]
+    assert [Path(trace.path).name for trace in p.traces[:2]] == ["run.sbt", "run-2.sbt"]
+    with pytest.raises(IndexError):
+        p.traces[99]  # pylint: disable=expression-not-assigned
+
+
+def test_a_trace_that_can_not_be_made(tmp_path):
+    """The training goes on, and so do the traces after it."""
+    steps = torch.profiler.schedule(wait=0, warmup=0, active=1)
+    folder = tmp_path / "out"
+    ready = []
+    with profile(schedule=steps, on_trace_ready=lambda p: ready.append(p.problem), path=folder / "run.sbt",
+                 platform=ts.PlatformType.Unknown) as p:
+        for step in range(4):
+            work(f"step {step}")
+            p.step()
+            if step == 1:
+                folder.mkdir()
+    assert "trace 1 was not made" in ready[0] and str(folder) in ready[0]
+    assert "trace 2 was not made" in p.problem
+    assert len(ready) >= 4 and len(p.traces) == len(ready) - 2
+    assert "step 2" in names(p.traces[0]) and p.traces[0].path == str(folder / "run-3.sbt")
 
 
 def test_the_guide(capsys):

@@ -17,8 +17,10 @@ import os
 import shutil
 import tempfile
 import time
+import weakref
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Callable, Union
+from typing import Any, Callable, Union, overload
 
 import torch.profiler
 
@@ -28,7 +30,44 @@ from tracesmith._errors import InvalidArgumentError
 from tracesmith._profile import profile as _profile
 from tracesmith._trace import Trace
 
-__all__ = ["profile"]
+__all__ = ["Traces", "profile"]
+
+
+class Traces(Sequence[Trace]):
+    """Traces in the order of their making. A file is opened when it is asked for and, but for the
+    latest, closed when nobody has the trace any more, so that there may be any number of them."""
+
+    def __init__(self) -> None:
+        self._paths: list[Path] = []
+        self._keeps: object = None
+        self._in_use: weakref.WeakValueDictionary[int, Trace] = weakref.WeakValueDictionary()
+        self._latest: Trace | None = None
+
+    def _add(self, path: Path, keeps: object) -> None:
+        self._paths.append(path)
+        self._keeps = keeps
+        self._latest = None
+
+    def __len__(self) -> int:
+        return len(self._paths)
+
+    @overload
+    def __getitem__(self, index: int) -> Trace: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Trace]: ...
+    def __getitem__(self, index: int | slice) -> Trace | list[Trace]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        place = range(len(self))[index]
+        trace = self._in_use.get(place)
+        if trace is None or trace._open is None:
+            trace = self._in_use[place] = Trace(self._paths[place], self._keeps)
+        if place == len(self) - 1:
+            self._latest = trace
+        return trace
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} traces>"
 
 
 class profile(torch.profiler.profile):  # type: ignore[misc]  # pylint: disable=invalid-name
@@ -65,10 +104,11 @@ class profile(torch.profiler.profile):  # type: ignore[misc]  # pylint: disable=
         self._platform = platform
         self._capture: _profile | None = None
         self._document: Path | None = None
-        self.traces: list[Trace] = []
+        self._made = 0  # times that torch's was ready
+        self.traces = Traces()
         """one for each time that torch's was ready, the latest last"""
         self.problem = ""
-        """why something is not recorded; "": nothing is missing"""
+        """what is missing in a trace, or of them, and why, as it was last; "": nothing"""
 
     @property
     def trace(self) -> Trace:
@@ -80,18 +120,23 @@ class profile(torch.profiler.profile):  # type: ignore[misc]  # pylint: disable=
 
     def start_trace(self) -> None:
         """As torch calls it when the active steps begin."""
-        if _core.has_active_session():
+        capture = _profile(platform=self._platform)
+        try:
+            self._capture = capture.start()
+            self.problem = capture.problem or self.problem
+        except InvalidArgumentError:
             self.problem = "another tracesmith.profile() is active: annotations go there"
-        else:
-            self._capture = _profile(platform=self._platform).start()
-            self.problem = self._capture.problem
         super().start_trace()
 
     def stop_trace(self) -> None:
         """As torch calls it when they are over."""
         super().stop_trace()
         if self._capture is not None:
-            self._capture.stop()
+            try:
+                self._capture.stop()
+            except Exception as error:  # pylint: disable=broad-exception-caught
+                self.problem = str(error)
+            self.problem = self._capture.problem or self.problem
 
     def export_chrome_trace(self, path: str, *rest: Any, **named: Any) -> Any:
         """As torch's, which can be written only once, and was."""
@@ -103,26 +148,37 @@ class profile(torch.profiler.profile):  # type: ignore[misc]  # pylint: disable=
         return None
 
     def _ready(self, _: object) -> None:
+        self._made += 1
+        capture, self._capture = self._capture, None
+        try:
+            self._join(capture)
+        except Exception as error:  # which is not to end a training  pylint: disable=broad-exception-caught
+            self.problem = f"trace {self._made} was not made: {error}"
+        if self._then is not None:
+            self._then(self)
+
+    def _join(self, capture: _profile | None) -> None:
         if self._temporary is None:
             self._temporary = tempfile.TemporaryDirectory(prefix="tracesmith-torch-")
-        number = len(self.traces) + 1
-        document = Path(self._temporary.name, f"{number}.json")
-        self._document = None
+        document = Path(self._temporary.name, f"{self._made}.json")
+        earlier, self._document = self._document, None
+        if earlier is not None:
+            earlier.unlink(missing_ok=True)
         super().export_chrome_trace(str(document))
         self._document = document
         events: list[TraceEvent] = []
         counters: list[_core.CounterEvent] = []
-        if self._capture is not None:
-            events, counters = self._capture._session.get_events(), self._capture._session.get_counters()
-            self._capture = None
+        if capture is not None:
+            lost = capture.trace.query("SELECT source || ': ' || coalesce(reason, '') FROM loss WHERE dropped > 0")
+            self.problem = "; ".join(row[0] for row in lost) or self.problem
+            events, counters = capture._session.get_events(), capture._session.get_counters()
         if self._path is None:
             output = document.with_suffix(".sbt")
         else:
-            output = self._path if number == 1 else self._path.with_name(f"{self._path.stem}-{number}{self._path.suffix}")
+            number = "" if self._made == 1 else f"-{self._made}"
+            output = self._path.with_name(f"{self._path.stem}{number}{self._path.suffix}")
         _core.join_events(document, events, counters, _unix_minus_monotonic(), output)
-        self.traces.append(Trace(output, self._temporary if self._path is None else None))
-        if self._then is not None:
-            self._then(self)
+        self.traces._add(output, self._temporary if self._path is None else None)
 
 
 def _unix_minus_monotonic() -> int:
