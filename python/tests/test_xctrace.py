@@ -57,6 +57,22 @@ def test_a_program(tmp_path, monkeypatch, capfd):
 
 
 @pytest.mark.usefixtures("xctrace")
+def test_two_profilers_have_files_of_their_own(tmp_path):
+    profilers = [XCTraceProfiler(), XCTraceProfiler()]
+    for profiler in profilers:
+        for _ in range(2):
+            profiler.profile_command(["true"])
+    first, second = ({path.stem for path in profiler._made} for profiler in profilers)
+    assert len(first | second) == 4
+    profilers[0].cleanup()
+    left = {path.name for path in (tmp_path / "traces").iterdir()}
+    assert left == {stem + end for stem in second for end in (".sbt", ".trace")}
+    assert len(profilers[1].trace.kernels) == 2
+    profilers[1].cleanup()
+    assert not list((tmp_path / "traces").iterdir())
+
+
+@pytest.mark.usefixtures("xctrace")
 def test_at_once(tmp_path, monkeypatch):
     monkeypatch.setenv("LIMIT", "1500ms")
     monkeypatch.setenv("TEMPLATE", "GPU Driver")

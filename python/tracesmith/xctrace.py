@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import secrets
 import shutil
 import subprocess
 import time
@@ -141,7 +142,8 @@ class XCTraceProfiler:
         if output_file is None:
             folder = Path(self.config.output_dir)
             folder.mkdir(parents=True, exist_ok=True)
-            path = folder / f"metal_{time.strftime('%Y%m%d_%H%M%S')}_{os.getpid()}_{len(self._made)}.sbt"
+            # No other profiler's name, of this process or of another one, nor the beginning of one.
+            path = folder / f"metal_{time.strftime('%Y%m%d_%H%M%S')}_{secrets.token_hex(6)}.sbt"
             self._made.append(path)
         else:
             path = Path(output_file).with_suffix(".sbt")
@@ -197,7 +199,7 @@ class XCTraceProfiler:
     def cleanup(self) -> None:
         """Removes the traces whose name was not given."""
         for path in self._made:
-            for part in path.parent.glob(f"{path.stem}*"):
+            for part in path.parent.glob(f"{path.stem}[.-]*"):
                 if part.is_dir():
                     shutil.rmtree(part, ignore_errors=True)
                 else:
