@@ -166,6 +166,8 @@ def test_exports(events, simulated, tmp_path):
         ts.export_perfetto(trace, tmp_path / "s.pftrace")
         with ts.open(tmp_path / "s.pftrace") as again:
             assert len(again.kernels) == len(trace.kernels)
+        with pytest.raises(ts.InvalidArgumentError, match="counters"):  # they would be left out
+            ts.export_perfetto(trace, tmp_path / "more.json", [counter])
     with pytest.raises(ts.Error, match="none"):
         ts.export_perfetto(events, tmp_path / "none" / "x.json")
     assert "gemm" in ts.PerfettoExporter().export_to_string(events)

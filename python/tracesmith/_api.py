@@ -87,8 +87,12 @@ def build_timeline(events: EventsOrTrace) -> Timeline:
 
 def export_perfetto(events: EventsOrTrace, path: PathLike, counters: Sequence[CounterEvent] = ()) -> bool:
     """Writes events, or a trace, for https://ui.perfetto.dev. A name that ends in .json: as Chrome's
-    JSON; else as Perfetto's protobuf. True; what goes wrong is raised."""
+    JSON; else as Perfetto's protobuf. `counters`: beside events; a trace has its own in it, and takes
+    no others (InvalidArgumentError). True; what goes wrong is raised."""
     if isinstance(events, Trace):
+        if len(counters) > 0:
+            raise InvalidArgumentError(
+                "a trace is exported with the counters that are in it; others can be given beside events", "counters")
         _core.export_trace(events._file, os.fsencode(path))
         return True
     json = os.fspath(path).endswith(".json")
