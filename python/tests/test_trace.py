@@ -101,6 +101,14 @@ def test_some_columns(trace):
     assert "<table" in some._repr_html_()
 
 
+def test_in_a_notebook(simulated):
+    with tracesmith.open(simulated) as trace:
+        page = trace._repr_html_()
+        assert f"kernels</td><td>{len(trace.kernels)}</td>" in page and str(simulated) in page
+        assert "collectives" not in page and "no end" not in page  # there are none
+    assert "closed" in trace._repr_html_()
+
+
 def test_columns_that_there_are_not(trace):
     with pytest.raises(KeyError, match="no column 'durations'.*duration_ns"):
         trace.kernels["durations"]

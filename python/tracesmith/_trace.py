@@ -246,6 +246,16 @@ class Trace:
         counts = ", ".join(f"{len(getattr(self, name))} {name}" for name in ("kernels", "copies", "host_calls"))
         return f"<trace {self._path!r}: {counts}>"
 
+    def _repr_html_(self) -> str:
+        title = f"<p><b>{html.escape(self._path)}</b>"
+        if self._open is None:
+            return f"{title}: closed</p>"
+        body = "".join(
+            f'<tr><td title="{html.escape(table._meaning)}">{html.escape(name)}</td><td>{len(table)}</td></tr>'
+            for name in _PLURALS if len(table := getattr(self, name)) > 0)
+        return (f"{title}{'' if self.complete else ': it has no end'}</p>"
+                f'<table class="dataframe"><thead><tr><th>table</th><th>rows</th></tr></thead><tbody>{body}</tbody></table>')
+
 
 def open(path: str | bytes | os.PathLike[str]) -> Trace:  # pylint: disable=redefined-builtin
     """Opens a trace: .sbt, or another tool's that can be imported. Reads what is needed then, and
