@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Captures itself with createProfiler(PlatformType::OpenCL) and prints what it was given. A program
 // of its own because the profiler must come before the process's first OpenCL call.
-// Usage: in_process [late | first | small | fork | stacks]
+// Usage: in_process [late | first | small | fork | stacks | idle]
 //   late    OpenCL first, which must be refused
 //   first   the capture begins before the first OpenCL call
 //   small   more events than the buffer has room for
 //   fork    a child ends while the parent captures
 //   stacks  with the call stacks of launches
+//   idle    how often it wakes up between two captures
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <map>
 #include <string>
+#include <thread>
 
 #include "cl_program.hpp"
 #include "tracesmith/capture/profiler.hpp"
@@ -87,6 +91,16 @@ int endOfForkedChild() {
   return waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
+/// How often a thread of this process, which does nothing, went to sleep.
+long waitsOfASecond() {
+  std::this_thread::sleep_for(std::chrono::seconds(1));  // until all is at rest
+  rusage before{}, after{};
+  getrusage(RUSAGE_SELF, &before);
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+  getrusage(RUSAGE_SELF, &after);
+  return after.ru_nvcsw - before.ru_nvcsw;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -133,6 +147,20 @@ int main(int argc, char** argv) {
     launch(queue, kernel, 20);
     profiler->stopCapture();
     print("first", tally(*profiler));
+    return 0;
+  }
+  if (mode == "idle") {
+    profiler->startCapture();
+    launch(queue, kernel, 20);
+    profiler->stopCapture();
+    profiler->finalize();
+    const long waits = waitsOfASecond();
+    std::printf("waits: %s\n", waits < 60 ? "few" : std::to_string(waits).c_str());
+    second->initialize();
+    second->startCapture();
+    launch(queue, kernel, 5000);
+    second->stopCapture();
+    print("second", tally(*second));
     return 0;
   }
   launch(queue, kernel, 3);  // before the capture

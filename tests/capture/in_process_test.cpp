@@ -37,6 +37,13 @@ TEST_F(InProcessTest, ACaptureThatBeginsBeforeTheFirstCallMissesNothing) {
             "first: 20 launches, 20 kernels, paired, 0 copies back, 0 bad\n");
 }
 
+TEST_F(InProcessTest, CostsNextToNothingWhileNobodyCaptures) {
+  EXPECT_EQ(outputOf({helper("in_process"), "idle"}),
+            "second: refused\n"
+            "waits: few\n"
+            "second: 5000 launches, 5000 kernels, paired, 0 copies back, 0 bad\n");
+}
+
 TEST_F(InProcessTest, WhatABufferCanNotHoldIsCounted) {
   EXPECT_EQ(outputOf({helper("in_process"), "small"}),
             "second: refused\n"

@@ -162,7 +162,10 @@ void InProcessCapture::run() {
       agents = collector_->agentProcesses();
       collector_->setCapturing(capturing_);
     }
-    pause = met > 0 ? 1ms : std::min(pause * 2, std::chrono::milliseconds(5ms));
+    // While nobody captures, what there may be (an agent that is loaded, a child that ends) can
+    // wait.
+    const std::chrono::milliseconds longest = capturing_ ? 5ms : 100ms;
+    pause = met > 0 ? 1ms : std::min(pause * 2, longest);
     wake_.wait_for(lock, pause);
   }
 }
@@ -174,6 +177,7 @@ void InProcessCapture::setCapturing(bool on) {
   if (collector_->agentProcesses() == 0) setenv(arena::kEnvCapture, on ? "on" : "off", 1);
   collector_->poll();  // an arena that is there but not yet known must hear of it, too
   collector_->setCapturing(on);
+  wake_.notify_all();
 }
 
 void InProcessCapture::setActive(bool active) {
