@@ -17,8 +17,6 @@
 namespace tracesmith {
 namespace {
 
-constexpr uint32_t kNone = DeviceOp::kNone;
-
 BoundBy boundOf(WorkClass work) {
   switch (work) {
     case WorkClass::kCommunication:
@@ -55,10 +53,10 @@ class Walk {
     // What ended last: a piece of device work, or a thread.
     const uint32_t last_op = lastOp(from, to);
     const auto [thread, host_end] = lastThread(from, to);
-    bool on_device =
-        last_op != kNone && ops_.ops[last_op].end_ns >= host_end && ops_.ops[last_op].end_ns > from;
+    bool on_device = last_op != DeviceOp::kNone && ops_.ops[last_op].end_ns >= host_end &&
+                     ops_.ops[last_op].end_ns > from;
     if (where == End::kHost) on_device = false;
-    if (where == End::kDevice) on_device = last_op != kNone;
+    if (where == End::kDevice) on_device = last_op != DeviceOp::kNone;
     if (!on_device && host_end <= from) {
       slack();
       return path_;
@@ -72,29 +70,31 @@ class Walk {
     for (size_t steps = 0; at > from && steps < 4 * (ops_.ops.size() + waits_ + 16); ++steps) {
       if (on_device) {
         const DeviceOp& o = ops_.ops[op];
-        at = add(o.begin_ns, at, from, boundOf(o.work), op, kNone, {});
-        const int64_t launched = o.launch == kNone ? INT64_MIN : ops_.call_begin_ns[o.launch];
+        at = add(o.begin_ns, at, from, boundOf(o.work), op, DeviceOp::kNone, {});
+        const int64_t launched =
+            o.launch == DeviceOp::kNone ? INT64_MIN : ops_.call_begin_ns[o.launch];
         const uint32_t before = waitedFor(op, launched);
-        if (before != kNone && ops_.ops[before].end_ns >= launched) {
+        if (before != DeviceOp::kNone && ops_.ops[before].end_ns >= launched) {
           const bool short_gap = o.begin_ns - ops_.ops[before].end_ns < short_gap_ns_;
           at = add(ops_.ops[before].end_ns, at, from,
-                   short_gap ? BoundBy::kDevice : BoundBy::kUnknown, op, kNone, {});
+                   short_gap ? BoundBy::kDevice : BoundBy::kUnknown, op, DeviceOp::kNone, {});
           op = before;
-        } else if (o.launch != kNone) {
+        } else if (o.launch != DeviceOp::kNone) {
           at = add(launched, at, from, BoundBy::kLaunch, op, o.launch, {});
           on = trace_.host_call.thread_id[o.launch];
           on_device = false;
         } else {
-          at = add(from, at, from, BoundBy::kUnknown, op, kNone, {});
+          at = add(from, at, from, BoundBy::kUnknown, op, DeviceOp::kNone, {});
         }
         continue;
       }
       const HostWait* wait = lastWait(on, at);
       if (wait == nullptr || ops_.ops[wait->op].end_ns <= from) {
-        at = add(from, at, from, BoundBy::kHost, kNone, kNone, on);
+        at = add(from, at, from, BoundBy::kHost, DeviceOp::kNone, DeviceOp::kNone, on);
         break;
       }
-      at = add(ops_.ops[wait->op].end_ns, at, from, BoundBy::kHost, kNone, wait->call, on);
+      at =
+          add(ops_.ops[wait->op].end_ns, at, from, BoundBy::kHost, DeviceOp::kNone, wait->call, on);
       op = wait->op;
       on_device = true;
     }
@@ -148,14 +148,14 @@ class Walk {
   /// The last to end of what was launched in [from, to), also where it ends later; of work whose
   /// launch is not in the trace, what ended by then.
   uint32_t lastOp(int64_t from, int64_t to) const {
-    uint32_t last = kNone;
+    uint32_t last = DeviceOp::kNone;
     for (uint32_t i = 0; i < ops_.ops.size(); ++i) {
       const DeviceOp& op = ops_.ops[i];
       if (!isWork(i)) continue;
-      const bool counts = op.launch == kNone ? op.end_ns <= to
-                                             : ops_.call_begin_ns[op.launch] >= from &&
-                                                   ops_.call_begin_ns[op.launch] < to;
-      if (counts && (last == kNone || op.end_ns >= ops_.ops[last].end_ns)) last = i;
+      const bool counts = op.launch == DeviceOp::kNone ? op.end_ns <= to
+                                                       : ops_.call_begin_ns[op.launch] >= from &&
+                                                             ops_.call_begin_ns[op.launch] < to;
+      if (counts && (last == DeviceOp::kNone || op.end_ns >= ops_.ops[last].end_ns)) last = i;
     }
     return last;
   }
@@ -165,9 +165,10 @@ class Walk {
   uint32_t waitedFor(uint32_t op, int64_t launched) const {
     const DeviceOp& o = ops_.ops[op];
     const uint32_t known = before_[op];
-    if (known != kNone && o.begin_ns - ops_.ops[known].end_ns < short_gap_ns_) return known;
+    if (known != DeviceOp::kNone && o.begin_ns - ops_.ops[known].end_ns < short_gap_ns_)
+      return known;
     const uint32_t near = ended_.onDevice(o.process, o.device, o.begin_ns);
-    const bool likely = near != kNone && near != op && ops_.ops[near].end_ns > launched &&
+    const bool likely = near != DeviceOp::kNone && near != op && ops_.ops[near].end_ns > launched &&
                         o.begin_ns - ops_.ops[near].end_ns < short_gap_ns_;
     return likely ? near : known;
   }
@@ -175,14 +176,15 @@ class Walk {
   /// Of each op the last one to end of those that it had to wait for: in its stream, or by events.
   /// And of each wait of the host for an event.
   void predecessors() {
-    before_.assign(ops_.ops.size(), kNone);
+    before_.assign(ops_.ops.size(), DeviceOp::kNone);
     for (const StreamOps& s : ops_.streams) {
-      uint32_t last = kNone;
+      uint32_t last = DeviceOp::kNone;
       for (uint32_t i = s.begin; i < s.end; ++i) {
         if (!isWork(i)) continue;
         // One that overlaps was not waited for.
-        if (last != kNone && ops_.ops[last].end_ns <= ops_.ops[i].begin_ns) before_[i] = last;
-        if (last == kNone || ops_.ops[i].end_ns >= ops_.ops[last].end_ns) last = i;
+        if (last != DeviceOp::kNone && ops_.ops[last].end_ns <= ops_.ops[i].begin_ns)
+          before_[i] = last;
+        if (last == DeviceOp::kNone || ops_.ops[i].end_ns >= ops_.ops[last].end_ns) last = i;
       }
     }
     const auto& kinds = trace_.flow.kind;
@@ -199,7 +201,7 @@ class Walk {
               trace_.sync.kind[to.row] == SyncKind::kEventWait);
     };
     for (const Dependency& d : graph.dependencies) {
-      if (forEvent(d)) op_of[place(d.from)] = op_of[place(d.to)] = kNone;
+      if (forEvent(d)) op_of[place(d.from)] = op_of[place(d.to)] = DeviceOp::kNone;
     }
     for (uint32_t i = 0; i < ops_.ops.size(); ++i) {
       const auto it = op_of.find({ops_.ops[i].table, ops_.ops[i].row});
@@ -209,15 +211,17 @@ class Walk {
       if (!forEvent(d)) continue;
       const uint32_t from = op_of[place(d.from)];
       if (d.why == Dependency::Why::kHostWaitedForIt) {
-        if (from == kNone) continue;
+        if (from == DeviceOp::kNone) continue;
         uint32_t& event = event_of_.try_emplace(graph.operations[d.to].row, from).first->second;
         if (ops_.ops[event].end_ns < ops_.ops[from].end_ns) event = from;
         continue;
       }
       const uint32_t to = op_of[place(d.to)];
-      if (from == kNone || to == kNone || ops_.ops[from].end_ns > ops_.ops[to].begin_ns) continue;
+      if (from == DeviceOp::kNone || to == DeviceOp::kNone ||
+          ops_.ops[from].end_ns > ops_.ops[to].begin_ns)
+        continue;
       uint32_t& known = before_[to];
-      if (known == kNone || ops_.ops[known].end_ns < ops_.ops[from].end_ns) known = from;
+      if (known == DeviceOp::kNone || ops_.ops[known].end_ns < ops_.ops[from].end_ns) known = from;
     }
   }
 
@@ -225,7 +229,7 @@ class Walk {
     const HostCallTable& calls = trace_.host_call;
     std::unordered_map<uint32_t, uint32_t> own;  // of copies: call to op
     for (uint32_t i = 0; i < ops_.ops.size(); ++i) {
-      if (ops_.ops[i].table == TableId::kCopy && ops_.ops[i].launch != kNone) {
+      if (ops_.ops[i].table == TableId::kCopy && ops_.ops[i].launch != DeviceOp::kNone) {
         own[ops_.ops[i].launch] = i;
       }
     }
@@ -240,14 +244,14 @@ class Walk {
     for (uint32_t i = 0; i < calls.size(); ++i) {
       const int64_t begin = ops_.call_begin_ns[i];
       const int64_t end = ops_.call_end_ns[i];
-      uint32_t op = kNone;
+      uint32_t op = DeviceOp::kNone;
       if (const auto it = own.find(i); it != own.end()) {
         if (ops_.ops[it->second].end_ns <= end) op = it->second;
       } else if (calls.kind[i] == CallKind::kSync && blocks(calls.name[i])) {
-        const uint32_t last = waitedForBy(i, sync_of.contains(i) ? sync_of[i] : kNone);
-        if (last != kNone && ops_.ops[last].end_ns > begin) op = last;
+        const uint32_t last = waitedForBy(i, sync_of.contains(i) ? sync_of[i] : DeviceOp::kNone);
+        if (last != DeviceOp::kNone && ops_.ops[last].end_ns > begin) op = last;
       }
-      if (op == kNone) continue;
+      if (op == DeviceOp::kNone) continue;
       waits_of_[calls.thread_id[i]].push_back({begin, end, op, i});
       ++waits_;
     }
@@ -258,13 +262,13 @@ class Walk {
   }
 
   /// The last to end of what a call waited for: of the stream or device that the trace names, else
-  /// of the calling process. `sync`: its row, or kNone.
+  /// of the calling process. `sync`: its row, or DeviceOp::kNone.
   uint32_t waitedForBy(uint32_t call, uint32_t sync) const {
     const HostCallTable& calls = trace_.host_call;
     const int64_t end = ops_.call_end_ns[call];
     StreamId stream = calls.stream_id[call];
     DeviceId device{};
-    if (sync != kNone) {
+    if (sync != DeviceOp::kNone) {
       const auto event = event_of_.find(sync);
       if (event != event_of_.end()) return event->second;
       const StreamId named = trace_.sync.stream_id[sync];
@@ -352,7 +356,7 @@ class Walk {
     for (size_t i = ended_.all().size(); i > 0; --i) {
       const uint32_t op = ended_.all()[i - 1];
       const uint32_t before = before_[op];
-      if (before == kNone) continue;
+      if (before == DeviceOp::kNone) continue;
       const int64_t begins = latest[op] - (ops_.ops[op].end_ns - ops_.ops[op].begin_ns);
       latest[before] = std::min(latest[before], begins);
     }
@@ -363,7 +367,7 @@ class Walk {
     for (const PathSegment& s : path_.segments) {
       const bool work = s.bound == BoundBy::kCompute || s.bound == BoundBy::kCommunication ||
                         s.bound == BoundBy::kMemory;
-      if (work && s.op != kNone) path_.slack_ns[s.op] = 0;
+      if (work && s.op != DeviceOp::kNone) path_.slack_ns[s.op] = 0;
     }
   }
 

@@ -75,7 +75,7 @@ DurationStats statsOf(std::span<int64_t> durations) {
   return s;
 }
 
-std::vector<NamedStats> kernelStats(const Trace& trace, const RowFilter& keep) {
+std::vector<NamedStats> kernelStats(const Trace& trace, const KeepRow& keep) {
   const KernelTable& k = trace.kernel;
   auto groups = byName(trace, k, [&](size_t i, Group& g) {
     if ((k.flags[i] & op_flags::kNoDeviceTime) || (keep && !keep(TableId::kKernel, i))) return;
@@ -85,7 +85,7 @@ std::vector<NamedStats> kernelStats(const Trace& trace, const RowFilter& keep) {
   return finish(groups);
 }
 
-std::vector<NamedStats> copyStats(const Trace& trace, const RowFilter& keep) {
+std::vector<NamedStats> copyStats(const Trace& trace, const KeepRow& keep) {
   std::map<std::string, Group> groups;
   auto add = [&](const auto& table, auto&& nameOf) {
     for (size_t i = 0; i < table.size(); ++i) {
@@ -100,7 +100,7 @@ std::vector<NamedStats> copyStats(const Trace& trace, const RowFilter& keep) {
   return finish(groups);
 }
 
-std::vector<NamedStats> hostCallStats(const Trace& trace, const RowFilter& keep) {
+std::vector<NamedStats> hostCallStats(const Trace& trace, const KeepRow& keep) {
   const HostCallTable& h = trace.host_call;
   auto groups = byName(trace, h, [&](size_t i, Group& g) {
     if (!keep || keep(TableId::kHostCall, i)) g.durations.push_back(h.duration_ns[i]);
@@ -108,7 +108,7 @@ std::vector<NamedStats> hostCallStats(const Trace& trace, const RowFilter& keep)
   return finish(groups);
 }
 
-std::vector<NamedStats> rangeStats(const Trace& trace, const RowFilter& keep) {
+std::vector<NamedStats> rangeStats(const Trace& trace, const KeepRow& keep) {
   const RangeTable& r = trace.range;
   auto groups = byName(trace, r, [&](size_t i, Group& g) {
     if (r.kind[i] != RangeKind::kRange || (keep && !keep(TableId::kRange, i))) return;

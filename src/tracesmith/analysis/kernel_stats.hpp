@@ -33,14 +33,14 @@ struct NamedStats {
 };
 
 /// Whether a row counts; empty: all do.
-using RowFilter = std::function<bool(TableId table, size_t row)>;
+using KeepRow = std::function<bool(TableId table, size_t row)>;
 
 /// By total time, longest first. Device rows without device times are left out.
-std::vector<NamedStats> kernelStats(const Trace& trace, const RowFilter& keep = {});
+std::vector<NamedStats> kernelStats(const Trace& trace, const KeepRow& keep = {});
 /// Copies by direction, and fills as "fill".
-std::vector<NamedStats> copyStats(const Trace& trace, const RowFilter& keep = {});
-std::vector<NamedStats> hostCallStats(const Trace& trace, const RowFilter& keep = {});
+std::vector<NamedStats> copyStats(const Trace& trace, const KeepRow& keep = {});
+std::vector<NamedStats> hostCallStats(const Trace& trace, const KeepRow& keep = {});
 /// Ranges with a begin and an end; one within another counts in both.
-std::vector<NamedStats> rangeStats(const Trace& trace, const RowFilter& keep = {});
+std::vector<NamedStats> rangeStats(const Trace& trace, const KeepRow& keep = {});
 
 }  // namespace tracesmith

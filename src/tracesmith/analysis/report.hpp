@@ -29,6 +29,9 @@ enum class Quantity : uint8_t {
 /// Nothing where a value is not defined (0 of 0) or not known.
 using ReportValue = std::variant<std::monostate, std::string, int64_t, double>;
 
+/// As tables of reports have numbers of things.
+inline ReportValue count(uint64_t n) { return static_cast<int64_t>(n); }
+
 struct ReportColumn {
   std::string key;     ///< in JSON: "idle_ns"
   std::string header;  ///< for people: "idle"

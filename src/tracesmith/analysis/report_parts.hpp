@@ -42,7 +42,6 @@ struct Maker {
   int64_t beginNs() const { return begin_ns; }
 };
 
-inline ReportValue count(uint64_t n) { return static_cast<int64_t>(n); }
 inline ReportValue shareOf(int64_t part, int64_t whole) {
   if (whole <= 0) return std::monostate{};
   return static_cast<double>(part) / static_cast<double>(whole);

@@ -12,7 +12,7 @@ namespace tracesmith::races {
 namespace {
 
 constexpr size_t kMostOpenConditions = 4;
-constexpr int kDeepest = 64;
+constexpr int kDeepestMacro = 64;
 
 bool isWordStart(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 bool isWordPart(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
@@ -244,7 +244,7 @@ class Preprocessor {
 
   /// C's expressions of whole numbers. Nothing where it is none.
   static std::optional<int64_t> evaluate(const Tokens& t, size_t& at, int least, int depth) {
-    if (at >= t.size() || depth > kDeepest) return {};
+    if (at >= t.size() || depth > kDeepestMacro) return {};
     std::optional<int64_t> left;
     const Token& first = t[at++];
     if (first.is("(")) {
@@ -308,7 +308,8 @@ class Preprocessor {
   void expand(View in, int depth, Tokens& out) {
     for (size_t i = 0; i < in.size && out_.understood; ++i) {
       const Token& token = in.data[i];
-      if (out.size() > most_ || ++work_ > 4'000'000 + 16 * source_.size() || depth > kDeepest) {
+      if (out.size() > most_ || ++work_ > 4'000'000 + 16 * source_.size() ||
+          depth > kDeepestMacro) {
         out_.understood = false;
         return;
       }

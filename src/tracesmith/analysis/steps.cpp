@@ -16,7 +16,6 @@
 namespace tracesmith {
 namespace {
 
-constexpr uint32_t kNone = DeviceOp::kNone;
 constexpr std::string_view kDigits = "0123456789";
 constexpr size_t kFewestRepetitions = 3;
 constexpr size_t kLongestNumber = 18;  // of digits: fits an int64_t
@@ -109,7 +108,7 @@ class RangeSteps {
       const Member member{ranges.start_ns[row],
                           endOf(ranges.start_ns[row], ranges.duration_ns[row]), name.number, row};
       repeated[{ranges.thread_id[row], ranges.name[row]}].push_back(member);
-      if (name.pattern == kNone) return;
+      if (name.pattern == DeviceOp::kNone) return;
       numbered[{ranges.thread_id[row], name.pattern}].push_back(member);
     });
     Steps steps;
@@ -136,8 +135,8 @@ class RangeSteps {
   struct Name {
     bool seen = false;
     bool says_step = false;
-    uint32_t pattern = kNone;  ///< what is around its last number
-    int64_t number = 0;        ///< its last one
+    uint32_t pattern = DeviceOp::kNone;  ///< what is around its last number
+    int64_t number = 0;                  ///< its last one
   };
 
   void look(Name& name, std::string_view text) {
@@ -366,7 +365,7 @@ class KernelSteps {
     steps.pattern = fmt::format("{} kernels from {} on", best_length_,
                                 trace_.text(kernels_[best_places_[0]]->name));
     steps.device_times = std::any_of(kernels_.begin(), kernels_.end(), [](const DeviceOp* kernel) {
-      return kernel->launch == kNone;
+      return kernel->launch == DeviceOp::kNone;
     });
     // One call may launch a graph of several repetitions.
     for (size_t i = 1; i < best_places_.size(); ++i) {

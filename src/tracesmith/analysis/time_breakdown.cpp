@@ -70,13 +70,13 @@ TimeBreakdown breakdown(const Ops& ops) {
   return out;
 }
 
-double shareOf(int64_t part, int64_t whole) {
+double fractionOf(int64_t part, int64_t whole) {
   return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
 }
 
 }  // namespace
 
-double TimeBreakdown::kernelUtilization() const { return shareOf(kernel_ns, span_ns); }
+double TimeBreakdown::kernelUtilization() const { return fractionOf(kernel_ns, span_ns); }
 
 TimeBreakdown breakdownOf(const DeviceOps& ops) { return breakdown(ops.ops); }
 

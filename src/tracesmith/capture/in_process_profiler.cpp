@@ -32,7 +32,7 @@
 namespace tracesmith {
 namespace {
 
-constexpr auto kPeriod = std::chrono::milliseconds(20);
+constexpr auto kReadPeriod = std::chrono::milliseconds(20);
 /// How long stopCapture() waits for work that the device has not yet finished.
 constexpr int64_t kDrainNs = 500'000'000;
 
@@ -254,7 +254,7 @@ class InProcessProfiler : public IPlatformProfiler {
 
   void run() {
     run_failed_ = false;
-    while (!waitForStop(kPeriod)) {
+    while (!waitForStop(kReadPeriod)) {
       if (!takeIn()) return;
     }
     const int64_t until_ns = monotonicNs() + kDrainNs;

@@ -25,8 +25,7 @@
 namespace tracesmith {
 namespace {
 
-constexpr int64_t kSecondNs = 1'000'000'000;
-constexpr int64_t kProgressIntervalNs = kSecondNs / 5;
+constexpr int64_t kProgressIntervalNs = 200'000'000;
 
 std::string joinCommand(const std::vector<std::string>& command) {
   std::string joined;
@@ -43,7 +42,7 @@ class TimeLimit {
     if (now < at_ns_) return;
     constexpr int kSteps[] = {SIGINT, SIGTERM, SIGKILL};
     program.send(kSteps[std::min(step_, 2)]);
-    at_ns_ = now + (step_ == 0 ? 2 : 5) * kSecondNs;
+    at_ns_ = now + (step_ == 0 ? 10 : 25) * kProgressIntervalNs;
     ++step_;
   }
   bool hit() const { return step_ > 0; }

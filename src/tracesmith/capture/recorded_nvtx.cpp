@@ -21,7 +21,7 @@ using arena::RecordKind;
 namespace {
 
 constexpr size_t kMostEarly = 1u << 16;
-constexpr size_t kDeepest = 1u << 20;
+constexpr size_t kMostOpenRanges = 1u << 20;
 
 uint32_t placeOf(uint16_t life, uint16_t domain) { return uint32_t{life} << 16 | domain; }
 uint16_t lifeOf(uint32_t place) { return static_cast<uint16_t>(place >> 16); }
@@ -155,7 +155,7 @@ void RecordedNvtx::push(Open range) {
       open.pop_back();
     }
   }
-  if (open.size() == kDeepest) return leaveOpen(range);
+  if (open.size() == kMostOpenRanges) return leaveOpen(range);
   open.push_back(range);
 }
 

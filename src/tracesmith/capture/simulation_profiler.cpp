@@ -20,7 +20,7 @@
 namespace tracesmith {
 namespace {
 
-constexpr auto kPeriod = std::chrono::milliseconds(20);
+constexpr auto kEmitPeriod = std::chrono::milliseconds(20);
 
 class SimulationProfiler : public IPlatformProfiler {
  public:
@@ -127,7 +127,7 @@ void SimulationProfiler::run() {
   for (bool last = false; !last;) {
     {
       std::unique_lock lock(stop_mutex_);
-      last = stop_.wait_for(lock, kPeriod, [&] { return stop_asked_; });
+      last = stop_.wait_for(lock, kEmitPeriod, [&] { return stop_asked_; });
     }
     advance(monotonicNs());
   }

@@ -8,8 +8,6 @@
 namespace tracesmith {
 namespace {
 
-constexpr uint32_t kNone = Emulation::kNone;
-
 PathPart partOf(const EmulatedOp& op) {
   switch (op.work) {
     case WorkClass::kCommunication:
@@ -26,14 +24,14 @@ class Walk {
   Walk(const EmulatorGraph& graph, const Emulation& times) : graph_(graph), times_(times) {}
 
   EmulatedPath run() {
-    uint32_t node = kNone;
+    uint32_t node = Emulation::kNone;
     for (uint32_t n = 0; n < graph_.nodes(); ++n) {
       if (graph_.isOp(n) && graph_.ops[graph_.opOf(n)].gone) continue;
-      if (node == kNone || times_.end_ns[n] > times_.end_ns[node]) node = n;
+      if (node == Emulation::kNone || times_.end_ns[n] > times_.end_ns[node]) node = n;
     }
     at_ = times_.last_ns;
     // Each edge is walked once at most: what is waited for was known before.
-    for (uint64_t steps = 0; node != kNone && steps <= graph_.nodes(); ++steps) {
+    for (uint64_t steps = 0; node != Emulation::kNone && steps <= graph_.nodes(); ++steps) {
       node = graph_.isOp(node) ? overOp(node) : overStep(node);
     }
     add(PathPart::kUnexplained, times_.first_ns);
@@ -55,7 +53,7 @@ class Walk {
   uint32_t overOp(uint32_t node) {
     const EmulatedOp& op = graph_.ops[graph_.opOf(node)];
     uint32_t from = node;
-    if (!op.gone && op.group != kNone) {
+    if (!op.gone && op.group != Emulation::kNone) {
       for (const uint32_t member : graph_.groups[op.group]) {
         const uint32_t other = graph_.nodeOf(member);
         if (!graph_.ops[member].gone && times_.begin_ns[other] > times_.begin_ns[from]) {
@@ -79,12 +77,12 @@ class Walk {
   }
 
   uint32_t overStep(uint32_t node) {
-    if (times_.held_by[node] != kNone) return over(node);
+    if (times_.held_by[node] != Emulation::kNone) return over(node);
     const HostStep& step = graph_.steps[node];
     const PathPart part = step.end ? PathPart::kHostCalls : PathPart::kHostCode;
     if (step.first) {
       add(part, times_.first_ns);
-      return kNone;
+      return Emulation::kNone;
     }
     add(part, times_.end_ns[node - 1]);
     return node - 1;
@@ -93,7 +91,7 @@ class Walk {
   /// Along the edge that held a node.
   uint32_t over(uint32_t node) {
     const uint32_t e = times_.held_by[node];
-    if (e == kNone) return kNone;
+    if (e == Emulation::kNone) return Emulation::kNone;
     const EmulatedEdge& edge = graph_.edges[e];
     PathPart part = PathPart::kGap;
     switch (edge.kind) {

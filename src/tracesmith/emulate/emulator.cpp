@@ -22,7 +22,6 @@
 namespace tracesmith {
 namespace {
 
-constexpr uint32_t kNone = Emulation::kNone;
 /// A device with less room than this takes no kernel more.
 constexpr double kLeastRoom = 1e-6;
 /// Above it sums could overflow: 36 years.
@@ -153,19 +152,20 @@ class Machine {
     out_.ready_ns.assign(nodes, INT64_MIN);
     out_.begin_ns.assign(nodes, graph_.begin_ns);
     out_.end_ns.assign(nodes, graph_.begin_ns);
-    out_.held_by.assign(nodes, kNone);
+    out_.held_by.assign(nodes, Emulation::kNone);
     left_ = nodes;
   }
 
   void start() {
     now_ = graph_.begin_ns;
     for (uint32_t i = 0; i < graph_.steps.size(); ++i) {
-      if (graph_.steps[i].first) reach(i, graph_.begin_ns + graph_.steps[i].own_ns, kNone);
+      if (graph_.steps[i].first)
+        reach(i, graph_.begin_ns + graph_.steps[i].own_ns, Emulation::kNone);
       if (pending_[i] == 0) steps_to_time_.push_back(i);
     }
     for (uint32_t i = 0; i < graph_.ops.size(); ++i) {
       const uint32_t node = graph_.nodeOf(i);
-      reach(node, std::max(graph_.ops[i].earliest_ns, graph_.begin_ns), kNone);
+      reach(node, std::max(graph_.ops[i].earliest_ns, graph_.begin_ns), Emulation::kNone);
       if (pending_[node] == 0) push(Event::What::kReady, readyOf(node), i);
     }
     timeSteps();
@@ -208,7 +208,7 @@ class Machine {
       --left_;
       follow(i, time, false);
       if (i + 1 < graph_.steps.size() && !graph_.steps[i + 1].first) {
-        reach(i + 1, time + graph_.steps[i + 1].own_ns, kNone);
+        reach(i + 1, time + graph_.steps[i + 1].own_ns, Emulation::kNone);
         resolve(i + 1);
       }
     }

@@ -16,8 +16,6 @@
 namespace tracesmith {
 namespace {
 
-constexpr uint32_t kNone = EmulatedOp::kNone;
-
 /// What iterations measured of each thing: lengths of a kernel, gaps between two calls.
 class Measured {
  public:
@@ -146,13 +144,15 @@ class Predictor {
   uint32_t windowOf(int64_t time) const {
     const auto after = std::upper_bound(windows_.begin(), windows_.end(), time,
                                         [](int64_t t, const Window& w) { return t < w.begin_ns; });
-    if (after == windows_.begin()) return kNone;
+    if (after == windows_.begin()) return EmulatedOp::kNone;
     const auto window = std::prev(after);
-    return time < window->end_ns ? static_cast<uint32_t>(window - windows_.begin()) : kNone;
+    return time < window->end_ns ? static_cast<uint32_t>(window - windows_.begin())
+                                 : EmulatedOp::kNone;
   }
   uint32_t windowOfOp(uint32_t i) const {
     const uint32_t call = graph_.ops[i].launch;
-    return call == kNone ? kNone : windowOf(trace_.host_call.start_ns[call]);
+    return call == EmulatedOp::kNone ? EmulatedOp::kNone
+                                     : windowOf(trace_.host_call.start_ns[call]);
   }
 
   /// Threads are alike from iteration to iteration, not among each other.
@@ -182,7 +182,7 @@ class Predictor {
     for (uint32_t i = 1; i < graph.steps.size(); ++i) {
       if (graph.steps[i].first || !workers_.contains(threadOf(i))) continue;
       const uint32_t window = windowOf(graph.steps[i].recorded_ns);
-      if (window == kNone) continue;
+      if (window == EmulatedOp::kNone) continue;
       double own = static_cast<double>(graph.steps[i].own_ns);
       f(window, TypicalCosts::key(1, context_.own(i), threadOf(i)),
         TypicalCosts::key(2, context_.ownByCalls(i)), own);
@@ -191,7 +191,7 @@ class Predictor {
     for (EmulatedEdge& edge : graph.edges) {
       if (graph.isOp(edge.to) || !workers_.contains(threadOf(edge.to))) continue;
       const uint32_t window = windowOf(graph.steps[edge.to].recorded_ns);
-      if (window == kNone) continue;
+      if (window == EmulatedOp::kNone) continue;
       double offset = static_cast<double>(edge.offset_ns);
       f(window, TypicalCosts::key(3, context_.wait(edge), threadOf(edge.to)),
         TypicalCosts::key(4, context_.waitByCall(edge)), offset);
@@ -199,7 +199,7 @@ class Predictor {
     }
     for (uint32_t i = 0; i < graph.ops.size(); ++i) {
       const uint32_t window = windowOfOp(i);
-      if (window == kNone) continue;
+      if (window == EmulatedOp::kNone) continue;
       EmulatedOp& op = graph.ops[i];
       f(window, TypicalCosts::key(5, opKey(i)), TypicalCosts::key(6, coarseOpKey(i)), op.work_ns);
       double late = static_cast<double>(op.unexplained_ns);
@@ -237,7 +237,7 @@ class Predictor {
     uint64_t all = 0;
     for (uint32_t i = 0; i < graph_.ops.size(); ++i) {
       const uint32_t call = graph_.ops[i].launch;
-      if (windowOfOp(i) == kNone) continue;
+      if (windowOfOp(i) == EmulatedOp::kNone) continue;
       ++launches[static_cast<uint64_t>(trace_.host_call.thread_id[call])];
       ++all;
     }
@@ -250,7 +250,7 @@ class Predictor {
     // An iteration is as long as it is from its first call to the first of the next, or to
     // the last end of its work; calls of threads that work on it.
     struct Ends {
-      uint32_t first = kNone;  // step
+      uint32_t first = EmulatedOp::kNone;  // step
       int64_t last_recorded = INT64_MIN;
       int64_t last_predicted = INT64_MIN;
     };
@@ -261,8 +261,8 @@ class Predictor {
         continue;
       }
       const uint32_t w = windowOf(graph_.steps[i].recorded_ns);
-      if (w == kNone) continue;
-      if (ends[w].first == kNone ||
+      if (w == EmulatedOp::kNone) continue;
+      if (ends[w].first == EmulatedOp::kNone ||
           graph_.steps[i].recorded_ns < graph_.steps[ends[w].first].recorded_ns) {
         ends[w].first = i;
       }
@@ -271,8 +271,9 @@ class Predictor {
     }
     std::vector<int64_t> errors;
     for (uint32_t i = 0; i < graph_.ops.size(); ++i) {
-      const uint32_t w = processOf(trace_, graph_.ops[i]) == process_ ? windowOfOp(i) : kNone;
-      if (w == kNone || ends[w].first == kNone) continue;
+      const uint32_t w =
+          processOf(trace_, graph_.ops[i]) == process_ ? windowOfOp(i) : EmulatedOp::kNone;
+      if (w == EmulatedOp::kNone || ends[w].first == EmulatedOp::kNone) continue;
       const int64_t recorded = graph_.ops[i].end_ns;
       const int64_t predicted = emulation.end_ns[graph_.nodeOf(i)];
       ends[w].last_recorded = std::max(ends[w].last_recorded, recorded);
@@ -283,8 +284,8 @@ class Predictor {
           std::abs((predicted - emulation.end_ns[ends[w].first]) - (recorded - begin)));
     }
     for (uint32_t w = 0; w < windows_.size(); ++w) {
-      if (ends[w].first == kNone) continue;
-      const bool next = w + 1 < windows_.size() && ends[w + 1].first != kNone &&
+      if (ends[w].first == EmulatedOp::kNone) continue;
+      const bool next = w + 1 < windows_.size() && ends[w + 1].first != EmulatedOp::kNone &&
                         windows_[w + 1].begin_ns == windows_[w].end_ns;
       const int64_t begin = graph_.steps[ends[w].first].recorded_ns;
       const int64_t begun = emulation.end_ns[ends[w].first];

@@ -12,7 +12,6 @@ namespace {
 
 /// 1.5 GiB of them.
 constexpr size_t kMostEdges = size_t{1} << 26;
-constexpr uint32_t kNone = EmulatedOp::kNone;
 
 class StreamChange {
  public:
@@ -24,8 +23,8 @@ class StreamChange {
     TS_CHECK_OK(rewire());
     uint64_t moved = 0;
     for (uint32_t i = 0; i < graph_.ops.size(); ++i) {
-      moved += !graph_.ops[i].gone && fresh_[i] != kNone && lane_[i] != 0;
-      if (fresh_[i] != kNone) graph_.ops[i].stream = fresh_[i];
+      moved += !graph_.ops[i].gone && fresh_[i] != EmulatedOp::kNone && lane_[i] != 0;
+      if (fresh_[i] != EmulatedOp::kNone) graph_.ops[i].stream = fresh_[i];
     }
     graph_.streams = streams_;
     chain();
@@ -35,7 +34,7 @@ class StreamChange {
  private:
   int64_t launchedNs(uint32_t i) const {
     const EmulatedOp& op = graph_.ops[i];
-    return op.launch == kNone ? INT64_MIN : trace_.host_call.start_ns[op.launch];
+    return op.launch == EmulatedOp::kNone ? INT64_MIN : trace_.host_call.start_ns[op.launch];
   }
 
   /// In launch order, with what was launched before the trace began first.
@@ -52,9 +51,9 @@ class StreamChange {
   bool deal(uint32_t count) {
     using Place = std::pair<ProcessId, uint32_t>;
     std::map<Place, std::vector<uint32_t>> streams_of;
-    std::vector<uint32_t> place_in(graph_.streams, kNone);
+    std::vector<uint32_t> place_in(graph_.streams, EmulatedOp::kNone);
     for (const EmulatedOp& op : graph_.ops) {
-      if (place_in[op.stream] != kNone) continue;
+      if (place_in[op.stream] != EmulatedOp::kNone) continue;
       auto& list = streams_of[{processOf(trace_, op), op.device}];
       place_in[op.stream] = static_cast<uint32_t>(list.size());
       list.push_back(op.stream);
@@ -78,11 +77,11 @@ class StreamChange {
         streams_ += lanes_[list[k]];
       }
     }
-    fresh_.assign(graph_.ops.size(), kNone);
+    fresh_.assign(graph_.ops.size(), EmulatedOp::kNone);
     lane_.assign(graph_.ops.size(), 0);
-    before_.assign(graph_.ops.size(), kNone);
+    before_.assign(graph_.ops.size(), EmulatedOp::kNone);
     std::vector<uint32_t> next(graph_.streams, 0);
-    std::vector<uint32_t> last(graph_.streams, kNone);
+    std::vector<uint32_t> last(graph_.streams, EmulatedOp::kNone);
     for (const uint32_t i : order_) {
       const EmulatedOp& op = graph_.ops[i];
       before_[i] = last[op.stream];
@@ -112,7 +111,8 @@ class StreamChange {
       const bool own = !graph_.isOp(edge.to) && op.launch == graph_.steps[edge.to].call;
       const bool all = kind != EmulatedEdgeKind::kMemory && kind != EmulatedEdgeKind::kQueueFull;
       uint32_t at = op.gone ? before_[from] : from;
-      for (uint32_t n = own || !all ? 1 : lanes_[op.stream]; n > 0 && at != kNone; --n) {
+      for (uint32_t n = own || !all ? 1 : lanes_[op.stream]; n > 0 && at != EmulatedOp::kNone;
+           --n) {
         EmulatedEdge copy = edge;
         copy.from = graph_.nodeOf(at);
         kept.push_back(copy);
@@ -129,11 +129,11 @@ class StreamChange {
   }
 
   void chain() {
-    std::vector<uint32_t> last(graph_.streams, kNone);
+    std::vector<uint32_t> last(graph_.streams, EmulatedOp::kNone);
     for (const uint32_t i : order_) {
-      if (fresh_[i] == kNone) continue;
+      if (fresh_[i] == EmulatedOp::kNone) continue;
       uint32_t& before = last[fresh_[i]];
-      if (before != kNone) {
+      if (before != EmulatedOp::kNone) {
         graph_.edges.push_back({graph_.nodeOf(before), graph_.nodeOf(i), graph_.facts.stream_gap_ns,
                                 EmulatedEdgeKind::kStreamOrder, false});
       }

@@ -14,7 +14,6 @@
 namespace tracesmith {
 namespace {
 
-constexpr uint32_t kNone = EmulatedOp::kNone;
 constexpr double kMostFactor = 1e6;
 constexpr uint32_t kMostStreams = 1024;
 
@@ -70,22 +69,22 @@ class Changes {
       if (graph_.isOp(edge.to)) waits[graph_.opOf(edge.to)] = true;
       if (graph_.isOp(edge.from)) waited_for[graph_.opOf(edge.from)] = true;
     }
-    std::vector<uint32_t> last(graph_.streams, kNone);   // of each stream
-    std::vector<uint32_t> first(graph_.streams, kNone);  // of its run
+    std::vector<uint32_t> last(graph_.streams, EmulatedOp::kNone);   // of each stream
+    std::vector<uint32_t> first(graph_.streams, EmulatedOp::kNone);  // of its run
     uint64_t runs = 0;
     for (uint32_t i = 0; i < graph_.ops.size(); ++i) {
       EmulatedOp& op = graph_.ops[i];
       if (op.gone) continue;
-      const bool fits = op.table == TableId::kKernel && op.group == kNone && op.launch != kNone &&
-                        what.matches(trace_, op.table, op.name);
+      const bool fits = op.table == TableId::kKernel && op.group == EmulatedOp::kNone &&
+                        op.launch != EmulatedOp::kNone && what.matches(trace_, op.table, op.name);
       const uint32_t before = last[op.stream];
       last[op.stream] = i;
       if (!fits) {
-        first[op.stream] = kNone;
+        first[op.stream] = EmulatedOp::kNone;
         continue;
       }
       uint32_t& head = first[op.stream];
-      if (head == kNone || waits[i] || waited_for[before]) {
+      if (head == EmulatedOp::kNone || waits[i] || waited_for[before]) {
         head = i;
         continue;
       }
@@ -188,8 +187,8 @@ class Changes {
     op.gone = true;
     op.work_ns = 0;
     op.demand = op.tail_share = 0;
-    op.engine = kNone;
-    op.group = kNone;
+    op.engine = EmulatedOp::kNone;
+    op.group = EmulatedOp::kNone;
     op.unexplained_ns = 0;
     op.earliest_ns = INT64_MIN;
   }
@@ -199,7 +198,7 @@ class Changes {
     std::vector<uint32_t> left(trace_.host_call.size(), 0);
     std::vector<bool> any(trace_.host_call.size(), false);
     for (const EmulatedOp& op : graph_.ops) {
-      if (op.launch == kNone) continue;
+      if (op.launch == EmulatedOp::kNone) continue;
       left[op.launch] += op.gone ? 0 : 1;
       any[op.launch] = any[op.launch] || op.gone;
     }

@@ -14,7 +14,6 @@ namespace {
 
 using Q = Quantity;
 
-ReportValue count(uint64_t n) { return static_cast<int64_t>(n); }
 ReportValue change(int64_t before, int64_t after) {
   if (before == 0) return std::monostate{};
   return static_cast<double>(after - before) / static_cast<double>(before);

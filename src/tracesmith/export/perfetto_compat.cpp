@@ -15,11 +15,11 @@ namespace tracesmith::perfetto {
 namespace {
 
 // Interned categories, by WorkKind, and annotations.
-constexpr std::string_view kCategories[] = {"kernel", "copy", "fill", "sync"};
+constexpr std::string_view kCompatCategories[] = {"kernel", "copy", "fill", "sync"};
 constexpr uint64_t kGrid = 1;
 constexpr uint64_t kBlock = 2;
 constexpr uint64_t kCorrelationId = 3;
-constexpr std::string_view kAnnotations[] = {"grid", "block", "correlation_id"};
+constexpr std::string_view kCompatAnnotations[] = {"grid", "block", "correlation_id"};
 
 /// Grid and block of a shape as texts; there are far fewer shapes than launches.
 std::string threeSizes(uint64_t x, uint64_t y, uint64_t z) {
@@ -101,8 +101,8 @@ void Encoder::openStreamLane(Sequence& q, size_t stream, uint32_t lane, int64_t 
   const uint64_t uuid = packets_.uuid(TrackKind::kStream, stream, lane);
   packets_.open(q, first_ns, uuid, 512, [&](proto::Cursor& c) {
     c.message<packet::kInternedData>([&] {
-      intern(c, kCategories, true);
-      intern(c, kAnnotations, false);
+      intern(c, kCompatCategories, true);
+      intern(c, kCompatAnnotations, false);
     });
   });
   std::string device_name = "Device";

@@ -126,7 +126,7 @@ void writeRecords(const std::vector<Group>& groups, size_t limit, bool json, Out
 
 void showStats(const Trace& trace, const EventMatcher& matches, size_t limit, ListFormat format,
                const TerminalStyle& style, Output& out) {
-  const RowFilter keep = [&](TableId table, size_t row) { return matches(table, row); };
+  const KeepRow keep = [&](TableId table, size_t row) { return matches(table, row); };
   const std::vector<Group> groups = {{"kernel", "kernel", kernelStats(trace, keep)},
                                      {"memory", "copy or fill", copyStats(trace, keep)},
                                      {"host_call", "host call", hostCallStats(trace, keep)},

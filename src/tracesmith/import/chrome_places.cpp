@@ -21,7 +21,7 @@ int64_t dimension(std::string_view raw, size_t index) {
 }
 
 /// A number of a launch; 0 where none can be so large, or so small.
-uint32_t small(int64_t number) {
+uint32_t launchNumber(int64_t number) {
   return number >= 0 && number <= INT32_MAX ? static_cast<uint32_t>(number) : 0;
 }
 
@@ -176,8 +176,10 @@ ShapeId ChromePlaces::launchShape(const ChromeEvent& event) {
   const size_t before = launch_shapes_.size();
   const auto id = ShapeId{static_cast<uint32_t>(launch_shapes_.intern(room_))};
   if (launch_shapes_.size() == before) return id;
-  const auto local = [&](size_t i) { return small(dimension(block.raw, i)); };
-  const auto global = [&](size_t i) { return uint64_t{small(dimension(grid.raw, i))} * local(i); };
+  const auto local = [&](size_t i) { return launchNumber(dimension(block.raw, i)); };
+  const auto global = [&](size_t i) {
+    return uint64_t{launchNumber(dimension(grid.raw, i))} * local(i);
+  };
   delta_.launch_shape.push(
       {.dimensions = 3,
        .global_x = global(0),
@@ -187,10 +189,10 @@ ShapeId ChromePlaces::launchShape(const ChromeEvent& event) {
        .local_y = local(1),
        .local_z = local(2),
        .static_shared_bytes =
-           small(memory ? memberOf(memory.raw, "static_shared") : shared.integer()),
-       .dynamic_shared_bytes = small(memberOf(memory.raw, "dynamic_shared")),
-       .registers_per_thread =
-           small(memory ? memberOf(memory.raw, "registers_per_thread") : registers.integer())});
+           launchNumber(memory ? memberOf(memory.raw, "static_shared") : shared.integer()),
+       .dynamic_shared_bytes = launchNumber(memberOf(memory.raw, "dynamic_shared")),
+       .registers_per_thread = launchNumber(memory ? memberOf(memory.raw, "registers_per_thread")
+                                                   : registers.integer())});
   return id;
 }
 

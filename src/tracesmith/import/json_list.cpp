@@ -7,7 +7,7 @@
 namespace tracesmith::import {
 namespace {
 
-constexpr size_t kStep = 1u << 18;
+constexpr size_t kReadStep = 1u << 18;
 constexpr size_t kLargestValue = 64u << 20;
 
 }  // namespace
@@ -23,7 +23,8 @@ bool JsonList::fill() {
     begin_ = 0;
   }
   if (end_ >= kLargestValue) return false;
-  if (buffer_.size() < end_ + kStep) buffer_.resize(std::max(buffer_.size() * 2, 2 * kStep));
+  if (buffer_.size() < end_ + kReadStep)
+    buffer_.resize(std::max(buffer_.size() * 2, 2 * kReadStep));
   const Result<size_t> n =
       source_.read({reinterpret_cast<uint8_t*>(buffer_.data()) + end_, buffer_.size() - end_});
   if (!n) {

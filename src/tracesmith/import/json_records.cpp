@@ -7,8 +7,8 @@
 namespace tracesmith::import {
 namespace {
 
-constexpr int kMostDepth = 8;
-constexpr size_t kMostValues = 512;
+constexpr int kMostRecordDepth = 8;
+constexpr size_t kMostRecordValues = 512;
 constexpr size_t kMostLayouts = 256;
 constexpr size_t kMostLayoutBytes = 64u << 10;
 
@@ -25,10 +25,10 @@ bool JsonRecords::flatten(const char*& at, const char* end, int depth) {
     at = skipSpaces(at, end);
     if (at >= end || *at != ':') return false;
     at = skipSpaces(at + 1, end);
-    if (at < end && *at == '{' && depth < kMostDepth) {
+    if (at < end && *at == '{' && depth < kMostRecordDepth) {
       if (!flatten(at, end, depth + 1)) return false;
     } else {
-      if (values_.size() >= kMostValues) return false;
+      if (values_.size() >= kMostRecordValues) return false;
       begins_.push_back(at);
       if (scanValue(at, end, values_.emplace_back()) != JsonFault::kNone) return false;
       ends_.push_back(at);

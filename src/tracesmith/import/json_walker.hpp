@@ -52,4 +52,20 @@ class JsonWalker {
   JsonFault fault_ = JsonFault::kNone;
 };
 
+/// each(key, value) for the members of the object `raw`; what it does not read is passed over.
+template <class Each>
+void forMembers(std::string_view raw, const Each& each) {
+  JsonWalker walker(raw);
+  if (!walker.enter('{')) return;
+  for (std::string_view key; walker.member(key);) each(key, walker.value());
+}
+
+/// each(value) for the elements of the list `raw`.
+template <class Each>
+void forElements(std::string_view raw, const Each& each) {
+  JsonWalker walker(raw);
+  if (!walker.enter('[')) return;
+  while (walker.element()) each(walker.value());
+}
+
 }  // namespace tracesmith::import

@@ -10,8 +10,8 @@ namespace {
 
 constexpr size_t kLongestFact = 4096;  // of metadata; longer ones are only kept in their table
 
-constexpr std::string_view kCopies = "ENUM_CUDA_MEMCPY_OPER";
-constexpr std::string_view kSyncs = "ENUM_CUPTI_SYNC_TYPE";
+constexpr std::string_view kCopyEnum = "ENUM_CUDA_MEMCPY_OPER";
+constexpr std::string_view kSyncEnum = "ENUM_CUPTI_SYNC_TYPE";
 constexpr std::string_view kMemory = "ENUM_CUDA_DEV_MEM_EVENT_OPER";
 constexpr std::string_view kEvents = "ENUM_NSYS_EVENT_TYPE";
 
@@ -23,20 +23,20 @@ struct Known {
   std::string_view name;
 };
 constexpr auto kKnown = std::to_array<Known>({
-    {kCopies, 1, "HTOD"},
-    {kCopies, 2, "DTOH"},
-    {kCopies, 3, "HTOA"},
-    {kCopies, 4, "ATOH"},
-    {kCopies, 5, "ATOA"},
-    {kCopies, 6, "ATOD"},
-    {kCopies, 7, "DTOA"},
-    {kCopies, 8, "DTOD"},
-    {kCopies, 9, "HTOH"},
-    {kCopies, 10, "PTOP"},
-    {kSyncs, 1, "EVENT_SYNCHRONIZE"},
-    {kSyncs, 2, "STREAM_WAIT_EVENT"},
-    {kSyncs, 3, "STREAM_SYNCHRONIZE"},
-    {kSyncs, 4, "CONTEXT_SYNCHRONIZE"},
+    {kCopyEnum, 1, "HTOD"},
+    {kCopyEnum, 2, "DTOH"},
+    {kCopyEnum, 3, "HTOA"},
+    {kCopyEnum, 4, "ATOH"},
+    {kCopyEnum, 5, "ATOA"},
+    {kCopyEnum, 6, "ATOD"},
+    {kCopyEnum, 7, "DTOA"},
+    {kCopyEnum, 8, "DTOD"},
+    {kCopyEnum, 9, "HTOH"},
+    {kCopyEnum, 10, "PTOP"},
+    {kSyncEnum, 1, "EVENT_SYNCHRONIZE"},
+    {kSyncEnum, 2, "STREAM_WAIT_EVENT"},
+    {kSyncEnum, 3, "STREAM_SYNCHRONIZE"},
+    {kSyncEnum, 4, "CONTEXT_SYNCHRONIZE"},
     {kMemory, 0, "ALLOCATION"},
     {kMemory, 1, "DEALLOCATION"},
     {kEvents, 34, "NvtxMark"},
@@ -168,7 +168,7 @@ CopyKind NsysNames::copyKind(int64_t value) const {
       {"HTOH", K::kHostToHost},
       {"PTOP", K::kPeerToPeer},
   });
-  return byEnding(kMeanings, symbol(kCopies, value), K::kUnknown);
+  return byEnding(kMeanings, symbol(kCopyEnum, value), K::kUnknown);
 }
 
 SyncKind NsysNames::syncKind(int64_t value) const {
@@ -179,7 +179,7 @@ SyncKind NsysNames::syncKind(int64_t value) const {
       {"STREAM_SYNCHRONIZE", K::kStreamWait},
       {"CONTEXT_SYNCHRONIZE", K::kDeviceWait},
   });
-  return byEnding(kMeanings, symbol(kSyncs, value), K::kUnknown);
+  return byEnding(kMeanings, symbol(kSyncEnum, value), K::kUnknown);
 }
 
 MemoryKind NsysNames::memoryKind(int64_t value) const {

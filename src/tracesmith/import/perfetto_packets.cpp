@@ -15,11 +15,11 @@
 namespace tracesmith::import {
 namespace {
 
-constexpr size_t kStep = 1u << 20;             // read at a time
+constexpr size_t kUnpackStep = 1u << 20;       // read at a time
 constexpr uint64_t kLargestPacket = 1u << 28;  // Perfetto's own are below 64 MB
 constexpr size_t kLargestUnpacked = 1u << 28;  // of one packet
-constexpr int kDeepest = 2;                    // packed packets within packed packets
-constexpr uint32_t kVarint = 0, kEightBytes = 1, kBytes = 2, kFourBytes = 5;
+constexpr int kDeepestPacket = 2;              // packed packets within packed packets
+constexpr uint32_t kVarintWire = 0, kEightBytesWire = 1, kBytesWire = 2, kFourBytesWire = 5;
 
 /// RFC 1950 or 1951, by the first bytes; nothing where they are damaged or far too many.
 std::optional<std::string> inflated(std::string_view packed) {
@@ -34,12 +34,12 @@ std::optional<std::string> inflated(std::string_view packed) {
   std::string out;
   size_t made = 0;
   while (state->block_state != ISAL_BLOCK_FINISH) {
-    if (made + kStep > kLargestUnpacked) return std::nullopt;
-    out.resize(made + kStep);
+    if (made + kUnpackStep > kLargestUnpacked) return std::nullopt;
+    out.resize(made + kUnpackStep);
     state->next_out = reinterpret_cast<uint8_t*>(out.data()) + made;
-    state->avail_out = kStep;
+    state->avail_out = kUnpackStep;
     const int result = isal_inflate(state.get());
-    const size_t more = kStep - state->avail_out;
+    const size_t more = kUnpackStep - state->avail_out;
     made += more;
     if (result != ISAL_DECOMP_OK && result != ISAL_END_INPUT) return std::nullopt;
     if (state->block_state != ISAL_BLOCK_FINISH && more == 0) return std::nullopt;  // cut
@@ -56,9 +56,9 @@ std::optional<std::string> unzstd(std::string_view packed) {
   size_t made = 0;
   ZSTD_inBuffer from = {packed.data(), packed.size(), 0};
   while (true) {
-    if (made + kStep > kLargestUnpacked) return std::nullopt;
-    out.resize(made + kStep);
-    ZSTD_outBuffer to = {out.data() + made, kStep, 0};
+    if (made + kUnpackStep > kLargestUnpacked) return std::nullopt;
+    out.resize(made + kUnpackStep);
+    ZSTD_outBuffer to = {out.data() + made, kUnpackStep, 0};
     const size_t before = from.pos;
     const size_t result = ZSTD_decompressStream(stream.get(), &to, &from);
     if (ZSTD_isError(result)) return std::nullopt;
@@ -84,7 +84,8 @@ bool PerfettoPackets::need(size_t bytes) {
       filled_ -= at_;
       at_ = 0;
     }
-    if (window_.size() < filled_ + kStep) window_.resize(std::max(window_.size() * 2, 2 * kStep));
+    if (window_.size() < filled_ + kUnpackStep)
+      window_.resize(std::max(window_.size() * 2, 2 * kUnpackStep));
     const Result<size_t> n = source_.read({window_.data() + filled_, window_.size() - filled_});
     if (!n) {
       damage_.add(begin_of_window_ + filled_, 0, n.error().message);
@@ -119,15 +120,15 @@ uint64_t PerfettoPackets::rest(uint64_t offset) {
 bool PerfettoPackets::skip(uint32_t wire_type) {
   uint64_t length = 0;
   switch (wire_type) {
-    case kVarint:
+    case kVarintWire:
       return varint(length);
-    case kEightBytes:
+    case kEightBytesWire:
       length = 8;
       break;
-    case kFourBytes:
+    case kFourBytesWire:
       length = 4;
       break;
-    case kBytes:
+    case kBytesWire:
       if (!varint(length) || length > kLargestPacket) return false;
       break;
     default:
@@ -147,7 +148,7 @@ void PerfettoPackets::run(const Take& take) {
     if (!varint(tag)) {
       return damage_.add(offset, filled_ - at_, "the file ends within a packet");
     }
-    if (tag != (perfetto_numbers::kPacket << 3 | kBytes)) {
+    if (tag != (perfetto_numbers::kPacket << 3 | kBytesWire)) {
       if ((tag >> 3) != 0 && skip(tag & 7)) continue;
       return damage_.add(offset, rest(offset),
                          "this is no packet; what follows can not be told apart");
@@ -173,7 +174,7 @@ bool PerfettoPackets::give(std::string_view packet, uint64_t offset, int depth) 
   std::string_view deflated;
   std::string_view zstd;
   while (reader.next(field)) {
-    if (field.wire_type != kBytes) continue;
+    if (field.wire_type != kBytesWire) continue;
     if (field.number == perfetto_numbers::packet::kCompressed) deflated = field.bytes;
     if (field.number == perfetto_numbers::packet::kZstdCompressed) zstd = field.bytes;
   }
@@ -182,7 +183,7 @@ bool PerfettoPackets::give(std::string_view packet, uint64_t offset, int depth) 
     return true;
   }
   if (deflated.empty() && zstd.empty()) return (*take_)(packet, offset);
-  if (depth >= kDeepest) {
+  if (depth >= kDeepestPacket) {
     damage_.add(offset, packet.size(), "packed packets within packed packets");
     return true;
   }
@@ -198,7 +199,7 @@ bool PerfettoPackets::within(std::string_view packets, uint64_t offset, int dept
   proto::Reader reader(packets);
   proto::Field field;
   while (reader.next(field)) {
-    if (field.number != perfetto_numbers::kPacket || field.wire_type != kBytes) continue;
+    if (field.number != perfetto_numbers::kPacket || field.wire_type != kBytesWire) continue;
     if (!give(field.bytes, offset, depth)) return false;
   }
   if (!reader.ok()) damage_.add(offset, 0, "packed packets that end in something else");
@@ -218,7 +219,7 @@ bool isOfPackets(const proto::Field& field) {
     case pp::kTimestampClockId:
     case pp::kStateCleared:
     case pp::kDropped:
-      return field.wire_type == kVarint;
+      return field.wire_type == kVarintWire;
     case pp::kTrackEvent:
     case pp::kInternedData:
     case pp::kDefaults:
@@ -229,7 +230,7 @@ bool isOfPackets(const proto::Field& field) {
     case pp::kGpuInfo:
     case pp::kCompressed:
     case pp::kZstdCompressed:
-      return field.wire_type == kBytes;
+      return field.wire_type == kBytesWire;
     default:
       return false;
   }
@@ -252,7 +253,7 @@ bool looksLikePerfetto(std::string_view head) {
   bool known = false;
   ByteReader in(asBytes(head));
   for (int packets = 0; packets < 16 && in.remaining() > 0; ++packets) {
-    if (in.varint() != (perfetto_numbers::kPacket << 3 | kBytes)) {
+    if (in.varint() != (perfetto_numbers::kPacket << 3 | kBytesWire)) {
       return known && packets >= kEnough;
     }
     const uint64_t length = in.varint();

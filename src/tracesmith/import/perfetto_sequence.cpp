@@ -5,6 +5,7 @@
 
 #include "tracesmith/base/proto_reader.hpp"
 #include "tracesmith/import/perfetto_numbers.hpp"
+#include "tracesmith/import/source_numbers.hpp"
 
 namespace tracesmith::import {
 
@@ -59,16 +60,6 @@ PerfettoSequence::Callstack callstackOf(std::string_view bytes) {
     }
   });
   return stack;
-}
-
-std::string hexOf(std::string_view bytes) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  for (const char c : bytes) {
-    text += kDigits[static_cast<uint8_t>(c) >> 4];
-    text += kDigits[static_cast<uint8_t>(c) & 15];
-  }
-  return text;
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ namespace pn = perfetto_numbers;
 using proto::Field;
 
 constexpr int kDeepestTrack = 64;
-constexpr int64_t kMicrosecond = 1000;
+constexpr int64_t kMicrosecondNs = 1000;
 constexpr std::string_view kOverlapping = " (overlapping)";  // as the exporter names them
 
 /// Annotations that a column may hold; the names are the exporter's, and Kineto's.
@@ -199,7 +199,7 @@ void PerfettoSlices::legacy(const PerfettoSequence& sequence, std::string_view b
         if (f.value == 'X') event.duration_ns = std::max<int64_t>(event.duration_ns, 0);
         break;
       case pn::event::legacy::kDuration:
-        if (__builtin_mul_overflow(static_cast<int64_t>(f.value), kMicrosecond,
+        if (__builtin_mul_overflow(static_cast<int64_t>(f.value), kMicrosecondNs,
                                    &event.duration_ns)) {
           event.duration_ns = INT64_MAX;
         }

@@ -14,7 +14,7 @@ namespace {
 namespace pa = perfetto_numbers::event::annotation;
 using proto::Field;
 
-constexpr int kDeepest = 32;
+constexpr int kDeepestValue = 32;
 
 std::string_view nameOf(const PerfettoSequence::Names& names, uint64_t iid,
                         const TraceBuilder& builder) {
@@ -68,7 +68,7 @@ PerfettoValue read(const PerfettoSequence& sequence, std::string_view bytes,
       case pa::kDict:
       case pa::kArray: {
         (f.number == pa::kDict ? dictionary : list) = true;
-        if (depth >= kDeepest) break;
+        if (depth >= kDeepestValue) break;
         const PerfettoValue inner = read(sequence, f.bytes, builder, depth + 1);
         if (!members.empty()) members += ',';
         if (f.number == pa::kDict) members += jsonText(inner.name) + ":";

@@ -9,16 +9,11 @@
 #include "tracesmith/import/chrome_categories.hpp"
 #include "tracesmith/import/rocm_names.hpp"
 #include "tracesmith/import/rocpd_names.hpp"
+#include "tracesmith/import/source_numbers.hpp"
 #include "tracesmith/import/span_of_source.hpp"
 
 namespace tracesmith::import {
 namespace {
-
-uint64_t positive(int64_t value) { return static_cast<uint64_t>(std::max<int64_t>(value, 0)); }
-
-uint32_t small(int64_t value) {
-  return static_cast<uint32_t>(std::clamp<int64_t>(value, 0, UINT32_MAX));
-}
 
 constexpr std::string_view kPrefix = "rocpd_";
 constexpr std::string_view kStringTable = "rocpd_string_";

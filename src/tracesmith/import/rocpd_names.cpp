@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/import/rocpd_names.hpp"
+#include "tracesmith/import/source_numbers.hpp"
 
 #include <simdjson.h>
 
@@ -7,10 +8,6 @@
 
 namespace tracesmith::import {
 namespace {
-
-uint32_t small(int64_t value) {
-  return static_cast<uint32_t>(std::clamp<int64_t>(value, 0, UINT32_MAX));
-}
 
 /// The text `key` of a JSON object; "" where that is none.
 std::string memberText(std::string_view json, const char* key) {

@@ -7,20 +7,10 @@
 #include <limits>
 
 #include "tracesmith/import/json_walker.hpp"
+#include "tracesmith/import/source_numbers.hpp"
 
 namespace tracesmith::import {
 namespace {
-
-template <class Each>
-void forMembers(std::string_view raw, const Each& each) {
-  JsonWalker walker(raw);
-  if (!walker.enter('{')) return;
-  for (std::string_view key; walker.member(key);) each(key, walker.value());
-}
-
-uint32_t small(int64_t value) {
-  return static_cast<uint32_t>(std::clamp<int64_t>(value, 0, std::numeric_limits<uint32_t>::max()));
-}
 
 /// Of frame buffers (heap types 1 and 2: visible to the host or not); other heaps are the host's,
 /// or registers.

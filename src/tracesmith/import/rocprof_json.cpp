@@ -22,15 +22,16 @@
 namespace tracesmith::import {
 namespace {
 
-using namespace rocprof_field;  // NOLINT: a list of names
+namespace rf = rocprof_field;
 
 constexpr std::string_view kRoot = "rocprofiler-sdk-tool";
 
-constexpr HeldField kTimes[] = {{kStart, SourceGap::kTimeNanos}, {kEnd, SourceGap::kEndNanos}};
-constexpr HeldField kTimesAndId[] = {{kStart, SourceGap::kTimeNanos},
-                                     {kEnd, SourceGap::kEndNanos},
-                                     {kCorrelation, SourceGap::kCorrelation}};
-constexpr HeldField kTime[] = {{kStart, SourceGap::kTimeNanos}};
+constexpr HeldField kTimes[] = {{rf::kStart, SourceGap::kTimeNanos},
+                                {rf::kEnd, SourceGap::kEndNanos}};
+constexpr HeldField kTimesAndId[] = {{rf::kStart, SourceGap::kTimeNanos},
+                                     {rf::kEnd, SourceGap::kEndNanos},
+                                     {rf::kCorrelation, SourceGap::kCorrelation}};
+constexpr HeldField kTime[] = {{rf::kStart, SourceGap::kTimeNanos}};
 
 /// What the lists of records become.
 enum class Becomes : uint8_t {
@@ -72,7 +73,7 @@ Becomes becomesOf(std::string_view section) {
 class RocprofJson {
  public:
   RocprofJson(TraceWriter& writer, Trace facts)
-      : builder_(writer, std::move(facts)), records_(rocprofFieldOf, kFields) {}
+      : builder_(writer, std::move(facts)), records_(rocprofFieldOf, rf::kFields) {}
 
   Status read(std::string_view document, ImportCounts& counts, DamageLog& damage);
 
@@ -124,21 +125,6 @@ class RocprofJson {
 };
 
 // --- The tables that records refer to ----------------------------------------------------------
-
-/// Each member of the object `raw`; what `each` does not read is passed over.
-template <class Each>
-void forMembers(std::string_view raw, const Each& each) {
-  JsonWalker walker(raw);
-  if (!walker.enter('{')) return;
-  for (std::string_view key; walker.member(key);) each(key, walker.value());
-}
-
-template <class Each>
-void forElements(std::string_view raw, const Each& each) {
-  JsonWalker walker(raw);
-  if (!walker.enter('[')) return;
-  while (walker.element()) each(walker.value());
-}
 
 /// A number that 64 bits hold as it stands, but for what is behind its point: others (1e9, or those
 /// above INT64_MAX, which the tool writes for times that it does not have) are no time.
@@ -283,35 +269,36 @@ void RocprofJson::gather(JsonWalker& walker) {
 // --- Records -----------------------------------------------------------------------------------
 
 std::string_view RocprofJson::operation() {
-  const auto kind = static_cast<size_t>(number(kKind, -1));
-  const auto operation = static_cast<size_t>(number(kOperation, -1));
+  const auto kind = static_cast<size_t>(number(rf::kKind, -1));
+  const auto operation = static_cast<size_t>(number(rf::kOperation, -1));
   if (kind >= tables_.operations.size()) return {};
   const std::vector<std::string>& of = tables_.operations[kind];
   return operation < of.size() ? std::string_view(of[operation]) : tables_.kinds[kind];
 }
 
 bool RocprofJson::kernel() {
-  const int64_t id = number(kKernel, -1);
+  const int64_t id = number(rf::kKernel, -1);
   const Symbol* const symbol = symbolOf(id);
-  RocprofDispatch dispatch{.grid = {number(kGridX), number(kGridY), number(kGridZ)},
-                           .group = {number(kGroupX), number(kGroupY), number(kGroupZ)},
-                           .group_bytes = number(kGroupBytes),
-                           .private_bytes = number(kPrivateBytes),
-                           .registers = number(kVectorRegisters) + number(kAccumulationRegisters)};
+  RocprofDispatch dispatch{
+      .grid = {number(rf::kGridX), number(rf::kGridY), number(rf::kGridZ)},
+      .group = {number(rf::kGroupX), number(rf::kGroupY), number(rf::kGroupZ)},
+      .group_bytes = number(rf::kGroupBytes),
+      .private_bytes = number(rf::kPrivateBytes),
+      .registers = number(rf::kVectorRegisters) + number(rf::kAccumulationRegisters)};
   if (symbol != nullptr) {
     dispatch.static_group_bytes = symbol->group_bytes;
     dispatch.registers = symbol->registers;
   }
-  const bool by_stream = !tables_.by_queue && records_[kStream];
+  const bool by_stream = !tables_.by_queue && records_[rf::kStream];
   builder_.rows.kernel.push(
       {.start_ns = start_ns_,
        .duration_ns = duration_ns_,
        .name = symbol != nullptr ? symbol->name : builder_.text("kernel #" + std::to_string(id)),
        .process_id = builder_.process(tables_.pid),
-       .thread_id = builder_.thread(tables_.pid, number(kThread)),
-       .stream_id =
-           builder_.stream(tables_.pid, number(kAgent), 0, number(by_stream ? kStream : kQueue)),
-       .correlation_id = static_cast<uint64_t>(number(kCorrelation)),
+       .thread_id = builder_.thread(tables_.pid, number(rf::kThread)),
+       .stream_id = builder_.stream(tables_.pid, number(rf::kAgent), 0,
+                                    number(by_stream ? rf::kStream : rf::kQueue)),
+       .correlation_id = static_cast<uint64_t>(number(rf::kCorrelation)),
        .shape_id = builder_.shape(rocprofShape(dispatch))});
   return true;
 }
@@ -320,7 +307,7 @@ bool RocprofJson::kernel() {
 /// their sum.
 void RocprofJson::counterValues() {
   std::map<int64_t, double> sums;
-  forElements(records_[kCounters].raw, [&](const JsonToken& one) {
+  forElements(records_[rf::kCounters].raw, [&](const JsonToken& one) {
     int64_t id = 0;
     double value = 0;
     forMembers(one.raw, [&](std::string_view key, const JsonToken& of) {
@@ -337,7 +324,7 @@ void RocprofJson::counterValues() {
     const CounterTrackId track =
         builder_.counterTrack({.name = builder_.text(name),
                                .process_id = builder_.process(tables_.pid),
-                               .device_id = builder_.device(number(kAgent))});
+                               .device_id = builder_.device(number(rf::kAgent))});
     builder_.rows.counter.push({.time_ns = start_ns_, .track_id = track, .value = value});
     builder_.added();
   }
@@ -346,7 +333,7 @@ void RocprofJson::counterValues() {
 /// The row of the record that was read last. False: it makes none.
 bool RocprofJson::row(Becomes becomes, std::string_view section, TableId& table) {
   const ProcessId process = builder_.process(tables_.pid);
-  const auto correlation = static_cast<uint64_t>(number(kCorrelation));
+  const auto correlation = static_cast<uint64_t>(number(rf::kCorrelation));
   Trace& rows = builder_.rows;
   switch (becomes) {
     case Becomes::kKernel:
@@ -363,26 +350,26 @@ bool RocprofJson::row(Becomes becomes, std::string_view section, TableId& table)
                            .duration_ns = duration_ns_,
                            .name = builder_.text(name),
                            .process_id = process,
-                           .thread_id = builder_.thread(tables_.pid, number(kThread)),
+                           .thread_id = builder_.thread(tables_.pid, number(rf::kThread)),
                            .correlation_id = correlation,
                            .kind = rocprofCallKind(name)});
       return true;
     }
     case Becomes::kCopy: {
       // On the device that takes part in it; the destination's where both do.
-      const bool to_device = builder_.deviceRow(number(kDestination)).kind != DeviceKind::kCpu;
+      const bool to_device = builder_.deviceRow(number(rf::kDestination)).kind != DeviceKind::kCpu;
       table = TableId::kCopy;
-      rows.copy.push(
-          {.start_ns = start_ns_,
-           .duration_ns = duration_ns_,
-           .kind = rocprofCopyKind(operation()),
-           .process_id = process,
-           .thread_id = builder_.thread(tables_.pid, number(kThread)),
-           .stream_id = builder_.stream(tables_.pid, number(to_device ? kDestination : kSource), 0,
-                                        number(kStream)),
-           .correlation_id = correlation,
-           .bytes = static_cast<uint64_t>(std::max<int64_t>(number(kBytes), 0)),
-           .name = builder_.text(operation())});
+      rows.copy.push({.start_ns = start_ns_,
+                      .duration_ns = duration_ns_,
+                      .kind = rocprofCopyKind(operation()),
+                      .process_id = process,
+                      .thread_id = builder_.thread(tables_.pid, number(rf::kThread)),
+                      .stream_id = builder_.stream(
+                          tables_.pid, number(to_device ? rf::kDestination : rf::kSource), 0,
+                          number(rf::kStream)),
+                      .correlation_id = correlation,
+                      .bytes = static_cast<uint64_t>(std::max<int64_t>(number(rf::kBytes), 0)),
+                      .name = builder_.text(operation())});
       return true;
     }
     case Becomes::kMemory:
@@ -391,16 +378,16 @@ bool RocprofJson::row(Becomes becomes, std::string_view section, TableId& table)
           {.time_ns = start_ns_,
            .kind = rocprofMemoryKind(operation()),
            .process_id = process,
-           .thread_id = builder_.thread(tables_.pid, number(kThread)),
-           .device_id = builder_.device(number(kAgent)),
-           .address = std::strtoull(std::string(records_[kAddress].raw).c_str(), nullptr, 0),
-           .bytes = static_cast<uint64_t>(std::max<int64_t>(number(kAllocationBytes), 0)),
+           .thread_id = builder_.thread(tables_.pid, number(rf::kThread)),
+           .device_id = builder_.device(number(rf::kAgent)),
+           .address = std::strtoull(std::string(records_[rf::kAddress].raw).c_str(), nullptr, 0),
+           .bytes = static_cast<uint64_t>(std::max<int64_t>(number(rf::kAllocationBytes), 0)),
            .correlation_id = correlation,
            .name = builder_.text(operation())});
       return true;
     case Becomes::kMarker:
     case Becomes::kRange: {
-      const auto message = tables_.messages.find(number(kCorrelation));
+      const auto message = tables_.messages.find(number(rf::kCorrelation));
       const bool named = becomes == Becomes::kMarker && message != tables_.messages.end();
       std::string_view name = named ? std::string_view(message->second) : operation();
       if (name.empty()) name = section;
@@ -411,7 +398,7 @@ bool RocprofJson::row(Becomes becomes, std::string_view section, TableId& table)
                        .name = builder_.text(name),
                        .category = builder_.text(section.substr(section.find('.') + 1)),
                        .process_id = process,
-                       .thread_id = builder_.thread(tables_.pid, number(kThread)),
+                       .thread_id = builder_.thread(tables_.pid, number(rf::kThread)),
                        .correlation_id = correlation});
       return true;
     }
@@ -437,8 +424,8 @@ void RocprofJson::record(std::string_view raw, std::string_view section, Becomes
     keepWhole(section, raw);
     return;
   }
-  const JsonToken& start = records_[kStart];
-  const JsonToken& end = records_[kEnd];
+  const JsonToken& start = records_[rf::kStart];
+  const JsonToken& end = records_[rf::kEnd];
   TableId table = SourceRows::kNone;
   bool exact = false;
   bool made = false;
@@ -452,7 +439,7 @@ void RocprofJson::record(std::string_view raw, std::string_view section, Becomes
     made = row(becomes, section, table);
   }
   if (made) {
-    const JsonToken& id = records_[kCorrelation];
+    const JsonToken& id = records_[rf::kCorrelation];
     std::span<const HeldField> held;
     if (exact && table == TableId::kMemoryEvent) {
       held = kTime;

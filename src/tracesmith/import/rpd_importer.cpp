@@ -11,17 +11,12 @@
 #include "tracesmith/import/chrome_categories.hpp"
 #include "tracesmith/import/id_index.hpp"
 #include "tracesmith/import/rocm_names.hpp"
+#include "tracesmith/import/source_numbers.hpp"
 #include "tracesmith/import/span_of_source.hpp"
 #include "tracesmith/import/sqlite_source.hpp"
 
 namespace tracesmith::import {
 namespace {
-
-uint64_t positive(int64_t value) { return static_cast<uint64_t>(std::max<int64_t>(value, 0)); }
-
-uint32_t small(int64_t value) {
-  return static_cast<uint32_t>(std::clamp<int64_t>(value, 0, UINT32_MAX));
-}
 
 /// Of "0x7f4043dc6040".
 uint64_t address(std::string_view text) {

@@ -40,7 +40,7 @@ bool sameName(std::string_view a, std::string_view b) {
                     [](char x, char y) { return lower(x) == lower(y); });
 }
 
-std::string quoted(std::string_view name) {
+std::string quotedName(std::string_view name) {
   std::string out = "\"";
   for (const char c : name) {
     out += c;
@@ -364,7 +364,7 @@ Status SqliteFile::listTables() {
                                  sqlite3_errmsg(db_)});
   }
   for (SqliteTable& table : tables_) {
-    const std::string sql = "PRAGMA table_xinfo(" + quoted(table.name) + ")";
+    const std::string sql = "PRAGMA table_xinfo(" + quotedName(table.name) + ")";
     if (sqlite3_prepare_v2(db_, sql.c_str(), -1, &raw, nullptr) != SQLITE_OK) continue;
     const Statement columns(raw);
     SqliteRow column(*this, raw, 0);
@@ -426,12 +426,12 @@ void SqliteFile::scan(const SqliteTable& table, const std::function<bool(const S
   }
   std::string columns;
   for (const std::string& column : table.columns) {
-    columns += (columns.empty() ? "" : ", ") + quoted(column);
+    columns += (columns.empty() ? "" : ", ") + quotedName(column);
   }
-  const std::string from = columns + " FROM " + quoted(table.name) + " NOT INDEXED";
+  const std::string from = columns + " FROM " + quotedName(table.name) + " NOT INDEXED";
   if (!rowid.empty()) {
     sqlite3_stmt* raw = nullptr;
-    const std::string sql = "SELECT " + rowid + " FROM " + quoted(table.name);
+    const std::string sql = "SELECT " + rowid + " FROM " + quotedName(table.name);
     if (sqlite3_prepare_v2(db_, sql.c_str(), -1, &raw, nullptr) != SQLITE_OK) rowid.clear();
     sqlite3_finalize(raw);
   }

@@ -7,8 +7,8 @@
 namespace tracesmith::import {
 namespace {
 
-constexpr char kNullLetter = '0';     // in patterns, beside the letters of SourceGap
-constexpr size_t kMostShapes = 1024;  // of a table; rows beyond are kept as one text each
+constexpr char kNullLetter = '0';          // in patterns, beside the letters of SourceGap
+constexpr size_t kMostTableShapes = 1024;  // of a table; rows beyond are kept as one text each
 
 /// `text` as within a JSON string. Bytes that are no UTF-8 stay: readers of sources mend them.
 void appendEscaped(std::string& out, std::string_view text) {
@@ -162,7 +162,7 @@ void SqliteSource::keepAs(TableId table, const SqliteRow& row, const Values* val
 uint32_t SqliteSource::shapeOf(const std::string& pattern) {
   const auto known = shapes_.find(pattern);
   if (known != shapes_.end()) return known->second;
-  if (shapes_.size() >= kMostShapes) return 0;
+  if (shapes_.size() >= kMostTableShapes) return 0;
   SourceShape shape;
   std::string text = opening_;
   for (size_t i = 0; i < pattern.size(); ++i) {

@@ -4,7 +4,7 @@
 namespace tracesmith::import {
 namespace {
 
-constexpr size_t kPortionRows = 1u << 18;  // two blocks of a table
+constexpr size_t kRowsOfPortion = 1u << 18;  // two blocks of a table
 
 /// The bytes of a row's values: equal rows have equal ones. `one` is room for it.
 template <class Table>
@@ -159,7 +159,7 @@ void TraceBuilder::keep(TableId table, uint32_t source_shape, std::span<const in
 
 void TraceBuilder::added(size_t count) {
   pending_ += count;
-  if (pending_ >= kPortionRows) portion();
+  if (pending_ >= kRowsOfPortion) portion();
 }
 
 void TraceBuilder::portion() {

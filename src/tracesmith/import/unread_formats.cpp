@@ -8,20 +8,21 @@
 namespace tracesmith::import {
 namespace {
 
-constexpr uint32_t kVarint = 0, kBytes = 2;
+constexpr uint32_t kVarintField = 0, kBytesField = 2;
 
 /// xplane.proto: an XSpace has planes (1), each with an id (1), a name (2), lines (3), maps of
 /// metadata (4, 5) and statistics (6). The head may end within the first one.
 bool isXPlane(std::string_view head) {
   ByteReader in(asBytes(head));
-  if (in.varint() != (1 << 3 | kBytes)) return false;
+  if (in.varint() != (1 << 3 | kBytesField)) return false;
   const uint64_t length = in.varint();
   if (!in.ok()) return false;
   const bool cut = length > in.remaining();
   proto::Reader plane(asText(in.take(cut ? in.remaining() : static_cast<size_t>(length))));
   bool named = false;
   for (proto::Field field; plane.next(field);) {
-    if (field.number > 6 || field.wire_type != (field.number == 1 ? kVarint : kBytes)) return false;
+    if (field.number > 6 || field.wire_type != (field.number == 1 ? kVarintField : kBytesField))
+      return false;
     named |= field.number == 2 && field.bytes.starts_with("/");  // "/host:CPU", "/device:GPU:0"
   }
   return named && (cut || plane.ok());

@@ -15,10 +15,10 @@
 namespace tracesmith::import {
 namespace {
 
-constexpr size_t kDeepest = 256;
+constexpr size_t kDeepestElement = 256;
 constexpr size_t kMostColumns = 1024;
-constexpr size_t kLongestText = 1u << 20;  // of one value
-constexpr int kPiece = 1 << 16;            // given to the parser at a time
+constexpr size_t kLongestXmlValue = 1u << 20;  // of one value
+constexpr int kPiece = 1 << 16;                // given to the parser at a time
 
 std::string_view trimmed(std::string_view text) {
   const auto isSpace = [](char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; };
@@ -27,14 +27,14 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-std::optional<int64_t> integerOf(std::string_view text) {
+std::optional<int64_t> xmlInteger(std::string_view text) {
   int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || text.empty()) return std::nullopt;
   return value;
 }
 
-std::string_view attribute(const XML_Char** attributes, std::string_view name) {
+std::string_view attributeOf(const XML_Char** attributes, std::string_view name) {
   for (size_t i = 0; attributes[i] != nullptr; i += 2) {
     if (name == attributes[i]) return attributes[i + 1];
   }
@@ -158,7 +158,7 @@ const XctraceTables::Reader::Stored* XctraceTables::Reader::known(uint64_t id) c
 void XctraceTables::Reader::begin(std::string_view name, const XML_Char** attributes) {
   if (stopped_) return;
   path_.emplace_back(name);
-  if (path_.size() > kDeepest) return refuse("elements within elements without end");
+  if (path_.size() > kDeepestElement) return refuse("elements within elements without end");
   leaf_.clear();
   if (name == "trace-query-result" || name == "trace-toc") {
     any_ = true;
@@ -169,26 +169,26 @@ void XctraceTables::Reader::begin(std::string_view name, const XML_Char** attrib
   if (!in_row_) {
     if (name == "schema") {
       in_schema_ = true;
-      schema_.name = attribute(attributes, "name");
+      schema_.name = attributeOf(attributes, "name");
       schema_.columns.clear();
     } else if (name == "row") {
       in_row_ = true;
       row_.clear();
     } else if (path_.size() > 2 && name == "process" && tables_.contents_.process.empty()) {
-      tables_.contents_.process = attribute(attributes, "name");
+      tables_.contents_.process = attributeOf(attributes, "name");
     } else if (name == "device" && tables_.contents_.device.empty()) {
-      tables_.contents_.device = attribute(attributes, "name");
+      tables_.contents_.device = attributeOf(attributes, "name");
     }
     return;
   }
   if (!open_.empty()) open_.back().has_parts = true;
   Element element;
   element.tag = name;
-  element.shown = attribute(attributes, "fmt");
-  const std::string_view ref = attribute(attributes, "ref");
-  const std::string_view id = attribute(attributes, "id");
+  element.shown = attributeOf(attributes, "fmt");
+  const std::string_view ref = attributeOf(attributes, "ref");
+  const std::string_view id = attributeOf(attributes, "id");
   if (!ref.empty()) {
-    const auto number = integerOf(ref);
+    const auto number = xmlInteger(ref);
     const Stored* value = number && *number >= 0 ? known(static_cast<uint64_t>(*number)) : nullptr;
     if (value != nullptr) {
       element.value = *value;
@@ -198,7 +198,7 @@ void XctraceTables::Reader::begin(std::string_view name, const XML_Char** attrib
       element.value.missing = true;
     }
     element.has_parts = true;  // its text is known
-  } else if (const auto number = integerOf(id); number && *number >= 0) {
+  } else if (const auto number = xmlInteger(id); number && *number >= 0) {
     element.id = static_cast<uint64_t>(*number);
     element.has_id = true;
   }
@@ -209,9 +209,9 @@ void XctraceTables::Reader::begin(std::string_view name, const XML_Char** attrib
 void XctraceTables::Reader::text(std::string_view text) {
   if (stopped_) return;
   std::string& to = open_.empty() ? leaf_ : open_.back().text;
-  if (to.size() + text.size() > kLongestText) {
-    if (to.size() < kLongestText) ++tables_.cut_;
-    text = text.substr(0, kLongestText - to.size());
+  if (to.size() + text.size() > kLongestXmlValue) {
+    if (to.size() < kLongestXmlValue) ++tables_.cut_;
+    text = text.substr(0, kLongestXmlValue - to.size());
   }
   to.append(text);
 }
@@ -222,7 +222,7 @@ void XctraceTables::Reader::close() {
   Stored& v = e.value;
   const std::string_view own = trimmed(e.text);
   if (!own.empty()) {
-    if (const auto number = integerOf(own)) {
+    if (const auto number = xmlInteger(own)) {
       v.number = *number;
       v.is_number = true;
     }

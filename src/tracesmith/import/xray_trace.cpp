@@ -9,6 +9,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "tracesmith/import/source_numbers.hpp"
 #include "tracesmith/import/span_of_source.hpp"
 #include "tracesmith/import/trace_builder.hpp"
 #include "tracesmith/import/xray_calls.hpp"
@@ -57,17 +58,6 @@ bool isPrintable(std::string_view text) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) return false;
   }
   return !text.empty() && simdjson::validate_utf8(text.data(), text.size());
-}
-
-std::string hexOf(std::string_view data) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string hex;
-  hex.reserve(data.size() * 2);
-  for (const char c : data) {
-    hex += kDigits[static_cast<unsigned char>(c) >> 4];
-    hex += kDigits[static_cast<unsigned char>(c) & 15];
-  }
-  return hex;
 }
 
 constexpr bool fits(uint64_t value) {

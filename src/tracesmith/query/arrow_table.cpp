@@ -128,7 +128,7 @@ struct TableStream {
   }
 };
 
-TableStream& streamOf(ArrowArrayStream* stream) {
+TableStream& tableStreamOf(ArrowArrayStream* stream) {
   return *static_cast<TableStream*>(stream->private_data);
 }
 
@@ -142,7 +142,7 @@ void startArrowTable(uint64_t rows, std::vector<std::pair<std::string, ColumnArr
   *out = {};
   out->get_schema = [](ArrowArrayStream* s, ArrowSchema* schema) {
     try {
-      streamOf(s).schema(*schema);
+      tableStreamOf(s).schema(*schema);
     } catch (const std::bad_alloc&) {
       return ENOMEM;
     }
@@ -150,7 +150,7 @@ void startArrowTable(uint64_t rows, std::vector<std::pair<std::string, ColumnArr
   };
   out->get_next = [](ArrowArrayStream* s, ArrowArray* array) {
     try {
-      streamOf(s).batch(*array);
+      tableStreamOf(s).batch(*array);
     } catch (const std::bad_alloc&) {
       return ENOMEM;
     }

@@ -8,7 +8,7 @@
 namespace tracesmith {
 namespace {
 
-constexpr size_t kBlock = 256;
+constexpr size_t kRankBlock = 256;
 
 }  // namespace
 
@@ -19,10 +19,10 @@ Value DictionaryColumn::at(uint64_t row) const {
 }
 
 void DictionaryColumn::read(const uint64_t* rows, size_t n, Cell* out) const {
-  uint32_t block[kBlock];
+  uint32_t block[kRankBlock];
   const uint32_t known = count();
-  for (size_t first = 0; first < n; first += kBlock) {
-    const size_t size = std::min(kBlock, n - first);
+  for (size_t first = 0; first < n; first += kRankBlock) {
+    const size_t size = std::min(kRankBlock, n - first);
     numbers(rows + first, size, block);
     uint32_t last = 0;
     Cell cell;
@@ -42,10 +42,10 @@ void DictionaryColumn::rankTexts() const {
   std::vector<uint32_t> rows_of(size_t{known} + 1, 0);
   std::vector<uint32_t> more(rows_of);
   const auto countRows = [&](uint64_t begin, uint64_t end, std::vector<uint32_t>& counts) {
-    uint64_t rows[kBlock];
-    uint32_t block[kBlock];
-    for (uint64_t first = begin; first < end; first += kBlock) {
-      const size_t size = std::min<uint64_t>(kBlock, end - first);
+    uint64_t rows[kRankBlock];
+    uint32_t block[kRankBlock];
+    for (uint64_t first = begin; first < end; first += kRankBlock) {
+      const size_t size = std::min<uint64_t>(kRankBlock, end - first);
       for (size_t i = 0; i < size; ++i) rows[i] = first + i;
       numbers(rows, size, block);
       for (size_t i = 0; i < size; ++i) ++counts[block[i] <= known ? block[i] : 0];

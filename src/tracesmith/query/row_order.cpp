@@ -12,7 +12,7 @@
 namespace tracesmith {
 namespace {
 
-constexpr size_t kBlock = 1024;
+constexpr size_t kOrderBlock = 1024;
 /// A digit of the radix sort: its counters stay in the first cache.
 constexpr unsigned kDigitBits = 11;
 /// Below this a comparing sort is quicker than clearing counters.
@@ -21,9 +21,9 @@ constexpr uint64_t kFewRows = 1024;
 /// Calls f(first row, rows, n) for blocks of all rows.
 template <class F>
 void forEachBlock(uint64_t rows, F&& f) {
-  uint64_t numbers[kBlock];
-  for (uint64_t first = 0; first < rows; first += kBlock) {
-    const size_t n = std::min<uint64_t>(kBlock, rows - first);
+  uint64_t numbers[kOrderBlock];
+  for (uint64_t first = 0; first < rows; first += kOrderBlock) {
+    const size_t n = std::min<uint64_t>(kOrderBlock, rows - first);
     for (size_t i = 0; i < n; ++i) numbers[i] = first + i;
     f(first, numbers, n);
   }
@@ -44,7 +44,7 @@ struct Keys {
 template <class Key>
 void readRanks(const SqlColumn& column, uint64_t rows, std::vector<Key>& out, Keys& keys) {
   out.resize(rows);
-  uint32_t block[kBlock];
+  uint32_t block[kOrderBlock];
   uint32_t last = 0;
   forEachBlock(rows, [&](uint64_t first, const uint64_t* numbers, size_t n) {
     column.ranks(numbers, n, block);
@@ -75,7 +75,7 @@ std::vector<uint32_t> sortByText(const SqlColumn& column, uint64_t rows) {
   bool first_lies = true;
   bool second_lies = true;
   const auto forwards = [&] {
-    uint32_t block[kBlock];
+    uint32_t block[kOrderBlock];
     forEachBlock(half, [&](uint64_t first, const uint64_t* numbers, size_t n) {
       column.ranks(numbers, n, block);
       for (size_t i = 0; i < n; ++i) {
@@ -87,10 +87,10 @@ std::vector<uint32_t> sortByText(const SqlColumn& column, uint64_t rows) {
     });
   };
   const auto backwards = [&] {
-    uint64_t numbers[kBlock];
-    uint32_t block[kBlock];
+    uint64_t numbers[kOrderBlock];
+    uint32_t block[kOrderBlock];
     for (uint64_t end = rows; end > half;) {
-      const size_t n = std::min<uint64_t>(kBlock, end - half);
+      const size_t n = std::min<uint64_t>(kOrderBlock, end - half);
       end -= n;
       for (size_t i = 0; i < n; ++i) numbers[i] = end + i;
       column.ranks(numbers, n, block);
@@ -134,7 +134,7 @@ auto withKeys(const Keys& keys, F&& f) {
 Keys valuesOf(const SqlColumn& column, uint64_t rows, bool& exact) {
   Keys keys;
   keys.wide.resize(rows);
-  std::vector<Cell> cells(kBlock);
+  std::vector<Cell> cells(kOrderBlock);
   int64_t low = std::numeric_limits<int64_t>::max();
   int64_t high = std::numeric_limits<int64_t>::min();
   uint64_t least_other = std::numeric_limits<uint64_t>::max();

@@ -12,7 +12,7 @@
 namespace tracesmith {
 namespace {
 
-struct Numbers {
+struct Samples {
   std::vector<int64_t> integers;
   std::vector<double> reals;  // used from the first value on that is no integer
   double percent = -1;
@@ -20,11 +20,11 @@ struct Numbers {
 };
 
 void percentileStep(sqlite3_context* context, int argc, sqlite3_value** argv) {
-  auto** slot = static_cast<Numbers**>(sqlite3_aggregate_context(context, sizeof(Numbers*)));
+  auto** slot = static_cast<Samples**>(sqlite3_aggregate_context(context, sizeof(Samples*)));
   if (slot == nullptr) return sqlite3_result_error_nomem(context);
   try {
-    if (*slot == nullptr) *slot = new Numbers();
-    Numbers& n = **slot;
+    if (*slot == nullptr) *slot = new Samples();
+    Samples& n = **slot;
     const double percent = argc > 1 ? sqlite3_value_double(argv[1]) : 50.0;
     const bool number = argc < 2 || sqlite3_value_numeric_type(argv[1]) == SQLITE_INTEGER ||
                         sqlite3_value_numeric_type(argv[1]) == SQLITE_FLOAT;
@@ -72,9 +72,9 @@ T nearestRank(std::vector<T>& values, double percent) {
 }
 
 void percentileFinal(sqlite3_context* context) {
-  auto** slot = static_cast<Numbers**>(sqlite3_aggregate_context(context, 0));
+  auto** slot = static_cast<Samples**>(sqlite3_aggregate_context(context, 0));
   if (slot == nullptr || *slot == nullptr) return sqlite3_result_null(context);
-  Numbers& n = **slot;
+  Samples& n = **slot;
   if (!n.integers.empty()) {
     sqlite3_result_int64(context, nearestRank(n.integers, n.percent));
   } else if (!n.reals.empty()) {

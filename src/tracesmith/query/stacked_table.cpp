@@ -14,7 +14,7 @@
 namespace tracesmith {
 namespace {
 
-constexpr size_t kBlock = 256;
+constexpr size_t kStackBlock = 256;
 
 /// One of the tables whose rows are taken.
 struct Part {
@@ -46,12 +46,12 @@ class Stack {
   template <class F>
   void forEachStretch(const uint64_t* rows, size_t n, F&& f) const {
     build();
-    uint64_t own[kBlock];
+    uint64_t own[kStackBlock];
     for (size_t i = 0; i < n;) {
       const size_t part = partOf(rows[i]);
       const size_t first = i;
       size_t size = 0;
-      for (; i < n && size < kBlock && rows[i] >= starts_[part] && rows[i] < starts_[part + 1];
+      for (; i < n && size < kStackBlock && rows[i] >= starts_[part] && rows[i] < starts_[part + 1];
            ++i) {
         const uint64_t row = rows[i] - starts_[part];
         own[size++] = chosen_[part] ? (*chosen_[part])[row] : row;

@@ -19,11 +19,11 @@
 namespace tracesmith {
 namespace {
 
-using Numbers = std::vector<uint16_t>;
+using ColumnNumbers = std::vector<uint16_t>;
 
 template <class Table>
-Numbers numbersOf(const Table& table, std::initializer_list<std::string_view> names) {
-  Numbers numbers;
+ColumnNumbers numbersOf(const Table& table, std::initializer_list<std::string_view> names) {
+  ColumnNumbers numbers;
   Table::visitColumns(table, [&](const ColumnInfo& info, const auto&) {
     if (std::find(names.begin(), names.end(), info.name) != names.end()) {
       numbers.push_back(info.number);
@@ -33,14 +33,14 @@ Numbers numbersOf(const Table& table, std::initializer_list<std::string_view> na
 }
 
 template <class Table>
-Numbers allNumbersOf(const Table& table) {
-  Numbers numbers;
+ColumnNumbers allNumbersOf(const Table& table) {
+  ColumnNumbers numbers;
   Table::visitColumns(table,
                       [&](const ColumnInfo& info, const auto&) { numbers.push_back(info.number); });
   return numbers;
 }
 
-bool intersect(const Numbers& a, const Numbers& b) {
+bool intersect(const ColumnNumbers& a, const ColumnNumbers& b) {
   return std::find_first_of(a.begin(), a.end(), b.begin(), b.end()) != a.end();
 }
 
@@ -60,10 +60,10 @@ struct TraceTables::Impl {
   Status readWhole();
   /// A Status of kDamaged: it takes readWhole().
   template <class Table>
-  Status readColumns(Table& table, const Numbers& wanted);
+  Status readColumns(Table& table, const ColumnNumbers& wanted);
   template <class Table>
-  Status readThese(Table& table, const Numbers& wanted);
-  Status readOf(TableId table, const std::optional<Numbers>& wanted);
+  Status readThese(Table& table, const ColumnNumbers& wanted);
+  Status readOf(TableId table, const std::optional<ColumnNumbers>& wanted);
 };
 
 Status TraceTables::Impl::readBase() {
@@ -96,9 +96,9 @@ Status TraceTables::Impl::readWhole() {
 }
 
 template <class Table>
-Status TraceTables::Impl::readThese(Table& table, const Numbers& wanted) {
+Status TraceTables::Impl::readThese(Table& table, const ColumnNumbers& wanted) {
   std::set<uint16_t>& known = there[Table::kId];
-  Numbers missing;
+  ColumnNumbers missing;
   std::copy_if(wanted.begin(), wanted.end(), std::back_inserter(missing),
                [&](uint16_t number) { return known.count(number) == 0; });
   if (missing.empty()) return {};
@@ -125,11 +125,11 @@ Status TraceTables::Impl::readThese(Table& table, const Numbers& wanted) {
 /// Times in the clock of a device are converted together, for whether they are is said in `flags`,
 /// which says something else afterwards.
 template <class Table>
-Status TraceTables::Impl::readColumns(Table& table, const Numbers& wanted) {
+Status TraceTables::Impl::readColumns(Table& table, const ColumnNumbers& wanted) {
   if constexpr (sbt::kIsDeviceWork<Table>) {
-    const Numbers times =
+    const ColumnNumbers times =
         numbersOf(table, {"start_ns", "duration_ns", "queued_before_ns", "submitted_before_ns"});
-    const Numbers flags = numbersOf(table, {"flags"});
+    const ColumnNumbers flags = numbersOf(table, {"flags"});
     if (in_host_time.count(Table::kId) == 0 &&
         (intersect(wanted, times) || intersect(wanted, flags))) {
       TS_CHECK_OK(readThese(table, flags));
@@ -148,7 +148,7 @@ Status TraceTables::Impl::readColumns(Table& table, const Numbers& wanted) {
 }
 
 /// Without `wanted`: all of them.
-Status TraceTables::Impl::readOf(TableId id, const std::optional<Numbers>& wanted) {
+Status TraceTables::Impl::readOf(TableId id, const std::optional<ColumnNumbers>& wanted) {
   Status status;
   forEachTable(now->trace, [&](auto& table) {
     constexpr TableId kId = std::decay_t<decltype(table)>::kId;
@@ -191,7 +191,7 @@ Result<std::shared_ptr<const TraceTables::Loaded>> TraceTables::need(
   forEachTable(impl_->now->trace, [&](const auto& of) {
     if (of.kName == table_name) id = of.kId;
   });
-  std::optional<Numbers> wanted{std::in_place};
+  std::optional<ColumnNumbers> wanted{std::in_place};
   bool others = id == TableId{};  // it is made of those of other tables
   for (const std::string& name : columns) {
     const auto column = std::find_if(table->columns().begin(), table->columns().end(),

@@ -67,7 +67,7 @@ Result<std::vector<uint64_t>> scheduled(const std::vector<const StreamOperation*
   return order;
 }
 
-Timestamp stamp(int64_t ns) { return static_cast<Timestamp>(std::max<int64_t>(ns, 0)); }
+Timestamp timestampOf(int64_t ns) { return static_cast<Timestamp>(std::max<int64_t>(ns, 0)); }
 
 }  // namespace
 
@@ -148,7 +148,7 @@ std::vector<const StreamOperation*> ReplayEngine::Impl::chosen(const ReplayConfi
   Timestamp begin = UINT64_MAX;
   for (const StreamOperation& op : operations) begin = std::min(begin, op.event.timestamp);
   if (source && !source->plan.steps().empty()) {
-    begin = stamp(source->plan.step(0).header.start_ns);
+    begin = timestampOf(source->plan.step(0).header.start_ns);
   }
   std::vector<const StreamOperation*> out;
   for (const StreamOperation& op : operations) {
@@ -172,8 +172,8 @@ void ReplayEngine::Impl::replayed(const StreamOperation& op, std::optional<int64
   StreamOperation as_replayed;
   as_replayed.operation_id = op.operation_id;
   if (begin_ns) {
-    as_replayed.begin_time = stamp(*begin_ns);
-    as_replayed.execution_time = stamp(lengthOf(*begin_ns, end_ns));
+    as_replayed.begin_time = timestampOf(*begin_ns);
+    as_replayed.execution_time = timestampOf(lengthOf(*begin_ns, end_ns));
   }
   checker.recordReplayed(as_replayed);
 }
@@ -253,8 +253,8 @@ void ReplayEngine::Impl::takeRun(const RunSettings& settings, const RunResult& r
   result.operations_skipped = run.skipped;
   result.operations_total = run.executed + run.simulated + run.skipped;
   result.operations_failed = run.problem_count;
-  result.replay_duration = stamp(run.duration_ns);
-  result.original_duration = stamp(recordedNs(plan));
+  result.replay_duration = timestampOf(run.duration_ns);
+  result.original_duration = timestampOf(recordedNs(plan));
   result.read_backs = run.shown;
   result.read_backs_equal = run.shown_equal;
   std::unordered_set<StepIndex> failed;
@@ -378,8 +378,8 @@ Status ReplayEngine::Impl::emulateTrace(ReplayResult& result) {
   result.operations_simulated = order.size();
   result.operations_total = deviceOperations();
   result.operations_skipped = result.operations_total - order.size();
-  result.replay_duration = stamp(simulation.virtual_ns);
-  result.original_duration = stamp(simulation.recorded_ns);
+  result.replay_duration = timestampOf(simulation.virtual_ns);
+  result.original_duration = timestampOf(simulation.recorded_ns);
   if (simulation.orphans() != 0) {
     result.warnings.push_back(
         fmt::format("{} of {} operations have no launch in the trace: they begin when they began",
@@ -435,8 +435,8 @@ Status ReplayEngine::Impl::simulateTrace(const ReplayConfig& config, ReplayResul
   }
   result.operations_total = deviceOperations();
   result.operations_skipped = result.operations_total - result.operations_simulated;
-  result.replay_duration = stamp(virtual_ns);
-  result.original_duration = stamp(lengthOf(first, last));
+  result.replay_duration = timestampOf(virtual_ns);
+  result.original_duration = timestampOf(lengthOf(first, last));
   return {};
 }
 

@@ -15,8 +15,6 @@ namespace {
 
 using Q = Quantity;
 
-ReportValue count(uint64_t n) { return static_cast<int64_t>(n); }
-
 const char* kindName(CommandKind kind) {
   switch (kind) {
 #define TS_X(number, Name)   \

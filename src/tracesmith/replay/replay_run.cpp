@@ -28,7 +28,7 @@ LaunchHash::Output outputOf(ObjectIndex memory, ByteView bytes) {
 }
 
 /// The first step that is not made any more.
-StepIndex endOf(const ReplayPlan& plan, const RunSettings& settings) {
+StepIndex stepsEndOf(const ReplayPlan& plan, const RunSettings& settings) {
   return std::min(static_cast<StepIndex>(plan.steps().size()),
                   plan.launch(settings.until_launch + 1));
 }
@@ -445,7 +445,7 @@ RunResult Run::go() {
   if (!plan_.steps().empty()) recorded_begin_ns_ = plan_.step(0).header.start_ns;
   const auto count = static_cast<StepIndex>(plan_.steps().size());
   if (settings_.order != ReplayOrder::kRandom) {
-    const StepIndex end = endOf(plan_, settings_);
+    const StepIndex end = stepsEndOf(plan_, settings_);
     for (const StepIndex i : alone ? serialOrder(plan_, end) : callOrder(plan_, end, stops())) {
       const ReplayStep& step = plan_.step(i);
       if (step.kind() == CommandKind::kDone) {
@@ -483,7 +483,7 @@ RunResult Run::go() {
   result_.duration_ns = monotonicNs() - began_ns_;
   takeDumps(0);
   for (const StepIndex launch : stops()) {
-    if (launch >= endOf(plan_, settings_) || (!needed_.empty() && !needed_[launch])) {
+    if (launch >= stepsEndOf(plan_, settings_) || (!needed_.empty() && !needed_[launch])) {
       problem(launch, "is not executed: memory can not be shown after it");
     }
   }
@@ -495,7 +495,7 @@ RunResult Run::go() {
 
 std::vector<bool> stepsChosen(const ReplayPlan& plan, const RunSettings& settings) {
   std::vector<bool> chosen = chosenOfAll(plan, settings);
-  std::fill(chosen.begin() + endOf(plan, settings), chosen.end(), false);
+  std::fill(chosen.begin() + stepsEndOf(plan, settings), chosen.end(), false);
   return chosen;
 }
 

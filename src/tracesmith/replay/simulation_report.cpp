@@ -14,8 +14,6 @@ namespace {
 
 using Q = Quantity;
 
-ReportValue count(uint64_t n) { return static_cast<int64_t>(n); }
-
 /// The columns of a replay; only the time is another one.
 ReportTable totalsTable(uint64_t simulated, uint64_t launches, uint64_t skipped, int64_t virtual_ns,
                         int64_t recorded_ns) {

@@ -14,13 +14,13 @@ using namespace recording;
 
 namespace {
 
-struct Pair {
+struct Contents {
   Bytes one, other;
 };
 
 /// A byte that is different now, and was not, or was different otherwise, was computed from what
 /// differed: from memory that nobody had written.
-void compare(const Pair& before, const Pair& after, UninitialisedUse& use) {
+void compare(const Contents& before, const Contents& after, UninitialisedUse& use) {
   const size_t size = std::min(after.one.size(), after.other.size());
   for (size_t i = 0; i < size; ++i) {
     if (after.one[i] == after.other[i]) continue;
@@ -39,9 +39,9 @@ RunResult runTwins(const ReplayPlan& plan, Executor& one, Executor& other, RunPr
   result.same_device = one.sameDevice();
   const int64_t began_ns = monotonicNs();
   // What each memory object holds; looked at again after whatever may have written it.
-  std::unordered_map<ObjectIndex, Pair> known;
+  std::unordered_map<ObjectIndex, Contents> known;
   const auto look = [&](ObjectIndex memory) {
-    Pair pair;
+    Contents pair;
     if (auto bytes = one.contents(memory)) pair.one = std::move(*bytes);
     if (auto bytes = other.contents(memory)) pair.other = std::move(*bytes);
     return pair;
@@ -83,10 +83,10 @@ RunResult runTwins(const ReplayPlan& plan, Executor& one, Executor& other, RunPr
     (void)other.perform(i, StepMode::kAlone);
     if (outcome.executed) ++result.executed;
     if (step.kind() == CommandKind::kLaunch && outcome.executed) ++result.launches;
-    std::vector<std::pair<ObjectIndex, Pair>> now;
+    std::vector<std::pair<ObjectIndex, Contents>> now;
     for (const ObjectIndex memory : written) {
       if (computes) {
-        Pair after = look(memory);
+        Contents after = look(memory);
         UninitialisedUse use{i, memory, 0, 0};
         compare(known[memory], after, use);
         // A copy hands on what is there; it computes nothing.

@@ -8,11 +8,11 @@ namespace {
 constexpr uint8_t kOmitted = 0xff;
 constexpr uint8_t kIndirect = 0x80;
 
-enum Op : uint8_t {
+enum RowOp : uint8_t {
   kAdvance = 0x40,  // the upper two bits; the operand lies in the lower six
   kOffset = 0x80,
   kRestore = 0xc0,
-  kNop = 0x00,
+  kRowNop = 0x00,
   kSetLoc = 0x01,
   kAdvance1 = 0x02,
   kAdvance2 = 0x03,
@@ -118,7 +118,7 @@ bool Interpreter::run(const uint8_t* begin, const uint8_t* end, uint64_t from, u
 
 bool Interpreter::step(CfiBytes& in, uint8_t op) {
   switch (op) {
-    case kNop:
+    case kRowNop:
       return true;
     case kOffsetExtended: {
       const uint64_t number = in.uleb();

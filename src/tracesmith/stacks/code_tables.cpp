@@ -35,7 +35,7 @@ std::atomic<FindRegistered> g_find_registered{nullptr};
 const uint8_t* bytesAt(uint64_t address) { return reinterpret_cast<const uint8_t*>(address); }
 uint64_t addressOf(const void* p) { return reinterpret_cast<uint64_t>(p); }
 
-constexpr uint8_t kOmitted = 0xff;
+constexpr uint8_t kOmittedTable = 0xff;
 constexpr uint8_t kTableOfOffsets = 0x3b;  // signed 4 bytes, relative to the header
 
 /// Entries one after the other, where there is no table to search in.
@@ -142,10 +142,10 @@ bool findEntryIn(const uint8_t* header, const uint8_t* begin, const uint8_t* lim
   const auto section_encoding = in.fixed<uint8_t>();
   const auto count_encoding = in.fixed<uint8_t>();
   const auto table_encoding = in.fixed<uint8_t>();
-  if (!in.ok() || version != 1 || section_encoding == kOmitted) return false;
+  if (!in.ok() || version != 1 || section_encoding == kOmittedTable) return false;
   const uint8_t* const section = bytesAt(in.pointer(section_encoding, base));
   if (!in.ok() || section < begin || section >= limit) return false;
-  if (count_encoding == kOmitted || table_encoding != kTableOfOffsets) {
+  if (count_encoding == kOmittedTable || table_encoding != kTableOfOffsets) {
     return findInSection(section, limit, address, out);
   }
   const uint64_t count = in.pointer(count_encoding, base);

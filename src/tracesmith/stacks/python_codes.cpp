@@ -15,7 +15,7 @@ namespace {
 std::atomic<PythonCodes*> g_ended{nullptr};
 std::atomic<uint32_t> g_next_number{1};  // of code objects, in this process
 
-void* object(uint64_t address) { return reinterpret_cast<void*>(address); }
+void* pointerTo(uint64_t address) { return reinterpret_cast<void*>(address); }
 
 template <class T>
 void read(uint64_t address, T& out) {
@@ -90,7 +90,7 @@ PythonCodes::Known PythonCodes::number(uint64_t code, bool locked) {
   const bool was_here = known->address == code;
   if (was_here && (known->print == 0 || known->print == printOf(runtime_->layout, code))) {
     if (locked && known->print != 0) {
-      runtime_->hold(object(code));
+      runtime_->hold(pointerTo(code));
       known->print = 0;
     }
     return {known->number, known->print};
@@ -107,7 +107,7 @@ PythonCodes::Known PythonCodes::number(uint64_t code, bool locked) {
   }
   const uint32_t number = g_next_number.fetch_add(1, std::memory_order_relaxed);
   if (!tell(code, number)) return {};
-  if (locked) runtime_->hold(object(code));
+  if (locked) runtime_->hold(pointerTo(code));
   *known = {code, locked ? 0 : printOf(runtime_->layout, code), number};
   if (!was_here) ++count_;
   return {number, known->print};
@@ -137,8 +137,8 @@ bool PythonCodes::tell(uint64_t code, uint32_t number) {
   if (table != 0) {
     read(table + kObjectType, type);
     if (type == reinterpret_cast<uint64_t>(r.bytes_type)) {
-      out.line_table = reinterpret_cast<const uint8_t*>(r.bytes(object(table)));
-      out.line_table_bytes = static_cast<uint64_t>(r.bytes_size(object(table)));
+      out.line_table = reinterpret_cast<const uint8_t*>(r.bytes(pointerTo(table)));
+      out.line_table_bytes = static_cast<uint64_t>(r.bytes_size(pointerTo(table)));
     }
   }
   return sink_.code(sink_.context, out);
@@ -151,10 +151,10 @@ std::string_view PythonCodes::text(uint64_t text, char* out, uint32_t most) cons
   if (text == 0) return {};
   read(text + kObjectType, type);
   if (type != reinterpret_cast<uint64_t>(runtime_->text_type)) return {};
-  const int64_t length = runtime_->text_length(object(text));
+  const int64_t length = runtime_->text_length(pointerTo(text));
   uint32_t bytes = 0;
   for (int64_t i = 0; i < length && bytes + 4 <= most; ++i) {
-    bytes += putUtf8(runtime_->text_char(object(text), i), out + bytes);
+    bytes += putUtf8(runtime_->text_char(pointerTo(text), i), out + bytes);
   }
   return {out, bytes};
 }
@@ -178,7 +178,7 @@ void PythonCodes::letGo() {
   const bool was_busy = busy_;
   const int before = errno;
   busy_ = true;
-  while (to_let_go_count_ > 0) runtime_->release(object(to_let_go_[--to_let_go_count_]));
+  while (to_let_go_count_ > 0) runtime_->release(pointerTo(to_let_go_[--to_let_go_count_]));
   busy_ = was_busy;
   errno = before;
 }

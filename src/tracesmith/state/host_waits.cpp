@@ -12,7 +12,7 @@
 namespace tracesmith {
 namespace {
 
-constexpr uint32_t kNone = ~uint32_t{0};
+constexpr uint32_t kNoWait = ~uint32_t{0};
 
 /// What the host did: launches when they began, waits when they ended.
 struct Act {
@@ -66,9 +66,9 @@ class HostWaits {
 
  private:
   struct Stream {
-    uint32_t last = kNone;       // launched
-    uint32_t linked_to = kNone;  // the wait that its work already follows
-    bool waited_for = false;     // the last one was
+    uint32_t last = kNoWait;       // launched
+    uint32_t linked_to = kNoWait;  // the wait that its work already follows
+    bool waited_for = false;       // the last one was
   };
   using Launched = std::pair<int64_t, uint32_t>;  // when it ended, and the operation
   using ByEnd = std::priority_queue<Launched, std::vector<Launched>, std::greater<>>;

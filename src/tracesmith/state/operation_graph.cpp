@@ -16,7 +16,7 @@
 namespace tracesmith {
 namespace {
 
-constexpr uint32_t kNone = ~uint32_t{0};
+constexpr uint32_t kNoOperation = ~uint32_t{0};
 
 /// Operations and host calls of a process by correlation id.
 class ByCorrelation {
@@ -26,7 +26,7 @@ class ByCorrelation {
   }
   uint32_t find(ProcessId process, uint64_t id) const {
     const auto it = first_.find({process, id});
-    return it == first_.end() ? kNone : it->second;
+    return it == first_.end() ? kNoOperation : it->second;
   }
   void reserve(size_t n) { first_.reserve(n); }
 
@@ -89,12 +89,12 @@ class Builder {
                        .host_wait = (table.flags[i] & op_flags::kHostSide) != 0};
           const uint32_t call = calls_.find(op.process, op.correlation_id);
           if constexpr (std::is_same_v<Table, SyncTable>) {
-            if (call != kNone && onlyEnqueued(op, call)) {
+            if (call != kNoOperation && onlyEnqueued(op, call)) {
               enqueued_.add(op.process, op.correlation_id, static_cast<uint32_t>(i));
               continue;
             }
           }
-          if (call != kNone) {
+          if (call != kNoOperation) {
             op.launched_ns = trace_.host_call.start_ns[call];
             if (op.thread == ThreadId::kNone) op.thread = trace_.host_call.thread_id[call];
           }
@@ -123,8 +123,8 @@ class Builder {
 
   void streamOrder() {
     struct Last {
-      uint32_t any = kNone;    // the one before
-      uint32_t ended = kNone;  // the last one to end
+      uint32_t any = kNoOperation;    // the one before
+      uint32_t ended = kNoOperation;  // the last one to end
     };
     std::unordered_map<StreamId, Last> last;
     for (size_t i = 0; i < graph_.operations.size(); ++i) {
@@ -132,7 +132,7 @@ class Builder {
       if (op.host_wait || op.stream == StreamId::kNone) continue;
       Last& before = last[op.stream];
       const auto here = static_cast<uint32_t>(i);
-      if (before.any != kNone) {
+      if (before.any != kNoOperation) {
         const bool overlap = graph_.operations[before.any].end_ns > op.begin_ns;
         add(before.any, here, DependencyType::Sequential,
             overlap ? Dependency::Why::kOverlapInStream : Dependency::Why::kStreamOrder);
@@ -144,7 +144,7 @@ class Builder {
         }
       }
       before.any = here;
-      if (before.ended == kNone || graph_.operations[before.ended].end_ns <= op.end_ns) {
+      if (before.ended == kNoOperation || graph_.operations[before.ended].end_ns <= op.end_ns) {
         before.ended = here;
       }
     }
@@ -158,18 +158,18 @@ class Builder {
           flows.to_process_id[i] == ProcessId::kNone ? flows.process_id[i] : flows.to_process_id[i];
       uint32_t from = ops_.find(flows.process_id[i], flows.from_correlation_id[i]);
       uint32_t to = ops_.find(to_process, flows.to_correlation_id[i]);
-      if (from == kNone) {
+      if (from == kNoOperation) {
         const uint32_t record = calls_.find(flows.process_id[i], flows.from_correlation_id[i]);
-        if (record == kNone || flows.from_stream_id[i] == StreamId::kNone) continue;
+        if (record == kNoOperation || flows.from_stream_id[i] == StreamId::kNone) continue;
         from = lastLaunched(flows.from_stream_id[i], trace_.host_call.start_ns[record]);
       }
-      if (to == kNone) {
+      if (to == kNoOperation) {
         const uint32_t call = calls_.find(to_process, flows.to_correlation_id[i]);
         const uint32_t wait = enqueued_.find(to_process, flows.to_correlation_id[i]);
-        if (call == kNone || wait == kNone) continue;
+        if (call == kNoOperation || wait == kNoOperation) continue;
         to = nextLaunched(trace_.sync.stream_id[wait], trace_.host_call.start_ns[call]);
       }
-      if (from == kNone || to == kNone) continue;
+      if (from == kNoOperation || to == kNoOperation) continue;
       if (!graph_.operations[to].host_wait) {
         add(from, to, DependencyType::Synchronization, Dependency::Why::kEventWait);
       } else if (graph_.operations[from].end_ns <= graph_.operations[to].end_ns) {
@@ -182,13 +182,13 @@ class Builder {
   uint32_t lastLaunched(StreamId stream, int64_t time) {
     const auto& launches = launchesOf(stream);
     const auto after = std::lower_bound(launches.begin(), launches.end(), std::pair(time, 0U));
-    return after == launches.begin() ? kNone : std::prev(after)->second;
+    return after == launches.begin() ? kNoOperation : std::prev(after)->second;
   }
   /// The first one that a stream was given after `time`.
   uint32_t nextLaunched(StreamId stream, int64_t time) {
     const auto& launches = launchesOf(stream);
     const auto at = std::lower_bound(launches.begin(), launches.end(), std::pair(time, 0U));
-    return at == launches.end() ? kNone : at->second;
+    return at == launches.end() ? kNoOperation : at->second;
   }
   using Launches = std::vector<std::pair<int64_t, uint32_t>>;  // when, and the operation
   const Launches& launchesOf(StreamId stream) {
