@@ -14,8 +14,11 @@ and at the top for a whole snippet, or before a command of a shell snippet for t
   #: does: COMMAND                  what the case does in its place
   #: ends CODE: TEXT                it ends with that code, and says TEXT (part of its output)
   #: without CODE: TEXT             the same where a device or tool is missing; else it ends with 0
-  #: shows: TEXT                    its output has TEXT
+  #: shows: TEXT                    its output has TEXT, where it ends with 0
+  #: leaves: FILE                   it has written FILE then, of the kind that its name says (left_files.py)
+  #: leaves: FILE: N TABLE, …       and that is a trace with so many rows in its tables; `some`: one or more
   #: note: …                        for the page
+What runs says what it shows or leaves, but for commands of the shell itself.
 """
 import re
 from dataclasses import dataclass, field
@@ -25,6 +28,7 @@ HERE = Path(__file__).parent
 FOLDER = HERE / "cases"
 SUFFIXES = (".cpp", ".py", ".sh")
 OURS = re.compile(r"^(?:#|//):\s*(.*)$")
+SILENT = ("cd", "export", "mkdir")
 
 
 def words(line):
@@ -40,7 +44,9 @@ class Verdict:
     does: str = ""
     code: int = 0
     or_well: bool = False  # 0 is right as well
-    shows: list = field(default_factory=list)
+    says: str = ""  # where it ends with that code
+    shows: list = field(default_factory=list)  # where it ends with 0
+    leaves: list = field(default_factory=list)
     notes: list = field(default_factory=list)
 
     def take(self, kind, value, where):
@@ -54,9 +60,11 @@ class Verdict:
             self.does = value
         elif kind.startswith(("ends ", "without ")):
             self.code, self.or_well = int(kind.split()[1]), kind.startswith("without")
-            self.shows.append(value)
+            self.says = value
         elif kind == "shows":
             self.shows.append(value)
+        elif kind == "leaves":
+            self.leaves.append(value)
         elif kind == "note":
             self.notes.append(value)
         else:
@@ -65,6 +73,12 @@ class Verdict:
     @property
     def runs(self):
         return not self.left_out and not self.elsewhere
+
+    @property
+    def is_checked(self):
+        """Whether it can be told from something that does nothing."""
+        may_end_well = self.or_well or self.code == 0
+        return not self.runs or bool(self.shows or self.leaves or not may_end_well)
 
 
 @dataclass
@@ -149,6 +163,10 @@ def read_case(path):
         raise ValueError(f"{path.name}: no command follows the last lines of ours")
     if not case.places:
         raise ValueError(f"{path.name}: does not say where it is from")
+    for part in case.commands if path.suffix == ".sh" else [case]:
+        silent = path.suffix == ".sh" and part.text.split()[0] in SILENT
+        if not part.verdict.is_checked and not silent:
+            raise ValueError(f"{path.name}: does not say what it shows or leaves: {getattr(part, 'text', 'the whole')}")
     return case
 
 

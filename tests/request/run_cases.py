@@ -10,20 +10,25 @@ import sys
 import tempfile
 from pathlib import Path
 
+from left_files import in_shell, name_of, problem_of
 from request_case import HERE, Verdict, all_cases
 from workplace import binaries, environment, give
 
 LIMIT_S = 240
 
 
-def judge(what, verdict, code, output):
-    """What is wrong with the outcome; ""."""
-    if verdict.or_well and code == 0:
-        return ""
-    missing = [text for text in verdict.shows if text not in output]
-    if code == verdict.code and not missing:
-        return ""
-    said = f"ended with {code}, not {verdict.code}" if code != verdict.code else f"did not say: {missing[0]}"
+def judge(what, verdict, code, output, files=lambda leaves: ""):
+    """What is wrong with the outcome; "". `files`: what is wrong with a file that is left."""
+    code_wanted = 0 if verdict.or_well and code == 0 else verdict.code
+    texts = verdict.shows if code_wanted == 0 else [verdict.says]
+    if code != code_wanted:
+        said = f"ended with {code}, not {code_wanted}"
+    else:
+        wrong = [f"did not say: {text}" for text in texts if text not in output]
+        wrong += [files(leaves) for leaves in verdict.leaves if code == 0]
+        said = next(filter(None, wrong), "")
+        if not said:
+            return ""
     return f"{what}\n  {said}; its output:\n" + "\n".join("    " + line for line in output.splitlines()[-25:])
 
 
@@ -34,7 +39,7 @@ def run_shell(case, folder, env):
         if command.verdict.does:
             script.append(command.verdict.does)
         if command.verdict.runs:
-            text = command.text.removeprefix("$ ")
+            text = in_shell(command.verdict, command.text.removeprefix("$ "), folder / f".left-{number}")
             log = shlex.quote(str(folder / f".output-{number}"))
             script.append(f"{{ {text}\n}} >{log} 2>&1 </dev/null; printf '\\n%s\\n' $? >>{log}")
     done = subprocess.run(["bash", "-c", "\n".join(script)], cwd=folder / case.inside, env=env, timeout=LIMIT_S,
@@ -42,9 +47,10 @@ def run_shell(case, folder, env):
     problems = []
     for number, command in enumerate(case.commands):
         if command.verdict.runs:
-            log = folder / f".output-{number}"
+            log, left = folder / f".output-{number}", folder / f".left-{number}"
             lines = log.read_text(encoding="utf-8", errors="replace").splitlines() if log.exists() else ["-1"]
-            problems.append(judge(command.text, command.verdict, int(lines[-1]), "\n".join(lines[:-1]) + done.stderr))
+            problems.append(judge(command.text, command.verdict, int(lines[-1]), "\n".join(lines[:-1]) + done.stderr,
+                                  lambda leaves, left=left: problem_of(leaves, left, env)))
     return [problem for problem in problems if problem]
 
 
@@ -54,13 +60,21 @@ def run_program(case, folder, env, program):
                               check=False, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT)
 
+    place = folder / case.inside
     done = run()
-    problems = [judge(case.path.name, case.verdict, done.returncode, done.stdout)]
+    problems = [judge(case.path.name, case.verdict, done.returncode, done.stdout,
+                      lambda leaves: problem_of(leaves, place, env))]
     if case.platform and f"there is no {case.platform} here: OpenCL instead" in done.stdout:
         # As it is written: Python raises an error that says so; C++ asks nobody, and goes on with nothing.
-        verdict = Verdict(code=1, shows=[f"UnsupportedError: {case.platform}: "]) if case.kind == "py" else Verdict()
+        if case.kind == "py":
+            verdict = Verdict(code=1, says=f"UnsupportedError: {case.platform}: ")
+        else:
+            verdict = Verdict(shows=["\n0 kernels captured"], leaves=case.verdict.leaves)
+        for leaves in case.verdict.leaves:
+            (place / name_of(leaves)).unlink(missing_ok=True)
         done = run(REQUEST_AS_WRITTEN="1")
-        problems.append(judge(f"{case.path.name}, as written", verdict, done.returncode, done.stdout))
+        problems.append(judge(f"{case.path.name}, as written", verdict, done.returncode, done.stdout,
+                              lambda leaves: problem_of(leaves, place, env, none_of=True)))
     return [problem for problem in problems if problem]
 
 

@@ -35,14 +35,16 @@ def remarks(case):
 
 
 def outcome(case):
-    counts = {"run": 0, "of another test": 0, "left out": 0}
+    counts = {"run": 0, "end with an error": 0, "of another test": 0, "left out": 0}
     for part in case.parts:
-        counts["left out" if part.left_out else "of another test" if part.elsewhere else "run"] += 1
+        fate = "end with an error" if part.code else "run"
+        counts["left out" if part.left_out else "of another test" if part.elsewhere else fate] += 1
     if len(case.parts) > 1:
         return ", ".join(f"{count} {what}" for what, count in counts.items() if count)
     if case.platform:
         return f"runs; without {case.platform} on OpenCL, and says so"
-    return "runs" if counts["run"] else next(what for what, count in counts.items() if count)
+    what = next(what for what, count in counts.items() if count)
+    return {"run": "runs", "end with an error": "ends with an error"}.get(what, what)
 
 
 def table(head, lines):
@@ -74,7 +76,7 @@ def snippets():
                                                   case.places[0].partition(" / ")[0] != "readme", place_of(case)))
     parts = list(parts_of(cases))
     run = sum(verdict.runs for _, verdict in parts)
-    says = grouped((what, (f"{verdict.code}{', where it is missing' if verdict.or_well else ''}", verdict.shows[0],
+    says = grouped((what, (f"{verdict.code}{', where it is missing' if verdict.or_well else ''}", verdict.says,
                            "; ".join(verdict.notes))) for what, verdict in parts if verdict.runs and verdict.code)
     elsewhere = grouped((what, (verdict.elsewhere,)) for what, verdict in parts if verdict.elsewhere)
     left = grouped((what, tuple(verdict.left_out.split("; instead: "))) for what, verdict in parts if verdict.left_out)
@@ -83,14 +85,15 @@ def snippets():
 Each snippet and each command of the request's documents is a case of `tests/request/cases`, as it is written there.
 Of {len(parts)} snippets and commands
 
-- {run} are run; {sum(v.code != 0 for _, v in parts if v.runs)} of them end with an error that says why,
+- {run} are run; {sum(v.code != 0 for _, v in parts if v.runs)} of them end with an error that says why, where a device or a tool is missing,
 - {sum(bool(v.elsewhere) for _, v in parts)} are what another test does,
 - {sum(bool(v.left_out) for _, v in parts)} are left out.
 
 They run in `script/test`: `request.*` of ctest, and `python/tests/test_request.py` with the Python package; another
 test looks for code of the documents that is in no case. Where a snippet leaves work to its reader ("your GPU code
 here", `train.py`, `my_cuda_app`) that is a program on OpenCL, and so is `captureEvents()`. A snippet that asks for a
-platform that the machine does not have is run twice: as it is, and on OpenCL, which it prints.
+platform that the machine does not have is run twice: as it is, and on OpenCL, which it prints. Of each, but for `cd`
+and its like, the case says what it prints, or which file it leaves and what is in it, and that is looked for.
 
 {table(("case", "where", "what", "outcome", "remark"),
        [(f"[{case.name}](../tests/request/cases/{case.path.name})", place_of(case), LANGUAGES[case.kind],

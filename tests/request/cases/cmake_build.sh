@@ -4,6 +4,7 @@
 git clone https://github.com/chenxingqiang/TraceSmith.git
 cd TraceSmith
 mkdir build && cd build
+#: leaves: CMakeCache.txt
 cmake ..
 #: elsewhere: `script/build`, `script/test unit`
 cmake --build . -j$(nproc)

@@ -1,5 +1,6 @@
 //: from: readme / C++ API
 //: platform: CUDA
+//: leaves: trace.sbt: 3 kernel
 #include <tracesmith/tracesmith.hpp>
 
 using namespace tracesmith;

@@ -1,4 +1,5 @@
 #: from: readme / Using DeviceManager for cross-platform code
+#: shows: Mean: 
 from examples.device_utils import DeviceManager, benchmark
 
 # Auto-detect best device

@@ -1,6 +1,7 @@
 //: from: package page
 //: fragment
 //: platform: MACA
+//: leaves: metax_trace.json: 3 kernel
 #include <tracesmith/tracesmith.hpp>
 // Check MetaX GPU availability
 if (tracesmith::isMACAAvailable()) {

@@ -1,5 +1,6 @@
 #: from: package page
 #: platform: MACA
+#: leaves: metax_trace.sbt: some kernel
 import tracesmith as ts
 # Check MetaX availability
 if ts.is_maca_available():

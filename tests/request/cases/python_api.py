@@ -1,5 +1,8 @@
 #: from: readme / Python API (Recommended)
 #: platform: CUDA
+#: shows: GPU Utilization: 
+#: leaves: trace.json: some kernel
+#: leaves: trace.sbt: some kernel
 import tracesmith as ts
 
 # Create profiler for your GPU platform

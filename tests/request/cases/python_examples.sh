@@ -24,6 +24,7 @@ python examples/run_tests.py                    # Best available device
 #: shows: passed   device on cpu
 python examples/run_tests.py --all-devices      # Test on all devices
 #: without 77: no module named 'torch'
+#: shows: passed   pytorch
 python examples/run_tests.py --test pytorch     # Run specific test
 #: shows: pytorch
 python examples/run_tests.py --list             # List available tests

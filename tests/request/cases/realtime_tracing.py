@@ -1,4 +1,6 @@
 #: from: readme / Real-time Tracing (v0.3.0+)
+#: shows: Events: 1 emitted, 0 dropped
+#: leaves: realtime_trace.perfetto-trace: 2 counter
 import tracesmith as ts
 
 # Create tracing session with custom config

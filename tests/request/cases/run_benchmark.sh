@@ -14,4 +14,5 @@ cmake .. -DTRACESMITH_ENABLE_CUDA=ON -DTRACESMITH_BUILD_EXAMPLES=ON
 make benchmark_10k_stacks -j8
 
 # Run the benchmark
+#: shows: 10000 launches through 64 call paths
 ./bin/benchmark_10k_stacks

@@ -5,4 +5,5 @@
 ctest --output-on-failure
 
 # Run specific test
+#: shows: [       OK ] RingBuffer
 ./bin/tracesmith_tests --gtest_filter="RingBuffer*"

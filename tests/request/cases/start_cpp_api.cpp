@@ -1,4 +1,5 @@
 //: from: getting started / C++ API
+//: leaves: trace.sbt: some kernel
 #include <tracesmith/tracesmith.hpp>
 
 using namespace tracesmith;

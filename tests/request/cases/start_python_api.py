@@ -1,4 +1,6 @@
 #: from: getting started / Python API
+#: shows: Replay success: True
+#: leaves: trace.json: some kernel
 import tracesmith as ts
 
 # Capture events

@@ -28,5 +28,7 @@ docker run -it tracesmith
 # CLI
 #: without 2: a synthetic trace:  tracesmith record -p simulation -d 5
 #: note: records the program that was started with `tracesmith arm` (CUDA); without one it asks, and `-p simulation` makes events up when that is what is wanted
+#: leaves: trace.sbt
 ./build/bin/tracesmith-cli record -o trace.sbt -d 5
+#: shows: clCreateContext
 ./build/bin/tracesmith-cli view trace.sbt

@@ -1,4 +1,6 @@
 #: from: summary / Python Usage
+#: shows: GPU Utilization: 
+#: leaves: trace.json: some kernel
 import tracesmith as ts
 
 # Capture and analyze

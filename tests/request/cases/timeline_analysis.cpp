@@ -1,4 +1,6 @@
 //: from: readme / Timeline Analysis (Phase 3)
+//: shows: Max Concurrent Ops: 1
+//: leaves: trace.json: 3 kernel
 #include <tracesmith/tracesmith.hpp>
 #include <tracesmith/state/timeline_builder.hpp>
 #include <tracesmith/state/timeline_viewer.hpp>

@@ -1,6 +1,7 @@
 #: from: readme / Usage
 #: from: package page
 #: without 1: xctrace: was not found
+#: leaves: metal_trace.json
 # Python API
 from tracesmith.xctrace import XCTraceProfiler, profile_with_xctrace
 
