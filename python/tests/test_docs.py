@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the documents name exists: commands, their options, files. Links within the site are script/docs' affair."""
+"""What the documents name exists: commands, their options, files; and what there is, they name. Links within the site are script/docs' affair."""
 import re
 import shlex
 import subprocess
@@ -82,3 +82,45 @@ def test_commands_and_options_exist(options):
 def test_files_that_are_linked_exist(page):
     for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", (ROOT / page).read_text(encoding="utf-8")):
         assert (ROOT / target).exists(), f"{page}: {target}"
+
+
+def cmake_files():
+    rest = [ROOT / "cmake" / "TraceSmithOptions.cmake", ROOT / "cmake" / "TraceSmithRooms.cmake"]
+    return "\n".join(file.read_text(encoding="utf-8") for file in [*rest, *sorted((ROOT / "src").rglob("CMakeLists.txt"))])
+
+
+def rows_below(heading, page):
+    """The cells of the tables below a heading of a page."""
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8").split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("| ")]
+
+
+def test_libraries_that_cmake_requires_are_in_the_page():
+    required = set(re.findall(r"find_package\((\S+) REQUIRED", cmake_files())) - {"Threads", "PkgConfig"}
+    required |= set(re.findall(r"pkg_check_modules\(\w+ REQUIRED IMPORTED_TARGET (\S+)\)", cmake_files()))
+    assert len(required) >= 10
+    rows = rows_below("Other systems", "installation.md")[1:]
+    told = {row[2].strip("`") for row in rows if row[3] in ("all", "the command")}
+    assert told == required
+
+
+def test_options_of_cmake_are_in_the_page():
+    options = set(re.findall(r"^option\((TRACESMITH_\w+)", cmake_files(), re.M))
+    assert len(options) >= 10
+    told = {row[0].strip("`") for row in rows_below("Options", "installation.md")}
+    assert options - told == set()
+
+
+def test_examples_are_in_the_page():
+    """Each program of examples/CMakeLists.txt, by the name that it has when it is built, and each of Python."""
+    text = (ROOT / "examples" / "CMakeLists.txt").read_text(encoding="utf-8")
+    (several,) = re.findall(r"foreach\(_name ([^)]*)\)", text)
+    renamed = dict(re.findall(r"set_target_properties\((\w+) PROPERTIES OUTPUT_NAME (\w+)\)", text))
+    programs = {renamed.get(name, name) for name in re.findall(r"add_executable\((\w+)", text) + several.split()}
+    programs |= {file.name for file in (ROOT / "examples").glob("*.py")}
+    page = (ROOT / "examples" / "README.md").read_text(encoding="utf-8")
+    told = set(re.findall(r"\[([\w.]+)\]\(", "".join(line for line in page.splitlines() if line.startswith("|"))))
+    assert "memory_profiler_example" in programs
+    assert programs - told == set()
+    for target in re.findall(r"\]\(([^)]+)\)", page):
+        assert (ROOT / "examples" / target).exists(), target
