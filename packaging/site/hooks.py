@@ -17,18 +17,32 @@ BESIDE = ["ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md"]
 LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)#\s:]+)(#[^)\s]*)?\)")
 
 
+PACKAGE = ROOT / "python" / "tracesmith"
+
+
+def python_module(file):
+    return ast.parse(file.read_text(encoding="utf-8"))
+
+
 def python_reference():
-    """The public names: those of the compiled module and of what stands for the C++ API, and the others."""
-    module = ast.parse((ROOT / "python/tracesmith/__init__.py").read_text(encoding="utf-8"))
-    traces, events = [], []
-    for node in module.body:
+    """The public names: those of the compiled module and of what stands for the C++ API, and the others; then the
+    modules that are imported by themselves. Sources are read, nothing is imported: PyTorch need not be there."""
+    traces, events = ["_plot.Plots"], []
+    for node in python_module(PACKAGE / "__init__.py").body:
         if isinstance(node, ast.ImportFrom):
             to = events if node.module in ("tracesmith._core", "tracesmith._api") else traces
             to += [alias.name for alias in node.names if not alias.asname]
-    for title, about, names in (
-            ("Python, traces", "Traces and their tables, queries, analyses, recording.", traces),
-            ("Python, events", "Single events, sessions, profilers, replay: the names of the C++ API.", events)):
-        entries = [f"::: tracesmith.{name}" for name in sorted(names, key=str.lower)]
+    pages = [("Python, traces", "Traces and their tables, queries, analyses, plots (`trace.plot` is a `Plots`), recording.",
+              traces),
+             ("Python, events", "Single events, sessions, profilers, replay: the names of the C++ API.", events)]
+    for file in sorted(PACKAGE.glob("[a-z]*.py")):
+        module = python_module(file)
+        names = next(ast.literal_eval(node.value) for node in module.body if isinstance(node, ast.Assign)
+                     and getattr(node.targets[0], "id", "") == "__all__")
+        about = f"`import tracesmith.{file.stem}`\n\n{ast.get_docstring(module)}"
+        pages.append((f"Python, {file.stem}", about, [f"{file.stem}.{name}" for name in names]))
+    for title, about, names in pages:
+        entries = [f"::: tracesmith.{name}" for name in sorted(names, key=lambda name: name.split(".")[-1].lower())]
         yield title, title.lower().replace(", ", "_") + ".md", "\n\n".join([f"# {title}", about] + entries) + "\n"
 
 
