@@ -5,20 +5,15 @@ import os
 import re
 import shlex
 import subprocess
-from pathlib import Path
 
+from earlier_names import compare, lines
 from workplace import SOURCE, binaries
 
-HERE = Path(__file__).parent
 HEADER = re.compile(r"[\w/]+\.hpp$")
 # Classes are inherited from beside one that has the member as well: then naming it is ambiguous.
 PRELUDE = """#include <tracesmith/tracesmith.hpp>
 namespace tracesmith {
 """
-
-
-def lines(name):
-    return [line for line in (HERE / name).read_text(encoding="utf-8").splitlines() if line and line[0] != "#"]
 
 
 def wanted():
@@ -104,35 +99,13 @@ def look():
 
 def section():
     """The page's part, and what is wrong with cpp_left_out.txt."""
-    reasons = [line.split("\t") for line in lines("cpp_left_out.txt")]
-    left_out = {reason: [] for _, reason in reasons}
-    problems, gone = [], set()
     there, every = look()
+    rows, problems = compare(every, there, "cpp_left_out.txt", lambda name: name.rpartition("::")[0])
     counts = {"headers": 0, "classes and functions": 0, "members": 0}
-    for name in every:
-        owner = name.rpartition("::")[0]
-        reason = next((why for pattern, why in reasons if re.fullmatch(pattern, name)), None)
-        if name in there:
-            kind = "headers" if HEADER.match(name) else "members" if owner else "classes and functions"
-            counts[kind] += 1
-            if reason is not None:
-                problems.append(f"{name} is there, and in cpp_left_out.txt")
-        elif owner in gone:
-            gone.add(name)
-        elif reason is None:
-            problems.append(f"{name} is not there, and not in cpp_left_out.txt")
-        else:
-            gone.add(name)
-            left_out[reason].append(name)
-    problems += [f"cpp_left_out.txt: nothing is left out because: {why}"
-                 for why, names in left_out.items() if not names]
-    text = f"""## C++ names of the earlier tool
+    for name in there:
+        counts["headers" if HEADER.match(name) else "members" if "::" in name else "classes and functions"] += 1
+    return f"""## C++ names of the earlier tool
 
 {', '.join(f'{count} {what}' for what, count in counts.items())} are there. These are not:
 
-| names | why, and what to use instead |
-|---|---|
-"""
-    for reason, names in left_out.items():
-        text += f"| {', '.join(f'`{name}`' for name in names)} | {reason} |\n"
-    return text, problems
+{rows}""", problems

@@ -4,6 +4,7 @@ Usage: status_page.py [--write]   with --write: makes the page anew; else: fails
 import re
 import sys
 
+import command_names
 import cpp_names
 import python_names
 from request_case import HERE, all_cases
@@ -150,7 +151,8 @@ def main():
     of_cpp, wrong = cpp_names.section()
     choices, untrue = departures()
     plan, unchecked = goals()
-    problems += wrong + untrue + unchecked
+    of_commands, absent = command_names.section()
+    problems += wrong + untrue + unchecked + absent
     text = f"""# What was asked for, and what there is
 
 Made by `tests/request/status_page.py --write` from what the tests try: no row is written by hand, and a test fails
@@ -159,6 +161,7 @@ where the page is not true. [status.md](status.md) says what works, and on what 
 {snippets()}
 {plan}
 {choices}
+{of_commands}
 {names}
 {of_cpp}"""
     if "--write" in sys.argv:
