@@ -65,6 +65,27 @@ if(EXPECT_CLI)
   endif()
 endif()
 
+# The program of one page, built as another says.
+file(READ "${SOURCE_DIR}/../docs/getting_started.md" page)
+string(REGEX MATCH "```cpp\n([^`]*)```" block "${page}")
+# What the simulation makes up happens as time goes by.
+string(REPLACE "// ... work ..." "std::this_thread::sleep_for(std::chrono::milliseconds(100));" block "${CMAKE_MATCH_1}")
+file(WRITE "${work}/started/app.cpp" "#include <chrono>\n#include <thread>\n${block}")
+file(READ "${SOURCE_DIR}/../docs/installation.md" page)
+string(REGEX MATCH "```cmake\n(find_package[^`\n]*)\n([^`]*)```" block "${page}")
+file(WRITE "${work}/started/CMakeLists.txt" "cmake_minimum_required(VERSION 3.22)\nproject(app CXX)\n${CMAKE_MATCH_1}\n"
+     "add_executable(app app.cpp)\n${CMAKE_MATCH_2}")
+run("configure the page's program" ${CMAKE_COMMAND} -S "${work}/started" -B "${work}/started" -G "${GENERATOR}"
+    "-DCMAKE_PREFIX_PATH=${work}/prefix" "-DCMAKE_CXX_COMPILER=${CXX}")
+run("build the page's program" ${CMAKE_COMMAND} --build "${work}/started")
+run("run the page's program" "${work}/started/app")
+if(EXPECT_CLI)
+  run("read its trace" "${work}/prefix/bin/tracesmith" query --csv "${work}/run.sbt" "SELECT count(*) FROM kernel")
+  if(NOT output MATCHES "[1-9]")
+    message(FATAL_ERROR "the page's program captured no kernels:\n${output}")
+  endif()
+endif()
+
 run("configure the consumer" ${CMAKE_COMMAND} -S "${SOURCE_DIR}/consumer" -B "${work}/consumer"
     -G "${GENERATOR}" "-DCMAKE_PREFIX_PATH=${work}/prefix" "-DCMAKE_CXX_COMPILER=${CXX}")
 run("build the consumer" ${CMAKE_COMMAND} --build "${work}/consumer")

@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the fenced blocks of a page in its order, as a reader would: `bash` and `python` share a folder. A
-`text` block is what the block before it printed: line by line, in order, but for times, sizes and shares,
-spaces, and what stands as …. Other blocks are not run. As a program: page_blocks.py PAGE (in this folder)."""
+"""Runs the fenced blocks of a page in its order, as a reader would: `bash` and `python` share a folder, `sql` is
+asked of the trace that the reader has (run.sbt). A `text` block is what the block before it printed: line by line,
+in order, but for times, sizes and shares, spaces, and what stands as …. Other blocks are not run, nor are those
+below a line `<!-- not run: WHY -->`. As a program: page_blocks.py PAGE (in this folder)."""
 import contextlib
 import io
 import os
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
-BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.S | re.M)
+BLOCK = re.compile(r"^(<!-- not run: .+ -->\n)?```(\w+)\n(.*?)^```$", re.S | re.M)
 
 
 def pattern(line):
@@ -32,33 +34,48 @@ def compare(shown, printed, where):
             raise AssertionError(f"{where} shows\n  {line}\nwhich is not, there, in what was printed:\n{printed}")
 
 
-def run_bash(code):
+def run_bash(code, words=()):
+    """What it prints; PATH is what the blocks before have made of it."""
     terminal = {**os.environ, "COLUMNS": "150", "NO_COLOR": "1"}  # tables as wide as the pages show them
-    done = subprocess.run(["bash", "-e", "-c", code], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          timeout=300, check=False, env=terminal)
+    with tempfile.NamedTemporaryFile("r") as path:
+        done = subprocess.run(["bash", "-e", "-c", f'{code}\nprintf %s "$PATH" >{path.name}', "bash", *words],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300, check=False,
+                              env=terminal)
+        os.environ["PATH"] = path.read() or os.environ["PATH"]
     if done.returncode:
         raise AssertionError(f"exit code {done.returncode} of\n{code}\n{done.stdout}")
     return done.stdout
 
 
-def run_page(page, names=None, languages=("bash", "python")):
-    """Runs them; `names` is what Python knows before. Returns the names that Python has at the end."""
+def run_python(code, where, names):
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        exec(compile(code, where, "exec"), names)  # pylint: disable=exec-used
+    return out.getvalue()
+
+
+def blocks(page, languages):
+    """(place, language, code) of those that are not left out."""
     text = Path(page).read_text(encoding="utf-8")
-    names, printed, ran = dict(names or {}), "", 0
     for found in BLOCK.finditer(text):
-        language, code = found[1], found[2]
-        where = f"{page}:{text[:found.start()].count(chr(10)) + 1}"
+        if found[2] in languages and not found[1]:
+            yield f"{page}:{text[:found.start(2)].count(chr(10)) + 1}", found[2], found[3]
+
+
+def run_page(page, names=None, languages=("bash", "python", "sql")):
+    """Runs them; `names` is what Python knows before. Returns the names that Python has at the end."""
+    names, printed, ran = dict(names or {}), "", 0
+    for where, language, code in blocks(page, (*languages, "text")):
         if language == "text":
             compare(code, printed, where)
-        elif language not in languages:
             continue
-        elif language == "bash":
-            printed, ran = run_bash(code), ran + 1
+        if language == "bash":
+            printed = run_bash(code)
+        elif language == "sql":
+            printed = run_bash('tracesmith query --shell run.sbt <<<"$1"', [code])
         else:
-            out = io.StringIO()
-            with contextlib.redirect_stdout(out):
-                exec(compile(code, where, "exec"), names)  # pylint: disable=exec-used
-            printed, ran = out.getvalue(), ran + 1
+            printed = run_python(code, where, names)
+        ran += 1
     assert ran, f"{page} has no code"
     return names
 
