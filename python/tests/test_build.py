@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `TRACESMITH_…=1 pip install .` asks for is built, or the build says why not; the extras are those that
-the request names, and what they bring is found."""
+"""The source distribution is whole, and pip builds from it with what it fetches itself; what `TRACESMITH_…=1 pip install .`
+asks for is built, or the build says why not; the extras are those that the request names, and what they bring is
+found. (A whole wheel, of what is built already: script/test docs.)"""
 import os
 import re
 import subprocess
 import sys
+import tarfile
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -25,6 +28,56 @@ def test_what_the_build_is_asked_for(variable, value, built):
         assert f"TRACESMITH_{variable}={value}:" in said
     if not built:
         assert "docs/status.md" in said
+
+
+@pytest.fixture(scope="module")
+def source_distribution(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sdist")
+    subprocess.run([sys.executable, "-c", "import sys; from scikit_build_core.build import build_sdist;"
+                    "build_sdist(sys.argv[1])", folder], cwd=ROOT, check=True, capture_output=True)
+    (file,) = folder.iterdir()
+    return file
+
+
+def test_the_source_distribution_is_whole(source_distribution):
+    with tarfile.open(source_distribution) as archive:
+        there = {name.partition("/")[2] for name in archive.getnames()}
+    needed = {"CMakeLists.txt", "LICENSE", "README.md", "pyproject.toml"}
+    for folder in ("cmake", "include", "python", "src"):
+        needed |= {str(file.relative_to(ROOT)) for file in (ROOT / folder).rglob("*")
+                   if file.is_file() and "__pycache__" not in file.parts}
+    assert len(needed) > 1000
+    assert needed - there == set()
+
+
+def pip(folder, source, *words, **variables):
+    """A build by pip in an environment of its own, without what is installed here."""
+    done = subprocess.run(
+        [sys.executable, "-m", "pip", "wheel", "-v", "--disable-pip-version-check", "--no-deps", "-w", folder, source, *words],
+        env={**{name: value for name, value in os.environ.items() if name != "PYTHONPATH"}, **variables}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, timeout=600)
+    if "No matching distribution found for" in done.stdout:
+        pytest.skip("there is no package index that has what the package is built with")
+    return done
+
+
+def test_pip_builds_from_the_source_distribution(source_distribution, tmp_path):
+    """All is configured and a room compiled; of the rest see script/test docs."""
+    some = ["-C", "build.targets=tracesmith-base", "-C", "install.components=none"]
+    done = pip(tmp_path, source_distribution, *some, TRACESMITH_CUDA="1")
+    assert done.returncode == 0, done.stdout[-3000:]
+    said = re.sub(r"\s+", " ", done.stdout)
+    assert "TRACESMITH_CUDA=1: the CUDA agent is built always" in said
+    assert "Python module on Python" in said
+    (wheel,) = tmp_path.glob("tracesmith-*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        assert {"tracesmith/__init__.py", "tracesmith/torch.py", "tracesmith/py.typed"} <= set(archive.namelist())
+
+
+def test_pip_ends_where_something_can_not_be_had(source_distribution, tmp_path):
+    done = pip(tmp_path, source_distribution, TRACESMITH_ROCM="1")
+    assert done.returncode != 0
+    assert "TRACESMITH_ROCM=1: this version has no ROCm agent" in re.sub(r"\s+", " ", done.stdout)
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_extras():

@@ -10,7 +10,7 @@ git clone https://github.com/chenxingqiang/TraceSmith.git
 mkdir build && cd build && cmake .. && make
 
 # Install Python
-#: elsewhere: `script/test python` installs the package
+#: elsewhere: `python/tests/test_build.py`: pip configures it so in an environment of its own, and compiles a part; `script/test docs` installs the wheel of a whole build into an empty environment
 pip install .
 
 # Run examples
