@@ -80,6 +80,13 @@ def test_pip_ends_where_something_can_not_be_had(source_distribution, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def test_what_the_package_imports_is_there_when_its_stubs_are_made():
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    required, dependencies = (set(re.findall(r'"([\w-]+)', re.search(rf"^{name} = \[(.*)\]$", text, re.M)[1]))
+                              for name in ("requires", "dependencies"))
+    assert dependencies and dependencies <= required
+
+
 def test_the_extras():
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     extras = re.search(r"\[project.optional-dependencies\]\n(.*?)\n\n", text, re.S).group(1)
