@@ -7,6 +7,7 @@
 
 #include <unordered_map>
 
+#include "calls.hpp"
 #include "events.hpp"
 #include "outside_recorder.hpp"
 #include "text.hpp"
@@ -29,7 +30,7 @@ struct Active {
   void set(nb::object of) {
     for (const auto& [text, name] : names) Py_DECREF(text);
     names.clear();
-    session = of.is_none() ? nullptr : nb::cast<TracingSession*>(of);
+    session = of.is_none() ? nullptr : nb::cast<Own<TracingSession>*>(of);
     holder = std::move(of);
   }
   SpanName nameOf(PyObject* text) {
@@ -127,7 +128,7 @@ void bindAnnotations(nb::module_& m) {
       nb::arg("session").none());
   m.def(
       "end_active_session",
-      [](const TracingSession* session) {
+      [](const Own<TracingSession>* session) {
         if (active().session != session) return false;
         active().set(nb::none());
         return true;

@@ -18,11 +18,24 @@ namespace {
 using Events = std::vector<TraceEvent>;
 
 /// A profiler of this process.
-bool done(bool ok, const IPlatformProfiler& profiler) {
-  if (!ok) {
-    raise({ErrorCode::kUnsupported, profiler.lastError(),
-           platformTypeToString(profiler.platformType())});
-  }
+struct Profiler {
+  std::unique_ptr<IPlatformProfiler> it;
+  CallLock lock;
+};
+
+/// What f(profiler) gives.
+template <class F>
+auto of(Profiler& profiler, F&& f) {
+  return alone(profiler.lock, [&] { return f(*profiler.it); });
+}
+
+/// True; what it could not do is raised.
+template <class F>
+bool did(Profiler& profiler, F&& call) {
+  check(of(profiler, [&](IPlatformProfiler& it) -> Status {
+    if (call(it)) return {};
+    return fail(ErrorCode::kUnsupported, it.lastError(), platformTypeToString(it.platformType()));
+  }));
   return true;
 }
 
@@ -43,43 +56,55 @@ void bindCaptures(nb::module_& m) {
       .def_rw("capture_memset", &ProfilerConfig::capture_memset)
       .def_rw("capture_sync", &ProfilerConfig::capture_sync)
       .def_rw("capture_alloc", &ProfilerConfig::capture_alloc);
-  nb::class_<IPlatformProfiler>(
+  using It = IPlatformProfiler;
+  nb::class_<Profiler>(
       m, "Profiler",
       "Captures what this process does on a platform's devices; see create_profiler(). What can "
       "not be done is raised as UnsupportedError, with the reason.")
-      .def("platform_type", &IPlatformProfiler::platformType)
-      .def("is_available", &IPlatformProfiler::isAvailable, Released())
+      .def("platform_type", [](const Profiler& self) { return self.it->platformType(); })
+      .def("is_available",
+           [](Profiler& self) { return of(self, [](It& it) { return it.isAvailable(); }); })
       .def(
           "initialize",
-          [](IPlatformProfiler& self, const ProfilerConfig& config) {
-            return done(released([&] { return self.initialize(config); }), self);
+          [](Profiler& self, ProfilerConfig config) {
+            return did(self, [&](It& it) { return it.initialize(config); });
           },
           nb::arg("config") = ProfilerConfig())
-      .def("finalize", &IPlatformProfiler::finalize, Released(),
-           "Stops, and forgets what has not been taken.")
+      .def(
+          "finalize", [](Profiler& self) { of(self, [](It& it) { it.finalize(); }); },
+          "Stops, and forgets what has not been taken.")
       .def("start_capture",
-           [](IPlatformProfiler& self) {
-             return done(released([&] { return self.startCapture(); }), self);
-           })
+           [](Profiler& self) { return did(self, [](It& it) { return it.startCapture(); }); })
       .def("stop_capture",
-           [](IPlatformProfiler& self) {
-             return done(released([&] { return self.stopCapture(); }), self);
-           })
-      .def("is_capturing", &IPlatformProfiler::isCapturing)
+           [](Profiler& self) { return did(self, [](It& it) { return it.stopCapture(); }); })
+      .def("is_capturing", [](const Profiler& self) { return self.it->isCapturing(); })
       .def(
           "get_events",
-          [](IPlatformProfiler& self, size_t max_count) {
-            Events events;
-            released([&] { return self.getEvents(events, max_count); });
-            return events;
+          [](Profiler& self, size_t max_count) {
+            return of(self, [&](It& it) {
+              Events events;
+              it.getEvents(events, max_count);
+              return events;
+            });
           },
           nb::arg("max_count") = 0, "Takes events out, the oldest first; 0: all.")
-      .def("get_device_info", &IPlatformProfiler::getDeviceInfo, Released())
-      .def("events_captured", &IPlatformProfiler::eventsCaptured)
-      .def("events_dropped", &IPlatformProfiler::eventsDropped)
-      .def("last_error", &IPlatformProfiler::lastError);
-  m.def("create_profiler", &createProfiler, nb::arg("platform"), Released(),
-        "A profiler of this platform; is_available() says whether this machine has it.");
+      .def("get_device_info",
+           [](Profiler& self) { return of(self, [](It& it) { return it.getDeviceInfo(); }); })
+      .def("events_captured",
+           [](Profiler& self) { return of(self, [](It& it) { return it.eventsCaptured(); }); })
+      .def("events_dropped",
+           [](Profiler& self) { return of(self, [](It& it) { return it.eventsDropped(); }); })
+      .def("last_error",
+           [](Profiler& self) { return of(self, [](It& it) { return it.lastError(); }); });
+  m.def(
+      "create_profiler",
+      [](PlatformType platform) {
+        auto made = std::make_unique<Profiler>();
+        made->it = createProfiler(platform);
+        return made;
+      },
+      nb::arg("platform"), Released(),
+      "A profiler of this platform; is_available() says whether this machine has it.");
   m.def("detect_platform", &detectPlatform, Released(),
         "The platform whose devices this machine has; PlatformType.Unknown: none.");
   m.def("is_cuda_available", &isCUDAAvailable, Released());
@@ -96,7 +121,7 @@ void bindCaptures(nb::module_& m) {
   m.def("get_cuda_driver_version", &getCUDADriverVersion, Released(), "12040 for 12.4; 0: none.");
   m.def("get_device_infos", &deviceInfosOf, nb::arg("platform"), Released());
 
-  using Session = TracingSession;
+  using Session = Own<TracingSession>;
   nb::class_<TracingConfig>(m, "TracingConfig", "How a TracingSession records.")
       .def(nb::init<>())
       .def_rw("buffer_size_kb", &TracingConfig::buffer_size_kb, "ring of each thread")
@@ -137,38 +162,39 @@ void bindCaptures(nb::module_& m) {
       .def(nb::init<>())
       .def(
           "start",
-          [](Session& self, const TracingConfig& config) {
-            check(alone(&self, [&] { return self.start(config); }));
+          [](Session& self, TracingConfig config) {
+            check(alone(self.lock, [&] { return self.start(config); }));
             return true;
           },
           nb::arg("config") = TracingConfig())
       .def("stop",
            [](Session& self) {
-             check(alone(&self, [&] { return self.stop(); }));
+             check(alone(self.lock, [&] { return self.stop(); }));
              return true;
            })
-      .def("flush", [](Session& self) { check(alone(&self, [&] { return self.flush(); })); })
-      .def("clear", [](Session& self) { check(alone(&self, [&] { return self.clear(); })); })
+      .def("flush", [](Session& self) { check(alone(self.lock, [&] { return self.flush(); })); })
+      .def("clear", [](Session& self) { check(alone(self.lock, [&] { return self.clear(); })); })
       .def("get_events",
-           [](Session& self) { return alone(&self, [&] { return self.getEvents(); }); })
+           [](Session& self) { return alone(self.lock, [&] { return self.getEvents(); }); })
       .def("get_counters",
-           [](Session& self) { return alone(&self, [&] { return self.getCounters(); }); })
+           [](Session& self) { return alone(self.lock, [&] { return self.getCounters(); }); })
       .def(
           "export_to_file",
           [](Session& self, const nb::object& path) {
             const std::string to = pathOf(path);
-            check(alone(&self, [&] { return self.exportToFile(to); }));
+            check(alone(self.lock, [&] { return self.exportToFile(to); }));
             return true;
           },
           nb::arg("path"), "The end of the name says which format: .sbt, .json, else Perfetto's.")
       .def("is_active", &Session::isActive)
       .def("get_state", &Session::getState)
-      .def("get_mode", &Session::getMode)
+      .def("get_mode",
+           [](Session& self) { return alone(self.lock, [&] { return self.getMode(); }); })
       .def("get_statistics", &Session::getStatistics)
       .def(
           "trace_path",
-          [](const Session& self) {
-            const std::string& path = self.tracePath();
+          [](Session& self) {
+            const std::string path = alone(self.lock, [&] { return self.tracePath(); });
             return nb::steal(PyUnicode_DecodeFSDefaultAndSize(
                 path.data(), static_cast<Py_ssize_t>(path.size())));
           },
@@ -196,9 +222,13 @@ void bindCaptures(nb::module_& m) {
 
   nb::class_<DeviceFeed>(m, "DeviceFeed",
                          "Moves what a profiler captures into a session, until stop().")
-      .def(nb::init<IPlatformProfiler&, Session&>(), nb::arg("profiler"), nb::arg("session"),
-           nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>())
-      .def("start", [](DeviceFeed& self) { check(released([&] { return self.start(); })); })
+      .def(
+          "__init__",
+          [](DeviceFeed* self, Profiler& profiler, Session& session) {
+            new (self) DeviceFeed(*profiler.it, session);
+          },
+          nb::arg("profiler"), nb::arg("session"), nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>())
+      .def("start", [](DeviceFeed& self) { check(interruptible([&] { return self.start(); })); })
       .def("stop", &DeviceFeed::stop, Released());
 
   nb::class_<StackCaptureConfig>(m, "StackCaptureConfig", "How stacks are taken.")

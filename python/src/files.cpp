@@ -40,13 +40,34 @@ struct Named {
   explicit Named(const std::string& of) : path(of), file(of) {}
   std::string path;
   File file;
+  CallLock lock;
 };
 using Writer = Named<SBTWriter>;
 using Reader = Named<SBTReader>;
 
-bool exported(bool ok, const PerfettoExporter& exporter, const std::string& path) {
-  if (!ok) raise({ErrorCode::kIo, exporter.lastError(), path});
+/// What an export by a copy of `exporter` gives: calls for the same one do not meet.
+template <class Exporter, class F>
+auto exporting(Exporter exporter, F&& f) {
+  return interruptible([&] { return f(exporter); });
+}
+
+template <class Exporter>
+bool toFile(const Exporter& self, const Events& events, const Counters& counters,
+            const nb::object& path) {
+  const std::string to = pathOf(path);
+  check(exporting(self, [&](Exporter& exporter) -> Status {
+    if (exporter.exportToFile(events, counters, to)) return {};
+    return fail(ErrorCode::kIo, exporter.lastError(), to);
+  }));
   return true;
+}
+
+std::string toText(const PerfettoExporter& self, const Events& events, const Counters& counters) {
+  return valueOf(exporting(self, [&](PerfettoExporter& exporter) -> Result<std::string> {
+    std::string text = exporter.exportToString(events, counters);
+    if (exporter.lastError().empty()) return text;
+    return fail(ErrorCode::kIo, exporter.lastError());
+  }));
 }
 
 /// The two ways to write a file, which Perfetto's protobuf and Chrome's JSON have alike.
@@ -54,20 +75,25 @@ template <class Exporter, class... Base>
 void defineExports(nb::class_<Exporter, Base...>& of) {
   of.def(
         "export_to_file",
-        [](Exporter& self, const Events& events, const nb::object& path) {
-          const std::string to = pathOf(path);
-          return exported(alone(&self, [&] { return self.exportToFile(events, to); }), self, to);
+        [](const Exporter& self, const Events& events, const nb::object& path) {
+          return toFile(self, events, {}, path);
         },
         nb::arg("events"), nb::arg("path"))
       .def(
           "export_to_file_with_counters",
-          [](Exporter& self, const Events& events, const Counters& counters,
-             const nb::object& path) {
-            const std::string to = pathOf(path);
-            return exported(alone(&self, [&] { return self.exportToFile(events, counters, to); }),
-                            self, to);
-          },
+          [](const Exporter& self, const Events& events, const Counters& counters,
+             const nb::object& path) { return toFile(self, events, counters, path); },
           nb::arg("events"), nb::arg("counters"), nb::arg("path"));
+}
+
+/// The events that import() gives.
+template <class F>
+Events imported(Own<XRayImporter>& importer, F&& import) {
+  return valueOf(alone(importer.lock, [&]() -> Result<Events> {
+    Events events = import();
+    if (!events.empty() || importer.lastError().empty()) return events;
+    return fail(ErrorCode::kNotATrace, importer.lastError());
+  }));
 }
 
 }  // namespace
@@ -87,48 +113,50 @@ void bindFiles(nb::module_& m) {
             }
           },
           nb::arg("path"))
-      .def("is_open", [](const Writer& w) { return w.file.isOpen(); })
+      .def("is_open", [](Writer& w) { return briefly(w.lock, [&] { return w.file.isOpen(); }); })
       .def(
           "write_metadata",
-          [](Writer& w, const TraceMetadata& metadata) {
-            return done(alone(&w, [&] { return w.file.writeMetadata(metadata); }), w.path);
+          [](Writer& w, TraceMetadata metadata) {
+            return done(alone(w.lock, [&] { return w.file.writeMetadata(metadata); }), w.path);
           },
           nb::arg("metadata"))
       .def(
           "write_device_info",
-          [](Writer& w, const std::vector<DeviceInfo>& devices) {
-            return done(alone(&w, [&] { return w.file.writeDeviceInfo(devices); }), w.path);
+          [](Writer& w, std::vector<DeviceInfo> devices) {
+            return done(alone(w.lock, [&] { return w.file.writeDeviceInfo(devices); }), w.path);
           },
           nb::arg("devices"))
       .def(
           "write_event",
-          [](Writer& w, const TraceEvent& event) {
-            return done(alone(&w, [&] { return w.file.writeEvent(event); }), w.path);
+          [](Writer& w, TraceEvent event) {
+            return done(alone(w.lock, [&] { return w.file.writeEvent(event); }), w.path);
           },
           nb::arg("event"))
       .def(
           "write_events",
           [](Writer& w, const Events& events) {
-            return done(alone(&w, [&] { return w.file.writeEvents(events); }), w.path);
+            return done(alone(w.lock, [&] { return w.file.writeEvents(events); }), w.path);
           },
           nb::arg("events"))
       .def(
           "write_counters",
           [](Writer& w, const Counters& counters) {
-            return done(alone(&w, [&] { return w.file.writeCounters(counters); }), w.path);
+            return done(alone(w.lock, [&] { return w.file.writeCounters(counters); }), w.path);
           },
           nb::arg("counters"))
       .def("flush",
-           [](Writer& w) { return done(alone(&w, [&] { return w.file.flush(); }), w.path); })
+           [](Writer& w) { return done(alone(w.lock, [&] { return w.file.flush(); }), w.path); })
       .def("finalize",
-           [](Writer& w) { return done(alone(&w, [&] { return w.file.finalize(); }), w.path); })
-      .def("event_count", [](const Writer& w) { return w.file.eventCount(); })
-      .def("file_size", [](const Writer& w) { return w.file.fileSize(); })
+           [](Writer& w) { return done(alone(w.lock, [&] { return w.file.finalize(); }), w.path); })
+      .def("event_count",
+           [](Writer& w) { return briefly(w.lock, [&] { return w.file.eventCount(); }); })
+      .def("file_size",
+           [](Writer& w) { return briefly(w.lock, [&] { return w.file.fileSize(); }); })
       .def("__enter__", [](const nb::object& self) { return self; })
       .def(
           "__exit__",
           [](Writer& w, nb::handle, nb::handle, nb::handle) {
-            done(alone(&w, [&] { return w.file.finalize(); }), w.path);
+            done(alone(w.lock, [&] { return w.file.finalize(); }), w.path);
           },
           nb::arg("type").none(), nb::arg("value").none(), nb::arg("traceback").none());
 
@@ -145,12 +173,13 @@ void bindFiles(nb::module_& m) {
       .def(
           "last_error", [](const Reader& r) { return r.file.lastError(); },
           "Why is_valid() is False.")
-      .def("event_count", [](Reader& r) { return alone(&r, [&] { return r.file.eventCount(); }); })
+      .def("event_count",
+           [](Reader& r) { return alone(r.lock, [&] { return r.file.eventCount(); }); })
       .def(
           "read_all",
           [](Reader& r) {
             TraceRecord record;
-            done(alone(&r, [&] { return r.file.readAll(record); }), r.path);
+            done(alone(r.lock, [&] { return r.file.readAll(record); }), r.path);
             return std::move(record.events());
           },
           "All events, by time.")
@@ -158,7 +187,7 @@ void bindFiles(nb::module_& m) {
           "read_events",
           [](Reader& r, size_t offset, size_t count) {
             Events events;
-            done(alone(&r, [&] { return r.file.readEvents(events, offset, count); }), r.path);
+            done(alone(r.lock, [&] { return r.file.readEvents(events, offset, count); }), r.path);
             return events;
           },
           nb::arg("offset") = 0, nb::arg("count") = 0,
@@ -166,12 +195,12 @@ void bindFiles(nb::module_& m) {
       .def("read_counters",
            [](Reader& r) {
              Counters counters;
-             done(alone(&r, [&] { return r.file.readCounters(counters); }), r.path);
+             done(alone(r.lock, [&] { return r.file.readCounters(counters); }), r.path);
              return counters;
            })
       .def("read_metadata", [](Reader& r) {
         TraceMetadata metadata;
-        done(alone(&r, [&] { return r.file.readMetadata(metadata); }), r.path);
+        done(alone(r.lock, [&] { return r.file.readMetadata(metadata); }), r.path);
         return metadata;
       });
 
@@ -183,16 +212,11 @@ void bindFiles(nb::module_& m) {
   chrome.def(nb::init<>())
       .def(
           "export_to_string",
-          [](PerfettoExporter& self, const Events& events) {
-            return alone(&self, [&] { return self.exportToString(events); });
+          [](const PerfettoExporter& self, const Events& events) {
+            return toText(self, events, {});
           },
           nb::arg("events"))
-      .def(
-          "export_to_string_with_counters",
-          [](PerfettoExporter& self, const Events& events, const Counters& counters) {
-            return alone(&self, [&] { return self.exportToString(events, counters); });
-          },
-          nb::arg("events"), nb::arg("counters"))
+      .def("export_to_string_with_counters", &toText, nb::arg("events"), nb::arg("counters"))
       .def("set_enable_gpu_tracks", &PerfettoExporter::setEnableGPUTracks, nb::arg("enable"))
       .def("set_enable_flow_events", &PerfettoExporter::setEnableFlowEvents, nb::arg("enable"))
       .def("set_enable_counter_tracks", &PerfettoExporter::setEnableCounterTracks,
@@ -213,7 +237,7 @@ void bindFiles(nb::module_& m) {
         const std::string to(path.c_str(), path.size());
         const auto loaded = file.whole();
         const bool json = to.size() >= 5 && to.compare(to.size() - 5, 5, ".json") == 0;
-        check(released([&] {
+        check(interruptible([&] {
           return json ? exportChromeJson(loaded->trace, to) : exportPerfetto(loaded->trace, to);
         }));
       },
@@ -260,38 +284,46 @@ void bindFiles(nb::module_& m) {
       .def_ro("custom_events", &XRayImporter::Statistics::custom_events)
       .def_ro("functions_identified", &XRayImporter::Statistics::functions_identified)
       .def_ro("total_duration_ms", &XRayImporter::Statistics::total_duration_ms);
-  nb::class_<XRayImporter>(m, "XRayImporter",
-                           "Logs of LLVM's XRay as TraceEvents; tracesmith.open() reads them, too.")
+  using Importer = Own<XRayImporter>;
+  nb::class_<Importer>(m, "XRayImporter",
+                       "Logs of LLVM's XRay as TraceEvents; tracesmith.open() reads them, too.")
       .def(nb::init<>())
       .def(nb::init<XRayImporter::Config>(), nb::arg("config"))
       .def_static("is_available", &XRayImporter::isAvailable)
       .def(
           "import_file",
-          [](XRayImporter& self, const nb::object& path) {
+          [](Importer& self, const nb::object& path) {
             const std::string from = pathOf(path);
-            Events events = alone(&self, [&] { return self.importFile(from); });
-            if (events.empty() && !self.lastError().empty()) {
-              raise({ErrorCode::kNotATrace, self.lastError(), ""});
-            }
-            return events;
+            return imported(self, [&] { return self.importFile(from); });
           },
           nb::arg("path"))
       .def(
           "import_buffer",
-          [](XRayImporter& self, const nb::bytes& data) {
-            Events events =
-                self.importBuffer(static_cast<const uint8_t*>(data.data()), data.size());
-            if (events.empty() && !self.lastError().empty()) {
-              raise({ErrorCode::kNotATrace, self.lastError(), ""});
-            }
-            return events;
+          [](Importer& self, const nb::bytes& data) {
+            const auto* const bytes = static_cast<const uint8_t*>(data.data());
+            return imported(self, [&] { return self.importBuffer(bytes, data.size()); });
           },
           nb::arg("data"))
-      .def("get_raw_records", &XRayImporter::getRawRecords)
-      .def("get_statistics", &XRayImporter::getStatistics)
-      .def("get_header", &XRayImporter::getHeader)
-      .def("set_symbol_file", &XRayImporter::setSymbolFile, nb::arg("path"))
-      .def("set_config", &XRayImporter::setConfig, nb::arg("config"));
+      .def("get_raw_records",
+           [](Importer& self) {
+             return alone(self.lock, [&] { return std::vector(self.getRawRecords()); });
+           })
+      .def("get_statistics",
+           [](Importer& self) { return alone(self.lock, [&] { return self.getStatistics(); }); })
+      .def("get_header",
+           [](Importer& self) { return alone(self.lock, [&] { return self.getHeader(); }); })
+      .def(
+          "set_symbol_file",
+          [](Importer& self, const std::string& path) {
+            alone(self.lock, [&] { self.setSymbolFile(path); });
+          },
+          nb::arg("path"))
+      .def(
+          "set_config",
+          [](Importer& self, const XRayImporter::Config& config) {
+            alone(self.lock, [&, config] { self.setConfig(config); });
+          },
+          nb::arg("config"));
 }
 
 }  // namespace tracesmith::python

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <thread>
+#include <type_traits>
 
 #include "tracesmith/base/cancellation.hpp"
 
@@ -52,13 +53,19 @@ class Interrupt {
 template <class F>
 auto interruptible(F&& f) {
   Interrupt interrupt;
-  auto result = [&] {
+  const auto run = [&] {
     const nanobind::gil_scoped_release release;
     const CancelScope scope([&] { return interrupt(); });
     return f();
-  }();
-  interrupt.rethrow();
-  return result;
+  };
+  if constexpr (std::is_void_v<decltype(f())>) {
+    run();
+    interrupt.rethrow();
+  } else {
+    auto result = run();
+    interrupt.rethrow();
+    return result;
+  }
 }
 
 }  // namespace tracesmith::python

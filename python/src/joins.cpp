@@ -17,7 +17,7 @@ void bindJoins(nb::module_& m) {
          const std::vector<CounterEvent>& counters, int64_t unix_minus_monotonic_ns,
          const nb::object& output) {
         const std::string from = pathOf(source), to = pathOf(output);
-        check(released([&] {
+        check(interruptible([&] {
           return joinEvents(from,
                             {.events = events,
                              .counters = counters,

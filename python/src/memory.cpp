@@ -164,21 +164,21 @@ void bindMemory(nb::module_& m) {
            "The latest max_events of what was recorded.");
   m.def(
       "memory_profiler_of",
-      [](TraceFile& file, const Config& config) {
+      [](TraceFile& file, Config config) {
         const auto trace = file.whole();
-        return released([&] { return MemoryProfiler::of(trace->trace, config); });
+        return interruptible([&] { return MemoryProfiler::of(trace->trace, config); });
       },
       nb::arg("file"), nb::arg("config"));
   m.def(
       "memory_profiler_of",
-      [](const std::vector<MemoryEvent>& events, const Config& config) {
-        return released([&] { return MemoryProfiler::of(events, config); });
+      [](const std::vector<MemoryEvent>& events, Config config) {
+        return interruptible([&] { return MemoryProfiler::of(events, config); });
       },
       nb::arg("events"), nb::arg("config"));
   m.def(
       "memory_profiler_of",
-      [](const std::vector<TraceEvent>& events, const Config& config) {
-        return released([&] { return MemoryProfiler::of(events, config); });
+      [](const std::vector<TraceEvent>& events, Config config) {
+        return interruptible([&] { return MemoryProfiler::of(events, config); });
       },
       nb::arg("events"), nb::arg("config"));
 }

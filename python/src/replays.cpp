@@ -2,7 +2,6 @@
 #include "calls.hpp"
 #include "errors.hpp"
 #include "events.hpp"
-#include "interrupt.hpp"
 #include "tracesmith/replay/replay_engine.hpp"
 
 namespace tracesmith::python {
@@ -63,34 +62,35 @@ void bindReplays(nb::module_& m) {
       .def_ro("warnings", &ReplayResult::warnings)
       .def("summary", &ReplayResult::summary)
       .def("__repr__", &ReplayResult::summary);
-  nb::class_<ReplayEngine>(m, "ReplayEngine",
-                           "Executes recordings again, and times other traces on a virtual clock.")
+  using Engine = Own<ReplayEngine>;
+  nb::class_<Engine>(m, "ReplayEngine",
+                     "Executes recordings again, and times other traces on a virtual clock.")
       .def(nb::init<>())
       .def(
           "load_trace",
-          [](ReplayEngine& self, const nb::object& path) {
+          [](Engine& self, const nb::object& path) {
             const std::string from = pathOf(path);
-            check(
-                interruptible([&] { return locked(&self, [&] { return self.loadTrace(from); }); }));
+            check(alone(self.lock, [&] { return self.loadTrace(from); }));
             return true;
           },
           nb::arg("path"), "A recording (.sbr), a trace, or another tool's trace.")
       .def(
           "load_events",
-          [](ReplayEngine& self, const std::vector<TraceEvent>& events) {
-            check(alone(&self, [&] { return self.loadEvents(events); }));
+          [](Engine& self, const std::vector<TraceEvent>& events) {
+            check(alone(self.lock, [&] { return self.loadEvents(events); }));
             return true;
           },
           nb::arg("events"), "InvalidArgumentError: none of them is an operation.")
       .def(
           "replay",
-          [](ReplayEngine& self, const ReplayConfig& config) {
-            return interruptible(
-                [&] { return locked(&self, [&] { return self.replay(config); }); });
+          [](Engine& self, ReplayConfig config) {
+            return alone(self.lock, [&] { return self.replay(config); });
           },
           nb::arg("config") = ReplayConfig())
-      .def("has_recording", &ReplayEngine::hasRecording,
-           "Whether what is loaded can be executed, given a device.");
+      .def(
+          "has_recording",
+          [](Engine& self) { return alone(self.lock, [&] { return self.hasRecording(); }); },
+          "Whether what is loaded can be executed, given a device.");
 }
 
 }  // namespace tracesmith::python

@@ -62,19 +62,28 @@ void bindTimelines(nb::module_& m) {
       .def_ro("devices", &Timeline::devices)
       .def_ro("time_at_concurrency", &Timeline::time_at_concurrency,
               "[n]: ns in which exactly n pieces of work ran");
-  nb::class_<TimelineBuilder>(m, "TimelineBuilder", "Makes a Timeline of events.")
+  using Timelines = Own<TimelineBuilder>;
+  nb::class_<Timelines>(m, "TimelineBuilder", "Makes a Timeline of events.")
       .def(nb::init<>())
-      .def("add_event", &TimelineBuilder::addEvent, nb::arg("event"))
       .def(
-          "add_events", [](TimelineBuilder& self, const Events& events) { self.addEvents(events); },
+          "add_event",
+          [](Timelines& self, TraceEvent event) {
+            briefly(self.lock, [&] { self.addEvent(event); });
+          },
+          nb::arg("event"))
+      .def(
+          "add_events",
+          [](Timelines& self, const Events& events) {
+            alone(self.lock, [&] { self.addEvents(events); });
+          },
           nb::arg("events"))
-      .def("build", &TimelineBuilder::build)
-      .def("clear", &TimelineBuilder::clear);
+      .def("build", [](Timelines& self) { return alone(self.lock, [&] { return self.build(); }); })
+      .def("clear", [](Timelines& self) { alone(self.lock, [&] { self.clear(); }); });
   m.def(
       "timeline_of",
       [](TraceFile& file) {
         const auto loaded = file.whole();
-        return released([&] { return timelineOf(loaded->trace); });
+        return interruptible([&] { return timelineOf(loaded->trace); });
       },
       nb::arg("file"));
 
@@ -99,10 +108,10 @@ void bindTimelines(nb::module_& m) {
   nb::class_<TimelineViewer>(m, "TimelineViewer", "A timeline as text.")
       .def(nb::init<>())
       .def(nb::init<TimelineViewConfig>(), nb::arg("config"))
-      .def("render", &TimelineViewer::render, nb::arg("timeline"))
+      .def("render", &TimelineViewer::render, nb::arg("timeline"), Released())
       .def("render_stream", &TimelineViewer::renderStream, nb::arg("timeline"),
-           nb::arg("stream_id"), nb::arg("device_id") = 0)
-      .def("render_stats", &TimelineViewer::renderStats, nb::arg("timeline"));
+           nb::arg("stream_id"), nb::arg("device_id") = 0, Released())
+      .def("render_stats", &TimelineViewer::renderStats, nb::arg("timeline"), Released());
 
   nb::enum_<GPUState>(m, "GPUState", "What a stream is doing.")
       .value("Idle", GPUState::Idle)
@@ -142,30 +151,43 @@ void bindTimelines(nb::module_& m) {
       .def_ro("transitions_per_stream", &GPUStateMachine::Statistics::transitions_per_stream)
       .def_ro("total_time_per_state", &GPUStateMachine::Statistics::total_time_per_state)
       .def_ro("overall_utilization", &GPUStateMachine::Statistics::overall_utilization);
-  nb::class_<GPUStateMachine>(m, "GPUStateMachine", "What each stream was doing at any time.")
+  using Machine = Own<GPUStateMachine>;  // which finds the states when it is first asked for them
+  nb::class_<Machine>(m, "GPUStateMachine", "What each stream was doing at any time.")
       .def(nb::init<>())
-      .def("process_event", &GPUStateMachine::processEvent, nb::arg("event"))
+      .def(
+          "process_event",
+          [](Machine& self, TraceEvent event) {
+            briefly(self.lock, [&] { self.processEvent(event); });
+          },
+          nb::arg("event"))
       .def(
           "process_events",
-          [](GPUStateMachine& self, const Events& events) { self.processEvents(events); },
+          [](Machine& self, const Events& events) {
+            alone(self.lock, [&] { self.processEvents(events); });
+          },
           nb::arg("events"))
       .def(
           "get_stream_state",
-          [](const GPUStateMachine& self, uint32_t stream,
-             uint32_t device) -> std::optional<GPUStreamState> {
-            const GPUStreamState* const state = self.getStreamState(stream, device);
-            return state == nullptr ? std::nullopt : std::optional(*state);
+          [](Machine& self, uint32_t stream, uint32_t device) {
+            return alone(self.lock, [&] {
+              const GPUStreamState* const state = self.getStreamState(stream, device);
+              return state == nullptr ? std::nullopt : std::optional(*state);
+            });
           },
           nb::arg("stream_id"), nb::arg("device_id") = 0, "None: it is not in the trace.")
       .def("get_all_streams",
-           [](const GPUStateMachine& self) {
-             std::vector<GPUStreamState> all;
-             for (const GPUStreamState* state : self.getAllStreams()) all.push_back(*state);
-             return all;
+           [](Machine& self) {
+             return alone(self.lock, [&] {
+               std::vector<GPUStreamState> all;
+               for (const GPUStreamState* state : self.getAllStreams()) all.push_back(*state);
+               return all;
+             });
            })
-      .def("get_statistics", &GPUStateMachine::getStatistics)
-      .def("export_history", &GPUStateMachine::exportHistory)
-      .def("reset", &GPUStateMachine::reset);
+      .def("get_statistics",
+           [](Machine& self) { return alone(self.lock, [&] { return self.getStatistics(); }); })
+      .def("export_history",
+           [](Machine& self) { return alone(self.lock, [&] { return self.exportHistory(); }); })
+      .def("reset", [](Machine& self) { alone(self.lock, [&] { self.reset(); }); });
 
   nb::enum_<DependencyType>(m, "DependencyType", "Why an operation had to wait for another.")
       .value("None_", DependencyType::None)
@@ -198,24 +220,57 @@ void bindTimelines(nb::module_& m) {
       .def_ro("synchronizations", &Builder::Statistics::synchronizations)
       .def_ro("total_dependencies", &Builder::Statistics::total_dependencies)
       .def_ro("operations_per_stream", &Builder::Statistics::operations_per_stream);
-  nb::class_<Builder>(m, "InstructionStreamBuilder",
-                      "Finds what each operation had to wait for. analyze() first.")
+  using Instructions = Own<Builder>;
+  nb::class_<Instructions>(m, "InstructionStreamBuilder",
+                           "Finds what each operation had to wait for. analyze() first.")
       .def(nb::init<>())
-      .def("add_event", &Builder::addEvent, nb::arg("event"))
       .def(
-          "add_events", [](Builder& self, const Events& events) { self.addEvents(events); },
+          "add_event",
+          [](Instructions& self, TraceEvent event) {
+            briefly(self.lock, [&] { self.addEvent(event); });
+          },
+          nb::arg("event"))
+      .def(
+          "add_events",
+          [](Instructions& self, const Events& events) {
+            alone(self.lock, [&] { self.addEvents(events); });
+          },
           nb::arg("events"))
-      .def("analyze", &Builder::analyze)
-      .def("get_execution_order", &Builder::getExecutionOrder)
-      .def("get_nodes", &Builder::getNodes)
-      .def("get_dependencies", &Builder::getDependencies)
-      .def("get_stream_operations", &Builder::getStreamOperations, nb::arg("stream_id"))
-      .def("has_dependency", &Builder::hasDependency, nb::arg("from_correlation_id"),
-           nb::arg("to_correlation_id"))
-      .def("get_call_chain", &Builder::getCallChain, nb::arg("correlation_id"))
-      .def("get_statistics", &Builder::getStatistics)
-      .def("export_to_dot", [](const Builder& self) { return self.exportToDot(); })
-      .def("clear", &Builder::clear);
+      .def("analyze", [](Instructions& self) { alone(self.lock, [&] { self.analyze(); }); })
+      .def("get_execution_order",
+           [](Instructions& self) {
+             return alone(self.lock, [&] { return self.getExecutionOrder(); });
+           })
+      .def("get_nodes",
+           [](Instructions& self) { return alone(self.lock, [&] { return self.getNodes(); }); })
+      .def("get_dependencies",
+           [](Instructions& self) {
+             return alone(self.lock, [&] { return self.getDependencies(); });
+           })
+      .def(
+          "get_stream_operations",
+          [](Instructions& self, uint32_t stream) {
+            return alone(self.lock, [&] { return self.getStreamOperations(stream); });
+          },
+          nb::arg("stream_id"))
+      .def(
+          "has_dependency",
+          [](Instructions& self, uint64_t from, uint64_t to) {
+            return alone(self.lock, [&] { return self.hasDependency(from, to); });
+          },
+          nb::arg("from_correlation_id"), nb::arg("to_correlation_id"))
+      .def(
+          "get_call_chain",
+          [](Instructions& self, uint64_t id) {
+            return alone(self.lock, [&] { return self.getCallChain(id); });
+          },
+          nb::arg("correlation_id"))
+      .def(
+          "get_statistics",
+          [](Instructions& self) { return alone(self.lock, [&] { return self.getStatistics(); }); })
+      .def("export_to_dot",
+           [](Instructions& self) { return alone(self.lock, [&] { return self.exportToDot(); }); })
+      .def("clear", [](Instructions& self) { alone(self.lock, [&] { self.clear(); }); });
 }
 
 }  // namespace tracesmith::python

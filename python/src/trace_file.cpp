@@ -5,13 +5,11 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/vector.h>
 
-#include <chrono>
-#include <optional>
-#include <thread>
+#include <cerrno>
+#include <mutex>
+#include <type_traits>
 
-#include "calls.hpp"
 #include "errors.hpp"
-#include "interrupt.hpp"
 #include "text.hpp"
 #include "tracesmith/analysis/report.hpp"
 #include "tracesmith/query/arrow_stream.hpp"
@@ -24,34 +22,6 @@ namespace nb = nanobind;
 namespace {
 
 using Loaded = OpenTrace::Loaded;
-
-/// Waits for the mutex, in which Ctrl-C is heard. Called without the GIL. False: this is a forked
-/// child, and a thread that is not in it has the trace for ever.
-bool lockIn(SharedTrace& trace) {
-  int waited = 0;
-  while (!trace.mutex.try_lock_for(std::chrono::milliseconds(50))) {
-    if (trace.process != getpid() && ++waited == 20) return false;
-    if (std::this_thread::get_id() != kMainThread) continue;
-    const nb::gil_scoped_acquire acquire;
-    if (PyErr_CheckSignals() != 0) throw nb::python_error();
-  }
-  trace.process = getpid();
-  return true;
-}
-
-/// Runs `f` without the GIL while no other thread is in this trace, and gives what it gives. Ctrl-C
-/// ends it.
-template <class F>
-auto alone(SharedTrace& trace, F&& f) {
-  auto result = interruptible([&]() -> std::optional<decltype(f())> {
-    if (!lockIn(trace)) return std::nullopt;
-    const std::unique_lock lock(trace.mutex, std::adopt_lock);
-    return f();
-  });
-  if (result) return std::move(*result);
-  raise({ErrorCode::kUnsupported,
-         "another thread was using the trace when this process was forked; open it again", ""});
-}
 
 /// A stream of Arrow batches as PyCapsule:
 /// https://arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterface.html
@@ -95,8 +65,12 @@ bool holdsGil() {
 template <class Call>
 auto inAnswer(SharedTrace& trace, Call&& call) {
   PyThreadState* const held = holdsGil() ? PyEval_SaveThread() : nullptr;
-  const auto result = [&] {
-    const std::lock_guard lock(trace.mutex);
+  const auto result = [&]() -> decltype(call()) {
+    if (!trace.lock.lock([] {})) {  // a forked child, which is not to wait for ever
+      if constexpr (std::is_same_v<decltype(call()), int>) return EIO;
+      return decltype(call()){};
+    }
+    const std::lock_guard lock(trace.lock, std::adopt_lock);
     return call();
   }();
   if (held != nullptr) PyEval_RestoreThread(held);
@@ -168,32 +142,32 @@ TraceFile::TraceFile(const std::string& path) {
 }
 
 uint64_t TraceFile::rows(const std::string& table) {
-  return valueOf(alone(*trace_, [&] { return trace_->open.rows(table); }));
+  return valueOf(alone(trace_->lock, [&] { return trace_->open.rows(table); }));
 }
 
 void TraceFile::load(const std::string& table, const std::vector<std::string>& columns) {
-  check(alone(*trace_, [&]() -> Status {
+  check(alone(trace_->lock, [&]() -> Status {
     TS_TRY(const Loaded loaded, trace_->open.tables().need(table, columns));
     return {};
   }));
 }
 
 std::shared_ptr<const TraceTables::Loaded> TraceFile::whole() {
-  return valueOf(alone(*trace_, [&] { return trace_->open.tables().needAll(); }));
+  return valueOf(alone(trace_->lock, [&] { return trace_->open.tables().needAll(); }));
 }
 
 ColumnArray TraceFile::column(const std::string& table, const std::string& name) {
-  return valueOf(alone(*trace_, [&] { return trace_->open.column(table, name); }));
+  return valueOf(alone(trace_->lock, [&] { return trace_->open.column(table, name); }));
 }
 
 nb::object TraceFile::arrow(const std::string& table, const std::vector<std::string>& columns) {
   auto stream = std::make_unique<ArrowArrayStream>();
-  check(alone(*trace_, [&] { return trace_->open.arrow(table, columns, stream.get()); }));
+  check(alone(trace_->lock, [&] { return trace_->open.arrow(table, columns, stream.get()); }));
   return capsuleOf(std::move(stream));
 }
 
 nb::object TraceFile::query(const std::string& sql) {
-  const QueryResult result = valueOf(alone(*trace_, [&]() -> Result<QueryResult> {
+  const QueryResult result = valueOf(alone(trace_->lock, [&]() -> Result<QueryResult> {
     TS_TRY(QueryEngine * engine, trace_->open.engine());
     QueryOptions options;
     options.cancelled = isCancelled;
@@ -215,7 +189,7 @@ nb::object TraceFile::query(const std::string& sql) {
 
 nb::object TraceFile::queryArrow(const std::string& sql) {
   auto stream = std::make_unique<ArrowArrayStream>();
-  check(alone(*trace_, [&]() -> Status {
+  check(alone(trace_->lock, [&]() -> Status {
     TS_TRY(QueryEngine * engine, trace_->open.engine());
     QueryOptions options;
     options.cancelled = [interrupt = std::make_shared<Interrupt>()] {
@@ -249,7 +223,7 @@ nb::list TraceFile::analyze(const std::vector<std::string>& parts, uint64_t limi
     options.parts.push_back(static_cast<AnalysisPart>(i));
   }
   const std::vector<ReportTable> tables =
-      valueOf(alone(*trace_, [&]() -> Result<std::vector<ReportTable>> {
+      valueOf(alone(trace_->lock, [&]() -> Result<std::vector<ReportTable>> {
         TS_TRY(const Loaded loaded, trace_->open.tables().needAll());
         auto found = tracesmith::analyze(loaded->trace, options);
         TS_CHECK_OK(checkCancelled());
@@ -283,7 +257,7 @@ nb::list TraceFile::analyze(const std::vector<std::string>& parts, uint64_t limi
 }
 
 nb::list TraceFile::tables() {
-  const Loaded loaded = alone(*trace_, [&] { return trace_->open.tables().loaded(); });
+  const Loaded loaded = alone(trace_->lock, [&] { return trace_->open.tables().loaded(); });
   nb::list all;
   for (const auto& table : loaded->catalog->tables()) {
     nb::list columns;
@@ -305,7 +279,7 @@ nb::dict TraceFile::about() {
     std::vector<DataLoss> losses;
     std::vector<std::pair<std::string, std::string>> metadata;
   };
-  const Facts facts = alone(*trace_, [&] {
+  const Facts facts = alone(trace_->lock, [&] {
     const TraceReader& reader = trace_->open.tables().reader();
     Facts found{reader.complete(), reader.fileBytes(), reader.cutBytes(), reader.losses(), {}};
     const Trace& trace = trace_->open.tables().loaded()->trace;

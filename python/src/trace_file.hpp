@@ -3,24 +3,22 @@
 #pragma once
 
 #include <nanobind/nanobind.h>
-#include <unistd.h>
 
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "calls.hpp"
 #include "tracesmith/export/open_trace.hpp"
 
 namespace tracesmith::python {
 
-/// What answers that are still being read share with their trace. All of it under `mutex`.
+/// What answers that are still being read share with their trace. All of it under `lock`.
 struct SharedTrace {
   explicit SharedTrace(OpenTrace of) : open(std::move(of)) {}
 
-  std::timed_mutex mutex;
-  pid_t process = getpid();  // that last had the mutex
+  CallLock lock;
   OpenTrace open;
 };
 
