@@ -27,7 +27,8 @@ void bindReports(nb::module_& m) {
       .def_ro("call_stack_hash", &MemoryAllocation::call_stack_hash,
               "the same for the same stack of one source; 0: not known")
       .def("is_live", &MemoryAllocation::is_live)
-      .def("lifetime_ns", &MemoryAllocation::lifetime_ns, "up to now, while it is live");
+      .def("lifetime_ns", &MemoryAllocation::lifetime_ns,
+           "while it is live: up to when it was asked for, or to the end of its profile");
   nb::class_<MemorySnapshot>(m, "MemorySnapshot", "How much there was at one time; bytes.")
       .def_ro("timestamp", &MemorySnapshot::timestamp, "ns")
       .def_ro("total_allocated", &MemorySnapshot::total_allocated)

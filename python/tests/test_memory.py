@@ -38,7 +38,7 @@ def test_what_a_program_says():
     assert allocation.is_live() and allocation.lifetime_ns() > 0
     assert (allocation.ptr, allocation.size, allocation.tag) == (0x1000, 100, "weights")
     (leak,) = profiler.detect_leaks()
-    assert leak.allocator == "pool" and leak.lifetime_ns >= 0
+    assert leak.allocator == "pool" and leak.lifetime_ns == allocation.lifetime_ns()
     assert [e.is_allocation for e in profiler.to_memory_events()] == [True, True, False, False]
     report = profiler.generate_report()
     assert report.double_frees == 1
@@ -56,6 +56,12 @@ def test_events_in_any_order():
     assert report.fragmentation.total_free_bytes == 64
     assert report.allocation_size_histogram == {32: 1, 64: 1}
     assert ts.profile_memory([]).generate_report().total_allocations == 0
+
+
+def test_a_lifetime_ends_with_the_events():
+    """Which may be of any day."""
+    (allocation,) = ts.profile_memory([event(10**18, 0x10, 64), event(10**18 + 50, 0x80)]).get_live_allocations()
+    assert allocation.is_live() and allocation.lifetime_ns() == 50
 
 
 def test_trace_events():

@@ -174,14 +174,14 @@ std::vector<const std::string*> MemoryLedger::allocatorNames() const {
   return names;
 }
 
-std::vector<MemoryAllocation> MemoryLedger::liveAllocations() const {
+std::vector<MemoryAllocation> MemoryLedger::liveAllocations(Timestamp at) const {
   const std::vector<const std::string*> names = allocatorNames();
   std::vector<MemoryAllocation> allocations;
   allocations.reserve(live_);
   for (const auto& [place, space] : spaces_) {
     for (const auto& [ptr, block] : space.live()) {
       allocations.push_back({ptr, block.size, place.first, block.time, 0, *names[block.allocator],
-                             block.tag, block.stack});
+                             block.tag, block.stack, at});
     }
   }
   std::stable_sort(allocations.begin(), allocations.end(), [](const auto& a, const auto& b) {
@@ -192,7 +192,7 @@ std::vector<MemoryAllocation> MemoryLedger::liveAllocations() const {
 
 std::vector<MemoryLeak> MemoryLedger::leaks(Timestamp at) const {
   std::vector<MemoryLeak> leaks;
-  for (MemoryAllocation& a : liveAllocations()) {
+  for (MemoryAllocation& a : liveAllocations(at)) {
     const uint64_t age = at > a.alloc_time ? at - a.alloc_time : 0;
     if (age < config_.leak_threshold_ns) continue;
     leaks.push_back({a.ptr, a.size, a.device_id, a.alloc_time, std::move(a.allocator),

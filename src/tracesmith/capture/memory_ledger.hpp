@@ -112,8 +112,8 @@ class MemoryLedger {
   uint64_t peak() const { return all_.peak_usage; }
   const AllocatorStats* ofDevice(uint32_t device_id) const;
   size_t liveCount() const { return live_; }
-  std::vector<MemoryAllocation> liveAllocations() const;
   /// `at`: when the profile ended, or now.
+  std::vector<MemoryAllocation> liveAllocations(Timestamp at) const;
   std::vector<MemoryLeak> leaks(Timestamp at) const;
   MemorySnapshot snapshot(Timestamp at) const;
   MemoryReport report(Timestamp at) const;

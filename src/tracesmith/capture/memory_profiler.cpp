@@ -41,7 +41,7 @@ bool isMemory(const TraceEvent& event) {
 }  // namespace
 
 uint64_t MemoryAllocation::lifetime_ns() const {
-  const Timestamp end = is_live() ? getCurrentTimestamp() : free_time;
+  const Timestamp end = !is_live() ? free_time : as_of ? *as_of : getCurrentTimestamp();
   return end > alloc_time ? end - alloc_time : 0;
 }
 
@@ -257,7 +257,7 @@ size_t MemoryProfiler::getLiveAllocationCount() const {
 
 std::vector<MemoryAllocation> MemoryProfiler::getLiveAllocations() const {
   const std::lock_guard lock(impl_->mutex);
-  return impl_->ledger.liveAllocations();
+  return impl_->ledger.liveAllocations(impl_->at());
 }
 
 MemorySnapshot MemoryProfiler::takeSnapshot() const {

@@ -336,6 +336,36 @@ TEST(MemoryProfiler, OfTraceEventsThoseOfMemoryCount) {
   EXPECT_TRUE(MemoryProfiler::of(events, {.leak_threshold_ns = 951}).detectLeaks().empty());
 }
 
+TEST(MemoryProfiler, LifetimesGoToTheEndOfTheProfileNotToThisMachinesNow) {
+  const Timestamp other_day = getCurrentTimestamp() + 1'000'000'000'000;
+  const MemoryProfiler of_a_trace = MemoryProfiler::of(
+      std::vector<MemoryEvent>{alloc(other_day, 0x10, 64), alloc(other_day + 5, 0x80, 32),
+                               release(other_day + 700, 0x80)},
+      {.leak_threshold_ns = 0});
+  const std::vector<MemoryAllocation> live = of_a_trace.getLiveAllocations();
+  ASSERT_EQ(live.size(), 1u);
+  EXPECT_EQ(live[0].lifetime_ns(), 700u);
+  EXPECT_EQ(of_a_trace.detectLeaks()[0].lifetime_ns, 700u);
+
+  MemoryProfiler own({.leak_threshold_ns = 0});
+  own.start();
+  own.recordAlloc(0x1000, 10);
+  const MemoryAllocation before = own.getLiveAllocations()[0];
+  const MemoryAllocation later = own.getLiveAllocations()[0];
+  EXPECT_LE(before.lifetime_ns(), later.lifetime_ns());
+  own.stop();
+  const MemoryAllocation stopped = own.getLiveAllocations()[0];
+  EXPECT_EQ(stopped.lifetime_ns(), own.detectLeaks()[0].lifetime_ns);
+  EXPECT_EQ(stopped.lifetime_ns(), own.getLiveAllocations()[0].lifetime_ns());
+  EXPECT_GE(stopped.lifetime_ns(), later.lifetime_ns());
+
+  MemoryAllocation of_no_profiler;
+  of_no_profiler.alloc_time = getCurrentTimestamp() - 1'000'000;
+  EXPECT_GE(of_no_profiler.lifetime_ns(), 1'000'000u);
+  of_no_profiler.free_time = of_no_profiler.alloc_time + 7;
+  EXPECT_EQ(of_no_profiler.lifetime_ns(), 7u);
+}
+
 TEST(MemoryProfiler, RecordsWhileItIsActive) {
   MemoryProfiler profiler({.leak_threshold_ns = 0, .track_call_stacks = true});
   EXPECT_FALSE(profiler.recordAlloc(0x1000, 10));

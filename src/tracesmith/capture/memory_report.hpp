@@ -22,9 +22,11 @@ struct MemoryAllocation {
   std::string allocator;
   std::string tag;
   uint64_t call_stack_hash = 0;  ///< the same for the same stack of one source; 0: not known
+  /// When the profiler was asked for it, or when its profile had ended; none: it is of no profiler.
+  std::optional<Timestamp> as_of = {};
 
   bool is_live() const { return free_time == 0; }  // NOLINT(readability-identifier-naming)
-  /// Up to now, while it is live.
+  /// Up to as_of, while it is live; without that up to now.
   uint64_t lifetime_ns() const;  // NOLINT(readability-identifier-naming)
 };
 
