@@ -7,6 +7,7 @@
 #include "events.hpp"
 #include "tracesmith/capture/profiler.hpp"
 #include "tracesmith/capture/tracing_session.hpp"
+#include "tracesmith/format/sbt_file.hpp"
 #include "tracesmith/stacks/stack_capture.hpp"
 
 namespace tracesmith::python {
@@ -34,9 +35,25 @@ template <class F>
 bool did(Profiler& profiler, F&& call) {
   check(of(profiler, [&](IPlatformProfiler& it) -> Status {
     if (call(it)) return {};
-    return fail(ErrorCode::kUnsupported, it.lastError(), platformTypeToString(it.platformType()));
+    return fail(it.lastErrorCode(), it.lastError(), platformTypeToString(it.platformType()));
   }));
   return true;
+}
+
+/// What read(reader, list) finds in the trace so far; nothing before the first start().
+template <class Event, class Read>
+std::vector<Event> recorded(Own<TracingSession>& session, Read&& read) {
+  std::vector<Event> events;
+  std::string path;
+  const SBTResult result = alone(session.lock, [&] {
+    path = session.tracePath();
+    if (path.empty()) return SBTResult::ok();
+    if (const Status flushed = session.flush(); !flushed) return SBTResult::error(flushed.error());
+    SBTReader reader(path);
+    return read(reader, events);
+  });
+  done(result, path);
+  return events;
 }
 
 }  // namespace
@@ -60,7 +77,8 @@ void bindCaptures(nb::module_& m) {
   nb::class_<Profiler>(
       m, "Profiler",
       "Captures what this process does on a platform's devices; see create_profiler(). What can "
-      "not be done is raised as UnsupportedError, with the reason.")
+      "not be done is raised, with the reason: as UnsupportedError, and as InvalidArgumentError "
+      "what makes no sense then, as starting twice.")
       .def("platform_type", [](const Profiler& self) { return self.it->platformType(); })
       .def("is_available",
            [](Profiler& self) { return of(self, [](It& it) { return it.isAvailable(); }); })
@@ -175,9 +193,16 @@ void bindCaptures(nb::module_& m) {
       .def("flush", [](Session& self) { check(alone(self.lock, [&] { return self.flush(); })); })
       .def("clear", [](Session& self) { check(alone(self.lock, [&] { return self.clear(); })); })
       .def("get_events",
-           [](Session& self) { return alone(self.lock, [&] { return self.getEvents(); }); })
+           [](Session& self) {
+             return recorded<TraceEvent>(
+                 self, [](SBTReader& trace, Events& events) { return trace.readEvents(events); });
+           })
       .def("get_counters",
-           [](Session& self) { return alone(self.lock, [&] { return self.getCounters(); }); })
+           [](Session& self) {
+             return recorded<CounterEvent>(self, [](SBTReader& trace, auto& counters) {
+               return trace.readCounters(counters);
+             });
+           })
       .def(
           "export_to_file",
           [](Session& self, const nb::object& path) {

@@ -20,4 +20,18 @@ void raise(const Error& error) {
   throw nb::python_error();
 }
 
+bool done(const SBTResult& result, const std::string& path) {
+  if (!result.success) raise(result.failure);
+  if (!result.error_message.empty()) {
+    const std::string text = path + ": " + result.error_message;
+    const auto decoded = nb::steal(
+        PyUnicode_DecodeFSDefaultAndSize(text.data(), static_cast<Py_ssize_t>(text.size())));
+    if (!decoded.is_valid() ||
+        PyErr_WarnFormat(PyExc_RuntimeWarning, 1, "%U", decoded.ptr()) != 0) {
+      throw nb::python_error();
+    }
+  }
+  return true;
+}
+
 }  // namespace tracesmith::python

@@ -2,9 +2,11 @@
 // Failures as Python's exceptions.
 #pragma once
 
+#include <string>
 #include <utility>
 
 #include "tracesmith/base/result.hpp"
+#include "tracesmith/format/sbt_file.hpp"
 
 namespace tracesmith::python {
 
@@ -20,5 +22,9 @@ T valueOf(Result<T> result) {
 inline void check(const Status& status) {
   if (!status) raise(status.error());
 }
+
+/// True; what went wrong is raised, and what could be read of `path` in spite of damage is warned
+/// of. Needs the GIL.
+bool done(const SBTResult& result, const std::string& path);
 
 }  // namespace tracesmith::python

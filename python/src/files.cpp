@@ -19,21 +19,6 @@ namespace {
 using Events = std::vector<TraceEvent>;
 using Counters = std::vector<CounterEvent>;
 
-/// True; what went wrong is raised, and what could be read in spite of damage is warned of.
-bool done(const SBTResult& result, const std::string& where) {
-  if (!result.success) raise({ErrorCode::kIo, result.error_message, where});
-  if (!result.error_message.empty()) {
-    const std::string text = where + ": " + result.error_message;
-    const auto decoded = nb::steal(
-        PyUnicode_DecodeFSDefaultAndSize(text.data(), static_cast<Py_ssize_t>(text.size())));
-    if (!decoded.is_valid() ||
-        PyErr_WarnFormat(PyExc_RuntimeWarning, 1, "%U", decoded.ptr()) != 0) {
-      throw nb::python_error();
-    }
-  }
-  return true;
-}
-
 /// A writer or reader with its path, for messages.
 template <class File>
 struct Named {
@@ -56,8 +41,8 @@ bool toFile(const Exporter& self, const Events& events, const Counters& counters
             const nb::object& path) {
   const std::string to = pathOf(path);
   check(exporting(self, [&](Exporter& exporter) -> Status {
-    if (exporter.exportToFile(events, counters, to)) return {};
-    return fail(ErrorCode::kIo, exporter.lastError(), to);
+    (void)exporter.exportToFile(events, counters, to);
+    return exporter.lastStatus();
   }));
   return true;
 }
@@ -65,8 +50,8 @@ bool toFile(const Exporter& self, const Events& events, const Counters& counters
 std::string toText(const PerfettoExporter& self, const Events& events, const Counters& counters) {
   return valueOf(exporting(self, [&](PerfettoExporter& exporter) -> Result<std::string> {
     std::string text = exporter.exportToString(events, counters);
-    if (exporter.lastError().empty()) return text;
-    return fail(ErrorCode::kIo, exporter.lastError());
+    TS_CHECK_OK(exporter.lastStatus());
+    return text;
   }));
 }
 
@@ -91,8 +76,9 @@ template <class F>
 Events imported(Own<XRayImporter>& importer, F&& import) {
   return valueOf(alone(importer.lock, [&]() -> Result<Events> {
     Events events = import();
+    TS_CHECK_OK(importer.lastStatus());
     if (!events.empty() || importer.lastError().empty()) return events;
-    return fail(ErrorCode::kNotATrace, importer.lastError());
+    return fail(ErrorCode::kDamaged, importer.lastError());
   }));
 }
 
@@ -107,7 +93,7 @@ void bindFiles(nb::module_& m) {
           [](Writer* self, const nb::object& path) {
             new (self) Writer(pathOf(path));
             if (!self->file.isOpen()) {
-              const Error error{ErrorCode::kIo, self->file.lastError(), ""};
+              const Error error = self->file.flush().failure;
               self->~Writer();
               raise(error);
             }

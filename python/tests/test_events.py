@@ -95,17 +95,52 @@ def test_a_file_gives_events_back(events, tmp_path):
 
 
 def test_files_that_can_not_be(tmp_path):
-    with pytest.raises(ts.IoError, match="none"):
+    with pytest.raises(ts.NotFoundError) as caught:
         ts.SBTWriter(tmp_path / "none" / "x.sbt")
+    assert caught.value.filename == str(tmp_path / "none" / "x.sbt") and str(caught.value).count("x.sbt") == 1
     reader = ts.SBTReader(tmp_path / "none.sbt")
     assert not reader.is_valid() and "none.sbt" in reader.last_error()
-    with pytest.raises(ts.IoError):
-        reader.read_all()
+    for read in (reader.read_all, reader.read_events, reader.read_counters, reader.read_metadata):
+        with pytest.raises(FileNotFoundError) as caught:
+            read()
+        assert caught.value.filename == str(tmp_path / "none.sbt") and str(caught.value).count("none.sbt") == 1
+    (tmp_path / "text.sbt").write_text("words")
+    with pytest.raises(ts.NotATraceError):
+        ts.SBTReader(tmp_path / "text.sbt").read_events()
     with pytest.raises(TypeError):
         ts.SBTWriter(3.5)
     writer = ts.SBTWriter(tmp_path / "x.sbt")
     with pytest.raises(TypeError):
         writer.write_events([1, 2])
+    writer.finalize()
+    with pytest.raises(ts.InvalidArgumentError, match="finished"):
+        writer.write_events([])
+
+
+def test_what_the_system_refuses(events, tmp_path):
+    """Is of one class, whatever was to be written."""
+    for write in (lambda path: ts.SBTWriter(path).write_events(events), lambda path: ts.export_perfetto(events, path),
+                  lambda path: ts.PerfettoExporter().export_to_file(events, path)):
+        with pytest.raises(PermissionError) as caught:
+            write("/proc/sys/kernel/osrelease")
+        assert caught.value.filename == "/proc/sys/kernel/osrelease"
+        with pytest.raises(ts.NotFoundError):
+            write(tmp_path / "none" / "x.json")
+    with pytest.raises(ts.NoSpaceError):
+        ts.export_perfetto(events, "/dev/full")
+    session = ts.TracingSession()
+    config = ts.TracingConfig()
+    config.output_file = tmp_path / "none" / "x.sbt"
+    with pytest.raises(ts.NotFoundError):
+        session.start(config)
+    assert session.get_events() == []
+    config.output_file = tmp_path / "session.sbt"
+    session.start(config)
+    session.stop()
+    (tmp_path / "session.sbt").unlink()
+    for read in (session.get_events, session.get_counters, lambda: session.export_to_file(tmp_path / "x.json")):
+        with pytest.raises(ts.NotFoundError):
+            read()
 
 
 def test_timeline(events, simulated):
@@ -168,8 +203,6 @@ def test_exports(events, simulated, tmp_path):
             assert len(again.kernels) == len(trace.kernels)
         with pytest.raises(ts.InvalidArgumentError, match="counters"):  # they would be left out
             ts.export_perfetto(trace, tmp_path / "more.json", [counter])
-    with pytest.raises(ts.Error, match="none"):
-        ts.export_perfetto(events, tmp_path / "none" / "x.json")
     assert "gemm" in ts.PerfettoExporter().export_to_string(events)
 
 
@@ -226,8 +259,27 @@ def test_platforms_that_are_not_here():
             profiler.initialize()
         with pytest.raises(ts.UnsupportedError):
             ts.capture_trace(1, platform)
+        with pytest.raises(ts.UnsupportedError):
+            profiler.start_capture()
     assert isinstance(ts.is_cuda_available(), bool)
     assert ts.get_cuda_device_count() >= 0
+
+
+def test_profilers_that_are_misused():
+    for platform in (ts.PlatformType.Simulation, ts.PlatformType.OpenCL):
+        profiler = ts.create_profiler(platform)
+        for call, says in ((profiler.start_capture, "not initialized"), (profiler.stop_capture, "not capturing")):
+            with pytest.raises(ts.InvalidArgumentError, match=says) as caught:
+                call()
+            assert caught.value.where == platform.name
+    config = ts.ProfilerConfig()
+    config.buffer_size = 0
+    with pytest.raises(ts.InvalidArgumentError, match="buffer_size"):
+        profiler.initialize(config)
+    profiler = ts.create_profiler(ts.PlatformType.Simulation)
+    profiler.initialize()
+    with pytest.raises(ts.InvalidArgumentError, match="already initialized"):
+        profiler.initialize()
 
 
 def test_stack_capture():
@@ -244,6 +296,9 @@ def test_xray(tmp_path):
         ts.XRayImporter().import_file(tmp_path / "log")
     with pytest.raises(ts.NotATraceError):
         ts.XRayImporter().import_buffer(b"no log")
+    with pytest.raises(ts.NotFoundError) as caught:
+        ts.XRayImporter().import_file(tmp_path / "none")
+    assert caught.value.filename == str(tmp_path / "none") and str(caught.value).count("none") == 1
 
 
 def test_threads_on_one_file(events, tmp_path):

@@ -38,6 +38,7 @@ class CUPTIProfiler : public IPlatformProfiler {
   uint64_t eventsCaptured() const override { return profiler_->eventsCaptured(); }
   uint64_t eventsDropped() const override { return profiler_->eventsDropped(); }
   std::string lastError() const override { return profiler_->lastError(); }
+  ErrorCode lastErrorCode() const override { return profiler_->lastErrorCode(); }
 
   /// What cuptiGetVersion() says of the libcupti that this process has loaded; 0: none yet.
   uint32_t getCuptiVersion() const;

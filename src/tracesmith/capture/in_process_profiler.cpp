@@ -155,8 +155,8 @@ class InProcessProfiler : public IPlatformProfiler {
   bool isAvailable() const override { return missing().empty(); }
 
   bool initialize(const ProfilerConfig& config) override {
-    if (capture_ != nullptr) return refuse("already initialized; finalize() first");
-    if (config.buffer_size == 0) return refuse("buffer_size must be at least 1");
+    if (capture_ != nullptr) return misused("already initialized; finalize() first");
+    if (config.buffer_size == 0) return misused("buffer_size must be at least 1");
     std::string error = platform_ == PlatformType::CUDA ? missing() : "";
     if (!error.empty()) return refuse(error);
     capture_ = SharedCapture::acquire(platform_, config, error);
@@ -177,11 +177,11 @@ class InProcessProfiler : public IPlatformProfiler {
   }
 
   bool startCapture() override {
-    if (capture_ == nullptr) return refuse("not initialized");
-    if (capturing_) return refuse("already capturing");
+    if (capture_ == nullptr) return misused("not initialized");
+    if (capturing_) return misused("already capturing");
     if (std::string problem = capture_->problem(); !problem.empty()) return refuse(problem);
     // What an earlier capture left behind is not ours.
-    if (auto left = capture_->takeNew(); !left) return refuse(left.error().toString());
+    if (auto left = capture_->takeNew(); !left) return refuse(left.error());
     capture_->setActive(true);
     if (std::string problem = capture_->problem(); !problem.empty()) return refuse(problem);
     window_.begin(monotonicNs());
@@ -193,7 +193,7 @@ class InProcessProfiler : public IPlatformProfiler {
     if (!thread) {
       capture_->setCapturing(false);
       capture_->setActive(false);
-      return refuse(thread.error().toString());
+      return refuse(thread.error());
     }
     thread_ = std::move(*thread);
     capturing_ = true;
@@ -201,7 +201,7 @@ class InProcessProfiler : public IPlatformProfiler {
   }
 
   bool stopCapture() override {
-    if (!capturing_) return refuse("not capturing");
+    if (!capturing_) return misused("not capturing");
     capture_->setCapturing(false);
     {
       const std::lock_guard lock(stop_mutex_);
@@ -229,15 +229,21 @@ class InProcessProfiler : public IPlatformProfiler {
   }
   std::string lastError() const override {
     const std::lock_guard lock(error_mutex_);
-    return error_;
+    return error_.message;
+  }
+  ErrorCode lastErrorCode() const override {
+    const std::lock_guard lock(error_mutex_);
+    return error_.code;
   }
 
  private:
-  bool refuse(std::string error) {
+  bool refuse(std::string error, ErrorCode code = ErrorCode::kUnsupported) {
     const std::lock_guard lock(error_mutex_);
-    error_ = std::move(error);
+    error_ = {code, std::move(error), {}};
     return false;
   }
+  bool refuse(const Error& error) { return refuse(error.toString(), error.code); }
+  bool misused(std::string how) { return refuse(std::move(how), ErrorCode::kInvalidArgument); }
 
   /// What this build or this machine lacks; "" for nothing.
   std::string missing() const {
@@ -289,7 +295,7 @@ class InProcessProfiler : public IPlatformProfiler {
     auto part = takeNew();
     if (!part) {
       run_failed_ = true;
-      return refuse(part.error().toString());
+      return refuse(part.error());
     }
     deliver(feed_.next(std::move(*part)));
     return true;
@@ -313,7 +319,7 @@ class InProcessProfiler : public IPlatformProfiler {
   EventFeed feed_;  // thread_'s while it runs, as is window_
   CallWindow window_;
   mutable std::mutex error_mutex_;
-  std::string error_;
+  Error error_{ErrorCode::kUnsupported, {}, {}};
   std::atomic<bool> run_failed_ = false;
   std::thread thread_;
   std::mutex stop_mutex_;

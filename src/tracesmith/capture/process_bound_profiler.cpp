@@ -49,6 +49,9 @@ class ProcessBoundProfiler : public IPlatformProfiler {
     return "this profiler belongs to process " + std::to_string(owner_) +
            ", from which this one was forked; create another one here";
   }
+  ErrorCode lastErrorCode() const override {
+    return ours() ? profiler_->lastErrorCode() : ErrorCode::kUnsupported;
+  }
 
  private:
   bool ours() const { return owner_ == 0 || owner_ == getpid(); }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tracesmith/base/overflow_policy.hpp"
+#include "tracesmith/base/result.hpp"
 #include "tracesmith/model/trace_event.hpp"
 
 namespace tracesmith {
@@ -63,6 +64,8 @@ class IPlatformProfiler {
 
   /// Why the last call that returned false did so; "" when none has.
   virtual std::string lastError() const = 0;
+  /// What kind of failure that was: kInvalidArgument for calls that make no sense here or now.
+  virtual ErrorCode lastErrorCode() const { return ErrorCode::kUnsupported; }
 };
 
 /// Never null. For a backend that this build can not capture, isAvailable() is false, initialize()

@@ -175,6 +175,7 @@ TEST(Profiler, WrongOrderIsRefusedWithAReason) {
   EXPECT_EQ(profiler->lastError(), "");
   EXPECT_FALSE(profiler->startCapture());
   EXPECT_EQ(profiler->lastError(), "not initialized");
+  EXPECT_EQ(profiler->lastErrorCode(), ErrorCode::kInvalidArgument);
   EXPECT_FALSE(profiler->stopCapture());
   ProfilerConfig nothing;
   nothing.buffer_size = 0;

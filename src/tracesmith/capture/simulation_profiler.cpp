@@ -46,13 +46,17 @@ class SimulationProfiler : public IPlatformProfiler {
   uint64_t eventsDropped() const override { return buffer_ ? buffer_->dropped() : 0; }
   std::string lastError() const override {
     const std::lock_guard lock(error_mutex_);
-    return error_;
+    return error_.message;
+  }
+  ErrorCode lastErrorCode() const override {
+    const std::lock_guard lock(error_mutex_);
+    return error_.code;
   }
 
  private:
-  bool failWith(std::string error) {
+  bool failWith(std::string error, ErrorCode code = ErrorCode::kInvalidArgument) {
     const std::lock_guard lock(error_mutex_);
-    error_ = std::move(error);
+    error_ = {code, std::move(error), {}};
     return false;
   }
   void run();
@@ -64,7 +68,7 @@ class SimulationProfiler : public IPlatformProfiler {
   EventCallback callback_;
   std::atomic<bool> capturing_ = false;
   mutable std::mutex error_mutex_;
-  std::string error_;
+  Error error_{ErrorCode::kUnsupported, {}, {}};
 
   // Of the capture under way; `thread_` alone touches the first three while it runs.
   std::optional<Simulation> simulation_;
@@ -104,7 +108,7 @@ bool SimulationProfiler::startCapture() {
   stop_asked_ = false;
   buffer_->setWaiting(true);
   auto thread = startQuietThread([this] { run(); });
-  if (!thread) return failWith(thread.error().toString());
+  if (!thread) return failWith(thread.error().toString(), thread.error().code);
   thread_ = std::move(*thread);
   capturing_ = true;
   return true;

@@ -54,6 +54,7 @@ Trace PerfettoExporter::traceOf(const std::vector<TraceEvent>& events,
 }
 
 bool PerfettoExporter::keep(const Status& status) {
+  last_status_ = status;
   last_error_ = status ? std::string() : status.error().toString();
   return status.has_value();
 }

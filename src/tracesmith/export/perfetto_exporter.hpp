@@ -20,7 +20,7 @@ struct PerfettoMetadata {
 };
 
 /// Chrome's JSON trace of TraceEvents. One thread at a time. Methods that return bool leave the
-/// reason of a false in lastError().
+/// reason of a false in lastError(), and with its code in lastStatus().
 class PerfettoExporter {
  public:
   bool exportToFile(const std::vector<TraceEvent>& events, const std::string& path);
@@ -40,6 +40,7 @@ class PerfettoExporter {
   void setMetadata(const PerfettoMetadata& metadata) { metadata_ = metadata; }
 
   const std::string& lastError() const { return last_error_; }
+  const Status& lastStatus() const { return last_status_; }
 
  protected:
   /// The events as columns, with what is switched off left out.
@@ -52,6 +53,7 @@ class PerfettoExporter {
   bool counter_tracks_ = true;
   PerfettoMetadata metadata_;
   std::string last_error_;
+  Status last_status_;
 };
 
 /// The same with a choice of format; PROTOBUF is Perfetto's own, with typed GPU packets.

@@ -24,19 +24,23 @@ struct SBTWriter::Impl {
   Trace trace;
   EventAppender appender{trace};
   std::string error;
+  Error not_open;  // why there is no `writer`
   uint64_t events = 0;
   size_t waiting = 0;
   bool finished = false;
 
   SBTResult check() const {
-    if (!writer) return SBTResult::error(error);
-    if (finished) return SBTResult::error(writer->path() + ": the trace is finished");
+    if (!writer) return SBTResult::error(not_open);
+    if (finished) {
+      return SBTResult::error(
+          Error{ErrorCode::kInvalidArgument, "the trace is finished", writer->path()});
+    }
     return SBTResult::ok();
   }
 
   SBTResult failed(const Error& reason) {
     if (error.empty()) error = reason.toString();
-    return SBTResult::error(reason.toString());
+    return SBTResult::error(reason);
   }
 
   SBTResult flush() {
@@ -64,7 +68,8 @@ SBTWriter::SBTWriter(const std::string& path) : impl_(std::make_unique<Impl>()) 
   if (writer) {
     impl_->writer.emplace(std::move(*writer));
   } else {
-    impl_->error = writer.error().toString();
+    impl_->not_open = writer.error();
+    impl_->error = impl_->not_open.toString();
   }
 }
 
@@ -125,16 +130,17 @@ SBTResult SBTWriter::finalize() {
 struct SBTReader::Impl {
   std::optional<TraceReader> reader;
   std::string error;
+  Error not_open;  // why there is no `reader`
   SBTHeader header;
   std::optional<Trace> trace;
   std::optional<std::vector<TraceEvent>> events;
   std::string warning;
 
   SBTResult load() {
-    if (!reader) return SBTResult::error(error);
+    if (!reader) return SBTResult::error(not_open);
     if (trace) return {true, warning};
     auto read = reader->read();
-    if (!read) return SBTResult::error(read.error().toString());
+    if (!read) return SBTResult::error(read.error());
     trace = std::move(*read);
     const std::vector<DataLoss>& losses = reader->losses();
     if (!losses.empty()) {
@@ -159,7 +165,8 @@ struct SBTReader::Impl {
 SBTReader::SBTReader(const std::string& path) : impl_(std::make_unique<Impl>()) {
   auto reader = TraceReader::open(path);
   if (!reader) {
-    impl_->error = reader.error().toString();
+    impl_->not_open = reader.error();
+    impl_->error = impl_->not_open.toString();
     return;
   }
   impl_->header.version_major = reader->versionMajor();

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tracesmith/base/result.hpp"
 #include "tracesmith/model/trace_event.hpp"
 
 namespace tracesmith {
@@ -18,10 +19,14 @@ namespace tracesmith {
 struct SBTResult {
   bool success = true;
   std::string error_message;
+  Error failure = {};  ///< where `success` is false: the same, with its code and its place
   explicit operator bool() const { return success; }
 
   static SBTResult ok() { return {}; }
-  static SBTResult error(std::string message) { return {false, std::move(message)}; }
+  static SBTResult error(std::string message) {
+    return {false, message, {ErrorCode::kIo, message, {}}};
+  }
+  static SBTResult error(const Error& reason) { return {false, reason.toString(), reason}; }
 };
 
 struct SBTHeader {

@@ -106,6 +106,13 @@ TEST(SBTFile, AnEmptyOrMissingOrForeignFileIsNotValidAndSaysWhy) {
   SBTReader missing(file.path());
   EXPECT_FALSE(missing.isValid());
   EXPECT_NE(missing.lastError().find("No such file"), std::string::npos) << missing.lastError();
+  std::vector<TraceEvent> none;
+  const Error failure = missing.readEvents(none).failure;
+  EXPECT_EQ(failure.code, ErrorCode::kNotFound);
+  EXPECT_EQ(failure.where, file.path());
+  EXPECT_EQ(failure.toString(), missing.lastError());
+  file.write(Bytes{'w', 'o', 'r', 'd', 's'});
+  EXPECT_EQ(SBTReader(file.path()).readEvents(none).failure.code, ErrorCode::kNotATrace);
   file.write({});
   SBTReader empty(file.path());
   EXPECT_FALSE(empty.isValid());
@@ -123,6 +130,8 @@ TEST(SBTFile, AWriterThatCannotOpenSaysWhyAtEveryCall) {
   const SBTResult result = writer.writeEvent(TraceEvent(EventType::Marker, 1));
   EXPECT_FALSE(result);
   EXPECT_NE(result.error_message.find("/nonexistent-directory/x.sbt"), std::string::npos);
+  EXPECT_EQ(result.failure.code, ErrorCode::kNotFound);
+  EXPECT_EQ(result.failure.where, "/nonexistent-directory/x.sbt");
   EXPECT_FALSE(writer.finalize());
 }
 
@@ -196,6 +205,7 @@ TEST(SBTFile, SaysWhyItCanNotBeWritten) {
   setrlimit(RLIMIT_FSIZE, &unlimited);
   std::signal(SIGXFSZ, before);
   EXPECT_FALSE(result);
+  EXPECT_EQ(result.failure.code, ErrorCode::kNoSpace);
   EXPECT_NE(full.lastError().find("File too large"), std::string::npos) << full.lastError();
 }
 

@@ -45,23 +45,24 @@ std::vector<TraceEvent> XRayImporter::importBuffer(const uint8_t* data, size_t s
   return read(std::make_unique<import::MemorySource>(ByteView(data, size)), config_.symbol_file);
 }
 
+std::vector<TraceEvent> XRayImporter::failed(Error reason) {
+  last_error_ = reason.toString();
+  last_status_ = tl::unexpected<Error>(std::move(reason));
+  return {};
+}
+
 std::vector<TraceEvent> XRayImporter::read(Result<std::unique_ptr<import::ByteSource>> source,
                                            const std::string& binary) {
   records_.clear();
   statistics_ = {};
   header_ = {};
   last_error_.clear();
-  if (!source) {
-    last_error_ = source.error().toString();
-    return {};
-  }
+  last_status_ = {};
+  if (!source) return failed(std::move(source).error());
   XRaySymbols symbols;
   if (config_.resolve_symbols && !binary.empty()) {
     Result<XRaySymbols> found = XRaySymbols::ofBinary(binary);
-    if (!found) {
-      last_error_ = found.error().toString();
-      return {};
-    }
+    if (!found) return failed(std::move(found).error());
     symbols = std::move(*found);
   }
   std::vector<TraceEvent> events;
@@ -127,11 +128,8 @@ sink.record = [&](const import::XRayRecord& r) {
   events.push_back(std::move(event));
   return true;
 };
-const Result<uint64_t> done = import::readXRayLog(**source, sink, damage);
-if (!done) {
-  last_error_ = done.error().toString();
-  return {};
-}
+Result<uint64_t> done = import::readXRayLog(**source, sink, damage);
+if (!done) return failed(std::move(done).error());
 calls.finish();
 last_error_ = damage.summary();
 header_.num_records = statistics_.records_read;

@@ -93,6 +93,8 @@ class XRayImporter {
   const Statistics& getStatistics() const { return statistics_; }
   const XRayFileHeader& getHeader() const { return header_; }
   const std::string& lastError() const { return last_error_; }
+  /// Whether it failed, and the code of why.
+  const Status& lastStatus() const { return last_status_; }
 
   void setSymbolFile(const std::string& path) { config_.symbol_file = path; }
   void setConfig(const Config& config) { config_ = config; }
@@ -100,12 +102,14 @@ class XRayImporter {
  private:
   std::vector<TraceEvent> read(Result<std::unique_ptr<import::ByteSource>> source,
                                const std::string& binary);
+  std::vector<TraceEvent> failed(Error reason);
 
   Config config_;
   std::vector<XRayFunctionRecord> records_;
   Statistics statistics_;
   XRayFileHeader header_;
   std::string last_error_;
+  Status last_status_;
 };
 
 }  // namespace tracesmith
