@@ -115,11 +115,13 @@ void bindAnnotations(nb::module_& m) {
                 .attr("annotated")(self.name(), function);
           },
           nb::arg("function"), nb::sig("def __call__(self, function: Function) -> Function"))
-      .def("__enter__",
-           [](nb::handle_t<Annotation> self) {
-             nb::inst_ptr<Annotation>(self)->enter();
-             return nb::borrow(self);
-           })
+      .def(
+          "__enter__",
+          [](nb::handle_t<Annotation> self) {
+            nb::inst_ptr<Annotation>(self)->enter();
+            return nb::borrow(self);
+          },
+          nb::sig("def __enter__(self) -> annotate"))
       .def(
           "__exit__", [](Annotation& self, nb::handle, nb::handle, nb::handle) { self.exit(); },
           nb::arg("type").none(), nb::arg("value").none(), nb::arg("traceback").none());

@@ -138,7 +138,9 @@ void bindFiles(nb::module_& m) {
            [](Writer& w) { return briefly(w.lock, [&] { return w.file.eventCount(); }); })
       .def("file_size",
            [](Writer& w) { return briefly(w.lock, [&] { return w.file.fileSize(); }); })
-      .def("__enter__", [](const nb::object& self) { return self; })
+      .def(
+          "__enter__", [](const nb::object& self) { return self; },
+          nb::sig("def __enter__(self) -> SBTWriter"))
       .def(
           "__exit__",
           [](Writer& w, nb::handle, nb::handle, nb::handle) {
