@@ -13,6 +13,13 @@ namespace nb = nanobind;
 namespace {
 
 using Config = MemoryProfiler::Config;
+using Profiler = Own<MemoryProfiler>;
+
+/// A new one, of a trace or of events.
+template <class Source>
+Profiler* profilerOf(const Source& source, Config config) {
+  return new Profiler(interruptible([&] { return MemoryProfiler::of(source, config); }));
+}
 
 void bindReports(nb::module_& m) {
   nb::class_<MemoryAllocation>(m, "MemoryAllocation",
@@ -112,76 +119,121 @@ void bindMemory(nb::module_& m) {
               "of record_alloc(): a hash of the native addresses")
       .def_rw("detect_double_free", &Config::detect_double_free, "else they count as unknown_frees")
       .def_rw("max_events", &Config::max_events, "that to_memory_events() gives: the latest");
-  nb::class_<MemoryProfiler>(
+  nb::class_<Profiler>(
       m, "MemoryProfiler",
       "Who holds how much device memory, when it was most, and what was never released. It is told "
       "of allocations and hooks nothing; profile_memory() tells it what a trace has. Any thread "
       "may use one.")
       .def(nb::init<>())
       .def(nb::init<const Config&>(), nb::arg("config"))
-      .def("start", &MemoryProfiler::start, Released(),
-           "Begins anew: what was recorded before is forgotten. Nothing while it is active.")
-      .def("stop", &MemoryProfiler::stop, Released())
+      .def(
+          "start", [](Profiler& self) { briefly(self.lock, [&] { self.start(); }); },
+          "Begins anew: what was recorded before is forgotten. Nothing while it is active.")
+      .def("stop", [](Profiler& self) { briefly(self.lock, [&] { self.stop(); }); })
       .def("is_active", &MemoryProfiler::isActive)
-      .def("clear", &MemoryProfiler::clear, Released(), "An active profile goes on from now.")
+      .def(
+          "clear", [](Profiler& self) { alone(self.lock, [&] { self.clear(); }); },
+          "An active profile goes on from now.")
       .def(
           "__enter__",
-          [](nb::handle_t<MemoryProfiler> self) {
-            nb::inst_ptr<MemoryProfiler>(self)->start();
+          [](nb::handle_t<Profiler> self) {
+            auto* const profiler = nb::inst_ptr<Profiler>(self);
+            briefly(profiler->lock, [&] { profiler->start(); });
             return nb::borrow(self);
           },
           nb::sig("def __enter__(self) -> MemoryProfiler"))
       .def(
-          "__exit__", [](MemoryProfiler& self, nb::handle, nb::handle, nb::handle) { self.stop(); },
+          "__exit__",
+          [](Profiler& self, nb::handle, nb::handle, nb::handle) {
+            briefly(self.lock, [&] { self.stop(); });
+          },
           nb::arg("type").none(), nb::arg("value").none(), nb::arg("traceback").none())
-      .def("record_alloc", &MemoryProfiler::recordAlloc, nb::arg("ptr"), nb::arg("size"),
-           nb::arg("device_id") = 0, nb::arg("allocator") = "default", nb::arg("tag") = "",
-           "False: it is not active, or the address is 0.")
-      .def("record_free", &MemoryProfiler::recordFree, nb::arg("ptr"), nb::arg("device_id") = 0,
-           "False also where nothing live is at that address: that is counted.")
-      .def("record_event", nb::overload_cast<const MemoryEvent&>(&MemoryProfiler::recordEvent),
-           nb::arg("event"))
-      .def("record_event", nb::overload_cast<const TraceEvent&>(&MemoryProfiler::recordEvent),
-           nb::arg("event"), "MemAlloc and MemFree with memory_params; others give False.")
-      .def("get_current_usage", nb::overload_cast<>(&MemoryProfiler::getCurrentUsage, nb::const_),
-           "Bytes.")
-      .def("get_current_usage",
-           nb::overload_cast<uint32_t>(&MemoryProfiler::getCurrentUsage, nb::const_),
-           nb::arg("device_id"), "Bytes of a device.")
-      .def("get_peak_usage", nb::overload_cast<>(&MemoryProfiler::getPeakUsage, nb::const_),
-           "Bytes.")
-      .def("get_peak_usage", nb::overload_cast<uint32_t>(&MemoryProfiler::getPeakUsage, nb::const_),
-           nb::arg("device_id"), "Bytes of a device.")
-      .def("get_live_allocation_count", &MemoryProfiler::getLiveAllocationCount)
-      .def("get_live_allocations", &MemoryProfiler::getLiveAllocations, Released(),
-           "By device and address.")
-      .def("take_snapshot", &MemoryProfiler::takeSnapshot, Released())
-      .def("generate_report", &MemoryProfiler::generateReport, Released())
-      .def("detect_leaks", &MemoryProfiler::detectLeaks, Released(),
-           "Live for as long as leak_threshold_ns: now, or when it was stopped. Largest first.")
-      .def("to_counter_events", &MemoryProfiler::toCounterEvents, Released(),
-           "The timeline as counters: \"device memory\" of each device, in bytes.")
-      .def("to_memory_events", &MemoryProfiler::toMemoryEvents, Released(),
-           "The latest max_events of what was recorded.");
+      .def(
+          "record_alloc",
+          [](Profiler& self, uint64_t ptr, uint64_t size, uint32_t device,
+             const std::string& allocator, const std::string& tag) {
+            return briefly(self.lock,
+                           [&] { return self.recordAlloc(ptr, size, device, allocator, tag); });
+          },
+          nb::arg("ptr"), nb::arg("size"), nb::arg("device_id") = 0,
+          nb::arg("allocator") = "default", nb::arg("tag") = "",
+          "False: it is not active, or the address is 0.")
+      .def(
+          "record_free",
+          [](Profiler& self, uint64_t ptr, uint32_t device) {
+            return briefly(self.lock, [&] { return self.recordFree(ptr, device); });
+          },
+          nb::arg("ptr"), nb::arg("device_id") = 0,
+          "False also where nothing live is at that address: that is counted.")
+      .def(
+          "record_event",
+          [](Profiler& self, MemoryEvent event) {
+            return briefly(self.lock, [&] { return self.recordEvent(event); });
+          },
+          nb::arg("event"))
+      .def(
+          "record_event",
+          [](Profiler& self, TraceEvent event) {
+            return briefly(self.lock, [&] { return self.recordEvent(event); });
+          },
+          nb::arg("event"), "MemAlloc and MemFree with memory_params; others give False.")
+      .def(
+          "get_current_usage",
+          [](Profiler& self) { return briefly(self.lock, [&] { return self.getCurrentUsage(); }); },
+          "Bytes.")
+      .def(
+          "get_current_usage",
+          [](Profiler& self, uint32_t device) {
+            return briefly(self.lock, [&] { return self.getCurrentUsage(device); });
+          },
+          nb::arg("device_id"), "Bytes of a device.")
+      .def(
+          "get_peak_usage",
+          [](Profiler& self) { return briefly(self.lock, [&] { return self.getPeakUsage(); }); },
+          "Bytes.")
+      .def(
+          "get_peak_usage",
+          [](Profiler& self, uint32_t device) {
+            return briefly(self.lock, [&] { return self.getPeakUsage(device); });
+          },
+          nb::arg("device_id"), "Bytes of a device.")
+      .def("get_live_allocation_count",
+           [](Profiler& self) {
+             return briefly(self.lock, [&] { return self.getLiveAllocationCount(); });
+           })
+      .def(
+          "get_live_allocations",
+          [](Profiler& self) {
+            return alone(self.lock, [&] { return self.getLiveAllocations(); });
+          },
+          "By device and address.")
+      .def("take_snapshot",
+           [](Profiler& self) { return alone(self.lock, [&] { return self.takeSnapshot(); }); })
+      .def("generate_report",
+           [](Profiler& self) { return alone(self.lock, [&] { return self.generateReport(); }); })
+      .def(
+          "detect_leaks",
+          [](Profiler& self) { return alone(self.lock, [&] { return self.detectLeaks(); }); },
+          "Live for as long as leak_threshold_ns: now, or when it was stopped. Largest first.")
+      .def(
+          "to_counter_events",
+          [](Profiler& self) { return alone(self.lock, [&] { return self.toCounterEvents(); }); },
+          "The timeline as counters: \"device memory\" of each device, in bytes.")
+      .def(
+          "to_memory_events",
+          [](Profiler& self) { return alone(self.lock, [&] { return self.toMemoryEvents(); }); },
+          "The latest max_events of what was recorded.");
   m.def(
       "memory_profiler_of",
-      [](TraceFile& file, Config config) {
+      [](TraceFile& file, const Config& config) {
         const auto trace = file.whole();
-        return interruptible([&] { return MemoryProfiler::of(trace->trace, config); });
+        return profilerOf(trace->trace, config);
       },
       nb::arg("file"), nb::arg("config"));
-  m.def(
-      "memory_profiler_of",
-      [](const std::vector<MemoryEvent>& events, Config config) {
-        return interruptible([&] { return MemoryProfiler::of(events, config); });
-      },
-      nb::arg("events"), nb::arg("config"));
-  m.def(
-      "memory_profiler_of",
-      [](const std::vector<TraceEvent>& events, Config config) {
-        return interruptible([&] { return MemoryProfiler::of(events, config); });
-      },
-      nb::arg("events"), nb::arg("config"));
+  m.def("memory_profiler_of", &profilerOf<std::vector<MemoryEvent>>, nb::arg("events"),
+        nb::arg("config"));
+  m.def("memory_profiler_of", &profilerOf<std::vector<TraceEvent>>, nb::arg("events"),
+        nb::arg("config"));
 }
 
 }  // namespace tracesmith::python

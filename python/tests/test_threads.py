@@ -178,7 +178,9 @@ os._exit(0)
     ("held = ts.TimelineBuilder(); held.add_events(events * 5)", "held.build()", "held.add_event(events[0])"),
     ("held = ts.SBTWriter('/dev/shm/forked-%d.sbt' % os.getpid()); os.unlink('/dev/shm/forked-%d.sbt' % os.getpid())",
      "held.write_events(events)", "held.event_count()"),
-], ids=["a timeline", "a writer"])
+    ("held = ts.MemoryProfiler(); held.start(); [held.record_alloc(n + 1, 1) for n in range(200_000)]",
+     "held.generate_report(); held.to_memory_events()", "held.record_alloc(7, 1)"),
+], ids=["a timeline", "a writer", "memory"])
 def test_a_child_that_is_forked_meanwhile(make, work, ask):
     """A thread that is not in the child has the object there for ever: that is said, and not waited for."""
     result = run_script(FORKED.format(make=make, work=work, ask=ask))
