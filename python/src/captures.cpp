@@ -194,14 +194,14 @@ void bindCaptures(nb::module_& m) {
       .def("clear", [](Session& self) { check(alone(self.lock, [&] { return self.clear(); })); })
       .def("get_events",
            [](Session& self) {
-             return recorded<TraceEvent>(
-                 self, [](SBTReader& trace, Events& events) { return trace.readEvents(events); });
+             return listOf(recorded<TraceEvent>(
+                 self, [](SBTReader& trace, auto& events) { return trace.readEvents(events); }));
            })
       .def("get_counters",
            [](Session& self) {
-             return recorded<CounterEvent>(self, [](SBTReader& trace, auto& counters) {
+             return listOf(recorded<CounterEvent>(self, [](SBTReader& trace, auto& counters) {
                return trace.readCounters(counters);
-             });
+             }));
            })
       .def(
           "export_to_file",

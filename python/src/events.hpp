@@ -18,6 +18,19 @@ NB_MAKE_OPAQUE(std::vector<tracesmith::DeviceInfo>)
 
 namespace tracesmith::python {
 
+/// `all` as a list, which Ctrl-C ends: making a Python object of each takes as long as reading
+/// them.
+template <class Event>
+nanobind::typed<nanobind::list, Event> listOf(std::vector<Event> all) {
+  nanobind::typed<nanobind::list, Event> list;
+  size_t i = 0;
+  for (Event& event : all) {
+    if (++i % 4096 == 0 && PyErr_CheckSignals() != 0) throw nanobind::python_error();
+    list.append(nanobind::cast(std::move(event)));
+  }
+  return list;
+}
+
 void bindEvents(nanobind::module_& module);
 void bindFiles(nanobind::module_& module);
 void bindTimelines(nanobind::module_& module);

@@ -168,7 +168,7 @@ void bindFiles(nb::module_& m) {
           [](Reader& r) {
             TraceRecord record;
             done(alone(r.lock, [&] { return r.file.readAll(record); }), r.path);
-            return std::move(record.events());
+            return listOf(std::move(record.events()));
           },
           "All events, by time.")
       .def(
@@ -176,7 +176,7 @@ void bindFiles(nb::module_& m) {
           [](Reader& r, size_t offset, size_t count) {
             Events events;
             done(alone(r.lock, [&] { return r.file.readEvents(events, offset, count); }), r.path);
-            return events;
+            return listOf(std::move(events));
           },
           nb::arg("offset") = 0, nb::arg("count") = 0,
           "`count` events by time, from the one with number `offset` on; 0: all.")
@@ -184,7 +184,7 @@ void bindFiles(nb::module_& m) {
            [](Reader& r) {
              Counters counters;
              done(alone(r.lock, [&] { return r.file.readCounters(counters); }), r.path);
-             return counters;
+             return listOf(std::move(counters));
            })
       .def("read_metadata", [](Reader& r) {
         TraceMetadata metadata;
@@ -282,14 +282,14 @@ void bindFiles(nb::module_& m) {
           "import_file",
           [](Importer& self, const nb::object& path) {
             const std::string from = pathOf(path);
-            return imported(self, [&] { return self.importFile(from); });
+            return listOf(imported(self, [&] { return self.importFile(from); }));
           },
           nb::arg("path"))
       .def(
           "import_buffer",
           [](Importer& self, const nb::bytes& data) {
             const auto* const bytes = static_cast<const uint8_t*>(data.data());
-            return imported(self, [&] { return self.importBuffer(bytes, data.size()); });
+            return listOf(imported(self, [&] { return self.importBuffer(bytes, data.size()); }));
           },
           nb::arg("data"))
       .def("get_raw_records",

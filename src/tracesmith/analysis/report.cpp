@@ -79,6 +79,7 @@ std::vector<ReportTable> analyze(const Trace& trace, const ReportOptions& option
       kParts[i].make(maker);
     }
   }
+  if (isCancelled()) return {};
   for (ReportTable& table : maker.tables) {
     if (table.rows.empty() && table.note.empty()) table.note = "none in the trace";
   }

@@ -3,6 +3,7 @@
 // replaying do. Who starts it may say so, for the thread that does it.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 
 #include "tracesmith/base/result.hpp"
@@ -24,6 +25,9 @@ class CancelScope {
 
 /// Whether what this thread does is to end; false where there is no CancelScope.
 bool isCancelled();
+/// The same for a loop, which asks at each 4096th of its steps. What a function gives that ended so
+/// is not whole: who called it asks as well, and keeps nothing of it.
+inline bool isCancelledAt(size_t step) { return step % 4096 == 4095 && isCancelled(); }
 /// kUnsupported, "interrupted": it is to end.
 Status checkCancelled();
 

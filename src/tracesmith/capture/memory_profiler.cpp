@@ -6,6 +6,7 @@
 #include <mutex>
 #include <numeric>
 
+#include "tracesmith/base/cancellation.hpp"
 #include "tracesmith/base/hash.hpp"
 #include "tracesmith/capture/memory_ledger.hpp"
 #include "tracesmith/stacks/stack_capture.hpp"
@@ -109,7 +110,9 @@ MemoryProfiler MemoryProfiler::of(const Trace& trace, const Config& config) {
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(),
                    [&](uint32_t a, uint32_t b) { return rows.time_ns[a] < rows.time_ns[b]; });
+  size_t step = 0;
   for (const uint32_t i : order) {
+    if (isCancelledAt(step++)) break;
     if (rows.kind[i] != MemoryKind::kAlloc && rows.kind[i] != MemoryKind::kFree) continue;
     MemoryLedger::Change change{std::move(events[i]),
                                 static_cast<uint32_t>(rows.process_id[i]),
@@ -135,7 +138,9 @@ MemoryProfiler MemoryProfiler::of(std::span<const MemoryEvent> events, const Con
     return events[a].timestamp < events[b].timestamp;
   });
   impl.beginAt(order.empty() ? 0 : events[order.front()].timestamp);
+  size_t step = 0;
   for (const uint32_t i : order) {
+    if (isCancelledAt(step++)) break;
     if (events[i].ptr == 0) continue;
     MemoryLedger::Change change{events[i], 0, false, {}, 0};
     impl.ledger.apply(change);
@@ -158,7 +163,9 @@ MemoryProfiler MemoryProfiler::of(std::span<const TraceEvent> events, const Conf
     return a->timestamp < b->timestamp;
   });
   impl.beginAt(events.empty() ? 0 : begin);
+  size_t step = 0;
   for (const TraceEvent* event : order) {
+    if (isCancelledAt(step++)) break;
     MemoryLedger::Change change{
         memoryEventOf(*event), 0, false, {}, event->call_stack ? hashOf(*event->call_stack) : 0};
     impl.ledger.apply(change);

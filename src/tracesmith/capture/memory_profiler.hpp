@@ -42,7 +42,8 @@ class MemoryProfiler {
   MemoryProfiler& operator=(MemoryProfiler&& other) noexcept;
 
   /// Of a trace, or of events in any order: a profile that is stopped, and lasts as long as they
-  /// do. The trace must be in host time. OpenCL's addresses are handles: no fragmentation.
+  /// do. The trace must be in host time. OpenCL's addresses are handles: no fragmentation. Where it
+  /// was cancelled (base/cancellation.hpp) it knows of a part.
   static MemoryProfiler of(const Trace& trace, const Config& config);
   static MemoryProfiler of(std::span<const MemoryEvent> events, const Config& config);
   static MemoryProfiler of(std::span<const TraceEvent> events, const Config& config);

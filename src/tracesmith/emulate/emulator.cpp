@@ -19,6 +19,8 @@
 #include <limits>
 #include <queue>
 
+#include "tracesmith/base/cancellation.hpp"
+
 namespace tracesmith {
 namespace {
 
@@ -79,7 +81,8 @@ class Machine {
     TS_CHECK_OK(checkLengths());
     prepare();
     start();
-    while (!events_.empty()) {
+    for (size_t step = 0; !events_.empty(); ++step) {
+      if (isCancelledAt(step)) return tl::unexpected<Error>(checkCancelled().error());
       const Event event = events_.top();
       events_.pop();
       now_ = event.time_ns;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "tracesmith/base/cancellation.hpp"
 #include "tracesmith/emulate/emulator_graph_parts.hpp"
 
 namespace tracesmith {
@@ -80,13 +81,11 @@ Result<EmulatorGraph> emulatorGraph(const Trace& trace, const EmulatorOptions& o
   for (HostStep& step : graph.steps) {
     if (step.first) step.own_ns = step.recorded_ns - graph.begin_ns;
   }
-  addEvents(maker);
-  addHostWaits(maker);
-  addFullQueues(maker);
-  addHandOffs(maker);
-  addDemands(maker);
-  addCollectives(maker);
-  addDeviceCosts(maker);
+  for (const auto add : {addEvents, addHostWaits, addFullQueues, addHandOffs, addDemands,
+                         addCollectives, addDeviceCosts}) {
+    add(maker);
+    TS_CHECK_OK(checkCancelled());
+  }
   TS_CHECK_OK(checkOrphans(graph, options.allow_orphans));
   for (const HostStep& step : graph.steps) {
     if (!step.end || step.own_ns <= 100'000) continue;

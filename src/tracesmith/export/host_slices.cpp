@@ -233,7 +233,9 @@ void HostSlices::addPaired(uint32_t begin, int64_t end_ns, bool unfinished) {
 void HostSlices::layOut(const std::function<void(const HostSlice&, uint32_t)>& emit) const {
   std::vector<std::vector<int64_t>> lanes;  // per lane the ends of its open slices, outermost first
   uint32_t track = std::numeric_limits<uint32_t>::max();
+  size_t step = 0;
   for (const HostSlice& slice : collected_) {
+    if (isCancelledAt(step++)) return;
     if (slice.track != track) {
       track = slice.track;
       lanes.clear();

@@ -11,6 +11,7 @@
 #include <functional>
 #include <vector>
 
+#include "tracesmith/base/cancellation.hpp"
 #include "tracesmith/export/device_work.hpp"
 #include "tracesmith/export/selection.hpp"
 #include "tracesmith/model/trace.hpp"
@@ -85,11 +86,12 @@ class HostSlices {
 
   /// Calls simple(slice) for slices of simple tracks, in order of start per track, none overlapping
   /// the one before; then nested(slice, lane) for the others, grouped by track, parents before
-  /// children. Per track and lane the starts never go back.
+  /// children. Per track and lane the starts never go back. Ends early where it was cancelled
+  /// (base/cancellation.hpp), as the Output does.
   template <class Simple, class Nested>
   void forEach(Simple&& simple, Nested&& nested) const {
     const HostCallTable& calls = trace_.host_call;
-    for (size_t i = 0; i < calls.size(); ++i) {
+    for (size_t i = 0; i < calls.size() && !isCancelledAt(i); ++i) {
       if (!takesCall(i)) continue;
       const uint32_t track = tracks_.of(calls.thread_id[i], calls.process_id[i]);
       if (!simple_[track]) continue;

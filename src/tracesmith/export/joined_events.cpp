@@ -8,6 +8,7 @@
 #include <map>
 #include <type_traits>
 
+#include "tracesmith/base/cancellation.hpp"
 #include "tracesmith/export/sbt_export.hpp"
 #include "tracesmith/format/trace_reader.hpp"
 #include "tracesmith/import/import_trace.hpp"
@@ -73,7 +74,9 @@ Status joinEvents(const std::string& source, const RecordedMeanwhile& meanwhile,
   const ProcessId process = processOf(trace, meanwhile.pid);
   {
     EventAppender appender(trace);
+    size_t step = 0;
     for (TraceEvent event : meanwhile.events) {
+      if (isCancelledAt(step++)) break;
       event.timestamp = static_cast<uint64_t>(static_cast<int64_t>(event.timestamp) + later);
       if (event.correlation_id != 0) event.correlation_id += most;
       appender.append(event);
@@ -83,6 +86,7 @@ Status joinEvents(const std::string& source, const RecordedMeanwhile& meanwhile,
       appender.append(event);
     }
   }
+  TS_CHECK_OK(checkCancelled());
   forEachTable(trace, [&](auto& table) {
     using Table = std::decay_t<decltype(table)>;
     if constexpr (requires { table.process_id; } && !std::is_same_v<Table, ProcessTable>) {

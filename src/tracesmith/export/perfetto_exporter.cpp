@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "tracesmith/base/cancellation.hpp"
 #include "tracesmith/export/chrome_json.hpp"
 #include "tracesmith/export/perfetto_writer.hpp"
 #include "tracesmith/model/event_appender.hpp"
@@ -25,8 +26,9 @@ Trace PerfettoExporter::traceOf(const std::vector<TraceEvent>& events,
                                 const std::vector<CounterEvent>& counters) const {
   Trace trace;
   EventAppender appender(trace);
-  for (const TraceEvent& event : events) appender.append(event);
+  appender.append(events);
   for (const CounterEvent& counter : counters) appender.append(counter);
+  if (isCancelled()) return trace;
 
   // TraceEvents do not say which process they are from; here they are all of one.
   ProcessRow process;
@@ -67,8 +69,9 @@ bool PerfettoExporter::exportToFile(const std::vector<TraceEvent>& events,
 bool PerfettoExporter::exportToFile(const std::vector<TraceEvent>& events,
                                     const std::vector<CounterEvent>& counters,
                                     const std::string& path) {
-  return keep(
-      exportChromeJson(traceOf(events, counters), path, optionsOf(counter_tracks_, flow_events_)));
+  const Trace trace = traceOf(events, counters);
+  if (const Status wanted = checkCancelled(); !wanted) return keep(wanted);
+  return keep(exportChromeJson(trace, path, optionsOf(counter_tracks_, flow_events_)));
 }
 
 std::string PerfettoExporter::exportToString(const std::vector<TraceEvent>& events) {
@@ -94,8 +97,9 @@ bool PerfettoProtoExporter::exportToFile(const std::vector<TraceEvent>& events,
                                          const std::vector<CounterEvent>& counters,
                                          const std::string& path) {
   if (format_ == Format::JSON) return PerfettoExporter::exportToFile(events, counters, path);
-  return keep(
-      exportPerfetto(traceOf(events, counters), path, optionsOf(counter_tracks_, flow_events_)));
+  const Trace trace = traceOf(events, counters);
+  if (const Status wanted = checkCancelled(); !wanted) return keep(wanted);
+  return keep(exportPerfetto(trace, path, optionsOf(counter_tracks_, flow_events_)));
 }
 
 }  // namespace tracesmith

@@ -43,7 +43,7 @@ class PerfettoExporter {
   const Status& lastStatus() const { return last_status_; }
 
  protected:
-  /// The events as columns, with what is switched off left out.
+  /// The events as columns, with what is switched off left out; not all where it was cancelled.
   Trace traceOf(const std::vector<TraceEvent>& events,
                 const std::vector<CounterEvent>& counters) const;
   bool keep(const Status& status);

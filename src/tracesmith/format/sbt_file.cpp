@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <utility>
 
+#include "tracesmith/base/cancellation.hpp"
 #include "tracesmith/format/trace_reader.hpp"
 #include "tracesmith/format/trace_writer.hpp"
 #include "tracesmith/model/event_appender.hpp"
@@ -16,6 +18,18 @@ namespace {
 
 /// Events held back until they make a block worth compressing.
 constexpr size_t kPortion = 65536;
+
+/// `result`, with the events in `to`.
+SBTResult copied(std::span<const TraceEvent> events, std::vector<TraceEvent>& to,
+                 const SBTResult& result) {
+  to.clear();
+  to.reserve(events.size());
+  for (const TraceEvent& event : events) {
+    if (isCancelledAt(to.size())) return SBTResult::error(checkCancelled().error());
+    to.push_back(event);
+  }
+  return result;
+}
 
 }  // namespace
 
@@ -54,6 +68,7 @@ struct SBTWriter::Impl {
   SBTResult add(const TraceEvent* begin, size_t count) {
     if (SBTResult open = check(); !open) return open;
     for (size_t i = 0; i < count; ++i) {
+      if (isCancelledAt(i)) return SBTResult::error(checkCancelled().error());
       appender.append(begin[i]);
       ++events;
       if (++waiting < kPortion) continue;
@@ -156,7 +171,9 @@ struct SBTReader::Impl {
   SBTResult loadEvents() {
     SBTResult result = load();
     if (!result || events) return result;
-    events = toEvents(*trace);
+    std::vector<TraceEvent> all = toEvents(*trace);
+    if (const Status wanted = checkCancelled(); !wanted) return SBTResult::error(wanted.error());
+    events = std::move(all);
     header.event_count = events->size();
     return result;
   }
@@ -189,8 +206,7 @@ SBTResult SBTReader::readAll(TraceRecord& record) {
   if (!result) return result;
   record.clear();
   record.metadata() = traceMetadata(*impl_->trace);
-  record.events() = *impl_->events;
-  return result;
+  return copied(*impl_->events, record.events(), result);
 }
 
 SBTResult SBTReader::readMetadata(TraceMetadata& metadata) {
@@ -205,14 +221,14 @@ SBTResult SBTReader::readEvents(std::vector<TraceEvent>& events, size_t offset, 
   const std::vector<TraceEvent>& all = *impl_->events;
   const size_t begin = std::min(offset, all.size());
   const size_t wanted = count == 0 ? all.size() - begin : std::min(count, all.size() - begin);
-  events.assign(all.begin() + static_cast<ptrdiff_t>(begin),
-                all.begin() + static_cast<ptrdiff_t>(begin + wanted));
-  return result;
+  return copied(std::span(all).subspan(begin, wanted), events, result);
 }
 
 SBTResult SBTReader::readCounters(std::vector<CounterEvent>& counters) {
   SBTResult result = impl_->load();
-  if (result) counters = toCounterEvents(*impl_->trace);
+  if (!result) return result;
+  counters = toCounterEvents(*impl_->trace);
+  if (const Status wanted = checkCancelled(); !wanted) return SBTResult::error(wanted.error());
   return result;
 }
 

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "tracesmith/base/bytes.hpp"
+#include "tracesmith/base/cancellation.hpp"
 #include "tracesmith/base/result.hpp"
 
 namespace tracesmith::import {
@@ -39,6 +40,7 @@ class MemorySource : public ByteSource {
  public:
   explicit MemorySource(ByteView bytes) : bytes_(bytes) { file_bytes_ = bytes.size(); }
   Result<size_t> read(std::span<uint8_t> out) override {
+    TS_CHECK_OK(checkCancelled());
     const size_t n = std::min<size_t>(out.size(), bytes_.size() - consumed_bytes_);
     std::copy_n(bytes_.data() + consumed_bytes_, n, out.data());
     consumed_bytes_ += n;

@@ -6,6 +6,7 @@
 #include <limits>
 #include <set>
 
+#include "tracesmith/base/cancellation.hpp"
 #include "tracesmith/import/xray_calls.hpp"
 #include "tracesmith/import/xray_trace.hpp"
 #include "tracesmith/stacks/xray_symbols.hpp"
@@ -101,6 +102,7 @@ sink.header = [&](const import::XRayHeader& h) {
   header_ = {h.version, static_cast<uint16_t>(h.mode), h.cycle_frequency, 0};
 };
 sink.record = [&](const import::XRayRecord& r) {
+  if (isCancelledAt(statistics_.records_read)) return false;
   ++statistics_.records_read;
   const uint64_t time = ns(r.tsc);
   first_ns = std::min(first_ns, time);
@@ -130,6 +132,7 @@ sink.record = [&](const import::XRayRecord& r) {
 };
 Result<uint64_t> done = import::readXRayLog(**source, sink, damage);
 if (!done) return failed(std::move(done).error());
+if (Status wanted = checkCancelled(); !wanted) return failed(std::move(wanted).error());
 calls.finish();
 last_error_ = damage.summary();
 header_.num_records = statistics_.records_read;

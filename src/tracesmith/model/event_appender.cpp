@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "tracesmith/base/cancellation.hpp"
+
 namespace tracesmith {
 namespace {
 
@@ -420,9 +422,14 @@ void EventAppender::setMetadata(const TraceMetadata& metadata) {
   for (const DeviceInfo& info : metadata.devices) setDevice(info);
 }
 
+size_t EventAppender::append(std::span<const TraceEvent> events) {
+  size_t i = 0;
+  while (i < events.size() && !isCancelledAt(i)) append(events[i++]);
+  return i;
+}
+
 void appendEvents(Trace& trace, std::span<const TraceEvent> events) {
-  EventAppender appender(trace);
-  for (const TraceEvent& event : events) appender.append(event);
+  EventAppender(trace).append(events);
 }
 
 }  // namespace tracesmith

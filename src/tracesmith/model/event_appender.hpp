@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -33,6 +34,8 @@ class EventAppender {
   explicit EventAppender(Trace& trace);
 
   void append(const TraceEvent& event);
+  /// Gives how many were appended: all, unless it was cancelled (base/cancellation.hpp).
+  size_t append(std::span<const TraceEvent> events);
   void append(const CounterEvent& event);
   /// Describes a device; events refer to it by its device_id.
   void setDevice(const DeviceInfo& info);

@@ -7,6 +7,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "tracesmith/base/cancellation.hpp"
 #include "tracesmith/model/event_appender.hpp"
 #include "tracesmith/model/frame_symbols.hpp"
 #include "tracesmith/model/trace_event.hpp"
@@ -290,7 +291,7 @@ void Lister::addAttributes(TraceEvent& event, TableId table, uint64_t row) {
 
 void Lister::listHostCalls() {
   const HostCallTable& t = trace_.host_call;
-  for (size_t i = 0; i < t.size(); ++i) {
+  for (size_t i = 0; i < t.size() && !isCancelledAt(i); ++i) {
     if (t.kind[i] != CallKind::kLaunch) continue;  // copies and others are told by their own rows
     TraceEvent& event = begin(EventType::KernelLaunch, t, i, t.start_ns[i], t.duration_ns[i]);
     place(event, t.stream_id[i]);
@@ -315,7 +316,7 @@ void Lister::listHostCalls() {
 
 void Lister::listKernels() {
   const KernelTable& t = trace_.kernel;
-  for (size_t i = 0; i < t.size(); ++i) {
+  for (size_t i = 0; i < t.size() && !isCancelledAt(i); ++i) {
     TraceEvent& event = begin(EventType::KernelComplete, t, i, t.start_ns[i], t.duration_ns[i]);
     place(event, t.stream_id[i]);
     addStack(event, t.call_path_id[i]);
@@ -333,7 +334,7 @@ void Lister::listKernels() {
 
 void Lister::listCopies() {
   const CopyTable& t = trace_.copy;
-  for (size_t i = 0; i < t.size(); ++i) {
+  for (size_t i = 0; i < t.size() && !isCancelledAt(i); ++i) {
     EventType type = EventType::Custom;  // the others have no name among the event types
     switch (t.kind[i]) {
       case CopyKind::kHostToDevice:
@@ -370,7 +371,7 @@ void Lister::listCopies() {
 
 void Lister::listFills() {
   const FillTable& t = trace_.fill;
-  for (size_t i = 0; i < t.size(); ++i) {
+  for (size_t i = 0; i < t.size() && !isCancelledAt(i); ++i) {
     TraceEvent& event = begin(EventType::MemsetDevice, t, i, t.start_ns[i], t.duration_ns[i]);
     place(event, t.stream_id[i]);
     addStack(event, t.call_path_id[i]);
@@ -389,7 +390,7 @@ void Lister::listFills() {
 
 void Lister::listSyncs() {
   const SyncTable& t = trace_.sync;
-  for (size_t i = 0; i < t.size(); ++i) {
+  for (size_t i = 0; i < t.size() && !isCancelledAt(i); ++i) {
     EventType type = EventType::Marker;
     switch (t.kind[i]) {
       case SyncKind::kStreamWait:
@@ -423,7 +424,7 @@ void Lister::listSyncs() {
 
 void Lister::listMemory() {
   const MemoryEventTable& t = trace_.memory_event;
-  for (size_t i = 0; i < t.size(); ++i) {
+  for (size_t i = 0; i < t.size() && !isCancelledAt(i); ++i) {
     const EventType type =
         t.kind[i] == MemoryKind::kFree ? EventType::MemFree : EventType::MemAlloc;
     TraceEvent& event = begin(type, t, i, t.time_ns[i], 0);
@@ -437,7 +438,7 @@ void Lister::listMemory() {
 
 void Lister::listRanges() {
   const RangeTable& t = trace_.range;
-  for (size_t i = 0; i < t.size(); ++i) {
+  for (size_t i = 0; i < t.size() && !isCancelledAt(i); ++i) {
     EventType type = static_cast<EventType>(t.event_type[i]);
     if (type == EventType::Unknown || t.event_type[i] > 255) {
       type = t.kind[i] == RangeKind::kEnd       ? EventType::RangeEnd
@@ -456,7 +457,7 @@ void Lister::listRanges() {
 
 void Lister::listBuilds() {
   const ProgramBuildTable& t = trace_.program_build;
-  for (size_t i = 0; i < t.size(); ++i) {
+  for (size_t i = 0; i < t.size() && !isCancelledAt(i); ++i) {
     TraceEvent& event = begin(EventType::Custom, t, i, t.start_ns[i], t.duration_ns[i]);
     const auto context = static_cast<size_t>(t.context_id[i]);
     if (context != 0 && context <= trace_.context.size()) {
@@ -505,6 +506,7 @@ std::vector<TraceEvent> Lister::list() {
   listRanges();
   listBuilds();
   listStreamsAndContexts();
+  if (isCancelled()) return {};
   // Sorting places, because events are large.
   std::vector<size_t> order(events_.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -512,7 +514,10 @@ std::vector<TraceEvent> Lister::list() {
                    [&](size_t a, size_t b) { return events_[a].timestamp < events_[b].timestamp; });
   std::vector<TraceEvent> sorted;
   sorted.reserve(order.size());
-  for (size_t i : order) sorted.push_back(std::move(events_[i]));
+  for (const size_t i : order) {
+    if (isCancelledAt(sorted.size())) break;
+    sorted.push_back(std::move(events_[i]));
+  }
   return sorted;
 }
 

@@ -8,6 +8,8 @@
 #include <set>
 #include <string>
 
+#include "tracesmith/base/cancellation.hpp"
+
 namespace tracesmith {
 namespace {
 
@@ -143,7 +145,7 @@ TraceMetadata traceMetadata(const Trace& trace) {
 std::vector<MemoryEvent> toMemoryEvents(const Trace& trace) {
   const std::vector<uint32_t> devices = deviceNumbers(trace);
   std::vector<MemoryEvent> events;
-  for (size_t i = 0; i < trace.memory_event.size(); ++i) {
+  for (size_t i = 0; i < trace.memory_event.size() && !isCancelledAt(i); ++i) {
     const MemoryEventRow row = trace.memory_event.row(i);
     MemoryEvent event;
     event.timestamp = static_cast<uint64_t>(row.time_ns);
@@ -164,7 +166,7 @@ std::vector<MemoryEvent> toMemoryEvents(const Trace& trace) {
 std::vector<CounterEvent> toCounterEvents(const Trace& trace) {
   const std::vector<uint32_t> devices = deviceNumbers(trace);
   std::vector<CounterEvent> events;
-  for (size_t i = 0; i < trace.counter.size(); ++i) {
+  for (size_t i = 0; i < trace.counter.size() && !isCancelledAt(i); ++i) {
     const CounterRow row = trace.counter.row(i);
     CounterEvent event;
     event.timestamp = static_cast<uint64_t>(row.time_ns);

@@ -11,6 +11,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "tracesmith/base/cancellation.hpp"
 #include "tracesmith/import/import_trace.hpp"
 #include "tracesmith/replay/memory_use.hpp"
 #include "tracesmith/replay/replay_child.hpp"
@@ -452,7 +453,9 @@ Status ReplayEngine::loadTrace(const std::string& path) {
   if (!RecordingReader::isThere(path)) {
     TS_TRY(Trace trace, readTrace(path, impl.load_warnings));
     impl.setTrace(std::move(trace));
-    return {};
+    Status wanted = checkCancelled();
+    if (!wanted) impl_ = std::make_unique<Impl>();
+    return wanted;
   }
   TS_TRY(ReplaySource source, ReplaySource::open(path));
   for (const DataLoss& loss : source.reader.losses()) {
@@ -473,8 +476,10 @@ Status ReplayEngine::loadEvents(const std::vector<TraceEvent>& events) {
   Trace trace;
   appendEvents(trace, events);
   impl_->setTrace(std::move(trace));
-  if (impl_->deviceOperations() != 0) return {};
+  Status wanted = checkCancelled();
+  if (wanted && impl_->deviceOperations() != 0) return {};
   impl_ = std::make_unique<Impl>();
+  TS_CHECK_OK(std::move(wanted));
   return fail(ErrorCode::kInvalidArgument,
               "no event is an operation of a device (KernelComplete, Memcpy…, MemsetDevice)");
 }

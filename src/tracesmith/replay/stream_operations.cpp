@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "tracesmith/base/cancellation.hpp"
 #include "tracesmith/replay/replay_report.hpp"
 #include "tracesmith/replay/step_durations.hpp"
 #include "tracesmith/replay/step_order.hpp"
@@ -175,6 +176,7 @@ TraceOperations operationsOf(const Trace& trace) {
   out.host_wait.resize(order.size());
   out.overlaps.resize(order.size());
   for (const uint32_t number : order) {
+    if (isCancelledAt(out.operations.size())) return out;
     const Operation& from = graph.operations[number];
     out.rows[number] = {from.table, from.row};
     out.host_wait[number] = from.host_wait;

@@ -40,7 +40,8 @@ struct TraceOperations {
   size_t left_out = 0;  ///< dependencies that contradict the recorded times
   static constexpr uint32_t kHost = ~uint32_t{0};
 };
-/// `trace` in host time. Priorities are set.
+/// `trace` in host time. Priorities are set. Not whole where it was cancelled
+/// (base/cancellation.hpp).
 TraceOperations operationsOf(const Trace& trace);
 
 /// Gives each operation the time from its begin to the end of the longest chain that waits for it,

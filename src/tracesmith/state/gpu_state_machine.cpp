@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "tracesmith/base/cancellation.hpp"
 #include "tracesmith/state/timeline.hpp"
 
 namespace tracesmith {
@@ -91,7 +92,6 @@ void GPUStateMachine::reset() { *this = GPUStateMachine(); }
 
 const GPUStateMachine::Built& GPUStateMachine::built() const {
   if (!stale_) return built_;
-  stale_ = false;
   built_ = {};
   whole_ = trace_;
   appendEvents(whole_, events_);
@@ -108,6 +108,7 @@ const GPUStateMachine::Built& GPUStateMachine::built() const {
   std::vector<Times> times(graph.operations.size());
   std::map<std::pair<uint32_t, uint32_t>, std::vector<Change>> changes;
   for (size_t i = 0; i < graph.operations.size(); ++i) {
+    if (isCancelledAt(i)) return built_ = {};
     const Operation& op = graph.operations[i];
     if (op.host_wait) continue;
     Times& t = times[i];
@@ -166,6 +167,7 @@ const GPUStateMachine::Built& GPUStateMachine::built() const {
     }
   }
   for (auto& [key, of_stream] : changes) {
+    if (isCancelled()) return built_ = {};
     std::stable_sort(of_stream.begin(), of_stream.end(), [](const Change& a, const Change& b) {
       return a.time != b.time ? a.time < b.time : a.what < b.what;
     });
@@ -211,6 +213,8 @@ const GPUStateMachine::Built& GPUStateMachine::built() const {
     }
     built_.streams.emplace(key, std::move(state));
   }
+  if (isCancelled()) return built_ = {};
+  stale_ = false;
   return built_;
 }
 

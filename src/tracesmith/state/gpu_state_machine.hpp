@@ -103,6 +103,9 @@ class GPUStateMachine {
   /// In place of events: the operations of a trace in host time.
   void processTrace(Trace trace);
 
+  // What these tell is found when one of them is first asked; where that was cancelled
+  // (base/cancellation.hpp) they know of nothing, and it is found when one is asked again.
+
   /// nullptr: it is not in the trace.
   const GPUStreamState* getStreamState(uint32_t stream_id, uint32_t device_id = 0) const;
   /// By device and stream.

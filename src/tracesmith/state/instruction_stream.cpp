@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "tracesmith/base/cancellation.hpp"
+
 namespace tracesmith {
 
 InstructionStreamBuilder::InstructionStreamBuilder() { clear(); }
@@ -20,9 +22,12 @@ void InstructionStreamBuilder::setTrace(Trace trace) {
 }
 
 void InstructionStreamBuilder::analyze() {
-  appendEvents(trace_, events_);
-  events_.clear();
-  graph_ = OperationGraph::of(trace_);
+  const size_t appended = EventAppender(trace_).append(events_);
+  events_.erase(events_.begin(), events_.begin() + static_cast<ptrdiff_t>(appended));
+  if (isCancelled()) return;
+  OperationGraph graph = OperationGraph::of(trace_);
+  if (isCancelled()) return;
+  graph_ = std::move(graph);
   stream_numbers_ = streamNumbers(trace_);
   device_numbers_ = deviceNumbers(trace_);
 }

@@ -53,7 +53,8 @@ class InstructionStreamBuilder {
   /// In place of events: the operations of a trace in host time.
   void setTrace(Trace trace);
 
-  /// Finds the dependencies of what has been added. The others answer for the last call.
+  /// Finds the dependencies of what has been added. The others answer for the last call that was
+  /// not cancelled (base/cancellation.hpp).
   void analyze();
   /// Correlation ids in an order that keeps all dependencies.
   std::vector<uint64_t> getExecutionOrder() const;

@@ -10,6 +10,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "tracesmith/base/cancellation.hpp"
 #include "tracesmith/state/host_waits.hpp"
 #include "tracesmith/state/memory_dependencies.hpp"
 
@@ -50,12 +51,11 @@ class Builder {
   explicit Builder(const Trace& trace) : trace_(trace) {}
 
   OperationGraph build() {
-    collect();
-    streamOrder();
-    events();
-    hostWaits();
-    memory();
-    finish();
+    for (const auto part : {&Builder::collect, &Builder::streamOrder, &Builder::events,
+                            &Builder::hostWaits, &Builder::memory, &Builder::finish}) {
+      (this->*part)();
+      if (isCancelled()) return {.operations = {}, .dependencies = {}, .first = {0}};
+    }
     return std::move(graph_);
   }
 
@@ -66,7 +66,7 @@ class Builder {
 
   void collect() {
     calls_.reserve(trace_.host_call.size());
-    for (size_t i = 0; i < trace_.host_call.size(); ++i) {
+    for (size_t i = 0; i < trace_.host_call.size() && !isCancelledAt(i); ++i) {
       calls_.add(trace_.host_call.process_id[i], trace_.host_call.correlation_id[i],
                  static_cast<uint32_t>(i));
     }
@@ -74,7 +74,7 @@ class Builder {
       using Table = std::decay_t<decltype(table)>;
       if constexpr (std::is_same_v<Table, KernelTable> || std::is_same_v<Table, CopyTable> ||
                     std::is_same_v<Table, FillTable> || std::is_same_v<Table, SyncTable>) {
-        for (size_t i = 0; i < table.size(); ++i) {
+        for (size_t i = 0; i < table.size() && !isCancelledAt(i); ++i) {
           constexpr uint32_t kNoTime = op_flags::kDeviceClock | op_flags::kNoDeviceTime;
           if ((table.flags[i] & kNoTime) != 0) continue;
           Operation op{.begin_ns = table.start_ns[i],
@@ -102,6 +102,7 @@ class Builder {
         }
       }
     });
+    if (isCancelled()) return;
     std::stable_sort(graph_.operations.begin(), graph_.operations.end(),
                      [](const Operation& a, const Operation& b) {
                        return std::tie(a.begin_ns, a.end_ns) < std::tie(b.begin_ns, b.end_ns);

@@ -58,6 +58,7 @@ struct OperationGraph {
   std::vector<Dependency> dependencies;  ///< by `to`; one between two operations at most
   std::vector<uint32_t> first;  ///< dependencies [first[i], first[i + 1]) are those of operation i
 
+  /// Of nothing where it was cancelled (base/cancellation.hpp).
   static OperationGraph of(const Trace& trace);
   std::span<const Dependency> of(size_t operation) const {
     return std::span(dependencies)

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "tracesmith/base/cancellation.hpp"
+
 namespace tracesmith {
 namespace {
 
@@ -107,7 +109,7 @@ class Sweeper {
       collectOpen();
       for (size_t s = 0; s < starts_.size(); ++s) collect(s);
       sweepPiece();
-      if (final_) break;
+      if (final_ || isCancelled()) break;
     }
     for (size_t i = 0; i < open_.size(); ++i) {
       out_.devices[i].busy_ns = open_[i].busy_ns;

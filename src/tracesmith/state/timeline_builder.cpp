@@ -7,6 +7,7 @@
 #include <numeric>
 #include <utility>
 
+#include "tracesmith/base/cancellation.hpp"
 #include "tracesmith/state/span_sweep.hpp"
 
 namespace tracesmith {
@@ -90,9 +91,13 @@ class TimelineMaker {
   }
   Timeline finish(StringTable names) {
     spans_.names_ = std::move(names);
-    for (const TimelineSpans::Stream& stream : spans_.streams_) spans_.sortStream(stream);
+    for (const TimelineSpans::Stream& stream : spans_.streams_) {
+      if (isCancelled()) return {};
+      spans_.sortStream(stream);
+    }
     Timeline timeline;
     const SpanSweep sweep = SpanSweep::of(spans_);
+    if (isCancelled()) return {};
     timeline.total_duration = static_cast<uint64_t>(lengthOf(sweep.begin_ns, sweep.end_ns));
     timeline.max_concurrent_ops = sweep.most_concurrent;
     timeline.time_at_concurrency = sweep.time_at;
@@ -189,6 +194,7 @@ Timeline TimelineBuilder::build() const {
   for (const uint32_t s : pending_.stream) ++counts[s];
   TimelineMaker maker(streams_, counts);
   for (size_t i = 0; i < pending_.start.size(); ++i) {
+    if (isCancelledAt(i)) return {};
     maker.add(pending_.stream[i], pending_.start[i], pending_.duration[i], pending_.name[i],
               pending_.correlation[i], static_cast<EventType>(pending_.type[i]));
   }
@@ -209,7 +215,7 @@ Timeline timelineOf(const Trace& trace) {
   });
   TimelineMaker maker(keys, totals);
   forEachWork(trace, [&](const auto& table) {
-    for (size_t i = 0; i < table.size(); ++i) {
+    for (size_t i = 0; i < table.size() && !isCancelledAt(i); ++i) {
       if (!counts(table, i)) continue;
       maker.add(streamOf(table, i), table.start_ns[i],
                 lengthFrom(table.start_ns[i], table.duration_ns[i]),

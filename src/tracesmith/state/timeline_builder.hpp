@@ -45,6 +45,7 @@ class TimelineBuilder {
   void addEvents(std::span<const TraceEvent> events);
   /// Device work of a trace in host time.
   void addTrace(const Trace& trace);
+  /// Empty where it was cancelled (base/cancellation.hpp).
   Timeline build() const;
   void clear() { *this = TimelineBuilder(); }
 
@@ -64,7 +65,8 @@ class TimelineBuilder {
   Pending pending_;
 };
 
-/// The same from a trace alone: nothing is kept twice, which a builder has to.
+/// The same from a trace alone: nothing is kept twice, which a builder has to. Empty where it was
+/// cancelled.
 Timeline timelineOf(const Trace& trace);
 
 /// The streams of a timeline, numbered from 1 on in the order of device and stream;
