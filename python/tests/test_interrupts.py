@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ctrl-C ends what takes long, and other threads go on meanwhile."""
+import functools
 import os
 import signal
 import struct
@@ -10,7 +11,8 @@ import pytest
 
 import tracesmith as ts
 
-MANY = 150_000
+MANY = 60_000
+LONG = 0.4  # s
 
 
 @pytest.fixture(scope="module")
@@ -30,23 +32,35 @@ def events():
 
 
 @pytest.fixture(scope="module")
-def trace_path(events, tmp_path_factory):
-    path = tmp_path_factory.mktemp("interrupts") / "large.sbt"
-    with ts.SBTWriter(path) as writer:
-        for _ in range(2):
-            writer.write_events(events)
-    return path
+def trace_of(events, tmp_path_factory):
+    """The path of a trace with the events so many times."""
+    folder = tmp_path_factory.mktemp("interrupts")
+
+    @functools.cache
+    def made(size):
+        with ts.SBTWriter(folder / f"{size}.sbt") as writer:
+            for _ in range(size):
+                writer.write_events(events)
+        return folder / f"{size}.sbt"
+
+    return made
 
 
 @pytest.fixture(scope="module")
-def session(events):
-    made = ts.TracingSession()
-    config = ts.TracingConfig()
-    config.buffer_size_kb = 65536
-    made.start(config)
-    for event in events:
-        made.emit(event)
-    made.stop()
+def session_of(events):
+    """A session that is over, with the events so many times."""
+
+    @functools.cache
+    def made(size):
+        session, config = ts.TracingSession(), ts.TracingConfig()
+        config.buffer_size_kb = 65536
+        session.start(config)
+        for _ in range(size):
+            for event in events:
+                session.emit(event)
+        session.stop()
+        return session
+
     return made
 
 
@@ -83,15 +97,16 @@ def pressing_after(seconds, work):
 
 
 def ends_early(prepare):
-    """Whether Ctrl-C in the middle of what prepare() gives ends it long before it would be over. Who only
-    heard it afterwards would take as long as ever; a machine that is busy with other things gets more tries."""
+    """Whether Ctrl-C in the middle of what prepare(size) gives ends it long before it would be over. Who only
+    heard it afterwards would take as long as ever; a machine that is busy with other things gets more tries.
+    Signals are asked for 20 times a second: `size` grows until the work takes many times that."""
     said = []
+    size = 1
     for _ in range(5):
-        work = prepare()
-        whole, _ = pressing_after(600, work)
-        work = prepare()
-        took, interrupted = pressing_after(whole / 4, work)
-        said.append((round(whole, 3), round(took, 3), interrupted))
+        while (whole := pressing_after(600, prepare(size))[0]) < LONG and size < 256:
+            size *= 2
+        took, interrupted = pressing_after(whole / 4, prepare(size))
+        said.append((size, round(whole, 3), round(took, 3), interrupted))
         if interrupted and took < whole * 0.75:
             return True
     print(said)
@@ -99,21 +114,21 @@ def ends_early(prepare):
 
 
 def test_what_is_made_of_events(events):
-    def instructions():
+    def instructions(size):
         builder = ts.InstructionStreamBuilder()
-        for _ in range(4):
+        for _ in range(size):
             builder.add_events(events)
         return builder.analyze
 
-    def states():
+    def states(size):
         machine = ts.GPUStateMachine()
-        for _ in range(4):
+        for _ in range(size):
             machine.process_events(events)
         return machine.get_statistics
 
-    def timelines():
+    def timelines(size):
         builder = ts.TimelineBuilder()
-        for _ in range(30):
+        for _ in range(size):
             builder.add_events(events)
         return builder.build
 
@@ -122,33 +137,47 @@ def test_what_is_made_of_events(events):
     assert ends_early(timelines)
 
 
-def test_files(trace_path, tmp_path):
-    assert ends_early(lambda: ts.SBTReader(trace_path).read_all)
-    assert ends_early(lambda: ts.SBTReader(trace_path).read_events)
-    with ts.open(trace_path) as trace:
+def test_files(trace_of, tmp_path):
+    @functools.cache
+    def opened(size):
+        trace = ts.open(trace_of(size))
         trace.query("SELECT 1")  # reads all
-        for name in ("x.json", "x.pftrace"):
-            assert ends_early(lambda to=name: lambda: ts.export_perfetto(trace, tmp_path / to))
-        assert ends_early(lambda: lambda: ts.profile_memory(trace))
+        return trace
+
+    assert ends_early(lambda size: ts.SBTReader(trace_of(size)).read_all)
+    assert ends_early(lambda size: ts.SBTReader(trace_of(size)).read_events)
+    for name in ("x.json", "x.pftrace"):
+        assert ends_early(lambda size, to=name: functools.partial(ts.export_perfetto, opened(size), tmp_path / to))
+    assert ends_early(lambda size: functools.partial(ts.profile_memory, opened(size)))
 
 
-def test_sessions(session, tmp_path):
-    assert ends_early(lambda: session.get_events)
-    assert ends_early(lambda: lambda: session.export_to_file(tmp_path / "x.json"))
+def test_sessions(session_of, tmp_path):
+    assert ends_early(lambda size: session_of(size).get_events)
+    assert ends_early(lambda size: functools.partial(session_of(size).export_to_file, tmp_path / "x.json"))
 
 
 def test_logs_of_xray(tmp_path):
-    log = xray_log(100_000)
-    assert len(ts.XRayImporter().import_buffer(log)) == 100_000
-    assert ends_early(lambda: lambda: ts.XRayImporter().import_buffer(log))
-    (tmp_path / "log").write_bytes(log)
-    assert ends_early(lambda: lambda: ts.XRayImporter().import_file(tmp_path / "log"))
+    calls = 50_000
+
+    @functools.cache
+    def log_of(size):
+        return xray_log(calls * size)
+
+    @functools.cache
+    def path_of(size):
+        path = tmp_path / str(size)
+        path.write_bytes(log_of(size))
+        return path
+
+    assert len(ts.XRayImporter().import_buffer(log_of(1))) == calls
+    assert ends_early(lambda size: functools.partial(ts.XRayImporter().import_buffer, log_of(size)))
+    assert ends_early(lambda size: functools.partial(ts.XRayImporter().import_file, path_of(size)))
 
 
 def test_a_replay(events):
-    def loaded():
+    def loaded(size):
         engine = ts.ReplayEngine()
-        engine.load_events(events)
+        engine.load_events(events * size)
         return engine.replay
 
     assert ends_early(loaded)
@@ -157,10 +186,11 @@ def test_a_replay(events):
 def test_other_threads_go_on(events):
     """Their steps are all over the time that a call takes: who held the GIL would show none in it."""
     timelines, machine, builder = ts.TimelineBuilder(), ts.GPUStateMachine(), ts.InstructionStreamBuilder()
-    for _ in range(8):
+    for _ in range(16):
         timelines.add_events(events)
-    machine.process_events(events)
-    builder.add_events(events)
+    for _ in range(3):
+        machine.process_events(events)
+        builder.add_events(events)
     log = xray_log(100_000)
     importer = ts.XRayImporter()
     for work in (timelines.build, machine.get_statistics, builder.analyze, lambda: importer.import_buffer(log)):
