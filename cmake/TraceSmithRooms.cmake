@@ -28,7 +28,7 @@ function(tracesmith_precompile target header)
   endif()
 endfunction()
 
-# Likewise. What a file takes from its neighbours goes unseen then: the preset `fuzz` compiles each by itself.
+# Likewise. What a file takes from its neighbours goes unseen then; script/lint reads each by itself.
 option(TRACESMITH_UNITY "Compile several files of a room as one" OFF)
 function(tracesmith_unity target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${TRACESMITH_UNITY} UNITY_BUILD_BATCH_SIZE 8)
