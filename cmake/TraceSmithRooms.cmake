@@ -32,9 +32,11 @@ endfunction()
 option(TRACESMITH_UNITY "Compile several files of a room as one" OFF)
 function(tracesmith_unity target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${TRACESMITH_UNITY} UNITY_BUILD_BATCH_SIZE 8)
-  if(TRACESMITH_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    # It takes the room's files for headers, in which a type without linkage would be a mistake.
-    target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
+  if(TRACESMITH_UNITY)
+    # GCC takes the room's files for headers, in which a type without linkage would be a mistake, and
+    # clang a file's own names for those that another one's variables hide.
+    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>
+                                             $<$<CXX_COMPILER_ID:Clang>:-Wno-shadow>)
   endif()
 endfunction()
 
