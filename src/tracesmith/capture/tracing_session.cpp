@@ -20,6 +20,7 @@
 #include "tracesmith/capture/event_record.hpp"
 #include "tracesmith/capture/quiet_thread.hpp"
 #include "tracesmith/capture/session_drain.hpp"
+#include "tracesmith/capture/session_forks.hpp"
 #include "tracesmith/format/sbt_file.hpp"
 
 namespace tracesmith {
@@ -139,49 +140,10 @@ constinit thread_local TracingSession::Slot TracingSession::t_slot
 
 namespace {
 
-/// Every session of the process, for fork(): the child has its own threads, and thus its own rings.
-struct Registry {
-  std::mutex mutex;
-  struct Session {
-    std::mutex* mutex;
-    std::atomic<uint64_t>* key;
-    void (*leave_to_parent)(void* session);  // what a forked child must not keep
-    void* session;
-  };
-  std::vector<Session> sessions;
-};
-Registry& registry() {
-  static auto* r = new Registry;  // outlives every session
-  return *r;
-}
-
-void beforeFork() {
-  registry().mutex.lock();
-  for (auto& s : registry().sessions) s.mutex->lock();
-}
-void afterForkInParent() {
-  for (auto& s : registry().sessions) s.mutex->unlock();
-  registry().mutex.unlock();
-}
-void afterForkInChild() {
-  for (auto& s : registry().sessions) {
-    if (s.key->load(std::memory_order_relaxed) != 0) s.key->store(++g_last_key);
-    s.leave_to_parent(s.session);
-  }
+/// The child has its own threads, and thus its own rings.
+void forgetInChild() {
   t_facts.refused_key = 0;
   t_entries.disown();
-  afterForkInParent();
-}
-
-void registerSession(const Registry::Session& session) {
-  static const int installed = pthread_atfork(beforeFork, afterForkInParent, afterForkInChild);
-  (void)installed;
-  const std::lock_guard lock(registry().mutex);
-  registry().sessions.push_back(session);
-}
-void unregisterSession(const std::mutex& mutex) {
-  const std::lock_guard lock(registry().mutex);
-  std::erase_if(registry().sessions, [&](const auto& entry) { return entry.mutex == &mutex; });
 }
 
 }  // namespace
@@ -189,16 +151,20 @@ void unregisterSession(const std::mutex& mutex) {
 TracingSession::TracingSession() : impl_(std::make_unique<Impl>()) {
   g_parents_ring.control.tail = 0;
   g_parents_ring.control.head = sizeof g_parents_words;
-  const auto leave_to_parent = [](void* session) {
+  static const int forgets = pthread_atfork(nullptr, nullptr, forgetInChild);
+  (void)forgets;
+  const auto in_child = [](void* session) {
+    auto& self = *static_cast<TracingSession*>(session);
+    if (self.key_.load(std::memory_order_relaxed) != 0) self.key_.store(++g_last_key);
     // Its lock would outlive the parent in the child's copy of the file.
-    if (auto& drain = static_cast<Impl*>(session)->drain) drain->closeInChild();
+    if (auto& drain = self.impl_->drain) drain->closeInChild();
   };
-  registerSession({&impl_->mutex, &key_, leave_to_parent, impl_.get()});
+  session::joinForks({&impl_->mutex, in_child, this});
 }
 
 TracingSession::~TracingSession() {
   stop();
-  unregisterSession(impl_->mutex);
+  session::leaveForks(impl_->mutex);
   if (impl_->owner_pid != 0 && !impl_->mine()) {
     // Its thread, and who may have waited for it, are the parent's: nothing of them can be joined
     // or destroyed here.
