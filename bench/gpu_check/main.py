@@ -2,109 +2,63 @@
 """The steps of script/gpu-check, one after the other, each with a limit of time. What is found is in
 the JSON file at once, so that the check may be stopped at any moment; the page is made from it."""
 import argparse
-import glob
 import os
-import platform
 import re
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 # pylint: disable=wrong-import-position
+import cupti
+import machine
 import page
+import steps_attach
+import steps_clock
 import steps_cost
+import steps_memory
+import steps_pytorch
+import steps_sanitizer
+import steps_stacks
 import steps_truth
 import steps_use
+import steps_work
 from result import Absent, Result
-from tools import Failed, Tools, say
+from tools import Failed, Tools, Trace, say
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 RESULTS = os.path.join(SOURCE, "bench", "results")
 STAND_IN_LABEL = "stand-in (not a GPU): nothing here says anything about one"
-# The dearest questions first, for when the time is over early.
-STEPS = (*steps_truth.STEPS, *steps_cost.STEPS[:2], *steps_use.PYTHON_STEPS, *steps_use.STEPS,
-         *steps_cost.STEPS[2:], *steps_cost.PYTHON_STEPS)
+# The most valuable questions first, for when the time is over early.
+STEPS = (*steps_truth.STEPS, *steps_memory.STEPS, *steps_work.STEPS, *steps_clock.STEPS, *steps_stacks.STEPS,
+         *steps_cost.STEPS, *steps_use.PYTHON_STEPS, *steps_pytorch.STEPS, *steps_attach.STEPS,
+         *steps_use.STEPS, *steps_cost.LATER_STEPS, *steps_cost.PYTHON_STEPS, *steps_use.LATER_PYTHON_STEPS,
+         *steps_sanitizer.STEPS, *steps_clock.LATER_STEPS, *steps_use.LAST_STEPS)
+NO_TIME = "the time of the whole check was over"
+PATIENCE = 3  # with stand-ins: times of the limits, since such a machine may be busy with other tests
+LEAST_SHARE = 1 / 3  # of its limit: with less time left a step does not start
+PASSED, FAILED, USAGE, NO_DEVICE, NO_CUPTI = 0, 1, 2, 3, 4
 
 
 def options():
     parser = argparse.ArgumentParser(prog="gpu-check")
     parser.add_argument("--tracesmith", required=True, help="the command")
     parser.add_argument("--samples", required=True, help="folder of the compiled samples")
-    parser.add_argument("--consumer", help="the empty consumer of CUPTI")
+    parser.add_argument("--consumer", help="the comparison consumer of CUPTI")
+    parser.add_argument("--cupti", help="a libcupti that is tried first")
+    parser.add_argument("--cupti-folder", help="folder with libcupti of several versions, which are tried last")
     parser.add_argument("--commit", default="unknown")
     parser.add_argument("--samples-by", default="unknown", help="what compiled the samples")
     parser.add_argument("--output", help="folder for the results (default: bench/results)")
-    parser.add_argument("--limit", type=float, default=400, help="seconds for all steps")
+    parser.add_argument("--limit", type=float, default=540, help="seconds for all steps")
+    parser.add_argument("--spent", type=float, default=0, help="seconds of them that are over")
     parser.add_argument("--only", help="names of steps, with commas between them")
     parser.add_argument("--python", default=sys.executable, help="the Python that has PyTorch")
     parser.add_argument("--light", action="store_true", help="a tenth of the work, fewer rounds")
     parser.add_argument("--stand-in", help="folder with stand-ins for libcuda and libcupti")
     return parser.parse_args()
-
-
-# --- The machine ------------------------------------------------------------------------------
-
-
-def first_line(*command):
-    try:
-        out = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=20,
-                             check=False).stdout.decode("utf-8", "replace")
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return out.splitlines()[0].strip() if out.strip() else None
-
-
-def find_cupti(tools):
-    """CUPTI lies beside the loader's path in most installations."""
-    if tools.stand_in:
-        return None
-    places = [os.path.join(home, sub) for home in (os.environ.get("CUDA_HOME") or "/usr/local/cuda",
-                                                   "/usr/local/cuda")
-              for sub in ("extras/CUPTI/lib64", "targets/x86_64-linux/lib", "lib64")]
-    # PyTorch's own packages.
-    packages = first_line(tools.python, "-c", "import nvidia; print(*nvidia.__path__, sep=':')")
-    for package in (packages or "").split(":"):
-        places += sorted(glob.glob(os.path.join(package, "*", "lib")), reverse=True) if package else []
-    for place in places:
-        found = sorted(glob.glob(os.path.join(place, "libcupti.so.*")))
-        if found:
-            return os.path.realpath(found[-1])
-    return None
-
-
-def version_of_python(tools, module):
-    return first_line(tools.python, "-c",
-                      f"import {module}; print({module}.__version__)") or "absent"
-
-
-def cpu():
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as file:
-            return re.search(r"^model name\s*: (.*)$", file.read(), re.M)[1]
-    except (OSError, TypeError):
-        return platform.machine()
-
-
-def machine(tools, did, given):
-    smi = None if tools.stand_in else first_line(
-        "nvidia-smi", "--query-gpu=name,driver_version,memory.total,clocks.sm,clocks.max.sm,mig.mode.current",
-        "--format=csv,noheader")
-    return {"device": did["device"], "compute": did["compute"],
-            "driver": smi.split(", ")[1] if smi and ", " in smi else None,
-            "driver_cuda": cuda_version(did["driver"]), "runtime": cuda_version(did["runtime"]),
-            "nvidia_smi": smi, "cupti": tools.cupti or "found by the loader",
-            "cpu": cpu(), "cores": os.cpu_count(), "kernel": platform.release(),
-            "libc": " ".join(platform.libc_ver()), "python": platform.python_version(),
-            "torch": version_of_python(tools, "torch"), "triton": version_of_python(tools, "triton"),
-            "tracesmith": first_line(tools.tracesmith, "version"), "samples_compiled_by": given.samples_by}
-
-
-def cuda_version(number):
-    return f"{number // 1000}.{number % 1000 // 10}" if number else None
 
 
 # --- The run ----------------------------------------------------------------------------------
@@ -120,8 +74,8 @@ def run_step(tools, result, step, end):
     began = time.monotonic()
     tools.deadline = min(began + limit, end)
     status, reason = "ran", None
-    if tools.left() < 2:
-        result.end(entry, "absent", 0, "the time of the whole check was over")
+    if tools.left() < limit * LEAST_SHARE:
+        result.end(entry, "absent", 0, NO_TIME)
         return
     try:
         do(tools, entry)
@@ -135,6 +89,9 @@ def run_step(tools, result, step, end):
     except (Failed, OSError, ValueError, KeyError, TypeError, IndexError, ZeroDivisionError) as error:
         status = "failed"
         reason = str(error) if isinstance(error, Failed) else f"{type(error).__name__}: {error}"
+    # The end of the whole check cut it off: that says nothing about the step.
+    if status in ("failed", "out of time") and end < began + limit and tools.left() < 1:
+        status, reason = "absent", f"{NO_TIME}: {reason}"
     result.end(entry, status, time.monotonic() - began, reason)
     bad = sum(check["verdict"] == "fail" for check in entry.entry["checks"])
     say(f"  {name:<28}{status:<13}{time.monotonic() - began:6.1f} s"
@@ -145,11 +102,16 @@ def run_step(tools, result, step, end):
 def result_path(given, device, stand_in):
     folder = os.path.abspath(given.output or RESULTS)
     if stand_in and os.path.realpath(folder).startswith(os.path.realpath(RESULTS)):
-        sys.exit("gpu-check: what stand-ins give does not belong into bench/results: --output FOLDER")
+        say("gpu-check: results of stand-ins do not belong in bench/results: --output FOLDER")
+        return None
     os.makedirs(folder, exist_ok=True)
     slug = re.sub(r"[^a-z0-9]+", "-", device.lower().replace("nvidia", "")).strip("-")
     date = time.strftime("%Y-%m-%d", time.gmtime())
-    return os.path.join(folder, f"{'stand-in' if stand_in else 'gpu'}-{slug}-{date}.json")
+    name = f"{'stand-in' if stand_in else 'gpu'}-{slug}-{date}"
+    number = 1  # an earlier result of the day stays
+    while os.path.exists(os.path.join(folder, name + (f"-{number}" if number > 1 else "") + ".json")):
+        number += 1
+    return os.path.join(folder, name + (f"-{number}" if number > 1 else "") + ".json")
 
 
 def main():
@@ -164,7 +126,10 @@ def main():
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, stop)
     try:
-        return check(given, tools, began + given.limit)
+        return check(given, tools, began + given.limit - given.spent)
+    except Stopped as error:  # before there was a result
+        say(f"gpu-check: STOPPED by {error}")
+        return FAILED
     finally:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
@@ -176,40 +141,114 @@ def main():
             time.sleep(0.05)
 
 
-def check(given, tools, end):
-    tools.deadline = min(time.monotonic() + 60, end)
-    tools.cupti = find_cupti(tools)
+def find_device(tools):
+    """What the smallest sample says of itself."""
     try:
-        did = tools.run(tools.sample("vector_add", 1)).json()
+        return tools.run(tools.sample("vector_add", 1)).json(), None
     except (Failed, Absent, TimeoutError) as error:
-        say(f"gpu-check: {error}")
-        return 3
+        return None, str(error)
+
+
+def check_agent(tools, step):
+    """The agent can use the libcupti that the comparison consumer could use."""
+    trace = Trace(tools, tools.path("first.sbt"))
+    did = tools.run([tools.tracesmith, "profile", "-q", "-o", trace.path, "--",
+                     *tools.sample("vector_add", 5)]).json()
+    step.value("reasons in the trace", trace.problems())
+    step.equal("kernels in the agent's trace, with this libcupti", trace.one("SELECT count(*) FROM kernel"),
+               did["kernels"])
+
+
+def run_steps(given, tools, result, no_cupti, end):
+    wanted = [name.strip() for name in given.only.split(",")] if given.only else None
+    for step in (("agent", "The agent with the libcupti that was chosen", 15, check_agent), *STEPS):
+        if wanted is not None and step[0] not in wanted:
+            continue
+        if no_cupti:
+            result.end(result.begin(step[0], step[1]), "absent", 0, no_cupti)
+        else:
+            name, title, limit, do = step
+            run_step(tools, result, (name, title, limit * (PATIENCE if tools.stand_in else 1), do), end)
+        page.write(result.data, result.path)
+    result.finish(complete=wanted is None)
+
+
+def check(given, tools, end):
+    unknown = {name.strip() for name in (given.only or "").split(",")} - {step[0] for step in STEPS} - {"", "agent"}
+    if unknown:
+        say(f"gpu-check: no such step: {', '.join(sorted(unknown))}")
+        return USAGE
+    began = time.monotonic() - given.spent
+    tools.deadline = time.monotonic() + 60
+    did, reason = find_device(tools)
+    if did is None:
+        say(f"gpu-check: {reason}\ngpu-check: NO DEVICE")
+        return NO_DEVICE
     stand_in = tools.stand_in or "stand-in" in did["device"].lower()
     path = result_path(given, did["device"], stand_in)
+    if path is None:
+        return USAGE
     head = {"stand_in": stand_in}
     if stand_in:
         head["label"] = STAND_IN_LABEL
-    head.update(commit=given.commit, machine=machine(tools, did, given))
+    head.update(commit=given.commit, machine=machine.describe(tools, did, given.samples_by))
     result = Result(path, head)
     say(f"gpu-check of {did['device']}{', ' + STAND_IN_LABEL if stand_in else ''}\n  -> {path}")
-    wanted = [name.strip() for name in given.only.split(",")] if given.only else None
-    unknown = set(wanted or ()) - {step[0] for step in STEPS}
-    if unknown:
-        sys.exit(f"gpu-check: no such step: {', '.join(sorted(unknown))}")
+    no_cupti = None
     try:
-        for step in STEPS:
-            if wanted is None or step[0] in wanted:
-                run_step(tools, result, step, end)
-                page.write(result.data, path)
-        result.finish(complete=wanted is None)
+        tools.deadline = time.monotonic() + 90
+        no_cupti = choose_cupti(given, tools, result)
+        run_steps(given, tools, result, no_cupti, end)
     except Stopped as error:
         tools.kill()
         result.finish(complete=False, reason=str(error))
+    if not tools.stand_in:
+        result.data["machine"]["gpu_at_end"] = machine.gpu_state()
+    code = verdict(result, no_cupti, time.monotonic() - began)
     page.write(result.data, path)
+    return code
+
+
+def choose_cupti(given, tools, result):
+    """Why no libcupti works, or None."""
+    chosen, tried = cupti.choose(tools, given.cupti, given.cupti_folder)
+    result.data["machine"].update(
+        cupti={key: chosen[key] for key in ("path", "from", "version")} if chosen else None, cupti_tried=tried)
+    result.save()
+    for entry in tried:
+        say(f"  libcupti of {entry['from']}: {entry['path']}: {entry['result']}")
+    if chosen:
+        tools.cupti = chosen["path"]
+        return None
+    if not tried:
+        return "no libcupti was found"
+    return "no libcupti works here: " + "; ".join(f"{entry['path']}: {entry['result']}" for entry in tried)
+
+
+def verdict(result, no_cupti, seconds):
+    """The last line, and the exit code."""
     counts = result.verdicts()
-    say(f"{counts['pass']} checks pass, {counts['fail']} fail, {counts['absent']} absent\n"
-        f"  {path}\n  {path[:-5]}.md")
-    return 1 if counts["fail"] or not result.data["ended"] or result.data.get("stopped") else 0
+    numbers = (f"{counts['pass']} checks pass, {counts['fail']} fail, {counts['absent']} absent, "
+               f"{seconds:.0f} s")
+    say(f"  {result.path}\n  {result.path[:-5]}.md")
+    failing = result.failing()
+    if failing:
+        more = f" and {len(failing) - 3} more" if len(failing) > 3 else ""
+        code, text = FAILED, f"FAIL: {'; '.join(failing[:3])}{more}; {numbers}"
+    elif result.data.get("stopped"):
+        code, text = FAILED, f"STOPPED by {result.data['stopped']}, {numbers}"
+    elif no_cupti:
+        code, text = NO_CUPTI, f"NO CUPTI: {no_cupti}; {numbers}"
+    elif counts["pass"] == 0:
+        code, text = FAILED, f"NOTHING CHECKED, {numbers}"
+    else:
+        code, text = PASSED, f"PASS, {numbers}"
+        without_time = sum(step.get("reason", "").startswith(NO_TIME) for step in result.data["steps"])
+        text += f"; {without_time} steps had no time" if without_time else ""
+    result.data["verdict"] = text
+    result.save()
+    say(f"gpu-check: {text}")
+    return code
 
 
 if __name__ == "__main__":

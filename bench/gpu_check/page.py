@@ -33,11 +33,11 @@ def ratio_table(ratios):
     rows = []
     for way, beside in ratios.items():
         row = [way]
-        for what in ("beside nothing", "beside the empty consumer"):
+        for what in ("beside nothing", "beside the comparison consumer"):
             r = beside.get(what)
             row.append(f"{r['median']:.4f} ({r['least']:.4f} to {r['most']:.4f})" if r else "")
         rows.append(row)
-    return table(["way", "time beside the program alone", "beside the empty consumer"], rows)
+    return table(["way", "time beside the program alone", "beside the comparison consumer"], rows)
 
 
 def named_table(name, value):
@@ -97,7 +97,8 @@ def text(data):
         lines += ["Not all steps ran: " + data.get("stopped", "a part was asked for, or it was cut off")
                   + ".", ""]
     lines += table(["", ""], [["commit", data["commit"]], ["started", data["started"]],
-                              ["ended", data["ended"] or "no"], *m.items()])
+                              ["ended", data["ended"] or "no"],
+                              ["verdict", data.get("verdict", "none")], *m.items()])
     rows = []
     for step in data["steps"]:
         counts = [sum(c["verdict"] == v for c in step["checks"]) for v in ("pass", "fail", "absent")]

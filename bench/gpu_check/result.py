@@ -8,7 +8,7 @@ GOOD, BAD, ABSENT = "pass", "fail", "absent"
 
 
 class Absent(Exception):
-    """A step, or a part of one, can not be made here. Its text says why; no number takes its place."""
+    """A step, or a part of one, cannot be made here. Its text says why; no number takes its place."""
 
 
 def now():
@@ -44,7 +44,7 @@ class Step:
 class Result:
     def __init__(self, path, head):
         self.path = path
-        self.data = {"what": "gpu-check", "version": 1, **head, "started": now(), "ended": None,
+        self.data = {"what": "gpu-check", "version": 2, **head, "started": now(), "ended": None,
                      "complete": False, "steps": []}
         self.save()
 
@@ -73,6 +73,15 @@ class Result:
         if reason:
             self.data["stopped"] = reason
         self.save()
+
+    def failing(self):
+        """The names of what failed: checks, and steps that did not run to their end."""
+        names = []
+        for step in self.data["steps"]:
+            names += [f"{step['name']}: {check['what']}" for check in step["checks"] if check["verdict"] == BAD]
+            if step["status"] in ("failed", "out of time"):
+                names.append(f"{step['name']}: {step['status']}: {step['reason']}")
+        return names
 
     def verdicts(self):
         counts = {GOOD: 0, BAD: 0, ABSENT: 0}

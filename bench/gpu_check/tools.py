@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs programs with a limit of time, alone and in the ways that are compared, and asks traces."""
+"""Runs programs with a limit of time, records and counts them, and asks traces."""
 import ctypes
 import json
 import os
 import signal
-import statistics
 import subprocess
 import sys
 import time
@@ -13,11 +12,19 @@ from result import Absent
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PR_SET_PDEATHSIG = 1
+CONSUMER_SAYS = "comparison consumer: "
 LIBC = ctypes.CDLL(None)
 
 
 class Failed(Exception):
-    """A program ended as it should not have."""
+    """A program did not end as it should."""
+
+
+def consumer_refused(err):
+    """Why the comparison consumer could not use CUPTI, or gets no kernels; None: it could."""
+    said = [line for line in err.splitlines() if line.startswith(CONSUMER_SAYS)]
+    said = [line for line in said if "does not deliver" not in line or "deliver kernels" in line]
+    return said[0] if said else None
 
 
 class Ran:
@@ -47,12 +54,14 @@ class Tools:
         self.tracesmith = os.path.abspath(options.tracesmith)
         self.samples = os.path.abspath(options.samples)
         self.consumer = os.path.abspath(options.consumer) if options.consumer else None
-        self.python = options.python
+        self.python = options.python  # the one that may have PyTorch
+        self.own_python = sys.executable
         self.work = work
         self.stand_in = bool(options.stand_in)
-        self.cupti = None
+        self.cupti = None  # its path
+        self.profile_help = None
         self.deadline = 0.0  # of the step
-        self.child = None
+        self.children = []
         self.light = options.light
         self.base = {k: v for k, v in os.environ.items() if k != "CUDA_INJECTION64_PATH"}
         if options.stand_in:
@@ -75,18 +84,25 @@ class Tools:
 
     def environment(self, command, changes):
         env = dict(self.base)
-        # A program of Python brings its own libcupti along, and has loaded it.
-        if self.cupti and self.python not in command:
-            env["TRACESMITH_CUPTI"] = self.cupti
+        # A program of Python keeps the libcupti that it brings along and has loaded.
+        if self.cupti:
+            of_python = self.python in command
+            env["TRACESMITH_CUPTI_FALLBACK" if of_python else "TRACESMITH_CUPTI"] = self.cupti
         env.update(changes)
         return env
 
     def start(self, command, **changes):
-        self.child = subprocess.Popen(  # pylint: disable=consider-using-with
+        child = subprocess.Popen(  # pylint: disable=consider-using-with
             command, cwd=self.work, env=self.environment(command, changes), stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
             preexec_fn=ended_with_us)
-        return self.child
+        self.children.append(child)
+        return child
+
+    def forget(self, child):
+        """It has ended, or is not ours to end any more."""
+        if child in self.children:
+            self.children.remove(child)
 
     def wait(self, child, limit=None):
         began = time.monotonic()
@@ -99,20 +115,19 @@ class Tools:
                                f"{os.path.basename(child.args[0])} {' '.join(child.args[1:])[:200]}"
                                ) from None
         finally:
-            self.child = None
+            self.forget(child)
         return Ran(child.returncode, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"),
                    time.monotonic() - began)
 
     def kill(self):
-        """The running program, and what it started."""
-        child = self.child
-        if child is None:
-            return
-        try:
-            os.killpg(child.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-        child.wait()
+        """What runs, and what it started."""
+        for child in self.children:
+            try:
+                os.killpg(child.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+            child.wait()
+        self.children.clear()
 
     def run(self, command, limit=None, codes=(0,), **changes):
         ran = self.wait(self.start(command, **changes), limit)
@@ -120,53 +135,87 @@ class Tools:
             raise Failed(f"{os.path.basename(command[0])} ended with {ran.code}: {ran.last_line()}")
         return ran
 
-    # --- The ways in which a program is run ---------------------------------------------------
+    # --- Traces and counts --------------------------------------------------------------------
 
-    def command_of(self, way, command, trace="way.sbt"):
-        """The command line of a way, and its environment."""
-        if way == "nothing":
-            return command, {}
-        if way.startswith("empty consumer"):
-            if not self.consumer:
-                raise Absent("the empty consumer was not built")
-            env = {"CUDA_INJECTION64_PATH": self.consumer}
-            if way.endswith("with callbacks"):
-                env["EMPTY_CONSUMER_CALLBACKS"] = "1"
-            return command, env
-        stacks = ["--stacks"] if way == "TraceSmith with stacks" else []
-        return [self.tracesmith, "profile", "-q", *stacks, "-o", self.path(trace), "--", *command], {}
+    def has_option(self, option):
+        """Whether `tracesmith profile` knows an option."""
+        if self.profile_help is None:
+            self.profile_help = self.run([self.tracesmith, "profile", "--help"]).out
+        return option in self.profile_help
+
+    def need_option(self, option):
+        if not self.has_option(option):
+            raise Absent(f"this tracesmith has no {option}")
 
     def profile(self, name, command, options=(), codes=(0,), **changes):
-        """The trace of a program, and what the program said."""
+        """The trace of a program, and what the program said. Absent, with the trace's own reason,
+        where CUPTI could not be used: then its counts mean nothing."""
         trace = Trace(self, self.path(name))
         ran = self.run([self.tracesmith, "profile", *options, "-o", trace.path, "--", *command],
                        codes=codes, **changes)
         trace.warnings = [line for line in ran.err.splitlines() if "warning" in line.lower()]
+        trace.need_cuda()
         return trace, ran
 
+    def profile_sample(self, step, name, *arguments, options=(), **changes):
+        """The trace of a sample, and its own account. Absent where the sample says that it is."""
+        trace, ran = self.profile(name + ".sbt", self.sample(name, *arguments), options, **changes)
+        did = ran.json()
+        if "absent" in did:
+            raise Absent(did["absent"])
+        if trace.warnings:
+            step.value(f"{name}: warnings", trace.warnings)
+        return trace, did
+
     def count(self, command, **changes):
-        """What the counter, which is none of our agents, has seen of a program: sums, and what the
-        program said."""
+        """What the comparison consumer, which is none of our agents, has counted of a program: sums,
+        and what the program said."""
         if not self.consumer:
-            raise Absent("the counter was not built")
+            raise Absent("the comparison consumer was not built")
         file = self.path("count.jsonl")
         if os.path.exists(file):
             os.unlink(file)
         ran = self.run(command, CUDA_INJECTION64_PATH=self.consumer, EMPTY_CONSUMER_COUNT=file,
                        **changes)
+        refused = consumer_refused(ran.err)
         if not os.path.exists(file):
-            raise Absent("the counter saw no process: " + ran.last_line())
-        sums = {}
+            raise Absent(refused or "the comparison consumer saw no process: " + ran.last_line())
+        sums = {"refused": refused}
         with open(file, encoding="utf-8") as lines:
             for line in lines:
                 for key, value in json.loads(line).items():
-                    sums[key] = sums.get(key, 0) + value
+                    if key in ("cupti", "cupti_version"):
+                        sums[key] = value
+                    elif key != "pid":
+                        sums[key] = sums.get(key, 0) + value
         return sums, ran
 
 
 class Trace:
     def __init__(self, tools, path):
         self.tools, self.path, self.warnings = tools, path, []
+
+    def problems(self):
+        """Why less, or nothing, of CUDA is in the trace, as its own table says; counts of what was
+        dropped, which begin with a number, are no such reasons."""
+        reasons = self.rows("SELECT DISTINCT reason FROM loss WHERE source = 'CUDA activity' "
+                            "AND reason IS NOT NULL")
+        return [part for row in reasons for part in row["reason"].split("; ") if not part[:1].isdigit()]
+
+    def need_cuda(self):
+        """Absent, with the reason, where CUPTI could not be used at all, or delivers no kernels."""
+        problems = self.problems()
+        if not problems:
+            return
+        row = self.row("SELECT (SELECT count(*) FROM kernel) AS kernels, (SELECT count(*) FROM host_call) AS calls")
+        if row["kernels"] == 0 and self.lacks("kernels"):
+            raise Absent(self.lacks("kernels"))
+        if row["kernels"] == 0 and row["calls"] == 0:
+            raise Absent(problems[0])
+
+    def lacks(self, kind):
+        """Why CUPTI does not deliver records of a kind ("allocations"), or None."""
+        return next((p for p in self.problems() if f"does not deliver {kind}" in p), None)
 
     def rows(self, sql):
         return json.loads(self.tools.run([self.tools.tracesmith, "query", self.path, sql, "--json"]).out)
@@ -187,41 +236,12 @@ class Trace:
         return self.tools.run([self.tools.tracesmith, "verify", self.path], codes=None).code == 0
 
 
-def alternate(tools, step, ways, rounds, measure):
-    """`measure(way)` in turns: A, B, C, A, B, C. Saves each number; a way that can not be had is left
-    out, and says so. Ends early, after whole rounds, when the step's time does not reach."""
-    times = {way: [] for way in ways}
-    longest = 0.0
-    for done in range(rounds):
-        if done > 0 and tools.left() < longest * 1.3:
-            step.value("rounds cut", f"{done} of {rounds}: the step's time is over")
-            break
-        began = time.monotonic()
-        for way in list(times):
-            try:
-                times[way].append(measure(way))
-            except Absent as reason:
-                if done > 0:
-                    raise
-                del times[way]
-                step.absent(way, reason)
-        longest = max(longest, time.monotonic() - began)
-        step.value("times_ns", times)
-    return times
-
-
-def ratios(times, way, beside):
-    """Of each round, whose runs lie side by side."""
-    return [a / b for a, b in zip(times[way], times[beside]) if b]
-
-
-def middle(values):
-    return statistics.median(values) if values else None
-
-
-def spread(values):
-    return {"median": round(middle(values), 4), "least": round(min(values), 4),
-            "most": round(max(values), 4), "rounds": len(values)}
+def try_python(tools, name, *arguments):
+    """Runs a program alone: where that cannot be done, nothing about it can be said."""
+    ran = tools.run(tools.script(name, *arguments), codes=None)
+    if ran.code != 0:
+        raise Absent(ran.last_line())
+    return ran.json()
 
 
 def say(text):

@@ -24,9 +24,13 @@ int main(int argc, char** argv) {
   for (unsigned i = 0; i < nodes; ++i) addOne<<<kItems / 256, 256, 0, stream>>>(data, kItems);
   CHECK(cudaStreamEndCapture(stream, &graph));
   CHECK(cudaGraphInstantiate(&exec, graph, 0));
+  int64_t launched = 0;
+  const int64_t begin = sample::nowNs();
   sample::bracket("addOne", uint64_t{launches} * nodes, [&] {
     for (unsigned i = 0; i < launches; ++i) CHECK(cudaGraphLaunch(exec, stream));
+    launched = sample::nowNs();
   });
+  const int64_t end = sample::nowNs();
   sample::did.graph_launches = launches;
   std::swap(sample::did.graph_kernels, sample::did.kernels);  // all are the graph's
   std::vector<unsigned> back(kItems);
@@ -36,5 +40,7 @@ int main(int argc, char** argv) {
   CHECK(cudaGraphDestroy(graph));
   CHECK(cudaStreamDestroy(stream));
   sample::release(data, kItems * sizeof(unsigned));
-  sample::say("graphs");
+  sample::say("graphs", ", \"nodes\": " + std::to_string(nodes) +
+                            ", \"launch_ns\": " + std::to_string(launched - begin) +
+                            ", \"loop_ns\": " + std::to_string(end - begin));
 }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Launches many small kernels as fast as it can, each through one of 64 call paths that a seed
 // draws, so that the stack of every launch can be checked.
-// Usage: many_small_kernels [-n LAUNCHES] [--seed N] [--expect FILE] [--die]
+// Usage: many_small_kernels [-n LAUNCHES] [--seed N] [--expect FILE] [--seconds S]
+//        [--die]
 // FILE becomes the paths and which launch took which: "path NUMBER NAME...", innermost first, and
 // "launch NUMBER". --die: says what it did when all is done, waits a second, launches more and
-// kills itself amid that.
+// kills itself amid that. --seconds: launches LAUNCHES again and again for so long, and says of each
+// batch when it began and when it had ended.
 #include <alloca.h>
 #include <signal.h>
 
@@ -105,7 +107,7 @@ static void writeExpected(const char* name, const std::vector<Path>& paths,
 }
 
 int main(int argc, char** argv) {
-  unsigned launches = 10'000, seed = 1;
+  unsigned launches = 10'000, seed = 1, seconds = 0;
   const char* expect = nullptr;
   bool die = false;
   for (int i = 1; i < argc; ++i) {
@@ -115,6 +117,8 @@ int main(int argc, char** argv) {
       seed = sample::number(argc, argv, ++i, seed);
     else if (std::strcmp(argv[i], "--expect") == 0 && i + 1 < argc)
       expect = argv[++i];
+    else if (std::strcmp(argv[i], "--seconds") == 0)
+      seconds = sample::number(argc, argv, ++i, seconds);
     else if (std::strcmp(argv[i], "--die") == 0)
       die = true;
     else
@@ -139,6 +143,12 @@ int main(int argc, char** argv) {
     launched = sample::nowNs();
   });
   const int64_t end = sample::nowNs();
+  const int64_t until = begin + int64_t{seconds} * 1'000'000'000;
+  while (sample::nowNs() < until) {
+    sample::bracket("benchmark_kernel", launches, [&] {
+      for (const unsigned path : order) bench_run(paths[path]);
+    });
+  }
   std::vector<float> data(kItems);
   sample::copyOut(data, g_data);
   float expected = 0;

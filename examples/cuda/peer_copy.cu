@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies memory from one device to another and back. Usage: peer_copy [TIMES]
+// Copies memory from one device to another and back; where the devices can read each other's memory
+// a kernel does that, too. Usage: peer_copy [TIMES]
 // With one device it says so, in place of what it did.
 #include "sample.hpp"
 
 constexpr size_t kBytes = 8u << 20;
+
+extern "C" __global__ void readPeer(const unsigned char* there, unsigned char* here, size_t n) {
+  const size_t i = size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (i < n) here[i] = there[i];
+}
 
 int main(int argc, char** argv) {
   if (sample::start() < 2) {
@@ -24,6 +30,14 @@ int main(int argc, char** argv) {
     ++sample::did.fills, sample::did.fill_bytes += kBytes;
     CHECK(cudaMemcpyPeer(first, 0, second, 1, kBytes));
     sample::did.peer += 2, sample::did.peer_bytes += 2 * kBytes;
+  }
+  int can_read = 0;
+  CHECK(cudaDeviceCanAccessPeer(&can_read, 0, 1));
+  if (can_read != 0) {
+    CHECK(cudaDeviceEnablePeerAccess(1, 0));
+    sample::bracket("readPeer", 1, [&] {
+      readPeer<<<static_cast<unsigned>((kBytes + 255) / 256), 256>>>(second, first, kBytes);
+    });
   }
   sample::copyOut(back, first);
   sample::require(there == back, "what came back");

@@ -7,6 +7,7 @@
 
 #include "standin_records.hpp"
 #include "tracesmith/capture/agents/cuda/cupti_v2.hpp"
+#include "tracesmith/capture/agents/cuda/virtual_memory.hpp"
 
 namespace {
 
@@ -26,6 +27,33 @@ SAME(CallbackData, context, CUpti_CallbackData, context);
 SAME(CallbackData, context_id, CUpti_CallbackData, contextUid);
 SAME(CallbackData, scratch, CUpti_CallbackData, correlationData);
 SAME(CallbackData, correlation, CUpti_CallbackData, correlationId);
+SAME(MemoryLocation, type, CUmemLocation, type);
+SAME(MemoryLocation, id, CUmemLocation, id);
+SAME(AllocationProperties, type, CUmemAllocationProp, type);
+SAME(AllocationProperties, location, CUmemAllocationProp, location);
+SAME(MemCreateParams, handle, cuMemCreate_params, handle);
+SAME(MemCreateParams, bytes, cuMemCreate_params, size);
+SAME(MemCreateParams, properties, cuMemCreate_params, prop);
+SAME(MemReleaseParams, handle, cuMemRelease_params, handle);
+SAME(MemMapParams, address, cuMemMap_params, ptr);
+SAME(MemMapParams, bytes, cuMemMap_params, size);
+SAME(MemMapParams, offset, cuMemMap_params, offset);
+SAME(MemMapParams, handle, cuMemMap_params, handle);
+SAME(MemUnmapParams, address, cuMemUnmap_params, ptr);
+SAME(MemUnmapParams, bytes, cuMemUnmap_params, size);
+SAME(MemRetainParams, handle, cuMemRetainAllocationHandle_params, handle);
+SAME(MemRetainParams, address, cuMemRetainAllocationHandle_params, addr);
+SAME(MemImportParams, handle, cuMemImportFromShareableHandle_params, handle);
+static_assert(sizeof(*cupti::MemImportParams::handle) == sizeof(CUmemGenericAllocationHandle));
+VALUE(kLocationDevice, CU_MEM_LOCATION_TYPE_DEVICE);
+#if CUDA_VERSION >= 12010
+SAME(MemImportParams, handle, cuMulticastCreate_params, mcHandle);
+#endif
+#if CUDA_VERSION >= 13050
+SAME(MemoryLocation, device_of_domain, CUmemLocation, localized.deviceId);
+VALUE(kLocationLocalityDomain, CU_MEM_LOCATION_TYPE_DEVICE_LOCALITY_DOMAIN);
+#endif
+
 SAME(ResourceData, context, CUpti_ResourceData, context);
 SAME(ResourceData, stream, CUpti_ResourceData, resourceHandle);
 SAME(ResourceData, descriptor, CUpti_ResourceData, resourceDescriptor);
@@ -48,6 +76,7 @@ VALUE(kGraphNodeCreated, CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED);
 VALUE(kGraphNodeCloned, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED);
 
 VALUE(kSuccess, CUPTI_SUCCESS);
+VALUE(kInvalidParameter, CUPTI_ERROR_INVALID_PARAMETER);
 VALUE(kNotSupported, CUPTI_ERROR_NOT_SUPPORTED);
 VALUE(kNotCompatible, CUPTI_ERROR_NOT_COMPATIBLE);
 VALUE(kNotInitialized, CUPTI_ERROR_NOT_INITIALIZED);
@@ -68,6 +97,7 @@ VALUE(kCudaEvent, CUPTI_ACTIVITY_KIND_CUDA_EVENT);
 VALUE(kMemory, CUPTI_ACTIVITY_KIND_MEMORY2);
 VALUE(kMemoryPool, CUPTI_ACTIVITY_KIND_MEMORY_POOL);
 VALUE(kJit, CUPTI_ACTIVITY_KIND_JIT);
+VALUE(kGraphTrace, CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
 
 SAME(Kernel, kind, KernelRecord, kind);
 SAME(Kernel, registers, KernelRecord, registersPerThread);
@@ -167,13 +197,24 @@ SAME(Jit, device, JitRecord, deviceId);
 SAME(Jit, start, JitRecord, start);
 SAME(Jit, end, JitRecord, end);
 SAME(Jit, correlation, JitRecord, correlationId);
+SAME(GraphTrace, kind, GraphRecord, kind);
+SAME(GraphTrace, correlation, GraphRecord, correlationId);
+SAME(GraphTrace, start, GraphRecord, start);
+SAME(GraphTrace, end, GraphRecord, end);
+SAME(GraphTrace, device, GraphRecord, deviceId);
+SAME(GraphTrace, graph, GraphRecord, graphId);
+SAME(GraphTrace, context, GraphRecord, contextId);
+SAME(GraphTrace, stream, GraphRecord, streamId);
 SAME(Overhead, overhead, OverheadRecord, overheadKind);
 SAME(Overhead, start, OverheadRecord, start);
 SAME(Overhead, end, OverheadRecord, end);
 #if CUDA_VERSION >= 12040
 SAME(Overhead, correlation, OverheadRecord, correlationId);
+SAME(Overhead, data, OverheadRecord, overheadData);
+static_assert(CUPTI_API_VERSION >= cupti::kFirstWithOverheadData);
 #else
 static_assert(sizeof(OverheadRecord) == offsetof(cupti::Overhead, correlation));
+static_assert(CUPTI_API_VERSION < cupti::kFirstWithOverheadData);
 #endif
 SAME(Context, id, ContextRecord, contextId);
 SAME(Context, device, ContextRecord, deviceId);
@@ -412,6 +453,16 @@ SELECTS(Overhead, start, OVERHEAD_FIELD_START);
 SELECTS(Overhead, end, OVERHEAD_FIELD_END);
 SELECTS(Overhead, correlation, OVERHEAD_FIELD_CORRELATION_ID);
 SELECTS_NO_MORE(Overhead, 5);
+
+SELECTS(GraphTrace, kind, GRAPH_TRACE_FIELD_KIND);
+SELECTS(GraphTrace, correlation, GRAPH_TRACE_FIELD_CORRELATION_ID);
+SELECTS(GraphTrace, start, GRAPH_TRACE_FIELD_START);
+SELECTS(GraphTrace, end, GRAPH_TRACE_FIELD_END);
+SELECTS(GraphTrace, device, GRAPH_TRACE_FIELD_DEVICE_ID);
+SELECTS(GraphTrace, graph, GRAPH_TRACE_FIELD_GRAPH_ID);
+SELECTS(GraphTrace, context, GRAPH_TRACE_FIELD_CONTEXT_ID);
+SELECTS(GraphTrace, stream, GRAPH_TRACE_FIELD_STREAM_ID);
+SELECTS_NO_MORE(GraphTrace, 8);
 
 SELECTS(Device, kind, DEVICE_FIELD_KIND);
 SELECTS(Device, memory_bytes, DEVICE_FIELD_GLOBAL_MEMORY_SIZE);

@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // To be preloaded: counts what a thread allocates, frees and locks while it has itself watched.
+// What is given to watchHandedOver() is expected to be freed: WATCH_REPORT names a file, to which a
+// line with both counts is added when the process ends.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <atomic>
 
 namespace {
 
@@ -11,6 +17,28 @@ thread_local unsigned long count __attribute__((tls_model("initial-exec"))) = 0;
 
 void note() {
   if (watched) ++count;
+}
+
+constexpr size_t kMostHandedOver = 1 << 14;
+std::atomic<void*> handed_over[kMostHandedOver];
+std::atomic<size_t> handed_count{0}, freed_count{0};
+
+void noteFreed(void* memory) {
+  const size_t handed = handed_count.load(std::memory_order_relaxed);
+  for (size_t i = 0; memory != nullptr && i < handed && i < kMostHandedOver; ++i) {
+    void* expected = memory;
+    if (!handed_over[i].compare_exchange_strong(expected, nullptr)) continue;
+    freed_count.fetch_add(1);
+    return;
+  }
+}
+
+__attribute__((destructor)) void report() {
+  const char* const path = getenv("WATCH_REPORT");
+  FILE* const file = path != nullptr && handed_count.load() > 0 ? fopen(path, "a") : nullptr;
+  if (file == nullptr) return;
+  fprintf(file, "%zu %zu\n", handed_count.load(), freed_count.load());
+  fclose(file);
 }
 
 template <class F>
@@ -37,6 +65,12 @@ unsigned long watchCalls(bool on) {
   return seen;
 }
 
+/// From now on its free() is counted.
+void watchHandedOver(void* memory) {
+  const size_t place = handed_count.fetch_add(1);
+  if (place < kMostHandedOver) handed_over[place].store(memory);
+}
+
 void* malloc(size_t bytes) {
   note();
   return __libc_malloc(bytes);
@@ -59,6 +93,7 @@ void* aligned_alloc(size_t alignment, size_t bytes) {
 }
 void free(void* memory) {
   note();
+  noteFreed(memory);
   __libc_free(memory);
 }
 

@@ -27,7 +27,7 @@ class CudaAgent(CommandTest):
         program = [path]
         if limit_file_bytes:
             program = ["prlimit", f"--fsize={limit_file_bytes}", path]
-        result = self.run_command("profile", *options, "-o", "t.sbt", "--", *program, *arguments, env=env)
+        result = self.run_command("profile", "--force", *options, "-o", "t.sbt", "--", *program, *arguments, env=env)
         self.assertEqual(result.returncode, code, result.stderr)
         verified = self.run_command("verify", "t.sbt")
         self.assertEqual(verified.returncode, 0, verified.stderr)
@@ -411,6 +411,55 @@ class CudaAgent(CommandTest):
         self.assertEqual(self.one("SELECT dropped FROM loss WHERE source = 'CUDA activity'"),
                          did["kernels"] + did["htod"] + did["dtoh"] + did["dtod"] + did["fills"])
 
+    def test_times_of_queueing_are_recorded_where_they_are_wanted(self):
+        self.assert_all_is_there(self.profile("launches", "100"))
+        self.assertEqual(self.one("SELECT count(*) FROM kernel WHERE queued_before_ns <> 0"), 0)
+        self.assert_all_is_there(self.profile("launches", "100", options=("--cuda-latency",)))
+        self.assertEqual(self.one("SELECT count(*) FROM kernel WHERE queued_before_ns > submitted_before_ns"), 100)
+
+    def test_graphs_as_wholes(self):
+        did = self.profile("graph", "50", options=("--cuda-graphs", "graph"))
+        graphs = self.rows("SELECT name, count(*) AS n, min(duration_ns) AS shortest, count(DISTINCT correlation_id) "
+                           "AS launches, count(stream_id) AS streams FROM kernel WHERE name LIKE 'CUDA graph %' "
+                           "GROUP BY name")
+        self.assertEqual([(row["n"], row["launches"], row["streams"]) for row in graphs], [(50, 50, 50)])
+        self.assertGreater(graphs[0]["shortest"], 0)
+        self.assertEqual(self.one("SELECT count(*) FROM kernel"), did["kernels"] + did["graph_launches"])
+        self.assertEqual(self.one("SELECT count(*) FROM kernel k JOIN host_call h ON h.process_id = k.process_id AND "
+                                  "h.correlation_id = k.correlation_id AND h.name LIKE '%GraphLaunch%' AND "
+                                  "h.thread_id = k.thread_id"), 50)
+        self.assert_nothing_is_lost()
+
+    @unittest.skipIf(GENERATION == "11", "CUDA 11 hands nothing over")
+    def test_what_cupti_hands_over_is_freed(self):
+        report = self.path("handed-over")
+        self.profile("modules", "10", STANDIN_SCRIPT="lazy_loading=1", WATCH_REPORT=report,
+                     LD_PRELOAD=os.path.join(STANDINS, "libcall-watch.so"))
+        handed_over = 0
+        if os.path.exists(report):
+            with open(report, encoding="utf-8") as file:
+                handed_over, freed = map(int, file.read().split())
+            self.assertEqual(freed, handed_over)
+        # Who selects fields is handed nothing.
+        self.assertEqual(handed_over == 0, SHARES)
+
+    def clock(self):
+        info = self.run_command("info", "t.sbt", "--json")
+        self.assertEqual(info.returncode, 0, info.stderr)
+        return [clock for clock in json.loads(info.stdout)["clocks"] if clock["used_by_device"]]
+
+    def test_the_clock_of_device_times(self):
+        for choice in ("ns", "ticks"):
+            with self.subTest(clock=choice):
+                self.assert_all_is_there(self.profile("launches", "300", TRACESMITH_CUDA_CLOCK=choice))
+                clock, = self.clock()
+                # CUPTI's clock was compared with the host's, when it began and when it ended at least.
+                self.assertEqual((clock["name"], clock["kind"], clock["error_ns"]), ("CUPTI", "converted", None))
+                self.assertGreaterEqual(clock["snapshots"], 2)
+                self.assertLess(clock["error_to_host_ns"], 1_000_000)
+                info = self.run_command("info", "t.sbt").stdout.decode()
+                self.assertRegex(info, r"CUPTI +\d+ +not known \(.+ to the host\) +device times")
+
     def test_another_tool_in_the_way_is_named_and_does_no_harm(self):
         did = self.profile("launches", "10", STANDIN_SCRIPT="second_subscriber=1")
         self.assertEqual(did["kernels"], 10)
@@ -432,6 +481,25 @@ class CudaAgent(CommandTest):
         self.assertEqual(did["kernels"], 10)
         self.assertIn("TRACESMITH_CUPTI names /etc/passwd", self.said)
         self.assertEqual(self.one("SELECT count(*) FROM kernel"), 0)
+
+    @unittest.skipUnless(GENERATION == "12", "one is newer than the other")
+    def test_a_cupti_that_does_not_fit_the_driver_is_not_the_end(self):
+        newer = os.path.join(os.path.dirname(STANDINS.rstrip("/")), "13", "libcupti.so.13")
+        for file in (os.path.join(STANDINS, "libcuda.so.1"), os.path.join(STANDINS, "libcupti.so.12"), newer):
+            shutil.copy(file, self.dir)
+        for refusal in ("version_error_from", "incompatible_from"):
+            script = {"STANDIN_SCRIPT": f"{refusal}=130000"}
+            did = self.profile("launches", "300", folder=self.dir, **script)
+            self.assert_all_is_there(did)
+            self.assertNotIn("CUPTI", self.said)
+        # It is, where the user has named it.
+        did = self.profile("launches", "10", folder=self.dir, TRACESMITH_CUPTI=self.path("libcupti.so.13"), **script)
+        self.assertEqual(did["kernels"], 10)
+        self.assertIn("CUPTI can not be used (15", self.said)
+        self.assertIn("libcupti.so.13)", self.said)
+        os.unlink(self.path("libcupti.so.12"))
+        self.profile("launches", "10", folder=self.dir, **script)
+        self.assertIn("(tried: libcupti.so.13)", self.said)
 
     def test_a_kind_that_is_not_permitted(self):
         did = self.profile("launches", "100", STANDIN_SCRIPT="deny_kind=10")

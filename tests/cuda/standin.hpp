@@ -18,8 +18,16 @@
 //   deny_kind=N            this kind can not be enabled for want of privileges
 //   deny_all=1             so can no kind
 //   no_unified_memory=1    unified memory can not be recorded
+//   virtual_records=1      virtual memory that is created and goes has records of memory
 //   lazy_loading=1         functions are loaded when they are launched first (from CUDA 12 on)
 //   subscribe_error=N      what subscribing returns instead of letting anybody in
+//   late_clock=1           a timestamp callback may be registered after a kind was enabled, which
+//   the
+//                          documentation advises against and tools that come second do
+//   incompatible_from=N    a libcupti whose headers have this version or a later one does not fit
+//   the
+//                          driver: subscribing returns what it does then
+//   version_error_from=N   such a libcupti does not even say its version
 //   no_driver=1            libcupti finds no driver: subscribing and enabling return 999
 //   exit_during_flush=1    the process ends once a flush has handed over its first buffer
 // STANDIN_CUPTI_VERSION is what cuptiGetVersion says instead of the headers' version. Below 17

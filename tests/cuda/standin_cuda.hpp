@@ -111,6 +111,9 @@ uint64_t readyNs(CUstream stream);
 // What memory this is: what is not CUDA's is the host's.
 CUpti_ActivityMemoryKind memoryKind(const void* address);
 
+// Physical memory of the virtual memory API that lies on this device.
+uint64_t physicalBytes(CUdevice device);
+
 // Unified memory that the context's work will touch comes to its device.
 void bringUnifiedMemory(const Call& call, CUstream stream);
 

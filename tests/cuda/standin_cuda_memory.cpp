@@ -239,7 +239,8 @@ CUresult CUDAAPI cuMemFreeHost(void* pointer) {
 CUresult CUDAAPI cuMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
   CALL(cuMemGetInfo_v2, free_bytes, total_bytes);
   CHECK_STATE();
-  *free_bytes = *total_bytes = kStandinMemoryBytes;
+  *total_bytes = kStandinMemoryBytes;
+  *free_bytes = *total_bytes - physicalBytes(current_context->device);
   const std::lock_guard lock(driver().mutex);
   for (const auto& [address, memory] : driver().memory) *free_bytes -= memory.bytes;
   return call.end(CUDA_SUCCESS);

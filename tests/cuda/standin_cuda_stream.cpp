@@ -151,6 +151,49 @@ CUresult CUDAAPI cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flag
   return call.end(CUDA_SUCCESS);
 }
 
+// Memory operations of streams: a device without a timeline of memory does them at once.
+#if CUDA_VERSION >= 12000
+#define MEMORY_OPERATION(function, ...) CALL(function##_v2, __VA_ARGS__)
+#else
+#define MEMORY_OPERATION(function, ...) CALL(function, __VA_ARGS__)
+#endif
+CUresult CUDAAPI cuStreamWriteValue32(CUstream stream, CUdeviceptr address, cuuint32_t value,
+                                      unsigned flags) {
+  MEMORY_OPERATION(cuStreamWriteValue32, stream, address, value, flags);
+  CHECK_STATE();
+  *reinterpret_cast<cuuint32_t*>(address) = value;
+  return call.end(CUDA_SUCCESS);
+}
+
+CUresult CUDAAPI cuStreamWriteValue64(CUstream stream, CUdeviceptr address, cuuint64_t value,
+                                      unsigned flags) {
+  MEMORY_OPERATION(cuStreamWriteValue64, stream, address, value, flags);
+  CHECK_STATE();
+  *reinterpret_cast<cuuint64_t*>(address) = value;
+  return call.end(CUDA_SUCCESS);
+}
+
+CUresult CUDAAPI cuStreamWaitValue32(CUstream stream, CUdeviceptr address, cuuint32_t value,
+                                     unsigned flags) {
+  MEMORY_OPERATION(cuStreamWaitValue32, stream, address, value, flags);
+  CHECK_STATE();
+  return call.end(CUDA_SUCCESS);
+}
+
+CUresult CUDAAPI cuStreamWaitValue64(CUstream stream, CUdeviceptr address, cuuint64_t value,
+                                     unsigned flags) {
+  MEMORY_OPERATION(cuStreamWaitValue64, stream, address, value, flags);
+  CHECK_STATE();
+  return call.end(CUDA_SUCCESS);
+}
+
+CUresult CUDAAPI cuStreamBatchMemOp(CUstream stream, unsigned count,
+                                    CUstreamBatchMemOpParams* operations, unsigned flags) {
+  MEMORY_OPERATION(cuStreamBatchMemOp, stream, count, operations, flags);
+  CHECK_STATE();
+  return call.end(CUDA_SUCCESS);
+}
+
 CUresult CUDAAPI cuStreamDestroy(CUstream stream) {
   CALL(cuStreamDestroy_v2, stream);
   CHECK_STATE();

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the stand-in for libcupti makes of what libcuda tells it: callbacks, and the record of each
 // kind in the form that its version writes.
+#include <dlfcn.h>
 #include <pthread.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "standin_cupti.hpp"
 
@@ -33,6 +35,27 @@ void notify(StandinCall& call, CUpti_ApiCallbackSite site) {
   }
 }
 
+// A copy that whoever takes the record is to free. A preloaded libcall-watch counts those that are.
+void* handOver(const char* text) {
+  char* const copy = strdup(text);
+  static const auto watch =
+      reinterpret_cast<void (*)(void*)>(dlsym(RTLD_DEFAULT, "watchHandedOver"));
+  if (watch != nullptr) watch(copy);
+  return copy;
+}
+
+// A record of whole fields for each client, with what is handed over of its own. Clients that
+// select fields get what all records share.
+template <typename Record, typename HandOver>
+void putEach(const Record& record, const HandOver& hand_over) {
+  for (Client& client : state().clients) {
+    if (!client.kinds[record.kind].load(std::memory_order_relaxed)) continue;
+    Record each = record;
+    if (client.layouts[record.kind].load() == nullptr) hand_over(each);
+    put(client, each);
+  }
+}
+
 void putOverhead(CUpti_ActivityOverheadKind kind, uint64_t start, uint64_t end,
                  [[maybe_unused]] uint32_t correlation) {
   if (!on(CUPTI_ACTIVITY_KIND_OVERHEAD)) return;
@@ -47,7 +70,14 @@ void putOverhead(CUpti_ActivityOverheadKind kind, uint64_t start, uint64_t end,
 #if CUDA_VERSION >= 12040
   record.correlationId = correlation;
 #endif
-  put(record);
+  putEach(record, [](OverheadRecord& each) {
+    if (version() < 22) return;
+#if CUDA_VERSION >= 12040
+    each.overheadData = handOver("what the overhead was");
+#else
+    (void)each;
+#endif
+  });
 }
 
 void putContext(CUcontext context) {
@@ -88,7 +118,9 @@ void putDevice(int device) {
   record.id = static_cast<uint32_t>(device);
   standinUuid(device, record.uuid.bytes);
   record.name = kStandinDeviceName;
-  put(record);
+  putEach(record, [](DeviceRecord& each) {
+    if (version() >= 130000) each.name = static_cast<const char*>(handOver(kStandinDeviceName));
+  });
 }
 
 // Whether it is a node of a graph that is recorded as a whole.

@@ -26,6 +26,13 @@
 //   memory ROUNDS              allocates and frees in each way there is
 //   managed                    unified memory that faults, moves and is prefetched
 //   capture LAUNCHES           a graph that is captured from two streams
+//   expandable ROUNDS [WAIT_MS] a segment that grows and shrinks chunk by chunk, as PyTorch's do,
+//                              and keeps some chunks; waits after each round
+//   early_release ROUNDS       handles are released while their memory is mapped
+//   retained                   handles of mapped addresses, imported handles, memory of the host
+//   virtual_threads THREADS ROUNDS  each unmaps and releases what another one created
+//   virtual_devices            chunks on two devices (STANDIN_SCRIPT=devices=2)
+//   values                     streams that write values and wait for them
 //   finalize                   calls cuptiFinalize between two halves of its work
 // STANDIN_KERNEL is what the kernels are called instead of vectorAdd.
 #include "standin_program.hpp"
@@ -46,7 +53,8 @@ int main(int argc, char** argv) {
   } else if (mode == "graph") {
     graph(first);
   } else if (!processMode(mode.c_str(), first, second) &&
-             !deviceMode(mode.c_str(), first, second) && !memoryMode(mode.c_str(), first, second)) {
+             !deviceMode(mode.c_str(), first, second) && !memoryMode(mode.c_str(), first, second) &&
+             !virtualMode(mode.c_str(), first, second)) {
     std::fprintf(stderr, "usage: see the head of standin_program.cpp\n");
     return 2;
   }

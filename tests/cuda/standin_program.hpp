@@ -72,6 +72,16 @@ constexpr size_t kGraphNodes = 3;
   X(graph_copies)          \
   X(graph_copy_bytes)      \
   X(graph_fills)           \
+  X(virtual_allocations)   \
+  X(virtual_frees)         \
+  X(virtual_peak_bytes)    \
+  X(virtual_left_bytes)    \
+  X(second_device_bytes)   \
+  X(host_virtual_bytes)    \
+  X(maps)                  \
+  X(unmaps)                \
+  X(reserves)              \
+  X(value_operations)      \
   X(runtime_calls)         \
   X(driver_launches)
 
@@ -128,6 +138,8 @@ bool processMode(const char* mode, unsigned first, unsigned second);
 // Modes of memory, and of graphs that are captured.
 bool memoryMode(const char* mode, unsigned first, unsigned second);
 CUgraphExec instantiate(CUgraph graph);
+// Modes of virtual memory, and of memory operations on streams.
+bool virtualMode(const char* mode, unsigned first, unsigned second);
 // Modes of devices and contexts.
 bool deviceMode(const char* mode, unsigned first, unsigned second);
 

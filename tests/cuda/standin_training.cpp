@@ -12,8 +12,11 @@
 //            its own comes
 //   spawn    a process of this program, which does 10 steps after a line of its own comes
 //   exec     executes itself
+//   kineto_start, kineto_stop  PyTorch's profiler (standin_kineto.cpp) begins, and ends; how many
+//            kernels it has seen is in the next answers
 //   quit     ends
 #include <cuda.h>
+#include <dlfcn.h>
 #include <nvtx3/nvToolsExt.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -30,8 +33,19 @@
 namespace {
 
 struct {
-  std::atomic<uint64_t> steps{0}, kernels{0}, copies{0};
+  std::atomic<uint64_t> steps{0}, kernels{0}, copies{0}, kineto_kernels{0};
 } counts;
+
+template <class F>
+F* kineto(const char* name) {
+  static void* const library = dlopen("libtorch_cuda.so", RTLD_NOW);
+  void* const function = library != nullptr ? dlsym(library, name) : nullptr;
+  if (function == nullptr) {
+    std::fprintf(stderr, "no %s in libtorch_cuda.so\n", name);
+    std::exit(3);
+  }
+  return reinterpret_cast<F*>(function);
+}
 
 CUcontext context = nullptr;
 CUfunction kernel = nullptr, long_kernel = nullptr;
@@ -106,10 +120,13 @@ void inEach(Do&& work_of) {
 }
 
 void answer() {
-  std::printf("{\"pid\": %d, \"steps\": %llu, \"kernels\": %llu, \"copies\": %llu}\n",
-              static_cast<int>(getpid()), static_cast<unsigned long long>(counts.steps.load()),
-              static_cast<unsigned long long>(counts.kernels.load()),
-              static_cast<unsigned long long>(counts.copies.load()));
+  std::printf(
+      "{\"pid\": %d, \"steps\": %llu, \"kernels\": %llu, \"copies\": %llu, "
+      "\"kineto_kernels\": %llu}\n",
+      static_cast<int>(getpid()), static_cast<unsigned long long>(counts.steps.load()),
+      static_cast<unsigned long long>(counts.kernels.load()),
+      static_cast<unsigned long long>(counts.copies.load()),
+      static_cast<unsigned long long>(counts.kineto_kernels.load()));
   std::fflush(stdout);
 }
 
@@ -209,6 +226,10 @@ int main(int argc, char** argv) {
     } else if (command == "exec") {
       execv("/proc/self/exe", argv);
       return 3;
+    } else if (command == "kineto_start") {
+      kineto<void()>("kinetoStart")();
+    } else if (command == "kineto_stop") {
+      counts.kineto_kernels = kineto<unsigned long()>("kinetoStop")();
     } else if (command == "quit") {
       break;
     }

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trains a small transformer for some steps and says how long they took, as one line of JSON.
-Usage: train_step.py [--steps N] [--profiler none|torch|proton] [--device cuda|cpu]"""
+Usage: train_step.py [--steps N] [--profiler none|torch|proton] [--device cuda|cpu]
+       [--count]          how many kernels PyTorch's profiler has seen; takes long after many steps
+       [--pause SECONDS]  after each step
+       [--marker FILE]    is made when the profiler has started"""
 import argparse
 import json
 import os
@@ -14,19 +17,29 @@ def options():
     parser.add_argument("--steps", type=int, default=50)
     parser.add_argument("--profiler", choices=("none", "torch", "proton"), default="none")
     parser.add_argument("--device", default="cuda")
+    parser.add_argument("--count", action="store_true")
+    parser.add_argument("--pause", type=float, default=0)
+    parser.add_argument("--marker")
     return parser.parse_args()
 
 
 def profiler(name, folder, torch):
-    """What begins, and what ends it."""
+    """What begins, what ends it, and how many of the device's kernels it has seen then, or None."""
     if name == "torch":
         from torch.profiler import ProfilerActivity, profile
         made = profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA])
-        return made.__enter__, lambda: made.__exit__(None, None, None)
+        return made.__enter__, lambda: made.__exit__(None, None, None), lambda: kernels_seen(made.events())
     if name == "proton":
         import triton.profiler as proton
-        return (lambda: proton.start(os.path.join(folder, "proton"))), proton.finalize
-    return (lambda: None), (lambda: None)
+        return (lambda: proton.start(os.path.join(folder, "proton"))), proton.finalize, lambda: None
+    return (lambda: None), (lambda: None), (lambda: None)
+
+
+def kernels_seen(events):
+    """Of the device's events, those that are neither copies nor fills nor annotations."""
+    others = ("Memcpy", "Memset", "ProfilerStep", "Optimizer.")
+    return sum(str(event.device_type).endswith("CUDA") and not getattr(event, "is_user_annotation", False)
+               and not event.name.startswith(others) for event in events)
 
 
 def main():
@@ -57,19 +70,29 @@ def main():
         step()
     wait()
     with tempfile.TemporaryDirectory() as folder:
-        begin_profile, end_profile = profiler(given.profiler, folder, torch)
+        begin_profile, end_profile, count_kernels = profiler(given.profiler, folder, torch)
         begin_profile()
         step()  # what a profiler does first is not what it costs
         wait()
         begin = time.monotonic_ns()
+        if given.marker:
+            with open(given.marker, "w", encoding="utf-8"):
+                pass
         for _ in range(given.steps):
             step()
+            if given.pause:
+                wait()
+                time.sleep(given.pause)
         wait()
         ns = time.monotonic_ns() - begin
         end_profile()
+        kernels = count_kernels() if given.count else None
     print(json.dumps({"program": "train_step", "steps": given.steps, "loop_ns": ns,
                       "profiler": given.profiler, "loss": round(float(loss), 4),
-                      "torch": torch.__version__, "cuda": torch.version.cuda}))
+                      "profiler_kernels": kernels,
+                      "reserved_bytes": torch.cuda.max_memory_reserved() if given.device == "cuda" else None,
+                      "torch": torch.__version__, "cuda": torch.version.cuda,
+                      "python": list(sys.version_info[:2])}))
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "tracesmith/base/private_directory.hpp"
 #include "tracesmith/base/record_ring.hpp"
 #include "tracesmith/capture/agents/cuda/selection.hpp"
 #include "tracesmith/capture/agents/cuda/transcribe.hpp"
@@ -37,6 +38,8 @@ bool isUnfinished(const cupti::Activity& a) {
       return cupti::as<cupti::Memcpy>(a).end == 0;
     case cupti::kMemset:
       return cupti::as<cupti::Memset>(a).end == 0;
+    case cupti::kGraphTrace:
+      return cupti::as<cupti::GraphTrace>(a).end == 0;
     default:
       return false;
   }
@@ -61,6 +64,8 @@ size_t leastBytes(int32_t kind) {
       return offsetof(cupti::Memory, name);
     case cupti::kMemoryPool:
       return offsetof(cupti::MemoryPool, used);
+    case cupti::kGraphTrace:
+      return sizeof(cupti::GraphTrace);
     case cupti::kJit:
       return offsetof(cupti::Jit, correlation) + sizeof(uint32_t);
     case cupti::kUnifiedMemory:
@@ -78,10 +83,10 @@ size_t leastBytes(int32_t kind) {
 
 }  // namespace
 
-Result<CudaFile> CudaFile::open(const std::string& path) {
+Result<CudaFile> CudaFile::open(const std::string& path, int directory) {
   CudaFile file;
   file.path_ = path;
-  file.fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  file.fd_ = openWithin(directory, path, O_RDONLY);
   if (file.fd_ < 0) return failErrno(errno, "cannot open", path);
   struct stat s {};
   HeaderCopy h;
@@ -111,6 +116,9 @@ CudaFile& CudaFile::operator=(CudaFile&& other) noexcept {
   std::swap(log_damaged_, other.log_damaged_);
   std::swap(definitions_lost_, other.definitions_lost_);
   std::swap(buffers_refused_, other.buffers_refused_);
+  std::swap(clock_, other.clock_);
+  std::swap(clock_samples_read_, other.clock_samples_read_);
+  std::swap(clock_samples_, other.clock_samples_);
   std::swap(pid_, other.pid_);
   std::swap(start_ticks_, other.start_ticks_);
   std::swap(pid_namespace_, other.pid_namespace_);
@@ -146,6 +154,7 @@ void CudaFile::readDefinitions(const std::function<void(ByteView)>& take) {
   const uint64_t end = std::min(h->log_end.load(std::memory_order_acquire), cuda_file::kLogBytes);
   definitions_lost_ = h->log_lost.load(std::memory_order_relaxed);
   buffers_refused_ = h->refused.load(std::memory_order_relaxed);
+  readClock(h);
   if (log_damaged_ || end <= log_read_) return;
   Bytes bytes(end - log_read_);
   log_damaged_ = !readAt(cuda_file::kLogAt + log_read_, bytes);
@@ -158,6 +167,33 @@ void CudaFile::readDefinitions(const std::function<void(ByteView)>& take) {
     at += record.size();
   }
   log_read_ += at;
+}
+
+/// The copy of the header was made while the agent may have written to it: a sample counts only if
+/// its slot was complete before and had not been begun again after the copy.
+void CudaFile::readClock(const HeaderCopy& h) {
+  using cuda_file::kClockSamples;
+  clock_ = h->clock.load(std::memory_order_relaxed) ==
+                   static_cast<uint32_t>(arena::StampClockKind::kTimeStampCounter)
+               ? arena::StampClockKind::kTimeStampCounter
+               : arena::StampClockKind::kMonotonicNs;
+  const uint64_t done = h->clock_samples_done.load(std::memory_order_acquire);
+  if (done <= clock_samples_read_) return;
+  uint64_t begun = 0;
+  std::array<uint8_t, sizeof begun> bytes{};
+  if (!readAt(offsetof(cuda_file::Header, clock_samples_begun), bytes)) return;
+  begun = loadFixed<uint64_t>(bytes.data());
+  uint64_t next = std::max(clock_samples_read_, done < kClockSamples ? 0 : done - kClockSamples);
+  for (; next < done; ++next) {
+    if (next + kClockSamples < begun) continue;
+    const cuda_file::ClockSample& sample = h->clock_samples[next % kClockSamples];
+    if (sample.after_ns >= sample.before_ns) clock_samples_.push_back(sample);
+  }
+  clock_samples_read_ = done;
+}
+
+std::vector<cuda_file::ClockSample> CudaFile::takeClockSamples() {
+  return std::exchange(clock_samples_, {});
 }
 
 CudaFile::Layouts CudaFile::layoutsOf(const HeaderCopy& h) {

@@ -4,6 +4,8 @@
 // for a mapped page that the file has no more is a signal.
 #pragma once
 
+#include <fcntl.h>
+
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -13,6 +15,7 @@
 
 #include "tracesmith/base/bytes.hpp"
 #include "tracesmith/base/result.hpp"
+#include "tracesmith/capture/arena_layout.hpp"
 #include "tracesmith/capture/cuda_layout.hpp"
 
 namespace tracesmith {
@@ -28,7 +31,7 @@ struct CudaLeft {
 
 class CudaFile {
  public:
-  static Result<CudaFile> open(const std::string& path);
+  static Result<CudaFile> open(const std::string& path, int directory = AT_FDCWD);
   CudaFile(CudaFile&& other) noexcept;
   CudaFile& operator=(CudaFile&& other) noexcept;
   ~CudaFile();
@@ -45,6 +48,12 @@ class CudaFile {
   /// What the program had counted when readDefinitions() was called last.
   uint64_t definitionsLost() const { return definitions_lost_ + (log_damaged_ ? 1 : 0); }
   uint64_t buffersRefused() const { return buffers_refused_; }
+
+  /// What CUPTI's times are, as the agent had chosen when readDefinitions() was called last.
+  arena::StampClockKind clock() const { return clock_; }
+  /// Readings of CUPTI's clock that were complete by then and have not been taken before, oldest
+  /// first. A reader that comes late misses all but the newest cuda_file::kClockSamples.
+  std::vector<cuda_file::ClockSample> takeClockSamples();
 
   /// Gives `take` what the agent would have put into a ring, had the program lived: a record of
   /// cuda_records.hpp, and whether it is the first one of its buffer. `near` is a correlation id of
@@ -71,6 +80,7 @@ class CudaFile {
   /// False: the file has not so many bytes (any more).
   bool readAt(uint64_t at, std::span<uint8_t> bytes) const;
   static Layouts layoutsOf(const HeaderCopy& header);
+  void readClock(const HeaderCopy& header);
   void readBuffer(uint32_t index, const cuda_file::Buffer& state, const Layouts& layouts,
                   uint64_t near, const std::function<void(ByteView, bool)>& take,
                   CudaLeft& left) const;
@@ -81,6 +91,9 @@ class CudaFile {
   bool log_damaged_ = false;
   uint64_t definitions_lost_ = 0;
   uint64_t buffers_refused_ = 0;
+  arena::StampClockKind clock_ = arena::StampClockKind::kMonotonicNs;
+  uint64_t clock_samples_read_ = 0;
+  std::vector<cuda_file::ClockSample> clock_samples_;
   uint32_t pid_ = 0;
   uint64_t start_ticks_ = 0;
   uint64_t pid_namespace_ = 0;

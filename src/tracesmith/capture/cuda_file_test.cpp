@@ -105,6 +105,47 @@ TEST_F(CudaFileTest, DefinitionsAreGivenOnce) {
   EXPECT_THAT(numbers, ElementsAre(1, 2));
 }
 
+TEST_F(CudaFileTest, ReadingsOfTheClockAreGivenOnceAndTheNewestOfManyAreKept) {
+  const auto read = [&](int64_t time) {
+    const uint64_t number = header_.clock_samples_done;
+    header_.clock_samples_begun = number + 1;
+    header_.clock_samples[number % cuda_file::kClockSamples] = {time, time + 1, time + 2};
+    header_.clock_samples_done = number + 1;
+  };
+  const auto times = [](const std::vector<cuda_file::ClockSample>& samples) {
+    std::vector<int64_t> out;
+    for (const cuda_file::ClockSample& s : samples) out.push_back(s.before_ns);
+    return out;
+  };
+  read(1000);
+  read(2000);
+  auto file = opened();
+  ASSERT_TRUE(file) << file.error().toString();
+  file->readDefinitions([](ByteView) {});
+  EXPECT_EQ(file->clock(), arena::StampClockKind::kMonotonicNs);
+  EXPECT_THAT(times(file->takeClockSamples()), ElementsAre(1000, 2000));
+  EXPECT_THAT(file->takeClockSamples(), IsEmpty());
+  file->readDefinitions([](ByteView) {});
+  EXPECT_THAT(file->takeClockSamples(), IsEmpty());
+
+  for (int64_t i = 0; i < cuda_file::kClockSamples + 5; ++i) read(10'000 + i);
+  put(&header_, sizeof header_, 0);
+  file->readDefinitions([](ByteView) {});
+  const std::vector<int64_t> newest = times(file->takeClockSamples());
+  ASSERT_EQ(newest.size(), cuda_file::kClockSamples);
+  EXPECT_EQ(newest.front(), 10'005);
+  EXPECT_EQ(newest.back(), 10'000 + cuda_file::kClockSamples + 4);
+
+  // One that the agent is in the midst of takes the slot of the oldest.
+  for (int64_t i = 0; i < cuda_file::kClockSamples; ++i) read(20'000 + i);
+  header_.clock_samples_begun = header_.clock_samples_done + 1;
+  header_.clock = static_cast<uint32_t>(arena::StampClockKind::kTimeStampCounter);
+  put(&header_, sizeof header_, 0);
+  file->readDefinitions([](ByteView) {});
+  EXPECT_EQ(file->clock(), arena::StampClockKind::kTimeStampCounter);
+  EXPECT_EQ(times(file->takeClockSamples()).front(), 20'001);
+}
+
 TEST_F(CudaFileTest, WhatWasFinishedInABufferIsRead) {
   taken(0, kKernelBytes);  // the first is in a ring
   for (uint32_t i = 0; i < 4; ++i) kernel(0, i, 10 + i, i == 2 ? 0 : 200);

@@ -26,7 +26,7 @@
 namespace tracesmith::cuda_file {
 
 constexpr uint64_t kMagic = 0x3144554353535354;  // "TSSSCUD1"
-constexpr uint32_t kVersion = 3;
+constexpr uint32_t kVersion = 4;
 constexpr const char* kSuffix = ".cuda";
 
 constexpr uint32_t kBuffers = 1024;
@@ -55,6 +55,14 @@ struct Selection {
 };
 constexpr uint32_t kSelections = 14;
 
+/// One reading of CUPTI's clock between two of CLOCK_MONOTONIC.
+struct ClockSample {
+  int64_t before_ns;
+  int64_t cupti;  // ns or ticks: see Header::clock
+  int64_t after_ns;
+};
+constexpr uint32_t kClockSamples = 64;
+
 struct Header {
   uint64_t magic;
   uint32_t version;
@@ -69,6 +77,12 @@ struct Header {
   std::atomic<uint64_t> refused;               // buffers that could not be given
   std::atomic<uint32_t> selects;               // 1: records have only the fields of `selections`
   Selection selections[kSelections];
+  std::atomic<uint32_t> clock;  // what CUPTI's times are: a StampClockKind of arena_layout.hpp
+  // Samples of CUPTI's clock, the newest kClockSamples of them: number n lies in slot
+  // n % kClockSamples, is written once `begun` is above n, and complete once `done` is.
+  std::atomic<uint64_t> clock_samples_begun;
+  std::atomic<uint64_t> clock_samples_done;
+  ClockSample clock_samples[kClockSamples];
 };
 
 enum BufferState : uint32_t {
@@ -90,7 +104,7 @@ constexpr uint64_t widen(uint32_t correlation, uint64_t near) {
   return near + static_cast<uint64_t>(int64_t{ahead});
 }
 
-constexpr uint64_t kBuffersAt = 4096;
+constexpr uint64_t kBuffersAt = 8192;
 static_assert(sizeof(Header) <= kBuffersAt);
 constexpr uint64_t kLogAt = kBuffersAt + kBuffers * sizeof(Buffer);
 constexpr uint64_t kLogBytes = 32u << 20;

@@ -6,6 +6,7 @@
 #include "tracesmith/capture/arena_file.hpp"
 #include "tracesmith/capture/cuda_events.hpp"
 #include "tracesmith/capture/record_joiner.hpp"
+#include "tracesmith/capture/virtual_memory.hpp"
 
 namespace tracesmith {
 namespace {
@@ -30,9 +31,9 @@ bool CudaLife::defineText(const arena::CudaTextRecord& head, std::string_view te
       kernel_names_[head.header.aux] = strings.intern(text);
       return true;
     case arena::CudaText::kFunction:
-      functions_[head.header.aux] = {strings.intern(text),
-                                     static_cast<CallKind>(head.call_kind & 7),
-                                     CudaEvents::recordsEvent(text)};
+      functions_[head.header.aux] = {
+          strings.intern(text), static_cast<CallKind>(head.call_kind & 7),
+          CudaEvents::recordsEvent(text), VirtualMemory::isFunction(text)};
       return true;
     case arena::CudaText::kDevice:
       described_[head.header.aux].name = strings.intern(text);
@@ -105,6 +106,13 @@ DeviceId CudaLife::device(uint32_t ordinal) {
     it->second = shared_.device(row);
   }
   return it->second;
+}
+
+bool CudaLife::knowsDevice(uint32_t ordinal) const {
+  const auto described = described_.find(ordinal);
+  return devices_.contains(ordinal) ||
+         (described != described_.end() && described->second.name != StringId::kNone &&
+          described->second.vendor != StringId::kNone);
 }
 
 ContextId CudaLife::context(uint32_t number) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <unordered_map>
 #include <utility>
 
@@ -30,6 +31,7 @@ class CudaLife {
     StringId name{};
     CallKind kind{};
     bool records_event = false;
+    bool is_virtual_memory = false;
   };
   struct GraphNode {
     StringId name{};        // of its kernel, once one has run
@@ -53,6 +55,12 @@ class CudaLife {
   CallPathId graphNodePath(uint64_t node) const;
 
   DeviceId device(uint32_t ordinal);
+  /// Adds the devices that have been used.
+  void addDevices(std::set<DeviceId>& out) const {
+    for (const auto& [ordinal, id] : devices_) out.insert(id);
+  }
+  /// Whether device() can describe it: what CUPTI says of devices comes with its first buffer.
+  bool knowsDevice(uint32_t ordinal) const;
   ContextId context(uint32_t number);
   StreamId stream(uint32_t context, uint32_t number);
   /// Device work names its device, whether its context was described or not.

@@ -19,6 +19,7 @@ enum class CudaText : uint8_t {
   kNvtxName = 4,      // aux: number of a name
   kNvtxDomain = 5,    // aux: number of a domain, from 1 on
   kNvtxCategory = 6,  // aux: the program's number of a category
+  kOtherTools = 7,    // tools of CUPTI that the process had loaded when its capture ended
 };
 struct CudaTextRecord {
   RecordHeader header;
@@ -151,6 +152,34 @@ struct CudaModuleRecord {
 };
 static_assert(sizeof(CudaModuleRecord) == 40);
 
+/// What a call of CUDA's virtual memory API did to physical memory.
+enum class VirtualMemoryCall : uint8_t {
+  kNone = 0,
+  kCreate = 1,   // handle, bytes, device: physical memory was made
+  kRelease = 2,  // handle: one reference less
+  kMap = 3,      // handle, address, bytes, offset
+  kUnmap = 4,    // address, bytes: all mappings in this range
+  kRetain = 5,   // handle, address: one reference more to what is mapped there
+  kImport = 6,   // handle: of memory that is no allocation of this process
+};
+constexpr uint32_t kNoDevice = ~0u;
+
+/// A call of CUDA's virtual memory API that succeeded. Its CallRecord comes after it in the ring.
+struct CudaVirtualMemoryRecord {
+  RecordHeader header;   // aux: the stack of the call, or 0
+  uint64_t correlation;  // of the call
+  // kRelease and kUnmap: when the call began, for another thread may be given the same handle or
+  // address before it ends. The others: when it ended.
+  int64_t time;
+  uint64_t handle;
+  uint64_t address;
+  uint64_t bytes;
+  uint64_t offset;
+  uint32_t device;  // ordinal; kNoDevice: memory of the host
+  uint32_t reserved;
+};
+static_assert(sizeof(CudaVirtualMemoryRecord) == 64);
+
 /// A node of a graph was made, or copied with its graph.
 struct CudaGraphNodeRecord {
   RecordHeader header;  // aux: the stack at which it was made, or 0
@@ -158,6 +187,20 @@ struct CudaGraphNodeRecord {
   uint64_t original;     // of a copy; else 0
   uint64_t correlation;  // any of this life
 };
+
+/// A launch of a graph, of whose nodes nothing is recorded.
+struct CudaGraphRecord {
+  RecordHeader header;  // aux: the graph's number
+  uint64_t correlation;
+  int64_t start;
+  int64_t end;
+  uint32_t device;   // of its first node; kHostNode: that runs on the host
+  uint32_t context;  // likewise
+  uint32_t stream;
+  uint32_t reserved;
+};
+static_assert(sizeof(CudaGraphRecord) == 48);
+constexpr uint32_t kHostNode = 0x7fffffff;
 
 struct CudaJitRecord {
   RecordHeader header;  // aux: CUPTI's kind of input and output

@@ -2,6 +2,7 @@
 #include "tracesmith/capture/recorded_cuda.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "tracesmith/base/clock.hpp"
 #include "tracesmith/capture/arena_file.hpp"
@@ -18,6 +19,7 @@ constexpr size_t kMostWaiting = 1u << 18;
 // A call is told when it has ended and its thread has a ring: the last of a thousand threads that
 // come at once waits for that.
 constexpr int64_t kLongestWaitNs = 30'000'000'000;
+constexpr int64_t kSoonNs = 1'000'000'000;
 
 RecordKind kindOf(ByteView record) { return loadFixed<arena::RecordHeader>(record.data()).kind; }
 
@@ -30,6 +32,8 @@ size_t workBytes(RecordKind kind) {
       return sizeof(arena::CudaCopyRecord);
     case RecordKind::kCudaFill:
       return sizeof(arena::CudaFillRecord);
+    case RecordKind::kCudaGraph:
+      return sizeof(arena::CudaGraphRecord);
     case RecordKind::kCudaSync:
       return sizeof(arena::CudaSyncRecord);
     case RecordKind::kCudaEvent:
@@ -61,6 +65,7 @@ WorkPlace placeOf(ByteView record) {
   static_assert(offsetof(arena::CudaKernelRecord, start) == 16);
   static_assert(offsetof(arena::CudaCopyRecord, start) == 16);
   static_assert(offsetof(arena::CudaFillRecord, start) == 16);
+  static_assert(offsetof(arena::CudaGraphRecord, start) == 16);
   static_assert(offsetof(arena::CudaSyncRecord, start) == 16);
   static_assert(offsetof(arena::CudaEventRecord, event_sync) == 16);  // unique as well
   static_assert(offsetof(arena::CudaMemoryRecord, time) == 16);
@@ -114,6 +119,30 @@ bool RecordedCuda::define(ByteView record, uint64_t first_correlation) {
   }
 }
 
+void RecordedCuda::noteClock(CudaFile& file) {
+  constexpr int64_t kOtherClockNs = 1'000'000;  // off by more than any reading is
+  cupti_clock_ = file.clock();
+  for (const cuda_file::ClockSample& s : file.takeClockSamples()) {
+    const int64_t cupti_ns = cuptiNs(s.cupti);
+    last_clock_ns_ = std::max(last_clock_ns_, s.after_ns);
+    if (cupti_ns < s.before_ns - kOtherClockNs || cupti_ns > s.after_ns + kOtherClockNs) continue;
+    const int64_t width = s.after_ns - s.before_ns;
+    clock_snapshots_.push_back(
+        {.host_ns = s.before_ns + width / 2, .clock_value = cupti_ns, .error_ns = (width + 1) / 2});
+  }
+}
+
+void RecordedCuda::giveClockSnapshots() {
+  std::set<DeviceId> devices;
+  for (const auto& [number, of] : lives_) of.addDevices(devices);
+  if (devices.empty()) return;
+  for (const DeviceId device : devices) {
+    auto& to = shared_.devices[indexOf(device)].vendor_snapshots;
+    to.insert(to.end(), clock_snapshots_.begin(), clock_snapshots_.end());
+  }
+  clock_snapshots_.clear();
+}
+
 bool RecordedCuda::graphNode(ByteView record) {
   arena::CudaGraphNodeRecord r;
   if (!takePart(record, r)) return false;
@@ -158,11 +187,14 @@ void RecordedCuda::hostCall(const arena::CallRecord& call, ThreadId thread) {
   const CallPathId path = stacks_.beyondVendor(stacks_.ofCall(call.stack));
   const bool captured = (call.header.flags & arena::kFlagCaptured) != 0;
   ++shared_.host_calls;
+  const bool launches =
+      (call.header.flags & arena::kFlagKernel) != 0 && !captured && call.result == 0;
   keepCall(call.correlation, {.thread = thread,
                               .path = path,
                               .kernel = kernel,
-                              .awaited = (call.header.flags & arena::kFlagKernel) != 0 &&
-                                         !captured && call.result == 0});
+                              .awaited = launches,
+                              .is_launch = launches,
+                              .is_virtual_memory = function.is_virtual_memory});
   if (const auto waits = waiting_.find(call.correlation); waits != waiting_.end()) {
     for (Work& work : waits->second) arrived_.push_back(std::move(work));
     waiting_.erase(waits);
@@ -209,6 +241,10 @@ bool RecordedCuda::join(ByteView record, ThreadId thread) {
       arena::CudaTextRecord r;
       if (!takePart(record, r) || r.bytes > record.size()) return false;
       const std::string_view text = asText(record.subspan(0, r.bytes));
+      if (static_cast<arena::CudaText>(r.header.flags) == arena::CudaText::kOtherTools) {
+        other_tools_ = text;
+        return true;
+      }
       captures_nothing_ = captures_nothing_ || r.header.aux == 0;
       if (problem_.find(text) == std::string::npos) {
         problem_ += (problem_.empty() ? "" : "; ") + std::string(text);
@@ -221,6 +257,12 @@ bool RecordedCuda::join(ByteView record, ThreadId thread) {
       arena::CudaModuleRecord r;
       if (!takePart(record, r)) return false;
       module(r, thread);
+      return true;
+    }
+    case RecordKind::kCudaVirtualMemory: {
+      arena::CudaVirtualMemoryRecord r;
+      if (!takePart(record, r)) return false;
+      virtualMemory(r, thread);
       return true;
     }
     case RecordKind::kCudaDropped: {
@@ -310,6 +352,8 @@ void RecordedCuda::endPass() {
   }
   events_.endPass();
   totals_.unmatched = restored_unmatched_ + events_.unmatched();
+  memoryEvents(virtual_memory_.endPass());
+  totals_.unmatched_memory = virtual_memory_.unmatched();
 }
 
 /// Nothing of its call has been seen for long: capture was off, or the record was lost.
@@ -326,10 +370,30 @@ void RecordedCuda::finish() {
   waiting_order_.clear();
   events_.finish();
   totals_.unmatched = restored_unmatched_ + events_.unmatched();
+  memoryEvents(virtual_memory_.finish(), true);
+  totals_.unmatched_memory = virtual_memory_.unmatched();
+  noteLastLaunches();
   while (!call_order_.empty()) forgetOldestCall();
   for (const auto& [correlation, count] : interrupted_) totals_.interrupted += count;
   interrupted_.clear();
   finished_ = true;
+}
+
+/// All that CUPTI had was asked for when the program ended. If nothing came of the last launches,
+/// and another tool of CUPTI is in the process, it is the likely reason.
+void RecordedCuda::noteLastLaunches() {
+  if (other_tools_.empty() || !problem_.empty()) return;
+  for (auto id = call_order_.rbegin(); id != call_order_.rend(); ++id) {
+    const Call* const call = callOf(*id);
+    if (call == nullptr || !call->is_launch) continue;
+    if (!call->awaited) break;
+    ++last_launches_lost_;
+  }
+  if (last_launches_lost_ == 0 || totals_.dropped >= last_launches_lost_) return;
+  problem_ = "nothing came of the last " + std::to_string(last_launches_lost_) +
+             " launches: another tool of this process may have taken CUPTI over, which serves one "
+             "at a time (loaded: " +
+             other_tools_ + "). Record without that tool, or with it alone";
 }
 
 // --- Another collector's ------------------------------------------------------------------------
@@ -341,8 +405,10 @@ void RecordedCuda::restoreCall(const HostCallRow& row) {
                        name.starts_with("cu") && name.find("GraphLaunch") == std::string_view::npos;
   // Of what is forgotten now the file may have the kernel: see forgetWaiting().
   if (call_order_.size() >= kMostCalls) calls_[call_order_.front()].awaited = false;
-  keepCall(row.correlation_id,
-           {.thread = row.thread_id, .path = row.call_path_id, .awaited = awaited});
+  keepCall(row.correlation_id, {.thread = row.thread_id,
+                                .path = row.call_path_id,
+                                .awaited = awaited,
+                                .is_virtual_memory = VirtualMemory::isFunction(name)});
   if (CudaEvents::recordsEvent(name) && row.result == 0) {
     events_.called(row.correlation_id, row.start_ns, row.start_ns + row.duration_ns);
   }
@@ -381,9 +447,14 @@ void RecordedCuda::forgetWaiting(uint64_t correlation) {
 
 void RecordedCuda::writeWaiting() {
   events_.writeWaiting();
+  memoryEvents(virtual_memory_.endCommit());
+  const int64_t now = monotonicNs();
   for (auto& [correlation, works] : waiting_) {
     std::erase_if(works, [&](const Work& work) {
-      if (needsCall(kindOf(work.record))) return false;
+      const RecordKind kind = kindOf(work.record);
+      // An allocation may yet turn out to be one of the virtual memory API: see row().
+      const bool is_new = now - work.since_ns < kSoonNs && kind == RecordKind::kCudaMemory;
+      if (needsCall(kind) || is_new) return false;
       row(work, nullptr);
       return true;
     });
@@ -409,11 +480,16 @@ void RecordedCuda::row(const Work& work, Call* call) {
       return copy(loadFixed<arena::CudaCopyRecord>(p), by);
     case RecordKind::kCudaFill:
       return fill(loadFixed<arena::CudaFillRecord>(p), by);
+    case RecordKind::kCudaGraph:
+      return graph(loadFixed<arena::CudaGraphRecord>(p), by);
     case RecordKind::kCudaSync:
       return sync(loadFixed<arena::CudaSyncRecord>(p), by);
     case RecordKind::kCudaEvent:
       return event(loadFixed<arena::CudaEventRecord>(p));
     case RecordKind::kCudaMemory:
+      // CUPTI is not documented to tell of these calls; if it does, it tells what VirtualMemory
+      // knows already, since a call's record comes after the one of what it did.
+      if (by.is_virtual_memory) return;
       return memory(loadFixed<arena::CudaMemoryRecord>(p), by);
     case RecordKind::kCudaPool:
       return pool(loadFixed<arena::CudaPoolRecord>(p), by);

@@ -18,6 +18,8 @@ struct Told {
 constexpr Told kTold[] = {
     {&CudaTotals::dropped, "were dropped by CUPTI, which had no buffer for them", true},
     {&CudaTotals::untimed, "have no times: the device had no room for them", true},
+    {&CudaTotals::other_clock, "have times of another clock than the one that CUPTI was given",
+     true},
     {&CudaTotals::never_came, "kernels were launched and not seen to end", true},
     {&CudaTotals::unfinished,
      "copies, sets and kernels of graphs had not ended when the program was killed", true},
@@ -28,6 +30,8 @@ constexpr Told kTold[] = {
      false},
     {&CudaTotals::unmatched,
      "waits for events have no edge: which recording they were for is not known", false},
+    {&CudaTotals::unmatched_memory,
+     "calls of the virtual memory API name memory whose creation was not recorded", false},
     {&CudaTotals::without_call, "belong to no call that was recorded", false},
 };
 

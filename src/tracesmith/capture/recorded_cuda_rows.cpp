@@ -2,6 +2,7 @@
 // What the device did, as rows of the trace.
 #include <fmt/format.h>
 
+#include "tracesmith/base/clock.hpp"
 #include "tracesmith/capture/cuda_records.hpp"
 #include "tracesmith/capture/record_joiner.hpp"
 #include "tracesmith/capture/recorded_cuda.hpp"
@@ -60,9 +61,23 @@ std::string_view memoryKindText(uint32_t kind) {
 
 }  // namespace
 
+/// False: another tool gave CUPTI its own clock. What has happened is not in the future; for a
+/// collector that goes on after another one, perhaps after the machine was started again, the last
+/// reading of CUPTI's clock stands for the present.
+bool RecordedCuda::isOfOurClock(int64_t time) {
+  constexpr int64_t kSlackNs = 1'000'000'000;
+  constexpr int64_t kSlackAfterReadingNs = 10'000'000'000;
+  if (!shared_.is_live && last_clock_ns_ == 0) return true;
+  const int64_t latest =
+      shared_.is_live ? monotonicNs() + kSlackNs : last_clock_ns_ + kSlackAfterReadingNs;
+  if (cuptiNs(time) <= latest) return true;
+  ++totals_.other_clock;
+  return false;
+}
+
 /// The device had no room for the times of some: they are counted, and drawn nowhere.
 bool RecordedCuda::timed(int64_t start, int64_t end) {
-  if (start != 0 && end != 0 && end >= start) return true;
+  if (start != 0 && end != 0 && end >= start) return isOfOurClock(end);
   ++totals_.untimed;
   return false;
 }
@@ -91,9 +106,9 @@ void RecordedCuda::kernel(const arena::CudaKernelRecord& k, const Call& call) {
   shape.cluster_z = k.cluster[2];
   CudaLife& of = life(k.correlation);
   of.noteContext(k.context, k.device);
-  const int64_t start_ns = host_ns_(k.start);
+  const int64_t start_ns = cuptiNs(k.start);
   KernelRow row{.start_ns = start_ns,
-                .duration_ns = host_ns_(k.end) - start_ns,
+                .duration_ns = cuptiNs(k.end) - start_ns,
                 .process_id = process_,
                 .thread_id = call.thread,
                 .stream_id = of.stream(k.context, k.stream),
@@ -112,8 +127,8 @@ void RecordedCuda::kernel(const arena::CudaKernelRecord& k, const Call& call) {
   }
   if (k.queued != 0 && k.submitted != 0) {
     row.flags |= op_flags::kQueueTimes;
-    row.queued_before_ns = start_ns - host_ns_(k.queued);
-    row.submitted_before_ns = start_ns - host_ns_(k.submitted);
+    row.queued_before_ns = start_ns - cuptiNs(k.queued);
+    row.submitted_before_ns = start_ns - cuptiNs(k.submitted);
   }
   shared_.delta.kernel.push(row);
 }
@@ -123,9 +138,9 @@ void RecordedCuda::copy(const arena::CudaCopyRecord& c, const Call& call) {
   ++shared_.copies;
   CudaLife& of = life(c.correlation);
   of.noteContext(c.context, c.device);
-  const int64_t start_ns = host_ns_(c.start);
+  const int64_t start_ns = cuptiNs(c.start);
   shared_.delta.copy.push({.start_ns = start_ns,
-                           .duration_ns = host_ns_(c.end) - start_ns,
+                           .duration_ns = cuptiNs(c.end) - start_ns,
                            .kind = copyKind(c.header.flags),
                            .process_id = process_,
                            .thread_id = call.thread,
@@ -139,9 +154,9 @@ void RecordedCuda::fill(const arena::CudaFillRecord& f, const Call& call) {
   if (!shared_.keep_memory || !timed(f.start, f.end)) return;
   CudaLife& of = life(f.correlation);
   of.noteContext(f.context, f.device);
-  const int64_t start_ns = host_ns_(f.start);
+  const int64_t start_ns = cuptiNs(f.start);
   shared_.delta.fill.push({.start_ns = start_ns,
-                           .duration_ns = host_ns_(f.end) - start_ns,
+                           .duration_ns = cuptiNs(f.end) - start_ns,
                            .process_id = process_,
                            .thread_id = call.thread,
                            .stream_id = of.stream(f.context, f.stream),
@@ -150,12 +165,33 @@ void RecordedCuda::fill(const arena::CudaFillRecord& f, const Call& call) {
                            .call_path_id = call.path});
 }
 
+/// A graph that was traced as a whole has no kernels in the trace: one row stands for all of them,
+/// so that the device is busy while it runs.
+void RecordedCuda::graph(const arena::CudaGraphRecord& g, const Call& call) {
+  if (!shared_.keep_kernels || !timed(g.start, g.end)) return;
+  ++shared_.kernels;
+  CudaLife& of = life(g.correlation);
+  const bool on_device = g.device != arena::kHostNode && g.context != arena::kHostNode;
+  if (on_device) of.noteContext(g.context, g.device);
+  const int64_t start_ns = cuptiNs(g.start);
+  shared_.delta.kernel.push(
+      {.start_ns = start_ns,
+       .duration_ns = cuptiNs(g.end) - start_ns,
+       .name =
+           shared_.delta.strings.intern(fmt::format("CUDA graph {} (as a whole)", g.header.aux)),
+       .process_id = process_,
+       .thread_id = call.thread,
+       .stream_id = on_device ? of.stream(g.context, g.stream) : StreamId::kNone,
+       .correlation_id = g.correlation,
+       .call_path_id = call.path});
+}
+
 void RecordedCuda::sync(const arena::CudaSyncRecord& s, const Call& call) {
   if (!timed(s.start, s.end)) return;
-  const int64_t start_ns = host_ns_(s.start);
+  const int64_t start_ns = cuptiNs(s.start);
   const SyncKind kind = syncKind(s.header.flags);
   shared_.delta.sync.push({.start_ns = start_ns,
-                           .duration_ns = host_ns_(s.end) - start_ns,
+                           .duration_ns = cuptiNs(s.end) - start_ns,
                            .kind = kind,
                            .process_id = process_,
                            .thread_id = call.thread,
@@ -168,7 +204,7 @@ void RecordedCuda::sync(const arena::CudaSyncRecord& s, const Call& call) {
   if (kind != SyncKind::kBarrier && kind != SyncKind::kEventWait) return;
   const auto life_number = static_cast<uint32_t>(s.correlation / cuda_file::kIdsOfLife);
   events_.waited({s.correlation, {life_number, s.context, s.event}, s.event_sync}, start_ns,
-                 host_ns_(s.end));
+                 cuptiNs(s.end));
 }
 
 void RecordedCuda::event(const arena::CudaEventRecord& e) {
@@ -178,7 +214,7 @@ void RecordedCuda::event(const arena::CudaEventRecord& e) {
 }
 
 void RecordedCuda::memory(const arena::CudaMemoryRecord& m, const Call& call) {
-  if (!shared_.keep_memory) return;
+  if (!shared_.keep_memory || !isOfOurClock(m.time)) return;
   constexpr uint32_t kNone = ~0u;
   CudaLife& of = life(m.correlation);
   // Memory of the host belongs to no device.
@@ -187,7 +223,7 @@ void RecordedCuda::memory(const arena::CudaMemoryRecord& m, const Call& call) {
   if (m.pool != 0) what += fmt::format(" of the pool 0x{:x}", m.pool);
   if (on_device) of.noteContext(m.context, m.device);
   shared_.delta.memory_event.push(
-      {.time_ns = host_ns_(m.time),
+      {.time_ns = cuptiNs(m.time),
        .kind = m.header.flags == 1   ? MemoryKind::kAlloc
                : m.header.flags == 2 ? MemoryKind::kFree
                                      : MemoryKind::kUnknown,
@@ -201,7 +237,7 @@ void RecordedCuda::memory(const arena::CudaMemoryRecord& m, const Call& call) {
        .name = shared_.delta.strings.intern(what),
        .call_path_id = call.path});
   if (m.pool == 0 || (m.pool_bytes == 0 && m.pool_used == 0)) return;
-  poolSizes(host_ns_(m.time), on_device ? of.device(m.device) : DeviceId::kNone, m.pool,
+  poolSizes(cuptiNs(m.time), on_device ? of.device(m.device) : DeviceId::kNone, m.pool,
             m.pool_bytes, m.pool_used);
 }
 
@@ -214,10 +250,10 @@ void RecordedCuda::jit(const arena::CudaJitRecord& j, const Call& call) {
   const std::string_view how = j.header.flags == 1   ? ", from the cache"
                                : j.header.flags == 2 ? ", into the cache"
                                                      : "";
-  const int64_t start_ns = host_ns_(j.start);
+  const int64_t start_ns = cuptiNs(j.start);
   shared_.delta.program_build.push(
       {.start_ns = start_ns,
-       .duration_ns = host_ns_(j.end) - start_ns,
+       .duration_ns = cuptiNs(j.end) - start_ns,
        .kind = BuildKind::kCompile,
        .process_id = process_,
        .thread_id = call.thread,
@@ -249,12 +285,13 @@ void RecordedCuda::pool(const arena::CudaPoolRecord& p, const Call& call) {
     ++totals_.untimed;
     return;
   }
+  if (!isOfOurClock(p.time)) return;
   constexpr std::string_view kNames[] = {"pool", "pool created", "pool destroyed", "pool trimmed"};
   constexpr uint8_t kDestroyed = 2;
   constexpr uint8_t kTrimmed = 3;
   constexpr uint32_t kOfThisProcess = 1;
   const auto operation = p.header.flags;
-  const int64_t time_ns = host_ns_(p.time);
+  const int64_t time_ns = cuptiNs(p.time);
   const DeviceId device = life(p.correlation).device(p.header.aux);
   StringTable& strings = shared_.delta.strings;
   attributeOfRange("pool", fmt::format("0x{:x}", p.address));
@@ -325,10 +362,10 @@ void RecordedCuda::overhead(const arena::CudaOverheadRecord& o, const Call& call
     category = known.category;
     name = known.name;
   }
-  const int64_t start_ns = host_ns_(o.start);
+  const int64_t start_ns = cuptiNs(o.start);
   StringTable& strings = shared_.delta.strings;
   shared_.delta.range.push({.start_ns = start_ns,
-                            .duration_ns = host_ns_(o.end) - start_ns,
+                            .duration_ns = cuptiNs(o.end) - start_ns,
                             .kind = RangeKind::kRange,
                             .name = strings.intern(name),
                             .category = strings.intern(category),
@@ -354,8 +391,8 @@ void RecordedCuda::unified(const arena::CudaUnifiedRecord& u) {
     ++totals_.untimed;
     return;
   }
-  const int64_t start_ns = host_ns_(u.start);
-  const int64_t duration_ns = u.end > u.start ? host_ns_(u.end) - start_ns : 0;
+  const int64_t start_ns = cuptiNs(u.start);
+  const int64_t duration_ns = u.end > u.start ? cuptiNs(u.end) - start_ns : 0;
   StringTable& strings = shared_.delta.strings;
   switch (u.header.flags) {
     case 1:

@@ -49,6 +49,28 @@ class RecordedCudaTest : public ::testing::Test {
     if (kind == CudaText::kProblem) return giveBytes(bytes);
     ASSERT_TRUE(cuda_.define(bytes, first_correlation));
   }
+  /// The agent leaves them when its capture ends.
+  void tools(const std::string& names) {
+    const arena::CudaTextRecord r{
+        {RecordKind::kCudaText, static_cast<uint8_t>(CudaText::kOtherTools), 0, 0},
+        static_cast<uint32_t>(names.size()),
+        0};
+    Bytes bytes(sizeof r + names.size());
+    std::memcpy(bytes.data(), &r, sizeof r);
+    std::memcpy(bytes.data() + sizeof r, names.data(), names.size());
+    giveBytes(bytes);
+  }
+  /// Of ten launches those from `first` to `last` have no kernel, in a process that has a profiler.
+  RecordedCuda::Losses lossesOfTenLaunches(int64_t first, int64_t last) {
+    for (int64_t i = 1; i <= 10; ++i) {
+      const auto id = static_cast<uint64_t>(i);
+      call(id, i * 10, i * 10 + 5, 1, arena::kFlagKernel);
+      if (i < first || i > last) kernel(id, i * 100, i * 100 + 50);
+    }
+    tools("PyTorch's profiler (Kineto)");
+    cuda_.finish();
+    return cuda_.losses();
+  }
   void call(uint64_t correlation, int64_t start, int64_t end, uint32_t kernel = 0,
             uint8_t flags = 0) {
     arena::CallRecord r{};
@@ -87,6 +109,46 @@ class RecordedCudaTest : public ::testing::Test {
   RecordedStacks stacks_{shared_.stacks, shared_.delta, ProcessId{1}};
   RecordedCuda cuda_{shared_, stacks_, ProcessId{1}, [](int64_t stamp) { return stamp; }};
 };
+
+TEST_F(RecordedCudaTest, AGraphAsAWholeIsOneRow) {
+  arena::CudaGraphRecord g{};
+  g.header = {RecordKind::kCudaGraph, 0, sizeof g / 8, 12};
+  g.correlation = 5;
+  g.start = 100;
+  g.end = 400;
+  g.context = 1;
+  g.stream = 13;
+  give(g);
+  call(5, 10, 50);
+  arena::CudaGraphRecord host = g;  // its first node runs on the host
+  host.correlation = 6;
+  host.device = host.context = arena::kHostNode;
+  give(host);
+  call(6, 60, 70);
+  cuda_.endPass();
+  ASSERT_EQ(trace().kernel.size(), 2u);
+  const KernelRow row = trace().kernel.row(0);
+  EXPECT_EQ(trace().text(row.name), "CUDA graph 12 (as a whole)");
+  EXPECT_EQ(row.start_ns, 100);
+  EXPECT_EQ(row.duration_ns, 300);
+  EXPECT_EQ(row.thread_id, ThreadId{7});
+  EXPECT_NE(row.stream_id, StreamId::kNone);
+  EXPECT_EQ(trace().kernel.row(1).stream_id, StreamId::kNone);
+  EXPECT_EQ(trace().context.size(), 1u);
+}
+
+TEST_F(RecordedCudaTest, AnotherToolIsNamedWhereTheLastLaunchesAreMissing) {
+  const RecordedCuda::Losses lost = lossesOfTenLaunches(8, 10);
+  EXPECT_EQ(lost.lost, 3u);
+  EXPECT_THAT(lost.reason, HasSubstr("nothing came of the last 3 launches"));
+  EXPECT_THAT(lost.reason, HasSubstr("PyTorch's profiler (Kineto)"));
+}
+
+TEST_F(RecordedCudaTest, LossesInBetweenAreNoOtherTools) {
+  const RecordedCuda::Losses lost = lossesOfTenLaunches(1, 3);
+  EXPECT_EQ(lost.lost, 3u);
+  EXPECT_THAT(lost.reason, ::testing::Not(HasSubstr("Kineto")));
+}
 
 TEST_F(RecordedCudaTest, AKernelAndItsCallFindEachOtherInEitherOrder) {
   kernel(5, 100, 200);
@@ -437,7 +499,7 @@ TEST_F(RecordedCudaTest, ManagedMemoryMovesAndFaults) {
 TEST_F(RecordedCudaTest, WhatMakesNoSenseIsRefused) {
   Bytes cut(8);
   for (auto kind = static_cast<uint8_t>(RecordKind::kCudaText);
-       kind <= static_cast<uint8_t>(RecordKind::kCudaModule); ++kind) {
+       kind <= static_cast<uint8_t>(RecordKind::kCudaVirtualMemory); ++kind) {
     if (!RecordedCuda::isOne(static_cast<RecordKind>(kind))) continue;
     cut[0] = kind;
     EXPECT_FALSE(cuda_.define(cut, 0)) << int{kind};

@@ -56,9 +56,10 @@ std::string_view toString(ObjectKind v) {
                                                     "event", "stream", "context", "device"}));
 }
 std::string_view toString(ClockKind v) {
-  return nameOf(v, std::to_array<std::string_view>({"CLOCK_MONOTONIC", "CLOCK_MONOTONIC_RAW",
-                                                    "CLOCK_REALTIME", "CLOCK_BOOTTIME", "bracketed",
-                                                    "vendor pair", "time stamp counter"}));
+  return nameOf(
+      v, std::to_array<std::string_view>({"CLOCK_MONOTONIC", "CLOCK_MONOTONIC_RAW",
+                                          "CLOCK_REALTIME", "CLOCK_BOOTTIME", "bracketed",
+                                          "vendor pair", "time stamp counter", "converted"}));
 }
 
 }  // namespace tracesmith

@@ -91,6 +91,9 @@ enum class ClockKind : uint8_t {
   kBracketed = 4,
   kVendorPair = 5,        ///< sampled with the vendor's own device-and-host-time call
   kTimeStampCounter = 6,  ///< the processor's; agents stamp host calls with it
+  /// Times that the vendor's library has converted to host time (CUPTI does). Its snapshots bound
+  /// that clock's distance from the host's; how well the library converts is not known.
+  kConverted = 7,
 };
 
 /// Bits of the `flags` column of kernel, copy, fill and sync rows.

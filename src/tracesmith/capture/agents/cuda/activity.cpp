@@ -5,7 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <utility>
+
 #include "tracesmith/capture/agents/core/settings.hpp"
+#include "tracesmith/capture/agents/cuda/cupti_clock.hpp"
 #include "tracesmith/capture/agents/cuda/sharing.hpp"
 #include "tracesmith/capture/agents/cuda/told.hpp"
 #include "tracesmith/capture/agents/cuda/transcribe.hpp"
@@ -19,6 +22,22 @@ std::atomic<uint64_t> g_cupti_epoch{0};
 
 namespace {
 
+bool g_has_latency = false;
+bool g_has_whole_graphs = false;
+
+/// What CUPTI allocated for whoever takes the record, which is only known to be so from these
+/// versions on.
+void freeOwned(const cupti::Activity& a, size_t bytes) {
+  const uint32_t version = sharedHeader().cupti_version;
+  if (a.kind == cupti::kOverhead && version >= cupti::kFirstWithOverheadData &&
+      bytes >= sizeof(cupti::Overhead)) {
+    free(cupti::as<cupti::Overhead>(a).data);
+  } else if (a.kind == cupti::kDevice && version >= cupti::kFirstWithOwnedNames &&
+             bytes >= sizeof(cupti::Device)) {
+    free(const_cast<char*>(cupti::as<cupti::Device>(a).name));
+  }
+}
+
 void noteRecordBytes(int32_t kind, size_t bytes) {
   if (kind <= 0 || kind >= static_cast<int32_t>(cuda_file::kKinds)) return;
   sharedHeader().record_bytes[kind].store(static_cast<uint32_t>(bytes), std::memory_order_relaxed);
@@ -29,8 +48,10 @@ void learnRecordBytes() {
     const size_t bytes = recordBytes(k.kind, g_cupti.cuptiActivityGetNextRecord);
     if (bytes != 0) noteRecordBytes(k.kind, bytes);
   }
-  const size_t bytes = recordBytes(cupti::kUnifiedMemory, g_cupti.cuptiActivityGetNextRecord);
-  if (bytes != 0) noteRecordBytes(cupti::kUnifiedMemory, bytes);
+  for (const cupti::Kind kind : {cupti::kUnifiedMemory, cupti::kGraphTrace}) {
+    const size_t bytes = recordBytes(kind, g_cupti.cuptiActivityGetNextRecord);
+    if (bytes != 0) noteRecordBytes(kind, bytes);
+  }
 }
 
 void bufferDone(void*, uint32_t, uint8_t* buffer, size_t, size_t valid) {
@@ -43,6 +64,7 @@ void bufferDone(void*, uint32_t, uint8_t* buffer, size_t, size_t valid) {
       [](const cupti::Activity& record, size_t bytes) {
         noteRecordBytes(record.kind, bytes);
         tellActivity(record, bytes);
+        freeOwned(record, bytes);
       });
 }
 
@@ -118,14 +140,33 @@ void countDropped() {
   putRecord(&r, sizeof r, false);
 }
 
-void enableActivities() {
+CaptureOptions wantedOptions(bool is_late) {
+  CaptureOptions options;
+  options.latency = setting(arena::kEnvCudaLatency) != nullptr;
+  if (options.latency && is_late) {
+    options.latency = false;
+    tellProblem(
+        false,
+        "no times of queueing: CUPTI takes them only where they are asked for before CUDA is "
+        "initialised");
+  }
+  const char* const graphs = setting(arena::kEnvCudaGraphs);
+  options.whole_graphs = graphs != nullptr && strcmp(graphs, "graph") == 0;
+  return options;
+}
+
+void enableActivities(const CaptureOptions& options) {
   if (g_cupti.cuptiActivitySetAttribute != nullptr) {
     uint8_t yes = 1;
     size_t size = sizeof yes;
     (void)g_cupti.cuptiActivitySetAttribute(cupti::kAttributeZeroedBuffer, &size, &yes);
   }
-  if (g_cupti.cuptiActivityEnableLatencyTimestamps != nullptr) {
-    (void)g_cupti.cuptiActivityEnableLatencyTimestamps(1);
+  if (options.latency) {
+    const int code = g_cupti.cuptiActivityEnableLatencyTimestamps != nullptr
+                         ? g_cupti.cuptiActivityEnableLatencyTimestamps(1)
+                         : cupti::kNotSupported;
+    if (code != cupti::kSuccess) tellKindProblem("times of queueing", code);
+    g_has_latency = code == cupti::kSuccess;
   }
   learnRecordBytes();
   int code = g_cupti.cuptiActivityRegisterCallbacks(requestBuffer, bufferDone);
@@ -134,6 +175,10 @@ void enableActivities() {
     if (code != cupti::kSuccess) tellKindProblem(k.name, code);
     code = cupti::kSuccess;
   }
+  if (!options.whole_graphs) return;
+  code = g_cupti.cuptiActivityEnable(cupti::kGraphTrace);
+  if (code != cupti::kSuccess) tellKindProblem("graphs as wholes", code);
+  g_has_whole_graphs = code == cupti::kSuccess;
 }
 
 void restoreDefaults() {
@@ -143,9 +188,9 @@ void restoreDefaults() {
   if (g_cupti.cuptiActivitySetAttribute != nullptr) {
     (void)g_cupti.cuptiActivitySetAttribute(cupti::kAttributeZeroedBuffer, &size, &no);
   }
-  if (g_cupti.cuptiActivityEnableLatencyTimestamps != nullptr) {
-    (void)g_cupti.cuptiActivityEnableLatencyTimestamps(0);
-  }
+  // A callback can not be taken back, and other tools expect CUPTI's own clock.
+  (void)g_cupti.cuptiActivityRegisterTimestampCallback(cuptiDefaultClock);
+  if (std::exchange(g_has_latency, false)) (void)g_cupti.cuptiActivityEnableLatencyTimestamps(0);
 }
 
 void disableActivities() {
@@ -153,6 +198,9 @@ void disableActivities() {
   if (g_cupti.cuptiActivityDisable == nullptr) return;
   for (const CapturedKind& k : kCapturedKinds) (void)g_cupti.cuptiActivityDisable(k.kind);
   if (wantsUnifiedMemory()) (void)g_cupti.cuptiActivityDisable(cupti::kUnifiedMemory);
+  if (std::exchange(g_has_whole_graphs, false)) {
+    (void)g_cupti.cuptiActivityDisable(cupti::kGraphTrace);
+  }
 }
 
 bool wantsUnifiedMemory() { return setting(arena::kEnvUnifiedMemory) != nullptr; }

@@ -4,7 +4,7 @@
 
 #include <atomic>
 
-#include "tracesmith/capture/agents/cuda/cupti.hpp"
+#include "tracesmith/capture/agents/cuda/captured_kinds.hpp"
 #include "tracesmith/capture/agents/cuda/shared_file.hpp"
 
 namespace tracesmith::agent {
@@ -22,27 +22,13 @@ inline bool isDead() {
          g_epoch->load(std::memory_order_relaxed) != g_cupti_epoch.load(std::memory_order_relaxed);
 }
 
-struct CapturedKind {
-  cupti::Kind kind;
-  const char* name;
-};
-inline constexpr CapturedKind kCapturedKinds[] = {{cupti::kDevice, "devices"},
-                                                  {cupti::kContext, "contexts"},
-                                                  {cupti::kConcurrentKernel, "kernels"},
-                                                  {cupti::kMemcpy, "copies"},
-                                                  {cupti::kMemcpyPeer, "peer copies"},
-                                                  {cupti::kMemset, "memsets"},
-                                                  {cupti::kSynchronization, "synchronisation"},
-                                                  {cupti::kCudaEvent, "recorded events"},
-                                                  {cupti::kMemory, "allocations"},
-                                                  {cupti::kMemoryPool, "memory pools"},
-                                                  {cupti::kJit, "compilations"},
-                                                  {cupti::kOverhead, "overhead"}};
-
 /// Registers the buffers and enables what is captured, of one subscriber that is alone; which kinds
 /// can not be is told.
-void enableActivities();
+void enableActivities(const CaptureOptions& options);
 void disableActivities();
+/// As the user has chosen. Times of queueing CUPTI takes only if they are asked for before CUDA is
+/// initialised: with `is_late` they are left out, which is told.
+CaptureOptions wantedOptions(bool is_late);
 /// What holds for all clients is as they expect it; after the last flush.
 void restoreDefaults();
 /// Of unified memory, if TRACESMITH_UNIFIED_MEMORY asks for it. Only once the driver is

@@ -7,16 +7,20 @@
 #include "tracesmith/capture/agents/core/call_stack.hpp"
 #include "tracesmith/capture/agents/core/settings.hpp"
 #include "tracesmith/capture/agents/cuda/activity.hpp"
+#include "tracesmith/capture/agents/cuda/captured_calls.hpp"
 #include "tracesmith/capture/agents/cuda/shared_file.hpp"
 #include "tracesmith/capture/agents/cuda/told.hpp"
+#include "tracesmith/capture/agents/cuda/virtual_memory.hpp"
 #include "tracesmith/capture/cuda_records.hpp"
 #include "tracesmith/model/kinds.hpp"
 
 namespace tracesmith::agent {
 namespace {
 
-constexpr uint32_t kMostFunctions = 4096;  // of a domain
-bool g_told[2][kMostFunctions];            // how they are called
+bool g_told[2][cupti::kMostFunctions];  // functions whose names are in the shared file
+/// What the driver's functions do to virtual memory, by their numbers; filled in before their
+/// callbacks are enabled.
+arena::VirtualMemoryCall g_virtual_memory[cupti::kMostFunctions];
 
 /// What this thread has entered and not left, by CUPTI's correlation id (0: nothing). Within a call
 /// of the runtime the driver's have the same id, and are its own. A call that is left by longjmp is
@@ -32,51 +36,26 @@ constinit thread_local Entered t_driver __attribute__((tls_model("initial-exec")
 /// left is still in its place while the driver is called without it.
 constinit thread_local Entered* t_innermost __attribute__((tls_model("initial-exec"))) = nullptr;
 
-/// What a function is about, by its name: the numbers differ between versions, the names do not.
-CallKind kindOf(const char* name) {
-  const auto has = [name](const char* part) { return strstr(name, part) != nullptr; };
-  const bool runtime = strncmp(name, "cuda", 4) == 0;
-  if (!runtime && strncmp(name, "cu", 2) != 0) return CallKind::kOther;
-  if (has("LaunchHostFunc") || has("LaunchAttribute") || has("Memset3DParms"))
-    return CallKind::kOther;
-  if (has("GraphLaunch") || has("LaunchKernel") || has("LaunchCooperative") || has("LaunchGrid") ||
-      strncmp(name, "cuLaunch", 8) == 0 || strncmp(name, "cudaLaunch", 10) == 0) {
-    return CallKind::kLaunch;
+/// What the call did to virtual memory, if it is one of those, before the call's own record:
+/// whoever knows the call knows this.
+[[gnu::noinline, gnu::cold]] void putVirtualMemory(const Entered& entered, uint32_t number,
+                                                   const cupti::CallbackData& call) {
+  const auto operation =
+      number < cupti::kMostFunctions ? g_virtual_memory[number] : arena::VirtualMemoryCall::kNone;
+  int32_t result = 0;
+  if (call.result != nullptr) memcpy(&result, call.result, sizeof result);
+  if (operation == arena::VirtualMemoryCall::kNone || result != 0 || call.parameters == nullptr) {
+    return;
   }
-  if (has("GraphAdd") || has("GraphExec") || has("GraphMem")) return CallKind::kOther;
-  if (has("Memcpy")) return CallKind::kCopy;
-  if (has("Memset")) return CallKind::kFill;
-  if (has("Synchronize") || has("StreamWaitEvent") || has("EventRecord")) return CallKind::kSync;
-  if (has("MemAlloc") || has("Malloc") || has("MemFree") || has("cudaFree") ||
-      has("MemHostAlloc") || has("HostAlloc") || has("MemPoolCreate") || has("MemPoolTrimTo") ||
-      has("MemPoolDestroy")) {
-    return CallKind::kMemory;
-  }
-  if (has("ModuleLoad") || has("ModuleUnload") || has("LibraryLoad") || has("LibraryUnload") ||
-      has("LinkAdd") || has("LinkComplete")) {
-    return CallKind::kBuild;
-  }
-  return CallKind::kOther;
-}
-
-/// Of the others, which are recorded where all calls are wanted.
-CallKind kindOfOther(const char* name) {
-  for (const char* const part : {"CtxCreate", "CtxDestroy", "PrimaryCtx", "StreamCreate",
-                                 "StreamDestroy", "GetFunction", "DeviceReset", "cuInit"}) {
-    if (strstr(name, part) != nullptr) return CallKind::kSetup;
-  }
-  return CallKind::kOther;
-}
-
-/// What looks functions up, asks for the thread's last error, or is a half of the launch that
-/// follows: they do nothing, and may be more than all others.
-bool isNoise(const char* name) {
-  for (const char* const part :
-       {"GetProcAddress", "GetExportTable", "GetDriverEntryPoint", "GetLastError",
-        "PeekAtLastError", "GetErrorName", "GetErrorString", "CallConfiguration"}) {
-    if (strstr(name, part) != nullptr) return true;
-  }
-  return false;
+  const bool gives_back = operation == arena::VirtualMemoryCall::kRelease ||
+                          operation == arena::VirtualMemoryCall::kUnmap;
+  arena::CudaVirtualMemoryRecord r{};
+  r.header = {arena::RecordKind::kCudaVirtualMemory, static_cast<uint8_t>(operation), sizeof r / 8,
+              callStack()};
+  r.correlation = wideCorrelation(call.correlation);
+  r.time = gives_back ? entered.start : stamp();
+  cupti::readVirtualMemory(operation, call.parameters, r);
+  putRecord(&r, sizeof r, true);
 }
 
 void leave(const Entered& entered, int domain, uint32_t number, const cupti::CallbackData& call) {
@@ -97,6 +76,8 @@ void leave(const Entered& entered, int domain, uint32_t number, const cupti::Cal
 
 void onApi(int domain, uint32_t number, const cupti::CallbackData& call) {
   const bool runtime = domain == cupti::kRuntimeApi;
+  // The runtime's own calls of the driver. It allocates through functions of which CUPTI tells
+  // (cudaMalloc, pools), so virtual memory that it made beneath them would be counted twice.
   if (!runtime && t_runtime.correlation == call.correlation) return;
   Entered& entered = runtime ? t_runtime : t_driver;
   if (call.site == cupti::kEnter) {
@@ -106,10 +87,14 @@ void onApi(int domain, uint32_t number, const cupti::CallbackData& call) {
     return;
   }
   if (entered.correlation != call.correlation) return;  // begun before we were here
+  t_innermost = &t_runtime;  // here, so that its address need not be kept through what follows
   const int before = errno;
-  if (ready() && capturing()) leave(entered, domain, number, call);
+  if (ready() && capturing()) {
+    // A launch has a symbol, and does not look.
+    if (call.symbol == nullptr && !runtime) putVirtualMemory(entered, number, call);
+    leave(entered, domain, number, call);
+  }
   entered.correlation = 0;
-  t_innermost = &t_runtime;
   errno = before;
 }
 
@@ -196,29 +181,19 @@ void disableCallbacks(void* subscriber) {
 
 void enableCallbacks(void* subscriber) {
   const bool all = setting(arena::kEnvCudaCalls) != nullptr;
-  for (const int domain : {cupti::kDriverApi, cupti::kRuntimeApi}) {
-    uint32_t unknown = 0;
-    for (uint32_t number = 1; number < kMostFunctions && unknown < 64; ++number) {
-      const char* name = nullptr;
-      if (g_cupti.cuptiGetCallbackName(domain, number, &name) != cupti::kSuccess ||
-          name == nullptr) {
-        ++unknown;
-        continue;
-      }
-      unknown = 0;
-      CallKind kind = kindOf(name);
-      if (kind == CallKind::kOther) {
-        if (!all || isNoise(name)) continue;
-        kind = kindOfOther(name);
-      }
-      if (g_cupti.cuptiEnableCallback(1, subscriber, domain, number) == cupti::kSuccess &&
-          !g_told[domain == cupti::kRuntimeApi][number]) {
-        g_told[domain == cupti::kRuntimeApi][number] = tellText(
-            arena::CudaText::kFunction, arena::cudaFunction(static_cast<uint32_t>(domain), number),
-            name, static_cast<uint32_t>(kind));
-      }
-    }
-  }
+  cupti::forEachRecordedCall(
+      g_cupti, all, [&](int domain, uint32_t number, const char* name, CallKind kind) {
+        if (domain == cupti::kDriverApi) {
+          g_virtual_memory[number] = cupti::virtualMemoryOperation(name);
+        }
+        bool& told = g_told[domain == cupti::kRuntimeApi][number];
+        if (g_cupti.cuptiEnableCallback(1, subscriber, domain, number) != cupti::kSuccess || told) {
+          return;
+        }
+        told = tellText(arena::CudaText::kFunction,
+                        arena::cudaFunction(static_cast<uint32_t>(domain), number), name,
+                        static_cast<uint32_t>(kind));
+      });
   for (const uint32_t number : {cupti::kModuleLoaded, cupti::kModuleUnloadStarting}) {
     const int code = g_cupti.cuptiEnableCallback(1, subscriber, cupti::kResource, number);
     if (code != cupti::kSuccess) tellKindProblem("loading and unloading of modules", code);

@@ -21,7 +21,8 @@
 #include "tracesmith/capture/agents/cuda/activity.hpp"
 #include "tracesmith/capture/agents/cuda/calls.hpp"
 #include "tracesmith/capture/agents/cuda/controlled.hpp"
-#include "tracesmith/capture/agents/cuda/cupti_library.hpp"
+#include "tracesmith/capture/agents/cuda/cupti_clock.hpp"
+#include "tracesmith/capture/agents/cuda/cupti_subscription.hpp"
 #include "tracesmith/capture/agents/cuda/driver_devices.hpp"
 #include "tracesmith/capture/agents/cuda/shared_file.hpp"
 #include "tracesmith/capture/agents/cuda/sharing.hpp"
@@ -34,9 +35,7 @@ constexpr int64_t kFlushIntervalNs = 200'000'000;
 constexpr int64_t kFirstFlushesNs = 2'000'000'000;
 constexpr int64_t kExitGraceNs = 200'000'000;
 constexpr int64_t kEndGraceNs = 1'000'000'000;
-constexpr uint32_t kFirstWithClock = 17;  // CUPTI's API version of CUDA 11.6
 
-constinit void* g_subscriber = nullptr;
 constinit std::atomic<bool> g_entered{false};
 constinit bool g_capturing = false;  // CUPTI is in use; with the control lock
 constinit bool g_may_pause = false;  // not an armed process
@@ -48,37 +47,6 @@ constexpr int64_t kLockAtExitNs = 2'000'000'000;
 constinit int64_t g_began = 0;
 constinit std::atomic<bool> g_leaving{false};
 constinit pid_t g_pid = 0;  // that entered
-constinit void* g_library = nullptr;
-
-uint64_t timestamp() { return static_cast<uint64_t>(stamp()); }
-
-bool subscribeAlone() {
-  const auto subscribe2 =
-      reinterpret_cast<cupti::Subscribe2>(dlsym(g_library, "cuptiSubscribe_v2"));
-  char other[cupti::kOtherNameBytes] = {};
-  int code = 0;
-  if (subscribe2 != nullptr) {
-    cupti::SubscriberParams params{
-        cupti::kSubscriberParamsAlone, "TraceSmith", other, sizeof other, 0, {}};
-    code = subscribe2(&g_subscriber, onCall, nullptr, &params);
-  } else {
-    code = g_cupti.cuptiSubscribe(&g_subscriber, onCall, nullptr);
-  }
-  if (code == cupti::kSuccess) return true;
-  char text[400];
-  if (code == cupti::kMultipleSubscribers) {
-    snprintf(text, sizeof text,
-             "another tool uses CUPTI in this process%s%s, which lets in one at a time: run the "
-             "program without it",
-             other[0] != 0 ? ": " : "", other);
-  } else {
-    char why[320];
-    describeCode(code, why, sizeof why);
-    snprintf(text, sizeof text, "CUPTI can not be used %s", why);
-  }
-  tellProblem(true, text);
-  return false;
-}
 
 /// How records lie is told with the first buffer: it should come before there is work to be lost.
 int64_t flushPause(int64_t since_start) {
@@ -92,7 +60,9 @@ void* flushAlways(void*) {
     const timespec pause{0, flushPause(nowNs() - began)};
     clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, nullptr);
     const ControlLock alone;
-    if (g_capturing && !g_leaving.load(std::memory_order_relaxed)) flushActivities(false);
+    if (!g_capturing || g_leaving.load(std::memory_order_relaxed)) continue;
+    flushActivities(false);
+    sampleCuptiClock(false);
   }
   return nullptr;
 }
@@ -100,23 +70,6 @@ void* flushAlways(void*) {
 void startFlushThread() {
   if (startOwnThread(flushAlways) == 0) return;
   tellProblem(false, "no thread to flush with: what the device did comes when the program ends");
-}
-
-/// What is under way comes within a moment, if the program has waited for it.
-void flushForAWhile(int64_t grace_ns) {
-  const int64_t began = nowNs();
-  flushActivities(false);
-  while (buffersAreOut() && nowNs() - began < grace_ns) {
-    const timespec pause{0, 5'000'000};
-    clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, nullptr);
-    flushActivities(false);
-  }
-}
-
-/// What is still under way comes as it is, without times.
-void flushAll() {
-  flushActivities(true);
-  countDropped();
 }
 
 void atExit() {
@@ -127,70 +80,6 @@ void atExit() {
   if (!alone.taken() || !g_capturing) return;
   flushForAWhile(kExitGraceNs);
   flushAll();
-}
-
-/// Before CUDA 11.6 CUPTI takes no clock of ours, and its times are CLOCK_REALTIME's.
-bool hasClock(uint32_t version) {
-  if (version >= kFirstWithClock && g_cupti.cuptiActivityRegisterTimestampCallback != nullptr) {
-    return true;
-  }
-  tellProblem(true, "this CUPTI has a clock of its own (it is older than CUDA 11.6)");
-  return false;
-}
-
-bool enterAlone() {
-  if (!subscribeAlone()) return false;
-  // Once, and before anything is enabled.
-  static bool has_clock = false;
-  // Each time, for another tool may have set its own meanwhile.
-  has_clock =
-      g_cupti.cuptiActivityRegisterTimestampCallback(timestamp) == cupti::kSuccess || has_clock;
-  if (!has_clock) {
-    if (g_cupti.cuptiUnsubscribe != nullptr) (void)g_cupti.cuptiUnsubscribe(g_subscriber);
-    tellProblem(true, "this CUPTI takes no clock but its own");
-    return false;
-  }
-  size_t before = 0;  // what found no buffer while nobody captured is no loss
-  if (g_cupti.cuptiActivityGetNumDroppedRecords != nullptr) {
-    (void)g_cupti.cuptiActivityGetNumDroppedRecords(nullptr, 0, &before);
-  }
-  enableActivities();
-  return true;
-}
-
-/// CUPTI begins to tell. Needs a life, and the shared file.
-bool beginCupti() {
-  if (g_library == nullptr) g_library = findCupti();
-  if (g_library == nullptr) return false;
-  g_cupti_epoch.store(g_epoch->load(), std::memory_order_relaxed);
-  uint32_t version = 0;
-  (void)g_cupti.cuptiGetVersion(&version);
-  if (!hasClock(version)) return false;
-  sharedHeader().cupti_version = version;
-  beginCorrelations();
-  if (waitsForControl()) beginWithNextCall();
-  if (!enterSharing(g_library, version, onCall, timestamp, &g_subscriber) && !enterAlone()) {
-    return false;
-  }
-  enableCallbacks(g_subscriber);
-  return true;
-}
-
-/// CUPTI tells no more. Of what is ours its clock alone stays with it, where it is one for all.
-void endCupti(int64_t grace_ns) {
-  disableCallbacks(g_subscriber);
-  endCorrelations();
-  flushForAWhile(grace_ns);
-  // Before the last flush: no buffer is to stay behind with something in it.
-  disableActivities();
-  flushAll();
-  restoreDefaults();
-  if (isSharing()) {
-    leaveSharing();
-  } else if (g_cupti.cuptiUnsubscribe != nullptr) {
-    (void)g_cupti.cuptiUnsubscribe(g_subscriber);
-  }
-  g_capturing = false;
 }
 
 void noteForks() {
@@ -209,13 +98,16 @@ bool enter() {
     tellProblem(true, text);
     return false;
   }
-  g_capturing = beginCupti();
+  g_capturing = beginCupti(false);
   if (!g_capturing) return false;
   noteForks();
   atexit(atExit);  // after the driver's own was registered, so it runs before that
   startFlushThread();
   g_may_pause = true;
-  if (!capturing()) endCupti(0);  // a program that captures itself says when
+  if (!capturing()) {  // a program that captures itself says when
+    endCupti(0);
+    g_capturing = false;
+  }
   return true;
 }
 
@@ -223,8 +115,11 @@ bool enter() {
 bool setActive(bool active) {
   const ControlLock alone;
   if (!g_may_pause || g_dead.load() || getpid() != g_pid || g_leaving.load()) return false;
-  if (active && !g_capturing) g_capturing = ready() && beginCupti();
-  if (!active && g_capturing) endCupti(0);
+  if (active && !g_capturing) g_capturing = ready() && beginCupti(true);
+  if (!active && g_capturing) {
+    endCupti(0);
+    g_capturing = false;
+  }
   return g_capturing;
 }
 
@@ -233,7 +128,7 @@ bool setActive(bool active) {
 /// The driver may have been in use for long.
 void beginCuptiLate() {
   tellDevices();  // before calls are told, for these are ours
-  g_capturing = beginCupti();
+  g_capturing = beginCupti(true);
 }
 
 bool beginCapture() {
@@ -267,12 +162,16 @@ int64_t lookAround() {
   }
   if (!g_capturing || g_leaving.load()) return kFlushIntervalNs;
   flushActivities(false);
+  sampleCuptiClock(false);
   return flushPause(nowNs() - g_began);
 }
 
 void endCapture() {
   wantEvents(false);
-  if (g_capturing && !g_leaving.load()) endCupti(kEndGraceNs);
+  if (g_capturing && !g_leaving.load()) {
+    endCupti(kEndGraceNs);
+    g_capturing = false;
+  }
   endLife();
   closeSharedFile();
 }
@@ -295,7 +194,7 @@ void enterArmed() {
   const ControlLock alone(kLockInDriverNs);
   g_driver_is_here.store(true);
   if (!alone.taken() || !isCaptured() || g_capturing || !ready()) return;
-  g_capturing = beginCupti();
+  g_capturing = beginCupti(false);
 }
 
 }  // namespace

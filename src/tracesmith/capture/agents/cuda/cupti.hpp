@@ -10,6 +10,7 @@
 namespace tracesmith::agent::cupti {
 
 constexpr int kSuccess = 0;
+constexpr int kInvalidParameter = 1;
 constexpr int kNoMoreRecords = 12;
 constexpr int kNotCompatible = 14;
 constexpr int kNotInitialized = 15;
@@ -83,6 +84,7 @@ enum Kind : int {
   kSynchronization = 38,
   kMemory = 49,
   kMemoryPool = 50,
+  kGraphTrace = 51,
   kJit = 52,
 };
 
@@ -288,9 +290,32 @@ struct Overhead {
   uint32_t object[3];
   uint64_t start;
   uint64_t end;
-  uint32_t correlation;  // came with CUDA 12.4
+  // What follows came with CUDA 12.4.
+  uint32_t correlation;
+  uint32_t unused;
+  void* data;  // allocated with malloc(); whoever takes the record frees it
 };
 static_assert(offsetof(Overhead, start) == 24 && offsetof(Overhead, correlation) == 40);
+static_assert(offsetof(Overhead, data) == 48);
+
+/// A launch of a graph that is traced as a whole.
+struct GraphTrace {
+  int32_t kind;
+  uint32_t correlation;
+  uint64_t start;
+  uint64_t end;
+  uint32_t device;
+  uint32_t graph;
+  uint32_t context;
+  uint32_t stream;
+};
+static_assert(offsetof(GraphTrace, device) == 24 && offsetof(GraphTrace, stream) == 36);
+
+/// CUPTI's API version from which on Overhead::data is there.
+constexpr uint32_t kFirstWithOverheadData = 22;
+/// From which on the name of a Device record is allocated with malloc() for whoever takes the
+/// record. Before, all records of a device shared one.
+constexpr uint32_t kFirstWithOwnedNames = 130000;
 
 struct Device {
   int32_t kind;
@@ -365,6 +390,7 @@ constexpr int kAttributeZeroedBuffer = 5;
   X(cuptiActivitySetAttribute, true, (int, size_t*, void*))                             \
   X(cuptiActivityRegisterTimestampCallback, true, (uint64_t(*)()))                      \
   X(cuptiActivityEnableLatencyTimestamps, true, (uint8_t))                              \
+  X(cuptiGetTimestamp, true, (uint64_t*))                                               \
   X(cuptiActivityConfigureUnifiedMemoryCounter, true, (UnifiedMemoryConfig*, uint32_t)) \
   X(cuptiGetGraphNodeId, true, (void*, uint64_t*))                                      \
   X(cuptiGetContextId, true, (void*, uint32_t*))                                        \

@@ -13,7 +13,7 @@ constexpr uint32_t kFirstWithLayouts = 130300;
 
 constexpr int kAttributeUserDefinedRecords = 11;
 constexpr int kAttributeLatencyTimestamps = 15;
-constexpr int kAttributeGraphTrace = 20;
+constexpr int kAttributeGraphTrace = 20;  // uint8_t; holds for all subscribers
 constexpr int kAttributeTimestampCallback = 22;
 
 struct FieldSelection {
@@ -179,6 +179,12 @@ constexpr Field kOverheadFields[] = {
     TS_FIELD(0, Overhead, kind), TS_FIELD(1, Overhead, overhead),      TS_FIELD(4, Overhead, start),
     TS_FIELD(5, Overhead, end),  TS_WIDE(6, Overhead, correlation, 8),
 };
+constexpr Field kGraphTraceFields[] = {
+    TS_FIELD(0, GraphTrace, kind),    TS_WIDE(1, GraphTrace, correlation, 8),
+    TS_FIELD(2, GraphTrace, start),   TS_FIELD(3, GraphTrace, end),
+    TS_FIELD(4, GraphTrace, device),  TS_FIELD(5, GraphTrace, graph),
+    TS_FIELD(6, GraphTrace, context), TS_FIELD(7, GraphTrace, stream),
+};
 constexpr Field kDeviceFields[] = {
     TS_FIELD(0, Device, kind),
     TS_FIELD(26, Device, id),
@@ -221,6 +227,7 @@ constexpr Selected kSelected[] = {
     selected(kUnifiedMemory, kUnifiedMemoryFields),
     selected(kJit, kJitFields),
     selected(kOverhead, kOverheadFields),
+    selected(kGraphTrace, kGraphTraceFields),
     selected(kDevice, kDeviceFields),
     selected(kContext, kContextFields),
 };

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tracesmith/base/guarded_mappings.hpp"
 #include "tracesmith/capture/agents/core/file_blocks.hpp"
 #include "tracesmith/capture/agents/core/process_identity.hpp"
 
@@ -106,12 +107,13 @@ void afterFork() {
 }
 
 bool makeSharedFile() {
-  char path[640];
-  char temporary[660];
-  errno = ENAMETOOLONG;
-  if (!lifePath(path, sizeof path, cuda_file::kSuffix)) return false;
-  snprintf(temporary, sizeof temporary, "%s.new", path);
-  const int fd = open(temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  FileName name;
+  FileName temporary;
+  lifeName(name, cuda_file::kSuffix);
+  snprintf(temporary, sizeof temporary, "%.90s.new", name);
+  const SessionFolder folder(lifeFolder());
+  const int fd =
+      openat(folder.fd(), temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (fd < 0) return false;
   void* base = MAP_FAILED;
   if (reserveBlocks(fd, 0, cuda_file::kLogAt + kLogStep)) {
@@ -119,6 +121,7 @@ bool makeSharedFile() {
   }
   int error = errno;
   if (base != MAP_FAILED) {
+    mappings::guard(base, cuda_file::kFileBytes);
     cuda_file::Header& h = *static_cast<cuda_file::Header*>(base);
     static arena::ArenaHeader identity;  // too large for the stack of a thread that may be any
     fillProcessIdentity(identity);
@@ -132,7 +135,7 @@ bool makeSharedFile() {
     takeCorrelations(h.first_correlation + kLife);
     h.magic = cuda_file::kMagic;
     struct stat s;
-    if (fstat(fd, &s) == 0 && rename(temporary, path) == 0) {
+    if (fstat(fd, &s) == 0 && renameat(folder.fd(), temporary, folder.fd(), name) == 0) {
       g_file.store(static_cast<uint8_t*>(base), std::memory_order_relaxed);
       for (auto& backing : g_backing) backing.store(kNothing, std::memory_order_relaxed);
       g_fd = fd;
@@ -142,10 +145,11 @@ bool makeSharedFile() {
       return true;
     }
     error = errno;
+    mappings::release(base);
     munmap(base, cuda_file::kFileBytes);
   }
   close(fd);
-  unlink(temporary);
+  unlinkat(folder.fd(), temporary, 0);
   errno = error;
   return false;
 }
@@ -223,6 +227,7 @@ bool openSharedFile() {
   if (parents == nullptr) {
     pthread_atfork(beforeFork, afterFork, afterFork);
   } else if (parents != g_memory) {
+    mappings::release(parents);
     munmap(parents, cuda_file::kFileBytes);
     close(parents_fd);
   }

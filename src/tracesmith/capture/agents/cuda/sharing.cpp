@@ -229,7 +229,7 @@ bool takesClock(void* subscriber, uint64_t (*clock)()) {
   uint64_t time = 0;
   if (g_functions.cuptiGetTimestamp_v2(subscriber, &time) != kSuccess) return false;
   const auto ahead = static_cast<int64_t>(clock() - time);
-  return ahead >= 0 && ahead < 1'000'000'000;
+  return ahead > -1'000'000 && ahead < 1'000'000'000;
 }
 
 /// CUPTI's codes; or that its fields are not known here.
@@ -258,16 +258,38 @@ bool enableKinds(void* subscriber, bool is_alone) {
   return true;
 }
 
-bool enter(void* subscriber, uint64_t (*clock)(), bool is_alone) {
+/// Once set it holds for all subscribers of the process, for its whole life.
+bool traceWholeGraphs(void* subscriber) {
+  uint8_t whole = 1;
+  size_t bytes = sizeof whole;
+  const bool is_set = set(subscriber, cupti::kAttributeGraphTrace, whole);
+  whole = 0;
+  if (is_set && (g_functions.cuptiActivityGetAttribute_v2 == nullptr ||
+                 (g_functions.cuptiActivityGetAttribute_v2(subscriber, cupti::kAttributeGraphTrace,
+                                                           &bytes, &whole) == kSuccess &&
+                  whole == 1))) {
+    return true;
+  }
+  tellProblem(false, "graphs are traced by their nodes: another tool of this process wants it so");
+  return false;
+}
+
+bool enter(void* subscriber, uint64_t (*clock)(), bool is_alone, const CaptureOptions& options) {
   if (!set(subscriber, cupti::kAttributeUserDefinedRecords, uint8_t{1}) ||
       !takesClock(subscriber, clock)) {
     return false;
   }
   (void)set(subscriber, cupti::kAttributeZeroedBuffer, uint8_t{1});
-  (void)set(subscriber, cupti::kAttributeLatencyTimestamps, uint8_t{1});
-  return g_functions.cuptiActivityRegisterCallbacks_v2(subscriber, requestBuffer2, bufferDone2) ==
-             kSuccess &&
-         enableKinds(subscriber, is_alone);
+  if (options.latency) (void)set(subscriber, cupti::kAttributeLatencyTimestamps, uint8_t{1});
+  const bool whole = options.whole_graphs && traceWholeGraphs(subscriber);
+  if (g_functions.cuptiActivityRegisterCallbacks_v2(subscriber, requestBuffer2, bufferDone2) !=
+          kSuccess ||
+      !enableKinds(subscriber, is_alone)) {
+    return false;
+  }
+  const int code = whole ? enableKind(subscriber, cupti::kGraphTrace) : kSuccess;
+  if (code != kSuccess) tellKindProblem("graphs as wholes", code);
+  return true;
 }
 
 void disableKinds(void* subscriber) {
@@ -275,6 +297,7 @@ void disableKinds(void* subscriber) {
     (void)g_functions.cuptiActivityDisable_v2(subscriber, captured.kind, nullptr);
   }
   (void)g_functions.cuptiActivityDisable_v2(subscriber, cupti::kUnifiedMemory, nullptr);
+  (void)g_functions.cuptiActivityDisable_v2(subscriber, cupti::kGraphTrace, nullptr);
 }
 
 void leave(void* subscriber) {
@@ -302,7 +325,7 @@ void tellOfWholeGraphs(void* subscriber) {
 }  // namespace
 
 bool enterSharing(void* library, uint32_t version, cupti::Callback callback, uint64_t (*clock)(),
-                  void** subscriber) {
+                  const CaptureOptions& options, void** subscriber) {
   if (version < cupti::kFirstWithLayouts || !findFunctions(library)) return false;
   for (auto& told : g_told) told.store(false, std::memory_order_relaxed);
   char other[cupti::kOtherNameBytes] = {};
@@ -311,11 +334,11 @@ bool enterSharing(void* library, uint32_t version, cupti::Callback callback, uin
   if (g_functions.cuptiSubscribe_v2(&mine, callback, nullptr, &params) != kSuccess) return false;
   g_sharing.store(mine, std::memory_order_release);
   sharedHeader().selects.store(1, std::memory_order_release);
-  if (!enter(mine, clock, other[0] == 0)) {
+  if (!enter(mine, clock, other[0] == 0, options)) {
     leave(mine);
     return false;
   }
-  if (other[0] != 0) tellOfWholeGraphs(mine);
+  if (other[0] != 0 && !options.whole_graphs) tellOfWholeGraphs(mine);
   *subscriber = mine;
   return true;
 }
@@ -328,6 +351,11 @@ void leaveSharing() {
 
 int enableSharing(cupti::Kind kind) {
   return enableKind(g_sharing.load(std::memory_order_relaxed), kind);
+}
+
+bool timestampOfSharing(uint64_t* time) {
+  void* const subscriber = g_sharing.load(std::memory_order_relaxed);
+  return subscriber != nullptr && g_functions.cuptiGetTimestamp_v2(subscriber, time) == kSuccess;
 }
 
 bool isSharing() { return g_sharing.load(std::memory_order_relaxed) != nullptr; }

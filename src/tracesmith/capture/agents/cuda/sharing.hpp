@@ -6,16 +6,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tracesmith/capture/agents/cuda/cupti.hpp"
+#include "tracesmith/capture/agents/cuda/captured_kinds.hpp"
 
 namespace tracesmith::agent {
 
 /// Subscribes, registers the buffers and enables what is captured. False: this library, or who else
 /// uses it, does not have it so, and nothing of it is left. Needs the shared file.
 bool enterSharing(void* library, uint32_t version, cupti::Callback callback, uint64_t (*clock)(),
-                  void** subscriber);
+                  const CaptureOptions& options, void** subscriber);
 
 bool isSharing();
+/// CUPTI's clock, as this subscriber has it. False: it does not tell.
+bool timestampOfSharing(uint64_t* time);
 void disableSharing();
 /// Nothing of it is left.
 void leaveSharing();

@@ -145,12 +145,12 @@ uint64_t wideCorrelation(uint32_t correlation) {
 bool putRecord(const void* record, size_t bytes, bool counts) {
   if (!ready()) return false;
   ThreadState& t = t_state;
-  if (t.busy != 0) {
+  if (isBusy(t)) {
     if (counts) countReentrant();
     return false;
   }
   const int before = errno;
-  t.busy = 1;
+  t.busy = stackPointer();
   std::atomic_signal_fence(std::memory_order_seq_cst);
   uint8_t* const p = reserve(t, bytes);
   if (p != nullptr) {

@@ -125,6 +125,17 @@ inline arena::CudaPoolRecord poolOf(const MemoryPool& p, size_t bytes, uint64_t 
   return r;
 }
 
+inline arena::CudaGraphRecord graphOf(const GraphTrace& g, uint64_t correlation) {
+  return {headerOf(arena::RecordKind::kCudaGraph, sizeof(arena::CudaGraphRecord), g.graph),
+          correlation,
+          stampOf(g.start),
+          stampOf(g.end),
+          g.device,
+          g.context,
+          g.stream,
+          0};
+}
+
 inline arena::CudaJitRecord jitOf(const Jit& j, uint64_t correlation) {
   return {headerOf(arena::RecordKind::kCudaJit, sizeof(arena::CudaJitRecord),
                    static_cast<uint32_t>(j.entry), j.operation),
@@ -214,6 +225,10 @@ void transcribe(const Activity& a, size_t bytes, uint32_t name, uint64_t first_c
     case kJit: {
       const Jit& j = as<Jit>(a);
       return put(jitOf(j, wide(j.correlation)), true);
+    }
+    case kGraphTrace: {
+      const GraphTrace& g = as<GraphTrace>(a);
+      return put(graphOf(g, wide(g.correlation)), true);
     }
     case kUnifiedMemory:
       return put(unifiedOf(as<UnifiedMemory>(a), first_correlation), true);

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/capture/agents/cuda/cupti_subscription.hpp"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "tracesmith/capture/agents/core/agent_clock.hpp"
+#include "tracesmith/capture/agents/core/settings.hpp"
+#include "tracesmith/capture/agents/cuda/activity.hpp"
+#include "tracesmith/capture/agents/cuda/calls.hpp"
+#include "tracesmith/capture/agents/cuda/cupti_clock.hpp"
+#include "tracesmith/capture/agents/cuda/cupti_library.hpp"
+#include "tracesmith/capture/agents/cuda/other_tools.hpp"
+#include "tracesmith/capture/agents/cuda/shared_file.hpp"
+#include "tracesmith/capture/agents/cuda/sharing.hpp"
+#include "tracesmith/capture/agents/cuda/told.hpp"
+
+namespace tracesmith::agent {
+namespace {
+
+constexpr uint32_t kFirstWithClock = 17;  // CUPTI's API version of CUDA 11.6
+constexpr int64_t kSameClockNs = 1'000'000'000;
+
+constinit void* g_subscriber = nullptr;
+constinit void* g_library = nullptr;
+constinit bool g_library_was_used = false;  // by us
+
+/// Beside CUPTI's codes: the library is older than what the agent needs.
+constexpr int kTooOld = -1;
+
+/// CUPTI's code; the name of who is subscribed goes to `other`, where CUPTI tells it.
+int subscribeAlone(char* other, size_t bytes) {
+  const auto subscribe2 =
+      reinterpret_cast<cupti::Subscribe2>(dlsym(g_library, "cuptiSubscribe_v2"));
+  if (subscribe2 == nullptr) return g_cupti.cuptiSubscribe(&g_subscriber, onCall, nullptr);
+  cupti::SubscriberParams params{cupti::kSubscriberParamsAlone, "TraceSmith", other, bytes, 0, {}};
+  const int code = subscribe2(&g_subscriber, onCall, nullptr, &params);
+  // Of a version that wants another size of the parameters.
+  return code == cupti::kInvalidParameter ? g_cupti.cuptiSubscribe(&g_subscriber, onCall, nullptr)
+                                          : code;
+}
+
+/// Codes of a library that does not fit the driver: another one may.
+bool isMismatch(int code) {
+  return code == cupti::kNotCompatible || code == cupti::kNotInitialized ||
+         code == cupti::kNotSupported || code == cupti::kUnknownError || code == kTooOld;
+}
+
+void tellNotSubscribed(int code, const char* other, const char* tried) {
+  char text[700];
+  if (code == cupti::kMultipleSubscribers) {
+    char names[256];
+    snprintf(names, sizeof names, "%s", other);
+    if (names[0] == 0) describeOtherTools(names, sizeof names);
+    snprintf(text, sizeof text,
+             "another tool uses CUPTI in this process%s%s, which lets in one at a time: run the "
+             "program without it",
+             names[0] != 0 ? ": " : "", names);
+  } else if (code == kTooOld) {
+    snprintf(text, sizeof text,
+             "this CUPTI has a clock of its own (it is older than CUDA 11.6; tried: %s)", tried);
+  } else {
+    char why[320];
+    describeCode(code, why, sizeof why);
+    snprintf(text, sizeof text, "CUPTI can not be used %s%s%s%s", why,
+             tried[0] != 0 ? " (tried: " : "", tried, tried[0] != 0 ? ")" : "");
+  }
+  tellProblem(true, text);
+}
+
+/// Success, or why the library is not to be used: it refuses even to say what it is, where it does
+/// not fit the driver, or takes no clock of ours, as before CUDA 11.6.
+int findVersion(uint32_t* version) {
+  const int code = g_cupti.cuptiGetVersion(version);
+  if (code != cupti::kSuccess) return code;
+  if (*version == 0) return cupti::kUnknownError;
+  const bool has_clock =
+      *version >= kFirstWithClock && g_cupti.cuptiActivityRegisterTimestampCallback != nullptr;
+  return has_clock ? cupti::kSuccess : kTooOld;
+}
+
+bool isNear(uint64_t time, clockid_t clock) {
+  timespec now{};
+  clock_gettime(clock, &now);
+  const int64_t ahead =
+      static_cast<int64_t>(time) - (int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec);
+  return ahead > -kSameClockNs && ahead < kSameClockNs;
+}
+
+/// A tool that does not subscribe is let in beside us, and what we register replaces what it had.
+/// That one is there, or was, is seen by CUPTI's clock, which by itself is CLOCK_REALTIME (on WSL
+/// CLOCK_MONOTONIC_RAW).
+void tellOfEarlierTool() {
+  if (!waitsForControl() || g_cupti.cuptiGetTimestamp == nullptr || g_library_was_used) return;
+  g_library_was_used = true;
+  uint64_t time = 0;
+  if (g_cupti.cuptiGetTimestamp(&time) != cupti::kSuccess || time == 0) return;
+  if (isNear(time, CLOCK_REALTIME) || isNear(time, CLOCK_MONOTONIC_RAW)) return;
+  char names[256];
+  describeOtherTools(names, sizeof names);
+  char text[500];
+  snprintf(text, sizeof text,
+           "another tool of this process has used CUPTI before%s%s%s: if it is still recording, it "
+           "lacks what the device does from now on, until it begins anew",
+           names[0] != 0 ? " (loaded: " : "", names, names[0] != 0 ? ")" : "");
+  tellProblem(false, text);
+}
+
+/// After it has subscribed.
+bool enterAlone(const CaptureOptions& options) {
+  tellOfEarlierTool();
+  // Once, and before anything is enabled.
+  static bool has_clock = false;
+  // Each time, for another tool may have set its own meanwhile.
+  has_clock =
+      g_cupti.cuptiActivityRegisterTimestampCallback(cuptiClock) == cupti::kSuccess || has_clock;
+  if (!has_clock) {
+    if (g_cupti.cuptiUnsubscribe != nullptr) (void)g_cupti.cuptiUnsubscribe(g_subscriber);
+    tellProblem(true, "this CUPTI takes no clock but its own");
+    return false;
+  }
+  size_t before = 0;  // what found no buffer while nobody captured is no loss
+  if (g_cupti.cuptiActivityGetNumDroppedRecords != nullptr) {
+    (void)g_cupti.cuptiActivityGetNumDroppedRecords(nullptr, 0, &before);
+  }
+  enableActivities(options);
+  return true;
+}
+
+enum class Begun { kYes, kNo, kOtherLibrary };
+
+/// With the library that is loaded; what goes wrong is told, but that it does not fit the driver.
+/// Then `code` says so.
+Begun beginWithLibrary(bool is_late, int* code, char* other, size_t other_bytes) {
+  uint32_t version = 0;
+  *code = findVersion(&version);
+  if (*code != cupti::kSuccess) return Begun::kOtherLibrary;
+  sharedHeader().cupti_version = version;
+  chooseCuptiClock();
+  const CaptureOptions options = wantedOptions(is_late);
+  if (enterSharing(g_library, version, onCall, cuptiClock, options, &g_subscriber)) {
+    return Begun::kYes;
+  }
+  *code = subscribeAlone(other, other_bytes);
+  if (isMismatch(*code)) return Begun::kOtherLibrary;
+  if (*code != cupti::kSuccess) {
+    tellNotSubscribed(*code, other, "");
+    return Begun::kNo;
+  }
+  return enterAlone(options) ? Begun::kYes : Begun::kNo;
+}
+
+/// The first library that fits the driver is used from then on, for the life of the process.
+Begun findLibrary(bool is_late) {
+  CuptiSearch search;
+  char other[cupti::kOtherNameBytes] = {};
+  char tried[400] = {};
+  int first_code = cupti::kSuccess;
+  while ((g_library = search.next()) != nullptr) {
+    int code = cupti::kSuccess;
+    const Begun begun = beginWithLibrary(is_late, &code, other, sizeof other);
+    if (begun != Begun::kOtherLibrary) return begun;
+    if (first_code == cupti::kSuccess) first_code = code;
+    const size_t length = strlen(tried);
+    snprintf(tried + length, sizeof tried - length, "%s%.80s", length > 0 ? ", " : "",
+             search.name());
+    if (search.isChosen()) break;
+  }
+  g_library = nullptr;
+  if (first_code != cupti::kSuccess) {
+    tellNotSubscribed(first_code, other, tried);
+  } else {
+    char text[400];
+    search.describeFailure(text, sizeof text);
+    tellProblem(true, text);
+  }
+  return Begun::kNo;
+}
+
+}  // namespace
+
+bool beginCupti(bool is_late) {
+  g_cupti_epoch.store(g_epoch->load(), std::memory_order_relaxed);
+  beginCorrelations();
+  if (waitsForControl()) beginWithNextCall();
+  Begun begun = Begun::kNo;
+  if (g_library == nullptr) {
+    begun = findLibrary(is_late);
+  } else {
+    char other[cupti::kOtherNameBytes] = {};
+    int code = cupti::kSuccess;
+    begun = beginWithLibrary(is_late, &code, other, sizeof other);
+    if (begun == Begun::kOtherLibrary) tellNotSubscribed(code, other, "the one of before");
+  }
+  if (begun != Begun::kYes) return false;
+  enableCallbacks(g_subscriber);
+  sampleCuptiClock(true);
+  return true;
+}
+
+void endCupti(int64_t grace_ns) {
+  disableCallbacks(g_subscriber);
+  endCorrelations();
+  flushForAWhile(grace_ns);
+  // Before the last flush: no buffer is to stay behind with something in it.
+  disableActivities();
+  flushAll();
+  restoreDefaults();
+  if (isSharing()) {
+    leaveSharing();
+  } else if (g_cupti.cuptiUnsubscribe != nullptr) {
+    (void)g_cupti.cuptiUnsubscribe(g_subscriber);
+  }
+}
+
+void flushForAWhile(int64_t grace_ns) {
+  const int64_t began = nowNs();
+  flushActivities(false);
+  while (buffersAreOut() && nowNs() - began < grace_ns) {
+    const timespec pause{0, 5'000'000};
+    clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, nullptr);
+    flushActivities(false);
+  }
+}
+
+void flushAll() {
+  sampleCuptiClock(true);
+  flushActivities(true);
+  tellOtherTools();
+  countDropped();
+}
+
+}  // namespace tracesmith::agent
