@@ -2,7 +2,9 @@
 // Programs of unusual shapes, one per word. Each says how many launches succeeded, on standard
 // output and from whichever process made them: lines "launches N".
 // Usage: cl_shapes SHAPE [N]
+#include <setjmp.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -129,11 +131,78 @@ int destructors(long n) {
   return 0;
 }
 
+/// The main thread leaves by pthread_exit() while another launches for a second; the process is
+/// then a zombie with threads. Everything of OpenCL is loaded by that thread when `late`.
+void leaderLeaves(long n, bool late) {
+  const auto work = [n] {
+    const ClProgram cl(kSource);
+    const cl_command_queue queue = cl.queue();
+    const cl_kernel kernel = cl.kernel("one");
+    for (long i = 0; i < n; ++i) {
+      launch(queue, kernel, 1);
+      usleep(static_cast<useconds_t>(1'000'000 / n));
+    }
+    check(clFinish(queue), "clFinish");
+    say(n);
+  };
+  if (!late) launches(1);
+  std::thread([work, late] {
+    if (late) usleep(200'000);
+    work();
+    std::exit(0);  // the driver's threads would keep the process
+  }).detach();
+  pthread_exit(nullptr);
+}
+
 // The driver's own locks are none of our business: these calls fail before they take one.
 std::atomic<long> g_calls{0};
 void call() {
   clEnqueueNDRangeKernel(nullptr, nullptr, 1, nullptr, &kItems, nullptr, 0, nullptr, nullptr);
   g_calls.fetch_add(1);
+}
+
+/// A child of the bare system call: no pthread_atfork() handler runs in it.
+int bareClone(long n) {
+  cl_uint platforms = 0;
+  check(clGetPlatformIDs(0, nullptr, &platforms), "clGetPlatformIDs");
+  for (long i = 0; i < n; ++i) call();
+  const long child = syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr, nullptr);
+  for (long i = 0; i < 2 * n; ++i) call();
+  say(g_calls.load());
+  if (child == 0) _exit(0);
+  int status = 0;
+  waitpid(static_cast<pid_t>(child), &status, 0);
+  return WEXITSTATUS(status);
+}
+
+sigjmp_buf g_before_call;
+
+/// A handler that leaves by siglongjmp(), wherever it has interrupted the main thread.
+int jumps(long n) {
+  cl_uint platforms = 0;
+  check(clGetPlatformIDs(0, nullptr, &platforms), "clGetPlatformIDs");
+  call();
+  struct sigaction action {};
+  action.sa_handler = [](int) { siglongjmp(g_before_call, 1); };
+  sigaction(SIGUSR1, &action, nullptr);
+  const pthread_t main_thread = pthread_self();
+  std::atomic<bool> over{false};
+  std::atomic<bool> ready{false};
+  std::thread shooter([&] {
+    while (!ready.load()) sched_yield();
+    for (int i = 0; i < 300; ++i) {
+      pthread_kill(main_thread, SIGUSR1);
+      usleep(500);
+    }
+    over = true;
+  });
+  sigsetjmp(g_before_call, 1);
+  ready = true;
+  while (!over.load()) call();
+  shooter.join();
+  for (long i = 0; i < n; ++i) call();
+  say(g_calls.load());
+  return 0;
 }
 
 int signals(long n) {
@@ -171,6 +240,10 @@ int main(int argc, char** argv) {
   if (shape == "threads_at_exit") return threadsAtExit(n);
   if (shape == "destructors") return destructors(n);
   if (shape == "signals") return signals(n);
+  if (shape == "jumps") return jumps(n);
+  if (shape == "bare_clone") return bareClone(n);
+  if (shape == "leader_leaves") leaderLeaves(n, false);
+  if (shape == "leader_leaves_first") leaderLeaves(n, true);
   std::fprintf(stderr, "no such shape: %s\n", shape.c_str());
   return 2;
 }

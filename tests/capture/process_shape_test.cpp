@@ -105,6 +105,72 @@ TEST_P(ProcessShapeTest, LaunchesOfExitHandlersAndStaticDestructorsAreRecorded) 
   EXPECT_THAT(said(path("said")), ElementsAre(10, 4, 3));
 }
 
+/// Some sandboxes refuse MADV_WIPEONFORK.
+bool canRefuseWipe() { return run({helper("sandboxed"), "/bin/true"}).exit_code == 0; }
+
+TEST_P(ProcessShapeTest, WithoutTheKernelsHelpAForkedChildHasItsOwnRowAndLaunches) {
+  if (!canRefuseWipe()) GTEST_SKIP() << "no system call filter can be set here";
+  const Recording r = launchesOf({helper("sandboxed"), helper("cl_shapes"), "forks", "10"});
+  std::vector<uint64_t> kernels;
+  for (const auto& [pid, count] : perPid(r.trace)) kernels.push_back(count);
+  EXPECT_THAT(kernels, ::testing::UnorderedElementsAre(10, 20));
+}
+
+TEST_P(ProcessShapeTest, AChildOfTheBareSystemCallDoesNotWriteIntoItsParentsRing) {
+  std::vector<std::string> command = {helper("cl_shapes"), "bare_clone", "1000"};
+  for (const bool sandboxed : {false, true}) {
+    if (sandboxed && !canRefuseWipe()) continue;
+    if (sandboxed) command.insert(command.begin(), helper("sandboxed"));
+    SpawnOptions o;
+    o.output = path("said");
+    EXPECT_EQ(run(driver({GetParam()}, command), o, 60).exit_code, 0);
+    const Recording r = load(path("out.sbt"));
+    EXPECT_THAT(said(path("said")), ElementsAre(3000, 3000));
+    std::map<ProcessId, uint64_t> calls;
+    for (size_t i = 0; i < r.trace.host_call.size(); ++i) {
+      calls[r.trace.host_call.process_id[i]] += r.trace.host_call.result[i] != 0;
+    }
+    std::vector<uint64_t> of_each;
+    for (const auto& [process, count] : calls) of_each.push_back(count);
+    EXPECT_THAT(of_each, ::testing::UnorderedElementsAre(3000, 2000)) << sandboxed;
+    EXPECT_EQ(number(readReport(path("report")), "dropped"), 0u);
+    expectLossesAddUp(r.trace);
+  }
+}
+
+TEST_P(ProcessShapeTest, AHandlerThatJumpsOutOfARecordCostsThatRecordAlone) {
+  SpawnOptions o;
+  o.output = path("said");
+  EXPECT_EQ(run(driver({GetParam()}, {helper("cl_shapes"), "jumps", "100000"}), o, 60).exit_code,
+            0);
+  const Recording r = load(path("out.sbt"));
+  const std::vector<uint64_t> calls = said(path("said"));
+  ASSERT_EQ(calls.size(), 1u);
+  EXPECT_GT(calls[0], 100'000u);
+  // A jump may come before the program has counted its call, or before ours is written.
+  EXPECT_GE(r.trace.host_call.size() + 300, calls[0]);
+  EXPECT_LE(number(readReport(path("report")), "dropped"), 300u);
+  expectLossesAddUp(r.trace);
+}
+
+// Its process is a zombie from then on, but one with threads.
+TEST_P(ProcessShapeTest, LaunchesAfterTheMainThreadHasLeftAreRecorded) {
+  launchesOf({helper("cl_shapes"), "leader_leaves", "300"});
+  EXPECT_THAT(said(path("said")), ElementsAre(1, 300));
+}
+
+TEST_P(ProcessShapeTest, AProcessWhoseMainThreadLeftBeforeItUsedTheGpuIsNamed) {
+  const Recording r = launchesOf({helper("cl_shapes"), "leader_leaves_first", "100"});
+  std::string command_line;
+  for (size_t i = 0; i < r.trace.process.size(); ++i) {
+    const ProcessRow row = r.trace.process.row(i);
+    if ((row.flags & process_flags::kAgent) == 0) continue;
+    command_line = r.trace.text(row.command_line);
+    EXPECT_NE(r.trace.text(row.executable), "");
+  }
+  EXPECT_THAT(command_line, ::testing::HasSubstr("leader_leaves_first 100"));
+}
+
 TEST_P(ProcessShapeTest, CallsOutOfASignalHandlerNeverHangAndAreRecordedOrCounted) {
   SpawnOptions o;
   o.output = path("said");

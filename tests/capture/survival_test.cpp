@@ -135,6 +135,30 @@ TEST_F(SurvivalTest, AKilledCollectorHarmsNobodyAndLosesNothing) {
   EXPECT_THAT(filesLeft(), ElementsAre("counts", "out.sbt", "recovered"));
 }
 
+// By a clean-up job, say. Neither the program nor the recorder may end by SIGBUS.
+TEST_F(SurvivalTest, ArenasThatAreCutShortCostTheirRecordsAndNobodysLife) {
+  const pid_t driver_pid = spawn(driver({}, flood(kThreads, 20000, "7")));
+  awaitLaunches(3000);
+  for (const auto& entry : std::filesystem::directory_iterator(path("out.sbt.session"))) {
+    if (entry.path().extension() == ".arena") std::filesystem::resize_file(entry.path(), 0);
+  }
+  const Ended ended = waitFor(driver_pid);
+  EXPECT_EQ(ended.signal, 0);
+  EXPECT_EQ(ended.exit_code, 7);
+  EXPECT_EQ(counts_->finished, 1u) << "it did not come to its end";
+  EXPECT_EQ(launched(), uint64_t{20000} * kThreads);
+  const Recording recording = load(path("out.sbt"));
+  EXPECT_TRUE(recording.complete);
+  expectLossesAddUp(recording.trace);
+  EXPECT_LT(recording.trace.kernel.size(), launched());
+  std::string reasons;
+  for (size_t i = 0; i < recording.trace.loss.size(); ++i) {
+    const LossRow row = recording.trace.loss.row(i);
+    if (row.dropped > 0) reasons += std::string(recording.trace.text(row.reason)) + "\n";
+  }
+  EXPECT_THAT(reasons, ::testing::HasSubstr("cut short"));
+}
+
 TEST_F(SurvivalTest, WithoutACollectorAFullRingDropsAndTheProgramGoesOn) {
   const pid_t driver_pid = spawn(driver({"ring=16384"}, flood(kThreads, 5000, "7")));
   awaitLaunches(500);

@@ -110,8 +110,10 @@ class Recordings(SimulatedTest):
 
     def test_the_trace_of_another_run_is_not_believed(self):
         self.record(DEMO)
+        os.rename(self.path("x.sbr"), self.path("kept"))
         other = self.run_command("profile", "-q", "-o", "x.sbt", "--", DEMO)
         self.assertEqual(other.returncode, 0, other.stderr)
+        os.rename(self.path("kept"), self.path("x.sbr"))
         report, totals = self.simulated("x.sbr")
         self.assertEqual(totals["virtual_ns"], 0)
         self.assertIn("of another run", report["remarks"][0]["what"])
@@ -154,11 +156,18 @@ class Traces(SimulatedTest):
     def test_without_the_word_both_ways_are_named(self):
         self.run_command("import", self.trace(), "-o", "y.sbt")
         for file in ("run.json", "y.sbt"):
-            for more in ((), ("--mode", "dry-run")):
-                result = self.run_command("replay", file, *more)
-                self.assert_fails(result, 1, "profile --record")
-                self.assertIn(b"--device simulated", result.stderr)
-                self.assertEqual(result.stdout, b"")
+            result = self.run_command("replay", file)
+            self.assert_fails(result, 1, "profile --record")
+            self.assertIn(b"--device simulated", result.stderr)
+            self.assertEqual(result.stdout, b"")
+
+    def test_a_dry_run_without_a_recording_is_the_simulation(self):
+        self.run_command("import", self.trace(), "-o", "y.sbt")
+        for file in ("run.json", "y.sbt"):
+            dry = self.run_command("replay", file, "--mode", "dry-run")
+            self.assertEqual(dry.returncode, 0, dry.stderr)
+            self.assertIn(b"nothing was executed or compared", dry.stdout)
+            self.assertEqual(dry.stdout, self.run_command("replay", file, "--device", "simulated").stdout)
 
     def test_what_needs_a_recording_is_refused(self):
         self.trace()

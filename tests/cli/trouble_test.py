@@ -22,6 +22,9 @@ class Trouble(CommandTest):
     def flood_command(self):
         return f'"{FLOOD}" flood 2 {LAUNCHES // 2} {ENDS_WITH}'
 
+    def flood_words(self):
+        return [FLOOD, "flood", "2", str(LAUNCHES // 2), str(ENDS_WITH)]
+
     def assert_flood_ran(self):
         """The program made all its launches and finished."""
         with open(self.path("flood"), "rb") as file:
@@ -103,6 +106,51 @@ class Trouble(CommandTest):
         losses = self.run_command("query", "--csv", "f.sbt",
                                   "SELECT reason FROM loss WHERE dropped > 0")
         self.assertIn(b"File too large", losses.stdout)
+
+    def test_a_program_that_does_not_see_the_session_directory_is_named(self):
+        self.need_opencl()
+        os.mkdir(self.path("out"))
+        # In a mount namespace of its own, as in a container: the agent cannot even leave a note.
+        inner = f'mount -t tmpfs none "{self.path("out")}" && "$0" "$@"; sleep 1'
+        probe = subprocess.run(["unshare", "-m", "true"], check=False, stderr=subprocess.PIPE)
+        if probe.returncode != 0:
+            self.skipTest("no mount namespace: " + probe.stderr.decode().strip())
+        result = self.run_command("profile", "-o", "out/f.sbt", "--", "unshare", "-m", "bash", "-c",
+                                  inner, FLOOD, self.path("flood"), "2", "30000", "0")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assert_flood_ran()
+        self.assertIn(b"but nothing of it was recorded", result.stderr)
+        self.assertIn(b"out/f.sbt.session", result.stderr)
+
+    def test_a_program_that_may_not_write_the_session_directory_is_named(self):
+        self.need_opencl()
+        os.chmod(self.dir, 0o755)
+        result = self.shell('umask 0; touch flood; mkdir cache; '
+                            'export POCL_CACHE_DIR="$PWD/cache"; "$T" profile -o f.sbt -- setpriv --reuid=65534 '
+                            f"--clear-groups {self.flood_command()}")
+        if os.getuid() != 0:
+            self.skipTest("needs another user")
+        self.assertEqual(result.returncode, ENDS_WITH, result.stderr)
+        self.assertIn(b"nothing of it was recorded", result.stderr)
+
+    def test_a_path_of_any_legal_length_is_good_for_the_rings(self):
+        self.need_opencl()
+        folder = self.dir
+        while len(folder) < 3500:
+            folder += "/" + "long" * 50
+        os.makedirs(folder)
+        result = self.run_command("profile", "-o", folder + "/f.sbt", "--", *self.flood_words())
+        self.assertEqual(result.returncode, ENDS_WITH, result.stderr)
+        self.assert_flood_ran()
+        counted = self.run_command("query", "--csv", folder + "/f.sbt",
+                                   "SELECT count(*) FROM kernel")
+        self.assertEqual(int(counted.stdout.split()[-1]), LAUNCHES, result.stderr)
+
+    def test_a_recording_of_nothing_says_so(self):
+        result = self.run_command("profile", "-o", "f.sbt", "--", "true")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn(b"nothing was recorded", result.stderr)
+        self.assertIn(b"tracesmith devices", result.stderr)
 
     def test_a_directory_that_may_not_be_written_keeps_the_program_from_starting(self):
         os.mkdir(self.path("closed"))

@@ -47,7 +47,7 @@ unwinder_objects=("${objects[@]}")
 for name in python_codes python_frames python_layout python_runtime; do
   compile "$stacks/$name.cpp" "${flags[@]}" "${agent[@]}"
 done
-for source in "$agents"/core/*.cpp "$agents"/opencl/*.cpp; do
+for source in "$agents"/core/*.cpp "$agents"/opencl/*.cpp "$root"/src/tracesmith/base/guarded_mappings.cpp; do
   compile "$source" "${flags[@]}" "${agent[@]}"
 done
 finish

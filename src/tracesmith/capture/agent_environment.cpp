@@ -70,7 +70,9 @@ Status addOpenCl(Environment& env, const ProfileOptions& options) {
     if (options.record->launch_hashes) env.emplace_back(channel::kEnvHashes, "launch");
   }
   if (layer) {
-    env.emplace_back("OPENCL_LAYERS", appended("OPENCL_LAYERS", agents, ':'));
+    const std::string layers = appended("OPENCL_LAYERS", agents, ':');
+    env.emplace_back("OPENCL_LAYERS", layers);
+    env.emplace_back(arena::kEnvOpenClLayers, layers);
   } else {
     preload(env, agents);
   }
@@ -109,6 +111,8 @@ Environment settingsFor(const ProfileOptions& options, const SessionDir& dir) {
   }
   if (options.unified_memory) settings.emplace_back(arena::kEnvUnifiedMemory, "1");
   if (options.cuda_calls) settings.emplace_back(arena::kEnvCudaCalls, "1");
+  if (options.cuda_latency) settings.emplace_back(arena::kEnvCudaLatency, "1");
+  if (options.whole_cuda_graphs) settings.emplace_back(arena::kEnvCudaGraphs, "graph");
   return settings;
 }
 

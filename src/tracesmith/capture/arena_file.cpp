@@ -10,10 +10,13 @@
 #include <cerrno>
 #include <utility>
 
+#include "tracesmith/base/guarded_mappings.hpp"
+#include "tracesmith/base/private_directory.hpp"
+
 namespace tracesmith {
 
-Result<ArenaFile> ArenaFile::open(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+Result<ArenaFile> ArenaFile::open(const std::string& path, int directory) {
+  const int fd = openWithin(directory, path, O_RDWR);
   if (fd < 0) return failErrno(errno, "cannot open the arena", path);
   struct stat s {};
   if (fstat(fd, &s) != 0 || !S_ISREG(s.st_mode)) {
@@ -34,6 +37,7 @@ Result<ArenaFile> ArenaFile::open(const std::string& path) {
   file.path_ = path;
   file.base_ = base;
   file.bytes_ = bytes;
+  mappings::guard(base, bytes);
   const arena::ArenaHeader& h = file.header();
   file.ring_count_ = h.ring_count;
   file.ring_bytes_ = h.ring_bytes;
@@ -64,8 +68,12 @@ ArenaFile& ArenaFile::operator=(ArenaFile&& other) noexcept {
 }
 
 ArenaFile::~ArenaFile() {
-  if (base_ != nullptr) munmap(base_, bytes_);
+  if (base_ == nullptr) return;
+  mappings::release(base_);
+  munmap(base_, bytes_);
 }
+
+bool ArenaFile::isDamaged() const { return mappings::isDamaged(base_); }
 
 std::string ArenaFile::name() const { return path_.substr(path_.find_last_of('/') + 1); }
 

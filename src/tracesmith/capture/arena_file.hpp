@@ -3,6 +3,8 @@
 // them (the program that wrote them may have been killed, or may have written over them).
 #pragma once
 
+#include <fcntl.h>
+
 #include <cstdint>
 #include <span>
 #include <string>
@@ -18,7 +20,7 @@ namespace tracesmith {
 class ArenaFile {
  public:
   /// Maps `path` for reading records and writing back how far they have been read.
-  static Result<ArenaFile> open(const std::string& path);
+  static Result<ArenaFile> open(const std::string& path, int directory = AT_FDCWD);
 
   ArenaFile(ArenaFile&& other) noexcept;
   ArenaFile& operator=(ArenaFile&& other) noexcept;
@@ -26,6 +28,8 @@ class ArenaFile {
 
   const std::string& path() const { return path_; }
   std::string name() const;  ///< file name without directories
+  /// Somebody has cut the file short, or its disk failed: what is mapped reads as zeros now.
+  bool isDamaged() const;
   arena::ArenaHeader& header() const { return *static_cast<arena::ArenaHeader*>(base_); }
   uint32_t ringCount() const { return ring_count_; }
   arena::RingHeader& ring(uint32_t i) const;

@@ -46,6 +46,11 @@ constexpr const char* kEnvStacks = "TRACESMITH_STACKS";           // "native", "
 constexpr const char* kEnvStackDepth = "TRACESMITH_STACK_DEPTH";  // frames
 constexpr const char* kEnvUnifiedMemory = "TRACESMITH_UNIFIED_MEMORY";  // set: wanted
 constexpr const char* kEnvCudaCalls = "TRACESMITH_CUDA_CALLS";          // set: all are wanted
+constexpr const char* kEnvCudaLatency = "TRACESMITH_CUDA_LATENCY";  // set: times of queueing, too
+constexpr const char* kEnvCudaGraphs = "TRACESMITH_CUDA_GRAPHS";    // "node" or "graph"
+constexpr const char* kEnvCudaClock = "TRACESMITH_CUDA_CLOCK";      // CUPTI's: "ns" or "ticks"
+/// All of OPENCL_LAYERS, which the ICD loader cuts.
+constexpr const char* kEnvOpenClLayers = "TRACESMITH_OPENCL_LAYERS";
 // "PID.ERRNO.unrecorded", empty: a process could not make its arena and goes unrecorded.
 constexpr const char* kUnrecordedSuffix = ".unrecorded";
 
@@ -174,6 +179,8 @@ enum class RecordKind : uint8_t {
   kCudaEvent = 34,          // CudaEventRecord: an event was recorded
   kCudaPool = 35,           // CudaPoolRecord; flags: CUPTI's kind of operation
   kCudaModule = 36,         // CudaModuleRecord; flags: see there
+  kCudaGraph = 37,          // CudaGraphRecord: a graph that was traced as a whole
+  kCudaVirtualMemory = 38,  // CudaVirtualMemoryRecord; flags: VirtualMemoryCall
 };
 
 /// Begins every record. `words` is the whole record's length in units of 8 bytes, at least 1.

@@ -37,7 +37,7 @@ bool isProcess(uint32_t pid, uint64_t start_ticks) {
 
 /// The process has it mapped: it has not executed a program since that knows nothing of it.
 bool hasMapped(uint32_t pid, const std::string& path) {
-  std::ifstream maps("/proc/" + std::to_string(pid) + "/maps");
+  std::ifstream maps(liveProcPath(pid, "maps"));
   if (!maps) return true;  // it can not be seen
   std::string line;
   while (std::getline(maps, line)) {
@@ -76,14 +76,18 @@ Result<std::string> controlDirectory() {
   if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
     return failErrno(errno, "cannot make the directory of armed processes", path);
   }
-  if (lstat(path.c_str(), &s) != 0) return failErrno(errno, "cannot look at", path);
-  if (!S_ISDIR(s.st_mode) || s.st_uid != geteuid() || (s.st_mode & 077) != 0) {
-    return fail(ErrorCode::kPermission,
-                "is no directory of this user alone; move it away, or name another one in "
-                "TRACESMITH_CONTROL",
-                path);
-  }
+  TS_CHECK_OK(checkControlDirectory(path));
   return path;
+}
+
+Status checkControlDirectory(const std::string& path) {
+  struct stat s {};
+  if (lstat(path.c_str(), &s) != 0) return failErrno(errno, "cannot look at", path);
+  if (S_ISDIR(s.st_mode) && s.st_uid == geteuid() && (s.st_mode & 077) == 0) return {};
+  return fail(ErrorCode::kPermission,
+              "is no directory of this user alone; move it away, or name another one in "
+              "TRACESMITH_CONTROL",
+              path);
 }
 
 Result<ArmedProcess> ArmedProcess::open(const std::string& path) {
@@ -160,6 +164,7 @@ bool ArmedProcess::isCaptured() const { return page_->state.load() == Wish::kCap
 
 std::vector<ArmedProcessInfo> listArmed(const std::string& control_directory) {
   std::vector<ArmedProcessInfo> out;
+  if (!checkControlDirectory(control_directory)) return out;
   DIR* const d = opendir(control_directory.c_str());
   if (d == nullptr) return out;
   while (const dirent* const entry = readdir(d)) {

@@ -15,6 +15,8 @@ namespace tracesmith {
 /// Where armed processes of this user are found: $TRACESMITH_CONTROL, else a directory of the
 /// user's own, which is made. Errors: it belongs to somebody else, or others may write there.
 Result<std::string> controlDirectory();
+/// Fails unless it is a real directory that only this user can enter.
+Status checkControlDirectory(const std::string& path);
 
 /// A page in a control directory, mapped. While it lives nobody else can capture the process.
 class ArmedProcess {

@@ -51,8 +51,9 @@ Result<std::string> controlDirectoryOf(uint32_t pid) {
                 "could be switched on",
                 who);
   }
-  if (inodeOf(proc + "/ns/mnt") != inodeOf("/proc/self/ns/mnt") ||
-      inodeOf(proc + "/ns/pid") != inodeOf("/proc/self/ns/pid")) {
+  const uint64_t mounts = inodeOf(proc + "/ns/mnt"), pids = inodeOf(proc + "/ns/pid");
+  if (mounts == 0 || pids == 0) return fail(ErrorCode::kNotFound, "there is no such process", who);
+  if (mounts != inodeOf("/proc/self/ns/mnt") || pids != inodeOf("/proc/self/ns/pid")) {
     return fail(ErrorCode::kUnsupported,
                 "lives in another container, with other files: run this command there", who);
   }
@@ -196,6 +197,7 @@ void nap(uint64_t met, int64_t& pause_ns) {
 Result<ProfileOutcome> runAttach(uint32_t pid, const ProfileOptions& options,
                                  const std::function<void(const std::string&)>& say) {
   TS_TRY(const std::string directory, controlDirectoryOf(pid));
+  if (access(directory.c_str(), F_OK) == 0) TS_CHECK_OK(checkControlDirectory(directory));
   const FileSizeSignalIgnored no_signal;
   SignalRelay relay;
   relay.followNobody();
@@ -203,6 +205,7 @@ Result<ProfileOutcome> runAttach(uint32_t pid, const ProfileOptions& options,
   const std::string command_line = facts ? facts->command_line : std::string();
   TS_TRY(SessionDir dir, SessionDir::create(options.output));
   auto giveUp = [&](Error error) -> tl::unexpected<Error> {
+    hideAgain(dir);
     dir.remove();
     return tl::unexpected<Error>(std::move(error));
   };
@@ -210,7 +213,8 @@ Result<ProfileOutcome> runAttach(uint32_t pid, const ProfileOptions& options,
                             .command_line = command_line,
                             .root_pid = pid,
                             .keep_kernels = options.kernels,
-                            .keep_memory = options.memory};
+                            .keep_memory = options.memory,
+                            .force = options.force};
   if (auto ok = dir.writeInfo(info); !ok) return giveUp(ok.error());
   if (auto ok = checkRoomForArena(dir, options.ring_bytes); !ok) return giveUp(ok.error());
   Captured captured(pid, directory, settingsFor(options, dir));
@@ -244,7 +248,6 @@ Result<ProfileOutcome> runAttach(uint32_t pid, const ProfileOptions& options,
     captured.poll(now);
     const std::vector<std::string> warnings = captured.takeWarnings();
     if (captured.allFailed()) {
-      unlink(dir.info().output.c_str());
       return giveUp({ErrorCode::kIo, warnings.empty() ? "none could begin" : warnings.front(), {}});
     }
     for (const std::string& warning : warnings) say("warning: " + warning);
@@ -283,7 +286,7 @@ Result<ProfileOutcome> runAttach(uint32_t pid, const ProfileOptions& options,
     outcome.warnings.push_back(
         fmt::format("nothing was captured: no process of {} used CUDA or NVTX meanwhile", pid));
   }
-  if (!outcome.trace_status) countWhatIsInTheFile(dir.info().output, outcome);
+  takePublished(collector, outcome);
   return outcome;
 }
 

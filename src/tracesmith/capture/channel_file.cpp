@@ -12,6 +12,8 @@
 #include <cstring>
 #include <utility>
 
+#include "tracesmith/base/guarded_mappings.hpp"
+#include "tracesmith/base/private_directory.hpp"
 #include "tracesmith/capture/process_facts.hpp"
 #include "tracesmith/recording/command.hpp"
 
@@ -22,8 +24,8 @@ using channel::ContentFrame;
 using channel::FrameHeader;
 using channel::FrameKind;
 
-Result<ChannelFile> ChannelFile::open(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+Result<ChannelFile> ChannelFile::open(const std::string& path, int directory) {
+  const int fd = openWithin(directory, path, O_RDWR);
   if (fd < 0) return failErrno(errno, "cannot open the channel", path);
   struct stat s {};
   const bool regular = fstat(fd, &s) == 0 && S_ISREG(s.st_mode);
@@ -40,6 +42,7 @@ Result<ChannelFile> ChannelFile::open(const std::string& path) {
   file.path_ = path;
   file.base_ = base;
   file.bytes_ = bytes;
+  mappings::guard(base, bytes);
   const ChannelHeader& h = file.header();
   if (h.magic != channel::kMagic) return fail(ErrorCode::kDamaged, "not a channel", path);
   if (h.version != channel::kVersion) {
@@ -66,7 +69,9 @@ ChannelFile& ChannelFile::operator=(ChannelFile&& other) noexcept {
 }
 
 ChannelFile::~ChannelFile() {
-  if (base_ != nullptr) munmap(base_, bytes_);
+  if (base_ == nullptr) return;
+  mappings::release(base_);
+  munmap(base_, bytes_);
 }
 
 std::string ChannelFile::commandLine() const {

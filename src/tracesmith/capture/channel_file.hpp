@@ -3,6 +3,8 @@
 // them (the program that wrote them may have been killed, or may have written over them).
 #pragma once
 
+#include <fcntl.h>
+
 #include <cstdint>
 #include <string>
 
@@ -16,13 +18,14 @@ namespace tracesmith {
 class ChannelFile {
  public:
   /// Maps `path` for reading frames and writing back how far they have been read.
-  static Result<ChannelFile> open(const std::string& path);
+  static Result<ChannelFile> open(const std::string& path, int directory = AT_FDCWD);
 
   ChannelFile(ChannelFile&& other) noexcept;
   ChannelFile& operator=(ChannelFile&& other) noexcept;
   ~ChannelFile();
 
   const std::string& path() const { return path_; }
+  std::string name() const { return path_.substr(path_.find_last_of('/') + 1); }
   channel::ChannelHeader& header() const { return *static_cast<channel::ChannelHeader*>(base_); }
   uint64_t ringBytes() const { return ring_bytes_; }
   const uint8_t* ring() const { return static_cast<const uint8_t*>(base_) + channel::kHeaderBytes; }

@@ -53,9 +53,12 @@ Collector::Collector(SessionDir dir, CollectorOptions options)
 Collector::~Collector() = default;
 
 Result<std::unique_ptr<Collector>> Collector::create(SessionDir dir, CollectorOptions options) {
-  TS_TRY(TraceWriter writer, TraceWriter::create(dir.info().output));
+  dir.files().removeFile("trace.sbt");
+  TS_TRY(TraceWriter writer, TraceWriter::create(dir.tracePath()));
+  showWhileItGrows(dir);
   std::unique_ptr<Collector> c(new Collector(std::move(dir), options));
   c->writer_ = std::make_unique<TraceWriter>(std::move(writer));
+  if (!c->dir_.info().id.empty()) c->noteMetadata("session_id", c->dir_.info().id);
   return c;
 }
 
@@ -66,7 +69,7 @@ void Collector::scan() {
   const std::vector<std::string> cuda_files = dir_.cudaFiles();
   for (std::string& path : dir_.arenas()) {
     if (!known_files_.emplace(path, true).second) continue;
-    auto file = ArenaFile::open(path);
+    auto file = ArenaFile::open(path, dir_.files().fd());
     if (file) {
       addArena(std::move(*file));
     } else {
@@ -112,7 +115,7 @@ void Collector::addArena(ArenaFile file) {
 }
 
 void Collector::addCudaFile(const std::string& path) {
-  auto file = CudaFile::open(path);
+  auto file = CudaFile::open(path, dir_.files().fd());
   if (!file) return noteLoss("CUDA files", 1, 1, file.error().toString());
   // Its arena was made before it, and is removed after it.
   Process* const process = findOwn(file->pid(), file->startTicks(), file->pidNamespace());
@@ -166,7 +169,7 @@ void Collector::closeDeadArenas() {
     const auto left = [](const auto& entry) { return !entry.second.committed; };
     if (std::any_of(process.cuda_files.begin(), process.cuda_files.end(), left)) return false;
     addRings(*arena, arena->share->closed);
-    unlink(arena->file.path().c_str());
+    dir_.files().removeFile(arena->file.name());
     known_files_.erase(arena->file.path());
     return true;
   });
@@ -179,7 +182,9 @@ void Collector::closeDeadArenas() {
         std::any_of(arenas_.begin(), arenas_.end(), its)) {
       continue;
     }
-    for (const auto& [path, share] : process->cuda_files) unlink(path.c_str());
+    for (const auto& [path, share] : process->cuda_files) {
+      dir_.files().removeFile(share.file.name());
+    }
     process->cuda_files.clear();
   }
 }
@@ -191,7 +196,9 @@ void Collector::ringDamaged(Arena& arena, uint32_t index) {
   arena.rings[index].damaged = true;
   arena.file.ring(index).damaged.store(1, std::memory_order_relaxed);
   noteLoss("ring " + std::to_string(index) + " of " + arena.file.name(), 1, 1,
-           "the program wrote over its ring; what was in it from there on is lost");
+           arena.file.isDamaged()
+               ? "its file was cut short, or its disk failed; what was in it from there on is lost"
+               : "the program wrote over its ring; what was in it from there on is lost");
 }
 
 void Collector::defineRing(Arena& arena, uint32_t index) {
@@ -231,7 +238,11 @@ uint64_t Collector::pass() {
     }
   };
   forEachRing([](Arena& arena, uint32_t i) {
-    arena.rings[i].h1 = arena.file.ring(i).head.load(std::memory_order_acquire);
+    const arena::RingHeader& shared = arena.file.ring(i);
+    Ring& ring = arena.rings[i];
+    ring.h1 = shared.head.load(std::memory_order_acquire);
+    ring.emitted = std::max(ring.emitted, shared.emitted.load(std::memory_order_relaxed));
+    ring.dropped = std::max(ring.dropped, shared.dropped.load(std::memory_order_relaxed));
   });
   // What was committed before H1 was stamped before this sample.
   shared_.stamps.sample();
@@ -250,6 +261,7 @@ void Collector::readCudaDefinitions() {
     for (auto& [path, share] : process->cuda_files) {
       const uint64_t first = share.file.firstCorrelation();
       share.file.readDefinitions([&](ByteView record) { joiner.defineCuda(record, first); });
+      joiner.noteCudaClock(share.file);
     }
   }
 }
@@ -388,9 +400,13 @@ void Collector::writeClocks(bool finish) {
   }
   written_clock_.resize(shared_.devices.size(), ClockKind::kHostMonotonic);
 
+  for (auto& [key, process] : processes_) process->joiner.giveCudaClockSnapshots();
   std::array<int64_t, kHostKinds> extra{};  // what the devices' brackets leave undecided
   for (size_t i = 0; i < shared_.devices.size(); ++i) {
     SharedRows::DeviceState& device = shared_.devices[i];
+    if (!device.vendor_snapshots.empty()) {
+      writeVendorClock(device, idAt<ClockDomainId>(kHostKinds + 1 + i));
+    }
     if (!device.clock.observed()) continue;
     const ClockKind kind = device.clock.kind();
     ClockDomainId domain = ClockDomainId::kNone;
@@ -439,6 +455,25 @@ void Collector::writeClocks(bool finish) {
   }
 }
 
+/// The times of the device's work are in host time already: the vendor's library converts them. The
+/// snapshots say how far its clock is from the host's, and not how well it converts.
+void Collector::writeVendorClock(SharedRows::DeviceState& device, ClockDomainId domain) {
+  Trace& delta = shared_.delta;
+  if (device.row.clock_domain_id != domain) {
+    delta.clock_domain.push(
+        {.id = domain, .kind = ClockKind::kConverted, .name = delta.strings.intern("CUPTI")});
+    device.row.clock_domain_id = domain;
+    delta.device.push(device.row);
+  }
+  for (const ClockCurve::Snapshot& s : device.vendor_snapshots) {
+    delta.clock_snapshot.push({.domain_id = domain,
+                               .host_ns = s.host_ns,
+                               .clock_value = s.clock_value,
+                               .error_ns = s.error_ns});
+  }
+  device.vendor_snapshots.clear();
+}
+
 uint64_t Collector::fileBytes() const { return writer_ ? writer_->bytesWritten() : 0; }
 
 Status Collector::finish() {
@@ -457,8 +492,8 @@ Status Collector::finish() {
   for (auto& [key, process] : processes_) process->joiner.finish();
   for (const SessionDir::Unrecorded& u : dir_.unrecorded()) {
     noteLoss("process " + std::to_string(u.pid), 1, 1,
-             std::string("could not make its arena (") + std::strerror(u.error) +
-                 "), so nothing of it was recorded");
+             std::string("could not ") + arena::failureOf(u.step) + " (" + std::strerror(u.error) +
+                 "), so " + arena::consequenceOf(u.step));
   }
   last_liveness_ns_ = 0;
   checkLiveness();
@@ -476,9 +511,23 @@ Status Collector::finish() {
   if (write_status_) write_status_ = writer_->finish();
   for (const auto& arena : arenas_) addRings(*arena, arena->share->closed);  // for totals()
   arenas_.clear();
+  if (resumed_session_) {
+    if (write_status_) write_status_ = checkFinished(writer_->path());
+    if (!write_status_) return write_status_;
+  }
   // After a failed write the rings of a running program were drained all the same; nothing in them
-  // could be recovered.
-  if (write_status_ || !resumed_session_) dir_.remove();
+  // could be recovered. What is in the file is kept.
+  auto published = publish(dir_, write_status_.has_value());
+  if (published) {
+    published_ = std::move(*published);
+    dir_.remove();
+  } else if (write_status_) {
+    published.error().message +=
+        "; the trace is in the session directory: when the place is free, "
+        "finish it with `tracesmith recover " +
+        dir_.path() + "`";
+    write_status_ = tl::unexpected<Error>(published.error());
+  }
   return write_status_;
 }
 

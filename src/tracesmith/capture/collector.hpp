@@ -27,6 +27,7 @@
 #include "tracesmith/capture/cuda_file.hpp"
 #include "tracesmith/capture/record_joiner.hpp"
 #include "tracesmith/capture/session_dir.hpp"
+#include "tracesmith/capture/session_output.hpp"
 #include "tracesmith/format/trace_writer.hpp"
 
 namespace tracesmith {
@@ -47,12 +48,14 @@ struct CollectorTotals {
   uint64_t reentrant =
       0;  ///< of those dropped: made by a signal handler while a record was written
   uint64_t without_ring = 0;  ///< of those dropped: made by threads that could get no ring
+  uint64_t damaged = 0;       ///< of those dropped: lay in a file that was cut short
   uint64_t unresolved = 0;    ///< commands without completion, completions without command
   uint64_t blocked_ns = 0;    ///< time that program threads waited for room
 };
 
 class Collector {
  public:
+  /// Makes the trace in the session directory, with the session's id.
   static Result<std::unique_ptr<Collector>> create(SessionDir dir, CollectorOptions options);
   /// Continues the session of a collector that died, from what the trace says it had committed.
   /// It leaves out what that was asked to leave out. When its finish() fails, all is left as it
@@ -81,8 +84,13 @@ class Collector {
   /// pid and start_ticks of every process in sight that has (had) an arena.
   std::vector<std::pair<uint32_t, uint64_t>> agents() const;
 
-  /// Drains what is left, writes totals, index and end marker, and removes the session directory.
+  /// Drains what is left, writes totals, index and end marker, puts trace and recording to their
+  /// places (publish()) and removes the session directory. A recording has to be finished before.
   Status finish();
+  /// Where they are, after finish().
+  const Published& published() const { return published_; }
+  /// Of the trace while it is written.
+  const std::string& tracePath() const { return writer_->path(); }
 
   const SharedRows& rows() const { return shared_; }
   CollectorTotals totals() const;
@@ -106,6 +114,8 @@ class Collector {
     uint64_t committed = 0;  // in the file up to here
     uint64_t records = 0;    // joined, of those that agents count
     uint64_t committed_records = 0;
+    uint64_t emitted = 0;  // as last seen: a file that is cut short says 0
+    uint64_t dropped = 0;
     uint32_t tid = 0;
     bool damaged = false;
   };
@@ -186,6 +196,7 @@ class Collector {
   void writeRecordLoss(Process& process, const std::string& source, Share& share);
   void writeStackLoss(Process& process);
   void writeCallLoss(Process& process);
+  void writeVendorClock(SharedRows::DeviceState& device, ClockDomainId domain);
   void writeCudaLoss(Process& process);
   void writeNvtxLoss(Process& process);
   void checkLiveness();
@@ -213,6 +224,12 @@ class Collector {
   bool capturing_ = true;
   bool resumed_session_ = false;  // what can not be written now may be, the next time
   bool finished_ = false;
+  Published published_;
 };
+
+/// A ring of the session has given room back: its rows were written to a trace.
+bool hasCommittedRows(const SessionDir& dir);
+/// Reads all of a finished file back: checksums, values, index and end marker.
+Status checkFinished(const std::string& path);
 
 }  // namespace tracesmith

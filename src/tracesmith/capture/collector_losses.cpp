@@ -8,10 +8,19 @@
 namespace tracesmith {
 
 void Collector::addRings(const Arena& arena, CollectorTotals& t) {
+  const bool damaged = arena.file.isDamaged();
   for (uint32_t i = 0; i < arena.rings.size(); ++i) {
     const arena::RingHeader& ring = arena.file.ring(i);
-    t.emitted += ring.emitted.load(std::memory_order_relaxed);
-    t.dropped += ring.dropped.load(std::memory_order_relaxed);
+    const Ring& seen = arena.rings[i];
+    uint64_t emitted = std::max(seen.emitted, ring.emitted.load(std::memory_order_relaxed));
+    uint64_t dropped = std::max(seen.dropped, ring.dropped.load(std::memory_order_relaxed));
+    if (damaged) {
+      emitted = std::max(emitted, seen.records + dropped);
+      t.damaged += emitted - seen.records - dropped;
+      dropped = emitted - seen.records;
+    }
+    t.emitted += emitted;
+    t.dropped += dropped;
     t.blocked_ns += ring.blocked_ns.load(std::memory_order_relaxed);
     t.written += arena.rings[i].records;
   }
@@ -94,7 +103,13 @@ void Collector::writeRecordLoss(Process& process, const std::string& source, Sha
   const bool commands = source == kOpenClRecords;  // of which completions are awaited
   const uint64_t unresolved = commands ? unresolvedOf(process) : 0;
   std::vector<std::string> reasons;
-  if (t.dropped > t.cut + t.reentrant + t.without_ring) {
+  if (t.damaged > 0) {
+    reasons.push_back(
+        std::to_string(t.damaged) +
+        " records lay in a file that was cut short, or whose disk failed; later calls "
+        "were not recorded");
+  }
+  if (t.dropped > t.cut + t.reentrant + t.without_ring + t.damaged) {
     reasons.emplace_back("no room in the ring of the calling thread (a larger one: -b)");
   }
   if (t.without_ring > 0) {
@@ -105,7 +120,9 @@ void Collector::writeRecordLoss(Process& process, const std::string& source, Sha
                       " calls came from a signal handler that had interrupted a record");
   }
   if (t.cut > 0) {
-    reasons.push_back(std::to_string(t.cut) + " records were being written when it was killed");
+    reasons.push_back(std::to_string(t.cut) +
+                      " records were being written when it was killed, or when a signal "
+                      "handler jumped out of them");
   }
   if (t.blocked_ns > 0) {
     reasons.emplace_back("threads waited " + std::to_string(t.blocked_ns) + " ns for room");

@@ -146,9 +146,8 @@ void Collector::checkLiveness() {
     if (!process->alive || !process->in_sight) continue;
     const auto& [pid, start_ticks, elsewhere] = key;
     const auto stat = readProcessStat(pid);
-    // Field 22 tells a reused pid; a zombie writes no more.
-    process->alive =
-        stat && stat->start_ticks == start_ticks && stat->state != 'Z' && stat->state != 'X';
+    // Field 22 tells a reused pid. A zombie writes no more, unless it has other threads.
+    process->alive = stat && stat->start_ticks == start_ticks && stat->runs();
   }
 }
 

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Goes on where a collector died: the trace file holds everything but what is still in the rings.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "tracesmith/capture/collector.hpp"
 #include "tracesmith/capture/process_facts.hpp"
+#include "tracesmith/format/trace_check.hpp"
 #include "tracesmith/format/trace_reader.hpp"
 
 namespace tracesmith {
@@ -21,7 +24,7 @@ size_t committedBlocks(const TraceReader& reader) {
 /// An arena of a process; there is one, or there is nothing to join.
 std::optional<ArenaFile> arenaOf(const ProcessRow& process, const SessionDir& dir) {
   for (const std::string& path : dir.arenas()) {
-    auto file = ArenaFile::open(path);
+    auto file = ArenaFile::open(path, dir.files().fd());
     if (!file) continue;
     const arena::ArenaHeader& h = file->header();
     const uint32_t seen_pid = h.seen_pid.load(std::memory_order_relaxed);
@@ -36,28 +39,63 @@ std::optional<ArenaFile> arenaOf(const ProcessRow& process, const SessionDir& di
 
 }  // namespace
 
+bool hasCommittedRows(const SessionDir& dir) {
+  for (const std::string& path : dir.arenas()) {
+    const auto file = ArenaFile::open(path, dir.files().fd());
+    for (uint32_t i = 0; file && i < file->ringCount(); ++i) {
+      if (file->ring(i).tail.load(std::memory_order_acquire) != 0) return true;
+    }
+  }
+  return false;
+}
+
+Status checkFinished(const std::string& path) {
+  TS_TRY(const TraceCheck check, checkTrace(path));
+  if (check.intact()) return {};
+  const std::string what =
+      check.problems.empty()
+          ? "the finished trace has no end marker"
+          : fmt::format(
+                "the finished trace is damaged at offset {} ({}); it can be read without that "
+                "part",
+                check.problems[0].offset, check.problems[0].reason);
+  return fail(ErrorCode::kDamaged, what + ". The session is kept; see `tracesmith verify`", path);
+}
+
 Result<std::unique_ptr<Collector>> Collector::resume(SessionDir dir) {
   const CollectorOptions options = {.keep_kernels = dir.info().keep_kernels,
                                     .keep_memory = dir.info().keep_memory,
                                     .shortest_call_ns = dir.info().shortest_call_ns};
-  auto reader = TraceReader::open(dir.info().output);
+  auto reader = TraceReader::open(dir.tracePath());
+  if (!reader && lookAt(dir.tracePath()).kind == Occupant::Kind::kOther) {
+    return tl::unexpected<Error>(reader.error());  // one that cannot be read is not written over
+  }
   const size_t kept = reader ? committedBlocks(*reader) : 0;
   if (reader && reader->complete()) {
     return fail(ErrorCode::kInvalidArgument,
-                "the recording is complete; the session directory can be removed",
-                dir.info().output);
+                "the recording is complete; the session directory can be removed", dir.tracePath());
+  }
+  if (kept == 0 && hasCommittedRows(dir)) {
+    return fail(
+        ErrorCode::kDamaged,
+        "rows of this session were written to its trace, and the trace has none of them; put "
+        "the trace back to " +
+            dir.tracePath() + " and try again. The session is kept",
+        dir.path());
   }
   // Nothing was committed, so all of it is in the arenas.
   if (kept == 0) {
     auto anew = create(std::move(dir), options);
     if (anew) (*anew)->resumed_session_ = true;
+    if (anew) (*anew)->shared_.is_live = false;
     return anew;
   }
   std::unique_ptr<Collector> c(new Collector(std::move(dir), options));
   c->resumed_session_ = true;
+  c->shared_.is_live = false;
   TS_CHECK_OK(c->restore(*reader, kept));
   TS_TRY(TraceWriter writer,
-         TraceWriter::resume(c->dir_.info().output, reader->blocks()[kept - 1].end,
+         TraceWriter::resume(c->dir_.tracePath(), reader->blocks()[kept - 1].end,
                              static_cast<uint32_t>(c->shared_.delta.strings.size())));
   c->writer_ = std::make_unique<TraceWriter>(std::move(writer));
   return c;
@@ -202,6 +240,11 @@ Status Collector::restore(TraceReader& reader, size_t block_count) {
     }
   };
   came(file.memory_event);
+  for (size_t i = 0; i < file.memory_event.size(); ++i) {
+    if (RecordJoiner* j = joinerOf(file.memory_event.process_id[i])) {
+      j->restoreCudaMemory(file.memory_event.row(i));
+    }
+  }
   came(file.program_build);
   ClockDomainId counter{};
   for (size_t i = 0; i < file.clock_domain.size(); ++i) {

@@ -4,6 +4,8 @@
 #include <time.h>
 
 #include <cstdlib>
+#include <map>
+#include <set>
 
 #include "tracesmith/base/clock.hpp"
 #include "tracesmith/capture/process_log_layout.hpp"
@@ -12,13 +14,15 @@ namespace tracesmith {
 namespace {
 
 constexpr int64_t kPollIntervalNs = 10'000'000;
+constexpr int64_t kSilentLookNs = 50'000'000;
 constexpr int64_t kRowsIntervalNs = 1'000'000'000;
 // The kernel's word of the last exits may come a moment after wait(2) has returned.
 constexpr int64_t kLastWordNs = 20'000'000;
 
 }  // namespace
 
-Descendants::Descendants(const SessionDir& dir, Collector& collector) : collector_(collector) {
+Descendants::Descendants(const SessionDir& dir, Collector& collector)
+    : collector_(collector), silent_(dir.path()) {
   auto tracker = ProcessTracker::start(
       {.log_path = dir.processLog(), .environment_marker = arena::kEnvSession});
   if (!tracker) {
@@ -57,6 +61,10 @@ void Descendants::poll(int64_t now_ns) {
     tracker_.reset();
     return;
   }
+  if (now_ns - last_silent_look_ns_ >= kSilentLookNs) {
+    last_silent_look_ns_ = now_ns;
+    silent_.look(tracker_->running(), now_ns);
+  }
   if (now_ns - last_rows_ns_ >= kRowsIntervalNs) {
     last_rows_ns_ = now_ns;
     writeRows(now_ns, false);
@@ -79,6 +87,22 @@ void Descendants::writeRows(int64_t now_ns, bool all) {
                             .flags = p.flags},
                            p.facts.command_line, p.facts.executable, p.facts.boot_id, p.seen_by);
   }
+}
+
+std::vector<std::string> Descendants::silentWarnings(const SessionDir& dir) const {
+  std::map<SilentProcesses::Key, std::string> silent = silent_.found();
+  for (const auto& key : collector_.agents()) silent.erase(key);
+  std::set<uint32_t> told;
+  for (const SessionDir::Unrecorded& u : dir.unrecorded()) told.insert(u.pid);
+  std::erase_if(silent, [&](const auto& entry) { return told.count(entry.first.first) > 0; });
+  if (silent.empty()) return {};
+  const auto& [key, driver] = *silent.begin();
+  const std::string more =
+      silent.size() > 1 ? " (and " + std::to_string(silent.size() - 1) + " more)" : std::string();
+  return {"process " + std::to_string(key.first) + more + " has loaded " + driver +
+          ", but nothing of it was recorded: either it made no call, or the agent in it could not "
+          "reach " +
+          dir.path() + "; give -o a path that the program sees under the same name"};
 }
 
 void Descendants::finish(const ExitStatus& root, int64_t now_ns) {

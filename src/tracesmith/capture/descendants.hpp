@@ -11,6 +11,7 @@
 #include "tracesmith/capture/collector.hpp"
 #include "tracesmith/capture/launcher.hpp"
 #include "tracesmith/capture/process_tracker.hpp"
+#include "tracesmith/capture/silent_processes.hpp"
 
 namespace tracesmith {
 
@@ -29,6 +30,10 @@ class Descendants {
   void poll(int64_t now_ns);
   void finish(const ExitStatus& root, int64_t now_ns);
 
+  /// What to tell of processes that loaded a GPU driver and of which no agent reported, be it that
+  /// it could not. Call it after the collector's last pass.
+  std::vector<std::string> silentWarnings(const SessionDir& dir) const;
+
   uint32_t unobserved() const { return unobserved_; }
   const std::vector<std::string>& warnings() const { return warnings_; }
 
@@ -36,6 +41,7 @@ class Descendants {
   void writeRows(int64_t now_ns, bool all);
 
   Collector& collector_;
+  SilentProcesses silent_;
   std::unique_ptr<ProcessTracker> tracker_;
   std::string preload_;
   std::vector<std::string> warnings_;
@@ -43,6 +49,7 @@ class Descendants {
   uint32_t unobserved_ = 0;
   int64_t last_poll_ns_ = 0;
   int64_t last_rows_ns_ = 0;
+  int64_t last_silent_look_ns_ = 0;
 };
 
 }  // namespace tracesmith

@@ -208,7 +208,7 @@ std::string InProcessCapture::problem() {
 Result<Trace> InProcessCapture::snapshot() {
   const std::lock_guard lock(mutex_);
   TS_CHECK_OK(collector_->commitNow());
-  TS_TRY(TraceReader reader, TraceReader::open(directory_ + "/capture.sbt"));
+  TS_TRY(TraceReader reader, TraceReader::open(collector_->tracePath()));
   return reader.read();
 }
 
@@ -218,7 +218,7 @@ Result<Trace> InProcessCapture::takeNew() {
   if (reader_) {
     TS_TRY([[maybe_unused]] const size_t more, reader_->refresh());
   } else {
-    TS_TRY(TraceReader reader, TraceReader::open(directory_ + "/capture.sbt"));
+    TS_TRY(TraceReader reader, TraceReader::open(collector_->tracePath()));
     reader_.emplace(std::move(reader));
   }
   ReadOptions options;

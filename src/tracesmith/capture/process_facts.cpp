@@ -133,6 +133,22 @@ Result<ProcessStat> readProcessStat(uint32_t pid) {
   return std::move(*stat);
 }
 
+std::string liveProcPath(uint32_t pid, const char* name) {
+  const auto stat = readProcessStat(pid);
+  if (!stat || stat->state != 'Z' || stat->threads < 2) return procPath(pid, name);
+  std::string path = procPath(pid, name);
+  DIR* tasks = ::opendir(procPath(pid, "task").c_str());
+  if (tasks == nullptr) return path;
+  while (const dirent* entry = ::readdir(tasks)) {
+    uint32_t tid = 0;
+    if (!parseNumber(std::string_view(entry->d_name), tid) || tid == pid) continue;
+    path = fmt::format("/proc/{}/task/{}/{}", pid, tid, name);
+    break;
+  }
+  ::closedir(tasks);
+  return path;
+}
+
 Result<ProcessFacts> readProcessFacts(uint32_t pid) {
   TS_TRY(const ProcessStat stat, readProcessStat(pid));
   ProcessFacts facts;
@@ -141,16 +157,16 @@ Result<ProcessFacts> readProcessFacts(uint32_t pid) {
   facts.start_ticks = stat.start_ticks;
   facts.start_ns = startTicksToMonotonicNs(stat.start_ticks);
   facts.threads = stat.threads;
-  facts.zombie = stat.state == 'Z' || stat.state == 'X';
+  facts.zombie = !stat.runs();
   facts.boot_id = bootId();
 
-  facts.executable = readLink(procPath(pid, "exe"));
-  auto arguments = readSome(procPath(pid, "cmdline"), kMaxCommandLineBytes + 1);
+  facts.executable = readLink(liveProcPath(pid, "exe"));
+  auto arguments = readSome(liveProcPath(pid, "cmdline"), kMaxCommandLineBytes + 1);
   // In the middle of an exec there is a new program that has not got its arguments yet.
   for (int i = 0; i < kExecLooks && !facts.executable.empty() && arguments && arguments->empty();
        ++i) {
     ::usleep(100);
-    arguments = readSome(procPath(pid, "cmdline"), kMaxCommandLineBytes + 1);
+    arguments = readSome(liveProcPath(pid, "cmdline"), kMaxCommandLineBytes + 1);
   }
   if (arguments && !arguments->empty()) {
     const bool cut = arguments->size() > kMaxCommandLineBytes;
@@ -295,14 +311,14 @@ bool isStatic(const std::string& path) {
 namespace {
 
 std::optional<std::string> readEnvironment(uint32_t pid) {
-  auto text = readSome(procPath(pid, "environ"), kMaxEnvironmentBytes);
+  auto text = readSome(liveProcPath(pid, "environ"), kMaxEnvironmentBytes);
   // A zombie's reads as empty, and so does that of a process in the middle of an exec.
   for (int i = 0; text && text->empty(); ++i) {
     const auto stat = readProcessStat(pid);
-    if (!stat || stat->state == 'Z' || stat->state == 'X' || i == kExecLooks) return std::nullopt;
+    if (!stat || !stat->runs() || i == kExecLooks) return std::nullopt;
     const bool settled = stat->environment_end != 0;
     if (!settled) ::usleep(100);
-    text = readSome(procPath(pid, "environ"), kMaxEnvironmentBytes);
+    text = readSome(liveProcPath(pid, "environ"), kMaxEnvironmentBytes);
     if (settled && text && text->empty()) return text;
   }
   return text;

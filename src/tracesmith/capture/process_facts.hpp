@@ -41,7 +41,7 @@ struct ProcessFacts {
   uint64_t pid_namespace = 0;  ///< inode of the namespace; 0: unknown
   uint32_t namespace_pid = 0;  ///< its number inside that namespace; equals pid outside containers
   uint32_t threads = 0;
-  bool zombie = false;  ///< ended, but its parent has not yet asked
+  bool zombie = false;  ///< all its threads have ended, but its parent has not yet asked
 };
 
 /// kNotFound when the process is gone (or ended and was replaced while we looked).
@@ -49,6 +49,10 @@ Result<ProcessFacts> readProcessFacts(uint32_t pid);
 Result<ProcessStat> readProcessStat(uint32_t pid);
 /// nullopt when `text` is not a line of /proc/PID/stat.
 std::optional<ProcessStat> parseProcessStat(std::string_view text);
+
+/// A file of /proc about a process, as of one of its threads that runs: when the first thread has
+/// ended before the others, /proc/PID/{exe,cmdline,environ,maps} are empty.
+std::string liveProcPath(uint32_t pid, const char* name);
 
 /// Every process that /proc shows, with its stat. For finding descendants after the fact.
 struct ListedProcess {

@@ -3,9 +3,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -132,6 +134,41 @@ TEST(ProcessFacts, NameAZombieByWhatTheKernelKept) {
   const auto gone = readProcessFacts(static_cast<uint32_t>(child));
   ASSERT_FALSE(gone);
   EXPECT_EQ(gone.error().code, ErrorCode::kNotFound);
+}
+
+// The first thread of a process may end by pthread_exit() while others go on.
+TEST(ProcessFacts, DoNotTakeAProcessForDeadWhileOneOfItsThreadsRuns) {
+  int ready[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    pthread_t other;
+    ::pthread_create(
+        &other, nullptr,
+        [](void*) -> void* {
+          for (;;) ::pause();
+        },
+        nullptr);
+    [[maybe_unused]] const ssize_t n = ::write(ready[1], "", 1);
+    ::syscall(SYS_exit, 0);  // of this thread alone
+  }
+  char byte = 0;
+  EXPECT_EQ(::read(ready[0], &byte, 1), 1);
+  const auto pid = static_cast<uint32_t>(child);
+  for (int i = 0; i < 1000 && readProcessStat(pid)->state != 'Z'; ++i) ::usleep(1000);
+  EXPECT_EQ(readProcessStat(pid)->state, 'Z');
+  EXPECT_TRUE(readProcessStat(pid)->runs());
+  const auto facts = readProcessFacts(pid);
+  ASSERT_TRUE(facts) << facts.error().toString();
+  EXPECT_FALSE(facts->zombie);
+  EXPECT_EQ(facts->executable, readProcessFacts(static_cast<uint32_t>(::getpid()))->executable);
+  EXPECT_NE(facts->command_line.front(), '[');
+  EXPECT_EQ(environmentHas(pid, "PATH"), std::optional(true));
+  EXPECT_NE(std::ifstream(liveProcPath(pid, "maps")).get(), EOF);
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  ::close(ready[0]);
+  ::close(ready[1]);
 }
 
 TEST(ProcessFacts, ParseOnlyWholeLinesOfStat) {

@@ -115,7 +115,7 @@ void ProcessTracker::Impl::look(uint32_t pid, bool as_new_program, int64_t now_n
   DescendantTable::Look look;
   look.facts = std::move(*facts);
   if (!look.facts.executable.empty()) {
-    look.is_static = isStatic(fmt::format("/proc/{}/exe", pid));
+    look.is_static = isStatic(liveProcPath(pid, "exe"));
     if (!options.environment_marker.empty())
       look.has_environment = environmentHas(pid, options.environment_marker);
   }
@@ -146,8 +146,7 @@ bool ProcessTracker::Impl::runs(const DescendantTable::Live& live) const {
   const uint64_t slack = live.start_ticks_exact ? 0 : 2;
   if (stat->start_ticks + slack < live.start_ticks) return false;
   if (live.start_ticks + slack < stat->start_ticks) return false;
-  const bool dead = stat->state == 'Z' || stat->state == 'X';
-  return !dead || stat->threads > 1;  // else only its first thread has ended
+  return stat->runs();
 }
 
 void ProcessTracker::Impl::lookForEnds(int64_t now_ns) {
@@ -263,6 +262,15 @@ std::vector<ProcessRecord> ProcessTracker::processes(int64_t now_ns) {
   (void)impl_->poll(now_ns);  // a failure to read events is told by poll()
   impl_->lookForEnds(now_ns);
   return impl_->table.records(now_ns);
+}
+
+std::vector<std::pair<uint32_t, uint64_t>> ProcessTracker::running() const {
+  const std::lock_guard lock(impl_->mutex);
+  std::vector<std::pair<uint32_t, uint64_t>> out;
+  for (const auto& live : impl_->table.live()) {
+    if (live.start_ticks_exact) out.emplace_back(live.pid, live.start_ticks);
+  }
+  return out;
 }
 
 bool ProcessTracker::anyAlive() const {

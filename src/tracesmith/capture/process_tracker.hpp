@@ -55,6 +55,8 @@ class ProcessTracker {
   /// Every process so far, after a poll(now_ns). Ids, pids and order never change; start_ticks may
   /// change as long as it is not exact, so take rows that are not exact only at the end.
   std::vector<ProcessRecord> processes(int64_t now_ns);
+  /// pid and start_ticks of those that run.
+  std::vector<std::pair<uint32_t, uint64_t>> running() const;
   /// True while a descendant (or the root) runs.
   bool anyAlive() const;
 

@@ -20,7 +20,6 @@
 #include "tracesmith/capture/recording_trigger.hpp"
 #include "tracesmith/capture/session_dir.hpp"
 #include "tracesmith/capture/session_report.hpp"
-#include "tracesmith/format/trace_reader.hpp"
 
 namespace tracesmith {
 namespace {
@@ -52,24 +51,6 @@ class TimeLimit {
   int step_ = 0;
 };
 
-/// Number of kernels in a trace that has its end marker; nothing for any other file.
-std::optional<uint64_t> kernelsOfCompleteTrace(const std::string& path) {
-  const auto reader = TraceReader::open(path);
-  if (!reader || !reader->complete()) return std::nullopt;
-  uint64_t kernels = 0;
-  for (const BlockInfo& block : reader->blocks()) {
-    if (block.table == TableId::kKernel) kernels += block.rows;
-  }
-  return kernels;
-}
-
-/// True for a recording whose processes have all ended, with their channels, before its collector
-/// did.
-bool recordingHasNoEnd(const std::string& output) {
-  const auto reader = RecordingReader::open(recording::pathBeside(output));
-  return reader && !reader->complete();
-}
-
 }  // namespace
 
 Result<ProfileOutcome> runProfile(const ProfileOptions& options) {
@@ -89,6 +70,7 @@ Result<ProfileOutcome> runProfile(const ProfileOptions& options) {
   const std::string command_line = joinCommand(options.command);
   // From here on a failure must not leave the directory behind.
   auto giveUp = [&](Error error) -> tl::unexpected<Error> {
+    hideAgain(dir);
     dir.remove();
     return tl::unexpected<Error>(std::move(error));
   };
@@ -97,7 +79,8 @@ Result<ProfileOutcome> runProfile(const ProfileOptions& options) {
                             .command_line = command_line,
                             .keep_kernels = options.kernels,
                             .keep_memory = options.memory,
-                            .shortest_call_ns = shortest_call_ns};
+                            .shortest_call_ns = shortest_call_ns,
+                            .force = options.force};
   if (auto ok = dir.writeInfo(info); !ok) return giveUp(ok.error());
   if (auto ok = checkRoomForArena(dir, options.ring_bytes); !ok) return giveUp(ok.error());
   auto env = environmentFor(options, dir);
@@ -121,10 +104,7 @@ Result<ProfileOutcome> runProfile(const ProfileOptions& options) {
     preload(*env, descendants.preload());
   }
   auto started = Launcher::start(options.command, *env);
-  if (!started) {
-    unlink(dir.info().output.c_str());
-    return giveUp(started.error());
-  }
+  if (!started) return giveUp(started.error());
   Launcher& program = *started;
   relay.follow(program);
   ProfileOutcome outcome;
@@ -169,6 +149,9 @@ Result<ProfileOutcome> runProfile(const ProfileOptions& options) {
   outcome.stopped_by_duration = limit.hit();
   descendants.finish(*ended, monotonicNs());
   warnOfUnrecorded(dir, outcome);
+  collector.poll();  // what the last process had made is known now
+  const std::vector<std::string> silent = descendants.silentWarnings(dir);
+  outcome.warnings.insert(outcome.warnings.end(), silent.begin(), silent.end());
   if (recording) {
     if (ended->signal != 0) {
       recording->noteEnd(static_cast<uint32_t>(program.pid()),
@@ -178,9 +161,13 @@ Result<ProfileOutcome> runProfile(const ProfileOptions& options) {
     outcome.recording = recording->totals();
     for (const SessionDir::Unrecorded& u : dir.unchanneled()) {
       outcome.recording->ended.push_back(
-          fmt::format("process {} could not make its channel ({}); a smaller one: "
+          fmt::format("process {} could not {} ({}); a smaller channel: "
                       "--record-buffer BYTES",
-                      u.pid, std::strerror(u.error)));
+                      u.pid,
+                      u.step == arena::ArmStep::kUnknown || u.step == arena::ArmStep::kRoom
+                          ? "make its channel"
+                          : arena::failureOf(u.step),
+                      std::strerror(u.error)));
     }
   }
   outcome.trace_status = collector.finish();
@@ -198,43 +185,7 @@ Result<ProfileOutcome> runProfile(const ProfileOptions& options) {
   }
   outcome.unobserved = descendants.unobserved();
   for (const std::string& warning : descendants.warnings()) outcome.warnings.push_back(warning);
-  if (!outcome.trace_status) countWhatIsInTheFile(dir.info().output, outcome);
-  return outcome;
-}
-
-Result<RecoverOutcome> recoverSession(const std::string& session_dir) {
-  const FileSizeSignalIgnored no_signal;
-  TS_TRY(SessionDir dir, SessionDir::open(session_dir));
-  RecoverOutcome outcome;
-  outcome.output = dir.info().output;
-  outcome.arenas = static_cast<uint32_t>(dir.arenas().size());
-  outcome.channels = static_cast<uint32_t>(dir.channels().size());
-  if (outcome.channels > 0 || (dir.begun() && recordingHasNoEnd(outcome.output))) {
-    TS_TRY(const auto drain, RecordingDrain::resume(dir));
-    TS_CHECK_OK(drain->finish());
-    outcome.recording = drain->totals();
-    for (const std::string& path : dir.channels()) unlink(path.c_str());
-  }
-  if (!dir.begun()) {
-    outcome.output.clear();
-    dir.remove();
-    outcome.warnings.push_back("the recording was killed before it began; there was nothing in " +
-                               session_dir);
-    return outcome;
-  }
-  if (const auto kernels = kernelsOfCompleteTrace(outcome.output)) {
-    // The collector died between its last two steps.
-    outcome.kernels = *kernels;
-    dir.remove();
-    return outcome;
-  }
-  TS_TRY(std::unique_ptr<Collector> collector, Collector::resume(dir));
-  const uint64_t kernels_before = collector->rows().kernels;
-  if (kernels_before == 0) noteHost(*collector, dir.info().command_line);
-  collector->noteMetadata("recovered", "true");
-  TS_CHECK_OK(collector->finish());
-  outcome.recovered_events = collector->rows().events;
-  outcome.kernels = collector->rows().kernels;
+  takePublished(collector, outcome);
   return outcome;
 }
 

@@ -66,13 +66,17 @@ struct ProfileOptions {
   bool memory = true;                ///< false: leave copies, fills and memory events out
   bool unified_memory = false;       ///< page faults and migrations of CUDA's managed memory
   bool cuda_calls = false;           ///< all calls of CUDA's runtime and driver
+  bool cuda_latency = false;         ///< when CUDA's kernels were queued and submitted
+  bool whole_cuda_graphs = false;    ///< one row a launch of a CUDA graph, none for its nodes
   std::optional<RecordOptions> record;
   std::optional<StackOptions> stacks;
   std::optional<FunctionOptions> functions;
+  bool force = false;  ///< a trace without events replaces one with events
   std::function<void(const CaptureProgress&)> progress;  ///< called about 5 times a second
 };
 
 struct ProfileOutcome {
+  std::string trace;  ///< where it is: ProfileOptions::output, or a name beside it
   int exit_code = 0;  ///< the program's, or 128 + signal
   int signal = 0;     ///< the signal that ended it, else 0
   bool stopped_by_duration = false;
@@ -109,7 +113,10 @@ struct RecoverOutcome {
 };
 
 /// Finishes the trace of a session whose collector died: `session_dir` is the directory that
-/// `profile` keeps beside its output ("out.sbt.session"). Removes it when all is in the file.
+/// `profile` keeps beside its output. Its trace goes to the directory's own path without
+/// ".session".
+/// - A file there that is neither of this session nor what the session was to replace is an error.
+/// - The directory is removed when the finished trace (and recording) has been read back intact.
 Result<RecoverOutcome> recoverSession(const std::string& session_dir);
 
 }  // namespace tracesmith

@@ -213,6 +213,9 @@ void RecordJoiner::restorePending(const PendingRow& row) {
   if (row.kind == CallKind::kOther && row.sub_kind == RecordedCuda::kPendingNothing) {
     return cuda_.restoreNothing(row.correlation_id);
   }
+  if (row.kind == CallKind::kOther && RecordedCuda::isVirtualMemory(row.sub_kind)) {
+    return cuda_.restoreVirtualMemory(row);
+  }
   if (row.kind == CallKind::kOther) return cuda_.restoreWaiting(row.correlation_id);
   pending_[row.correlation_id] = {row, true};
 }

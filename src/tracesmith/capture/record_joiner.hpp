@@ -42,10 +42,13 @@ struct SharedRows {
   struct DeviceState {
     DeviceRow row;
     DeviceClock clock;
+    /// Of a clock that the vendor's library converts from (CUPTI's), to be written.
+    std::vector<ClockCurve::Snapshot> vendor_snapshots;
   };
   std::vector<DeviceState> devices;  // by id - 1
   HostClocks host_clocks;
   StampClock stamps;
+  bool is_live = true;  // the programs run now; else another collector's session is finished
   bool keep_kernels = true;
   bool keep_memory = true;
   int64_t shortest_call_ns = 0;  // of the functions that XRay traces
@@ -116,6 +119,7 @@ class RecordJoiner {
   void restoreCudaLosses(std::string_view reason) { cuda_.restoreLosses(reason); }
   void restoreCudaContext(const ContextRow& row) { cuda_.restoreContext(row); }
   void restoreCudaStream(const StreamRow& row) { cuda_.restoreStream(row); }
+  void restoreCudaMemory(const MemoryEventRow& row) { cuda_.restoreMemoryEvent(row); }
   /// After all restorePending(), and at last restored().
   void restoreRange(const RangeRow& row) { nvtx_.restoreRange(row); }
   void restored() { nvtx_.restored(); }
@@ -135,6 +139,8 @@ class RecordJoiner {
       damaged();
     }
   }
+  void noteCudaClock(CudaFile& file) { cuda_.noteClock(file); }
+  void giveCudaClockSnapshots() { cuda_.giveClockSnapshots(); }
   void noteCudaFile(const CudaFile& file, bool dead) { cuda_.noteFile(file, dead); }
 
   ProcessId process() const { return process_; }

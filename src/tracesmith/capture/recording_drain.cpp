@@ -17,6 +17,10 @@ using channel::FrameKind;
 
 namespace {
 
+bool isLaunch(const recording::CommandHeader& header) {
+  return header.kind == recording::CommandKind::kLaunch && header.result == 0;
+}
+
 /// What is with the writer but not yet in the file holds room in the rings: a part of the smallest.
 constexpr uint64_t kFlushBytes = channel::kMinRingBytes / 2;
 constexpr int64_t kFlushIntervalNs = 1'000'000'000;
@@ -52,17 +56,14 @@ Bytes encoded(Command command, const recording::CommandHeader& header) {
 
 Result<std::unique_ptr<RecordingDrain>> RecordingDrain::create(const SessionDir& dir) {
   auto drain = std::unique_ptr<RecordingDrain>(new RecordingDrain(dir));
-  drain->path_ = recording::pathBeside(dir.info().output);
-  // An older one would be taken for the new trace's.
-  if (unlink(drain->path_.c_str()) != 0 && errno != ENOENT) {
-    return failErrno(errno, "cannot replace the recording", drain->path_);
-  }
+  drain->path_ = dir.recordingPath();
+  dir.files().removeFile("trace.sbr");
   return drain;
 }
 
 Result<std::unique_ptr<RecordingDrain>> RecordingDrain::resume(const SessionDir& dir) {
   auto drain = std::unique_ptr<RecordingDrain>(new RecordingDrain(dir));
-  drain->path_ = recording::pathBeside(dir.info().output);
+  drain->path_ = dir.recordingPath();
   auto reader = RecordingReader::open(drain->path_);
   // Without commands in the file, all of them are still in the channels. One that can not be read
   // must not be overwritten.
@@ -76,6 +77,7 @@ Result<std::unique_ptr<RecordingDrain>> RecordingDrain::resume(const SessionDir&
     forEachCommand(commands, [&](const recording::CommandHeader& header, ByteView) {
       before.next_sequence = header.sequence + 1;
       before.ended = header.kind == recording::CommandKind::kEnd;
+      if (isLaunch(header)) ++drain->totals_.recorded_launches;
       return true;
     });
     drain->before_[{process.pid, process.start_ticks}].push_back(before);
@@ -150,7 +152,7 @@ Status RecordingDrain::discover() {
 }
 
 Status RecordingDrain::open(const std::string& path) {
-  auto file = ChannelFile::open(path);
+  auto file = ChannelFile::open(path, dir_.files().fd());
   if (!file) {
     totals_.ended.push_back(file.error().toString());
     return {};
@@ -203,6 +205,7 @@ Result<bool> RecordingDrain::drain(Channel& c) {
       // What is less was in the file when its writer died before it could say so.
       if (header.sequence == c.next_sequence) {
         TS_CHECK_OK(writer_->addCommands(c.number, frame.body, 1));
+        if (isLaunch(header)) ++totals_.recorded_launches;
         ++c.next_sequence;
       }
     }
@@ -245,7 +248,7 @@ bool RecordingDrain::processGone(const Channel& c, bool at_end) const {
     return at_end && !runsInItsNamespace(h);
   }
   const auto stat = readProcessStat(h.pid);
-  return !stat || stat->start_ticks != h.start_ticks || stat->state == 'Z' || stat->state == 'X';
+  return !stat || stat->start_ticks != h.start_ticks || !stat->runs();
 }
 
 void RecordingDrain::noteTotals(Channel& c) {
@@ -305,7 +308,7 @@ Result<bool> RecordingDrain::poll() {
       if (c->closed || !processGone(*c)) continue;
       TS_CHECK_OK(drain(*c));
       TS_CHECK_OK(close(*c, true));
-      unlink(c->file.path().c_str());
+      dir_.files().removeFile(c->file.name());
     }
     std::erase_if(channels_, [](const auto& c) { return c->closed; });
   }

@@ -25,9 +25,10 @@ struct RecordingTotals {
   std::string path;
   uint32_t processes = 0;
   uint64_t commands = 0;
-  uint64_t launches = 0;        ///< of the programs, recorded or not
-  uint64_t payload_bytes = 0;   ///< that programs gave or were shown
-  uint64_t distinct_bytes = 0;  ///< kept
+  uint64_t launches = 0;           ///< that succeeded, recorded or not
+  uint64_t recorded_launches = 0;  ///< of them, those in the recording: with a range not all
+  uint64_t payload_bytes = 0;      ///< that programs gave or were shown
+  uint64_t distinct_bytes = 0;     ///< kept
   uint64_t file_bytes = 0;
   uint64_t stall_ns = 0;           ///< that programs waited for us
   std::vector<std::string> ended;  ///< why a recording ended before its program did
@@ -36,7 +37,8 @@ struct RecordingTotals {
 /// One thread at a time, but for what is said to be otherwise.
 class RecordingDrain {
  public:
-  /// What was recorded to this place before is removed; the file comes with the first channel.
+  /// Writes to the session directory; Collector::finish() puts the recording beside the trace. The
+  /// file comes with the first channel.
   static Result<std::unique_ptr<RecordingDrain>> create(const SessionDir& dir);
   /// Goes on where a drain has died: what its file has is not written again.
   static Result<std::unique_ptr<RecordingDrain>> resume(const SessionDir& dir);

@@ -1,28 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/capture/session_dir.hpp"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cinttypes>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <string_view>
 
 #include "tracesmith/capture/arena_layout.hpp"
 #include "tracesmith/capture/channel_layout.hpp"
 #include "tracesmith/capture/cuda_layout.hpp"
+#include "tracesmith/capture/session_output.hpp"
+#include "tracesmith/format/file_io.hpp"
+#include "tracesmith/recording/recording_file.hpp"
 
 namespace tracesmith {
 namespace {
 
-constexpr const char* kInfoName = "/session.txt";
+constexpr const char* kInfoName = "session.txt";
 constexpr std::string_view kSessionSuffix = ".session";
 
 /// What a session puts into its directory. Nothing else is ever removed from there, so that a wrong
@@ -31,7 +32,8 @@ bool isOurs(std::string_view name) {
   return name.ends_with(arena::kArenaSuffix) || name.ends_with(arena::kUnrecordedSuffix) ||
          name.ends_with(cuda_file::kSuffix) || name.ends_with(channel::kSuffix) ||
          name.ends_with(channel::kUnrecordedSuffix) || name.ends_with(".new") ||
-         name == "session.txt" || name == "processes.log";
+         name == "session.txt" || name == "processes.log" || name == "trace.sbt" ||
+         name == "trace.sbr";
 }
 
 std::string absolutePath(const std::string& path) {
@@ -40,72 +42,67 @@ std::string absolutePath(const std::string& path) {
   return ec ? path : absolute.lexically_normal().string();
 }
 
-void takeLine(std::string_view key, const std::string& value, SessionInfo& info) {
-  if (key == "output") info.output = value;
-  if (key == "command_line") info.command_line = value;
-  if (key == "root_pid") {
-    info.root_pid = static_cast<uint32_t>(std::strtoul(value.c_str(), nullptr, 10));
+/// Empty when there is no such file, or one that is not ours to read.
+std::string contentOf(const PrivateDirectory& files, const char* name) {
+  constexpr size_t kMostBytes = 16u << 20;
+  const int fd = openWithin(files.fd(), name, O_RDONLY | O_NONBLOCK);
+  std::string text;
+  char part[4096];
+  for (ssize_t n = 0;
+       fd >= 0 && text.size() < kMostBytes && (n = read(fd, part, sizeof part)) > 0;) {
+    text.append(part, static_cast<size_t>(n));
   }
-  if (key == "keep_kernels") info.keep_kernels = value != "0";
-  if (key == "keep_memory") info.keep_memory = value != "0";
-  if (key == "shortest_call_ns") {
-    info.shortest_call_ns = std::strtoll(value.c_str(), nullptr, 10);
-  }
-}
-
-template <class F>
-void forEachName(const std::string& path, F&& f) {
-  DIR* d = opendir(path.c_str());
-  if (d == nullptr) return;
-  while (const dirent* e = readdir(d)) f(std::string_view(e->d_name));
-  closedir(d);
+  if (fd >= 0) close(fd);
+  return text;
 }
 
 }  // namespace
 
-/// The kernel gives it back when the process ends, in whatever way.
-class SessionDir::Lock {
- public:
-  explicit Lock(int fd) : fd_(fd) {}
-  ~Lock() { close(fd_); }
-  Lock(const Lock&) = delete;
-  Lock& operator=(const Lock&) = delete;
-
- private:
-  int fd_;
-};
-
+/// The kernel gives the lock back when the process ends, in whatever way.
 Status SessionDir::lock() {
-  const int fd = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return failErrno(errno, "cannot open the session directory", path_);
   // Where the file system has no locks we go on without.
-  if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-    close(fd);
+  if (flock(files_.fd(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     return fail(ErrorCode::kInvalidArgument,
                 "belongs to a recording that is still running (or is being recovered)", path_);
   }
-  lock_ = std::make_shared<const Lock>(fd);
   return {};
 }
 
 Result<SessionDir> SessionDir::create(const std::string& output) {
   SessionDir dir;
   dir.info_.output = absolutePath(output);
+  dir.info_.id = makeSessionId();
+  TS_TRY(const std::string target, checkedTarget(dir.info_.output));
   dir.path_ = dir.info_.output + std::string(kSessionSuffix);
-  const bool made = mkdir(dir.path_.c_str(), 0700) == 0;
-  if (!made && errno != EEXIST) {
-    return failErrno(errno, "cannot make the session directory", dir.path_);
-  }
+  bool made = false;
+  TS_TRY(dir.files_, PrivateDirectory::makeOrOpen(dir.path_, made));
   TS_CHECK_OK(dir.lock());
-  if (!made && !(dir.arenas().empty() && dir.channels().empty())) {
+  if (!made && dir.isUnfinished()) {
     return fail(ErrorCode::kInvalidArgument,
                 "holds an unfinished recording; finish it with `tracesmith recover " + dir.path_ +
                     "`, or remove it",
                 dir.path_);
   }
   // A leftover without arenas is in nobody's way, but its log would be taken for ours.
-  if (!made) dir.removeFiles();
+  if (!made) {
+    hideAgain(dir);
+    dir.removeFiles();
+  }
+  const Occupant old = lookAt(target);
+  dir.info_.replaces = old.kind == Occupant::Kind::kOther ? kNoTrace : old.identity;
+  dir.info_.replaces_recording = lookAt(recording::pathBeside(dir.info_.output)).identity;
+  if (old.kind == Occupant::Kind::kTrace) {
+    if (auto free = sbt::openForWriting(target, false); !free) {
+      if (made) dir.remove();
+      return tl::unexpected<Error>(free.error());
+    }
+  }
   return dir;
+}
+
+bool SessionDir::isUnfinished() const {
+  return !arenas().empty() || !channels().empty() || lookAt(tracePath()).has_events ||
+         lookAt(recordingPath()).has_events;
 }
 
 Result<SessionDir> SessionDir::open(const std::string& path) {
@@ -113,73 +110,68 @@ Result<SessionDir> SessionDir::open(const std::string& path) {
   dir.path_ = absolutePath(path);
   while (dir.path_.size() > 1 && dir.path_.back() == '/') dir.path_.pop_back();
   struct stat s {};
-  if (stat(dir.path_.c_str(), &s) != 0) return failErrno(errno, "cannot open", path);
+  if (lstat(dir.path_.c_str(), &s) != 0) return failErrno(errno, "cannot open", path);
   if (!S_ISDIR(s.st_mode)) {
     return fail(ErrorCode::kInvalidArgument,
                 "is not a directory; give the session directory that `profile` keeps beside its "
                 "output (OUTPUT.session)",
                 path);
   }
-  std::ifstream in(dir.path_ + kInfoName);
-  std::string line;
-  while (std::getline(in, line)) {
-    const size_t eq = line.find('=');
-    if (eq == std::string::npos) continue;
-    takeLine(line.substr(0, eq), line.substr(eq + 1), dir.info_);
+  const std::string_view name = std::string_view(dir.path_).substr(dir.path_.rfind('/') + 1);
+  if (!name.ends_with(kSessionSuffix) || name.size() == kSessionSuffix.size()) {
+    return fail(
+        ErrorCode::kInvalidArgument,
+        "is not named OUTPUT.session, so it does not say where its trace belongs; rename it "
+        "to the name of the trace and .session, for example trace.sbt.session",
+        path);
   }
+  TS_TRY(dir.files_, PrivateDirectory::open(dir.path_));
+  const std::string text = contentOf(dir.files_, kInfoName);
+  dir.info_ = parseSessionInfo(text);
   if (dir.info_.output.empty()) {
     // A collector that was killed at once has not written it yet. The name says as much, provided
     // that there is nothing of anybody else in the directory.
-    bool others = false;
-    forEachName(dir.path_, [&](std::string_view name) {
-      others = others || (name != "." && name != ".." && !isOurs(name));
-    });
-    if (others || !dir.path_.ends_with(kSessionSuffix)) {
+    const std::vector<std::string> names = dir.files_.names();
+    if (!std::all_of(names.begin(), names.end(), isOurs)) {
       return fail(ErrorCode::kInvalidArgument,
                   "is not a session directory of tracesmith (it has no readable session.txt)",
                   path);
     }
-    dir.info_.output = dir.path_.substr(0, dir.path_.size() - kSessionSuffix.size());
     dir.begun_ = !(dir.arenas().empty() && dir.channels().empty());
   }
+  dir.info_.output = dir.path_.substr(0, dir.path_.size() - kSessionSuffix.size());
   TS_CHECK_OK(dir.lock());
   return dir;
 }
 
 Status SessionDir::writeInfo(const SessionInfo& info) {
+  SessionInfo known = std::move(info_);
   info_ = info;
-  info_.output = absolutePath(info.output);
-  std::string command = info.command_line;
-  for (char& c : command) {
-    if (c == '\n') c = ' ';
-  }
-  const std::string text = "output=" + info_.output + "\ncommand_line=" + command +
-                           "\nroot_pid=" + std::to_string(info.root_pid) +
-                           "\nkeep_kernels=" + (info.keep_kernels ? "1" : "0") +
-                           "\nkeep_memory=" + (info.keep_memory ? "1" : "0") +
-                           "\nshortest_call_ns=" + std::to_string(info.shortest_call_ns) + "\n";
+  info_.output = std::move(known.output);
+  info_.id = std::move(known.id);
+  info_.replaces = std::move(known.replaces);
+  info_.replaces_recording = std::move(known.replaces_recording);
+  const std::string text = toText(info_);
   // Written aside and renamed: a reader sees all of it or nothing.
-  const std::string path = path_ + kInfoName;
-  const std::string temporary = path + ".new";
-  const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (fd < 0) return failErrno(errno, "cannot write", temporary);
+  const std::string temporary = std::string(kInfoName) + ".new";
+  TS_TRY(const int fd, files_.createFile(temporary));
   const ssize_t n = write(fd, text.data(), text.size());
   const int write_errno = errno;
   close(fd);
   if (n != static_cast<ssize_t>(text.size())) {
-    return failErrno(n < 0 ? write_errno : ENOSPC, "cannot write", temporary);
+    return failErrno(n < 0 ? write_errno : ENOSPC, "cannot write", path_ + "/" + temporary);
   }
-  if (rename(temporary.c_str(), path.c_str()) != 0) {
-    return failErrno(errno, "cannot write", path);
+  if (renameat(files_.fd(), temporary.c_str(), files_.fd(), kInfoName) != 0) {
+    return failErrno(errno, "cannot write", path_ + "/" + kInfoName);
   }
   return {};
 }
 
 std::vector<std::string> SessionDir::withSuffix(const char* suffix) const {
   std::vector<std::string> out;
-  forEachName(path_, [&](std::string_view name) {
-    if (name.ends_with(suffix)) out.push_back(path_ + "/" + std::string(name));
-  });
+  for (const std::string& name : files_.names()) {
+    if (name.ends_with(suffix)) out.push_back(path_ + "/" + name);
+  }
   return out;
 }
 
@@ -196,22 +188,23 @@ std::vector<SessionDir::Unrecorded> SessionDir::unchanneled() const {
 
 std::vector<SessionDir::Unrecorded> SessionDir::reported(const char* suffix) const {
   std::vector<Unrecorded> out;
-  forEachName(path_, [&](std::string_view name) {
-    if (!name.ends_with(suffix)) return;
+  for (const std::string& name : files_.names()) {
     Unrecorded u;
-    if (std::sscanf(std::string(name).c_str(), "%" SCNu32 ".%d", &u.pid, &u.error) == 2) {
-      out.push_back(u);
+    unsigned step = 0;
+    if (!name.ends_with(suffix) ||
+        std::sscanf(name.c_str(), "%" SCNu32 ".%d.%u", &u.pid, &u.error, &step) < 2) {
+      continue;
     }
-  });
+    u.step = static_cast<arena::ArmStep>(step);
+    out.push_back(u);
+  }
   return out;
 }
 
 void SessionDir::removeFiles() const {
-  std::vector<std::string> ours;
-  forEachName(path_, [&](std::string_view name) {
-    if (isOurs(name)) ours.push_back(path_ + "/" + std::string(name));
-  });
-  for (const std::string& path : ours) unlink(path.c_str());
+  for (const std::string& name : files_.names()) {
+    if (isOurs(name)) files_.removeFile(name);
+  }
 }
 
 void SessionDir::remove() {

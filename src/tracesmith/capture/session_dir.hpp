@@ -3,24 +3,15 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <vector>
 
+#include "tracesmith/base/private_directory.hpp"
 #include "tracesmith/base/result.hpp"
+#include "tracesmith/capture/session_info.hpp"
+#include "tracesmith/capture/unrecorded_layout.hpp"
 
 namespace tracesmith {
-
-/// What `recover` must know of a session; kept in the directory as lines "name=value".
-struct SessionInfo {
-  std::string output;        // absolute path of the trace
-  std::string command_line;  // as text for people
-  uint32_t root_pid = 0;
-  // What was asked to be left out of the trace; a directory of an older version does not say.
-  bool keep_kernels = true;
-  bool keep_memory = true;
-  int64_t shortest_call_ns = 0;
-};
 
 /// While it (or a copy of it) lives and this process does, nobody else can have the same directory:
 /// two collectors would write one file.
@@ -29,13 +20,18 @@ class SessionDir {
   /// Makes the directory for `output`. A directory of that name left by a session that died is not
   /// touched when it holds arenas: the error says how to recover it.
   static Result<SessionDir> create(const std::string& output);
-  /// An existing one that nobody uses, by its path. One whose session.txt was never written is
-  /// known by its name.
+  /// Opens an existing one that nobody uses. Its path must end in ".session": what is before that
+  /// is the output, whatever session.txt says.
   static Result<SessionDir> open(const std::string& path);
 
   const std::string& path() const { return path_; }
   const SessionInfo& info() const { return info_; }
+  /// Writes session.txt. The output, the id and what the output replaces stay as they are.
   Status writeInfo(const SessionInfo& info);
+  /// Where the trace is written until it is finished, and the recording beside it.
+  std::string tracePath() const { return path_ + "/trace.sbt"; }
+  std::string recordingPath() const { return path_ + "/trace.sbr"; }
+  const PrivateDirectory& files() const { return files_; }
   std::string processLog() const { return path_ + "/processes.log"; }
 
   /// Full paths of the arenas that are there now.
@@ -48,6 +44,7 @@ class SessionDir {
   struct Unrecorded {
     uint32_t pid = 0;
     int error = 0;  ///< errno
+    arena::ArmStep step{};
   };
   std::vector<Unrecorded> unrecorded() const;
   /// Processes that could not make a channel.
@@ -58,13 +55,14 @@ class SessionDir {
   bool begun() const { return begun_; }
 
  private:
-  class Lock;
   Status lock();
+  /// It has records that are nowhere else.
+  bool isUnfinished() const;
   std::vector<std::string> withSuffix(const char* suffix) const;
   std::vector<Unrecorded> reported(const char* suffix) const;
   void removeFiles() const;
 
-  std::shared_ptr<const Lock> lock_;
+  PrivateDirectory files_;  // holds the lock
   std::string path_;
   SessionInfo info_;
   bool begun_ = true;

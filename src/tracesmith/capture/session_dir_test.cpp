@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "tracesmith/capture/arena_test_util.hpp"
+#include "tracesmith/capture/session_report.hpp"
 
 namespace tracesmith {
 namespace {
@@ -162,6 +163,107 @@ TEST(SessionDir, ThatWasNeverBegunIsKnownByItsName) {
   ASSERT_TRUE(dir) << dir.error().toString();
   EXPECT_FALSE(dir->begun());
   EXPECT_EQ(dir->info().output, tmp / "out.sbt");
+}
+
+TEST(SessionDir, WritesThroughNoSymbolicLink) {
+  const test::TempDirectory tmp;
+  touch(tmp / "victim");
+  std::filesystem::create_directory(tmp / "out.sbt.session");
+  for (const char* name : {"session.txt.new", "session.txt", "probe.new", "owner.new"}) {
+    std::filesystem::create_symlink(tmp / "victim", tmp / "out.sbt.session/" + name);
+  }
+  auto dir = SessionDir::create(tmp / "out.sbt");
+  ASSERT_TRUE(dir) << dir.error().toString();
+  // Put there later, as by someone who got into the directory.
+  std::filesystem::create_symlink(tmp / "victim", dir->path() + "/session.txt.new");
+  std::filesystem::create_symlink(tmp / "victim", dir->path() + "/probe.new");
+  ASSERT_TRUE(dir->writeInfo({.command_line = "x"}));
+  ASSERT_TRUE(checkRoomForArena(*dir, arena::kMinRingBytes));
+  std::string victim;
+  std::ifstream(tmp / "victim") >> victim;
+  EXPECT_EQ(victim, "x") << "it was written through a link";
+  EXPECT_FALSE(std::filesystem::is_symlink(dir->path() + "/session.txt"));
+}
+
+TEST(SessionDir, IsNeverALinkToAnotherDirectory) {
+  const test::TempDirectory tmp;
+  std::filesystem::create_directory(tmp / "victim");
+  touch(tmp / "victim/1.2.3.new");
+  std::filesystem::create_symlink(tmp / "victim", tmp / "out.sbt.session");
+  const auto made = SessionDir::create(tmp / "out.sbt");
+  ASSERT_FALSE(made);
+  EXPECT_THAT(made.error().message, HasSubstr("symbolic link"));
+  EXPECT_FALSE(SessionDir::open(tmp / "out.sbt.session"));
+  EXPECT_TRUE(exists(tmp / "victim/1.2.3.new"));
+}
+
+TEST(SessionDir, ThatOthersMayWriteIsRefused) {
+  const test::TempDirectory tmp;
+  const std::filesystem::path path = tmp / "out.sbt.session";
+  for (const auto bit :
+       {std::filesystem::perms::group_write, std::filesystem::perms::others_write}) {
+    std::filesystem::create_directory(path);
+    touch(path / "1.2.3.new");
+    std::filesystem::permissions(path, std::filesystem::perms::owner_all | bit);
+    const auto made = SessionDir::create(tmp / "out.sbt");
+    ASSERT_FALSE(made);
+    EXPECT_THAT(made.error().message, HasSubstr("other users"));
+    EXPECT_FALSE(SessionDir::open(path));
+    EXPECT_TRUE(exists(path / "1.2.3.new"));
+    std::filesystem::remove_all(path);
+  }
+}
+
+TEST(SessionDir, IsClosedToOtherUsers) {
+  const test::TempDirectory tmp;
+  std::filesystem::create_directory(tmp / "out.sbt.session");
+  std::filesystem::permissions(tmp / "out.sbt.session", std::filesystem::perms(0755));
+  ASSERT_TRUE(SessionDir::create(tmp / "out.sbt"));
+  EXPECT_EQ(std::filesystem::status(tmp / "out.sbt.session").permissions(),
+            std::filesystem::perms(0700));
+}
+
+TEST(SessionDir, OfAnotherUserIsRefused) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give a directory to another user";
+  const test::TempDirectory tmp;
+  const std::string path = tmp / "out.sbt.session";
+  std::filesystem::create_directory(path);
+  ASSERT_EQ(chown(path.c_str(), 65534, 65534), 0);
+  for (const auto& result : {SessionDir::create(tmp / "out.sbt"), SessionDir::open(path)}) {
+    ASSERT_FALSE(result);
+    EXPECT_THAT(result.error().message, HasSubstr("belongs to user 65534"));
+  }
+}
+
+TEST(SessionDir, SaysWhereItsTraceBelongsByItsNameAlone) {
+  const test::TempDirectory tmp;
+  {
+    auto dir = SessionDir::create(tmp / "out.sbt");
+    ASSERT_TRUE(dir->writeInfo({tmp / "elsewhere.txt", "x", 7}));
+  }
+  std::filesystem::rename(tmp / "out.sbt.session", tmp / "moved.sbt.session");
+  {
+    const auto moved = SessionDir::open(tmp / "moved.sbt.session");
+    ASSERT_TRUE(moved) << moved.error().toString();
+    EXPECT_EQ(moved->info().output, tmp / "moved.sbt");
+  }
+  std::filesystem::rename(tmp / "moved.sbt.session", tmp / "kept");
+  const auto nameless = SessionDir::open(tmp / "kept");
+  ASSERT_FALSE(nameless);
+  EXPECT_THAT(nameless.error().message, HasSubstr("rename it"));
+}
+
+TEST(SessionDir, HasAnIdOfItsOwn) {
+  const test::TempDirectory tmp;
+  std::string first;
+  {
+    auto dir = SessionDir::create(tmp / "out.sbt");
+    ASSERT_TRUE(dir->writeInfo({.command_line = "x"}));
+    first = dir->info().id;
+    EXPECT_EQ(first.size(), 32u);
+  }
+  EXPECT_EQ(SessionDir::open(tmp / "out.sbt.session")->info().id, first);
+  EXPECT_NE(SessionDir::create(tmp / "other.sbt")->info().id, first);
 }
 
 TEST(SessionDir, ThatCanNotBeMadeSaysWhere) {

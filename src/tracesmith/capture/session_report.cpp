@@ -21,12 +21,11 @@ namespace tracesmith {
 Status checkRoomForArena(const SessionDir& dir, uint64_t ring_bytes) {
   const uint64_t bytes =
       arena::dataOffset(arena::kRingsPerArena) + arena::kRingsPerArena * std::bit_ceil(ring_bytes);
-  const std::string probe = dir.path() + "/probe.new";
-  const int fd = open(probe.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (fd < 0) return failErrno(errno, "cannot write in the session directory", dir.path());
+  constexpr const char* kProbe = "probe.new";
+  TS_TRY(const int fd, dir.files().createFile(kProbe));
   const int error = posix_fallocate(fd, 0, static_cast<off_t>(bytes));
   close(fd);
-  unlink(probe.c_str());
+  dir.files().removeFile(kProbe);
   if (error == 0) return {};
   return failErrno(error,
                    "no room for the rings of a process (" + std::to_string(bytes >> 10) +
@@ -54,16 +53,17 @@ CaptureProgress progressOf(const Collector& collector, int64_t elapsed_ns) {
 }
 
 void warnOfUnrecorded(const SessionDir& dir, ProfileOutcome& outcome) {
-  std::map<int, std::vector<uint32_t>> by_error;
-  for (const SessionDir::Unrecorded& u : dir.unrecorded()) by_error[u.error].push_back(u.pid);
-  for (const auto& [error, pids] : by_error) {
+  std::map<std::pair<arena::ArmStep, int>, std::vector<uint32_t>> by_error;
+  for (const SessionDir::Unrecorded& u : dir.unrecorded()) {
+    by_error[{u.step, u.error}].push_back(u.pid);
+  }
+  for (const auto& [failure, pids] : by_error) {
+    const auto& [step, error] = failure;
     const std::string more =
         pids.size() > 1 ? fmt::format(" and {} more", pids.size() - 1) : std::string();
-    outcome.warnings.push_back(
-        fmt::format("process {}{} could not make {} rings ({}), so nothing of {} was recorded; "
-                    "smaller ones: -b BYTES",
-                    pids.front(), more, pids.size() > 1 ? "their" : "its", std::strerror(error),
-                    pids.size() > 1 ? "them" : "it"));
+    outcome.warnings.push_back(fmt::format(
+        "process {}{} could not {} ({}), so {}; {}", pids.front(), more, arena::failureOf(step),
+        std::strerror(error), arena::consequenceOf(step), arena::adviceOn(step)));
   }
 }
 
@@ -90,6 +90,8 @@ void takeTotals(const Collector& collector, const SessionDir& dir, ProfileOutcom
   outcome.file_bytes = collector.fileBytes();
 }
 
+namespace {
+
 void countWhatIsInTheFile(const std::string& path, ProfileOutcome& outcome) {
   const bool functions = outcome.function_calls > 0;
   outcome.kernels = outcome.copies = outcome.host_calls = outcome.function_calls = 0;
@@ -104,6 +106,18 @@ void countWhatIsInTheFile(const std::string& path, ProfileOutcome& outcome) {
       (functions ? outcome.function_calls : outcome.annotations) += block.rows;
     }
   }
+}
+
+}  // namespace
+
+void takePublished(const Collector& collector, ProfileOutcome& outcome) {
+  const Published& published = collector.published();
+  outcome.trace = published.trace.empty() ? collector.tracePath() : published.trace;
+  if (!published.note.empty()) outcome.warnings.push_back(published.note);
+  if (outcome.recording && !published.recording.empty()) {
+    outcome.recording->path = published.recording;
+  }
+  if (!outcome.trace_status) countWhatIsInTheFile(outcome.trace, outcome);
 }
 
 }  // namespace tracesmith

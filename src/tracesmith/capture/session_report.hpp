@@ -20,7 +20,8 @@ CaptureProgress progressOf(const Collector& collector, int64_t elapsed_ns);
 void warnOfUnrecorded(const SessionDir& dir, ProfileOutcome& outcome);
 /// Of a collector that has finished, with what its agents could not do.
 void takeTotals(const Collector& collector, const SessionDir& dir, ProfileOutcome& outcome);
-/// What could not be written is not in the trace, however much of it was seen.
-void countWhatIsInTheFile(const std::string& path, ProfileOutcome& outcome);
+/// Says where trace and recording are. Counts again what is in a trace that could not be written to
+/// its end, however much was seen.
+void takePublished(const Collector& collector, ProfileOutcome& outcome);
 
 }  // namespace tracesmith

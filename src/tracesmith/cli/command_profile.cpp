@@ -48,6 +48,12 @@ class ProfileCommand : public Command {
         flag("--cuda-calls", cuda_calls_,
              "Record all calls of CUDA's runtime and driver, not only those that launch, copy, "
              "set, allocate or wait"),
+        flag("--cuda-latency", cuda_latency_,
+             "Record when CUDA's kernels were queued and submitted (makes each launch dearer)"),
+        choice(
+            "--cuda-graphs", cuda_graphs_, "HOW", {"node", "graph"},
+            "Record each kernel of a CUDA graph, or each launch of a graph as one piece of work, "
+            "which costs the program less (default: node)"),
         flag("--progress", progress_, "Show live figures when standard error is a terminal"),
     };
     const Option record =
@@ -64,12 +70,16 @@ class ProfileCommand : public Command {
              "Ring between a process and its recording (default: 64M)"),
     };
     for (const Option option : of_recording) option.needs(record);
+    const Option force = flag(
+        "--force", force_,
+        "Let a trace without events replace one that has events; without it both are kept, and "
+        "the new one is called OUTPUT-2.sbt");
     flag("-q,--quiet", quiet_, "No summary at the end; only warnings and errors");
     const Option nsys =
         flag("--nsys", nsys_,
              "Record with NVIDIA Nsight Systems, which must be on PATH, and import what it wrote");
     for (const Option option : of_agents) nsys.excludes(option);
-    nsys.excludes(record);
+    nsys.excludes(record).excludes(force);
     text("--nsys-args", nsys_args_, "ARGS",
          "More options for 'nsys profile', as one word that is split as a shell does")
         .needs(nsys);
@@ -87,7 +97,7 @@ class ProfileCommand : public Command {
         flag("--msprof", msprof_, "Record with Ascend's msprof, and import it (experimental)");
     for (const Option tool : {xctrace, mctracer, msprof}) {
       for (const Option option : of_agents) tool.excludes(option);
-      tool.excludes(nsys).excludes(record);
+      tool.excludes(nsys).excludes(record).excludes(force);
     }
     mctracer.excludes(xctrace);
     msprof.excludes(xctrace).excludes(mctracer);
@@ -106,6 +116,12 @@ class ProfileCommand : public Command {
         "If this command itself is killed, the records are still in the directory beside the "
         "output "
         "(trace.sbt.session); 'tracesmith recover' finishes the trace.");
+    describe(
+        "A trace that has events is only replaced by a complete one that has events. Otherwise it "
+        "stays, "
+        "and the new trace is called trace-2.sbt (or the next free number); --force replaces it "
+        "all "
+        "the same. A recording (.sbr) of the trace that was replaced becomes trace.old.sbr.");
     example("tracesmith profile -- ./my_gpu_program --size 512", "Record a program into trace.sbt");
     example("tracesmith profile -o run1.sbt --perfetto -- python3 train.py",
             "Choose the file, and also make one for ui.perfetto.dev");
@@ -172,8 +188,11 @@ class ProfileCommand : public Command {
       say("profile: --xray-min is about --xray, which is not given");
       return kExitNotStarted;
     }
+    profile.force = force_;
     profile.unified_memory = unified_memory_;
     profile.cuda_calls = cuda_calls_;
+    profile.cuda_latency = cuda_latency_;
+    profile.whole_cuda_graphs = cuda_graphs_ == "graph";
     if (xray_) profile.functions.emplace().shortest_ns = xray_min_.value_or(0);
     if (record_) {
       RecordOptions& recording = profile.record.emplace();
@@ -198,6 +217,8 @@ class ProfileCommand : public Command {
   bool xray_ = false;
   bool unified_memory_ = false;
   bool cuda_calls_ = false;
+  bool cuda_latency_ = false;
+  std::string cuda_graphs_ = "node";
   std::optional<int64_t> xray_min_;
   std::optional<uint64_t> buffer_;
   std::string overflow_ = "block";
@@ -205,6 +226,7 @@ class ProfileCommand : public Command {
   std::string wait_ = "all";
   bool progress_ = false;
   bool quiet_ = false;
+  bool force_ = false;
   bool record_ = false;
   std::string range_;
   bool keep_outputs_ = false;

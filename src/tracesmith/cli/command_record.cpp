@@ -60,6 +60,8 @@ class RecordCommand : public Command {
          "Record a program that runs already, and its children, if it was started with 'tracesmith "
          "arm'; it runs on afterwards");
     flag("--progress", progress_, "Show live figures when standard error is a terminal");
+    flag("--force", force_,
+         "Let a trace without events replace one that has events; see 'tracesmith help profile'");
     flag("-q,--quiet", quiet_, "No summary at the end; only warnings and errors");
     takeProgram(false);
     describe(
@@ -111,6 +113,7 @@ class RecordCommand : public Command {
     request.progress = progress_;
     ProfileOptions& profile = request.profile;
     profile.platform = type;
+    profile.force = force_;
     if (stacks_) profile.stacks.emplace();
     if (buffer_) profile.ring_bytes = *buffer_;
     if (duration_ns_) profile.duration_s = static_cast<double>(*duration_ns_) / 1e9;
@@ -273,6 +276,7 @@ class RecordCommand : public Command {
   bool stacks_ = false;
   bool progress_ = false;
   bool quiet_ = false;
+  bool force_ = false;
 };
 
 }  // namespace

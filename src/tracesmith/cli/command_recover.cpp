@@ -19,6 +19,11 @@ class RecoverCommand : public Command {
         "While a program is recorded its newest records lie in a directory beside the trace. When "
         "the recording is killed that directory stays; this command puts what is in it into the "
         "trace and removes it.");
+    describe(
+        "The trace goes to the name of the directory without .session. A file there that is not of "
+        "this session is left alone: move it away, or rename the directory. The directory is "
+        "removed "
+        "only after the finished trace has been read back.");
     example("tracesmith recover trace.sbt.session", "Finish trace.sbt");
   }
 

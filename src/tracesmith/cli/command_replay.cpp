@@ -86,7 +86,9 @@ class ReplayCommand : public Command {
     const TerminalStyle style{.width = session.terminal.width,
                               .colour = session.terminal.colour,
                               .utf8 = session.terminal.utf8};
-    if (simulated && mode_ != "dry-run" && !RecordingReader::isThere(input_)) {
+    // Nothing of a trace without a recording can be executed: a dry run times it, too.
+    if (simulated ? !RecordingReader::isThere(input_)
+                  : mode_ == "dry-run" && isTraceAlone(input_)) {
       return simulateTraceAlone(style);
     }
     Result<ReplaySource> source = openReplaySource(input_, process_);
@@ -158,7 +160,7 @@ class ReplayCommand : public Command {
     const std::pair<bool, const char*> refused[] = {
         {!range_.empty(), "--range"},    {stream_.has_value(), "--stream"},
         {until_.has_value(), "--until"}, {process_.has_value(), "--process"},
-        {!speed_.empty(), "--speed"},    {mode_ != "full", "--mode"}};
+        {!speed_.empty(), "--speed"},    {mode_ != "full" && mode_ != "dry-run", "--mode"}};
     for (const auto& [given, option] : refused) {
       if (!given) continue;
       return failWith(Error{ErrorCode::kInvalidArgument,

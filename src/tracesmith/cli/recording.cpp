@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "tracesmith/capture/attach_session.hpp"
 #include "tracesmith/capture/program_reach.hpp"
@@ -42,6 +43,12 @@ void sayOutcome(const ProfileOutcome& outcome, const RecordingRequest& request) 
         : larger % (1 << 20) == 0 ? fmt::format(" (larger rings: -b {}M)", larger >> 20)
                                   : fmt::format(" (larger rings: -b {}K)", larger >> 10)));
   }
+  if (outcome.gpu_processes == 0 && outcome.unobserved == 0 && outcome.warnings.empty() &&
+      outcome.trace_status) {
+    say("nothing was recorded: no process called OpenCL or CUDA. Try: tracesmith devices (what can "
+        "be recorded here), tracesmith info " +
+        outputs.trace + " (what was seen of each process)");
+  }
   if (outcome.unobserved > 0) {
     say(fmt::format("{} may have used a GPU unseen (static, or without our environment)",
                     plural(outcome.unobserved, "process", "processes")));
@@ -49,6 +56,21 @@ void sayOutcome(const ProfileOutcome& outcome, const RecordingRequest& request) 
   if (outcome.recording) say(recordingText(*outcome.recording));
   say(fmt::format("{} ({:.1f} KiB). Next: tracesmith view {} --stats", outputs.trace,
                   static_cast<double>(outcome.file_bytes) / 1024, outputs.trace));
+}
+
+/// A trace that was put beside the output takes its exports along: those of the other stay, too.
+void takeTraceName(const ProfileOutcome& outcome, RecordingOutputs& outputs) {
+  const bool beside = std::filesystem::path(outcome.trace).filename() !=
+                      std::filesystem::path(outputs.trace).filename();
+  if (outcome.trace.empty() || !beside) return;
+  outputs.trace = std::filesystem::path(outputs.trace)
+                      .replace_filename(std::filesystem::path(outcome.trace).filename())
+                      .string();
+  if (std::error_code ec; !std::filesystem::exists(outputs.trace, ec))
+    outputs.trace = outcome.trace;
+  for (std::string& path : outputs.exports) {
+    path = withExtension(outputs.trace, std::filesystem::path(path).extension().string());
+  }
 }
 
 /// Puts the names of functions into the trace, now that nobody waits for it.
@@ -93,12 +115,16 @@ std::string recordingSummary(const ProfileOutcome& outcome) {
 
 std::string recordingText(const RecordingTotals& totals) {
   if (totals.processes == 0) return "nothing was recorded for replay: no process used OpenCL";
-  std::string text =
-      fmt::format("recorded {} of {}: {}, {} of content ({} distinct) in {} ({})",
-                  plural(totals.commands, "command", "commands"),
-                  plural(totals.processes, "process", "processes"),
-                  plural(totals.launches, "launch", "launches"), formatBytes(totals.payload_bytes),
-                  formatBytes(totals.distinct_bytes), totals.path, formatBytes(totals.file_bytes));
+  // The program launches outside of a range as well.
+  const std::string launches = totals.recorded_launches < totals.launches
+                                   ? fmt::format("{} of {}", totals.recorded_launches,
+                                                 plural(totals.launches, "launch", "launches"))
+                                   : plural(totals.launches, "launch", "launches");
+  std::string text = fmt::format(
+      "recorded {} of {}: {}, {} of content ({} distinct) in {} ({})",
+      plural(totals.commands, "command", "commands"),
+      plural(totals.processes, "process", "processes"), launches, formatBytes(totals.payload_bytes),
+      formatBytes(totals.distinct_bytes), totals.path, formatBytes(totals.file_bytes));
   if (totals.stall_ns > 0) {
     text += fmt::format("; the program waited {:.1f} ms for it",
                         static_cast<double>(totals.stall_ns) / 1e6);
@@ -171,6 +197,7 @@ int runRecording(RecordingRequest request, const Session& session) {
       sayWarning("the recording ended early: " + why);
     }
   }
+  takeTraceName(*outcome, request.outputs);
   if (request.profile.stacks && outcome->trace_status) nameStacks(request.outputs.trace);
   if (!request.quiet) sayOutcome(*outcome, request);
   for (const std::string& path : request.outputs.exports) {

@@ -45,10 +45,13 @@ Result<std::vector<ReportTable>> simulateTraceFile(const std::string& path, Repl
   return simulationReport(*simulation);
 }
 
+bool isTraceAlone(const std::string& path) {
+  return !RecordingReader::isThere(path) &&
+         (TraceReader::open(path).has_value() || import::canImport(path).has_value());
+}
+
 Error withoutRecording(const std::string& path, Error error) {
-  if (RecordingReader::isThere(path)) return error;
-  const bool is_trace = TraceReader::open(path).has_value() || import::canImport(path).has_value();
-  if (!is_trace) return error;
+  if (!isTraceAlone(path)) return error;
   error.code = ErrorCode::kNotFound;
   error.where = path;
   error.message =

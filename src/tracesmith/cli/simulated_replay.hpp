@@ -19,6 +19,9 @@ Result<std::vector<ReportTable>> simulateRecording(const std::string& path, Repl
 Result<std::vector<ReportTable>> simulateTraceFile(const std::string& path, ReplayOrder order,
                                                    int& code);
 
+/// A trace, or one that can be imported, with no recording beside it.
+bool isTraceAlone(const std::string& path);
+
 /// Why `path` can not be replayed: of a trace without a recording, with both ways to one that can;
 /// else `error`.
 Error withoutRecording(const std::string& path, Error error);

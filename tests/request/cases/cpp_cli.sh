@@ -51,7 +51,7 @@
 ./bin/tracesmith analyze trace.sbt
 
 # Replay trace (dry-run)
-#: shows: Nothing was executed
+#: shows: nothing was executed or compared
 ./bin/tracesmith replay trace.sbt --mode dry-run
 
 # List available GPUs

@@ -45,5 +45,5 @@ tracesmith-cli export trace.sbt -o trace.json
 tracesmith-cli analyze trace.sbt
 
 # Replay trace
-#: shows: Nothing was executed
+#: shows: nothing was executed or compared
 tracesmith-cli replay trace.sbt --mode dry-run

@@ -38,35 +38,42 @@ void pairClocks(ArenaHeader& header) {
 
 }  // namespace
 
-void arenaPath(const ArenaPlan& plan, char (&out)[640], int64_t created_ns, uint32_t number,
-               const char* suffix) {
-  snprintf(out, sizeof out, "%s/%d.%lld.%u%s", plan.session, getpid(),
-           static_cast<long long>(created_ns), number, suffix);
+void arenaName(FileName& out, int64_t created_ns, uint32_t number, const char* suffix) {
+  snprintf(out, sizeof out, "%d.%lld.%u%s", getpid(), static_cast<long long>(created_ns), number,
+           suffix);
 }
 
-bool makeArena(const ArenaPlan& plan, uint32_t number, Arena& out) {
+bool makeArena(const ArenaPlan& plan, uint32_t number, Arena& out, arena::ArmStep& failed) {
   const uint32_t ring_count = arena::ringCountOf(number);
   const uint64_t data_offset = arena::dataOffset(ring_count);
   const uint64_t ring_bytes = arena::ringBytesOf(number, plan.ring_bytes);
   const uint64_t bytes = data_offset + ring_count * ring_bytes;
-  char temporary[640];
-  char name[640];
+  FileName temporary;
+  FileName name;
   const int64_t created = nowNs();
-  arenaPath(plan, temporary, created, number, ".new");
-  arenaPath(plan, name, created, number, arena::kArenaSuffix);
-  const int fd = open(temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  arenaName(temporary, created, number, ".new");
+  arenaName(name, created, number, arena::kArenaSuffix);
+  const SessionFolder folder(plan.session);
+  failed = arena::ArmStep::kDirectory;
+  if (folder.fd() < 0) return false;
+  failed = arena::ArmStep::kFile;
+  const int fd =
+      openat(folder.fd(), temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (fd < 0) return false;
   void* base = MAP_FAILED;
+  failed = arena::ArmStep::kRoom;
   if (reserveBlocks(fd, 0, bytes)) {
+    failed = arena::ArmStep::kMap;
     base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   }
   const int error = errno;
   close(fd);
   if (base == MAP_FAILED) {
-    unlink(temporary);
+    unlinkat(folder.fd(), temporary, 0);
     errno = error;
     return false;
   }
+  mappings::guard(base, bytes, plan.on_damage);
   auto* header = static_cast<ArenaHeader*>(base);
   header->version = arena::kVersion;
   header->header_bytes = arena::kHeaderBytes;
@@ -85,9 +92,13 @@ bool makeArena(const ArenaPlan& plan, uint32_t number, Arena& out) {
   header->collector_heartbeat_ns.store(created, std::memory_order_relaxed);
   header->capture_enabled.store(plan.capturing ? 1 : 0, std::memory_order_relaxed);
   header->magic = arena::kMagic;
-  if (rename(temporary, name) != 0) {
+  failed = arena::ArmStep::kFile;
+  if (renameat(folder.fd(), temporary, folder.fd(), name) != 0) {
+    const int rename_error = errno;
+    mappings::release(base);
     munmap(base, bytes);
-    unlink(temporary);
+    unlinkat(folder.fd(), temporary, 0);
+    errno = rename_error;
     return false;
   }
   out.header = header;
@@ -101,9 +112,10 @@ bool makeArena(const ArenaPlan& plan, uint32_t number, Arena& out) {
 // By writing zeros: its pages then lie in the page cache, and the first record in each costs a
 // quick fault instead of a block allocation (5 us and more on ext4).
 void warmRing(const ArenaPlan& plan, const Arena& a, uint32_t index) {
-  char path[640];
-  arenaPath(plan, path, a.header->created_ns, a.header->arena_number, arena::kArenaSuffix);
-  const int fd = open(path, O_RDWR | O_CLOEXEC);
+  FileName name;
+  arenaName(name, a.header->created_ns, a.header->arena_number, arena::kArenaSuffix);
+  const SessionFolder folder(plan.session);
+  const int fd = openat(folder.fd(), name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
   if (fd < 0) return;
   static const char kZeros[64 << 10] = {};
   const uint64_t ring_bytes = a.ring_bytes;
@@ -123,14 +135,7 @@ void replaceByMemory(const Arena& arena) {
   const uint64_t bytes = arena::dataOffset(arena.ring_count) + arena.ring_count * arena.ring_bytes;
   (void)mmap(static_cast<void*>(arena.header), bytes, PROT_READ | PROT_WRITE,
              MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-}
-
-void reportUnrecorded(const ArenaPlan& plan, int error) {
-  char path[640];
-  snprintf(path, sizeof path, "%s/%d.%d%s", plan.session, getpid(), error,
-           arena::kUnrecordedSuffix);
-  const int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-  if (fd >= 0) close(fd);
+  mappings::release(arena.header);
 }
 
 }  // namespace tracesmith::agent

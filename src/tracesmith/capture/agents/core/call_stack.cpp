@@ -153,8 +153,8 @@ void prepareCallStacks() {
 [[gnu::noinline]] uint32_t takeCallStack() {
   ThreadState& t = t_state;
   // Within itself it is only by way of what letting go of Python's objects calls.
-  if (__builtin_expect(t.busy != 0 || t.ring == nullptr, 0)) return 0;
-  t.busy = 1;  // for a signal handler that comes between
+  if (__builtin_expect(t.ring == nullptr || isBusy(t), 0)) return 0;
+  t.busy = stackPointer();  // for a signal handler that comes between
   std::atomic_signal_fence(std::memory_order_seq_cst);
   if (__builtin_expect(t.stacks == nullptr, 0)) makeStacks(t);
   uint32_t path = 0;

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/futex.h>
 #include <sched.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tracesmith/base/guarded_mappings.hpp"
 #include "tracesmith/capture/agents/core/file_blocks.hpp"
 #include "tracesmith/capture/agents/core/no_cancel.hpp"
 #include "tracesmith/capture/agents/core/own_thread.hpp"
@@ -32,8 +34,9 @@ using control::Wish;
 
 Controlled g_controlled;
 Page* g_page = nullptr;
-char g_path[640];
-char g_directory[512];
+char g_path[PATH_MAX];
+char g_temporary_path[PATH_MAX];
+char g_directory[PATH_MAX];
 dev_t g_device = 0;
 ino_t g_inode = 0;
 pid_t g_pid = 0;
@@ -50,6 +53,16 @@ void removeOlderPages(const char* directory, const char* prefix) {
   closedir(d);
 }
 
+/// The directory is this user's alone: whoever writes to a page there decides where this program
+/// writes its arenas.
+bool isPrivate(const char* directory) {
+  struct stat s;
+  if (lstat(directory, &s) != 0) return false;
+  if (S_ISDIR(s.st_mode) && s.st_uid == geteuid() && (s.st_mode & 077) == 0) return true;
+  errno = EACCES;
+  return false;
+}
+
 /// `request`: the number of the newest that has been seen.
 bool makePage(const char* directory, uint32_t request) {
   static arena::ArenaHeader identity;  // too large for the stack of a thread that may be any
@@ -61,10 +74,12 @@ bool makePage(const char* directory, uint32_t request) {
   errno = ENAMETOOLONG;
   const int length = snprintf(g_path, sizeof g_path, "%s/%s%lld%s", directory, prefix,
                               static_cast<long long>(created), control::kSuffix);
-  char temporary[660];
-  if (length < 0 || static_cast<size_t>(length) >= sizeof g_path) return false;
+  if (length < 0 || static_cast<size_t>(length) >= sizeof g_path - strlen(".new")) return false;
+  if (!isPrivate(directory)) return false;
   removeOlderPages(directory, prefix);
-  snprintf(temporary, sizeof temporary, "%s.new", g_path);
+  char* const temporary = g_temporary_path;
+  strcpy(temporary, g_path);
+  strcat(temporary, ".new");
   const int fd = open(temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd < 0) return false;
   void* base = MAP_FAILED;
@@ -74,6 +89,7 @@ bool makePage(const char* directory, uint32_t request) {
   int error = errno;
   close(fd);
   if (base != MAP_FAILED) {
+    mappings::guard(base, control::kPageBytes);
     auto* const page = static_cast<Page*>(base);
     page->version = control::kVersion;
     page->pid = identity.pid;
@@ -92,6 +108,7 @@ bool makePage(const char* directory, uint32_t request) {
       return true;
     }
     error = errno;
+    mappings::release(base);
     munmap(base, control::kPageBytes);
   }
   unlink(temporary);
@@ -171,7 +188,10 @@ void keepWaiting() {
   if (++times % 10 != 0 || pageIsThere()) return;
   mkdir(g_directory, 0700);
   Page* const before = g_page;
-  if (makePage(g_directory, before->answer.load())) munmap(before, control::kPageBytes);
+  if (makePage(g_directory, before->answer.load())) {
+    mappings::release(before);
+    munmap(before, control::kPageBytes);
+  }
 }
 
 void* controlAlways(void*) {
@@ -222,6 +242,7 @@ bool startControl(const Controlled& controlled) {
   g_controlled = controlled;
   if (const int error = startOwnThread(controlAlways); error != 0) {
     unlink(g_path);
+    mappings::release(g_page);
     munmap(g_page, control::kPageBytes);
     g_page = nullptr;
     errno = error;

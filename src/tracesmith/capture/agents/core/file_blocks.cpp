@@ -3,7 +3,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
+#include <sys/vfs.h>
 
 namespace tracesmith::agent {
 
@@ -17,9 +20,22 @@ bool mayGrowTo(uint64_t bytes) {
          (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= bytes);
 }
 
+/// Btrfs writes a changed page elsewhere, for which there may be no room however much was reserved.
+/// Only a file that is still empty can be kept from it.
+void writeInPlace(int fd) {
+  constexpr decltype(statfs::f_type) kBtrfs = 0x9123683e;
+  struct statfs system;
+  if (fstatfs(fd, &system) != 0 || system.f_type != kBtrfs) return;
+  int flags = 0;
+  if (ioctl(fd, FS_IOC_GETFLAGS, &flags) != 0) return;
+  flags |= FS_NOCOW_FL;
+  (void)ioctl(fd, FS_IOC_SETFLAGS, &flags);
+}
+
 }  // namespace
 
 bool reserveBlocks(int fd, uint64_t at, uint64_t bytes) {
+  if (at == 0) writeInPlace(fd);
   errno = EFBIG;
   if (!mayGrowTo(at + bytes)) return false;
   errno = posix_fallocate(fd, static_cast<off_t>(at), static_cast<off_t>(bytes));

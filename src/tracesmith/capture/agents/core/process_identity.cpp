@@ -48,11 +48,12 @@ void fillProcessIdentity(arena::ArenaHeader& header) {
   if (stat("/proc/self/ns/pid", &s) == 0) header.pid_namespace = s.st_ino;
   size_t n = readFile("/proc/sys/kernel/random/boot_id", header.boot_id, sizeof header.boot_id - 1);
   while (n > 0 && header.boot_id[n - 1] == '\n') header.boot_id[--n] = 0;
+  // Of this thread: the main thread may have ended, and with it /proc/self/exe.
   const ssize_t length =
-      readlink("/proc/self/exe", header.executable, sizeof header.executable - 1);
+      readlink("/proc/thread-self/exe", header.executable, sizeof header.executable - 1);
   header.executable[length > 0 ? length : 0] = 0;
   header.command_line_bytes = static_cast<uint32_t>(
-      readFile("/proc/self/cmdline", header.command_line, sizeof header.command_line));
+      readFile("/proc/thread-self/cmdline", header.command_line, sizeof header.command_line));
 }
 
 }  // namespace tracesmith::agent

@@ -6,15 +6,17 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "tracesmith/capture/agents/core/arena_maker.hpp"
 #include "tracesmith/capture/agents/core/call_stack.hpp"
+#include "tracesmith/capture/agents/core/fork_page.hpp"
 #include "tracesmith/capture/agents/core/no_cancel.hpp"
 #include "tracesmith/capture/agents/core/process_identity.hpp"
 #include "tracesmith/capture/agents/core/settings.hpp"
@@ -35,6 +37,8 @@ constinit thread_local ThreadState t_state __attribute__((tls_model("initial-exe
 namespace {
 
 const std::atomic<uint64_t> kNoEpoch{0};
+// No life has this number.
+const std::atomic<uint64_t> kAskEachTime{kIdleEpoch - 1};
 const std::atomic<uint32_t> kDisabled{0};
 
 // All of it belongs to one process; a forked child begins anew (see beginLife).
@@ -53,7 +57,7 @@ struct Process {
   int64_t exit_grace_ns = 0;
 };
 Process g_process;
-std::atomic<uint64_t>* g_epoch_page = nullptr;
+ForkPage g_epoch_page;
 
 constexpr int64_t kHeartbeatStaleNs = 2'000'000'000;
 constexpr int64_t kLongestBlockNs = 2'000'000'000;
@@ -89,26 +93,50 @@ uint64_t correlationAfterExec() {
   return next;
 }
 
-bool addArena(uint32_t number, Arena& out) {
-  if (!makeArena(g_process.plan, number, out)) return false;
+bool addArena(uint32_t number, Arena& out, arena::ArmStep& failed) {
+  if (!makeArena(g_process.plan, number, out, failed)) return false;
   g_process.free_rings.fetch_add(out.ring_count, std::memory_order_relaxed);
   return true;
 }
 
-uint64_t epoch() { return g_epoch_page->load(std::memory_order_acquire); }
+uint64_t epoch() { return g_epoch_page.number->load(std::memory_order_acquire); }
+
+void reportUnarmed(arena::ArmStep step) {
+  reportUnrecorded(g_process.plan.session, errno, step, arena::kUnrecordedSuffix);
+}
+
+/// The note that endOfDamaged() leaves; made beforehand, for it runs in a signal handler.
+char g_damage_note[kPathBytes + sizeof(FileName)];
+
+void prepareDamageNote() {
+  snprintf(g_damage_note, sizeof g_damage_note, "%s/%d.%d.%d%s", g_process.plan.session, getpid(),
+           EIO, static_cast<int>(arena::ArmStep::kDamaged), arena::kUnrecordedSuffix);
+}
+
+/// An arena can be written no more (see guarded_mappings.hpp): nothing is recorded from here on.
+void endOfDamaged() {
+  g_enabled.store(&kDisabled);
+  const int fd = open(g_damage_note, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (fd >= 0) close(fd);
+}
 
 /// Starts this process's life as a recorded one: its first arena, and the epoch that says so.
 bool makeLife() {
   g_process.arena_count.store(0, std::memory_order_relaxed);
   g_process.free_rings.store(0, std::memory_order_relaxed);
-  if (!addArena(0, g_process.arenas[0])) {
-    reportUnrecorded(g_process.plan, errno);
+  g_process.plan.on_damage = endOfDamaged;
+  prepareDamageNote();
+  arena::ArmStep failed{};
+  if (!addArena(0, g_process.arenas[0], failed)) {
+    const int error = errno;
+    reportUnarmed(failed);
+    errno = error;
     return false;
   }
   g_process.arena_count.store(1, std::memory_order_release);
   g_process.life_pid.store(static_cast<uint32_t>(getpid()), std::memory_order_relaxed);
   g_enabled.store(&g_process.arenas[0].header->capture_enabled, std::memory_order_relaxed);
-  g_epoch_page->store(g_process.lives << 32 | static_cast<uint64_t>(getpid()));
+  g_epoch_page.number->store(g_process.lives << 32 | static_cast<uint64_t>(getpid()));
   return true;
 }
 
@@ -227,7 +255,8 @@ Claim claimAnyRing(ThreadState& t) {
     if (g_process.growing.compare_exchange_strong(expected, 1, std::memory_order_acquire)) {
       bool made = true;
       if (g_process.arena_count.load(std::memory_order_acquire) == count) {
-        made = addArena(count, g_process.arenas[count]);
+        arena::ArmStep failed{};
+        made = addArena(count, g_process.arenas[count], failed);
         if (made) g_process.arena_count.store(count + 1, std::memory_order_release);
       }
       g_process.growing.store(0, std::memory_order_release);
@@ -288,6 +317,7 @@ void onThreadEnd(void*) {
 }  // namespace
 
 const std::atomic<uint64_t>* g_epoch = &kNoEpoch;
+const std::atomic<uint64_t>* g_ready_epoch = &kNoEpoch;
 std::atomic<const std::atomic<uint32_t>*> g_enabled{&kDisabled};
 
 namespace {
@@ -295,8 +325,7 @@ namespace {
 /// False: no session is named.
 bool readSettings() {
   const char* session = setting(arena::kEnvSession);
-  if (session == nullptr || *session == 0 ||
-      strlen(session) >= sizeof g_process.plan.session - 64) {
+  if (session == nullptr || *session == 0 || strlen(session) >= sizeof g_process.plan.session) {
     return false;
   }
   strcpy(g_process.plan.session, session);
@@ -315,43 +344,44 @@ bool readSettings() {
   return true;
 }
 
-bool makeEpochPage() {
-  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  void* const epoch_page =
-      mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (epoch_page == MAP_FAILED) return false;
-  // Without this a forked child would write into its parent's rings.
-  if (madvise(epoch_page, page, MADV_WIPEONFORK) != 0) return false;
-  g_epoch_page = static_cast<std::atomic<uint64_t>*>(epoch_page);
-  return true;
-}
-
 }  // namespace
 
 bool arm(const char* agent_name) {
   const bool waits = waitsForControl();
   // A forked child of a process that nobody captured waits as that did.
-  if (waits && g_epoch_page != nullptr && epoch() == 0 && *g_process.plan.session == 0) {
+  if (waits && g_epoch_page.number != nullptr && epoch() == 0 && *g_process.plan.session == 0) {
     g_process.life_pid.store(static_cast<uint32_t>(getpid()), std::memory_order_relaxed);
     g_process.entering.store(0);
-    g_epoch_page->store(kIdleEpoch);
+    g_epoch_page.number->store(kIdleEpoch);
     g_process.armed = true;
   }
   if (g_process.armed) return true;
   if (!waits && !readSettings()) return false;
   strncpy(g_process.plan.agent, agent_name, sizeof g_process.plan.agent - 1);
   g_use_tsc = counterIsClockSource();
-  if (!makeEpochPage()) return false;
-  if (pthread_key_create(&g_process.thread_end_key, onThreadEnd) != 0) return false;
+  if (g_epoch_page.number == nullptr &&
+      !makeForkPage([] { g_epoch_page.number->store(0); }, g_epoch_page)) {
+    if (!waits) reportUnarmed(arena::ArmStep::kForkPage);
+    return false;
+  }
+  errno = pthread_key_create(&g_process.thread_end_key, onThreadEnd);
+  if (errno != 0) {
+    if (!waits) reportUnarmed(arena::ArmStep::kThreadKey);
+    return false;
+  }
   if (waits) {
     g_process.life_pid.store(static_cast<uint32_t>(getpid()), std::memory_order_relaxed);
-    g_epoch_page->store(kIdleEpoch);
+    g_epoch_page.number->store(kIdleEpoch);
   } else {
     g_process.plan.first_correlation = correlationAfterExec();
-    if (!makeLife()) return false;
+    if (!makeLife()) {
+      pthread_key_delete(g_process.thread_end_key);
+      return false;
+    }
     prepareCallStacks();
   }
-  g_epoch = g_epoch_page;
+  g_epoch = g_epoch_page.number;
+  g_ready_epoch = g_epoch_page.wiped_by_kernel ? g_epoch : &kAskEachTime;
   g_process.armed = true;
   return true;
 }
@@ -376,7 +406,7 @@ void wantEvents(bool wanted) {
 
 void endLife() {
   wantEvents(false);
-  g_epoch_page->store(kIdleEpoch);
+  g_epoch_page.number->store(kIdleEpoch);
   const timespec pause{0, 1'000'000};
   const int64_t began = nowNs();
   while (g_process.entering.load() != 0 && nowNs() - began < 2 * kLongestBlockNs) {
@@ -391,12 +421,10 @@ void endLife() {
 
 bool armed() { return g_process.armed; }
 
-bool lifePath(char* out, size_t bytes, const char* suffix) {
-  char path[640];
-  arenaPath(g_process.plan, path, g_process.arenas[0].header->created_ns, 0, suffix);
-  if (strlen(path) >= bytes) return false;
-  strcpy(out, path);
-  return true;
+const char* lifeFolder() { return g_process.plan.session; }
+
+void lifeName(FileName& out, const char* suffix) {
+  arenaName(out, g_process.arenas[0].header->created_ns, 0, suffix);
 }
 
 uint64_t firstCorrelation() { return g_process.plan.first_correlation; }
@@ -438,12 +466,16 @@ class Entering {
 bool attachThread() {
   ThreadState& t = t_state;
   if (!g_process.armed) return false;
+  if (!g_epoch_page.wiped_by_kernel) {
+    noticeFork(g_epoch_page, g_process.life_pid.load(std::memory_order_relaxed));
+    if (t.ring != nullptr && t.epoch == epoch()) return true;
+  }
   if (epoch() == kIdleEpoch) return false;
   const NoCancel whole;
   const Entering entering;
   if (epoch() == kIdleEpoch) return false;
   // Busy without a ring: a signal handler has interrupted this very function.
-  if (t.busy != 0) {
+  if (isBusy(t)) {
     if (epoch() != 0) countReentrant();
     return false;
   }
@@ -453,14 +485,14 @@ bool attachThread() {
     return false;
   }
   const int saved_errno = errno;
-  t.busy = 1;  // before anything else, for a signal handler may come here as well
+  t.busy = stackPointer();  // before anything else, for a signal handler may come here as well
   std::atomic_signal_fence(std::memory_order_seq_cst);
   if (t.ring != nullptr && t.epoch == epoch()) {  // it has, just now, and got the ring
     t.busy = 0;
     return true;
   }
   ThreadState fresh;
-  fresh.busy = 1;
+  fresh.busy = t.busy;
   if (g_process.lives > 0) {
     endCallStacks(t);  // others may be wanted now
   } else {
@@ -483,6 +515,17 @@ bool attachThread() {
   t.epoch = epoch();
   g_process.arenas[0].header->dropped_without_ring.fetch_add(1, std::memory_order_relaxed);
   return false;
+}
+
+bool endStaleRecord(ThreadState& t, uintptr_t frame) {
+  if (frame < t.busy) return false;
+  stack_t alternate;
+  if (sigaltstack(nullptr, &alternate) != 0 || (alternate.ss_flags & SS_ONSTACK) != 0) return false;
+  // The ring's head was not moved past the record, which the next one overwrites. It was counted as
+  // emitted, so the collector finds that it is missing.
+  forgetCallStacks(t);
+  t.busy = 0;
+  return true;
 }
 
 void countReentrant() {

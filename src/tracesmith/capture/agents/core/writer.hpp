@@ -10,6 +10,7 @@
 
 #include "tracesmith/base/record_ring.hpp"
 #include "tracesmith/capture/agents/core/agent_clock.hpp"
+#include "tracesmith/capture/agents/core/session_folder.hpp"
 #include "tracesmith/capture/arena_layout.hpp"
 
 namespace tracesmith::stacks {
@@ -26,17 +27,22 @@ struct ThreadState {
   uint64_t mask = 0;
   uint64_t correlation_next = 0;
   uint64_t correlation_end = 0;
-  uint64_t epoch = 0;    // life of the process that `ring` belongs to (a fork begins a new one)
-  uint32_t busy = 0;     // inside a record: a signal handler must not begin another
-  bool refused = false;  // no ring to be had
+  uint64_t epoch = 0;  // life of the process that `ring` belongs to (a fork begins a new one)
+  /// Inside a record, where a signal handler must not begin another: the stack pointer of who set
+  /// it, else 0. See isBusy().
+  uintptr_t busy = 0;
+  bool refused = false;                     // no ring to be had
   stacks::CallPathCache* stacks = nullptr;  // made when the first is taken; see call_stack.hpp
   stacks::PythonFrames* python = nullptr;
 };
 
 extern constinit thread_local ThreadState t_state __attribute__((tls_model("initial-exec")));
 
-/// Reads as 0 in a forked child (the page is wiped), so that a stale ring is never written.
+/// Reads as 0 in a forked child (fork_page.hpp), so that a stale ring is never written.
 extern const std::atomic<uint64_t>* g_epoch;
+/// The same for ready(). Where the kernel does not wipe the page, a number that no thread has:
+/// then each call asks attachThread(), which looks for a fork with one getpid().
+extern const std::atomic<uint64_t>* g_ready_epoch;
 extern std::atomic<const std::atomic<uint32_t>*> g_enabled;
 
 /// The epoch of an armed process that nobody captures.
@@ -62,7 +68,7 @@ bool attachThread();
 /// True when this thread can write records.
 inline bool ready() {
   ThreadState& t = t_state;
-  const uint64_t epoch = g_epoch->load(std::memory_order_acquire);
+  const uint64_t epoch = g_ready_epoch->load(std::memory_order_acquire);
   if (__builtin_expect(t.ring != nullptr && t.epoch == epoch, 1)) return true;
   return attachThread();
 }
@@ -70,6 +76,32 @@ inline bool ready() {
 /// True while events are wanted. What later events need to be understood is recorded all the same.
 inline bool capturing() {
   return g_enabled.load(std::memory_order_relaxed)->load(std::memory_order_relaxed) != 0;
+}
+
+/// The stack pointer. [hot]
+[[gnu::always_inline]] inline uintptr_t stackPointer() {
+  uintptr_t sp;
+#if defined(__x86_64__)
+  asm volatile("mov %%rsp, %0" : "=r"(sp));
+#elif defined(__aarch64__)
+  asm volatile("mov %0, sp" : "=r"(sp));
+#else
+  sp = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+#endif
+  return sp;
+}
+
+/// A signal handler may leave by siglongjmp() and take the frame that was writing a record with it.
+/// True, and the thread is no longer busy, when this is so: what called us (`frame` is where its
+/// frame ends) lies at or above the stack pointer of that time, so it cannot have been called from
+/// within. Conservative: never on an alternate signal stack, nor for a call from deeper than that.
+bool endStaleRecord(ThreadState& t, uintptr_t frame);
+
+/// True for a call from a signal handler that has interrupted a record of this thread. [hot]
+[[gnu::always_inline]] inline bool isBusy(ThreadState& t) {
+  if (__builtin_expect(t.busy == 0, 1)) return false;
+  // The end of this frame, which needs no frame pointer; the same for all wrappers of one caller.
+  return !endStaleRecord(t, reinterpret_cast<uintptr_t>(__builtin_dwarf_cfa()));
 }
 
 /// Counts a call that can not be recorded because it interrupted a record. Needs ready().
@@ -102,8 +134,9 @@ inline uint8_t* reserve(ThreadState& t, uint64_t bytes) {
 
 inline void commit(ThreadState& t, uint64_t bytes) { ring::publish(*t.ring, bytes); }
 
-/// The path of a file of this life of the process, beside its arena. False: it is too long.
-bool lifePath(char* out, size_t bytes, const char* suffix);
+/// The directory of this life of the process, and the name of a file there, beside its arena.
+const char* lifeFolder();
+void lifeName(FileName& out, const char* suffix);
 
 /// The first correlation id that no earlier life of this process, and no other agent in it, has
 /// given; those below `end` are this agent's from then on.

@@ -39,7 +39,7 @@ void recordCompletion(uint64_t correlation, cl_event event, cl_int status, bool 
 void CL_CALLBACK onComplete(cl_event event, cl_int status, void* packed) {
   const auto bits = reinterpret_cast<uint64_t>(packed);
   const bool recording = ready();  // also when capture has been switched off since
-  if (recording && t_state.busy == 0)
+  if (recording && !isBusy(t_state))
     recordCompletion(bits >> 1, event, status, status == CL_COMPLETE);
   g_next.clReleaseEvent(event);
   if (bits & 1) heldEvents().release(event);

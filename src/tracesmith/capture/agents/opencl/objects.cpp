@@ -2,6 +2,7 @@
 // Calls that make contexts, queues, memory, programs and kernels.
 #include "tracesmith/capture/agents/opencl/describe.hpp"
 #include "tracesmith/capture/agents/opencl/driver_quirks.hpp"
+#include "tracesmith/capture/agents/opencl/layer_variable.hpp"
 #include "tracesmith/capture/agents/opencl/queue_profiling.hpp"
 #include "tracesmith/capture/agents/opencl/recorder.hpp"
 
@@ -124,6 +125,7 @@ extern "C" {
 cl_context CL_API_CALL TS_WRAP(clCreateContext)(
     const cl_context_properties* properties, cl_uint count, const cl_device_id* devices,
     void(CL_CALLBACK* notify)(const char*, const void*, size_t, void*), void* user, cl_int* error) {
+  restoreLayerVariable();
   return create(
       OpenClApi::clCreateContext, error,
       [&](cl_int* e) {
@@ -138,6 +140,7 @@ cl_context CL_API_CALL TS_WRAP(clCreateContext)(
 cl_context CL_API_CALL TS_WRAP(clCreateContextFromType)(
     const cl_context_properties* properties, cl_device_type type,
     void(CL_CALLBACK* notify)(const char*, const void*, size_t, void*), void* user, cl_int* error) {
+  restoreLayerVariable();
   return create(
       OpenClApi::clCreateContextFromType, error,
       [&](cl_int* e) { return g_next.clCreateContextFromType(properties, type, notify, user, e); },

@@ -20,12 +20,12 @@ uint64_t handleOf(Handle h) {
 
 /// True when this thread can write a record now: it has a ring, and the call does not come from a
 /// signal handler that interrupted a record being written.
-inline bool canRecord() { return __builtin_expect(ready(), 1) && t_state.busy == 0; }
+inline bool canRecord() { return __builtin_expect(ready(), 1) && !isBusy(t_state); }
 
 /// True when this call is to be recorded.
 inline bool wanted() {
   if (!__builtin_expect(ready(), 1) || !capturing()) return false;
-  if (__builtin_expect(t_state.busy == 0, 1)) return true;
+  if (!isBusy(t_state)) return true;
   countReentrant();
   return false;
 }
@@ -34,7 +34,7 @@ inline bool wanted() {
 class RecordWriter {
  public:
   explicit RecordWriter(uint64_t bytes) : t_(t_state), bytes_((bytes + 7) & ~uint64_t{7}) {
-    t_.busy = 1;
+    t_.busy = stackPointer();
     asm volatile("" ::: "memory");  // a signal handler on this thread must see it
     bump(t_.ring->emitted);
     p_ = reserve(t_, bytes_);
@@ -101,7 +101,7 @@ struct HostCall {
     end_stamp = stamp();
     // Busy, for a signal handler that came between would take the same id.
     ThreadState& t = t_state;
-    t.busy = 1;
+    t.busy = stackPointer();
     std::atomic_signal_fence(std::memory_order_seq_cst);
     correlation = nextCorrelation(t);
     std::atomic_signal_fence(std::memory_order_seq_cst);

@@ -15,10 +15,16 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "tracesmith/base/guarded_mappings.hpp"
+#include "tracesmith/capture/agents/core/fork_page.hpp"
 #include "tracesmith/capture/agents/core/process_identity.hpp"
+#include "tracesmith/capture/agents/core/session_folder.hpp"
 
 namespace tracesmith::record {
 
+using agent::FileName;
+using agent::SessionFolder;
+using arena::ArmStep;
 using channel::ChannelHeader;
 using channel::FrameHeader;
 using channel::FrameKind;
@@ -64,7 +70,7 @@ class TimedLock {
 
 // All of it belongs to one process; a forked child that has not yet begun begins its own.
 struct Process {
-  char session[512] = {};
+  char session[agent::kPathBytes] = {};
   uint64_t ring_bytes = 0;
   Options options;
   bool armed = false;
@@ -79,15 +85,11 @@ struct Process {
 constinit Process g_process;
 constinit TimedLock g_order;
 constinit TimedLock g_state;
-/// Holds the process's number; the kernel wipes it in a forked child.
-volatile uint64_t* g_epoch = nullptr;
+/// Holds the process's number; 0 in a forked child.
+constinit agent::ForkPage g_epoch;
 
-void reportUnrecorded(int error) {
-  char path[640];
-  snprintf(path, sizeof path, "%s/%d.%d%s", g_process.session, getpid(), error,
-           channel::kUnrecordedSuffix);
-  const int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-  if (fd >= 0) close(fd);
+void reportUnrecorded(int error, ArmStep step) {
+  agent::reportUnrecorded(g_process.session, error, step, channel::kUnrecordedSuffix);
 }
 
 void nameProcess(ChannelHeader& h) {
@@ -113,31 +115,40 @@ bool mayGrowTo(uint64_t bytes) {
          (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= bytes);
 }
 
-/// 0, or an errno.
-int makeChannel() {
+/// 0, or an errno; `failed` says what of.
+int makeChannel(ArmStep& failed) {
   const uint64_t bytes = channel::kHeaderBytes + g_process.ring_bytes;
   const int64_t created = nowNs();
-  char temporary[640];
-  char name[640];
-  snprintf(temporary, sizeof temporary, "%s/%d.%lld.channel.new", g_process.session, getpid(),
+  FileName temporary;
+  FileName name;
+  snprintf(temporary, sizeof temporary, "%d.%lld.channel.new", getpid(),
            static_cast<long long>(created));
-  snprintf(name, sizeof name, "%s/%d.%lld%s", g_process.session, getpid(),
-           static_cast<long long>(created), channel::kSuffix);
+  snprintf(name, sizeof name, "%d.%lld%s", getpid(), static_cast<long long>(created),
+           channel::kSuffix);
+  failed = ArmStep::kRoom;
   if (!mayGrowTo(bytes)) return EFBIG;  // it would be a signal that ends the program
-  const int fd = open(temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  const SessionFolder folder(g_process.session);
+  failed = ArmStep::kDirectory;
+  if (folder.fd() < 0) return errno;
+  failed = ArmStep::kFile;
+  const int fd =
+      openat(folder.fd(), temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (fd < 0) return errno;
   // Reserve the space now: a page that can not be had later would kill the program (SIGBUS).
   void* base = MAP_FAILED;
+  failed = ArmStep::kRoom;
   int error = posix_fallocate(fd, 0, static_cast<off_t>(bytes));
   if (error == 0) {
+    failed = ArmStep::kMap;
     base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     error = errno;
   }
   close(fd);
   if (base == MAP_FAILED) {
-    unlink(temporary);
+    unlinkat(folder.fd(), temporary, 0);
     return error;
   }
+  mappings::guard(base, bytes, [] { g_process.life.store(Life::kEnded); });
   auto* h = static_cast<ChannelHeader*>(base);
   h->version = channel::kVersion;
   h->header_bytes = channel::kHeaderBytes;
@@ -148,10 +159,12 @@ int makeChannel() {
   h->heartbeat_ns.store(created, std::memory_order_relaxed);
   h->in_range.store(g_process.options.range[0] == 0 ? 1 : 0, std::memory_order_relaxed);
   h->magic = channel::kMagic;
-  if (rename(temporary, name) != 0) {
+  failed = ArmStep::kFile;
+  if (renameat(folder.fd(), temporary, folder.fd(), name) != 0) {
     error = errno;
+    mappings::release(base);
     munmap(base, bytes);
-    unlink(temporary);
+    unlinkat(folder.fd(), temporary, 0);
     return error;
   }
   g_process.header = h;
@@ -159,6 +172,10 @@ int makeChannel() {
   g_process.head = g_process.cached_tail = g_process.sequence = 0;
   return 0;
 }
+
+uint64_t epoch() { return g_epoch.number->load(std::memory_order_relaxed); }
+
+void noticeForkOfRecorded() { agent::noticeFork(g_epoch, static_cast<uint32_t>(epoch())); }
 
 /// The first recorded call of this process. False: it is not recorded.
 bool begin() {
@@ -170,9 +187,10 @@ bool begin() {
                            &cancel);  // files are opened: others wait for us
     g_order.reset();
     g_state.reset();
-    const int error = makeChannel();
-    if (error != 0) reportUnrecorded(error);
-    if (error == 0) *g_epoch = static_cast<uint64_t>(getpid());
+    ArmStep failed{};
+    const int error = makeChannel(failed);
+    if (error != 0) reportUnrecorded(error, failed);
+    if (error == 0) g_epoch.number->store(static_cast<uint64_t>(getpid()));
     g_process.life.store(error == 0 ? Life::kRecording : Life::kEnded, std::memory_order_release);
     pthread_setcancelstate(cancel, nullptr);
   } else {
@@ -230,7 +248,7 @@ bool arm() {
   const char* session = getenv(arena::kEnvSession);
   const char* bytes = getenv(channel::kEnvBytes);
   if (session == nullptr || bytes == nullptr || *session == 0 ||
-      strlen(session) >= sizeof g_process.session - 64) {
+      strlen(session) >= sizeof g_process.session) {
     return false;
   }
   strcpy(g_process.session, session);
@@ -246,11 +264,10 @@ bool arm() {
   if (const char* range = getenv(channel::kEnvRange)) {
     strncpy(g_process.options.range, range, sizeof g_process.options.range - 1);
   }
-  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  void* epoch = mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  // Without this a forked child would write into its parent's ring.
-  if (epoch == MAP_FAILED || madvise(epoch, page, MADV_WIPEONFORK) != 0) return false;
-  g_epoch = static_cast<volatile uint64_t*>(epoch);
+  if (!agent::makeForkPage([] { g_epoch.number->store(0); }, g_epoch)) {
+    reportUnrecorded(errno, ArmStep::kForkPage);
+    return false;
+  }
   g_process.armed = true;
   return true;
 }
@@ -263,7 +280,8 @@ bool active() {
     if (!g_process.armed || life == Life::kEnded || t.busy) return false;
     if (!begin()) return false;
   }
-  if (__builtin_expect(*g_epoch == 0, 0)) {
+  noticeForkOfRecorded();
+  if (__builtin_expect(epoch() == 0, 0)) {
     // A forked child: its parent's objects are not ours to record, and its locks may be held by
     // threads that are not here.
     g_process.life.store(Life::kEnded);
@@ -279,7 +297,11 @@ bool active() {
 
 bool recording() { return g_process.life.load(std::memory_order_acquire) == Life::kRecording; }
 
-bool tablesUsable() { return g_epoch != nullptr && *g_epoch != 0 && !t_state.busy; }
+bool tablesUsable() {
+  if (g_epoch.number == nullptr) return false;
+  noticeForkOfRecorded();
+  return epoch() != 0 && !t_state.busy;
+}
 
 void endRecording(const char* reason) {
   Life recording = Life::kRecording;

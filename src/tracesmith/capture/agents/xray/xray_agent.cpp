@@ -121,7 +121,7 @@ void tellProgram(arena::XRayState state) {
   const uint64_t bytes = (sizeof(arena::XRayProgramRecord) + path_bytes + 7) & ~uint64_t{7};
   if (!ready()) return;
   ThreadState& t = t_state;
-  t.busy = 1;  // for a signal handler that comes between
+  t.busy = stackPointer();  // for a signal handler that comes between
   std::atomic_signal_fence(std::memory_order_seq_cst);
   if (uint8_t* const p = reserve(t, bytes)) {
     const arena::XRayProgramRecord r{{arena::RecordKind::kXRayProgram, static_cast<uint8_t>(state),
@@ -152,17 +152,21 @@ void onFunction(int32_t function, int type) {
   if (__builtin_expect(type > kTailExit, 0)) return;  // an event of the program's own
   ThreadState& t = t_state;
   uint8_t flags = static_cast<uint8_t>(type);
-  if (__builtin_expect(t.ring == nullptr || t.epoch != g_epoch->load(), 0)) {
+  if (__builtin_expect(t.ring == nullptr || t.epoch != g_ready_epoch->load(), 0)) {
+    const auto* const ring_before = t.ring;
+    const uint64_t epoch_before = t.epoch;
     const int before = errno;
     const bool attached = attachThread();
     errno = before;
     if (!attached) return;
-    flags |= arena::kFlagFirst;
-    tellOnce();
+    if (t.ring != ring_before || t.epoch != epoch_before) {
+      flags |= arena::kFlagFirst;
+      tellOnce();
+    }
   }
-  if (__builtin_expect(t.busy != 0, 0)) return countReentrant();
+  if (isBusy(t)) return countReentrant();
   if (!capturing()) return;
-  t.busy = 1;  // for a signal handler that comes between
+  t.busy = stackPointer();  // for a signal handler that comes between
   std::atomic_signal_fence(std::memory_order_seq_cst);
   bump(t.ring->emitted);
   if (uint8_t* const p = reserve(t, sizeof(arena::FunctionRecord))) {

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/base/guarded_mappings.hpp"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/mman.h>
+
+#include <atomic>
+
+namespace tracesmith::mappings {
+namespace {
+
+constexpr size_t kMost = 4096;
+
+struct Slot {
+  std::atomic<bool> taken{false};
+  std::atomic<uintptr_t> begin{0};  // 0: none; set last, cleared first
+  std::atomic<size_t> bytes{0};
+  std::atomic<OnDamage> on_damage{nullptr};
+  std::atomic<bool> damaged{false};
+};
+constinit Slot g_slots[kMost];
+constinit std::atomic<size_t> g_used{0};  // slots from here on were never taken
+
+enum Handler : int { kNone, kInstalling, kInstalled };
+constinit std::atomic<int> g_handler{kNone};
+struct sigaction g_previous;
+
+Slot* find(uintptr_t address) {
+  const size_t used = g_used.load(std::memory_order_acquire);
+  for (size_t i = 0; i < used; ++i) {
+    const uintptr_t begin = g_slots[i].begin.load(std::memory_order_acquire);
+    if (begin != 0 && address >= begin &&
+        address - begin < g_slots[i].bytes.load(std::memory_order_relaxed)) {
+      return &g_slots[i];
+    }
+  }
+  return nullptr;
+}
+
+bool replaceByZeros(Slot& slot) {
+  void* const begin = reinterpret_cast<void*>(slot.begin.load(std::memory_order_relaxed));
+  const size_t bytes = slot.bytes.load(std::memory_order_relaxed);
+  if (slot.damaged.exchange(true)) return true;  // another thread does it
+  if (mmap(begin, bytes, PROT_READ | PROT_WRITE,
+           MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) == MAP_FAILED) {
+    return false;
+  }
+  const OnDamage on_damage = slot.on_damage.load(std::memory_order_relaxed);
+  if (on_damage != nullptr) on_damage();
+  return true;
+}
+
+/// As if this handler were not there.
+void leaveToPrevious(int number, siginfo_t* info, void* context) {
+  if ((g_previous.sa_flags & SA_SIGINFO) != 0) {
+    g_previous.sa_sigaction(number, info, context);
+    return;
+  }
+  const bool was_sent = info->si_code <= 0;  // by kill() and the like
+  if (g_previous.sa_handler == SIG_IGN && was_sent) return;
+  if (g_previous.sa_handler != SIG_DFL && g_previous.sa_handler != SIG_IGN) {
+    g_previous.sa_handler(number);
+    return;
+  }
+  // The access faults again, or the signal is delivered when this handler returns, and the process
+  // ends.
+  struct sigaction by_default {};
+  by_default.sa_handler = SIG_DFL;
+  sigaction(number, &by_default, nullptr);
+  if (was_sent) raise(number);
+}
+
+void onBusError(int number, siginfo_t* info, void* context) {
+  const int before = errno;
+  Slot* const slot = info->si_code > 0 ? find(reinterpret_cast<uintptr_t>(info->si_addr)) : nullptr;
+  if (slot == nullptr || !replaceByZeros(*slot)) leaveToPrevious(number, info, context);
+  errno = before;
+}
+
+void installHandler() {
+  int none = kNone;
+  if (!g_handler.compare_exchange_strong(none, kInstalling)) return;
+  sigaction(SIGBUS, nullptr, &g_previous);
+  struct sigaction action {};
+  action.sa_sigaction = onBusError;
+  // What the program's handler asked for holds while it is called from here.
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK | (g_previous.sa_flags & (SA_NODEFER | SA_RESTART));
+  action.sa_mask = g_previous.sa_mask;
+  sigaction(SIGBUS, &action, nullptr);
+  g_handler.store(kInstalled);
+}
+
+}  // namespace
+
+bool guard(void* begin, size_t bytes, OnDamage on_damage) {
+  const int before = errno;
+  installHandler();
+  errno = before;
+  for (size_t i = 0; i < kMost; ++i) {
+    Slot& slot = g_slots[i];
+    if (slot.taken.exchange(true, std::memory_order_acquire)) continue;
+    size_t used = g_used.load();
+    while (used <= i && !g_used.compare_exchange_weak(used, i + 1)) {
+    }
+    slot.damaged.store(false);
+    slot.bytes.store(bytes);
+    slot.on_damage.store(on_damage);
+    slot.begin.store(reinterpret_cast<uintptr_t>(begin), std::memory_order_release);
+    return true;
+  }
+  return false;
+}
+
+void release(void* begin) {
+  Slot* const slot = find(reinterpret_cast<uintptr_t>(begin));
+  if (slot == nullptr || slot->begin.load() != reinterpret_cast<uintptr_t>(begin)) return;
+  slot->begin.store(0);
+  slot->taken.store(false, std::memory_order_release);
+}
+
+bool isDamaged(const void* begin) {
+  const Slot* const slot = find(reinterpret_cast<uintptr_t>(begin));
+  return slot != nullptr && slot->damaged.load();
+}
+
+}  // namespace tracesmith::mappings

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/capture/agents/core/fork_page.hpp"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <sys/mman.h>
+
+// What pthread_atfork() of glibc calls. Weak, for an agent may be preloaded into a program of
+// another C library, and must not need it there.
+extern "C" {
+extern void* __dso_handle;  // NOLINT: the linker's
+int __register_atfork(void (*prepare)(), void (*parent)(), void (*child)(), void* library)
+    __attribute__((weak));
+}
+
+namespace tracesmith::agent {
+namespace {
+
+/// False: a fork cannot be heard of.
+bool callInForkedChildren(void (*child)()) {
+  if (__register_atfork != nullptr) {
+    return __register_atfork(nullptr, nullptr, child, __dso_handle) == 0;
+  }
+  using AtFork = int (*)(void (*)(), void (*)(), void (*)());
+  const auto atfork = reinterpret_cast<AtFork>(dlsym(RTLD_DEFAULT, "pthread_atfork"));
+  return atfork != nullptr && atfork(nullptr, nullptr, child) == 0;
+}
+
+}  // namespace
+
+bool makeForkPage(void (*clear)(), ForkPage& out) {
+  const auto bytes = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  void* const page =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) return false;
+  const int before = errno;
+  out.wiped_by_kernel = madvise(page, bytes, MADV_WIPEONFORK) == 0;
+  // Its failure leaves getpid().
+  if (!out.wiped_by_kernel) (void)callInForkedChildren(clear);
+  errno = before;
+  out.number = static_cast<std::atomic<uint64_t>*>(page);
+  return true;
+}
+
+}  // namespace tracesmith::agent

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/capture/session_output.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <filesystem>
+
+#include "tracesmith/base/target_file.hpp"
+#include "tracesmith/format/trace_reader.hpp"
+#include "tracesmith/recording/recording_file.hpp"
+
+namespace tracesmith {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kMostNumbers = 10'000;  // of names that are tried
+
+bool isEvent(TableId table) {
+  return table == TableId::kRecordedCommand ||
+         (table >= TableId::kHostCall && table != TableId::kAttribute);
+}
+
+std::string hexadecimal(const std::array<uint8_t, 16>& bytes) {
+  std::string text;
+  for (const uint8_t byte : bytes) text += fmt::format("{:02x}", byte);
+  return text;
+}
+
+/// "a/good.sbt", 2 -> "a/good-2.sbt".
+std::string numbered(const std::string& path, int number) {
+  const fs::path wanted(path);
+  const std::string extension = wanted.extension().string();
+  const std::string stem = path.substr(0, path.size() - extension.size());
+  return fmt::format("{}-{}{}", stem, number, extension);
+}
+
+bool isThere(const std::string& path) {
+  struct stat s {};
+  return lstat(path.c_str(), &s) == 0;
+}
+
+/// Moves a file to a name that nothing has; ErrorCode::kInvalidArgument: something has.
+Status moveToFreeName(const std::string& from, const std::string& to) {
+  if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return {};
+  if (errno == EINVAL || errno == ENOSYS) {  // the file system does not know that
+    if (link(from.c_str(), to.c_str()) == 0) {
+      (void)unlink(from.c_str());
+      return {};
+    }
+    if (errno != EEXIST && !isThere(to) && rename(from.c_str(), to.c_str()) == 0) return {};
+  }
+  if (errno == EEXIST || isThere(to)) return fail(ErrorCode::kInvalidArgument, "exists", to);
+  return failErrno(errno, "cannot move the finished file", from);
+}
+
+Status copyInto(const std::string& from, const std::string& to) {
+  TS_TRY(TargetFile target, TargetFile::open(to));
+  std::error_code ec;
+  fs::copy_file(from, target.place(), fs::copy_options::overwrite_existing, ec);
+  if (ec) return fail(ErrorCode::kIo, "cannot copy it (" + ec.message() + ")", to);
+  TS_CHECK_OK(target.finish());
+  (void)unlink(from.c_str());
+  return {};
+}
+
+/// Moves a file over what is there; the new one gets the mode of the old one.
+Status moveOver(const std::string& from, const std::string& to) {
+  if (sameFile(from, to)) {
+    (void)unlink(from.c_str());  // rename() of two names of one file does nothing
+    return {};
+  }
+  struct stat s {};
+  if (stat(to.c_str(), &s) == 0) (void)chmod(from.c_str(), s.st_mode & 0777);
+  if (rename(from.c_str(), to.c_str()) == 0) return {};
+  if (errno == EXDEV) return copyInto(from, to);
+  return failErrno(errno, "cannot put the finished file in its place", to);
+}
+
+/// The recording that lay at the output belongs to the trace that is replaced: it gets another
+/// name.
+Status keepOldRecording(const std::string& path, Published& published) {
+  const fs::path wanted(path);
+  const std::string stem = path.substr(0, path.size() - wanted.extension().string().size());
+  for (int i = 1; i < kMostNumbers; ++i) {
+    const std::string to = fmt::format("{}.old{}{}", stem, i == 1 ? "" : fmt::format("-{}", i),
+                                       wanted.extension().string());
+    const Status moved = moveToFreeName(path, to);
+    if (!moved && moved.error().code == ErrorCode::kInvalidArgument) continue;
+    if (moved) published.note = "the recording of the trace that was replaced is now " + to;
+    return moved;
+  }
+  return fail(ErrorCode::kIo, "no name is free for the older recording", path);
+}
+
+Status publishRecording(const SessionDir& dir, Published& published) {
+  const std::string from = dir.recordingPath();
+  const std::string to = recording::pathBeside(published.trace);
+  const Occupant made = lookAt(from);
+  const Occupant old = lookAt(to);
+  const bool has_new = made.kind != Occupant::Kind::kNothing;
+  const bool stays = has_new && made.identity == old.identity && !old.identity.empty();
+  if (old.kind == Occupant::Kind::kNothing || stays) {
+    if (has_new) TS_CHECK_OK(moveOver(from, to));
+  } else {
+    const SessionInfo& info = dir.info();
+    const bool may_replace = info.force || (made.has_events && made.complete) || !old.has_events;
+    const bool known = !info.replaces_recording.empty() && old.identity == info.replaces_recording;
+    if (!known && !has_new) return {};  // nothing of this session, and nobody asked
+    if (!known || !may_replace) TS_CHECK_OK(keepOldRecording(to, published));
+    if (has_new) {
+      TS_CHECK_OK(moveOver(from, to));
+    } else if (known && may_replace) {
+      (void)unlink(to.c_str());
+    }
+  }
+  if (has_new) published.recording = to;
+  return {};
+}
+
+/// The collector writes it with its first rows, so little has to be read.
+std::string sessionIdOf(TraceReader& reader) {
+  Trace trace;
+  const std::vector<BlockInfo>& blocks = reader.blocks();
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    if (blocks[i].table != TableId::kString && blocks[i].table != TableId::kMetadata) continue;
+    if (!reader.readBlock(i, trace)) return {};
+    if (blocks[i].table != TableId::kMetadata) continue;
+    if (const std::string_view id = trace.metadataValue("session_id"); !id.empty()) {
+      return std::string(id);
+    }
+  }
+  return {};
+}
+
+std::string whyBeside(const Occupant& made, const Occupant& old, bool known, bool complete) {
+  if (!known) return "holds " + old.text + ", which came there while this was recorded";
+  if (!complete) return "holds events, and the new trace is not complete";
+  return made.has_events ? "cannot be replaced" : "holds events, and the new trace holds none";
+}
+
+}  // namespace
+
+Occupant lookAt(const std::string& path) {
+  Occupant found;
+  struct stat s {};
+  if (stat(path.c_str(), &s) != 0) return found;
+  found.kind = Occupant::Kind::kOther;
+  found.text = "a file that is no trace";
+  if (!S_ISREG(s.st_mode)) return found;
+  if (s.st_size == 0) {
+    found.kind = Occupant::Kind::kEmpty;
+    found.text = "an empty file";
+    return found;
+  }
+  auto reader = TraceReader::open(path);
+  if (!reader) {
+    found.text = "a file that cannot be read as a trace (" + reader.error().message + ")";
+    return found;
+  }
+  found.identity = hexadecimal(reader->uuid());
+  found.complete = reader->complete();
+  found.kind = Occupant::Kind::kTrace;
+  bool any = false;
+  for (const BlockInfo& block : reader->blocks()) {
+    any = any || block.rows > 0;
+    found.has_events = found.has_events || (block.rows > 0 && isEvent(block.table));
+  }
+  if (!any && !found.complete && reader->losses().empty() && reader->cutBytes() == 0) {
+    found.kind = Occupant::Kind::kEmpty;
+  }
+  found.session_id = sessionIdOf(*reader);
+  found.text = found.session_id.empty() ? "a trace without a session id"
+                                        : "a trace of session " + found.session_id;
+  if (found.kind == Occupant::Kind::kEmpty) found.text = "a trace without rows";
+  return found;
+}
+
+Result<std::string> checkedTarget(const std::string& output) {
+  struct stat entry {};
+  if (lstat(output.c_str(), &entry) != 0) {
+    if (errno == ENOENT) return output;
+    return failErrno(errno, "cannot look at the output", output);
+  }
+  const fs::path parent = fs::path(output).parent_path();
+  struct stat folder {};
+  const uid_t self = geteuid();
+  const bool sticky = stat(parent.empty() ? "." : parent.c_str(), &folder) == 0 &&
+                      (folder.st_mode & S_ISVTX) != 0 && (folder.st_mode & 022) != 0;
+  // As the kernel's protected_symlinks: a link is followed if it is ours or the folder's owner's.
+  const bool foreign =
+      entry.st_uid != self &&
+      (S_ISLNK(entry.st_mode) ? entry.st_uid != folder.st_uid : self != 0 && folder.st_uid != self);
+  if (sticky && foreign) {
+    return fail(ErrorCode::kPermission,
+                fmt::format("belongs to user {}, in a folder that all users may write to; choose "
+                            "another name for the output",
+                            entry.st_uid),
+                output);
+  }
+  std::string target = output;
+  if (S_ISLNK(entry.st_mode)) {
+    for (int i = 0; i < 40 && fs::is_symlink(fs::path(target)); ++i) {
+      const fs::path to = fs::read_symlink(target);
+      target = (to.is_absolute() ? to : fs::path(target).parent_path() / to).string();
+    }
+    if (stat(target.c_str(), &entry) != 0) return target;  // a link to what is not there yet
+  }
+  if (S_ISDIR(entry.st_mode)) {
+    return fail(ErrorCode::kInvalidArgument, "this is a directory", output);
+  }
+  if (!S_ISREG(entry.st_mode)) {
+    return fail(ErrorCode::kInvalidArgument,
+                std::string("this is ") +
+                    (S_ISFIFO(entry.st_mode) ? "a pipe" : "a device or socket") +
+                    ", a trace must be a regular file",
+                output);
+  }
+  if (access(target.c_str(), W_OK) != 0) return failErrno(errno, "cannot overwrite it", output);
+  return target;
+}
+
+void showWhileItGrows(const SessionDir& dir) {
+  if (!isThere(dir.info().output)) {
+    (void)link(dir.tracePath().c_str(), dir.info().output.c_str());
+  }
+}
+
+void hideAgain(const SessionDir& dir) {
+  if (sameFile(dir.tracePath(), dir.info().output)) (void)unlink(dir.info().output.c_str());
+}
+
+Result<Published> publish(const SessionDir& dir, bool complete) {
+  const SessionInfo& info = dir.info();
+  Published published;
+  TS_TRY(const std::string target, checkedTarget(info.output));
+  const Occupant made = lookAt(dir.tracePath());
+  const Occupant recorded = lookAt(dir.recordingPath());
+  const Occupant old = lookAt(target);
+  const bool ours = sameFile(dir.tracePath(), target) ||
+                    (!old.identity.empty() && old.identity == made.identity) ||
+                    (!info.id.empty() && old.session_id == info.id);
+  const bool nothing = old.kind == Occupant::Kind::kNothing || old.kind == Occupant::Kind::kEmpty;
+  const bool known = !info.replaces.empty() && old.identity == info.replaces;
+  const bool plain = old.kind == Occupant::Kind::kOther && info.replaces == kNoTrace;
+  const bool better = complete && (made.has_events || recorded.has_events);
+  const bool may_replace = known && (info.force || better || !old.has_events);
+  if (ours || nothing || plain || may_replace) {
+    TS_CHECK_OK(moveOver(dir.tracePath(), target));
+    published.trace = info.output;
+    TS_CHECK_OK(publishRecording(dir, published));
+    return published;
+  }
+  for (int i = 2; i < kMostNumbers; ++i) {
+    const std::string to = numbered(info.output, i);
+    if (isThere(recording::pathBeside(to))) continue;
+    const Status moved = moveToFreeName(dir.tracePath(), to);
+    if (!moved && moved.error().code == ErrorCode::kInvalidArgument) continue;
+    if (!moved) return tl::unexpected<Error>(moved.error());
+    published.trace = to;
+    TS_CHECK_OK(publishRecording(dir, published));
+    published.note = fmt::format("{} {}: it stays as it was, and the new trace is {}{}",
+                                 info.output, whyBeside(made, old, known, complete), to,
+                                 known ? " (--force replaces it)" : "");
+    return published;
+  }
+  return fail(ErrorCode::kIo, "no name is free for the new trace", info.output);
+}
+
+Result<Published> publishRest(const SessionDir& dir, const std::string& trace) {
+  Published published;
+  published.trace = trace;
+  TS_CHECK_OK(publishRecording(dir, published));
+  return published;
+}
+
+std::string findPublished(const SessionDir& dir) {
+  const SessionInfo& info = dir.info();
+  const auto is = [&](const std::string& path) {
+    const Occupant found = lookAt(path);
+    return found.kind == Occupant::Kind::kTrace && !info.id.empty() && found.session_id == info.id;
+  };
+  if (is(info.output)) return info.output;
+  for (int i = 2; i < kMostNumbers; ++i) {
+    const std::string path = numbered(info.output, i);
+    if (!isThere(path)) return {};
+    if (is(path)) return path;
+  }
+  return {};
+}
+
+}  // namespace tracesmith

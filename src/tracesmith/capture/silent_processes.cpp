@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/capture/silent_processes.hpp"
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <iterator>
+#include <string_view>
+
+#include "tracesmith/capture/process_facts.hpp"
+
+namespace tracesmith {
+namespace {
+
+// Reading the mappings of a large program takes some 100 us.
+constexpr int64_t kFirstPauseNs = 50'000'000;
+constexpr int64_t kLongestPauseNs = 5'000'000'000;
+
+// What loaders of OpenCL, or programs of CUDA, load when they use a device; not the loader itself,
+// to which many programs are linked that never call it.
+constexpr std::array<std::string_view, 8> kDrivers = {
+    "libcuda.so",   "libnvidia-opencl.so", "libpocl.so",          "libamdocl64.so",
+    "libigdrcl.so", "libMesaOpenCL.so",    "libRusticlOpenCL.so", "liboclgrind"};
+
+}  // namespace
+
+std::string gpuDriverIn(const std::string& maps, const std::string& session_dir) {
+  std::string found;
+  for (size_t at = 0; at < maps.size();) {
+    const size_t end = std::min(maps.find('\n', at), maps.size());
+    const std::string_view line = std::string_view(maps).substr(at, end - at);
+    at = end + 1;
+    const size_t path = line.find('/');
+    if (path == std::string_view::npos) continue;
+    if (line.substr(path).starts_with(session_dir + "/")) return {};
+    const std::string_view name = line.substr(line.rfind('/') + 1);
+    for (const std::string_view driver : kDrivers) {
+      if (name.starts_with(driver)) found = std::string(name);
+    }
+  }
+  return found;
+}
+
+void SilentProcesses::look(const std::vector<Key>& running, int64_t now_ns) {
+  std::map<Key, Due> due;
+  for (const Key& key : running) {
+    const auto known = due_.find(key);
+    Due next = known != due_.end() ? known->second : Due{now_ns + kFirstPauseNs, kFirstPauseNs};
+    if (now_ns >= next.at_ns && found_.count(key) == 0) {
+      next.pause_ns = std::min(next.pause_ns * 2, kLongestPauseNs);
+      next.at_ns = now_ns + next.pause_ns;
+      std::ifstream in(liveProcPath(key.first, "maps"));
+      const std::string maps((std::istreambuf_iterator<char>(in)),
+                             std::istreambuf_iterator<char>());
+      if (std::string driver = gpuDriverIn(maps, session_dir_); !driver.empty()) {
+        found_.emplace(key, std::move(driver));
+      }
+    }
+    due.emplace(key, next);
+  }
+  due_ = std::move(due);
+}
+
+}  // namespace tracesmith

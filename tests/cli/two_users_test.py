@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Another local user can neither make TraceSmith write to a file of ours, nor feed it files of theirs.
+docs/security.md names these tests."""
+
+import os
+import shutil
+import subprocess
+import unittest
+
+from harness import PROGRAM, CommandTest, environment
+
+OTHER = 65534  # the user "nobody"
+PROTECTED_SYMLINKS = "/proc/sys/fs/protected_symlinks"
+
+
+@unittest.skipIf(os.geteuid() != 0, "only root can be two users")
+class TwoUsers(CommandTest):
+    """The victim is root, and the attacker another user; or the other way round."""
+
+    def setUp(self):
+        super().setUp()
+        os.chmod(self.dir, 0o755)
+        os.mkdir(self.path("shared"))
+        os.chmod(self.path("shared"), 0o1777)
+        self.write("victim.txt", "precious")
+
+    def write(self, name, text, owner=0):
+        with open(self.path(name), "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chown(self.path(name), owner, owner)
+
+    def read(self, name):
+        with open(self.path(name), encoding="utf-8") as file:
+            return file.read()
+
+    def as_other(self, *command):
+        return subprocess.run(["setpriv", f"--reuid={OTHER}", f"--regid={OTHER}", "--clear-groups",
+                               *command], cwd=self.dir, stdin=subprocess.DEVNULL, timeout=60,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
+                              env=environment(XDG_RUNTIME_DIR=None))
+
+    def attack(self, *command):
+        result = self.as_other(*command)
+        if b"setpriv" in result.stderr:
+            self.skipTest(result.stderr.decode())
+        self.assertEqual(result.returncode, 0, result.stderr)
+
+    @staticmethod
+    def set_protected_symlinks(value):
+        with open(PROTECTED_SYMLINKS, "w", encoding="ascii") as file:
+            file.write(value)
+
+    def without_protected_symlinks(self):
+        """The kernel does not help: as on systems where this setting is 0."""
+        try:
+            with open(PROTECTED_SYMLINKS, "r+", encoding="ascii") as file:
+                before = file.read().strip()
+                file.seek(0)
+                file.write("0")
+        except OSError as error:
+            print(f"with {PROTECTED_SYMLINKS} as it is: {error}")
+            return
+        self.addCleanup(self.set_protected_symlinks, before)
+
+    def assert_refused(self, result, *words):
+        self.assert_fails(result, 125, *words)
+        self.assertEqual(self.read("victim.txt"), "precious")
+
+    def test_a_session_directory_of_another_user_is_refused(self):
+        self.attack("mkdir", "-m", "777", "shared/t.sbt.session")
+        for name in ("session.txt.new", "probe.new", "trace.sbt"):
+            self.attack("ln", "-s", self.path("victim.txt"), "shared/t.sbt.session/" + name)
+        self.without_protected_symlinks()
+        result = self.run_command("profile", "-o", "shared/t.sbt", "--", "true")
+        self.assert_refused(result, "belongs to user 65534")
+        self.assertEqual(len(os.listdir(self.path("shared/t.sbt.session"))), 3)
+
+    def test_a_session_directory_that_is_a_link_is_refused(self):
+        os.mkdir(self.path("private"), 0o700)
+        self.write("private/1.2.new", "precious")
+        self.attack("ln", "-s", self.path("private"), "shared/t.sbt.session")
+        self.without_protected_symlinks()
+        result = self.run_command("profile", "-o", "shared/t.sbt", "--", "true")
+        self.assert_refused(result, "symbolic link")
+        self.assertEqual(self.read("private/1.2.new"), "precious")
+
+    def test_an_output_that_another_user_links_elsewhere_is_refused(self):
+        self.attack("ln", "-s", self.path("victim.txt"), "shared/t.sbt")
+        self.without_protected_symlinks()
+        result = self.run_command("profile", "-o", "shared/t.sbt", "--", "true")
+        self.assert_refused(result, "shared/t.sbt", "belongs to user 65534")
+
+    def test_an_output_of_another_user_in_a_shared_folder_is_refused(self):
+        self.write("shared/t.sbt", "theirs")
+        os.chmod(self.path("shared/t.sbt"), 0o666)
+        result = self.as_other(PROGRAM, "profile", "-o", "shared/t.sbt", "--", "true")
+        self.assert_refused(result, "belongs to user 0")
+        self.assertEqual(self.read("shared/t.sbt"), "theirs")
+
+    def test_a_session_of_another_user_is_not_recovered(self):
+        self.attack("mkdir", "shared/victim.txt.session")
+        self.attack("sh", "-c", f"echo output={self.path('victim.txt')} "
+                    "> shared/victim.txt.session/session.txt")
+        shutil.move(self.path("shared/victim.txt.session"), self.path("victim.txt.session"))
+        result = self.run_command("recover", "victim.txt.session")
+        self.assert_fails(result, 1, "belongs to user 65534")
+        self.assertEqual(self.read("victim.txt"), "precious")
+
+    def test_what_a_session_holds_is_closed_to_others(self):
+        result = self.run_command("profile", "-q", "-o", "shared/t.sbt", "--", "setpriv",
+                                  f"--reuid={OTHER}", f"--regid={OTHER}", "--clear-groups", "ls",
+                                  "shared/t.sbt.session")
+        self.assertNotEqual(result.returncode, 0)
+        self.assertIn(b"Permission denied", result.stderr)
+
+    def test_a_control_directory_of_another_user_is_refused(self):
+        control = self.path("shared/control")
+        self.attack("mkdir", "-m", "777", control)
+        env = environment(TRACESMITH_CONTROL=control)
+        result = self.run_command("arm", "--", "true", env=env)
+        self.assert_refused(result, control, "this user alone")
+        self.assertEqual(os.listdir(control), [])
+
+
+if __name__ == "__main__":
+    if not os.access(PROGRAM, os.X_OK):
+        raise SystemExit("set TRACESMITH_BIN to the folder with the built programs")
+    unittest.main(verbosity=2)
