@@ -46,7 +46,7 @@ rm -f "$work/disk"
 disk="$(awk '/copied/ {print $(NF - 1) " " $NF}' "$work/dd")"
 seconds "$work/upload_native" "$bin/cl_upload" "$mib"
 seconds "$work/upload" "$bin/tracesmith" profile --record -o "$work/upload.sbt" -- "$bin/cl_upload" "$mib"
-echo "$mib MiB of distinct payload that can not be compressed (the disk takes zeros at $disk):"
+echo "$mib MiB of distinct payload that cannot be compressed (the disk takes zeros at $disk):"
 awk -v mib="$mib" -v s="$(cat "$work/upload")" -v n="$(cat "$work/upload_native")" \
   'BEGIN {printf "  %.0f MB/s (%.2f s; alone %.2f s)\n", mib * 1.048576 / s, s, n}'
 grep -h 'recorded [0-9]' "$work/said" | tail -n 1 | sed "s|$work/||; s/^tracesmith: /  /"

@@ -225,7 +225,7 @@ bool takesClock() {
     return false;
   }
   const auto ahead = static_cast<int64_t>(timestamp() - now);
-  return ahead >= 0 && ahead < 1'000'000'000;
+  return ahead > -1'000'000 && ahead < 1'000'000'000;  // as takesClock() of the agent
 }
 
 /// As enterSharing() of the agent.

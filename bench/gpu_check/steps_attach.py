@@ -5,7 +5,6 @@ import os
 import time
 
 from steps_truth import put_into_brackets
-from tolerance import CLOCK_NS
 from tools import Failed, Trace
 from ways import middle
 
@@ -76,8 +75,8 @@ def check_capture(step, trace, batches):
     step.check("batches within the capture", len(within), "> 0", len(within) > 0)
     within = within[:50]
     if within:
-        kernels = trace.rows(f"""SELECT start_ns, end_ns FROM kernel WHERE end_ns >= {within[0]['begin_ns'] - CLOCK_NS}
-            AND start_ns <= {within[-1]['end_ns'] + CLOCK_NS}""")
+        kernels = trace.rows(f"""SELECT start_ns, end_ns FROM kernel WHERE end_ns >= {within[0]['begin_ns']}
+            AND start_ns <= {within[-1]['end_ns']}""")
         found, _ = put_into_brackets(kernels, batches)
         step.equal("batches without just their kernels", sum(
             n != b["kernels"] for b, n in zip(batches, found) if b in within), 0)

@@ -69,14 +69,14 @@ def run_with(tools, step, which, changes, judged):
         return
     beyond = [max(0, before - k["start_ns"], k["end_ns"] - after)
               for (before, _, _, after), k in zip(stamps, kernels)]
-    outside = sum(ns > CLOCK_NS for ns in beyond)
+    outside = sum(ns > 0 for ns in beyond)
     step.value(f"{which}: farthest outside of a host bracket in ns", max(beyond))
     if judged:
         check_overlaps(step, f"{which}: kernels that begin before the one before has ended",
                        zip(kernels, kernels[1:]))
-        step.equal(f"{which}: kernels outside of their host bracket, by more than {CLOCK_NS} ns", outside, 0)
+        step.equal(f"{which}: kernels outside of their host bracket", outside, 0)
     else:
-        step.value(f"{which}: kernels outside of their host bracket, by more than {CLOCK_NS} ns", outside)
+        step.value(f"{which}: kernels outside of their host bracket", outside)
     clock, found = errors(did, kernels)
     fifth = max(1, len(stamps) // 5)
     drift = round(middle(found["middle"][-fifth:]) - middle(found["middle"][:fifth]))

@@ -2,7 +2,8 @@
 """How far apart times may be that are compared, the same in every step, so that no two steps judge the
 same clock differently."""
 
-# A device time beside a host time: what the step "clocks" grants the error of the trace's clock.
+# The goal for the error of the trace's clock, in the step "clocks". Checks against the host's brackets have
+# no tolerance: a kernel starts microseconds after its launch and ends microseconds before the wait returns.
 CLOCK_NS = 5_000
 # Two device times of one trace, which one clock gave.
 ORDER_NS = 2_000

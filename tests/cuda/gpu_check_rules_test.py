@@ -116,21 +116,27 @@ class Rules(unittest.TestCase):
         ways.judge(self.step, {way: times[way] for way in of_step})
         return self.step.entry["checks"][-1]
 
-    def test_ratios_above_the_goal_fail_only_when_their_lower_quartile_is_above_it(self):
+    def test_a_median_above_the_goal_fails_whatever_the_spread(self):
         self.assertEqual(self.judge([1.02, 1.03, 1.02, 1.04, 1.02])["verdict"], "fail")
+        self.assertEqual(self.judge([0.98, 1.00, 1.02, 1.10, 1.20])["verdict"], "fail")
         self.assertEqual(self.judge([0.98, 1.00, 1.01, 1.10, 1.20])["verdict"], "pass")
-        found = self.judge([0.98, 1.00, 1.02, 1.10, 1.20])
-        self.assertEqual(found["verdict"], "absent")
-        self.assertRegex(found["reason"], "not decided: .* median 1.02, the lower quartile 1.0, .*0.98 to 1.2 in 5")
 
-    def test_fewer_than_three_rounds_decide_nothing(self):
-        for ratios in ([1.5], [0.9, 0.9]):
-            found = self.judge(ratios)
-            self.assertEqual(found["verdict"], "absent")
-            self.assertIn(f"{len(ratios)} rounds ran", found["reason"])
-        self.step.entry["checks"].clear()
-        ways.judge_beside_torch(self.step, {ways.NOTHING: [1000], ways.TORCH: [1500], ways.OURS: [1900]})
-        self.assertEqual(self.verdicts(), ["absent"])
+    def test_fewer_than_three_rounds_can_fail_but_not_pass(self):
+        self.assertEqual(self.judge([1.5])["verdict"], "fail")
+        found = self.judge([0.9, 0.9])
+        self.assertEqual(found["verdict"], "absent")
+        self.assertIn("2 rounds ran", found["reason"])
+
+    def test_the_pytorch_profiler_is_judged_in_the_same_way(self):
+        def verdict(ours, rounds):
+            self.step.entry["checks"].clear()
+            ways.judge_beside_torch(self.step, {ways.NOTHING: [1000] * rounds, ways.TORCH: [1500] * rounds,
+                                                ways.OURS: [ours] * rounds})
+            return self.verdicts()
+
+        self.assertEqual(verdict(1900, 1), ["fail"])
+        self.assertEqual(verdict(1100, 1), ["absent"])
+        self.assertEqual(verdict(1100, 3), ["pass"])
 
     def test_a_way_without_its_peer_is_absent(self):
         found = self.judge([1.5, 1.5, 1.5], of_step=(ways.OURS,))
@@ -153,7 +159,7 @@ class Rules(unittest.TestCase):
         self.assertEqual(self.order(-2_000), "pass")
         self.assertEqual(self.order(-2_001), "fail")
 
-    def test_a_kernel_goes_to_the_bracket_that_is_nearest(self):
+    def test_a_kernel_goes_to_the_nearest_bracket_and_is_counted_only_inside_it(self):
         brackets = [{"begin_ns": 100_000, "end_ns": 120_000}, {"begin_ns": 121_000, "end_ns": 140_000}]
 
         def put(*kernels):
@@ -161,9 +167,9 @@ class Rules(unittest.TestCase):
                 [{"start_ns": start, "end_ns": end} for start, end in kernels], brackets)
 
         self.assertEqual(put((105_000, 110_000), (123_000, 130_000)), ([1, 1], [0, 0]))
-        self.assertEqual(put((96_000, 99_000), (135_000, 144_000)), ([1, 1], [4_000, 4_000]))
+        self.assertEqual(put((96_000, 99_000), (135_000, 144_000)), ([0, 0], [4_000, 4_000]))
         self.assertEqual(put((90_000, 99_000), (135_000, 146_000)), ([0, 0], [10_000, 6_000]))
-        self.assertEqual(put((116_000, 121_000)), ([1, 0], [1_000]))
+        self.assertEqual(put((116_000, 121_000)), ([0, 0], [1_000]))
 
     # --- Memory -------------------------------------------------------------------------------
 
