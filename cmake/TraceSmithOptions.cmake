@@ -57,7 +57,7 @@ find_library(TRACESMITH_SQLITE_ARCHIVE libsqlite3.a)
 mark_as_advanced(TRACESMITH_SQLITE_ARCHIVE)
 add_library(tracesmith-sqlite INTERFACE)
 if(TRACESMITH_STATIC_SQLITE AND TRACESMITH_SQLITE_ARCHIVE)
-  # A library that is loaded (TRACESMITH_LOADED) can not have the archive in it.
+  # A library that is loaded (TRACESMITH_LOADED) cannot have the archive in it.
   target_link_libraries(
     tracesmith-sqlite
     INTERFACE

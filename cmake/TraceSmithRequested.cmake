@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What `TRACESMITH_CUDA=1 pip install .` and its like ask for. pip shows no warnings: what can not be
+# What `TRACESMITH_CUDA=1 pip install .` and its like ask for. pip shows no warnings: what cannot be
 # had ends the build. Runs by itself, too: cmake -P TraceSmithRequested.cmake
 foreach(_vendor CUDA ROCm Metal)
   string(TOUPPER "TRACESMITH_${_vendor}" _variable)

@@ -95,7 +95,7 @@ static std::vector<Path> drawPaths(std::mt19937& random) {
 static void writeExpected(const char* name, const std::vector<Path>& paths,
                           const std::vector<unsigned>& order) {
   std::FILE* const file = std::fopen(name, "w");
-  sample::require(file != nullptr, "the file of --expect can not be written");
+  sample::require(file != nullptr, "the file of --expect cannot be written");
   for (size_t i = 0; i < paths.size(); ++i) {
     std::fprintf(file, "path %zu bench_launch", i);
     const std::vector<uint8_t>& steps = paths[i].steps;

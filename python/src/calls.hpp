@@ -15,7 +15,7 @@
 
 namespace tracesmith::python {
 
-/// For functions that take long, touch no object of Python's and can not be interrupted.
+/// For functions that take long, touch no object of Python's and cannot be interrupted.
 using Released = nanobind::call_guard<nanobind::gil_scoped_release>;
 
 /// Calls for one object take turns, whatever they are.

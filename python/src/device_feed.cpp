@@ -21,7 +21,7 @@ constexpr auto kPeriod = std::chrono::milliseconds(20);
 
 DeviceFeed::~DeviceFeed() {
   stop();
-  // A thread of the parent's can not be joined, nor what it may wait for be destroyed.
+  // A thread of the parent's cannot be joined, nor what it may wait for be destroyed.
   (void)mover_.release();
 }
 

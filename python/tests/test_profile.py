@@ -285,7 +285,7 @@ def test_a_forked_child_that_leaves_as_programs_do(tmp_path, platform):
 
 
 class Failing:
-    """A profiler that can not end well: as CUDA's, where the user may not profile."""
+    """A profiler that cannot end well: as CUDA's, where the user may not profile."""
 
     def __init__(self, platform):
         self._profiler = MAKE(platform)

@@ -67,4 +67,4 @@ def test_files_of_another_kind_are_found(simulated, tmp_path):
     (tmp_path / "run.json").write_text("[]", encoding="utf-8")
     assert "is no JSON of a trace" in problem_of("run.json", tmp_path, env)
     (tmp_path / "cut.sbt").write_bytes(simulated.read_bytes()[:20])
-    assert "can not be read" in problem_of("cut.sbt", tmp_path, env)
+    assert "cannot be read" in problem_of("cut.sbt", tmp_path, env)

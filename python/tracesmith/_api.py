@@ -56,7 +56,7 @@ def capture_trace(
     """What this process does on a device in so many milliseconds: other threads work meanwhile.
 
     `platform`: whose; None: that of this machine's devices. PlatformType.Simulation makes events up,
-    and says so in them. UnsupportedError: the machine has no device, or it can not be captured from
+    and says so in them. UnsupportedError: the machine has no device, or it cannot be captured from
     within; `tracesmith profile -- program` captures other programs."""
     if not 0 <= duration_ms <= threading.TIMEOUT_MAX * 1000:
         raise InvalidArgumentError("it is a length of time in ms", "duration_ms")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Plots"]
 
-_COLUMNS = 1000  # of a timeline: more can not be told apart
+_COLUMNS = 1000  # of a timeline: more cannot be told apart
 _NAME_WIDTH = 48
 Times = npt.NDArray[np.int64]
 

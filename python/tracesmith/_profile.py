@@ -119,7 +119,7 @@ class profile:  # pylint: disable=invalid-name
     def start(self) -> profile:
         """As entering a `with` does. It stays active until stop(), or the end of the program.
         InvalidArgumentError: another one is active; UnsupportedError: a platform was asked for that
-        can not be captured."""
+        cannot be captured."""
         global _running  # pylint: disable=global-statement
         if not _one.acquire(blocking=False):
             raise InvalidArgumentError(

@@ -87,7 +87,7 @@ class Table:
     """A table of a trace, or some of its columns.
 
     `len(table)` is its number of rows. `table["duration_ns"]`, or `table.duration_ns`, is a column:
-    a NumPy array that can not be written to, with the values as they lie in the trace's memory, or
+    a NumPy array that cannot be written to, with the values as they lie in the trace's memory, or
     `Texts`. Where the trace does not know a value there is 0 (`known()` tells which are); Arrow and
     pandas have nulls there. `table["name", "duration_ns"]` is a table of these columns.
 

@@ -237,7 +237,7 @@ class Trace:
 
     def __reduce__(self) -> tuple[type[Trace], tuple[str]]:
         if self._keeps is not None:
-            raise TypeError("a trace in memory can not be pickled; give profile() a path")
+            raise TypeError("a trace in memory cannot be pickled; give profile() a path")
         return (Trace, (self._path,))
 
     def __repr__(self) -> str:

@@ -4,7 +4,7 @@
 # it, alone and with the agent, and compares what the agent adds with a budget. The count is the
 # whole process's, completion handling included; set-up is not. It does not depend on the machine's
 # load: PoCL's basic device runs each command in the thread that waits for it.
-# Usage: enqueue_instructions.sh BIN_DIR BUDGET_FILE COMPILER    (exit code 77: can not be checked)
+# Usage: enqueue_instructions.sh BIN_DIR BUDGET_FILE COMPILER    (exit code 77: cannot be checked)
 set -euo pipefail
 
 bin="$1" budget_file="$2" compiler="$3"

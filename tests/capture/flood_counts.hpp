@@ -16,7 +16,7 @@ struct FloodCounts {
   std::atomic<uint64_t> finished;  ///< 1: all threads are through
 };
 
-/// Never null; the file is made when it is not there. Ends the program when it can not be.
+/// Never null; the file is made when it is not there. Ends the program when it cannot be.
 inline FloodCounts* mapFloodCounts(const char* path) {
   const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (fd < 0 || ftruncate(fd, sizeof(FloodCounts)) != 0) _exit(96);

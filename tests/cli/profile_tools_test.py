@@ -179,7 +179,7 @@ class ProfileTools(CommandTest):
         self.stand_in("msprof", MSPROF.replace("'[{", "'nothing"))
         result = self.profile("--msprof", "--", "true")
         self.assertNotEqual(result.returncode, 0)
-        self.assertIn(b"can not be imported", result.stderr)
+        self.assertIn(b"cannot be imported", result.stderr)
         self.assertEqual(self.left(), ["trace.msprof"])
         self.stand_in("mcTracer", "import sys; sys.exit(3)")
         result = self.profile("--mctracer", "-o", "b.sbt", "--", "true")

@@ -45,7 +45,7 @@ class Targets(CommandTest):
         for command in self.writers:
             result = self.run_command(*command, "-o", "-")
             self.assertNotEqual(result.returncode, 0)
-            self.assertIn(b"can not be piped", result.stderr)
+            self.assertIn(b"cannot be piped", result.stderr)
             self.assertEqual(result.stdout, b"")
         self.assertEqual(self.files(), files)
 

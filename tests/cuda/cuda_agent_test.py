@@ -3,74 +3,17 @@
 it did is in the trace, once. TRACESMITH_STANDINS is the folder of one generation's stand-ins."""
 import json
 import os
-import shutil
 import subprocess
-import sys
 import time
 import unittest
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
-from harness import CommandTest, environment  # pylint: disable=wrong-import-position
+from cuda_harness import GENERATION, PROGRAM, SHARES, STANDINS, CudaTest
+from harness import environment
 
-STANDINS = os.environ.get("TRACESMITH_STANDINS", "")
-PROGRAM = os.path.join(STANDINS, "standin_program")
 RUNTIME_PROGRAM = os.path.join(STANDINS, "standin_runtime_program")
-GENERATION = os.path.basename(STANDINS)
-# Whether the stand-in for CUPTI has several subscribers and lets each have its clock.
-SHARES = GENERATION == "13" and int(os.environ.get("STANDIN_CUPTI_VERSION", "130400")) >= 130400
 
 
-class CudaAgent(CommandTest):
-    def profile(self, *arguments, options=(), code=0, folder=STANDINS, limit_file_bytes=0, path=PROGRAM,
-                **variables):
-        env = environment(LD_LIBRARY_PATH=folder, **variables)
-        program = [path]
-        if limit_file_bytes:
-            program = ["prlimit", f"--fsize={limit_file_bytes}", path]
-        result = self.run_command("profile", "--force", *options, "-o", "t.sbt", "--", *program, *arguments, env=env)
-        self.assertEqual(result.returncode, code, result.stderr)
-        verified = self.run_command("verify", "t.sbt")
-        self.assertEqual(verified.returncode, 0, verified.stderr)
-        self.said = result.stderr.decode()
-        return json.loads(result.stdout) if result.stdout else {}
-
-    def rows(self, sql):
-        result = self.run_command("query", "t.sbt", sql, "--json")
-        self.assertEqual(result.returncode, 0, result.stderr)
-        return json.loads(result.stdout)
-
-    def one(self, sql):
-        return list(self.rows(sql)[0].values())[0]
-
-    def loss(self, source):
-        return "; ".join(row["reason"] or "" for row in
-                         self.rows(f"SELECT reason FROM loss WHERE source = '{source}'"))
-
-    def assert_nothing_is_lost(self):
-        # What the kernel tells of processes is not ours.
-        self.assertEqual(self.rows("SELECT source, dropped, reason FROM loss WHERE dropped > 0 AND "
-                                   "source <> 'process events'"), [])
-
-    def assert_all_is_there(self, did):
-        kernels = did["kernels"] + did["graph_kernels"]
-        self.assertEqual(self.one("SELECT count(*) FROM kernel"), kernels)
-        for kind, name in (("host_to_device", "htod"), ("device_to_host", "dtoh"),
-                           ("device_to_device", "dtod")):
-            row = self.rows(f"SELECT count(*) AS n, sum(bytes) AS bytes FROM copy WHERE kind = '{kind}'")[0]
-            self.assertEqual((row["n"], row["bytes"] or 0), (did[name], did[name + "_bytes"]), kind)
-        row = self.rows("SELECT count(*) AS n, sum(bytes) AS bytes FROM fill")[0]
-        self.assertEqual((row["n"], row["bytes"] or 0), (did["fills"], did["fill_bytes"]))
-        # Each kernel has the one call that launched it, and begins after that did.
-        self.assertEqual(self.one(
-            "SELECT count(*) FROM kernel k JOIN host_call h ON h.process_id = k.process_id AND "
-            "h.correlation_id = k.correlation_id AND h.kind = 'launch' AND "
-            "h.start_ns <= k.start_ns AND h.thread_id = k.thread_id"), kernels)
-        self.assertEqual(self.one("SELECT count(*) FROM host_call WHERE kind = 'launch'"),
-                         did["kernels"] + did["failed_launches"] + did["graph_launches"])
-        self.assertEqual(self.one("SELECT count(*) FROM host_call WHERE kind = 'launch' AND result <> 0"),
-                         did["failed_launches"])
-        self.assert_nothing_is_lost()
-
+class CudaAgent(CudaTest):
     def test_launches(self):
         did = self.profile("launches", "300", "3")
         self.assert_all_is_there(did)
@@ -132,14 +75,6 @@ class CudaAgent(CommandTest):
 
     def test_a_forked_child_never_touches_cupti(self):
         self.assert_all_is_there(self.profile("fork"))
-
-    def assert_launches_are_accounted_for(self, launched, others=0):
-        """What has no kernel is counted, and of copies and sets those that CUPTI had begun to write."""
-        kernels = self.one("SELECT count(*) FROM kernel")
-        missing = self.one("SELECT coalesce(sum(dropped), 0) FROM loss WHERE source = 'CUDA activity'")
-        self.assertGreaterEqual(kernels + missing, launched)
-        self.assertLessEqual(kernels + missing, launched + others)
-        return kernels
 
     def test_a_child_that_exits_does_not_wait_for_its_parents_work(self):
         did = self.profile("child_exit")
@@ -360,7 +295,7 @@ class CudaAgent(CommandTest):
     def test_kernels_of_a_captured_graph_have_the_stack_of_their_capture(self):
         did = self.profile("capture", "20", options=("--stacks=native",))
         self.assertEqual(self.one("SELECT count(*) FROM kernel"), did["kernels"] + did["graph_kernels"])
-        # What was captured is no launch that nothing came of.
+        # A captured launch has no kernel record, and is not counted as lost.
         self.assert_nothing_is_lost()
         # capture() may have become a part of its caller.
         stacks = self.run_command("view", "t.sbt", "--stacks", "-t", "kernel", "-n", "2").stdout.decode()
@@ -460,59 +395,12 @@ class CudaAgent(CommandTest):
                 info = self.run_command("info", "t.sbt").stdout.decode()
                 self.assertRegex(info, r"CUPTI +\d+ +not known \(.+ to the host\) +device times")
 
-    def test_another_tool_in_the_way_is_named_and_does_no_harm(self):
-        did = self.profile("launches", "10", STANDIN_SCRIPT="second_subscriber=1")
-        self.assertEqual(did["kernels"], 10)
-        self.assertIn("another tool uses CUPTI", self.said)
-        self.assertEqual(self.one("SELECT count(*) FROM kernel"), 0)
-
-    def test_no_driver(self):
-        did = self.profile("launches", "10", STANDIN_SCRIPT="no_driver=1")
-        self.assertEqual(did["kernels"], 10)
-        self.assertIn("CUPTI can not be used", self.said)
-
-    def test_a_library_that_is_injected_already_stays(self):
-        did = self.profile("launches", "10", CUDA_INJECTION64_PATH="/no/such/library.so")
-        self.assertEqual(did["kernels"], 10)
-        self.assertIn("CUDA_INJECTION64_PATH names /no/such/library.so", self.said)
-
-    def test_a_cupti_that_is_named_and_is_none(self):
-        did = self.profile("launches", "10", TRACESMITH_CUPTI="/etc/passwd")
-        self.assertEqual(did["kernels"], 10)
-        self.assertIn("TRACESMITH_CUPTI names /etc/passwd", self.said)
-        self.assertEqual(self.one("SELECT count(*) FROM kernel"), 0)
-
-    @unittest.skipUnless(GENERATION == "12", "one is newer than the other")
-    def test_a_cupti_that_does_not_fit_the_driver_is_not_the_end(self):
-        newer = os.path.join(os.path.dirname(STANDINS.rstrip("/")), "13", "libcupti.so.13")
-        for file in (os.path.join(STANDINS, "libcuda.so.1"), os.path.join(STANDINS, "libcupti.so.12"), newer):
-            shutil.copy(file, self.dir)
-        for refusal in ("version_error_from", "incompatible_from"):
-            script = {"STANDIN_SCRIPT": f"{refusal}=130000"}
-            did = self.profile("launches", "300", folder=self.dir, **script)
-            self.assert_all_is_there(did)
-            self.assertNotIn("CUPTI", self.said)
-        # It is, where the user has named it.
-        did = self.profile("launches", "10", folder=self.dir, TRACESMITH_CUPTI=self.path("libcupti.so.13"), **script)
-        self.assertEqual(did["kernels"], 10)
-        self.assertIn("CUPTI can not be used (15", self.said)
-        self.assertIn("libcupti.so.13)", self.said)
-        os.unlink(self.path("libcupti.so.12"))
-        self.profile("launches", "10", folder=self.dir, **script)
-        self.assertIn("(tried: libcupti.so.13)", self.said)
-
     def test_a_kind_that_is_not_permitted(self):
         did = self.profile("launches", "100", STANDIN_SCRIPT="deny_kind=10")
         self.assertIn("CUPTI does not deliver kernels", self.said)
         self.assertEqual(self.one("SELECT count(*) FROM kernel"), 0)
         self.assertEqual(self.assert_launches_are_accounted_for(did["kernels"]), 0)
         self.assertEqual(self.one("SELECT count(*) FROM copy"), did["htod"] + did["dtoh"] + did["dtod"])
-
-    def test_a_cupti_without_our_clock(self):
-        did = self.profile("launches", "10", STANDIN_CUPTI_VERSION="14")
-        self.assertEqual(did["kernels"], 10)
-        self.assertIn("older than CUDA 11.6", self.said)
-        self.assertEqual(self.one("SELECT count(*) FROM kernel"), 0)
 
     def runtime(self, *arguments, **named):
         return self.profile(*arguments, path=RUNTIME_PROGRAM, **named)
@@ -550,79 +438,8 @@ class CudaAgent(CommandTest):
     def test_a_reset_by_the_runtime(self):
         self.assert_runtime_calls(self.runtime("reset"))
 
-    def test_no_cupti(self):
-        for name in ("libcuda.so.1", "libcuda.so"):
-            shutil.copy(os.path.join(STANDINS, name), self.path(name))
-        did = self.profile("launches", "10", folder=self.dir)
-        self.assertEqual(did["kernels"], 10)
-        self.assertIn("libcupti was not found", self.said)
-
-    def package(self):
-        """A file of CUPTI where no other way leads to, as Python's packages have it; and the driver alone."""
-        for name in ("libcuda.so.1", "libcuda.so"):
-            shutil.copy(os.path.join(STANDINS, name), self.path(name))
-        os.makedirs(self.path("package"))
-        return shutil.copy(os.path.join(STANDINS, "libcupti.so"), self.path("package/libcupti.so.of-a-package"))
-
-    def test_a_cupti_of_a_python_package(self):
-        cupti = self.package()
-        did = self.profile("launches", "10", folder=self.dir, TRACESMITH_CUPTI_FALLBACK=f"/no/such.so::{cupti}")
-        self.assert_all_is_there(did)
-        self.assertNotIn("libcupti", self.said)
-
-    def test_a_cupti_of_a_python_package_comes_last(self):
-        cupti = self.package()
-        seen = {"LD_DEBUG": "files", "TRACESMITH_CUPTI_FALLBACK": cupti}
-        self.assert_all_is_there(self.profile("launches", "10", folder=self.dir, **seen))
-        self.assertIn(cupti, self.said)  # it shows when it is used
-        self.assert_all_is_there(self.profile("launches", "10", **seen))
-        self.assertNotIn(cupti, self.said)
-        os.makedirs(self.path("toolkit/lib64"))
-        shutil.copy(cupti, self.path("toolkit/lib64/libcupti.so"))
-        self.assert_all_is_there(self.profile("launches", "10", folder=self.dir, CUDA_HOME=self.path("toolkit"), **seen))
-        self.assertNotIn(cupti, self.said)
-        self.assertIn("toolkit/lib64/libcupti.so", self.said)
-
     def test_small_rings_make_the_program_wait(self):
         self.assert_all_is_there(self.profile("threads", "4", "2000", options=("-b", "64K")))
-
-    def assert_another_tool_is_named(self, did, name):
-        self.assertEqual(did["kernels"], 10)
-        self.assertIn(f"another tool uses CUPTI in this process{name}", self.said)
-        self.assertEqual(self.one("SELECT count(*) FROM kernel"), 0)
-
-    def test_beside_a_tool_that_lets_others_in(self):
-        script = {"STANDIN_SCRIPT": "second_subscriber=2"}
-        if not SHARES:
-            name = ": CUPTI for another tool" if GENERATION == "13" else ""
-            self.assert_another_tool_is_named(self.profile("launches", "10", **script), name)
-            return
-        did = self.profile("launches", "300", "3", **script)
-        self.assert_all_is_there(did)
-        self.assertNotIn("another tool", self.said)
-        row = self.rows("SELECT DISTINCT name, grid_x, block_x FROM kernel LIMIT 1")[0]
-        self.assertEqual(row["name"], "vectorAdd")
-        self.assertGreater(row["grid_x"] * row["block_x"], 0)
-        self.assertEqual(self.one("SELECT count(*) FROM device WHERE name = 'Stand-in GPU'"), 1)
-
-    @unittest.skipUnless(SHARES, "of CUDA 13.4 and later")
-    def test_a_killed_program_beside_such_a_tool(self):
-        did = self.profile("busy", "1500", "500", code=-9,
-                           STANDIN_SCRIPT="long_kernel_ns=1000000,second_subscriber=2")
-        kernels = self.assert_launches_are_accounted_for(did["kernels"])
-        self.assertGreaterEqual(kernels, did["synchronized_kernels"] + 450)
-        self.assertEqual(self.one("SELECT count(DISTINCT correlation_id) FROM kernel"), kernels)
-
-    @unittest.skipUnless(GENERATION == "13", "names the other tool")
-    def test_a_tool_that_lets_nobody_in_is_named(self):
-        did = self.profile("launches", "10", STANDIN_SCRIPT="second_subscriber=1")
-        self.assert_another_tool_is_named(did, ": CUPTI for another tool")
-
-    @unittest.skipUnless(SHARES, "of CUDA 13.4 and later")
-    def test_where_who_shares_has_no_clock_of_its_own_the_agent_is_alone(self):
-        self.assert_all_is_there(self.profile("launches", "300", STANDIN_CUPTI_VERSION="130300"))
-        did = self.profile("launches", "10", STANDIN_CUPTI_VERSION="130300", STANDIN_SCRIPT="second_subscriber=2")
-        self.assert_another_tool_is_named(did, ": CUPTI for another tool")
 
     @unittest.skipUnless(SHARES, "of CUDA 13.4 and later")
     def test_a_kind_that_is_denied_is_named(self):

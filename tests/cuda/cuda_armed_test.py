@@ -298,7 +298,7 @@ class Armed(CommandTest):
             self.quit()
             _, said = recorder.communicate(timeout=60)
             if recorder.returncode != 0:  # it came too late
-                self.assertRegex(said, "no such process|can not be read")
+                self.assertRegex(said, "no such process|cannot be read")
             self.stop(self.program)
             for name in self.files():
                 if name.startswith("t.sbt"):

@@ -319,14 +319,14 @@ class BadDays(CommandTest):
     def test_a_driver_that_is_older_than_the_library(self):
         for code in (14, 15, 999):
             shown = self.warnings_on_a_terminal(f"subscribe_error={code}", "launches", "20")
-            self.assertIn(f"CUDA: CUPTI can not be used ({code}, CUPTI_ERROR_", shown)
+            self.assertIn(f"CUDA: CUPTI cannot be used ({code}, CUPTI_ERROR_", shown)
             self.assertIn("older than this libcupti", shown)
             self.assertIn("nvidia-smi", shown)
             self.assertEqual(self.one("SELECT count(*) FROM kernel"), 0)
 
     def test_no_permission(self):
         shown = self.warnings_on_a_terminal("subscribe_error=35", "launches", "20")
-        self.assertIn("CUDA: CUPTI can not be used (35, CUPTI_ERROR_INSUFFICIENT_PRIVILEGES)", shown)
+        self.assertIn("CUDA: CUPTI cannot be used (35, CUPTI_ERROR_INSUFFICIENT_PRIVILEGES)", shown)
         self.assertIn("NVreg_RestrictProfilingToAdminUsers=0", shown)
         shown = self.warnings_on_a_terminal("deny_kind=10", "launches", "20")
         self.assertIn("CUPTI does not deliver kernels (35, CUPTI_ERROR_INSUFFICIENT_PRIVILEGES)", shown)

@@ -91,7 +91,7 @@ class CudaRecord(CommandTest):
         if ctypes.util.find_library("cuda") is None:
             result = self.run_command("record", "-p", "cuda", "--", *touch)
             self.assertEqual(result.returncode, 1)
-            self.assertIn(b"CUDA can not be recorded: libcuda.so.1 is not installed; looked in", result.stderr)
+            self.assertIn(b"CUDA cannot be recorded: libcuda.so.1 is not installed; looked in", result.stderr)
             self.assertIn(b"/etc/ld.so.cache", result.stderr)
         self.driver("int cuInit(unsigned f) { return 0; }"
                     "int cuDriverGetVersion(int* v) { *v = 11040; return 0; }"

@@ -5,36 +5,16 @@ generation's stand-ins."""
 import json
 import os
 import subprocess
-import sys
 import time
 import unittest
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
-from harness import CommandTest, environment  # pylint: disable=wrong-import-position
+from cuda_harness import GENERATION, PROGRAM, STANDINS, CudaTest
+from harness import environment
 
-STANDINS = os.environ.get("TRACESMITH_STANDINS", "")
-PROGRAM = os.path.join(STANDINS, "standin_program")
-GENERATION = os.path.basename(STANDINS.rstrip("/"))
 MIB = 1 << 20
 
 
-class VirtualMemory(CommandTest):
-    def profile(self, *arguments, options=(), **variables):
-        env = environment(LD_LIBRARY_PATH=STANDINS, **variables)
-        result = self.run_command("profile", *options, "-o", "t.sbt", "--", PROGRAM, *arguments, env=env)
-        self.assertEqual(result.returncode, 0, result.stderr)
-        verified = self.run_command("verify", "t.sbt")
-        self.assertEqual(verified.returncode, 0, verified.stderr)
-        return json.loads(result.stdout)
-
-    def rows(self, sql):
-        result = self.run_command("query", "t.sbt", sql, "--json")
-        self.assertEqual(result.returncode, 0, result.stderr)
-        return json.loads(result.stdout)
-
-    def one(self, sql):
-        return list(self.rows(sql)[0].values())[0]
-
+class VirtualMemory(CudaTest):
     def totals(self, where="device_id IS NOT NULL"):
         """Peak and end of the sum of allocations less frees, over time."""
         rows = self.rows(f"SELECT kind, bytes FROM memory_event WHERE {where} ORDER BY time_ns, kind DESC")

@@ -15,9 +15,9 @@
 //   whole_graphs=1         that one has graphs reported as wholes
 //   per_thread_buffers=N   whether each thread has a buffer of its own (0; CUDA 13: 1)
 //   lazy_kinds=1           the kind of a record is written last, with its times
-//   deny_kind=N            this kind can not be enabled for want of privileges
+//   deny_kind=N            this kind cannot be enabled for want of privileges
 //   deny_all=1             so can no kind
-//   no_unified_memory=1    unified memory can not be recorded
+//   no_unified_memory=1    unified memory cannot be recorded
 //   virtual_records=1      virtual memory that is created and goes has records of memory
 //   lazy_loading=1         functions are loaded when they are launched first (from CUDA 12 on)
 //   subscribe_error=N      what subscribing returns instead of letting anybody in

@@ -85,7 +85,7 @@ void childrenThatCallCuda(unsigned children) {
     if (i == 10) {
       const std::string word(children, '!');
       expect(write(begin[1], word.data(), children) == static_cast<ssize_t>(children),
-             "the children can not be told");
+             "the children cannot be told");
       waitFor(all);
     }
     CHECK(launchOnce(parents));
@@ -154,7 +154,7 @@ void execute(unsigned wait_ms) {
     char self[] = "standin_program", mode[] = "exec";
     char* const arguments[] = {self, mode, nullptr};
     execv("/proc/self/exe", arguments);
-    expect(false, "the program can not be executed");
+    expect(false, "the program cannot be executed");
   }
   launches(50, 2);
 }

@@ -3,7 +3,7 @@
 // added twice (launches 1 and 2), buffer 2 holds 0..63 as floats and is halved on a second queue
 // (launch 3). Usage: cl_checked [unseen|hang|crash]
 //
-// With a word it then does, in launch 4, what a replay can not do alike: memory of the host that
+// With a word it then does, in launch 4, what a replay cannot do alike: memory of the host that
 // the device uses is changed without telling OpenCL, so that no recorder sees it.
 #include <numeric>
 #include <string>

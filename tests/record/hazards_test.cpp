@@ -79,7 +79,7 @@ TEST_F(HazardTest, OtherThreadsMayFreeWhatIsBeingLookedAt) {
 
 TEST_F(HazardTest, AKernelThatWaitsForTheHostIsNotWaitedFor) {
   EXPECT_EQ(hazard("polled").end_reason, "");
-  // The range can not begin while it runs.
+  // The range cannot begin while it runs.
   EXPECT_EQ(hazard("polled", {"--range", "launch:2-10"}).end_reason, "");
 }
 

@@ -22,7 +22,7 @@ def wanted():
 
 
 def says(*words):
-    """Of a call that can not begin anything: it ends with an option that does not exist, or with two, as an option
+    """Of a call that cannot begin anything: it ends with an option that does not exist, or with two, as an option
     before may take the first for its value."""
     with tempfile.TemporaryDirectory() as control:
         done = subprocess.run([tracesmith.command_path(), *words, "--no-such-option", "--no-such-option"],

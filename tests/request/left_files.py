@@ -36,7 +36,7 @@ def in_shell(verdict, command, keep):
 
 
 def count(path, table, env):
-    """Rows of a table; a text where it can not be read."""
+    """Rows of a table; a text where it cannot be read."""
     done = subprocess.run([shutil.which("tracesmith-cli", path=env["PATH"]), "query", "--csv", path,
                            f"SELECT count(*) FROM {table}"], env=env, capture_output=True, text=True, check=False)
     return int(done.stdout.split()[-1]) if done.returncode == 0 else f"ended with {done.returncode}: {done.stderr}"
@@ -58,7 +58,7 @@ def problem_of(leaves, folder, env, none_of=False):
     for table, rows in wanted.items():
         there = count(path, table, env)
         if isinstance(there, str):
-            return f"{path.name} can not be read: {there}"
+            return f"{path.name} cannot be read: {there}"
         right = there == 0 if none_of else there > 0 if rows == "some" else rows in (None, there)
         if not right:
             return f"{path.name} has {there} rows of {table}, not {0 if none_of else rows}"

@@ -48,7 +48,7 @@ struct Told {
   std::atomic<bool> finished{false};
 };
 
-/// A row's time is its number; what it has besides can not be compressed.
+/// A row's time is its number; what it has besides cannot be compressed.
 void follow(const std::string& path, const Told& told, int reader_number) {
   Result<TraceReader> opened = TraceReader::open(path);
   for (int i = 0; !opened && i < 1000; ++i) {

@@ -87,7 +87,7 @@ unsafe impl Send for Session {}
 unsafe impl Sync for Session {}
 
 impl Session {
-    /// Starts to record. Errors: the file can not be created, or the system has no room.
+    /// Starts to record. Errors: the file cannot be created, or the system has no room.
     pub fn start(options: &Options) -> Result<Self, Error> {
         let path = options.output_file.as_deref().map(c_path).transpose()?;
         let mut raw = sized!(tracesmith_session_options);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which of its arguments a kernel reads and which it writes, by its OpenCL C source. Where a
-// pointer goes is followed through variables, casts, arithmetic and calls; what can not be followed
+// pointer goes is followed through variables, casts, arithmetic and calls; what cannot be followed
 // is said to be anything.
 #pragma once
 

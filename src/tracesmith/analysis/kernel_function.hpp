@@ -22,7 +22,7 @@ struct FunctionEffects {
   ParameterSet read = 0;
   ParameterSet written = 0;
   ParameterSet returned = 0;
-  ParameterSet lost = 0;  ///< gone where it can not be followed
+  ParameterSet lost = 0;  ///< gone where it cannot be followed
   bool understood = true;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // OpenCL C source as the compiler sees it after its preprocessor: comments gone, macros expanded,
-// conditions decided. Where that can not be known (an #include, a condition about what only the
+// conditions decided. Where that cannot be known (an #include, a condition about what only the
 // compiler defines), it is said, or all possibilities are tried.
 #pragma once
 
@@ -32,7 +32,7 @@ struct SourceTokens {
 /// Beyond it a source is not read.
 constexpr size_t kMostSourceBytes = 4u << 20;
 
-/// One for each choice of the conditions that can not be decided, of which there may be four. Time
+/// One for each choice of the conditions that cannot be decided, of which there may be four. Time
 /// and memory linear in the source. Source and options must outlive the answer.
 std::vector<SourceTokens> tokensOfSource(std::string_view source, std::string_view options);
 

@@ -27,7 +27,7 @@ std::string plainly(const std::string& symbol) {
   return result;
 }
 
-/// Whether the name can not be long: every reference at most doubles it, every expansion of a pack
+/// Whether the name cannot be long: every reference at most doubles it, every expansion of a pack
 /// repeats it at most once for each byte of the symbol.
 bool staysShort(std::string_view symbol) {
   double bound = static_cast<double>(symbol.size()) * 16;

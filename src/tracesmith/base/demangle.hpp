@@ -11,7 +11,7 @@
 
 namespace tracesmith {
 
-/// One for each of `symbols`; the symbol itself where it is no mangled name, or can not be had.
+/// One for each of `symbols`; the symbol itself where it is no mangled name, or cannot be had.
 std::vector<std::string> demangled(std::span<const std::string> symbols);
 
 }  // namespace tracesmith

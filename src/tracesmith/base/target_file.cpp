@@ -78,7 +78,7 @@ void removeLeftovers(const std::string& target) {
   }
 }
 
-/// Names of files that are not finished, for a signal's handler, which can not ask anything else.
+/// Names of files that are not finished, for a signal's handler, which cannot ask anything else.
 struct Unfinished {
   std::atomic<bool> taken{false};
   std::atomic<bool> there{false};
@@ -133,7 +133,7 @@ Result<TargetFile> TargetFile::open(const std::string& path, Way way) {
   if (path.empty()) return fail(ErrorCode::kInvalidArgument, "the output has no file name");
   if (path == "-") {
     return fail(ErrorCode::kUnsupported,
-                "this needs a file, it can not be piped (a file of this name is ./-)", path);
+                "this needs a file, it cannot be piped (a file of this name is ./-)", path);
   }
   struct stat info {};
   TargetFile file;

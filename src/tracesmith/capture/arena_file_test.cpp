@@ -97,7 +97,7 @@ TEST(ArenaFile, RefusesAnyRandomHeaderWithoutReadingBeyondTheFile) {
   }
 }
 
-/// A ring whose last byte lies before a page that can not be read.
+/// A ring whose last byte lies before a page that cannot be read.
 class FencedRing {
  public:
   FencedRing() {

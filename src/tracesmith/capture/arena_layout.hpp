@@ -88,7 +88,7 @@ struct ArenaHeader {
   alignas(64) std::atomic<int64_t> collector_heartbeat_ns;
   std::atomic<uint32_t> capture_enabled;
   // The collector's number for the process, where it is in another pid namespace and can be seen:
-  // for who goes on with its trace. 0: `pid` is that number, or it can not be seen.
+  // for who goes on with its trace. 0: `pid` is that number, or it cannot be seen.
   std::atomic<uint32_t> seen_pid;
 };
 static_assert(sizeof(ArenaHeader) <= kHeaderBytes);
@@ -105,7 +105,7 @@ struct RingHeader {
   std::atomic<uint64_t> newest;      // correlation id of its newest call, where the agent says so
   // Written by the collector.
   alignas(64) std::atomic<uint64_t> tail;
-  std::atomic<uint32_t> damaged;  // 1: it can not be read any more, tail stays where it is
+  std::atomic<uint32_t> damaged;  // 1: it cannot be read any more, tail stays where it is
   // Written when a thread takes or leaves the ring.
   alignas(64) std::atomic<uint32_t> owned;
   uint32_t tid;

@@ -38,7 +38,7 @@ bool isProcess(uint32_t pid, uint64_t start_ticks) {
 /// The process has it mapped: it has not executed a program since that knows nothing of it.
 bool hasMapped(uint32_t pid, const std::string& path) {
   std::ifstream maps(liveProcPath(pid, "maps"));
-  if (!maps) return true;  // it can not be seen
+  if (!maps) return true;  // it cannot be seen
   std::string line;
   while (std::getline(maps, line)) {
     if (line.ends_with(path)) return true;

@@ -39,7 +39,7 @@ Result<std::string> controlDirectoryOf(uint32_t pid) {
   const std::string proc = "/proc/" + std::to_string(pid);
   const auto armed = environmentValue(pid, control::kEnvDirectory);
   if (!armed) {
-    return fail(ErrorCode::kPermission, "its environment can not be read; ask as its user", who);
+    return fail(ErrorCode::kPermission, "its environment cannot be read; ask as its user", who);
   }
   const auto session = environmentValue(pid, arena::kEnvSession);
   if (session && !session->empty()) {

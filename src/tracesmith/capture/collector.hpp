@@ -222,7 +222,7 @@ class Collector {
   int64_t last_commit_ns_ = 0;
   int64_t last_liveness_ns_ = 0;
   bool capturing_ = true;
-  bool resumed_session_ = false;  // what can not be written now may be, the next time
+  bool resumed_session_ = false;  // what cannot be written now may be, the next time
   bool finished_ = false;
   Published published_;
 };

@@ -206,7 +206,7 @@ TEST_F(DevicesTest, AFileThatIsNoLibraryIsSaidToBeUnloadable) {
   std::ofstream(directory_ + "/libascendcl.so") << "not a library";
   const BackendReport r = probe(PlatformType::Ascend);
   EXPECT_FALSE(r.library_found);
-  EXPECT_THAT(r.problem, HasSubstr("can not be loaded"));
+  EXPECT_THAT(r.problem, HasSubstr("cannot be loaded"));
   EXPECT_THAT(r.looked_in, Contains(directory_));
 }
 

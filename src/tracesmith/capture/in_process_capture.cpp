@@ -126,7 +126,7 @@ Status InProcessCapture::enterNow(const std::string& agent) {
                               : reinterpret_cast<int (*)()>(dlsym(library, "InitializeInjection"));
   if (initialize == nullptr) {
     const char* const why = dlerror();
-    return fail(ErrorCode::kUnsupported, why != nullptr ? why : "the agent can not be loaded",
+    return fail(ErrorCode::kUnsupported, why != nullptr ? why : "the agent cannot be loaded",
                 agent);
   }
   (void)initialize();
@@ -147,7 +147,7 @@ InProcessCapture::~InProcessCapture() {
   if (collector_) (void)collector_->finish();
   std::error_code ec;
   std::filesystem::remove_all(directory_, ec);
-  // The agent stays loaded until the process ends, so it can not be armed a second time.
+  // The agent stays loaded until the process ends, so it cannot be armed a second time.
 }
 
 void InProcessCapture::run() {

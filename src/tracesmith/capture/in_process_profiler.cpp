@@ -59,7 +59,7 @@ bool openClInUse() {
 /// ends: one for all profilers, one after the other.
 class SharedCapture {
  public:
-  /// Null with `error` when another profiler has it, or it can not be armed.
+  /// Null with `error` when another profiler has it, or it cannot be armed.
   static InProcessCapture* acquire(PlatformType platform, const ProfilerConfig& config,
                                    std::string& error) {
     SharedCapture& shared = instance();

@@ -28,7 +28,7 @@ std::string procPath(uint32_t pid, const char* name) {
   return fmt::format("/proc/{}/{}", pid, name);
 }
 
-/// The first `limit` bytes of a file; nullopt when it can not be opened or read.
+/// The first `limit` bytes of a file; nullopt when it cannot be opened or read.
 std::optional<std::string> readSome(const std::string& path, size_t limit) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY);
   if (fd < 0) return std::nullopt;

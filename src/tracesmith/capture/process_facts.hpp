@@ -74,19 +74,19 @@ std::string quoteCommandLine(std::string_view nul_separated, bool cut = false);
 std::string quoteForShell(std::string_view word);
 
 /// True for an ELF program that no dynamic linker loads (no PT_INTERP), so no library can be
-/// preloaded into it. False for anything else, also for what can not be read.
+/// preloaded into it. False for anything else, also for what cannot be read.
 bool isStatic(const std::string& path);
 
 /// Whether the environment that the process was started with has variable `name`; nullopt when it
-/// can not be read (gone, a zombie, in the middle of an exec, another user's).
+/// cannot be read (gone, a zombie, in the middle of an exec, another user's).
 std::optional<bool> environmentHas(uint32_t pid, std::string_view name);
 
 /// The value it has there; "" when there is none. nullopt as above.
 std::optional<std::string> environmentValue(uint32_t pid, std::string_view name);
 
-/// The machine's boot, /proc/sys/kernel/random/boot_id; "" when it can not be read.
+/// The machine's boot, /proc/sys/kernel/random/boot_id; "" when it cannot be read.
 const std::string& bootId();
-/// Inode of our own pid namespace; 0 when it can not be read.
+/// Inode of our own pid namespace; 0 when it cannot be read.
 uint64_t ownPidNamespace();
 
 /// CLK_TCK: 100 on every Linux that matters, yet a property of the system.

@@ -35,7 +35,7 @@ class ProcessTracker {
 
   /// Begins to listen: call it before the command is forked, on the thread or process that forks
   /// it. A thread of ours reads the kernel's events until the tracker is destroyed, so that it can
-  /// look at a program before it is gone. Fails when the log can not be opened.
+  /// look at a program before it is gone. Fails when the log cannot be opened.
   static Result<std::unique_ptr<ProcessTracker>> start(ProcessTrackerOptions options);
   ~ProcessTracker();
   ProcessTracker(const ProcessTracker&) = delete;

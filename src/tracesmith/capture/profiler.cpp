@@ -15,7 +15,7 @@ int deviceCount(PlatformType platform) {
   return static_cast<int>(backendReport(platform).devices.size());
 }
 
-/// A backend that this build can not capture. It says so, and what is there all the same.
+/// A backend that this build cannot capture. It says so, and what is there all the same.
 class UnavailableProfiler : public IPlatformProfiler {
  public:
   explicit UnavailableProfiler(PlatformType platform) : platform_(platform) {}
@@ -30,12 +30,12 @@ class UnavailableProfiler : public IPlatformProfiler {
     }
     const BackendReport& report = backendReport(platform_);
     if (report.library_found) {
-      error_ = fmt::format("this build can not capture {}, though {} is there ({})", name,
+      error_ = fmt::format("this build cannot capture {}, though {} is there ({})", name,
                            report.library, report.path);
     } else {
       std::string places;
       for (const std::string& place : report.looked_in) places += ", " + place;
-      error_ = fmt::format("this build can not capture {}; {}", name, report.problem);
+      error_ = fmt::format("this build cannot capture {}; {}", name, report.problem);
       if (!places.empty()) error_ += fmt::format(" (looked in {})", places.substr(2));
     }
     return false;

@@ -68,7 +68,7 @@ class IPlatformProfiler {
   virtual ErrorCode lastErrorCode() const { return ErrorCode::kUnsupported; }
 };
 
-/// Never null. For a backend that this build can not capture, isAvailable() is false, initialize()
+/// Never null. For a backend that this build cannot capture, isAvailable() is false, initialize()
 /// returns false, and lastError() says which library is missing and where it was looked for.
 std::unique_ptr<IPlatformProfiler> createProfiler(PlatformType platform);
 

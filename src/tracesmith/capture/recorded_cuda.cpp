@@ -379,8 +379,9 @@ void RecordedCuda::finish() {
   finished_ = true;
 }
 
-/// All that CUPTI had was asked for when the program ended. If nothing came of the last launches,
-/// and another tool of CUPTI is in the process, it is the likely reason.
+/// The agent collected CUPTI's remaining records when the program ended. If the last launches have
+/// no record, and another tool that uses CUPTI is loaded in the process, that tool is the likely
+/// reason.
 void RecordedCuda::noteLastLaunches() {
   if (other_tools_.empty() || !problem_.empty()) return;
   for (auto id = call_order_.rbegin(); id != call_order_.rend(); ++id) {
@@ -390,10 +391,11 @@ void RecordedCuda::noteLastLaunches() {
     ++last_launches_lost_;
   }
   if (last_launches_lost_ == 0 || totals_.dropped >= last_launches_lost_) return;
-  problem_ = "nothing came of the last " + std::to_string(last_launches_lost_) +
-             " launches: another tool of this process may have taken CUPTI over, which serves one "
-             "at a time (loaded: " +
-             other_tools_ + "). Record without that tool, or with it alone";
+  problem_ =
+      "CUPTI delivered no record of the last " + std::to_string(last_launches_lost_) +
+      " launches. Another tool in this process may use CUPTI, which serves one tool at a time "
+      "(loaded: " +
+      other_tools_ + "). Record without that tool, or use that tool alone";
 }
 
 // --- Another collector's ------------------------------------------------------------------------

@@ -33,7 +33,7 @@ struct CudaTotals {
   uint64_t untimed = 0;       // records without times: the device had no room for them
   uint64_t other_clock = 0;   // records whose times are not of the clock that CUPTI was given
   uint64_t without_call = 0;  // device work whose host call was not recorded
-  uint64_t never_came = 0;    // launches of kernels that nothing came of
+  uint64_t never_came = 0;    // launches without a kernel record
   uint64_t undefined = 0;     // names and devices that found no room
   uint64_t refused = 0;       // buffers that could not be given
   uint64_t unfinished = 0;    // copies, sets and kernels of graphs that a kill cut short
@@ -169,7 +169,7 @@ class RecordedCuda {
   std::vector<ClockCurve::Snapshot> clock_snapshots_;  // not yet given to a device
   int64_t last_clock_ns_ = 0;  // host time at which CUPTI's clock was read last; 0: it was not
   std::string other_tools_;    // of CUPTI in the process, when its capture ended
-  uint64_t last_launches_lost_ = 0;  // nothing came of these, nor of any after them
+  uint64_t last_launches_lost_ = 0;  // these have no record, nor has any after them
   VirtualMemory virtual_memory_;
   std::deque<VirtualMemory::Event> memory_events_;  // whose devices are not described yet
   int64_t memory_events_since_ns_ = 0;

@@ -140,7 +140,7 @@ TEST_F(RecordedCudaTest, AGraphAsAWholeIsOneRow) {
 TEST_F(RecordedCudaTest, AnotherToolIsNamedWhereTheLastLaunchesAreMissing) {
   const RecordedCuda::Losses lost = lossesOfTenLaunches(8, 10);
   EXPECT_EQ(lost.lost, 3u);
-  EXPECT_THAT(lost.reason, HasSubstr("nothing came of the last 3 launches"));
+  EXPECT_THAT(lost.reason, HasSubstr("delivered no record of the last 3 launches"));
   EXPECT_THAT(lost.reason, HasSubstr("PyTorch's profiler (Kineto)"));
 }
 

@@ -65,7 +65,7 @@ Result<std::unique_ptr<RecordingDrain>> RecordingDrain::resume(const SessionDir&
   auto drain = std::unique_ptr<RecordingDrain>(new RecordingDrain(dir));
   drain->path_ = dir.recordingPath();
   auto reader = RecordingReader::open(drain->path_);
-  // Without commands in the file, all of them are still in the channels. One that can not be read
+  // Without commands in the file, all of them are still in the channels. One that cannot be read
   // must not be overwritten.
   if (!reader && reader.error().code != ErrorCode::kNotFound) {
     return tl::unexpected<Error>(reader.error());
@@ -244,7 +244,7 @@ Status RecordingDrain::flush() {
 bool RecordingDrain::processGone(const Channel& c, bool at_end) const {
   const ChannelHeader& h = c.file.header();
   if (h.pid_namespace != 0 && h.pid_namespace != ownPidNamespace()) {
-    // Its number is another process's here, or nobody's; where it can not be found it may still be.
+    // Its number is another process's here, or nobody's; where it cannot be found it may still be.
     return at_end && !runsInItsNamespace(h);
   }
   const auto stat = readProcessStat(h.pid);

@@ -12,7 +12,7 @@
 
 namespace tracesmith {
 
-/// An arena that can not be made leaves a program unrecorded, so that is tried first.
+/// An arena that cannot be made leaves a program unrecorded, so that is tried first.
 Status checkRoomForArena(const SessionDir& dir, uint64_t ring_bytes);
 void noteHost(Collector& collector, const std::string& command_line);
 CaptureProgress progressOf(const Collector& collector, int64_t elapsed_ns);

@@ -69,7 +69,7 @@ class TracingSession {
 
   // Of these, one thread at a time.
 
-  /// Error: it runs already, the file can not be created, the system has no room.
+  /// Error: it runs already, the file cannot be created, the system has no room.
   Status start(const TracingConfig& config = {});
   /// Everything that was emitted before is in the trace when it returns. Error: the first write
   /// that failed. In a forked child it does nothing.

@@ -43,7 +43,7 @@ VendorLibrary::VendorLibrary(BackendReport& report, const std::vector<const char
                              const std::vector<std::string>& directories,
                              const std::vector<std::string>& vendor_directories) {
   report.library = names.front();
-  std::string trouble;  // a library that is there and can not be loaded says why
+  std::string trouble;  // a library that is there and cannot be loaded says why
   const auto tryOpen = [&](const std::string& path) {
     ::dlerror();
     handle_ = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -76,7 +76,7 @@ VendorLibrary::VendorLibrary(BackendReport& report, const std::vector<const char
   report.library_found = found;
   if (!found) {
     report.problem = trouble.empty() ? report.library + " is not installed"
-                                     : report.library + " can not be loaded: " + trouble;
+                                     : report.library + " cannot be loaded: " + trouble;
     return;
   }
   link_map* map = nullptr;

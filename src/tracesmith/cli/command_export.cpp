@@ -195,7 +195,7 @@ class ExportCommand : public Command {
   }
 
  private:
-  /// A recording can not be cut to a time or to what is called so: it would not replay.
+  /// A recording cannot be cut to a time or to what is called so: it would not replay.
   Status checkWithRecording(ExportFormat format, const std::string& output) const {
     const auto refuse = [](const std::string& why) {
       return fail(ErrorCode::kInvalidArgument, why, "--with-recording");

@@ -109,7 +109,7 @@ class ProfileCommand : public Command {
         "The program runs as if it had been started directly: its standard streams, working "
         "directory, signals and exit code are its own. Ctrl-C stops it and leaves a complete "
         "trace. "
-        "When the program can not be started the exit code is 127 (not found), 126 (not "
+        "When the program cannot be started the exit code is 127 (not found), 126 (not "
         "executable) "
         "or 125 (anything else, errors in the options included).");
     describe(

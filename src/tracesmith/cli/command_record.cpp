@@ -206,7 +206,7 @@ class RecordCommand : public Command {
         sayWarning(fmt::format("{}: {}", toString(type), report.problem));
       return kExitOk;
     }
-    say(fmt::format("record: {} can not be recorded: {}", toString(type),
+    say(fmt::format("record: {} cannot be recorded: {}", toString(type),
                     report.capture_supported ? missingLibrary(report) : report.capture_problem));
     if (!report.capture_supported && !report.library_found) say("  " + missingLibrary(report));
     return kExitFailed;

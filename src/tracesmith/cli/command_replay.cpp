@@ -149,8 +149,8 @@ class ReplayCommand : public Command {
     for (const auto& [given, option] : refused) {
       if (!given) continue;
       return fail(ErrorCode::kInvalidArgument,
-                  "can not go with --device simulated: nothing is executed, so there is nothing to "
-                  "verify, to show or to repeat",
+                  "cannot be used with --device simulated, which executes nothing: there are no "
+                  "results to verify, show or compare",
                   option);
     }
     return {};

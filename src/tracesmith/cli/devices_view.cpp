@@ -61,7 +61,7 @@ std::string devicesText(const std::vector<BackendReport>& reports, bool colour) 
           " {} device{}, {}; {}\n", report.devices.size(), report.devices.size() == 1 ? "" : "s",
           report.path.empty() ? report.library : report.path,
           report.capture_supported ? "can be recorded"
-                                   : "can not be recorded: " + printable(report.capture_problem));
+                                   : "cannot be recorded: " + printable(report.capture_problem));
       for (const DeviceRow& device : report.devices) out += deviceLine(device, report.strings);
     } else if (!report.library_found) {
       out += " " + missingLibrary(report) + "\n";

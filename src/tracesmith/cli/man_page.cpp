@@ -33,7 +33,7 @@ constexpr const char* kProgramExitCodes =
     "profile, and record with a program, end with the program's own exit code; when a signal ended "
     "the program they end by the same signal. 125 means that TraceSmith prevented the start "
     "(errors "
-    "in the command line included), 126 that the program can not be executed, 127 that it was not "
+    "in the command line included), 126 that the program cannot be executed, 127 that it was not "
     "found. What fails after the start is said on standard error and leaves the program's code as "
     "it is.";
 

@@ -55,7 +55,7 @@ void keepReport(const std::string& report, const std::string& trace) {
   std::error_code ec;
   std::filesystem::rename(report, kept, ec);
   if (ec) {
-    sayWarning(fmt::format("the report can not be kept as {}: {}", kept, ec.message()));
+    sayWarning(fmt::format("the report cannot be kept as {}: {}", kept, ec.message()));
   } else {
     say(fmt::format("{}: the report of Nsight Systems", kept));
   }
@@ -67,7 +67,7 @@ bool importReport(const std::string& report, const NsysRecording& recording) {
   const Result<import::ImportReport> imported = import::importTrace(report, trace);
   if (!imported) {
     Error error = imported.error();
-    error.message = "the report can not be imported: " + error.message;
+    error.message = "the report cannot be imported: " + error.message;
     sayError(error);
     return false;
   }

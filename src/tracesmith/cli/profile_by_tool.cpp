@@ -150,7 +150,7 @@ Result<Words> xctraceResults(const Run& run) {
   }
   out << "</exports>\n";
   out.close();
-  if (!out) return fail(ErrorCode::kIo, "can not be written", all);
+  if (!out) return fail(ErrorCode::kIo, "cannot be written", all);
   return Words{all};
 }
 
@@ -260,7 +260,7 @@ bool importResult(const std::string& source, const std::string& trace, const Too
   const Result<import::ImportReport> report = import::importTrace(source, trace);
   if (!report) {
     Error error = report.error();
-    error.message = fmt::format("what {} wrote can not be imported: {}", tool.name, error.message);
+    error.message = fmt::format("what {} wrote cannot be imported: {}", tool.name, error.message);
     sayError(error);
     return false;
   }

@@ -95,7 +95,7 @@ void writeText(const Summary& s, Output& out) {
   if (s.ranges > 0) out.write(fmt::format("  ranges    {}\n", s.ranges));
   out.write(fmt::format("  end       {}\n", printable(endText(s))));
   for (const auto& [function, times] : s.unsupported) {
-    out.write(fmt::format("  can not be replayed: {} ({}x)\n", printable(function), times));
+    out.write(fmt::format("  cannot be replayed: {} ({}x)\n", printable(function), times));
   }
   std::vector<std::pair<uint64_t, const char*>> kinds;
   for (const auto& [kind, count] : s.kinds) kinds.emplace_back(count, nameOf(kind));

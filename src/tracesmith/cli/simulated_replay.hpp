@@ -22,7 +22,7 @@ Result<std::vector<ReportTable>> simulateTraceFile(const std::string& path, Repl
 /// A trace, or one that can be imported, with no recording beside it.
 bool isTraceAlone(const std::string& path);
 
-/// Why `path` can not be replayed: of a trace without a recording, with both ways to one that can;
+/// Why `path` cannot be replayed: of a trace without a recording, with both ways to one that can;
 /// else `error`.
 Error withoutRecording(const std::string& path, Error error);
 

@@ -55,7 +55,7 @@ Result<std::string> ToolFolder::keepAs(const std::string& part, const std::strin
   fs::rename(from, to, ec);
   if (ec) {
     const std::string left = std::exchange(path_, {});
-    return fail(ErrorCode::kIo, "can not be renamed (" + ec.message() + "), and stays as " + left,
+    return fail(ErrorCode::kIo, "cannot be renamed (" + ec.message() + "), and stays as " + left,
                 to);
   }
   if (part.empty()) path_.clear();

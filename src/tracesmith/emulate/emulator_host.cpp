@@ -173,7 +173,7 @@ class HostWaits {
     const int64_t begin = m_.callBegin(call);
     auto at = std::upper_bound(by_end.begin(), by_end.end(), m_.callEnd(call) + kClocksNs,
                                [&](int64_t time, uint32_t op) { return time < ops[op].end_ns; });
-    // A few back: what was launched by other threads meanwhile can not be it.
+    // A few back: what was launched by other threads meanwhile cannot be it.
     for (int tries = 0; tries < 64 && at != by_end.begin(); ++tries) {
       const uint32_t op = *--at;
       if (m_.launched_ns[op] > begin) continue;

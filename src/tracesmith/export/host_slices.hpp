@@ -3,7 +3,7 @@
 // no call of their own, ranges and instants, laid out on tracks and lanes.
 //
 // A viewer draws the slices of a track as a stack, so two that overlap without one containing the
-// other can not share it. Such a slice goes to the next lane of its track; nothing is cut for it
+// other cannot share it. Such a slice goes to the next lane of its track; nothing is cut for it
 // unless more than kMaxLanes overlap.
 #pragma once
 

@@ -19,7 +19,7 @@
 namespace tracesmith::perfetto {
 
 /// A set of small numbers: bits for the first ones, a hash set for the rest, so that a file with
-/// very many sequences and names can not make it large.
+/// very many sequences and names cannot make it large.
 class SeenIds {
  public:
   /// True when `id` was not there yet.

@@ -44,7 +44,7 @@ class KeptSources {
         strings_(strings),
         shapes_(trace.strings) {}
 
-  /// False when a block could not be read: what follows it can not be told apart.
+  /// False when a block could not be read: what follows it cannot be told apart.
   bool collect() {
     for (size_t i = 0; i < reader_.blocks().size(); ++i) {
       if (reader_.blocks()[i].table != TableId::kSource) continue;

@@ -102,7 +102,7 @@ void SourceJsonWriter::members() {
 }
 
 /// The columns that belong to a block of sources; `first`: the row in them of its first one. False
-/// where that can not be had.
+/// where that cannot be had.
 bool SourceJsonWriter::rowsOf(const SourceBlock& block, RowColumns& columns, size_t& first) {
   for (const size_t index : blocks_[block.table]) {
     const BlockInfo& info = reader_.blocks()[index];

@@ -29,7 +29,7 @@ int displayWidth(std::string_view text);
 std::string cutToWidth(std::string_view text, int width, const TerminalStyle& style);
 /// The same, with the ellipsis in the middle: names of functions differ at both ends.
 std::string cutMiddle(std::string_view text, int width, const TerminalStyle& style);
-/// Control characters and bytes that are not UTF-8 made harmless, so that a name in a trace can not
+/// Control characters and bytes that are not UTF-8 made harmless, so that a name in a trace cannot
 /// drive the terminal.
 std::string printable(std::string_view text);
 

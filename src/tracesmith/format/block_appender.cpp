@@ -51,7 +51,7 @@ Result<BlockAppender> BlockAppender::resume(const std::string& path, uint64_t ke
   // Headers are walked, not the index, which may say more than is kept.
   TS_TRY(const BlockLog log, BlockLog::open(path, false));
   if (!log.headerIntact()) {
-    return fail(ErrorCode::kDamaged, "a trace with a damaged header can not be continued", path);
+    return fail(ErrorCode::kDamaged, "a trace with a damaged header cannot be continued", path);
   }
   made.tag_ = log.tag();
   made.at_.offset = log.header().header_bytes;

@@ -68,7 +68,7 @@ class BlockContents {
   };
   static constexpr uint32_t kNoColumn = UINT32_MAX;
   struct Base {
-    uint32_t column;  // kNoColumn while, or because, it can not be decoded
+    uint32_t column;  // kNoColumn while, or because, it cannot be decoded
     BaseWords values;
   };
   Problem encodedBytes(const ColumnEntry& entry, uint64_t limit, ByteView& out);

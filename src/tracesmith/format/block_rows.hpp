@@ -39,7 +39,7 @@ Problem readColumn(BlockContents& block, const ColumnEntry& entry, T* out,
   return problem;
 }
 
-/// Appends the rows of `block` to `table`. A column that can not be read reads as zeros where zero
+/// Appends the rows of `block` to `table`. A column that cannot be read reads as zeros where zero
 /// means "none" (references, kinds) and in tables whose rows must stay in place; anywhere else a
 /// zero would be a lie (a kernel of 0 ns), so that the block's rows are left out.
 template <class Table>

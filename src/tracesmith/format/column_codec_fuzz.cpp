@@ -40,7 +40,7 @@ void checkRoundTrip(const ColumnCodec& codec, ElementType type, BaseWords* base,
   std::vector<uint64_t> back(words.size());
   if (!codec.decode(bytes, type, base, back) || back != words) std::abort();
   if (!bytes.empty() && codec.decode(bytes.first(bytes.size() - 1), type, base, back)) {
-    std::abort();  // a byte less can not be the same number of values
+    std::abort();  // a byte less cannot be the same number of values
   }
 }
 

@@ -14,7 +14,7 @@
 
 namespace tracesmith::sbt {
 
-/// A byte above 0x7f, CR LF, Ctrl-Z and LF: a transfer in text mode can not leave it whole.
+/// A byte above 0x7f, CR LF, Ctrl-Z and LF: a transfer in text mode cannot leave it whole.
 constexpr std::array<uint8_t, 8> kMagic = {0x89, 'S', 'B', 'T', '\r', '\n', 0x1a, '\n'};
 /// 0xf7 begins no UTF-8 character, so the marker never lies within text.
 constexpr std::array<uint8_t, 4> kSync = {0xf7, 'S', 'B', 'K'};

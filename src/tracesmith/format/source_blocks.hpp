@@ -24,7 +24,7 @@ class SourceBlockWriter {
     const uint32_t* order = nullptr;  ///< of the block's rows in the file; nullptr: as they are
   };
   /// Begins a block in `builder` and adds its columns. Returns how many rows it took: fewer than
-  /// there are where a block can not have so many leaves.
+  /// there are where a block cannot have so many leaves.
   size_t fill(BlockBuilder& builder, const SourceRows& sources, const SourceTable& rows,
               const Piece& piece);
 

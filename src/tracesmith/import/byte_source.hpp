@@ -17,7 +17,7 @@ namespace tracesmith::import {
 
 class ByteSource {
  public:
-  /// Error: the file is missing, empty, no regular file, or can not be read.
+  /// Error: the file is missing, empty, no regular file, or cannot be read.
   static Result<std::unique_ptr<ByteSource>> open(const std::string& path);
   virtual ~ByteSource() = default;
 

@@ -262,7 +262,7 @@ Result<ImportCounts> runChakra(const ImportInput& input, TraceWriter& writer, Tr
     const uint64_t length = length_reader.varint();
     const size_t prefix = before - length_reader.remaining();
     if (!length_reader.ok() || length > kLargestMessage) {
-      damaged("a message of impossible length; what follows can not be told apart");
+      damaged("a message of impossible length; what follows cannot be told apart");
       break;
     }
     if (!need(prefix + length)) {

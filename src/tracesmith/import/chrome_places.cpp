@@ -206,7 +206,7 @@ void ChromePlaces::launched(uint64_t correlation, ProcessId process, ThreadId th
   if (!written_.empty()) late_ += written_.erase(correlation);
   const auto [it, fresh] = launched_by_.try_emplace(correlation, thread);
   if (!fresh && it->second != ThreadId::kNone && process_of_[indexOf(it->second)] != process) {
-    it->second = ThreadId::kNone;  // whose work it is can not be told
+    it->second = ThreadId::kNone;  // whose work it is cannot be told
     ++ambiguous_;
   }
 }

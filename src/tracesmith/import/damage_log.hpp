@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of a source could not be used, in a list that hostile input can not make long.
+// What of a source could not be used, in a list that hostile input cannot make long.
 #pragma once
 
 #include <cstdint>

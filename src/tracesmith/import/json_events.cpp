@@ -59,7 +59,7 @@ Status JsonEvents::fill() {
   }
   if (end_ == window_bytes_) {
     if (window_bytes_ >= kMostWindowBytes) {
-      return fail(ErrorCode::kDamaged, "what can not be kept was not passed over");  // never
+      return fail(ErrorCode::kDamaged, "what cannot be kept was not passed over");  // never
     }
     window_bytes_ *= 2;
     buffer_.resize(window_bytes_ + kJsonPadding);

@@ -38,7 +38,7 @@ bool isEventAhead(const char* at, const char* end) {
   return text != std::string_view::npos && head[text] == '"';
 }
 
-/// Whether `c` closes the outermost bracket. A bracket of the wrong kind: they can not be trusted.
+/// Whether `c` closes the outermost bracket. A bracket of the wrong kind: they cannot be trusted.
 bool JsonRecovery::closes(char c) {
   const char opened = c == '}' ? '{' : '[';
   if (open_.empty() || open_.back() != opened) {

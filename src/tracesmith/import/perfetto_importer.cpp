@@ -247,7 +247,7 @@ Status PerfettoImport::finish(const DamageLog& damage, ImportCounts& counts) {
   if (dropped_ > 0)
     say(fmt::format("the recorder itself dropped packets before {} others", dropped_));
   spans_.tell(counts.notes, lost);
-  // What can not be found again in the trace.
+  // What cannot be found again in the trace.
   const auto gone = [&](uint64_t count, const char* what) {
     if (count == 0) return;
     counts.damage.push_back({0, 0, fmt::format("{} {}", count, what)});

@@ -421,7 +421,7 @@ TEST(PerfettoImporter, UnpacksNoMoreThanItMay) {
   for (int i = 0; i < 1000; ++i) bomb += frame;
   const ImportedText got = importText(packet(Message().text(133, bomb)) + gpuWork());
   ASSERT_TRUE(got.ok);
-  EXPECT_THAT(got.counts.damage.at(0).reason, HasSubstr("can not be unpacked"));
+  EXPECT_THAT(got.counts.damage.at(0).reason, HasSubstr("cannot be unpacked"));
   EXPECT_EQ(got.trace.kernel.size(), 1u);
 }
 
@@ -471,7 +471,7 @@ TEST(PerfettoImporter, ABeginningThatIsOneLargePacketIsKnown) {
 TEST(PerfettoImporter, ATraceOfNothingButDamageSaysWhichItIs) {
   const ImportedText got = importText(packet(Message().text(133, "no zstd")));
   EXPECT_FALSE(got.ok);
-  EXPECT_THAT(got.error, HasSubstr("packed packets that can not be unpacked"));
+  EXPECT_THAT(got.error, HasSubstr("packed packets that cannot be unpacked"));
 }
 
 TEST(PerfettoImporter, MuchDamageIsCountedAndSaidOnce) {

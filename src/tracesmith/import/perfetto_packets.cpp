@@ -151,11 +151,11 @@ void PerfettoPackets::run(const Take& take) {
     if (tag != (perfetto_numbers::kPacket << 3 | kBytesWire)) {
       if ((tag >> 3) != 0 && skip(tag & 7)) continue;
       return damage_.add(offset, rest(offset),
-                         "this is no packet; what follows can not be told apart");
+                         "this is no packet; what follows cannot be told apart");
     }
     if (!varint(length) || length > kLargestPacket) {
       return damage_.add(offset, rest(offset),
-                         "a packet of impossible length; what follows can not be told apart");
+                         "a packet of impossible length; what follows cannot be told apart");
     }
     if (!need(length)) {
       return damage_.add(offset, begin_of_window_ + filled_ - offset,
@@ -189,7 +189,7 @@ bool PerfettoPackets::give(std::string_view packet, uint64_t offset, int depth) 
   }
   const std::optional<std::string> packets = zstd.empty() ? inflated(deflated) : unzstd(zstd);
   if (!packets) {
-    damage_.add(offset, packet.size(), "packed packets that can not be unpacked");
+    damage_.add(offset, packet.size(), "packed packets that cannot be unpacked");
     return true;
   }
   return within(*packets, offset, depth + 1);

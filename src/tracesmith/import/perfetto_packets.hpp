@@ -20,7 +20,7 @@ class PerfettoPackets {
 
   explicit PerfettoPackets(ByteSource& source) : source_(source) {}
 
-  /// Gives each packet to `take`. What can not be read is in damage(): there is nothing in the
+  /// Gives each packet to `take`. What cannot be read is in damage(): there is nothing in the
   /// format by which the next packet could be found behind it.
   void run(const Take& take);
   const DamageLog& damage() const { return damage_; }

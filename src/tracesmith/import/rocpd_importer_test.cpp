@@ -200,7 +200,7 @@ TEST(RocpdImporter, CopiesMemoryAndSamplesFindTheirTables) {
     ranges[std::string(t.text(t.range.name[i]))] = t.range.kind[i];
   }
   EXPECT_EQ(ranges["sample"], RangeKind::kInstant);
-  EXPECT_EQ(ranges.count("roctxRangePushA"), 1U) << "its message can not be read";
+  EXPECT_EQ(ranges.count("roctxRangePushA"), 1U) << "its message cannot be read";
   EXPECT_EQ(got.report->counts.others, 1U) << "a counter of no event";
 }
 

@@ -360,7 +360,7 @@ Status SqliteFile::listTables() {
     tables_.push_back({.name = std::string(name)});
   }
   if (rc != SQLITE_DONE) {
-    damage_.push_back({.reason = std::string("the list of tables can not be read to its end: ") +
+    damage_.push_back({.reason = std::string("the list of tables cannot be read to its end: ") +
                                  sqlite3_errmsg(db_)});
   }
   for (SqliteTable& table : tables_) {

@@ -74,7 +74,7 @@ class SqliteRow {
 class SqliteFile {
  public:
   /// The database of `input`; a packed one is unpacked into a temporary file. Error: it is none, or
-  /// its list of tables can not be read.
+  /// its list of tables cannot be read.
   static Result<std::unique_ptr<SqliteFile>> open(const ImportInput& input);
   ~SqliteFile();
   SqliteFile(const SqliteFile&) = delete;

@@ -112,7 +112,7 @@ inline std::vector<std::string> keptRows(const std::string& path) {
     SourceBlock block;
     if (reader->blocks()[b].table != TableId::kSource) continue;
     if (!reader->readSources(b, whole.strings, shapes, block)) {
-      ADD_FAILURE() << "sources can not be read";
+      ADD_FAILURE() << "sources cannot be read";
       continue;
     }
     std::vector<size_t> next(block.leaves.size(), 0);

@@ -101,7 +101,7 @@ TEST(XctraceImporter, KeepsWhatIsBeforeDamage) {
   ASSERT_TRUE(cut.ok);
   EXPECT_EQ(cut.trace.kernel.size(), 1u);
   ASSERT_EQ(cut.counts.damage.size(), 1u);
-  EXPECT_THAT(cut.counts.damage[0].reason, HasSubstr("the XML can not be read on"));
+  EXPECT_THAT(cut.counts.damage[0].reason, HasSubstr("the XML cannot be read on"));
 }
 
 TEST(XctraceImporter, RefusesEntitiesAndEndlessNesting) {

@@ -302,7 +302,7 @@ Status XctraceTables::Reader::run(ByteSource& source) {
     uint64_t rest = tables_.bytes_ - std::min(at, tables_.bytes_);
     if (!last) rest = source.fileBytes() > at ? source.fileBytes() - at : rest;
     tables_.damage_.push_back({at, rest,
-                               std::string("the XML can not be read on: ") +
+                               std::string("the XML cannot be read on: ") +
                                    XML_ErrorString(XML_GetErrorCode(parser_.get()))});
     break;
   }

@@ -348,7 +348,7 @@ void XRayTrace::clocks() {
                             : ticksToNs(b.wall_seconds, 1) + int64_t{b.wall_micros} * 1000,
          .error_ns = 1000});
   } else if (first_tsc_ && header_.cycle_frequency == kNanosecondTicks) {
-    // Where the processor's counter can not be used, the runtime takes CLOCK_REALTIME in its place;
+    // Where the processor's counter cannot be used, the runtime takes CLOCK_REALTIME in its place;
     // a counter of ns that has run for thirty years is that.
     constexpr int64_t kThirtyYears = int64_t{30} * 365 * 86'400 * 1'000'000'000;
     if (ns(*first_tsc_) > kThirtyYears) builder_.unixTime(ns(*first_tsc_), ns(*first_tsc_));

@@ -23,7 +23,7 @@ std::array<uint32_t, 8> numbersOf(const KernelParams& p) {
           p.block_y, p.block_z, p.shared_mem_bytes, p.registers_per_thread};
 }
 
-/// A launch shape keeps work-items, not groups: groups of no work-items can not be told from it.
+/// A launch shape keeps work-items, not groups: groups of no work-items cannot be told from it.
 bool fitsShape(const KernelParams& p) { return p.block_x != 0 && p.block_y != 0 && p.block_z != 0; }
 
 std::string hexOf(const std::vector<uint8_t>& bytes) {

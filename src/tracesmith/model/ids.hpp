@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ids are strong types: a stream can not be passed for a thread. All of them are trace-wide, begin
+// Ids are strong types: a stream cannot be passed for a thread. All of them are trace-wide, begin
 // at 1, and 0 means "none" (so that an absent column reads as "none").
 #pragma once
 

@@ -98,7 +98,7 @@ class Choices {
       case 1:
         return INT64_MAX - static_cast<int64_t>(below(4));
       case 2:
-        return INT64_MIN + 1 + static_cast<int64_t>(below(4));  // SQL can not say the smallest
+        return INT64_MIN + 1 + static_cast<int64_t>(below(4));  // SQL cannot say the smallest
       case 3:
         return static_cast<int64_t>(below(20)) * 100'000;
       default:

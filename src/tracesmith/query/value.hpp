@@ -14,7 +14,7 @@ enum class ValueType : uint8_t {
   kInteger = 1,
   kReal = 2,
   kText = 3,
-  /// Beyond 2^63, which SQL integers can not hold: `integer` is the bit pattern of the unsigned
+  /// Beyond 2^63, which SQL integers cannot hold: `integer` is the bit pattern of the unsigned
   /// number. SQL sees its decimal digits as a text. Columns give it, results never have it.
   kLarge = 4,
 };

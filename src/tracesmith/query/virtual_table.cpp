@@ -377,7 +377,7 @@ int rowId(sqlite3_vtab_cursor* cursor, sqlite3_int64* out) {
 sqlite3_module makeModule() {
   sqlite3_module m{};
   m.iVersion = 1;
-  m.xCreate = nullptr;  // eponymous only: CREATE VIRTUAL TABLE can not use it
+  m.xCreate = nullptr;  // eponymous only: CREATE VIRTUAL TABLE cannot use it
   m.xConnect = connect;
   m.xBestIndex = bestIndex;
   m.xDisconnect = disconnect;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a program told its device, call by call: the vocabulary of recordings. Each command lists
 // its fields once, in visit(); from that come writing (in the agent), reading and showing, so that
-// they can not drift apart. Agents include this: no allocation, no exception, no library.
+// they cannot drift apart. Agents include this: no allocation, no exception, no library.
 //
 // Handles and pointers are those of the recorded program. Drivers reuse them: a handle means what
 // the latest command that made it says. The order of commands is that of the calls: a call that
@@ -58,7 +58,7 @@ struct RangeEdge {
   }
 };
 
-/// A call whose effect can not be replayed.
+/// A call whose effect cannot be replayed.
 struct Unsupported {
   static constexpr CommandKind kKind = CommandKind::kUnsupported;
   Text function;

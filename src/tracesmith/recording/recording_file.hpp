@@ -58,7 +58,7 @@ class RecordingWriter {
   Status addContent(const recording::ContentHash& hash, ByteView bytes);
   /// Whole commands of one process, one after the other.
   Status addCommands(uint32_t process, ByteView commands, uint32_t count);
-  /// Compresses less from now on, or as before: for those who can not wait.
+  /// Compresses less from now on, or as before: for those who cannot wait.
   void setHurried(bool hurried) { hurried_ = hurried; }
 
   /// Brings all of it into the file.

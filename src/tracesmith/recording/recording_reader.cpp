@@ -138,7 +138,7 @@ Result<Bytes> RecordingReader::commands(uint32_t process) {
     sbt::Problem problem = contents_->load(log_->file(), log_->path(), block.offset, block.header);
     ByteView bytes;
     if (!problem && block.header.first_row != next_row) {
-      problem = sbt::damaged("commands before it were lost, so that it can not be replayed");
+      problem = sbt::damaged("commands before it were lost, so that it cannot be replayed");
     }
     if (!problem) problem = wordsOf(*contents_, number(CommandColumn::kProcess), processes);
     if (!problem) problem = bytesOf(*contents_, number(CommandColumn::kBytes), bytes);
@@ -188,7 +188,7 @@ Result<ByteView> RecordingReader::chunk(const ContentHash& hash) {
   const auto block = contentBlock(place.block);
   if (!block) {
     return fail(ErrorCode::kDamaged,
-                fmt::format("content {} can not be read: {}", name(), block.error().message), at());
+                fmt::format("content {} cannot be read: {}", name(), block.error().message), at());
   }
   if (place.offset + uint64_t{place.bytes} > block->size()) {
     return fail(ErrorCode::kDamaged, "content " + name() + " lies beyond its block", at());

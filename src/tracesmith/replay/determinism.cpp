@@ -369,7 +369,7 @@ void Check::findUnordered(const StepDependencies& dependencies) {
   }
 }
 
-/// What no pair explains: memory that the recording does not tell of, or what can not be tried.
+/// What no pair explains: memory that the recording does not tell of, or what cannot be tried.
 void Check::compareOrders(const RunResult& serial_run, const std::vector<OrderRun>& orders) {
   std::map<StepIndex, uint64_t> shown;
   std::map<ObjectIndex, uint64_t> left;

@@ -5,7 +5,7 @@
 // an order that nothing in the recording fixes. Each launch is therefore run often from the same
 // inputs, with several settings of the driver; whole replays are run in legal orders drawn at
 // random; two replays are run beside each other that differ in the content of memory nobody has
-// written. docs/determinism.md describes what each finds and what it can not find.
+// written. docs/determinism.md describes what each finds and what it cannot find.
 #pragma once
 
 #include <cstdint>

@@ -20,7 +20,7 @@ Result<std::unique_ptr<Executor>> openClExecutor(const ReplayPlan&, RecordingRea
                                                  const ExecutorOptions&) {
   return fail(
       ErrorCode::kNotFound,
-      "this TraceSmith was built without OpenCL and can not replay; install OpenCL's headers "
+      "this TraceSmith was built without OpenCL and cannot replay; install OpenCL's headers "
       "(package opencl-headers) and build it again");
 }
 #endif

@@ -9,7 +9,7 @@ namespace tracesmith {
 
 /// The functions of OpenCL C `source` that `kernel` may reach, and all that belongs to no function:
 /// declarations, and the lines of the preprocessor. Comments are left out. The whole source where
-/// that can not be told: when the kernel is made by a macro, or braces do not close.
+/// that cannot be told: when the kernel is made by a macro, or braces do not close.
 std::string kernelText(std::string_view source, std::string_view kernel);
 
 }  // namespace tracesmith

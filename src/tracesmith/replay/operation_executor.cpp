@@ -38,7 +38,7 @@ Status OperationExecutor::check(const StreamOperation& op) const {
   }
   const auto step = static_cast<StepIndex>(op.operation_id);
   if (plan_->step(step).kind() == CommandKind::kUnsupported) {
-    return fail(ErrorCode::kUnsupported, "is a call that can not be replayed", name);
+    return fail(ErrorCode::kUnsupported, "is a call that cannot be replayed", name);
   }
   if (step < done_.size() && done_[step]) {
     return fail(ErrorCode::kInvalidArgument, "was executed before", name);

@@ -49,7 +49,7 @@ class OperationExecutor {
   /// (op.executed); or, by a simulated executor, that its time was found (op.simulated); or, in a
   /// dry run, that it could be executed as far as can be told without doing it (op.skipped).
   /// Else nothing of op changes but its times. kUnsupported: there is nothing to execute on, or it
-  /// can not be replayed; kNotFound: it is none of the plan; kInvalidArgument: it was executed
+  /// cannot be replayed; kNotFound: it is none of the plan; kInvalidArgument: it was executed
   /// before; kInternal: it was executed and went otherwise than when it was recorded.
   Status execute(StreamOperation& op);
 

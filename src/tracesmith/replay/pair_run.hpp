@@ -15,7 +15,7 @@ namespace tracesmith {
 RunResult runPairs(const ReplayPlan& plan, Executor& executor, std::span<const UnorderedPair> pairs,
                    RunProgress* progress);
 
-/// Whether the two can be tried: maps and unmaps change what the host may touch, and can not be
+/// Whether the two can be tried: maps and unmaps change what the host may touch, and cannot be
 /// repeated.
 bool canTry(const ReplayPlan& plan, const UnorderedPair& pair);
 

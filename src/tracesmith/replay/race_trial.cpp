@@ -223,14 +223,14 @@ std::optional<RaceVerdict> Trials::whyUnusable(const Pair& pair, const ChildOutc
       if (problem.step == step) why = problem.text;
     }
     if (!why.empty()) {
-      return verdictOf(Verdict::kNotTried, fmt::format("{} can not be executed as recorded: {}",
+      return verdictOf(Verdict::kNotTried, fmt::format("{} cannot be executed as recorded: {}",
                                                        stepName(plan_, step), why));
     }
   }
   // More than are named: these two may be among them.
   if (result.problem_count > result.problems.size()) {
     return verdictOf(Verdict::kNotTried,
-                     fmt::format("{} calls can not be made as recorded", result.problem_count));
+                     fmt::format("{} calls cannot be made as recorded", result.problem_count));
   }
   const auto looks = std::count_if(result.seen.begin(), result.seen.end(), [&](const Seen& seen) {
     return seen.step == kNoStep && isOf(pair, seen);

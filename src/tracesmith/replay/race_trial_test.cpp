@@ -273,7 +273,7 @@ TEST(RaceTrial, WhatCanNotBeExecutedIsNotCalledConfirmed) {
   const RaceTrials trials = tryRaces(*plan, reader, recorded, report.groups, {});
   if (trials.device.empty()) GTEST_SKIP() << trials.verdicts.at(0).reason;
   EXPECT_EQ(trials.verdicts.at(0).verdict, Verdict::kNotTried);
-  EXPECT_THAT(trials.verdicts.at(0).reason, HasSubstr("can not be executed as recorded"));
+  EXPECT_THAT(trials.verdicts.at(0).reason, HasSubstr("cannot be executed as recorded"));
 }
 
 TEST(RaceTrial, TheProgramsOwnMemoryIsNotTried) {

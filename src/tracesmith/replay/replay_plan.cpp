@@ -218,7 +218,7 @@ class PlanMaker {
     if (c.queue != 0) step_->queue = find(ObjectClass::kQueue, c.queue);
     if (c.event != 0) step_->event = make(ObjectClass::kEvent, c.event);
     note("called " + std::string(c.function.begin(), c.function.end()) +
-         ", which can not be replayed");
+         ", which cannot be replayed");
   }
   void plan(const End& c) {
     if (!c.reason.empty()) {

@@ -175,7 +175,7 @@ TEST(ReplayPlan, SaysWhatItIsMadeWithout) {
   EXPECT_THAT(plan.notes(), says("whose making was not recorded"));
   EXPECT_THAT(plan.notes(), says("impossible number"));
   EXPECT_THAT(plan.notes(), says("not in the recording"));
-  EXPECT_THAT(plan.notes(), says("clEnqueueNativeKernel, which can not be replayed"));
+  EXPECT_THAT(plan.notes(), says("clEnqueueNativeKernel, which cannot be replayed"));
   EXPECT_EQ(plan.launches(), 1u);
   EXPECT_EQ(plan.kernelName(plan.step(plan.launch(1))), "(unknown kernel)");
 }

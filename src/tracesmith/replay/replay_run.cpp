@@ -484,7 +484,7 @@ RunResult Run::go() {
   takeDumps(0);
   for (const StepIndex launch : stops()) {
     if (launch >= stepsEndOf(plan_, settings_) || (!needed_.empty() && !needed_[launch])) {
-      problem(launch, "is not executed: memory can not be shown after it");
+      problem(launch, "is not executed: memory cannot be shown after it");
     }
   }
   if (settings_.hash_launches) hashWhatIsLeft();

@@ -204,7 +204,7 @@ TEST(ReplayedMemory, MemoryIsShownOnceAfterTheLaunchAndNotAfterOneThatFailed) {
     EXPECT_EQ(loadFixed<int>(dump.bytes.data()), 2) << dump.request.launch;
   }
   ASSERT_EQ(outcome.result.problems.size(), 1u);
-  EXPECT_THAT(outcome.result.problems[0].text, HasSubstr("memory can not be shown"));
+  EXPECT_THAT(outcome.result.problems[0].text, HasSubstr("memory cannot be shown"));
 }
 
 TEST(ReplayedMemory, AProgramIsBuiltAgainThoughItsKernelsAreKept) {

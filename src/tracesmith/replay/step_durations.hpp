@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How long the device took for each command of a recording, as the trace that was recorded with it
-// says. Nothing here is a guess: a command whose work can not be told for certain has no duration.
+// says. Nothing here is a guess: a command whose work cannot be told for certain has no duration.
 //
 // Recorder and tracer sit in the same call, one above the other:
 //

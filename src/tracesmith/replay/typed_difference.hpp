@@ -34,7 +34,7 @@ const char* toString(ElementType type);
 
 /// The value of one element: the shortest digits that tell it from its neighbours.
 std::string elementText(ByteView element, ElementType type);
-/// The same as a number, rounded where a double can not hold it.
+/// The same as a number, rounded where a double cannot hold it.
 double elementValue(ByteView element, ElementType type);
 
 struct TypedDifference {

@@ -22,7 +22,7 @@ struct ExpressionInput {
 
 /// The value of the expression whose length lies at `expression`, in front of `limit`. `cfa` is
 /// what lies on the stack at first, where there is something. False when it is malformed, divides
-/// by zero, runs for too long, or reads what can not be read; words that it read are noted in
+/// by zero, runs for too long, or reads what cannot be read; words that it read are noted in
 /// `memory`.
 bool evaluate(const uint8_t* expression, const uint8_t* limit, const uint64_t* cfa,
               ExpressionInput& input, StackMemory& memory, uint64_t& out);

@@ -60,7 +60,7 @@ class CfiBytes {
 
 enum class RegisterRule : uint8_t {
   kSame,             // what it is (nothing was said)
-  kUndefined,        // can not be had
+  kUndefined,        // cannot be had
   kAtCfa,            // in memory at CFA + value
   kCfa,              // CFA + value
   kRegister,         // in register `value`

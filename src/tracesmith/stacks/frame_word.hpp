@@ -24,7 +24,7 @@ enum class WalkEnd : uint8_t {
   kOutermost = 0,      // nothing called this frame
   kTooDeep = 1,        // there are more frames than were asked for
   kNoInformation = 2,  // there is no unwind information, and no frame pointer that makes sense
-  kBroken = 3,         // a frame's place on the stack is none, or can not be read
+  kBroken = 3,         // a frame's place on the stack is none, or cannot be read
 };
 
 constexpr uint64_t kFrameAddressMask = (uint64_t{1} << 56) - 1;

@@ -71,7 +71,7 @@ const char* toString(NoSymbol why) {
     case NoSymbol::kChanged:
       return "the file has changed since: its build-id is another one";
     case NoSymbol::kUnreadable:
-      return "the file can not be read, or is no ELF file";
+      return "the file cannot be read, or is no ELF file";
     case NoSymbol::kNoSymbols:
       return "the file knows no function there";
     case NoSymbol::kNoReader:

@@ -20,7 +20,7 @@ enum class NoSymbol : uint8_t {
   kDeleted,      ///< the file was removed, or replaced, while it was running
   kMissing,      ///< there is no such file here
   kChanged,      ///< the file is another one now: its build-id is not the one recorded
-  kUnreadable,   ///< it can not be opened, or is no ELF file
+  kUnreadable,   ///< it cannot be opened, or is no ELF file
   kNoSymbols,    ///< the file knows no function there
   kNoReader,     ///< this TraceSmith was built without libdw
 };

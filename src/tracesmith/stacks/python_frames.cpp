@@ -140,7 +140,7 @@ uint32_t PythonFrames::captureWithoutPython() {
   return runtime_ == nullptr ? 0 : capture();
 }
 
-/// Comes to an interpreter: the first, or another one. False when its frames can not be told.
+/// Comes to an interpreter: the first, or another one. False when its frames cannot be told.
 bool PythonFrames::enter(void* thread) {
   const auto state = reinterpret_cast<uint64_t>(thread);
   const auto interpreter = reinterpret_cast<uint64_t>(runtime_->thread_interpreter(thread));

@@ -32,7 +32,7 @@ class PythonFrames {
   static void destroy(PythonFrames* frames);
 
   /// The path of the Python frames that are running on the calling thread, outermost first, in
-  /// words of pythonFrame(). 0: there are none, or they can not be told. [hot]
+  /// words of pythonFrame(). 0: there are none, or they cannot be told. [hot]
   uint32_t capture();
 
   /// A stack's number with the Python frames that belong to it: `native`, followed by a word

@@ -76,7 +76,7 @@ uint64_t walkPublicly() {
 void measure(int depth) {
   volatile uint64_t sink = 0;
   if (g_python->capture() == 0) {
-    std::printf("frames can not be told: status %d\n", static_cast<int>(pythonStatus()));
+    std::printf("frames cannot be told: status %d\n", static_cast<int>(pythonStatus()));
     std::exit(1);
   }
   const double own = nsEach([&] { sink = sink + g_python->capture(); });

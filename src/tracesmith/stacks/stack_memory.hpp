@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads of a stack that can not fault, and the list of what was read.
+// Reads of a stack that cannot fault, and the list of what was read.
 //
 // Part of what enters other people's programs: libc alone, no allocation, no lock,
 // async-signal-safe but for findThreadStack().
@@ -37,7 +37,7 @@ class StackMemory {
     count_ = 0;
   }
 
-  /// The word at `address`; false when it can not be read. Not watched by AddressSanitizer: what is
+  /// The word at `address`; false when it cannot be read. Not watched by AddressSanitizer: what is
   /// there may be anybody's.
   __attribute__((no_sanitize("address"))) bool read(uint64_t address, uint64_t& out) {
     const uint64_t at = address - low_;

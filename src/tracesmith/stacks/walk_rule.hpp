@@ -20,7 +20,7 @@ struct WalkRule {
     kFp,             // fp + cfa_offset
     kAtFp,           // the word at fp + cfa_offset: functions that align their stack
     kOutermost,      // nothing called it
-    kFull,           // what this can not say: see walkInFull()
+    kFull,           // what this cannot say: see walkInFull()
   };
   enum class Fp : uint8_t { kSame, kAtCfa, kAtFp };
 

@@ -15,7 +15,7 @@ namespace tracesmith {
 
 class XRaySymbols {
  public:
-  /// Error: it can not be read, is no ELF file of that kind, or was not built with
+  /// Error: it cannot be read, is no ELF file of that kind, or was not built with
   /// -fxray-instrument. A large program takes seconds, in which `progress` is called again and
   /// again.
   static Result<XRaySymbols> ofBinary(const std::string& path,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls functions of every kind under XRay; with the argument "xray-fdr" it records itself in that
 // mode (which the environment alone does not start), else the environment decides. "events" behind
-// that: with an event of its own, which llvm-xray can not account for.
+// that: with an event of its own, which llvm-xray cannot account for.
 #include <unistd.h>
 #include <xray/xray_interface.h>
 #include <xray/xray_log_interface.h>

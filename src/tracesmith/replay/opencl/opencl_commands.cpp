@@ -92,7 +92,7 @@ StepOutcome OpenClExecutor::finish() {
     const cl_int result = cl_.clFinish(live<cl_command_queue>(queue));
     if (result != CL_SUCCESS) {
       outcome.result = result;
-      outcome.problem = "a queue can not be finished: " + openClError(result);
+      outcome.problem = "a queue cannot be finished: " + openClError(result);
     }
   }
   if (failed_in_flight_ != CL_SUCCESS && outcome.result == CL_SUCCESS) {
@@ -573,7 +573,7 @@ cl_int OpenClExecutor::call(const Snapshot& c) {
 }
 
 cl_int OpenClExecutor::call(const Unsupported& c) {
-  problem(std::string(c.function.begin(), c.function.end()) + " can not be replayed");
+  problem(std::string(c.function.begin(), c.function.end()) + " cannot be replayed");
   return CL_SUCCESS;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is not executed: commands of a part of a recording that are left out, and those that can not
+// What is not executed: commands of a part of a recording that are left out, and those that cannot
 // be made because something is not there.
 #include <fmt/format.h>
 

@@ -109,8 +109,7 @@ Result<Bytes> OpenClExecutor::contents(ObjectIndex memory) {
                                      out.data(), 0, nullptr, nullptr);
   }
   if (result != CL_SUCCESS) {
-    return fail(ErrorCode::kIo, "can not be read: " + openClError(result),
-                plan_.objectName(memory));
+    return fail(ErrorCode::kIo, "cannot be read: " + openClError(result), plan_.objectName(memory));
   }
   return out;
 }
@@ -147,7 +146,7 @@ Status OpenClExecutor::fill(ObjectIndex memory, ByteView bytes) {
                                       bytes.data(), 0, nullptr, nullptr);
   }
   if (result != CL_SUCCESS) {
-    return fail(ErrorCode::kIo, "can not be written: " + openClError(result),
+    return fail(ErrorCode::kIo, "cannot be written: " + openClError(result),
                 plan_.objectName(memory));
   }
   return {};

@@ -315,7 +315,7 @@ cl_int OpenClExecutor::call(const CreateProgram& c) {
   return result;
 }
 
-/// A program that has kernels can not be built again (CL_INVALID_OPERATION), and the kernels of the
+/// A program that has kernels cannot be built again (CL_INVALID_OPERATION), and the kernels of the
 /// build before are still there when objects are kept. They hold on to the program that they are
 /// of.
 void OpenClExecutor::makeAnew(ObjectIndex program) {
@@ -454,7 +454,7 @@ cl_int OpenClExecutor::applyArguments() {
     if (wanted[i] == kNoStep) continue;
     const cl_int result = applyArgument(live<cl_kernel>(step_->object), wanted[i]);
     if (result != CL_SUCCESS) {
-      problem(fmt::format("argument {} of {} can not be set: {}", i, plan_.kernelName(*step_),
+      problem(fmt::format("argument {} of {} cannot be set: {}", i, plan_.kernelName(*step_),
                           openClError(result)));
       return result;
     }
@@ -494,7 +494,7 @@ cl_int OpenClExecutor::applyExecInfo(StepIndex info) {
     for (size_t i = 0; i < memory.size(); ++i) {
       void* const now =
           svmAddress(loadFixed<Handle>(c.value.data() + i * sizeof(Handle)), memory[i]);
-      // What was given up since can not be used by the kernel.
+      // What was given up since cannot be used by the kernel.
       if (now == nullptr && set.header.result == CL_SUCCESS) continue;
       const auto* const bytes = reinterpret_cast<const uint8_t*>(&now);
       value.insert(value.end(), bytes, bytes + sizeof now);
@@ -514,7 +514,7 @@ cl_int OpenClExecutor::applyExecInfos() {
     if (next == info.calls.begin() || *std::prev(next) == info.now) continue;
     const cl_int result = applyExecInfo(*std::prev(next));
     if (result != CL_SUCCESS) {
-      problem("what clSetKernelExecInfo said can not be set: " + openClError(result));
+      problem("what clSetKernelExecInfo said cannot be set: " + openClError(result));
       return result;
     }
     info.now = *std::prev(next);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A profiler that can not be had, as Proton where its library is missing."""
+"""A profiler that cannot be had, as Proton where its library is missing."""
 
 
 def start(_):

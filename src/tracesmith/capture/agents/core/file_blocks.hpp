@@ -6,7 +6,7 @@
 
 namespace tracesmith::agent {
 
-/// Reserves the blocks of a file, so that no page of it can fail later: one that can not be had
+/// Reserves the blocks of a file, so that no page of it can fail later: one that cannot be had
 /// when it is written to would kill the program (SIGBUS). False: errno says why.
 bool reserveBlocks(int fd, uint64_t at, uint64_t bytes);
 

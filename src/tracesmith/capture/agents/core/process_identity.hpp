@@ -5,7 +5,7 @@
 
 namespace tracesmith::agent {
 
-/// Writes who this process is into an arena's header. What can not be read stays empty.
+/// Writes who this process is into an arena's header. What cannot be read stays empty.
 void fillProcessIdentity(arena::ArenaHeader& header);
 
 }  // namespace tracesmith::agent

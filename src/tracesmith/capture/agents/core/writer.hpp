@@ -50,7 +50,7 @@ constexpr uint64_t kIdleEpoch = ~uint64_t{0};
 
 /// Arms the agent for this process: makes its first arena in the session directory that the
 /// environment names, or waits for somebody who wants to capture it (waitsForControl()). False,
-/// without a trace, when there is neither or it can not be made.
+/// without a trace, when there is neither or it cannot be made.
 bool arm(const char* agent_name);
 bool armed();
 
@@ -104,7 +104,7 @@ bool endStaleRecord(ThreadState& t, uintptr_t frame);
   return !endStaleRecord(t, reinterpret_cast<uintptr_t>(__builtin_dwarf_cfa()));
 }
 
-/// Counts a call that can not be recorded because it interrupted a record. Needs ready().
+/// Counts a call that cannot be recorded because it interrupted a record. Needs ready().
 void countReentrant();
 
 /// Waits (bounded) or drops, as the overflow policy says; true when there is room now.

@@ -188,7 +188,7 @@ void restoreDefaults() {
   if (g_cupti.cuptiActivitySetAttribute != nullptr) {
     (void)g_cupti.cuptiActivitySetAttribute(cupti::kAttributeZeroedBuffer, &size, &no);
   }
-  // A callback can not be taken back, and other tools expect CUPTI's own clock.
+  // CUPTI has no call that removes a timestamp callback, and other tools expect CUPTI's own clock.
   (void)g_cupti.cuptiActivityRegisterTimestampCallback(cuptiDefaultClock);
   if (std::exchange(g_has_latency, false)) (void)g_cupti.cuptiActivityEnableLatencyTimestamps(0);
 }

@@ -23,7 +23,7 @@ inline bool isDead() {
 }
 
 /// Registers the buffers and enables what is captured, of one subscriber that is alone; which kinds
-/// can not be is told.
+/// cannot be is told.
 void enableActivities(const CaptureOptions& options);
 void disableActivities();
 /// As the user has chosen. Times of queueing CUPTI takes only if they are asked for before CUDA is

@@ -4,7 +4,7 @@
 
 namespace tracesmith::agent {
 
-/// Whoever comes first: CUDA's driver or NVTX. False: errno says why the process can not be
+/// Whoever comes first: CUDA's driver or NVTX. False: errno says why the process cannot be
 /// captured.
 bool startControlled();
 

@@ -190,7 +190,7 @@ void atExitOfArmed() {
 void enterArmed() {
   noteForks();
   atexit(atExitOfArmed);
-  // If it can not be had, who has it looks again.
+  // If it cannot be had, who has it looks again.
   const ControlLock alone(kLockInDriverNs);
   g_driver_is_here.store(true);
   if (!alone.taken() || !isCaptured() || g_capturing || !ready()) return;
@@ -204,7 +204,7 @@ bool startControlled() {
 }
 }  // namespace tracesmith::agent
 
-/// What the driver calls. 1: all is well; a program that can not be captured runs on as ever.
+/// What the driver calls. 1: all is well; a program that cannot be captured runs on as ever.
 // NOLINTNEXTLINE(readability-identifier-naming): the driver's name for it
 extern "C" __attribute__((visibility("default"))) int InitializeInjection(void) {
   using namespace tracesmith::agent;  // NOLINT: a C function

@@ -114,7 +114,7 @@ void CuptiSearch::describeFailure(char* out, size_t bytes) const {
   if (missing_ != nullptr) {
     snprintf(out, bytes, "this libcupti is too old or too new: it has no %s", missing_);
   } else if (named != nullptr) {
-    snprintf(out, bytes, "TRACESMITH_CUPTI names %.300s, which can not be loaded", named);
+    snprintf(out, bytes, "TRACESMITH_CUPTI names %.300s, but this file cannot be loaded", named);
   } else {
     snprintf(out, bytes,
              "libcupti was not found; it comes with the CUDA toolkit and with PyTorch "

@@ -18,7 +18,7 @@ class CuptiSearch {
   const char* name() const { return name_; }
   /// TRACESMITH_CUPTI or the program has chosen it: no other one is to be used.
   bool isChosen() const { return chosen_; }
-  /// Why nothing came, once next() gave null without having given anything before.
+  /// Call after the first next() has returned null: why no library was found.
   void describeFailure(char* out, size_t bytes) const;
 
  private:

@@ -64,7 +64,7 @@ void tellNotSubscribed(int code, const char* other, const char* tried) {
   } else {
     char why[320];
     describeCode(code, why, sizeof why);
-    snprintf(text, sizeof text, "CUPTI can not be used %s%s%s%s", why,
+    snprintf(text, sizeof text, "CUPTI cannot be used %s%s%s%s", why,
              tried[0] != 0 ? " (tried: " : "", tried, tried[0] != 0 ? ")" : "");
   }
   tellProblem(true, text);

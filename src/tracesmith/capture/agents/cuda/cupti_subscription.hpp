@@ -7,8 +7,8 @@
 
 namespace tracesmith::agent {
 
-/// CUPTI begins to tell; where it can not, the reason is told. Needs a life, and the shared file.
-/// `is_late`: the driver may have been in use before.
+/// Subscribes to CUPTI. On failure writes the reason to the shared file, which must exist, as must
+/// a life. `is_late`: the driver may have been in use before.
 bool beginCupti(bool is_late);
 
 /// CUPTI tells no more. What is under way has `grace_ns` to end. Of what is ours its clock alone

@@ -21,7 +21,7 @@ class Telling {
   /// Does not wait: another thread may have it, or the code that a signal handler interrupted.
   static bool tryBegin();
   static void end();
-  /// In a signal handler that has interrupted it: then it can not be had at all.
+  /// In a signal handler that has interrupted it: then it cannot be had at all.
   static bool isInterrupted();
 
  private:

@@ -134,7 +134,7 @@ int makeChannel(ArmStep& failed) {
   const int fd =
       openat(folder.fd(), temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (fd < 0) return errno;
-  // Reserve the space now: a page that can not be had later would kill the program (SIGBUS).
+  // Reserve the space now: a page that cannot be had later would kill the program (SIGBUS).
   void* base = MAP_FAILED;
   failed = ArmStep::kRoom;
   int error = posix_fallocate(fd, 0, static_cast<off_t>(bytes));

@@ -74,7 +74,7 @@ bool covers(QueueCall what, cl_kernel kernel) {
 
 pthread_mutex_t g_beginning = PTHREAD_MUTEX_INITIALIZER;
 
-/// False while the state can not be taken: the next call tries again.
+/// False while the state cannot be taken: the next call tries again.
 ///
 /// Others have not waited for the order lock for long: they wait here, until the range has begun.
 /// Not in a callback, which the queue that is being finished may be waiting for, or which runs in

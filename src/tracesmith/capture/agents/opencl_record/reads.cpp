@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What commands that do not wait do to memory that the host sees, above all reads. That memory may
-// be looked at only when the command is complete and as long as the program can not know it:
+// be looked at only when the command is complete and as long as the program cannot know it:
 // between the driver's answer to a call that waits or asks, and the return of that call to the
 // program. Never on a driver's thread that just completed the command, where the program may be
 // freeing the memory meanwhile; and never once the recording has ended, when calls that wait are no

@@ -164,7 +164,7 @@ inline void done(uint64_t of, const Call& call, const recording::Payload& conten
 void tellDevice(cl_device_id device);
 /// An object of which only references are counted. State lock.
 void noteObject(Table<uint32_t>& table, Handle handle);
-/// A call whose effect can not be replayed.
+/// A call whose effect cannot be replayed.
 void unsupported(const char* function, const Call& call, cl_command_queue queue = nullptr,
                  cl_event event = nullptr);
 
@@ -204,7 +204,7 @@ struct PendingRead {
   uint64_t allocation = 0;  // of shared memory that is used
   bool lost = false;        // something else was read to the same place
 };
-/// False: it can not be followed.
+/// False: it cannot be followed.
 bool awaitRead(const PendingRead& read);
 /// Before the host's memory is given to another read: what lies there is hashed, or is lost.
 void aboutToOverwrite(const Place& place);

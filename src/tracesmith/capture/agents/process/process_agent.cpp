@@ -8,7 +8,7 @@
 // out. System calls are made directly, for programs and other preload libraries put their own
 // functions in the place of open(), stat() and clock_gettime().
 //
-// It can not be in static programs, in those that are started with a scrubbed environment or
+// It cannot be in static programs, in those that are started with a scrubbed environment or
 // with set-user-id, nor see a raw clone(2) or vfork(2) that never calls exec; the collector counts
 // those that it learns of in another way.
 #include <dlfcn.h>
