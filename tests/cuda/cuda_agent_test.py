@@ -3,12 +3,9 @@
 it did is in the trace, once. TRACESMITH_STANDINS is the folder of one generation's stand-ins."""
 import json
 import os
-import subprocess
-import time
 import unittest
 
-from cuda_harness import GENERATION, PROGRAM, SHARES, STANDINS, CudaTest
-from harness import environment
+from cuda_harness import GENERATION, SHARES, STANDINS, CudaTest
 
 RUNTIME_PROGRAM = os.path.join(STANDINS, "standin_runtime_program")
 
@@ -68,7 +65,7 @@ class CudaAgent(CudaTest):
                          [(i, i + 1, "cuStreamWaitEvent") for i in range(1, 41)])
 
     def test_waits_of_a_killed_collectors_program_have_their_edges(self):
-        did = self.recovered_from_a_killed_collector("pause", "4000")
+        did = self.recovered("pause", "4000")
         self.assertEqual(self.edges(), [(1, 1, "cuEventSynchronize"), (2, 2, "cuEventSynchronize"),
                                         (1, 1, "cuStreamWaitEvent"), (2, 2, "cuStreamWaitEvent")])
         self.assertEqual(self.one("SELECT count(*) FROM object WHERE kind = 'event'"), did["event_records"])
@@ -115,35 +112,11 @@ class CudaAgent(CudaTest):
         self.assert_launches_are_accounted_for(did["before_kernels"] + did["kernels"], others)
         self.assertEqual(self.one("SELECT count(*) FROM kernel WHERE name = 'vectorScale'"), did["kernels"])
 
-    def recovered_from_a_killed_collector(self, *arguments, options=(), kernels=100, **variables):
-        """The collector is killed after its first commit, of so many kernels, while the program waits; what the
-        program said."""
-        env = environment(LD_LIBRARY_PATH=STANDINS, **variables)
-        with open(self.path("said"), "wb") as out:
-            collector = subprocess.Popen(
-                [os.path.join(os.environ["TRACESMITH_BIN"], "tracesmith"), "profile", *options, "-o", "t.sbt", "--",
-                 PROGRAM, *arguments], cwd=self.dir, env=env, stdout=out, stderr=subprocess.DEVNULL)
-            deadline = time.monotonic() + 60
-            while time.monotonic() < deadline and not self.has_rows(kernels):
-                time.sleep(0.05)
-            collector.kill()
-            collector.wait()
-        while time.monotonic() < deadline and os.path.getsize(self.path("said")) == 0:
-            time.sleep(0.05)
-        time.sleep(0.3)  # it may be leaving still
-        result = self.run_command("recover", "t.sbt.session")
-        self.assertEqual(result.returncode, 0, result.stderr)
-        with open(self.path("said"), encoding="utf-8") as file:
-            return json.load(file)
-
-    def has_rows(self, kernels):
-        if not os.path.exists(self.path("t.sbt")):
-            return False
-        result = self.run_command("query", "t.sbt", "SELECT count(*) FROM kernel", "--csv")
-        return result.returncode in (0, 3) and result.stdout.split()[-1:] == [b"%d" % kernels]
+    def recovered(self, *arguments, kernels=100, **named):
+        return self.recovered_from_a_killed_collector("SELECT count(*) FROM kernel", kernels, *arguments, **named)
 
     def test_recover_knows_names_streams_and_callers(self):
-        did = self.recovered_from_a_killed_collector("pause", "4000", options=("--stacks=native",))
+        did = self.recovered("pause", "4000", options=("--stacks=native",))
         self.assert_all_is_there(did)
         self.assertEqual(self.one("SELECT count(*) FROM kernel WHERE name = 'vectorAdd'"), did["kernels"])
         self.assertEqual(self.one("SELECT count(call_path_id) FROM kernel"), did["kernels"])
@@ -153,13 +126,13 @@ class CudaAgent(CudaTest):
         self.assertEqual(self.one("SELECT count(*) FROM host_call WHERE name IS NULL OR name = ''"), 0)
 
     def test_recover_tells_what_was_lost_once(self):
-        did = self.recovered_from_a_killed_collector("pause", "4000", kernels=90, STANDIN_SCRIPT="zero_times=10")
+        did = self.recovered("pause", "4000", kernels=90, STANDIN_SCRIPT="zero_times=10")
         self.assertEqual(self.one("SELECT count(*) FROM kernel"), did["kernels"] - 20)
         rows = self.rows("SELECT dropped, reason FROM loss WHERE source = 'CUDA activity'")
         self.assertEqual(rows, [{"dropped": 20, "reason": "20 have no times: the device had no room for them"}])
 
     def test_recover_of_a_program_that_executed_another(self):
-        did = self.recovered_from_a_killed_collector("exec", "4000")
+        did = self.recovered("exec", "4000")
         names = {row["name"]: row["n"] for row in self.rows("SELECT name, count(*) AS n FROM kernel GROUP BY name")}
         self.assertEqual(names, {"vectorAdd": did["before_kernels"], "vectorScale": did["kernels"]})
         self.assert_nothing_is_lost()

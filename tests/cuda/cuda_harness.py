@@ -3,9 +3,12 @@
 account. TRACESMITH_STANDINS is the folder of one generation's stand-ins."""
 import json
 import os
+import subprocess
 import sys
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
+from harness import PROGRAM as TRACESMITH  # pylint: disable=wrong-import-position
 from harness import CommandTest, environment  # pylint: disable=wrong-import-position
 
 STANDINS = os.environ.get("TRACESMITH_STANDINS", "").rstrip("/")
@@ -73,3 +76,32 @@ class CudaTest(CommandTest):
         self.assertGreaterEqual(kernels + missing, launched)
         self.assertLessEqual(kernels + missing, launched + others)
         return kernels
+
+    def recovered_from_a_killed_collector(self, sql, value, *arguments, options=(), **variables):
+        """Kills the collector as soon as a query of its unfinished trace gives a value, lets the program end, and
+        recovers the trace. What the program said."""
+        env = environment(LD_LIBRARY_PATH=STANDINS, **variables)
+        deadline = time.monotonic() + 60
+        with open(self.path("said"), "wb") as out:
+            collector = subprocess.Popen(
+                [TRACESMITH, "profile", *options, "-o", "t.sbt", "--", PROGRAM, *arguments], cwd=self.dir, env=env,
+                stdout=out, stderr=subprocess.DEVNULL)
+            while time.monotonic() < deadline and not self.has(sql, value):
+                time.sleep(0.05)
+            self.assertTrue(self.has(sql, value), sql)
+            collector.kill()
+            collector.wait()
+        while time.monotonic() < deadline and os.path.getsize(self.path("said")) == 0:
+            time.sleep(0.05)
+        time.sleep(0.3)  # the program may still be ending
+        result = self.run_command("recover", "t.sbt.session")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        with open(self.path("said"), encoding="utf-8") as file:
+            return json.load(file)
+
+    def has(self, sql, value):
+        """Of a trace that may be unfinished, or not there yet."""
+        if not os.path.exists(self.path("t.sbt")):
+            return False
+        result = self.run_command("query", "t.sbt", sql, "--csv")
+        return result.returncode in (0, 3) and result.stdout.split()[-1:] == [b"%d" % value]

@@ -19,7 +19,7 @@ class CudaLibraries(CudaTest):
     def test_no_driver(self):
         did = self.profile("launches", "10", STANDIN_SCRIPT="no_driver=1")
         self.assertEqual(did["kernels"], 10)
-        self.assertIn("CUPTI can not be used", self.said)
+        self.assertIn("CUPTI cannot be used", self.said)
 
     def test_a_library_that_is_injected_already_stays(self):
         did = self.profile("launches", "10", CUDA_INJECTION64_PATH="/no/such/library.so")
@@ -45,7 +45,7 @@ class CudaLibraries(CudaTest):
         # It is, where the user has named it.
         did = self.profile("launches", "10", folder=self.dir, TRACESMITH_CUPTI=self.path("libcupti.so.13"), **script)
         self.assertEqual(did["kernels"], 10)
-        self.assertIn("CUPTI can not be used (15", self.said)
+        self.assertIn("CUPTI cannot be used (15", self.said)
         self.assertIn("libcupti.so.13)", self.said)
         os.unlink(self.path("libcupti.so.12"))
         self.profile("launches", "10", folder=self.dir, **script)

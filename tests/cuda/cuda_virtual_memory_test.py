@@ -2,14 +2,9 @@
 """Programs that manage device memory by CUDA's virtual memory API, as PyTorch's expandable segments do:
 what the trace says of their memory is the program's own account. TRACESMITH_STANDINS is the folder of one
 generation's stand-ins."""
-import json
-import os
-import subprocess
-import time
 import unittest
 
-from cuda_harness import GENERATION, PROGRAM, STANDINS, CudaTest
-from harness import environment
+from cuda_harness import GENERATION, CudaTest
 
 MIB = 1 << 20
 
@@ -127,29 +122,8 @@ class VirtualMemory(CudaTest):
 
     def test_recover_knows_what_is_alive(self):
         """The collector is killed while chunks are mapped, and the program goes on."""
-        env = environment(LD_LIBRARY_PATH=STANDINS)
-        with open(self.path("said"), "wb") as out:
-            collector = subprocess.Popen(
-                [os.path.join(os.environ["TRACESMITH_BIN"], "tracesmith"), "profile", "-o", "t.sbt", "--",
-                 PROGRAM, "expandable", "4", "1500"], cwd=self.dir, env=env, stdout=out, stderr=subprocess.DEVNULL)
-            deadline = time.monotonic() + 60
-            while time.monotonic() < deadline and not self.has_allocations():
-                time.sleep(0.05)
-            collector.kill()
-            collector.wait()
-        while time.monotonic() < deadline and os.path.getsize(self.path("said")) == 0:
-            time.sleep(0.05)
-        time.sleep(0.3)  # it may be leaving still
-        result = self.run_command("recover", "t.sbt.session")
-        self.assertEqual(result.returncode, 0, result.stderr)
-        with open(self.path("said"), encoding="utf-8") as file:
-            self.assert_totals(json.load(file))
-
-    def has_allocations(self):
-        if not os.path.exists(self.path("t.sbt")):
-            return False
-        result = self.run_command("query", "t.sbt", "SELECT count(*) FROM memory_event WHERE kind = 'alloc'", "--csv")
-        return result.returncode in (0, 3) and result.stdout.split()[-1:] not in ([], [b"0"])
+        self.assert_totals(self.recovered_from_a_killed_collector(
+            "SELECT count(*) > 0 FROM memory_event WHERE kind = 'alloc'", 1, "expandable", "4", "1500"))
 
     def test_streams_that_write_and_wait_for_values(self):
         did = self.profile("values")
