@@ -3,6 +3,7 @@
 // launch is in the trace once, and the program ends as it does alone.
 #include <gmock/gmock.h>
 
+#include <filesystem>
 #include <map>
 #include <set>
 #include <sstream>
@@ -121,6 +122,7 @@ TEST_P(ProcessShapeTest, AChildOfTheBareSystemCallDoesNotWriteIntoItsParentsRing
   for (const bool sandboxed : {false, true}) {
     if (sandboxed && !canRefuseWipe()) continue;
     if (sandboxed) command.insert(command.begin(), helper("sandboxed"));
+    std::filesystem::remove(path("out.sbt"));  // a trace of nothing would not replace it
     SpawnOptions o;
     o.output = path("said");
     EXPECT_EQ(run(driver({GetParam()}, command), o, 60).exit_code, 0);
