@@ -82,6 +82,27 @@ class ImportLossless(CommandTest):
                 back, _ = self.bring_back(path)
                 self.assertEqual(load(text), load(back))
 
+    def test_members_of_any_size(self):
+        event = '"traceEvents":[{"ph":"X","name":"a","pid":1,"tid":1,"ts":1,"dur":2}]'
+        path = self.path("large.json")
+        for mib in (17, 33):
+            # Characters of two and three bytes, of which none may be cut in two.
+            value = '["' + "é€x" * (mib * 2**20 // 6) + '",{"z":[null,1.5]}]'
+            for text in (f'{{{event},"m":{value},"n":1}}', f'{{"m":{value},{event}}}'):
+                with self.subTest(mib):
+                    with open(path, "w", encoding="utf-8") as file:
+                        file.write(text)
+                    back, _ = self.bring_back(path)
+                    self.assertEqual(load(text), load(back))
+
+    def test_a_member_that_does_not_end(self):
+        with open(self.path("cut.json"), "w", encoding="utf-8") as file:
+            file.write('{"traceEvents":[{"ph":"X","name":"a","pid":1,"tid":1,"ts":1,"dur":2}],"m":"' + "x" * (17 << 20))
+        for command in (("import", "-o", "t.sbt"), ("view", "--stats")):
+            result = self.run_command(*command, "cut.json")
+            self.assertEqual(result.returncode, 3, result.stderr)
+            self.assertIn(b"could not be used", result.stderr)
+
     def test_every_real_trace(self):
         files = traces()
         if not files:

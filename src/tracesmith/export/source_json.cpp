@@ -14,6 +14,7 @@ namespace tracesmith {
 namespace {
 
 constexpr std::string_view kMember = "source.";
+constexpr std::string_view kMemberPart = "source_part.";  // see import/source_member.hpp
 
 /// What the rows of a table have that gaps are filled with.
 struct RowColumns {
@@ -91,12 +92,21 @@ void SourceJsonWriter::members() {
   for (size_t i = 0; i < metadata.size(); ++i) last[known_.text(metadata.key[i])] = i;
   for (size_t i = 0; i < metadata.size(); ++i) {
     const std::string_view key = known_.text(metadata.key[i]);
-    if (!key.starts_with(kMember) || last[key] != i) continue;
+    const std::string first_part = std::string(kMemberPart) + "0.";
+    const bool in_parts = key.starts_with(first_part);
+    if ((!in_parts && !key.starts_with(kMember)) || last[key] != i) continue;
+    const std::string name(key.substr(in_parts ? first_part.size() : kMember.size()));
     // The name stands as it did in the document, escapes and all.
     out_.put('"');
-    out_.write(key.substr(kMember.size()));
+    out_.write(name);
     out_.write("\": ");
     out_.write(known_.text(metadata.value[i]));
+    for (size_t part = 1; in_parts; ++part) {
+      const std::string next = std::string(kMemberPart) + std::to_string(part) + "." + name;
+      const auto found = last.find(next);
+      if (found == last.end()) break;
+      out_.write(known_.text(metadata.value[found->second]));
+    }
     out_.write(",\n");
   }
 }

@@ -18,6 +18,7 @@
 #include "tracesmith/import/chrome_times.hpp"
 #include "tracesmith/import/execution_trace_join.hpp"
 #include "tracesmith/import/json_events.hpp"
+#include "tracesmith/import/source_member.hpp"
 #include "tracesmith/model/trace.hpp"
 
 namespace tracesmith::import {
@@ -377,7 +378,9 @@ void ChromeImporter::event(const ChromeEvent& event) {
 void ChromeImporter::member(std::string_view name, std::string_view raw) {
   if (name == "baseTimeNanoseconds") base_ns_ = JsonToken{.raw = raw}.integer();
   places_.member(name, raw);
-  delta_.setMetadata("source." + std::string(name), raw);
+  keepSourceMember(name, raw, [&](const std::string& key, std::string_view value) {
+    delta_.setMetadata(key, value);
+  });
 }
 
 void ChromeImporter::portion() {

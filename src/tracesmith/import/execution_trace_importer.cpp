@@ -11,6 +11,7 @@
 #include "tracesmith/import/damage_log.hpp"
 #include "tracesmith/import/execution_nodes.hpp"
 #include "tracesmith/import/json_list.hpp"
+#include "tracesmith/import/source_member.hpp"
 
 namespace tracesmith::import {
 namespace {
@@ -204,7 +205,9 @@ Result<ImportCounts> runJson(const ImportInput& input, TraceWriter& writer, Trac
   DamageLog damage;
   list.run(
       [&](std::string_view name, std::string_view raw) {
-        builder.setMetadata("source." + std::string(name), raw);
+        keepSourceMember(name, raw, [&](const std::string& key, std::string_view value) {
+          builder.setMetadata(key, value);
+        });
         if (name == "pid") nodes.setPid(std::atoll(std::string(raw).c_str()));
       },
       [&](std::string_view raw, uint64_t offset) {

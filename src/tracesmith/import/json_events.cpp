@@ -13,7 +13,6 @@ namespace {
 
 // A string of a trace may be so long. Of an event that is larger nothing could be kept whole.
 constexpr size_t kLargestBytes = 16u << 20;
-constexpr size_t kMostWindowBytes = 4 * kLargestBytes;
 constexpr size_t kUsualEventBytes = 1u << 20;  // what is larger may be damage that runs on
 
 bool isSpace(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
@@ -42,8 +41,10 @@ bool isKnownMember(std::string_view name) {
 
 }  // namespace
 
-JsonEvents::JsonEvents(ByteSource& source, size_t window_bytes)
-    : source_(source), window_bytes_(std::max<size_t>(window_bytes, 256)) {
+JsonEvents::JsonEvents(ByteSource& source, size_t window_bytes, size_t largest_member)
+    : source_(source),
+      window_bytes_(std::max<size_t>(window_bytes, 256)),
+      largest_member_(largest_member) {
   buffer_.resize(window_bytes_ + kJsonPadding);
 }
 
@@ -58,7 +59,7 @@ Status JsonEvents::fill() {
     begin_ = 0;
   }
   if (end_ == window_bytes_) {
-    if (window_bytes_ >= kMostWindowBytes) {
+    if (window_bytes_ >= 4 * std::max(kLargestBytes, largest_member_)) {
       return fail(ErrorCode::kDamaged, "what cannot be kept was not passed over");  // never
     }
     window_bytes_ *= 2;
@@ -150,16 +151,17 @@ Status JsonEvents::behind(const OnEvent& on_event) {
   }
 }
 
-/// Of the value that begins at begin_. It stays there whole, if it is no larger than can be kept.
-Result<JsonEvents::Extent> JsonEvents::extentOfValue() {
+/// Of the value that begins at begin_. It stays there whole, unless it is larger than `most`.
+Result<JsonEvents::Extent> JsonEvents::extentOfValue(size_t most) {
   Extent extent;
   size_t depth = 0;
   bool text = false;
   bool escaped = false;  // also where a read ends between the backslash and what it escapes
   for (size_t at = 0;; ++at) {
     if (begin_ + at == end_) {
-      if (at > kLargestBytes || extent.passed > 0) {
+      if (at > most || extent.passed > 0) {
         extent.passed += at;
+        extent.bytes = 0;
         begin_ += at;
         at = 0;
       }
@@ -218,7 +220,7 @@ Result<JsonEvents::AtMember> JsonEvents::member(const OnMember& on_member, const
     return c == ',' ? AtMember::kNext : AtMember::kClosed;
   }
   if (c != '"') return AtMember::kSenseless;
-  TS_TRY(const Extent name_extent, extentOfValue());
+  TS_TRY(const Extent name_extent, extentOfValue(kLargestBytes));
   if (!name_extent.ends || name_extent.passed > 0) return AtMember::kSenseless;
   JsonMending mended;
   JsonToken name_token;
@@ -242,10 +244,11 @@ Result<JsonEvents::AtMember> JsonEvents::member(const OnMember& on_member, const
     return AtMember::kNext;
   }
   const uint64_t place = offset_ + begin_;
-  TS_TRY(const Extent extent, extentOfValue());
+  TS_TRY(const Extent extent, extentOfValue(largest_member_));
   if (extent.passed > 0) {
     damage_.add(place, extent.passed + extent.bytes,
-                "the member \"" + name + "\" is larger than a string of a trace may be (16 MiB)",
+                "the member \"" + name + "\" is larger than " +
+                    std::to_string(largest_member_ >> 20) + " MiB, or does not end",
                 0);
     begin_ += extent.bytes;
     return extent.ends ? AtMember::kNext : AtMember::kSenseless;

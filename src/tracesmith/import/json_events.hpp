@@ -29,8 +29,11 @@ class JsonEvents {
   using OnMember = std::function<void(std::string_view name, std::string_view raw)>;
   using OnEvent = std::function<void(const ChromeEvent& event)>;
 
-  /// So much is read at a time; what is larger makes more room.
-  explicit JsonEvents(ByteSource& source, size_t window_bytes = 1u << 20);
+  /// `window_bytes` are read at a time; a larger event makes more room. A member beside the events
+  /// is handed over whole: one of more than `largest_member` bytes is passed over, and counted as
+  /// damage.
+  explicit JsonEvents(ByteSource& source, size_t window_bytes = 1u << 20,
+                      size_t largest_member = 512u << 20);
 
   /// Error: it is no JSON document with events, or reading failed. Damage is no error.
   Status run(const OnMember& on_member, const OnEvent& on_event);
@@ -61,7 +64,7 @@ class JsonEvents {
   Status members(const OnMember& on_member, const OnEvent& on_event);
   enum class AtMember : uint8_t { kNext, kClosed, kSenseless };
   Result<AtMember> member(const OnMember& on_member, const OnEvent& on_event, bool& found);
-  Result<Extent> extentOfValue();
+  Result<Extent> extentOfValue(size_t most);
   Status eventArray(const OnEvent& on_event);
   Result<bool> endsList();
   bool looksDamaged();
@@ -83,6 +86,7 @@ class JsonEvents {
   size_t end_ = 0;       // of what has been read
   uint64_t offset_ = 0;  // in the document, of the buffer's first byte
   size_t window_bytes_;
+  size_t largest_member_;
   bool eof_ = false;
   bool bare_ = false;  // an array of events alone, whose end may be missing
   bool stopped_ = false;

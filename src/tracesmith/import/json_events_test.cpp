@@ -22,16 +22,19 @@ struct Read {
   std::vector<std::string> names;
   std::map<std::string, std::string> members;
   std::vector<SourceDamage> damage;
+  uint64_t bytes = 0;
 };
 
-Read read(std::string_view text, size_t window_bytes = 1u << 20) {
+Read read(std::string_view text, size_t window_bytes = 1u << 20,
+          size_t largest_member = 512u << 20) {
   TextSource source(text);
-  JsonEvents events(source, window_bytes);
+  JsonEvents events(source, window_bytes, largest_member);
   Read out;
   out.status = events.run(
       [&](std::string_view name, std::string_view raw) { out.members[std::string(name)] = raw; },
       [&](const ChromeEvent& event) { out.names.emplace_back(event[EventField::kName].raw); });
   out.damage = events.damage();
+  out.bytes = events.documentBytes();
   return out;
 }
 
@@ -156,10 +159,28 @@ TEST(JsonEvents, LargeEventsAreWhole) {
   EXPECT_THAT(got.damage[0].reason, HasSubstr("more than 16 MiB"));
 }
 
-TEST(JsonEvents, MembersThatCanNotBeKeptArePassedOver) {
-  const std::string value = "[\"}\"," + std::string(40u << 20, '1') + "]";
+TEST(JsonEvents, MembersOfAnySizeAreWhole) {
+  for (const size_t mib : {15, 16, 17, 31, 32, 33, 40}) {
+    for (const bool in_front : {false, true}) {
+      const std::string value = "[\"}\",\"" + std::string(mib << 20, 'x') + "\"]";
+      const std::string events = R"("traceEvents":[{"ph":"X","name":"a"}])";
+      const std::string member = "\"large\":" + value;
+      const Read got =
+          read("{" + (in_front ? member + "," + events : events + "," + member) + ",\"last\":2}");
+      ASSERT_TRUE(got.status) << mib;
+      EXPECT_TRUE(got.members.at("large") == value) << mib;
+      EXPECT_EQ(got.members.at("last"), "2") << mib;
+      EXPECT_TRUE(got.damage.empty()) << mib;
+      EXPECT_THAT(got.names, ElementsAre("a")) << mib;
+    }
+  }
+}
+
+TEST(JsonEvents, MembersThatAreTooLargeArePassedOver) {
+  const std::string value = "[\"}\"," + std::string(5u << 20, '1') + "]";
   const Read got = read(R"({"traceEvents":[{"ph":"X","name":"a"}],"large":)" + value +
-                        ",\"bad\x01\xff\":1,\"last\":2}");
+                            ",\"bad\x01\xff\":1,\"last\":2}",
+                        1u << 20, 1u << 20);
   ASSERT_TRUE(got.status);
   EXPECT_EQ(got.members.size(), 2U);
   EXPECT_EQ(got.members.at("last"), "2");
@@ -167,6 +188,24 @@ TEST(JsonEvents, MembersThatCanNotBeKeptArePassedOver) {
   ASSERT_GE(got.damage.size(), 1U);
   EXPECT_EQ(got.damage[0].offset, 47U);
   EXPECT_EQ(got.damage[0].bytes, value.size());
+}
+
+// What was passed over was once taken off twice, which moved the cursor beyond the end.
+TEST(JsonEvents, MembersThatDoNotEndAreCountedOnce) {
+  constexpr size_t kBytes = 5u << 20;
+  for (const std::string open : {"\"", "[1,\"", "{\"a\":[", "[[[", "{\"a\":\"\\", "1"}) {
+    for (const size_t largest : {size_t{1} << 20, size_t{64} << 20}) {
+      const std::string head = R"({"traceEvents":[{"ph":"X","name":"a"}],"m":)";
+      const std::string text = head + open + std::string(kBytes, open == "1" ? '1' : 'x');
+      const Read got = read(text, 1u << 20, largest);
+      ASSERT_TRUE(got.status) << open;
+      EXPECT_THAT(got.names, ElementsAre("a")) << open;
+      uint64_t lost = 0;
+      for (const SourceDamage& d : got.damage) lost += d.bytes;
+      EXPECT_EQ(lost, text.size() - head.size()) << open << ' ' << largest;
+      EXPECT_EQ(got.bytes, text.size()) << open << ' ' << largest;
+    }
+  }
 }
 
 TEST(JsonEvents, MembersAreWholeThroughReadsOfAnySize) {
