@@ -17,6 +17,7 @@
 #include "tracesmith/import/chrome_sources.hpp"
 #include "tracesmith/import/chrome_times.hpp"
 #include "tracesmith/import/execution_trace_join.hpp"
+#include "tracesmith/import/held_portions.hpp"
 #include "tracesmith/import/json_events.hpp"
 #include "tracesmith/import/source_member.hpp"
 #include "tracesmith/model/trace.hpp"
@@ -75,6 +76,7 @@ class ChromeImporter {
   void joined();
   void losses();
   void portion();
+  void writeFirst();
   const JsonToken& value(EventField field) const { return (*e_)[field]; }
 
   TraceWriter& writer_;
@@ -88,7 +90,8 @@ class ChromeImporter {
   const ChromeEvent* e_ = nullptr;
   std::string room_;
   uint64_t range_rows_ = 0;
-  size_t rows_ = 0;
+  HeldPortions held_;
+  size_t rows_ = 0;  // since the last portion
   int64_t base_ns_ = 0;
   int64_t first_ns_ = 0;
   bool any_time_ = false;
@@ -384,11 +387,18 @@ void ChromeImporter::member(std::string_view name, std::string_view raw) {
 }
 
 void ChromeImporter::portion() {
+  held_.hold(delta_, sources_.rows(), rows_);
+  sources_.clearRows();
+  rows_ = 0;
+  while (held_.isFirstDue()) writeFirst();
+}
+
+void ChromeImporter::writeFirst() {
+  held_.takeFirst(delta_, sources_.rows());
   places_.findLateLaunches();
   if (status_) status_ = writer_.write(delta_, &sources_.rows());
   forEachTable(delta_, [](auto& table) { table.clear(); });
   sources_.clearRows();
-  rows_ = 0;
 }
 
 /// What Unix time the document's times are.
@@ -484,6 +494,7 @@ Status ChromeImporter::finish(const JsonEvents& document) {
   losses();
   delta_.setMetadata("source_form", document.bare() ? "array" : "object");
   portion();
+  while (!held_.empty()) writeFirst();
   return status_;
 }
 

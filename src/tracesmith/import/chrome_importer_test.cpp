@@ -3,6 +3,9 @@
 
 #include <gmock/gmock.h>
 
+#include <array>
+#include <map>
+
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -242,7 +245,7 @@ TEST(ChromeImporter, WorkFarBeforeItsLaunchIsStillItsProcesss) {
   std::string text = R"json([
  {"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":9,"dur":1,
   "args":{"device":0,"stream":7,"correlation":5}})json";
-  for (int i = 0; i < 300'000; ++i) {
+  for (int i = 0; i < 530'000; ++i) {
     text += R"(,{"ph":"X","cat":"cpu_op","name":"o","pid":42,"tid":43,"ts":1,"dur":1})";
   }
   const Imported got = imported(text + R"json(,
@@ -254,6 +257,40 @@ TEST(ChromeImporter, WorkFarBeforeItsLaunchIsStillItsProcesss) {
   EXPECT_EQ(t.kernel.thread_id[0], ThreadId::kNone);
   EXPECT_THAT(t.text(t.loss.reason[0]),
               HasSubstr("1 pieces of device work stand so long before their launch"));
+}
+
+// Rows are written in portions of 262,144: work near their ends must not lose its launch, however
+// near or far (up to the documented 262,144 rows) that is.
+TEST(ChromeImporter, WorkUpToTheDocumentedDistanceBeforeItsLaunchHasItsThread) {
+  constexpr size_t kAhead = 262'144;
+  constexpr std::array<size_t, 7> kDistances = {1, 2, 3, 4'096, kAhead - 2, kAhead - 1, kAhead};
+  std::map<size_t, std::string> rows;  // by their place
+  size_t correlation = 0;
+  for (const size_t end : {kAhead, 2 * kAhead}) {
+    for (size_t at = end - 12; at <= end + 12; at += 2) {
+      const size_t launch = at + kDistances[correlation % kDistances.size()];
+      if (rows.contains(at) || rows.contains(launch)) continue;
+      const std::string arguments =
+          R"("ts":1,"dur":1,"args":{"device":0,"stream":7,"correlation":)" +
+          std::to_string(++correlation) + "}}";
+      rows[at] = R"({"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,)" + arguments;
+      rows[launch] = R"({"ph":"X","cat":"cuda_runtime","name":"l","pid":4,"tid":5,)" + arguments;
+    }
+  }
+  ASSERT_GT(correlation, 14U);
+  std::string text = "[";
+  for (size_t at = 0; at <= 3 * kAhead + 20; ++at) {
+    const auto row = rows.find(at);
+    text += row != rows.end() ? row->second : R"({"ph":"i","ts":1,"name":"f","pid":4,"tid":5})";
+    text += ',';
+  }
+  text.back() = ']';
+  const Trace t = imported(text).trace;
+  ASSERT_EQ(t.kernel.size(), correlation);
+  for (size_t i = 0; i < t.kernel.size(); ++i) {
+    EXPECT_NE(t.kernel.thread_id[i], ThreadId::kNone) << t.kernel.correlation_id[i];
+  }
+  EXPECT_EQ(t.text(t.loss.reason[0]), "");
 }
 
 TEST(ChromeImporter, DevicesAndStreamsMayHaveNames) {

@@ -41,6 +41,7 @@ class ChromeSources {
   void keep(const ChromeEvent& event, ChromePlan& plan, TableId table, bool second_end = false);
 
   const SourceRows& rows() const { return rows_; }
+  SourceRows& rows() { return rows_; }
   size_t values() const { return values_; }  ///< kept since clearRows()
   void clearRows();
 

@@ -82,6 +82,8 @@ struct SourceRows {
   SourceTable& of(TableId table);
   const SourceTable* find(TableId table) const;
   void clearRows();
+  /// The shapes stay where they are: the rows of both have to be of the same ones.
+  void swapRows(SourceRows& other) { tables_.swap(other.tables_); }
 
  private:
   std::vector<std::pair<TableId, SourceTable>> tables_;
