@@ -155,6 +155,35 @@ TEST_P(ProcessShapeTest, AHandlerThatJumpsOutOfARecordCostsThatRecordAlone) {
   expectLossesAddUp(r.trace);
 }
 
+// The handler's call comes from above the record that it interrupts, which is not over for all
+// that.
+TEST_P(ProcessShapeTest, ARecordThatAHandlerInterruptsOnAStackOfItsOwnStaysWhole) {
+  SpawnOptions o;
+  o.output = path("said");
+  EXPECT_EQ(run(driver({GetParam()}, {helper("cl_handlers"), "disarmed", "300"}), o, 60).exit_code,
+            0);
+  const Recording r = load(path("out.sbt"));
+  ASSERT_EQ(said(path("said")).size(), 1u);
+  const uint64_t made = said(path("said"))[0];
+  EXPECT_GT(made, 10'000u);
+  const uint64_t seen = r.trace.host_call.size() + number(readReport(path("report")), "dropped");
+  EXPECT_GE(seen + 5, made);
+  EXPECT_LE(seen, made + 5);
+  EXPECT_GT(r.trace.host_call.size(), made / 3);
+  expectLossesAddUp(r.trace);
+}
+
+TEST_P(ProcessShapeTest, AHandlerThatJumpsOutOfAWaitLeavesTheThreadAsItWas) {
+  SpawnOptions o;
+  o.output = path("said");
+  EXPECT_EQ(run(driver({GetParam(), "ring=65536"}, {helper("cl_handlers"), "waits", "200"}), o, 60)
+                .exit_code,
+            0);
+  const std::vector<uint64_t> numbers = said(path("said"));
+  ASSERT_EQ(numbers.size(), 2u);
+  EXPECT_EQ(numbers[1], 0u) << "times that it could not be cancelled";
+}
+
 // Its process is a zombie from then on, but one with threads.
 TEST_P(ProcessShapeTest, LaunchesAfterTheMainThreadHasLeftAreRecorded) {
   launchesOf({helper("cl_shapes"), "leader_leaves", "300"});

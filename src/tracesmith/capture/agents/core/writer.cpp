@@ -18,6 +18,7 @@
 #include "tracesmith/capture/agents/core/call_stack.hpp"
 #include "tracesmith/capture/agents/core/fork_page.hpp"
 #include "tracesmith/capture/agents/core/no_cancel.hpp"
+#include "tracesmith/capture/agents/core/own_stack.hpp"
 #include "tracesmith/capture/agents/core/process_identity.hpp"
 #include "tracesmith/capture/agents/core/settings.hpp"
 
@@ -215,7 +216,8 @@ Claim claimRing(ThreadState& t, const Arena& a) {
 /// processor.
 void pauseLonger(int64_t& pause_ns) {
   const timespec pause{0, pause_ns};
-  clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, nullptr);
+  // By the system call itself: the function is a cancellation point.
+  syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &pause, nullptr);
   if (pause_ns < 2'000'000) pause_ns *= 2;
 }
 constexpr int64_t kFirstPauseNs = 50'000;
@@ -471,10 +473,11 @@ bool attachThread() {
     if (t.ring != nullptr && t.epoch == epoch()) return true;
   }
   if (epoch() == kIdleEpoch) return false;
+  const NoHandlers uninterrupted;
   const NoCancel whole;
   const Entering entering;
   if (epoch() == kIdleEpoch) return false;
-  // Busy without a ring: a signal handler has interrupted this very function.
+  // Busy without a ring: the handler of a fault has interrupted this very function.
   if (isBusy(t)) {
     if (epoch() != 0) countReentrant();
     return false;
@@ -485,7 +488,7 @@ bool attachThread() {
     return false;
   }
   const int saved_errno = errno;
-  t.busy = stackPointer();  // before anything else, for a signal handler may come here as well
+  t.busy = stackPointer();  // before anything else, for the handler of a fault may come here
   std::atomic_signal_fence(std::memory_order_seq_cst);
   if (t.ring != nullptr && t.epoch == epoch()) {  // it has, just now, and got the ring
     t.busy = 0;
@@ -519,8 +522,12 @@ bool attachThread() {
 
 bool endStaleRecord(ThreadState& t, uintptr_t frame) {
   if (frame < t.busy) return false;
-  stack_t alternate;
-  if (sigaltstack(nullptr, &alternate) != 0 || (alternate.ss_flags & SS_ONSTACK) != 0) return false;
+  if (t.live_busy == t.busy && t.live_frame == frame) return false;  // this has been asked before
+  if (!lieOnThreadStack(t.busy, frame)) {
+    t.live_busy = t.busy;
+    t.live_frame = frame;
+    return false;
+  }
   // The ring's head was not moved past the record, which the next one overwrites. It was counted as
   // emitted, so the collector finds that it is missing.
   forgetCallStacks(t);
@@ -547,7 +554,6 @@ bool makeRoom(ThreadState& t, uint64_t head, uint64_t bytes) {
   // Of a ring that nobody can read any more nothing is to be expected.
   const bool read = ring.damaged.load(std::memory_order_relaxed) == 0;
   if (read && g_process.overflow == arena::Overflow::kBlock) {
-    const NoCancel whole;
     const int64_t began = nowNs();
     const int saved_errno = errno;
     int64_t pause_ns = kFirstPauseNs;

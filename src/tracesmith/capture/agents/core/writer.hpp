@@ -31,6 +31,8 @@ struct ThreadState {
   /// Inside a record, where a signal handler must not begin another: the stack pointer of who set
   /// it, else 0. See isBusy().
   uintptr_t busy = 0;
+  uintptr_t live_busy = 0;                  // a record that endStaleRecord() has found live,
+  uintptr_t live_frame = 0;                 // asked for this frame
   bool refused = false;                     // no ring to be had
   stacks::CallPathCache* stacks = nullptr;  // made when the first is taken; see call_stack.hpp
   stacks::PythonFrames* python = nullptr;
@@ -94,7 +96,8 @@ inline bool capturing() {
 /// A signal handler may leave by siglongjmp() and take the frame that was writing a record with it.
 /// True, and the thread is no longer busy, when this is so: what called us (`frame` is where its
 /// frame ends) lies at or above the stack pointer of that time, so it cannot have been called from
-/// within. Conservative: never on an alternate signal stack, nor for a call from deeper than that.
+/// within. Conservative: only where both lie on the thread's own stack (own_stack.hpp), for on
+/// coroutines' and signal stacks the order of addresses says nothing; nor for a call from deeper.
 bool endStaleRecord(ThreadState& t, uintptr_t frame);
 
 /// True for a call from a signal handler that has interrupted a record of this thread. [hot]

@@ -68,6 +68,7 @@ uint32_t tellName(uint64_t hash, const char* text) {
 template <class Tell>
 uint32_t tellOrNot(Tell&& tell) {
   const int before = errno;
+  const NoHandlers uninterrupted;
   const NoCancel whole;
   if (!Telling::tryBegin()) return 0;
   const uint32_t number = tell();
@@ -106,6 +107,7 @@ uint32_t nameNumber(const wchar_t* text) {
 const Domain* defaultDomain() { return g_domains; }
 
 const Domain* makeDomain(const char* name) {
+  const NoHandlers uninterrupted;
   const NoCancel whole;
   if (Telling::isInterrupted()) return g_domains;
   const Telling alone;
@@ -128,6 +130,7 @@ const Domain* makeDomain(const char* name) {
 const String* registerString(const char* text) {
   uint32_t number = 0;
   if (!Telling::isInterrupted()) {
+    const NoHandlers uninterrupted;
     const NoCancel whole;
     const Telling alone;
     number = tellName(hashOf(text, strlen(text)), text);
@@ -139,6 +142,7 @@ const String* registerString(const char* text) {
 void nameCategory(const Domain* domain, uint32_t category, const char* name) {
   if (Telling::isInterrupted()) return;
   static TextRecord record;
+  const NoHandlers uninterrupted;
   const NoCancel whole;
   const Telling alone;
   // A program may say it again and again.

@@ -198,6 +198,7 @@ bool Telling::isInterrupted() { return t_telling; }
 
 bool armOnce() {
   static std::atomic_flag arming = ATOMIC_FLAG_INIT;
+  const NoHandlers uninterrupted;
   const NoCancel whole;
   while (arming.test_and_set(std::memory_order_acquire)) sched_yield();
   const bool made = arm("cuda");

@@ -25,6 +25,7 @@ class Telling {
   static bool isInterrupted();
 
  private:
+  const NoHandlers uninterrupted_;
   const NoCancel whole_;
 };
 

@@ -86,6 +86,7 @@ uint32_t nameNumberOfCall(const char* name) {
       return static_cast<uint32_t>(known);
     }
   }
+  const NoHandlers uninterrupted;
   const NoCancel whole;
   // A signal handler may have interrupted a thread that has the lock.
   if (!Telling::tryBegin()) return 0;

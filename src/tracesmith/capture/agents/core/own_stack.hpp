@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether two addresses lie on the stack that the system gave to this thread, and not on one that
+// the program switches to by itself (coroutines, alternate signal stacks).
+#pragma once
+
+#include <stdint.h>
+
+namespace tracesmith::agent {
+
+/// Reads /proc/self/maps, some tens of microseconds. Async-signal-safe; keeps errno. False also
+/// where that file cannot be read.
+bool lieOnThreadStack(uintptr_t first, uintptr_t second);
+
+}  // namespace tracesmith::agent
