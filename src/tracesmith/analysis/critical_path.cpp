@@ -11,6 +11,7 @@
 
 #include "tracesmith/analysis/covered_time.hpp"
 #include "tracesmith/analysis/last_ended.hpp"
+#include "tracesmith/analysis/latest_ends.hpp"
 #include "tracesmith/analysis/launch_index.hpp"
 #include "tracesmith/state/operation_graph.hpp"
 
@@ -28,12 +29,22 @@ BoundBy boundOf(WorkClass work) {
   }
 }
 
+/// The work that a call waits for: one op, or all work of a stream, a device or a process.
+struct WaitedWork {
+  uint32_t last = DeviceOp::kNone;  ///< of it, the one that ended last
+  bool only_last = false;
+  StreamId stream{};  ///< kNone: of any stream
+  DeviceId device{};  ///< kNone: of any device
+  ProcessId process{};
+};
+
 /// A call of a thread that lasted until a piece of device work had ended.
 struct HostWait {
   int64_t begin_ns = 0;
   int64_t end_ns = 0;
   uint32_t op = 0;
   uint32_t call = 0;
+  WaitedWork work;
 };
 
 class Walk {
@@ -220,6 +231,7 @@ class Walk {
       if (from == DeviceOp::kNone || to == DeviceOp::kNone ||
           ops_.ops[from].end_ns > ops_.ops[to].begin_ns)
         continue;
+      event_waits_.push_back({from, to});
       uint32_t& known = before_[to];
       if (known == DeviceOp::kNone || ops_.ops[known].end_ns < ops_.ops[from].end_ns) known = from;
     }
@@ -244,15 +256,15 @@ class Walk {
     for (uint32_t i = 0; i < calls.size(); ++i) {
       const int64_t begin = ops_.call_begin_ns[i];
       const int64_t end = ops_.call_end_ns[i];
-      uint32_t op = DeviceOp::kNone;
+      WaitedWork work;
       if (const auto it = own.find(i); it != own.end()) {
-        if (ops_.ops[it->second].end_ns <= end) op = it->second;
+        if (ops_.ops[it->second].end_ns <= end) work = {.last = it->second, .only_last = true};
       } else if (calls.kind[i] == CallKind::kSync && blocks(calls.name[i])) {
-        const uint32_t last = waitedForBy(i, sync_of.contains(i) ? sync_of[i] : DeviceOp::kNone);
-        if (last != DeviceOp::kNone && ops_.ops[last].end_ns > begin) op = last;
+        work = waitedForBy(i, sync_of.contains(i) ? sync_of[i] : DeviceOp::kNone);
+        if (work.last != DeviceOp::kNone && ops_.ops[work.last].end_ns <= begin) continue;
       }
-      if (op == DeviceOp::kNone) continue;
-      waits_of_[calls.thread_id[i]].push_back({begin, end, op, i});
+      if (work.last == DeviceOp::kNone) continue;
+      waits_of_[calls.thread_id[i]].push_back({begin, end, work.last, i, work});
       ++waits_;
     }
     for (auto& [thread, waits] : waits_of_) {
@@ -261,16 +273,16 @@ class Walk {
     }
   }
 
-  /// The last to end of what a call waited for: of the stream or device that the trace names, else
-  /// of the calling process. `sync`: its row, or DeviceOp::kNone.
-  uint32_t waitedForBy(uint32_t call, uint32_t sync) const {
+  /// What a call waited for: the work of the stream or device that the trace names, else of the
+  /// calling process. `sync`: its row, or DeviceOp::kNone.
+  WaitedWork waitedForBy(uint32_t call, uint32_t sync) const {
     const HostCallTable& calls = trace_.host_call;
     const int64_t end = ops_.call_end_ns[call];
     StreamId stream = calls.stream_id[call];
     DeviceId device{};
     if (sync != DeviceOp::kNone) {
       const auto event = event_of_.find(sync);
-      if (event != event_of_.end()) return event->second;
+      if (event != event_of_.end()) return {.last = event->second, .only_last = true};
       const StreamId named = trace_.sync.stream_id[sync];
       if (trace_.sync.kind[sync] == SyncKind::kStreamWait) {
         if (named != StreamId::kNone) stream = named;
@@ -279,8 +291,11 @@ class Walk {
         if (trace_.sync.kind[sync] == SyncKind::kDeviceWait) device = trace_.deviceOf(named);
       }
     }
-    if (stream != StreamId::kNone) return ended_.onStream(stream, end);
-    return ended_.onDevice(calls.process_id[call], device, end);
+    if (stream != StreamId::kNone) {
+      return {.last = ended_.onStream(stream, end), .stream = stream};
+    }
+    const ProcessId process = calls.process_id[call];
+    return {.last = ended_.onDevice(process, device, end), .device = device, .process = process};
   }
 
   /// Calls about synchronisation that the host does not wait in.
@@ -346,20 +361,7 @@ class Walk {
   }
 
   void slack() {
-    // The latest end of each op: that of what waits for it, less that one's length.
-    std::vector<int64_t> latest(ops_.ops.size(), path_.end_ns);
-    for (const auto& [thread, waits] : waits_of_) {
-      for (const HostWait& wait : waits) {
-        latest[wait.op] = std::min(latest[wait.op], ops_.ops[wait.op].end_ns);
-      }
-    }
-    for (size_t i = ended_.all().size(); i > 0; --i) {
-      const uint32_t op = ended_.all()[i - 1];
-      const uint32_t before = before_[op];
-      if (before == DeviceOp::kNone) continue;
-      const int64_t begins = latest[op] - (ops_.ops[op].end_ns - ops_.ops[op].begin_ns);
-      latest[before] = std::min(latest[before], begins);
-    }
+    const std::vector<int64_t> latest = latestEnds(ops_, deadlines(), event_waits_, path_.end_ns);
     path_.slack_ns.resize(ops_.ops.size());
     for (size_t i = 0; i < ops_.ops.size(); ++i) {
       path_.slack_ns[i] = std::max<int64_t>(latest[i] - ops_.ops[i].end_ns, 0);
@@ -371,12 +373,38 @@ class Walk {
     }
   }
 
+  /// What the host waited for had to end when the last of it did.
+  std::vector<Deadline> deadlines() const {
+    std::vector<Deadline> found;
+    for (const auto& [thread, waits] : waits_of_) {
+      for (const HostWait& wait : waits) {
+        const int64_t by = ops_.ops[wait.op].end_ns;
+        if (wait.work.only_last) {
+          found.push_back({.op = wait.op, .by_ns = by});
+          continue;
+        }
+        for (uint32_t s = 0; s < ops_.streams.size(); ++s) {
+          if (isWaitedFor(ops_.streams[s], wait.work)) found.push_back({.stream = s, .by_ns = by});
+        }
+      }
+    }
+    return found;
+  }
+
+  bool isWaitedFor(const StreamOps& stream, const WaitedWork& work) const {
+    if (work.stream != StreamId::kNone) return stream.stream == work.stream;
+    if (work.device != DeviceId::kNone && stream.device != work.device) return false;
+    const ProcessId of = stream.begin < stream.end ? ops_.ops[stream.begin].process : ProcessId{};
+    return of == work.process || of == ProcessId::kNone || work.process == ProcessId::kNone;
+  }
+
   const Trace& trace_;
   const DeviceOps& ops_;
   const int64_t short_gap_ns_;
   const LastEnded ended_;
   CriticalPath path_;
   std::vector<uint32_t> before_;
+  std::vector<EventWait> event_waits_;
   std::unordered_map<ThreadId, std::vector<HostWait>> waits_of_;
   std::unordered_map<uint32_t, uint32_t> event_of_;  // row of sync to op
   std::unordered_map<StringId, bool> blocks_;

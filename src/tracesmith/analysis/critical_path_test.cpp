@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -121,6 +122,39 @@ TEST_F(CriticalPathTest, ThreadsThatWaitForNoDeviceAreLeftOutAndCounted) {
   range(0, 1'000, 2'000'000);
   EXPECT_EQ(path().end_ns, 2'000'000);
   EXPECT_EQ(path().threads_left_out, 0U);
+}
+
+// The queue's own order bounds what an event's wait would allow, and the other way round.
+TEST_F(CriticalPathTest, AnOpWithTwoPredecessorsBoundsBoth) {
+  const StreamId second = s_.stream(device_[0], process_[0]);
+  launched("short", 0, stream_[0][0], 0, 10'000, 20'000);
+  launched("long", 0, second, 2'000, 10'000, 90'000);
+  s_.hostCall("cudaEventRecord", CallKind::kSync, thread_[0], StreamId::kNone, 4'000, 100, 77);
+  s_.hostCall("cudaStreamWaitEvent", CallKind::kSync, thread_[0], StreamId::kNone, 4'200, 100, 78);
+  s_.trace.flow.push({.process_id = process_[0],
+                      .from_correlation_id = 77,
+                      .to_correlation_id = 78,
+                      .kind = FlowKind::kWait,
+                      .from_stream_id = stream_[0][0]});
+  s_.trace.sync.push({.start_ns = 21'000,
+                      .duration_ns = 100,
+                      .kind = SyncKind::kBarrier,
+                      .process_id = process_[0],
+                      .stream_id = second,
+                      .correlation_id = 78});
+  launched("both", 0, second, 5'000, 95'000, 100'000);
+  launched("later", 0, stream_[0][1], 6'000, 10'000, 500'000);
+  const DeviceOps ops = DeviceOps::of(s_.trace);
+  const CriticalPath path = CriticalPath::of(s_.trace, ops);
+  std::map<std::string, int64_t> slack;
+  for (size_t i = 0; i < ops.ops.size(); ++i) {
+    if (ops.ops[i].table == TableId::kKernel) {
+      slack[std::string(s_.trace.text(ops.ops[i].name))] = path.slack_ns[i];
+    }
+  }
+  EXPECT_EQ(slack["both"], 400'000);
+  EXPECT_EQ(slack["long"], 405'000) << "the queue: to the latest begin of \"both\"";
+  EXPECT_EQ(slack["short"], 475'000) << "the event: to the same";
 }
 
 }  // namespace
