@@ -211,8 +211,12 @@ class Walk {
              (d.why == Dependency::Why::kHostWaitedForIt && to.table == TableId::kSync &&
               trace_.sync.kind[to.row] == SyncKind::kEventWait);
     };
+    // Waits that are drawn on a stream are no ops: what follows them waits instead.
+    std::multimap<uint32_t, uint32_t> behind;
     for (const Dependency& d : graph.dependencies) {
-      if (forEvent(d)) op_of[place(d.from)] = op_of[place(d.to)] = DeviceOp::kNone;
+      const bool is_wait = graph.operations[d.from].table == TableId::kSync;
+      if (is_wait && d.type == DependencyType::Sequential) behind.emplace(d.from, d.to);
+      if (forEvent(d) || is_wait) op_of[place(d.from)] = op_of[place(d.to)] = DeviceOp::kNone;
     }
     for (uint32_t i = 0; i < ops_.ops.size(); ++i) {
       const auto it = op_of.find({ops_.ops[i].table, ops_.ops[i].row});
@@ -227,14 +231,18 @@ class Walk {
         if (ops_.ops[event].end_ns < ops_.ops[from].end_ns) event = from;
         continue;
       }
-      const uint32_t to = op_of[place(d.to)];
-      if (from == DeviceOp::kNone || to == DeviceOp::kNone ||
-          ops_.ops[from].end_ns > ops_.ops[to].begin_ns)
-        continue;
-      event_waits_.push_back({from, to});
-      uint32_t& known = before_[to];
-      if (known == DeviceOp::kNone || ops_.ops[known].end_ns < ops_.ops[from].end_ns) known = from;
+      if (from == DeviceOp::kNone) continue;
+      noteEventWait(from, op_of[place(d.to)]);
+      const auto [first, last] = behind.equal_range(d.to);
+      for (auto it = first; it != last; ++it) noteEventWait(from, op_of[place(it->second)]);
     }
+  }
+
+  void noteEventWait(uint32_t from, uint32_t to) {
+    if (to == DeviceOp::kNone || ops_.ops[from].end_ns > ops_.ops[to].begin_ns) return;
+    event_waits_.push_back({from, to});
+    uint32_t& known = before_[to];
+    if (known == DeviceOp::kNone || ops_.ops[known].end_ns < ops_.ops[from].end_ns) known = from;
   }
 
   void hostWaits() {

@@ -136,7 +136,7 @@ TEST_F(CriticalPathTest, AnOpWithTwoPredecessorsBoundsBoth) {
                       .to_correlation_id = 78,
                       .kind = FlowKind::kWait,
                       .from_stream_id = stream_[0][0]});
-  s_.trace.sync.push({.start_ns = 21'000,
+  s_.trace.sync.push({.start_ns = 94'000,
                       .duration_ns = 100,
                       .kind = SyncKind::kBarrier,
                       .process_id = process_[0],

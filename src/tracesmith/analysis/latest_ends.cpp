@@ -45,17 +45,17 @@ class LatestEnds {
   }
 
  private:
+  bool isWait(uint32_t op) const { return ops_.ops[op].table == TableId::kSync; }
   int64_t length(uint32_t op) const {
+    if (isWait(op)) return 0;
     return std::max<int64_t>(ops_.ops[op].end_ns - ops_.ops[op].begin_ns, 0);
   }
 
   void listMoments() {
     for (uint32_t i = 0; i < ops_.ops.size(); ++i) {
-      if (ops_.ops[i].table == TableId::kSync) continue;
-      const int64_t begin = ops_.ops[i].begin_ns;
-      moments_.push_back({begin, Kind::kBegin, i});
-      // Without a length it has one moment, at which the end is handled first.
-      if (length(i) > 0) moments_.push_back({ops_.ops[i].end_ns, Kind::kEnd, i});
+      if (!isWait(i)) moments_.push_back({ops_.ops[i].begin_ns, Kind::kBegin, i});
+      // Work without a length has one moment, at which its end is handled first.
+      if (isWait(i) || length(i) > 0) moments_.push_back({ops_.ops[i].end_ns, Kind::kEnd, i});
     }
     for (uint32_t i = 0; i < deadlines_.size(); ++i) {
       if (deadlines_[i].stream != DeviceOp::kNone) {

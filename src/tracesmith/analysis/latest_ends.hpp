@@ -9,7 +9,8 @@
 
 namespace tracesmith {
 
-/// Op `to` waited for op `from`, which ended by its begin.
+/// Op `to` waited for op `from`, which ended by its begin; or `to` is a wait that is drawn on its
+/// stream, and `from` ended by its end.
 struct EventWait {
   uint32_t from = 0;
   uint32_t to = 0;
@@ -24,8 +25,9 @@ struct Deadline {
 
 /// For each op the latest end, ns: the earliest of `end_ns`, of its deadlines, and of the latest
 /// begin (latest end less length) of each op that waited for it. An op waits for those of its
-/// stream that ended by its begin, and by `event_waits`. Waits that a tool drew on a stream wait
-/// for nothing. O(n log n) for n ops, waits and deadlines.
+/// stream that ended by its begin, and by `event_waits`. A wait that is drawn on a stream takes no
+/// time of its own: it has to be over by the latest begin of what begins behind it. O(n log n) for
+/// n ops, waits and deadlines.
 std::vector<int64_t> latestEnds(const DeviceOps& ops, const std::vector<Deadline>& deadlines,
                                 const std::vector<EventWait>& event_waits, int64_t end_ns);
 

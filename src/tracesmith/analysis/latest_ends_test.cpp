@@ -22,13 +22,14 @@ std::vector<int64_t> byDefinition(const DeviceOps& all, const std::vector<Deadli
       changed = changed || by < latest[op];
       latest[op] = std::min(latest[op], by);
     };
+    const auto isWait = [&](size_t op) { return ops[op].table == TableId::kSync; };
     const auto latestBegin = [&](size_t op) {
-      return latest[op] - (ops[op].end_ns - ops[op].begin_ns);
+      return latest[op] - (isWait(op) ? 0 : ops[op].end_ns - ops[op].begin_ns);
     };
     for (const StreamOps& s : all.streams) {
       for (size_t a = s.begin; a < s.end; ++a) {
-        for (size_t b = a + 1; b < s.end; ++b) {
-          if (ops[a].end_ns <= ops[b].begin_ns) bound(a, latestBegin(b));
+        for (size_t b = isWait(a) ? s.begin : a + 1; b < s.end; ++b) {
+          if (a != b && !isWait(b) && ops[a].end_ns <= ops[b].begin_ns) bound(a, latestBegin(b));
         }
       }
     }
@@ -91,8 +92,11 @@ TEST(LatestEnds, EqualTheDefinitionOnRandomGraphs) {
       }
       std::sort(times.begin(), times.end());
     }
-    const DeviceOps all = opsOf(streams);
+    DeviceOps all = opsOf(streams);
     if (all.ops.empty()) continue;
+    for (DeviceOp& op : all.ops) {
+      if (chance() % 5 == 0) op.table = TableId::kSync;
+    }
     const auto count = static_cast<uint32_t>(all.ops.size());
     std::vector<EventWait> waits;
     std::vector<Deadline> deadlines;
@@ -100,9 +104,10 @@ TEST(LatestEnds, EqualTheDefinitionOnRandomGraphs) {
       const auto from = static_cast<uint32_t>(chance() % count);
       const auto to = static_cast<uint32_t>(chance() % count);
       // In the order of their numbers, where both are without a length at one time.
-      const bool later = all.ops[from].end_ns < all.ops[to].begin_ns ||
-                         (all.ops[from].end_ns == all.ops[to].begin_ns && from < to);
-      if (later) waits.push_back({from, to});
+      const bool drawn = all.ops[to].table == TableId::kSync;
+      const int64_t over = drawn ? all.ops[to].end_ns : all.ops[to].begin_ns;
+      const bool later = all.ops[from].end_ns < over || (all.ops[from].end_ns == over && from < to);
+      if (later && all.ops[from].table != TableId::kSync) waits.push_back({from, to});
     }
     for (uint32_t i = chance() % 3; i > 0; --i) {
       const auto op = static_cast<uint32_t>(chance() % count);
