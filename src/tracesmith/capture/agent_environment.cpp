@@ -8,6 +8,7 @@
 #include "tracesmith/capture/channel_layout.hpp"
 #include "tracesmith/capture/control_layout.hpp"
 #include "tracesmith/capture/launcher.hpp"
+#include "tracesmith/capture/preload_path.hpp"
 
 namespace tracesmith {
 namespace {
@@ -28,15 +29,17 @@ std::string& variableOf(Environment& env, const char* name) {
 
 }  // namespace
 
-void preload(Environment& env, const std::string& libraries) {
+Status preload(Environment& env, const std::string& library) {
+  TS_TRY(const std::string entry, preloadPath(library));
   std::string& all = variableOf(env, "LD_PRELOAD");
-  if ((':' + all + ':').find(':' + libraries + ':') != std::string::npos) return;
-  all += (all.empty() ? "" : ":") + libraries;
+  if ((':' + all + ':').find(':' + entry + ':') != std::string::npos) return {};
+  all += (all.empty() ? "" : ":") + entry;
   // A program with AddressSanitizer in it ends at once when a library comes before the sanitizer's.
   std::string& asan = variableOf(env, "ASAN_OPTIONS");
   constexpr const char* kAnyOrder = "verify_asan_link_order=0";
   if (asan.find(kAnyOrder) == std::string::npos)
     asan += (asan.empty() ? "" : ":") + std::string(kAnyOrder);
+  return {};
 }
 
 std::string otherTool(const char* variable) {
@@ -56,12 +59,10 @@ Status addOpenCl(Environment& env, const ProfileOptions& options) {
   const bool layer = options.injection == Injection::kLayer ||
                      (options.injection == Injection::kAuto && icdLoaderHasLayers());
   const std::string kind = layer ? "" : "-preload";
-  TS_TRY(std::string agents, findAgentLibrary("libtracesmith-opencl" + kind + ".so"));
+  TS_TRY(const std::string agent, findAgentLibrary("libtracesmith-opencl" + kind + ".so"));
+  std::string recorder;
   if (options.record) {
-    TS_TRY(const std::string recorder,
-           findAgentLibrary("libtracesmith-opencl-record" + kind + ".so"));
-    // Nearest to the program: of layers the last, of preloaded libraries the first.
-    agents = layer ? agents + ':' + recorder : recorder + ':' + agents;
+    TS_TRY(recorder, findAgentLibrary("libtracesmith-opencl-record" + kind + ".so"));
     env.emplace_back(channel::kEnvBytes, std::to_string(options.record->ring_bytes));
     if (!options.record->range.empty()) {
       env.emplace_back(channel::kEnvRange, options.record->range);
@@ -69,14 +70,16 @@ Status addOpenCl(Environment& env, const ProfileOptions& options) {
     if (options.record->keep_outputs) env.emplace_back(channel::kEnvKeep, "keep");
     if (options.record->launch_hashes) env.emplace_back(channel::kEnvHashes, "launch");
   }
+  // The recorder is nearest to the program: of layers the last, of preloaded libraries the first.
   if (layer) {
-    const std::string layers = appended("OPENCL_LAYERS", agents, ':');
+    const std::string layers =
+        appended("OPENCL_LAYERS", recorder.empty() ? agent : agent + ':' + recorder, ':');
     env.emplace_back("OPENCL_LAYERS", layers);
     env.emplace_back(arena::kEnvOpenClLayers, layers);
-  } else {
-    preload(env, agents);
+    return {};
   }
-  return {};
+  if (!recorder.empty()) TS_CHECK_OK(preload(env, recorder));
+  return preload(env, agent);
 }
 
 /// The driver and NVTX load what their variables name, in children, too. What the user has put
@@ -93,8 +96,7 @@ Status addCuda(Environment& env) {
 /// Stacks need to hear of libraries that are unloaded.
 Status addUnloadNotice(Environment& env) {
   TS_TRY(const std::string notice, findAgentLibrary("libtracesmith-process.so"));
-  preload(env, notice);
-  return {};
+  return preload(env, notice);
 }
 
 }  // namespace
@@ -123,7 +125,7 @@ Result<Environment> environmentFor(const ProfileOptions& options, const SessionD
   if (wants(options, PlatformType::CUDA)) TS_CHECK_OK(addCuda(env));
   if (options.functions) {
     TS_TRY(const std::string tracer, findAgentLibrary("libtracesmith-xray.so"));
-    preload(env, tracer);
+    TS_CHECK_OK(preload(env, tracer));
   }
   return env;
 }

@@ -21,8 +21,9 @@ Result<Environment> environmentFor(const ProfileOptions& options, const SessionD
 /// Of a program that is to wait until it is captured.
 Result<Environment> armedEnvironment(const std::string& control_directory);
 
-/// Libraries, separated by colons, behind those that the user preloads.
-void preload(Environment& env, const std::string& libraries);
+/// Adds a library of ours (its path) behind those that the user preloads. Fails for a path that
+/// LD_PRELOAD cannot hold.
+Status preload(Environment& env, const std::string& library);
 
 /// What another tool has the CUDA driver, or NVTX, load; "" where that is our agent, as in a
 /// program that we profile ourselves, or nothing.

@@ -98,16 +98,18 @@ Result<ProfileOutcome> runProfile(const ProfileOptions& options) {
     recording = std::move(*drain);
   }
 
+  ProfileOutcome outcome;
   Descendants descendants(dir, collector);
   if (descendants.needsPreload()) {
     env->emplace_back(process_log::kEnvLog, dir.processLog());
-    preload(*env, descendants.preload());
+    if (auto ok = preload(*env, descendants.preload()); !ok) {
+      outcome.warnings.push_back("short-lived processes may be missed: " + ok.error().toString());
+    }
   }
   auto started = Launcher::start(options.command, *env);
   if (!started) return giveUp(started.error());
   Launcher& program = *started;
   relay.follow(program);
-  ProfileOutcome outcome;
   if (recording) {
     if (auto ok = recording->start(); !ok) outcome.warnings.push_back(ok.error().toString());
   }
