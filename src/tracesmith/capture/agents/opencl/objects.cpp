@@ -9,6 +9,9 @@
 namespace tracesmith::agent {
 namespace {
 
+/// The recorder's doing (opencl_attempt_layout.hpp): a call that fails is no call of the program.
+constinit thread_local bool t_attempting __attribute__((tls_model("initial-exec"))) = false;
+
 /// Runs `make(cl_int* error)`, records the call, and calls `describe(object)` when it succeeded.
 template <class Make, class Describe>
 auto create(OpenClApi api, cl_int* program_error, Make&& make, Describe&& describe) {
@@ -19,7 +22,7 @@ auto create(OpenClApi api, cl_int* program_error, Make&& make, Describe&& descri
   call.end();
   if (object != nullptr && error == CL_SUCCESS) {
     describe(call, object);
-  } else {
+  } else if (!t_attempting) {
     recordCall(call, error);
   }
   if (program_error != nullptr) *program_error = error;
@@ -121,6 +124,11 @@ using tracesmith::BuildKind;
 using tracesmith::OpenClApi;
 
 extern "C" {
+
+/// See opencl_attempt_layout.hpp.
+__attribute__((visibility("default"))) void tracesmith_opencl_attempt(int attempting) {
+  t_attempting = attempting != 0;
+}
 
 cl_context CL_API_CALL TS_WRAP(clCreateContext)(
     const cl_context_properties* properties, cl_uint count, const cl_device_id* devices,

@@ -2,9 +2,13 @@
 // Memory objects. Memory that the program leaves without content is filled with zeros, so that what
 // a kernel finds there is defined: the driver is given CL_MEM_COPY_HOST_PTR and zeros, and the
 // program is shown its own flags.
+#include <dlfcn.h>
 #include <sys/mman.h>
 
+#include <atomic>
+
 #include "tracesmith/capture/agents/opencl_record/recorder.hpp"
+#include "tracesmith/capture/opencl_attempt_layout.hpp"
 
 using namespace tracesmith::record;  // NOLINT: the wrappers below are C functions
 namespace rec = tracesmith::recording;
@@ -33,6 +37,46 @@ class Zeros {
   uint64_t bytes_;
 };
 
+using opencl_attempt::SetAttempting;
+
+/// Of the tracing agent, when it is what we call next; else nullptr.
+SetAttempting setAttempting() {
+  static constinit std::atomic<void*> looked_at{nullptr};
+  static constinit std::atomic<SetAttempting> found{nullptr};
+  // A preloaded recorder may find what is below it only later.
+  void* const next = reinterpret_cast<void*>(g_next.clCreateBuffer);
+  if (looked_at.load(std::memory_order_acquire) == next) {
+    return found.load(std::memory_order_relaxed);
+  }
+  SetAttempting set = nullptr;
+  Dl_info info{};
+  if (dladdr(next, &info) != 0 && info.dli_fname != nullptr) {
+    if (void* const library = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD)) {
+      set = reinterpret_cast<SetAttempting>(dlsym(library, opencl_attempt::kFunctionName));
+      dlclose(library);
+    }
+  }
+  found.store(set, std::memory_order_relaxed);
+  looked_at.store(next, std::memory_order_release);
+  return set;
+}
+
+/// While it lives, the trace has no failed call of this thread.
+class Attempt {
+ public:
+  Attempt() : set_(setAttempting()) {
+    if (set_ != nullptr) set_(1);
+  }
+  ~Attempt() {
+    if (set_ != nullptr) set_(0);
+  }
+  Attempt(const Attempt&) = delete;
+  Attempt& operator=(const Attempt&) = delete;
+
+ private:
+  SetAttempting set_;
+};
+
 /// Runs `make(flags, host, &error)`, with zeros where the program gives no content; as the program
 /// asked when the driver refuses that.
 template <class Make>
@@ -40,6 +84,7 @@ cl_mem makeMemory(cl_mem_flags flags, void* host, uint64_t bytes, bool& zeroed, 
                   Make&& make) {
   if (host == nullptr && (flags & kHostFlags) == 0 && bytes > 0) {
     const Zeros zeros(bytes);
+    const Attempt attempt;
     cl_mem memory =
         zeros.get() != nullptr ? make(flags | CL_MEM_COPY_HOST_PTR, zeros.get(), &error) : nullptr;
     if (memory != nullptr && error == CL_SUCCESS) {

@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""One call of an OpenCL program is one row of its trace, also when it fails and is recorded for
+replay."""
+import json
+import os
+import sys
+import textwrap
+import unittest
+
+from harness import PROGRAM, CommandTest
+
+START = """
+    import ctypes
+    cl = ctypes.CDLL("libOpenCL.so.1")
+    p, long = ctypes.c_void_p, ctypes.c_ulong
+    for name in ("clCreateContext", "clCreateBuffer", "clCreateImage"):
+        getattr(cl, name).restype = p
+    platform, device, error = p(), p(), ctypes.c_int()
+    if cl.clGetPlatformIDs(1, ctypes.byref(platform), None) != 0: raise SystemExit(77)
+    cl.clGetDeviceIDs(platform, long(0xFFFFFFFF), 1, ctypes.byref(device), None)
+    context = p(cl.clCreateContext(None, 1, ctypes.byref(device), None, None, None))
+"""
+
+# Flags that exclude each other, which no driver takes; then calls as they should be.
+MEMORY = START + """
+    def buffer(flags):
+        return cl.clCreateBuffer(context, long(flags), long(4096), None, ctypes.byref(error))
+    def image(flags):
+        form = (ctypes.c_uint * 2)(0x10B5, 0x10DA)     # CL_RGBA, CL_UNSIGNED_INT8
+        about = (ctypes.c_size_t * 9)(0x10F1, 16, 16)  # CL_MEM_OBJECT_IMAGE2D
+        return cl.clCreateImage(context, long(flags), form, about, None, ctypes.byref(error))
+    for make in (buffer, image):
+        assert make(5) is None
+        print(error.value)
+        assert make(1) and error.value == 0
+"""
+
+
+class OpenClCalls(CommandTest):
+    def trace_of(self, source, *options):
+        """Runs it under profile: (its output, rows of a query)."""
+        with open(self.path("program.py"), "w", encoding="utf-8") as file:
+            file.write(textwrap.dedent(source))
+        result = self.run_command("profile", "-q", *options, "-o", "t.sbt", "--", sys.executable,
+                                  "program.py")
+        if result.returncode == 77:
+            self.skipTest("no OpenCL driver")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stdout.decode()
+
+    def rows(self, sql):
+        result = self.run_command("query", "t.sbt", sql, "--json")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return json.loads(result.stdout)
+
+    def test_a_call_that_fails_is_there_once(self):
+        for options in ((), ("--record",), ("--record", "--inject", "preload")):
+            codes = [int(code) for code in self.trace_of(MEMORY, *options).split()]
+            self.assertEqual(len(codes), 2)
+            self.assertNotIn(0, codes)
+            calls = self.rows("SELECT name, result FROM host_call WHERE name LIKE 'clCreate%' AND "
+                              "name <> 'clCreateContext' ORDER BY start_ns")
+            expected = [("clCreateBuffer", codes[0]), ("clCreateBuffer", 0),
+                        ("clCreateImage", codes[1]), ("clCreateImage", 0)]
+            self.assertEqual([(c["name"], c["result"]) for c in calls], expected, options)
+
+
+if __name__ == "__main__":
+    if not os.access(PROGRAM, os.X_OK):
+        sys.exit("set TRACESMITH_BIN to the directory of the tracesmith executable")
+    unittest.main(verbosity=2)
