@@ -1,18 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""One call of an OpenCL program is one row of its trace, also when it fails and is recorded for
-replay."""
+"""What an OpenCL program calls is in its trace once, or the trace says why it is not."""
 import json
 import os
 import sys
 import textwrap
 import unittest
 
-from harness import PROGRAM, CommandTest
+from harness import PROGRAM, CommandTest, environment
 
 START = """
     import ctypes
-    cl = ctypes.CDLL("libOpenCL.so.1")
+    BEFORE
+    loaded = ctypes.CDLL("libOpenCL.so.1", ctypes.RTLD_GLOBAL)
+    cl = ctypes.CDLL(None)  # preloaded functions come first there
     p, long = ctypes.c_void_p, ctypes.c_ulong
     for name in ("clCreateContext", "clCreateBuffer", "clCreateImage"):
         getattr(cl, name).restype = p
@@ -38,16 +39,18 @@ MEMORY = START + """
 
 
 class OpenClCalls(CommandTest):
-    def trace_of(self, source, *options):
-        """Runs it under profile: (its output, rows of a query)."""
+    def profile(self, source, *options, before="", env=None):
+        """Runs it under profile, `before` ahead of its first call."""
         with open(self.path("program.py"), "w", encoding="utf-8") as file:
-            file.write(textwrap.dedent(source))
-        result = self.run_command("profile", "-q", *options, "-o", "t.sbt", "--", sys.executable,
-                                  "program.py")
+            file.write(textwrap.dedent(source).replace("BEFORE", before))
+        if os.path.exists(self.path("t.sbt")):
+            os.remove(self.path("t.sbt"))  # one without events does not replace it
+        result = self.run_command("profile", *options, "-o", "t.sbt", "--", sys.executable,
+                                  "program.py", env=env)
         if result.returncode == 77:
             self.skipTest("no OpenCL driver")
         self.assertEqual(result.returncode, 0, result.stderr)
-        return result.stdout.decode()
+        return result
 
     def rows(self, sql):
         result = self.run_command("query", "t.sbt", sql, "--json")
@@ -56,7 +59,7 @@ class OpenClCalls(CommandTest):
 
     def test_a_call_that_fails_is_there_once(self):
         for options in ((), ("--record",), ("--record", "--inject", "preload")):
-            codes = [int(code) for code in self.trace_of(MEMORY, *options).split()]
+            codes = [int(code) for code in self.profile(MEMORY, *options).stdout.split()]
             self.assertEqual(len(codes), 2)
             self.assertNotIn(0, codes)
             calls = self.rows("SELECT name, result FROM host_call WHERE name LIKE 'clCreate%' AND "
@@ -64,6 +67,26 @@ class OpenClCalls(CommandTest):
             expected = [("clCreateBuffer", codes[0]), ("clCreateBuffer", 0),
                         ("clCreateImage", codes[1]), ("clCreateImage", 0)]
             self.assertEqual([(c["name"], c["result"]) for c in calls], expected, options)
+
+    @unittest.skipIf(os.geteuid() != 0, "only root can become another user")
+    def test_a_program_that_drops_its_rights_before_its_first_call_is_named(self):
+        os.chmod(self.dir, 0o755)
+        os.mkdir(self.path("cache"))
+        os.chmod(self.path("cache"), 0o777)
+        env = environment(POCL_CACHE_DIR=self.path("cache"))
+        for options in ((), ("--record",), ("--inject", "preload")):
+            result = self.profile(MEMORY, *options, env=env,
+                                  before="import os; os.setgid(65534); os.setuid(65534)")
+            place = self.path("t.sbt.session").encode()
+            self.assertIn(b"could not make a file in the session directory " + place +
+                          b" (Permission denied), so nothing of it was recorded", result.stderr)
+            self.assertNotIn(b"no process called OpenCL", result.stderr)
+            if "--record" in options:
+                self.assertIn(b"the recording ended early: process ", result.stderr)
+            losses = self.rows("SELECT source, dropped, reason FROM loss")
+            self.assertEqual(len(losses), 1, losses)
+            self.assertRegex(losses[0]["source"], "^process [0-9]+$")
+            self.assertIn("Permission denied", losses[0]["reason"])
 
 
 if __name__ == "__main__":

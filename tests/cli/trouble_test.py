@@ -110,7 +110,7 @@ class Trouble(CommandTest):
     def test_a_program_that_does_not_see_the_session_directory_is_named(self):
         self.need_opencl()
         os.mkdir(self.path("out"))
-        # In a mount namespace of its own, as in a container: the agent cannot even leave a note.
+        # In a mount namespace of its own, as in a container: the agent cannot leave a file there.
         inner = f'mount -t tmpfs none "{self.path("out")}" && "$0" "$@"; sleep 1'
         probe = subprocess.run(["unshare", "-m", "true"], check=False, stderr=subprocess.PIPE)
         if probe.returncode != 0:
@@ -119,8 +119,10 @@ class Trouble(CommandTest):
                                   inner, FLOOD, self.path("flood"), "2", "30000", "0")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assert_flood_ran()
-        self.assertIn(b"but nothing of it was recorded", result.stderr)
-        self.assertIn(b"out/f.sbt.session", result.stderr)
+        self.assertIn(b"out/f.sbt.session (No such file or directory), so nothing of it was "
+                      b"recorded", result.stderr)
+        losses = self.run_command("query", "--csv", "out/f.sbt", "SELECT reason FROM loss")
+        self.assertIn(b"could not open the session directory (No such file", losses.stdout)
 
     def test_a_program_that_may_not_write_the_session_directory_is_named(self):
         self.need_opencl()

@@ -75,6 +75,7 @@ void Descendants::writeRows(int64_t now_ns, bool all) {
   unobserved_ = 0;
   for (const ProcessRecord& p : tracker_->processes(now_ns)) {
     if (p.flags & process_flags::kUnobserved) ++unobserved_;
+    pids_.insert(p.facts.pid);
     // Until it is exact, the start that tells processes apart may still change.
     if (!all && !p.start_ticks_exact) continue;
     collector_.noteProcess({.pid = p.facts.pid,

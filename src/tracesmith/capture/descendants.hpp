@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,6 +35,9 @@ class Descendants {
   /// it could not. Call it after the collector's last pass.
   std::vector<std::string> silentWarnings(const SessionDir& dir) const;
 
+  /// True for a process of the tree, whether it runs or has ended. Call it after finish().
+  bool has(uint32_t pid) const { return pids_.count(pid) > 0; }
+
   uint32_t unobserved() const { return unobserved_; }
   const std::vector<std::string>& warnings() const { return warnings_; }
 
@@ -45,6 +49,7 @@ class Descendants {
   std::unique_ptr<ProcessTracker> tracker_;
   std::string preload_;
   std::vector<std::string> warnings_;
+  std::set<uint32_t> pids_;
   uint32_t agents_told_ = 0;
   uint32_t unobserved_ = 0;
   int64_t last_poll_ns_ = 0;

@@ -20,6 +20,7 @@
 #include "tracesmith/capture/recording_trigger.hpp"
 #include "tracesmith/capture/session_dir.hpp"
 #include "tracesmith/capture/session_report.hpp"
+#include "tracesmith/capture/unrecorded_messages.hpp"
 
 namespace tracesmith {
 namespace {
@@ -106,6 +107,7 @@ Result<ProfileOutcome> runProfile(const ProfileOptions& options) {
       outcome.warnings.push_back("short-lived processes may be missed: " + ok.error().toString());
     }
   }
+  UnrecordedMessages unrecorded(dir);
   auto started = Launcher::start(options.command, *env);
   if (!started) return giveUp(started.error());
   Launcher& program = *started;
@@ -125,6 +127,7 @@ Result<ProfileOutcome> runProfile(const ProfileOptions& options) {
     const uint64_t met = collector.poll();
     const int64_t now = monotonicNs();
     descendants.poll(now);
+    unrecorded.poll();
     if (trigger) trigger->poll(dir.path());
     if (!ended) {
       ended = program.poll();
@@ -150,6 +153,7 @@ Result<ProfileOutcome> runProfile(const ProfileOptions& options) {
   outcome.signal = ended->signal;
   outcome.stopped_by_duration = limit.hit();
   descendants.finish(*ended, monotonicNs());
+  unrecorded.keep(dir, [&](uint32_t pid) { return descendants.has(pid); });
   warnOfUnrecorded(dir, outcome);
   collector.poll();  // what the last process had made is known now
   const std::vector<std::string> silent = descendants.silentWarnings(dir);

@@ -61,9 +61,11 @@ void warnOfUnrecorded(const SessionDir& dir, ProfileOutcome& outcome) {
     const auto& [step, error] = failure;
     const std::string more =
         pids.size() > 1 ? fmt::format(" and {} more", pids.size() - 1) : std::string();
-    outcome.warnings.push_back(fmt::format(
-        "process {}{} could not {} ({}), so {}; {}", pids.front(), more, arena::failureOf(step),
-        std::strerror(error), arena::consequenceOf(step), arena::adviceOn(step)));
+    const bool of_directory = step == arena::ArmStep::kDirectory || step == arena::ArmStep::kFile;
+    outcome.warnings.push_back(
+        fmt::format("process {}{} could not {}{} ({}), so {}; {}", pids.front(), more,
+                    arena::failureOf(step), of_directory ? " " + dir.path() : std::string(),
+                    std::strerror(error), arena::consequenceOf(step), arena::adviceOn(step)));
   }
 }
 

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // How an agent that cannot record its process says so: by the name of an empty file in the session
-// directory, "PID.ERRNO.STEP.unrecorded".
+// directory, "PID.ERRNO.STEP.unrecorded". A process that cannot reach the directory, because it has
+// become another user or lives in a container, sends the collector a message instead.
 #pragma once
 
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <cstddef>
 #include <cstdint>
 
 namespace tracesmith::arena {
@@ -50,7 +55,7 @@ constexpr const char* adviceOn(ArmStep step) {
     case ArmStep::kDirectory:
     case ArmStep::kFile:
       return "the program must see and be allowed to write the folder of the output: give -o a "
-             "path that it sees under the same name";
+             "path that it sees under the same name, and record it as the user that it becomes";
     case ArmStep::kForkPage:
     case ArmStep::kThreadKey:
       return "the program uses up that resource itself";
@@ -59,6 +64,34 @@ constexpr const char* adviceOn(ArmStep step) {
     default:
       return "smaller ones: -b BYTES";
   }
+}
+
+/// The message: one datagram. The kernel tells the collector who sent it.
+struct UnrecordedMessage {
+  uint64_t magic;
+  int32_t error;      // errno
+  uint32_t step;      // ArmStep
+  uint32_t recorder;  // 1: from the recorder for replay (".unchanneled"), else 0
+  uint32_t reserved;
+};
+constexpr uint64_t kUnrecordedMagic = 0x31434552'4e555354;  // "TSUNREC1"
+
+/// The collector's address: an abstract socket named after the session directory, a path of any
+/// length (FNV-1a). Returns the bytes of it that count.
+inline socklen_t unrecordedAddress(const char* session, sockaddr_un& address) {
+  constexpr char kPrefix[] = "tracesmith-unrecorded-";
+  uint64_t hash = 0xcbf29ce484222325;
+  for (const char* p = session; *p != 0; ++p) {
+    hash = (hash ^ static_cast<unsigned char>(*p)) * 0x100000001b3;
+  }
+  address = {};
+  address.sun_family = AF_UNIX;
+  size_t at = 1;  // behind a NUL: no file
+  for (const char* p = kPrefix; *p != 0; ++p) address.sun_path[at++] = *p;
+  for (int shift = 60; shift >= 0; shift -= 4) {
+    address.sun_path[at++] = "0123456789abcdef"[(hash >> shift) & 15];
+  }
+  return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + at);
 }
 
 }  // namespace tracesmith::arena

@@ -31,8 +31,8 @@ class SessionFolder {
   int fd_;
 };
 
-/// Tells the collector that this process goes unrecorded, and why. Does nothing where no file can
-/// be made there.
+/// Tells the collector that this process goes unrecorded, and why: by a file, or by a message where
+/// no file can be made there.
 void reportUnrecorded(const char* session, int error, arena::ArmStep step, const char* suffix);
 
 }  // namespace tracesmith::agent
