@@ -269,13 +269,55 @@ class Armed(CommandTest):
         # Rings would be larger than files may be.
         subprocess.run(["prlimit", f"--pid={self.program.pid}", "--fsize=1048576:"], check=True)
         recorder = self.attach("-d", "5")
-        self.assertIn("could not begin (File too large)", self.ended(recorder, code=1))
+        said = self.ended(recorder, code=1)
+        self.assertIn("could not begin (File too large)", said)
+        self.assertIn("could not make its rings", said)
         self.assertEqual([name for name in self.files() if name.startswith("t.sbt")], [])
         subprocess.run(["prlimit", f"--pid={self.program.pid}", "--fsize=unlimited:"], check=True)
         recorder = self.attached()
         self.tell("run 5")
         self.detach(recorder)
         self.assert_whole(5)
+        self.quit()
+
+    def test_a_process_that_cannot_wait_for_a_capture(self):
+        self.training(start=False)
+        # Its page would be larger than files may be.
+        subprocess.run(["prlimit", f"--pid={self.program.pid}", "--fsize=1024:"], check=True)
+        self.tell("start")
+        self.assertIsNone(self.state())
+        said = self.ended(self.attach("-d", "5"), code=1)
+        self.assertIn(f"process {self.program.pid} cannot be captured: it could not make its page in the control "
+                      "directory (File too large)", said)
+        self.assertEqual([name for name in self.files() if name.startswith("t.sbt")], [])
+        unarmed = [name for name in os.listdir(self.path("control")) if name.endswith(".unarmed")]
+        self.assertEqual(len(unarmed), 1)
+        self.quit()
+        # What it left goes with the next look.
+        self.training()
+        self.ended(self.attach("-d", "0.1"))
+        self.assertNotIn(unarmed[0], os.listdir(self.path("control")))
+        self.quit()
+
+    @unittest.skipIf(os.geteuid() != 0, "only root can become another user")
+    def test_a_program_that_becomes_another_user_before_it_uses_cuda(self):
+        os.chmod(self.dir, 0o755)
+        command = [PROGRAM, "arm", "--", "setpriv", "--reuid=65534", "--clear-groups", "sleep", "60"]
+        self.program = subprocess.Popen(command, cwd=self.dir, env=self.env, stdin=subprocess.PIPE)
+        self.addCleanup(self.stop, self.program)
+        self.until(lambda: os.stat(f"/proc/{self.program.pid}").st_uid == 65534, "it stays root")
+        self.assertIn("has become another user (id 65534)", self.ended(self.attach("-d", "5"), code=1))
+
+    def test_a_path_of_any_legal_length_is_good_for_the_output(self):
+        folder = self.dir
+        while len(folder) < 3700:
+            folder += "/" + "long" * 50
+        os.makedirs(folder)
+        self.training()
+        recorder = self.attached(output=folder + "/t.sbt")
+        self.tell("run 5")
+        self.detach(recorder)
+        self.assert_whole(5, folder + "/t.sbt")
         self.quit()
 
     def test_its_page_is_cleaned_away(self):

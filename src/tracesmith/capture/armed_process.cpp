@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <linux/futex.h>
 #include <signal.h>
 #include <sys/file.h>
@@ -149,7 +150,10 @@ Status ArmedProcess::begin(const Settings& settings) {
   std::string text;
   for (const auto& [name, value] : settings) text += name + '=' + value + '\0';
   if (text.size() > sizeof page_->settings) {
-    return fail(ErrorCode::kInvalidArgument, "the path of the output is too long");
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("the path of the output is too long for an armed process: settings of "
+                            "{} bytes, {} at most; give -o a shorter one",
+                            text.size(), sizeof page_->settings));
   }
   text.copy(page_->settings, text.size());
   page_->settings_bytes.store(static_cast<uint32_t>(text.size()));
@@ -160,6 +164,9 @@ Status ArmedProcess::begin(const Settings& settings) {
 void ArmedProcess::end() { ask(Wish::kIdle); }
 bool ArmedProcess::hasAnswered() const { return page_->answer.load() == page_->request.load(); }
 int ArmedProcess::error() const { return page_->error.load(); }
+arena::ArmStep ArmedProcess::failedStep() const {
+  return static_cast<arena::ArmStep>(page_->step.load());
+}
 bool ArmedProcess::isCaptured() const { return page_->state.load() == Wish::kCapture; }
 
 std::vector<ArmedProcessInfo> listArmed(const std::string& control_directory) {
@@ -188,6 +195,32 @@ std::vector<ArmedProcessInfo> listArmed(const std::string& control_directory) {
       munmap(page, control::kPageBytes);
     }
     close(fd);
+  }
+  closedir(d);
+  return out;
+}
+
+std::vector<UnarmedProcessInfo> listUnarmed(const std::string& control_directory) {
+  std::vector<UnarmedProcessInfo> out;
+  if (!checkControlDirectory(control_directory)) return out;
+  DIR* const d = opendir(control_directory.c_str());
+  if (d == nullptr) return out;
+  while (const dirent* const entry = readdir(d)) {
+    UnarmedProcessInfo info;
+    uint64_t start_ticks = 0;
+    unsigned step = 0;
+    if (!std::string_view(entry->d_name).ends_with(control::kUnarmedSuffix) ||
+        std::sscanf(entry->d_name, "%" SCNu32 ".%" SCNu64 ".%d.%u", &info.pid, &start_ticks,
+                    &info.error, &step) != 4) {
+      continue;
+    }
+    info.path = control_directory + '/' + entry->d_name;
+    info.step = static_cast<arena::ArmStep>(step);
+    if (isProcess(info.pid, start_ticks)) {
+      out.push_back(std::move(info));
+    } else {
+      unlinkat(dirfd(d), entry->d_name, 0);
+    }
   }
   closedir(d);
   return out;

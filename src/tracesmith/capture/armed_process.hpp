@@ -9,6 +9,7 @@
 
 #include "tracesmith/base/result.hpp"
 #include "tracesmith/capture/control_layout.hpp"
+#include "tracesmith/capture/unrecorded_layout.hpp"
 
 namespace tracesmith {
 
@@ -44,6 +45,8 @@ class ArmedProcess {
   bool hasAnswered() const;
   /// errno that kept it from doing so; 0: none.
   int error() const;
+  /// What could not be done then.
+  arena::ArmStep failedStep() const;
   bool isCaptured() const;
 
  private:
@@ -65,5 +68,15 @@ struct ArmedProcessInfo {
 };
 /// Those in a control directory that live in our pid namespace. Removes pages of dead ones.
 std::vector<ArmedProcessInfo> listArmed(const std::string& control_directory);
+
+/// One that is alive and armed, and in which the agent cannot wait.
+struct UnarmedProcessInfo {
+  std::string path;
+  uint32_t pid = 0;
+  int error = 0;  ///< errno
+  arena::ArmStep step{};
+};
+/// Those in a control directory. Removes the files of dead ones.
+std::vector<UnarmedProcessInfo> listUnarmed(const std::string& control_directory);
 
 }  // namespace tracesmith

@@ -60,6 +60,22 @@ Result<std::string> controlDirectoryOf(uint32_t pid) {
   return *armed;
 }
 
+/// Of one that has no page: that it could have made one. It shows root's user where nobody may
+/// look into it.
+Status checkUserOf(uint32_t pid, const std::string& directory) {
+  struct stat its {
+  }, ours{};
+  if (stat(("/proc/" + std::to_string(pid)).c_str(), &its) != 0 ||
+      stat(directory.c_str(), &ours) != 0 || its.st_uid == 0 || its.st_uid == ours.st_uid) {
+    return {};
+  }
+  return fail(ErrorCode::kPermission,
+              fmt::format("cannot be captured: it has become another user (id {}) since it was "
+                          "armed, and cannot reach {}; arm it as that user",
+                          its.st_uid, directory),
+              "process " + std::to_string(pid));
+}
+
 /// The processes that descend from one, and that one.
 class Family {
  public:
@@ -108,6 +124,12 @@ class Captured {
       TS_CHECK_OK(process->begin(settings_));
       members_.push_back({std::move(*process), now, false});
     }
+    for (const UnarmedProcessInfo& info : listUnarmed(directory_)) {
+      if (!family_.has(info.pid) || !known_.insert(info.path).second) continue;
+      warnings_.push_back(fmt::format("process {} cannot be captured: it could not {} ({}); {}",
+                                      info.pid, arena::failureOf(info.step),
+                                      std::strerror(info.error), arena::adviceOn(info.step)));
+    }
     return {};
   }
 
@@ -120,9 +142,11 @@ class Captured {
         m.failed = !m.began;
         if (m.failed) {
           const int error = m.process.error();
+          const arena::ArmStep step = m.process.failedStep();
           warnings_.push_back(fmt::format(
-              "process {} could not begin ({}){}", m.process.pid(), std::strerror(error),
-              error == EACCES || error == EPERM ? ": record as its user" : ""));
+              "process {} could not begin ({}): it could not {}, so nothing of it was recorded; {}",
+              m.process.pid(), std::strerror(error), arena::failureOf(step),
+              error == EACCES || error == EPERM ? "record as its user" : arena::adviceOn(step)));
         }
         any_ = any_ || m.began;
       } else if (now - m.asked_ns > kAnswerNs && !m.late) {
@@ -222,6 +246,9 @@ Result<ProfileOutcome> runAttach(uint32_t pid, const ProfileOptions& options,
   if (auto ok = captured.look(asked); !ok) return giveUp(ok.error());
   if (const auto warnings = captured.takeWarnings(); !captured.hasMembers() && !warnings.empty()) {
     return giveUp({ErrorCode::kInvalidArgument, warnings.front(), {}});
+  }
+  if (!captured.hasMembers()) {
+    if (auto ok = checkUserOf(pid, directory); !ok) return giveUp(ok.error());
   }
   auto made =
       Collector::create(dir, {.keep_kernels = options.kernels, .keep_memory = options.memory});

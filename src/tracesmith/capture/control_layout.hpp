@@ -4,6 +4,9 @@
 // "PID.START_TICKS.CREATED_NS.armed". Who asks holds the file's lock (flock) for as long as it
 // captures, writes what it wants, counts `request` up and wakes the process; that answers with the
 // same number.
+//
+// A process that cannot wait says so by the name of an empty file there:
+// "PID.START_TICKS.ERRNO.STEP.unarmed".
 #pragma once
 
 #include <atomic>
@@ -13,8 +16,9 @@
 namespace tracesmith::control {
 
 constexpr uint64_t kMagic = 0x314c544353535354;  // "TSSSCTL1"
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 constexpr const char* kSuffix = ".armed";
+constexpr const char* kUnarmedSuffix = ".unarmed";
 /// The directory of the pages; the launcher gives it to the program. Without kEnvSession beside it
 /// the program waits to be asked.
 constexpr const char* kEnvDirectory = "TRACESMITH_CONTROL";
@@ -34,15 +38,17 @@ struct Page {
   alignas(64) std::atomic<uint32_t> request;  // number of the newest; the process waits for it
   std::atomic<Wish> wish;
   std::atomic<uint32_t> settings_bytes;
-  char settings[3072];  // the environment that the launcher would have given: NAME=VALUE, each with
-                        // its NUL
+  // The environment that the launcher would have given: NAME=VALUE, each with its NUL. Room for a
+  // path of any legal length (PATH_MAX) and the other settings.
+  char settings[4096 + 1024];
 
   // Written by the process.
   alignas(64) std::atomic<uint32_t> answer;  // number of the request it has done
   std::atomic<Wish> state;
   std::atomic<int32_t> error;  // errno that kept it from doing it; 0: none
+  std::atomic<uint32_t> step;  // arena::ArmStep: what could not be done
 };
-constexpr size_t kPageBytes = 4096;
+constexpr size_t kPageBytes = 8192;
 static_assert(sizeof(Page) <= kPageBytes);
 
 }  // namespace tracesmith::control

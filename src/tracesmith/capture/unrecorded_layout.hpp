@@ -22,6 +22,10 @@ enum class ArmStep : uint8_t {
   kForkPage = 5,   // memory for the number that tells a forked child from its parent
   kThreadKey = 6,  // pthread_key_create()
   kDamaged = 7,    // later: a file of its was cut short, or its disk has no room for a page
+  // Of a process that waits to be captured (control_layout.hpp), before anybody asks it.
+  kWaitMemory = 8,   // memory for what the programs' calls say meanwhile
+  kWaitPage = 9,     // making its page in the control directory
+  kWaitThread = 10,  // starting the thread that waits
 };
 
 /// What the process could not do, after "process 12 could not "; and what to try.
@@ -39,6 +43,12 @@ constexpr const char* failureOf(ArmStep step) {
       return "get a key for thread-specific data";
     case ArmStep::kDamaged:
       return "write to its rings any more";
+    case ArmStep::kWaitMemory:
+      return "get memory for the names that its calls give";
+    case ArmStep::kWaitPage:
+      return "make its page in the control directory";
+    case ArmStep::kWaitThread:
+      return "start the thread that waits for a capture";
     case ArmStep::kUnknown:
     case ArmStep::kRoom:
       break;
@@ -58,7 +68,11 @@ constexpr const char* adviceOn(ArmStep step) {
              "path that it sees under the same name, and record it as the user that it becomes";
     case ArmStep::kForkPage:
     case ArmStep::kThreadKey:
-      return "the program uses up that resource itself";
+    case ArmStep::kWaitMemory:
+    case ArmStep::kWaitThread:
+      return "the program uses up that resource itself, or its limits are too low";
+    case ArmStep::kWaitPage:
+      return "start it again where its limits, its user and the disk allow that";
     case ArmStep::kDamaged:
       return "its file was cut short, or the disk is full: give -o a path on another disk";
     default:

@@ -23,6 +23,7 @@
 #include "tracesmith/capture/agents/core/own_thread.hpp"
 #include "tracesmith/capture/agents/core/process_identity.hpp"
 #include "tracesmith/capture/agents/core/settings.hpp"
+#include "tracesmith/capture/agents/core/unarmed.hpp"
 #include "tracesmith/capture/agents/core/writer.hpp"
 #include "tracesmith/capture/control_layout.hpp"
 
@@ -149,6 +150,7 @@ void endCapture() {
 
 void doRequest(Wish wish) {
   int error = 0;
+  arena::ArmStep step{};
   if (wish == Wish::kCapture) {
     // Who asked before is gone, or has given up.
     if (g_captured.load()) endCapture();
@@ -159,10 +161,12 @@ void doRequest(Wish wish) {
       g_page->state.store(Wish::kCapture);
     } else {
       error = errno != 0 ? errno : EINVAL;
+      step = failedStep();
     }
   } else if (wish == Wish::kIdle && g_captured.load()) {
     endCapture();
   }
+  g_page->step.store(static_cast<uint32_t>(step));
   g_page->error.store(error);
 }
 
@@ -238,7 +242,10 @@ bool startControl(const Controlled& controlled) {
   errno = ENAMETOOLONG;
   if (directory == nullptr || strlen(directory) >= sizeof g_directory) return false;
   strcpy(g_directory, directory);
-  if (!makePage(directory, 0)) return false;
+  if (!makePage(directory, 0)) {
+    reportUnarmed(errno, arena::ArmStep::kWaitPage);
+    return false;
+  }
   g_controlled = controlled;
   if (const int error = startOwnThread(controlAlways); error != 0) {
     unlink(g_path);
@@ -246,6 +253,7 @@ bool startControl(const Controlled& controlled) {
     munmap(g_page, control::kPageBytes);
     g_page = nullptr;
     errno = error;
+    reportUnarmed(error, arena::ArmStep::kWaitThread);
     return false;
   }
   atexit([] {

@@ -21,6 +21,7 @@
 #include "tracesmith/capture/agents/core/own_stack.hpp"
 #include "tracesmith/capture/agents/core/process_identity.hpp"
 #include "tracesmith/capture/agents/core/settings.hpp"
+#include "tracesmith/capture/agents/core/unarmed.hpp"
 
 // glibc's part of thread_local destructors, which needs no C++ runtime library. Other C libraries
 // lack it; work in flight when a program leaves is not waited for there.
@@ -59,6 +60,7 @@ struct Process {
 };
 Process g_process;
 ForkPage g_epoch_page;
+arena::ArmStep g_failed_step{};
 
 constexpr int64_t kHeartbeatStaleNs = 2'000'000'000;
 constexpr int64_t kLongestBlockNs = 2'000'000'000;
@@ -102,8 +104,17 @@ bool addArena(uint32_t number, Arena& out, arena::ArmStep& failed) {
 
 uint64_t epoch() { return g_epoch_page.number->load(std::memory_order_acquire); }
 
-void reportUnarmed(arena::ArmStep step) {
+void reportNoLife(arena::ArmStep step) {
   reportUnrecorded(g_process.plan.session, errno, step, arena::kUnrecordedSuffix);
+}
+
+/// Of arm(): a process that waits has no session to say it in.
+void reportNotArmed(bool waits, arena::ArmStep step) {
+  if (waits) {
+    reportUnarmed(errno, step);
+  } else {
+    reportNoLife(step);
+  }
 }
 
 /// The note that endOfDamaged() leaves; made beforehand, for it runs in a signal handler.
@@ -130,7 +141,8 @@ bool makeLife() {
   arena::ArmStep failed{};
   if (!addArena(0, g_process.arenas[0], failed)) {
     const int error = errno;
-    reportUnarmed(failed);
+    g_failed_step = failed;
+    reportNoLife(failed);
     errno = error;
     return false;
   }
@@ -363,12 +375,12 @@ bool arm(const char* agent_name) {
   g_use_tsc = counterIsClockSource();
   if (g_epoch_page.number == nullptr &&
       !makeForkPage([] { g_epoch_page.number->store(0); }, g_epoch_page)) {
-    if (!waits) reportUnarmed(arena::ArmStep::kForkPage);
+    reportNotArmed(waits, arena::ArmStep::kForkPage);
     return false;
   }
   errno = pthread_key_create(&g_process.thread_end_key, onThreadEnd);
   if (errno != 0) {
-    if (!waits) reportUnarmed(arena::ArmStep::kThreadKey);
+    reportNotArmed(waits, arena::ArmStep::kThreadKey);
     return false;
   }
   if (waits) {
@@ -388,13 +400,17 @@ bool arm(const char* agent_name) {
   return true;
 }
 
+arena::ArmStep failedStep() { return g_failed_step; }
+
 bool beginLife() {
+  g_failed_step = arena::ArmStep::kDirectory;
   errno = ENAMETOOLONG;
   if (!readSettings()) return false;
   g_process.plan.first_correlation = correlationAfterExec();
   prepareCallStacks();
   ++g_process.lives;
   if (makeLife()) {
+    g_failed_step = arena::ArmStep::kRoom;  // should a file beside the arena fail now
     wantEvents(false);
     return true;
   }

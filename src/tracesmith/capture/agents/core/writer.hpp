@@ -61,6 +61,8 @@ bool armed();
 /// what a thread is just writing goes there, or nowhere.
 bool beginLife();
 void endLife();
+/// What beginLife() could not do, when it or what follows it has failed.
+arena::ArmStep failedStep();
 /// From one moment on events are wanted, or are not any more. A life begins without.
 void wantEvents(bool wanted);
 

@@ -18,6 +18,7 @@
 #include "tracesmith/capture/agents/core/control.hpp"
 #include "tracesmith/capture/agents/core/own_thread.hpp"
 #include "tracesmith/capture/agents/core/settings.hpp"
+#include "tracesmith/capture/agents/core/unarmed.hpp"
 #include "tracesmith/capture/agents/cuda/activity.hpp"
 #include "tracesmith/capture/agents/cuda/calls.hpp"
 #include "tracesmith/capture/agents/cuda/controlled.hpp"
@@ -200,7 +201,11 @@ void enterArmed() {
 }  // namespace
 
 bool startControlled() {
-  return openSharedMemory() && startControl({beginCapture, lookAround, endCapture});
+  if (!openSharedMemory()) {
+    reportUnarmed(errno, arena::ArmStep::kWaitMemory);
+    return false;
+  }
+  return startControl({beginCapture, lookAround, endCapture});
 }
 }  // namespace tracesmith::agent
 
