@@ -205,6 +205,35 @@ int jumps(long n) {
   return 0;
 }
 
+/// Threads that jump out of a call and end without another one; then calls of the main thread.
+int jumpsAway(long n) {
+  alarm(60);  // where a thread waits for ever
+  cl_uint platforms = 0;
+  check(clGetPlatformIDs(0, nullptr, &platforms), "clGetPlatformIDs");
+  call();
+  static thread_local sigjmp_buf before_call;
+  struct sigaction action {};
+  action.sa_handler = [](int) { siglongjmp(before_call, 1); };
+  sigaction(SIGUSR1, &action, nullptr);
+  for (int i = 0; i < 4; ++i) {
+    std::atomic<int> made{0};
+    std::thread jumper([&made] {
+      if (sigsetjmp(before_call, 1) != 0) return;
+      for (;;) {
+        call();
+        ++made;
+      }
+    });
+    while (made.load() == 0) sched_yield();
+    usleep(2000);
+    pthread_kill(jumper.native_handle(), SIGUSR1);
+    jumper.join();
+  }
+  for (long i = 0; i < n; ++i) call();
+  say(g_calls.load());
+  return 0;
+}
+
 int signals(long n) {
   cl_uint platforms = 0;  // the loader asks for layers only now
   check(clGetPlatformIDs(0, nullptr, &platforms), "clGetPlatformIDs");
@@ -241,6 +270,7 @@ int main(int argc, char** argv) {
   if (shape == "destructors") return destructors(n);
   if (shape == "signals") return signals(n);
   if (shape == "jumps") return jumps(n);
+  if (shape == "jumps_away") return jumpsAway(n);
   if (shape == "bare_clone") return bareClone(n);
   if (shape == "leader_leaves") leaderLeaves(n, false);
   if (shape == "leader_leaves_first") leaderLeaves(n, true);

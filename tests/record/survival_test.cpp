@@ -10,6 +10,7 @@
 
 #include "recording_test_util.hpp"
 #include "stream.hpp"
+#include "tracesmith/base/clock.hpp"
 #include "tracesmith/capture/channel_layout.hpp"
 #include "tracesmith/capture/process_facts.hpp"
 
@@ -81,6 +82,44 @@ TEST_F(RecordSurvivalTest, AProgramThatIsKilledLosesNothingThatItHadRecorded) {
     }
   }
   EXPECT_EQ(killed_at_work, 4);
+}
+
+/// Calls that the program says it has made.
+uint64_t callsSaid(const std::string& output) { return number(readReport(output), "launches"); }
+
+TEST_F(RecordSurvivalTest, AHandlerThatJumpsOutOfACallCostsThatCallAlone) {
+  for (const char* injection : {"layer", "preload"}) {
+    SpawnOptions o;
+    o.output = path("said");
+    ASSERT_EQ(
+        run(profile({"-q", "--inject", injection}, {helper("cl_shapes"), "jumps", "20000"}), o)
+            .exit_code,
+        0);
+    const auto all = streams();
+    ASSERT_EQ(all.size(), 1u);
+    EXPECT_EQ(all[0].end_reason, "") << injection;
+    const uint64_t said = callsSaid(path("said"));
+    EXPECT_GT(said, 20'000u);
+    // A jump may come before the program has counted its call, or before ours is written.
+    EXPECT_GE(all[0].count(CommandKind::kLaunch) + 300, said) << injection;
+    EXPECT_LE(all[0].count(CommandKind::kLaunch), said + 300) << injection;
+    // What was left is named.
+    EXPECT_GT(all[0].count(CommandKind::kUnsupported), 0u) << injection;
+    EXPECT_LE(all[0].count(CommandKind::kUnsupported), 300u) << injection;
+  }
+}
+
+TEST_F(RecordSurvivalTest, AThreadThatJumpedAwayAndEndedHoldsUpNobody) {
+  SpawnOptions o;
+  o.output = path("said");
+  // Each of the forty calls would wait for half a second.
+  const int64_t began = monotonicNs();
+  ASSERT_EQ(run(profile({"-q"}, {helper("cl_shapes"), "jumps_away", "40"}), o).exit_code, 0);
+  EXPECT_LT(monotonicNs() - began, 10'000'000'000);
+  const auto all = streams();
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].end_reason, "");
+  EXPECT_GE(all[0].count(CommandKind::kLaunch) + 4, callsSaid(path("said")));
 }
 
 TEST_F(RecordSurvivalTest, WhenTheCollectorIsKilledTheProgramRunsOnAndRecoverFinishesTheRecording) {

@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +19,7 @@
 #include "tracesmith/capture/agents/core/fork_page.hpp"
 #include "tracesmith/capture/agents/core/process_identity.hpp"
 #include "tracesmith/capture/agents/core/session_folder.hpp"
+#include "tracesmith/capture/agents/opencl_record/locks.hpp"
 
 namespace tracesmith::record {
 
@@ -35,38 +36,10 @@ namespace {
 
 constexpr int64_t kHeartbeatStaleNs = 5'000'000'000;
 constexpr int64_t kOrderPatienceNs = 500'000'000;
+// A program that waits for room is waiting anyway; its signals wait no longer than this.
+constexpr int64_t kSignalPatienceNs = 20'000'000;
 
 enum class Life : uint32_t { kNone, kBeginning, kRecording, kEnded };
-
-/// Fair enough, and with a way to give up: 0 free, 1 held, 2 held and waited for.
-class TimedLock {
- public:
-  bool lock(int64_t patience_ns) {
-    uint32_t free = 0;
-    if (word_.compare_exchange_strong(free, 1, std::memory_order_acquire)) return true;
-    const int64_t until = patience_ns == INT64_MAX ? INT64_MAX : nowNs() + patience_ns;
-    while (word_.exchange(2, std::memory_order_acquire) != 0) {
-      timespec left{};
-      if (until != INT64_MAX) {
-        const int64_t ns = until - nowNs();
-        if (ns <= 0) return false;
-        left = {ns / 1'000'000'000, ns % 1'000'000'000};
-      }
-      syscall(SYS_futex, &word_, FUTEX_WAIT_PRIVATE, 2, until != INT64_MAX ? &left : nullptr,
-              nullptr, 0);
-    }
-    return true;
-  }
-  void unlock() {
-    if (word_.exchange(0, std::memory_order_release) == 2) {
-      syscall(SYS_futex, &word_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
-    }
-  }
-  void reset() { word_.store(0, std::memory_order_relaxed); }
-
- private:
-  std::atomic<uint32_t> word_{0};
-};
 
 // All of it belongs to one process; a forked child that has not yet begun begins its own.
 struct Process {
@@ -83,8 +56,8 @@ struct Process {
   uint64_t sequence = 0;
 };
 constinit Process g_process;
-constinit TimedLock g_order;
-constinit TimedLock g_state;
+constinit OrderLock g_order;
+constinit FutexLock g_state;
 /// Holds the process's number; 0 in a forked child.
 constinit agent::ForkPage g_epoch;
 
@@ -215,6 +188,7 @@ bool waitForRoom(uint64_t bytes) {
   const int saved_errno = errno;
   const int64_t began = nowNs();
   int64_t pause_ns = 20'000;
+  int64_t next_signals = began + kSignalPatienceNs;
   bool room = false;
   int64_t now = began;
   while (!(room = fits(bytes))) {
@@ -225,12 +199,45 @@ bool waitForRoom(uint64_t bytes) {
     }
     pauseNs(pause_ns);
     if (pause_ns < 500'000) pause_ns *= 2;
+    if (now < next_signals) continue;
+    Signals::deliver(t_state.signals);
+    next_signals = now + kSignalPatienceNs;
   }
   g_process.header->stall_ns.fetch_add(static_cast<uint64_t>(nowNs() - began),
                                        std::memory_order_relaxed);
   if (!room) endRecording("nobody reads the recording any more");
   errno = saved_errno;
   return room;
+}
+
+/// See activeAt(). True: it had something of a call that is gone.
+bool endStaleCall(ThreadState& t, uintptr_t frame) {
+  const bool no_lock = t.busy != 0 && frame >= t.busy;
+  const bool no_order = t.ordered != 0 && frame >= t.order_frame;
+  if (!no_lock && !no_order) return false;
+  // On another stack than the call's own the two cannot be compared.
+  stack_t alternate;
+  if (sigaltstack(nullptr, &alternate) != 0 || (alternate.ss_flags & SS_ONSTACK) != 0) return false;
+  if (no_lock) {
+    t.busy = 0;
+    g_state.unlock();
+    Signals::restoreIfBlocked(t.signals);
+  }
+  if (no_order) {
+    g_order.unlock(t.tid);
+    t.ordered = 0;
+  }
+  return true;
+}
+
+/// Its command is not in the stream, or has no end there.
+void tellOfGoneCall() {
+  constexpr char kCall[] = "a call that a signal handler left by siglongjmp()";
+  recording::Unsupported gone;
+  gone.function = {kCall, sizeof kCall - 1};
+  CallInfo info;
+  info.start_ns = info.end_ns = nowNs();
+  put(gone, info);
 }
 
 }  // namespace
@@ -272,12 +279,14 @@ bool arm() {
   return true;
 }
 
-bool active() {
+bool activeAt(uintptr_t frame) {
   ThreadState& t = t_state;
   if (t.quiet) return false;
+  const bool anything = t.busy != 0 || t.ordered != 0;
+  const bool gone = __builtin_expect(anything, 0) && epoch() != 0 && endStaleCall(t, frame);
   const Life life = g_process.life.load(std::memory_order_acquire);
   if (__builtin_expect(life != Life::kRecording, 0)) {
-    if (!g_process.armed || life == Life::kEnded || t.busy) return false;
+    if (!g_process.armed || life == Life::kEnded || t.busy != 0) return false;
     if (!begin()) return false;
   }
   noticeForkOfRecorded();
@@ -287,11 +296,12 @@ bool active() {
     g_process.life.store(Life::kEnded);
     return false;
   }
-  if (__builtin_expect(t.busy, 0)) {
+  if (__builtin_expect(t.busy != 0, 0)) {
     endRecording("a signal handler called OpenCL while it interrupted a recorded call");
     return false;
   }
   if (__builtin_expect(t.tid == 0, 0)) t.tid = static_cast<uint32_t>(syscall(SYS_gettid));
+  if (gone) tellOfGoneCall();
   return true;
 }
 
@@ -300,7 +310,7 @@ bool recording() { return g_process.life.load(std::memory_order_acquire) == Life
 bool tablesUsable() {
   if (g_epoch.number == nullptr) return false;
   noticeForkOfRecorded();
-  return epoch() != 0 && !t_state.busy;
+  return epoch() != 0 && t_state.busy == 0;
 }
 
 void endRecording(const char* reason) {
@@ -311,31 +321,46 @@ void endRecording(const char* reason) {
   h.ended.store(1, std::memory_order_release);
 }
 
-StateLock::StateLock() {
-  t_state.busy = true;
+// Not inlined: its frame ends where that of the call goes on.
+[[gnu::noinline]] StateLock::StateLock() {
+  uint64_t before = Signals::block();
+  for (bool contended = false; !g_state.tryLock(contended); contended = true) {
+    Signals::restore(before);
+    g_state.wait(nullptr);
+    before = Signals::block();
+  }
+  t_state.signals = before;
+  t_state.busy = reinterpret_cast<uintptr_t>(__builtin_dwarf_cfa());
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  g_state.lock(INT64_MAX);
 }
 
 StateLock::~StateLock() {
-  g_state.unlock();
+  const uint64_t before = t_state.signals;
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  t_state.busy = false;
+  t_state.busy = 0;
+  g_state.unlock();
+  Signals::restore(before);
 }
 
-Order::Order() {
+[[gnu::noinline]] Order::Order() {
   ThreadState& t = t_state;
-  if (t.ordered++ != 0) return;
-  t.order_held = g_order.lock(kOrderPatienceNs);
+  if (t.ordered != 0) {
+    ++t.ordered;
+    return;
+  }
+  t.order_frame = reinterpret_cast<uintptr_t>(__builtin_dwarf_cfa());
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  t.ordered = 1;
+  g_order.lock(t.tid, kOrderPatienceNs);
 }
 
 void Order::release() {
   if (!mine_) return;
   mine_ = false;
   ThreadState& t = t_state;
-  if (--t.ordered != 0) return;
-  if (t.order_held) g_order.unlock();
-  t.order_held = false;
+  if (t.ordered == 1) g_order.unlock(t.tid);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  --t.ordered;
 }
 
 Order::~Order() { release(); }

@@ -4,7 +4,8 @@
 // Two locks. The order lock is held around a recorded call, so that commands lie in the stream in
 // the order of the calls; it is only waited for so long, because a driver's call may wait for
 // another thread's call (SetUserEventStatus). The state lock guards the ring and every table of the
-// recorder; it is never held while the driver runs, but for retains, which wait for nobody.
+// recorder; it is never held while the driver runs, but for retains, which wait for nobody. Signals
+// wait meanwhile.
 //
 // Cost: bench/record_cost.sh.
 #pragma once
@@ -21,11 +22,12 @@ namespace tracesmith::record {
 /// What a thread is doing. Zero in a new thread; a forked child's first call begins it anew.
 struct ThreadState {
   uint32_t tid = 0;
-  uint32_t ordered = 0;  // how often it holds the order lock
-  bool order_held = false;
-  bool busy = false;         // inside the recorder's own data: a signal handler must stay out
-  bool quiet = false;        // its calls are the recorder's own
-  bool in_callback = false;  // the driver may be waiting for it
+  uint32_t ordered = 0;       // how often it holds the order lock
+  bool quiet = false;         // its calls are the recorder's own
+  bool in_callback = false;   // the driver may be waiting for it
+  uintptr_t order_frame = 0;  // of the call that holds the order lock: where its frame ends
+  uintptr_t busy = 0;         // the same of what has the state lock, else 0
+  uint64_t signals = 0;       // those that were blocked before the state lock
 };
 extern constinit thread_local ThreadState t_state __attribute__((tls_model("initial-exec")));
 
@@ -44,8 +46,15 @@ bool arm();
 
 /// True while this process is recorded and the calling thread may record: makes the channel at the
 /// first call. False for a call from a signal handler that interrupted the recorder, which ends the
-/// recording.
-bool active();
+/// recording. `frame`: where the frame of the call ends.
+///
+/// A signal handler may leave by siglongjmp() and take the frame of a recorded call with it. What
+/// that call held is given back here, when the frame of a later call shows that it is gone, and the
+/// recording says that a call is missing.
+bool activeAt(uintptr_t frame);
+[[gnu::always_inline]] inline bool active() {
+  return activeAt(reinterpret_cast<uintptr_t>(__builtin_dwarf_cfa()));
+}
 
 /// False once the recording of this process has ended: nothing of the program is looked at any
 /// more.
@@ -75,7 +84,8 @@ class StateLock {
   StateLock& operator=(const StateLock&) = delete;
 };
 
-/// Holds the order lock, when it could be had in time. Nests.
+/// Holds the order lock, which it takes over from a thread that does not give it back in time.
+/// Nests.
 class Order {
  public:
   Order();
