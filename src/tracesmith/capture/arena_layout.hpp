@@ -85,6 +85,7 @@ struct ArenaHeader {
   alignas(64) std::atomic<uint64_t> next_correlation;
   std::atomic<uint64_t> dropped_without_ring;  // calls of threads that could not get a ring
   std::atomic<uint64_t> dropped_reentrant;     // calls from a signal handler inside a record
+  std::atomic<uint64_t> command_buffers;       // that were enqueued, of which nothing is recorded
   alignas(64) std::atomic<int64_t> collector_heartbeat_ns;
   std::atomic<uint32_t> capture_enabled;
   // The collector's number for the process, where it is in another pid namespace and can be seen:

@@ -109,6 +109,7 @@ void Collector::addArena(ArenaFile file) {
     addRings(*arena, here);
     closed.written -= std::min(closed.written, here.written);
     closed.dropped -= std::min(closed.dropped, here.dropped);
+    closed.command_buffers -= std::min(closed.command_buffers, here.command_buffers);
     closed.emitted = closed.written + closed.dropped;
   }
   arenas_.push_back(std::move(arena));

@@ -51,6 +51,8 @@ struct CollectorTotals {
   uint64_t damaged = 0;       ///< of those dropped: lay in a file that was cut short
   uint64_t unresolved = 0;    ///< commands without completion, completions without command
   uint64_t blocked_ns = 0;    ///< time that program threads waited for room
+  /// Of cl_khr_command_buffer, that were enqueued; beside all others.
+  uint64_t command_buffers = 0;
 };
 
 class Collector {
@@ -132,6 +134,7 @@ class Collector {
   /// What one agent of a process has made.
   struct Share {
     LossId loss{};
+    LossId command_buffer_loss{};
     CollectorTotals closed;  // of arenas that have been given up
   };
   /// A file of the CUDA agent: of one life of a process.
@@ -161,6 +164,7 @@ class Collector {
     LossId nvtx_loss{};
   };
   static constexpr std::string_view kOpenClRecords = "OpenCL records";
+  static constexpr std::string_view kCommandBuffers = "OpenCL command buffers";
   static constexpr std::string_view kXRayRecords = "XRay records";
   static constexpr std::string_view kCudaRecords = "CUDA records";
   static constexpr std::string_view kCudaActivity = "CUDA activity";

@@ -27,6 +27,7 @@ void Collector::addRings(const Arena& arena, CollectorTotals& t) {
   const arena::ArenaHeader& header = arena.file.header();
   const uint64_t reentrant = header.dropped_reentrant.load(std::memory_order_relaxed);
   const uint64_t without_ring = header.dropped_without_ring.load(std::memory_order_relaxed);
+  t.command_buffers += header.command_buffers.load(std::memory_order_relaxed);
   t.reentrant += reentrant;
   t.without_ring += without_ring;
   t.emitted += without_ring + reentrant;
@@ -63,6 +64,7 @@ CollectorTotals Collector::totals() const {
       sum.dropped += t.dropped;
       sum.without_ring += t.without_ring;
       sum.blocked_ns += t.blocked_ns;
+      sum.command_buffers += t.command_buffers;
     }
     sum.unresolved += unresolvedOf(*process);
   }
@@ -139,6 +141,12 @@ void Collector::writeRecordLoss(Process& process, const std::string& source, Sha
       share.loss, source, process,
       {.emitted = t.emitted, .written = t.written, .dropped = t.dropped, .unresolved = unresolved},
       reason);
+  if (t.command_buffers > 0) {
+    pushLoss(share.command_buffer_loss, kCommandBuffers, process,
+             {.emitted = t.command_buffers, .dropped = t.command_buffers},
+             "calls of clEnqueueCommandBufferKHR: the commands that a command buffer holds are not "
+             "recorded");
+  }
 }
 
 void Collector::writeCallLoss(Process& process) {

@@ -116,6 +116,11 @@ void Collector::restoreLosses(const Trace& file) {
         process->cuda_loss = row.id;
         process->joiner.restoreCudaLosses(file.text(row.reason));
       }
+      if (source == kCommandBuffers) {
+        Share& of = process->shares[std::string(kOpenClRecords)];
+        of.command_buffer_loss = row.id;
+        of.closed.command_buffers = row.dropped;
+      }
       if (source != kOpenClRecords && source != kXRayRecords && source != kCudaRecords) continue;
       Share& share = process->shares[source];
       share.loss = row.id;

@@ -84,6 +84,12 @@ void takeTotals(const Collector& collector, const SessionDir& dir, ProfileOutcom
         "process had more than {} threads at once; smaller rings: -b BYTES",
         totals.without_ring, dir.path(), arena::mostRings()));
   }
+  if (totals.command_buffers > 0) {
+    outcome.warnings.push_back(
+        fmt::format("{} command buffers were enqueued (cl_khr_command_buffer), whose commands are "
+                    "not recorded: their kernels are missing in the trace",
+                    totals.command_buffers));
+  }
   outcome.dropped = totals.dropped;
   outcome.without_ring = totals.without_ring;
   outcome.unresolved = totals.unresolved;

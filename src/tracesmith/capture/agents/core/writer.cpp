@@ -551,8 +551,8 @@ bool endStaleRecord(ThreadState& t, uintptr_t frame) {
   return true;
 }
 
-void countReentrant() {
-  g_process.arenas[0].header->dropped_reentrant.fetch_add(1, std::memory_order_relaxed);
+void countLost(std::atomic<uint64_t> ArenaHeader::*counter) {
+  (g_process.arenas[0].header->*counter).fetch_add(1, std::memory_order_relaxed);
 }
 
 bool makeRoom(ThreadState& t, uint64_t head, uint64_t bytes) {

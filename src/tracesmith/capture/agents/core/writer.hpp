@@ -109,8 +109,10 @@ bool endStaleRecord(ThreadState& t, uintptr_t frame);
   return !endStaleRecord(t, reinterpret_cast<uintptr_t>(__builtin_dwarf_cfa()));
 }
 
-/// Counts a call that cannot be recorded because it interrupted a record. Needs ready().
-void countReentrant();
+/// Counts what cannot be recorded, in a counter of the process. Needs ready().
+void countLost(std::atomic<uint64_t> arena::ArenaHeader::*counter);
+/// A call that interrupted a record.
+inline void countReentrant() { countLost(&arena::ArenaHeader::dropped_reentrant); }
 
 /// Waits (bounded) or drops, as the overflow policy says; true when there is room now.
 bool makeRoom(ThreadState& t, uint64_t head, uint64_t bytes);

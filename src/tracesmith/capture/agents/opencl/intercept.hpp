@@ -23,12 +23,15 @@
 #define TS_WRAPPER_NAME(function) tracesmith_##function
 #endif
 
-// Wrappers that only correct what the program is told (see transparency.cpp); no record.
-#define TS_OPENCL_MASKED(X)    \
-  X(clGetCommandQueueInfo)     \
-  X(clSetCommandQueueProperty) \
-  X(clGetEventInfo)            \
-  X(clGetEventProfilingInfo)
+// Wrappers that only correct what the program is told (see transparency.cpp), or put a wrapper
+// before a function of an extension (extensions.cpp); no record.
+#define TS_OPENCL_MASKED(X)        \
+  X(clGetCommandQueueInfo)         \
+  X(clSetCommandQueueProperty)     \
+  X(clGetEventInfo)                \
+  X(clGetEventProfilingInfo)       \
+  X(clGetExtensionFunctionAddress) \
+  X(clGetExtensionFunctionAddressForPlatform)
 
 namespace tracesmith::agent {
 
