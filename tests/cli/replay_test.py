@@ -48,6 +48,37 @@ class Replay(CommandTest):
             self.assertIn(word, err)
 
 
+class Belongs(Replay):
+    def test_a_recording_of_another_session_is_not_replayed_for_a_trace(self):
+        self.record(DEMO)
+        self.record(DEMO, name="y")
+        ids = [self.run_command("query", "--csv", name, "SELECT value FROM metadata WHERE key = "
+                                "'session_id'").stdout.decode().split()[-1]
+               for name in ("x.sbt", "y.sbt")]
+        self.assertNotEqual(*ids)
+        self.replay()
+        os.replace(self.path("y.sbr"), self.path("x.sbr"))
+        for words in (("replay", "x.sbt"), ("replay", "--mode", "dry-run", "x.sbt"),
+                      ("races", "x.sbt"), ("export", "x.sbt", "--with-recording", "-o", "z.sbt")):
+            result = self.run_command(*words)
+            self.assertIn(result.returncode, (1, 2), words)
+            self.assert_said(result, result.returncode, "x.sbr", "is the recording of session", *ids)
+        self.assertNotIn("z.sbt", self.files())
+        self.replay(file="x.sbr")  # that is meant
+        # Nor are the times of a trace taken for those of another session's recording.
+        result = self.run_command("replay", "--json", "--device", "simulated", "x.sbr")
+        self.assertIn(ids[0], (result.stdout + result.stderr).decode())
+
+    def test_a_recording_of_an_earlier_version_is_replayed_with_a_note(self):
+        made = os.path.join(BIN, "race_recording")
+        if not os.path.exists(made):
+            self.skipTest("race_recording is not built")
+        self.record(DEMO)
+        subprocess.run([made, self.path("x.sbr"), "waits"], check=True)
+        result = self.run_command("replay", "--mode", "dry-run", "x.sbt")
+        self.assert_said(result, 0, "x.sbr", "has no session id")
+
+
 class RealPrograms(Replay):
     def test_the_demo_does_the_same_again(self):
         self.record(DEMO)

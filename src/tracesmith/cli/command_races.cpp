@@ -55,6 +55,11 @@ class RacesCommand : public Command {
 
   int run(Session& session) override {
     Result<RecordingReader> reader = RecordingReader::open(input_);
+    if (reader && reader->path() != input_) {
+      if (const Status same = checkSameSession(*reader, input_); !same) {
+        return failWith(same.error());
+      }
+    }
     if (!reader) {
       sayError(reader.error());
       // Without a recording there is nothing that could be executed: it was asked for in vain.

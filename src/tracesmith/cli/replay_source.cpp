@@ -13,6 +13,9 @@ Result<ReplaySource> openReplaySource(const std::string& path, std::optional<uin
   for (const DataLoss& loss : reader.losses()) {
     sayWarning(fmt::format("{}: at byte {}: {}", reader.path(), loss.offset, loss.reason));
   }
+  if (reader.path() != path && reader.sessionId().empty()) {
+    sayWarning(reader.path() + kNoSessionId);
+  }
   if (!source.plan.whole()) {
     sayWarning(reader.path() + ": the commands end within one; what is before it is replayed");
   }

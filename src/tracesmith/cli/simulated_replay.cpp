@@ -16,6 +16,9 @@ StepDurations durationsOf(const std::string& path, const ReplaySource& source, i
   if (access(trace_path.c_str(), F_OK) != 0) {
     return StepDurations::none(source.plan, trace_path + ", which would say it, is not there");
   }
+  if (const Status same = checkSameSession(source.reader, trace_path); !same) {
+    return StepDurations::none(source.plan, same.error().toString());
+  }
   Result<TraceFile> file = readTraceFile(trace_path);
   if (!file) return StepDurations::none(source.plan, file.error().toString());
   code = reportLosses(file->reader, trace_path, code);

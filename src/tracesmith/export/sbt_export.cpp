@@ -162,6 +162,7 @@ Result<RecordingCopy> addRecording(const std::string& recording, const std::stri
 /// does not know its processes is believed.
 Status checkSameRun(const std::string& path, const Trace& trace) {
   TS_TRY(const RecordingReader reader, RecordingReader::open(path));
+  if (reader.path() != path) TS_CHECK_OK(checkSameSession(reader, path));
   const ProcessTable& processes = trace.process;
   bool any = false;
   for (size_t i = 0; i < processes.size(); ++i) {

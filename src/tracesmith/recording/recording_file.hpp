@@ -22,7 +22,13 @@ namespace tracesmith {
 namespace recording {
 
 /// Columns on disk: append, never renumber.
-enum class ProcessColumn : uint16_t { kNumber = 1, kPid = 2, kStartTicks = 3, kCommandLine = 4 };
+enum class ProcessColumn : uint16_t {
+  kNumber = 1,
+  kPid = 2,
+  kStartTicks = 3,
+  kCommandLine = 4,
+  kSessionId = 5,
+};
 enum class CommandColumn : uint16_t { kProcess = 1, kBytes = 2 };
 enum class ContentColumn : uint16_t { kBytes = 1 };
 /// One row for each row of kRecordedContent.
@@ -36,6 +42,9 @@ struct Process {
   uint32_t pid = 0;
   uint64_t start_ticks = 0;
   std::string command_line;
+  /// Of the session that made the recording and its trace, where it is metadata `session_id`.
+  /// Empty: an earlier version made it.
+  std::string session_id;
 };
 
 /// "out.sbt" -> "out.sbr": where the recording that belongs to a trace lies.
@@ -103,6 +112,8 @@ class RecordingReader {
 
   const std::string& path() const { return log_->path(); }
   const std::vector<recording::Process>& processes() const { return processes_; }
+  /// Of the first process that has one; empty: none has.
+  std::string sessionId() const;
   /// The writer finished it; when not, it replays up to its end all the same.
   bool complete() const { return log_->complete(); }
   /// Stretches of the file that could not be read.
@@ -154,6 +165,11 @@ class RecordingReader {
   std::deque<uint32_t> unpacked_order_;  // the oldest first
   size_t unpacked_bytes_ = 0;
 };
+
+/// Whether the trace at `trace_path` may be of the same session as the recording. Fails with
+/// kInvalidArgument when both say of which session they are, and it is not the same. A trace that
+/// cannot be read says nothing.
+Status checkSameSession(const RecordingReader& recording, const std::string& trace_path);
 
 /// Calls f(header, fields) for each command of a stream until f returns false. False when the
 /// stream ends within a command or a command's size is impossible.

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "tracesmith/base/temp_folder_test_util.hpp"
+#include "tracesmith/format/trace_writer.hpp"
 
 namespace tracesmith {
 namespace {
@@ -101,6 +102,40 @@ class RecordingFile : public testing::Test {
   test::TempFolder folder_;
   std::string path_ = folder_.path("out.sbr");
 };
+
+TEST_F(RecordingFile, KnowsTheTraceOfItsSession) {
+  const std::string trace_path = folder_.path("out.sbt");
+  const auto makeRecording = [&](const std::string& session) {
+    auto writer = RecordingWriter::create(path_);
+    ASSERT_TRUE(writer->addProcess({1, 4711, 99, "a program", session}));
+    ASSERT_TRUE(writer->addCommands(1, encoded(Write{}, {.sequence = 0}), 1));
+    ASSERT_TRUE(writer->finish());
+  };
+  const auto makeTrace = [&](const std::string& session) {
+    auto writer = TraceWriter::create(trace_path);
+    Trace trace;
+    if (!session.empty()) trace.setMetadata("session_id", session);
+    ASSERT_TRUE(writer->write(trace));
+    ASSERT_TRUE(writer->finish());
+  };
+  struct Case {
+    std::string of_recording, of_trace;
+    bool same;
+  };
+  for (const Case& c : {Case{"a1", "a1", true}, Case{"a1", "b2", false}, Case{"", "b2", true},
+                        Case{"a1", "", true}}) {
+    makeRecording(c.of_recording);
+    makeTrace(c.of_trace);
+    auto reader = RecordingReader::open(trace_path);
+    ASSERT_TRUE(reader) << reader.error().toString();
+    EXPECT_EQ(reader->sessionId(), c.of_recording);
+    const Status same = checkSameSession(*reader, trace_path);
+    EXPECT_EQ(same.has_value(), c.same) << c.of_recording << " " << c.of_trace;
+    if (same) continue;
+    EXPECT_NE(same.error().toString().find("a1"), std::string::npos);
+    EXPECT_NE(same.error().toString().find("b2"), std::string::npos);
+  }
+}
 
 TEST_F(RecordingFile, GivesBackCommandsAndContent) {
   const Bytes large = randomBytes(kChunkBytes * 5 + 123, 1);

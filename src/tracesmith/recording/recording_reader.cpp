@@ -87,8 +87,11 @@ Status RecordingReader::load() {
       continue;
     }
     (void)bytesOf(*contents_, number(ProcessColumn::kCommandLine), text);
+    ByteView session;
+    (void)bytesOf(*contents_, number(ProcessColumn::kSessionId), session);
     processes_.push_back({static_cast<uint32_t>(numbers[0]), static_cast<uint32_t>(pids[0]),
-                          ticks[0], std::string(text.begin(), text.end())});
+                          ticks[0], std::string(text.begin(), text.end()),
+                          std::string(session.begin(), session.end())});
   }
   std::unordered_map<uint64_t, uint32_t> contents_at;  // by first row
   for (uint32_t i = 0; i < content_blocks_.size(); ++i) {
@@ -103,6 +106,31 @@ Status RecordingReader::load() {
     }
   }
   return {};
+}
+
+std::string RecordingReader::sessionId() const {
+  for (const Process& process : processes_) {
+    if (!process.session_id.empty()) return process.session_id;
+  }
+  return {};
+}
+
+Status checkSameSession(const RecordingReader& recording, const std::string& trace_path) {
+  const std::string of_recording = recording.sessionId();
+  if (of_recording.empty() || recording.path() == trace_path) return {};
+  Result<TraceReader> reader = TraceReader::open(trace_path);
+  if (!reader) return {};
+  const Result<Trace> facts = reader->read({.tables = {TableId::kMetadata}});
+  if (!facts) return {};
+  const std::string of_trace(facts->metadataValue("session_id"));
+  if (of_trace.empty() || of_trace == of_recording) return {};
+  return fail(
+      ErrorCode::kInvalidArgument,
+      fmt::format("is the recording of session {}, and {} is a trace of session {}: one of "
+                  "them was moved or replaced. Put the right recording beside the trace, or "
+                  "name the recording itself",
+                  of_recording, trace_path, of_trace),
+      recording.path());
 }
 
 void RecordingReader::loadPlaces(const sbt::LogBlock& block, uint32_t contents) {

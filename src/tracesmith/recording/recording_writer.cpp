@@ -91,6 +91,7 @@ Status RecordingWriter::addProcess(const Process& process) {
   b.addBytes(
       number(ProcessColumn::kCommandLine),
       {reinterpret_cast<const uint8_t*>(process.command_line.data()), process.command_line.size()});
+  b.addBytes(number(ProcessColumn::kSessionId), asBytes(process.session_id));
   return file_.append(headerOf(TableId::kRecordedProcess, file_), b.contents());
 }
 

@@ -237,6 +237,8 @@ StepDurations ReplayEngine::Impl::durations(std::vector<std::string>& warnings) 
   StepDurations out;
   if (access(beside.c_str(), F_OK) != 0) {
     out = StepDurations::none(source->plan, beside + " is not there");
+  } else if (const Status same = checkSameSession(source->reader, beside); !same) {
+    out = StepDurations::none(source->plan, same.error().toString());
   } else if (const Result<Trace> known = readTrace(beside, warnings)) {
     out = StepDurations::of(source->plan, source->process, *known);
   } else {
@@ -461,6 +463,9 @@ Status ReplayEngine::loadTrace(const std::string& path) {
   for (const DataLoss& loss : source.reader.losses()) {
     impl.load_warnings.push_back(
         fmt::format("{}: at byte {}: {}", source.reader.path(), loss.offset, loss.reason));
+  }
+  if (source.reader.path() != path && source.reader.sessionId().empty()) {
+    impl.load_warnings.push_back(source.reader.path() + kNoSessionId);
   }
   if (!source.reader.complete()) {
     impl.load_warnings.push_back(source.reader.path() +

@@ -7,6 +7,7 @@ namespace tracesmith {
 
 Result<ReplaySource> ReplaySource::open(const std::string& path, std::optional<uint64_t> process) {
   TS_TRY(RecordingReader reader, RecordingReader::open(path));
+  if (reader.path() != path) TS_CHECK_OK(checkSameSession(reader, path));
   std::optional<ReplayPlan> best;
   recording::Process best_process;
   std::string known;

@@ -10,6 +10,11 @@
 
 namespace tracesmith {
 
+/// What is said, behind its path, of a recording of an earlier version.
+constexpr const char* kNoSessionId =
+    ": has no session id, as earlier versions made it: nothing says whether the trace beside it is "
+    "of the same run";
+
 struct ReplaySource {
   RecordingReader reader;
   ReplayPlan plan;
