@@ -85,6 +85,17 @@ class Trouble(CommandTest):
         self.assert_flood_ran()
         self.assertEqual(self.run_command("info", "small/f.sbt").returncode, 0)
 
+    def test_a_log_of_programs_that_is_cut_short_costs_no_program_its_end(self):
+        # The kernel reports processes in its first network namespace alone; elsewhere each logs itself.
+        if subprocess.run(["unshare", "--net", "true"], check=False,
+                          stderr=subprocess.PIPE).returncode != 0:
+            self.skipTest("no network namespace")
+        script = ('test -s "f.sbt.session/processes.log" || exit 99; : > f.sbt.session/processes.log; '
+                  'echo done; exit 3')
+        result = self.shell(f"unshare --net \"$T\" profile -b 64K -o f.sbt -- bash -c '{script}'")
+        self.assertEqual((result.returncode, result.stdout), (3, b"done\n"), result.stderr)
+        self.assertEqual(self.run_command("verify", "f.sbt").returncode, 0)
+
     def test_without_room_for_the_rings_nothing_is_started(self):
         self.mount(100)
         result = self.run_command("profile", "-o", "small/f.sbt", "--", "touch", "ran")

@@ -11,6 +11,7 @@
 #include "recording_test_util.hpp"
 #include "stream.hpp"
 #include "tracesmith/base/clock.hpp"
+#include "tracesmith/capture/channel_file.hpp"
 #include "tracesmith/capture/channel_layout.hpp"
 #include "tracesmith/capture/process_facts.hpp"
 
@@ -47,6 +48,28 @@ class RecordSurvivalTest : public RecordingTest {
     }
     return names;
   }
+  /// The launches that the process has counted in its channel.
+  uint64_t launchesOf(uint32_t program) const {
+    const std::string session = path("out.sbt.session");
+    for (const std::string& name : filesIn(session)) {
+      if (!name.ends_with(channel::kSuffix)) continue;
+      const auto file = ChannelFile::open(session + "/" + name);
+      if (file && file->header().pid == program) return file->header().launches.load();
+    }
+    return 0;
+  }
+  /// The first process that has made so many launches; 0: none does.
+  uint32_t awaitLaunches(uint64_t least) const {
+    for (int i = 0; i < 12'000; ++i, usleep(5000)) {
+      const std::string session = path("out.sbt.session");
+      for (const std::string& name : filesIn(session)) {
+        if (!name.ends_with(channel::kSuffix)) continue;
+        const auto program = static_cast<uint32_t>(std::strtoul(name.c_str(), nullptr, 10));
+        if (launchesOf(program) >= least) return program;
+      }
+    }
+    return 0;
+  }
   static uint32_t childOf(pid_t pid) {
     for (int i = 0; i < 500; ++i) {
       for (const ListedProcess& p : listProcesses()) {
@@ -64,24 +87,20 @@ class RecordSurvivalTest : public RecordingTest {
 
 TEST_F(RecordSurvivalTest, AProgramThatIsKilledLosesNothingThatItHadRecorded) {
   std::mt19937 random(1);
-  int killed_at_work = 0;
-  useconds_t longer = 0;  // on a machine that has other things to do
-  for (int i = 0; i < 12 && killed_at_work < 4; ++i) {
-    const pid_t pid = spawn(profile({"-q"}, {helper("launch_heavy"), "20000"}));
-    const uint32_t program = childOf(pid);
-    usleep(200'000 + random() % 500'000 + longer);
+  for (int i = 0; i < 4; ++i) {
+    const pid_t pid = spawn(profile({"-q"}, {helper("launch_heavy"), "200000"}));
+    const uint32_t program = awaitLaunches(1);
+    ASSERT_NE(program, 0u) << "it never launched anything";
+    usleep(random() % 500'000);
+    const uint64_t launched = launchesOf(program);
     kill(static_cast<pid_t>(program), SIGKILL);
     EXPECT_EQ(waitFor(pid).signal, SIGKILL);
     const auto all = streams();
     ASSERT_EQ(all.size(), 1u);
     EXPECT_THAT(all[0].end_reason, HasSubstr("signal 9"));
-    if (all[0].count(CommandKind::kLaunch) > 0) {
-      ++killed_at_work;
-    } else {
-      longer += 500'000;
-    }
+    // One may have been counted that had not returned.
+    EXPECT_GE(all[0].count(CommandKind::kLaunch) + 1, launched);
   }
-  EXPECT_EQ(killed_at_work, 4);
 }
 
 /// Calls that the program says it has made.

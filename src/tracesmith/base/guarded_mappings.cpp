@@ -24,8 +24,16 @@ constinit Slot g_slots[kMost];
 constinit std::atomic<size_t> g_used{0};  // slots from here on were never taken
 
 enum Handler : int { kNone, kInstalling, kInstalled };
-constinit std::atomic<int> g_handler{kNone};
-struct sigaction g_previous;
+
+/// A handler of ours, and what it stands in front of. There are two, for a handler that was put
+/// over the first one may put that one back (LLVM's does): from the first, nothing leads to the
+/// second.
+struct Installed {
+  std::atomic<int> state{kNone};
+  struct sigaction previous;
+};
+constinit Installed g_first{};
+constinit Installed g_second{};
 
 Slot* find(uintptr_t address) {
   const size_t used = g_used.load(std::memory_order_acquire);
@@ -53,50 +61,62 @@ bool replaceByZeros(Slot& slot) {
 }
 
 /// As if this handler were not there.
-void leaveToPrevious(int number, siginfo_t* info, void* context) {
-  if ((g_previous.sa_flags & SA_SIGINFO) != 0) {
-    g_previous.sa_sigaction(number, info, context);
+void leaveTo(const struct sigaction& previous, int number, siginfo_t* info, void* context) {
+  struct sigaction by_default {};
+  by_default.sa_handler = SIG_DFL;
+  if ((previous.sa_flags & static_cast<int>(SA_RESETHAND)) != 0) {
+    sigaction(number, &by_default, nullptr);
+  }
+  if ((previous.sa_flags & SA_SIGINFO) != 0) {
+    previous.sa_sigaction(number, info, context);
     return;
   }
   const bool was_sent = info->si_code <= 0;  // by kill() and the like
-  if (g_previous.sa_handler == SIG_IGN && was_sent) return;
-  if (g_previous.sa_handler != SIG_DFL && g_previous.sa_handler != SIG_IGN) {
-    g_previous.sa_handler(number);
+  if (previous.sa_handler == SIG_IGN && was_sent) return;
+  if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN) {
+    previous.sa_handler(number);
     return;
   }
   // The access faults again, or the signal is delivered when this handler returns, and the process
   // ends.
-  struct sigaction by_default {};
-  by_default.sa_handler = SIG_DFL;
   sigaction(number, &by_default, nullptr);
   if (was_sent) raise(number);
 }
 
-void onBusError(int number, siginfo_t* info, void* context) {
+void onBusError(const Installed& self, int number, siginfo_t* info, void* context) {
   const int before = errno;
   Slot* const slot = info->si_code > 0 ? find(reinterpret_cast<uintptr_t>(info->si_addr)) : nullptr;
-  if (slot == nullptr || !replaceByZeros(*slot)) leaveToPrevious(number, info, context);
+  if (slot == nullptr || !replaceByZeros(*slot)) leaveTo(self.previous, number, info, context);
   errno = before;
 }
 
-void installHandler() {
+void onFirst(int number, siginfo_t* info, void* context) {
+  onBusError(g_first, number, info, context);
+}
+void onSecond(int number, siginfo_t* info, void* context) {
+  onBusError(g_second, number, info, context);
+}
+
+using Action = void (*)(int, siginfo_t*, void*);
+
+void install(Installed& self, Action handler) {
   int none = kNone;
-  if (!g_handler.compare_exchange_strong(none, kInstalling)) return;
-  sigaction(SIGBUS, nullptr, &g_previous);
+  if (!self.state.compare_exchange_strong(none, kInstalling)) return;
+  sigaction(SIGBUS, nullptr, &self.previous);
   struct sigaction action {};
-  action.sa_sigaction = onBusError;
+  action.sa_sigaction = handler;
   // What the program's handler asked for holds while it is called from here.
-  action.sa_flags = SA_SIGINFO | SA_ONSTACK | (g_previous.sa_flags & (SA_NODEFER | SA_RESTART));
-  action.sa_mask = g_previous.sa_mask;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK | (self.previous.sa_flags & (SA_NODEFER | SA_RESTART));
+  action.sa_mask = self.previous.sa_mask;
   sigaction(SIGBUS, &action, nullptr);
-  g_handler.store(kInstalled);
+  self.state.store(kInstalled);
 }
 
 }  // namespace
 
 bool guard(void* begin, size_t bytes, OnDamage on_damage) {
   const int before = errno;
-  installHandler();
+  install(g_first, onFirst);
   errno = before;
   for (size_t i = 0; i < kMost; ++i) {
     Slot& slot = g_slots[i];
@@ -111,6 +131,20 @@ bool guard(void* begin, size_t bytes, OnDamage on_damage) {
     return true;
   }
   return false;
+}
+
+void renewHandler() {
+  if (g_first.state.load(std::memory_order_acquire) != kInstalled ||
+      g_second.state.load(std::memory_order_acquire) != kNone) {
+    return;
+  }
+  const int before = errno;
+  struct sigaction now {};
+  if (sigaction(SIGBUS, nullptr, &now) == 0 &&
+      ((now.sa_flags & SA_SIGINFO) == 0 || now.sa_sigaction != onFirst)) {
+    install(g_second, onSecond);
+  }
+  errno = before;
 }
 
 void release(void* begin) {

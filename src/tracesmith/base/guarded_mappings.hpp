@@ -15,9 +15,12 @@ namespace tracesmith::mappings {
 using OnDamage = void (*)();
 
 /// Guards [begin, begin + bytes), a mapping of the caller's, until release(). The first call
-/// installs the handler; a program that installs its own later takes it away. Any thread. False:
-/// there are too many already, and this one is not guarded.
+/// installs the handler; a program that installs its own later takes it away (see renewHandler()).
+/// Any thread. False: there are too many already, and this one is not guarded.
 bool guard(void* begin, size_t bytes, OnDamage on_damage = nullptr);
+/// Puts the handler in front of one that was installed since. It does so once in the life of a
+/// process; a handler that comes later still takes it away. Any thread; costs a system call.
+void renewHandler();
 /// Call it before munmap(). No effect on what is not guarded.
 void release(void* begin);
 /// It has become zeros. What is not guarded never has.

@@ -84,6 +84,60 @@ TEST(GuardedMappings, LeaveEveryOtherBusErrorToTheProgram) {
   EXPECT_EQ(WEXITSTATUS(own), 42);
 }
 
+struct sigaction g_before_compiler;
+
+/// As LLVM's: for one fault, at which it puts back what was there before.
+void onFaultInCompiler(int number) { sigaction(number, &g_before_compiler, nullptr); }
+
+void installHandlerOfCompiler() {
+  struct sigaction action {};
+  action.sa_handler = onFaultInCompiler;
+  action.sa_flags = static_cast<int>(SA_NODEFER | SA_RESETHAND | SA_ONSTACK);
+  sigaction(SIGBUS, &action, &g_before_compiler);
+}
+
+void onFaultOfProgram(int) { _exit(42); }
+
+TEST(GuardedMappings, StayGuardedBehindAHandlerThatCameLater) {
+  const int guarded = endOf([] {
+    const MappedFile first, second;
+    mappings::guard(first.begin(), kBytes);
+    mappings::guard(second.begin(), kBytes);
+    signal(SIGBUS, onFaultOfProgram);
+    mappings::renewHandler();
+    first.cut();
+    first.base[0] = 1;
+    second.cut();
+    second.base[0] = 1;
+    if (!mappings::isDamaged(first.begin()) || !mappings::isDamaged(second.begin())) _exit(1);
+  });
+  EXPECT_EQ(guarded, 0) << WEXITSTATUS(guarded);
+  const int other = endOf([] {
+    const MappedFile file, of_program;
+    mappings::guard(file.begin(), kBytes);
+    signal(SIGBUS, onFaultOfProgram);
+    mappings::renewHandler();
+    of_program.cut();
+    of_program.base[0] = 1;
+  });
+  EXPECT_EQ(WEXITSTATUS(other), 42);
+}
+
+TEST(GuardedMappings, LeaveTheEndOfAProgramToAHandlerThatPutsBackTheOneBeforeIt) {
+  const int status = endOf([] {
+    alarm(10);  // it must not go round in circles
+    const MappedFile file, of_program;
+    mappings::guard(file.begin(), kBytes);
+    installHandlerOfCompiler();
+    mappings::renewHandler();
+    file.cut();
+    file.base[0] = 1;
+    of_program.cut();
+    of_program.base[0] = 1;
+  });
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS) << status;
+}
+
 TEST(GuardedMappings, AreGuardedAgainAfterARelease) {
   const int status = endOf([] {
     for (int i = 0; i < 10'000; ++i) {

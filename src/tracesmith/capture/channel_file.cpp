@@ -74,6 +74,8 @@ ChannelFile::~ChannelFile() {
   munmap(base_, bytes_);
 }
 
+bool ChannelFile::isDamaged() const { return mappings::isDamaged(base_); }
+
 std::string ChannelFile::commandLine() const {
   const ChannelHeader& h = header();
   const size_t n = std::min<size_t>(h.command_line_bytes, sizeof h.command_line);

@@ -25,6 +25,8 @@ class ChannelFile {
   ~ChannelFile();
 
   const std::string& path() const { return path_; }
+  /// Its file was cut short or its disk failed; what is read here is zeros.
+  bool isDamaged() const;
   std::string name() const { return path_.substr(path_.find_last_of('/') + 1); }
   channel::ChannelHeader& header() const { return *static_cast<channel::ChannelHeader*>(base_); }
   uint64_t ringBytes() const { return ring_bytes_; }

@@ -170,6 +170,7 @@ void Collector::closeDeadArenas() {
     const auto left = [](const auto& entry) { return !entry.second.committed; };
     if (std::any_of(process.cuda_files.begin(), process.cuda_files.end(), left)) return false;
     addRings(*arena, arena->share->closed);
+    if (dir_.isGivenUp(arena->file.name())) return true;
     dir_.files().removeFile(arena->file.name());
     known_files_.erase(arena->file.path());
     return true;
@@ -368,6 +369,9 @@ void Collector::commit() {
     delta.commit_mark.clear();
   }
   for (CudaShare* share : left) share->committed = write_status_.has_value();
+  // Nothing that a program emits from here on can be kept; on a full disk each page that it writes
+  // to costs it a search for room.
+  if (!write_status_ && capturing_) setCapturing(false);
   for (const auto& arena : arenas_) {
     for (uint32_t i = 0; i < arena->rings.size(); ++i) {
       Ring& ring = arena->rings[i];

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "tracesmith/base/clock.hpp"
 #include "tracesmith/capture/agent_environment.hpp"
@@ -31,6 +30,12 @@ std::string joinCommand(const std::vector<std::string>& command) {
   std::string joined;
   for (const std::string& word : command) joined += word + '\0';
   return quoteCommandLine(joined);
+}
+
+/// Why its recording ended; empty: it left by itself.
+std::string reasonOf(const ExitStatus& ended) {
+  if (ended.signal == 0) return {};
+  return "signal " + std::to_string(ended.signal) + " ended the program";
 }
 
 /// Stops a program that has run its time: asks, asks firmly, and ends it.
@@ -112,7 +117,9 @@ Result<ProfileOutcome> runProfile(const ProfileOptions& options) {
   if (!started) return giveUp(started.error());
   Launcher& program = *started;
   relay.follow(program);
+  const auto pid = static_cast<uint32_t>(program.pid());
   if (recording) {
+    recording->expectEnd(pid);
     if (auto ok = recording->start(); !ok) outcome.warnings.push_back(ok.error().toString());
   }
   descendants.started(program.pid(), command_line);
@@ -132,6 +139,7 @@ Result<ProfileOutcome> runProfile(const ProfileOptions& options) {
     if (!ended) {
       ended = program.poll();
       stops_at_end = relay.stops();
+      if (ended && recording) recording->noteEnd(pid, reasonOf(*ended));
     }
     if (ended) {
       const bool stop_asked = relay.stops() > stops_at_end || limit.hit();
@@ -159,22 +167,9 @@ Result<ProfileOutcome> runProfile(const ProfileOptions& options) {
   const std::vector<std::string> silent = descendants.silentWarnings(dir);
   outcome.warnings.insert(outcome.warnings.end(), silent.begin(), silent.end());
   if (recording) {
-    if (ended->signal != 0) {
-      recording->noteEnd(static_cast<uint32_t>(program.pid()),
-                         "signal " + std::to_string(ended->signal) + " ended the program");
-    }
     outcome.recording_status = recording->finish();
     outcome.recording = recording->totals();
-    for (const SessionDir::Unrecorded& u : dir.unchanneled()) {
-      outcome.recording->ended.push_back(
-          fmt::format("process {} could not {} ({}); a smaller channel: "
-                      "--record-buffer BYTES",
-                      u.pid,
-                      u.step == arena::ArmStep::kUnknown || u.step == arena::ArmStep::kRoom
-                          ? "make its channel"
-                          : arena::failureOf(u.step),
-                      std::strerror(u.error)));
-    }
+    noteUnchanneled(dir, *outcome.recording);
   }
   outcome.trace_status = collector.finish();
   takeTotals(collector, dir, outcome);

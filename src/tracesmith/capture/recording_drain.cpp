@@ -33,12 +33,12 @@ void sleepNs(int64_t ns) {
 }
 
 /// True for a process of a container that we see from outside.
-bool runsInItsNamespace(const ChannelHeader& h) {
+bool runsInItsNamespace(uint32_t own_pid, uint64_t start_ticks, uint64_t pid_namespace) {
   for (const ListedProcess& listed : listProcesses()) {
-    if (listed.stat.start_ticks != h.start_ticks) continue;
+    if (listed.stat.start_ticks != start_ticks) continue;
     const auto facts = readProcessFacts(listed.pid);
-    if (facts && !facts->zombie && facts->pid_namespace == h.pid_namespace &&
-        facts->namespace_pid == h.pid) {
+    if (facts && !facts->zombie && facts->pid_namespace == pid_namespace &&
+        facts->namespace_pid == own_pid) {
       return true;
     }
   }
@@ -124,6 +124,7 @@ void RecordingDrain::run() {
     if (!met) {
       status_ = tl::unexpected<Error>(met.error());
       broken_.store(true);
+      endChannels("the recording could not be written: " + met.error().message);
       return;
     }
     if (behind_) continue;  // what has come meanwhile is more than a little
@@ -132,9 +133,20 @@ void RecordingDrain::run() {
   }
 }
 
+void RecordingDrain::expectEnd(uint32_t pid) {
+  const std::lock_guard lock(mutex_);
+  unknown_ends_.insert(pid);
+}
+
+bool RecordingDrain::knowsEnd(const Channel& c) const {
+  const std::lock_guard lock(mutex_);
+  return !unknown_ends_.contains(c.pid);
+}
+
 void RecordingDrain::noteEnd(uint32_t pid, const std::string& reason) {
   const std::lock_guard lock(mutex_);
   end_reasons_[pid] = reason;
+  unknown_ends_.erase(pid);
 }
 
 Status RecordingDrain::discover() {
@@ -173,8 +185,8 @@ Status RecordingDrain::open(const std::string& path) {
       writer_.emplace(std::move(writer));
     }
     channel->number = next_number_++;
-    TS_CHECK_OK(writer_->addProcess(
-        {channel->number, header.pid, header.start_ticks, channel->file.commandLine()}));
+    TS_CHECK_OK(writer_->addProcess({channel->number, header.pid, header.start_ticks,
+                                     channel->file.commandLine(), dir_.info().id}));
     ++totals_.processes;
   }
   const std::lock_guard lock(mutex_);
@@ -186,6 +198,10 @@ Status RecordingDrain::open(const std::string& path) {
 
 Result<bool> RecordingDrain::drain(Channel& c) {
   if (c.closed || c.damaged) return false;
+  if (c.file.isDamaged()) {
+    noteDamage(c);
+    return false;
+  }
   const uint64_t head = c.file.header().head.load(std::memory_order_acquire);
   if (head == c.consumed) return false;
   behind_ = behind_ || head - c.consumed > c.file.ringBytes() / 16;
@@ -217,16 +233,29 @@ Result<bool> RecordingDrain::drain(Channel& c) {
   c.damaged = c.damaged || walk.damaged();
   unflushed_ += walk.position() - c.consumed;
   if (!c.damaged) c.consumed = walk.position();
-  if (c.damaged) {
-    totals_.ended.push_back("process " + std::to_string(c.file.header().pid) +
-                            ": its channel holds what no agent writes");
-    // Its program must not wait for us when the ring is full.
-    const std::lock_guard lock(mutex_);
-    std::erase(beating_, &c.file.header());
-    c.file.header().ended.store(1);
-    c.file.header().heartbeat_ns.store(0);
-  }
+  if (c.damaged) noteDamage(c);
   return true;
+}
+
+void RecordingDrain::noteDamage(Channel& c) {
+  c.damaged = true;
+  totals_.ended.push_back("process " + std::to_string(c.pid) +
+                          (c.file.isDamaged() ? ": its channel was cut short, or its disk failed"
+                                              : ": its channel holds what no agent writes"));
+  // Its program must not wait for us when the ring is full.
+  const std::lock_guard lock(mutex_);
+  std::erase(beating_, &c.file.header());
+  c.file.header().ended.store(1);
+  c.file.header().heartbeat_ns.store(0);
+}
+
+void RecordingDrain::endChannels(const std::string& reason) {
+  for (const auto& c : channels_) {
+    ChannelHeader& header = c->file.header();
+    if (c->closed || header.ended.load(std::memory_order_acquire) != 0) continue;
+    header.end_reason[reason.copy(header.end_reason, sizeof header.end_reason - 1)] = 0;
+    header.ended.store(1, std::memory_order_release);
+  }
 }
 
 Status RecordingDrain::flush() {
@@ -242,13 +271,12 @@ Status RecordingDrain::flush() {
 }
 
 bool RecordingDrain::processGone(const Channel& c, bool at_end) const {
-  const ChannelHeader& h = c.file.header();
-  if (h.pid_namespace != 0 && h.pid_namespace != ownPidNamespace()) {
+  if (c.pid_namespace != 0 && c.pid_namespace != ownPidNamespace()) {
     // Its number is another process's here, or nobody's; where it cannot be found it may still be.
-    return at_end && !runsInItsNamespace(h);
+    return at_end && !runsInItsNamespace(c.pid, c.start_ticks, c.pid_namespace);
   }
-  const auto stat = readProcessStat(h.pid);
-  return !stat || stat->start_ticks != h.start_ticks || !stat->runs();
+  const auto stat = readProcessStat(c.pid);
+  return !stat || stat->start_ticks != c.start_ticks || !stat->runs();
 }
 
 void RecordingDrain::noteTotals(Channel& c) {
@@ -264,12 +292,12 @@ Status RecordingDrain::close(Channel& c, bool process_gone) {
   if (c.closed) return {};
   std::string reason = c.file.endReason();
   if (reason.empty() && c.damaged) reason = "the channel was damaged";
-  if (!reason.empty()) {
-    totals_.ended.push_back("process " + std::to_string(c.file.header().pid) + ": " + reason);
+  if (!reason.empty() && !c.damaged) {  // noteDamage() has said so
+    totals_.ended.push_back("process " + std::to_string(c.pid) + ": " + reason);
   }
   {
     const std::lock_guard lock(mutex_);
-    const auto told = end_reasons_.find(c.file.header().pid);
+    const auto told = end_reasons_.find(c.pid);
     if (reason.empty() && told != end_reasons_.end()) reason = told->second;
   }
   if (reason.empty() && !process_gone) reason = "the recording was stopped";
@@ -305,10 +333,10 @@ Result<bool> RecordingDrain::poll() {
     last_flush_ns_ = now;
     // A process that is gone needs its 64 MiB no more: neither the file, nor its pages here.
     for (const auto& c : channels_) {
-      if (c->closed || !processGone(*c)) continue;
+      if (c->closed || !processGone(*c) || !knowsEnd(*c)) continue;
       TS_CHECK_OK(drain(*c));
       TS_CHECK_OK(close(*c, true));
-      dir_.files().removeFile(c->file.name());
+      if (!dir_.isGivenUp(c->file.name())) dir_.files().removeFile(c->file.name());
     }
     std::erase_if(channels_, [](const auto& c) { return c->closed; });
   }

@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -46,7 +47,10 @@ class RecordingDrain {
 
   /// Begins to drain in a thread. Not before the program is started: fork knows no threads.
   Status start();
-  /// Why the process of this number ended, if it was not by itself.
+  /// noteEnd() will tell how this process ended; until then its recording is not ended. Before
+  /// start().
+  void expectEnd(uint32_t pid);
+  /// Why the process of this number ended; empty: by itself. Any thread.
   void noteEnd(uint32_t pid, const std::string& reason);
   /// Drains what is there, ends all streams and finishes the file.
   Status finish();
@@ -57,8 +61,16 @@ class RecordingDrain {
 
  private:
   struct Channel {
-    explicit Channel(ChannelFile f) : file(std::move(f)) {}
+    explicit Channel(ChannelFile f)
+        : file(std::move(f)),
+          pid(file.header().pid),
+          start_ticks(file.header().start_ticks),
+          pid_namespace(file.header().pid_namespace) {}
     ChannelFile file;
+    // Its process; a file that is cut short does not say so any more.
+    uint32_t pid;
+    uint64_t start_ticks;
+    uint64_t pid_namespace;
     uint32_t number = 0;
     uint64_t consumed = 0;       // position up to which frames are with the writer
     uint64_t next_sequence = 0;  // what is before it is in the file already
@@ -73,8 +85,14 @@ class RecordingDrain {
   Status close(Channel& channel, bool process_gone);
   Status flush();
   void noteTotals(Channel& channel);
+  /// Of a channel that cannot be read further.
+  void noteDamage(Channel& channel);
+  /// Tells the programs that nothing of theirs can be written any more, and why.
+  void endChannels(const std::string& reason);
   /// At the end of the session also what can only be guessed counts.
   bool processGone(const Channel& channel, bool at_end = false) const;
+  /// Of a process that is gone: there is nothing to come about why.
+  bool knowsEnd(const Channel& channel) const;
   void run();
   void beat();
   void stopThreads();
@@ -105,6 +123,7 @@ class RecordingDrain {
   std::atomic<bool> broken_{false};
   mutable std::mutex mutex_;  // of what follows
   std::map<uint32_t, std::string> end_reasons_;
+  std::set<uint32_t> unknown_ends_;  // processes of which noteEnd() is to come
   std::vector<channel::ChannelHeader*> beating_;
 };
 

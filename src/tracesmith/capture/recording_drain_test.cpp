@@ -103,6 +103,31 @@ TEST_F(RecordingDrainTest, AProcessThatHasEndedLeavesNothingMapped) {
   EXPECT_EQ(drain_->totals().processes, 1u);
 }
 
+// Who waits for it may learn how it ended long after the drain has seen that it is gone.
+TEST_F(RecordingDrainTest, TheReasonForWhichAProcessEndedMayComeLate) {
+  const auto pid = static_cast<uint32_t>(getpid());
+  makeChannel(pid, ownStart() + 1, ownPidNamespace());
+  channel_.reset();
+  drain_->expectEnd(pid);
+  pollForAWhile();
+  EXPECT_TRUE(channelIsThere());
+  drain_->noteEnd(pid, "signal 9 ended the program");
+  ASSERT_TRUE(drain_->finish());
+  auto reader = RecordingReader::open(dir_->recordingPath());
+  ASSERT_TRUE(reader) << reader.error().toString();
+  const auto commands = reader->commands(reader->processes().at(0).number);
+  ASSERT_TRUE(commands);
+  std::string reason;
+  forEachCommand(*commands, [&](const recording::CommandHeader& header, ByteView fields) {
+    recording::End end;
+    if (header.kind == recording::CommandKind::kEnd && decode(fields, end)) {
+      reason.assign(end.reason.begin(), end.reason.end());
+    }
+    return true;
+  });
+  EXPECT_EQ(reason, "signal 9 ended the program");
+}
+
 TEST_F(RecordingDrainTest, AProcessOfAnotherNamespaceLivesUntilTheSessionEnds) {
   // There is no process of that number here.
   makeChannel(4'000'000, 1, ownPidNamespace() + 1);

@@ -234,6 +234,7 @@ Result<RecoverOutcome> recoverSession(const std::string& session_dir) {
     TS_TRY(const auto drain, RecordingDrain::resume(dir));
     TS_CHECK_OK(drain->finish());
     outcome.recording = drain->totals();
+    noteUnchanneled(dir, *outcome.recording);
   }
   if (lookAt(dir.recordingPath()).kind != Kind::kNothing) {
     TS_CHECK_OK(checkFinished(dir.recordingPath()));

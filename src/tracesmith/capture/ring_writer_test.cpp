@@ -9,12 +9,14 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <map>
 #include <mutex>
 #include <set>
 #include <thread>
 
+#include "tracesmith/capture/agents/core/own_thread.hpp"
 #include "tracesmith/capture/agents/core/writer.hpp"
 #include "tracesmith/capture/arena_file.hpp"
 #include "tracesmith/capture/arena_test_util.hpp"
@@ -139,6 +141,49 @@ class Reader {
   std::set<std::string> known_;
   std::vector<ArenaFile> arenas_;
 };
+
+// A recorder that lost its view of an arena (its disk is full) lives, and reads nothing.
+TEST(RingWriter, WaitsOnceForAReaderThatNeverMoves) {
+  inArmedProcess("block", [](const SessionDir& session) {
+    auto arena = ArenaFile::open(session.arenas().at(0));
+    ASSERT_TRUE(arena) << arena.error().toString();
+    std::atomic<bool> stop{false};
+    std::thread heart([&] {
+      while (!stop) {
+        arena->header().collector_heartbeat_ns.store(agent::nowNs());
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      }
+    });
+    ASSERT_TRUE(agent::ready());
+    uint64_t number = 0;
+    while (put(0, number)) ++number;  // the last one waits in vain
+    const int64_t began = agent::nowNs();
+    for (int i = 0; i < 1000; ++i) put(0, ++number);
+    EXPECT_LT(agent::nowNs() - began, 1'000'000'000);
+    arena::RingHeader& ring = arena->ring(0);
+    EXPECT_GT(ring.dropped.load(), 900u);  // a short one may fit
+    ring.tail.store(ring.head.load());
+    EXPECT_TRUE(put(0, ++number)) << "it reads again";
+    stop = true;
+    heart.join();
+  });
+}
+
+TEST(RingWriter, OwnThreadsOfAgentsLeaveFaultsToTheirHandlers) {
+  static std::atomic<bool> done;
+  static sigset_t mask;
+  const auto run = [](void*) -> void* {
+    pthread_sigmask(SIG_BLOCK, nullptr, &mask);
+    done.store(true);
+    return nullptr;
+  };
+  ASSERT_EQ(agent::startOwnThread(run), 0);
+  while (!done.load()) std::this_thread::yield();
+  EXPECT_EQ(sigismember(&mask, SIGBUS), 0)
+      << "a page of a file that was cut short ends the program";
+  EXPECT_EQ(sigismember(&mask, SIGSEGV), 0);
+  EXPECT_EQ(sigismember(&mask, SIGTERM), 1);
+}
 
 // Reader and writers share one mapping here, so that ThreadSanitizer sees every access of both.
 TEST(RingWriter, EveryRecordArrivesWholeAndInOrderWhileItIsBeingRead) {

@@ -180,17 +180,23 @@ std::vector<std::string> SessionDir::cudaFiles() const { return withSuffix(cuda_
 std::vector<std::string> SessionDir::channels() const { return withSuffix(channel::kSuffix); }
 
 std::vector<SessionDir::Unrecorded> SessionDir::unrecorded() const {
-  return reported(arena::kUnrecordedSuffix);
+  return reported(arena::kUnrecordedSuffix, arena::kArenaSuffix);
 }
 std::vector<SessionDir::Unrecorded> SessionDir::unchanneled() const {
-  return reported(channel::kUnrecordedSuffix);
+  return reported(channel::kUnrecordedSuffix, channel::kSuffix);
 }
 
-std::vector<SessionDir::Unrecorded> SessionDir::reported(const char* suffix) const {
+std::vector<SessionDir::Unrecorded> SessionDir::reported(const char* suffix,
+                                                         const char* file_suffix) const {
   std::vector<Unrecorded> out;
   for (const std::string& name : files_.names()) {
     Unrecorded u;
     unsigned step = 0;
+    if (name.ends_with(file_suffix) && isGivenUp(name)) {
+      u = {.error = EIO, .step = arena::ArmStep::kDamaged};
+      if (std::sscanf(name.c_str(), "%" SCNu32, &u.pid) == 1) out.push_back(u);
+      continue;
+    }
     if (!name.ends_with(suffix) ||
         std::sscanf(name.c_str(), "%" SCNu32 ".%d.%u", &u.pid, &u.error, &step) < 2) {
       continue;
@@ -199,6 +205,12 @@ std::vector<SessionDir::Unrecorded> SessionDir::reported(const char* suffix) con
     out.push_back(u);
   }
   return out;
+}
+
+bool SessionDir::isGivenUp(const std::string& name) const {
+  struct stat s {};
+  return fstatat(files_.fd(), name.c_str(), &s, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(s.st_mode) &&
+         (s.st_mode & arena::kGivenUpMode) != 0;
 }
 
 void SessionDir::removeFiles() const {

@@ -40,15 +40,18 @@ class SessionDir {
   std::vector<std::string> cudaFiles() const;
   /// Of the channels of processes that are recorded for replay.
   std::vector<std::string> channels() const;
-  /// Processes that could not make an arena.
+  /// Processes that could not make an arena, or can write theirs no more.
   struct Unrecorded {
     uint32_t pid = 0;
     int error = 0;  ///< errno
     arena::ArmStep step{};
   };
   std::vector<Unrecorded> unrecorded() const;
-  /// Processes that could not make a channel.
+  /// The same of channels.
   std::vector<Unrecorded> unchanneled() const;
+  /// The process has given up this file (arena::kGivenUpMode). Keep it: it is the only word of
+  /// that.
+  bool isGivenUp(const std::string& name) const;
   /// Removes the directory and the files of ours in it.
   void remove();
   /// False for one whose collector was killed before it had written down what it is.
@@ -59,7 +62,7 @@ class SessionDir {
   /// It has records that are nowhere else.
   bool isUnfinished() const;
   std::vector<std::string> withSuffix(const char* suffix) const;
-  std::vector<Unrecorded> reported(const char* suffix) const;
+  std::vector<Unrecorded> reported(const char* suffix, const char* file_suffix) const;
   void removeFiles() const;
 
   PrivateDirectory files_;  // holds the lock

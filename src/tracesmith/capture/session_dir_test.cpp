@@ -2,6 +2,7 @@
 #include "tracesmith/capture/session_dir.hpp"
 
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <tuple>
@@ -35,6 +36,26 @@ TEST(SessionDir, LiesBesideItsOutputAndLeavesNothing) {
   EXPECT_EQ(unrecorded[0].error, 28);
   dir->remove();
   EXPECT_FALSE(exists(dir->path()));
+}
+
+// On a full disk there may be no room for a note.
+TEST(SessionDir, TellsOfFilesWhoseProcessMarkedThemAsGivenUp) {
+  const test::TempDirectory tmp;
+  auto dir = SessionDir::create(tmp / "out.sbt");
+  ASSERT_TRUE(dir) << dir.error().toString();
+  for (const char* name : {"1.2.0.arena", "4711.3.0.arena", "4711.3.channel"}) {
+    touch(dir->path() + "/" + name);
+  }
+  EXPECT_TRUE(dir->unrecorded().empty());
+  chmod((dir->path() + "/4711.3.0.arena").c_str(), 0600 | arena::kGivenUpMode);
+  const auto unrecorded = dir->unrecorded();
+  ASSERT_EQ(unrecorded.size(), 1u);
+  EXPECT_EQ(unrecorded[0].pid, 4711u);
+  EXPECT_EQ(unrecorded[0].step, arena::ArmStep::kDamaged);
+  EXPECT_TRUE(dir->unchanneled().empty());
+  chmod((dir->path() + "/4711.3.channel").c_str(), 0600 | arena::kGivenUpMode);
+  EXPECT_EQ(dir->unchanneled().size(), 1u);
+  EXPECT_FALSE(dir->isGivenUp("1.2.0.arena"));
 }
 
 TEST(SessionDir, IsFoundAgainWithWhatWasWrittenDown) {

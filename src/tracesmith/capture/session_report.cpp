@@ -69,6 +69,18 @@ void warnOfUnrecorded(const SessionDir& dir, ProfileOutcome& outcome) {
   }
 }
 
+void noteUnchanneled(const SessionDir& dir, RecordingTotals& totals) {
+  for (const SessionDir::Unrecorded& u : dir.unchanneled()) {
+    const bool for_want_of_room =
+        u.step == arena::ArmStep::kUnknown || u.step == arena::ArmStep::kRoom;
+    totals.ended.push_back(fmt::format(
+        "process {} could not {} ({}); {}", u.pid,
+        for_want_of_room ? "make its channel" : arena::failureOf(u.step), std::strerror(u.error),
+        u.step == arena::ArmStep::kDamaged ? arena::adviceOn(u.step)
+                                           : "a smaller channel: --record-buffer BYTES"));
+  }
+}
+
 void takeTotals(const Collector& collector, const SessionDir& dir, ProfileOutcome& outcome) {
   const CollectorTotals totals = collector.totals();
   const SharedRows& rows = collector.rows();

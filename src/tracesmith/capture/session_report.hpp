@@ -18,6 +18,8 @@ void noteHost(Collector& collector, const std::string& command_line);
 CaptureProgress progressOf(const Collector& collector, int64_t elapsed_ns);
 /// One warning for each reason, however many processes it stopped.
 void warnOfUnrecorded(const SessionDir& dir, ProfileOutcome& outcome);
+/// Adds to the reasons for which the recordings of processes ended.
+void noteUnchanneled(const SessionDir& dir, RecordingTotals& totals);
 /// Of a collector that has finished, with what its agents could not do.
 void takeTotals(const Collector& collector, const SessionDir& dir, ProfileOutcome& outcome);
 /// Says where trace and recording are. Counts again what is in a trace that could not be written to

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How an agent that cannot record its process says so: by the name of an empty file in the session
-// directory, "PID.ERRNO.STEP.unrecorded". A process that cannot reach the directory, because it has
+// directory, "PID.ERRNO.STEP.unrecorded". Where there is no room for one, the mode of the file that
+// it has given up says so (kGivenUpMode). A process that cannot reach the directory, because it has
 // become another user or lives in a container, sends the collector a message instead.
 #pragma once
 
@@ -27,6 +28,10 @@ enum class ArmStep : uint8_t {
   kWaitPage = 9,     // making its page in the control directory
   kWaitThread = 10,  // starting the thread that waits
 };
+
+/// Set in the mode of an arena or channel that its process has given up (ArmStep::kDamaged): a
+/// change of the mode takes no blocks, where a new file needs some.
+constexpr unsigned kGivenUpMode = 0100;
 
 /// What the process could not do, after "process 12 could not "; and what to try.
 constexpr const char* failureOf(ArmStep step) {

@@ -38,7 +38,12 @@ class RecoverCommand : public Command {
     if (outcome->output.empty()) return kExitOk;
     say(fmt::format("{}: complete; {} events were added from {} arenas, {} kernels in all",
                     outcome->output, outcome->recovered_events, outcome->arenas, outcome->kernels));
-    if (outcome->recording) say(recordingText(*outcome->recording));
+    if (outcome->recording) {
+      for (const std::string& why : outcome->recording->ended) {
+        sayWarning("the recording ended early: " + why);
+      }
+      say(recordingText(*outcome->recording));
+    }
     return kExitOk;
   }
 

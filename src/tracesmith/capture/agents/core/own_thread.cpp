@@ -13,6 +13,9 @@ int startOwnThread(void* (*run)(void*)) {
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
+  // A fault that is blocked ends the process, whoever would handle it: our own mappings may fault.
+  constexpr int kFaults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
+  for (const int fault : kFaults) sigdelset(&all, fault);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_t thread;
   const int error = pthread_create(&thread, &attributes, run, nullptr);

@@ -16,6 +16,7 @@
 
 #include "tracesmith/capture/agents/core/arena_maker.hpp"
 #include "tracesmith/capture/agents/core/call_stack.hpp"
+#include "tracesmith/capture/agents/core/damage_note.hpp"
 #include "tracesmith/capture/agents/core/fork_page.hpp"
 #include "tracesmith/capture/agents/core/no_cancel.hpp"
 #include "tracesmith/capture/agents/core/own_stack.hpp"
@@ -117,27 +118,13 @@ void reportNotArmed(bool waits, arena::ArmStep step) {
   }
 }
 
-/// The note that endOfDamaged() leaves; made beforehand, for it runs in a signal handler.
-char g_damage_note[kPathBytes + sizeof(FileName)];
-
-void prepareDamageNote() {
-  snprintf(g_damage_note, sizeof g_damage_note, "%s/%d.%d.%d%s", g_process.plan.session, getpid(),
-           EIO, static_cast<int>(arena::ArmStep::kDamaged), arena::kUnrecordedSuffix);
-}
-
-/// An arena can be written no more (see guarded_mappings.hpp): nothing is recorded from here on.
-void endOfDamaged() {
-  g_enabled.store(&kDisabled);
-  const int fd = open(g_damage_note, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (fd >= 0) close(fd);
-}
+DamageNote g_damage_note;  // that endDamagedLife() leaves
 
 /// Starts this process's life as a recorded one: its first arena, and the epoch that says so.
 bool makeLife() {
   g_process.arena_count.store(0, std::memory_order_relaxed);
   g_process.free_rings.store(0, std::memory_order_relaxed);
-  g_process.plan.on_damage = endOfDamaged;
-  prepareDamageNote();
+  g_process.plan.on_damage = endDamagedLife;
   arena::ArmStep failed{};
   if (!addArena(0, g_process.arenas[0], failed)) {
     const int error = errno;
@@ -147,6 +134,9 @@ bool makeLife() {
     return false;
   }
   g_process.arena_count.store(1, std::memory_order_release);
+  FileName name;
+  lifeName(name, arena::kArenaSuffix);
+  prepareDamageNote(g_damage_note, g_process.plan.session, name, arena::kUnrecordedSuffix);
   g_process.life_pid.store(static_cast<uint32_t>(getpid()), std::memory_order_relaxed);
   g_enabled.store(&g_process.arenas[0].header->capture_enabled, std::memory_order_relaxed);
   g_epoch_page.number->store(g_process.lives << 32 | static_cast<uint64_t>(getpid()));
@@ -240,8 +230,9 @@ bool collectorIsGone(int64_t now) {
 }
 
 /// kFull when only full rings are free (another try later may find room), kNone when there is no
-/// ring to be had at all.
-Claim claimAnyRing(ThreadState& t) {
+/// ring to be had at all. `may_wait`: for room in a ring that is full; `waited_in_vain`: there was
+/// none, although the collector lives.
+Claim claimAnyRing(ThreadState& t, bool may_wait, bool& waited_in_vain) {
   int64_t began = nowNs();
   int64_t pause_ns = kFirstPauseNs;
   bool full = false;
@@ -260,7 +251,9 @@ Claim claimAnyRing(ThreadState& t) {
       full = full || claim == Claim::kFull;
     }
     if (full) {
-      if (g_process.overflow == arena::Overflow::kDrop || collectorIsGone(now)) return Claim::kFull;
+      if (!may_wait || g_process.overflow == arena::Overflow::kDrop || collectorIsGone(now)) {
+        return Claim::kFull;
+      }
       pauseLonger(pause_ns);
       continue;
     }
@@ -280,6 +273,7 @@ Claim claimAnyRing(ThreadState& t) {
       pauseLonger(pause_ns);
     }
   }
+  waited_in_vain = full;
   return full ? Claim::kFull : Claim::kNone;
 }
 
@@ -437,6 +431,11 @@ void endLife() {
   *g_process.plan.session = 0;
 }
 
+void endDamagedLife() {
+  g_enabled.store(&kDisabled);
+  leaveDamageNote(g_damage_note);
+}
+
 bool armed() { return g_process.armed; }
 
 const char* lifeFolder() { return g_process.plan.session; }
@@ -512,6 +511,7 @@ bool attachThread() {
   }
   ThreadState fresh;
   fresh.busy = t.busy;
+  const bool waited_in_vain = t.waited_in_vain && t.epoch == epoch();
   if (g_process.lives > 0) {
     endCallStacks(t);  // others may be wanted now
   } else {
@@ -520,8 +520,10 @@ bool attachThread() {
     forgetCallStacks(t);  // what they told went into another ring
   }
   t = fresh;
-  const Claim claim = claimAnyRing(t);
+  t.waited_in_vain = waited_in_vain;
+  const Claim claim = claimAnyRing(t, !waited_in_vain, t.waited_in_vain);
   if (claim == Claim::kDone) {
+    mappings::renewHandler();  // drivers load compilers, which bring handlers of their own
     pthread_setspecific(g_process.thread_end_key, &t);
     writeThreadRecord(t);
     waitAtExitOfMainThread();
@@ -568,7 +570,8 @@ bool makeRoom(ThreadState& t, uint64_t head, uint64_t bytes) {
     return false;
   }
   // Of a ring that nobody can read any more nothing is to be expected.
-  const bool read = ring.damaged.load(std::memory_order_relaxed) == 0;
+  const bool read =
+      ring.damaged.load(std::memory_order_relaxed) == 0 && ring.cached_tail != t.stuck_tail;
   if (read && g_process.overflow == arena::Overflow::kBlock) {
     const int64_t began = nowNs();
     const int saved_errno = errno;
@@ -580,6 +583,7 @@ bool makeRoom(ThreadState& t, uint64_t head, uint64_t bytes) {
         bump(ring.blocked_ns, static_cast<uint64_t>(now - began));
         errno = saved_errno;
         if (room) return true;
+        if (!collectorIsGone(now)) t.stuck_tail = ring.cached_tail;
         break;
       }
       pauseLonger(pause_ns);

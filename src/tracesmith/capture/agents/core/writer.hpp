@@ -34,8 +34,12 @@ struct ThreadState {
   uintptr_t live_busy = 0;                  // a record that endStaleRecord() has found live,
   uintptr_t live_frame = 0;                 // asked for this frame
   bool refused = false;                     // no ring to be had
+  bool waited_in_vain = false;              // for room in a ring that another thread left full
   stacks::CallPathCache* stacks = nullptr;  // made when the first is taken; see call_stack.hpp
   stacks::PythonFrames* python = nullptr;
+  /// The ring's tail when a wait for room ended without any. As long as it stays there, nobody
+  /// reads, although the collector may be alive: it may have lost its view of the file.
+  uint64_t stuck_tail = ~uint64_t{0};
 };
 
 extern constinit thread_local ThreadState t_state __attribute__((tls_model("initial-exec")));
@@ -63,6 +67,9 @@ bool beginLife();
 void endLife();
 /// What beginLife() could not do, when it or what follows it has failed.
 arena::ArmStep failedStep();
+/// Ends the recording of a life one of whose files can be written no more (guarded_mappings.hpp),
+/// and leaves word of it. Async-signal-safe.
+void endDamagedLife();
 /// From one moment on events are wanted, or are not any more. A life begins without.
 void wantEvents(bool wanted);
 

@@ -121,7 +121,7 @@ bool makeSharedFile() {
   }
   int error = errno;
   if (base != MAP_FAILED) {
-    mappings::guard(base, cuda_file::kFileBytes);
+    mappings::guard(base, cuda_file::kFileBytes, endDamagedLife);
     cuda_file::Header& h = *static_cast<cuda_file::Header*>(base);
     static arena::ArenaHeader identity;  // too large for the stack of a thread that may be any
     fillProcessIdentity(identity);

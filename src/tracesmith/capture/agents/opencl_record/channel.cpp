@@ -11,11 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "tracesmith/base/guarded_mappings.hpp"
+#include "tracesmith/capture/agents/core/damage_note.hpp"
+#include "tracesmith/capture/agents/core/file_blocks.hpp"
 #include "tracesmith/capture/agents/core/fork_page.hpp"
 #include "tracesmith/capture/agents/core/process_identity.hpp"
 #include "tracesmith/capture/agents/core/session_folder.hpp"
@@ -82,10 +83,12 @@ void nameProcess(ChannelHeader& h) {
   munmap(memory, sizeof(arena::ArenaHeader));
 }
 
-bool mayGrowTo(uint64_t bytes) {
-  rlimit limit{};
-  return getrlimit(RLIMIT_FSIZE, &limit) == 0 &&
-         (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= bytes);
+agent::DamageNote g_damage_note;
+
+/// The channel can be written no more: in a signal handler.
+void endDamaged() {
+  g_process.life.store(Life::kEnded);
+  agent::leaveDamageNote(g_damage_note);
 }
 
 /// 0, or an errno; `failed` says what of.
@@ -98,8 +101,6 @@ int makeChannel(ArmStep& failed) {
            static_cast<long long>(created));
   snprintf(name, sizeof name, "%d.%lld%s", getpid(), static_cast<long long>(created),
            channel::kSuffix);
-  failed = ArmStep::kRoom;
-  if (!mayGrowTo(bytes)) return EFBIG;  // it would be a signal that ends the program
   const SessionFolder folder(g_process.session);
   failed = ArmStep::kDirectory;
   if (folder.fd() < 0) return errno;
@@ -107,21 +108,20 @@ int makeChannel(ArmStep& failed) {
   const int fd =
       openat(folder.fd(), temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (fd < 0) return errno;
-  // Reserve the space now: a page that cannot be had later would kill the program (SIGBUS).
   void* base = MAP_FAILED;
   failed = ArmStep::kRoom;
-  int error = posix_fallocate(fd, 0, static_cast<off_t>(bytes));
-  if (error == 0) {
+  if (agent::reserveBlocks(fd, 0, bytes)) {
     failed = ArmStep::kMap;
     base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    error = errno;
   }
+  int error = errno;
   close(fd);
   if (base == MAP_FAILED) {
     unlinkat(folder.fd(), temporary, 0);
     return error;
   }
-  mappings::guard(base, bytes, [] { g_process.life.store(Life::kEnded); });
+  agent::prepareDamageNote(g_damage_note, g_process.session, name, channel::kUnrecordedSuffix);
+  mappings::guard(base, bytes, endDamaged);
   auto* h = static_cast<ChannelHeader*>(base);
   h->version = channel::kVersion;
   h->header_bytes = channel::kHeaderBytes;
@@ -300,7 +300,10 @@ bool activeAt(uintptr_t frame) {
     endRecording("a signal handler called OpenCL while it interrupted a recorded call");
     return false;
   }
-  if (__builtin_expect(t.tid == 0, 0)) t.tid = static_cast<uint32_t>(syscall(SYS_gettid));
+  if (__builtin_expect(t.tid == 0, 0)) {
+    t.tid = static_cast<uint32_t>(syscall(SYS_gettid));
+    mappings::renewHandler();
+  }
   if (gone) tellOfGoneCall();
   return true;
 }
@@ -367,6 +370,10 @@ Order::~Order() { release(); }
 
 uint8_t* reserve(FrameKind kind, uint64_t bytes) {
   if (g_process.life.load(std::memory_order_relaxed) != Life::kRecording) return nullptr;
+  if (g_process.header->ended.load(std::memory_order_relaxed) != 0) {  // by the collector
+    g_process.life.store(Life::kEnded);
+    return nullptr;
+  }
   if (bytes > channel::kMaxFrameBytes) {
     endRecording("a command was too large to be recorded");
     return nullptr;

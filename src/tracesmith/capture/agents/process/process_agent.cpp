@@ -23,6 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tracesmith/base/guarded_mappings.hpp"
 #include "tracesmith/capture/process_log_layout.hpp"
 
 // What only some C libraries have. (glibc's pthread_atfork is no symbol of a shared library.)
@@ -148,6 +149,8 @@ void mapRecord(int fd, off_t end, size_t bytes) {
     unmap(mapping, length);
     return;
   }
+  // The page may be gone at exit: the log was cut short, or its disk has no room for a new copy.
+  mappings::guard(mapping, length);
   own_mapping = mapping;
   own_mapping_bytes = length;
   own_pid = ownPid();
@@ -169,7 +172,10 @@ void appendRecord(Kind kind) {
 
 void afterForkInChild() {
   own_record = nullptr;
-  if (own_mapping != nullptr) unmap(own_mapping, own_mapping_bytes);
+  if (own_mapping != nullptr) {
+    mappings::release(own_mapping);
+    unmap(own_mapping, own_mapping_bytes);
+  }
   own_mapping = nullptr;
   appendRecord(Kind::kFork);
 }
