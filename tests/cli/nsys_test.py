@@ -75,6 +75,8 @@ def export(words):
         INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES
             (2000, 4500, 0, 1, 7, 7, 282578800082944, 1, 1, 32, 10, 1, 1, 128, 1, 1);
     """)
+    if os.environ.get("NSYS_EMPTY"):
+        db.executescript("DELETE FROM CUPTI_ACTIVITY_KIND_RUNTIME; DELETE FROM CUPTI_ACTIVITY_KIND_KERNEL")
     db.commit()
 
 {"profile": profile, "export": export}[arguments[0]](arguments[1:])
@@ -135,6 +137,21 @@ class Nsys(CommandTest):
             self.assertIn(b"Nsight Systems report", again.stderr)
             self.assertIn("saxpy(float*, float)", self.kernels("run.sbt"))
             os.unlink(self.path("run.nsys-rep"))
+
+    def test_a_report_without_events_replaces_no_trace_with_events(self):
+        def record(*options, **changes):
+            result = self.run_command("profile", "--nsys", *options, "--", "true",
+                                      env=self.with_nsys(**changes))
+            self.assertEqual(result.returncode, 0, result.stderr)
+            return result.stderr.decode()
+
+        record()
+        self.assertIn("stays as it was", record("--perfetto", NSYS_EMPTY="1"))
+        self.assertIn("saxpy", self.kernels("trace.sbt"))
+        self.assertNotIn("saxpy", self.kernels("trace-2.sbt"))
+        self.assertIn("trace-2.pftrace", self.files())
+        record("--force", NSYS_EMPTY="1")
+        self.assertNotIn("saxpy", self.kernels("trace.sbt"))
 
     def test_views_take_a_report_directly(self):
         with open(self.path("odd.nsys-rep"), "w") as report:

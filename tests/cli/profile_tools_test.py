@@ -93,9 +93,11 @@ else:
     code = 0
 os.makedirs(options["output"] + "/mindstudio_profiler_output")
 with open(options["output"] + "/mindstudio_profiler_output/msprof_20260101120000.json", "w") as out:
-    out.write('[{"ph":"M","name":"process_name","pid":9,"tid":0,"args":{"name":"Ascend Hardware"}},'
+    out.write('[{"ph":"M","name":"process_name","pid":9,"tid":0,"args":{"name":"Ascend Hardware"}}')
+    if not os.environ.get("MSPROF_EMPTY"): out.write(','
               '{"ph":"X","name":"MatMul","pid":9,"tid":3,"ts":"1699529623106750.25","dur":1.5,'
-              '"args":{"Task Type":"AI_CORE","Stream Id":3,"Task Id":1,"connection_id":5}}]')
+              '"args":{"Task Type":"AI_CORE","Stream Id":3,"Task Id":1,"connection_id":5}}')
+    out.write(']')
 sys.exit(code)
 '''
 
@@ -144,6 +146,18 @@ class ProfileTools(CommandTest):
                              "true", LIMIT="1500ms")
         self.assertEqual(again.returncode, 0, again.stderr)
         self.assertEqual(self.left(), ["run-2.trace", "run.pftrace", "run.sbt", "run.trace"])
+
+    def test_a_tool_that_saw_nothing_replaces_no_trace_with_events(self):
+        self.stand_in("msprof", MSPROF)
+        self.assertEqual(self.profile("--msprof", "--", "true").returncode, 0)
+        result = self.profile("--msprof", "--", "true", MSPROF_EMPTY="1")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn(b"stays as it was", result.stderr)
+        self.assertEqual(self.rows("trace.sbt", "select count(*) from kernel"), ["1"])
+        self.assertEqual(self.left(), ["trace-2.sbt", "trace.sbt"])
+        result = self.profile("--msprof", "--force", "--", "true", MSPROF_EMPTY="1")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(self.rows("trace.sbt", "select count(*) from kernel"), ["0"])
 
     def test_mctracer(self):
         self.stand_in("mcTracer", MCTRACER)

@@ -7,9 +7,10 @@ import shutil
 import subprocess
 import unittest
 
-from harness import PROGRAM, CommandTest, environment
+from harness import BIN, DEMO, PROGRAM, CommandTest, environment
 
 OTHER = 65534  # the user "nobody"
+EVENTS = '{"traceEvents": [{"ph": "X", "name": "k", "pid": 1, "tid": 1, "ts": 1, "dur": 2}]}'
 PROTECTED_SYMLINKS = "/proc/sys/fs/protected_symlinks"
 
 
@@ -62,6 +63,13 @@ class TwoUsers(CommandTest):
             return
         self.addCleanup(self.set_protected_symlinks, before)
 
+    def make_trace(self, name):
+        result = self.run_command("record", "-q", "-p", "simulation", "-d", "0.01", "-o", name)
+        self.assertEqual(result.returncode, 0, result.stderr)
+
+    def make_session(self, name):
+        os.mkdir(self.path(name), 0o700)
+
     def assert_refused(self, result, *words):
         self.assert_fails(result, 125, *words)
         self.assertEqual(self.read("victim.txt"), "precious")
@@ -89,6 +97,63 @@ class TwoUsers(CommandTest):
         self.without_protected_symlinks()
         result = self.run_command("profile", "-o", "shared/t.sbt", "--", "true")
         self.assert_refused(result, "shared/t.sbt", "belongs to user 65534")
+
+    def test_what_other_commands_write_follows_no_link_of_another_user(self):
+        self.make_trace("good.sbt")
+        self.write("events.json", EVENTS)
+        for name in ("t.sbt", "t.json", "t.csv"):
+            self.attack("ln", "-s", self.path("victim.txt"), "shared/" + name)
+        self.without_protected_symlinks()
+        for words in (("record", "-p", "simulation", "-d", "0.01", "-o", "shared/t.sbt"),
+                      ("import", "events.json", "-o", "shared/t.sbt"),
+                      ("export", "good.sbt", "-o", "shared/t.json"),
+                      ("export", "good.sbt", "-f", "csv", "--table", "kernel", "-o", "shared/t.csv"),
+                      ("symbolize", "good.sbt", "-o", "shared/t.sbt")):
+            result = self.run_command(*words)
+            self.assertEqual(result.returncode, 1, (words, result.stderr))
+            self.assertIn(b"belongs to user 65534", result.stderr, words)
+            self.assertEqual(self.read("victim.txt"), "precious", words)
+
+    def test_a_program_that_records_itself_follows_no_link_of_another_user(self):
+        program = os.path.join(BIN, "session_demo")
+        if not os.path.exists(program):
+            self.skipTest("session_demo is not built")
+        self.attack("ln", "-s", self.path("victim.txt"), "shared/t.sbt")
+        self.without_protected_symlinks()
+        result = self.run_command(self.path("shared/t.sbt"), program=program)
+        self.assertNotEqual(result.returncode, 0, result.stdout)
+        self.assertIn(b"belongs to user 65534", result.stderr)
+        self.assertEqual(self.read("victim.txt"), "precious")
+
+    def test_a_recording_that_another_user_links_elsewhere_is_not_followed(self):
+        self.attack("ln", "-s", self.path("victim.txt"), "shared/t.sbr")
+        self.without_protected_symlinks()
+        result = self.run_command("profile", "--record", "-o", "shared/t.sbt", "--", DEMO)
+        self.assertEqual(self.read("victim.txt"), "precious", result.stderr)
+        if result.returncode != 0 or b"nothing was recorded for replay" in result.stderr:
+            self.skipTest("nothing could be recorded here: " + result.stderr.decode())
+        self.assertFalse(os.path.islink(self.path("shared/t.sbr")), result.stderr)
+        self.assertEqual(self.run_command("verify", "shared/t.sbr").returncode, 0)
+
+    def test_a_session_that_another_user_opened_to_all_is_not_recovered(self):
+        self.make_session("shared/t.sbt.session")
+        os.chmod(self.path("shared/t.sbt.session"), 0o777)
+        self.attack("ln", "-s", self.path("victim.txt"), "shared/t.sbt.session/session.txt")
+        result = self.run_command("recover", "shared/t.sbt.session")
+        self.assert_fails(result, 1, "shared/t.sbt.session")
+        self.assertEqual(self.read("victim.txt"), "precious")
+
+    def test_links_in_a_session_directory_lead_nowhere(self):
+        """Made while it was open to all; the directory itself is in order again."""
+        self.make_session("t.sbt.session")
+        os.chmod(self.path("t.sbt.session"), 0o777)
+        for name in ("session.txt.new", "probe.new", "trace.sbt", "trace.sbr", "processes.log"):
+            self.attack("ln", "-s", self.path("victim.txt"), "t.sbt.session/" + name)
+        os.chmod(self.path("t.sbt.session"), 0o700)
+        self.without_protected_symlinks()
+        for words in (("recover", "t.sbt.session"), ("profile", "-o", "t.sbt", "--", "true")):
+            result = self.run_command(*words)
+            self.assertEqual(self.read("victim.txt"), "precious", (words, result.stderr))
 
     def test_an_output_of_another_user_in_a_shared_folder_is_refused(self):
         self.write("shared/t.sbt", "theirs")
@@ -120,6 +185,21 @@ class TwoUsers(CommandTest):
         result = self.run_command("arm", "--", "true", env=env)
         self.assert_refused(result, control, "this user alone")
         self.assertEqual(os.listdir(control), [])
+        # Nor is a process captured that says to be armed there.
+        program = subprocess.Popen(["sleep", "60"], env=env)
+        self.addCleanup(program.wait)
+        self.addCleanup(program.kill)
+        result = self.run_command("record", "--pid", str(program.pid), "-o", "t.sbt")
+        self.assert_fails(result, 1, control, "this user alone")
+
+    def test_a_control_directory_that_is_a_link_is_refused(self):
+        os.mkdir(self.path("private"), 0o700)
+        control = self.path("shared/control")
+        self.attack("ln", "-s", self.path("private"), control)
+        self.without_protected_symlinks()
+        result = self.run_command("arm", "--", "true", env=environment(TRACESMITH_CONTROL=control))
+        self.assert_refused(result, control, "this user alone")
+        self.assertEqual(os.listdir(self.path("private")), [])
 
 
 if __name__ == "__main__":

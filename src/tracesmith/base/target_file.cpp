@@ -129,12 +129,30 @@ bool sameFile(const std::string& a, const std::string& b) {
          first.st_dev == second.st_dev && first.st_ino == second.st_ino;
 }
 
+Status checkNotForeign(const std::string& path) {
+  struct stat entry {};
+  struct stat folder {};
+  if (lstat(path.c_str(), &entry) != 0 || stat(directoryOf(path).c_str(), &folder) != 0) return {};
+  const uid_t self = geteuid();
+  const bool shared = (folder.st_mode & S_ISVTX) != 0 && (folder.st_mode & 022) != 0;
+  // As the kernel's protected_symlinks and protected_regular have it, where they are set.
+  const bool foreign =
+      entry.st_uid != self &&
+      (S_ISLNK(entry.st_mode) ? entry.st_uid != folder.st_uid : self != 0 && folder.st_uid != self);
+  if (!shared || !foreign) return {};
+  return fail(ErrorCode::kPermission,
+              "belongs to user " + std::to_string(entry.st_uid) +
+                  ", in a folder that all users may write to; choose another name for the output",
+              path);
+}
+
 Result<TargetFile> TargetFile::open(const std::string& path, Way way) {
   if (path.empty()) return fail(ErrorCode::kInvalidArgument, "the output has no file name");
   if (path == "-") {
     return fail(ErrorCode::kUnsupported,
                 "this needs a file, it cannot be piped (a file of this name is ./-)", path);
   }
+  TS_CHECK_OK(checkNotForeign(path));
   struct stat info {};
   TargetFile file;
   file.exists_ = stat(path.c_str(), &info) == 0;
@@ -214,6 +232,19 @@ Status TargetFile::link() {
   const std::string name = temporaryName(target_);
   if (!linkTo(name)) return failErrno(errno, "cannot name the finished file", name_);
   temporary_ = name;
+  return {};
+}
+
+Status TargetFile::finishAs(const std::string& path) {
+  if (linkat(AT_FDCWD, place_.c_str(), AT_FDCWD, path.c_str(),
+             temporary_.empty() ? AT_SYMLINK_FOLLOW : 0) != 0) {
+    if (errno == EEXIST) return fail(ErrorCode::kInvalidArgument, "exists", path);
+    return failErrno(errno, "cannot name the finished file", path);
+  }
+  const int closed = close(std::exchange(fd_, -1));
+  const int error = errno;
+  discard();
+  if (closed != 0) return failErrno(error, "cannot write", path);
   return {};
 }
 

@@ -17,6 +17,11 @@ namespace tracesmith {
 /// Whether two names lead to the same file that exists.
 bool sameFile(const std::string& a, const std::string& b);
 
+/// Fails with kPermission when another user may have put there what lies at `path`: in a sticky
+/// folder that others may write to, a link is followed only if it is the caller's or the folder
+/// owner's, and a file is replaced only if it, or the folder, is the caller's (root: any file).
+Status checkNotForeign(const std::string& path);
+
 /// For a command: what ends it (SIGINT, SIGTERM, SIGHUP, unless they are ignored or handled) first
 /// removes the files beside their targets.
 void removeUnfinishedAtSignals();
@@ -27,8 +32,8 @@ class TargetFile {
   enum class Way : uint8_t { kBest, kNamed };  ///< kNamed: as where O_TMPFILE is not known
 
   /// Symbolic links at `path` are followed and stay; a file that is there keeps its mode. Errors:
-  /// an empty name, "-", what is no regular file (replacing a device or pipe by a file would break
-  /// it), and what may not be written.
+  /// an empty name, "-", what checkNotForeign() refuses, what is no regular file (replacing a
+  /// device or pipe by a file would break it), and what may not be written.
   static Result<TargetFile> open(const std::string& path, Way way = Way::kBest);
 
   TargetFile(TargetFile&& other) noexcept;
@@ -42,6 +47,9 @@ class TargetFile {
   Error named(Error error) const;
   /// Closes the file and puts it in its place.
   Status finish();
+  /// Closes the file and gives it another name, which must be in the same file system and free.
+  /// ErrorCode::kInvalidArgument: something has that name, and the file is as before.
+  Status finishAs(const std::string& path);
 
  private:
   TargetFile() = default;

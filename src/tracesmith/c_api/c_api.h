@@ -214,7 +214,7 @@ TRACESMITH_API tracesmith_status tracesmith_session_flush(tracesmith_session* se
 /* Stops. No thread may use it meanwhile. */
 TRACESMITH_API void tracesmith_session_free(tracesmith_session* session);
 /* Of the trace, which tracesmith_open() reads, also while the session runs. In memory: as long as
- * the session is there. */
+ * the session is there. The pointer is good until the session is started or stopped. */
 TRACESMITH_API const char* tracesmith_session_path(const tracesmith_session* session);
 /* Writes what was recorded so far; .sbt, .json, else Perfetto's. */
 TRACESMITH_API tracesmith_status tracesmith_session_export(tracesmith_session* session,

@@ -12,6 +12,7 @@
 #include <filesystem>
 
 #include "tracesmith/base/target_file.hpp"
+#include "tracesmith/format/file_io.hpp"
 #include "tracesmith/format/trace_reader.hpp"
 #include "tracesmith/recording/recording_file.hpp"
 
@@ -188,22 +189,7 @@ Result<std::string> checkedTarget(const std::string& output) {
     if (errno == ENOENT) return output;
     return failErrno(errno, "cannot look at the output", output);
   }
-  const fs::path parent = fs::path(output).parent_path();
-  struct stat folder {};
-  const uid_t self = geteuid();
-  const bool sticky = stat(parent.empty() ? "." : parent.c_str(), &folder) == 0 &&
-                      (folder.st_mode & S_ISVTX) != 0 && (folder.st_mode & 022) != 0;
-  // As the kernel's protected_symlinks: a link is followed if it is ours or the folder's owner's.
-  const bool foreign =
-      entry.st_uid != self &&
-      (S_ISLNK(entry.st_mode) ? entry.st_uid != folder.st_uid : self != 0 && folder.st_uid != self);
-  if (sticky && foreign) {
-    return fail(ErrorCode::kPermission,
-                fmt::format("belongs to user {}, in a folder that all users may write to; choose "
-                            "another name for the output",
-                            entry.st_uid),
-                output);
-  }
+  TS_CHECK_OK(checkNotForeign(output));
   std::string target = output;
   if (S_ISLNK(entry.st_mode)) {
     for (int i = 0; i < 40 && fs::is_symlink(fs::path(target)); ++i) {
@@ -271,6 +257,65 @@ Result<Published> publish(const SessionDir& dir, bool complete) {
     return published;
   }
   return fail(ErrorCode::kIo, "no name is free for the new trace", info.output);
+}
+
+Result<Published> publishFile(TargetFile& made, const std::string& output, bool force) {
+  Published published;
+  const bool replaces = force || !lookAt(output).has_events || lookAt(made.place()).has_events;
+  if (replaces) {
+    const std::string recording = recording::pathBeside(output);
+    if (lookAt(recording).kind == Occupant::Kind::kTrace) {
+      TS_CHECK_OK(keepOldRecording(recording, published));
+    }
+    TS_CHECK_OK(made.finish());
+    published.trace = output;
+    return published;
+  }
+  for (int i = 2; i < kMostNumbers; ++i) {
+    const std::string to = numbered(output, i);
+    if (isThere(recording::pathBeside(to))) continue;
+    const Status named = made.finishAs(to);
+    if (!named && named.error().code == ErrorCode::kInvalidArgument) continue;
+    if (!named) return tl::unexpected<Error>(named.error());
+    published.trace = to;
+    published.note = fmt::format(
+        "{} holds events, and the new trace holds none: it stays as it was, and the new trace is "
+        "{} (--force replaces it)",
+        output, to);
+    return published;
+  }
+  return fail(ErrorCode::kIo, "no name is free for the new trace", output);
+}
+
+Result<Beside> startBeside(const std::string& output) {
+  TS_CHECK_OK(checkNotForeign(output));
+  const Occupant old = lookAt(output);
+  if (!old.has_events) return Beside{};
+  TS_TRY(const sbt::FileHandle free, sbt::openForWriting(output, false));
+  for (int i = 2; i < kMostNumbers; ++i) {
+    std::string path = numbered(output, i);
+    if (isThere(recording::pathBeside(path))) continue;
+    const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0 && errno == EEXIST) continue;
+    if (fd < 0) return failErrno(errno, "cannot create the trace", path);
+    close(fd);
+    return Beside{std::move(path), old.identity};
+  }
+  return fail(ErrorCode::kIo, "no name is free for the new trace", output);
+}
+
+Result<std::string> finishBeside(const Beside& made, const std::string& output) {
+  const Occupant old = lookAt(output);
+  const bool as_it_was = old.identity == made.replaces || old.kind == Occupant::Kind::kNothing;
+  if (!as_it_was || !lookAt(made.path).has_events) return made.path;
+  Published published;
+  const std::string recording = recording::pathBeside(output);
+  if (lookAt(recording).kind == Occupant::Kind::kTrace) {
+    TS_CHECK_OK(keepOldRecording(recording, published));
+  }
+  TS_TRY(const std::string target, checkedTarget(output));
+  TS_CHECK_OK(moveOver(made.path, target));
+  return output;
 }
 
 Result<Published> publishRest(const SessionDir& dir, const std::string& trace) {

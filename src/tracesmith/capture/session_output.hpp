@@ -11,6 +11,7 @@
 #include <string>
 
 #include "tracesmith/base/result.hpp"
+#include "tracesmith/base/target_file.hpp"
 #include "tracesmith/capture/session_dir.hpp"
 
 namespace tracesmith {
@@ -54,6 +55,20 @@ void hideAgain(const SessionDir& dir);
 /// - Else both are kept, and the new one is called OUTPUT-2.sbt (or the next free number).
 /// Files that are there already, from a call that was killed, are left there.
 Result<Published> publish(const SessionDir& dir, bool complete);
+
+/// The same for a trace that no session made: `made`, opened for `output`, holds all of it.
+Result<Published> publishFile(TargetFile& made, const std::string& output, bool force);
+
+/// Where a program that records itself writes while a trace with events lies at `output`.
+struct Beside {
+  std::string path;      ///< OUTPUT-2.sbt, or the next free number: an empty file
+  std::string replaces;  ///< Occupant::identity of what lies at the output
+};
+/// Empty paths: the output may be written itself. Fails when another process is writing there.
+Result<Beside> startBeside(const std::string& output);
+/// Moves the finished trace over the output if it has events, and the output is as it was. Returns
+/// where the trace is.
+Result<std::string> finishBeside(const Beside& made, const std::string& output);
 
 /// The recording of a trace that publish() has put to `trace` before it was killed.
 Result<Published> publishRest(const SessionDir& dir, const std::string& trace);

@@ -15,12 +15,14 @@
 #include <mutex>
 #include <thread>
 #include <unordered_map>
+#include <utility>
 
 #include "tracesmith/base/clock.hpp"
 #include "tracesmith/capture/event_record.hpp"
 #include "tracesmith/capture/quiet_thread.hpp"
 #include "tracesmith/capture/session_drain.hpp"
 #include "tracesmith/capture/session_forks.hpp"
+#include "tracesmith/capture/session_output.hpp"
 #include "tracesmith/format/sbt_file.hpp"
 
 namespace tracesmith {
@@ -121,12 +123,15 @@ struct TracingSession::Impl {
   std::unordered_map<std::string, uint32_t> names;
   int memory_fd = -1;  // of an InProcess session's trace
   std::string path;
+  Beside beside;  // with a path: what lies at the output stays until this is finished
   std::atomic<uint64_t> start_ns{0};
   std::atomic<uint64_t> stop_ns{0};
 
   bool mine() const { return owner_pid == static_cast<uint32_t>(getpid()); }
   Status openOutput();
   void closeOutput();
+  /// Puts a trace that lies beside the output to its place; after the thread has ended.
+  void takePlace();
   void run(TracingSession& session);
   uint32_t intern(std::string_view name);
   uint32_t refuse() const;
@@ -179,7 +184,11 @@ TracingSession::~TracingSession() {
 Status TracingSession::Impl::openOutput() {
   closeOutput();
   path = config.output_file;
-  if (!path.empty()) return {};
+  if (!path.empty()) {
+    TS_TRY(beside, startBeside(path));
+    if (!beside.path.empty()) path = beside.path;
+    return {};
+  }
   memory_fd = static_cast<int>(syscall(SYS_memfd_create, "tracesmith-session", MFD_CLOEXEC));
   if (memory_fd < 0) return failErrno(errno, "cannot keep a trace in memory");
   path = "/proc/self/fd/" + std::to_string(memory_fd);
@@ -190,6 +199,17 @@ void TracingSession::Impl::closeOutput() {
   if (memory_fd >= 0) close(memory_fd);
   memory_fd = -1;
   path.clear();
+  beside = {};
+}
+
+void TracingSession::Impl::takePlace() {
+  if (beside.path.empty() || !result) return;
+  Result<std::string> place = finishBeside(std::exchange(beside, {}), config.output_file);
+  if (place) {
+    path = std::move(*place);
+  } else {
+    result = tl::unexpected<Error>(std::move(place.error()));
+  }
 }
 
 Status TracingSession::start(const TracingConfig& config) {
@@ -206,6 +226,7 @@ Status TracingSession::start(const TracingConfig& config) {
       return fail(ErrorCode::kInvalidArgument, "the session runs already; stop() it first");
     }
     s.thread.join();  // it had ended by itself
+    s.takePlace();
   }
   s.state = State::Starting;
   auto refuse = [&](Error error) -> Status {
@@ -303,6 +324,7 @@ Status TracingSession::stop() {
   s.memory->wakeDrainer();
   s.thread.join();
   const std::lock_guard lock(s.mutex);
+  s.takePlace();
   return s.result;
 }
 

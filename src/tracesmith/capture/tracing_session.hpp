@@ -33,7 +33,10 @@ struct TracingConfig {
   uint32_t max_threads = 1024;   ///< at once, those of forked children among them
   /// Block waits for the session's own thread, which drains as long as the process lives.
   OverflowPolicy overflow = OverflowPolicy::Block;
-  std::string output_file;  ///< the trace; empty: it is kept, compressed, in memory
+  /// The trace; empty: it is kept, compressed, in memory. A trace with events that lies there stays
+  /// until stop(), which replaces it if this one has events; until then, and otherwise, this one is
+  /// OUTPUT-2.sbt (or the next free number).
+  std::string output_file;
   uint32_t flush_interval_ms = 200;
   uint64_t duration_ms = 0;  ///< stop by itself after so long; 0: never
   // What exportToFile() leaves out:
@@ -90,7 +93,8 @@ class TracingSession {
   State getState() const;
   Mode getMode() const;
   const TracingConfig& config() const;  ///< of the last start()
-  /// Where the trace can be read, also while the session runs; "" before the first start().
+  /// Where the trace can be read, also while the session runs; "" before the first start(). start()
+  /// and stop() may change it.
   const std::string& tracePath() const;
   Statistics getStatistics() const;
   /// Records in the rings that have not been drained yet.

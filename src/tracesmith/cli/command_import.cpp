@@ -6,6 +6,7 @@
 #include "tracesmith/cli/commands.hpp"
 #include "tracesmith/cli/export_target.hpp"
 #include "tracesmith/cli/messages.hpp"
+#include "tracesmith/cli/new_trace.hpp"
 #include "tracesmith/cli/trace_file.hpp"
 #include "tracesmith/export/human_units.hpp"
 #include "tracesmith/format/trace_reader.hpp"
@@ -28,6 +29,8 @@ class ImportCommand : public Command {
     text("--binary", options_.binary, "PROGRAM",
          "XRay logs: the program that wrote it, which has the names of its functions",
          Complete::kFile);
+    flag("--force", force_,
+         "Let a trace without events replace one that has events; see 'tracesmith help profile'");
     flag("-q,--quiet", quiet_, "Say nothing but warnings and errors");
     describe(
         "The format is recognised by the content. The other commands take such files directly, "
@@ -51,8 +54,9 @@ class ImportCommand : public Command {
            fmt::format("is there and was not imported from {}; name the output with -o", input_),
            output});
     }
-    const Result<import::ImportReport> report = import::importTrace(input_, output, options_);
-    if (!report) return failWith(inWordsForPeople(report.error(), input_));
+    const Result<ImportedTrace> imported = importToOutput(input_, output, force_, options_);
+    if (!imported) return failWith(inWordsForPeople(imported.error(), input_));
+    const import::ImportReport* const report = &imported->report;
     const import::ImportCounts& counts = report->counts;
     const bool damaged = sayWhatWasLost(input_, counts);
     if (!report->experimental.empty()) {
@@ -62,8 +66,8 @@ class ImportCommand : public Command {
       for (const std::string& note : counts.notes) say(fmt::format("{}: {}", input_, note));
       say(fmt::format("{} of {} events of {} ({}), {}: {} ({}). Next: tracesmith view {} --stats",
                       formatCount(counts.rows), formatCount(counts.events), input_, report->format,
-                      formatBytes(counts.bytes), output, formatBytes(report->output_bytes),
-                      output));
+                      formatBytes(counts.bytes), imported->path, formatBytes(report->output_bytes),
+                      imported->path));
     }
     return damaged ? kExitPartlyRead : kExitOk;
   }
@@ -108,6 +112,7 @@ class ImportCommand : public Command {
   std::string input_;  // the first of them
   std::string output_;
   import::ImportOptions options_;
+  bool force_ = false;
   bool quiet_ = false;
 };
 

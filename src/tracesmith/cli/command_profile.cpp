@@ -70,16 +70,15 @@ class ProfileCommand : public Command {
              "Ring between a process and its recording (default: 64M)"),
     };
     for (const Option option : of_recording) option.needs(record);
-    const Option force = flag(
-        "--force", force_,
-        "Let a trace without events replace one that has events; without it both are kept, and "
-        "the new one is called OUTPUT-2.sbt");
+    flag("--force", force_,
+         "Let a trace without events replace one that has events; without it both are kept, and "
+         "the new one is called OUTPUT-2.sbt");
     flag("-q,--quiet", quiet_, "No summary at the end; only warnings and errors");
     const Option nsys =
         flag("--nsys", nsys_,
              "Record with NVIDIA Nsight Systems, which must be on PATH, and import what it wrote");
     for (const Option option : of_agents) nsys.excludes(option);
-    nsys.excludes(record).excludes(force);
+    nsys.excludes(record);
     text("--nsys-args", nsys_args_, "ARGS",
          "More options for 'nsys profile', as one word that is split as a shell does")
         .needs(nsys);
@@ -97,7 +96,7 @@ class ProfileCommand : public Command {
         flag("--msprof", msprof_, "Record with Ascend's msprof, and import it (experimental)");
     for (const Option tool : {xctrace, mctracer, msprof}) {
       for (const Option option : of_agents) tool.excludes(option);
-      tool.excludes(nsys).excludes(record).excludes(force);
+      tool.excludes(nsys).excludes(record);
     }
     mctracer.excludes(xctrace);
     msprof.excludes(xctrace).excludes(mctracer);
@@ -145,7 +144,8 @@ class ProfileCommand : public Command {
       return runNsysRecording({.outputs = recordingOutputs(output_, perfetto_),
                                .arguments = nsys_args_,
                                .keep = keep_trace_,
-                               .quiet = quiet_},
+                               .quiet = quiet_,
+                               .force = force_},
                               session);
     }
     if (xctrace_ || mctracer_ || msprof_) {
@@ -156,7 +156,8 @@ class ProfileCommand : public Command {
                                .xctrace_template = xctrace_template_,
                                .xctrace_limit_ns = xctrace_limit_.value_or(0),
                                .keep = keep_trace_,
-                               .quiet = quiet_},
+                               .quiet = quiet_,
+                               .force = force_},
                               session);
     }
     RecordingRequest request;

@@ -12,6 +12,7 @@
 #include "tracesmith/cli/devices_view.hpp"
 #include "tracesmith/cli/export_target.hpp"
 #include "tracesmith/cli/messages.hpp"
+#include "tracesmith/cli/new_trace.hpp"
 #include "tracesmith/cli/recording.hpp"
 #include "tracesmith/cli/values.hpp"
 #include "tracesmith/format/trace_writer.hpp"
@@ -222,7 +223,7 @@ class RecordCommand : public Command {
       return kExitUsage;
     }
     if (duration_ns_ && *duration_ns_ == 0) return refuseZero();
-    const RecordingOutputs outputs = recordingOutputs(output_, false);
+    RecordingOutputs outputs = recordingOutputs(output_, false);
     SimulationOptions options;
     options.duration_s = duration_ns_ ? static_cast<double>(*duration_ns_) / 1e9 : 1.0;
     const Status written = writeSimulation(options, outputs);
@@ -239,7 +240,8 @@ class RecordCommand : public Command {
     return kExitOk;
   }
 
-  Status writeSimulation(const SimulationOptions& options, const RecordingOutputs& outputs) const {
+  /// `outputs` gets the names that were taken.
+  Status writeSimulation(const SimulationOptions& options, RecordingOutputs& outputs) const {
     Trace trace = simulateTrace(options);
     if (kernels_ != memory_) {
       if (!kernels_) trace.kernel.clear();
@@ -253,13 +255,13 @@ class RecordCommand : public Command {
       sayWarning(fmt::format("the simulation ends after {} kernels; it is shorter than asked for",
                              options.max_kernels));
     }
-    TS_TRY(TraceWriter writer, TraceWriter::create(outputs.trace));
+    TS_TRY(NewTrace made, NewTrace::open(outputs.trace, force_));
+    TS_TRY(TraceWriter writer, TraceWriter::create(made.place()));
     Status status = writer.write(trace);
     if (status) status = writer.finish();
-    if (!status) {
-      unlink(outputs.trace.c_str());  // half a made-up trace is of no use to anyone
-      return status;
-    }
+    if (!status) return tl::unexpected<Error>(made.named(status.error()));
+    TS_TRY(const std::string place, made.finish());
+    takeTraceName(place, outputs);
     for (const std::string& path : outputs.exports) {
       TS_CHECK_OK(exportTraceFile(outputs.trace, path));
     }

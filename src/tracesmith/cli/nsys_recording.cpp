@@ -12,6 +12,7 @@
 #include "tracesmith/capture/launcher.hpp"
 #include "tracesmith/cli/export_target.hpp"
 #include "tracesmith/cli/messages.hpp"
+#include "tracesmith/cli/new_trace.hpp"
 #include "tracesmith/cli/trace_file.hpp"
 #include "tracesmith/export/human_units.hpp"
 #include "tracesmith/import/import_trace.hpp"
@@ -62,15 +63,18 @@ void keepReport(const std::string& report, const std::string& trace) {
 }
 
 /// False: there is no trace.
-bool importReport(const std::string& report, const NsysRecording& recording) {
-  const std::string& trace = recording.outputs.trace;
-  const Result<import::ImportReport> imported = import::importTrace(report, trace);
-  if (!imported) {
-    Error error = imported.error();
+bool importReport(const std::string& report, NsysRecording& recording) {
+  const Result<ImportedTrace> made =
+      importToOutput(report, recording.outputs.trace, recording.force);
+  if (!made) {
+    Error error = made.error();
     error.message = "the report cannot be imported: " + error.message;
     sayError(error);
     return false;
   }
+  takeTraceName(made->path, recording.outputs);
+  const std::string& trace = recording.outputs.trace;
+  const import::ImportReport* const imported = &made->report;
   sayWhatWasLost(trace, imported->counts);
   if (!recording.quiet) {
     say(fmt::format("{} of {} rows of Nsight Systems: {} ({}). Next: tracesmith view {} --stats",
@@ -125,7 +129,7 @@ Result<std::vector<std::string>> shellWords(const std::string& text) {
 namespace {
 
 /// What is left to do when all is tidied up: exit code, and the signal that ended the program.
-ExitStatus record(const NsysRecording& recording, const Session& session) {
+ExitStatus record(NsysRecording recording, const Session& session) {
   const auto notStarted = [](const Error& error) {
     sayError(error);
     return ExitStatus{kExitNotStarted, 0};

@@ -13,6 +13,7 @@ struct NsysRecording {
   std::string arguments;  ///< for `nsys profile`, as a person types them
   bool keep = false;      ///< keep the report beside the trace
   bool quiet = false;
+  bool force = false;  ///< as ProfileOptions::force
 };
 
 /// Returns the program's exit code, as nsys passes it on; 125 where nsys is missing or could not be

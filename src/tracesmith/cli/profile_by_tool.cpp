@@ -12,6 +12,7 @@
 
 #include "tracesmith/cli/export_target.hpp"
 #include "tracesmith/cli/messages.hpp"
+#include "tracesmith/cli/new_trace.hpp"
 #include "tracesmith/cli/tool_folder.hpp"
 #include "tracesmith/cli/trace_file.hpp"
 #include "tracesmith/export/human_units.hpp"
@@ -254,16 +255,18 @@ std::string traceOf(const std::string& trace, size_t index) {
   return index == 0 ? trace : withExtension(trace, fmt::format("-{}.sbt", index + 1));
 }
 
-/// False: `source` could not be imported.
-bool importResult(const std::string& source, const std::string& trace, const Tool& tool,
-                  const ToolRecording& recording) {
-  const Result<import::ImportReport> report = import::importTrace(source, trace);
-  if (!report) {
-    Error error = report.error();
+/// The trace that was made; "": `source` could not be imported.
+std::string importResult(const std::string& source, const std::string& output, const Tool& tool,
+                         const ToolRecording& recording) {
+  const Result<ImportedTrace> made = importToOutput(source, output, recording.force);
+  if (!made) {
+    Error error = made.error();
     error.message = fmt::format("what {} wrote cannot be imported: {}", tool.name, error.message);
     sayError(error);
-    return false;
+    return {};
   }
+  const import::ImportReport* const report = &made->report;
+  const std::string& trace = made->path;
   sayWhatWasLost(source, report->counts);
   if (!recording.quiet) {
     say(fmt::format("{} of {} events of {}: {} ({}). Next: tracesmith view {} --stats",
@@ -273,7 +276,7 @@ bool importResult(const std::string& source, const std::string& trace, const Too
       say(fmt::format("reading {} is experimental: {}", report->format, report->experimental));
     }
   }
-  return true;
+  return trace;
 }
 
 }  // namespace
@@ -286,7 +289,8 @@ int runToolRecording(const ToolRecording& recording, const Session& session) {
     sayError({ErrorCode::kNotFound, fmt::format("was not found: {}", tool.missing), tool.name});
     return kExitNotStarted;
   }
-  const std::string& trace = recording.outputs.trace;
+  RecordingOutputs outputs = recording.outputs;
+  const std::string& trace = outputs.trace;
   Result<ToolFolder> folder = ToolFolder::beside(trace);
   if (!folder) {
     sayError(folder.error());
@@ -309,7 +313,9 @@ int runToolRecording(const ToolRecording& recording, const Session& session) {
               tool.name});
   } else {
     for (size_t i = 0; i < results->size(); ++i) {
-      failed |= !importResult((*results)[i], traceOf(trace, i), tool, recording);
+      const std::string made = importResult((*results)[i], traceOf(trace, i), tool, recording);
+      failed |= made.empty();
+      if (i == 0) takeTraceName(made, outputs);
     }
   }
   std::error_code ec;
@@ -326,7 +332,7 @@ int runToolRecording(const ToolRecording& recording, const Session& session) {
     }
   }
   if (failed) return code != 0 ? code : static_cast<int>(kExitNotStarted);
-  for (const std::string& output : recording.outputs.exports) {
+  for (const std::string& output : outputs.exports) {
     const Status exported = exportTraceFile(trace, output);
     if (!exported) {
       sayError(exported.error());

@@ -22,6 +22,7 @@ struct ToolRecording {
   int64_t xctrace_limit_ns = 0;  ///< 0: none
   bool keep = false;             ///< keep what the tool wrote, beside the trace
   bool quiet = false;
+  bool force = false;  ///< as ProfileOptions::force
 };
 
 /// Returns the tool's exit code, which is the program's where the tool passes it on; 125 where the

@@ -58,21 +58,6 @@ void sayOutcome(const ProfileOutcome& outcome, const RecordingRequest& request) 
                   static_cast<double>(outcome.file_bytes) / 1024, outputs.trace));
 }
 
-/// A trace that was put beside the output takes its exports along: those of the other stay, too.
-void takeTraceName(const ProfileOutcome& outcome, RecordingOutputs& outputs) {
-  const bool beside = std::filesystem::path(outcome.trace).filename() !=
-                      std::filesystem::path(outputs.trace).filename();
-  if (outcome.trace.empty() || !beside) return;
-  outputs.trace = std::filesystem::path(outputs.trace)
-                      .replace_filename(std::filesystem::path(outcome.trace).filename())
-                      .string();
-  if (std::error_code ec; !std::filesystem::exists(outputs.trace, ec))
-    outputs.trace = outcome.trace;
-  for (std::string& path : outputs.exports) {
-    path = withExtension(outputs.trace, std::filesystem::path(path).extension().string());
-  }
-}
-
 /// Puts the names of functions into the trace, now that nobody waits for it.
 void nameStacks(const std::string& trace) {
   if (!Symbolizer::isAvailable()) return;
@@ -81,6 +66,19 @@ void nameStacks(const std::string& trace) {
 }
 
 }  // namespace
+
+void takeTraceName(const std::string& trace, RecordingOutputs& outputs) {
+  const bool beside =
+      std::filesystem::path(trace).filename() != std::filesystem::path(outputs.trace).filename();
+  if (trace.empty() || !beside) return;
+  outputs.trace = std::filesystem::path(outputs.trace)
+                      .replace_filename(std::filesystem::path(trace).filename())
+                      .string();
+  if (std::error_code ec; !std::filesystem::exists(outputs.trace, ec)) outputs.trace = trace;
+  for (std::string& path : outputs.exports) {
+    path = withExtension(outputs.trace, std::filesystem::path(path).extension().string());
+  }
+}
 
 RecordingOutputs recordingOutputs(const std::string& output, bool perfetto) {
   RecordingOutputs outputs;
@@ -197,7 +195,7 @@ int runRecording(RecordingRequest request, const Session& session) {
       sayWarning("the recording ended early: " + why);
     }
   }
-  takeTraceName(*outcome, request.outputs);
+  takeTraceName(outcome->trace, request.outputs);
   if (request.profile.stacks && outcome->trace_status) nameStacks(request.outputs.trace);
   if (!request.quiet) sayOutcome(*outcome, request);
   for (const std::string& path : request.outputs.exports) {

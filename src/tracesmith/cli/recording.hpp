@@ -21,6 +21,10 @@ struct RecordingOutputs {
 /// the trace then lies beside it as .sbt.
 RecordingOutputs recordingOutputs(const std::string& output, bool perfetto);
 
+/// `trace` is where the trace was put. Beside the output it takes its exports along: those of the
+/// other trace stay, too.
+void takeTraceName(const std::string& trace, RecordingOutputs& outputs);
+
 struct RecordingRequest {
   ProfileOptions profile;
   uint32_t pid = 0;  ///< of a program that runs already, instead of one that is started

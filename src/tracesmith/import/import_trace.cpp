@@ -151,12 +151,18 @@ Result<ImportReport> importTraceInPlace(const std::string& path, const std::stri
                       .output_bytes = writer.bytesWritten()};
 }
 
-Result<ImportReport> importTrace(const std::string& path, const std::string& output,
-                                 const ImportOptions& options) {
+Status checkNotASource(const std::string& output, const std::string& path,
+                       const ImportOptions& options) {
   const auto is_output = [&](const std::string& source) { return sameFile(source, output); };
   if (is_output(path) || std::any_of(options.more.begin(), options.more.end(), is_output)) {
     return fail(ErrorCode::kInvalidArgument, "would be written over; choose another -o", output);
   }
+  return {};
+}
+
+Result<ImportReport> importTrace(const std::string& path, const std::string& output,
+                                 const ImportOptions& options) {
+  TS_CHECK_OK(checkNotASource(output, path, options));
   TS_TRY(TargetFile target, TargetFile::open(output));
   Result<ImportReport> report = importTraceInPlace(path, target.place(), options);
   if (!report) return tl::unexpected<Error>(target.named(report.error()));

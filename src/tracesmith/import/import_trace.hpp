@@ -28,6 +28,10 @@ Status canImport(const std::string& path);
 Result<ImportReport> importTrace(const std::string& path, const std::string& output,
                                  const ImportOptions& options = {});
 
+/// Fails when `output` is one of the files to import.
+Status checkNotASource(const std::string& output, const std::string& path,
+                       const ImportOptions& options);
+
 /// The same into a file that may be written where it lies (a memfd, say).
 Result<ImportReport> importTraceInPlace(const std::string& path, const std::string& output,
                                         const ImportOptions& options = {});
