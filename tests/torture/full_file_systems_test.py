@@ -21,10 +21,10 @@ from harness import BIN, DEMO, PROGRAM, CommandTest, environment
 FLOOD = os.path.join(BIN, "cl_flood")
 FAILING_DISK = os.path.join(BIN, "torture_failing_disk")
 IMAGE_BYTES = 320 << 20  # xfs makes none below 300 MB
-LAUNCHES = 60000  # of each of two threads
+LAUNCHES = int(os.environ.get("TORTURE_LAUNCHES", "10000"))  # of each of two threads
 ENDS_WITH = 7
 AT_LEAST = 2000  # launches before the disk is filled
-LIMIT_S = 120
+LIMIT_S = 60
 
 
 class FullFileSystem:
