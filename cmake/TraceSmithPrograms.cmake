@@ -29,7 +29,7 @@ endforeach()
 # What script/demo needs and nothing else.
 add_custom_target(demo)
 foreach(_target tracesmith tracesmith-cli tracesmith-opencl-agent tracesmith-opencl-preload
-                tracesmith-opencl-record tracesmith-opencl-record-preload
+                tracesmith-opencl-record
                 tracesmith-process tracesmith-xray tracesmith-cuda tracesmith_example_opencl tracesmith_example_race)
   if(TARGET ${_target})
     add_dependencies(demo ${_target})

@@ -56,13 +56,19 @@ namespace {
 
 /// The OpenCL agent, and with --record the one that records for replay.
 Status addOpenCl(Environment& env, const ProfileOptions& options) {
-  const bool layer = options.injection == Injection::kLayer ||
-                     (options.injection == Injection::kAuto && icdLoaderHasLayers());
-  const std::string kind = layer ? "" : "-preload";
-  TS_TRY(const std::string agent, findAgentLibrary("libtracesmith-opencl" + kind + ".so"));
-  std::string recorder;
+  // A library in every process is more than a variable that only loaders read. So it is preloaded
+  // only where the system's loader would not read the variable; it is then a layer, too, of loaders
+  // that programs bring and that do read it.
+  const bool preloaded = options.injection == Injection::kPreload ||
+                         (options.injection == Injection::kAuto && !icdLoaderHasLayers());
+  const bool layer = options.injection != Injection::kPreload;
+  TS_TRY(const std::string agent, findAgentLibrary(preloaded ? "libtracesmith-opencl-preload.so"
+                                                             : "libtracesmith-opencl.so"));
+  std::string layers = agent;
   if (options.record) {
-    TS_TRY(recorder, findAgentLibrary("libtracesmith-opencl-record" + kind + ".so"));
+    TS_TRY(const std::string recorder, findAgentLibrary("libtracesmith-opencl-record.so"));
+    layers += ':' + recorder;  // the last is nearest to the program
+    if (preloaded) env.emplace_back(channel::kEnvLibrary, recorder);
     env.emplace_back(channel::kEnvBytes, std::to_string(options.record->ring_bytes));
     if (!options.record->range.empty()) {
       env.emplace_back(channel::kEnvRange, options.record->range);
@@ -72,14 +78,11 @@ Status addOpenCl(Environment& env, const ProfileOptions& options) {
   }
   // The recorder is nearest to the program: of layers the last, of preloaded libraries the first.
   if (layer) {
-    const std::string layers =
-        appended("OPENCL_LAYERS", recorder.empty() ? agent : agent + ':' + recorder, ':');
+    layers = appended("OPENCL_LAYERS", layers, ':');
     env.emplace_back("OPENCL_LAYERS", layers);
     env.emplace_back(arena::kEnvOpenClLayers, layers);
-    return {};
   }
-  if (!recorder.empty()) TS_CHECK_OK(preload(env, recorder));
-  return preload(env, agent);
+  return preloaded ? preload(env, agent) : Status();
 }
 
 /// The driver and NVTX load what their variables name, in children, too. What the user has put

@@ -182,6 +182,7 @@ enum class RecordKind : uint8_t {
   kCudaModule = 36,         // CudaModuleRecord; flags: see there
   kCudaGraph = 37,          // CudaGraphRecord: a graph that was traced as a whole
   kCudaVirtualMemory = 38,  // CudaVirtualMemoryRecord; flags: VirtualMemoryCall
+  kUnseenLoader = 39,       // UnseenLoaderRecord + path; flags: UnseenLoader
 };
 
 /// Begins every record. `words` is the whole record's length in units of 8 bytes, at least 1.
@@ -374,6 +375,18 @@ enum class XRayState : uint8_t {
   kNoSymbols = 2,  // the program's symbol table does not name XRay's runtime
   kRefused = 3,    // XRay's runtime could not change the program's code
 };
+
+/// Why the calls through a library that implements OpenCL are not recorded.
+enum class UnseenLoader : uint8_t {
+  kTooMany = 0,        // the agent stands above as many loaders as it can
+  kWithoutLayers = 1,  // it does not know OPENCL_LAYERS, and the agent is a layer
+  kInFront = 2,        // it comes before the preloaded agent
+};
+
+struct UnseenLoaderRecord {
+  RecordHeader header;  // aux: bytes of the path
+};
+static_assert(sizeof(UnseenLoaderRecord) == 8);
 
 /// A program that was built to be traced by XRay.
 struct XRayProgramRecord {

@@ -35,7 +35,9 @@ constexpr uint64_t kDefaultRingBytes = 64u << 20;
 constexpr uint64_t kMaxFrameBytes = 4u << 20;
 
 // Environment that the launcher gives to the program.
-constexpr const char* kEnvBytes = "TRACESMITH_RECORD_BYTES";    // of the ring: record
+constexpr const char* kEnvBytes = "TRACESMITH_RECORD_BYTES";  // of the ring: record
+// The recorder's library, for the preloaded agent to load.
+constexpr const char* kEnvLibrary = "TRACESMITH_RECORD_LIBRARY";
 constexpr const char* kEnvRange = "TRACESMITH_RECORD_RANGE";    // as --range has it
 constexpr const char* kEnvKeep = "TRACESMITH_RECORD_OUTPUTS";   // "keep": bytes that were read
 constexpr const char* kEnvHashes = "TRACESMITH_RECORD_HASHES";  // "launch": after every launch

@@ -33,6 +33,7 @@ bool isCounted(ByteView record) {
     case arena::RecordKind::kCudaOverhead:
     case arena::RecordKind::kCudaDropped:
     case arena::RecordKind::kCudaGraphNode:
+    case arena::RecordKind::kUnseenLoader:
       return false;
     default:
       return true;

@@ -162,9 +162,11 @@ class Collector {
     LossId call_loss{};
     LossId cuda_loss{};
     LossId nvtx_loss{};
+    LossId library_loss{};
   };
   static constexpr std::string_view kOpenClRecords = "OpenCL records";
   static constexpr std::string_view kCommandBuffers = "OpenCL command buffers";
+  static constexpr std::string_view kOpenClLibraries = "OpenCL libraries";
   static constexpr std::string_view kXRayRecords = "XRay records";
   static constexpr std::string_view kCudaRecords = "CUDA records";
   static constexpr std::string_view kCudaActivity = "CUDA activity";
@@ -203,6 +205,7 @@ class Collector {
   void writeVendorClock(SharedRows::DeviceState& device, ClockDomainId domain);
   void writeCudaLoss(Process& process);
   void writeNvtxLoss(Process& process);
+  static std::string unseenLoadersOf(const Process& process);
   void checkLiveness();
   void closeDeadArenas();
   Status restore(class TraceReader& reader, size_t block_count);

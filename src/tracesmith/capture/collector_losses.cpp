@@ -97,7 +97,39 @@ void Collector::writeLosses() {
     writeCallLoss(*process);
     writeCudaLoss(*process);
     writeNvtxLoss(*process);
+    if (const std::string unseen = unseenLoadersOf(*process); !unseen.empty()) {
+      pushLoss(process->library_loss, kOpenClLibraries, *process, {}, unseen);
+    }
   }
+}
+
+/// How many calls were not seen is not known: only that they could not be.
+std::string Collector::unseenLoadersOf(const Process& process) {
+  std::string all;
+  for (const auto& [path, why] : process.joiner.unseenLoaders()) {
+    all += all.empty() ? "" : "; ";
+    const std::string library = path.empty() ? "the program itself" : path;
+    switch (why) {
+      case arena::UnseenLoader::kTooMany:
+        all += "calls through " + library +
+               " were not recorded: the agent stands above no more OpenCL loaders of one process";
+        break;
+      case arena::UnseenLoader::kWithoutLayers:
+        all += "calls through " + library +
+               ", if there were any, were not recorded: it does not know OPENCL_LAYERS; try "
+               "--inject preload";
+        break;
+      case arena::UnseenLoader::kInFront:
+        all += "calls to " + library +
+               ", if there were any, were not recorded: it comes before the agent; if it is an "
+               "OpenCL driver, let the loader load it (OCL_ICD_VENDORS=PATH) instead of LD_PRELOAD";
+        break;
+      default:
+        all += "calls through " + library + " were not recorded";
+        break;
+    }
+  }
+  return all;
 }
 
 void Collector::writeRecordLoss(Process& process, const std::string& source, Share& share) {
@@ -221,6 +253,7 @@ std::vector<std::string> Collector::agentProblems(bool whole) const {
     const RecordedCuda& cuda = process->joiner.cuda();
     if (!whole) add("--xray", process->joiner.calls().problem());
     if (!whole || cuda.capturesNothing()) add("CUDA", cuda.problem());
+    if (!whole) add("OpenCL", unseenLoadersOf(*process));
   }
   return problems;
 }

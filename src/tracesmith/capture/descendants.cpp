@@ -14,7 +14,7 @@ namespace tracesmith {
 namespace {
 
 constexpr int64_t kPollIntervalNs = 10'000'000;
-constexpr int64_t kSilentLookNs = 50'000'000;
+constexpr int64_t kSilentLookNs = 10'000'000;
 constexpr int64_t kRowsIntervalNs = 1'000'000'000;
 // The kernel's word of the last exits may come a moment after wait(2) has returned.
 constexpr int64_t kLastWordNs = 20'000'000;
@@ -91,7 +91,7 @@ void Descendants::writeRows(int64_t now_ns, bool all) {
 }
 
 std::vector<std::string> Descendants::silentWarnings(const SessionDir& dir) const {
-  std::map<SilentProcesses::Key, std::string> silent = silent_.found();
+  std::map<SilentProcesses::Key, LoadedDriver> silent = silent_.found();
   for (const auto& key : collector_.agents()) silent.erase(key);
   std::set<uint32_t> told;
   for (const SessionDir::Unrecorded& u : dir.unrecorded()) told.insert(u.pid);
@@ -100,10 +100,8 @@ std::vector<std::string> Descendants::silentWarnings(const SessionDir& dir) cons
   const auto& [key, driver] = *silent.begin();
   const std::string more =
       silent.size() > 1 ? " (and " + std::to_string(silent.size() - 1) + " more)" : std::string();
-  return {"process " + std::to_string(key.first) + more + " has loaded " + driver +
-          ", but nothing of it was recorded: either it made no call, or the agent in it could not "
-          "reach " +
-          dir.path() + "; give -o a path that the program sees under the same name"};
+  return {"process " + std::to_string(key.first) + more + " has loaded " + driver.name() +
+          ", but nothing of it was recorded: " + whySilent(driver, dir.path())};
 }
 
 void Descendants::finish(const ExitStatus& root, int64_t now_ns) {

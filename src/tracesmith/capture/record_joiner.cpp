@@ -106,6 +106,14 @@ void RecordJoiner::join(ByteView record, uint32_t tid) {
     case RecordKind::kXRayProgram:
       if (!calls_.addProgram(record)) damaged();
       return;
+    case RecordKind::kUnseenLoader: {
+      arena::UnseenLoaderRecord r;
+      if (!takePart(record, r) || r.header.aux > record.size()) return damaged();
+      unseen_loaders_.emplace(
+          std::string(reinterpret_cast<const char*>(record.data()), r.header.aux),
+          static_cast<arena::UnseenLoader>(r.header.flags));
+      return;
+    }
     case RecordKind::kThread: {
       arena::ThreadRecord r;
       if (!takePart(record, r)) return damaged();

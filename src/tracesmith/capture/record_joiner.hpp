@@ -148,6 +148,10 @@ class RecordJoiner {
   uint64_t completionsWithoutCommand() const { return early_.size(); }
   uint64_t unknownWaits() const { return unknown_waits_; }
   uint64_t damagedRecords() const { return damaged_records_; }
+  /// By path, the libraries that implement OpenCL and whose calls the agent does not see.
+  const std::map<std::string, arena::UnseenLoader>& unseenLoaders() const {
+    return unseen_loaders_;
+  }
   const RecordedStacks& stacks() const { return stacks_; }
   const RecordedCalls& calls() const { return calls_; }
   const RecordedCuda& cuda() const { return cuda_; }
@@ -229,6 +233,7 @@ class RecordJoiner {
   std::unordered_set<uint32_t> named_threads_;  // by the program
   std::unordered_map<StreamId, DeviceId> stream_devices_;
   std::set<std::tuple<StringId, uint64_t, DeviceId, uint64_t>> launched_;
+  std::map<std::string, arena::UnseenLoader> unseen_loaders_;
   uint32_t contexts_made_ = 0;
   uint32_t streams_made_ = 0;
   uint64_t unknown_waits_ = 0;

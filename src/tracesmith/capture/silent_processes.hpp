@@ -12,9 +12,19 @@
 
 namespace tracesmith {
 
-/// The GPU driver's library among the mappings of a process, by its file name; "" when there is
-/// none or when the process (or the one it was forked from) has mapped a file of `session_dir`.
-std::string gpuDriverIn(const std::string& maps, const std::string& session_dir);
+/// A GPU driver that a process has loaded, and the OpenCL loader beside it.
+struct LoadedDriver {
+  std::string path;    ///< "": none
+  std::string loader;  ///< "": none
+  std::string name() const { return path.substr(path.rfind('/') + 1); }
+};
+
+/// The GPU driver's library among the mappings of a process; none when the process (or the one it
+/// was forked from) has mapped a file of `session_dir`.
+LoadedDriver gpuDriverIn(const std::string& maps, const std::string& session_dir);
+
+/// Why nothing of a process with this driver may have been recorded, and what to do: for a message.
+std::string whySilent(const LoadedDriver& driver, const std::string& session_dir);
 
 class SilentProcesses {
  public:
@@ -24,7 +34,7 @@ class SilentProcesses {
   /// Looks into those of `running` that are due: soon after their start, then less and less often.
   void look(const std::vector<Key>& running, int64_t now_ns);
   /// By process, the driver that it had loaded. Leave out those of which an agent has reported.
-  const std::map<Key, std::string>& found() const { return found_; }
+  const std::map<Key, LoadedDriver>& found() const { return found_; }
 
  private:
   struct Due {
@@ -33,7 +43,7 @@ class SilentProcesses {
   };
   std::string session_dir_;
   std::map<Key, Due> due_;
-  std::map<Key, std::string> found_;
+  std::map<Key, LoadedDriver> found_;
 };
 
 }  // namespace tracesmith

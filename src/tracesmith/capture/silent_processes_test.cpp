@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdio>
+#include <fstream>
+
 namespace tracesmith {
 namespace {
 
@@ -13,15 +16,33 @@ constexpr const char* kArena =
     "7f04-7f05 rw-s 00000000 08:01 10 /tmp/out.sbt.session/7.1.0.arena\n";
 const std::string kSession = "/tmp/out.sbt.session";
 
+std::string gpuDriver(const std::string& maps) { return gpuDriverIn(maps, kSession).name(); }
+
 TEST(SilentProcesses, AreThoseThatLoadedADriverAndHaveNoFileOfTheSession) {
-  EXPECT_EQ(gpuDriverIn("", kSession), "");
-  EXPECT_EQ(gpuDriverIn(std::string(kProgram) + kLoader, kSession), "") << "linked, but not used";
-  EXPECT_EQ(gpuDriverIn(std::string(kProgram) + kLoader + kDriver, kSession), "libpocl.so.2.10.0");
-  EXPECT_EQ(gpuDriverIn(std::string(kDriver) + kArena, kSession), "");
-  EXPECT_EQ(gpuDriverIn(std::string(kArena) + kDriver, kSession), "");
-  EXPECT_EQ(gpuDriverIn("7f02-7f03 r-xp 0 08:01 9 /usr/lib/libcuda.so.550.1", kSession),
-            "libcuda.so.550.1")
+  EXPECT_EQ(gpuDriver(""), "");
+  EXPECT_EQ(gpuDriver(std::string(kProgram) + kLoader), "") << "linked, but not used";
+  EXPECT_EQ(gpuDriver(std::string(kProgram) + kLoader + kDriver), "libpocl.so.2.10.0");
+  EXPECT_EQ(gpuDriver(std::string(kDriver) + kArena), "");
+  EXPECT_EQ(gpuDriver(std::string(kArena) + kDriver), "");
+  EXPECT_EQ(gpuDriver("7f02-7f03 r-xp 0 08:01 9 /usr/lib/libcuda.so.550.1"), "libcuda.so.550.1")
       << "a last line without its end";
+}
+
+TEST(SilentProcesses, AreExplainedByTheirLoader) {
+  const auto why = [](const std::string& maps) {
+    return whySilent(gpuDriverIn(maps, kSession), kSession);
+  };
+  const std::string old = testing::TempDir() + "libOpenCL_of_a_test.so.1";
+  std::ofstream(old) << "no layers here";
+  EXPECT_NE(why("7f00-7f01 r-xp 0 08:01 8 " + old + "\n" + kDriver).find("--inject preload"),
+            std::string::npos);
+  std::ofstream(old) << "OPENCL_LAYERS";
+  EXPECT_NE(why("7f00-7f01 r-xp 0 08:01 8 " + old + "\n" + kDriver).find("could not reach"),
+            std::string::npos);
+  std::remove(old.c_str());
+  EXPECT_NE(
+      why("7f00-7f01 r-xp 0 08:01 8 /usr/lib/oclgrind/liboclgrind-rt.so\n").find("OCL_ICD_VENDORS"),
+      std::string::npos);
 }
 
 TEST(SilentProcesses, AreNotLookedForAmongProcessesThatAreGone) {

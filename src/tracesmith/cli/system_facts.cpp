@@ -93,8 +93,7 @@ SystemFacts systemFacts() {
                   clockFacts("CLOCK_BOOTTIME", CLOCK_BOOTTIME)};
   facts.agents = {
       agentFacts("libtracesmith-opencl.so"), agentFacts("libtracesmith-opencl-preload.so"),
-      agentFacts("libtracesmith-opencl-record.so"),
-      agentFacts("libtracesmith-opencl-record-preload.so"), agentFacts("libtracesmith-process.so")};
+      agentFacts("libtracesmith-opencl-record.so"), agentFacts("libtracesmith-process.so")};
   facts.opencl_layers = icdLoaderHasLayers();
   return facts;
 }

@@ -14,7 +14,9 @@ void* pack(uint64_t correlation, bool program_has_it) {
   return reinterpret_cast<void*>((correlation << 1) | (program_has_it ? 1 : 0));
 }
 
-void recordCompletion(uint64_t correlation, cl_event event, cl_int status, bool has_times) {
+[[gnu::always_inline]] inline void recordCompletion(const NextFunctions& loader,
+                                                    uint64_t correlation, cl_event event,
+                                                    cl_int status, bool has_times) {
   arena::CompleteRecord r{};
   r.header = {arena::RecordKind::kComplete, 0, sizeof r / 8, static_cast<uint32_t>(status)};
   r.correlation = correlation;
@@ -27,7 +29,7 @@ void recordCompletion(uint64_t correlation, cl_event event, cl_int status, bool 
                 {CL_PROFILING_COMMAND_END, &r.ended}};
   for (const auto& stamp : stamps) {
     cl_ulong value = 0;
-    has_times = has_times && g_next.clGetEventProfilingInfo(event, stamp.what, sizeof value, &value,
+    has_times = has_times && loader.clGetEventProfilingInfo(event, stamp.what, sizeof value, &value,
                                                             nullptr) == CL_SUCCESS;
     *stamp.into = static_cast<int64_t>(value);
   }
@@ -36,50 +38,60 @@ void recordCompletion(uint64_t correlation, cl_event event, cl_int status, bool 
   if (w) w.put(r);
 }
 
+template <uint32_t kLoader>
 void CL_CALLBACK onComplete(cl_event event, cl_int status, void* packed) {
   const auto bits = reinterpret_cast<uint64_t>(packed);
   const bool recording = ready();  // also when capture has been switched off since
   if (recording && !isBusy(t_state))
-    recordCompletion(bits >> 1, event, status, status == CL_COMPLETE);
-  g_next.clReleaseEvent(event);
+    recordCompletion(g_next[kLoader], bits >> 1, event, status, status == CL_COMPLETE);
+  g_next[kLoader].clReleaseEvent(event);
   if (bits & 1) heldEvents().release(event);
   if (recording) bump(t_state.ring->completed);
 }
 
 }  // namespace
 
+void setCompletionCallbacks() {
+  g_next[0].on_complete = onComplete<0>;
+  g_next[1].on_complete = onComplete<1>;
+  g_next[2].on_complete = onComplete<2>;
+  g_next[3].on_complete = onComplete<3>;
+  static_assert(kMostLoaders == 4);
+}
+
 void track(const EventSlot& slot, uint64_t correlation) {
   const cl_event event = slot.event();
   if (event == nullptr) return;
   const bool shared = slot.programHasIt();
+  const NextFunctions& loader = next();
   cl_int status = CL_QUEUED;
   if (__builtin_expect(mayMissCallbacks(), 0) &&
-      g_next.clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status,
+      loader.clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status,
                             nullptr) == CL_SUCCESS &&
       status <= CL_COMPLETE) {
     bump(t_state.ring->tracked);
-    recordCompletion(correlation, event, status, status == CL_COMPLETE);
-    if (!shared) g_next.clReleaseEvent(event);
+    recordCompletion(loader, correlation, event, status, status == CL_COMPLETE);
+    if (!shared) loader.clReleaseEvent(event);
     bump(t_state.ring->completed);
     return;
   }
   if (shared) {
-    if (g_next.clRetainEvent(event) != CL_SUCCESS) return;
+    if (loader.clRetainEvent(event) != CL_SUCCESS) return;
     heldEvents().hold(event);
   }
   bump(t_state.ring->tracked);
   const cl_int result =
-      g_next.clSetEventCallback(event, CL_COMPLETE, onComplete, pack(correlation, shared));
+      loader.clSetEventCallback(event, CL_COMPLETE, loader.on_complete, pack(correlation, shared));
   if (__builtin_expect(result != CL_SUCCESS, 0)) {
-    recordCompletion(correlation, event, CL_COMPLETE, false);
-    g_next.clReleaseEvent(event);
+    recordCompletion(loader, correlation, event, CL_COMPLETE, false);
+    loader.clReleaseEvent(event);
     if (shared) heldEvents().release(event);
     bump(t_state.ring->completed);
   }
 }
 
 void discard(const EventSlot& slot) {
-  if (!slot.programHasIt() && slot.event() != nullptr) g_next.clReleaseEvent(slot.event());
+  if (!slot.programHasIt() && slot.event() != nullptr) next().clReleaseEvent(slot.event());
 }
 
 }  // namespace tracesmith::agent

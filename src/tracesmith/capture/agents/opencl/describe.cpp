@@ -33,7 +33,7 @@ constinit SeenDevices g_seen_devices;
 template <class T>
 T deviceValue(cl_device_id device, cl_device_info what) {
   T value{};
-  if (g_next.clGetDeviceInfo(device, what, sizeof value, &value, nullptr) != CL_SUCCESS) return T{};
+  if (next().clGetDeviceInfo(device, what, sizeof value, &value, nullptr) != CL_SUCCESS) return T{};
   return value;
 }
 
@@ -42,7 +42,7 @@ uint32_t ordinalOf(cl_device_id device, cl_platform_id platform) {
   while (auto parent = deviceValue<cl_device_id>(device, CL_DEVICE_PARENT_DEVICE)) device = parent;
   cl_device_id all[64];
   cl_uint count = 0;
-  if (g_next.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 64, all, &count) != CL_SUCCESS) return 0;
+  if (next().clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 64, all, &count) != CL_SUCCESS) return 0;
   for (cl_uint i = 0; i < count && i < 64; ++i) {
     if (all[i] == device) return i;
   }
@@ -94,13 +94,13 @@ void describeDevice(cl_device_id device) {
   TextList texts;
   auto deviceText = [&](cl_device_info what) {
     return [device, what](size_t n, char* to, size_t* size) {
-      return g_next.clGetDeviceInfo(device, what, n, to, size);
+      return next().clGetDeviceInfo(device, what, n, to, size);
     };
   };
   texts.add(deviceText(CL_DEVICE_NAME));
   texts.add(deviceText(CL_DEVICE_VENDOR));
   texts.add([&](size_t n, char* to, size_t* size) {
-    return g_next.clGetPlatformInfo(platform, CL_PLATFORM_NAME, n, to, size);
+    return next().clGetPlatformInfo(platform, CL_PLATFORM_NAME, n, to, size);
   });
   texts.add(deviceText(CL_DRIVER_VERSION));
   texts.add(deviceText(CL_DEVICE_VERSION));
@@ -134,7 +134,7 @@ void describeDevice(cl_device_id device) {
 void describeContext(cl_context context) {
   cl_device_id devices[64];
   size_t bytes = 0;
-  if (g_next.clGetContextInfo(context, CL_CONTEXT_DEVICES, sizeof devices, devices, &bytes) !=
+  if (next().clGetContextInfo(context, CL_CONTEXT_DEVICES, sizeof devices, devices, &bytes) !=
       CL_SUCCESS) {
     bytes = 0;
   }
@@ -157,21 +157,21 @@ void describeQueue(cl_command_queue queue, cl_context context, cl_device_id devi
 void describeKernel(cl_kernel kernel) {
   char name[kMostText] = {};
   size_t size = 0;
-  if (g_next.clGetKernelInfo(kernel, CL_KERNEL_FUNCTION_NAME, sizeof name - 1, name, &size) !=
+  if (next().clGetKernelInfo(kernel, CL_KERNEL_FUNCTION_NAME, sizeof name - 1, name, &size) !=
       CL_SUCCESS) {
     name[0] = 0;
   }
   cl_program program = nullptr;
-  g_next.clGetKernelInfo(kernel, CL_KERNEL_PROGRAM, sizeof program, &program, nullptr);
+  next().clGetKernelInfo(kernel, CL_KERNEL_PROGRAM, sizeof program, &program, nullptr);
   cl_context context = nullptr;
-  g_next.clGetKernelInfo(kernel, CL_KERNEL_CONTEXT, sizeof context, &context, nullptr);
+  next().clGetKernelInfo(kernel, CL_KERNEL_CONTEXT, sizeof context, &context, nullptr);
   recordObject(ObjectKind::kKernel, handleOf(kernel), handleOf(program), handleOf(context), 0, name,
                static_cast<uint32_t>(strlen(name)));
 }
 
 void describeMemory(const HostCall& call, cl_mem memory, cl_context context, bool allocates) {
   size_t bytes = 0;
-  g_next.clGetMemObjectInfo(memory, CL_MEM_SIZE, sizeof bytes, &bytes, nullptr);
+  next().clGetMemObjectInfo(memory, CL_MEM_SIZE, sizeof bytes, &bytes, nullptr);
   if (!capturing()) {
     recordObject(ObjectKind::kMemory, handleOf(memory), handleOf(context), bytes, 0, nullptr, 0);
   } else {
@@ -180,7 +180,7 @@ void describeMemory(const HostCall& call, cl_mem memory, cl_context context, boo
     call.put(w, arena::RecordKind::kMemory, allocates ? 0 : arena::kFlagNoEvent, CL_SUCCESS);
     w.put(arena::MemoryPart{handleOf(memory), handleOf(context), bytes});
   }
-  if (allocates) g_next.clSetMemObjectDestructorCallback(memory, onMemoryFreed, nullptr);
+  if (allocates) next().clSetMemObjectDestructorCallback(memory, onMemoryFreed, nullptr);
 }
 
 }  // namespace tracesmith::agent

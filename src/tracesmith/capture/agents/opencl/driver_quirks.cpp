@@ -15,9 +15,9 @@ constinit std::atomic<bool> g_may_miss_callbacks{false};
 bool givesTimesUnasked(cl_device_id device) {
   cl_platform_id platform = nullptr;
   char name[16] = {};
-  const bool oclgrind = g_next.clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof platform,
+  const bool oclgrind = next().clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof platform,
                                                &platform, nullptr) == CL_SUCCESS &&
-                        g_next.clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof name, name,
+                        next().clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof name, name,
                                                  nullptr) == CL_SUCCESS &&
                         strncmp(name, "Oclgrind", sizeof name) == 0;
   if (oclgrind) g_may_miss_callbacks.store(true, std::memory_order_relaxed);

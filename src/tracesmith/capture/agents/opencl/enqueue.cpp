@@ -113,8 +113,8 @@ uint64_t volume(const size_t* region) {
 /// Bytes of a region of an image (0 when the image does not tell its element size).
 uint64_t imageBytes(cl_mem image, const size_t* region) {
   size_t element = 0;
-  if (g_next.clGetImageInfo == nullptr ||
-      g_next.clGetImageInfo(image, CL_IMAGE_ELEMENT_SIZE, sizeof element, &element, nullptr) !=
+  if (next().clGetImageInfo == nullptr ||
+      next().clGetImageInfo(image, CL_IMAGE_ELEMENT_SIZE, sizeof element, &element, nullptr) !=
           CL_SUCCESS) {
     return 0;
   }
@@ -136,21 +136,21 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueNDRangeKernel)(cl_command_queue q, cl_kernel
                                                    const size_t* local, cl_uint n,
                                                    const cl_event* waits, cl_event* event) {
   if (!wanted()) {
-    return g_next.clEnqueueNDRangeKernel(q, k, dim, offset, global, local, n, waits, event);
+    return next().clEnqueueNDRangeKernel(q, k, dim, offset, global, local, n, waits, event);
   }
   return kernel(OpenClApi::clEnqueueNDRangeKernel, q, k, dim, offset, global, local, {n, waits},
                 event, [&](cl_event* slot) {
-                  return g_next.clEnqueueNDRangeKernel(q, k, dim, offset, global, local, n, waits,
+                  return next().clEnqueueNDRangeKernel(q, k, dim, offset, global, local, n, waits,
                                                        slot);
                 });
 }
 
 cl_int CL_API_CALL TS_WRAP(clEnqueueTask)(cl_command_queue q, cl_kernel k, cl_uint n,
                                           const cl_event* waits, cl_event* event) {
-  if (!wanted()) return g_next.clEnqueueTask(q, k, n, waits, event);
+  if (!wanted()) return next().clEnqueueTask(q, k, n, waits, event);
   const size_t one = 1;
   return kernel(OpenClApi::clEnqueueTask, q, k, 1, nullptr, &one, &one, {n, waits}, event,
-                [&](cl_event* slot) { return g_next.clEnqueueTask(q, k, n, waits, slot); });
+                [&](cl_event* slot) { return next().clEnqueueTask(q, k, n, waits, slot); });
 }
 
 cl_int CL_API_CALL TS_WRAP(clEnqueueNativeKernel)(cl_command_queue q,
@@ -160,12 +160,12 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueNativeKernel)(cl_command_queue q,
                                                   cl_uint n, const cl_event* waits,
                                                   cl_event* event) {
   if (!wanted()) {
-    return g_next.clEnqueueNativeKernel(q, function, args, args_bytes, objects, memory, locations,
+    return next().clEnqueueNativeKernel(q, function, args, args_bytes, objects, memory, locations,
                                         n, waits, event);
   }
   return kernel(OpenClApi::clEnqueueNativeKernel, q, nullptr, 0, nullptr, nullptr, nullptr,
                 {n, waits}, event, [&](cl_event* slot) {
-                  return g_next.clEnqueueNativeKernel(q, function, args, args_bytes, objects,
+                  return next().clEnqueueNativeKernel(q, function, args, args_bytes, objects,
                                                       memory, locations, n, waits, slot);
                 });
 }
@@ -174,12 +174,12 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueReadBuffer)(cl_command_queue q, cl_mem m, cl
                                                 size_t offset, size_t size, void* to, cl_uint n,
                                                 const cl_event* waits, cl_event* event) {
   if (!wanted()) {
-    return g_next.clEnqueueReadBuffer(q, m, blocking, offset, size, to, n, waits, event);
+    return next().clEnqueueReadBuffer(q, m, blocking, offset, size, to, n, waits, event);
   }
   return transfer(OpenClApi::clEnqueueReadBuffer, q,
                   {CopyKind::kDeviceToHost, false, handleOf(m), handleOf(to), size, blocking != 0},
                   {n, waits}, event, [&](cl_event* slot) {
-                    return g_next.clEnqueueReadBuffer(q, m, blocking, offset, size, to, n, waits,
+                    return next().clEnqueueReadBuffer(q, m, blocking, offset, size, to, n, waits,
                                                       slot);
                   });
 }
@@ -189,13 +189,13 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueWriteBuffer)(cl_command_queue q, cl_mem m, c
                                                  cl_uint n, const cl_event* waits,
                                                  cl_event* event) {
   if (!wanted()) {
-    return g_next.clEnqueueWriteBuffer(q, m, blocking, offset, size, from, n, waits, event);
+    return next().clEnqueueWriteBuffer(q, m, blocking, offset, size, from, n, waits, event);
   }
   return transfer(
       OpenClApi::clEnqueueWriteBuffer, q,
       {CopyKind::kHostToDevice, false, handleOf(from), handleOf(m), size, blocking != 0},
       {n, waits}, event, [&](cl_event* slot) {
-        return g_next.clEnqueueWriteBuffer(q, m, blocking, offset, size, from, n, waits, slot);
+        return next().clEnqueueWriteBuffer(q, m, blocking, offset, size, from, n, waits, slot);
       });
 }
 
@@ -207,7 +207,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueReadBufferRect)(cl_command_queue q, cl_mem m
                                                     cl_uint n, const cl_event* waits,
                                                     cl_event* event) {
   auto invoke = [&](cl_event* slot) {
-    return g_next.clEnqueueReadBufferRect(q, m, blocking, buffer_origin, host_origin, region,
+    return next().clEnqueueReadBufferRect(q, m, blocking, buffer_origin, host_origin, region,
                                           buffer_row, buffer_slice, host_row, host_slice, to, n,
                                           waits, slot);
   };
@@ -226,7 +226,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueWriteBufferRect)(cl_command_queue q, cl_mem 
                                                      size_t host_slice, const void* from, cl_uint n,
                                                      const cl_event* waits, cl_event* event) {
   auto invoke = [&](cl_event* slot) {
-    return g_next.clEnqueueWriteBufferRect(q, m, blocking, buffer_origin, host_origin, region,
+    return next().clEnqueueWriteBufferRect(q, m, blocking, buffer_origin, host_origin, region,
                                            buffer_row, buffer_slice, host_row, host_slice, from, n,
                                            waits, slot);
   };
@@ -241,7 +241,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueCopyBuffer)(cl_command_queue q, cl_mem from,
                                                 size_t from_offset, size_t to_offset, size_t size,
                                                 cl_uint n, const cl_event* waits, cl_event* event) {
   auto invoke = [&](cl_event* slot) {
-    return g_next.clEnqueueCopyBuffer(q, from, to, from_offset, to_offset, size, n, waits, slot);
+    return next().clEnqueueCopyBuffer(q, from, to, from_offset, to_offset, size, n, waits, slot);
   };
   if (!wanted()) return invoke(event);
   return transfer(OpenClApi::clEnqueueCopyBuffer, q,
@@ -256,7 +256,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueCopyBufferRect)(cl_command_queue q, cl_mem f
                                                     size_t to_row, size_t to_slice, cl_uint n,
                                                     const cl_event* waits, cl_event* event) {
   auto invoke = [&](cl_event* slot) {
-    return g_next.clEnqueueCopyBufferRect(q, from, to, from_origin, to_origin, region, from_row,
+    return next().clEnqueueCopyBufferRect(q, from, to, from_origin, to_origin, region, from_row,
                                           from_slice, to_row, to_slice, n, waits, slot);
   };
   if (!wanted()) return invoke(event);
@@ -271,7 +271,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueReadImage)(cl_command_queue q, cl_mem image,
                                                size_t row, size_t slice, void* to, cl_uint n,
                                                const cl_event* waits, cl_event* event) {
   auto invoke = [&](cl_event* slot) {
-    return g_next.clEnqueueReadImage(q, image, blocking, origin, region, row, slice, to, n, waits,
+    return next().clEnqueueReadImage(q, image, blocking, origin, region, row, slice, to, n, waits,
                                      slot);
   };
   if (!wanted()) return invoke(event);
@@ -286,7 +286,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueWriteImage)(cl_command_queue q, cl_mem image
                                                 size_t row, size_t slice, const void* from,
                                                 cl_uint n, const cl_event* waits, cl_event* event) {
   auto invoke = [&](cl_event* slot) {
-    return g_next.clEnqueueWriteImage(q, image, blocking, origin, region, row, slice, from, n,
+    return next().clEnqueueWriteImage(q, image, blocking, origin, region, row, slice, from, n,
                                       waits, slot);
   };
   if (!wanted()) return invoke(event);
@@ -301,7 +301,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueCopyImage)(cl_command_queue q, cl_mem from, 
                                                const size_t* region, cl_uint n,
                                                const cl_event* waits, cl_event* event) {
   auto invoke = [&](cl_event* slot) {
-    return g_next.clEnqueueCopyImage(q, from, to, from_origin, to_origin, region, n, waits, slot);
+    return next().clEnqueueCopyImage(q, from, to, from_origin, to_origin, region, n, waits, slot);
   };
   if (!wanted()) return invoke(event);
   return transfer(OpenClApi::clEnqueueCopyImage, q,
@@ -315,7 +315,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueCopyImageToBuffer)(cl_command_queue q, cl_me
                                                        size_t offset, cl_uint n,
                                                        const cl_event* waits, cl_event* event) {
   auto invoke = [&](cl_event* slot) {
-    return g_next.clEnqueueCopyImageToBuffer(q, from, to, origin, region, offset, n, waits, slot);
+    return next().clEnqueueCopyImageToBuffer(q, from, to, origin, region, offset, n, waits, slot);
   };
   if (!wanted()) return invoke(event);
   return transfer(OpenClApi::clEnqueueCopyImageToBuffer, q,
@@ -329,7 +329,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueCopyBufferToImage)(cl_command_queue q, cl_me
                                                        const size_t* region, cl_uint n,
                                                        const cl_event* waits, cl_event* event) {
   auto invoke = [&](cl_event* slot) {
-    return g_next.clEnqueueCopyBufferToImage(q, from, to, offset, origin, region, n, waits, slot);
+    return next().clEnqueueCopyBufferToImage(q, from, to, offset, origin, region, n, waits, slot);
   };
   if (!wanted()) return invoke(event);
   return transfer(OpenClApi::clEnqueueCopyBufferToImage, q,
@@ -343,14 +343,14 @@ void* CL_API_CALL TS_WRAP(clEnqueueMapBuffer)(cl_command_queue q, cl_mem m, cl_b
                                               cl_uint n, const cl_event* waits, cl_event* event,
                                               cl_int* error) {
   if (!wanted()) {
-    return g_next.clEnqueueMapBuffer(q, m, blocking, flags, offset, size, n, waits, event, error);
+    return next().clEnqueueMapBuffer(q, m, blocking, flags, offset, size, n, waits, event, error);
   }
   void* mapped = nullptr;
   const cl_int result = transfer(OpenClApi::clEnqueueMapBuffer, q,
                                  {CopyKind::kMap, false, handleOf(m), 0, size, blocking != 0},
                                  {n, waits}, event, [&](cl_event* slot) {
                                    cl_int r = CL_SUCCESS;
-                                   mapped = g_next.clEnqueueMapBuffer(q, m, blocking, flags, offset,
+                                   mapped = next().clEnqueueMapBuffer(q, m, blocking, flags, offset,
                                                                       size, n, waits, slot, &r);
                                    return r;
                                  });
@@ -364,7 +364,7 @@ void* CL_API_CALL TS_WRAP(clEnqueueMapImage)(cl_command_queue q, cl_mem image, c
                                              cl_uint n, const cl_event* waits, cl_event* event,
                                              cl_int* error) {
   if (!wanted()) {
-    return g_next.clEnqueueMapImage(q, image, blocking, flags, origin, region, row, slice, n, waits,
+    return next().clEnqueueMapImage(q, image, blocking, flags, origin, region, row, slice, n, waits,
                                     event, error);
   }
   void* mapped = nullptr;
@@ -373,7 +373,7 @@ void* CL_API_CALL TS_WRAP(clEnqueueMapImage)(cl_command_queue q, cl_mem image, c
       {CopyKind::kMap, false, handleOf(image), 0, imageBytes(image, region), blocking != 0},
       {n, waits}, event, [&](cl_event* slot) {
         cl_int r = CL_SUCCESS;
-        mapped = g_next.clEnqueueMapImage(q, image, blocking, flags, origin, region, row, slice, n,
+        mapped = next().clEnqueueMapImage(q, image, blocking, flags, origin, region, row, slice, n,
                                           waits, slot, &r);
         return r;
       });
@@ -385,7 +385,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueUnmapMemObject)(cl_command_queue q, cl_mem m
                                                     cl_uint n, const cl_event* waits,
                                                     cl_event* event) {
   auto invoke = [&](cl_event* slot) {
-    return g_next.clEnqueueUnmapMemObject(q, m, mapped, n, waits, slot);
+    return next().clEnqueueUnmapMemObject(q, m, mapped, n, waits, slot);
   };
   if (!wanted()) return invoke(event);
   return transfer(OpenClApi::clEnqueueUnmapMemObject, q,
@@ -398,13 +398,13 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueMigrateMemObjects)(cl_command_queue q, cl_ui
                                                        cl_mem_migration_flags flags, cl_uint n,
                                                        const cl_event* waits, cl_event* event) {
   auto invoke = [&](cl_event* slot) {
-    return g_next.clEnqueueMigrateMemObjects(q, count, objects, flags, n, waits, slot);
+    return next().clEnqueueMigrateMemObjects(q, count, objects, flags, n, waits, slot);
   };
   if (!wanted()) return invoke(event);
   uint64_t bytes = 0;
   for (cl_uint i = 0; objects != nullptr && i < count; ++i) {
     size_t size = 0;
-    if (g_next.clGetMemObjectInfo(objects[i], CL_MEM_SIZE, sizeof size, &size, nullptr) ==
+    if (next().clGetMemObjectInfo(objects[i], CL_MEM_SIZE, sizeof size, &size, nullptr) ==
         CL_SUCCESS) {
       bytes += size;
     }
@@ -419,7 +419,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueFillBuffer)(cl_command_queue q, cl_mem m, co
                                                 size_t pattern_size, size_t offset, size_t size,
                                                 cl_uint n, const cl_event* waits, cl_event* event) {
   auto invoke = [&](cl_event* slot) {
-    return g_next.clEnqueueFillBuffer(q, m, pattern, pattern_size, offset, size, n, waits, slot);
+    return next().clEnqueueFillBuffer(q, m, pattern, pattern_size, offset, size, n, waits, slot);
   };
   if (!wanted()) return invoke(event);
   return transfer(OpenClApi::clEnqueueFillBuffer, q,
@@ -431,7 +431,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueFillImage)(cl_command_queue q, cl_mem image,
                                                const size_t* origin, const size_t* region,
                                                cl_uint n, const cl_event* waits, cl_event* event) {
   auto invoke = [&](cl_event* slot) {
-    return g_next.clEnqueueFillImage(q, image, color, origin, region, n, waits, slot);
+    return next().clEnqueueFillImage(q, image, color, origin, region, n, waits, slot);
   };
   if (!wanted()) return invoke(event);
   return transfer(OpenClApi::clEnqueueFillImage, q,
@@ -443,7 +443,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueSVMMemcpy)(cl_command_queue q, cl_bool block
                                                const void* from, size_t size, cl_uint n,
                                                const cl_event* waits, cl_event* event) {
   auto invoke = [&](cl_event* slot) {
-    return g_next.clEnqueueSVMMemcpy(q, blocking, to, from, size, n, waits, slot);
+    return next().clEnqueueSVMMemcpy(q, blocking, to, from, size, n, waits, slot);
   };
   if (!wanted()) return invoke(event);
   // Shared virtual memory: the pointers do not tell on which side the bytes are.
@@ -456,7 +456,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueSVMMemFill)(cl_command_queue q, void* to, co
                                                 size_t pattern_size, size_t size, cl_uint n,
                                                 const cl_event* waits, cl_event* event) {
   auto invoke = [&](cl_event* slot) {
-    return g_next.clEnqueueSVMMemFill(q, to, pattern, pattern_size, size, n, waits, slot);
+    return next().clEnqueueSVMMemFill(q, to, pattern, pattern_size, size, n, waits, slot);
   };
   if (!wanted()) return invoke(event);
   return transfer(OpenClApi::clEnqueueSVMMemFill, q,
@@ -468,7 +468,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueSVMMap)(cl_command_queue q, cl_bool blocking
                                             cl_map_flags flags, void* p, size_t size, cl_uint n,
                                             const cl_event* waits, cl_event* event) {
   auto invoke = [&](cl_event* slot) {
-    return g_next.clEnqueueSVMMap(q, blocking, flags, p, size, n, waits, slot);
+    return next().clEnqueueSVMMap(q, blocking, flags, p, size, n, waits, slot);
   };
   if (!wanted()) return invoke(event);
   return transfer(OpenClApi::clEnqueueSVMMap, q,
@@ -478,7 +478,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueSVMMap)(cl_command_queue q, cl_bool blocking
 
 cl_int CL_API_CALL TS_WRAP(clEnqueueSVMUnmap)(cl_command_queue q, void* p, cl_uint n,
                                               const cl_event* waits, cl_event* event) {
-  auto invoke = [&](cl_event* slot) { return g_next.clEnqueueSVMUnmap(q, p, n, waits, slot); };
+  auto invoke = [&](cl_event* slot) { return next().clEnqueueSVMUnmap(q, p, n, waits, slot); };
   if (!wanted()) return invoke(event);
   return transfer(OpenClApi::clEnqueueSVMUnmap, q,
                   {CopyKind::kUnmap, false, 0, handleOf(p), 0, false}, {n, waits}, event, invoke);
@@ -489,7 +489,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueSVMMigrateMem)(cl_command_queue q, cl_uint c
                                                    cl_mem_migration_flags flags, cl_uint n,
                                                    const cl_event* waits, cl_event* event) {
   auto invoke = [&](cl_event* slot) {
-    return g_next.clEnqueueSVMMigrateMem(q, count, pointers, sizes, flags, n, waits, slot);
+    return next().clEnqueueSVMMigrateMem(q, count, pointers, sizes, flags, n, waits, slot);
   };
   if (!wanted()) return invoke(event);
   uint64_t bytes = 0;
@@ -503,7 +503,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueSVMMigrateMem)(cl_command_queue q, cl_uint c
 cl_int CL_API_CALL TS_WRAP(clEnqueueMarkerWithWaitList)(cl_command_queue q, cl_uint n,
                                                         const cl_event* waits, cl_event* event) {
   auto invoke = [&](cl_event* slot) {
-    return g_next.clEnqueueMarkerWithWaitList(q, n, waits, slot);
+    return next().clEnqueueMarkerWithWaitList(q, n, waits, slot);
   };
   if (!wanted()) return invoke(event);
   return syncCommand(OpenClApi::clEnqueueMarkerWithWaitList, q, SyncKind::kMarker, {n, waits},
@@ -513,7 +513,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueMarkerWithWaitList)(cl_command_queue q, cl_u
 cl_int CL_API_CALL TS_WRAP(clEnqueueBarrierWithWaitList)(cl_command_queue q, cl_uint n,
                                                          const cl_event* waits, cl_event* event) {
   auto invoke = [&](cl_event* slot) {
-    return g_next.clEnqueueBarrierWithWaitList(q, n, waits, slot);
+    return next().clEnqueueBarrierWithWaitList(q, n, waits, slot);
   };
   if (!wanted()) return invoke(event);
   return syncCommand(OpenClApi::clEnqueueBarrierWithWaitList, q, SyncKind::kBarrier, {n, waits},
@@ -522,35 +522,35 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueBarrierWithWaitList)(cl_command_queue q, cl_
 
 cl_int CL_API_CALL TS_WRAP(clEnqueueMarker)(cl_command_queue q, cl_event* event) {
   // A null event is an error of this call, so it must reach the driver as it is.
-  if (event == nullptr || !wanted()) return g_next.clEnqueueMarker(q, event);
+  if (event == nullptr || !wanted()) return next().clEnqueueMarker(q, event);
   return syncCommand(OpenClApi::clEnqueueMarker, q, SyncKind::kMarker, {0, nullptr}, event,
-                     [&](cl_event* slot) { return g_next.clEnqueueMarker(q, slot); });
+                     [&](cl_event* slot) { return next().clEnqueueMarker(q, slot); });
 }
 
 cl_int CL_API_CALL TS_WRAP(clEnqueueBarrier)(cl_command_queue q) {
   return syncCall(OpenClApi::clEnqueueBarrier, q, SyncKind::kBarrier, {0, nullptr},
-                  [&] { return g_next.clEnqueueBarrier(q); });
+                  [&] { return next().clEnqueueBarrier(q); });
 }
 
 cl_int CL_API_CALL TS_WRAP(clEnqueueWaitForEvents)(cl_command_queue q, cl_uint n,
                                                    const cl_event* events) {
   return syncCall(OpenClApi::clEnqueueWaitForEvents, q, SyncKind::kBarrier, {n, events},
-                  [&] { return g_next.clEnqueueWaitForEvents(q, n, events); });
+                  [&] { return next().clEnqueueWaitForEvents(q, n, events); });
 }
 
 cl_int CL_API_CALL TS_WRAP(clFinish)(cl_command_queue q) {
   return syncCall(OpenClApi::clFinish, q, SyncKind::kStreamWait, {0, nullptr},
-                  [&] { return g_next.clFinish(q); });
+                  [&] { return next().clFinish(q); });
 }
 
 cl_int CL_API_CALL TS_WRAP(clFlush)(cl_command_queue q) {
   return syncCall(OpenClApi::clFlush, q, SyncKind::kFlush, {0, nullptr},
-                  [&] { return g_next.clFlush(q); });
+                  [&] { return next().clFlush(q); });
 }
 
 cl_int CL_API_CALL TS_WRAP(clWaitForEvents)(cl_uint n, const cl_event* events) {
   return syncCall(OpenClApi::clWaitForEvents, nullptr, SyncKind::kEventWait, {n, events},
-                  [&] { return g_next.clWaitForEvents(n, events); });
+                  [&] { return next().clWaitForEvents(n, events); });
 }
 
 }  // extern "C"

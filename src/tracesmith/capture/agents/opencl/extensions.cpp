@@ -58,12 +58,12 @@ using namespace tracesmith::agent;  // NOLINT: the wrappers below are C function
 extern "C" {
 
 void* CL_API_CALL TS_WRAP(clGetExtensionFunctionAddress)(const char* name) {
-  return wrapped(name, g_next.clGetExtensionFunctionAddress(name));
+  return wrapped(name, next().clGetExtensionFunctionAddress(name));
 }
 
 void* CL_API_CALL TS_WRAP(clGetExtensionFunctionAddressForPlatform)(cl_platform_id platform,
                                                                     const char* name) {
-  return wrapped(name, g_next.clGetExtensionFunctionAddressForPlatform(platform, name));
+  return wrapped(name, next().clGetExtensionFunctionAddressForPlatform(platform, name));
 }
 
 }  // extern "C"

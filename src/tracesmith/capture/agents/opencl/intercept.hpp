@@ -1,27 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by the files of the OpenCL agent: the next implementation, and how wrappers are named.
+// Shared by the files of the OpenCL agent: what is intercepted, and how wrappers are named.
 //
-// The same wrappers make two libraries. As a layer (OPENCL_LAYERS) they are hidden functions that
-// the ICD loader is given in a table; as a preload library they carry the API's own names.
+// Wrappers are hidden functions. The loader gets them in a table (OPENCL_LAYERS, layer.cpp), or the
+// program does, from functions of the API's own names that a preloaded library has (preload.hpp).
 #pragma once
 
-#define CL_TARGET_OPENCL_VERSION 300
-#define CL_USE_DEPRECATED_OPENCL_1_0_APIS
-#define CL_USE_DEPRECATED_OPENCL_1_1_APIS
-#define CL_USE_DEPRECATED_OPENCL_1_2_APIS
-#define CL_USE_DEPRECATED_OPENCL_2_0_APIS
-#define CL_USE_DEPRECATED_OPENCL_2_1_APIS
-#define CL_USE_DEPRECATED_OPENCL_2_2_APIS
-#include <CL/cl.h>
-#include <CL/cl_icd.h>
+#include "tracesmith/capture/agents/core/opencl_loaders.hpp"
 
-#ifdef TRACESMITH_OPENCL_PRELOAD
-#define TS_WRAP(function) function
-#define TS_WRAPPER_NAME(function) function
-#else
 #define TS_WRAP(function) tracesmith_##function
-#define TS_WRAPPER_NAME(function) tracesmith_##function
-#endif
 
 // Wrappers that only correct what the program is told (see transparency.cpp), or put a wrapper
 // before a function of an extension (extensions.cpp); no record.
@@ -33,9 +19,18 @@
   X(clGetExtensionFunctionAddress) \
   X(clGetExtensionFunctionAddressForPlatform)
 
-namespace tracesmith::agent {
-
-/// The implementation below us: the driver, the ICD loader, or another layer.
-extern cl_icd_dispatch g_next;
-
-}  // namespace tracesmith::agent
+// What the wrappers themselves call besides.
+#define TS_OPENCL_CALLED(X)           \
+  X(clGetPlatformInfo)                \
+  X(clGetDeviceIDs)                   \
+  X(clGetDeviceInfo)                  \
+  X(clGetContextInfo)                 \
+  X(clGetMemObjectInfo)               \
+  X(clGetImageInfo)                   \
+  X(clGetKernelInfo)                  \
+  X(clGetProgramInfo)                 \
+  X(clGetProgramBuildInfo)            \
+  X(clSetMemObjectDestructorCallback) \
+  X(clSetEventCallback)               \
+  X(clRetainEvent)                    \
+  X(clReleaseEvent)

@@ -6,8 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <atomic>
-
 #include "tracesmith/capture/arena_layout.hpp"
 
 namespace tracesmith::agent {
@@ -19,10 +17,9 @@ constexpr size_t kNameBytes = sizeof kName - 1;
 }  // namespace
 
 void restoreLayerVariable() {
-  static std::atomic_flag done = ATOMIC_FLAG_INIT;
-  if (done.test_and_set(std::memory_order_relaxed)) return;
   const char* const whole = getenv(arena::kEnvOpenClLayers);
-  // In the environment until the process ends, and never freed.
+  // In the environment until the process ends, and never freed. Another loader of the process cuts
+  // this one; whoever writes it here writes the same.
   static char entry[kNameBytes + 8192];
   if (whole == nullptr || strlen(whole) >= sizeof entry - kNameBytes) return;
   for (char** at = environ; at != nullptr && *at != nullptr; ++at) {

@@ -6,7 +6,7 @@
 namespace tracesmith::agent {
 
 /// Puts the value back that the launcher gave, if what is there now is its first part. The loader
-/// must have read it: it has when the program calls a function.
+/// must have read it: it has when the program calls a function. Each loader of a process cuts it.
 void restoreLayerVariable();
 
 }  // namespace tracesmith::agent

@@ -5,6 +5,7 @@
 #include "tracesmith/capture/agents/opencl/layer_variable.hpp"
 #include "tracesmith/capture/agents/opencl/queue_profiling.hpp"
 #include "tracesmith/capture/agents/opencl/recorder.hpp"
+#include "tracesmith/capture/agents/opencl/unseen_loaders.hpp"
 
 namespace tracesmith::agent {
 namespace {
@@ -69,17 +70,17 @@ cl_int build(OpenClApi api, BuildKind kind, cl_program* program, cl_context cont
   cl_device_id devices[64];
   size_t bytes = 0;
   if (*program != nullptr && !asynchronous &&
-      g_next.clGetProgramInfo(*program, CL_PROGRAM_DEVICES, sizeof devices, devices, &bytes) ==
+      next().clGetProgramInfo(*program, CL_PROGRAM_DEVICES, sizeof devices, devices, &bytes) ==
           CL_SUCCESS &&
       bytes >= sizeof devices[0]) {
     size_t size = 0;
-    if (g_next.clGetProgramBuildInfo(*program, devices[0], CL_PROGRAM_BUILD_LOG, 0, nullptr,
+    if (next().clGetProgramBuildInfo(*program, devices[0], CL_PROGRAM_BUILD_LOG, 0, nullptr,
                                      &size) == CL_SUCCESS) {
       log_bytes = size > 0 ? size - 1 : 0;  // without the NUL
     }
   }
   if (*program != nullptr && context == nullptr) {
-    g_next.clGetProgramInfo(*program, CL_PROGRAM_CONTEXT, sizeof context, &context, nullptr);
+    next().clGetProgramInfo(*program, CL_PROGRAM_CONTEXT, sizeof context, &context, nullptr);
   }
   constexpr size_t kMostOptions = 4096;
   size_t length = options != nullptr ? strlen(options) : 0;
@@ -130,14 +131,22 @@ __attribute__((visibility("default"))) void tracesmith_opencl_attempt(int attemp
   t_attempting = attempting != 0;
 }
 
+// The first call of most programs: before another loader reads the variable.
+cl_int CL_API_CALL TS_WRAP(clGetPlatformIDs)(cl_uint most, cl_platform_id* platforms,
+                                             cl_uint* count) {
+  restoreLayerVariable();
+  return next().clGetPlatformIDs(most, platforms, count);
+}
+
 cl_context CL_API_CALL TS_WRAP(clCreateContext)(
     const cl_context_properties* properties, cl_uint count, const cl_device_id* devices,
     void(CL_CALLBACK* notify)(const char*, const void*, size_t, void*), void* user, cl_int* error) {
   restoreLayerVariable();
+  tellLoadersWithoutLayers();
   return create(
       OpenClApi::clCreateContext, error,
       [&](cl_int* e) {
-        return g_next.clCreateContext(properties, count, devices, notify, user, e);
+        return next().clCreateContext(properties, count, devices, notify, user, e);
       },
       [](const HostCall& call, cl_context context) {
         describeContext(context);
@@ -149,9 +158,10 @@ cl_context CL_API_CALL TS_WRAP(clCreateContextFromType)(
     const cl_context_properties* properties, cl_device_type type,
     void(CL_CALLBACK* notify)(const char*, const void*, size_t, void*), void* user, cl_int* error) {
   restoreLayerVariable();
+  tellLoadersWithoutLayers();
   return create(
       OpenClApi::clCreateContextFromType, error,
-      [&](cl_int* e) { return g_next.clCreateContextFromType(properties, type, notify, user, e); },
+      [&](cl_int* e) { return next().clCreateContextFromType(properties, type, notify, user, e); },
       [](const HostCall& call, cl_context context) {
         describeContext(context);
         recordCall(call, CL_SUCCESS);
@@ -161,19 +171,19 @@ cl_context CL_API_CALL TS_WRAP(clCreateContextFromType)(
 cl_command_queue CL_API_CALL TS_WRAP(clCreateCommandQueue)(cl_context context, cl_device_id device,
                                                            cl_command_queue_properties properties,
                                                            cl_int* error) {
-  if (!canRecord()) return g_next.clCreateCommandQueue(context, device, properties, error);
+  if (!canRecord()) return next().clCreateCommandQueue(context, device, properties, error);
   return createQueue(OpenClApi::clCreateCommandQueue, context, device, properties, 0, error,
                      [&](bool with_profiling, cl_int* e) {
                        const cl_command_queue_properties p =
                            properties | (with_profiling ? CL_QUEUE_PROFILING_ENABLE : 0);
-                       return g_next.clCreateCommandQueue(context, device, p, e);
+                       return next().clCreateCommandQueue(context, device, p, e);
                      });
 }
 
 cl_command_queue CL_API_CALL TS_WRAP(clCreateCommandQueueWithProperties)(
     cl_context context, cl_device_id device, const cl_queue_properties* properties, cl_int* error) {
   if (!canRecord()) {
-    return g_next.clCreateCommandQueueWithProperties(context, device, properties, error);
+    return next().clCreateCommandQueueWithProperties(context, device, properties, error);
   }
   // A copy of the list with the profiling bit: in its CL_QUEUE_PROPERTIES pair, or in one of ours.
   constexpr size_t kMost = 62;
@@ -199,15 +209,15 @@ cl_command_queue CL_API_CALL TS_WRAP(clCreateCommandQueueWithProperties)(
   return createQueue(OpenClApi::clCreateCommandQueueWithProperties, context, device, asked_for,
                      bits, error, [&](bool with_profiling, cl_int* e) -> cl_command_queue {
                        const bool changed = with_profiling && !too_long;
-                       return g_next.clCreateCommandQueueWithProperties(
+                       return next().clCreateCommandQueueWithProperties(
                            context, device, changed ? list : properties, e);
                      });
 }
 
 cl_int CL_API_CALL TS_WRAP(clReleaseCommandQueue)(cl_command_queue queue) {
-  if (!wanted()) return g_next.clReleaseCommandQueue(queue);
+  if (!wanted()) return next().clReleaseCommandQueue(queue);
   HostCall call(OpenClApi::clReleaseCommandQueue, queue);
-  const cl_int result = g_next.clReleaseCommandQueue(queue);
+  const cl_int result = next().clReleaseCommandQueue(queue);
   call.end();
   recordCall(call, result);
   return result;
@@ -217,7 +227,7 @@ cl_mem CL_API_CALL TS_WRAP(clCreateBuffer)(cl_context context, cl_mem_flags flag
                                            void* host, cl_int* error) {
   return create(
       OpenClApi::clCreateBuffer, error,
-      [&](cl_int* e) { return g_next.clCreateBuffer(context, flags, size, host, e); },
+      [&](cl_int* e) { return next().clCreateBuffer(context, flags, size, host, e); },
       [&](const HostCall& call, cl_mem m) { describeMemory(call, m, context, true); });
 }
 
@@ -228,7 +238,7 @@ cl_mem CL_API_CALL TS_WRAP(clCreateBufferWithProperties)(cl_context context,
   return create(
       OpenClApi::clCreateBufferWithProperties, error,
       [&](cl_int* e) {
-        return g_next.clCreateBufferWithProperties(context, properties, flags, size, host, e);
+        return next().clCreateBufferWithProperties(context, properties, flags, size, host, e);
       },
       [&](const HostCall& call, cl_mem m) { describeMemory(call, m, context, true); });
 }
@@ -238,7 +248,7 @@ cl_mem CL_API_CALL TS_WRAP(clCreateSubBuffer)(cl_mem parent, cl_mem_flags flags,
                                               cl_int* error) {
   return create(
       OpenClApi::clCreateSubBuffer, error,
-      [&](cl_int* e) { return g_next.clCreateSubBuffer(parent, flags, type, info, e); },
+      [&](cl_int* e) { return next().clCreateSubBuffer(parent, flags, type, info, e); },
       [](const HostCall& call, cl_mem m) { describeMemory(call, m, nullptr, false); });
 }
 
@@ -248,7 +258,7 @@ cl_mem CL_API_CALL TS_WRAP(clCreateImage)(cl_context context, cl_mem_flags flags
                                           cl_int* error) {
   return create(
       OpenClApi::clCreateImage, error,
-      [&](cl_int* e) { return g_next.clCreateImage(context, flags, format, description, host, e); },
+      [&](cl_int* e) { return next().clCreateImage(context, flags, format, description, host, e); },
       [&](const HostCall& call, cl_mem m) { describeMemory(call, m, context, true); });
 }
 
@@ -258,7 +268,7 @@ cl_mem CL_API_CALL TS_WRAP(clCreateImageWithProperties)(
   return create(
       OpenClApi::clCreateImageWithProperties, error,
       [&](cl_int* e) {
-        return g_next.clCreateImageWithProperties(context, properties, flags, format, description,
+        return next().clCreateImageWithProperties(context, properties, flags, format, description,
                                                   host, e);
       },
       [&](const HostCall& call, cl_mem m) { describeMemory(call, m, context, true); });
@@ -270,7 +280,7 @@ cl_mem CL_API_CALL TS_WRAP(clCreateImage2D)(cl_context context, cl_mem_flags fla
   return create(
       OpenClApi::clCreateImage2D, error,
       [&](cl_int* e) {
-        return g_next.clCreateImage2D(context, flags, format, width, height, row, host, e);
+        return next().clCreateImage2D(context, flags, format, width, height, row, host, e);
       },
       [&](const HostCall& call, cl_mem m) { describeMemory(call, m, context, true); });
 }
@@ -282,7 +292,7 @@ cl_mem CL_API_CALL TS_WRAP(clCreateImage3D)(cl_context context, cl_mem_flags fla
   return create(
       OpenClApi::clCreateImage3D, error,
       [&](cl_int* e) {
-        return g_next.clCreateImage3D(context, flags, format, width, height, depth, row, slice,
+        return next().clCreateImage3D(context, flags, format, width, height, depth, row, slice,
                                       host, e);
       },
       [&](const HostCall& call, cl_mem m) { describeMemory(call, m, context, true); });
@@ -290,9 +300,9 @@ cl_mem CL_API_CALL TS_WRAP(clCreateImage3D)(cl_context context, cl_mem_flags fla
 
 void* CL_API_CALL TS_WRAP(clSVMAlloc)(cl_context context, cl_svm_mem_flags flags, size_t size,
                                       cl_uint alignment) {
-  if (!wanted()) return g_next.clSVMAlloc(context, flags, size, alignment);
+  if (!wanted()) return next().clSVMAlloc(context, flags, size, alignment);
   HostCall call(OpenClApi::clSVMAlloc, nullptr);
-  void* p = g_next.clSVMAlloc(context, flags, size, alignment);
+  void* p = next().clSVMAlloc(context, flags, size, alignment);
   call.end();
   if (p == nullptr) {
     recordCall(call, CL_OUT_OF_RESOURCES);  // the API gives no code of its own
@@ -309,7 +319,7 @@ void* CL_API_CALL TS_WRAP(clSVMAlloc)(cl_context context, cl_svm_mem_flags flags
 void CL_API_CALL TS_WRAP(clSVMFree)(cl_context context, void* p) {
   // Before the driver can give the address to another thread.
   if (p != nullptr && wanted()) recordFree(p);
-  g_next.clSVMFree(context, p);
+  next().clSVMFree(context, p);
 }
 
 cl_int CL_API_CALL TS_WRAP(clEnqueueSVMFree)(
@@ -317,11 +327,11 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueSVMFree)(
     void(CL_CALLBACK* free_function)(cl_command_queue, cl_uint, void*[], void*), void* user,
     cl_uint n, const cl_event* waits, cl_event* event) {
   if (!wanted()) {
-    return g_next.clEnqueueSVMFree(queue, count, pointers, free_function, user, n, waits, event);
+    return next().clEnqueueSVMFree(queue, count, pointers, free_function, user, n, waits, event);
   }
   HostCall call(OpenClApi::clEnqueueSVMFree, queue);
   const cl_int result =
-      g_next.clEnqueueSVMFree(queue, count, pointers, free_function, user, n, waits, event);
+      next().clEnqueueSVMFree(queue, count, pointers, free_function, user, n, waits, event);
   call.end();
   recordCall(call, result);
   if (result == CL_SUCCESS) {
@@ -334,7 +344,7 @@ cl_int CL_API_CALL TS_WRAP(clBuildProgram)(cl_program program, cl_uint count,
                                            const cl_device_id* devices, const char* options,
                                            void(CL_CALLBACK* notify)(cl_program, void*),
                                            void* user) {
-  auto run = [&] { return g_next.clBuildProgram(program, count, devices, options, notify, user); };
+  auto run = [&] { return next().clBuildProgram(program, count, devices, options, notify, user); };
   if (!wanted()) return run();
   return build(OpenClApi::clBuildProgram, BuildKind::kBuild, &program, nullptr, options,
                notify != nullptr, run);
@@ -347,7 +357,7 @@ cl_int CL_API_CALL TS_WRAP(clCompileProgram)(cl_program program, cl_uint count,
                                              void(CL_CALLBACK* notify)(cl_program, void*),
                                              void* user) {
   auto run = [&] {
-    return g_next.clCompileProgram(program, count, devices, options, headers, header_programs,
+    return next().clCompileProgram(program, count, devices, options, headers, header_programs,
                                    header_names, notify, user);
   };
   if (!wanted()) return run();
@@ -361,7 +371,7 @@ cl_program CL_API_CALL TS_WRAP(clLinkProgram)(cl_context context, cl_uint count,
                                               void(CL_CALLBACK* notify)(cl_program, void*),
                                               void* user, cl_int* error) {
   if (!wanted()) {
-    return g_next.clLinkProgram(context, count, devices, options, inputs, input_programs, notify,
+    return next().clLinkProgram(context, count, devices, options, inputs, input_programs, notify,
                                 user, error);
   }
   cl_program linked = nullptr;
@@ -369,7 +379,7 @@ cl_program CL_API_CALL TS_WRAP(clLinkProgram)(cl_context context, cl_uint count,
                               notify != nullptr, [&] {
                                 cl_int e = CL_SUCCESS;
                                 linked =
-                                    g_next.clLinkProgram(context, count, devices, options, inputs,
+                                    next().clLinkProgram(context, count, devices, options, inputs,
                                                          input_programs, notify, user, &e);
                                 return e;
                               });
@@ -380,7 +390,7 @@ cl_program CL_API_CALL TS_WRAP(clLinkProgram)(cl_context context, cl_uint count,
 cl_kernel CL_API_CALL TS_WRAP(clCreateKernel)(cl_program program, const char* name, cl_int* error) {
   return create(
       OpenClApi::clCreateKernel, error,
-      [&](cl_int* e) { return g_next.clCreateKernel(program, name, e); },
+      [&](cl_int* e) { return next().clCreateKernel(program, name, e); },
       [](const HostCall& call, cl_kernel kernel) {
         describeKernel(kernel);
         recordCall(call, CL_SUCCESS);
@@ -389,10 +399,10 @@ cl_kernel CL_API_CALL TS_WRAP(clCreateKernel)(cl_program program, const char* na
 
 cl_int CL_API_CALL TS_WRAP(clCreateKernelsInProgram)(cl_program program, cl_uint count,
                                                      cl_kernel* kernels, cl_uint* made) {
-  if (!canRecord()) return g_next.clCreateKernelsInProgram(program, count, kernels, made);
+  if (!canRecord()) return next().clCreateKernelsInProgram(program, count, kernels, made);
   HostCall call(OpenClApi::clCreateKernelsInProgram, nullptr);
   cl_uint n = 0;
-  const cl_int result = g_next.clCreateKernelsInProgram(program, count, kernels, &n);
+  const cl_int result = next().clCreateKernelsInProgram(program, count, kernels, &n);
   call.end();
   if (result == CL_SUCCESS) {
     for (cl_uint i = 0; kernels != nullptr && i < n; ++i) describeKernel(kernels[i]);
@@ -404,7 +414,7 @@ cl_int CL_API_CALL TS_WRAP(clCreateKernelsInProgram)(cl_program program, cl_uint
 
 cl_kernel CL_API_CALL TS_WRAP(clCloneKernel)(cl_kernel source, cl_int* error) {
   return create(
-      OpenClApi::clCloneKernel, error, [&](cl_int* e) { return g_next.clCloneKernel(source, e); },
+      OpenClApi::clCloneKernel, error, [&](cl_int* e) { return next().clCloneKernel(source, e); },
       [](const HostCall& call, cl_kernel kernel) {
         describeKernel(kernel);
         recordCall(call, CL_SUCCESS);
@@ -414,7 +424,7 @@ cl_kernel CL_API_CALL TS_WRAP(clCloneKernel)(cl_kernel source, cl_int* error) {
 cl_event CL_API_CALL TS_WRAP(clCreateUserEvent)(cl_context context, cl_int* error) {
   return create(
       OpenClApi::clCreateUserEvent, error,
-      [&](cl_int* e) { return g_next.clCreateUserEvent(context, e); },
+      [&](cl_int* e) { return next().clCreateUserEvent(context, e); },
       [](const HostCall& call, cl_event event) {
         // Its handle may have been a command's: what waits for it from now on waits for no command.
         recordObject(tracesmith::ObjectKind::kEvent, handleOf(event), 0, 0, 0, nullptr, 0);
@@ -424,7 +434,7 @@ cl_event CL_API_CALL TS_WRAP(clCreateUserEvent)(cl_context context, cl_int* erro
 
 cl_int CL_API_CALL TS_WRAP(clSetKernelArg)(cl_kernel kernel, cl_uint index, size_t size,
                                            const void* value) {
-  const cl_int result = g_next.clSetKernelArg(kernel, index, size, value);
+  const cl_int result = next().clSetKernelArg(kernel, index, size, value);
   if (!canRecord()) return result;
   if (result == CL_SUCCESS) {
     recordArgument(kernel, index, size, value, value == nullptr);
@@ -438,7 +448,7 @@ cl_int CL_API_CALL TS_WRAP(clSetKernelArg)(cl_kernel kernel, cl_uint index, size
 
 cl_int CL_API_CALL TS_WRAP(clSetKernelArgSVMPointer)(cl_kernel kernel, cl_uint index,
                                                      const void* pointer) {
-  const cl_int result = g_next.clSetKernelArgSVMPointer(kernel, index, pointer);
+  const cl_int result = next().clSetKernelArgSVMPointer(kernel, index, pointer);
   if (canRecord() && result == CL_SUCCESS) {
     recordArgument(kernel, index, sizeof pointer, &pointer, false);
   }

@@ -139,6 +139,8 @@ class EventSlot {
 
 /// Asks the driver to tell us when the command is complete. Its record must be committed.
 void track(const EventSlot& slot, uint64_t correlation);
+/// Before the first command.
+void setCompletionCallbacks();
 /// Gives back an event of ours that is not tracked (its record was dropped).
 void discard(const EventSlot& slot);
 

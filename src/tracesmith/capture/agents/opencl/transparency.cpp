@@ -54,7 +54,7 @@ namespace {
 
 bool eventHasOurProfiling(cl_event event) {
   cl_command_queue queue = nullptr;
-  return g_next.clGetEventInfo(event, CL_EVENT_COMMAND_QUEUE, sizeof queue, &queue, nullptr) ==
+  return next().clGetEventInfo(event, CL_EVENT_COMMAND_QUEUE, sizeof queue, &queue, nullptr) ==
              CL_SUCCESS &&
          queue != nullptr && queueProfiling().isOurs(queue);
 }
@@ -65,7 +65,7 @@ bool stillHeld(cl_event event) {
   cl_int status = CL_COMPLETE;
   for (int i = 0; i < 2000; ++i) {
     if (!heldEvents().maybeHeld(event)) return false;
-    g_next.clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status,
+    next().clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status,
                           nullptr);
     if (status > CL_COMPLETE) return true;
     sched_yield();
@@ -80,7 +80,7 @@ cl_int propertyListAsMade(cl_command_queue queue, uint64_t bits, size_t size, vo
   cl_queue_properties list[kMost];
   size_t bytes = 0;
   const cl_int result =
-      g_next.clGetCommandQueueInfo(queue, CL_QUEUE_PROPERTIES_ARRAY, sizeof list, list, &bytes);
+      next().clGetCommandQueueInfo(queue, CL_QUEUE_PROPERTIES_ARRAY, sizeof list, list, &bytes);
   if (result != CL_SUCCESS) return result;
   size_t count = bytes / sizeof list[0];
   if (bits & QueueProfiling::kListAdded) {
@@ -118,7 +118,7 @@ cl_int CL_API_CALL TS_WRAP(clGetCommandQueueInfo)(cl_command_queue queue,
   if ((bits & QueueProfiling::kOurs) && what == CL_QUEUE_PROPERTIES_ARRAY) {
     return propertyListAsMade(queue, bits, size, value, size_ret);
   }
-  const cl_int result = g_next.clGetCommandQueueInfo(queue, what, size, value, size_ret);
+  const cl_int result = next().clGetCommandQueueInfo(queue, what, size, value, size_ret);
   if (result == CL_SUCCESS && value != nullptr && (bits & QueueProfiling::kOurs) &&
       what == CL_QUEUE_PROPERTIES && size >= sizeof(cl_command_queue_properties)) {
     *static_cast<cl_command_queue_properties*>(value) &= ~cl_bitfield{CL_QUEUE_PROFILING_ENABLE};
@@ -136,7 +136,7 @@ cl_int CL_API_CALL TS_WRAP(clSetCommandQueueProperty)(cl_command_queue queue,
   const cl_command_queue_properties forwarded =
       about_profiling && !enable ? properties & ~cl_bitfield{CL_QUEUE_PROFILING_ENABLE}
                                  : properties;
-  const cl_int result = g_next.clSetCommandQueueProperty(queue, forwarded, enable, old);
+  const cl_int result = next().clSetCommandQueueProperty(queue, forwarded, enable, old);
   if (result == CL_SUCCESS) {
     if (ours && old != nullptr) *old &= ~cl_bitfield{CL_QUEUE_PROFILING_ENABLE};
     if (about_profiling) queueProfiling().set(queue, enable ? 0 : QueueProfiling::kOurs);
@@ -148,7 +148,7 @@ cl_int CL_API_CALL TS_WRAP(clGetEventInfo)(cl_event event, cl_event_info what, s
                                            void* value, size_t* size_ret) {
   const bool corrected = what == CL_EVENT_REFERENCE_COUNT && value != nullptr &&
                          size >= sizeof(cl_uint) && stillHeld(event);
-  const cl_int result = g_next.clGetEventInfo(event, what, size, value, size_ret);
+  const cl_int result = next().clGetEventInfo(event, what, size, value, size_ret);
   if (result == CL_SUCCESS && corrected) --*static_cast<cl_uint*>(value);
   return result;
 }
@@ -156,7 +156,7 @@ cl_int CL_API_CALL TS_WRAP(clGetEventInfo)(cl_event event, cl_event_info what, s
 cl_int CL_API_CALL TS_WRAP(clGetEventProfilingInfo)(cl_event event, cl_profiling_info what,
                                                     size_t size, void* value, size_t* size_ret) {
   if (event != nullptr && eventHasOurProfiling(event)) return CL_PROFILING_INFO_NOT_AVAILABLE;
-  return g_next.clGetEventProfilingInfo(event, what, size, value, size_ret);
+  return next().clGetEventProfilingInfo(event, what, size, value, size_ret);
 }
 
 }  // extern "C"

@@ -59,7 +59,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueNDRangeKernel)(cl_command_queue queue, cl_ke
                                                    cl_uint n, const cl_event* waits,
                                                    cl_event* event) {
   auto invoke = [&](cl_event* slot) {
-    return g_next.clEnqueueNDRangeKernel(queue, kernel, dimensions, offset, global, local, n, waits,
+    return next().clEnqueueNDRangeKernel(queue, kernel, dimensions, offset, global, local, n, waits,
                                          slot);
   };
   if (!active()) return invoke(event);
@@ -73,7 +73,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueNDRangeKernel)(cl_command_queue queue, cl_ke
 
 cl_int CL_API_CALL TS_WRAP(clEnqueueTask)(cl_command_queue queue, cl_kernel kernel, cl_uint n,
                                           const cl_event* waits, cl_event* event) {
-  auto invoke = [&](cl_event* slot) { return g_next.clEnqueueTask(queue, kernel, n, waits, slot); };
+  auto invoke = [&](cl_event* slot) { return next().clEnqueueTask(queue, kernel, n, waits, slot); };
   if (!active()) return invoke(event);
   rec::Launch c;
   c.is_task = 1;
@@ -86,7 +86,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueNativeKernel)(cl_command_queue queue,
                                                   const void** places, cl_uint n,
                                                   const cl_event* waits, cl_event* event) {
   auto invoke = [&] {
-    return g_next.clEnqueueNativeKernel(queue, function, args, bytes, count, list, places, n, waits,
+    return next().clEnqueueNativeKernel(queue, function, args, bytes, count, list, places, n, waits,
                                         event);
   };
   if (!active()) return invoke();
@@ -94,34 +94,34 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueNativeKernel)(cl_command_queue queue,
 }
 
 cl_int CL_API_CALL TS_WRAP(clEnqueueMarker)(cl_command_queue queue, cl_event* event) {
-  auto invoke = [&] { return g_next.clEnqueueMarker(queue, event); };
+  auto invoke = [&] { return next().clEnqueueMarker(queue, event); };
   if (!active()) return invoke();
   return marker(queue, false, {0, nullptr}, event, invoke);
 }
 
 cl_int CL_API_CALL TS_WRAP(clEnqueueMarkerWithWaitList)(cl_command_queue queue, cl_uint n,
                                                         const cl_event* waits, cl_event* event) {
-  auto invoke = [&] { return g_next.clEnqueueMarkerWithWaitList(queue, n, waits, event); };
+  auto invoke = [&] { return next().clEnqueueMarkerWithWaitList(queue, n, waits, event); };
   if (!active()) return invoke();
   return marker(queue, false, {n, waits}, event, invoke);
 }
 
 cl_int CL_API_CALL TS_WRAP(clEnqueueBarrier)(cl_command_queue queue) {
-  auto invoke = [&] { return g_next.clEnqueueBarrier(queue); };
+  auto invoke = [&] { return next().clEnqueueBarrier(queue); };
   if (!active()) return invoke();
   return marker(queue, true, {0, nullptr}, nullptr, invoke);
 }
 
 cl_int CL_API_CALL TS_WRAP(clEnqueueBarrierWithWaitList)(cl_command_queue queue, cl_uint n,
                                                          const cl_event* waits, cl_event* event) {
-  auto invoke = [&] { return g_next.clEnqueueBarrierWithWaitList(queue, n, waits, event); };
+  auto invoke = [&] { return next().clEnqueueBarrierWithWaitList(queue, n, waits, event); };
   if (!active()) return invoke();
   return marker(queue, true, {n, waits}, event, invoke);
 }
 
 cl_int CL_API_CALL TS_WRAP(clEnqueueWaitForEvents)(cl_command_queue queue, cl_uint n,
                                                    const cl_event* events) {
-  auto invoke = [&] { return g_next.clEnqueueWaitForEvents(queue, n, events); };
+  auto invoke = [&] { return next().clEnqueueWaitForEvents(queue, n, events); };
   if (!active()) return invoke();
   Order order;
   const bool wanted = inRange();
@@ -140,7 +140,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueMigrateMemObjects)(cl_command_queue queue, c
                                                        cl_mem_migration_flags flags, cl_uint n,
                                                        const cl_event* waits, cl_event* event) {
   auto invoke = [&] {
-    return g_next.clEnqueueMigrateMemObjects(queue, count, objects, flags, n, waits, event);
+    return next().clEnqueueMigrateMemObjects(queue, count, objects, flags, n, waits, event);
   };
   if (!active()) return invoke();
   rec::Migrate c;
@@ -154,11 +154,11 @@ cl_mem CL_API_CALL TS_WRAP(clCreatePipe)(cl_context context, cl_mem_flags flags,
                                          cl_uint packets, const cl_pipe_properties* properties,
                                          cl_int* error) {
   if (!active()) {
-    return g_next.clCreatePipe(context, flags, packet, packets, properties, error);
+    return next().clCreatePipe(context, flags, packet, packets, properties, error);
   }
   Call call;
   cl_int e = CL_SUCCESS;
-  cl_mem pipe = g_next.clCreatePipe(context, flags, packet, packets, properties, &e);
+  cl_mem pipe = next().clCreatePipe(context, flags, packet, packets, properties, &e);
   call.end(e);
   unsupported("clCreatePipe", call);
   if (error != nullptr) *error = e;
@@ -169,9 +169,9 @@ cl_mem CL_API_CALL TS_WRAP(clCreatePipe)(cl_context context, cl_mem_flags flags,
 
 #define TS_FROM_GL(Function, parameters, arguments)                          \
   cl_mem CL_API_CALL TS_WRAP(Function) parameters {                          \
-    if (!active()) return g_next.Function arguments;                         \
+    if (!active()) return next().Function arguments;                         \
     Call call;                                                               \
-    cl_mem made = g_next.Function arguments;                                 \
+    cl_mem made = next().Function arguments;                                 \
     call.end(made != nullptr ? CL_SUCCESS : error != nullptr ? *error : -1); \
     unsupported(#Function, call);                                            \
     return made;                                                             \
@@ -200,7 +200,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueAcquireGLObjects)(cl_command_queue queue, cl
                                                       const cl_mem* objects, cl_uint n,
                                                       const cl_event* waits, cl_event* event) {
   auto invoke = [&] {
-    return g_next.clEnqueueAcquireGLObjects(queue, count, objects, n, waits, event);
+    return next().clEnqueueAcquireGLObjects(queue, count, objects, n, waits, event);
   };
   if (!active()) return invoke();
   return foreign("clEnqueueAcquireGLObjects", queue, event, invoke);
@@ -210,7 +210,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueReleaseGLObjects)(cl_command_queue queue, cl
                                                       const cl_mem* objects, cl_uint n,
                                                       const cl_event* waits, cl_event* event) {
   auto invoke = [&] {
-    return g_next.clEnqueueReleaseGLObjects(queue, count, objects, n, waits, event);
+    return next().clEnqueueReleaseGLObjects(queue, count, objects, n, waits, event);
   };
   if (!active()) return invoke();
   return foreign("clEnqueueReleaseGLObjects", queue, event, invoke);
@@ -242,14 +242,14 @@ static void tellExtension(const char* name, const void* address) {
 }
 
 void* CL_API_CALL TS_WRAP(clGetExtensionFunctionAddress)(const char* name) {
-  void* address = g_next.clGetExtensionFunctionAddress(name);
+  void* address = next().clGetExtensionFunctionAddress(name);
   if (active()) tellExtension(name, address);
   return address;
 }
 
 void* CL_API_CALL TS_WRAP(clGetExtensionFunctionAddressForPlatform)(cl_platform_id platform,
                                                                     const char* name) {
-  void* address = g_next.clGetExtensionFunctionAddressForPlatform(platform, name);
+  void* address = next().clGetExtensionFunctionAddressForPlatform(platform, name);
   if (active()) tellExtension(name, address);
   return address;
 }

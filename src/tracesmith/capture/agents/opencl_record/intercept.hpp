@@ -1,26 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by the files of the recording agent: the next implementation, and how wrappers are named.
+// Shared by the files of the recording agent: what is intercepted, and how wrappers are named.
 //
-// The same wrappers make two libraries. As a layer (OPENCL_LAYERS) they are hidden functions that
-// the ICD loader is given in a table; as a preload library they carry the API's own names. Either
-// way they are nearest to the program: the tracing agent is below.
+// The wrappers are a layer: of the OpenCL loader (OPENCL_LAYERS), or of the preloaded tracing
+// agent. Either way they are nearest to the program, and the tracing agent is below.
+//
+// Where a process has several loaders, objects of one may be asked through another: what is pending
+// is looked at in whatever call comes next. Loaders go by the object itself, which names its
+// driver.
 #pragma once
 
-#define CL_TARGET_OPENCL_VERSION 300
-#define CL_USE_DEPRECATED_OPENCL_1_0_APIS
-#define CL_USE_DEPRECATED_OPENCL_1_1_APIS
-#define CL_USE_DEPRECATED_OPENCL_1_2_APIS
-#define CL_USE_DEPRECATED_OPENCL_2_0_APIS
-#define CL_USE_DEPRECATED_OPENCL_2_1_APIS
-#define CL_USE_DEPRECATED_OPENCL_2_2_APIS
-#include <CL/cl.h>
-#include <CL/cl_icd.h>
+#include "tracesmith/capture/agents/core/opencl_loaders.hpp"
 
-#ifdef TRACESMITH_OPENCL_PRELOAD
-#define TS_WRAP(function) function
-#else
 #define TS_WRAP(function) tracesmith_record_##function
-#endif
 
 // What is intercepted.
 #define TS_RECORDED_OPENCL(X)                 \
@@ -129,7 +120,6 @@
 
 namespace tracesmith::record {
 
-/// The implementation below us: the tracing agent, the driver, the ICD loader, or another layer.
-extern cl_icd_dispatch g_next;
+using agent::next;
 
 }  // namespace tracesmith::record

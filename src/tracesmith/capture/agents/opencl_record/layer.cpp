@@ -1,83 +1,73 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the recording agent enters a program: as a layer that the ICD loader asks for its table, or
-// preloaded.
+// How the recording agent enters a program: as a layer of each of its loaders, or of the preloaded
+// tracing agent.
 #include <stdlib.h>
 #include <string.h>
 
 #include <type_traits>
 
+#include "tracesmith/capture/agents/core/loaded_modules.hpp"
 #include "tracesmith/capture/agents/opencl_record/recorder.hpp"
-
-#ifdef TRACESMITH_OPENCL_PRELOAD
-#include <dlfcn.h>
-#include <pthread.h>
-
-#include "tracesmith/capture/agents/core/late_function.hpp"
-#else
-#include <CL/cl_layer.h>
-#endif
-
-namespace tracesmith::record {
-
-cl_icd_dispatch g_next{};
-constinit State g_objects;
-
-namespace {
-/// Once, or as often as it likes.
-bool enter() {
-  static bool entered = false;
-  if (!entered) entered = arm() && readRange();
-  return entered;
-}
-}  // namespace
-
-}  // namespace tracesmith::record
-
-using namespace tracesmith::record;  // NOLINT: the functions below are C functions
-
-#ifdef TRACESMITH_OPENCL_PRELOAD
-
-namespace {
-
-void findFunctions();
-
-template <auto kEntry>
-using Late = tracesmith::agent::LateFunction<g_next, kEntry, findFunctions>;
-
-/// Entries of which nothing is known yet. Without a lock, since the loader has one of its own: who
-/// comes here at the same time finds the same.
-void findFunctions() {
-  // Loaded by a module of the program, it need not be among what RTLD_NEXT searches. It stays.
-  void* const library = dlopen("libOpenCL.so.1", RTLD_LAZY | RTLD_NOLOAD);
-#define TS_X(function)                                                                           \
-  if (g_next.function == nullptr || g_next.function == Late<&cl_icd_dispatch::function>::call) { \
-    void* found = dlsym(RTLD_NEXT, #function);                                                   \
-    if (found == nullptr && library != nullptr) found = dlsym(library, #function);               \
-    g_next.function = found == nullptr ? Late<&cl_icd_dispatch::function>::call                  \
-                                       : reinterpret_cast<decltype(g_next.function)>(found);     \
-  }
-  TS_RECORDED_OPENCL(TS_X)
-  TS_CALLED_OPENCL(TS_X)
-#undef TS_X
-  // A program that does not link OpenCL has nothing to record here.
-  if (g_next.clEnqueueNDRangeKernel == Late<&cl_icd_dispatch::clEnqueueNDRangeKernel>::call) return;
-  static pthread_mutex_t entering = PTHREAD_MUTEX_INITIALIZER;
-  pthread_mutex_lock(&entering);
-  enter();
-  pthread_mutex_unlock(&entering);
-}
-
-__attribute__((constructor)) void enterByPreload() { findFunctions(); }
-
-}  // namespace
-
-#else
 
 extern "C" {
 #define TS_X(function) \
   extern std::remove_pointer_t<decltype(cl_icd_dispatch::function)> TS_WRAP(function);
 TS_RECORDED_OPENCL(TS_X)
 #undef TS_X
+}
+
+namespace tracesmith::record {
+
+constinit State g_objects;
+
+namespace {
+
+using agent::kMostLoaders;
+
+cl_icd_dispatch g_shown[kMostLoaders];
+
+/// Once, or as often as it likes.
+bool enter() {
+  static bool entered = false;
+  if (!entered) entered = arm() && readRange();
+  return entered;
+}
+
+template <uint32_t kLoader>
+void wrapAll() {
+  cl_icd_dispatch& shown = g_shown[kLoader];
+  shown = agent::g_below[kLoader];
+#define TS_X(function) \
+  agent::wrapEntry<kLoader, &cl_icd_dispatch::function, TS_WRAP(function)>(shown);
+  TS_RECORDED_OPENCL(TS_X)
+#undef TS_X
+#define TS_X(function) agent::leaveEntry<kLoader, &cl_icd_dispatch::function>();
+  TS_CALLED_OPENCL(TS_X)
+#undef TS_X
+}
+constexpr void (*kWrapAll[])() = {wrapAll<0>, wrapAll<1>, wrapAll<2>, wrapAll<3>};
+static_assert(sizeof kWrapAll / sizeof kWrapAll[0] == kMostLoaders);
+
+/// The table of the wrappers above a loader; nullptr: its calls are not recorded.
+const cl_icd_dispatch* addRecordedLoader(const void* caller, const cl_icd_dispatch* below,
+                                         size_t count) {
+  agent::LoadedModule loader;
+  agent::findModule(caller, loader);
+  const agent::LoaderLock one_at_a_time;
+  if (!enter()) return nullptr;
+  const uint32_t number =
+      agent::addLoader(reinterpret_cast<const void*>(loader.begin), below, count);
+  if (number == agent::kNoLoader) return nullptr;
+  kWrapAll[number]();
+  return &g_shown[number];
+}
+
+}  // namespace
+}  // namespace tracesmith::record
+
+using namespace tracesmith::record;  // NOLINT: the functions below are C functions
+
+extern "C" {
 
 __attribute__((visibility("default"))) cl_int CL_API_CALL clGetLayerInfo(cl_layer_info what,
                                                                          size_t size, void* value,
@@ -109,24 +99,14 @@ __attribute__((visibility("default"))) cl_int CL_API_CALL clGetLayerInfo(cl_laye
 __attribute__((visibility("default"))) cl_int CL_API_CALL
 clInitLayer(cl_uint entries, const cl_icd_dispatch* target, cl_uint* entries_ret,
             const cl_icd_dispatch** layer_ret) {
-  static cl_icd_dispatch table;
   if (target == nullptr || entries_ret == nullptr || layer_ret == nullptr) return CL_INVALID_VALUE;
-  const size_t known = sizeof table / sizeof(void*);
-  const size_t count = entries < known ? entries : known;
-  memcpy(&g_next, target, count * sizeof(void*));
-  table = g_next;
-  if (enter()) {
-    // Entries that the loader does not have stay empty.
-#define TS_X(function) \
-  if (g_next.function != nullptr) table.function = TS_WRAP(function);
-    TS_RECORDED_OPENCL(TS_X)
-#undef TS_X
-  }
+  constexpr size_t kKnown = sizeof *target / sizeof(void*);
+  const size_t count = entries < kKnown ? entries : kKnown;
+  const cl_icd_dispatch* const table =
+      addRecordedLoader(__builtin_return_address(0), target, count);
   *entries_ret = static_cast<cl_uint>(count);
-  *layer_ret = &table;
+  *layer_ret = table != nullptr ? table : target;
   return CL_SUCCESS;
 }
 
 }  // extern "C"
-
-#endif

@@ -20,8 +20,8 @@ Looking::~Looking() {
     g_objects.freed = {};
   }
   for (const FreedShared& f : freed) {
-    g_next.clSVMFree(f.context, f.pointer);
-    g_next.clReleaseContext(f.context);
+    next().clSVMFree(f.context, f.pointer);
+    next().clReleaseContext(f.context);
   }
   freed.free();
 }
@@ -31,7 +31,7 @@ bool somebodyLooks() { return g_objects.looking != 0; }
 bool freedLater(cl_context context, void* p) {
   if (!somebodyLooks() || p == nullptr || !retainLocked(context)) return false;
   if (g_objects.freed.add({context, p})) return true;
-  g_next.clReleaseContext(context);
+  next().clReleaseContext(context);
   return false;
 }
 

@@ -70,7 +70,7 @@ void* map(cl_command_queue queue, cl_mem memory, cl_bool blocking, cl_map_flags 
     if (tracked && sequence != kNotRecorded) {
       awaitRead({Awaited::kMap, sequence, *slot, handleOf(queue), place});
     }
-    if (own != nullptr) g_next.clReleaseEvent(own);
+    if (own != nullptr) next().clReleaseEvent(own);
   }
   if (error != nullptr) *error = e;
   return pointer;
@@ -98,7 +98,7 @@ void* CL_API_CALL TS_WRAP(clEnqueueMapBuffer)(cl_command_queue queue, cl_mem mem
                                               size_t bytes, cl_uint n, const cl_event* waits,
                                               cl_event* event, cl_int* error) {
   auto invoke = [&](cl_event* slot, cl_int* e) {
-    return g_next.clEnqueueMapBuffer(queue, memory, blocking, flags, offset, bytes, n, waits, slot,
+    return next().clEnqueueMapBuffer(queue, memory, blocking, flags, offset, bytes, n, waits, slot,
                                      e);
   };
   if (!active()) return passOn([&] { return invoke(event, error); });
@@ -113,7 +113,7 @@ void* CL_API_CALL TS_WRAP(clEnqueueMapImage)(cl_command_queue queue, cl_mem imag
                                              cl_uint n, const cl_event* waits, cl_event* event,
                                              cl_int* error) {
   auto invoke = [&](cl_event* slot, cl_int* e) {
-    return g_next.clEnqueueMapImage(queue, image, blocking, flags, origin, region, row, slice, n,
+    return next().clEnqueueMapImage(queue, image, blocking, flags, origin, region, row, slice, n,
                                     waits, slot, e);
   };
   if (!active()) return passOn([&] { return invoke(event, error); });
@@ -130,7 +130,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueUnmapMemObject)(cl_command_queue queue, cl_m
                                                     void* pointer, cl_uint n, const cl_event* waits,
                                                     cl_event* event) {
   auto invoke = [&] {
-    return g_next.clEnqueueUnmapMemObject(queue, memory, pointer, n, waits, event);
+    return next().clEnqueueUnmapMemObject(queue, memory, pointer, n, waits, event);
   };
   if (!active()) {
     settle();  // another thread may be hashing it

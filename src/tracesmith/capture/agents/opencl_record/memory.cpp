@@ -43,21 +43,22 @@ using opencl_attempt::SetAttempting;
 SetAttempting setAttempting() {
   static constinit std::atomic<void*> looked_at{nullptr};
   static constinit std::atomic<SetAttempting> found{nullptr};
-  // A preloaded recorder may find what is below it only later.
-  void* const next = reinterpret_cast<void*>(g_next.clCreateBuffer);
-  if (looked_at.load(std::memory_order_acquire) == next) {
+  // Another loader may have other layers.
+  const auto loader = &agent::next() - &agent::g_next[0];
+  void* const below = reinterpret_cast<void*>(agent::g_below[loader].clCreateBuffer);
+  if (looked_at.load(std::memory_order_acquire) == below) {
     return found.load(std::memory_order_relaxed);
   }
   SetAttempting set = nullptr;
   Dl_info info{};
-  if (dladdr(next, &info) != 0 && info.dli_fname != nullptr) {
+  if (dladdr(below, &info) != 0 && info.dli_fname != nullptr) {
     if (void* const library = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD)) {
       set = reinterpret_cast<SetAttempting>(dlsym(library, opencl_attempt::kFunctionName));
       dlclose(library);
     }
   }
   found.store(set, std::memory_order_relaxed);
-  looked_at.store(next, std::memory_order_release);
+  looked_at.store(below, std::memory_order_release);
   return set;
 }
 
@@ -279,9 +280,9 @@ extern "C" {
 
 cl_mem CL_API_CALL TS_WRAP(clCreateBuffer)(cl_context context, cl_mem_flags flags, size_t size,
                                            void* host, cl_int* error) {
-  if (!active()) return g_next.clCreateBuffer(context, flags, size, host, error);
+  if (!active()) return next().clCreateBuffer(context, flags, size, host, error);
   return buffer(context, flags, size, host, error, [&](cl_mem_flags f, void* h, cl_int* e) {
-    return g_next.clCreateBuffer(context, f, size, h, e);
+    return next().clCreateBuffer(context, f, size, h, e);
   });
 }
 
@@ -290,20 +291,20 @@ cl_mem CL_API_CALL TS_WRAP(clCreateBufferWithProperties)(cl_context context,
                                                          cl_mem_flags flags, size_t size,
                                                          void* host, cl_int* error) {
   if (!active()) {
-    return g_next.clCreateBufferWithProperties(context, properties, flags, size, host, error);
+    return next().clCreateBufferWithProperties(context, properties, flags, size, host, error);
   }
   return buffer(context, flags, size, host, error, [&](cl_mem_flags f, void* h, cl_int* e) {
-    return g_next.clCreateBufferWithProperties(context, properties, f, size, h, e);
+    return next().clCreateBufferWithProperties(context, properties, f, size, h, e);
   });
 }
 
 cl_mem CL_API_CALL TS_WRAP(clCreateSubBuffer)(cl_mem parent, cl_mem_flags flags,
                                               cl_buffer_create_type type, const void* info,
                                               cl_int* error) {
-  if (!active()) return g_next.clCreateSubBuffer(parent, flags, type, info, error);
+  if (!active()) return next().clCreateSubBuffer(parent, flags, type, info, error);
   Call call;
   cl_int e = CL_SUCCESS;
-  cl_mem memory = g_next.clCreateSubBuffer(parent, flags, type, info, &e);
+  cl_mem memory = next().clCreateSubBuffer(parent, flags, type, info, &e);
   call.end(e);
   rec::CreateSubBuffer c;
   c.buffer = handleOf(memory);
@@ -334,10 +335,10 @@ cl_mem CL_API_CALL TS_WRAP(clCreateImage)(cl_context context, cl_mem_flags flags
                                           const cl_image_format* format,
                                           const cl_image_desc* description, void* host,
                                           cl_int* error) {
-  if (!active()) return g_next.clCreateImage(context, flags, format, description, host, error);
+  if (!active()) return next().clCreateImage(context, flags, format, description, host, error);
   return image(context, flags, format, description, host, error,
                [&](cl_mem_flags f, void* h, cl_int* e) {
-                 return g_next.clCreateImage(context, f, format, description, h, e);
+                 return next().clCreateImage(context, f, format, description, h, e);
                });
 }
 
@@ -345,12 +346,12 @@ cl_mem CL_API_CALL TS_WRAP(clCreateImageWithProperties)(
     cl_context context, const cl_mem_properties* properties, cl_mem_flags flags,
     const cl_image_format* format, const cl_image_desc* description, void* host, cl_int* error) {
   if (!active()) {
-    return g_next.clCreateImageWithProperties(context, properties, flags, format, description, host,
+    return next().clCreateImageWithProperties(context, properties, flags, format, description, host,
                                               error);
   }
   return image(context, flags, format, description, host, error,
                [&](cl_mem_flags f, void* h, cl_int* e) {
-                 return g_next.clCreateImageWithProperties(context, properties, f, format,
+                 return next().clCreateImageWithProperties(context, properties, f, format,
                                                            description, h, e);
                });
 }
@@ -359,7 +360,7 @@ cl_mem CL_API_CALL TS_WRAP(clCreateImage2D)(cl_context context, cl_mem_flags fla
                                             const cl_image_format* format, size_t width,
                                             size_t height, size_t row, void* host, cl_int* error) {
   if (!active()) {
-    return g_next.clCreateImage2D(context, flags, format, width, height, row, host, error);
+    return next().clCreateImage2D(context, flags, format, width, height, row, host, error);
   }
   cl_image_desc d{};
   d.image_type = CL_MEM_OBJECT_IMAGE2D;
@@ -367,7 +368,7 @@ cl_mem CL_API_CALL TS_WRAP(clCreateImage2D)(cl_context context, cl_mem_flags fla
   d.image_height = height;
   d.image_row_pitch = row;
   return image(context, flags, format, &d, host, error, [&](cl_mem_flags f, void* h, cl_int* e) {
-    return g_next.clCreateImage2D(context, f, format, width, height, row, h, e);
+    return next().clCreateImage2D(context, f, format, width, height, row, h, e);
   });
 }
 
@@ -376,7 +377,7 @@ cl_mem CL_API_CALL TS_WRAP(clCreateImage3D)(cl_context context, cl_mem_flags fla
                                             size_t height, size_t depth, size_t row, size_t slice,
                                             void* host, cl_int* error) {
   if (!active()) {
-    return g_next.clCreateImage3D(context, flags, format, width, height, depth, row, slice, host,
+    return next().clCreateImage3D(context, flags, format, width, height, depth, row, slice, host,
                                   error);
   }
   cl_image_desc d{};
@@ -387,13 +388,13 @@ cl_mem CL_API_CALL TS_WRAP(clCreateImage3D)(cl_context context, cl_mem_flags fla
   d.image_row_pitch = row;
   d.image_slice_pitch = slice;
   return image(context, flags, format, &d, host, error, [&](cl_mem_flags f, void* h, cl_int* e) {
-    return g_next.clCreateImage3D(context, f, format, width, height, depth, row, slice, h, e);
+    return next().clCreateImage3D(context, f, format, width, height, depth, row, slice, h, e);
   });
 }
 
 cl_int CL_API_CALL TS_WRAP(clGetMemObjectInfo)(cl_mem memory, cl_mem_info what, size_t size,
                                                void* value, size_t* size_ret) {
-  const cl_int result = g_next.clGetMemObjectInfo(memory, what, size, value, size_ret);
+  const cl_int result = next().clGetMemObjectInfo(memory, what, size, value, size_ret);
   if (result != CL_SUCCESS || value == nullptr || !tablesUsable()) return result;
   if (what != CL_MEM_FLAGS && what != CL_MEM_HOST_PTR) return result;
   StateLock lock;

@@ -20,7 +20,7 @@ struct DeviceText {
 };
 
 void read(cl_device_id device, cl_device_info what, DeviceText& into) {
-  if (g_next.clGetDeviceInfo(device, what, sizeof into.text, into.text, &into.bytes) !=
+  if (next().clGetDeviceInfo(device, what, sizeof into.text, into.text, &into.bytes) !=
       CL_SUCCESS) {
     into.bytes = 0;
   }
@@ -37,7 +37,7 @@ void tellDevice(cl_device_id device) {
   rec::Device d;
   d.handle = handleOf(device);
   cl_device_type type = 0;
-  g_next.clGetDeviceInfo(device, CL_DEVICE_TYPE, sizeof type, &type, nullptr);
+  next().clGetDeviceInfo(device, CL_DEVICE_TYPE, sizeof type, &type, nullptr);
   d.type = type;
   DeviceText name, vendor, driver, version, platform_name;
   read(device, CL_DEVICE_NAME, name);
@@ -45,9 +45,9 @@ void tellDevice(cl_device_id device) {
   read(device, CL_DRIVER_VERSION, driver);
   read(device, CL_DEVICE_VERSION, version);
   cl_platform_id platform = nullptr;
-  g_next.clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof platform, &platform, nullptr);
+  next().clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof platform, &platform, nullptr);
   if (platform == nullptr ||
-      g_next.clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof platform_name.text,
+      next().clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof platform_name.text,
                                platform_name.text, &platform_name.bytes) != CL_SUCCESS) {
     platform_name.bytes = 0;
   }
@@ -69,7 +69,7 @@ void contextMade(const Call& call, cl_context context, const cl_device_id* given
   cl_device_id devices[kMostDevices];
   size_t bytes = 0;
   cl_uint count = 0;
-  if (context != nullptr && g_next.clGetContextInfo(context, CL_CONTEXT_DEVICES, sizeof devices,
+  if (context != nullptr && next().clGetContextInfo(context, CL_CONTEXT_DEVICES, sizeof devices,
                                                     devices, &bytes) == CL_SUCCESS) {
     count = static_cast<cl_uint>(bytes / sizeof devices[0]);
   } else if (context == nullptr && given != nullptr && given_count <= kMostDevices) {
@@ -221,10 +221,10 @@ extern "C" {
 cl_context CL_API_CALL TS_WRAP(clCreateContext)(
     const cl_context_properties* properties, cl_uint count, const cl_device_id* devices,
     void(CL_CALLBACK* notify)(const char*, const void*, size_t, void*), void* user, cl_int* error) {
-  if (!active()) return g_next.clCreateContext(properties, count, devices, notify, user, error);
+  if (!active()) return next().clCreateContext(properties, count, devices, notify, user, error);
   Call call;
   cl_int e = CL_SUCCESS;
-  cl_context context = g_next.clCreateContext(properties, count, devices, notify, user, &e);
+  cl_context context = next().clCreateContext(properties, count, devices, notify, user, &e);
   call.end(e);
   contextMade(call, context, devices, count);
   if (error != nullptr) *error = e;
@@ -234,10 +234,10 @@ cl_context CL_API_CALL TS_WRAP(clCreateContext)(
 cl_context CL_API_CALL TS_WRAP(clCreateContextFromType)(
     const cl_context_properties* properties, cl_device_type type,
     void(CL_CALLBACK* notify)(const char*, const void*, size_t, void*), void* user, cl_int* error) {
-  if (!active()) return g_next.clCreateContextFromType(properties, type, notify, user, error);
+  if (!active()) return next().clCreateContextFromType(properties, type, notify, user, error);
   Call call;
   cl_int e = CL_SUCCESS;
-  cl_context context = g_next.clCreateContextFromType(properties, type, notify, user, &e);
+  cl_context context = next().clCreateContextFromType(properties, type, notify, user, &e);
   call.end(e);
   contextMade(call, context, nullptr, 0);
   if (error != nullptr) *error = e;
@@ -247,10 +247,10 @@ cl_context CL_API_CALL TS_WRAP(clCreateContextFromType)(
 cl_command_queue CL_API_CALL TS_WRAP(clCreateCommandQueue)(cl_context context, cl_device_id device,
                                                            cl_command_queue_properties properties,
                                                            cl_int* error) {
-  if (!active()) return g_next.clCreateCommandQueue(context, device, properties, error);
+  if (!active()) return next().clCreateCommandQueue(context, device, properties, error);
   Call call;
   cl_int e = CL_SUCCESS;
-  cl_command_queue queue = g_next.clCreateCommandQueue(context, device, properties, &e);
+  cl_command_queue queue = next().clCreateCommandQueue(context, device, properties, &e);
   call.end(e);
   queueMade(call, queue, context, device, properties, {});
   if (error != nullptr) *error = e;
@@ -260,12 +260,12 @@ cl_command_queue CL_API_CALL TS_WRAP(clCreateCommandQueue)(cl_context context, c
 cl_command_queue CL_API_CALL TS_WRAP(clCreateCommandQueueWithProperties)(
     cl_context context, cl_device_id device, const cl_queue_properties* properties, cl_int* error) {
   if (!active()) {
-    return g_next.clCreateCommandQueueWithProperties(context, device, properties, error);
+    return next().clCreateCommandQueueWithProperties(context, device, properties, error);
   }
   Call call;
   cl_int e = CL_SUCCESS;
   cl_command_queue queue =
-      g_next.clCreateCommandQueueWithProperties(context, device, properties, &e);
+      next().clCreateCommandQueueWithProperties(context, device, properties, &e);
   call.end(e);
   constexpr size_t kMost = 32;
   uint64_t others[kMost];
@@ -300,10 +300,10 @@ static void samplerMade(const Call& call, cl_sampler sampler, cl_context context
 cl_sampler CL_API_CALL TS_WRAP(clCreateSampler)(cl_context context, cl_bool normalized,
                                                 cl_addressing_mode addressing,
                                                 cl_filter_mode filter, cl_int* error) {
-  if (!active()) return g_next.clCreateSampler(context, normalized, addressing, filter, error);
+  if (!active()) return next().clCreateSampler(context, normalized, addressing, filter, error);
   Call call;
   cl_int e = CL_SUCCESS;
-  cl_sampler sampler = g_next.clCreateSampler(context, normalized, addressing, filter, &e);
+  cl_sampler sampler = next().clCreateSampler(context, normalized, addressing, filter, &e);
   call.end(e);
   samplerMade(call, sampler, context, normalized, addressing, filter);
   if (error != nullptr) *error = e;
@@ -312,10 +312,10 @@ cl_sampler CL_API_CALL TS_WRAP(clCreateSampler)(cl_context context, cl_bool norm
 
 cl_sampler CL_API_CALL TS_WRAP(clCreateSamplerWithProperties)(
     cl_context context, const cl_sampler_properties* properties, cl_int* error) {
-  if (!active()) return g_next.clCreateSamplerWithProperties(context, properties, error);
+  if (!active()) return next().clCreateSamplerWithProperties(context, properties, error);
   Call call;
   cl_int e = CL_SUCCESS;
-  cl_sampler sampler = g_next.clCreateSamplerWithProperties(context, properties, &e);
+  cl_sampler sampler = next().clCreateSamplerWithProperties(context, properties, &e);
   call.end(e);
   uint64_t normalized = CL_TRUE;
   uint64_t addressing = CL_ADDRESS_CLAMP;
@@ -331,10 +331,10 @@ cl_sampler CL_API_CALL TS_WRAP(clCreateSamplerWithProperties)(
 }
 
 cl_event CL_API_CALL TS_WRAP(clCreateUserEvent)(cl_context context, cl_int* error) {
-  if (!active()) return g_next.clCreateUserEvent(context, error);
+  if (!active()) return next().clCreateUserEvent(context, error);
   Call call;
   cl_int e = CL_SUCCESS;
-  cl_event event = g_next.clCreateUserEvent(context, &e);
+  cl_event event = next().clCreateUserEvent(context, &e);
   call.end(e);
   rec::CreateUserEvent c;
   c.event = handleOf(event);
@@ -351,7 +351,7 @@ cl_event CL_API_CALL TS_WRAP(clCreateUserEvent)(cl_context context, cl_int* erro
 }
 
 cl_int CL_API_CALL TS_WRAP(clSetUserEventStatus)(cl_event event, cl_int status) {
-  if (!active()) return g_next.clSetUserEventStatus(event, status);
+  if (!active()) return next().clSetUserEventStatus(event, status);
   rec::SetUserEventStatus c;
   c.event = handleOf(event);
   c.status = status;
@@ -370,7 +370,7 @@ cl_int CL_API_CALL TS_WRAP(clSetUserEventStatus)(cl_event event, cl_int status) 
       if (g_objects.unset_user_events > 0) --g_objects.unset_user_events;
     }
   }
-  call.end(g_next.clSetUserEventStatus(event, status));
+  call.end(next().clSetUserEventStatus(event, status));
   if (call.info().result != CL_SUCCESS) done(sequence, call);
   return call.info().result;
 }
@@ -378,11 +378,11 @@ cl_int CL_API_CALL TS_WRAP(clSetUserEventStatus)(cl_event event, cl_int status) 
 #define TS_REFERENCES(Class, Type, Function)                              \
   cl_int CL_API_CALL TS_WRAP(clRetain##Function)(Type object) {           \
     return retain(ObjectClass::Class, object,                             \
-                  [](Type o) { return g_next.clRetain##Function(o); });   \
+                  [](Type o) { return next().clRetain##Function(o); });   \
   }                                                                       \
   cl_int CL_API_CALL TS_WRAP(clRelease##Function)(Type object) {          \
     return release(ObjectClass::Class, object,                            \
-                   [](Type o) { return g_next.clRelease##Function(o); }); \
+                   [](Type o) { return next().clRelease##Function(o); }); \
   }
 TS_REFERENCES(kContext, cl_context, Context)
 TS_REFERENCES(kQueue, cl_command_queue, CommandQueue)

@@ -97,11 +97,11 @@ cl_program CL_API_CALL TS_WRAP(clCreateProgramWithSource)(cl_context context, cl
                                                           const char** texts, const size_t* lengths,
                                                           cl_int* error) {
   if (!active()) {
-    return g_next.clCreateProgramWithSource(context, count, texts, lengths, error);
+    return next().clCreateProgramWithSource(context, count, texts, lengths, error);
   }
   Call call;
   cl_int e = CL_SUCCESS;
-  cl_program program = g_next.clCreateProgramWithSource(context, count, texts, lengths, &e);
+  cl_program program = next().clCreateProgramWithSource(context, count, texts, lengths, &e);
   call.end(e);
   Joined source;
   for (cl_uint i = 0; program != nullptr && i < count; ++i) {
@@ -119,13 +119,13 @@ cl_program CL_API_CALL TS_WRAP(clCreateProgramWithBinary)(cl_context context, cl
                                                           const unsigned char** binaries,
                                                           cl_int* status, cl_int* error) {
   if (!active()) {
-    return g_next.clCreateProgramWithBinary(context, count, devices, lengths, binaries, status,
+    return next().clCreateProgramWithBinary(context, count, devices, lengths, binaries, status,
                                             error);
   }
   Call call;
   cl_int e = CL_SUCCESS;
   cl_program program =
-      g_next.clCreateProgramWithBinary(context, count, devices, lengths, binaries, status, &e);
+      next().clCreateProgramWithBinary(context, count, devices, lengths, binaries, status, &e);
   call.end(e);
   Joined code;
   const bool given = devices != nullptr && lengths != nullptr && binaries != nullptr;
@@ -144,11 +144,11 @@ cl_program CL_API_CALL TS_WRAP(clCreateProgramWithBuiltInKernels)(cl_context con
                                                                   const char* names,
                                                                   cl_int* error) {
   if (!active()) {
-    return g_next.clCreateProgramWithBuiltInKernels(context, count, devices, names, error);
+    return next().clCreateProgramWithBuiltInKernels(context, count, devices, names, error);
   }
   Call call;
   cl_int e = CL_SUCCESS;
-  cl_program program = g_next.clCreateProgramWithBuiltInKernels(context, count, devices, names, &e);
+  cl_program program = next().clCreateProgramWithBuiltInKernels(context, count, devices, names, &e);
   call.end(e);
   programMade(call, program, context, ProgramForm::kBuiltIn, names,
               names != nullptr ? strlen(names) : 0, handlesOf(devices, count));
@@ -158,10 +158,10 @@ cl_program CL_API_CALL TS_WRAP(clCreateProgramWithBuiltInKernels)(cl_context con
 
 cl_program CL_API_CALL TS_WRAP(clCreateProgramWithIL)(cl_context context, const void* il,
                                                       size_t bytes, cl_int* error) {
-  if (!active()) return g_next.clCreateProgramWithIL(context, il, bytes, error);
+  if (!active()) return next().clCreateProgramWithIL(context, il, bytes, error);
   Call call;
   cl_int e = CL_SUCCESS;
-  cl_program program = g_next.clCreateProgramWithIL(context, il, bytes, &e);
+  cl_program program = next().clCreateProgramWithIL(context, il, bytes, &e);
   call.end(e);
   programMade(call, program, context, ProgramForm::kIl, il, bytes);
   if (error != nullptr) *error = e;
@@ -170,9 +170,9 @@ cl_program CL_API_CALL TS_WRAP(clCreateProgramWithIL)(cl_context context, const 
 
 cl_int CL_API_CALL TS_WRAP(clSetProgramSpecializationConstant)(cl_program program, cl_uint id,
                                                                size_t bytes, const void* value) {
-  if (!active()) return g_next.clSetProgramSpecializationConstant(program, id, bytes, value);
+  if (!active()) return next().clSetProgramSpecializationConstant(program, id, bytes, value);
   Call call;
-  call.end(g_next.clSetProgramSpecializationConstant(program, id, bytes, value));
+  call.end(next().clSetProgramSpecializationConstant(program, id, bytes, value));
   unsupported("clSetProgramSpecializationConstant", call);
   return call.info().result;
 }
@@ -182,7 +182,7 @@ cl_int CL_API_CALL TS_WRAP(clBuildProgram)(cl_program program, cl_uint count,
                                            void(CL_CALLBACK* notify)(cl_program, void*),
                                            void* user) {
   auto invoke = [&] {
-    return g_next.clBuildProgram(program, count, devices, options, notify, user);
+    return next().clBuildProgram(program, count, devices, options, notify, user);
   };
   if (!active()) return invoke();
   rec::BuildProgram c;
@@ -199,7 +199,7 @@ cl_int CL_API_CALL TS_WRAP(clCompileProgram)(cl_program program, cl_uint count,
                                              void(CL_CALLBACK* notify)(cl_program, void*),
                                              void* user) {
   auto invoke = [&] {
-    return g_next.clCompileProgram(program, count, devices, options, headers, header_programs,
+    return next().clCompileProgram(program, count, devices, options, headers, header_programs,
                                    header_names, notify, user);
   };
   if (!active()) return invoke();
@@ -223,12 +223,12 @@ cl_program CL_API_CALL TS_WRAP(clLinkProgram)(cl_context context, cl_uint count,
                                               void(CL_CALLBACK* notify)(cl_program, void*),
                                               void* user, cl_int* error) {
   if (!active()) {
-    return g_next.clLinkProgram(context, count, devices, options, inputs, input_programs, notify,
+    return next().clLinkProgram(context, count, devices, options, inputs, input_programs, notify,
                                 user, error);
   }
   Call call;
   cl_int e = CL_SUCCESS;
-  cl_program program = g_next.clLinkProgram(context, count, devices, options, inputs,
+  cl_program program = next().clLinkProgram(context, count, devices, options, inputs,
                                             input_programs, notify, user, &e);
   call.end(e);
   rec::CreateProgram c;
@@ -248,10 +248,10 @@ cl_program CL_API_CALL TS_WRAP(clLinkProgram)(cl_context context, cl_uint count,
 }
 
 cl_kernel CL_API_CALL TS_WRAP(clCreateKernel)(cl_program program, const char* name, cl_int* error) {
-  if (!active()) return g_next.clCreateKernel(program, name, error);
+  if (!active()) return next().clCreateKernel(program, name, error);
   Call call;
   cl_int e = CL_SUCCESS;
-  cl_kernel kernel = g_next.clCreateKernel(program, name, &e);
+  cl_kernel kernel = next().clCreateKernel(program, name, &e);
   call.end(e);
   kernelMade(call, kernel, program, name);
   if (error != nullptr) *error = e;
@@ -260,13 +260,13 @@ cl_kernel CL_API_CALL TS_WRAP(clCreateKernel)(cl_program program, const char* na
 
 cl_int CL_API_CALL TS_WRAP(clCreateKernelsInProgram)(cl_program program, cl_uint count,
                                                      cl_kernel* kernels, cl_uint* made) {
-  if (!active()) return g_next.clCreateKernelsInProgram(program, count, kernels, made);
+  if (!active()) return next().clCreateKernelsInProgram(program, count, kernels, made);
   Call call;
   cl_uint n = 0;
-  const cl_int result = call.end(g_next.clCreateKernelsInProgram(program, count, kernels, &n));
+  const cl_int result = call.end(next().clCreateKernelsInProgram(program, count, kernels, &n));
   for (cl_uint i = 0; result == CL_SUCCESS && kernels != nullptr && i < n && i < count; ++i) {
     char name[512] = {};
-    g_next.clGetKernelInfo(kernels[i], CL_KERNEL_FUNCTION_NAME, sizeof name - 1, name, nullptr);
+    next().clGetKernelInfo(kernels[i], CL_KERNEL_FUNCTION_NAME, sizeof name - 1, name, nullptr);
     kernelMade(call, kernels[i], program, name);
   }
   if (result == CL_SUCCESS && made != nullptr) *made = n;
@@ -274,11 +274,11 @@ cl_int CL_API_CALL TS_WRAP(clCreateKernelsInProgram)(cl_program program, cl_uint
 }
 
 cl_kernel CL_API_CALL TS_WRAP(clCloneKernel)(cl_kernel source, cl_int* error) {
-  if (!active()) return g_next.clCloneKernel(source, error);
+  if (!active()) return next().clCloneKernel(source, error);
   Order order;
   Call call;
   cl_int e = CL_SUCCESS;
-  cl_kernel kernel = g_next.clCloneKernel(source, &e);
+  cl_kernel kernel = next().clCloneKernel(source, &e);
   call.end(e);
   rec::CloneKernel c;
   c.kernel = handleOf(kernel);
@@ -299,10 +299,10 @@ cl_kernel CL_API_CALL TS_WRAP(clCloneKernel)(cl_kernel source, cl_int* error) {
 
 cl_int CL_API_CALL TS_WRAP(clSetKernelArg)(cl_kernel kernel, cl_uint index, size_t size,
                                            const void* value) {
-  if (!active()) return g_next.clSetKernelArg(kernel, index, size, value);
+  if (!active()) return next().clSetKernelArg(kernel, index, size, value);
   Order order;
   Call call;
-  call.end(g_next.clSetKernelArg(kernel, index, size, value));
+  call.end(next().clSetKernelArg(kernel, index, size, value));
   const bool success = call.info().result == CL_SUCCESS;
   rec::SetArgument c;
   c.kernel = handleOf(kernel);
@@ -323,10 +323,10 @@ cl_int CL_API_CALL TS_WRAP(clSetKernelArg)(cl_kernel kernel, cl_uint index, size
 
 cl_int CL_API_CALL TS_WRAP(clSetKernelArgSVMPointer)(cl_kernel kernel, cl_uint index,
                                                      const void* pointer) {
-  if (!active()) return g_next.clSetKernelArgSVMPointer(kernel, index, pointer);
+  if (!active()) return next().clSetKernelArgSVMPointer(kernel, index, pointer);
   Order order;
   Call call;
-  call.end(g_next.clSetKernelArgSVMPointer(kernel, index, pointer));
+  call.end(next().clSetKernelArgSVMPointer(kernel, index, pointer));
   rec::SetArgument c;
   c.kernel = handleOf(kernel);
   c.index = index;
@@ -341,10 +341,10 @@ cl_int CL_API_CALL TS_WRAP(clSetKernelArgSVMPointer)(cl_kernel kernel, cl_uint i
 
 cl_int CL_API_CALL TS_WRAP(clSetKernelExecInfo)(cl_kernel kernel, cl_kernel_exec_info what,
                                                 size_t size, const void* value) {
-  if (!active()) return g_next.clSetKernelExecInfo(kernel, what, size, value);
+  if (!active()) return next().clSetKernelExecInfo(kernel, what, size, value);
   Order order;
   Call call;
-  call.end(g_next.clSetKernelExecInfo(kernel, what, size, value));
+  call.end(next().clSetKernelExecInfo(kernel, what, size, value));
   rec::SetExecInfo c;
   c.kernel = handleOf(kernel);
   c.name = what;

@@ -65,7 +65,7 @@ class SettleLock {
 
 cl_int statusOf(cl_event event) {
   cl_int status = CL_QUEUED;
-  const cl_int result = g_next.clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS,
+  const cl_int result = next().clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS,
                                               sizeof status, &status, nullptr);
   return result == CL_SUCCESS ? status : result;
 }
@@ -99,7 +99,7 @@ void giveBack(const PendingRead& read) {
     HeldEvent* held = g_held.find(handleOf(read.event));
     if (held != nullptr && --held->references == 0) g_held.erase(handleOf(read.event));
   }
-  g_next.clReleaseEvent(read.event);
+  next().clReleaseEvent(read.event);
 }
 
 // --- where they lie; state lock --------------------------------------------------------------
@@ -323,13 +323,13 @@ bool readsPending() { return g_count.load(std::memory_order_relaxed) != 0; }
 uint64_t readsSoFar() { return g_arrived.load(std::memory_order_relaxed) + 1; }
 
 bool awaitRead(const PendingRead& read) {
-  if (g_next.clRetainEvent(read.event) != CL_SUCCESS) return false;
+  if (next().clRetainEvent(read.event) != CL_SUCCESS) return false;
   bool added = false;
   {
     StateLock lock;
     added = addLocked(read);
   }
-  if (!added) g_next.clReleaseEvent(read.event);
+  if (!added) next().clReleaseEvent(read.event);
   return added;
 }
 

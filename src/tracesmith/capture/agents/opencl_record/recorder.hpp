@@ -260,10 +260,10 @@ bool somebodyLooks();
 /// Objects that are used after the state lock is given up; other threads may release them. One that
 /// is in the tables is alive under that lock.
 inline bool retainLocked(cl_command_queue o) {
-  return g_next.clRetainCommandQueue(o) == CL_SUCCESS;
+  return next().clRetainCommandQueue(o) == CL_SUCCESS;
 }
-inline bool retainLocked(cl_context o) { return g_next.clRetainContext(o) == CL_SUCCESS; }
-inline bool retainLocked(cl_mem o) { return g_next.clRetainMemObject(o) == CL_SUCCESS; }
+inline bool retainLocked(cl_context o) { return next().clRetainContext(o) == CL_SUCCESS; }
+inline bool retainLocked(cl_mem o) { return next().clRetainMemObject(o) == CL_SUCCESS; }
 
 // --- snapshots (snapshot.cpp) -----------------------------------------------------------------
 
@@ -357,7 +357,7 @@ cl_int usingShared(Command& c, SharedUse& use, cl_command_queue queue, Waits wai
   const uint64_t at = put(c, call.info());
   if (sequence != nullptr) *sequence = at;
   use.await(queue, success && slot != nullptr ? *slot : nullptr);
-  if (own != nullptr) g_next.clReleaseEvent(own);
+  if (own != nullptr) next().clReleaseEvent(own);
   return call.info().result;
 }
 

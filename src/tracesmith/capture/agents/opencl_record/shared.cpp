@@ -27,8 +27,8 @@ void forget(Handles pointers) {
 /// Retained, or nullptr.
 cl_context contextOf(cl_command_queue queue) {
   cl_context context = nullptr;
-  g_next.clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof context, &context, nullptr);
-  return context != nullptr && g_next.clRetainContext(context) == CL_SUCCESS ? context : nullptr;
+  next().clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof context, &context, nullptr);
+  return context != nullptr && next().clRetainContext(context) == CL_SUCCESS ? context : nullptr;
 }
 
 /// Frees what clEnqueueSVMFree was given, in place of the driver.
@@ -41,9 +41,9 @@ void CL_CALLBACK freeForUs(cl_command_queue /*queue*/, cl_uint count, void* poin
       StateLock lock;
       later = freedLater(context, pointers[i]);
     }
-    if (!later) g_next.clSVMFree(context, pointers[i]);
+    if (!later) next().clSVMFree(context, pointers[i]);
   }
-  g_next.clReleaseContext(context);
+  next().clReleaseContext(context);
 }
 
 }  // namespace
@@ -52,9 +52,9 @@ extern "C" {
 
 void* CL_API_CALL TS_WRAP(clSVMAlloc)(cl_context context, cl_svm_mem_flags flags, size_t bytes,
                                       cl_uint alignment) {
-  if (!active()) return g_next.clSVMAlloc(context, flags, bytes, alignment);
+  if (!active()) return next().clSVMAlloc(context, flags, bytes, alignment);
   Call call;
-  void* p = g_next.clSVMAlloc(context, flags, bytes, alignment);
+  void* p = next().clSVMAlloc(context, flags, bytes, alignment);
   if (p != nullptr) zeroShared(context, p, bytes, flags);
   call.end(p != nullptr ? CL_SUCCESS : CL_OUT_OF_RESOURCES);  // the API gives no code of its own
   rec::SvmAlloc c;
@@ -92,7 +92,7 @@ void CL_API_CALL TS_WRAP(clSVMFree)(cl_context context, void* p) {
     forget({&pointer, 1});
     if (freedLater(context, p)) return;
   }
-  g_next.clSVMFree(context, p);
+  next().clSVMFree(context, p);
 }
 
 cl_int CL_API_CALL
@@ -100,7 +100,7 @@ TS_WRAP(clEnqueueSVMFree)(cl_command_queue queue, cl_uint count, void* pointers[
                           void(CL_CALLBACK* function)(cl_command_queue, cl_uint, void*[], void*),
                           void* user, cl_uint n, const cl_event* waits, cl_event* event) {
   auto invoke = [&] {
-    return g_next.clEnqueueSVMFree(queue, count, pointers, function, user, n, waits, event);
+    return next().clEnqueueSVMFree(queue, count, pointers, function, user, n, waits, event);
   };
   if (!tablesUsable()) return invoke();
   const bool records = active();
@@ -128,7 +128,7 @@ TS_WRAP(clEnqueueSVMFree)(cl_command_queue queue, cl_uint count, void* pointers[
   Call call;
   call.end(invoke());
   const bool success = call.info().result == CL_SUCCESS;
-  if (!success && function == freeForUs) g_next.clReleaseContext(static_cast<cl_context>(user));
+  if (!success && function == freeForUs) next().clReleaseContext(static_cast<cl_context>(user));
   c.event = success && event != nullptr ? handleOf(*event) : 0;
   {
     StateLock lock;
@@ -148,7 +148,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueSVMMemcpy)(cl_command_queue queue, cl_bool b
                                                void* destination, const void* source, size_t bytes,
                                                cl_uint n, const cl_event* waits, cl_event* event) {
   auto invoke = [&](cl_event* slot) {
-    return g_next.clEnqueueSVMMemcpy(queue, blocking, destination, source, bytes, n, waits, slot);
+    return next().clEnqueueSVMMemcpy(queue, blocking, destination, source, bytes, n, waits, slot);
   };
   if (!active()) return passOn([&] { return invoke(event); });
   Order order;
@@ -213,7 +213,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueSVMMemcpy)(cl_command_queue queue, cl_bool b
                to_host ? there : here});
   }
   use.await(queue, followed ? *slot : nullptr);
-  if (own != nullptr) g_next.clReleaseEvent(own);
+  if (own != nullptr) next().clReleaseEvent(own);
   return call.info().result;
 }
 
@@ -222,7 +222,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueSVMMemFill)(cl_command_queue queue, void* p,
                                                 size_t bytes, cl_uint n, const cl_event* waits,
                                                 cl_event* event) {
   auto invoke = [&](cl_event* slot) {
-    return g_next.clEnqueueSVMMemFill(queue, p, pattern, pattern_bytes, bytes, n, waits, slot);
+    return next().clEnqueueSVMMemFill(queue, p, pattern, pattern_bytes, bytes, n, waits, slot);
   };
   if (!active()) return invoke(event);
   rec::SvmFill c;
@@ -244,7 +244,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueSVMMap)(cl_command_queue queue, cl_bool bloc
                                             cl_map_flags flags, void* p, size_t bytes, cl_uint n,
                                             const cl_event* waits, cl_event* event) {
   auto invoke = [&](cl_event* slot) {
-    return g_next.clEnqueueSVMMap(queue, blocking, flags, p, bytes, n, waits, slot);
+    return next().clEnqueueSVMMap(queue, blocking, flags, p, bytes, n, waits, slot);
   };
   if (!active()) return passOn([&] { return invoke(event); });
   Order order;
@@ -292,13 +292,13 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueSVMMap)(cl_command_queue queue, cl_bool bloc
   if (success && wanted && shows && sequence != kNotRecorded && *slot != nullptr) {
     awaitRead({Awaited::kMap, sequence, *slot, handleOf(queue), map.place});
   }
-  if (own != nullptr) g_next.clReleaseEvent(own);
+  if (own != nullptr) next().clReleaseEvent(own);
   return call.info().result;
 }
 
 cl_int CL_API_CALL TS_WRAP(clEnqueueSVMUnmap)(cl_command_queue queue, void* p, cl_uint n,
                                               const cl_event* waits, cl_event* event) {
-  auto invoke = [&] { return g_next.clEnqueueSVMUnmap(queue, p, n, waits, event); };
+  auto invoke = [&] { return next().clEnqueueSVMUnmap(queue, p, n, waits, event); };
   if (!active()) {
     settle();
     return invoke();
@@ -352,7 +352,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueSVMMigrateMem)(cl_command_queue queue, cl_ui
                                                    cl_mem_migration_flags flags, cl_uint n,
                                                    const cl_event* waits, cl_event* event) {
   auto invoke = [&] {
-    return g_next.clEnqueueSVMMigrateMem(queue, count, pointers, sizes, flags, n, waits, event);
+    return next().clEnqueueSVMMigrateMem(queue, count, pointers, sizes, flags, n, waits, event);
   };
   if (!active()) return invoke();
   rec::Migrate c;

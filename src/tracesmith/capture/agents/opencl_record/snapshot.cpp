@@ -35,10 +35,10 @@ class OwnQueue {
       if (state != nullptr) device = state->device;
     }
     cl_int error = CL_SUCCESS;
-    if (device != nullptr) queue_ = g_next.clCreateCommandQueue(context, device, 0, &error);
+    if (device != nullptr) queue_ = next().clCreateCommandQueue(context, device, 0, &error);
   }
   ~OwnQueue() {
-    if (queue_ != nullptr) g_next.clReleaseCommandQueue(queue_);
+    if (queue_ != nullptr) next().clReleaseCommandQueue(queue_);
   }
   OwnQueue(const OwnQueue&) = delete;
   OwnQueue& operator=(const OwnQueue&) = delete;
@@ -56,11 +56,11 @@ struct Object {
 /// State lock.
 void addRetained(List<Object>& objects, const Object& o) {
   const auto memory = objectOf<cl_mem>(o.handle);
-  if (retainLocked(memory) && !objects.add(o)) g_next.clReleaseMemObject(memory);
+  if (retainLocked(memory) && !objects.add(o)) next().clReleaseMemObject(memory);
 }
 
 void release(List<Object>& objects) {
-  for (const Object& o : objects) g_next.clReleaseMemObject(objectOf<cl_mem>(o.handle));
+  for (const Object& o : objects) next().clReleaseMemObject(objectOf<cl_mem>(o.handle));
   objects.free();
 }
 
@@ -68,18 +68,18 @@ void release(List<Object>& objects) {
 bool readStretch(cl_command_queue queue, const Object& o, uint64_t offset, uint64_t bytes,
                  uint8_t* into) {
   const auto memory = objectOf<cl_mem>(o.handle);
-  if (g_next.clEnqueueReadBuffer(queue, memory, CL_TRUE, offset, bytes, into, 0, nullptr,
+  if (next().clEnqueueReadBuffer(queue, memory, CL_TRUE, offset, bytes, into, 0, nullptr,
                                  nullptr) == CL_SUCCESS) {
     return true;
   }
   cl_int error = CL_SUCCESS;
-  cl_mem copy = g_next.clCreateBuffer(o.state.context, CL_MEM_READ_WRITE, bytes, nullptr, &error);
+  cl_mem copy = next().clCreateBuffer(o.state.context, CL_MEM_READ_WRITE, bytes, nullptr, &error);
   if (copy == nullptr) return false;
-  const bool read = g_next.clEnqueueCopyBuffer(queue, memory, copy, offset, 0, bytes, 0, nullptr,
+  const bool read = next().clEnqueueCopyBuffer(queue, memory, copy, offset, 0, bytes, 0, nullptr,
                                                nullptr) == CL_SUCCESS &&
-                    g_next.clEnqueueReadBuffer(queue, copy, CL_TRUE, 0, bytes, into, 0, nullptr,
+                    next().clEnqueueReadBuffer(queue, copy, CL_TRUE, 0, bytes, into, 0, nullptr,
                                                nullptr) == CL_SUCCESS;
-  g_next.clReleaseMemObject(copy);
+  next().clReleaseMemObject(copy);
   return read;
 }
 
@@ -87,19 +87,19 @@ bool readImage(cl_command_queue queue, const Object& o, uint8_t* into) {
   const auto image = objectOf<cl_mem>(o.handle);
   const size_t origin[3] = {0, 0, 0};
   const size_t region[3] = {o.state.extent[0], o.state.extent[1], o.state.extent[2]};
-  if (g_next.clEnqueueReadImage(queue, image, CL_TRUE, origin, region, 0, 0, into, 0, nullptr,
+  if (next().clEnqueueReadImage(queue, image, CL_TRUE, origin, region, 0, 0, into, 0, nullptr,
                                 nullptr) == CL_SUCCESS) {
     return true;
   }
   cl_int error = CL_SUCCESS;
   cl_mem copy =
-      g_next.clCreateBuffer(o.state.context, CL_MEM_READ_WRITE, o.state.bytes, nullptr, &error);
+      next().clCreateBuffer(o.state.context, CL_MEM_READ_WRITE, o.state.bytes, nullptr, &error);
   if (copy == nullptr) return false;
-  const bool read = g_next.clEnqueueCopyImageToBuffer(queue, image, copy, origin, region, 0, 0,
+  const bool read = next().clEnqueueCopyImageToBuffer(queue, image, copy, origin, region, 0, 0,
                                                       nullptr, nullptr) == CL_SUCCESS &&
-                    g_next.clEnqueueReadBuffer(queue, copy, CL_TRUE, 0, o.state.bytes, into, 0,
+                    next().clEnqueueReadBuffer(queue, copy, CL_TRUE, 0, o.state.bytes, into, 0,
                                                nullptr, nullptr) == CL_SUCCESS;
-  g_next.clReleaseMemObject(copy);
+  next().clReleaseMemObject(copy);
   return read;
 }
 
@@ -134,15 +134,15 @@ void snapshotShared(cl_command_queue queue, const Shared& o, Keep keep, uint64_t
   void* const p = objectOf<void*>(o.pointer);
   const bool mapped = !isFineGrained(o.state);
   if (mapped &&
-      (queue == nullptr || g_next.clEnqueueSVMMap(queue, CL_TRUE, CL_MAP_READ, p, o.state.bytes, 0,
+      (queue == nullptr || next().clEnqueueSVMMap(queue, CL_TRUE, CL_MAP_READ, p, o.state.bytes, 0,
                                                   nullptr, nullptr) != CL_SUCCESS)) {
     return;
   }
   Content content;
   content.take(stretch(p, o.state.bytes), keep);
   if (mapped) {
-    g_next.clEnqueueSVMUnmap(queue, p, 0, nullptr, nullptr);
-    g_next.clFinish(queue);
+    next().clEnqueueSVMUnmap(queue, p, 0, nullptr, nullptr);
+    next().clFinish(queue);
   }
   recordShared(o, content, keep, after);
 }
@@ -160,18 +160,18 @@ constinit std::atomic<int64_t> g_patience_ns{kPatienceNs};
 /// Complete when all that is in the queue is; nullptr when the driver refuses.
 cl_event markEnd(cl_command_queue queue) {
   cl_event event = nullptr;
-  if (g_next.clEnqueueMarkerWithWaitList != nullptr) {
-    g_next.clEnqueueMarkerWithWaitList(queue, 0, nullptr, &event);
-  } else if (g_next.clEnqueueMarker != nullptr) {
-    g_next.clEnqueueMarker(queue, &event);
+  if (next().clEnqueueMarkerWithWaitList != nullptr) {
+    next().clEnqueueMarkerWithWaitList(queue, 0, nullptr, &event);
+  } else if (next().clEnqueueMarker != nullptr) {
+    next().clEnqueueMarker(queue, &event);
   }
-  g_next.clFlush(queue);
+  next().clFlush(queue);
   return event;
 }
 
 bool isOver(cl_event event) {
   cl_int status = CL_COMPLETE;
-  g_next.clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr);
+  next().clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr);
   return status <= CL_COMPLETE;
 }
 
@@ -185,7 +185,7 @@ bool finishQueues() {
     g_objects.queues.forEach([&](uint64_t handle, const QueueState& q) {
       const auto queue = objectOf<cl_command_queue>(handle);
       if (!q.on_device && retainLocked(queue) && !queues.add(handle)) {
-        g_next.clReleaseCommandQueue(queue);
+        next().clReleaseCommandQueue(queue);
       }
       return true;
     });
@@ -196,8 +196,8 @@ bool finishQueues() {
   for (const uint64_t queue : queues) {
     const cl_event end = markEnd(objectOf<cl_command_queue>(queue));
     if (end == nullptr || !ends.add(handleOf(end))) {
-      if (end != nullptr) g_next.clReleaseEvent(end);
-      g_next.clFinish(objectOf<cl_command_queue>(queue));
+      if (end != nullptr) next().clReleaseEvent(end);
+      next().clFinish(objectOf<cl_command_queue>(queue));
     }
   }
   const int64_t until = nowNs() + g_patience_ns.load(std::memory_order_relaxed);
@@ -208,10 +208,10 @@ bool finishQueues() {
       if (!finished) break;
       pauseNs(pause_ns < 1'000'000 ? pause_ns : 1'000'000);
     }
-    g_next.clReleaseEvent(objectOf<cl_event>(end));
+    next().clReleaseEvent(objectOf<cl_event>(end));
   }
   for (const uint64_t queue : queues) {
-    g_next.clReleaseCommandQueue(objectOf<cl_command_queue>(queue));
+    next().clReleaseCommandQueue(objectOf<cl_command_queue>(queue));
   }
   g_patience_ns.store(finished ? kPatienceNs : kLaterPatienceNs, std::memory_order_relaxed);
   queues.free();
@@ -235,7 +235,7 @@ void snapshotAll() {
     s.svm.forEach([&](uint64_t pointer, const SvmState& m) { return shared.add({pointer, m}); });
     s.contexts.forEach([&](uint64_t handle, const ContextState&) {
       const auto context = objectOf<cl_context>(handle);
-      if (retainLocked(context) && !contexts.add(handle)) g_next.clReleaseContext(context);
+      if (retainLocked(context) && !contexts.add(handle)) next().clReleaseContext(context);
       return true;
     });
   }
@@ -250,7 +250,7 @@ void snapshotAll() {
       }
     }
   }
-  for (const uint64_t context : contexts) g_next.clReleaseContext(objectOf<cl_context>(context));
+  for (const uint64_t context : contexts) next().clReleaseContext(objectOf<cl_context>(context));
   release(objects);
   shared.free();
   contexts.free();
@@ -275,7 +275,7 @@ void snapshotArguments(cl_kernel kernel, cl_command_queue queue, uint64_t after)
       if (const SvmState* m = s.svm.find(arguments[i])) shared.add({arguments[i], *m});
     }
   }
-  g_next.clFinish(queue);
+  next().clFinish(queue);
   settle({handleOf(queue)});
   for (const Object& o : objects) snapshot(queue, o, Keep::kHashes, after);
   for (const Shared& o : shared) snapshotShared(queue, o, Keep::kHashes, after);
@@ -290,13 +290,13 @@ void zeroShared(cl_context context, void* p, uint64_t bytes, cl_svm_mem_flags fl
   }
   const OwnQueue queue(context);
   if (queue.get() == nullptr ||
-      g_next.clEnqueueSVMMap(queue.get(), CL_TRUE, CL_MAP_WRITE_INVALIDATE_REGION, p, bytes, 0,
+      next().clEnqueueSVMMap(queue.get(), CL_TRUE, CL_MAP_WRITE_INVALIDATE_REGION, p, bytes, 0,
                              nullptr, nullptr) != CL_SUCCESS) {
     return;
   }
   memset(p, 0, bytes);
-  g_next.clEnqueueSVMUnmap(queue.get(), p, 0, nullptr, nullptr);
-  g_next.clFinish(queue.get());
+  next().clEnqueueSVMUnmap(queue.get(), p, 0, nullptr, nullptr);
+  next().clFinish(queue.get());
 }
 
 }  // namespace tracesmith::record

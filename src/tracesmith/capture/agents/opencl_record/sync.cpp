@@ -30,7 +30,7 @@ void CL_CALLBACK onEvent(cl_event event, cl_int status, void* packed) {
 extern "C" {
 
 cl_int CL_API_CALL TS_WRAP(clFinish)(cl_command_queue queue) {
-  if (!active()) return passOn([&] { return g_next.clFinish(queue); });
+  if (!active()) return passOn([&] { return next().clFinish(queue); });
   Call call;
   uint64_t sequence = kNotRecorded;
   {
@@ -40,7 +40,7 @@ cl_int CL_API_CALL TS_WRAP(clFinish)(cl_command_queue queue) {
     if (inRange()) sequence = put(c, call.begun());
   }
   const Sync finished{handleOf(queue), nullptr, 0, readsSoFar()};
-  call.end(g_next.clFinish(queue));
+  call.end(next().clFinish(queue));
   if (call.info().result == CL_SUCCESS) {
     settle(finished);
   } else {
@@ -53,7 +53,7 @@ cl_int CL_API_CALL TS_WRAP(clFinish)(cl_command_queue queue) {
 }
 
 cl_int CL_API_CALL TS_WRAP(clFlush)(cl_command_queue queue) {
-  if (!active()) return g_next.clFlush(queue);
+  if (!active()) return next().clFlush(queue);
   // A driver may work on the commands in here: recorded before it does.
   Call call;
   uint64_t sequence = kNotRecorded;
@@ -65,13 +65,13 @@ cl_int CL_API_CALL TS_WRAP(clFlush)(cl_command_queue queue) {
     info.end_ns = info.start_ns;
     if (inRange()) sequence = put(c, info);
   }
-  call.end(g_next.clFlush(queue));
+  call.end(next().clFlush(queue));
   if (call.info().result != CL_SUCCESS) done(sequence, call);
   return call.info().result;
 }
 
 cl_int CL_API_CALL TS_WRAP(clWaitForEvents)(cl_uint count, const cl_event* events) {
-  if (!active()) return passOn([&] { return g_next.clWaitForEvents(count, events); });
+  if (!active()) return passOn([&] { return next().clWaitForEvents(count, events); });
   Call call;
   uint64_t sequence = kNotRecorded;
   {
@@ -80,7 +80,7 @@ cl_int CL_API_CALL TS_WRAP(clWaitForEvents)(cl_uint count, const cl_event* event
     c.events = handlesOf(events, count);
     if (inRange()) sequence = put(c, call.begun());
   }
-  call.end(g_next.clWaitForEvents(count, events));
+  call.end(next().clWaitForEvents(count, events));
   if (call.info().result == CL_SUCCESS) {
     settle({0, events, count});
   } else {
@@ -95,19 +95,19 @@ cl_int CL_API_CALL TS_WRAP(clSetEventCallback)(cl_event event, cl_int type,
                                                void* user) {
   // Also when the recording has ended: what was read before then may still be looked at.
   if ((!active() && !readsPending()) || function == nullptr) {
-    return g_next.clSetEventCallback(event, type, function, user);
+    return next().clSetEventCallback(event, type, function, user);
   }
   auto* callback = static_cast<Callback*>(malloc(sizeof(Callback)));
-  if (callback == nullptr) return g_next.clSetEventCallback(event, type, function, user);
+  if (callback == nullptr) return next().clSetEventCallback(event, type, function, user);
   *callback = {function, user};
-  const cl_int result = g_next.clSetEventCallback(event, type, onEvent, callback);
+  const cl_int result = next().clSetEventCallback(event, type, onEvent, callback);
   if (result != CL_SUCCESS) free(callback);
   return result;
 }
 
 cl_int CL_API_CALL TS_WRAP(clGetEventInfo)(cl_event event, cl_event_info what, size_t size,
                                            void* value, size_t* size_ret) {
-  const cl_int result = g_next.clGetEventInfo(event, what, size, value, size_ret);
+  const cl_int result = next().clGetEventInfo(event, what, size, value, size_ret);
   if (result != CL_SUCCESS || value == nullptr || !tablesUsable()) return result;
   if (what == CL_EVENT_COMMAND_EXECUTION_STATUS && size >= sizeof(cl_int) &&
       *static_cast<const cl_int*>(value) <= CL_COMPLETE) {
@@ -121,7 +121,7 @@ cl_int CL_API_CALL TS_WRAP(clGetEventInfo)(cl_event event, cl_event_info what, s
 
 cl_int CL_API_CALL TS_WRAP(clGetEventProfilingInfo)(cl_event event, cl_profiling_info what,
                                                     size_t size, void* value, size_t* size_ret) {
-  const cl_int result = g_next.clGetEventProfilingInfo(event, what, size, value, size_ret);
+  const cl_int result = next().clGetEventProfilingInfo(event, what, size, value, size_ret);
   if (result == CL_SUCCESS) settle();
   return result;
 }

@@ -150,7 +150,7 @@ cl_int write(cl_command_queue queue, cl_mem memory, cl_bool blocking, const rec:
   if (later && success && sequence != kNotRecorded) {
     awaitRead({Awaited::kSource, sequence, *slot, handleOf(queue), place});
   }
-  if (own != nullptr) g_next.clReleaseEvent(own);
+  if (own != nullptr) next().clReleaseEvent(own);
   return call.info().result;
 }
 
@@ -194,7 +194,7 @@ cl_int read(cl_command_queue queue, cl_mem memory, cl_bool blocking, const rec::
   if (success && *slot != nullptr && sequence != kNotRecorded) {
     awaitRead({Awaited::kRead, sequence, *slot, handleOf(queue), place});
   }
-  if (own != nullptr) g_next.clReleaseEvent(own);
+  if (own != nullptr) next().clReleaseEvent(own);
   return call.info().result;
 }
 
@@ -220,7 +220,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueReadBuffer)(cl_command_queue queue, cl_mem m
                                                 void* host, cl_uint n, const cl_event* waits,
                                                 cl_event* event) {
   auto invoke = [&](cl_event* slot) {
-    return g_next.clEnqueueReadBuffer(queue, memory, blocking, offset, bytes, host, n, waits, slot);
+    return next().clEnqueueReadBuffer(queue, memory, blocking, offset, bytes, host, n, waits, slot);
   };
   if (!active()) return passOn([&] { return invoke(event); });
   return read(queue, memory, blocking, stretchBox(offset, bytes), host, stretch(host, bytes),
@@ -235,7 +235,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueReadBufferRect)(cl_command_queue queue, cl_m
                                                     cl_uint n, const cl_event* waits,
                                                     cl_event* event) {
   auto invoke = [&](cl_event* slot) {
-    return g_next.clEnqueueReadBufferRect(queue, memory, blocking, buffer_origin, host_origin,
+    return next().clEnqueueReadBufferRect(queue, memory, blocking, buffer_origin, host_origin,
                                           region, buffer_row, buffer_slice, host_row, host_slice,
                                           host, n, waits, slot);
   };
@@ -251,7 +251,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueReadImage)(cl_command_queue queue, cl_mem im
                                                void* host, cl_uint n, const cl_event* waits,
                                                cl_event* event) {
   auto invoke = [&](cl_event* slot) {
-    return g_next.clEnqueueReadImage(queue, image, blocking, origin, region, row, slice, host, n,
+    return next().clEnqueueReadImage(queue, image, blocking, origin, region, row, slice, host, n,
                                      waits, slot);
   };
   if (!active()) return passOn([&] { return invoke(event); });
@@ -264,7 +264,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueWriteBuffer)(cl_command_queue queue, cl_mem 
                                                  const void* host, cl_uint n, const cl_event* waits,
                                                  cl_event* event) {
   auto invoke = [&](cl_event* slot) {
-    return g_next.clEnqueueWriteBuffer(queue, memory, blocking, offset, bytes, host, n, waits,
+    return next().clEnqueueWriteBuffer(queue, memory, blocking, offset, bytes, host, n, waits,
                                        slot);
   };
   if (!active()) return passOn([&] { return invoke(event); });
@@ -280,7 +280,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueWriteBufferRect)(cl_command_queue queue, cl_
                                                      size_t host_slice, const void* host, cl_uint n,
                                                      const cl_event* waits, cl_event* event) {
   auto invoke = [&](cl_event* slot) {
-    return g_next.clEnqueueWriteBufferRect(queue, memory, blocking, buffer_origin, host_origin,
+    return next().clEnqueueWriteBufferRect(queue, memory, blocking, buffer_origin, host_origin,
                                            region, buffer_row, buffer_slice, host_row, host_slice,
                                            host, n, waits, slot);
   };
@@ -296,7 +296,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueWriteImage)(cl_command_queue queue, cl_mem i
                                                 const void* host, cl_uint n, const cl_event* waits,
                                                 cl_event* event) {
   auto invoke = [&](cl_event* slot) {
-    return g_next.clEnqueueWriteImage(queue, image, blocking, origin, region, row, slice, host, n,
+    return next().clEnqueueWriteImage(queue, image, blocking, origin, region, row, slice, host, n,
                                       waits, slot);
   };
   if (!active()) return passOn([&] { return invoke(event); });
@@ -309,7 +309,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueCopyBuffer)(cl_command_queue queue, cl_mem s
                                                 size_t bytes, cl_uint n, const cl_event* waits,
                                                 cl_event* event) {
   auto invoke = [&] {
-    return g_next.clEnqueueCopyBuffer(queue, source, destination, from, to, bytes, n, waits, event);
+    return next().clEnqueueCopyBuffer(queue, source, destination, from, to, bytes, n, waits, event);
   };
   if (!active()) return invoke();
   return copy(queue, source, destination, stretchBox(from, bytes), stretchBox(to, bytes),
@@ -323,7 +323,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueCopyBufferRect)(cl_command_queue queue, cl_m
                                                     size_t to_row, size_t to_slice, cl_uint n,
                                                     const cl_event* waits, cl_event* event) {
   auto invoke = [&] {
-    return g_next.clEnqueueCopyBufferRect(queue, source, destination, from, to, region, from_row,
+    return next().clEnqueueCopyBufferRect(queue, source, destination, from, to, region, from_row,
                                           from_slice, to_row, to_slice, n, waits, event);
   };
   if (!active()) return invoke();
@@ -336,7 +336,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueCopyImage)(cl_command_queue queue, cl_mem so
                                                const size_t* to, const size_t* region, cl_uint n,
                                                const cl_event* waits, cl_event* event) {
   auto invoke = [&] {
-    return g_next.clEnqueueCopyImage(queue, source, destination, from, to, region, n, waits, event);
+    return next().clEnqueueCopyImage(queue, source, destination, from, to, region, n, waits, event);
   };
   if (!active()) return invoke();
   return copy(queue, source, destination, boxOf(true, from, region, 0, 0),
@@ -354,7 +354,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueCopyImageToBuffer)(cl_command_queue queue, c
                                                        const size_t* region, size_t to, cl_uint n,
                                                        const cl_event* waits, cl_event* event) {
   auto invoke = [&] {
-    return g_next.clEnqueueCopyImageToBuffer(queue, image, memory, from, region, to, n, waits,
+    return next().clEnqueueCopyImageToBuffer(queue, image, memory, from, region, to, n, waits,
                                              event);
   };
   if (!active()) return invoke();
@@ -367,7 +367,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueCopyBufferToImage)(cl_command_queue queue, c
                                                        const size_t* region, cl_uint n,
                                                        const cl_event* waits, cl_event* event) {
   auto invoke = [&] {
-    return g_next.clEnqueueCopyBufferToImage(queue, memory, image, from, to, region, n, waits,
+    return next().clEnqueueCopyBufferToImage(queue, memory, image, from, to, region, n, waits,
                                              event);
   };
   if (!active()) return invoke();
@@ -380,7 +380,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueFillBuffer)(cl_command_queue queue, cl_mem m
                                                 size_t offset, size_t bytes, cl_uint n,
                                                 const cl_event* waits, cl_event* event) {
   auto invoke = [&] {
-    return g_next.clEnqueueFillBuffer(queue, memory, pattern, pattern_bytes, offset, bytes, n,
+    return next().clEnqueueFillBuffer(queue, memory, pattern, pattern_bytes, offset, bytes, n,
                                       waits, event);
   };
   if (!active()) return invoke();
@@ -399,7 +399,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueFillImage)(cl_command_queue queue, cl_mem im
                                                const size_t* region, cl_uint n,
                                                const cl_event* waits, cl_event* event) {
   auto invoke = [&] {
-    return g_next.clEnqueueFillImage(queue, image, colour, origin, region, n, waits, event);
+    return next().clEnqueueFillImage(queue, image, colour, origin, region, n, waits, event);
   };
   if (!active()) return invoke();
   rec::Fill c;

@@ -2,7 +2,7 @@
 // A module that is linked to OpenCL, for a program that is not (cl_dlopens).
 #include <vector>
 
-#include "../capture/cl_program.hpp"
+#include "cl_program.hpp"
 
 extern "C" int doubles();
 

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// The program and the libraries that are loaded, and what they export, read from their own dynamic
+// sections: dlsym() would leave its mark in what dlerror() tells the program next.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <type_traits>
+
+namespace tracesmith::agent {
+
+struct LoadedModule {
+  const char* path = nullptr;  // "" for the program; the dynamic linker's own text
+  uintptr_t bias = 0;
+  uintptr_t begin = 0;  // addresses [begin, end)
+  uintptr_t end = 0;
+  const void* dynamic = nullptr;  // its dynamic section
+  bool holds(uintptr_t address) const { return address - begin < end - begin; }
+};
+
+/// The module in which `address` lies; false when there is none.
+bool findModule(const void* address, LoadedModule& out);
+/// The module's definition of a function; nullptr when it has none of its own. Of versions the
+/// default one.
+void* findExport(const LoadedModule& module, const char* name);
+/// The first definition of a function in the modules that were loaded after the one in which
+/// `after` lies.
+void* findExportBehind(const void* after, const char* name);
+
+/// True when the module's read-only memory holds these bytes.
+bool holdsText(const LoadedModule& module, const char* text, size_t bytes);
+
+/// Calls `visit(module)` for each module in the order of loading, until it says true.
+template <class Visit>
+bool anyModule(Visit&& visit);
+
+bool anyModule(bool (*visit)(const LoadedModule&, void*), void* state);
+
+template <class Visit>
+bool anyModule(Visit&& visit) {
+  using Its = std::remove_reference_t<Visit>;
+  return anyModule(
+      [](const LoadedModule& module, void* state) { return (*static_cast<Its*>(state))(module); },
+      &visit);
+}
+
+}  // namespace tracesmith::agent

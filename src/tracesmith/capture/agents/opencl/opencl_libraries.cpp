@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/capture/agents/opencl/opencl_libraries.hpp"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <atomic>
+
+#include "tracesmith/capture/agents/opencl/agent_loaders.hpp"
+#include "tracesmith/capture/agents/opencl/layer_variable.hpp"
+#include "tracesmith/capture/agents/opencl/unseen_loaders.hpp"
+#include "tracesmith/capture/channel_layout.hpp"
+
+namespace tracesmith::agent {
+namespace {
+
+template <class R>
+R refusal() {
+  if constexpr (std::is_same_v<R, cl_int>) {
+    return CL_INVALID_OPERATION;
+  } else {
+    return R();
+  }
+}
+
+OpenClLibrary g_libraries[kMostLibraries];
+enum class Stage : uint32_t { kFree, kUndecided, kDeciding, kDecided };
+std::atomic<Stage> g_stages[kMostLibraries];
+pthread_mutex_t g_adding = PTHREAD_MUTEX_INITIALIZER;
+constinit thread_local bool t_deciding __attribute__((tls_model("initial-exec"))) = false;
+bool g_is_layer_too = false;
+pfn_clInitLayer g_recorder = nullptr;  // its layer, which goes above ours
+
+void decide(uint32_t number);
+
+template <auto kEntry, class Function = EntryFunction<kEntry>>
+struct Call;
+
+template <auto kEntry, class R, class... A>
+struct Call<kEntry, R (*)(A...)> {
+  static R refuse(A...) { return refusal<R>(); }
+  template <uint32_t kLibrary>
+  static R jump(A... arguments) {
+    return (g_libraries[kLibrary].entries.*kEntry)(arguments...);
+  }
+  template <uint32_t kLibrary>
+  static R first(A... arguments) {
+    decide(kLibrary);
+    const OpenClLibrary& its = g_libraries[kLibrary];
+    const auto entry = its.entries.*kEntry;
+    return (entry == first<kLibrary> ? its.own.*kEntry : entry)(arguments...);
+  }
+};
+
+constexpr cl_icd_dispatch makeRefusals() {
+  cl_icd_dispatch all{};
+#define TS_X(function, ...) all.function = Call<&cl_icd_dispatch::function>::refuse;
+  TS_OPENCL_PRELOADED(TS_X)
+#undef TS_X
+  return all;
+}
+
+template <uint32_t kLibrary>
+void beUndecided() {
+  OpenClLibrary& its = g_libraries[kLibrary];
+  its.entries = its.own;
+  its.symbols = its.own;
+#define TS_X(function, ...)                                                          \
+  its.entries.function = Call<&cl_icd_dispatch::function>::template first<kLibrary>; \
+  its.symbols.function = Call<&cl_icd_dispatch::function>::template jump<kLibrary>;
+  TS_OPENCL_PRELOADED(TS_X)
+#undef TS_X
+}
+constexpr void (*kBeUndecided[])() = {beUndecided<0>, beUndecided<1>, beUndecided<2>,
+                                      beUndecided<3>, beUndecided<4>, beUndecided<5>};
+static_assert(sizeof kBeUndecided / sizeof kBeUndecided[0] == kMostLibraries);
+
+/// Puts a table that may lack functions in the place of the entries. Others call through them
+/// meanwhile.
+void setEntries(OpenClLibrary& its, const cl_icd_dispatch& table) {
+#define TS_X(function, ...)                                                       \
+  __atomic_store_n(&its.entries.function,                                         \
+                   table.function != nullptr ? table.function : its.own.function, \
+                   __ATOMIC_RELEASE);
+  TS_OPENCL_PRELOADED(TS_X)
+#undef TS_X
+}
+
+/// At the first call: the program wants the library, and a loader may now be asked something.
+void decideNow(OpenClLibrary& its) {
+  // A driver's threads may call us when the program has closed it.
+  if (*its.module.path != 0) (void)dlopen(its.module.path, RTLD_LAZY | RTLD_NOLOAD);
+  if (g_is_layer_too) {
+    // Loads the layers, if the program has not had that done yet.
+    cl_uint count = 0;
+    if (its.own.clGetPlatformIDs != nullptr) its.own.clGetPlatformIDs(0, nullptr, &count);
+    if (isLayerOf(its.module)) return setEntries(its, its.own);
+  }
+  constexpr cl_uint kAll = sizeof its.own / sizeof(void*);
+  cl_icd_dispatch below = its.own;
+  // A wrapper must find nothing where there is nothing.
+#define TS_X(function, ...) \
+  if (below.function == kRefusals.function) below.function = nullptr;
+  TS_OPENCL_PRELOADED(TS_X)
+#undef TS_X
+  const cl_icd_dispatch* table = addTracedLoader(its.module, &below, kAll);
+  if (g_recorder != nullptr) {
+    const cl_icd_dispatch* above = nullptr;
+    cl_uint entries = kAll;
+    const cl_icd_dispatch* const target = table != nullptr ? table : &below;
+    if (g_recorder(kAll, target, &entries, &above) == CL_SUCCESS && above != nullptr) table = above;
+  }
+  setEntries(its, table != nullptr ? *table : its.own);
+}
+
+void decide(uint32_t number) {
+  std::atomic<Stage>& stage = g_stages[number];
+  Stage expected = Stage::kUndecided;
+  if (stage.compare_exchange_strong(expected, Stage::kDeciding)) {
+    t_deciding = true;
+    decideNow(g_libraries[number]);
+    t_deciding = false;
+    stage.store(Stage::kDecided);
+    return;
+  }
+  // What the loader itself calls meanwhile must not wait for it.
+  while (!t_deciding && stage.load() == Stage::kDeciding) sched_yield();
+}
+
+bool isSame(const OpenClLibrary& its, const LoadedModule& module) {
+  return its.module.begin == module.begin && its.module.end == module.end &&
+         its.module.dynamic == module.dynamic;
+}
+
+bool isThere(const OpenClLibrary& its) {
+  LoadedModule found;
+  return findModule(reinterpret_cast<const void*>(its.module.begin), found) && isSame(its, found);
+}
+
+}  // namespace
+
+constinit const cl_icd_dispatch kRefusals = makeRefusals();
+
+bool isLayerToo() { return g_is_layer_too; }
+
+OpenClLibrary* knownLibrary(const LoadedModule& module) {
+  for (uint32_t i = 0; i < kMostLibraries; ++i) {
+    if (g_stages[i].load() != Stage::kFree && isSame(g_libraries[i], module))
+      return &g_libraries[i];
+  }
+  return nullptr;
+}
+
+OpenClLibrary* addLibrary(const LoadedModule& module, const cl_icd_dispatch& own) {
+  pthread_mutex_lock(&g_adding);
+  if (OpenClLibrary* const known = knownLibrary(module)) {
+    pthread_mutex_unlock(&g_adding);
+    return known;
+  }
+  uint32_t number = kMostLibraries;
+  // One that was called stays loaded. One that was not, and is gone, has nobody who could call it.
+  for (uint32_t i = 0; i < kMostLibraries && number == kMostLibraries; ++i) {
+    const Stage stage = g_stages[i].load();
+    const bool gone = stage == Stage::kUndecided && !isThere(g_libraries[i]);
+    if (stage == Stage::kFree || gone) number = i;
+  }
+  if (number < kMostLibraries) {
+    g_libraries[number].module = module;
+    g_libraries[number].own = own;
+    kBeUndecided[number]();
+    g_stages[number].store(Stage::kUndecided);
+  }
+  pthread_mutex_unlock(&g_adding);
+  if (number < kMostLibraries) return &g_libraries[number];
+  tellUnseen(module, arena::UnseenLoader::kTooMany);
+  return nullptr;
+}
+
+void prepareLibraries() {
+  LoadedModule us;
+  const bool known = findModule(reinterpret_cast<const void*>(&prepareLibraries), us);
+  const char* const layers = getenv("OPENCL_LAYERS");
+  g_is_layer_too = known && layers != nullptr && strstr(layers, us.path) != nullptr;
+  const char* const recorder = getenv(channel::kEnvLibrary);
+  if (recorder == nullptr) return;
+  void* const library = dlopen(recorder, RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) return;
+  g_recorder = reinterpret_cast<pfn_clInitLayer>(dlsym(library, "clInitLayer"));
+}
+
+}  // namespace tracesmith::agent

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/capture/agents/opencl/preload.hpp"
+
+#include <dlfcn.h>
+#include <string.h>
+
+#include <atomic>
+
+#include "tracesmith/capture/agents/opencl/agent_loaders.hpp"
+#include "tracesmith/capture/agents/opencl/opencl_libraries.hpp"
+#include "tracesmith/capture/agents/opencl/unseen_loaders.hpp"
+
+namespace {
+
+constexpr tracesmith::agent::CallerRange kNobody{0, 0, nullptr};
+
+void* findsNothing(void*, const char*) { return nullptr; }
+
+}  // namespace
+
+const tracesmith::agent::CallerRange* tracesmith_first_caller = &kNobody;
+RealDlsym tracesmith_real_dlsym = nullptr;
+
+using namespace tracesmith::agent;  // NOLINT: the functions below are C functions
+
+namespace {
+
+using RealDlclose = int (*)(void*);
+std::atomic<RealDlclose> g_real_dlclose{nullptr};
+
+/// Code of ours.
+const void* us() { return reinterpret_cast<const void*>(&tracesmith_find_dlsym); }
+bool isOurs(const void* address) {
+  LoadedModule module;
+  return findModule(address, module) && module.holds(reinterpret_cast<uintptr_t>(us()));
+}
+
+/// True of the program, and of what was preloaded before us.
+bool comesBeforeUs(const LoadedModule& module) {
+  bool before = false;
+  anyModule([&](const LoadedModule& each) {
+    before = before || each.begin == module.begin;
+    return each.holds(reinterpret_cast<uintptr_t>(us()));
+  });
+  return before;
+}
+
+void* realDlsym(void* handle, const char* name) {
+  if (tracesmith_real_dlsym == nullptr) tracesmith_find_dlsym();
+  return tracesmith_real_dlsym(handle, name);
+}
+
+/// What stands behind us in the global scope.
+void* nextInGlobalScope(const char* name) { return realDlsym(RTLD_NEXT, name); }
+
+/// A module's own scope: itself and its dependencies.
+class ModuleScope {
+ public:
+  explicit ModuleScope(const LoadedModule& module)
+      : handle_(dlopen(*module.path != 0 ? module.path : nullptr, RTLD_LAZY | RTLD_NOLOAD)) {}
+  ~ModuleScope() {
+    if (handle_ != nullptr) dlclose(handle_);
+  }
+  ModuleScope(const ModuleScope&) = delete;
+  ModuleScope& operator=(const ModuleScope&) = delete;
+  void* find(const char* name) const {
+    void* const found = handle_ == nullptr ? nullptr : realDlsym(handle_, name);
+    return found != nullptr && isOurs(found) ? nullptr : found;
+  }
+
+ private:
+  void* handle_;
+};
+
+constexpr char kEveryLibraryHas[] = "clEnqueueNDRangeKernel";
+
+/// The library that a call by name comes to; nullptr when there is none (yet), or no room.
+OpenClLibrary* libraryOfCaller(const LoadedModule& caller) {
+  LoadedModule module;
+  if (void* const f = nextInGlobalScope(kEveryLibraryHas); f != nullptr && findModule(f, module)) {
+    return openClLibrary(module, nextInGlobalScope);
+  }
+  const ModuleScope scope(caller);
+  if (void* const f = scope.find(kEveryLibraryHas); f != nullptr && findModule(f, module)) {
+    return openClLibrary(module, [&](const char* name) { return scope.find(name); });
+  }
+  // A dependency of a module that came together with the caller.
+  const bool any = anyModule([&](const LoadedModule& m) {
+    module = m;
+    return !m.holds(reinterpret_cast<uintptr_t>(us())) && definesOpenCl(m);
+  });
+  if (!any) return nullptr;
+  return openClLibrary(module, [&](const char* name) { return findExport(module, name); });
+}
+
+// --- who calls, and where its calls go --------------------------------------------------------
+
+constexpr uint32_t kMostCallers = 16;
+std::atomic<const CallerRange*> g_callers[kMostCallers];
+// Far more than can be in use while somebody still reads one that was given up.
+CallerRange g_ranges[256];
+const void* g_dynamic_of[256];  // of the module, to tell it from a later one at its place
+std::atomic<uint32_t> g_ranges_used{0};
+
+const CallerRange* findRange(uintptr_t caller) {
+  for (const auto& place : g_callers) {
+    const CallerRange* const range = place.load(std::memory_order_acquire);
+    if (range != nullptr && caller - range->begin < range->size) return range;
+  }
+  return nullptr;
+}
+
+void setFirstCaller(const CallerRange* range) {
+  __atomic_store_n(&tracesmith_first_caller, range, __ATOMIC_RELEASE);
+}
+
+void keepRange(const LoadedModule& caller, const cl_icd_dispatch* entries) {
+  const uint32_t number = g_ranges_used.fetch_add(1) % (sizeof g_ranges / sizeof g_ranges[0]);
+  g_ranges[number] = {caller.begin, caller.end - caller.begin, entries};
+  g_dynamic_of[number] = caller.dynamic;
+  for (auto& place : g_callers) {
+    const CallerRange* expected = nullptr;
+    if (!place.compare_exchange_strong(expected, &g_ranges[number])) continue;
+    if (__atomic_load_n(&tracesmith_first_caller, __ATOMIC_ACQUIRE) == &kNobody) {
+      setFirstCaller(&g_ranges[number]);
+    }
+    return;
+  }
+}
+
+/// After dlclose(): code of another module may come to lie where a caller lay.
+void forgetUnloadedCallers() {
+  for (auto& place : g_callers) {
+    const CallerRange* range = place.load(std::memory_order_acquire);
+    LoadedModule module;
+    if (range == nullptr) continue;
+    const bool there = findModule(reinterpret_cast<const void*>(range->begin), module) &&
+                       module.begin == range->begin &&
+                       module.dynamic == g_dynamic_of[range - g_ranges];
+    if (there) continue;
+    if (__atomic_load_n(&tracesmith_first_caller, __ATOMIC_ACQUIRE) == range) {
+      setFirstCaller(&kNobody);
+    }
+    place.compare_exchange_strong(range, nullptr);
+  }
+}
+
+uintptr_t entryOffset(const char* name) {
+  static const struct {
+    const char* name;
+    uint16_t offset;
+  } kEntries[] = {
+#define TS_X(function, ...) {#function, offsetof(cl_icd_dispatch, function)},
+      TS_OPENCL_PRELOADED(TS_X)
+#undef TS_X
+  };
+  for (const auto& entry : kEntries) {
+    if (strcmp(entry.name, name) == 0) return entry.offset;
+  }
+  return UINTPTR_MAX;
+}
+
+/// What the program gets for `found`, which the real dlsym() found in some library.
+void* shownFor(void* found, uintptr_t offset) {
+  LoadedModule module;
+  if (!findModule(found, module) || !definesOpenCl(module)) return found;
+  OpenClLibrary* const library =
+      openClLibrary(module, [&](const char* n) { return findExport(module, n); });
+  if (library == nullptr) return found;
+  void* own = nullptr;
+  memcpy(&own, reinterpret_cast<const char*>(&library->own) + offset, sizeof own);
+  if (own != found) return found;  // another version of it than the usual
+  void* shown = nullptr;
+  memcpy(&shown, reinterpret_cast<const char*>(&library->symbols) + offset, sizeof shown);
+  return shown;
+}
+
+__attribute__((constructor)) void enterByPreload() {
+  tracesmith_find_dlsym();
+  prepareLibraries();
+  // Loaded as a layer alone there is nothing in front of us but the loader.
+  if (findExportBehind(us(), "dlsym") == nullptr) return;
+  noteCallsByName();
+  // A driver there calls nobody; what else is there may hand calls on to us.
+  LoadedModule in_front;
+  if (findOpenClInFront(in_front) && isOpenClDriver(in_front) && enter()) {
+    tellUnseen(in_front, tracesmith::arena::UnseenLoader::kInFront);
+  }
+  if (!isLayerToo() && nextInGlobalScope(kEveryLibraryHas) != nullptr) enter();
+}
+
+__attribute__((destructor)) void leaveByPreload() {
+  LoadedModule in_front;
+  if (!findOpenClInFront(in_front) || findRange(in_front.begin) != nullptr) return;
+  tellUnseen(in_front, tracesmith::arena::UnseenLoader::kInFront);
+}
+
+}  // namespace
+
+void tracesmith_find_dlsym() {
+  void* found = findExportBehind(us(), "dlsym");
+  if (found == nullptr) {
+    anyModule([&](const LoadedModule& module) {
+      if (!module.holds(reinterpret_cast<uintptr_t>(us()))) found = findExport(module, "dlsym");
+      return found != nullptr;
+    });
+  }
+  __atomic_store_n(&tracesmith_real_dlsym,
+                   found == nullptr ? findsNothing : reinterpret_cast<RealDlsym>(found),
+                   __ATOMIC_RELEASE);
+}
+
+const cl_icd_dispatch* tracesmith_entries_for(const void* caller) {
+  if (const CallerRange* const range = findRange(reinterpret_cast<uintptr_t>(caller))) {
+    return range->entries;
+  }
+  LoadedModule from;
+  const bool known = findModule(caller, from);
+  OpenClLibrary* const library = libraryOfCaller(from);
+  (void)dlerror();  // what was not found here is not the program's to learn
+  if (library == nullptr) return &kRefusals;
+  // What a library of OpenCL calls by name is its own affair, unless it hands on what the program
+  // called.
+  const bool inner = known && definesOpenCl(from) && !comesBeforeUs(from);
+  const cl_icd_dispatch* const entries = inner ? &library->own : &library->entries;
+  if (known) keepRange(from, entries);
+  return entries;
+}
+
+SymbolAnswer tracesmith_opencl_symbol(void* handle, const char* name, const void* caller) {
+  constexpr SymbolAnswer kAskTheRealOne{nullptr, 0};
+  const uintptr_t offset = entryOffset(name);
+  if (offset == UINTPTR_MAX) return kAskTheRealOne;
+  LoadedModule from;
+  const bool known = findModule(caller, from);
+  // Loaders ask their drivers; we ask the library behind us.
+  if (known && (definesOpenCl(from) || isOurs(caller))) return kAskTheRealOne;
+  if (handle == RTLD_NEXT) {
+    // Without us there would be nothing to find for those before us.
+    if (known && comesBeforeUs(from) && nextInGlobalScope(name) == nullptr) return {nullptr, 1};
+    return kAskTheRealOne;
+  }
+  void* found = realDlsym(handle, name);
+  if (found == nullptr && handle != RTLD_DEFAULT) return {nullptr, 1};
+  if (found != nullptr && isOurs(found)) {
+    if (nextInGlobalScope(name) != nullptr) return {found, 1};
+    found = nullptr;
+  }
+  if (found == nullptr && handle == RTLD_DEFAULT && known) {
+    const ModuleScope scope(from);
+    found = scope.find(name);
+  }
+  if (found == nullptr) {
+    // Again, so that it is the last thing that dlerror() knows of.
+    (void)nextInGlobalScope(name);
+    return {nullptr, 1};
+  }
+  return {shownFor(found, offset), 1};
+}
+
+extern "C" {
+
+__attribute__((visibility("default"))) int dlclose(void* handle) {
+  RealDlclose real = g_real_dlclose.load(std::memory_order_relaxed);
+  if (real == nullptr) {
+    real = reinterpret_cast<RealDlclose>(realDlsym(RTLD_NEXT, "dlclose"));
+    g_real_dlclose.store(real, std::memory_order_relaxed);
+  }
+  if (real == nullptr) return -1;
+  const int result = real(handle);
+  forgetUnloadedCallers();
+  return result;
+}
+
+}  // extern "C"
