@@ -69,6 +69,7 @@ void say(const char* what, const void* symbol) {
 }
 
 int answers(const char* path) {
+  say("at the start", &path);
   say("by default", dlsym(RTLD_DEFAULT, "clFinish"));
   say("next", dlsym(RTLD_NEXT, "clFinish"));
   void* const self = dlopen(nullptr, RTLD_NOW);

@@ -91,6 +91,18 @@ TEST_P(LoaderTest, CallsOfMoreLoadersThanTheAgentServesAreNamed) {
   EXPECT_THAT(r.outcome.warnings, ::testing::Contains(HasSubstr("libOpenDD.so.1")));
 }
 
+/// Each knows only its own objects, also where the driver calls us on a thread of its own.
+TEST_P(LoaderTest, ACallReachesTheLoaderThatTheProgramAsked) {
+  const bool layer = GetParam() == Injection::kLayer;
+  const std::vector<std::string> libraries = {
+      helper("named_loader_1.so"), helper("named_loader_3.so"),
+      helper(layer ? "named_loader_1.so" : "named_loader_2.so"),
+      helper(layer ? "named_loader_3.so" : "named_loader_4.so")};
+  const Recording r = through(GetParam(), libraries);
+  EXPECT_EQ(r.trace.kernel.size(), libraries.size() * kLaunches);
+  EXPECT_EQ(missing(r.trace), "");
+}
+
 INSTANTIATE_TEST_SUITE_P(, LoaderTest, ::testing::Values(Injection::kLayer, Injection::kPreload),
                          [](const auto& each) {
                            return each.param == Injection::kLayer ? "Layer" : "Preload";

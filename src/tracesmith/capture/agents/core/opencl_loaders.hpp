@@ -61,6 +61,16 @@ class UsingLoader {
   const NextFunctions* before_;
 };
 
+/// What a function answers that is in no library: CL_INVALID_OPERATION, or nothing.
+template <class R>
+R refusal() {
+  if constexpr (std::is_same_v<R, cl_int>) {
+    return CL_INVALID_OPERATION;
+  } else {
+    return R();
+  }
+}
+
 template <auto kEntry>
 using EntryFunction = std::remove_reference_t<decltype(g_below[0].*kEntry)>;
 
@@ -78,6 +88,7 @@ struct Through<kLoader, kEntry, R (*)(A...)> {
     const UsingLoader usual(0);
     return (g_below[kLoader].*kEntry)(arguments...);
   }
+  static R refuse(A...) { return refusal<R>(); }
 };
 
 /// Takes the place of a loader whose functions are `below` (`count` entries; the others are empty).
@@ -108,13 +119,14 @@ void wrapEntry(cl_icd_dispatch& shown) {
   }
 }
 
-/// Of a function that wrappers only call.
+/// Of a function that wrappers call on their own account: one that the loader does not have
+/// refuses.
 template <uint32_t kLoader, auto kEntry>
-void leaveEntry() {
-  if constexpr (kLoader != 0) {
-    if (g_below[kLoader].*kEntry != nullptr) {
-      g_next[kLoader].*kEntry = Through<kLoader, kEntry>::leave;
-    }
+void callEntry() {
+  if (g_below[kLoader].*kEntry == nullptr) {
+    g_next[kLoader].*kEntry = Through<kLoader, kEntry>::refuse;
+  } else if constexpr (kLoader != 0) {
+    g_next[kLoader].*kEntry = Through<kLoader, kEntry>::leave;
   }
 }
 

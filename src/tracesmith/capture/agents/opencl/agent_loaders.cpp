@@ -34,8 +34,9 @@ void wrapAll() {
   TS_OPENCL_MASKED(TS_X)
   TS_X(clGetPlatformIDs)
 #undef TS_X
-#define TS_X(function) leaveEntry<kLoader, &cl_icd_dispatch::function>();
+#define TS_X(function) callEntry<kLoader, &cl_icd_dispatch::function>();
   TS_OPENCL_CALLED(TS_X)
+  TS_OPENCL_MASKED(TS_X)
 #undef TS_X
 }
 constexpr void (*kWrapAll[])() = {wrapAll<0>, wrapAll<1>, wrapAll<2>, wrapAll<3>};

@@ -113,9 +113,8 @@ uint64_t volume(const size_t* region) {
 /// Bytes of a region of an image (0 when the image does not tell its element size).
 uint64_t imageBytes(cl_mem image, const size_t* region) {
   size_t element = 0;
-  if (next().clGetImageInfo == nullptr ||
-      next().clGetImageInfo(image, CL_IMAGE_ELEMENT_SIZE, sizeof element, &element, nullptr) !=
-          CL_SUCCESS) {
+  if (next().clGetImageInfo(image, CL_IMAGE_ELEMENT_SIZE, sizeof element, &element, nullptr) !=
+      CL_SUCCESS) {
     return 0;
   }
   return volume(region) * element;

@@ -17,15 +17,6 @@
 namespace tracesmith::agent {
 namespace {
 
-template <class R>
-R refusal() {
-  if constexpr (std::is_same_v<R, cl_int>) {
-    return CL_INVALID_OPERATION;
-  } else {
-    return R();
-  }
-}
-
 OpenClLibrary g_libraries[kMostLibraries];
 enum class Stage : uint32_t { kFree, kUndecided, kDeciding, kDecided };
 std::atomic<Stage> g_stages[kMostLibraries];

@@ -22,7 +22,7 @@ struct OpenClLibrary {
 template <class LookUp>
 OpenClLibrary* openClLibrary(const LoadedModule& module, LookUp&& lookUp);
 
-/// What a function answers that is in no library: CL_INVALID_OPERATION, or nothing.
+/// Of each function, the one that refuses.
 extern const cl_icd_dispatch kRefusals;
 
 /// Before the first call: what the environment says of layers and of the recorder.

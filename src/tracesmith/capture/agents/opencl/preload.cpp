@@ -187,6 +187,7 @@ __attribute__((constructor)) void enterByPreload() {
     tellUnseen(in_front, tracesmith::arena::UnseenLoader::kInFront);
   }
   if (!isLayerToo() && nextInGlobalScope(kEveryLibraryHas) != nullptr) enter();
+  (void)dlerror();  // the program starts without an error
 }
 
 __attribute__((destructor)) void leaveByPreload() {

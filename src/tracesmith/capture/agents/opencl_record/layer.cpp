@@ -41,7 +41,7 @@ void wrapAll() {
   agent::wrapEntry<kLoader, &cl_icd_dispatch::function, TS_WRAP(function)>(shown);
   TS_RECORDED_OPENCL(TS_X)
 #undef TS_X
-#define TS_X(function) agent::leaveEntry<kLoader, &cl_icd_dispatch::function>();
+#define TS_X(function) agent::callEntry<kLoader, &cl_icd_dispatch::function>();
   TS_CALLED_OPENCL(TS_X)
 #undef TS_X
 }
