@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // However a program comes to OpenCL, and through however many loaders, its calls are recorded or
 // the trace says which are not.
-#include <dlfcn.h>
 #include <gmock/gmock.h>
 
 #include <filesystem>
@@ -38,12 +37,6 @@ class LoadersTest : public RecordingTest {
   }
   std::string loader(const std::string& tag, bool layers) const {
     return copyOf(systemLoader(), "libOpen" + tag + ".so.1", tag, layers);
-  }
-  static std::string systemLoader() {
-    void* const library = dlopen("libOpenCL.so.1", RTLD_LAZY);
-    Dl_info info{};
-    if (library == nullptr || dladdr(dlsym(library, "clFinish"), &info) == 0) return {};
-    return std::filesystem::canonical(info.dli_fname).string();
   }
   Recording through(Injection injection, const std::vector<std::string>& libraries) const {
     std::vector<std::string> command = {helper("cl_loaders"), std::to_string(kLaunches)};

@@ -107,6 +107,13 @@ uint64_t number(const std::map<std::string, std::string>& report, const std::str
 
 std::string helper(const std::string& name) { return (binDirectory() / name).string(); }
 
+std::string systemLoader() {
+  void* const library = dlopen("libOpenCL.so.1", RTLD_LAZY);
+  Dl_info info{};
+  if (library == nullptr || dladdr(dlsym(library, "clFinish"), &info) == 0) return {};
+  return std::filesystem::canonical(info.dli_fname).string();
+}
+
 bool haveOpenClDevice() {
   // In a child: a driver starts threads, and these tests fork.
   const pid_t pid = fork();

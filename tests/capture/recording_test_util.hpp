@@ -55,6 +55,8 @@ uint64_t number(const std::map<std::string, std::string>& report, const std::str
 /// A helper program or layer of the tests, by name.
 std::string helper(const std::string& name);
 bool haveOpenClDevice();
+/// The file of the system's OpenCL loader.
+std::string systemLoader();
 
 class RecordingTest : public ::testing::Test {
  protected:

@@ -3,6 +3,7 @@
 // recorded of them is right or said to be unknown.
 #include <gmock/gmock.h>
 
+#include <filesystem>
 #include <fstream>
 #include <functional>
 
@@ -99,6 +100,19 @@ TEST_F(HazardTest, OpenClMayComeLaterWithAModule) {
   ProfileOptions traced = options(program);
   traced.injection = Injection::kPreload;
   EXPECT_EQ(record(traced).outcome.kernels, 1u);
+}
+
+TEST_F(HazardTest, CommandsOfTwoLoadersAreInOneStream) {
+  std::filesystem::copy_file(systemLoader(), path("another.so"));
+  const std::vector<std::string> program = {helper("cl_loaders"), "3", "libOpenCL.so.1",
+                                            path("another.so")};
+  for (const char* const injection : {"layer", "preload"}) {
+    std::filesystem::remove(path("out.sbt"));
+    std::filesystem::remove(path("out.sbr"));
+    const Stream stream = recorded({"--inject", injection}, program);
+    EXPECT_EQ(stream.count(CommandKind::kLaunch), 6u) << injection;
+    EXPECT_EQ(stream.count(CommandKind::kCreateContext), 2u) << injection;
+  }
 }
 
 TEST_F(HazardTest, TwiceAsManyReadsUnderWayCostTwiceAsMuch) {

@@ -180,18 +180,33 @@ class BadDays(CommandTest):
         self.assert_fails(result, 125, "set-user-id")
         self.assertNotIn("t.sbt", self.files())
 
-    @unittest.skipUnless(shutil.which("musl-gcc"), "musl-gcc is not installed")
-    def test_programs_of_another_c_library_run_as_ever(self):
+    def check_that_it_runs_as_ever(self, compiler):
+        """A program that asks for functions, as a library of ours does that is preloaded."""
         with open(self.path("m.c"), "w", encoding="ascii") as file:
-            file.write('#include <stdio.h>\n#include <unistd.h>\n#include <sys/wait.h>\n'
-                       'int main(void) { int s = 0; if (fork() == 0) return 3; wait(&s); '
+            file.write('#include <dlfcn.h>\n#include <stdio.h>\n#include <unistd.h>\n'
+                       '#include <sys/wait.h>\n'
+                       'int main(void) { int s = 0; puts(dlerror() ? "error" : "none");\n'
+                       'void* self = dlopen(0, RTLD_NOW); printf("%d ", dlsym(self, "puts") != 0);\n'
+                       'printf("%d ", dlsym(self, "clFinish") != 0); puts(dlerror() ? "error" : "none");\n'
+                       'fflush(stdout); if (fork() == 0) return 3; wait(&s); '
                        'printf("child %d\\n", WEXITSTATUS(s)); return 5; }\n')
-        subprocess.run(["musl-gcc", "-o", "m", "m.c"], cwd=self.dir, check=True)
+        subprocess.run([*compiler, "-o", "m", "m.c"], cwd=self.dir, check=True)
+        expected = b"none\n1 0 error\nchild 3\n"
         for injection in ("layer", "preload"):
             result = self.run_command("profile", "-q", "--stacks", "--record", "-o", "t.sbt",
                                       "--inject", injection, "--", "./m")
-            self.assertEqual((result.returncode, result.stdout), (5, b"child 3\n"), result.stderr)
+            self.assertEqual((result.returncode, result.stdout), (5, expected), result.stderr)
+
+    @unittest.skipUnless(shutil.which("musl-gcc"), "musl-gcc is not installed")
+    def test_programs_of_another_c_library_run_as_ever(self):
+        self.check_that_it_runs_as_ever(["musl-gcc"])
         self.assertEqual(self.rows("SELECT count(*) AS n FROM process")[0]["n"], 2)
+
+    @unittest.skipUnless(shutil.which("gcc"), "gcc is not installed")
+    def test_programs_with_a_sanitizer_run_as_ever(self):
+        for sanitizer in ("address", "thread"):
+            with self.subTest(sanitizer):
+                self.check_that_it_runs_as_ever(["gcc", "-fsanitize=" + sanitizer])
 
 
 if __name__ == "__main__":

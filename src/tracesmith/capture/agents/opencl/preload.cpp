@@ -10,7 +10,17 @@
 #include "tracesmith/capture/agents/opencl/opencl_libraries.hpp"
 #include "tracesmith/capture/agents/opencl/unseen_loaders.hpp"
 
+extern "C" __attribute__((weak)) void* dlvsym(void* handle, const char* name,
+                                              const char* version) noexcept;
+
 namespace {
+
+/// That glibc's oldest functions have on this machine.
+#if defined(__x86_64__)
+constexpr char kFirstVersion[] = "GLIBC_2.2.5";
+#else
+constexpr char kFirstVersion[] = "GLIBC_2.17";
+#endif
 
 constexpr tracesmith::agent::CallerRange kNobody{0, 0, nullptr};
 
@@ -198,8 +208,16 @@ __attribute__((destructor)) void leaveByPreload() {
 
 }  // namespace
 
+// A sanitizer asks for functions before it can stand having its own called, dl_iterate_phdr() among
+// them; dlvsym() is none of them. Other C libraries lack it.
 void tracesmith_find_dlsym() {
-  void* found = findExportBehind(us(), "dlsym");
+  void* found = nullptr;
+  if (dlvsym != nullptr) {
+    for (const char* const version : {"GLIBC_2.34", kFirstVersion}) {
+      if (found == nullptr) found = dlvsym(RTLD_NEXT, "dlsym", version);
+    }
+  }
+  if (found == nullptr) found = findExportBehind(us(), "dlsym");
   if (found == nullptr) {
     anyModule([&](const LoadedModule& module) {
       if (!module.holds(reinterpret_cast<uintptr_t>(us()))) found = findExport(module, "dlsym");
