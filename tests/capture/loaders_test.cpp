@@ -115,6 +115,12 @@ TEST_F(LoadersTest, ALayerNamesALoaderOlderThanLayers) {
   EXPECT_THAT(missing(r.trace), HasSubstr("--inject preload"));
 }
 
+TEST_F(LoadersTest, AProcessWithNothingButAnOlderLoaderIsNamed) {
+  const Recording r = through(Injection::kLayer, {loader("CL", false)});
+  EXPECT_EQ(r.outcome.gpu_processes, 0u);
+  EXPECT_THAT(r.outcome.warnings, ::testing::Contains(HasSubstr("try --inject preload")));
+}
+
 /// Where the system's loader is older than layers the agent is preloaded, and is a layer besides.
 TEST_F(LoadersTest, TheAutomaticChoiceSeesEachCallOnce) {
   const std::string with_layers = loader("AA", true);

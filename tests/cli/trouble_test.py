@@ -165,6 +165,12 @@ class Trouble(CommandTest):
         self.assertIn(b"nothing was recorded", result.stderr)
         self.assertIn(b"tracesmith devices", result.stderr)
 
+    def test_a_process_with_the_agent_and_without_a_call_is_told(self):
+        self.need_opencl()
+        program = os.path.join(os.path.dirname(PROGRAM), "cl_shapes")
+        result = self.run_command("profile", "--inject", "preload", "-o", "f.sbt", "--", program)
+        self.assertIn(b"the agent was in 1 process, but none made a call", result.stderr)
+
     def test_a_directory_that_may_not_be_written_keeps_the_program_from_starting(self):
         os.mkdir(self.path("closed"))
         os.chmod(self.path("closed"), 0o555)

@@ -17,7 +17,7 @@ namespace tracesmith {
 
 /// How the OpenCL agent enters the program.
 enum class Injection : uint8_t {
-  kAuto,     ///< layer when the installed ICD loader knows OPENCL_LAYERS, else preload
+  kAuto,     ///< a layer, and preloaded where the system's loader is none that knows OPENCL_LAYERS
   kLayer,    ///< OPENCL_LAYERS
   kPreload,  ///< LD_PRELOAD
 };

@@ -49,6 +49,13 @@ void sayOutcome(const ProfileOutcome& outcome, const RecordingRequest& request) 
         "be recorded here), tracesmith info " +
         outputs.trace + " (what was seen of each process)");
   }
+  const uint64_t rows = outcome.kernels + outcome.copies + outcome.host_calls +
+                        outcome.function_calls + outcome.annotations;
+  if (outcome.gpu_processes > 0 && rows == 0 && outcome.warnings.empty() && outcome.trace_status) {
+    say("nothing was recorded: the agent was in " +
+        plural(outcome.gpu_processes, "process", "processes") +
+        ", but none made a call that it records");
+  }
   if (outcome.unobserved > 0) {
     say(fmt::format("{} may have used a GPU unseen (static, or without our environment)",
                     plural(outcome.unobserved, "process", "processes")));

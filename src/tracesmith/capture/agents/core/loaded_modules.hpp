@@ -11,7 +11,7 @@
 namespace tracesmith::agent {
 
 struct LoadedModule {
-  const char* path = nullptr;  // "" for the program; the dynamic linker's own text
+  const char* path = "";  // "" for the program; the dynamic linker's own text
   uintptr_t bias = 0;
   uintptr_t begin = 0;  // addresses [begin, end)
   uintptr_t end = 0;
