@@ -3,9 +3,9 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <atomic>
 
@@ -117,8 +117,12 @@ void decide(uint32_t number) {
     stage.store(Stage::kDecided);
     return;
   }
-  // What the loader itself calls meanwhile must not wait for it.
-  while (!t_deciding && stage.load() == Stage::kDeciding) sched_yield();
+  // What the loader itself calls meanwhile must not wait for it, nor may a thread that it waits for,
+  // or a forked child, wait for ever.
+  constexpr timespec kPause{0, 1'000'000};
+  for (int i = 0; i < 2000 && !t_deciding && stage.load() == Stage::kDeciding; ++i) {
+    clock_nanosleep(CLOCK_MONOTONIC, 0, &kPause, nullptr);
+  }
 }
 
 bool isSame(const OpenClLibrary& its, const LoadedModule& module) {
