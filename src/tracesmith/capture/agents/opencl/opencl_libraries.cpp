@@ -20,6 +20,7 @@ namespace {
 OpenClLibrary g_libraries[kMostLibraries];
 enum class Stage : uint32_t { kFree, kUndecided, kDeciding, kDecided };
 std::atomic<Stage> g_stages[kMostLibraries];
+std::atomic<OpenClLibrary*> g_passed_through{nullptr};
 pthread_mutex_t g_adding = PTHREAD_MUTEX_INITIALIZER;
 constinit thread_local bool t_deciding __attribute__((tls_model("initial-exec"))) = false;
 bool g_is_layer_too = false;
@@ -117,8 +118,8 @@ void decide(uint32_t number) {
     stage.store(Stage::kDecided);
     return;
   }
-  // What the loader itself calls meanwhile must not wait for it, nor may a thread that it waits for,
-  // or a forked child, wait for ever.
+  // What the loader itself calls meanwhile must not wait for it, nor may a thread that it waits
+  // for, or a forked child, wait for ever.
   constexpr timespec kPause{0, 1'000'000};
   for (int i = 0; i < 2000 && !t_deciding && stage.load() == Stage::kDeciding; ++i) {
     clock_nanosleep(CLOCK_MONOTONIC, 0, &kPause, nullptr);
@@ -146,8 +147,23 @@ OpenClLibrary* knownLibrary(const LoadedModule& module) {
     if (g_stages[i].load() != Stage::kFree && isSame(g_libraries[i], module))
       return &g_libraries[i];
   }
-  return nullptr;
+  OpenClLibrary* one = g_passed_through.load();
+  while (one != nullptr && !isSame(*one, module)) one = one->next;
+  return one;
 }
+
+namespace {
+
+/// One more than the list holds: the program gets its own functions.
+OpenClLibrary* passThrough(const LoadedModule& module, const cl_icd_dispatch& own) {
+  auto* const one = static_cast<OpenClLibrary*>(calloc(1, sizeof(OpenClLibrary)));
+  if (one == nullptr) return nullptr;
+  *one = {module, own, own, own, g_passed_through.load()};
+  g_passed_through.store(one);
+  return one;
+}
+
+}  // namespace
 
 OpenClLibrary* addLibrary(const LoadedModule& module, const cl_icd_dispatch& own) {
   pthread_mutex_lock(&g_adding);
@@ -168,10 +184,12 @@ OpenClLibrary* addLibrary(const LoadedModule& module, const cl_icd_dispatch& own
     kBeUndecided[number]();
     g_stages[number].store(Stage::kUndecided);
   }
+  OpenClLibrary* const added =
+      number < kMostLibraries ? &g_libraries[number] : passThrough(module, own);
   pthread_mutex_unlock(&g_adding);
-  if (number < kMostLibraries) return &g_libraries[number];
+  if (number < kMostLibraries) return added;
   tellUnseen(module, arena::UnseenLoader::kTooMany);
-  return nullptr;
+  return added;
 }
 
 void prepareLibraries() {

@@ -14,6 +14,7 @@ struct OpenClLibrary {
   cl_icd_dispatch own;      // its functions; of those that it has not, refusals
   cl_icd_dispatch entries;  // where the program's calls go; at first to what decides that
   cl_icd_dispatch symbols;  // what dlsym() gives the program: jumps to the entries
+  OpenClLibrary* next;      // of those that are passed through, for there are too many
 };
 
 /// The library, which is taken into the list if need be; nullptr: there are too many.

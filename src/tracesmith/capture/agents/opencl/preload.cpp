@@ -84,7 +84,7 @@ class ModuleScope {
 
 constexpr char kEveryLibraryHas[] = "clEnqueueNDRangeKernel";
 
-/// The library that a call by name comes to; nullptr when there is none (yet), or no room.
+/// The library that a call by name comes to; nullptr when there is none (yet).
 OpenClLibrary* libraryOfCaller(const LoadedModule& caller) {
   LoadedModule module;
   if (void* const f = nextInGlobalScope(kEveryLibraryHas); f != nullptr && findModule(f, module)) {
@@ -128,30 +128,29 @@ void keepRange(const LoadedModule& caller, const cl_icd_dispatch* entries) {
   const uint32_t number = g_ranges_used.fetch_add(1) % (sizeof g_ranges / sizeof g_ranges[0]);
   g_ranges[number] = {caller.begin, caller.end - caller.begin, entries};
   g_dynamic_of[number] = caller.dynamic;
+  if (__atomic_load_n(&tracesmith_first_caller, __ATOMIC_ACQUIRE) == &kNobody) {
+    setFirstCaller(&g_ranges[number]);
+  }
   for (auto& place : g_callers) {
     const CallerRange* expected = nullptr;
-    if (!place.compare_exchange_strong(expected, &g_ranges[number])) continue;
-    if (__atomic_load_n(&tracesmith_first_caller, __ATOMIC_ACQUIRE) == &kNobody) {
-      setFirstCaller(&g_ranges[number]);
-    }
-    return;
+    if (place.compare_exchange_strong(expected, &g_ranges[number])) return;
   }
+  g_callers[number % kMostCallers].store(&g_ranges[number]);
+}
+
+bool isGone(const CallerRange& range) {
+  LoadedModule module;
+  return !findModule(reinterpret_cast<const void*>(range.begin), module) ||
+         module.begin != range.begin || module.dynamic != g_dynamic_of[&range - g_ranges];
 }
 
 /// After dlclose(): code of another module may come to lie where a caller lay.
 void forgetUnloadedCallers() {
+  const CallerRange* const first = __atomic_load_n(&tracesmith_first_caller, __ATOMIC_ACQUIRE);
+  if (first != &kNobody && isGone(*first)) setFirstCaller(&kNobody);
   for (auto& place : g_callers) {
     const CallerRange* range = place.load(std::memory_order_acquire);
-    LoadedModule module;
-    if (range == nullptr) continue;
-    const bool there = findModule(reinterpret_cast<const void*>(range->begin), module) &&
-                       module.begin == range->begin &&
-                       module.dynamic == g_dynamic_of[range - g_ranges];
-    if (there) continue;
-    if (__atomic_load_n(&tracesmith_first_caller, __ATOMIC_ACQUIRE) == range) {
-      setFirstCaller(&kNobody);
-    }
-    place.compare_exchange_strong(range, nullptr);
+    if (range != nullptr && isGone(*range)) place.compare_exchange_strong(range, nullptr);
   }
 }
 
