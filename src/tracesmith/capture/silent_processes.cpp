@@ -55,10 +55,10 @@ LoadedDriver gpuDriverIn(const std::string& maps, const std::string& session_dir
 
 std::string whySilent(const LoadedDriver& driver, const std::string& session_dir) {
   if (driver.name().starts_with(kPreloadedDriver)) {
-    return "the program calls " + driver.path +
-           " itself, without an OpenCL loader that would call the agent; let the loader load the "
-           "driver instead (OCL_ICD_VENDORS=/usr/lib/oclgrind/liboclgrind-rt-icd.so tracesmith "
-           "profile ... -- PROGRAM)";
+    return "calls to " + driver.path +
+           ", if there were any, pass no OpenCL loader that would call the agent; let the loader "
+           "load the driver instead (OCL_ICD_VENDORS=/usr/lib/oclgrind/liboclgrind-rt-icd.so "
+           "tracesmith profile ... -- PROGRAM)";
   }
   if (!driver.loader.empty() && !knowsLayers(driver.loader)) {
     return "its OpenCL loader, " + driver.loader +
