@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,29 +17,12 @@
 #include <functional>
 #include <utility>
 
+#include "tracesmith/base/output_place.hpp"
+
 namespace tracesmith {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr int kMostLinks = 40;  // as many as the kernel follows
-
-/// `path` with the symbolic links of its last name followed, also to what is not there yet.
-std::string resolved(const std::string& path) {
-  fs::path at = path;
-  std::error_code error;
-  for (int i = 0; i < kMostLinks; ++i) {
-    const fs::path to = fs::read_symlink(at, error);
-    if (error) break;
-    at = to.is_absolute() ? to : at.parent_path() / to;
-  }
-  return at.string();
-}
-
-std::string directoryOf(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
-}
 
 /// Differs between machines and between namespaces of processes, where numbers of processes mean
 /// others; a directory may be shared by several of them.
@@ -64,7 +48,7 @@ std::string temporaryName(const std::string& target) {
 
 /// Removes what processes that were killed left beside `target`.
 void removeLeftovers(const std::string& target) {
-  const std::string directory = directoryOf(target);
+  const std::string directory = parentFolderOf(target);
   const std::string prefix = fs::path(temporaryPrefix(target)).filename().string();
   std::error_code error;
   for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
@@ -103,6 +87,18 @@ void forget(const std::string& path) {
   }
 }
 
+Status checkKind(const struct stat& info, const std::string& path) {
+  if (S_ISREG(info.st_mode)) return {};
+  if (S_ISDIR(info.st_mode)) {
+    return fail(ErrorCode::kInvalidArgument, "is a directory, not a file to write", path);
+  }
+  return fail(
+      ErrorCode::kInvalidArgument,
+      std::string("is ") + (S_ISFIFO(info.st_mode) ? "a pipe" : "a device or socket") +
+          ", and this can only be written to a regular file; choose another name for the output",
+      path);
+}
+
 void removeUnfinished(int number) {
   for (const Unfinished& u : g_unfinished) {
     if (u.there) (void)unlink(u.path);
@@ -129,52 +125,31 @@ bool sameFile(const std::string& a, const std::string& b) {
          first.st_dev == second.st_dev && first.st_ino == second.st_ino;
 }
 
-Status checkNotForeign(const std::string& path) {
-  struct stat entry {};
-  struct stat folder {};
-  if (lstat(path.c_str(), &entry) != 0 || stat(directoryOf(path).c_str(), &folder) != 0) return {};
-  const uid_t self = geteuid();
-  const bool shared = (folder.st_mode & S_ISVTX) != 0 && (folder.st_mode & 022) != 0;
-  // As the kernel's protected_symlinks and protected_regular have it, where they are set.
-  const bool foreign =
-      entry.st_uid != self &&
-      (S_ISLNK(entry.st_mode) ? entry.st_uid != folder.st_uid : self != 0 && folder.st_uid != self);
-  if (!shared || !foreign) return {};
-  return fail(ErrorCode::kPermission,
-              "belongs to user " + std::to_string(entry.st_uid) +
-                  ", in a folder that all users may write to; choose another name for the output",
-              path);
-}
-
 Result<TargetFile> TargetFile::open(const std::string& path, Way way) {
   if (path.empty()) return fail(ErrorCode::kInvalidArgument, "the output has no file name");
   if (path == "-") {
     return fail(ErrorCode::kUnsupported,
                 "this needs a file, it cannot be piped (a file of this name is ./-)", path);
   }
-  TS_CHECK_OK(checkNotForeign(path));
   struct stat info {};
+  // What a link of /proc leads to has no path that could be followed.
+  if (stat(path.c_str(), &info) == 0) TS_CHECK_OK(checkKind(info, path));
+  TS_TRY(const OutputPlace place, findOutputPlace(path));
   TargetFile file;
-  file.exists_ = stat(path.c_str(), &info) == 0;
-  if (file.exists_ && S_ISDIR(info.st_mode)) {
-    return fail(ErrorCode::kInvalidArgument, "is a directory, not a file to write", path);
-  }
-  if (file.exists_ && !S_ISREG(info.st_mode)) {
-    return fail(
-        ErrorCode::kInvalidArgument,
-        std::string("is ") + (S_ISFIFO(info.st_mode) ? "a pipe" : "a device or socket") +
-            ", and this can only be written to a regular file; choose another name for the output",
-        path);
-  }
-  if (file.exists_ && access(path.c_str(), W_OK) != 0) {
+  file.exists_ = place.exists;
+  if (file.exists_) TS_CHECK_OK(checkKind(place.entry, path));
+  if (file.exists_ && access(place.path.c_str(), W_OK) != 0) {
     return failErrno(errno, "cannot overwrite it", path);
   }
   file.name_ = path;
-  file.target_ = resolved(path);
-  if (way == Way::kNamed || !file.openNameless(directoryOf(file.target_))) {
+  file.target_ = place.path;
+  if (way == Way::kNamed || !file.openNameless(parentFolderOf(file.target_))) {
     TS_CHECK_OK(file.openNamed());
   }
-  if (file.exists_) (void)fchmod(file.fd_, info.st_mode & 07777);
+  // The mode of a file of another user is that user's choice, not ours.
+  if (file.exists_ && place.entry.st_uid == geteuid()) {
+    (void)fchmod(file.fd_, place.entry.st_mode & 07777);
+  }
   return file;
 }
 
@@ -214,6 +189,19 @@ void TargetFile::discard() {
   (void)unlink(temporary_.c_str());
   forget(temporary_);
   temporary_.clear();
+}
+
+Status copyInPlace(const std::string& from, const std::string& to) {
+  const int in = ::open(from.c_str(), O_RDONLY | O_CLOEXEC);
+  const int out = in < 0 ? -1 : ::open(to.c_str(), O_WRONLY | O_TRUNC | O_NOFOLLOW | O_CLOEXEC);
+  ssize_t copied = out < 0 ? -1 : 1;
+  while (copied > 0) copied = sendfile(out, in, nullptr, 1u << 30);
+  int error = copied < 0 ? errno : 0;
+  if (in >= 0) close(in);
+  // A network file system may report a full disk only here.
+  if (out >= 0 && close(out) != 0 && error == 0) error = errno;
+  if (error == 0) return {};
+  return failErrno(error, "cannot write into the file", to);
 }
 
 Error TargetFile::named(Error error) const {
@@ -259,6 +247,8 @@ Status TargetFile::finish() {
     if (rename(temporary_.c_str(), target_.c_str()) == 0) {
       forget(temporary_);
       temporary_.clear();
+    } else if (errno == EBUSY) {  // a file that is mounted there cannot be replaced
+      status = copyInPlace(temporary_, target_);
     } else {
       status = failErrno(errno, "cannot put the finished file in its place", name_);
     }

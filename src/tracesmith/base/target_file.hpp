@@ -17,10 +17,9 @@ namespace tracesmith {
 /// Whether two names lead to the same file that exists.
 bool sameFile(const std::string& a, const std::string& b);
 
-/// Fails with kPermission when another user may have put there what lies at `path`: in a sticky
-/// folder that others may write to, a link is followed only if it is the caller's or the folder
-/// owner's, and a file is replaced only if it, or the folder, is the caller's (root: any file).
-Status checkNotForeign(const std::string& path);
+/// Writes the bytes of one file over those of another, for a place that rename() cannot replace (a
+/// file that is mounted there). A failure may leave a part of them.
+Status copyInPlace(const std::string& from, const std::string& to);
 
 /// For a command: what ends it (SIGINT, SIGTERM, SIGHUP, unless they are ignored or handled) first
 /// removes the files beside their targets.
@@ -31,9 +30,10 @@ class TargetFile {
  public:
   enum class Way : uint8_t { kBest, kNamed };  ///< kNamed: as where O_TMPFILE is not known
 
-  /// Symbolic links at `path` are followed and stay; a file that is there keeps its mode. Errors:
-  /// an empty name, "-", what checkNotForeign() refuses, what is no regular file (replacing a
-  /// device or pipe by a file would break it), and what may not be written.
+  /// Symbolic links at `path` are followed and stay; a file of ours that is there keeps its mode.
+  /// Errors: an empty name, "-", what is no regular file (replacing a device or pipe by a file
+  /// would break it), what may not be written, and what another user has put there
+  /// (output_place.hpp).
   static Result<TargetFile> open(const std::string& path, Way way = Way::kBest);
 
   TargetFile(TargetFile&& other) noexcept;
