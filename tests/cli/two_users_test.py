@@ -51,13 +51,13 @@ class TwoUsers(CommandTest):
         with open(PROTECTED_SYMLINKS, "w", encoding="ascii") as file:
             file.write(value)
 
-    def without_protected_symlinks(self):
+    def without_protected_symlinks(self, value="0"):
         """The kernel does not help: as on systems where this setting is 0."""
         try:
             with open(PROTECTED_SYMLINKS, "r+", encoding="ascii") as file:
                 before = file.read().strip()
                 file.seek(0)
-                file.write("0")
+                file.write(value)
         except OSError as error:
             print(f"with {PROTECTED_SYMLINKS} as it is: {error}")
             return
@@ -125,15 +125,13 @@ class TwoUsers(CommandTest):
         self.assertIn(b"belongs to user 65534", result.stderr)
         self.assertEqual(self.read("victim.txt"), "precious")
 
-    def test_a_recording_that_another_user_links_elsewhere_is_not_followed(self):
+    def test_a_recording_that_another_user_links_elsewhere_is_refused(self):
         self.attack("ln", "-s", self.path("victim.txt"), "shared/t.sbr")
         self.without_protected_symlinks()
-        result = self.run_command("profile", "--record", "-o", "shared/t.sbt", "--", DEMO)
-        self.assertEqual(self.read("victim.txt"), "precious", result.stderr)
-        if result.returncode != 0 or b"nothing was recorded for replay" in result.stderr:
-            self.skipTest("nothing could be recorded here: " + result.stderr.decode())
-        self.assertFalse(os.path.islink(self.path("shared/t.sbr")), result.stderr)
-        self.assertEqual(self.run_command("verify", "shared/t.sbr").returncode, 0)
+        result = self.run_command("profile", "--record", "-o", "shared/t.sbt", "--", "touch", "ran")
+        self.assert_refused(result, "shared/t.sbr", "belongs to user 65534")
+        self.assertFalse(os.path.exists(self.path("ran")))
+        self.assertEqual(self.read("victim.txt"), "precious")
 
     def test_a_session_that_another_user_opened_to_all_is_not_recovered(self):
         self.make_session("shared/t.sbt.session")
@@ -154,6 +152,78 @@ class TwoUsers(CommandTest):
         for words in (("recover", "t.sbt.session"), ("profile", "-o", "t.sbt", "--", "true")):
             result = self.run_command(*words)
             self.assertEqual(self.read("victim.txt"), "precious", (words, result.stderr))
+
+    def test_each_link_of_a_chain_is_checked(self):
+        self.attack("ln", "-s", self.path("victim.txt"), "shared/z.sbt")
+        self.attack("ln", "-s", self.dir, "shared/folder")
+        os.symlink("shared/z.sbt", self.path("mine.sbt"))
+        os.symlink("shared/folder/victim.txt", self.path("other.sbt"))
+        self.without_protected_symlinks()
+        for output in ("mine.sbt", "other.sbt"):
+            result = self.run_command("profile", "-o", output, "--", "touch", "ran")
+            self.assert_refused(result, "shared/", "belongs to user 65534", "choose another name")
+        self.assertFalse(os.path.exists(self.path("ran")))
+
+    def test_a_link_into_a_closed_folder_is_an_error_like_others(self):
+        os.mkdir(self.path("closed"), 0o700)
+        os.symlink(self.path("closed/t.sbt"), self.path("shared/t.sbt"))
+        result = self.as_other(PROGRAM, "profile", "-o", "shared/t.sbt", "--", "true")
+        self.assert_refused(result, "closed/t.sbt", "Permission denied")
+
+    def assert_exports_refused(self, link):
+        for command in (("export", "good.sbt"), ("import", "good.json"),
+                        ("record", "-p", "simulation", "-d", "0.01")):
+            result = self.run_command(*command, "-o", "shared/x.sbt")
+            self.assert_fails(result, 1, "shared/x.sbt", "belongs to user 65534")
+        self.assertEqual(self.read("victim.txt"), "precious")
+        self.assertEqual(os.path.islink(self.path("shared/x.sbt")), link)
+        result = self.run_command("profile", "-o", "shared/y.json", "--", "touch", "ran")
+        self.assert_refused(result, "shared/y.json", "belongs to user 65534")
+        self.assertFalse(os.path.exists(self.path("ran")))
+
+    def test_an_export_goes_neither_through_a_link_nor_to_a_file_of_another_user(self):
+        self.make_trace("good.sbt")
+        self.run_command("export", "good.sbt", "-f", "json", "-o", "good.json")
+        for name in ("shared/x.sbt", "shared/y.json"):
+            self.attack("ln", "-s", self.path("victim.txt"), name)
+        for value in ("1", "0"):
+            self.without_protected_symlinks(value)
+            self.assert_exports_refused(True)
+        for name in ("shared/x.sbt", "shared/y.json"):
+            os.remove(self.path(name))
+            self.attack("install", "-m", "666", "/dev/null", name)
+        self.assert_exports_refused(False)
+
+    def test_root_takes_no_mode_from_another_user(self):
+        self.make_trace("good.sbt")
+        self.attack("install", "-m", "666", "/dev/null", "shared/r.sbt")
+        result = self.run_command("profile", "-o", "shared/r.sbt", "--", "true")
+        self.assert_refused(result, "belongs to user 65534")
+        for command in ("profile -q -o r.sbt -- true", "export good.sbt -o r.sbt"):
+            self.write("r.sbt", "", OTHER)
+            os.chmod(self.path("r.sbt"), 0o666)
+            result = self.shell(f'umask 077; "$T" {command}')
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertEqual(os.stat(self.path("r.sbt")).st_mode & 0o777, 0o600, command)
+            self.assertEqual(os.stat(self.path("r.sbt")).st_uid, 0)
+
+    def test_a_recording_of_another_user_is_refused(self):
+        self.attack("touch", "shared/s.sbr")
+        result = self.run_command("profile", "--record", "-o", "shared/s.sbt", "--", "touch", "ran")
+        self.assert_refused(result, "shared/s.sbr", "belongs to user 65534")
+        self.assertFalse(os.path.exists(self.path("ran")))
+
+    def test_a_recording_that_another_user_puts_there_meanwhile_costs_nothing(self):
+        probe = self.run_command(program=DEMO)
+        if probe.returncode != 0:
+            self.skipTest("no OpenCL device: " + probe.stderr.decode())
+        result = self.run_command(
+            "profile", "--record", "-o", "shared/s.sbt", "--", "sh", "-c",
+            f'setpriv --reuid={OTHER} --regid={OTHER} --clear-groups touch shared/s.sbr && "$0"', DEMO)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn(b"shared/s.sbr: belongs to user 65534", result.stderr)
+        self.assertEqual(sorted(os.listdir(self.path("shared"))), ["s-2.sbr", "s-2.sbt", "s.sbr"])
+        self.assertEqual(self.run_command("verify", "shared/s-2.sbt").returncode, 0)
 
     def test_an_output_of_another_user_in_a_shared_folder_is_refused(self):
         self.write("shared/t.sbt", "theirs")

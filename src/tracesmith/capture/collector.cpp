@@ -528,10 +528,6 @@ Status Collector::finish() {
     published_ = std::move(*published);
     dir_.remove();
   } else if (write_status_) {
-    published.error().message +=
-        "; the trace is in the session directory: when the place is free, "
-        "finish it with `tracesmith recover " +
-        dir_.path() + "`";
     write_status_ = tl::unexpected<Error>(published.error());
   }
   return write_status_;

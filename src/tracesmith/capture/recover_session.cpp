@@ -8,12 +8,14 @@
 #include <set>
 #include <utility>
 
+#include "tracesmith/base/target_file.hpp"
 #include "tracesmith/capture/collector.hpp"
 #include "tracesmith/capture/launcher.hpp"
 #include "tracesmith/capture/profile_session.hpp"
 #include "tracesmith/capture/session_dir.hpp"
 #include "tracesmith/capture/session_output.hpp"
 #include "tracesmith/capture/session_report.hpp"
+#include "tracesmith/capture/session_rest.hpp"
 #include "tracesmith/format/trace_reader.hpp"
 
 namespace tracesmith {
@@ -141,6 +143,22 @@ Status adoptOlderRecording(const SessionDir& dir) {
   return dir.channels().empty() ? Status{} : Status{notOurs(dir, path, found)};
 }
 
+/// A finished trace of this session at the output is not replaced by a part of it.
+Status checkNotFinished(const SessionDir& dir, const std::string& target) {
+  const Occupant own = lookAt(dir.tracePath());
+  const Occupant found = lookAt(target);
+  if (isNothing(own) || sameFile(dir.tracePath(), target) || !isOfSession(dir, own, found) ||
+      !isFinishedElsewhere(own, found)) {
+    return {};
+  }
+  return fail(ErrorCode::kInvalidArgument,
+              fmt::format("is a finished trace of this session already, and {} is another one, "
+                          "which may have fewer rows. Remove the session directory if you have all "
+                          "you need, or move this trace away and run `tracesmith recover` again",
+                          dir.tracePath()),
+              target);
+}
+
 /// Nothing that is not this session's, or meant to be replaced by it, is at the places of its
 /// files.
 Status checkPlaces(const SessionDir& dir) {
@@ -157,10 +175,13 @@ Status checkPlaces(const SessionDir& dir) {
     return notOurs(dir, path, found);
   };
   TS_CHECK_OK(check(target, dir.tracePath(), info.replaces));
+  TS_CHECK_OK(checkNotFinished(dir, target));
   const bool records =
       !dir.channels().empty() || lookAt(dir.recordingPath()).kind != Kind::kNothing;
   if (!records) return {};
-  return check(recording::pathBeside(info.output), dir.recordingPath(), info.replaces_recording);
+  const std::string beside = recording::pathBeside(info.output);
+  TS_CHECK_OK(checkedTarget(beside));
+  return check(beside, dir.recordingPath(), info.replaces_recording);
 }
 
 /// The trace in the session directory has the rows that were committed.
@@ -211,6 +232,7 @@ Result<RecoverOutcome> recoverSession(const std::string& session_dir) {
       lookAt(before).complete) {
     // The collector died between its last steps.
     TS_CHECK_OK(checkFinished(before));
+    TS_CHECK_OK(checkAllRead(dir, before));
     TS_TRY(const Published published, publishRest(dir, before));
     takePlaces(published);
     dir.remove();
@@ -241,6 +263,7 @@ Result<RecoverOutcome> recoverSession(const std::string& session_dir) {
   }
   if (lookAt(dir.tracePath()).complete) {
     TS_CHECK_OK(checkFinished(dir.tracePath()));
+    TS_CHECK_OK(checkAllRead(dir, dir.tracePath()));
     TS_TRY(const Published published, publish(dir, true));
     takePlaces(published);
     dir.remove();

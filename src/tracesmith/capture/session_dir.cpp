@@ -16,6 +16,7 @@
 #include "tracesmith/capture/arena_layout.hpp"
 #include "tracesmith/capture/channel_layout.hpp"
 #include "tracesmith/capture/cuda_layout.hpp"
+#include "tracesmith/capture/session_files.hpp"
 #include "tracesmith/capture/session_output.hpp"
 #include "tracesmith/format/file_io.hpp"
 #include "tracesmith/recording/recording_file.hpp"
@@ -23,18 +24,7 @@
 namespace tracesmith {
 namespace {
 
-constexpr const char* kInfoName = "session.txt";
 constexpr std::string_view kSessionSuffix = ".session";
-
-/// What a session puts into its directory. Nothing else is ever removed from there, so that a wrong
-/// argument costs nobody a file.
-bool isOurs(std::string_view name) {
-  return name.ends_with(arena::kArenaSuffix) || name.ends_with(arena::kUnrecordedSuffix) ||
-         name.ends_with(cuda_file::kSuffix) || name.ends_with(channel::kSuffix) ||
-         name.ends_with(channel::kUnrecordedSuffix) || name.ends_with(".new") ||
-         name == "session.txt" || name == "processes.log" || name == "trace.sbt" ||
-         name == "trace.sbr";
-}
 
 std::string absolutePath(const std::string& path) {
   std::error_code ec;
@@ -72,19 +62,15 @@ Result<SessionDir> SessionDir::create(const std::string& output) {
   SessionDir dir;
   dir.info_.output = absolutePath(output);
   dir.info_.id = makeSessionId();
-  TS_TRY(const std::string target, checkedTarget(dir.info_.output));
+  TS_TRY(const std::string target, checkedTarget(output == "-" ? output : dir.info_.output));
+  TS_CHECK_OK(checkedTarget(recording::pathBeside(dir.info_.output)));
   dir.path_ = dir.info_.output + std::string(kSessionSuffix);
   bool made = false;
   TS_TRY(dir.files_, PrivateDirectory::makeOrOpen(dir.path_, made));
   TS_CHECK_OK(dir.lock());
-  if (!made && dir.isUnfinished()) {
-    return fail(ErrorCode::kInvalidArgument,
-                "holds an unfinished recording; finish it with `tracesmith recover " + dir.path_ +
-                    "`, or remove it",
-                dir.path_);
-  }
   // A leftover without arenas is in nobody's way, but its log would be taken for ours.
   if (!made) {
+    TS_CHECK_OK(dir.checkLeftover());
     hideAgain(dir);
     dir.removeFiles();
   }
@@ -100,9 +86,31 @@ Result<SessionDir> SessionDir::create(const std::string& output) {
   return dir;
 }
 
-bool SessionDir::isUnfinished() const {
-  return !arenas().empty() || !channels().empty() || lookAt(tracePath()).has_events ||
-         lookAt(recordingPath()).has_events;
+Status SessionDir::checkLeftover() const {
+  const std::string text = contentOf(files_, kSessionInfoName);
+  if (!text.empty() && !isSessionInfo(text)) {
+    return fail(ErrorCode::kInvalidArgument,
+                "its session.txt was not written by tracesmith, so it is left alone; rename or "
+                "remove the directory, or choose another output",
+                path_);
+  }
+  for (const std::string& path : {tracePath(), recordingPath()}) {
+    const Occupant found = lookAt(path);
+    if (found.kind != Occupant::Kind::kOther) continue;
+    return fail(ErrorCode::kInvalidArgument,
+                "is " + found.text +
+                    ", so its session is left alone; rename or remove the directory, or choose "
+                    "another output",
+                path);
+  }
+  if (!arenas().empty() || !channels().empty() || lookAt(tracePath()).has_events ||
+      lookAt(recordingPath()).has_events) {
+    return fail(ErrorCode::kInvalidArgument,
+                "holds an unfinished recording; finish it with `tracesmith recover " + path_ +
+                    "`, or remove it",
+                path_);
+  }
+  return {};
 }
 
 Result<SessionDir> SessionDir::open(const std::string& path) {
@@ -126,18 +134,22 @@ Result<SessionDir> SessionDir::open(const std::string& path) {
         path);
   }
   TS_TRY(dir.files_, PrivateDirectory::open(dir.path_));
-  const std::string text = contentOf(dir.files_, kInfoName);
+  const std::string text = contentOf(dir.files_, kSessionInfoName);
   dir.info_ = parseSessionInfo(text);
   if (dir.info_.output.empty()) {
     // A collector that was killed at once has not written it yet. The name says as much, provided
     // that there is nothing of anybody else in the directory.
     const std::vector<std::string> names = dir.files_.names();
-    if (!std::all_of(names.begin(), names.end(), isOurs)) {
+    if (!std::all_of(names.begin(), names.end(), isSessionFile)) {
       return fail(ErrorCode::kInvalidArgument,
                   "is not a session directory of tracesmith (it has no readable session.txt)",
                   path);
     }
-    dir.begun_ = !(dir.arenas().empty() && dir.channels().empty());
+    const Occupant trace = lookAt(dir.tracePath());
+    dir.info_.id = trace.session_id;
+    dir.begun_ = !dir.arenas().empty() || !dir.channels().empty() ||
+                 trace.kind > Occupant::Kind::kEmpty ||
+                 lookAt(dir.recordingPath()).kind > Occupant::Kind::kEmpty;
   }
   dir.info_.output = dir.path_.substr(0, dir.path_.size() - kSessionSuffix.size());
   TS_CHECK_OK(dir.lock());
@@ -153,7 +165,7 @@ Status SessionDir::writeInfo(const SessionInfo& info) {
   info_.replaces_recording = std::move(known.replaces_recording);
   const std::string text = toText(info_);
   // Written aside and renamed: a reader sees all of it or nothing.
-  const std::string temporary = std::string(kInfoName) + ".new";
+  const std::string temporary = std::string(kSessionInfoName) + ".new";
   TS_TRY(const int fd, files_.createFile(temporary));
   const ssize_t n = write(fd, text.data(), text.size());
   const int write_errno = errno;
@@ -161,8 +173,8 @@ Status SessionDir::writeInfo(const SessionInfo& info) {
   if (n != static_cast<ssize_t>(text.size())) {
     return failErrno(n < 0 ? write_errno : ENOSPC, "cannot write", path_ + "/" + temporary);
   }
-  if (renameat(files_.fd(), temporary.c_str(), files_.fd(), kInfoName) != 0) {
-    return failErrno(errno, "cannot write", path_ + "/" + kInfoName);
+  if (renameat(files_.fd(), temporary.c_str(), files_.fd(), kSessionInfoName) != 0) {
+    return failErrno(errno, "cannot write", path_ + "/" + kSessionInfoName);
   }
   return {};
 }
@@ -215,8 +227,10 @@ bool SessionDir::isGivenUp(const std::string& name) const {
 
 void SessionDir::removeFiles() const {
   for (const std::string& name : files_.names()) {
-    if (isOurs(name)) files_.removeFile(name);
+    if (isSessionFile(name) && name != kSessionInfoName) files_.removeFile(name);
   }
+  // The last one: `recover` needs its id to clear away what a kill at any moment leaves.
+  files_.removeFile(kSessionInfoName);
 }
 
 void SessionDir::remove() {

@@ -17,8 +17,9 @@ namespace tracesmith {
 /// two collectors would write one file.
 class SessionDir {
  public:
-  /// Makes the directory for `output`. A directory of that name left by a session that died is not
-  /// touched when it holds arenas: the error says how to recover it.
+  /// Makes the directory for `output`, which must be writable, a regular file, and not another
+  /// user's. A directory of that name left by a session that died is not touched when it holds
+  /// records, or a trace that cannot be read: the error says what to do.
   static Result<SessionDir> create(const std::string& output);
   /// Opens an existing one that nobody uses. Its path must end in ".session": what is before that
   /// is the output, whatever session.txt says.
@@ -59,8 +60,9 @@ class SessionDir {
 
  private:
   Status lock();
-  /// It has records that are nowhere else.
-  bool isUnfinished() const;
+  /// Fails when a directory that was there already has records that are nowhere else, or files that
+  /// no session of this version has made.
+  Status checkLeftover() const;
   std::vector<std::string> withSuffix(const char* suffix) const;
   std::vector<Unrecorded> reported(const char* suffix, const char* file_suffix) const;
   void removeFiles() const;

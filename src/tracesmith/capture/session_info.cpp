@@ -58,6 +58,10 @@ std::string toText(const SessionInfo& info) {
       info.replaces_recording);
 }
 
+bool isSessionInfo(const std::string& text) {
+  return text.starts_with("output=") && text.find("\ncommand_line=") != std::string::npos;
+}
+
 SessionInfo parseSessionInfo(const std::string& text) {
   SessionInfo info;
   for (size_t at = 0; at < text.size();) {

@@ -36,6 +36,8 @@ struct SessionInfo {
 std::string makeSessionId();
 /// Lines of session.txt.
 std::string toText(const SessionInfo& info);
+/// Whether the lines that every session.txt has are there.
+bool isSessionInfo(const std::string& text);
 /// Lines that are unknown or damaged are passed over.
 SessionInfo parseSessionInfo(const std::string& text);
 

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "tracesmith/base/output_place.hpp"
 #include "tracesmith/base/target_file.hpp"
 #include "tracesmith/format/file_io.hpp"
 #include "tracesmith/format/trace_reader.hpp"
@@ -50,15 +51,20 @@ bool isThere(const std::string& path) {
 /// Moves a file to a name that nothing has; ErrorCode::kInvalidArgument: something has.
 Status moveToFreeName(const std::string& from, const std::string& to) {
   if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return {};
-  if (errno == EINVAL || errno == ENOSYS) {  // the file system does not know that
+  int error = errno;
+  if (error == EINVAL || error == ENOSYS) {  // the file system does not know that
     if (link(from.c_str(), to.c_str()) == 0) {
       (void)unlink(from.c_str());
       return {};
     }
-    if (errno != EEXIST && !isThere(to) && rename(from.c_str(), to.c_str()) == 0) return {};
+    error = errno;
+    if (error != EEXIST && !isThere(to)) {
+      if (rename(from.c_str(), to.c_str()) == 0) return {};
+      error = errno;
+    }
   }
-  if (errno == EEXIST || isThere(to)) return fail(ErrorCode::kInvalidArgument, "exists", to);
-  return failErrno(errno, "cannot move the finished file", from);
+  if (error == EEXIST) return fail(ErrorCode::kInvalidArgument, "exists", to);
+  return failErrno(error, "cannot move the file to " + to, from);
 }
 
 Status copyInto(const std::string& from, const std::string& to) {
@@ -71,16 +77,23 @@ Status copyInto(const std::string& from, const std::string& to) {
   return {};
 }
 
-/// Moves a file over what is there; the new one gets the mode of the old one.
+/// Moves a file over what is there; the new one gets the mode of the old one, if that was ours.
 Status moveOver(const std::string& from, const std::string& to) {
   if (sameFile(from, to)) {
     (void)unlink(from.c_str());  // rename() of two names of one file does nothing
     return {};
   }
   struct stat s {};
-  if (stat(to.c_str(), &s) == 0) (void)chmod(from.c_str(), s.st_mode & 0777);
+  if (stat(to.c_str(), &s) == 0 && s.st_uid == geteuid()) {
+    (void)chmod(from.c_str(), s.st_mode & 0777);
+  }
   if (rename(from.c_str(), to.c_str()) == 0) return {};
   if (errno == EXDEV) return copyInto(from, to);
+  if (errno == EBUSY) {  // a file that is mounted there cannot be replaced
+    TS_CHECK_OK(copyInPlace(from, to));
+    (void)unlink(from.c_str());
+    return {};
+  }
   return failErrno(errno, "cannot put the finished file in its place", to);
 }
 
@@ -111,7 +124,8 @@ Status publishRecording(const SessionDir& dir, Published& published) {
     if (has_new) TS_CHECK_OK(moveOver(from, to));
   } else {
     const SessionInfo& info = dir.info();
-    const bool may_replace = info.force || (made.has_events && made.complete) || !old.has_events;
+    const bool better = made.has_events && (made.complete || info.force);
+    const bool may_replace = better || !old.has_events;
     const bool known = !info.replaces_recording.empty() && old.identity == info.replaces_recording;
     if (!known && !has_new) return {};  // nothing of this session, and nobody asked
     if (!known || !may_replace) TS_CHECK_OK(keepOldRecording(to, published));
@@ -142,8 +156,54 @@ std::string sessionIdOf(TraceReader& reader) {
 
 std::string whyBeside(const Occupant& made, const Occupant& old, bool known, bool complete) {
   if (!known) return "holds " + old.text + ", which came there while this was recorded";
-  if (!complete) return "holds events, and the new trace is not complete";
-  return made.has_events ? "cannot be replaced" : "holds events, and the new trace holds none";
+  const std::string what =
+      old.kind == Occupant::Kind::kOther ? "is " + old.text : std::string("holds events");
+  if (!complete) return what + ", and the new trace is not complete";
+  return made.has_events ? "cannot be replaced" : what + ", and the new trace holds no events";
+}
+
+/// publish() without what is to be done about a failure.
+Result<Published> putToPlaces(const SessionDir& dir, bool complete) {
+  const SessionInfo& info = dir.info();
+  Published published;
+  TS_TRY(const std::string target, checkedTarget(info.output));
+  const Occupant made = lookAt(dir.tracePath());
+  const Occupant recorded = lookAt(dir.recordingPath());
+  const Occupant old = lookAt(target);
+  const bool ours = sameFile(dir.tracePath(), target) ||
+                    (isOfSession(dir, made, old) && !isFinishedElsewhere(made, old));
+  const bool nothing = old.kind == Occupant::Kind::kNothing || old.kind == Occupant::Kind::kEmpty;
+  const bool other = old.kind == Occupant::Kind::kOther;
+  const bool known =
+      other ? info.replaces == kNoTrace : !info.replaces.empty() && old.identity == info.replaces;
+  const bool better = complete && (made.has_events || recorded.has_events);
+  const bool may_replace = known && (info.force || better || (!old.has_events && !other));
+  const auto beside = recorded.kind == Occupant::Kind::kNothing
+                          ? Result<std::string>()
+                          : checkedTarget(recording::pathBeside(info.output));
+  if (beside && (ours || nothing || may_replace)) {
+    TS_CHECK_OK(moveOver(dir.tracePath(), target));
+    published.trace = info.output;
+    TS_CHECK_OK(publishRecording(dir, published));
+    return published;
+  }
+  hideAgain(dir);  // the trace gets another name than the one it grew under
+  for (int i = 2; i < kMostNumbers; ++i) {
+    const std::string to = numbered(info.output, i);
+    if (isThere(recording::pathBeside(to))) continue;
+    const Status moved = moveToFreeName(dir.tracePath(), to);
+    if (!moved && moved.error().code == ErrorCode::kInvalidArgument) continue;
+    if (!moved) return tl::unexpected<Error>(moved.error());
+    published.trace = to;
+    TS_CHECK_OK(publishRecording(dir, published));
+    published.note = beside ? fmt::format("{} {}: it stays as it was, and the new trace is {}{}",
+                                          info.output, whyBeside(made, old, known, complete), to,
+                                          known ? " (--force replaces it)" : "")
+                            : fmt::format("{}: the new trace is {}, with its recording",
+                                          beside.error().toString(), to);
+    return published;
+  }
+  return fail(ErrorCode::kIo, "no name is free for the new trace", info.output);
 }
 
 }  // namespace
@@ -163,6 +223,7 @@ Occupant lookAt(const std::string& path) {
   auto reader = TraceReader::open(path);
   if (!reader) {
     found.text = "a file that cannot be read as a trace (" + reader.error().message + ")";
+    found.has_events = reader.error().code != ErrorCode::kNotATrace;
     return found;
   }
   found.identity = hexadecimal(reader->uuid());
@@ -173,6 +234,8 @@ Occupant lookAt(const std::string& path) {
     any = any || block.rows > 0;
     found.has_events = found.has_events || (block.rows > 0 && isEvent(block.table));
   }
+  // A block that cannot be read may have held them.
+  found.has_events = found.has_events || !reader->losses().empty();
   if (!any && !found.complete && reader->losses().empty() && reader->cutBytes() == 0) {
     found.kind = Occupant::Kind::kEmpty;
   }
@@ -184,31 +247,45 @@ Occupant lookAt(const std::string& path) {
 }
 
 Result<std::string> checkedTarget(const std::string& output) {
-  struct stat entry {};
-  if (lstat(output.c_str(), &entry) != 0) {
-    if (errno == ENOENT) return output;
-    return failErrno(errno, "cannot look at the output", output);
+  if (output == "-") {
+    return fail(ErrorCode::kUnsupported,
+                "a trace needs a file, it cannot be piped (a file of this name is ./-)", output);
   }
-  std::string target = output;
-  if (S_ISLNK(entry.st_mode)) {
-    for (int i = 0; i < 40 && fs::is_symlink(fs::path(target)); ++i) {
-      const fs::path to = fs::read_symlink(target);
-      target = (to.is_absolute() ? to : fs::path(target).parent_path() / to).string();
-    }
-    if (stat(target.c_str(), &entry) != 0) return target;  // a link to what is not there yet
-  }
-  if (S_ISDIR(entry.st_mode)) {
+  TS_TRY(const OutputPlace place, findOutputPlace(output));
+  if (place.exists && S_ISDIR(place.entry.st_mode)) {
     return fail(ErrorCode::kInvalidArgument, "this is a directory", output);
   }
-  if (!S_ISREG(entry.st_mode)) {
+  if (place.exists && !S_ISREG(place.entry.st_mode)) {
     return fail(ErrorCode::kInvalidArgument,
                 std::string("this is ") +
-                    (S_ISFIFO(entry.st_mode) ? "a pipe" : "a device or socket") +
+                    (S_ISFIFO(place.entry.st_mode) ? "a pipe" : "a device or socket") +
                     ", a trace must be a regular file",
                 output);
   }
-  if (access(target.c_str(), W_OK) != 0) return failErrno(errno, "cannot overwrite it", output);
-  return target;
+  if (place.in_system) {
+    return fail(ErrorCode::kInvalidArgument,
+                "leads into /proc, /sys or /dev, and a trace must be a regular file; choose "
+                "another name for the output",
+                output);
+  }
+  if (place.exists && access(place.path.c_str(), W_OK) != 0) {
+    return failErrno(errno, "cannot overwrite it", output);
+  }
+  const std::string folder = parentFolderOf(place.path);
+  if (folder != parentFolderOf(output) && access(folder.c_str(), W_OK | X_OK) != 0) {
+    return failErrno(errno, "cannot write into the folder that it leads to, " + folder, output);
+  }
+  return place.path;
+}
+
+bool isOfSession(const SessionDir& dir, const Occupant& made, const Occupant& found) {
+  if (found.kind != Occupant::Kind::kTrace) return false;
+  const bool same_id = !dir.info().id.empty() && found.session_id == dir.info().id;
+  return same_id || found.identity == made.identity;
+}
+
+bool isFinishedElsewhere(const Occupant& made, const Occupant& found) {
+  return found.complete && !(made.complete && made.identity == found.identity);
 }
 
 void showWhileItGrows(const SessionDir& dir) {
@@ -222,40 +299,16 @@ void hideAgain(const SessionDir& dir) {
 }
 
 Result<Published> publish(const SessionDir& dir, bool complete) {
-  const SessionInfo& info = dir.info();
-  Published published;
-  TS_TRY(const std::string target, checkedTarget(info.output));
-  const Occupant made = lookAt(dir.tracePath());
-  const Occupant recorded = lookAt(dir.recordingPath());
-  const Occupant old = lookAt(target);
-  const bool ours = sameFile(dir.tracePath(), target) ||
-                    (!old.identity.empty() && old.identity == made.identity) ||
-                    (!info.id.empty() && old.session_id == info.id);
-  const bool nothing = old.kind == Occupant::Kind::kNothing || old.kind == Occupant::Kind::kEmpty;
-  const bool known = !info.replaces.empty() && old.identity == info.replaces;
-  const bool plain = old.kind == Occupant::Kind::kOther && info.replaces == kNoTrace;
-  const bool better = complete && (made.has_events || recorded.has_events);
-  const bool may_replace = known && (info.force || better || !old.has_events);
-  if (ours || nothing || plain || may_replace) {
-    TS_CHECK_OK(moveOver(dir.tracePath(), target));
-    published.trace = info.output;
-    TS_CHECK_OK(publishRecording(dir, published));
-    return published;
-  }
-  for (int i = 2; i < kMostNumbers; ++i) {
-    const std::string to = numbered(info.output, i);
-    if (isThere(recording::pathBeside(to))) continue;
-    const Status moved = moveToFreeName(dir.tracePath(), to);
-    if (!moved && moved.error().code == ErrorCode::kInvalidArgument) continue;
-    if (!moved) return tl::unexpected<Error>(moved.error());
-    published.trace = to;
-    TS_CHECK_OK(publishRecording(dir, published));
-    published.note = fmt::format("{} {}: it stays as it was, and the new trace is {}{}",
-                                 info.output, whyBeside(made, old, known, complete), to,
-                                 known ? " (--force replaces it)" : "");
-    return published;
-  }
-  return fail(ErrorCode::kIo, "no name is free for the new trace", info.output);
+  auto published = putToPlaces(dir, complete);
+  if (published) return published;
+  // Without it in the session directory, it was the recording that could not be moved.
+  const bool has_trace = isThere(dir.tracePath());
+  published.error().message += fmt::format(
+      "; {} is in the session directory: when the place is free, finish it with "
+      "`tracesmith recover {}`",
+      has_trace ? "the trace" : "the trace is at " + dir.info().output + ", and its recording",
+      dir.path());
+  return published;
 }
 
 Result<Published> publishFile(TargetFile& made, const std::string& output, bool force) {

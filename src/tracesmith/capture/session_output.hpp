@@ -21,8 +21,9 @@ struct Occupant {
   enum class Kind : uint8_t { kNothing, kEmpty, kTrace, kOther };
   Kind kind = Kind::kNothing;
   bool complete = false;  ///< it has an end marker
-  bool has_events =
-      false;               ///< rows that are more than names and processes; commands of a recording
+  /// Rows that are more than names and processes; commands of a recording. Also what may hold them:
+  /// a file of ours that is damaged, or that a newer version wrote.
+  bool has_events = false;
   std::string session_id;  ///< metadata of a trace; may be empty
   std::string identity;    ///< of a trace or recording: the random number in its header
   std::string text;        ///< for people: "a trace of session …", "a file that is no trace"
@@ -33,8 +34,15 @@ struct Occupant {
 Occupant lookAt(const std::string& path);
 
 /// Where a trace for `output` is put: `output`, or what it links to. Fails when that is no regular
-/// file, or may not be written, or when another user could have put the link there.
+/// file or lies in /proc, /sys or /dev, may not be written, or when another user could have put a
+/// link or the file there (base/output_place.hpp).
 Result<std::string> checkedTarget(const std::string& output);
+
+/// Whether `found` is a trace of this session, whose trace in the session directory is `made`.
+bool isOfSession(const SessionDir& dir, const Occupant& made, const Occupant& found);
+/// Whether a trace of the session that is another file than `made` is finished, and `made` is no
+/// copy of it. It may hold more rows, so it is never replaced.
+bool isFinishedElsewhere(const Occupant& made, const Occupant& found);
 
 /// What became of a session's files.
 struct Published {
@@ -51,8 +59,11 @@ void hideAgain(const SessionDir& dir);
 
 /// Puts the trace and the recording of `dir` to their places:
 /// - Nothing at the output, an empty file, or what the session found there at its start is replaced
-///   if the new trace is `complete` and has events, or the old one has none.
+///   if the new trace is `complete` and has events, or the old one has none. A file that is no
+///   trace counts as one with events.
 /// - Else both are kept, and the new one is called OUTPUT-2.sbt (or the next free number).
+/// - The recording of a trace that is replaced gives its place to a new one that holds commands;
+///   else it is called OUTPUT.old.sbr.
 /// Files that are there already, from a call that was killed, are left there.
 Result<Published> publish(const SessionDir& dir, bool complete);
 

@@ -71,8 +71,8 @@ class ProfileCommand : public Command {
     };
     for (const Option option : of_recording) option.needs(record);
     flag("--force", force_,
-         "Let a trace without events replace one that has events; without it both are kept, and "
-         "the new one is called OUTPUT-2.sbt");
+         "Let a trace without events replace one that has events, or a file that is no trace; "
+         "without it both are kept, and the new one is called OUTPUT-2.sbt");
     flag("-q,--quiet", quiet_, "No summary at the end; only warnings and errors");
     const Option nsys =
         flag("--nsys", nsys_,
@@ -116,11 +116,11 @@ class ProfileCommand : public Command {
         "output "
         "(trace.sbt.session); 'tracesmith recover' finishes the trace.");
     describe(
-        "A trace that has events is only replaced by a complete one that has events. Otherwise it "
-        "stays, "
-        "and the new trace is called trace-2.sbt (or the next free number); --force replaces it "
-        "all "
-        "the same. A recording (.sbr) of the trace that was replaced becomes trace.old.sbr.");
+        "A trace that has events, and a file that is no trace, is only replaced by a complete "
+        "trace that has events. Otherwise it stays, and the new trace is called trace-2.sbt (or "
+        "the next free number); --force replaces it all the same. The recording (.sbr) of a trace "
+        "that is replaced gives its place to a new recording that holds commands. Without one it "
+        "is called trace.old.sbr.");
     example("tracesmith profile -- ./my_gpu_program --size 512", "Record a program into trace.sbt");
     example("tracesmith profile -o run1.sbt --perfetto -- python3 train.py",
             "Choose the file, and also make one for ui.perfetto.dev");
