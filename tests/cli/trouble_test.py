@@ -4,6 +4,7 @@
 import os
 import struct
 import subprocess
+import sys
 import unittest
 
 from harness import BIN, DEMO, PROGRAM, CommandTest, environment
@@ -134,6 +135,18 @@ class Trouble(CommandTest):
                       b"recorded", result.stderr)
         losses = self.run_command("query", "--csv", "out/f.sbt", "SELECT reason FROM loss")
         self.assertIn(b"could not open the session directory (No such file", losses.stdout)
+
+    def test_a_process_that_loads_a_driver_unseen_is_a_loss(self):
+        with open(self.path("libcuda.so.1"), "wb") as file:
+            file.write(bytes(4096))
+        script = ("import mmap, time; file = open('libcuda.so.1', 'rb'); "
+                  "kept = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ); time.sleep(1)")
+        result = self.run_command("profile", "-o", "f.sbt", "--", sys.executable, "-c", script)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn(b"has loaded libcuda.so.1, but nothing of it was recorded", result.stderr)
+        losses = self.run_command("query", "--csv", "f.sbt",
+                                  "SELECT source, dropped, reason FROM loss")
+        self.assertRegex(losses.stdout.decode(), r"process \d+,1,.*had loaded libcuda\.so\.1")
 
     def test_a_program_that_may_not_write_the_session_directory_is_named(self):
         self.need_opencl()

@@ -90,13 +90,17 @@ void Descendants::writeRows(int64_t now_ns, bool all) {
   }
 }
 
-std::vector<std::string> Descendants::silentWarnings(const SessionDir& dir) const {
+std::vector<std::string> Descendants::reportSilent(const SessionDir& dir) {
   std::map<SilentProcesses::Key, LoadedDriver> silent = silent_.found();
   for (const auto& key : collector_.agents()) silent.erase(key);
   std::set<uint32_t> told;
   for (const SessionDir::Unrecorded& u : dir.unrecorded()) told.insert(u.pid);
   std::erase_if(silent, [&](const auto& entry) { return told.count(entry.first.first) > 0; });
   if (silent.empty()) return {};
+  for (const auto& [key, driver] : silent) {
+    collector_.noteLoss("process " + std::to_string(key.first), 1, 1,
+                        "had loaded " + driver.name() + ", and no agent reported from it");
+  }
   const auto& [key, driver] = *silent.begin();
   const std::string more =
       silent.size() > 1 ? " (and " + std::to_string(silent.size() - 1) + " more)" : std::string();

@@ -32,8 +32,8 @@ class Descendants {
   void finish(const ExitStatus& root, int64_t now_ns);
 
   /// What to tell of processes that loaded a GPU driver and of which no agent reported, be it that
-  /// it could not. Call it after the collector's last pass.
-  std::vector<std::string> silentWarnings(const SessionDir& dir) const;
+  /// it could not; each is a row of `loss` as well. Call it after the collector's last pass.
+  std::vector<std::string> reportSilent(const SessionDir& dir);
 
   /// True for a process of the tree, whether it runs or has ended. Call it after finish().
   bool has(uint32_t pid) const { return pids_.count(pid) > 0; }

@@ -164,7 +164,7 @@ Result<ProfileOutcome> runProfile(const ProfileOptions& options) {
   unrecorded.keep(dir, [&](uint32_t pid) { return descendants.has(pid); });
   warnOfUnrecorded(dir, outcome);
   collector.poll();  // what the last process had made is known now
-  const std::vector<std::string> silent = descendants.silentWarnings(dir);
+  const std::vector<std::string> silent = descendants.reportSilent(dir);
   outcome.warnings.insert(outcome.warnings.end(), silent.begin(), silent.end());
   if (recording) {
     outcome.recording_status = recording->finish();
