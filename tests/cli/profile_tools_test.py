@@ -211,6 +211,17 @@ class ProfileTools(CommandTest):
                 self.assertIn(word, result.stderr)
                 self.assertEqual(self.files(), [])
 
+    def test_an_output_that_cannot_be_written_is_told_before_the_program_runs(self):
+        self.stand_in("xctrace", XCTRACE)
+        self.stand_in("nsys", "raise SystemExit('it was started')")
+        os.symlink("missing/t.sbt", self.path("l.sbt"))
+        for option in ("--xctrace", "--nsys"):
+            with self.subTest(option):
+                result = self.profile(option, "-o", "l.sbt", "--", "touch", "ran")
+                self.assertEqual(result.returncode, 125)
+                self.assertIn(b"l.sbt", result.stderr)
+                self.assertEqual(self.left(), ["l.sbt"])
+
     def test_one_tool_at_a_time(self):
         result = self.run_command("profile", "--xctrace", "--msprof", "--", "true")
         self.assertEqual(result.returncode, 125)

@@ -185,6 +185,7 @@ Status TracingSession::Impl::openOutput() {
   closeOutput();
   path = config.output_file;
   if (!path.empty()) {
+    TS_CHECK_OK(checkedTarget(path));
     TS_TRY(beside, startBeside(path));
     if (!beside.path.empty()) path = beside.path;
     return {};

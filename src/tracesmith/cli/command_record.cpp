@@ -7,6 +7,7 @@
 #include "tracesmith/capture/armed_process.hpp"
 #include "tracesmith/capture/devices.hpp"
 #include "tracesmith/capture/process_facts.hpp"
+#include "tracesmith/capture/session_output.hpp"
 #include "tracesmith/capture/simulation.hpp"
 #include "tracesmith/cli/commands.hpp"
 #include "tracesmith/cli/devices_view.hpp"

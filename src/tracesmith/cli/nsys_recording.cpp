@@ -144,6 +144,8 @@ ExitStatus record(NsysRecording recording, const Session& session) {
                          "--nsys-args"});
     }
   }
+  if (const Status ok = checkOutputs({recording.outputs.trace}); !ok) return notStarted(ok.error());
+  if (const Status ok = checkOutputs(recording.outputs.exports); !ok) return notStarted(ok.error());
   const Result<std::string> tool = import::findNsys();
   if (!tool) return notStarted(tool.error());
   // Beside the trace, where there is room for it, and from where it can be kept.

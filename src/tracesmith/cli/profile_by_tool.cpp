@@ -291,6 +291,12 @@ int runToolRecording(const ToolRecording& recording, const Session& session) {
   }
   RecordingOutputs outputs = recording.outputs;
   const std::string& trace = outputs.trace;
+  for (const auto& paths : {Words{trace}, outputs.exports}) {
+    if (const Status ok = checkOutputs(paths); !ok) {
+      sayError(ok.error());
+      return kExitNotStarted;
+    }
+  }
   Result<ToolFolder> folder = ToolFolder::beside(trace);
   if (!folder) {
     sayError(folder.error());

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "tracesmith/base/target_file.hpp"
 #include "tracesmith/capture/attach_session.hpp"
 #include "tracesmith/capture/program_reach.hpp"
 #include "tracesmith/cli/export_target.hpp"
@@ -105,6 +106,11 @@ RecordingOutputs recordingOutputs(const std::string& output, bool perfetto) {
   return outputs;
 }
 
+Status checkOutputs(const std::vector<std::string>& paths) {
+  for (const std::string& path : paths) TS_CHECK_OK(TargetFile::open(path));
+  return {};
+}
+
 std::string recordingSummary(const ProfileOutcome& outcome) {
   std::string calls = plural(outcome.host_calls, "host call", "host calls");
   if (outcome.function_calls > 0) {
@@ -160,6 +166,10 @@ void warnOfStaticProgram(const std::string& program) {
 }
 
 int runRecording(RecordingRequest request, const Session& session) {
+  if (const Status ok = checkOutputs(request.outputs.exports); !ok) {
+    sayError(ok.error());
+    return request.pid != 0 ? kExitFailed : kExitNotStarted;
+  }
   request.profile.command = session.program;
   request.profile.output = request.outputs.trace;
   ProgressLine line(request.progress && session.terminal.err_is_terminal);

@@ -25,6 +25,10 @@ RecordingOutputs recordingOutputs(const std::string& output, bool perfetto);
 /// other trace stay, too.
 void takeTraceName(const std::string& trace, RecordingOutputs& outputs);
 
+/// Whether files can be written to these paths, to be told before a program runs and not after.
+/// Leaves nothing there.
+Status checkOutputs(const std::vector<std::string>& paths);
+
 struct RecordingRequest {
   ProfileOptions profile;
   uint32_t pid = 0;  ///< of a program that runs already, instead of one that is started
