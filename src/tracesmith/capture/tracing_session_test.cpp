@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "tracesmith/base/clock.hpp"
+#include "tracesmith/base/temp_folder_test_util.hpp"
 #include "tracesmith/format/trace_reader.hpp"
 
 namespace tracesmith {
@@ -530,6 +531,21 @@ TEST(TracingSession, SignalHandlersMayEmit) {
   const auto statistics = session.getStatistics();
   EXPECT_EQ(statistics.events_emitted, 1 + spans + static_cast<uint64_t>(handled));
   EXPECT_EQ(session.getEvents().size() + statistics.events_dropped, statistics.events_emitted);
+}
+
+TEST(TracingSession, WritesThroughNoLinkOfAnotherUser) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give a link to another user";
+  const test::TempFolder tmp;
+  std::filesystem::create_directory(tmp.path("shared"));
+  std::filesystem::permissions(tmp.path("shared"), std::filesystem::perms(01777));
+  std::ofstream(tmp.path("victim")) << "precious";
+  std::filesystem::create_symlink("../victim", tmp.path("shared/link.sbt"));
+  ASSERT_EQ(lchown(tmp.path("shared/link.sbt").c_str(), 65534, 65534), 0);
+  TracingSession session;
+  const Status ok = session.start({.output_file = tmp.path("shared/link.sbt")});
+  ASSERT_FALSE(ok);
+  EXPECT_EQ(ok.error().code, ErrorCode::kPermission);
+  EXPECT_EQ(test::contentsOf(tmp.path("victim")), "precious");
 }
 
 TEST(TracingSession, AFullDiskIsSaidAndCounted) {
