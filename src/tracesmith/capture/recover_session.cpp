@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "tracesmith/base/output_place.hpp"
 #include "tracesmith/base/target_file.hpp"
 #include "tracesmith/capture/collector.hpp"
 #include "tracesmith/capture/launcher.hpp"
@@ -180,7 +181,7 @@ Status checkPlaces(const SessionDir& dir) {
       !dir.channels().empty() || lookAt(dir.recordingPath()).kind != Kind::kNothing;
   if (!records) return {};
   const std::string beside = recording::pathBeside(info.output);
-  TS_CHECK_OK(checkedTarget(beside));
+  TS_CHECK_OK(findOutputPlace(beside));
   return check(beside, dir.recordingPath(), info.replaces_recording);
 }
 

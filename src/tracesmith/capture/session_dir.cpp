@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <string_view>
 
+#include "tracesmith/base/output_place.hpp"
 #include "tracesmith/capture/arena_layout.hpp"
 #include "tracesmith/capture/channel_layout.hpp"
 #include "tracesmith/capture/cuda_layout.hpp"
@@ -63,7 +64,7 @@ Result<SessionDir> SessionDir::create(const std::string& output) {
   dir.info_.output = absolutePath(output);
   dir.info_.id = makeSessionId();
   TS_TRY(const std::string target, checkedTarget(output == "-" ? output : dir.info_.output));
-  TS_CHECK_OK(checkedTarget(recording::pathBeside(dir.info_.output)));
+  TS_CHECK_OK(findOutputPlace(recording::pathBeside(dir.info_.output)));
   dir.path_ = dir.info_.output + std::string(kSessionSuffix);
   bool made = false;
   TS_TRY(dir.files_, PrivateDirectory::makeOrOpen(dir.path_, made));

@@ -179,8 +179,8 @@ Result<Published> putToPlaces(const SessionDir& dir, bool complete) {
   const bool better = complete && (made.has_events || recorded.has_events);
   const bool may_replace = known && (info.force || better || (!old.has_events && !other));
   const auto beside = recorded.kind == Occupant::Kind::kNothing
-                          ? Result<std::string>()
-                          : checkedTarget(recording::pathBeside(info.output));
+                          ? Result<OutputPlace>()
+                          : findOutputPlace(recording::pathBeside(info.output));
   if (beside && (ours || nothing || may_replace)) {
     TS_CHECK_OK(moveOver(dir.tracePath(), target));
     published.trace = info.output;
