@@ -161,7 +161,7 @@ Result<ProfileOutcome> runProfile(const ProfileOptions& options) {
   outcome.signal = ended->signal;
   outcome.stopped_by_duration = limit.hit();
   descendants.finish(*ended, monotonicNs());
-  unrecorded.keep(dir, [&](uint32_t pid) { return descendants.has(pid); });
+  unrecorded.keep(dir, [&](uint32_t sender) { return descendants.has(sender); });
   warnOfUnrecorded(dir, outcome);
   collector.poll();  // what the last process had made is known now
   const std::vector<std::string> silent = descendants.reportSilent(dir);

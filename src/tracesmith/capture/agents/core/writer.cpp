@@ -20,6 +20,7 @@
 #include "tracesmith/capture/agents/core/fork_page.hpp"
 #include "tracesmith/capture/agents/core/no_cancel.hpp"
 #include "tracesmith/capture/agents/core/own_stack.hpp"
+#include "tracesmith/capture/agents/core/pause.hpp"
 #include "tracesmith/capture/agents/core/process_identity.hpp"
 #include "tracesmith/capture/agents/core/settings.hpp"
 #include "tracesmith/capture/agents/core/unarmed.hpp"
@@ -213,16 +214,6 @@ Claim claimRing(ThreadState& t, const Arena& a) {
   }
   return result;
 }
-
-/// Longer from time to time: many threads that look again every 50 us would leave the collector no
-/// processor.
-void pauseLonger(int64_t& pause_ns) {
-  const timespec pause{0, pause_ns};
-  // By the system call itself: the function is a cancellation point.
-  syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &pause, nullptr);
-  if (pause_ns < 2'000'000) pause_ns *= 2;
-}
-constexpr int64_t kFirstPauseNs = 50'000;
 
 bool collectorIsGone(int64_t now) {
   const ArenaHeader& header = *g_process.arenas[0].header;
