@@ -116,7 +116,7 @@ class Recordings(SimulatedTest):
         os.rename(self.path("kept"), self.path("x.sbr"))
         report, totals = self.simulated("x.sbr")
         self.assertEqual(totals["virtual_ns"], 0)
-        self.assertIn("of another run", report["remarks"][0]["what"])
+        self.assertIn("is the recording of session", report["remarks"][0]["what"])
 
     def test_a_damaged_trace_gives_what_it_still_has(self):
         self.record(HEAVY, "300")
@@ -132,7 +132,7 @@ class Recordings(SimulatedTest):
         for arguments in (("--verify",), ("--validate",), ("--dump", "1@1"), ("--runs", "3"),
                           ("--until", "1", "--dump", "1@1"), ("--build-options", "-w")):
             result = self.run_command("replay", "x.sbt", "--device", "simulated", *arguments)
-            self.assert_fails(result, 2, "nothing is executed")
+            self.assert_fails(result, 2, "which executes nothing")
             self.assertEqual(result.stdout, b"")
 
 

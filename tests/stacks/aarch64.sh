@@ -54,7 +54,9 @@ finish
 "$cxx" "${shared[@]}" "${objects[@]}" -o libtracesmith-opencl.so
 
 objects=()
-for source in "$agents"/process/*.cpp; do compile "$source" "${flags[@]}" "${agent[@]}"; done
+for source in "$agents"/process/*.cpp "$root"/src/tracesmith/base/guarded_mappings.cpp; do
+  compile "$source" "${flags[@]}" "${agent[@]}"
+done
 finish
 "$cxx" "${shared[@]}" "${objects[@]}" -o libtracesmith-process.so
 

@@ -10,7 +10,7 @@
 
 set(_libraries libtracesmith-process.so libtracesmith-xray.so)
 if(TRACESMITH_HAVE_OPENCL_AGENT)
-  list(APPEND _libraries libtracesmith-opencl-preload.so libtracesmith-opencl-record-preload.so)
+  list(APPEND _libraries libtracesmith-opencl-preload.so)
 endif()
 set(_place "${CMAKE_LIBRARY_OUTPUT_DIRECTORY}")
 set(_folders "")

@@ -11,8 +11,8 @@ namespace tracesmith::agent {
 
 constexpr int64_t kFirstPauseNs = 50'000;
 
-/// Pauses, and makes the next pause longer: many threads that look again every 50 us would leave the
-/// collector no processor.
+/// Pauses, and makes the next pause longer: many threads that look again every 50 us would leave
+/// the collector no processor.
 inline void pauseLonger(int64_t& pause_ns) {
   const timespec pause{0, pause_ns};
   // By the system call itself: the function is a cancellation point.

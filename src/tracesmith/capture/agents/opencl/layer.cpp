@@ -1,15 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 // The agent as a layer: an ICD loader that knows OPENCL_LAYERS asks it for its table. Each loader
 // of the process does.
+#include <dlfcn.h>
 #include <string.h>
 
 #include "tracesmith/capture/agents/core/loaded_modules.hpp"
 #include "tracesmith/capture/agents/opencl/agent_loaders.hpp"
 #include "tracesmith/capture/agents/opencl/unseen_loaders.hpp"
+#include "tracesmith/capture/opencl_attempt_layout.hpp"
+
+extern "C" void tracesmith_opencl_attempt(int attempting);
 
 using namespace tracesmith::agent;  // NOLINT: the functions below are C functions
 
 namespace {
+
+/// A preloaded copy of this library is in the process: a package that cannot hold links has several
+/// (capture/preload_path.cpp). That one records the calls of all loaders.
+bool isPreloadedElsewhere() {
+  const void* const its = dlsym(RTLD_DEFAULT, tracesmith::opencl_attempt::kFunctionName);
+  return its != nullptr && its != reinterpret_cast<const void*>(&tracesmith_opencl_attempt);
+}
 
 __attribute__((destructor)) void leaveLayer() { tellLoadersWithoutLayers(); }
 
@@ -50,11 +61,13 @@ clInitLayer(cl_uint entries, const cl_icd_dispatch* target, cl_uint* entries_ret
   if (target == nullptr || entries_ret == nullptr || layer_ret == nullptr) return CL_INVALID_VALUE;
   constexpr size_t kKnown = sizeof *target / sizeof(void*);
   const size_t count = entries < kKnown ? entries : kKnown;
+  *entries_ret = static_cast<cl_uint>(count);
+  *layer_ret = target;
+  if (isPreloadedElsewhere()) return CL_SUCCESS;
   LoadedModule loader;
   if (findModule(__builtin_return_address(0), loader)) noteLayerOf(loader);
   const cl_icd_dispatch* const table = addTracedLoader(loader, target, count);
-  *entries_ret = static_cast<cl_uint>(count);
-  *layer_ret = table != nullptr ? table : target;
+  if (table != nullptr) *layer_ret = table;
   return CL_SUCCESS;
 }
 

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include <atomic>
@@ -192,11 +193,32 @@ OpenClLibrary* addLibrary(const LoadedModule& module, const cl_icd_dispatch& own
   return added;
 }
 
+/// Whether one of the paths, which colons separate, leads to the file at `path`. LD_PRELOAD and
+/// OPENCL_LAYERS may name one file by two paths.
+static bool namesFile(const char* paths, const char* path) {
+  struct stat ours;
+  if (stat(path, &ours) != 0) return false;
+  for (const char* at = paths; *at != 0;) {
+    const size_t bytes = strcspn(at, ":");
+    char one[4096];
+    struct stat its;
+    if (bytes < sizeof one) {
+      memcpy(one, at, bytes);
+      one[bytes] = 0;
+      if (stat(one, &its) == 0 && its.st_dev == ours.st_dev && its.st_ino == ours.st_ino) {
+        return true;
+      }
+    }
+    at += bytes + (at[bytes] == ':' ? 1 : 0);
+  }
+  return false;
+}
+
 void prepareLibraries() {
   LoadedModule us;
   const bool known = findModule(reinterpret_cast<const void*>(&prepareLibraries), us);
   const char* const layers = getenv("OPENCL_LAYERS");
-  g_is_layer_too = known && layers != nullptr && strstr(layers, us.path) != nullptr;
+  g_is_layer_too = known && layers != nullptr && namesFile(layers, us.path);
   const char* const recorder = getenv(channel::kEnvLibrary);
   if (recorder == nullptr) return;
   void* const library = dlopen(recorder, RTLD_NOW | RTLD_LOCAL);
