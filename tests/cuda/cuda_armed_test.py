@@ -331,6 +331,19 @@ class Armed(CommandTest):
         self.assert_whole(5)
         self.quit()
 
+    def test_its_page_is_cut_short_while_it_is_captured(self):
+        """By a clean-up job, say. It costs the capture, and nobody's life."""
+        self.training()
+        recorder = self.attached()
+        self.tell("run 5")
+        for name in os.listdir(self.env["TRACESMITH_CONTROL"]):
+            os.truncate(os.path.join(self.env["TRACESMITH_CONTROL"], name), 0)
+        self.tell("run 5")
+        recorder.send_signal(signal.SIGINT)
+        _, said = recorder.communicate(timeout=60)
+        self.assertGreaterEqual(recorder.returncode, 0, said)
+        self.quit()
+
     def test_asked_while_it_ends(self):
         for _ in range(5):
             self.training()

@@ -22,6 +22,7 @@
 #include <fstream>
 #include <string_view>
 
+#include "tracesmith/base/guarded_mappings.hpp"
 #include "tracesmith/capture/process_facts.hpp"
 
 namespace tracesmith {
@@ -47,7 +48,12 @@ bool hasMapped(uint32_t pid, const std::string& path) {
   return false;
 }
 
-/// Null when it is not (yet) a page.
+void unmapPage(Page* page) {
+  mappings::release(page);
+  munmap(page, control::kPageBytes);
+}
+
+/// Null when it is not (yet) a page. The program may cut its file short at any time.
 Page* mapPage(int fd) {
   struct stat s {};
   if (fstat(fd, &s) != 0 || !S_ISREG(s.st_mode) ||
@@ -57,8 +63,9 @@ Page* mapPage(int fd) {
   void* const base = mmap(nullptr, control::kPageBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (base == MAP_FAILED) return nullptr;
   auto* const page = static_cast<Page*>(base);
+  mappings::guard(base, control::kPageBytes);
   if (page->magic == control::kMagic && page->version == control::kVersion) return page;
-  munmap(base, control::kPageBytes);
+  unmapPage(page);
   return nullptr;
 }
 
@@ -128,7 +135,7 @@ ArmedProcess& ArmedProcess::operator=(ArmedProcess&& other) noexcept {
 }
 
 ArmedProcess::~ArmedProcess() {
-  if (page_ != nullptr) munmap(page_, control::kPageBytes);
+  if (page_ != nullptr) unmapPage(page_);
   if (fd_ >= 0) close(fd_);
 }
 
@@ -192,7 +199,7 @@ std::vector<ArmedProcessInfo> listArmed(const std::string& control_directory) {
       } else if (ours && is_gone) {
         unlinkat(dirfd(d), entry->d_name, 0);
       }
-      munmap(page, control::kPageBytes);
+      unmapPage(page);
     }
     close(fd);
   }
