@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include <atomic>
+
 #include "tracesmith/capture/agents/core/call_stack.hpp"
 #include "tracesmith/capture/agents/core/settings.hpp"
 #include "tracesmith/capture/agents/cuda/activity.hpp"
@@ -19,8 +21,8 @@ namespace {
 
 bool g_told[2][cupti::kMostFunctions];  // functions whose names are in the shared file
 /// What the driver's functions do to virtual memory, by their numbers; filled in before their
-/// callbacks are enabled.
-arena::VirtualMemoryCall g_virtual_memory[cupti::kMostFunctions];
+/// callbacks are enabled, and with the same again when another capture begins.
+std::atomic<arena::VirtualMemoryCall> g_virtual_memory[cupti::kMostFunctions];
 
 /// What this thread has entered and not left, by CUPTI's correlation id (0: nothing). Within a call
 /// of the runtime the driver's have the same id, and are its own. A call that is left by longjmp is
@@ -40,8 +42,9 @@ constinit thread_local Entered* t_innermost __attribute__((tls_model("initial-ex
 /// whoever knows the call knows this.
 [[gnu::noinline, gnu::cold]] void putVirtualMemory(const Entered& entered, uint32_t number,
                                                    const cupti::CallbackData& call) {
-  const auto operation =
-      number < cupti::kMostFunctions ? g_virtual_memory[number] : arena::VirtualMemoryCall::kNone;
+  const auto operation = number < cupti::kMostFunctions
+                             ? g_virtual_memory[number].load(std::memory_order_relaxed)
+                             : arena::VirtualMemoryCall::kNone;
   int32_t result = 0;
   if (call.result != nullptr) memcpy(&result, call.result, sizeof result);
   if (operation == arena::VirtualMemoryCall::kNone || result != 0 || call.parameters == nullptr) {
@@ -184,7 +187,8 @@ void enableCallbacks(void* subscriber) {
   cupti::forEachRecordedCall(
       g_cupti, all, [&](int domain, uint32_t number, const char* name, CallKind kind) {
         if (domain == cupti::kDriverApi) {
-          g_virtual_memory[number] = cupti::virtualMemoryOperation(name);
+          g_virtual_memory[number].store(cupti::virtualMemoryOperation(name),
+                                         std::memory_order_relaxed);
         }
         bool& told = g_told[domain == cupti::kRuntimeApi][number];
         if (g_cupti.cuptiEnableCallback(1, subscriber, domain, number) != cupti::kSuccess || told) {
