@@ -77,7 +77,7 @@ bool RecordedCuda::isOfOurClock(int64_t time) {
 
 /// The device had no room for the times of some: they are counted, and drawn nowhere.
 bool RecordedCuda::timed(int64_t start, int64_t end) {
-  if (start != 0 && end != 0 && end >= start) return isOfOurClock(end);
+  if (start > 0 && end >= start) return isOfOurClock(end);
   ++totals_.untimed;
   return false;
 }
@@ -125,7 +125,8 @@ void RecordedCuda::kernel(const arena::CudaKernelRecord& k, const Call& call) {
   } else if (row.name == StringId::kNone) {
     row.name = call.kernel;
   }
-  if (k.queued != 0 && k.submitted != 0) {
+  // No time is negative: a damaged record may say so.
+  if (k.queued > 0 && k.submitted > 0) {
     row.flags |= op_flags::kQueueTimes;
     row.queued_before_ns = start_ns - cuptiNs(k.queued);
     row.submitted_before_ns = start_ns - cuptiNs(k.submitted);
@@ -281,7 +282,7 @@ void RecordedCuda::poolSizes(int64_t time_ns, DeviceId device, uint64_t address,
 /// CUpti_ActivityMemoryPoolOperationType, CUpti_ActivityMemoryPoolType.
 void RecordedCuda::pool(const arena::CudaPoolRecord& p, const Call& call) {
   if (!shared_.keep_memory) return;
-  if (p.time == 0) {
+  if (p.time <= 0) {
     ++totals_.untimed;
     return;
   }
@@ -387,7 +388,7 @@ void RecordedCuda::attributeOfRange(std::string_view key, const std::string& val
 /// CUpti_ActivityUnifiedMemoryCounterKind.
 void RecordedCuda::unified(const arena::CudaUnifiedRecord& u) {
   if (!shared_.keep_memory) return;
-  if (u.start == 0) {
+  if (u.start <= 0) {
     ++totals_.untimed;
     return;
   }

@@ -207,6 +207,14 @@ TEST_F(RecordedCudaTest, WhatHasNoTimesIsCountedAndDrawnNowhere) {
   EXPECT_EQ(cuda_.totals().dropped, 11u);
 }
 
+TEST_F(RecordedCudaTest, NegativeTimesAreNone) {
+  call(1, 10, 20);
+  kernel(1, INT64_MIN + 7, 200);
+  cuda_.finish();
+  EXPECT_EQ(trace().kernel.size(), 0u);
+  EXPECT_EQ(cuda_.totals().untimed, 1u);
+}
+
 TEST_F(RecordedCudaTest, DevicesAreDescribed) {
   text(CudaText::kDevice, 0, "NVIDIA H200");
   arena::CudaDeviceRecord d{};
