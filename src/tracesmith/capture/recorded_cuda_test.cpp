@@ -209,7 +209,7 @@ TEST_F(RecordedCudaTest, WhatHasNoTimesIsCountedAndDrawnNowhere) {
 
 TEST_F(RecordedCudaTest, NegativeTimesAreNone) {
   call(1, 10, 20);
-  kernel(1, INT64_MIN + 7, 200);
+  kernel(1, INT64_MIN + 100, 200);
   cuda_.finish();
   EXPECT_EQ(trace().kernel.size(), 0u);
   EXPECT_EQ(cuda_.totals().untimed, 1u);
