@@ -81,8 +81,8 @@ int disarmed(long signals) {
 
 sigjmp_buf g_back;
 
-/// The handler jumps out of waits for room in a small ring. Says, too, how often the thread could
-/// not be cancelled afterwards.
+/// The handler jumps out of waits for room in a small ring. A second line says how often the thread
+/// could not be cancelled afterwards.
 int waits(long jumps) {
   static volatile long uncancellable = 0;
   handle(SIGALRM, [](int) { siglongjmp(g_back, 1); });

@@ -42,7 +42,7 @@ class GpuCheckMachine(GpuCheckTest):
         os.makedirs(root.to("/standins"))
         shutil.copy(os.path.join(STANDINS, LIBCUDA), root.to("/standins"))
         root.add_libraries(os.path.join(STANDINS, LIBCUDA), os.path.join(STANDINS, "standin_samples"))
-        # A program of Python that brings no libcupti is recorded with that one, too.
+        # A Python program that brings no libcupti of its own is recorded with the chosen one.
         shutil.copytree(PYTHON_STANDINS, root.to("/root/python"))
         result = subprocess.run(
             root.command("/root/tracesmith-gpu-check/script/gpu-check", "--light", "--stand-in", "/standins",

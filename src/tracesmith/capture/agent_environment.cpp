@@ -56,9 +56,9 @@ namespace {
 
 /// The OpenCL agent, and with --record the one that records for replay.
 Status addOpenCl(Environment& env, const ProfileOptions& options) {
-  // A library in every process is more than a variable that only loaders read. So it is preloaded
-  // only where the system's loader would not read the variable; it is then a layer, too, of loaders
-  // that programs bring and that do read it.
+  // A preloaded library is in every process; a variable is read by OpenCL loaders alone. So the
+  // automatic choice preloads only where the system's loader does not read OPENCL_LAYERS. It still
+  // sets the variable, for loaders that programs bring with them.
   const bool preloaded = options.injection == Injection::kPreload ||
                          (options.injection == Injection::kAuto && !icdLoaderHasLayers());
   const bool layer = options.injection != Injection::kPreload;
@@ -76,7 +76,6 @@ Status addOpenCl(Environment& env, const ProfileOptions& options) {
     if (options.record->keep_outputs) env.emplace_back(channel::kEnvKeep, "keep");
     if (options.record->launch_hashes) env.emplace_back(channel::kEnvHashes, "launch");
   }
-  // The recorder is nearest to the program: of layers the last, of preloaded libraries the first.
   if (layer) {
     layers = appended("OPENCL_LAYERS", layers, ':');
     env.emplace_back("OPENCL_LAYERS", layers);

@@ -12,7 +12,7 @@
 namespace tracesmith {
 namespace {
 
-// Of strangers, too, who shall not fill our memory.
+// Any process may send messages: a limit keeps them from filling our memory.
 constexpr size_t kMostMessages = 4096;
 
 }  // namespace

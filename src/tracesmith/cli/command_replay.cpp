@@ -86,7 +86,7 @@ class ReplayCommand : public Command {
     const TerminalStyle style{.width = session.terminal.width,
                               .colour = session.terminal.colour,
                               .utf8 = session.terminal.utf8};
-    // Nothing of a trace without a recording can be executed: a dry run times it, too.
+    // A trace without a recording cannot be executed, so its dry run is the simulation.
     if (simulated ? !RecordingReader::isThere(input_)
                   : mode_ == "dry-run" && isTraceAlone(input_)) {
       return simulateTraceAlone(style);

@@ -21,8 +21,8 @@ struct RecordingOutputs {
 /// the trace then lies beside it as .sbt.
 RecordingOutputs recordingOutputs(const std::string& output, bool perfetto);
 
-/// `trace` is where the trace was put. Beside the output it takes its exports along: those of the
-/// other trace stay, too.
+/// `trace` is where the trace was put. Where that is a numbered name beside the output, the exports
+/// get the same number, so that they do not replace those of the trace that stayed.
 void takeTraceName(const std::string& trace, RecordingOutputs& outputs);
 
 /// Whether files can be written to these paths, to be told before a program runs and not after.
