@@ -10,7 +10,7 @@ engine = ts.ReplayEngine()
 engine.load_trace("replay.sbt")
 for title, changes in {
     "all of it": {},
-    "one stream": {"mode": ts.ReplayMode.StreamSpecific, "stream_id": 1},
+    "one stream": {"mode": ts.ReplayMode.StreamSpecific, "stream_id": 0},
     "nothing, only what would be": {"mode": ts.ReplayMode.DryRun},
 }.items():
     config = ts.ReplayConfig()

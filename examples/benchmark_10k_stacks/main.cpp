@@ -4,9 +4,13 @@
 // stack it was launched through. `tracesmith benchmark` runs it, profiled and not, and checks.
 //
 // Usage: benchmark_10k_stacks [-n LAUNCHES] [--seed N] [--expect FILE] [--result FILE] [--real-gpu]
+//                             [--api opencl|cuda] [--work N]
 // FILE of --expect becomes the paths and which launch took which; that of --result, the time of the
 // launches (to the end of the last kernel), both as lines of words.
-#include <CL/cl.h>
+// N of --work makes kernels longer: how often each repeats its arithmetic (1: they do next to
+// nothing). Without --api: a GPU of OpenCL, else one of CUDA, else (not with --real-gpu) any OpenCL
+// device. Exit codes: 0; 1 a call failed; 2 the command line is wrong; 3 there is no device, with
+// the reasons on standard error.
 #include <alloca.h>
 
 #include <chrono>
@@ -14,33 +18,31 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "device.hpp"
+
 namespace {
 
-constexpr const char* kSource = R"(
-__kernel void benchmark_kernel(__global float* data, int id) {
-  const size_t i = get_global_id(0);
-  data[i] = data[i] * 0.5f + (float)id;
-}
-)";
 constexpr uint32_t kPaths = 64;
 constexpr uint32_t kSteps = 8;
-constexpr size_t kItems = 64;
 
 struct Options {
   uint32_t launches = 10'000;
   uint32_t seed = 1;
   std::string expect;
   std::string result;
+  std::string api;
   bool real_gpu = false;
+  int work = 1;
 };
 
-cl_command_queue g_queue = nullptr;
-cl_kernel g_kernel = nullptr;
+benchmark::Device* g_device = nullptr;
 int g_number = 0;
+int g_work = 1;
 
 /// The functions between main() and the launch, by number, and which comes next.
 struct Path {
@@ -50,25 +52,21 @@ struct Path {
 /// It may be read and written here, for all that the compiler knows.
 inline void keep(void* p) { asm volatile("" : : "r"(p) : "memory"); }
 
-[[noreturn]] void die(const char* what, int code) {
+}  // namespace
+
+namespace benchmark {
+void die(const char* what, int code) {
   std::fprintf(stderr, "benchmark_10k_stacks: %s failed with %d\n", what, code);
   std::exit(1);
 }
-void check(cl_int code, const char* what) {
-  if (code != CL_SUCCESS) die(what, code);
-}
-
-}  // namespace
+}  // namespace benchmark
 
 // With names that a symbol table shows as they are. None is a tail call: what a function leaves
 // behind for after the call keeps its frame.
 extern "C" {
 
 [[gnu::noinline]] void bench_launch() {
-  const size_t items = kItems;
-  check(clSetKernelArg(g_kernel, 1, sizeof g_number, &g_number), "clSetKernelArg");
-  check(clEnqueueNDRangeKernel(g_queue, g_kernel, 1, nullptr, &items, nullptr, 0, nullptr, nullptr),
-        "clEnqueueNDRangeKernel");
+  g_device->launch(g_number, g_work);
   ++g_number;
 }
 
@@ -108,12 +106,17 @@ const Step kStepOf[kSteps] = {bench_step_0, bench_step_1, bench_step_2, bench_st
 
 namespace {
 
+[[noreturn]] void usage(const std::string& what) {
+  std::fprintf(stderr, "benchmark_10k_stacks: %s\n", what.c_str());
+  std::exit(2);
+}
+
 Options parse(int argc, char** argv) {
   Options o;
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
     const auto value = [&] {
-      if (i + 1 == argc) die((word + " (needs a value)").c_str(), 2);
+      if (i + 1 == argc) usage(word + " needs a value");
       return argv[++i];
     };
     if (word == "-n") {
@@ -124,10 +127,16 @@ Options parse(int argc, char** argv) {
       o.expect = value();
     } else if (word == "--result") {
       o.result = value();
+    } else if (word == "--api") {
+      o.api = value();
+      if (o.api != "opencl" && o.api != "cuda") usage("--api is opencl or cuda");
+    } else if (word == "--work") {
+      o.work = std::atoi(value());
+      if (o.work < 1) usage("--work is 1 or more");
     } else if (word == "--real-gpu") {
       o.real_gpu = true;
     } else {
-      die(("option " + word).c_str(), 2);
+      usage("there is no option " + word);
     }
   }
   return o;
@@ -152,7 +161,7 @@ void writeExpected(const Options& o, const std::vector<Path>& paths,
                    const std::vector<uint32_t>& order) {
   if (o.expect.empty()) return;
   std::FILE* const file = std::fopen(o.expect.c_str(), "w");
-  if (file == nullptr) die("opening the file of --expect", 1);
+  if (file == nullptr) benchmark::die("opening the file of --expect", 1);
   for (size_t i = 0; i < paths.size(); ++i) {
     std::fprintf(file, "path %zu bench_launch", i);
     for (size_t k = paths[i].steps.size(); k-- > 0;) {
@@ -164,30 +173,26 @@ void writeExpected(const Options& o, const std::vector<Path>& paths,
   std::fclose(file);
 }
 
-/// A GPU if there is one, else (unless one is asked for) the first device.
-cl_device_id pickDevice(bool real_gpu, bool& is_gpu, std::string& name) {
-  cl_platform_id platforms[16];
-  cl_uint count = 0;
-  check(clGetPlatformIDs(16, platforms, &count), "clGetPlatformIDs");
-  cl_device_id chosen = nullptr;
-  constexpr cl_device_type kTypes[] = {CL_DEVICE_TYPE_GPU, CL_DEVICE_TYPE_ALL};
-  for (const cl_device_type type : kTypes) {
-    if (type != CL_DEVICE_TYPE_GPU && real_gpu) break;
-    for (cl_uint i = 0; i < count && i < 16 && chosen == nullptr; ++i) {
-      if (clGetDeviceIDs(platforms[i], type, 1, &chosen, nullptr) != CL_SUCCESS) chosen = nullptr;
-    }
-    is_gpu = type == CL_DEVICE_TYPE_GPU && chosen != nullptr;
-    if (chosen != nullptr) break;
-  }
-  if (chosen == nullptr) {
-    std::fprintf(stderr, real_gpu ? "benchmark_10k_stacks: no OpenCL GPU was found\n"
-                                  : "benchmark_10k_stacks: no OpenCL device was found\n");
-    std::exit(3);
-  }
-  char text[256] = {};
-  clGetDeviceInfo(chosen, CL_DEVICE_NAME, sizeof text - 1, text, nullptr);
-  name = text;
-  return chosen;
+/// Ends the program with code 3 where there is none.
+std::unique_ptr<benchmark::Device> pickDevice(const Options& o) {
+  std::unique_ptr<benchmark::Device> device;
+  std::string why;
+#ifdef BENCHMARK_OPENCL
+  const bool any_opencl = o.api != "cuda" && !o.real_gpu;
+  std::string no_gpu;
+  if (o.api != "cuda") device = benchmark::openOpenCl(true, o.real_gpu ? why : no_gpu);
+#else
+  const bool any_opencl = false;
+  if (o.api != "cuda") why += "OpenCL: this program was built without its headers\n";
+#endif
+  if (device == nullptr && o.api != "opencl") device = benchmark::openCuda(why);
+#ifdef BENCHMARK_OPENCL
+  if (device == nullptr && any_opencl) device = benchmark::openOpenCl(false, why);
+#endif
+  if (device != nullptr) return device;
+  std::fprintf(stderr, "benchmark_10k_stacks: no %s was found\n%s", any_opencl ? "device" : "GPU",
+               why.c_str());
+  std::exit(3);
 }
 
 }  // namespace
@@ -200,57 +205,30 @@ int main(int argc, char** argv) {
   for (uint32_t& path : order) path = random() % kPaths;
   writeExpected(o, paths, order);
 
-  bool is_gpu = false;
-  std::string name;
-  cl_device_id device = pickDevice(o.real_gpu, is_gpu, name);
-  cl_int e = CL_SUCCESS;
-  cl_context context = clCreateContext(nullptr, 1, &device, nullptr, nullptr, &e);
-  check(e, "clCreateContext");
-  g_queue = clCreateCommandQueue(context, device, 0, &e);
-  check(e, "clCreateCommandQueue");
-  const char* source = kSource;
-  cl_program program = clCreateProgramWithSource(context, 1, &source, nullptr, &e);
-  check(e, "clCreateProgramWithSource");
-  check(clBuildProgram(program, 1, &device, "", nullptr, nullptr), "clBuildProgram");
-  g_kernel = clCreateKernel(program, "benchmark_kernel", &e);
-  check(e, "clCreateKernel");
-  cl_mem data = clCreateBuffer(context, CL_MEM_READ_WRITE, kItems * sizeof(float), nullptr, &e);
-  check(e, "clCreateBuffer");
-  const float zero = 0;
-  check(clEnqueueFillBuffer(g_queue, data, &zero, sizeof zero, 0, kItems * sizeof(float), 0,
-                            nullptr, nullptr),
-        "clEnqueueFillBuffer");
-  check(clSetKernelArg(g_kernel, 0, sizeof data, static_cast<const void*>(&data)),
-        "clSetKernelArg");
+  const std::unique_ptr<benchmark::Device> device = pickDevice(o);
+  g_device = device.get();
+  g_work = o.work;
   // Compiled before time is taken.
-  const size_t items = kItems;
-  check(clSetKernelArg(g_kernel, 1, sizeof g_number, &g_number), "clSetKernelArg");
-  check(clEnqueueNDRangeKernel(g_queue, g_kernel, 1, nullptr, &items, nullptr, 0, nullptr, nullptr),
-        "clEnqueueNDRangeKernel");
-  check(clFinish(g_queue), "clFinish");
+  device->launch(0, 1);
+  device->finish();
 
   const auto begin = std::chrono::steady_clock::now();
   for (const uint32_t path : order) bench_run(paths[path]);
-  check(clFinish(g_queue), "clFinish");
+  device->finish();
   const auto ns =
       std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - begin)
           .count();
 
   if (!o.result.empty()) {
     std::FILE* const file = std::fopen(o.result.c_str(), "w");
-    if (file == nullptr) die("opening the file of --result", 1);
-    std::fprintf(file, "ns %lld\ngpu %d\ndevice %s\n", static_cast<long long>(ns), is_gpu,
-                 name.c_str());
+    if (file == nullptr) benchmark::die("opening the file of --result", 1);
+    std::fprintf(file, "ns %lld\ngpu %d\napi %s\ndevice %s\n", static_cast<long long>(ns),
+                 device->is_gpu ? 1 : 0, device->api, device->name.c_str());
     std::fclose(file);
   } else {
     std::printf("%u launches through %u call paths (seed %u) on %s: %.1f ms, %.0f launches/s\n",
-                o.launches, kPaths, o.seed, name.c_str(), static_cast<double>(ns) / 1e6,
+                o.launches, kPaths, o.seed, device->name.c_str(), static_cast<double>(ns) / 1e6,
                 o.launches * 1e9 / static_cast<double>(ns));
   }
-  clReleaseMemObject(data);
-  clReleaseKernel(g_kernel);
-  clReleaseProgram(program);
-  clReleaseCommandQueue(g_queue);
-  clReleaseContext(context);
   return 0;
 }

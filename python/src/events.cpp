@@ -6,6 +6,7 @@
 #include "tracesmith/base/clock.hpp"
 #include "tracesmith/base/overflow_policy.hpp"
 #include "tracesmith/capture/profiler.hpp"
+#include "tracesmith/model/live_memory.hpp"
 
 namespace tracesmith::python {
 
@@ -152,8 +153,10 @@ void bindEvents(nb::module_& m) {
       });
   nb::class_<MemoryEvent>(m, "MemoryEvent", "An allocation or a release.")
       .def(nb::init<>())
+      .def_prop_ro_static(
+          "HOST", [](const nb::handle&) { return kHostMemory; }, "device_id of memory of the host")
       .def_rw("timestamp", &MemoryEvent::timestamp)
-      .def_rw("device_id", &MemoryEvent::device_id)
+      .def_rw("device_id", &MemoryEvent::device_id, "HOST: of none")
       .def_rw("thread_id", &MemoryEvent::thread_id)
       .def_rw("bytes", &MemoryEvent::bytes)
       .def_rw("ptr", &MemoryEvent::ptr)

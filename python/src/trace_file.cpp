@@ -12,6 +12,9 @@
 #include "errors.hpp"
 #include "text.hpp"
 #include "tracesmith/analysis/report.hpp"
+#include "tracesmith/base/cancellation.hpp"
+#include "tracesmith/model/live_memory.hpp"
+#include "tracesmith/model/place_names.hpp"
 #include "tracesmith/query/arrow_stream.hpp"
 #include "tracesmith/query/guarded_stream.hpp"
 
@@ -116,6 +119,16 @@ nb::object arrayOf(const ColumnArray& column) {
   const size_t shape[1] = {static_cast<size_t>(column.rows)};
   return nb::cast(nb::ndarray<nb::numpy, nb::ro>(const_cast<void*>(column.data), 1, shape, keep,
                                                  nullptr, dtype));
+}
+
+template <class T>
+nb::object numbersOf(std::vector<T> values) {
+  auto owner = std::make_unique<std::vector<T>>(std::move(values));
+  const size_t shape[1] = {owner->size()};
+  T* const data = owner->data();
+  const nb::capsule keep(owner.release(),
+                         [](void* held) noexcept { delete static_cast<std::vector<T>*>(held); });
+  return nb::cast(nb::ndarray<nb::numpy, T>(data, 1, shape, keep));
 }
 
 nb::object textsOf(const ColumnArray& column) {
@@ -256,6 +269,40 @@ nb::list TraceFile::analyze(const std::vector<std::string>& parts, uint64_t limi
   return all;
 }
 
+nb::list TraceFile::memory() {
+  struct Named {
+    std::string place;
+    MemoryCurve curve;
+  };
+  std::vector<Named> curves = valueOf(alone(trace_->lock, [&]() -> Result<std::vector<Named>> {
+    TS_TRY(const Loaded loaded, trace_->open.tables().needAll());
+    std::vector<Named> named;
+    for (MemoryCurve& curve : memoryCurves(loaded->trace)) {
+      std::string place =
+          curve.device == DeviceId::kNone ? "host" : deviceName(loaded->trace, curve.device);
+      named.push_back({std::move(place), std::move(curve)});
+    }
+    TS_CHECK_OK(checkCancelled());
+    return named;
+  }));
+  nb::list all;
+  for (Named& of : curves) {
+    all.append(nb::make_tuple(of.place, numbersOf(std::move(of.curve.times_ns)),
+                              numbersOf(std::move(of.curve.bytes))));
+  }
+  return all;
+}
+
+nb::list TraceFile::streamNames() {
+  const auto names = valueOf(alone(trace_->lock, [&]() -> Result<std::vector<std::string>> {
+    TS_TRY(const Loaded loaded, trace_->open.tables().needAll());
+    return distinctStreamNames(loaded->trace);
+  }));
+  nb::list all;
+  for (const std::string& name : names) all.append(name);
+  return all;
+}
+
 nb::list TraceFile::tables() {
   const Loaded loaded = alone(trace_->lock, [&] { return trace_->open.tables().loaded(); });
   nb::list all;
@@ -330,6 +377,9 @@ void bindTraceFile(nb::module_& module) {
            nb::sig("def analyze(self, parts: collections.abc.Sequence[str], limit: int) -> "
                    "list[tuple[str, str, str, list[tuple[str, str]], "
                    "list[tuple[typing.Any, ...]]]]"))
+      .def("memory", &TraceFile::memory,
+           nb::sig("def memory(self) -> list[tuple[str, typing.Any, typing.Any]]"))
+      .def("stream_names", &TraceFile::streamNames, nb::sig("def stream_names(self) -> list[str]"))
       .def("tables", &TraceFile::tables,
            nb::sig("def tables(self) -> list[tuple[str, str, list[tuple[str, str, str]]]]"))
       .def("about", &TraceFile::about, nb::sig("def about(self) -> dict[str, typing.Any]"));

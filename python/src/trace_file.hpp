@@ -37,6 +37,10 @@ class TraceFile {
   nanobind::object queryArrow(const std::string& sql);
 
   nanobind::list analyze(const std::vector<std::string>& parts, uint64_t limit);
+  /// Of each place its name, times and allocated bytes (model/live_memory.hpp).
+  nanobind::list memory();
+  /// Of all streams, in the order of their ids, no two alike.
+  nanobind::list streamNames();
   nanobind::list tables();
   nanobind::dict about();
 

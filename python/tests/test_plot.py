@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """trace.plot: what the pictures show."""
+import json
+import sys
+
 import numpy as np
 import pytest
 
 import tracesmith as ts
+import tracesmith.dask
 from tracesmith._plot import busy_shares
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -26,7 +30,7 @@ def test_busy_shares_are_those_of_counting():
 def test_pictures(simulated, tmp_path):
     with ts.open(simulated) as trace:
         timeline = trace.plot.timeline()
-        assert [label.get_text() for label in timeline.get_yticklabels()][0].startswith("stream 1")
+        assert [label.get_text() for label in timeline.get_yticklabels()][0].startswith("compute (0x1)")
         kernels = trace.plot.kernels(3)
         assert len(kernels.patches) == 3
         longest = trace.query("SELECT name, sum(duration_ns) / 1e6 FROM kernel GROUP BY name ORDER BY 2 DESC LIMIT 3")
@@ -45,5 +49,44 @@ def test_nothing_to_draw():
     with ts.profile(platform=ts.PlatformType.Unknown) as p:
         pass
     for draw in (p.trace.plot.timeline, p.trace.plot.kernels, p.trace.plot.overlap, p.trace.plot.memory):
-        with pytest.raises(ts.NotFoundError, match="is in the trace"):
+        with pytest.raises(ts.NoDataError, match="is in the trace") as caught:
             draw()
+        assert not isinstance(caught.value, OSError)  # the trace's file is there
+
+
+def test_memory_is_the_same_wherever_it_is_told(tmp_path):
+    """Allocations of two devices and of the host, which are at their most at different times."""
+    events = []
+    for time, device, address, size in ((10, 0, 0x10, 1000), (20, -1, 0x10, 146), (30, 0, 0x10, -1000), (40, 1, 0x10, 70),
+                                        (50, 0, 0x20, 600), (60, -1, 0x10, -146), (70, 0, 0x90, -4000)):
+        events.append({"ph": "i", "s": "t", "cat": "cpu_instant_event", "name": "[memory]", "pid": 1, "tid": 1, "ts": time,
+                       "args": {"Bytes": size, "Addr": address, "Device Id": device, "Device Type": int(device >= 0)}})
+    path = tmp_path / "memory.json"
+    path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
+    with ts.open(path) as trace:
+        table = trace.analyze("memory")["memory"]
+        peaks = dict(zip(table["device"], table["peak_bytes"]))
+        assert sorted(peaks.values()) == [70, 146, 1000, 1146]
+        assert peaks["all together"] == 1146
+        report = ts.profile_memory(trace).generate_report()
+        assert report.peak_memory_usage == peaks.pop("all together")
+        assert sorted(stats.peak_usage for stats in report.device_stats.values()) == sorted(peaks.values())
+        assert report.device_stats[ts.MemoryEvent.HOST].peak_usage == peaks["host"] == 146
+        labels = [text.get_text() for text in trace.plot.memory().get_legend().get_texts()]
+        assert labels == [f"{place}, at most {ts.format_bytes(peak)}" for place, peak in peaks.items()]
+        assert "host             146 B at most, 0 B now" in report.summary()
+        assert json.loads(report.to_json())["device_stats"]["host"]["peak_usage"] == 146
+
+
+def test_missing_packages_are_named_with_what_installs_them(simulated, monkeypatch):
+    with ts.open(simulated) as trace:
+        for package, use in (("matplotlib", trace.plot.timeline), ("pandas", trace.kernels.to_pandas),
+                             ("pandas", trace.query("SELECT 1").to_pandas),
+                             ("pandas", trace.analyze("overlap")["overlap"].to_pandas),
+                             ("dask", lambda: tracesmith.dask.read_traces([simulated]))):
+            monkeypatch.setitem(sys.modules, package, None)  # as if it were not installed
+            for name in [name for name in sys.modules if name.startswith(package + ".")]:
+                monkeypatch.delitem(sys.modules, name)
+            with pytest.raises(ts.MissingPackageError, match=f"pip install '{package}") as caught:
+                use()
+            assert isinstance(caught.value, ImportError) and caught.value.name == package

@@ -3,6 +3,9 @@
 for the same thing they are that as well."""
 from __future__ import annotations
 
+import importlib
+from typing import Any
+
 __all__ = [
     "ClosedError",
     "DamagedError",
@@ -10,6 +13,8 @@ __all__ = [
     "InternalError",
     "InvalidArgumentError",
     "IoError",
+    "MissingPackageError",
+    "NoDataError",
     "NoSpaceError",
     "NotATraceError",
     "NotFoundError",
@@ -47,6 +52,14 @@ class InvalidArgumentError(Error, ValueError):
 
 class NotFoundError(Error, FileNotFoundError):
     """A file, command, name or library is missing."""
+
+
+class NoDataError(Error, LookupError):
+    """The trace can be read, but has nothing of what was asked for."""
+
+
+class MissingPackageError(Error, ImportError):
+    """A Python package that is needed for this alone is not installed."""
 
 
 class PermissionDeniedError(Error, PermissionError):
@@ -98,6 +111,20 @@ _OF_CODE: tuple[type[Error], ...] = (
     UnsupportedError,
     InternalError,
 )
+
+
+def needs(package: str, purpose: str) -> Any:
+    """The module `package`, which TraceSmith does without otherwise. MissingPackageError: it is not installed."""
+    try:
+        return importlib.import_module(package)
+    except ModuleNotFoundError as error:
+        top = package.partition(".")[0]
+        if error.name not in (top, package):
+            raise  # it is there, but something that it needs is not
+        wanted = "dask[dataframe]" if top == "dask" else top
+        missing = MissingPackageError(f"{purpose} needs {top}, which is not installed: pip install '{wanted}'")
+        missing.name = top
+        raise missing from None
 
 
 def of_code(code: int, message: str, where: str) -> Error:

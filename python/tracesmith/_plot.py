@@ -2,13 +2,13 @@
 """Pictures of a trace, by matplotlib: `trace.plot.timeline()` and its like."""
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from tracesmith._core import format_bytes, format_duration
-from tracesmith._errors import NotFoundError
+from tracesmith._errors import NoDataError, needs
 from tracesmith._table import Table, Texts
 
 if TYPE_CHECKING:
@@ -45,7 +45,8 @@ def _short(name: str) -> str:
 
 class Plots:
     """What `trace.plot` has. Each takes `ax`, where it is to be drawn (None: a figure of its own), and
-    gives the axes. NotFoundError: the trace has nothing of the kind; ImportError: no matplotlib."""
+    gives the axes. NoDataError: the trace has nothing of the kind; MissingPackageError: no
+    matplotlib."""
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
@@ -54,9 +55,8 @@ class Plots:
     def _axes(ax: Axes | None, rows: int) -> Axes:
         if ax is not None:
             return ax
-        from matplotlib import pyplot
-
-        _, made = pyplot.subplots(figsize=(10, 1.2 + 0.32 * rows), layout="constrained")
+        made: Axes
+        _, made = needs("matplotlib.pyplot", "a picture").subplots(figsize=(10, 1.2 + 0.32 * rows), layout="constrained")
         return made
 
     def _work(self) -> list[tuple[str, Table]]:
@@ -67,16 +67,18 @@ class Plots:
         """Streams as rows over time; the darker, the more of that moment was busy."""
         work = self._work()
         if not work:
-            raise NotFoundError("no work of a device is in the trace", self._trace.path)
+            raise NoDataError("no work of a device is in the trace", self._trace.path)
         begin = min(int(table.start_ns.min()) for _, table in work)
         end = max(int((table.start_ns + table.duration_ns).max()) for _, table in work)
         edges = np.linspace(begin, max(end, begin + 1), _COLUMNS + 1)
         labels, shares = [], []
+        names = self._trace._file.stream_names()
         for stream in sorted({int(stream) for _, table in work for stream in np.unique(table.stream_id)}):
             for kind, table in work:
                 here = table.stream_id == stream
                 if here.any():
-                    labels.append(f"stream {stream}, {kind}")
+                    name = names[stream - 1] if 0 < stream <= len(names) else "no stream"
+                    labels.append(f"{name}, {kind}")
                     shares.append(busy_shares(table.start_ns[here], table.duration_ns[here], edges))
         ax = self._axes(ax, len(labels))
         ax.imshow(np.array(shares), aspect="auto", interpolation="nearest", cmap="Blues", vmin=0, vmax=1,
@@ -90,7 +92,7 @@ class Plots:
         """The `count` kernels that took longest, all their launches together."""
         names = self._trace.kernels["name"]
         if not isinstance(names, Texts) or len(names) == 0:
-            raise NotFoundError("no kernel is in the trace", self._trace.path)
+            raise NoDataError("no kernel is in the trace", self._trace.path)
         durations = self._trace.kernels.duration_ns
         named = names.codes >= 0
         totals = np.bincount(names.codes[named], weights=durations[named], minlength=len(names.categories))
@@ -111,7 +113,7 @@ class Plots:
         """What ran at the same time, and how long: the table `overlap` of `trace.analyze()`."""
         table = self._trace.analyze("overlap")["overlap"]
         if len(table) == 0:
-            raise NotFoundError("no work of a device is in the trace", self._trace.path)
+            raise NoDataError("no work of a device is in the trace", self._trace.path)
         labels = [f"{device}\n{running}" for device, running in zip(table["device"], table["running"])]
         ax = self._axes(ax, 2 * len(labels))
         bars = ax.barh(range(len(labels)), [time / 1e6 for time in table["time_ns"]], color="tab:blue")
@@ -124,28 +126,16 @@ class Plots:
         return ax
 
     def memory(self, ax: Axes | None = None) -> Axes:
-        """Allocated bytes over time, by context. Frees of what was allocated before the trace are left out."""
-        events = self._trace.memory_events
-        if len(events) == 0:
-            raise NotFoundError("no allocation is in the trace", self._trace.path)
-        live: dict[tuple[int, int], int] = {}
-        curves: dict[int, tuple[list[int], list[int]]] = {}
-        rows = events["time_ns", "kind", "process_id", "context_id", "address", "bytes"].rows()
-        for time, kind, process, context, address, size in sorted(rows, key=lambda row: int(row[0])):
-            if kind == "alloc":
-                change = size or 0
-                live[process, address] = change
-            else:
-                change = -live.pop((process, address), 0)
-            times, totals = curves.setdefault(context or 0, ([], []))
-            times.append(time)
-            totals.append((totals[-1] if totals else 0) + change)
+        """Allocated bytes over time, of each device and of the host; the peaks are those of
+        `trace.analyze("memory")`. Memory that was allocated before the trace is in none."""
+        curves = self._trace._file.memory()
+        if not curves:
+            raise NoDataError("no allocation is in the trace", self._trace.path)
         ax = self._axes(ax, 8)
-        begin = min(times[0] for times, _ in curves.values())
-        for context, (times, totals) in sorted(curves.items()):
-            label: Any = f"context {context}" if context else "no context"
-            ax.step([(time - begin) / 1e6 for time in times], totals, where="post",
-                    label=f"{label}, at most {format_bytes(max(totals))}")
+        begin = min(int(times[0]) for _, times, _ in curves)
+        for place, times, totals in curves:
+            ax.step((times - begin) / 1e6, totals, where="post",
+                    label=f"{place}, at most {format_bytes(int(totals.max()))}")
         ax.set_ylim(bottom=0)
         ax.yaxis.set_major_formatter(lambda value, _: format_bytes(int(max(0, value))))
         ax.set_xlabel("ms since the first allocation")

@@ -6,7 +6,7 @@ import html
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from tracesmith._errors import InvalidArgumentError
+from tracesmith._errors import InvalidArgumentError, needs
 
 if TYPE_CHECKING:
     import pandas
@@ -44,7 +44,7 @@ class ReportTable:
 
     def to_pandas(self) -> pandas.DataFrame:
         """A data frame with these columns."""
-        import pandas as pd
+        pd = needs("pandas", "to_pandas()")
 
         return pd.DataFrame.from_records(self.rows, columns=list(self.columns))
 

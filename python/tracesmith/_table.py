@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Iterator, Sequence, overload
 import numpy as np
 import numpy.typing as npt
 
+from tracesmith._errors import needs
+
 if TYPE_CHECKING:
     import pandas
 
@@ -171,7 +173,7 @@ class Table:
     def to_pandas(self) -> pandas.DataFrame:
         """A data frame: texts as ordered categories, numbers as they lie in memory where all of
         them are known, else as nullable ones."""
-        import pandas as pd
+        pd = needs("pandas", "to_pandas()")
 
         self._trace._load(self._name, self._columns)
         data: dict[str, Any] = {}

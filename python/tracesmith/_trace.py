@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tracesmith import _core
-from tracesmith._errors import ClosedError
+from tracesmith._errors import ClosedError, needs
 from tracesmith._plot import Plots
 from tracesmith._report import Report
 from tracesmith._table import Table, Texts
@@ -94,7 +94,7 @@ class Answer(Sequence[Any]):
 
     def to_pandas(self) -> pandas.DataFrame:
         """A data frame with these columns."""
-        import pandas as pd
+        pd = needs("pandas", "to_pandas()")
 
         return pd.DataFrame.from_records(self._ask(), columns=list(self.columns))
 

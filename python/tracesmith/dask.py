@@ -11,7 +11,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Union
 
-from tracesmith._errors import InvalidArgumentError
+from tracesmith._errors import InvalidArgumentError, needs
 from tracesmith._trace import Trace
 
 if TYPE_CHECKING:
@@ -31,19 +31,19 @@ def read_traces(paths: Sequence[PathLike], table: str = "kernels", columns: Sequ
     has the path. Texts are of pandas' string type and integers are nullable, as traces differ in what
     they know. InvalidArgumentError: no paths; AttributeError, KeyError: no such table, column; and what
     opening a trace raises. The first trace is opened at once."""
-    import dask.dataframe
+    dataframe = needs("dask.dataframe", "read_traces()")
 
     if isinstance(paths, (str, bytes, os.PathLike)) or not paths:
         raise InvalidArgumentError("are a list with one path or more", "paths")
     files = [os.fspath(path) for path in paths]
     wanted = None if columns is None else ["trace", *columns]
-    from_map: Any = dask.dataframe.from_map  # which has no types
+    from_map = dataframe.from_map
     return from_map(_frame, files, table=table, columns=wanted, meta=_frame(files[0], table, wanted, 0))
 
 
 def _frame(path: str, table: str, columns: list[str] | None, most: int | None = None) -> pandas.DataFrame:
     """Dask asks for fewer columns, by this argument's name, where it needs no more."""
-    import pandas as pd
+    pd = needs("pandas", "read_traces()")
 
     with Trace(path) as trace:
         rows = trace.tables.get(table) or getattr(trace, table)

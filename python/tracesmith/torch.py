@@ -22,13 +22,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Callable, Union, overload
 
-import torch.profiler
+from tracesmith._errors import InvalidArgumentError, needs
 
-from tracesmith import _core
-from tracesmith._core import PlatformType, TraceEvent
-from tracesmith._errors import InvalidArgumentError
-from tracesmith._profile import profile as _profile
-from tracesmith._trace import Trace
+needs("torch.profiler", "tracesmith.torch")
+
+# pylint: disable=wrong-import-position
+import torch.profiler  # noqa: E402
+
+from tracesmith import _core  # noqa: E402
+from tracesmith._core import PlatformType, TraceEvent  # noqa: E402
+from tracesmith._profile import profile as _profile  # noqa: E402
+from tracesmith._trace import Trace  # noqa: E402
 
 __all__ = ["Traces", "profile"]
 

@@ -42,16 +42,21 @@ void handle(int signal, void (*handler)(int), int flags = 0) {
   sigaction(signal, &action, nullptr);
 }
 
-/// The handler runs on a stack of its own, which lies above the thread's, and of which the system
-/// does not say that it is in use (SS_AUTODISARM).
-int disarmed(long signals) {
-  constexpr size_t kStackBytes = 1u << 18;
-  void* const stack =
-      mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  static stack_t alternate;
+constexpr size_t kStackBytes = 1u << 18;
+
+/// Calls until the handler has run `wanted` times on `stack`.
+void callOn(void* stack, int flags, long wanted) {
+  stack_t alternate{};
   alternate.ss_sp = stack;
   alternate.ss_size = kStackBytes;
-  alternate.ss_flags = static_cast<int>(SS_AUTODISARM);
+  alternate.ss_flags = flags;
+  sigaltstack(&alternate, nullptr);
+  while (g_handled < wanted) call();
+}
+
+/// The handler runs on a stack of its own. `within`: it is a part of the thread's; else it lies
+/// above that, and the system does not say that it is in use (SS_AUTODISARM).
+int onOwnStack(bool within, long signals) {
   handle(
       SIGUSR1,
       [](int) {
@@ -62,14 +67,17 @@ int disarmed(long signals) {
   static long wanted;
   wanted = signals;
   pthread_t thread;
-  pthread_create(
-      &thread, nullptr,
-      [](void*) -> void* {
-        sigaltstack(&alternate, nullptr);
-        while (g_handled < wanted) call();
-        return nullptr;
-      },
-      nullptr);
+  const auto outside = [](void*) -> void* {
+    callOn(mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+           static_cast<int>(SS_AUTODISARM), wanted);
+    return nullptr;
+  };
+  const auto inside = [](void*) -> void* {
+    alignas(64) char stack[kStackBytes];
+    callOn(stack, 0, wanted);
+    return nullptr;
+  };
+  pthread_create(&thread, nullptr, within ? +inside : +outside, nullptr);
   while (g_handled < signals) {
     pthread_kill(thread, SIGUSR1);
     usleep(200);
@@ -102,6 +110,32 @@ int waits(long jumps) {
   return 0;
 }
 
+/// The handler jumps out of calls that make memory. Says how many calls of that kind fail then.
+int creations(long jumps) {
+  handle(SIGALRM, [](int) { siglongjmp(g_back, 1); });
+  cl_platform_id platform = nullptr;
+  cl_device_id device = nullptr;
+  check(clGetPlatformIDs(1, &platform, nullptr), "clGetPlatformIDs");
+  check(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, nullptr), "clGetDeviceIDs");
+  static cl_context context;
+  context = clCreateContext(nullptr, 1, &device, nullptr, nullptr, nullptr);
+  constexpr size_t kBytes = 64u << 20;
+  if (sigsetjmp(g_back, 1) != 0) g_handled = g_handled + 1;
+  if (g_handled < jumps) {
+    const itimerval timer{{0, 0}, {0, 10'000}};
+    setitimer(ITIMER_REAL, &timer, nullptr);
+    for (;;) clReleaseMemObject(clCreateBuffer(context, 0, kBytes, nullptr, nullptr));
+  }
+  long failed = 0;
+  for (int i = 0; i < 50; ++i) {
+    cl_int error = CL_SUCCESS;
+    clCreateBuffer(context, CL_MEM_USE_HOST_PTR, kBytes, nullptr, &error);
+    failed += error != CL_SUCCESS;
+  }
+  say(failed);
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -110,7 +144,9 @@ int main(int argc, char** argv) {
   cl_uint platforms = 0;  // the loader asks for layers only now
   check(clGetPlatformIDs(0, nullptr, &platforms), "clGetPlatformIDs");
   call();
-  if (shape == "disarmed") return disarmed(n);
+  if (shape == "disarmed") return onOwnStack(false, n);
+  if (shape == "within") return onOwnStack(true, n);
+  if (shape == "creations") return creations(n);
   if (shape == "waits") return waits(n);
   std::fprintf(stderr, "no such shape: %s\n", shape.c_str());
   return 2;

@@ -2,7 +2,7 @@
 // An OpenCL layer that shares nothing with the agent: it forwards everything and, when
 // COUNTING_LAYER_FILE is set, counts the calls that started a kernel. The independent count that a
 // trace must equal, and (without the file) the bare forwarding layer that the agent's cost is
-// measured beside.
+// measured beside. COUNTING_LAYER_WRITE_MS holds up each write of a buffer for so long.
 #define CL_TARGET_OPENCL_VERSION 300
 #include <CL/cl.h>
 #include <CL/cl_icd.h>
@@ -34,6 +34,14 @@ cl_int CL_API_CALL task(cl_command_queue q, cl_kernel k, cl_uint n, const cl_eve
   const cl_int r = g_next.clEnqueueTask(q, k, n, waits, event);
   (r == CL_SUCCESS ? g_launched : g_failed).fetch_add(1, std::memory_order_relaxed);
   return r;
+}
+
+cl_int CL_API_CALL write(cl_command_queue q, cl_mem m, cl_bool blocking, size_t offset,
+                         size_t bytes, const void* from, cl_uint n, const cl_event* waits,
+                         cl_event* event) {
+  const char* const text = getenv("COUNTING_LAYER_WRITE_MS");
+  if (text != nullptr) usleep(static_cast<useconds_t>(atoi(text)) * 1000);
+  return g_next.clEnqueueWriteBuffer(q, m, blocking, offset, bytes, from, n, waits, event);
 }
 
 void report() {
@@ -69,6 +77,7 @@ cl_int CL_API_CALL clInitLayer(cl_uint entries, const cl_icd_dispatch* target, c
   g_table = g_next;
   g_table.clEnqueueNDRangeKernel = launch;
   g_table.clEnqueueTask = task;
+  g_table.clEnqueueWriteBuffer = write;
   atexit(report);
   *entries_ret = static_cast<cl_uint>(count);
   *layer_ret = &g_table;

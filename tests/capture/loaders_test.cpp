@@ -172,6 +172,23 @@ TEST_F(LoadersTest, DlsymAnswersAsWithoutTheAgent) {
   EXPECT_EQ(readFile(path("watched")), readFile(path("alone")));
 }
 
+/// A function that the program can do without is one of the preloaded library's, which refuses.
+TEST_F(LoadersTest, ALibraryMayDefineAPartOfOpenCl) {
+  const std::vector<std::string> command = {helper("cl_partial")};
+  SpawnOptions alone, watched;
+  alone.output = path("alone");
+  watched.output = path("watched");
+  ASSERT_EQ(run(command, alone).exit_code, 0);
+  ASSERT_EQ(run(driver({"preload"}, command), watched).exit_code, 0);
+  const std::string in_library = "in libcl_partial_library.so, named clCreateBuffer\n";
+  const std::string in_agent = "in libtracesmith-opencl-preload.so, named clCreateBuffer\n";
+  EXPECT_THAT(readFile(path("alone")), HasSubstr("buffer -4\n"));
+  EXPECT_THAT(readFile(path("alone")), HasSubstr("by name " + in_library));
+  EXPECT_THAT(readFile(path("watched")), HasSubstr("buffer -4\n"));
+  EXPECT_THAT(readFile(path("watched")), HasSubstr("sampler -59\n"));
+  EXPECT_THAT(readFile(path("watched")), HasSubstr("by name " + in_agent));
+}
+
 /// As `oclgrind PROGRAM` does.
 TEST_F(LoadersTest, ADriverThatIsPreloadedIsNamed) {
   const std::string oclgrind = "/usr/lib/oclgrind/liboclgrind-rt.so";

@@ -158,19 +158,22 @@ TEST_P(ProcessShapeTest, AHandlerThatJumpsOutOfARecordCostsThatRecordAlone) {
 // The handler's call comes from above the record that it interrupts, which is not over for all
 // that.
 TEST_P(ProcessShapeTest, ARecordThatAHandlerInterruptsOnAStackOfItsOwnStaysWhole) {
-  SpawnOptions o;
-  o.output = path("said");
-  EXPECT_EQ(run(driver({GetParam()}, {helper("cl_handlers"), "disarmed", "300"}), o, 60).exit_code,
-            0);
-  const Recording r = load(path("out.sbt"));
-  ASSERT_EQ(said(path("said")).size(), 1u);
-  const uint64_t made = said(path("said"))[0];
-  EXPECT_GT(made, 10'000u);
-  const uint64_t seen = r.trace.host_call.size() + number(readReport(path("report")), "dropped");
-  EXPECT_GE(seen + 5, made);
-  EXPECT_LE(seen, made + 5);
-  EXPECT_GT(r.trace.host_call.size(), made / 3);
-  expectLossesAddUp(r.trace);
+  for (const char* const shape : {"disarmed", "within"}) {
+    SCOPED_TRACE(shape);
+    std::filesystem::remove(path("out.sbt"));
+    SpawnOptions o;
+    o.output = path("said");
+    EXPECT_EQ(run(driver({GetParam()}, {helper("cl_handlers"), shape, "300"}), o, 60).exit_code, 0);
+    const Recording r = load(path("out.sbt"));
+    ASSERT_EQ(said(path("said")).size(), 1u);
+    const uint64_t made = said(path("said"))[0];
+    EXPECT_GT(made, 10'000u);
+    const uint64_t seen = r.trace.host_call.size() + number(readReport(path("report")), "dropped");
+    EXPECT_GE(seen + 5, made);
+    EXPECT_LE(seen, made + 5);
+    EXPECT_GT(r.trace.host_call.size(), made / 3);
+    expectLossesAddUp(r.trace);
+  }
 }
 
 TEST_P(ProcessShapeTest, AHandlerThatJumpsOutOfAWaitLeavesTheThreadAsItWas) {
@@ -233,6 +236,14 @@ TEST_P(ProcessShapeTest, AProgramThatUnloadsOpenClAgainAndAgainKeepsBeingRecorde
   ASSERT_EQ(run(command).exit_code, 0) << "the driver itself does not survive this";
   launchesOf(command);
   EXPECT_THAT(said(path("said")), ElementsAre(25));
+}
+
+// The driver says that a kernel has ended after the program has closed the library.
+TEST_P(ProcessShapeTest, AProgramMayCloseOpenClWhileAKernelRuns) {
+  const std::vector<std::string> command = {helper("cl_unload"), "1", "busy"};
+  ASSERT_EQ(run(command).exit_code, 0) << "the driver itself does not survive this";
+  EXPECT_EQ(run(driver({GetParam()}, command), {}, 60).exit_code, 0);
+  EXPECT_EQ(load(path("out.sbt")).trace.kernel.size(), 5u);
 }
 
 INSTANTIATE_TEST_SUITE_P(, ProcessShapeTest, ::testing::Values("layer", "preload"),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs a command under the agents as `tracesmith profile` does, in a process of its own that a test
 // can redirect, limit and kill.
-//   profile_driver OUT REPORT [ring=BYTES] [drop] [preload] [layer] [nowait] -- COMMAND ARGS...
-//   profile_driver recover SESSION_DIR REPORT
+//   profile_driver OUT REPORT [ring=BYTES] [drop] [preload] [layer] [record] [nowait] -- COMMAND
+//   ARGS... profile_driver recover SESSION_DIR REPORT
 // The report is lines "name value", written when all is done.
 #include <cstdio>
 #include <cstdlib>
@@ -58,6 +58,7 @@ int main(int argc, char** argv) {
     if (word == "drop") options.overflow = tracesmith::OverflowPolicy::DropNewest;
     if (word == "preload") options.injection = tracesmith::Injection::kPreload;
     if (word == "layer") options.injection = tracesmith::Injection::kLayer;
+    if (word == "record") options.record.emplace();
     if (word == "nowait") options.wait_for_descendants = false;
   }
   for (++i; i < argc; ++i) options.command.emplace_back(argv[i]);

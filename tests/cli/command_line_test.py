@@ -179,7 +179,7 @@ class Generated(CommandTest):
         for command in COMMANDS:
             self.assertIn(command, self.offers(""))
         self.assertEqual(self.offers("export", "--fo"), ["--format"])
-        self.assertEqual(self.offers("export", "-f", "p"), ["parquet", "perfetto", "proto"])
+        self.assertEqual(self.offers("export", "-f", "p"), ["perfetto", "proto"])
         self.assertEqual(self.offers("--no-color", "export", "--format", "j"), ["json"])
         self.assertEqual(self.offers("help", "prof"), ["profile"])
         self.assertEqual(self.offers("completion", "z"), ["zsh"])

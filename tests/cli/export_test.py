@@ -66,10 +66,10 @@ class Selectors(ExportTest):
     def test_devices_are_those_of_the_streams(self):
         devices = json.loads(self.run_command(
             "query", "--json", self.trace,
-            "SELECT DISTINCT device_id AS id FROM kernel ORDER BY 1"
+            "SELECT DISTINCT d.ordinal FROM kernel k JOIN device d ON d.id = k.device_id ORDER BY 1"
         ).stdout)
         self.assertEqual(len(devices), 2)
-        found = [names(self.events("--device", str(d["id"]))) for d in devices]
+        found = [names(self.events("--device", str(d["ordinal"]))) for d in devices]
         self.assertIn(["cudaLaunchKernel", "gemm_a", "gemm_b", "relu"], found)
         self.assertIn(["cudaLaunchKernel", "gemm_a"], found)
         result = self.run_command("export", self.trace, "--device", "99", "-o", self.path("x.json"))
@@ -155,9 +155,10 @@ class EventsThatAreNoRows(ExportTest):
     def test_streams_and_devices(self):
         streams = json.loads(self.run_command(
             "query", "--json", "in.sbt",
-            "SELECT DISTINCT k.stream_id AS id FROM kernel k WHERE name = 'gemm'").stdout)
-        self.check(["--stream", str(streams[0]["id"])], lambda e: e["name"] != "relu")
-        self.check(["--device", "1"], lambda e: True)
+            "SELECT DISTINCT s.ordinal FROM kernel k JOIN stream s ON s.id = k.stream_id "
+            "WHERE k.name = 'gemm'").stdout)
+        self.check(["--stream", str(streams[0]["ordinal"])], lambda e: e["name"] != "relu")
+        self.check(["--device", "0"], lambda e: True)
 
     def test_names(self):
         always = ("process_name", )
@@ -301,9 +302,11 @@ class Stacks(ExportTest):
             self.assert_fails(result, 2, option[0], "dot")
 
     def test_parquet_says_how_to_come_by_it(self):
-        result = self.run_command("export", self.trace, "-o", self.path("t.parquet"))
-        self.assertNotEqual(result.returncode, 0)
-        self.assertIn("pyarrow", result.stderr.decode())
+        for how in (["-o", self.path("t.parquet")], ["-f", "parquet"]):
+            result = self.run_command("export", self.trace, *how)
+            self.assertNotEqual(result.returncode, 0)
+            self.assertIn("pyarrow", result.stderr.decode())
+        self.assertNotIn("parquet", self.run_command("export", "--help").stdout.decode())
         self.assertEqual(self.files(), [])
 
 

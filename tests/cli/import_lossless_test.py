@@ -73,6 +73,14 @@ class ImportLossless(CommandTest):
             '{"traceEvents":[{"ph":"X","name":"launch","cat":"cuda_runtime","pid":1,"tid":1,"ts":1,'
             '"dur":2,"sf":7,"args":{}}],"stackFrames":{"5":{"name":"main","category":"a"},'
             '"7":{"name":"f (a.c:1)","parent":"5"}}}',
+            # Slices that cross, an end of none, ends of arrows, numbers that are none.
+            '[{"ph":"B","name":"a","pid":1,"tid":1,"ts":1,"bind_id":"0x7","flow_out":true},'
+            '{"ph":"B","name":"b","pid":1,"tid":1,"ts":2.00049,"bind_id":7},'
+            '{"ph":"E","name":"x","pid":1,"tid":1,"ts":3},{"ph":"E","name":"a","pid":1,"tid":1,"ts":4},'
+            '{"ph":"E","name":"b","pid":1,"tid":1,"ts":5,"args":{"c":1}},'
+            '{"ph":"X","name":"c","pid":1,"tid":2,"ts":"100a","dur":"2.0005"},'
+            '{"ph":"X","name":"d","pid":1,"tid":2,"ts":7.0004999,"dur":"5a","bind_id":7,"flow_in":true},'
+            '{"ph":"C","name":"e","pid":1,"ts":8,"args":{"v":"1.50","w":"x"}}]',
         ]
         for number, text in enumerate(documents):
             with self.subTest(text):

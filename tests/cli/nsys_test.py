@@ -153,6 +153,16 @@ class Nsys(CommandTest):
         record("--force", NSYS_EMPTY="1")
         self.assertNotIn("saxpy", self.kernels("trace.sbt"))
 
+    def test_an_older_report_stays(self):
+        with open(self.path("trace.nsys-rep"), "w") as report:
+            report.write("older")
+        result = self.run_command("profile", "--nsys", "--keep-nsys", "--", "true",
+                                  env=self.with_nsys())
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn(b"trace-2.nsys-rep: the report", result.stderr)
+        with open(self.path("trace.nsys-rep")) as report:
+            self.assertEqual(report.read(), "older")
+
     def test_views_take_a_report_directly(self):
         with open(self.path("odd.nsys-rep"), "w") as report:
             report.write("a report []")

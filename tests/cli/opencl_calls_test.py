@@ -101,6 +101,28 @@ class OpenClCalls(CommandTest):
                         ("clCreateImage", codes[1]), ("clCreateImage", 0)]
             self.assertEqual([(c["name"], c["result"]) for c in calls], expected, options)
 
+    def test_objects_of_before_main_are_in_the_recording(self):
+        early = os.path.join(os.path.dirname(PROGRAM), "cl_early")
+        for inject in ("auto", "preload"):
+            result = self.run_command("profile", "-q", "--force", "--record", "--inject", inject,
+                                      "-o", "t.sbt", "--", early)
+            if result.returncode == 77:
+                self.skipTest("no OpenCL driver")
+            self.assertEqual((result.returncode, result.stdout), (0, b"7\n"), result.stderr)
+            replay = self.run_command("replay", "--verify", "t.sbr")
+            self.assertEqual(replay.returncode, 0, replay.stdout + replay.stderr)
+
+    def test_calls_that_fail_are_there_after_a_handler_has_left_others_by_a_jump(self):
+        handlers = os.path.join(os.path.dirname(PROGRAM), "cl_handlers")
+        result = self.run_command("profile", "-q", "--record", "-o", "t.sbt", "--", handlers,
+                                  "creations", "20")
+        if b"clGetPlatformIDs" in result.stderr:
+            self.skipTest("no OpenCL driver")
+        self.assertEqual((result.returncode, result.stdout), (0, b"launches 50\n"), result.stderr)
+        failed = self.rows("SELECT count(*) AS n FROM host_call "
+                           "WHERE name = 'clCreateBuffer' AND result <> 0")
+        self.assertEqual(failed[0]["n"], 50)
+
     @unittest.skipIf(os.geteuid() != 0, "only root can become another user")
     def test_a_program_that_drops_its_rights_before_its_first_call_is_named(self):
         os.chmod(self.dir, 0o755)

@@ -127,14 +127,50 @@ class Kept(Sessions):
         os.mkdir(self.path("f.session"), 0o700)
         for name in ("session.txt", "novel.new", "trace.sbr"):
             self.write("f.session/" + name, b"mine")
-        for name in ("session.txt", "trace.sbr", "novel.new"):
+        os.chmod(self.path("f.session"), 0o755)
+        for name in ("novel.new", "session.txt", "trace.sbr"):
             result = self.profile(output="f")
-            if name != "novel.new":
-                self.assert_fails(result, 125, "f.session", "left alone")
-                self.assertEqual(self.read("f.session/" + name), b"mine")
-                os.remove(self.path("f.session/" + name))
+            self.assert_fails(result, 125, "f.session", "left alone")
+            if name != "trace.sbr":
+                self.assertNotEqual(self.run_command("recover", "f.session").returncode, 0)
+            self.assertEqual(self.read("f.session/" + name), b"mine")
+            self.assertEqual(os.stat(self.path("f.session")).st_mode & 0o777, 0o755)
+            os.remove(self.path("f.session/" + name))
+        self.assertEqual(self.profile(output="f").returncode, 0)
+
+    def test_a_folder_with_a_trace_and_a_file_of_the_user_stays_as_it_is(self):
+        self.assertEqual(self.profile(output="r.sbt").returncode, 0)
+        os.mkdir(self.path("t.sbt.session"), 0o755)
+        os.rename(self.path("r.sbt"), self.path("t.sbt.session/trace.sbt"))
+        for name in ("processes.log", "readme"):
+            self.write("t.sbt.session/" + name, b"mine")
+        self.assert_fails(self.profile(), 125, "t.sbt.session", "readme", "left alone")
+        self.assertEqual(sorted(os.listdir(self.path("t.sbt.session"))),
+                         ["processes.log", "readme", "trace.sbt"])
+
+    def test_an_export_replaces_no_file_that_nobody_named(self):
+        self.make_good("x.sbt")
+        for name in ("x.json", "x-2.json"):
+            self.write(name, b"precious")
+        result = self.profile(output="x.json")
         self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertEqual(self.read("f.session/novel.new"), b"mine")
+        for name in ("x.json", "x-2.json"):
+            self.assertEqual(self.read(name), b"precious")
+        self.assertIn(b"x-3.json", result.stderr)
+
+    def test_the_export_of_an_empty_trace_replaces_nothing_but_by_force(self):
+        self.make_good("x.json")
+        good = self.read("x.json")
+        os.remove(self.path("x.sbt"))
+        for command in (("profile", "-o", "x.json", "--", "true"),
+                        ("profile", "--perfetto", "-o", "x.json", "--", "true")):
+            result = self.run_command(*command)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertIn(b"x.json stays as it was", result.stderr)
+            self.assertEqual(self.read("x.json"), good)
+        self.assertIn("x-2.json", self.files())
+        self.profile("--force", output="x.json")
+        self.assertNotEqual(self.read("x.json"), good)
 
     def test_a_session_of_a_newer_version_stays_as_it_is(self):
         self.start_and_kill(after=0.7)

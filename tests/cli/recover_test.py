@@ -42,7 +42,7 @@ class Sessions(CommandTest):
         return result.stdout.decode().split()[-1]
 
     def start_and_kill(self, *options, command=("sleep", "60"), after=1.5, output="t.sbt"):
-        """A recording that is killed; its program too."""
+        """A recording that is killed with its program."""
         process = subprocess.Popen([PROGRAM, "profile", "-q", "-o", output, *options, "--", *command],
                                    cwd=self.dir, stdin=subprocess.DEVNULL, env=environment(),
                                    stdout=subprocess.DEVNULL, start_new_session=True)
@@ -63,6 +63,27 @@ class Sessions(CommandTest):
 
 
 class Recover(Sessions):
+    def test_a_program_that_still_runs_is_waited_for(self):
+        self.need_opencl()
+        recording = subprocess.Popen([PROGRAM, "profile", "-q", "-o", "t.sbt", "--", *FLOOD],
+                                     cwd=self.dir, stdin=subprocess.DEVNULL, env=environment(),
+                                     stdout=subprocess.DEVNULL, start_new_session=True)
+        try:
+            time.sleep(1.5)
+            recording.kill()
+            recording.wait()
+            result = self.run_command("recover", "t.sbt.session")
+            self.assert_fails(result, 1, "t.sbt.session", "still runs", "--force")
+            self.assertTrue(any(name.endswith(".arena")
+                                for name in os.listdir(self.path("t.sbt.session"))))
+            result = self.run_command("recover", "--force", "t.sbt.session")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertIn(b"still runs", result.stderr)
+            losses = self.run_command("query", "--csv", "t.sbt", "SELECT reason FROM loss")
+            self.assertIn(b"still ran when its recording was recovered", losses.stdout)
+        finally:
+            os.killpg(recording.pid, signal.SIGKILL)
+
     def test_a_file_that_session_txt_names_is_not_touched(self):
         self.write("any.txt", b"precious")
         os.mkdir(self.path("s.session"), 0o700)

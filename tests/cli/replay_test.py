@@ -4,15 +4,18 @@
 import json
 import os
 import re
+import shutil
 import signal
 import struct
 import subprocess
+import tempfile
 import time
 import unittest
 
 from harness import BIN, DEMO, PROGRAM, CommandTest, environment
 
 CHECKED = os.path.join(BIN, "cl_checked")
+CASES = os.path.join(BIN, "cl_cases")
 HEAVY = os.path.join(BIN, "launch_heavy")
 OCLGRIND = "/usr/lib/oclgrind/liboclgrind-rt-icd.so"
 
@@ -179,6 +182,127 @@ class RealPrograms(Replay):
                          1, "profile --record")
 
 
+class Cases(Replay):
+    """cl_cases: programs of a few calls."""
+
+    def record_case(self, *case, options=(), name="x"):
+        if not os.path.exists(CASES):
+            self.skipTest(f"{CASES} is not built (no OpenCL here)")
+        result = self.run_command("profile", "-q", "--record", *options, "-o", name + ".sbt", "--",
+                                  CASES, *case)
+        if result.returncode == 77 or b"clGetPlatformIDs failed" in result.stderr:
+            self.skipTest("the OpenCL driver here cannot do that")
+        self.assertEqual(result.returncode, 0, result.stderr)
+
+    def test_large_payloads_are_what_the_program_gave_and_got(self):
+        self.record_case("large")
+        process = subprocess.Popen([PROGRAM, "replay", "--json", self.path("x.sbt")], stdout=subprocess.PIPE)
+        (read,) = json.loads(process.stdout.read())["read_backs"]
+        process.stdout.close()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        self.assertEqual(process.returncode, 0)
+        # The last of twenty reads to one place, the map, and the read behind it.
+        self.assertEqual((read["equal"], read["different"], read["not_comparable"]), (3, 0, 19))
+        # Twenty buffers of 70 MiB would be there at once.
+        self.assertLess(usage.ru_maxrss, 900 << 10)
+
+    def test_a_buffer_made_of_shared_memory_is_that_memory(self):
+        self.record_case("shared")
+        for order in ("recorded", "serial"):
+            (read,) = self.report("--verify", "--order", order)["read_backs"]
+            self.assertGreaterEqual(read["compared"], 2, order)
+            self.assertEqual(read["equal"], read["compared"], order)
+        shown = self.replay("--mode", "dry-run")
+        self.assertNotIn(b"remarks", shown)
+
+    def test_what_cannot_be_made_cannot_be_made_again(self):
+        self.record_case("failures")
+        report = self.report("--verify")
+        (run,) = report["replay"]
+        self.assertNotIn("remarks", report)
+        self.assertGreaterEqual(run["failed_alike"], 19)
+        self.assertEqual(run["skipped"], 0)
+
+    def test_asking_for_a_function_is_no_loss_but_calling_it_is(self):
+        self.record_case("asks")
+        report = self.report("--verify")
+        self.assertNotIn("remarks", report)
+        self.record_case("calls", name="y")
+        report = self.report("--verify", file="y.sbt", code=4)
+        self.assertIn("clCreateCommandBufferKHR cannot be replayed",
+                      [note["what"] for note in report["remarks"]])
+
+    def test_a_program_that_reads_nothing_back_is_verified_by_what_launches_leave(self):
+        self.record_case("silent")
+        result = self.run_command("replay", "x.sbt", "--verify")
+        self.assert_said(result, 4, "nothing was compared", "--launch-hashes")
+        self.record_case("silent", options=("--launch-hashes",), name="y")
+        for order in ("recorded", "serial", "concurrent"):
+            report = self.report("--verify", "--order", order, file="y.sbt")
+            self.assertEqual(report["launches"], [{"compared": 3, "equal": 3, "different": 0}])
+        # Other code leaves something else.
+        report = self.report("--verify", "--build-options", "-DMORE=1", file="y.sbt", code=4)
+        self.assertEqual(report["launches"][0]["different"], 3)
+        self.assertEqual(report["launch_differences"][0]["launch"], "launch 1 (add)")
+
+    def test_work_groups_take_turns_in_any_order_though_they_know_their_numbers(self):
+        self.record_case("ticket")
+        result = self.run_command("determinism", "x.sbt", "--runs", "10", "--json")
+        self.assertEqual(result.returncode, 4, result.stdout + result.stderr)
+        rows = json.loads(result.stdout)["divergences"]
+        self.assertEqual({row["memory"] for row in rows}, {"buffer 2"})
+        times = re.search(r"left something else (\d+) times", rows[0]["evidence"])
+        self.assertGreaterEqual(int(times.group(1)), 4, rows)  # each run in parts
+        self.assertIn("other orders of its work-groups", rows[0]["evidence"])
+
+    def test_included_files_are_in_the_recording(self):
+        os.makedirs(self.path("inc/deep"))
+        with open(self.path("inc/first.h"), "w", encoding="utf-8") as file:
+            file.write("#include \"deep/../deep/second.h\"\n#define PUT(a, i) a[i] = TIMES(i)\n")
+        with open(self.path("inc/deep/second.h"), "w", encoding="utf-8") as file:
+            file.write("#define TIMES(x) (x) * BY\n")
+        for folder, name in ((self.dir, "x"), (".", "y")):
+            self.record_case("includes", folder, name=name)
+        with open(self.path("inc/deep/second.h"), "w", encoding="utf-8") as file:
+            file.write("#define TIMES(x) (x) * BY + 1\n")  # what it is now is not what it was
+        left = set(os.listdir(tempfile.gettempdir()))
+        for name in ("x.sbt", "y.sbt"):
+            self.report("--verify", file=name)
+        shutil.rmtree(self.path("inc"))
+        for name in ("x.sbt", "y.sbt"):
+            (read,) = self.report("--verify", file=name)["read_backs"]
+            self.assertEqual((read["compared"], read["equal"]), (1, 1))
+            races = self.run_command("races", name, "--json")
+            self.assertEqual(json.loads(races.stdout)["processes"][0]["guessed_kernels"], [])
+        stays = {entry for entry in set(os.listdir(tempfile.gettempdir())) - left
+                 if os.path.exists(os.path.join(tempfile.gettempdir(), entry, self.dir[1:], "inc"))}
+        self.assertEqual(stays, set())
+
+    def test_included_files_that_include_each_other_end(self):
+        """The spellings of a path have no end; and a macro gives the name of one."""
+        os.makedirs(self.path("inc/deep"))
+        for name, text in (
+                ("first.h", '#ifndef FIRST\n#define FIRST\n#define NEXT "deep/second.h"\n'
+                            '#include NEXT\n#define PUT(a, i) a[i] = TIMES(i)\n#endif\n'),
+                ("deep/second.h", '#ifndef SECOND\n#define SECOND\n#include "../first.h"\n'
+                                  '#include "../deep/third.h"\n#define TIMES(x) (x) * BY\n#endif\n'),
+                ("deep/third.h", '#include "../deep/second.h"\n#include "../../inc/first.h"\n'
+                                 '#include "../deep/../deep/second.h"\n')):
+            with open(self.path("inc/" + name), "w", encoding="utf-8") as file:
+                file.write(text)
+        self.record_case("includes", self.dir)
+        shutil.rmtree(self.path("inc"))
+        (read,) = self.report("--verify")["read_backs"]
+        self.assertEqual((read["compared"], read["equal"]), (1, 1))
+        self.assertLess(self.recorded_files(), 10)
+
+    def recorded_files(self):
+        dumped = subprocess.run([os.path.join(BIN, "record_dump"), self.path("x.sbr")], check=True,
+                                stdout=subprocess.PIPE)
+        return dumped.stdout.count(b" IncludedFile")
+
+
 class Trigger(Replay):
     def test_command_and_signal_begin_and_end_a_range(self):
         if not os.path.exists(DEMO):
@@ -256,11 +380,21 @@ class KnownContent(Replay):
     def test_parts_are_what_they_say(self):
         self.record(CHECKED)
         for arguments, launches in ((("--range", "kernel:^add$"), 2), (("--range", "launch:1-1"), 1),
-                                    (("--stream", "1"), 2), (("--stream", "2"), 1),
+                                    (("--stream", "0"), 2), (("--stream", "1"), 1),
                                     (("--until", "1"), 1), (("--range", "time:0s-1h"), 3)):
             report = self.report(*arguments)
             self.assertEqual(report["replay"][0]["launches"], launches, arguments)
             self.assertEqual(report["read_backs"][0]["different"], 0, arguments)
+
+    def test_streams_have_the_numbers_of_the_trace(self):
+        self.record(CHECKED)
+        streams = json.loads(self.run_command(
+            "query", "x.sbt", "SELECT s.ordinal, count(*) AS launches FROM kernel k "
+            "JOIN stream s ON s.id = k.stream_id GROUP BY s.ordinal", "--json").stdout)
+        self.assertEqual(len(streams), 2)
+        for stream in streams:
+            report = self.report("--stream", str(stream["ordinal"]))
+            self.assertEqual(report["replay"][0]["launches"], stream["launches"])
 
     def test_what_makes_no_sense_is_refused(self):
         self.record(CHECKED)

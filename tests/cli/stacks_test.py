@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Host call stacks from the program to the views: profile --stacks and what shows them."""
+import glob
 import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -51,6 +54,11 @@ class Stacks(CommandTest):
         text = result.stdout.decode()
         self.assertIn("100.0 %", text)
         self.assertIn("verified: 3,000 of 3,000 stacks", text)
+        # What the ratios are of, what they mean, and that one round says nothing about noise.
+        self.assertRegex(text, r"(?m)^  alone +[\d.]+ \w+ \(.* to .*\): [\d.]+ \w+ a launch$")
+        self.assertRegex(text, r"(?m)^  profiled +[\d.]+ times the time alone \(.*\): .* a launch$")
+        self.assertIn("These kernels do nothing", text)
+        self.assertIn("Rounds are too few", text)
         # A kernel and its one host call have one stack.
         pairs = self.rows("SELECT count(*) AS n FROM kernel k JOIN host_call h ON "
                           "h.process_id = k.process_id AND h.correlation_id = k.correlation_id AND "
@@ -77,6 +85,21 @@ class Stacks(CommandTest):
                  for row in table["rows"]] if b'"tables"' in hot else []
         self.assertTrue(not names or "bench_launch" in names, names)
 
+    def test_benchmark_says_what_is_missing(self):
+        alone = self.path("tracesmith")
+        shutil.copy(PROGRAM, alone)
+        result = self.run_command("benchmark", program=alone)
+        self.assert_fails(result, 1, "benchmark_10k_stacks", "missing", "install TraceSmith again")
+        if not glob.glob("/dev/nvidia[0-9]*") and not glob.glob("/dev/dri/render*"):
+            for api, looked_for in (((), ("OpenCL", "CUDA")), (("--api", "cuda"), ("CUDA",))):
+                result = self.run_command("benchmark", "--real-gpu", *api)
+                self.assertEqual(result.returncode, 1, result.stdout)
+                self.assertIn("no GPU to measure on", result.stderr.decode())
+                for name in looked_for:
+                    self.assertRegex(result.stderr.decode(), rf"(?m)^{name}: ")
+        # A processor that OpenCL offers is no device of CUDA's.
+        self.assertEqual(self.run_command("benchmark", "--api", "metal").returncode, 2)
+
     def test_chrome_json_has_the_stacks_and_they_come_back(self):
         self.profile(BENCHMARK, "-n", "50")
         self.assertEqual(self.run_command("export", "-q", "t.sbt", "-o", "t.json").returncode, 0)
@@ -94,7 +117,7 @@ class Stacks(CommandTest):
             stacks.append(names)
         self.assertEqual({names[-1] for names in stacks}, {"_start"})
         # One comes before the others, from main() itself.
-        self.assertEqual(sum(names[0] == "bench_launch" and "main" in names for names in stacks), 50)
+        self.assertEqual(sum("bench_launch" in names[:3] and "main" in names for names in stacks), 50)
         # A document that has stacks is given back as it was.
         self.assertEqual(self.run_command("import", "-q", "t.json", "-o", "i.sbt").returncode, 0)
         self.assertEqual(self.run_command("export", "-q", "i.sbt", "-o", "i.json").returncode, 0)
@@ -113,6 +136,30 @@ class Stacks(CommandTest):
                             .stdout.decode() for trace in ("t.sbt", "p.sbt"))
             self.assertIn(";bench_launch;", mine)
             self.assertEqual(mine, theirs)
+
+    def test_a_python_program_shows_its_own_functions(self):
+        with open(self.path("app.py"), "w", encoding="utf-8") as file:
+            file.write(textwrap.dedent(PYTHON.format(loader="CDLL")))
+        self.profile(sys.executable, "app.py")
+        runtime = ("ffi_call", "ffi_closure", "libffi.so", "_PyEval", "_PyObject", "PyObject_", "Py_BytesMain", "_ctypes.",
+                   "PyCFunc", "libpython")
+        shows = (("view", "t.sbt", "--stacks", "-n", "0"), ("analyze", "t.sbt", "--hotspots"),
+                 ("export", "t.sbt", "-f", "folded", "--by", "host-time", "-o", "-"),
+                 ("export", "t.sbt", "-f", "speedscope", "--by", "host-time", "-o", "-"),
+                 ("export", "t.sbt", "-f", "json", "-o", "-"))
+        for command in shows:
+            with self.subTest(command):
+                said = self.run_command(*command).stdout.decode()
+                self.assertIn("forward", said)
+                self.assertEqual([line for line in re.split(r"[\n;,]", said) if any(name in line for name in runtime)], [])
+                everything = self.run_command(*command, "--all-frames").stdout.decode()
+                self.assertTrue(any(name in everything for name in runtime), everything[:2000])
+        # The innermost functions of a stack are those that a person wrote.
+        report = json.loads(self.run_command("analyze", "t.sbt", "--hotspots", "--json").stdout)
+        paths = [row["stack"] for row in report["call_paths"] if "forward" in row["stack"]]
+        self.assertTrue(paths and all(path.startswith("Model.forward:") for path in paths), paths)
+        # In the trace all frames stay.
+        self.assertGreater(self.rows("SELECT count(*) AS n FROM frame WHERE module LIKE '%libffi%'")[0]["n"], 0)
 
     def test_without_stacks_there_are_none(self):
         self.profile(BENCHMARK, "-n", "10", options=())
@@ -138,7 +185,8 @@ class Stacks(CommandTest):
         self.profile(sys.executable, "model.py")
         self.assertEqual(self.rows("SELECT count(*) AS n FROM memory_event WHERE kind = 'alloc' AND "
                                    "call_path_id IS NULL")[0]["n"], 0)
-        shown = self.run_command("view", "t.sbt", "--stacks", "-t", "memory_event", "--json").stdout
+        shown = self.run_command("view", "t.sbt", "--stacks", "--all-frames", "-t", "memory_event",
+                                 "--json").stdout
         return json.loads(shown)[0]["stack"]
 
     def test_python_frames_stand_where_the_interpreter_ran_them(self):

@@ -220,15 +220,16 @@ class Trouble(CommandTest):
         self.assert_fails(result, 125, "libtracesmith-", "/nonexistent", "TRACESMITH_AGENT_DIR")
         self.assertEqual(self.files(), [])
 
-    def test_a_session_that_was_left_is_taken_over_but_nobody_elses_files(self):
+    def test_a_session_that_was_left_is_taken_over_but_no_folder_with_other_files(self):
         os.mkdir(self.path("a.sbt.session"))
         self.assertEqual(self.run_command("profile", "-o", "a.sbt", "--", "true").returncode, 0)
         self.assertEqual(self.files(), ["a.sbt"])
         os.mkdir(self.path("b.sbt.session"))
         with open(self.path("b.sbt.session/mine"), "w", encoding="utf-8") as file:
             file.write("mine")
-        self.assertEqual(self.run_command("profile", "-o", "b.sbt", "--", "true").returncode, 0)
-        self.assertEqual(self.files(), ["a.sbt", "b.sbt", "b.sbt.session"])
+        result = self.run_command("profile", "-o", "b.sbt", "--", "touch", "ran")
+        self.assert_fails(result, 125, "b.sbt.session", "mine", "left alone")
+        self.assertEqual(self.files(), ["a.sbt", "b.sbt.session"])
         self.assertEqual(os.listdir(self.path("b.sbt.session")), ["mine"])
 
     def test_two_recordings_do_not_write_the_same_file(self):

@@ -5,6 +5,7 @@
 Run with -v it prints the figures of docs/whatif.md for each real trace.
 """
 
+import gzip
 import json
 import os
 import sys
@@ -42,6 +43,28 @@ REAL = {
         (0.001, 0.001),
 }
 REFUSED = "tracelens/tests/traces/mi300/resnet_act_checkpoint.json.gz"
+
+
+REPEATED = "tracelens/tests/traces/h100/google_owlv2-large-patch14-ensemble__1016001.json.gz"
+
+
+def repeated(document, times, renumbered):
+    """The events of a trace, one time after the other; with ids of their own each time, or not."""
+    events = [e for e in document["traceEvents"] if e.get("ph") != "M"]
+    once = max(e["ts"] + e.get("dur", 0) for e in events) - min(e["ts"] for e in events) + 100
+    apart = 1 + max(e.get("args", {}).get("correlation", 0) for e in events)
+    out = list(document["traceEvents"])
+    for time in range(1, times):
+        for event in events:
+            event = dict(event, ts=event["ts"] + time * once)
+            arguments = event.get("args", {})
+            if renumbered and arguments.get("correlation", 0) > 0:
+                event["args"] = dict(arguments,
+                                     correlation=arguments["correlation"] + time * apart)
+            if renumbered and event["ph"] in "stf" and isinstance(event.get("id"), int):
+                event["id"] += time * apart
+            out.append(event)
+    return dict(document, traceEvents=out)
 
 
 def kernel(name, at, duration, correlation, stream=7):
@@ -140,6 +163,24 @@ class WhatIf(CommandTest):
         run = self.run_command("whatif", "empty.json")
         self.assertEqual(run.returncode, 1)
         self.assertIn(b"no device work", run.stderr)
+
+    def test_a_real_trace_may_be_repeated(self):
+        """305 calls of each repetition give the device nothing to do: with them counted the queue
+        of the third seemed so full that launches waited for work that was launched later."""
+        path = os.path.join(DATA or "", "traces", REPEATED)
+        if not DATA or not os.path.exists(path):
+            self.skipTest("TRACESMITH_TEST_DATA has no " + REPEATED)
+        with gzip.open(path, "rt") as file:
+            document = json.load(file)
+        once = self.report(path)["model_errors"][0]
+        for renumbered in (True, False):
+            with open(self.path("repeated.json"), "w", encoding="utf-8") as file:
+                json.dump(repeated(document, 3, renumbered), file)
+            report = self.report("repeated.json", "--no-check", "--scale", "kernel=.:1")
+            rows = {row["what"]: row["makespan_ns"] for row in report["prediction"]}
+            self.assertGreater(rows["changed"], 2.5 * once["recorded_ns"], renumbered)
+            if renumbered:
+                self.assertLess(rows["changed"], 3.5 * once["recorded_ns"])
 
     def test_real_traces(self):
         if not DATA:

@@ -108,9 +108,11 @@ void finishAll(State& s) {
   }
 }
 
-void handOver(Client& client, const Buffer& buffer) {
+// Calls the client without the lock; the client may forget its functions meanwhile.
+void handOver(Client& client, const Buffer& buffer, std::unique_lock<std::mutex>& lock) {
   const auto complete = client.complete;
   const auto complete_with_info = client.complete_with_info;
+  lock.unlock();
   in_buffer_callback = true;
   if (complete_with_info != nullptr) {
     void* layouts[CUPTI_ACTIVITY_KIND_COUNT] = {};
@@ -148,8 +150,7 @@ void handOverAll(State& s, Client& client, std::unique_lock<std::mutex>& lock, b
     }
     client.retired.erase(client.retired.begin() + static_cast<ptrdiff_t>(i));
     buffer->handed_over = true;
-    lock.unlock();
-    handOver(client, *buffer);
+    handOver(client, *buffer, lock);
     if (flushing && s.exit_during_flush) _exit(0);
     lock.lock();
   }

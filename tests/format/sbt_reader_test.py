@@ -152,7 +152,7 @@ class SbtReader(unittest.TestCase):
                 masked[block.offset + 56:block.offset + 64] = bytes(8)
                 masked[block.offset + 72:block.offset + 80] = bytes(8)
             return masked.hex(" ")
-        subprocess.run([os.path.join(BIN, "format_tests"), "--gtest_filter=SbtNorm*"], check=True,
+        subprocess.run([os.path.join(BIN, "tracesmith_tests"), "--gtest_filter=SbtNorm*"], check=True,
                        stdout=subprocess.DEVNULL,
                        env={**os.environ, "TRACESMITH_SMALL_TRACE": self.trace})
         with open(self.trace, "rb") as file:

@@ -11,12 +11,14 @@
 #include <vector>
 
 #include "tracesmith/analysis/call_path_costs.hpp"
+#include "tracesmith/export/perfetto_reading.hpp"
 #include "tracesmith/export/perfetto_writer.hpp"
 #include "tracesmith/export/sample_trace.hpp"
 #include "tracesmith/format/trace_reader.hpp"
 #include "tracesmith/format/trace_test_util.hpp"
 #include "tracesmith/import/import_test_util.hpp"
 #include "tracesmith/import/import_trace.hpp"
+#include "tracesmith/import/perfetto_source.hpp"
 
 namespace tracesmith {
 namespace {
@@ -252,6 +254,62 @@ TEST(PerfettoRoundTrip, RealTracesComeBack) {
   }
   std::printf("%zu real traces compared\n", compared);
   EXPECT_GT(compared, 0u);
+}
+
+/// What a viewer would object to in the export of a trace, by tests/perfetto's own reading: above
+/// all that clocks are related, which each source has in its own way.
+TEST(PerfettoRoundTrip, ExportsOfAnySourceAreInOrder) {
+  const auto object = [](const Trace& trace) {
+    for (const bool compat : {false, true}) {
+      std::string bytes;
+      Output out = Output::toString(&bytes);
+      EXPECT_TRUE(writePerfetto(trace, out, {.compat = compat}));
+      EXPECT_TRUE(out.finish());
+      const reading::File file(bytes);
+      EXPECT_TRUE(file.problems.empty()) << file.problems.front();
+    }
+  };
+  object({});
+  const std::string chrome = R"({"baseTimeNanoseconds":1700000000000000000,"traceEvents":[
+    {"ph":"X","cat":"cpu_op","name":"outer","pid":7,"tid":8,"ts":10,"dur":50},
+    {"ph":"B","cat":"cpu_op","name":"never ends","pid":7,"tid":9,"ts":5},
+    {"ph":"E","cat":"cpu_op","name":"never began","pid":7,"tid":10,"ts":6},
+    {"ph":"X","cat":"kernel","name":"gemm","pid":0,"tid":7,"ts":90,"dur":30,
+     "args":{"device":0,"stream":7,"correlation":3}},
+    {"ph":"C","name":"queued","pid":7,"ts":30,"args":{"n":3}}]})";
+  const Trace recorded = [] {
+    Trace trace = sample::makeTrace({.kernels = 30, .names = 3});
+    trace.setMetadata("start_monotonic_ns", "1000");
+    trace.setMetadata("start_boottime_ns", "9000");
+    return trace;
+  }();
+  object(recorded);
+  object(roundTrip(recorded, false));
+  for (const size_t length : {chrome.size(), chrome.size() - 2, chrome.size() / 2}) {
+    const TempFile source;
+    source.write(asBytes(chrome.substr(0, length)));
+    object(imported(source.path(), true));
+  }
+}
+
+/// Slices at both ends of an arrow are seldom called the same.
+TEST(PerfettoRoundTrip, ArrowsOfOthersJoinSlicesOfAnyName) {
+  using test::at, test::packet, test::trackEvent;
+  const TempFile source;
+  const std::string bytes = test::process() +
+                            packet(at(10).of(11, trackEvent(1, 200, "send").fixed(47, 5))) +
+                            packet(at(20).of(11, trackEvent(2, 200))) +
+                            packet(at(30).of(11, trackEvent(1, 200, "take").fixed(48, 5))) +
+                            packet(at(40).of(11, trackEvent(2, 200)));
+  source.write(asBytes(bytes));
+  std::string exported;
+  Output out = Output::toString(&exported);
+  ASSERT_TRUE(writePerfetto(imported(source.path()), out));
+  ASSERT_TRUE(out.finish());
+  const reading::File file(exported);
+  ASSERT_EQ(file.slices.size(), 2u);
+  ASSERT_EQ(file.slices[0].flows_out.size(), 1u);
+  EXPECT_EQ(file.slices[1].flows_in, file.slices[0].flows_out);
 }
 
 }  // namespace

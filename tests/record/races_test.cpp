@@ -33,8 +33,8 @@ TEST_F(RacesTest, AMissingWaitBetweenTwoQueuesIsFound) {
   const auto [code, said] = racesOf("");
   EXPECT_EQ(code, 4);
   EXPECT_THAT(said, HasSubstr("likely write-read race: all bytes of buffer 1"));
-  EXPECT_THAT(said, HasSubstr("Let launch 2 of consume in queue 2 wait for the event of launch 1 "
-                              "of produce in queue 1."));
+  EXPECT_THAT(said, HasSubstr("Let launch 2 of consume in queue 1 wait for the event of launch 1 "
+                              "of produce in queue 0."));
   EXPECT_THAT(said, Not(HasSubstr("\n2. ")));
 }
 

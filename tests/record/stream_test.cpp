@@ -199,5 +199,15 @@ TEST_F(StreamTest, ARangeThatMakesNoSenseIsRefusedBeforeTheProgramRuns) {
   }
 }
 
+/// It is no command of the range, so what it wrote must be in what the range begins with.
+TEST_F(StreamTest, ARangeBeginsAfterACallThatBeganBeforeIt) {
+  const ScopedVariable below("OPENCL_LAYERS", helper("libcounting-layer.so"));
+  const ScopedVariable slow("COUNTING_LAYER_WRITE_MS", "400");
+  const Stream stream = recorded({"--range", "launch:1-9"}, {helper("cl_range")});
+  EXPECT_EQ(stream.count(CommandKind::kLaunch), 2u);
+  EXPECT_EQ(stream.count(CommandKind::kWrite), 0u);
+  EXPECT_EQ(run({helper("tracesmith"), "replay", path("out.sbr")}).exit_code, 0);
+}
+
 }  // namespace
 }  // namespace tracesmith

@@ -66,19 +66,19 @@ std::vector<CallPathCost> callPathCosts(const Trace& trace) {
   return used;
 }
 
-std::vector<FrameId> framesOf(const Trace& trace, CallPathId path) {
+std::vector<FrameId> framesOf(const CallPathTable& paths, CallPathId path) {
   constexpr size_t kDeepest = 4096;
   std::vector<FrameId> frames;
-  for (auto i = static_cast<size_t>(path);
-       i != 0 && i <= trace.call_path.size() && frames.size() < kDeepest;
-       i = static_cast<size_t>(trace.call_path.parent[i - 1])) {
-    frames.push_back(trace.call_path.frame[i - 1]);
+  for (auto i = static_cast<size_t>(path); i != 0 && i <= paths.size() && frames.size() < kDeepest;
+       i = static_cast<size_t>(paths.parent[i - 1])) {
+    frames.push_back(paths.frame[i - 1]);
   }
   std::reverse(frames.begin(), frames.end());
   return frames;
 }
 
-std::vector<FunctionCost> functionCosts(const Trace& trace, const std::vector<CallPathCost>& paths,
+std::vector<FunctionCost> functionCosts(const CallPathTable& paths,
+                                        const std::vector<CallPathCost>& of_paths,
                                         const FrameSymbols& symbols) {
   std::vector<FunctionCost> costs;
   std::unordered_map<std::string, uint32_t> numbers;
@@ -97,9 +97,9 @@ std::vector<FunctionCost> functionCosts(const Trace& trace, const std::vector<Ca
     return it->second;
   };
   std::set<uint32_t> on_stack;
-  for (const CallPathCost& path : paths) {
+  for (const CallPathCost& path : of_paths) {
     on_stack.clear();
-    for (const FrameId frame : framesOf(trace, path.path)) {
+    for (const FrameId frame : framesOf(paths, path.path)) {
       const std::vector<uint32_t>& there = functionsOf(frame);
       on_stack.insert(there.begin(), there.end());
     }

@@ -25,7 +25,10 @@ struct CallPathCost {
 std::vector<CallPathCost> callPathCosts(const Trace& trace);
 
 /// The frames of a path, outermost first; a path of a damaged trace that leads into itself ends.
-std::vector<FrameId> framesOf(const Trace& trace, CallPathId path);
+std::vector<FrameId> framesOf(const CallPathTable& paths, CallPathId path);
+inline std::vector<FrameId> framesOf(const Trace& trace, CallPathId path) {
+  return framesOf(trace.call_path, path);
+}
 
 /// Of a function, wherever it is on a stack, inlined or not; counted once for each call.
 struct FunctionCost {
@@ -35,7 +38,8 @@ struct FunctionCost {
   int64_t device_ns = 0;
   uint64_t bytes = 0;
 };
-std::vector<FunctionCost> functionCosts(const Trace& trace, const std::vector<CallPathCost>& paths,
+std::vector<FunctionCost> functionCosts(const CallPathTable& paths,
+                                        const std::vector<CallPathCost>& of_paths,
                                         const FrameSymbols& symbols);
 
 }  // namespace tracesmith

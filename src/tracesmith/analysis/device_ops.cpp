@@ -23,8 +23,17 @@ bool beginsWithAny(std::string_view text, std::initializer_list<std::string_view
                      [&](std::string_view part) { return text.starts_with(part); });
 }
 
-/// HTA's classes (hta/common/types.py), which go by names alone.
+/// HTA's classes, which go by names alone: of 0.5.0 (hta/utils/utils.py).
 WorkClass classByHta(std::string_view name) {
+  if (name.starts_with("nccl") && holds(name.substr(4), "Kernel")) {
+    return WorkClass::kCommunication;
+  }
+  if (beginsWithAny(name, {"Memcpy", "Memset", "dma"})) return WorkClass::kMemory;
+  return holds(name, "Memcpy") || holds(name, "Sync") ? WorkClass::kOther : WorkClass::kCompute;
+}
+
+/// The same of its main branch (hta/common/types.py).
+WorkClass classByHtaMain(std::string_view name) {
   if (beginsWithAny(name, {"nccl", "hip", "hccl"}) || holds(name, "ncclKernel")) {
     return WorkClass::kCommunication;
   }
@@ -60,15 +69,7 @@ std::string_view toString(WorkClass c) {
 }
 
 WorkClass classOfKernel(std::string_view name) {
-  // Besides NCCL's and RCCL's: Huawei's, Intel's, and the all-reduce of vLLM and SGLang.
-  // "ccl_" is also the labelling of connected components: Intel's say which collective they are.
-  const bool intels =
-      name.starts_with("ccl_") && collectiveOf("n" + std::string(name)) != CollectiveOp::kNone;
-  const bool collective = collectiveOf(name) != CollectiveOp::kNone || intels ||
-                          beginsWithAny(name, {"nccl", "rccl", "hccl", "oneccl"}) ||
-                          holds(name, "oneccl") || holds(name, "all_reduce_kernel") ||
-                          holds(name, "cross_device_reduce");
-  return collective ? WorkClass::kCommunication : WorkClass::kCompute;
+  return isCollectiveKernel(name) ? WorkClass::kCommunication : WorkClass::kCompute;
 }
 
 DeviceOps DeviceOps::of(const Trace& trace, const AnalysisOptions& options) {
@@ -98,6 +99,7 @@ DeviceOps DeviceOps::of(const Trace& trace, const AnalysisOptions& options) {
       before_ns = std::max(before_ns, HtaRounding::begin(ranges.start_ns[i]));
     }
   }
+  if (by_steps) out.until_ns = before_ns;
   const LaunchIndex launches(trace);
   std::vector<int8_t> classes(trace.strings.size() + 1, -1);
   const auto classOf = [&](StringId name, TableId table) {
@@ -109,7 +111,9 @@ DeviceOps DeviceOps::of(const Trace& trace, const AnalysisOptions& options) {
     if (id >= classes.size()) return WorkClass::kCompute;
     if (classes[id] < 0) {
       const std::string_view text = trace.text(name);
-      classes[id] = static_cast<int8_t>(options.as_hta ? classByHta(text) : classOfKernel(text));
+      classes[id] = static_cast<int8_t>(!options.as_hta    ? classOfKernel(text)
+                                        : options.hta_main ? classByHtaMain(text)
+                                                           : classByHta(text));
     }
     return static_cast<WorkClass>(classes[id]);
   };

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -25,11 +26,13 @@ std::string_view toString(WorkClass c);
 WorkClass classOfKernel(std::string_view name);
 
 struct AnalysisOptions {
-  /// Count as HTA (Holistic Trace Analysis 0.6) does, so that the two can be compared: times
-  /// rounded to whole microseconds (starts up, ends down), classes by its patterns of names, waits
-  /// on streams are work, and only what was launched before the last ProfilerStep where there are
-  /// several.
+  /// Count as HTA (Holistic Trace Analysis 0.5.0, its last release) does, so that the two can be
+  /// compared: times rounded to whole microseconds (starts up, ends down), classes by its patterns
+  /// of names, waits on streams are work, and only what was launched before the last ProfilerStep
+  /// where there are several.
   bool as_hta = false;
+  /// With as_hta: the patterns of names of its main branch, which calls itself 0.6.
+  bool hta_main = false;
   /// Gaps shorter than this are the device's own (HTA: consecutive_kernel_delay).
   int64_t kernel_wait_ns = 30'000;
 };
@@ -63,6 +66,9 @@ struct DeviceOps {
   std::vector<StreamOps> streams;
   /// As rounded by `options`, of host_call rows.
   std::vector<int64_t> call_begin_ns, call_end_ns;
+  /// AnalysisOptions::as_hta: the begin of the last ProfilerStep, where there are several. Work
+  /// that was launched later is not among `ops`, and calls that begin later do not count.
+  std::optional<int64_t> until_ns;
 
   static DeviceOps of(const Trace& trace, const AnalysisOptions& options = {});
 };

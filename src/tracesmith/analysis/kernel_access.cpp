@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 
@@ -38,7 +39,9 @@ class ProgramAccess::Unit {
   }
 
   std::vector<ArgumentAccess> arguments(const SourceFunction& kernel) {
-    const FunctionEffects effects = *effectsFor(kernel.name);
+    FunctionEffects effects = *effectsFor(kernel.name);
+    // A kernel's parameters point to memory that others look at.
+    for (const ParameterSet put : effects.into) effects.lost |= put;
     std::vector<ArgumentAccess> all;
     for (size_t i = 0; i < kernel.parameters.size(); ++i) {
       all.push_back(argument(kernel.parameters[i], parameterBit(i), effects));
@@ -87,7 +90,84 @@ class ProgramAccess::Unit {
     return tokens.size();
   }
 
+  /// Of all structs at once: a name means the same in most.
+  void members(Part part) {
+    for (size_t at = 0; at + 1 < part.size(); ++at) {
+      if (!part[at].is("{") || !has(part.first(at), "struct")) continue;
+      const size_t end = behind(part, at);
+      size_t start = at + 1;
+      for (size_t i = at + 1; i < end; ++i) {
+        if (!part[i].is(";")) continue;
+        member(part.subspan(start, i - start));
+        start = i + 1;
+      }
+      return;
+    }
+  }
+  void member(Part declared) {
+    // `global int *a, *b[2]`: what stands before and behind each name.
+    for (size_t i = 0; i < declared.size(); ++i) {
+      if (declared[i].kind != TokenKind::kWord) continue;
+      const bool is_name = i + 1 == declared.size() || declared[i + 1].is(",") ||
+                           declared[i + 1].is("[") || declared[i + 1].is(":");
+      if (!is_name) continue;
+      const Part before = declared.first(i);
+      const bool by_name =
+          std::any_of(before.begin(), before.end(), [&](const Token& t) { return isPointer(t); });
+      if (by_name || (i > 0 && (declared[i - 1].is("*") || declared[i - 1].is("restrict") ||
+                                has(before, "*")))) {
+        names_->member_pointers.insert(declared[i].text);
+      }
+      if (i + 1 < declared.size() && declared[i + 1].is("[")) {
+        names_->member_arrays.insert(declared[i].text);
+        if (i > 0 && has(before, "*")) names_->member_pointers.erase(declared[i].text);
+      }
+    }
+  }
+
+  /// `enum { A, B = 3 }` and `constant int n = 2;`.
+  void constants(Part part) {
+    const auto known = [&](std::string_view name) -> std::optional<Constant> {
+      const auto it = names_->constants.find(name);
+      return it == names_->constants.end() ? std::nullopt : std::optional(it->second);
+    };
+    const bool is_constant = has(part, "constant") || has(part, "__constant") || has(part, "const");
+    if (is_constant && !has(part, "*") && !has(part, "{") && !has(part, "[")) {
+      const auto equals =
+          std::find_if(part.begin(), part.end(), [](const Token& t) { return t.is("="); });
+      if (equals == part.begin() || equals == part.end() || has(part, ",")) return;
+      const auto at = static_cast<size_t>(equals - part.begin());
+      auto value = constantOf(part.subspan(at + 1), known);
+      if (value) value = constantAs(part.first(at - 1), *value);
+      if (value) names_->constants[part[at - 1].text] = *value;
+      return;
+    }
+    const auto brace =
+        std::find_if(part.begin(), part.end(), [](const Token& t) { return t.is("{"); });
+    const auto at = static_cast<size_t>(brace - part.begin());
+    if (brace == part.end() || !has(part.first(at), "enum")) return;
+    std::optional<Constant> value = Constant{.whole = -1};
+    const size_t end = behind(part, at);
+    for (size_t i = at + 1; i + 1 < end; ++i) {
+      if (part[i].kind != TokenKind::kWord) return;
+      const std::string_view name = part[i++].text;
+      size_t until = i;
+      while (until + 1 < end && !part[until].is(",")) ++until;
+      if (until > i && part[i].is("=")) {
+        value = constantOf(part.subspan(i + 1, until - i - 1), known);
+      } else if (value && value->whole < INT32_MAX) {
+        ++value->whole;
+      } else {
+        value = {};
+      }
+      if (value) names_->constants[name] = *value;
+      i = until;
+    }
+  }
+
   void declaration(Part part) {
+    members(part);
+    constants(part);
     if (has(part, "typedef")) {
       const std::string_view name = nameOfParameter(part.subspan(lastBrace(part)));
       names_->types.insert(name);
@@ -188,7 +268,10 @@ class ProgramAccess::Unit {
           !by_name && has(parameter.first(static_cast<size_t>(star - parameter.begin())), "const");
       return is_const ? ArgumentAccess{true, false, true} : kAnything;
     }
-    return {(effects.read & bit) != 0, (effects.written & bit) != 0, true};
+    ArgumentAccess access{(effects.read & bit) != 0, (effects.written & bit) != 0, true};
+    access.reads_behind = (effects.read_deep & bit) != 0;
+    access.writes_behind = (effects.written_deep & bit) != 0;
+    return access;
   }
 
   bool understood_;
@@ -200,8 +283,9 @@ class ProgramAccess::Unit {
   int chain_ = 0;
 };
 
-ProgramAccess::ProgramAccess(std::string_view source, std::string_view options)
-    : tokens_(tokensOfSource(source, options)) {
+ProgramAccess::ProgramAccess(std::string_view source, std::string_view options,
+                             const IncludedFiles& files)
+    : tokens_(tokensOfSource(source, options, files)) {
   for (const SourceTokens& tokens : tokens_) units_.emplace_back(tokens);
 }
 ProgramAccess::~ProgramAccess() = default;
@@ -224,6 +308,8 @@ KernelAccess ProgramAccess::kernel(std::string_view name) {
       all.arguments[i].reads |= arguments[i].reads;
       all.arguments[i].writes |= arguments[i].writes;
       all.arguments[i].is_sure &= arguments[i].is_sure;
+      all.arguments[i].reads_behind |= arguments[i].reads_behind;
+      all.arguments[i].writes_behind |= arguments[i].writes_behind;
     }
   }
   return all;

@@ -15,6 +15,9 @@ struct ArgumentAccess {
   bool reads = true;
   bool writes = true;
   bool is_sure = false;  ///< false: nothing is known, so that it may do both
+  /// Memory behind pointers that lie in the argument's memory, as in `list->next->value = 1`.
+  bool reads_behind = false;
+  bool writes_behind = false;
   friend bool operator==(const ArgumentAccess&, const ArgumentAccess&) = default;
 };
 
@@ -27,7 +30,7 @@ struct KernelAccess {
 /// The kernels of one program. Time and memory linear in its source.
 class ProgramAccess {
  public:
-  ProgramAccess(std::string_view source, std::string_view options);
+  ProgramAccess(std::string_view source, std::string_view options, const IncludedFiles& files = {});
   ~ProgramAccess();
   ProgramAccess(ProgramAccess&&) noexcept;
   ProgramAccess& operator=(ProgramAccess&&) noexcept;

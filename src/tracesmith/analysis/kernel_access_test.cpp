@@ -53,9 +53,193 @@ TEST(KernelAccess, PointersThroughVariables) {
   EXPECT_EQ(ofBody("*(n ? p : q) = 4;"), "ww-");
 }
 
+TEST(KernelAccess, PointersInVariablesThatAreReachedByTheirAddress) {
+  const std::string type = "typedef struct { __global float* at; __global float* more[2]; } S;\n";
+  EXPECT_EQ(ofBody("__global float* all[2]; all[0] = p; all[1][0] = q[0];"), "wr-");
+  EXPECT_EQ(ofBody("__global float* r = p; __global float** rr = &r; **rr = q[0];"), "wr-");
+  EXPECT_EQ(ofBody("S s = {p}; s.at[n] = q[0];", type), "wr-");
+  EXPECT_EQ(ofBody("S s; S* t = &s; t->at = p; s.at[n] = q[0];", type), "wr-");
+  EXPECT_EQ(ofBody("S s; S* t = &s; s.at = p; t->at[n] = q[0];", type), "wr-");
+  EXPECT_EQ(ofBody("S s; (&s)->at = p; *(*&s).at = q[0];", type), "wr-");
+  EXPECT_EQ(ofBody("S s; s.more[1] = p; s.more[n][n] = q[0];", type), "wr-");
+  EXPECT_EQ(ofBody("S s[2]; s[1].at = p; s[n].at[3] = q[0];", type), "wr-");
+  const std::string functions =
+      type +
+      "void set(S* s, __global float* a) { s->at = a; }\n"
+      "void put(const S* s, float x) { s->at[1] = x; }\n"
+      "void both(S* s, __global float* a, float x) { set(s, a); put(s, x); }\n"
+      "float get(S s) { return s.at[0]; }\n"
+      "S made(__global float* a) { S s; s.at = a; return s; }\n";
+  EXPECT_EQ(ofBody("S s; set(&s, p); s.at[0] = q[0];", functions), "wr-");
+  EXPECT_EQ(ofBody("S s; s.at = p; put(&s, q[0]);", functions), "wr-");
+  EXPECT_EQ(ofBody("S s; both(&s, p, q[0]);", functions), "wr-");
+  EXPECT_EQ(ofBody("S s; S* t = &s; set(t, q); p[0] = get(s);", functions), "wr-");
+  EXPECT_EQ(ofBody("made(p).at[2] = get(made(q));", functions), "wr-");
+}
+
+TEST(KernelAccess, WhatOnlyHoldsAPointerIsNotWrittenThroughIt) {
+  const std::string type = "typedef struct { __global float* at; int n; } S;\n";
+  EXPECT_EQ(ofBody("S s; s.at = p; s.n = 3; q[0] = s.at[s.n];", type), "rw-");
+  EXPECT_EQ(ofBody("S s; S* t = &s; t->at = p; t->n = 3; q[0] = t->at[0];", type), "rw-");
+  EXPECT_EQ(ofBody("S s; set(&s, p); q[0] = s.at[0];",
+                   type + "void set(S* s, __global float* a) { s->at = a; s->n = 1; }\n"),
+            "rw-");
+}
+
+TEST(KernelAccess, MemoryBehindPointersThatLieInMemory) {
+  const auto behind = [](const std::string& body) {
+    const std::string source =
+        "typedef struct Node { __global struct Node* next; __global int* data; int own[4]; } "
+        "Node;\n"
+        "kernel void k(global Node* list) { " +
+        body + " }";
+    const ArgumentAccess a = ProgramAccess(source, "").kernel("k").arguments.at(0);
+    return std::string(a.is_sure ? "" : "u") + (a.reads ? "r" : "-") + (a.writes ? "w" : "-") +
+           (a.reads_behind ? "r" : "-") + (a.writes_behind ? "w" : "-");
+  };
+  EXPECT_EQ(behind("list->own[2] = 1;"), "-w--");
+  EXPECT_EQ(behind("list->data[2] = 1;"), "r--w");
+  EXPECT_EQ(behind("list->next->own[0] = 1;"), "r--w");
+  EXPECT_EQ(behind("list[3].own[1] = *list[2].data;"), "rwr-");
+}
+
+TEST(KernelAccess, CodeThatIsNeverExecuted) {
+  const auto with = [](const std::string& body, const std::string& options) {
+    return of(
+        "constant int kNever = 0;\nenum { kFirst, kSecond };\n"
+        "__kernel void k(__global float* p, __global float* q, int n) { " +
+            body + " }",
+        options);
+  };
+  EXPECT_EQ(with("if (WR) p[0] = 0; q[0] = 1;", "-DWR=0"), "-w-");
+  EXPECT_EQ(with("if (WR) p[0] = 0; q[0] = 1;", "-DWR=1"), "ww-");
+  EXPECT_EQ(with("if (WR) p[0] = 0; q[0] = 1;", "-DWR"), "ww-");
+  EXPECT_EQ(with("if (WR) { if (n) p[0] = 0; } else q[0] = 1;", "-DWR=0"), "-w-");
+  EXPECT_EQ(with("if (WR) { if (n) p[0] = 0; } else q[0] = 1;", "-DWR=2"), "w--");
+  EXPECT_EQ(with("if (WR == 1) p[0] = 0; else if (WR == 2) q[0] = 1; else p[1] = q[0];", "-DWR=2"),
+            "-w-");
+  EXPECT_EQ(with("if (WR && n > 0) p[0] = 0;", "-DWR=0"), "---");
+  EXPECT_EQ(with("if (WR && get_global_id(0) < n) p[0] = 0;", "-DWR=0"), "---");
+  EXPECT_EQ(with("if (n > 0 || WR) q[0] = 0; else p[0] = 1;", "-DWR=1"), "-w-");
+  EXPECT_EQ(with("if (BETA != 0) p[0] = BETA * p[0]; else p[0] = q[0];", "-DBETA=0.0f"), "wr-");
+  EXPECT_EQ(with("while (WR) p[0] = 0; do q[0] = 1; while (WR);", "-DWR=0"), "-w-");
+  EXPECT_EQ(with("for (int i = 0; i < n; ++i) if (WR) p[i] = q[i];", "-DWR=(1-1)"), "---");
+  EXPECT_EQ(with("float x = WR ? p[0] : q[0];", "-DWR=0"), "-r-");
+  EXPECT_EQ(with("const int wr = WR; if (wr) p[0] = 0;", "-DWR=0"), "---");
+  EXPECT_EQ(with("int wr = 0; wr = n; if (wr) p[0] = 0;", ""), "w--");
+  EXPECT_EQ(with("if (kNever || kFirst) p[0] = 0; if (kSecond) q[0] = 0;", ""), "-w-");
+  // What can be jumped into is not dead.
+  EXPECT_EQ(with("switch (n) { case 0: if (WR) { case 1: p[0] = 0; } }", "-DWR=0"), "w--");
+  EXPECT_EQ(with("goto in; if (WR) { in: p[0] = 0; }", "-DWR=0"), "w--");
+  // Neither is what a value decides that is not known.
+  EXPECT_EQ(with("if (n) p[0] = 0;", "-DWR=0"), "w--");
+  EXPECT_EQ(with("if (UNKNOWN) p[0] = 0;", "-DWR=0"), "w--");
+}
+
+// Each of these writes p[0]: constants have the types that C gives them.
+TEST(KernelAccess, WhatATypeDecidesIsNotTakenForDead) {
+  const auto writes = [](const std::string& condition, const std::string& options = "") {
+    return of(
+        "constant uchar kWrapped = 256; constant float kThree = 3; enum { kOne = 1, kNo };\n"
+        "__kernel void k(__global int* p, int n) { if (" +
+            condition + ") p[0] = 7; }",
+        options);
+  };
+  for (const char* const condition : {"N - 1u > 0",
+                                      "(int)0.5f == 0",
+                                      "(uint)-1 > 0",
+                                      "~0u > 5",
+                                      "-1 == 0xFFFFFFFF",
+                                      "(uchar)256 == 0",
+                                      "!(-1 < 0u)",
+                                      "(1 << 31) < 0",
+                                      "1 << 32 >> 32",
+                                      "(1 ? -1 : 0u) > 0",
+                                      "16777217.0f == 16777216.0f",
+                                      "0.1f + 0.2f != 0.3",
+                                      "2147483647 + 1 < 0",
+                                      "(unsigned char)-1 > 0",
+                                      "(bool)2 == 1",
+                                      "kWrapped == 0",
+                                      "kThree / 2 > 1",
+                                      "4294967295 == -1u",
+                                      "1e-50f == 0",
+                                      "(short)65536 == 0",
+                                      "3.0f * 0.5f == 1.5f"}) {
+    EXPECT_EQ(writes(condition, "-DN=0"), "w-") << condition;
+  }
+  for (const char* const condition :
+       {"N", "1u > 2u", "(int)0.5f", "(uint)3 < 2", "0x10 != 16", "1 << 4 != 16", "-1 > 0",
+        "kOne == 2", "3.0f * 0.5f != 1.5f", "kThree < 2.5f", "(uchar)255 != 255", "N ? 1 : 0"}) {
+    EXPECT_EQ(writes(condition, "-DN=0"), "--") << condition;
+  }
+}
+
+TEST(KernelAccess, NamesOfTheFunctionsOwnHideConstants) {
+  const std::string before = "enum { A = 1, B = 0 }; constant int none = 0;\n";
+  EXPECT_EQ(ofBody("int B = get_global_size(0); if (B) p[0] = 7;", before), "w--");
+  EXPECT_EQ(ofBody("int x = 1, B = n; if (B) p[0] = 7;", before), "w--");
+  EXPECT_EQ(ofBody("int none; none = n; if (none) p[0] = 7;", before), "w--");
+  EXPECT_EQ(ofBody("if (n) { const int n = 0; } if (n) p[0] = 7;", before), "w--");
+  EXPECT_EQ(ofBody("const uchar c = 256; if (c == 0) p[0] = 7;", before), "w--");
+  EXPECT_EQ(ofBody("if (B || none) p[0] = 7;", before), "---");
+}
+
+TEST(KernelAccess, ABranchThatBeginsWithALabelCanBeReached) {
+  EXPECT_EQ(ofBody("if (0) x: { p[0] = 7; return; } if (n) goto x;"), "w--");
+  EXPECT_EQ(ofBody("if (1) ; else x: p[0] = 7; if (n) goto x;"), "w--");
+}
+
+TEST(KernelAccess, WhatTheCompilerDefinesIsOpen) {
+  for (const char* const condition :
+       {"#if INT_MAX > 5", "#ifdef FP_FAST_FMAF", "#ifdef INFINITY", "#if M_PI_F", "#if -1 > 0u",
+        "#if defined(CHAR_BIT)", "#if HALF_DIG"}) {
+    EXPECT_EQ(of(std::string(condition) + "\nkernel void k(global int* p) { p[0] = 7; }\n#else\n"
+                                          "kernel void k(global int* p) { }\n#endif\n"),
+              "w")
+        << condition;
+  }
+}
+
+TEST(KernelAccess, IncludedFiles) {
+  IncludedFiles files;
+  files.folder = "/run";
+  files.by_path = {
+      {"/run/inc/put.h", "#pragma once\n#include \"deep/get.h\"\n#define PUT(a, x) a[0] = x\n"},
+      {"/run/inc/deep/get.h", "#ifndef GET\n#define GET(a) a[0]\n#endif\n"},
+      {"/else/put.h", "#define PUT(a, x) x = a[0]\n"}};
+  const auto access = [&](const std::string& first, const std::string& options) {
+    const std::string source = first +
+                               "\n#include \"put.h\"\n#include <put.h>\n"
+                               "kernel void k(global int* p, global int* q) { PUT(p, GET(q)); }";
+    const KernelAccess found = ProgramAccess(source, options, files).kernel("k");
+    if (!found.is_known) return std::string("unknown");
+    std::string text;
+    for (const ArgumentAccess& a : found.arguments) {
+      text += a.reads && a.writes ? 'b' : a.reads ? 'r' : a.writes ? 'w' : '-';
+    }
+    return text;
+  };
+  EXPECT_EQ(access("", "-I inc"), "wr");
+  EXPECT_EQ(access("", "-I\"/run/inc\" -cl-fast-relaxed-math"), "wr");
+  EXPECT_EQ(access("#define GET(a) a[0]", "-I/else -I inc"), "rw");
+  EXPECT_EQ(access("", ""), "unknown");
+  EXPECT_EQ(access("#define WHICH \"inc/put.h\"\n#include WHICH", "-I inc"), "wr");
+  // One file by many names.
+  IncludedFiles tree;
+  tree.folder = "/run";
+  tree.by_path = {{"/run/inc/a.h", "#pragma once\n#include \"../inc/./b.h\"\n"},
+                  {"/run/inc/b.h", "#pragma once\n#include \"../inc/a.h\"\n#define W p[0] = 1\n"}};
+  const KernelAccess found =
+      ProgramAccess("#include \"./inc/../inc/a.h\"\nkernel void k(global int* p) { W; }", "", tree)
+          .kernel("k");
+  EXPECT_TRUE(found.is_known && found.arguments.at(0).writes);
+  // A file that includes itself for ever.
+  files.by_path["/run/put.h"] = "#include \"put.h\"\n";
+  EXPECT_EQ(access("", ""), "unknown");
+}
+
 TEST(KernelAccess, PointersThatAreLostAreUnknown) {
-  EXPECT_EQ(ofBody("__global float* all[2]; all[0] = p; all[1][0] = q[0];"), "ur-");
-  EXPECT_EQ(ofBody("__global float* r = p; __global float** rr = &r; **rr = q[0];"), "ur-");
   EXPECT_EQ(ofBody("somewhere(p, n); q[0] = 1;"), "uw-");
   EXPECT_EQ(ofBody("kept = p; helper(); float x = q[0];",
                    "__global float* kept; void helper() { kept[0] = 1; }"),
@@ -128,6 +312,12 @@ TEST(KernelAccess, Macros) {
             "bw")
       << "whatever the compiler had";
   EXPECT_EQ(of("#define A B\n#define B A\nkernel void k(global int* A) { A[0] = 1; }"), "w");
+  EXPECT_EQ(of("#define PUT(a, ...) a[0] = sum(__VA_ARGS__)\n#define LOG(f, ...) q[0] = 1, ## "
+               "__VA_ARGS__\n"
+               "int sum(int a, int b) { return a + b; }\n" +
+                   k + "PUT(p, 1, 2); LOG(1); }",
+               "-DT=int"),
+            "ww");
   EXPECT_EQ(of("#include \"other.h\"\nkernel void k(global int* a) { a[0] = 1; }"), "unknown");
   EXPECT_EQ(of("#pragma OPENCL EXTENSION cl_khr_fp64 : enable\nkernel void k(global int* a) "
                "{ a[0] = 1; }"),
@@ -176,12 +366,39 @@ TEST(KernelAccess, HostileSourceTakesLittleTime) {
                                  nothing + head + "A59 }",
                                  chain + head + "f4999(p); }",
                                  repeated("\\\n", kBytes),
+                                 "#define F(a) a\n" + repeated("F(", kBytes),
+                                 "#define F(a) a\n" + head + repeated("F(", 60) +
+                                     repeated("p[0] = 1;", kBytes) + repeated(")", 60) + "}",
+                                 "#define M a" + repeated("##a", kBytes) + "\n" + head + "M }",
                                  std::string(16 << 20, ' ')};
   for (const std::string& source : sources) {
     const int64_t from = clockNs(CLOCK_PROCESS_CPUTIME_ID);
     (void)of(source);
     EXPECT_LT(clockNs(CLOCK_PROCESS_CPUTIME_ID) - from, 10'000'000'000) << source.substr(0, 60);
   }
+}
+
+TEST(KernelAccess, WhatMacrosMakeTakesNoMoreThanSomeMegabytes) {
+  std::string pasted = "#define M a";
+  while (pasted.size() < 1u << 20) pasted += "##a";
+  for (const SourceTokens& each : tokensOfSource(pasted + "\nM\n", "")) {
+    size_t bytes = 0;
+    for (const std::string& text : each.made) bytes += text.size();
+    EXPECT_LT(bytes, 64u << 20);
+    EXPECT_FALSE(each.understood);
+  }
+}
+
+TEST(KernelAccess, ManyFoldersTakeLittleTime) {
+  std::string options, source;
+  for (int i = 0; i < 100'000; ++i) options += "-Ifolder" + std::to_string(i) + " ";
+  for (int i = 0; i < 5'000; ++i) source += "#include <x.h>\n";
+  IncludedFiles files;
+  files.folder = "/run";
+  files.by_path["/run/x.h"] = "";
+  const int64_t from = clockNs(CLOCK_PROCESS_CPUTIME_ID);
+  (void)tokensOfSource(source, options, files);
+  EXPECT_LT(clockNs(CLOCK_PROCESS_CPUTIME_ID) - from, 10'000'000'000);
 }
 
 }  // namespace

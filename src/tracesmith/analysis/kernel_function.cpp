@@ -7,12 +7,14 @@
 
 #include <algorithm>
 #include <cctype>
+#include <optional>
 
 namespace tracesmith::races {
 namespace {
 
 constexpr int kDeepest = 200;
 constexpr int kMostRounds = 10;
+constexpr size_t kMostLookahead = 64u << 20;  // tokens, to find the ends of statements
 
 bool startsWith(std::string_view s, std::string_view prefix) {
   return s.substr(0, prefix.size()) == prefix;
@@ -77,8 +79,11 @@ class Parser {
   Parser(const SourceFunction& function, const SourceNames& names)
       : tokens_(function.body), names_(names) {
     for (size_t i = 0; i < function.parameters.size(); ++i) {
-      variables_[nameOfParameter(function.parameters[i])] |= parameterBit(i);
+      const std::string_view name = nameOfParameter(function.parameters[i]);
+      parameters_.insert(name);
+      add(name, parameterBit(i));
     }
+    findConstants();
   }
 
   FunctionEffects run() {
@@ -86,7 +91,10 @@ class Parser {
       grown_ = false;
       at_ = 0;
       while (!isEnd() && effects_.understood) statement();
-      if (!grown_ || !effects_.understood) return effects_;
+      if (!grown_ || !effects_.understood) {
+        for (const std::string_view name : escaped_) effects_.lost |= setOf(name);
+        return effects_;
+      }
     }
     effects_.understood = false;
     return effects_;
@@ -97,9 +105,58 @@ class Parser {
   struct Value {
     ParameterSet from = 0;
     ParameterSet memory = 0;    // it lies where these point
-    bool is_memory = false;     // it lies behind a pointer or in an array
+    bool is_memory = false;     // it lies behind a pointer
+    bool is_deep = false;       // it lies behind a pointer that lies in memory itself
+    bool is_address = false;    // it is the address of (a part of) `variable`
     std::string_view variable;  // it is, or is a part of, this variable
+    std::string_view member;    // that was named last
   };
+
+  // --- variables: those that one pointer may point to share a set of what they may hold ---------
+
+  struct Variable {
+    std::string_view same_as;  // another one, or itself
+    ParameterSet holds = 0;
+  };
+  Variable& rootOf(std::string_view name) {
+    Variable* at = &variables_.try_emplace(name, Variable{name, 0}).first->second;
+    while (at->same_as != name) {
+      name = at->same_as;
+      at = &variables_.find(name)->second;
+    }
+    return *at;
+  }
+  ParameterSet setOf(std::string_view name) {
+    const auto it = variables_.find(name);
+    return it == variables_.end() ? 0 : rootOf(name).holds;
+  }
+  void add(std::string_view name, ParameterSet from) {
+    ParameterSet& holds = rootOf(name).holds;
+    grown_ |= (holds | from) != holds;
+    holds |= from;
+  }
+  void unite(std::string_view a, std::string_view b) {
+    Variable& first = rootOf(a);
+    Variable& second = rootOf(b);
+    if (&first == &second) return;
+    grown_ = true;
+    first.holds |= second.holds;
+    second.same_as = first.same_as;
+  }
+  bool isLocal(std::string_view name) const {
+    return !name.empty() && !names_.globals.contains(name) && !parameters_.contains(name);
+  }
+  /// An array of this function, or one in a struct: an element is a part of the variable.
+  bool isArray(const Value& value) const {
+    if (value.member.empty()) return arrays_.contains(value.variable);
+    return names_.member_arrays.contains(value.member) &&
+           !names_.member_pointers.contains(value.member);
+  }
+  /// It holds addresses of variables of this function, and nothing else.
+  bool isToLocal(const Value& value) const {
+    return value.member.empty() && to_locals_.contains(value.variable) &&
+           !to_others_.contains(value.variable);
+  }
 
   bool isEnd() const { return at_ >= tokens_.size(); }
   bool next(std::string_view sign) const { return !isEnd() && tokens_[at_].is(sign); }
@@ -125,6 +182,138 @@ class Parser {
     return tokens_.size();
   }
 
+  // --- code that is never executed --------------------------------------------------------------
+
+  /// Names that have one value: `const int n = 3;`, when nothing else is said of n.
+  void findConstants() {
+    for (size_t i = 1; i < tokens_.size(); ++i) {
+      const Token& t = tokens_[i];
+      if (t.kind != TokenKind::kWord) continue;
+      const bool is_declared =
+          (tokens_[i - 1].kind == TokenKind::kWord && isTypeWord(tokens_[i - 1].text, names_)) ||
+          tokens_[i - 1].is("*") || tokens_[i - 1].is("&") || tokens_[i - 1].is("++") ||
+          tokens_[i - 1].is("--");
+      const bool is_set =
+          i + 1 < tokens_.size() &&
+          (isAssignment(tokens_[i + 1]) || tokens_[i + 1].is("++") || tokens_[i + 1].is("--"));
+      if (i + 1 < tokens_.size() && tokens_[i + 1].is("[") && followsType(i)) {
+        arrays_.insert(t.text);
+      }
+      if (is_declared || is_set) ++declared_[t.text];
+    }
+    for (size_t i = 0; i < tokens_.size(); ++i) {
+      if (!tokens_[i].is("const")) continue;
+      size_t at = i + 1;
+      while (at < tokens_.size() && tokens_[at].kind == TokenKind::kWord &&
+             isTypeWord(tokens_[at].text, names_)) {
+        ++at;
+      }
+      if (at + 1 >= tokens_.size() || tokens_[at].kind != TokenKind::kWord ||
+          !tokens_[at + 1].is("=") || declared_[tokens_[at].text] != 1 ||
+          parameters_.contains(tokens_[at].text)) {
+        continue;
+      }
+      size_t end = at + 2;
+      while (end < tokens_.size() && !tokens_[end].is(";") && !tokens_[end].is(",")) ++end;
+      size_t type = i;
+      while (type > 0 && tokens_[type - 1].kind == TokenKind::kWord &&
+             isTypeWord(tokens_[type - 1].text, names_)) {
+        --type;
+      }
+      auto value = valueOf(at + 2, end);
+      if (value) value = constantAs(tokens_.subspan(type, at - type), *value);
+      if (value) constants_[tokens_[at].text] = *value;
+    }
+  }
+
+  /// `float name`, `global int* name`, `struct S name`.
+  bool followsType(size_t name) const {
+    size_t at = name;
+    while (at > 0 && (tokens_[at - 1].is("*") || tokens_[at - 1].is("const"))) --at;
+    if (at == 0 || tokens_[at - 1].kind != TokenKind::kWord) return false;
+    return isTypeWord(tokens_[at - 1].text, names_) || (at > 1 && tokens_[at - 2].is("struct"));
+  }
+
+  std::optional<Constant> valueOf(size_t begin, size_t end) const {
+    return constantOf(
+        tokens_.subspan(begin, end - begin), [&](std::string_view name) -> std::optional<Constant> {
+          if (const auto it = constants_.find(name); it != constants_.end()) {
+            return it->second;
+          }
+          const auto it = names_.constants.find(name);
+          // A name of the function's own hides the one outside.
+          const bool is_hidden = parameters_.contains(name) || declared_.contains(name);
+          return it == names_.constants.end() || is_hidden ? std::nullopt
+                                                           : std::optional(it->second);
+        });
+  }
+
+  /// The place behind the statement at `at`.
+  size_t behindStatement(size_t at, int depth = 0) {
+    if (depth > kDeepest || (looked_ahead_ += 8) > kMostLookahead) {
+      effects_.understood = false;
+      return tokens_.size();
+    }
+    while (at + 1 < tokens_.size() && tokens_[at].is("__attribute__")) at = behindBracket(at + 1);
+    if (at >= tokens_.size()) return at;
+    const Token& t = tokens_[at];
+    if (t.is("{")) return behindBracket(at);
+    if (t.is("if") || t.is("while") || t.is("for") || t.is("switch")) {
+      at = behindStatement(behindBracket(at + 1), depth + 1);
+      const bool has_else = t.is("if") && at < tokens_.size() && tokens_[at].is("else");
+      return has_else ? behindStatement(at + 1, depth + 1) : at;
+    }
+    if (t.is("do")) {
+      at = behindStatement(at + 1, depth + 1);
+      return std::min(behindBracket(at + 1) + 1, tokens_.size());
+    }
+    while (at < tokens_.size() && !tokens_[at].is(";")) {
+      const bool opens = tokens_[at].is("(") || tokens_[at].is("[") || tokens_[at].is("{");
+      at = opens ? behindBracket(at) : at + 1;
+      ++looked_ahead_;
+    }
+    return std::min(at + 1, tokens_.size());
+  }
+  size_t behindBracket(size_t at) {
+    const size_t end = behind(at);
+    looked_ahead_ += end - std::min(at, end);
+    return end;
+  }
+  /// False where something could jump into what lies between: then it is not dead after all.
+  bool canBeDead(size_t begin, size_t end) const {
+    for (size_t i = begin; i < end; ++i) {
+      if (tokens_[i].is("case") || tokens_[i].is("default")) return false;
+      const bool is_first = i == begin || tokens_[i - 1].is(";") || tokens_[i - 1].is("{") ||
+                            tokens_[i - 1].is("}") || tokens_[i - 1].is(")") ||
+                            tokens_[i - 1].is("else") || tokens_[i - 1].is("do");
+      const bool label =
+          is_first && i + 1 < end && tokens_[i].kind == TokenKind::kWord && tokens_[i + 1].is(":");
+      if (label) return false;
+    }
+    return true;
+  }
+
+  /// Behind the head of an if or while whose condition is at [begin, end): leaves out the branch
+  /// that a constant condition does not take.
+  void leaveOutDeadBranch(bool is_if, size_t begin, size_t end) {
+    const std::optional<Constant> condition = valueOf(begin, end);
+    if (!condition || (condition->isTrue() && !is_if)) return;
+    const size_t then_end = behindStatement(at_);
+    if (!condition->isTrue()) {
+      if (!canBeDead(at_, then_end)) return;
+      at_ = then_end;
+      if (is_if) accept("else");
+      return;
+    }
+    if (then_end >= tokens_.size() || !tokens_[then_end].is("else")) return;
+    const size_t else_end = behindStatement(then_end + 1);
+    if (!canBeDead(then_end, else_end)) return;
+    if (++nested_ > kDeepest) effects_.understood = false;
+    while (at_ < then_end && effects_.understood) statement();
+    --nested_;
+    at_ = else_end;
+  }
+
   void statement() {
     declares_ = nextIsWord() && isTypeWord(tokens_[at_].text, names_);
     if (next("__attribute__")) {
@@ -137,10 +326,13 @@ class Parser {
       if (word == "if" || word == "while" || word == "for" || word == "switch") {
         ++at_;
         expect("(");
+        const size_t begin = at_;
         while (!isEnd() && !next(")") && effects_.understood) {
           if (!accept(";") && !accept(",")) progress();
         }
+        const size_t end = at_;
         expect(")");
+        if (word == "if" || word == "while") leaveOutDeadBranch(word == "if", begin, end);
         return;
       }
       static const std::unordered_set<std::string_view> kPlain = {"else",     "do",      "break",
@@ -192,6 +384,7 @@ class Parser {
       --depth_;
       return {};
     }
+    const size_t begin = at_;
     Value left = unary();
     ParameterSet others = 0;  // operands before the last one, which is what is assigned to
     while (effects_.understood && !isEnd() && isBinary(tokens_[at_])) {
@@ -199,17 +392,21 @@ class Parser {
       others |= read(left);
       left = unary();
     }
-    if (accept("?")) {
+    if (next("?")) {
+      const std::optional<Constant> condition = valueOf(begin, at_);
+      ++at_;
       (void)read(left);
-      const ParameterSet yes = read(expression());
+      const ParameterSet yes = branch(!condition || condition->isTrue(), true);
       expect(":");
-      const ParameterSet no = read(assignment());
+      const ParameterSet no = branch(!condition || !condition->isTrue(), false);
       left = {.from = yes | no};
     } else if (!isEnd() && isAssignment(tokens_[at_])) {
       const bool compound = !tokens_[at_].is("=");
       ++at_;
-      const ParameterSet right = next("{") ? braces() : read(assignment());
+      const Value given = next("{") ? Value{.from = braces()} : assignment();
+      const ParameterSet right = given.is_address ? pointTo(left, given) : read(given);
       if (compound) (void)read(left);
+      if (!given.is_address && !compound) pointElsewhere(left, right);
       store(left, right);
       left = {.from = right | left.from};
     } else if (others != 0) {
@@ -217,6 +414,35 @@ class Parser {
     }
     --depth_;
     return left;
+  }
+
+  /// A branch of a conditional expression; of one that is never taken nothing happens.
+  ParameterSet branch(bool is_taken, bool with_commas) {
+    const FunctionEffects before = effects_;
+    const ParameterSet from = read(with_commas ? expression() : assignment());
+    if (is_taken || !effects_.understood) return from;
+    effects_ = before;
+    return 0;
+  }
+
+  /// `q = &t`: whatever is put into the one may be got out of the other.
+  ParameterSet pointTo(const Value& pointer, const Value& address) {
+    if (!pointer.is_memory && pointer.member.empty() && isLocal(pointer.variable)) {
+      to_locals_.insert(pointer.variable);
+      unite(pointer.variable, address.variable);
+      return 0;
+    }
+    escape(address);
+    return setOf(address.variable);
+  }
+  void pointElsewhere(const Value& pointer, ParameterSet from) {
+    if (from != 0 && !pointer.is_memory && pointer.member.empty()) {
+      to_others_.insert(pointer.variable);
+    }
+  }
+  /// Who has the address is not known: what the variable holds may go anywhere.
+  void escape(const Value& address) {
+    if (isLocal(address.variable)) escaped_.insert(address.variable);
   }
 
   ParameterSet braces() {
@@ -244,19 +470,27 @@ class Parser {
 
   /// The value is used; what it may come from.
   ParameterSet read(const Value& value) {
-    effects_.read |= value.memory;
+    if (value.is_address) escape(value);
+    (value.is_deep ? effects_.read_deep : effects_.read) |= value.memory;
+    // What is read from memory may be a pointer: whoever follows it reaches deeper.
     return value.is_memory ? 0 : value.from;
   }
 
   void store(const Value& to, ParameterSet from) {
-    effects_.written |= to.memory;
+    (to.is_deep ? effects_.written_deep : effects_.written) |= to.memory;
     if (from == 0) return;
     if (!to.is_memory && !to.variable.empty() && !names_.globals.contains(to.variable)) {
-      ParameterSet& variable = variables_[to.variable];
-      grown_ |= (variable | from) != variable;
-      variable |= from;
-    } else {
-      effects_.lost |= from;  // a pointer that lies in memory, or is anybody's
+      add(to.variable, from);
+      return;
+    }
+    if (to.memory == 0 || to.is_deep || !to.is_memory) {
+      effects_.lost |= from;  // anybody's
+      return;
+    }
+    // Into what parameters point to: the caller knows what that is.
+    for (size_t i = 0; i < effects_.into.size(); ++i) {
+      if ((to.memory >> i & 1) == 0) continue;
+      effects_.into[i] |= from;
     }
   }
 
@@ -278,9 +512,13 @@ class Parser {
     } else if (t.is("&")) {
       ++at_;
       const Value of = unary();
-      // What a variable that holds a pointer is changed to through another is not followed.
-      if (!of.is_memory && !of.variable.empty()) effects_.lost |= of.from;
-      value = {.from = of.memory | of.from};
+      if (!of.is_memory && isLocal(of.variable)) {
+        value = {.from = of.from, .is_address = true, .variable = of.variable};
+      } else {
+        // Of a parameter's own place nobody keeps track.
+        if (!of.is_memory && !of.variable.empty()) effects_.lost |= of.from;
+        value = {.from = of.memory | of.from};
+      }
     } else if (t.is("++") || t.is("--")) {
       ++at_;
       const Value of = unary();
@@ -321,7 +559,17 @@ class Parser {
     return false;
   }
 
+  /// What a pointer points to.
   Value behindPointer(const Value& pointer) {
+    if (pointer.is_address || isToLocal(pointer)) {
+      // It is the variable now, whatever that may hold, and no pointer to it.
+      return {.from = setOf(pointer.variable), .variable = pointer.variable, .member = "*"};
+    }
+    if (pointer.is_memory) {
+      // A pointer that lies in memory; memory that it leads to is counted to where it lies.
+      (void)read(pointer);
+      return {.from = pointer.memory, .memory = pointer.memory, .is_memory = true, .is_deep = true};
+    }
     const ParameterSet from = read(pointer);
     return {.from = from, .memory = from, .is_memory = true};
   }
@@ -375,8 +623,7 @@ class Parser {
       return nextIsWord() ? primary() : Value{};
     }
     if (next("(")) return call(name);
-    const auto it = variables_.find(name);
-    return {.from = it == variables_.end() ? 0 : it->second, .variable = name};
+    return {.from = setOf(name), .variable = name};
   }
 
   Value postfix(Value value) {
@@ -384,14 +631,13 @@ class Parser {
       if (accept("[")) {
         const ParameterSet index = read(expression());
         expect("]");
-        const ParameterSet from = value.is_memory ? value.memory : value.from;
-        const ParameterSet base = from != 0 || !value.variable.empty() ? from : index;
-        value = {.from = base, .memory = base, .is_memory = true};
+        subscript(value, index);
       } else if (accept("->")) {
         value = behindPointer(value);
-        if (nextIsWord()) ++at_;
+        if (nextIsWord()) value.member = tokens_[at_++].text;
       } else if (accept(".")) {
         if (!nextIsWord()) effects_.understood = false;
+        if (!isEnd()) value.member = tokens_[at_].text;
         ++at_;
       } else if (next("++") || next("--")) {
         ++at_;
@@ -407,20 +653,46 @@ class Parser {
     return value;
   }
 
+  void subscript(Value& value, ParameterSet index) {
+    if (value.is_memory) {
+      // An array in memory, unless the struct says that it is a pointer there.
+      if (names_.member_pointers.contains(value.member)) {
+        value = behindPointer(value);
+      } else {
+        value.from = value.memory;
+      }
+    } else if (isArray(value) && isLocal(value.variable)) {
+      value.member = "[]";  // an element, which may be a pointer
+    } else if (isToLocal(value)) {
+      value = behindPointer(value);
+    } else {
+      const ParameterSet base = value.from != 0 || !value.variable.empty() ? value.from : index;
+      value = {.from = base, .memory = base, .is_memory = true};
+    }
+  }
+
   Value call(std::string_view name) {
+    std::vector<Value> given;
     std::vector<ParameterSet> arguments;
     expect("(");
     while (!isEnd() && !next(")") && effects_.understood) {
       if (accept(",")) continue;
       const size_t before = at_;
-      arguments.push_back(read(assignment()));
+      given.push_back(assignment());
+      const bool is_address = given.back().is_address || isToLocal(given.back());
+      arguments.push_back(is_address ? setOf(given.back().variable) : read(given.back()));
       if (at_ == before) effects_.understood = false;
     }
     expect(")");
     ParameterSet all = 0;
     for (const ParameterSet a : arguments) all |= a;
-    if (const FunctionEffects* known = names_.effects(name))
-      return {.from = apply(*known, arguments)};
+    if (const FunctionEffects* known = names_.effects(name)) {
+      return {.from = apply(*known, given, arguments)};
+    }
+    for (const Value& value : given) {
+      // Functions of the language keep no addresses, but what they put there comes from the others.
+      if (value.is_address && builtInOf(name) == BuiltIn::kOther) escape(value);
+    }
     if (all == 0) return {};
     switch (builtInOf(name)) {
       case BuiltIn::kNothing:
@@ -449,24 +721,58 @@ class Parser {
     return {.from = all};
   }
 
-  ParameterSet apply(const FunctionEffects& known, const std::vector<ParameterSet>& arguments) {
+  ParameterSet apply(const FunctionEffects& known, const std::vector<Value>& given,
+                     const std::vector<ParameterSet>& arguments) {
     ParameterSet returned = 0;
     for (size_t i = 0; i < arguments.size(); ++i) {
       const ParameterSet bit = parameterBit(i);
-      if (!known.understood || (known.lost & bit) != 0) effects_.lost |= arguments[i];
-      if ((known.read & bit) != 0) effects_.read |= arguments[i];
-      if ((known.written & bit) != 0) effects_.written |= arguments[i];
+      const bool to_local = given[i].is_address || isToLocal(given[i]);
+      if (!known.understood || (known.lost & bit) != 0) {
+        effects_.lost |= arguments[i];
+        if (to_local) escape(given[i]);
+      }
+      // Behind the address of a variable lies the variable, and memory only behind what it holds.
+      const ParameterSet first = to_local ? 0 : arguments[i];
+      if ((known.read & bit) != 0) effects_.read |= first;
+      if ((known.written & bit) != 0) effects_.written |= first;
+      ParameterSet& read_deep = to_local ? effects_.read : effects_.read_deep;
+      ParameterSet& written_deep = to_local ? effects_.written : effects_.written_deep;
+      if ((known.read_deep & bit) != 0) read_deep |= arguments[i];
+      if ((known.written_deep & bit) != 0) written_deep |= arguments[i];
       if ((known.returned & bit) != 0) returned |= arguments[i];
+      ParameterSet put = 0;
+      for (size_t j = 0; j < arguments.size(); ++j) {
+        if ((known.into[std::min<size_t>(i, 63)] & parameterBit(j)) != 0) put |= arguments[j];
+      }
+      if (put == 0) continue;
+      if (to_local) {
+        add(given[i].variable, put);
+      } else if (arguments[i] == 0) {
+        effects_.lost |= put;
+      } else {
+        for (size_t k = 0; k < effects_.into.size(); ++k) {
+          if ((arguments[i] >> k & 1) != 0) effects_.into[k] |= put;
+        }
+      }
     }
     return returned;
   }
 
   std::span<const Token> tokens_;
   const SourceNames& names_;
-  std::unordered_map<std::string_view, ParameterSet> variables_;
+  std::unordered_map<std::string_view, Variable> variables_;
+  std::unordered_set<std::string_view> parameters_;
+  std::unordered_set<std::string_view> arrays_;     // of this function
+  std::unordered_set<std::string_view> to_locals_;  // were given the address of a variable
+  std::unordered_set<std::string_view> to_others_;  // were given another pointer
+  std::unordered_set<std::string_view> escaped_;    // their address is who knows where
+  std::unordered_map<std::string_view, Constant> constants_;
+  std::unordered_map<std::string_view, int> declared_;  // or set: how often
+  size_t looked_ahead_ = 0;
   FunctionEffects effects_;
   size_t at_ = 0;
   int depth_ = 0;
+  int nested_ = 0;
   bool grown_ = false;
   bool declares_ = false;
 };

@@ -2,6 +2,7 @@
 // What one function of a kernel's source does with the pointers that it is given.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -10,6 +11,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "tracesmith/analysis/constant_expression.hpp"
 #include "tracesmith/analysis/source_tokens.hpp"
 
 namespace tracesmith::races {
@@ -19,10 +21,13 @@ using ParameterSet = uint64_t;
 constexpr ParameterSet parameterBit(size_t i) { return ParameterSet{1} << (i < 63 ? i : 63); }
 
 struct FunctionEffects {
-  ParameterSet read = 0;
+  ParameterSet read = 0;  ///< memory that they point to
   ParameterSet written = 0;
+  ParameterSet read_deep = 0;  ///< memory behind pointers that lie in that memory
+  ParameterSet written_deep = 0;
   ParameterSet returned = 0;
-  ParameterSet lost = 0;  ///< gone where it cannot be followed
+  ParameterSet lost = 0;                   ///< gone where it cannot be followed
+  std::array<ParameterSet, 64> into = {};  ///< put into the memory of each
   bool understood = true;
 };
 
@@ -40,6 +45,9 @@ std::string_view nameOfParameter(std::span<const Token> parameter);
 struct SourceNames {
   std::unordered_set<std::string_view> types;    ///< by typedef
   std::unordered_set<std::string_view> globals;  ///< words of declarations outside functions
+  /// Members of any struct that are pointers, and those that are arrays.
+  std::unordered_set<std::string_view> member_pointers, member_arrays;
+  std::unordered_map<std::string_view, Constant> constants;  ///< outside functions
   /// The effects of a function of the program; nullptr: it has none of that name.
   std::function<const FunctionEffects*(std::string_view name)> effects;
 };

@@ -100,6 +100,30 @@ std::vector<NamedStats> copyStats(const Trace& trace, const KeepRow& keep) {
   return finish(groups);
 }
 
+std::vector<NamedStats> kernelStats(const Trace& trace, const DeviceOps& ops) {
+  std::map<std::string, Group> groups;
+  for (const DeviceOp& op : ops.ops) {
+    if (op.work != WorkClass::kCompute && op.work != WorkClass::kCommunication) continue;
+    Group& g = groups[std::string(trace.text(op.name))];
+    g.durations.push_back(op.end_ns - op.begin_ns);
+    const bool kernel = op.table == TableId::kKernel;
+    if (kernel && (trace.kernel.flags[op.row] & op_flags::kFirstLaunch)) ++g.first_launches;
+  }
+  return finish(groups);
+}
+
+std::vector<NamedStats> copyStats(const Trace& trace, const DeviceOps& ops) {
+  std::map<std::string, Group> groups;
+  for (const DeviceOp& op : ops.ops) {
+    const bool copy = op.table == TableId::kCopy;
+    if (!copy && op.table != TableId::kFill) continue;
+    Group& g = groups[copy ? std::string(toString(trace.copy.kind[op.row])) : "fill"];
+    g.durations.push_back(op.end_ns - op.begin_ns);
+    g.bytes += copy ? trace.copy.bytes[op.row] : trace.fill.bytes[op.row];
+  }
+  return finish(groups);
+}
+
 std::vector<NamedStats> hostCallStats(const Trace& trace, const KeepRow& keep) {
   const HostCallTable& h = trace.host_call;
   auto groups = byName(trace, h, [&](size_t i, Group& g) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tracesmith/analysis/device_ops.hpp"
 #include "tracesmith/model/trace.hpp"
 
 namespace tracesmith {
@@ -39,6 +40,10 @@ using KeepRow = std::function<bool(TableId table, size_t row)>;
 std::vector<NamedStats> kernelStats(const Trace& trace, const KeepRow& keep = {});
 /// Copies by direction, and fills as "fill".
 std::vector<NamedStats> copyStats(const Trace& trace, const KeepRow& keep = {});
+/// Of the pieces of work in `ops` alone, with the times and the classes that these have there: what
+/// computes or communicates is a kernel.
+std::vector<NamedStats> kernelStats(const Trace& trace, const DeviceOps& ops);
+std::vector<NamedStats> copyStats(const Trace& trace, const DeviceOps& ops);
 std::vector<NamedStats> hostCallStats(const Trace& trace, const KeepRow& keep = {});
 /// Ranges with a begin and an end; one within another counts in both.
 std::vector<NamedStats> rangeStats(const Trace& trace, const KeepRow& keep = {});

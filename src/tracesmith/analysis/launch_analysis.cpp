@@ -9,13 +9,14 @@ namespace tracesmith {
 namespace {
 
 /// HTA knows launches by their function's name; `queue` knows more than `latency`.
-bool launchesByHta(std::string_view function, bool queue) {
+bool launchesByHta(std::string_view function, bool queue, bool main_branch) {
   constexpr std::array<std::string_view, 5> kLatency = {
       "cudaLaunchKernel", "cudaLaunchKernelExC", "cudaMemcpyAsync", "cudaMemsetAsync",
       "runFunction - job_prep_and_submit_for_execution"};
   constexpr std::array<std::string_view, 7> kQueue = {
       "cuLaunchKernel", "cuLaunchKernelEx", "hipLaunchKernel",    "hipExtModuleLaunchKernel",
       "hipMemsetAsync", "hipMemcpyAsync",   "hipMemcpyWithStream"};
+  if (!main_branch && function == "cuLaunchKernelEx") return false;
   return std::find(kLatency.begin(), kLatency.end(), function) != kLatency.end() ||
          (queue && std::find(kQueue.begin(), kQueue.end(), function) != kQueue.end());
 }
@@ -32,7 +33,7 @@ class Launches {
     if (!options_.as_hta) return op.table != TableId::kSync;
     const StringId name = trace_.host_call.name[op.launch];
     int8_t& known = known_[static_cast<size_t>(name)];
-    if (known < 0) known = launchesByHta(trace_.text(name), queue_) ? 1 : 0;
+    if (known < 0) known = launchesByHta(trace_.text(name), queue_, options_.hta_main) ? 1 : 0;
     return known == 1;
   }
 

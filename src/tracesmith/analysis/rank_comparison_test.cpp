@@ -95,5 +95,75 @@ TEST(CompareRanks, TheApproximationMeetsTheExactOne) {
   }
 }
 
+/// By going through all differences, one by one.
+TEST(EstimateShift, WithoutTiesItIsTheMedianDifferenceBetweenOrderStatistics) {
+  std::mt19937 chance(31);
+  std::normal_distribution<double> values(100, 15);
+  for (int round = 0; round < 40; ++round) {
+    std::vector<double> a, b, differences;
+    for (size_t i = 0; i < 7 + chance() % 12; ++i) a.push_back(values(chance));
+    for (size_t i = 0; i < 7 + chance() % 12; ++i) b.push_back(values(chance) + 9);
+    for (const double x : a) {
+      for (const double y : b) differences.push_back(y - x);
+    }
+    std::sort(differences.begin(), differences.end());
+    const size_t last = differences.size() - 1;
+    const ShiftEstimate s = estimateShift(a, b, 0.05);
+    ASSERT_TRUE(s.bounded);
+    EXPECT_GE(s.shift, differences[last / 2]);
+    EXPECT_LE(s.shift, differences[last / 2 + 1]);
+    // The test that the interval turns round, at shifts in it and beside it.
+    const auto pOf = [&](double shift) {
+      std::vector<double> x = a;
+      std::vector<double> y;
+      for (const double v : b) y.push_back(v - shift);
+      return compareRanks(x, y).p;
+    };
+    for (size_t i = 0; i < last; ++i) {
+      const double between = (differences[i] + differences[i + 1]) / 2;
+      if (between > s.low + 1 && between < s.high - 1) {
+        EXPECT_GT(pOf(between), 0.05);
+      }
+      if (between < differences[0] || between < s.low - 1 || between > s.high + 1) {
+        EXPECT_LE(pOf(between), 0.06);
+      }
+    }
+  }
+}
+
+TEST(EstimateShift, TellsACoarseClocksChangeThatTheMedianDoesNot) {
+  std::vector<double> a(40, 2'000);
+  std::vector<double> b(40, 2'000);
+  for (size_t i = 0; i < 18; ++i) b[i] = 3'000;
+  EXPECT_LT(compareRanks(a, b).p, 0.001);
+  const ShiftEstimate s = estimateShift(a, b, 0.05);
+  ASSERT_TRUE(s.bounded);
+  EXPECT_GT(s.low, 0);
+  EXPECT_GT(s.shift, s.low);
+  EXPECT_LT(s.high, 1'000);
+}
+
+TEST(EstimateShift, ShiftsBackAreTheSameTheOtherWayRound) {
+  std::mt19937 chance(37);
+  for (int round = 0; round < 50; ++round) {
+    std::vector<double> a, b;
+    for (size_t i = 0; i < 1 + chance() % 40; ++i) a.push_back(static_cast<double>(chance() % 30));
+    for (size_t i = 0; i < 1 + chance() % 40; ++i) b.push_back(static_cast<double>(chance() % 40));
+    const ShiftEstimate there = estimateShift(a, b, 0.02);
+    const ShiftEstimate back = estimateShift(b, a, 0.02);
+    EXPECT_NEAR(there.shift, -back.shift, 1e-9);
+    ASSERT_EQ(there.bounded, back.bounded);
+    if (!there.bounded) continue;
+    EXPECT_NEAR(there.low, -back.high, 1e-9);
+    EXPECT_NEAR(there.high, -back.low, 1e-9);
+  }
+}
+
+TEST(CompareRanks, AChanceIsNeverNothing) {
+  std::vector<double> a, b;
+  for (int i = 0; i < 20'000; ++i) a.push_back(i), b.push_back(i + 100'000);
+  EXPECT_GT(compareRanks(a, b).p, 0);
+}
+
 }  // namespace
 }  // namespace tracesmith

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/analysis/recorded_kernels.hpp"
 
+#include <filesystem>
+
 #include <algorithm>
 #include <cstring>
 
@@ -39,9 +41,42 @@ void RecordedKernels::create(const CreateProgram& c) {
   programs_[c.program] = std::move(program);
 }
 
+void RecordedKernels::addFile(Program& program, const std::string& path, std::string text) {
+  if (program.is_built) {
+    program.files.by_path.clear();
+    program.files_key.clear();
+    program.is_built = false;
+  }
+  const ByteView bytes(reinterpret_cast<const uint8_t*>(text.data()), text.size());
+  const ContentHash hash = hashOf(bytes);
+  program.files_key += path + '\0' + std::to_string(hash.low) + ',' + std::to_string(hash.high);
+  program.files.by_path[std::filesystem::path(path).lexically_normal().string()] = std::move(text);
+}
+
+void RecordedKernels::include(const IncludedFile& c) {
+  const auto it = programs_.find(c.program);
+  if (it == programs_.end() || c.content.bytes > kMostSourceBytes) return;
+  const Result<Bytes> text = content_(c.content);
+  if (!text) return;
+  addFile(it->second, std::string(c.path.begin(), c.path.end()), {text->begin(), text->end()});
+  it->second.files.folder.assign(c.folder.begin(), c.folder.end());
+}
+
 void RecordedKernels::build(const BuildProgram& c) {
   const auto it = programs_.find(c.program);
-  if (it != programs_.end()) it->second.options.assign(c.options.begin(), c.options.end());
+  if (it == programs_.end()) return;
+  // Headers that are programs.
+  size_t at = 0;
+  for (const Handle header : c.headers) {
+    const std::string name(c.header_names.data() + at,
+                           strnlen(c.header_names.data() + at, c.header_names.size() - at));
+    at = std::min(at + name.size() + 1, c.header_names.size());
+    const auto of = programs_.find(header);
+    if (of == programs_.end() || of->second.source == nullptr) continue;
+    addFile(it->second, it->second.files.folder + "/" + name, of->second.source->text);
+  }
+  it->second.options.assign(c.options.begin(), c.options.end());
+  it->second.is_built = true;
 }
 
 KernelAccess RecordedKernels::accessOf(Handle handle, const std::string& name, int depth) {
@@ -49,9 +84,10 @@ KernelAccess RecordedKernels::accessOf(Handle handle, const std::string& name, i
   if (it == programs_.end() || depth > kDeepestLink) return {};
   Program& program = it->second;
   if (program.source != nullptr) {
-    auto& access = program.source->by_options[program.options];
+    auto& access = program.source->by_options[program.options + '\0' + program.files_key];
     if (access == nullptr) {
-      access = std::make_unique<ProgramAccess>(program.source->text, program.options);
+      access =
+          std::make_unique<ProgramAccess>(program.source->text, program.options, program.files);
     }
     return access->kernel(name);
   }
@@ -106,6 +142,7 @@ const std::string* RecordedKernels::addLaunch(Handle handle, const RecordedMemor
   if (it == kernels_.end()) return nullptr;
   const Kernel& kernel = it->second;
   bool guesses = false;
+  ArgumentAccess behind{.reads = false, .writes = false, .is_sure = true};
   for (size_t i = 0; i < kernel.arguments.size(); ++i) {
     const Argument& argument = kernel.arguments[i];
     const bool is_object = argument.form == ArgumentForm::kValue && memory.isObject(argument.value);
@@ -116,15 +153,21 @@ const std::string* RecordedKernels::addLaunch(Handle handle, const RecordedMemor
                                       : ArgumentAccess{};
     const Grade grade = access.is_sure ? Grade::kLikely : Grade::kPossible;
     guesses |= !access.is_sure;
+    behind.reads |= access.reads_behind;
+    behind.writes |= access.writes_behind;
     for (const bool write : {true, false}) {
       if (write ? !access.writes : !access.reads) continue;
       if (is_object) memory.addWhole(argument.value, write, grade, out);
       if (is_pointer) memory.addPointer(argument.value, write, grade, out);
     }
   }
+  // What it reaches through pointers in memory is what clSetKernelExecInfo() names.
   for (const uint64_t pointer : kernel.shared) {
-    memory.addPointer(pointer, true, Grade::kPossible, out);
+    if (behind.writes) memory.addPointer(pointer, true, Grade::kLikely, out);
+    if (behind.reads) memory.addPointer(pointer, false, Grade::kLikely, out);
+    if (!behind.writes) memory.addPointer(pointer, true, Grade::kPossible, out);
   }
+  guesses |= kernel.shared.empty() && (behind.reads || behind.writes);
   if (guesses) guessed_.insert(kernel.name);
   return &kernel.name;
 }

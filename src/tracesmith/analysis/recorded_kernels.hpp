@@ -23,6 +23,7 @@ class RecordedKernels {
   explicit RecordedKernels(const Content& content) : content_(content) {}
 
   void create(const recording::CreateProgram& command);
+  void include(const recording::IncludedFile& command);
   void build(const recording::BuildProgram& command);
   void create(const recording::CreateKernel& command);
   void clone(const recording::CloneKernel& command);
@@ -43,6 +44,9 @@ class RecordedKernels {
   struct Program {
     Source* source = nullptr;  // of programs that have one
     std::string options;
+    IncludedFiles files;  // of its last build, or of one that is to come
+    std::string files_key;
+    bool is_built = false;
     std::vector<recording::Handle> inputs;  // of linking
   };
   struct Argument {
@@ -55,6 +59,7 @@ class RecordedKernels {
     std::vector<Argument> arguments;
     std::vector<uint64_t> shared;  // that it may reach without an argument
   };
+  static void addFile(Program& program, const std::string& path, std::string text);
   KernelAccess accessOf(recording::Handle program, const std::string& name, int depth);
 
   const Content& content_;

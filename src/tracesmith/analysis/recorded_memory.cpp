@@ -62,6 +62,11 @@ uint32_t RecordedMemory::allocate(AllocationKind kind, uint64_t bytes, uint64_t 
 
 void RecordedMemory::create(const CreateBuffer& c, uint64_t sequence) {
   const uint64_t bytes = limited(c.bytes);
+  if (const auto shared = sharedUnder(c.flags, c.host)) {
+    objects_[c.buffer] = *shared;
+    objects_[c.buffer].bytes = std::min(bytes, shared->bytes);
+    return;
+  }
   const uint32_t allocation = allocate(AllocationKind::kBuffer, bytes, sequence, c.buffer);
   objects_[c.buffer] = {.allocation = allocation, .bytes = bytes};
   if ((c.flags & kUseHostPointer) != 0 && c.host != 0) {
@@ -69,12 +74,22 @@ void RecordedMemory::create(const CreateBuffer& c, uint64_t sequence) {
   }
 }
 
+std::optional<RecordedMemory::Object> RecordedMemory::sharedUnder(uint64_t flags,
+                                                                  Handle host) const {
+  if ((flags & kUseHostPointer) == 0) return {};
+  const auto range = in(shared_, host);
+  if (!range) return {};
+  const auto& [begin, of] = *range;
+  return Object{.allocation = of.allocation, .offset = host - begin, .bytes = of.end - host};
+}
+
 void RecordedMemory::create(const CreateSubBuffer& c) {
   const auto parent = objects_.find(c.parent);
   if (parent == objects_.end()) return;
   Object part = parent->second;
-  part.offset = limited(part.offset + limited(c.offset));
-  part.bytes = limited(c.bytes);
+  const uint64_t within = std::min(limited(c.offset), part.bytes);
+  part.offset += within;
+  part.bytes = std::min(limited(c.bytes), part.bytes - within);
   objects_[c.buffer] = part;
 }
 
@@ -84,6 +99,13 @@ void RecordedMemory::create(const CreateImage& c, uint64_t sequence) {
     Object shown = of->second;
     shown.is_image = true;
     shown.by_rows = false;  // pixels of an image are not bytes of its buffer
+    objects_[c.image] = shown;
+    return;
+  }
+  if (const auto shared = sharedUnder(c.flags, c.host)) {
+    Object shown = *shared;
+    shown.is_image = true;
+    shown.by_rows = false;
     objects_[c.image] = shown;
     return;
   }

@@ -56,6 +56,8 @@ class RecordedMemory {
     uint64_t end = 0;
     uint32_t allocation = 0;
   };
+  /// All from `host` on of the shared memory that a memory object is made of.
+  std::optional<Object> sharedUnder(uint64_t flags, recording::Handle host) const;
   uint32_t allocate(AllocationKind kind, uint64_t bytes, uint64_t sequence,
                     recording::Handle handle);
   /// The range that has `address` in it, with its begin.

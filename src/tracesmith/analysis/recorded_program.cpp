@@ -64,6 +64,7 @@ class Translation {
   void on(const CreateImage& c) { memory_.create(c, header_->sequence); }
   void on(const SvmAlloc& c) { memory_.create(c, header_->sequence); }
   void on(const CreateProgram& c) { kernels_.create(c); }
+  void on(const IncludedFile& c) { kernels_.include(c); }
   void on(const BuildProgram& c) { kernels_.build(c); }
   void on(const CreateKernel& c) { kernels_.create(c); }
   void on(const CloneKernel& c) { kernels_.clone(c); }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
 #include <unordered_map>
 
 #include "tracesmith/analysis/races.hpp"
@@ -279,6 +280,53 @@ TEST_F(Recorded, ArgumentsAreThoseOfTheMomentOfTheLaunch) {
   EXPECT_EQ(found(), "likely w/r 1:0-1000");
 }
 
+TEST_F(Recorded, ABufferMadeOfSharedMemoryIsThatMemory) {
+  constexpr uint64_t kUseHostPointer = 1 << 3;
+  add(SvmAlloc{.pointer = 0x9000, .bytes = 1000});
+  add(CreateBuffer{.buffer = 0x5000, .flags = kUseHostPointer, .bytes = 500, .host = 0x9100});
+  argument(kReader, 1, 0x9000, ArgumentForm::kSvm);
+  launch(kQueue1, kReader);
+  fill(kQueue2, 0x5000, 0, 10);
+  EXPECT_EQ(found(), "likely r/fill 3:256-266");
+}
+
+TEST_F(Recorded, AnImageMadeOfSharedMemoryIsThatMemory) {
+  constexpr uint64_t kUseHostPointer = 1 << 3;
+  add(SvmAlloc{.pointer = 0x9000, .bytes = 1000});
+  add(CreateImage{.image = 0x5000, .flags = kUseHostPointer, .width = 10, .host = 0x9100});
+  argument(kKernel, 0, 0x5000);
+  launch(kQueue1, kKernel);
+  add(SvmFill{.queue = kQueue2, .pointer = 0x9000, .bytes = 1000});
+  EXPECT_EQ(found(), "likely w/fill 3:256-1000");
+}
+
+TEST_F(Recorded, WhoWasToldThatAnEventIsCompleteComesAfterIt) {
+  const uint64_t events[] = {0x77};
+  launch(kQueue1, kKernel, {}, 0x77);
+  add(WaitForEvents{.events = events, .was_told = 1}, {.thread = 1});
+  launch(kQueue2, kReader);
+  EXPECT_EQ(found(), "");
+  launch(kQueue1, kKernel, {}, 0x77);
+  add(WaitForEvents{.events = events, .was_told = 1},
+      {.thread = 2});  // another thread learns of it
+  launch(kQueue2, kReader);
+  EXPECT_EQ(found(Grade::kPossible), "likely r/w 1:0-1000; possible w/r 1:0-1000");
+}
+
+TEST_F(Recorded, PointersInSharedMemoryReachWhatTheKernelWasToldOf) {
+  program(
+      "typedef struct { global int* at; } S; kernel void w(global S* p) { p->at[0] = 1; }"
+      "kernel void r(global int* p, global int* q) { q[0] = p[0]; }");
+  add(SvmAlloc{.pointer = 0x9000, .bytes = 1000});
+  const uint64_t reached[] = {0x9000};
+  const auto* raw = reinterpret_cast<const uint8_t*>(reached);
+  add(SetExecInfo{.kernel = kKernel, .name = 0x11B6, .value = Raw(raw, 8)});
+  argument(kKernel, 0, kBuffer);
+  launch(kQueue1, kKernel);
+  add(SvmFill{.queue = kQueue2, .pointer = 0x9000, .bytes = 1000});
+  EXPECT_EQ(found(), "likely w/fill 3:0-1000");
+}
+
 TEST_F(Recorded, AReusedHandleIsAnotherBuffer) {
   launch(kQueue1, kKernel);
   add(Release{.object = kBuffer, .object_class = ObjectClass::kMemory});
@@ -287,26 +335,77 @@ TEST_F(Recorded, AReusedHandleIsAnotherBuffer) {
   EXPECT_EQ(found(), "");
 }
 
+/// What must hold of any program: what is said of steps is about steps and memory that are there.
+void expectSound(const RecordedProgram& of) {
+  ASSERT_EQ(of.steps.size(), of.program.size());
+  for (StepId id = 0; id < of.program.size(); ++id) {
+    ASSERT_LT(of.program.step(id).label, of.labels.size());
+    ASSERT_LT(of.program.step(id).thread, of.threads.size());
+    for (const Access& access : of.program.accesses(id)) {
+      ASSERT_LT(access.allocation, of.allocations.size());
+      ASSERT_LT(access.begin, access.end);
+      ASSERT_LE(access.end, of.allocations[access.allocation].bytes);
+    }
+  }
+}
+
+using Pairs = std::set<std::pair<StepId, StepId>>;
+Pairs racesOf(const RecordedProgram& of) {
+  Pairs pairs;
+  for (const RaceGroup& group : findRaces(of.program, Grade::kPossible).groups) {
+    EXPECT_LT(group.race.first, of.program.size());
+    EXPECT_LT(group.race.second, of.program.size());
+    pairs.emplace(group.race.first, group.race.second);
+  }
+  return pairs;
+}
+
 TEST_F(Recorded, AnyCutAndAnyByteIsSurvived) {
   launch(kQueue1, kKernel, {}, 0x77);
   launch(kQueue2, kReader, {0x77});
   fill(kLoose, kBuffer, 0, 10);
   const auto content = [](const Payload&) -> Result<Bytes> { return Bytes(); };
-  for (size_t n = 0; n < bytes_.size(); n += 3) {
+  const RecordedProgram whole = programOfRecording(bytes_, content);
+  const Pairs races = racesOf(whole);
+  ASSERT_GT(races.size(), 0u);
+  std::set<size_t> ends = {0};  // of whole commands
+  forEachCommand(bytes_, [&](const CommandHeader& header, ByteView) {
+    ends.insert(*ends.rbegin() + header.bytes);
+    return true;
+  });
+  size_t most = 0;
+  for (size_t n = 0; n < bytes_.size(); ++n) {
     const Bytes cut(bytes_.begin(), bytes_.begin() + static_cast<ptrdiff_t>(n));
-    (void)findRaces(programOfRecording(cut, content).program, Grade::kPossible);
+    const RecordedProgram of = programOfRecording(cut, content);
+    expectSound(of);
+    // The steps of what is there, and no others.
+    EXPECT_EQ(of.damaged, !ends.contains(n)) << n;
+    ASSERT_GE(of.steps.size(), most) << n;
+    most = of.steps.size();
+    for (size_t i = 0; i < of.steps.size(); ++i) {
+      EXPECT_EQ(of.steps[i].sequence, whole.steps[i].sequence);
+      EXPECT_EQ(of.steps[i].kind, whole.steps[i].kind);
+    }
+    for (const auto& pair : racesOf(of)) EXPECT_TRUE(races.contains(pair)) << n;
   }
+  EXPECT_EQ(most + 1, whole.steps.size());  // all but the last command's
   for (size_t at = 0; at < bytes_.size(); ++at) {
-    Bytes changed = bytes_;
-    changed[at] ^= 0xFF;
-    (void)findRaces(programOfRecording(changed, content).program, Grade::kPossible);
+    for (const uint8_t change : {0xFF, 0x01}) {
+      Bytes changed = bytes_;
+      changed[at] ^= change;
+      const RecordedProgram of = programOfRecording(changed, content);
+      expectSound(of);
+      (void)racesOf(of);
+      // A command is a step at most, and one that is lost takes at most all behind it along.
+      EXPECT_LE(of.steps.size(), ends.size()) << at;
+    }
   }
 }
 
 TEST_F(Recorded, FromAFile) {
   launch(kQueue1, kKernel);
   launch(kQueue2, kReader);
-  test::TempFolder folder;
+  tracesmith::test::TempFolder folder;
   {
     auto writer = RecordingWriter::create(folder.path("out.sbr"));
     ASSERT_TRUE(writer);

@@ -74,6 +74,7 @@ struct ReportOptions {
   size_t limit = 15;                      ///< rows of tables by name, stream or step; 0: all
   size_t longest = 15;                    ///< rows of tables of the longest pieces; 0: all
   bool whole_paths = false;               ///< ranges around a launch, however many; else the last
+  bool all_frames = false;                ///< of stacks, runtime_frames.hpp too
   std::optional<int64_t> from_ns, to_ns;  ///< of the critical path; none: the whole trace
 };
 

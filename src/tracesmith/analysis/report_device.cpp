@@ -143,7 +143,12 @@ void streams(Maker& maker) {
 }
 
 void steps(Maker& maker) {
-  const Steps found = stepsOf(maker.trace, maker.ops);
+  Steps found = stepsOf(maker.trace, maker.ops);
+  if (maker.ops.until_ns) {
+    constexpr int64_t kRounding = 1000;  // up, as that time is
+    std::erase_if(found.all,
+                  [&](const Step& s) { return s.begin_ns > *maker.ops.until_ns - kRounding; });
+  }
   const std::vector<Step>& all = found.all;
   std::vector<ReportColumn> columns = {{"step", "step", Q::kText},
                                        {"begin_ns", "begin", Q::kTimeNs},

@@ -11,6 +11,7 @@
 #include "tracesmith/analysis/launch_paths.hpp"
 #include "tracesmith/analysis/report_parts.hpp"
 #include "tracesmith/analysis/time_breakdown.hpp"
+#include "tracesmith/model/live_memory.hpp"
 
 namespace tracesmith::report_parts {
 namespace {
@@ -34,14 +35,18 @@ std::vector<ReportValue> statsRow(const NamedStats& s) {
 
 void kernels(Maker& maker) {
   ReportTable& table = maker.table("kernels", "Kernels by total time", statsColumns("kernel"));
-  const std::vector<NamedStats> stats = kernelStats(maker.trace);
+  const std::vector<NamedStats> stats = maker.options.analysis.as_hta
+                                            ? kernelStats(maker.trace, maker.ops)
+                                            : kernelStats(maker.trace);
   for (size_t i = 0; i < maker.limit(stats.size()); ++i) table.rows.push_back(statsRow(stats[i]));
   noteRest(table, stats.size());
 }
 
 void hotspots(Maker& maker) {
   ReportTable& calls = maker.table("host_calls", "Host calls by total time", statsColumns("call"));
-  const std::vector<NamedStats> stats = hostCallStats(maker.trace);
+  const std::vector<NamedStats> stats = hostCallStats(maker.trace, [&](TableId, size_t row) {
+    return !maker.ops.until_ns || maker.ops.call_begin_ns[row] < *maker.ops.until_ns;
+  });
   for (size_t i = 0; i < maker.limit(stats.size()); ++i) calls.rows.push_back(statsRow(stats[i]));
   noteRest(calls, stats.size());
   ReportTable& paths = maker.table("launch_paths", "Device time by where it was launched",
@@ -109,52 +114,17 @@ void memory(Maker& maker) {
     table.note = "the trace has no allocations";
     return;
   }
-  std::vector<uint32_t> order(events.size());
-  for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<uint32_t>(i);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](uint32_t a, uint32_t b) { return events.time_ns[a] < events.time_ns[b]; });
-  struct Of {
-    std::map<std::pair<ProcessId, uint64_t>, uint64_t> live;
-    int64_t allocations = 0, frees = 0, peak_at = 0;
-    uint64_t allocated = 0, freed = 0, now = 0, peak = 0;
+  const MemoryUsage usage = memoryUsage(maker.trace);
+  const auto add = [&](std::string place, const MemoryTotals& use) {
+    table.rows.push_back({std::move(place), count(use.allocations), count(use.frees),
+                          count(use.allocated_bytes), count(use.freed_bytes), count(use.peak_bytes),
+                          use.peak_bytes == 0 ? 0 : use.peak_ns - maker.beginNs(),
+                          count(use.live_bytes)});
   };
-  std::map<DeviceId, Of> devices;
-  const auto deviceOf = [&](uint32_t i) {
-    if (events.device_id[i] != DeviceId::kNone) return events.device_id[i];
-    const auto context = static_cast<size_t>(events.context_id[i]);
-    return context == 0 || context > maker.trace.context.size()
-               ? DeviceId::kNone
-               : maker.trace.context.device_id[context - 1];
-  };
-  for (const uint32_t i : order) {
-    Of& of = devices[deviceOf(i)];
-    const auto key = std::make_pair(events.process_id[i], events.address[i]);
-    if (events.kind[i] == MemoryKind::kAlloc) {
-      ++of.allocations;
-      of.allocated += events.bytes[i];
-      of.now += events.bytes[i];
-      uint64_t& there = of.live[key];
-      of.now -= there;  // its free is not in the trace, or the address would be taken
-      there = events.bytes[i];
-      if (of.now > of.peak) {
-        of.peak = of.now;
-        of.peak_at = events.time_ns[i];
-      }
-    } else if (events.kind[i] == MemoryKind::kFree) {
-      ++of.frees;
-      const auto it = of.live.find(key);
-      if (it == of.live.end()) continue;  // allocated before the trace began
-      of.freed += it->second;
-      of.now -= it->second;
-      of.live.erase(it);
-    }
+  for (const MemoryTotals& use : usage.places) {
+    add(use.device == DeviceId::kNone ? "host" : maker.deviceName(use.device), use);
   }
-  for (const auto& [device, of] : devices) {
-    table.rows.push_back({device == DeviceId::kNone ? "host" : maker.deviceName(device),
-                          of.allocations, of.frees, count(of.allocated), count(of.freed),
-                          count(of.peak), of.peak == 0 ? 0 : of.peak_at - maker.beginNs(),
-                          count(of.now)});
-  }
+  if (usage.places.size() > 1) add("all together", usage.all);
 }
 
 void copies(Maker& maker) {
@@ -162,7 +132,8 @@ void copies(Maker& maker) {
   columns.push_back({"bytes", "bytes", Q::kBytes});
   columns.push_back({"bytes_per_s", "bytes/time", Q::kBytesPerSecond});
   ReportTable& table = maker.table("memcpy", "Copies and fills", std::move(columns));
-  for (const NamedStats& s : copyStats(maker.trace)) {
+  for (const NamedStats& s :
+       maker.options.analysis.as_hta ? copyStats(maker.trace, maker.ops) : copyStats(maker.trace)) {
     std::vector<ReportValue> row = statsRow(s);
     row.emplace_back(count(s.bytes));
     row.emplace_back(

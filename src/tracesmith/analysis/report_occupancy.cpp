@@ -36,11 +36,18 @@ void occupancy(Maker& maker) {
   };
   const Trace& t = maker.trace;
   std::map<std::tuple<StringId, ShapeId, DeviceId>, Of> shapes;
-  for (size_t i = 0; i < t.kernel.size(); ++i) {
-    if (t.kernel.shape_id[i] == ShapeId::kNone) continue;
+  const auto add = [&](size_t i, int64_t duration_ns) {
+    if (t.kernel.shape_id[i] == ShapeId::kNone) return;
     Of& of = shapes[{t.kernel.name[i], t.kernel.shape_id[i], t.deviceOf(t.kernel.stream_id[i])}];
     ++of.launches;
-    of.total += std::max<int64_t>(t.kernel.duration_ns[i], 0);
+    of.total += std::max<int64_t>(duration_ns, 0);
+  };
+  if (maker.options.analysis.as_hta) {
+    for (const DeviceOp& op : maker.ops.ops) {
+      if (op.table == TableId::kKernel) add(op.row, op.end_ns - op.begin_ns);
+    }
+  } else {
+    for (size_t i = 0; i < t.kernel.size(); ++i) add(i, t.kernel.duration_ns[i]);
   }
   bool limits_missing = false;
   for (const auto& [key, of] : shapes) {

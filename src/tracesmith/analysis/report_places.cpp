@@ -36,9 +36,19 @@ void Maker::nameStreams() {
   for (const auto& [place, of] : processes) name_processes = name_processes || of.size() > 1;
   for (const auto& [place, streams] : same) {
     if (streams.size() < 2) continue;
+    std::set<uint32_t> contexts;
+    const auto contextOf = [&](StreamId id) {
+      const auto context = static_cast<size_t>(trace.contextOf(id));
+      return context == 0 || context > trace.context.size() ? 0U
+                                                            : trace.context.ordinal[context - 1];
+    };
+    for (const StreamId id : streams) contexts.insert(contextOf(id));
+    const bool by_context = contexts.size() == streams.size();
+    size_t number = 0;
     for (const StreamId id : streams) {
       stream_names[static_cast<size_t>(id)] +=
-          " (context " + std::to_string(static_cast<uint32_t>(trace.contextOf(id))) + ")";
+          by_context ? " (context " + std::to_string(contextOf(id)) + ")"
+                     : " (#" + std::to_string(++number) + ")";
     }
   }
 }

@@ -5,6 +5,7 @@
 
 #include "tracesmith/analysis/call_path_costs.hpp"
 #include "tracesmith/analysis/report_parts.hpp"
+#include "tracesmith/analysis/runtime_frames.hpp"
 
 namespace tracesmith::report_parts {
 namespace {
@@ -31,12 +32,13 @@ bool costsMore(const Cost& a, const Cost& b) {
 }
 
 /// "inner < its caller < ...", for people only the innermost ones.
-std::string pathText(const Maker& maker, const FrameSymbols& symbols, CallPathId path) {
+std::string pathText(const Maker& maker, const CallPathTable& paths, const FrameSymbols& symbols,
+                     CallPathId path) {
   constexpr size_t kShown = 4;
   std::string text;
   size_t shown = 0;
   std::vector<FrameFunction> functions;
-  const std::vector<FrameId> frames = framesOf(maker.trace, path);
+  const std::vector<FrameId> frames = framesOf(paths, path);
   for (size_t i = frames.size(); i-- > 0;) {
     symbols.functions(frames[i], functions);
     for (const FrameFunction& function : functions) {
@@ -48,19 +50,48 @@ std::string pathText(const Maker& maker, const FrameSymbols& symbols, CallPathId
   return text;
 }
 
+/// Those of paths that are shown as one stack, together.
+std::vector<CallPathCost> joinedCosts(const CallPathTable& paths,
+                                      const std::vector<CallPathCost>& costs) {
+  const std::vector<CallPathId> first = samePaths(paths);
+  std::vector<CallPathCost> sums(paths.size());
+  for (const CallPathCost& cost : costs) {
+    const CallPathId path = first[indexOf(cost.path)];
+    CallPathCost& sum = sums[indexOf(path)];
+    sum.path = path;
+    sum.calls += cost.calls;
+    sum.host_ns += cost.host_ns;
+    sum.device_ns += cost.device_ns;
+    sum.bytes += cost.bytes;
+  }
+  std::erase_if(sums, [](const CallPathCost& sum) { return sum.path == CallPathId::kNone; });
+  return sums;
+}
+
 }  // namespace
 
 void callStacks(Maker& maker) {
   std::vector<CallPathCost> paths = callPathCosts(maker.trace);
   if (paths.empty()) return;
   const FrameSymbols symbols(maker.trace);
-  std::vector<FunctionCost> functions = functionCosts(maker.trace, paths, symbols);
+  CallPathTable shown = maker.trace.call_path;
+  bool left_out = false;
+  if (!maker.options.all_frames) {
+    shown = withoutRuntimeFrames(maker.trace);
+    paths = joinedCosts(shown, paths);
+    const auto& all = maker.trace.call_path.frame;
+    left_out = !std::equal(all.begin(), all.end(), shown.frame.begin(), shown.frame.end());
+  }
+  std::vector<FunctionCost> functions = functionCosts(shown, paths, symbols);
   std::sort(paths.begin(), paths.end(), costsMore<CallPathCost>);
   ReportTable& by_path =
       maker.table("call_paths", "Call stacks by the device time that they asked for",
                   costColumns("stack", "stack, innermost first"));
+  if (left_out) {
+    note(by_path, "without frames of the interpreter, libffi and the loader (--all-frames)");
+  }
   for (size_t i = 0; i < maker.limit(paths.size()); ++i) {
-    by_path.rows.push_back(costRow(pathText(maker, symbols, paths[i].path), paths[i]));
+    by_path.rows.push_back(costRow(pathText(maker, shown, symbols, paths[i].path), paths[i]));
   }
   noteRest(by_path, paths.size());
   std::stable_sort(functions.begin(), functions.end(), costsMore<FunctionCost>);

@@ -3,16 +3,22 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
+#include <filesystem>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "tracesmith/analysis/constant_expression.hpp"
 
 namespace tracesmith::races {
 namespace {
 
 constexpr size_t kMostOpenConditions = 4;
 constexpr int kDeepestMacro = 64;
+constexpr size_t kMostTokens = 16'000'000;  // with what is included, as often as it is
 
 bool isWordStart(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 bool isWordPart(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
@@ -78,43 +84,65 @@ bool split(std::string_view s, std::vector<Token>& out) {
   return true;
 }
 
+/// Backslashes at line ends join lines; with zeros at its end a source was handed over whole.
+std::string withoutJoints(std::string_view source) {
+  std::string joined;
+  joined.reserve(source.size());
+  for (size_t i = 0; i < source.size(); ++i) {
+    const bool at_end = source[i] == '\\' && i + 1 < source.size() &&
+                        (source[i + 1] == '\n' || source.substr(i + 1, 2) == "\r\n");
+    if (at_end) {
+      i += source[i + 1] == '\n' ? 1 : 2;
+    } else if (source[i] != '\0') {
+      joined += source[i];
+    }
+  }
+  return joined;
+}
+
 struct Macro {
   std::vector<Token> body;
   std::vector<std::string_view> parameters;
   bool is_function = false;
+  bool is_variadic = false;  // the last parameter takes all arguments that are left
   bool usable = true;
 };
 
 class Preprocessor {
  public:
   /// `choices`: of open conditions, by their order; more of them may turn up.
-  Preprocessor(const std::vector<Token>& source, uint32_t choices, SourceTokens& out)
-      : source_(source), choices_(choices), out_(out) {}
+  Preprocessor(uint32_t choices, const IncludedFiles& files, std::vector<std::string> folders,
+               SourceTokens& out)
+      : choices_(choices), files_(files), folders_(std::move(folders)), out_(out) {}
 
   void define(std::string_view name, std::vector<Token> body) {
     macros_[name] = {std::move(body), {}, false, true};
   }
   void undefine(std::string_view name) { macros_.erase(name); }
 
-  void run() {
+  /// `folder`: in which the source lies.
+  void run(const std::vector<Token>& source, const std::string& folder) {
+    const size_t open_before = conditions_.size();
+    source_tokens_ += source.size();
+    if (source_tokens_ > kMostTokens) out_.understood = false;
     size_t at = 0;
-    while (at < source_.size() && out_.understood) {
+    while (at < source.size() && out_.understood) {
       size_t end = at + 1;
-      while (end < source_.size() && !source_[end].starts_line) ++end;
-      if (source_[at].is("#")) {
-        directive(at + 1, end);
+      while (end < source.size() && !source[end].starts_line) ++end;
+      if (source[at].is("#")) {
+        directive({source.data() + at + 1, end - at - 1}, folder);
         at = end;
         continue;
       }
       // A call of a macro may go on over lines: up to the next directive.
-      while (end < source_.size() && !(source_[end].starts_line && source_[end].is("#"))) ++end;
+      while (end < source.size() && !(source[end].starts_line && source[end].is("#"))) ++end;
       if (active()) {
-        most_ = 1'000'000 + 8 * source_.size();
-        expand({source_.data() + at, end - at}, 0, out_.tokens);
+        most_ = 1'000'000 + 8 * source_tokens_;
+        expand({source.data() + at, end - at}, 0, out_.tokens);
       }
       at = end;
     }
-    if (!conditions_.empty()) out_.understood = false;
+    if (conditions_.size() != open_before) out_.understood = false;
   }
   size_t openConditions() const { return open_.size(); }
 
@@ -133,10 +161,10 @@ class Preprocessor {
   bool active() const { return conditions_.empty() || conditions_.back().active; }
   bool isDefined(std::string_view name) const { return macros_.count(name) != 0; }
 
-  void directive(size_t at, size_t end) {
-    if (at >= end) return;
-    const std::string_view what = source_[at].text;
-    const View rest{source_.data() + at + 1, end - at - 1};
+  void directive(View line, const std::string& folder) {
+    if (line.size == 0) return;
+    const std::string_view what = line.data[0].text;
+    const View rest{line.data + 1, line.size - 1};
     if (what == "if" || what == "ifdef" || what == "ifndef") {
       const bool outer = active();
       const bool on = outer && decide(what, rest);
@@ -163,9 +191,70 @@ class Preprocessor {
       defineFrom(rest);
     } else if (what == "undef") {
       if (rest.size > 0) undefine(rest.data[0].text);
-    } else if (what != "pragma" && what != "line" && what != "warning") {
-      out_.understood = false;  // #include, and #error: the program was built, so not like this
+    } else if (what == "include") {
+      include(rest, folder);
+    } else if (what == "pragma") {
+      if (rest.size > 0 && rest.data[0].is("once") && !file_.empty()) once_.insert(file_);
+    } else if (what != "line" && what != "warning") {
+      out_.understood = false;  // #error: the program was built, so not like this
     }
+  }
+
+  /// As the recording has paths: without dots.
+  static std::string wholePath(const std::string& folder, const std::string& name) {
+    const std::string path = name.starts_with('/') ? name : folder + "/" + name;
+    return path.find("/.") == std::string::npos && path.find("//") == std::string::npos
+               ? path
+               : std::filesystem::path(path).lexically_normal().string();
+  }
+
+  /// What an #include names; a macro may do so.
+  std::string nameOfInclude(View rest, bool& quoted) {
+    Tokens tokens(rest.data, rest.data + rest.size);
+    if (rest.size > 0 && rest.data[0].kind == TokenKind::kWord) {
+      tokens.clear();
+      most_ = 10'000;
+      expand(rest, 0, tokens);
+    }
+    std::string name;
+    quoted = !tokens.empty() && tokens[0].kind == TokenKind::kText;
+    if (quoted) {
+      name = tokens[0].text.substr(1, tokens[0].text.size() - 2);
+    } else if (tokens.size() > 2 && tokens.front().is("<") && tokens.back().is(">")) {
+      for (size_t i = 1; i + 1 < tokens.size(); ++i) name += tokens[i].text;
+    }
+    return name;
+  }
+
+  void include(View rest, const std::string& folder) {
+    constexpr size_t kDeepestInclude = 64;
+    bool quoted = false;
+    const std::string name = nameOfInclude(rest, quoted);
+    const size_t first = quoted ? 0 : 1;
+    for (size_t i = first; i < folders_.size() + 2; ++i) {
+      const std::string& in = i == 0                 ? folder
+                              : i <= folders_.size() ? folders_[i - 1]
+                                                     : files_.folder;
+      constexpr size_t kWorkOfAFolder = 64;
+      if (!mayGoOn(kWorkOfAFolder)) return;
+      const std::string path = wholePath(in, name);
+      const auto file = files_.by_path.find(path);
+      if (file == files_.by_path.end()) continue;
+      if (once_.contains(path)) return;
+      if (name.empty() || ++depth_ > kDeepestInclude || ++includes_ > 10'000) break;
+      // It stays: tokens point into it, and a file that is met again has the same.
+      auto [it, is_new] = read_.try_emplace(path);
+      if (is_new) {
+        out_.made.push_back(withoutJoints(file->second));
+        if (!split(out_.made.back(), it->second)) out_.understood = false;
+      }
+      const std::string before = std::exchange(file_, path);
+      run(it->second, path.substr(0, path.rfind('/')));
+      file_ = before;
+      --depth_;
+      return;
+    }
+    out_.understood = false;
   }
 
   void defineFrom(View rest) {
@@ -181,7 +270,11 @@ class Preprocessor {
       macro.is_function = true;
       for (at = 2; at < rest.size && !rest.data[at].is(")"); ++at) {
         if (rest.data[at].kind == TokenKind::kWord) macro.parameters.push_back(rest.data[at].text);
-        if (rest.data[at].is("...")) macro.usable = false;
+        if (!rest.data[at].is("...")) continue;
+        // `name...` has a name already.
+        const bool has_name = !rest.data[at - 1].is("(") && !rest.data[at - 1].is(",");
+        if (!has_name) macro.parameters.push_back("__VA_ARGS__");
+        macro.is_variadic = true;
       }
       ++at;
       if (macro.parameters.size() > 64) macro.usable = false;
@@ -201,15 +294,18 @@ class Preprocessor {
       return defined == (what == "ifdef");
     }
     Tokens tokens;
-    bool open = false;
     std::string text;
     for (size_t i = 0; i < rest.size; ++i) {
       text.append(rest.data[i].text).append(" ");
       if (rest.data[i].is("defined")) {
         const size_t name = i + 1 < rest.size && rest.data[i + 1].is("(") ? i + 2 : i + 1;
         if (name >= rest.size) break;
-        open |= !isDefined(rest.data[name].text) && isCompilers(rest.data[name].text);
-        tokens.push_back({isDefined(rest.data[name].text) ? "1" : "0", TokenKind::kNumber, false});
+        const std::string_view asked = rest.data[name].text;
+        if (!isDefined(asked) && isCompilers(asked)) {
+          tokens.push_back({asked, TokenKind::kWord, false});  // its value is not known either
+        } else {
+          tokens.push_back({isDefined(asked) ? "1" : "0", TokenKind::kNumber, false});
+        }
         i = name == i + 2 ? name + 1 : name;
       } else {
         tokens.push_back(rest.data[i]);
@@ -218,16 +314,24 @@ class Preprocessor {
     Tokens expanded;
     most_ = 10'000 + expanded.size();
     expand({tokens.data(), tokens.size()}, 0, expanded);
-    for (const Token& t : expanded) open |= t.kind == TokenKind::kWord && isCompilers(t.text);
-    size_t at = 0;
-    const std::optional<int64_t> value = evaluate(expanded, at, 0, 0);
-    if (open || !value || at != expanded.size()) return choose(text);
-    return *value != 0;
+    const std::optional<Constant> value =
+        constantOf(expanded, [](std::string_view name) -> std::optional<Constant> {
+          if (isCompilers(name)) return {};
+          return Constant{};  // a name that nobody defined is 0
+        });
+    if (!value) return choose(text);
+    return value->isTrue();
   }
 
-  /// A name that a compiler may define.
+  /// A name that a compiler may define, or the language's own header.
   static bool isCompilers(std::string_view name) {
-    return name.substr(0, 2) == "__" || name.substr(0, 3) == "cl_" || name.substr(0, 3) == "CL_";
+    static constexpr std::string_view kPrefixes[] = {
+        "__",    "cl_",   "CL_",     "CLK_",    "FP_",        "FLT_",     "DBL_",
+        "HALF_", "M_",    "CHAR_",   "SCHAR_",  "UCHAR_",     "SHRT_",    "USHRT_",
+        "INT_",  "UINT_", "LONG_",   "ULONG_",  "MAXFLOAT",   "HUGE_VAL", "INFINITY",
+        "NAN",   "NULL",  "ATOMIC_", "memory_", "kernel_exec"};
+    return std::any_of(std::begin(kPrefixes), std::end(kPrefixes),
+                       [&](std::string_view prefix) { return name.starts_with(prefix); });
   }
 
   bool choose(const std::string& text) {
@@ -242,77 +346,18 @@ class Preprocessor {
     return (choices_ >> (it - open_.begin()) & 1) != 0;
   }
 
-  /// C's expressions of whole numbers. Nothing where it is none.
-  static std::optional<int64_t> evaluate(const Tokens& t, size_t& at, int least, int depth) {
-    if (at >= t.size() || depth > kDeepestMacro) return {};
-    std::optional<int64_t> left;
-    const Token& first = t[at++];
-    if (first.is("(")) {
-      left = evaluate(t, at, 0, depth + 1);
-      if (at >= t.size() || !t[at++].is(")")) return {};
-    } else if (first.is("!") || first.is("-") || first.is("+") || first.is("~")) {
-      left = evaluate(t, at, 100, depth + 1);
-      if (left && first.is("!")) left = *left == 0;
-      if (left && first.is("-")) left = static_cast<int64_t>(0 - static_cast<uint64_t>(*left));
-      if (left && first.is("~")) left = ~*left;
-    } else if (first.kind == TokenKind::kNumber) {
-      const bool hex = first.text.size() > 2 && (first.text[1] == 'x' || first.text[1] == 'X');
-      const std::string_view digits = first.text.substr(hex ? 2 : 0);
-      int64_t value = 0;
-      const auto parsed =
-          std::from_chars(digits.data(), digits.data() + digits.size(), value, hex ? 16 : 10);
-      for (const char* c = parsed.ptr; c != digits.data() + digits.size(); ++c) {
-        if (*c != 'u' && *c != 'U' && *c != 'l' && *c != 'L') return {};
-      }
-      if (parsed.ec == std::errc()) left = value;
-    } else if (first.kind == TokenKind::kWord) {
-      left = 0;
-    }
-    static const std::map<std::string_view, int> kPlaces = {
-        {"||", 1}, {"&&", 2}, {"|", 3}, {"^", 4},  {"&", 5},  {"==", 6},
-        {"!=", 6}, {"<", 7},  {">", 7}, {"<=", 7}, {">=", 7}, {"<<", 8},
-        {">>", 8}, {"+", 9},  {"-", 9}, {"*", 10}, {"/", 10}, {"%", 10}};
-    while (left && at < t.size()) {
-      const auto place = kPlaces.find(t[at].text);
-      if (place == kPlaces.end() || place->second <= least) break;
-      const std::string_view op = t[at++].text;
-      const std::optional<int64_t> right = evaluate(t, at, place->second, depth + 1);
-      if (!right) return {};
-      left = apply(op, *left, *right);
-    }
-    return left;
-  }
-
-  static std::optional<int64_t> apply(std::string_view op, int64_t a, int64_t b) {
-    const auto ua = static_cast<uint64_t>(a), ub = static_cast<uint64_t>(b);
-    if (op == "||") return a != 0 || b != 0;
-    if (op == "&&") return a != 0 && b != 0;
-    if (op == "|") return a | b;
-    if (op == "^") return a ^ b;
-    if (op == "&") return a & b;
-    if (op == "==") return a == b;
-    if (op == "!=") return a != b;
-    if (op == "<") return a < b;
-    if (op == ">") return a > b;
-    if (op == "<=") return a <= b;
-    if (op == ">=") return a >= b;
-    if (op == "<<") return b < 0 || b > 62 ? 0 : static_cast<int64_t>(ua << ub);
-    if (op == ">>") return b < 0 || b > 62 ? 0 : a >> b;
-    if (op == "+") return static_cast<int64_t>(ua + ub);
-    if (op == "-") return static_cast<int64_t>(ua - ub);
-    if (op == "*") return static_cast<int64_t>(ua * ub);
-    if (b == 0 || (a == INT64_MIN && b == -1)) return {};
-    return op == "/" ? a / b : a % b;
+  /// Counts steps and bytes that are made. False: there are so many that the source is hostile.
+  bool mayGoOn(size_t work) {
+    work_ += work;
+    if (work_ > 4'000'000 + 16 * source_tokens_) out_.understood = false;
+    return out_.understood;
   }
 
   void expand(View in, int depth, Tokens& out) {
     for (size_t i = 0; i < in.size && out_.understood; ++i) {
       const Token& token = in.data[i];
-      if (out.size() > most_ || ++work_ > 4'000'000 + 16 * source_.size() ||
-          depth > kDeepestMacro) {
-        out_.understood = false;
-        return;
-      }
+      if (out.size() > most_ || depth > kDeepestMacro) out_.understood = false;
+      if (!mayGoOn(1)) return;
       const auto it = token.kind == TokenKind::kWord ? macros_.find(token.text) : macros_.end();
       const bool is_busy =
           it != macros_.end() && std::find(busy_.begin(), busy_.end(), token.text) != busy_.end();
@@ -331,6 +376,7 @@ class Preprocessor {
         }
         if (!callOf(in, end, arguments)) return;
         i = end;
+        if (macro.is_variadic) gatherRest(macro.parameters.size(), arguments);
       }
       if (!macro.usable || (macro.is_function && !macro.parameters.empty() &&
                             arguments.size() != macro.parameters.size())) {
@@ -356,10 +402,22 @@ class Preprocessor {
         arguments.emplace_back();
       } else {
         arguments.back().push_back(t);
+        if (!mayGoOn(1)) return false;
       }
     }
     out_.understood = false;
     return false;
+  }
+
+  /// The arguments from the last parameter on become one, with their commas.
+  static void gatherRest(size_t parameters, std::vector<Tokens>& arguments) {
+    while (arguments.size() < parameters) arguments.emplace_back();
+    Tokens& rest = arguments[parameters - 1];
+    for (size_t i = parameters; i < arguments.size(); ++i) {
+      rest.push_back({",", TokenKind::kSign, false});
+      rest.insert(rest.end(), arguments[i].begin(), arguments[i].end());
+    }
+    arguments.resize(parameters);
   }
 
   Tokens substituted(const Macro& macro, const std::vector<Tokens>& arguments, int depth) {
@@ -377,9 +435,18 @@ class Preprocessor {
         const Token& next = macro.body[++i];
         const Tokens* argument = argumentOf(next);
         const Tokens plain = argument == nullptr ? Tokens{next} : *argument;
-        if (plain.empty()) continue;
+        if (plain.empty()) {
+          // `, ## __VA_ARGS__` without any: the comma goes.
+          if (next.is("__VA_ARGS__") && out.back().is(",")) out.pop_back();
+          continue;
+        }
+        if (out.back().is(",")) {
+          out.insert(out.end(), plain.begin(), plain.end());
+          continue;
+        }
         out_.made.push_back(std::string(out.back().text) + std::string(plain.front().text));
         out.back().text = out_.made.back();
+        if (!mayGoOn(out.back().text.size())) break;
         out.insert(out.end(), plain.begin() + 1, plain.end());
         continue;
       }
@@ -405,13 +472,20 @@ class Preprocessor {
     return out;
   }
 
-  const Tokens& source_;
   const uint32_t choices_;
+  const IncludedFiles& files_;
+  const std::vector<std::string> folders_;  // of -I
   SourceTokens& out_;
   std::unordered_map<std::string_view, Macro> macros_;
   std::vector<Condition> conditions_;
   std::vector<std::string> open_;
   std::vector<std::string_view> busy_;
+  std::map<std::string, Tokens> read_;    // included files
+  std::unordered_set<std::string> once_;  // that say so
+  std::string file_;                      // that is being read; empty: the source itself
+  size_t source_tokens_ = 0;
+  size_t depth_ = 0;
+  size_t includes_ = 0;
   size_t most_ = 0;
   size_t work_ = 0;
 };
@@ -435,9 +509,23 @@ std::vector<std::string> wordsOf(std::string_view options) {
   return words;
 }
 
+/// Those of -I, as whole paths.
+std::vector<std::string> foldersOf(const std::vector<std::string>& words,
+                                   const std::string& own_folder) {
+  std::vector<std::string> folders;
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (!words[i].starts_with("-I")) continue;
+    std::string name = words[i].substr(2);
+    if (name.empty() && i + 1 < words.size()) name = words[++i];
+    folders.push_back(name.starts_with('/') ? name : own_folder + "/" + name);
+  }
+  return folders;
+}
+
 }  // namespace
 
-std::vector<SourceTokens> tokensOfSource(std::string_view source, std::string_view options) {
+std::vector<SourceTokens> tokensOfSource(std::string_view source, std::string_view options,
+                                         const IncludedFiles& files) {
   std::vector<SourceTokens> all;
   const auto give_up = [] {
     std::vector<SourceTokens> none(1);
@@ -445,18 +533,8 @@ std::vector<SourceTokens> tokensOfSource(std::string_view source, std::string_vi
     return none;
   };
   if (source.size() > kMostSourceBytes || options.size() > kMostSourceBytes) return give_up();
-  // Backslashes at line ends join lines; with zeros at its end a source was handed over whole.
-  std::string joined;
-  joined.reserve(source.size());
-  for (size_t i = 0; i < source.size(); ++i) {
-    const bool at_end = source[i] == '\\' && i + 1 < source.size() &&
-                        (source[i + 1] == '\n' || source.substr(i + 1, 2) == "\r\n");
-    if (at_end) {
-      i += source[i + 1] == '\n' ? 1 : 2;
-    } else if (source[i] != '\0') {
-      joined += source[i];
-    }
-  }
+  const std::string joined = withoutJoints(source);
+  const std::vector<std::string> words = wordsOf(options);
   // Every choice keeps text of its own, for tokens point into it; a deque may not move without
   // copying.
   all.reserve(size_t{1} << kMostOpenConditions);
@@ -465,8 +543,7 @@ std::vector<SourceTokens> tokensOfSource(std::string_view source, std::string_vi
     out.made.push_back(joined);
     std::vector<Token> tokens;
     if (!split(out.made.back(), tokens)) return give_up();
-    Preprocessor preprocessor(tokens, choices, out);
-    const std::vector<std::string> words = wordsOf(options);
+    Preprocessor preprocessor(choices, files, foldersOf(words, files.folder), out);
     for (size_t i = 0; i < words.size(); ++i) {
       const bool defines = words[i].rfind("-D", 0) == 0;
       if (!defines && words[i].rfind("-U", 0) != 0) continue;
@@ -486,7 +563,7 @@ std::vector<SourceTokens> tokensOfSource(std::string_view source, std::string_vi
       }
       preprocessor.define(name, std::move(body));
     }
-    preprocessor.run();
+    preprocessor.run(tokens, files.folder);
     if (out.tokens.size() * sizeof(Token) > (256u << 20)) out.understood = false;
     most = std::max(most, 1u << preprocessor.openConditions());
   }

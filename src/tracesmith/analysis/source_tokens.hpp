@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // OpenCL C source as the compiler sees it after its preprocessor: comments gone, macros expanded,
-// conditions decided. Where that cannot be known (an #include, a condition about what only the
-// compiler defines), it is said, or all possibilities are tried.
+// conditions decided, files included. Where that cannot be known (a file that is not there, a
+// condition about what only the compiler defines), it is said, or all possibilities are tried.
 #pragma once
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,8 +33,16 @@ struct SourceTokens {
 /// Beyond it a source is not read.
 constexpr size_t kMostSourceBytes = 4u << 20;
 
+/// What a source may include, as far as that is known.
+struct IncludedFiles {
+  std::string folder;  ///< that relative names are about
+  std::map<std::string, std::string> by_path;
+};
+
 /// One for each choice of the conditions that cannot be decided, of which there may be four. Time
-/// and memory linear in the source. Source and options must outlive the answer.
-std::vector<SourceTokens> tokensOfSource(std::string_view source, std::string_view options);
+/// and memory linear in the source and what it includes. Source and options must outlive the
+/// answer.
+std::vector<SourceTokens> tokensOfSource(std::string_view source, std::string_view options,
+                                         const IncludedFiles& files = {});
 
 }  // namespace tracesmith::races

@@ -67,10 +67,24 @@ Result<PrivateDirectory> PrivateDirectory::openChecked(const std::string& path, 
                 "it, then `chmod 700` or remove it",
                 path);
   }
-  if ((s.st_mode & 07777) != 0700 && fchmod(fd, 0700) != 0) {
-    return failErrno(errno, "cannot close the directory to other users", path);
-  }
   return directory;
+}
+
+Status PrivateDirectory::closeToOthers() const {
+  struct stat s {};
+  if (fstat(fd(), &s) != 0) return failErrno(errno, "cannot look at the directory", path_);
+  // A directory that was just made has it, on file systems too that know no modes.
+  if ((s.st_mode & 07777) != 0700 && fchmod(fd(), 0700) != 0) {
+    return failErrno(errno, "cannot close the directory to other users", path_);
+  }
+  return {};
+}
+
+bool PrivateDirectory::isAtItsPath() const {
+  struct stat own {
+  }, there{};
+  return fstat(fd(), &own) == 0 && lstat(path_.c_str(), &there) == 0 &&
+         own.st_dev == there.st_dev && own.st_ino == there.st_ino;
 }
 
 Result<PrivateDirectory> PrivateDirectory::makeOrOpen(const std::string& path, bool& made) {

@@ -24,12 +24,17 @@ class PrivateDirectory {
  public:
   PrivateDirectory() = default;
   /// Makes the directory with mode 0700. One that is there already is accepted only if it is a real
-  /// directory of this user that no other user may write to; it gets mode 0700.
+  /// directory of this user that no other user may write to. Its mode stays: see closeToOthers().
   static Result<PrivateDirectory> makeOrOpen(const std::string& path, bool& made);
   /// Opens one that is there, with the same conditions.
   static Result<PrivateDirectory> open(const std::string& path);
 
   int fd() const { return handle_ ? handle_->fd : -1; }
+  /// Gives it mode 0700. For the caller that has seen what is in it, and takes it for its own.
+  Status closeToOthers() const;
+  /// False where the directory has been removed or renamed: something else, or nothing, has its
+  /// path now.
+  bool isAtItsPath() const;
   /// Makes a file that was not there, for reading and writing with mode 0600. Removes a file or
   /// link of that name first. Returns a descriptor that the caller closes.
   Result<int> createFile(const std::string& name) const;

@@ -238,7 +238,8 @@ Result<ProfileOutcome> runAttach(uint32_t pid, const ProfileOptions& options,
                             .root_pid = pid,
                             .keep_kernels = options.kernels,
                             .keep_memory = options.memory,
-                            .force = options.force};
+                            .force = options.force,
+                            .attached = true};
   if (auto ok = dir.writeInfo(info); !ok) return giveUp(ok.error());
   if (auto ok = checkRoomForArena(dir, options.ring_bytes); !ok) return giveUp(ok.error());
   Captured captured(pid, directory, settingsFor(options, dir));

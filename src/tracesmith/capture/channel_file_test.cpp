@@ -93,18 +93,59 @@ TEST(FrameWalk, StopsAtWhatNoAgentWrites) {
 TEST(FrameWalk, NeverReadsBeyondTheRingWhateverIsInIt) {
   std::mt19937_64 random(3);
   Bytes ring(kRing);  // under AddressSanitizer
+  size_t frames = 0;
+  size_t refused = 0;
   for (int round = 0; round < 20'000; ++round) {
     for (size_t at = 0; at < kRing; at += 8) {
       const uint64_t word =
           random() % 4 == 0 ? random() : (random() % 512 * 8) << 32 | random() % 3;
       memcpy(ring.data() + at, &word, sizeof word);
     }
-    FrameWalk walk(ring.data(), kRing, random() % kRing * 8, random() % kRing * 8);
+    const uint64_t begin = random() % kRing * 8;
+    const uint64_t end = random() % kRing * 8;
+    FrameWalk walk(ring.data(), kRing, begin, end);
     FrameWalk::Frame frame;
-    uint8_t sum = 0;
-    while (walk.next(frame))
-      sum = static_cast<uint8_t>(sum + frame.body.front() + frame.body.back());
-    (void)sum;
+    uint64_t position = begin;
+    while (walk.next(frame)) {
+      // It lies between where the walk was and where it is, and in the ring as a whole.
+      const auto offset = static_cast<uint64_t>(frame.body.data() - ring.data());
+      ASSERT_GT(frame.body.size(), 0u);
+      ASSERT_LE(offset + frame.body.size(), kRing);
+      ASSERT_GT(walk.position(), position);
+      ASSERT_LE(frame.body.size(), walk.position() - position);
+      ASSERT_LT((offset - position) % kRing, walk.position() - position);
+      position = walk.position();
+      ++frames;
+    }
+    ASSERT_TRUE(walk.damaged() || (walk.position() == end && end - begin <= kRing));
+    if (!walk.damaged()) continue;
+    ++refused;
+    ASSERT_GE(walk.position(), position);  // pads may have come before what makes no sense
+    ASSERT_TRUE(walk.position() == begin || walk.position() <= end);
+  }
+  EXPECT_GT(frames, 100u);
+  EXPECT_GT(refused, 1000u);
+}
+
+TEST(FrameWalk, WhatLiesBeforeDamageIsReadAndNothingBehindIt) {
+  constexpr uint32_t kFrame = 64;
+  constexpr size_t kFrames = kRing / kFrame;
+  for (size_t damaged = 0; damaged < kFrames; ++damaged) {
+    for (const uint32_t bytes : {0u, 4u, 12u, uint32_t{kRing} * 2, UINT32_MAX}) {
+      Bytes ring(kRing);
+      for (size_t i = 0; i < kFrames; ++i) {
+        const FrameHeader head{FrameKind::kCommand, i == damaged ? bytes : kFrame};
+        memcpy(ring.data() + i * kFrame, &head, sizeof head);
+        ring[i * kFrame + sizeof head] = static_cast<uint8_t>(i);
+      }
+      FrameWalk walk(ring.data(), kRing, 0, kRing);
+      FrameWalk::Frame frame;
+      size_t read = 0;
+      for (; walk.next(frame); ++read) ASSERT_EQ(frame.body[0], static_cast<uint8_t>(read));
+      ASSERT_EQ(read, damaged);
+      ASSERT_TRUE(walk.damaged());
+      ASSERT_EQ(walk.position(), damaged * kFrame);
+    }
   }
 }
 

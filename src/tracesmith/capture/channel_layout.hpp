@@ -31,7 +31,6 @@ constexpr uint32_t kVersion = 2;
 constexpr uint64_t kHeaderBytes = 8192;
 constexpr uint64_t kMinRingBytes = 8u << 20;
 constexpr uint64_t kMaxRingBytes = uint64_t{4} << 30;
-constexpr uint64_t kDefaultRingBytes = 64u << 20;
 constexpr uint64_t kMaxFrameBytes = 4u << 20;
 
 // Environment that the launcher gives to the program.

@@ -104,8 +104,6 @@ class Collector {
   std::vector<std::string> agentProblems(bool whole = false) const;
   bool sawTraceableProgram() const;
   uint64_t fileBytes() const;
-  /// The first failure to write, if any.
-  const Status& writeStatus() const { return write_status_; }
   uint32_t agentProcesses() const { return static_cast<uint32_t>(processes_.size()); }
 
  private:

@@ -115,11 +115,23 @@ std::string Collector::unseenLoadersOf(const Process& process) {
                " were not recorded: the agent stands above no more OpenCL loaders of one process";
         break;
       case arena::UnseenLoader::kWithoutLayers:
+        if (path.empty()) {  // its functions come before those of any library
+          all +=
+              "calls to functions of OpenCL that the program itself defines, if there were any, "
+              "were not recorded";
+          break;
+        }
         all += "calls through " + library +
                ", if there were any, were not recorded: it does not know OPENCL_LAYERS; try "
                "--inject preload";
         break;
       case arena::UnseenLoader::kInFront:
+        if (path.empty()) {
+          all +=
+              "calls to functions of OpenCL that the program itself defines, if there were any, "
+              "were not recorded";
+          break;
+        }
         all += "calls to " + library +
                ", if there were any, were not recorded: it comes before the agent; if it is an "
                "OpenCL driver, let the loader load it (OCL_ICD_VENDORS=PATH) instead of LD_PRELOAD";

@@ -9,6 +9,7 @@
 #include "tracesmith/base/cancellation.hpp"
 #include "tracesmith/base/hash.hpp"
 #include "tracesmith/capture/memory_ledger.hpp"
+#include "tracesmith/model/live_memory.hpp"
 #include "tracesmith/stacks/stack_capture.hpp"
 
 namespace tracesmith {
@@ -96,34 +97,22 @@ MemoryProfiler MemoryProfiler::of(const Trace& trace, const Config& config) {
   impl.beginAt(static_cast<uint64_t>(range.begin_ns));
   impl.active = true;
   const MemoryEventTable& rows = trace.memory_event;
-  // A row that says no device may say a context, which is of one.
-  const auto deviceOf = [&](size_t i) {
-    const auto context = static_cast<size_t>(rows.context_id[i]);
-    if (rows.device_id[i] != DeviceId::kNone || context == 0 || context > trace.context.size()) {
-      return static_cast<size_t>(rows.device_id[i]);
-    }
-    return static_cast<size_t>(trace.context.device_id[context - 1]);
-  };
   const std::vector<uint32_t> numbers = deviceNumbers(trace);
   std::vector<MemoryEvent> events = tracesmith::toMemoryEvents(trace);
-  std::vector<uint32_t> order(events.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](uint32_t a, uint32_t b) { return rows.time_ns[a] < rows.time_ns[b]; });
-  size_t step = 0;
-  for (const uint32_t i : order) {
-    if (isCancelledAt(step++)) break;
-    if (rows.kind[i] != MemoryKind::kAlloc && rows.kind[i] != MemoryKind::kFree) continue;
-    MemoryLedger::Change change{std::move(events[i]),
-                                static_cast<uint32_t>(rows.process_id[i]),
+  for (const MemoryChange& found : memoryChanges(trace)) {
+    if (found.row >= events.size()) break;  // cancelled
+    MemoryLedger::Change change{std::move(events[found.row]),
+                                static_cast<uint32_t>(rows.process_id[found.row]),
                                 false,
                                 {},
-                                static_cast<uint64_t>(rows.call_path_id[i])};
-    if (const size_t device = deviceOf(i); device != 0 && device <= numbers.size()) {
+                                static_cast<uint64_t>(rows.call_path_id[found.row])};
+    const auto device = static_cast<size_t>(found.device);
+    change.event.device_id = kHostMemory;
+    if (device != 0 && device <= numbers.size()) {
       change.event.device_id = numbers[device - 1];
       change.handles = trace.device.backend[device - 1] == PlatformType::OpenCL;
     }
-    if (change.event.ptr != 0) impl.ledger.apply(change);
+    impl.ledger.apply(change);
   }
   impl.endAt(static_cast<uint64_t>(range.end_ns));
   return profiler;

@@ -11,6 +11,8 @@
 #include <set>
 #include <thread>
 
+#include "tracesmith/model/live_memory.hpp"
+
 namespace tracesmith {
 namespace {
 
@@ -314,6 +316,41 @@ TEST(MemoryProfiler, OfATraceProcessesAndDevicesAreToldApart) {
   EXPECT_TRUE(report.fragmentation);
   trace.device.backend[0] = PlatformType::OpenCL;
   EXPECT_FALSE(MemoryProfiler::of(trace).generateReport().fragmentation);
+}
+
+/// Reports and plots use memoryUsage(): a profile of the same trace says the same.
+TEST(MemoryProfiler, OfATraceItSaysWhatReportsSay) {
+  std::mt19937 random(7);
+  for (int round = 0; round < 30; ++round) {
+    Trace trace;
+    for (uint32_t id = 1; id <= 2; ++id) {
+      trace.device.push({.id = DeviceId(id), .backend = PlatformType::CUDA, .ordinal = id - 1});
+    }
+    for (int i = 0; i < 400; ++i) {
+      MemoryEventRow row;
+      row.time_ns = static_cast<int64_t>(random() % 1'000);
+      row.kind = random() % 2 == 0 ? MemoryKind::kAlloc : MemoryKind::kFree;
+      row.process_id = ProcessId(1 + random() % 2);
+      row.device_id = DeviceId(random() % 3);
+      row.address = random() % 30;
+      row.bytes = row.kind == MemoryKind::kAlloc ? 1 + random() % 9'000 : 0;
+      trace.memory_event.push(row);
+    }
+    const MemoryUsage usage = memoryUsage(trace);
+    const MemoryReport report = MemoryProfiler::of(trace).generateReport();
+    EXPECT_EQ(report.peak_memory_usage, usage.all.peak_bytes);
+    EXPECT_EQ(report.peak_time, static_cast<uint64_t>(usage.all.peak_ns));
+    EXPECT_EQ(report.current_memory_usage, usage.all.live_bytes);
+    ASSERT_EQ(report.device_stats.size(), usage.places.size());
+    for (const MemoryTotals& use : usage.places) {
+      const uint32_t number =
+          use.device == DeviceId::kNone ? kHostMemory : static_cast<uint32_t>(use.device) - 1;
+      ASSERT_TRUE(report.device_stats.contains(number));
+      EXPECT_EQ(report.device_stats.at(number).peak_usage, use.peak_bytes);
+      EXPECT_EQ(report.device_stats.at(number).current_usage, use.live_bytes);
+      EXPECT_EQ(report.device_stats.at(number).bytes_freed, use.freed_bytes);
+    }
+  }
 }
 
 TEST(MemoryProfiler, OfTraceEventsThoseOfMemoryCount) {

@@ -79,8 +79,8 @@ struct MemoryReport {
   uint64_t total_frees = 0;  ///< of live allocations
   uint64_t total_bytes_allocated = 0;
   uint64_t total_bytes_freed = 0;
-  uint64_t peak_memory_usage = 0;
-  Timestamp peak_time = 0;  ///< when that was reached first
+  uint64_t peak_memory_usage = 0;  ///< of all devices and the host together, at one time
+  Timestamp peak_time = 0;         ///< when that was reached first
   uint64_t current_memory_usage = 0;
   uint64_t profile_duration_ns = 0;
   uint64_t min_allocation_size = 0;
@@ -99,7 +99,7 @@ struct MemoryReport {
   /// Allocations by size: of 0 bytes, and of [key, 2 * key) for powers of two.
   std::map<uint64_t, uint64_t> allocation_size_histogram;
   std::map<std::string, AllocatorStats> allocator_stats;
-  std::map<uint32_t, AllocatorStats> device_stats;
+  std::map<uint32_t, AllocatorStats> device_stats;  ///< kHostMemory: of the host
 
   std::string summary() const;  ///< for people, some twenty lines
   std::string toJSON() const;   ///< all of it, by the names above

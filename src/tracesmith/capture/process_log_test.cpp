@@ -19,7 +19,7 @@
 namespace tracesmith {
 namespace {
 
-using process_log::Kind;
+using LogKind = process_log::Kind;
 using process_log::RecordHeader;
 using ::testing::ElementsAre;
 using ::testing::EndsWith;
@@ -28,7 +28,7 @@ Bytes record(uint32_t pid, std::string_view arguments, std::string_view executab
   RecordHeader h{};
   h.magic = process_log::kMagic;
   h.version = process_log::kVersion;
-  h.kind = Kind::kExec;
+  h.kind = LogKind::kExec;
   h.pid = pid;
   h.command_bytes = static_cast<uint16_t>(arguments.size());
   h.executable_bytes = static_cast<uint16_t>(executable.size());
@@ -183,11 +183,11 @@ TEST_F(ProcessLogLive, EveryProgramAndEveryForkLeavesARecordWithItsParent) {
   EXPECT_EQ(run("(sleep 0; exit 4); exit 3"), 3);
   const auto all = processes();
   ASSERT_EQ(all.size(), 4u);  // bash, its subshell, the fork for sleep, sleep
-  EXPECT_EQ(all[0].kind, Kind::kExec);
+  EXPECT_EQ(all[0].kind, LogKind::kExec);
   EXPECT_EQ(all[0].command_line, "bash --norc -c '(sleep 0; exit 4); exit 3'");
-  EXPECT_EQ(all[1].kind, Kind::kFork);
+  EXPECT_EQ(all[1].kind, LogKind::kFork);
   EXPECT_EQ(all[1].parent_pid, all[0].pid);
-  EXPECT_EQ(all[3].kind, Kind::kExec);
+  EXPECT_EQ(all[3].kind, LogKind::kExec);
   EXPECT_EQ(all[3].command_line, "sleep 0");
   EXPECT_THAT(all[3].executable, EndsWith("/sleep"));
   EXPECT_EQ(all[3].pid, all[2].pid);

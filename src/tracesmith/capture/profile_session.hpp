@@ -116,7 +116,9 @@ struct RecoverOutcome {
 /// `profile` keeps beside its output. Its trace goes to the directory's own path without
 /// ".session".
 /// - A file there that is neither of this session nor what the session was to replace is an error.
+/// - A session whose programs still run is an error: what they record after this would be lost.
+///   With `force` it is finished all the same, and the loss is in the trace.
 /// - The directory is removed when the finished trace (and recording) has been read back intact.
-Result<RecoverOutcome> recoverSession(const std::string& session_dir);
+Result<RecoverOutcome> recoverSession(const std::string& session_dir, bool force = false);
 
 }  // namespace tracesmith

@@ -182,7 +182,6 @@ class RecordJoiner {
   void defineObject(ByteView record);
   void defineDevice(ByteView record);
   void defineMemory(ByteView record);
-  void defineCommandEvent(const arena::CallRecord& call, uint64_t event);
 
   void joinKernel(const arena::CallRecord& call, ByteView rest, uint32_t tid);
   void joinTransfer(const arena::CallRecord& call, ByteView rest, uint32_t tid);

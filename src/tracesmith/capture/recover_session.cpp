@@ -2,16 +2,20 @@
 // What `tracesmith recover` does.
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <set>
+#include <thread>
 #include <utility>
 
 #include "tracesmith/base/output_place.hpp"
 #include "tracesmith/base/target_file.hpp"
 #include "tracesmith/capture/collector.hpp"
 #include "tracesmith/capture/launcher.hpp"
+#include "tracesmith/capture/process_facts.hpp"
 #include "tracesmith/capture/profile_session.hpp"
 #include "tracesmith/capture/session_dir.hpp"
 #include "tracesmith/capture/session_output.hpp"
@@ -202,6 +206,49 @@ Status checkTraceOf(const SessionDir& dir) {
   return {};
 }
 
+/// The processes of this session that still write to it.
+std::vector<uint32_t> findRunning(const SessionDir& dir) {
+  std::set<uint32_t> running;
+  if (dir.info().attached) return {};  // they have stopped when the recorder died
+  const auto look = [&](uint32_t pid, uint64_t start_ticks) {
+    const auto stat = readProcessStat(pid);
+    if (stat && stat->start_ticks == start_ticks && stat->runs()) running.insert(pid);
+  };
+  for (const std::string& path : dir.arenas()) {
+    if (const auto file = ArenaFile::open(path, dir.files().fd())) {
+      const uint32_t seen = file->header().seen_pid.load(std::memory_order_relaxed);
+      look(seen != 0 ? seen : file->header().pid, file->header().start_ticks);
+    }
+  }
+  for (const std::string& path : dir.channels()) {
+    if (const auto file = ChannelFile::open(path, dir.files().fd())) {
+      look(file->header().pid, file->header().start_ticks);
+    }
+  }
+  return {running.begin(), running.end()};
+}
+
+/// Those that still run after a while: a process that was killed just now takes some time to end.
+std::vector<uint32_t> awaitRunning(const SessionDir& dir) {
+  constexpr auto kPatience = std::chrono::seconds(2);
+  const auto until = std::chrono::steady_clock::now() + kPatience;
+  std::vector<uint32_t> running = findRunning(dir);
+  while (!running.empty() && std::chrono::steady_clock::now() < until) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    running = findRunning(dir);
+  }
+  return running;
+}
+
+tl::unexpected<Error> stillRuns(const SessionDir& dir, const std::vector<uint32_t>& running) {
+  return fail(ErrorCode::kInvalidArgument,
+              fmt::format("process {} of this recording still runs, and what it does from now on "
+                          "would be lost. Run `tracesmith recover {}` when it has ended, or take "
+                          "what there is with --force",
+                          fmt::join(running, ", "), dir.path()),
+              dir.path());
+}
+
 RecoverOutcome nothingIn(SessionDir& dir, RecoverOutcome outcome) {
   hideAgain(dir);
   dir.remove();
@@ -213,9 +260,11 @@ RecoverOutcome nothingIn(SessionDir& dir, RecoverOutcome outcome) {
 
 }  // namespace
 
-Result<RecoverOutcome> recoverSession(const std::string& session_dir) {
+Result<RecoverOutcome> recoverSession(const std::string& session_dir, bool force) {
   const FileSizeSignalIgnored no_signal;
   TS_TRY(SessionDir dir, SessionDir::open(session_dir));
+  const std::vector<uint32_t> running = force ? findRunning(dir) : awaitRunning(dir);
+  if (!running.empty() && !force) return stillRuns(dir, running);
   RecoverOutcome outcome;
   outcome.output = dir.info().output;
   outcome.arenas = static_cast<uint32_t>(dir.arenas().size());
@@ -273,6 +322,13 @@ Result<RecoverOutcome> recoverSession(const std::string& session_dir) {
   TS_TRY(std::unique_ptr<Collector> collector, Collector::resume(dir));
   if (collector->rows().kernels == 0) noteHost(*collector, dir.info().command_line);
   collector->noteMetadata("recovered", "true");
+  for (const uint32_t pid : running) {
+    collector->noteLoss("process " + std::to_string(pid), 0, 0,
+                        "still ran when its recording was recovered; what it did after that is "
+                        "not in the trace");
+    outcome.warnings.push_back(
+        fmt::format("process {} still runs; what it does from now on is not recorded", pid));
+  }
   TS_CHECK_OK(collector->finish());
   takePlaces(collector->published());
   outcome.recovered_events = collector->rows().events;

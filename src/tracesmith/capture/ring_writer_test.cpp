@@ -448,5 +448,34 @@ TEST(RingWriter, AForkedChildBeginsAnArenaOfItsOwn) {
   });
 }
 
+/// As a signal handler does that forks while it interrupts a record: both processes finish it.
+TEST(RingWriter, AChildThatIsForkedWithinARecordLeavesItToItsParent) {
+  inArmedProcess("block", [](const SessionDir&) {
+    ASSERT_TRUE(agent::ready());
+    ThreadState& t = agent::t_state;
+    constexpr uint64_t kBytes = 64;
+    t.busy = agent::stackPointer();
+    uint8_t* const p = agent::reserve(t, kBytes);
+    ASSERT_NE(p, nullptr);
+    std::memset(p, 1, kBytes);
+    const uint64_t head = t.ring->head.load();
+    const pid_t pid = fork();
+    if (pid == 0) {
+      std::memset(p, 2, kBytes);
+      agent::commit(t, kBytes);
+      t.busy = 0;
+      _exit(agent::ready() && t.ring->head.load() != head + kBytes ? 0 : 1);
+    }
+    int status = 0;
+    waitpid(pid, &status, 0);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "it has a ring of its own";
+    EXPECT_EQ(t.ring->head.load(), head);
+    EXPECT_EQ(p[kBytes - 1], 1);
+    agent::commit(t, kBytes);
+    t.busy = 0;
+    EXPECT_EQ(t.ring->head.load(), head + kBytes);
+  });
+}
+
 }  // namespace
 }  // namespace tracesmith

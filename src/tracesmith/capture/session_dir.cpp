@@ -49,12 +49,19 @@ std::string contentOf(const PrivateDirectory& files, const char* name) {
 
 }  // namespace
 
-/// The kernel gives the lock back when the process ends, in whatever way.
+/// The kernel gives the lock back when the process ends, in whatever way. Nothing is read before:
+/// until then another process may finish the session, and begin one of the same name.
 Status SessionDir::lock() {
   // Where the file system has no locks we go on without.
   if (flock(files_.fd(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     return fail(ErrorCode::kInvalidArgument,
                 "belongs to a recording that is still running (or is being recovered)", path_);
+  }
+  if (!files_.isAtItsPath()) {
+    return fail(ErrorCode::kInvalidArgument,
+                "was removed by another process just now, which has finished its recording; try "
+                "again",
+                path_);
   }
   return {};
 }
@@ -72,6 +79,7 @@ Result<SessionDir> SessionDir::create(const std::string& output) {
   // A leftover without arenas is in nobody's way, but its log would be taken for ours.
   if (!made) {
     TS_CHECK_OK(dir.checkLeftover());
+    TS_CHECK_OK(dir.files_.closeToOthers());
     hideAgain(dir);
     dir.removeFiles();
   }
@@ -88,6 +96,15 @@ Result<SessionDir> SessionDir::create(const std::string& output) {
 }
 
 Status SessionDir::checkLeftover() const {
+  const std::vector<std::string> names = files_.names();
+  const auto foreign = std::find_if_not(names.begin(), names.end(), isSessionFile);
+  if (foreign != names.end()) {
+    return fail(ErrorCode::kInvalidArgument,
+                "holds \"" + *foreign +
+                    "\", which no recording has made, so it is left alone; rename or remove the "
+                    "directory, or choose another output",
+                path_);
+  }
   const std::string text = contentOf(files_, kSessionInfoName);
   if (!text.empty() && !isSessionInfo(text)) {
     return fail(ErrorCode::kInvalidArgument,
@@ -135,13 +152,15 @@ Result<SessionDir> SessionDir::open(const std::string& path) {
         path);
   }
   TS_TRY(dir.files_, PrivateDirectory::open(dir.path_));
+  TS_CHECK_OK(dir.lock());
   const std::string text = contentOf(dir.files_, kSessionInfoName);
   dir.info_ = parseSessionInfo(text);
   if (dir.info_.output.empty()) {
     // A collector that was killed at once has not written it yet. The name says as much, provided
     // that there is nothing of anybody else in the directory.
     const std::vector<std::string> names = dir.files_.names();
-    if (!std::all_of(names.begin(), names.end(), isSessionFile)) {
+    const bool foreign = !text.empty() && !isSessionInfo(text);
+    if (foreign || !std::all_of(names.begin(), names.end(), isSessionFile)) {
       return fail(ErrorCode::kInvalidArgument,
                   "is not a session directory of tracesmith (it has no readable session.txt)",
                   path);
@@ -153,7 +172,7 @@ Result<SessionDir> SessionDir::open(const std::string& path) {
                  lookAt(dir.recordingPath()).kind > Occupant::Kind::kEmpty;
   }
   dir.info_.output = dir.path_.substr(0, dir.path_.size() - kSessionSuffix.size());
-  TS_CHECK_OK(dir.lock());
+  TS_CHECK_OK(dir.files_.closeToOthers());
   return dir;
 }
 

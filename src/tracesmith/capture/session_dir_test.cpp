@@ -114,14 +114,18 @@ TEST(SessionDir, OfASessionThatDiedIsKeptWhenItHoldsArenas) {
   EXPECT_TRUE(exists(tmp / "out.sbt.session/1.2.0.arena"));
 }
 
-TEST(SessionDir, WithoutArenasIsUsedAgainButNotWhatIsInIt) {
+TEST(SessionDir, WithoutArenasIsUsedAgainUnlessItHoldsWhatNoSessionMakes) {
   const test::TempDirectory tmp;
   std::filesystem::create_directory(tmp / "out.sbt.session");
   touch(tmp / "out.sbt.session/processes.log");
   touch(tmp / "out.sbt.session/thesis.txt");
+  const auto refused = SessionDir::create(tmp / "out.sbt");
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("thesis.txt"));
+  EXPECT_TRUE(exists(tmp / "out.sbt.session/processes.log"));
+  std::filesystem::remove(tmp / "out.sbt.session/thesis.txt");
   ASSERT_TRUE(SessionDir::create(tmp / "out.sbt"));
   EXPECT_FALSE(exists(tmp / "out.sbt.session/processes.log"));
-  EXPECT_TRUE(exists(tmp / "out.sbt.session/thesis.txt"));
 }
 
 TEST(SessionDir, BelongsToOneCollectorAtATime) {

@@ -25,6 +25,8 @@ struct SessionInfo {
   std::string id;
   /// `--force`: a trace without events replaces one with events.
   bool force = false;
+  /// `record --pid`: the program records only while its recorder lives.
+  bool attached = false;
   /// What lay at the output, and at its recording, when the session started: Occupant::identity
   /// (session_output.hpp), kNoTrace for a file that is none, or empty. Nothing else is ever
   /// replaced.

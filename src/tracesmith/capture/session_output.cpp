@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "tracesmith/base/free_name.hpp"
 #include "tracesmith/base/output_place.hpp"
 #include "tracesmith/base/target_file.hpp"
 #include "tracesmith/format/file_io.hpp"
@@ -22,8 +23,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kMostNumbers = 10'000;  // of names that are tried
-
 bool isEvent(TableId table) {
   return table == TableId::kRecordedCommand ||
          (table >= TableId::kHostCall && table != TableId::kAttribute);
@@ -33,38 +32,6 @@ std::string hexadecimal(const std::array<uint8_t, 16>& bytes) {
   std::string text;
   for (const uint8_t byte : bytes) text += fmt::format("{:02x}", byte);
   return text;
-}
-
-/// "a/good.sbt", 2 -> "a/good-2.sbt".
-std::string numbered(const std::string& path, int number) {
-  const fs::path wanted(path);
-  const std::string extension = wanted.extension().string();
-  const std::string stem = path.substr(0, path.size() - extension.size());
-  return fmt::format("{}-{}{}", stem, number, extension);
-}
-
-bool isThere(const std::string& path) {
-  struct stat s {};
-  return lstat(path.c_str(), &s) == 0;
-}
-
-/// Moves a file to a name that nothing has; ErrorCode::kInvalidArgument: something has.
-Status moveToFreeName(const std::string& from, const std::string& to) {
-  if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return {};
-  int error = errno;
-  if (error == EINVAL || error == ENOSYS) {  // the file system does not know that
-    if (link(from.c_str(), to.c_str()) == 0) {
-      (void)unlink(from.c_str());
-      return {};
-    }
-    error = errno;
-    if (error != EEXIST && !isThere(to)) {
-      if (rename(from.c_str(), to.c_str()) == 0) return {};
-      error = errno;
-    }
-  }
-  if (error == EEXIST) return fail(ErrorCode::kInvalidArgument, "exists", to);
-  return failErrno(error, "cannot move the file to " + to, from);
 }
 
 Status copyInto(const std::string& from, const std::string& to) {
@@ -97,20 +64,21 @@ Status moveOver(const std::string& from, const std::string& to) {
   return failErrno(errno, "cannot put the finished file in its place", to);
 }
 
+/// Moves a file to where nothing lay; ErrorCode::kInvalidArgument: something lies there now.
+Status moveToNothing(const std::string& from, const std::string& to) {
+  const Status moved = moveToFreeName(from, to);
+  if (moved || moved.error().code == ErrorCode::kInvalidArgument) return moved;
+  return moveOver(from, to);  // another file system
+}
+
 /// The recording that lay at the output belongs to the trace that is replaced: it gets another
 /// name.
 Status keepOldRecording(const std::string& path, Published& published) {
-  const fs::path wanted(path);
-  const std::string stem = path.substr(0, path.size() - wanted.extension().string().size());
-  for (int i = 1; i < kMostNumbers; ++i) {
-    const std::string to = fmt::format("{}.old{}{}", stem, i == 1 ? "" : fmt::format("-{}", i),
-                                       wanted.extension().string());
-    const Status moved = moveToFreeName(path, to);
-    if (!moved && moved.error().code == ErrorCode::kInvalidArgument) continue;
-    if (moved) published.note = "the recording of the trace that was replaced is now " + to;
-    return moved;
-  }
-  return fail(ErrorCode::kIo, "no name is free for the older recording", path);
+  const std::string extension = fs::path(path).extension().string();
+  const std::string stem = path.substr(0, path.size() - extension.size());
+  TS_TRY(const std::string to, moveToNumberedName(path, stem + ".old" + extension));
+  published.note = "the recording of the trace that was replaced is now " + to;
+  return {};
 }
 
 Status publishRecording(const SessionDir& dir, Published& published) {
@@ -181,26 +149,35 @@ Result<Published> putToPlaces(const SessionDir& dir, bool complete) {
   const auto beside = recorded.kind == Occupant::Kind::kNothing
                           ? Result<OutputPlace>()
                           : findOutputPlace(recording::pathBeside(info.output));
+  std::string why = whyBeside(made, old, known, complete);
   if (beside && (ours || nothing || may_replace)) {
-    TS_CHECK_OK(moveOver(dir.tracePath(), target));
-    published.trace = info.output;
-    TS_CHECK_OK(publishRecording(dir, published));
-    return published;
+    const Status moved = old.kind == Occupant::Kind::kNothing
+                             ? moveToNothing(dir.tracePath(), target)
+                             : moveOver(dir.tracePath(), target);
+    if (moved) {
+      published.trace = info.output;
+      TS_CHECK_OK(publishRecording(dir, published));
+      return published;
+    }
+    if (moved.error().code != ErrorCode::kInvalidArgument) {
+      return tl::unexpected<Error>(moved.error());
+    }
+    why = whyBeside(made, lookAt(target), false, complete);
   }
   hideAgain(dir);  // the trace gets another name than the one it grew under
-  for (int i = 2; i < kMostNumbers; ++i) {
-    const std::string to = numbered(info.output, i);
+  for (int i = 2; i < kMostNumberedNames; ++i) {
+    const std::string to = numberedName(info.output, i);
     if (isThere(recording::pathBeside(to))) continue;
     const Status moved = moveToFreeName(dir.tracePath(), to);
     if (!moved && moved.error().code == ErrorCode::kInvalidArgument) continue;
     if (!moved) return tl::unexpected<Error>(moved.error());
     published.trace = to;
     TS_CHECK_OK(publishRecording(dir, published));
-    published.note = beside ? fmt::format("{} {}: it stays as it was, and the new trace is {}{}",
-                                          info.output, whyBeside(made, old, known, complete), to,
-                                          known ? " (--force replaces it)" : "")
-                            : fmt::format("{}: the new trace is {}, with its recording",
-                                          beside.error().toString(), to);
+    published.note = beside
+                         ? fmt::format("{} {}: it stays as it was, and the new trace is {}{}",
+                                       info.output, why, to, known ? " (--force replaces it)" : "")
+                         : fmt::format("{}: the new trace is {}, with its recording",
+                                       beside.error().toString(), to);
     return published;
   }
   return fail(ErrorCode::kIo, "no name is free for the new trace", info.output);
@@ -323,8 +300,8 @@ Result<Published> publishFile(TargetFile& made, const std::string& output, bool 
     published.trace = output;
     return published;
   }
-  for (int i = 2; i < kMostNumbers; ++i) {
-    const std::string to = numbered(output, i);
+  for (int i = 2; i < kMostNumberedNames; ++i) {
+    const std::string to = numberedName(output, i);
     if (isThere(recording::pathBeside(to))) continue;
     const Status named = made.finishAs(to);
     if (!named && named.error().code == ErrorCode::kInvalidArgument) continue;
@@ -344,8 +321,8 @@ Result<Beside> startBeside(const std::string& output) {
   const Occupant old = lookAt(output);
   if (!old.has_events) return Beside{};
   TS_TRY(const sbt::FileHandle free, sbt::openForWriting(output, false));
-  for (int i = 2; i < kMostNumbers; ++i) {
-    std::string path = numbered(output, i);
+  for (int i = 2; i < kMostNumberedNames; ++i) {
+    std::string path = numberedName(output, i);
     if (isThere(recording::pathBeside(path))) continue;
     const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0 && errno == EEXIST) continue;
@@ -384,8 +361,8 @@ std::string findPublished(const SessionDir& dir) {
     return found.kind == Occupant::Kind::kTrace && !info.id.empty() && found.session_id == info.id;
   };
   if (is(info.output)) return info.output;
-  for (int i = 2; i < kMostNumbers; ++i) {
-    const std::string path = numbered(info.output, i);
+  for (int i = 2; i < kMostNumberedNames; ++i) {
+    const std::string path = numberedName(info.output, i);
     if (!isThere(path)) return {};
     if (is(path)) return path;
   }

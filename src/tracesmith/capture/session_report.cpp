@@ -43,6 +43,7 @@ void noteHost(Collector& collector, const std::string& command_line) {
   collector.noteMetadata("command_line", command_line);
   collector.noteMetadata("start_realtime_ns", std::to_string(clockNs(CLOCK_REALTIME)));
   collector.noteMetadata("start_monotonic_ns", std::to_string(monotonicNs()));
+  collector.noteMetadata("start_boottime_ns", std::to_string(clockNs(CLOCK_BOOTTIME)));
 }
 
 CaptureProgress progressOf(const Collector& collector, int64_t elapsed_ns) {

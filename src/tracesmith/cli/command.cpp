@@ -54,6 +54,13 @@ const Option& Option::excludes(const Option& other) const {
   return *this;
 }
 
+const Option& Option::explain(const std::string& value, const std::string& why) const {
+  // Transformations come before the check of the choices.
+  option_->transform(CLI::Validator(
+      [value, why](std::string& given) { return given == value ? why : std::string(); }, ""));
+  return *this;
+}
+
 Command::~Command() = default;
 
 Command::Command(std::string name, std::string summary)
@@ -164,6 +171,7 @@ std::string Command::usage() const {
   }
   if (has_options) out += " [OPTIONS]";
   out += positionals;
+  if (!second_group_.empty()) out += " [-- " + second_group_ + "...]";
   if (takes_program_)
     out += program_required_ ? " -- PROGRAM [ARGS...]" : " [-- PROGRAM [ARGS...]]";
   return out;

@@ -50,6 +50,8 @@ class Option {
   const Option& oneEach() const;
   const Option& needs(const Option& other) const;
   const Option& excludes(const Option& other) const;
+  /// A value that is no choice, but expected: refused with `why`.
+  const Option& explain(const std::string& value, const std::string& why) const;
 
  private:
   CLI::Option* option_;
@@ -62,6 +64,9 @@ struct Session {
   const CommandSet& commands;
   Terminal terminal;
   std::vector<std::string> program;  ///< the command line behind "--", for profile and record
+  /// The arguments behind "--" of a command that compares two groups; options among them count as
+  /// the command's own.
+  std::vector<std::string> second_group;
 };
 
 class Command {
@@ -80,7 +85,7 @@ class Command {
   std::string usage() const;               ///< "tracesmith view [OPTIONS] FILE"
   std::vector<OptionDoc> options() const;  ///< in the order of definition, the global ones last
   bool takesProgram() const { return takes_program_; }
-  bool listed() const { return listed_; }  ///< false: left out of the overview's table
+  bool takesSecondGroup() const { return !second_group_.empty(); }
   int usageExitCode() const { return usage_exit_code_; }
   CLI::App& app() { return *app_; }
   bool noColour() const { return no_colour_; }
@@ -124,8 +129,9 @@ class Command {
     takes_program_ = true;
     program_required_ = required;
   }
+  /// "--" parts the arguments into two groups; `value_name` is what the second one is called.
+  void takeSecondGroup(std::string value_name) { second_group_ = std::move(value_name); }
   void setUsageExitCode(int code) { usage_exit_code_ = code; }
-  void unlist() { listed_ = false; }
 
  private:
   struct Hint {
@@ -139,9 +145,9 @@ class Command {
   std::vector<Example> examples_;
   std::unique_ptr<CLI::App> app_;
   std::map<const CLI::Option*, Hint> hints_;
+  std::string second_group_;
   bool takes_program_ = false;
   bool program_required_ = false;
-  bool listed_ = true;
   bool no_colour_ = false;
   int usage_exit_code_ = kExitUsage;
 };

@@ -41,10 +41,14 @@ class AnalyzeCommand : public Command {
     count("--instance", instance_, "N", "Which of the ranges with that name, from 0 (default 0)");
     count("--limit", limit_, "N",
           "Rows of a table (default 15, with --json all but of the longest pieces; 0: all)");
+    flag("--all-frames", all_frames_,
+         "In stacks also the frames of the interpreter, libffi and the loader");
     flag("--json", json_, "As JSON: exact, in ns");
-    flag("--as-hta", as_hta_,
-         "Count as Holistic Trace Analysis 0.6 does: whole microseconds, its classes of names, "
-         "without the last step. For comparisons; the default is exact");
+    flagWithChoice(
+        "--as-hta", as_hta_, "0.5", {"0.5", "0.6"},
+        "Count as Holistic Trace Analysis 0.5.0 does, or as its main branch (0.6): whole "
+        "microseconds, its classes of names, without the last step. For comparisons; "
+        "the default is exact");
     text("-o,--output", output_, "FILE", "Where to write (default: standard output)",
          Complete::kFile);
     describe("All parts, unless some are asked for. What each number means: docs/analysis.md.");
@@ -59,7 +63,8 @@ class AnalyzeCommand : public Command {
     Result<TraceFile> file = readTraceFile(input_);
     if (!file) return failWith(file.error());
     ReportOptions options;
-    options.analysis.as_hta = as_hta_;
+    options.analysis.as_hta = !as_hta_.empty();
+    options.analysis.hta_main = as_hta_ == "0.6";
     if (!range_.empty()) {
       if (const Status found = findRange(file->trace, options); !found) {
         return failWith(found.error());
@@ -68,6 +73,7 @@ class AnalyzeCommand : public Command {
     if (json_) options.limit = 0;
     if (limit_) options.limit = options.longest = static_cast<size_t>(*limit_);
     options.whole_paths = json_;
+    options.all_frames = all_frames_;
     for (size_t i = 0; i < kAnalysisParts; ++i) {
       if (parts_[i]) options.parts.push_back(static_cast<AnalysisPart>(i));
     }
@@ -151,8 +157,9 @@ class AnalyzeCommand : public Command {
   std::optional<uint64_t> limit_;
   std::string range_;
   std::optional<uint64_t> instance_;
+  bool all_frames_ = false;
   bool json_ = false;
-  bool as_hta_ = false;
+  std::string as_hta_;
 };
 
 }  // namespace

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 
 #include "tracesmith/analysis/launch_stack_check.hpp"
+#include "tracesmith/base/clock.hpp"
 #include "tracesmith/capture/launcher.hpp"
 #include "tracesmith/capture/profile_session.hpp"
 #include "tracesmith/cli/commands.hpp"
@@ -22,33 +25,47 @@ namespace tracesmith::cli {
 namespace {
 
 constexpr size_t kRounds = 10;
+constexpr size_t kRoundsForSpread = 3;  // fewer say nothing about noise
+constexpr uint64_t kLaunches = 10'000;
 constexpr uint64_t kFewestLaunches = 1;
 constexpr uint64_t kMostLaunches = 10'000'000;
+constexpr uint64_t kMostWork = 100'000'000;
 constexpr const char* kProgram = "benchmark_10k_stacks";
 
 /// What the program says of one run.
 struct ProgramResult {
   double ns = 0;  ///< from the first launch to the end of the last kernel
   bool gpu = false;
+  std::string api;
   std::string device;
+};
+
+constexpr int kNoDevice = 3;  // the program's exit code
+
+/// Of this process, in which the collector runs; its children's is not in it.
+int64_t ownProcessorNs() { return clockNs(CLOCK_PROCESS_CPUTIME_ID); }
+
+struct Spread {
+  double median = 0, least = 0, most = 0;
 };
 
 Result<ProgramResult> readResult(const std::string& path) {
   std::ifstream in(path);
   ProgramResult result;
   std::string word;
-  if (!(in >> word >> result.ns >> word >> result.gpu >> word) ||
+  if (!(in >> word >> result.ns >> word >> result.gpu >> word >> result.api >> word) ||
       !std::getline(in >> std::ws, result.device)) {
     return fail(ErrorCode::kInternal, "the program has not said how long it took", path);
   }
   return result;
 }
 
-double median(std::vector<double> values) {
+Spread spreadOf(std::vector<double> values) {
+  if (values.empty()) return {};
   std::sort(values.begin(), values.end());
   const size_t n = values.size();
-  if (n == 0) return 0;
-  return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+  const double middle = n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+  return {.median = middle, .least = values.front(), .most = values.back()};
 }
 
 /// How the program is run.
@@ -61,16 +78,22 @@ class BenchmarkCommand : public Command {
     count("-n,--count", launches_, "N", "Kernels to launch (default 10000)");
     flag("--no-stacks", no_stacks_, "Without call stacks");
     text("-o,--output", output_, "FILE", "Keep the last trace", Complete::kFile);
-    flag("--real-gpu", real_gpu_, "Only on a GPU, not on a processor that stands in for one");
+    flag("--real-gpu", real_gpu_,
+         "Only on a GPU, of OpenCL or CUDA; no processor stands in for one");
+    choice("--api", api_, "API", {"opencl", "cuda"},
+           "Only this one (default: a GPU of OpenCL, else of CUDA, else any OpenCL device)");
+    count("--work", work_, "N",
+          "How often each kernel repeats its arithmetic (default 1: kernels that do nothing)");
     count("--seed", seed_, "N", "Of the call paths that are drawn (default 1)");
     count("--rounds", rounds_, "N",
           "How often each way of running is measured, by turns (default 10)");
     describe(
-        "Runs a program of its own that launches kernels on the best OpenCL device here, each "
-        "through one of 64 call paths drawn by the seed: alone, profiled, and profiled with call "
-        "stacks, by turns. The stack of every launch is compared with the path that it was "
-        "launched through, all frames. Ratios are medians of rounds; what a round compares ran "
-        "one after the other.");
+        "Runs a program of its own that launches kernels on a GPU of OpenCL or CUDA, or on another "
+        "OpenCL device, each through one of 64 call paths drawn by the seed: alone, profiled, and "
+        "profiled with call stacks, in turn. The stack of every launch is compared with the path "
+        "that it was launched through, all frames. The kernels do nothing, so the ratios show what "
+        "profiling costs a launch: they bound the slowdown of any program, and are no forecast for "
+        "one whose kernels work. Figures are medians of rounds, with the least and the most.");
     example("tracesmith benchmark", "10,000 launches");
     example("tracesmith benchmark -n 100000 -o stacks.sbt",
             "More of them, and the trace to look at");
@@ -100,14 +123,18 @@ class BenchmarkCommand : public Command {
     if (launches_ && (*launches_ < kFewestLaunches || *launches_ > kMostLaunches)) {
       return fail(ErrorCode::kInvalidArgument, "is 1 to 10000000", "-n");
     }
+    if (work_ && (*work_ < 1 || *work_ > kMostWork)) {
+      return fail(ErrorCode::kInvalidArgument, "is 1 to 100000000", "--work");
+    }
     std::error_code error;
     const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
     if (error) return fail(ErrorCode::kIo, error.message(), "/proc/self/exe");
     const std::string beside = (self.parent_path() / kProgram).string();
     if (access(beside.c_str(), X_OK) != 0) {
       return fail(ErrorCode::kNotFound,
-                  "is not there: it comes with the examples (TRACESMITH_BUILD_EXAMPLES, "
-                  "ocl-icd-opencl-dev)",
+                  "the program that is measured is missing. It is installed with the command: "
+                  "install TraceSmith again, or build the target benchmark_10k_stacks. All other "
+                  "commands work without it",
                   beside);
     }
     program_ = beside;
@@ -120,14 +147,16 @@ class BenchmarkCommand : public Command {
   std::vector<std::string> commandLine() const {
     std::vector<std::string> words = {program_,
                                       "-n",
-                                      std::to_string(launches_.value_or(10'000)),
+                                      std::to_string(launches_.value_or(kLaunches)),
                                       "--seed",
                                       std::to_string(seed_.value_or(1)),
                                       "--expect",
                                       folder_ + "/expected",
                                       "--result",
                                       folder_ + "/result"};
+    if (work_) words.insert(words.end(), {"--work", std::to_string(*work_)});
     if (real_gpu_) words.emplace_back("--real-gpu");
+    if (!api_.empty()) words.insert(words.end(), {"--api", api_});
     return words;
   }
 
@@ -135,6 +164,7 @@ class BenchmarkCommand : public Command {
     TS_TRY(const double alone, runOnce(Way::kAlone));
     TS_TRY(const double profiled, runOnce(Way::kProfiled));
     alone_ns_.push_back(alone);
+    profiled_more_ns_.push_back(profiled - alone);
     profiled_ratio_.push_back(profiled / alone);
     if (no_stacks_) {
       profiled_ns_.push_back(profiled);
@@ -142,6 +172,7 @@ class BenchmarkCommand : public Command {
     }
     TS_TRY(const double stacked, runOnce(Way::kWithStacks));
     profiled_ns_.push_back(stacked);
+    stacked_more_ns_.push_back(stacked - alone);
     stacked_ratio_.push_back(stacked / alone);
     stack_cost_ratio_.push_back(stacked / profiled);
     return {};
@@ -160,9 +191,27 @@ class BenchmarkCommand : public Command {
       options.command = words;
       options.output = tracePath();
       if (way == Way::kWithStacks) options.stacks.emplace().frames = "native";
+      const int64_t begin = monotonicNs();
+      const int64_t used = ownProcessorNs();
       TS_TRY(const ProfileOutcome outcome, runProfile(options));
+      if (way == Way::kProfiled) {
+        own_ns_.push_back(static_cast<double>(ownProcessorNs() - used));
+        own_share_.push_back(own_ns_.back() / static_cast<double>(monotonicNs() - begin));
+      }
       TS_CHECK_OK(outcome.trace_status);
       exit_code = outcome.exit_code;
+      if (exit_code == 0 && outcome.kernels == 0) {
+        return fail(ErrorCode::kNotFound,
+                    "the program launched kernels, but none was recorded: " +
+                        (outcome.warnings.empty() ? "nothing says why" : outcome.warnings.front()),
+                    program_);
+      }
+    }
+    if (exit_code == kNoDevice) {  // it has said which were looked for
+      return fail(ErrorCode::kNotFound,
+                  real_gpu_ ? "there is no GPU to measure on; without --real-gpu any OpenCL device "
+                              "will do"
+                            : "there is no device to measure on");
     }
     if (exit_code != 0) {
       return fail(ErrorCode::kInternal, fmt::format("ended with {}", exit_code), program_);
@@ -205,13 +254,9 @@ class BenchmarkCommand : public Command {
     const auto row = [&](std::string_view what, const std::string& value) {
       out.write(fmt::format("  {:<28}{}\n", what, value));
     };
-    const double ns = median(profiled_ns_);
-    const auto ratio = [](const std::vector<double>& all) {
-      const auto [least, most] = std::minmax_element(all.begin(), all.end());
-      return fmt::format("{:.3f} times its time ({:.3f} to {:.3f})", median(all), *least, *most);
-    };
-    out.write(fmt::format("{} launches through 64 call paths (seed {}) on {}{}\n\n",
-                          formatCount(expected_), seed_.value_or(1), result_.device,
+    const double ns = spreadOf(profiled_ns_).median;
+    out.write(fmt::format("{} launches through 64 call paths (seed {}) on {} ({}){}\n\n",
+                          formatCount(expected_), seed_.value_or(1), result_.device, result_.api,
                           result_.gpu ? "" : ", which is no GPU"));
     row("kernels", formatCount(kernels_) + " (one before time is taken)");
     row("device events", formatCount(events_));
@@ -231,12 +276,7 @@ class BenchmarkCommand : public Command {
         formatDuration(static_cast<int64_t>(ns), session.terminal.utf8 ? "µs" : "us"));
     row("kernels a second", formatCount(static_cast<uint64_t>(static_cast<double>(expected_) * 1e9 /
                                                               std::max(ns, 1.0))));
-    out.write(fmt::format("\n  Beside the same program alone, medians of {} rounds:\n", rounds));
-    row("profiled", ratio(profiled_ratio_));
-    if (!no_stacks_) {
-      row("profiled with stacks", ratio(stacked_ratio_));
-      row("stacks alone", ratio(stack_cost_ratio_) + ", of profiled");
-    }
+    showCosts(rounds, session, out);
     const bool right = no_stacks_ || (checked_ > 0 && equal_ == checked_ && missing_ == 0);
     if (!no_stacks_) {
       out.write(fmt::format(
@@ -250,9 +290,61 @@ class BenchmarkCommand : public Command {
     return finishOutput(out, right ? kExitOk : kExitFailed);
   }
 
-  std::optional<uint64_t> launches_, seed_, rounds_;
+  /// What profiling cost, and how far that can be trusted.
+  void showCosts(size_t rounds, const Session& session, Output& out) const {
+    const char* const us = session.terminal.utf8 ? "µs" : "us";
+    const auto duration = [&](double ns) { return formatDuration(static_cast<int64_t>(ns), us); };
+    const auto launches = static_cast<double>(launches_.value_or(kLaunches));
+    const auto row = [&](std::string_view what, const std::string& value) {
+      out.write(fmt::format("  {:<28}{}\n", what, value));
+    };
+    bool is_noise = rounds < kRoundsForSpread;
+    const auto cost = [&](std::string_view what, const std::vector<double>& ratios,
+                          const std::vector<double>& more_ns) {
+      const Spread ratio = spreadOf(ratios);
+      const double more = spreadOf(more_ns).median / launches;
+      is_noise = is_noise || (ratio.least < 1 && ratio.most > 1);
+      row(what, fmt::format("{:.3f} times the time alone ({:.3f} to {:.3f}): {} {} a launch",
+                            ratio.median, ratio.least, ratio.most, duration(std::abs(more)),
+                            more < 0 ? "less" : "more"));
+    };
+    out.write(
+        fmt::format("\n  First launch to end of last kernel, medians of {} {} (least to most):\n",
+                    rounds, rounds == 1 ? "round" : "rounds"));
+    const Spread alone = spreadOf(alone_ns_);
+    row("alone",
+        fmt::format("{} ({} to {}): {} a launch", duration(alone.median), duration(alone.least),
+                    duration(alone.most), duration(alone.median / launches)));
+    cost("profiled", profiled_ratio_, profiled_more_ns_);
+    if (!no_stacks_) {
+      cost("profiled with stacks", stacked_ratio_, stacked_more_ns_);
+      const Spread ratio = spreadOf(stack_cost_ratio_);
+      row("stacks alone", fmt::format("{:.3f} times the time profiled ({:.3f} to {:.3f})",
+                                      ratio.median, ratio.least, ratio.most));
+    }
+    const Spread own = spreadOf(own_ns_);
+    const Spread share = spreadOf(own_share_);
+    row("tracesmith's own",
+        fmt::format("{} of processor time, {:.2f} % of a run ({:.2f} to {:.2f})",
+                    duration(own.median), 100 * share.median, 100 * share.least, 100 * share.most));
+    out.write("\n");
+    if (work_.value_or(1) == 1) {
+      out.write(
+          "  These kernels do nothing, so the launches are all that is timed, and profiling costs\n"
+          "  each of them the same. A program whose kernels work longer than a launch takes hides\n"
+          "  that cost behind its device (--work makes them longer).\n");
+    }
+    if (is_noise) {
+      out.write(
+          "  Rounds are too few, or differ by more than what is measured: more --rounds, or less\n"
+          "  load on this machine, make the figures firm.\n");
+    }
+  }
+
+  std::optional<uint64_t> launches_, seed_, rounds_, work_;
   bool no_stacks_ = false;
   bool real_gpu_ = false;
+  std::string api_;
   std::string output_;
   std::string program_;
   std::string folder_;
@@ -262,6 +354,7 @@ class BenchmarkCommand : public Command {
   uint64_t kernels_ = 0, events_ = 0, host_calls_ = 0, calls_with_stack_ = 0;
   uint64_t checked_ = 0, equal_ = 0, expected_ = 0, missing_ = 0;
   std::vector<double> alone_ns_, profiled_ns_, profiled_ratio_, stacked_ratio_, stack_cost_ratio_;
+  std::vector<double> profiled_more_ns_, stacked_more_ns_, own_ns_, own_share_;
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include "tracesmith/analysis/runtime_frames.hpp"
 #include "tracesmith/base/target_file.hpp"
 #include "tracesmith/cli/commands.hpp"
 #include "tracesmith/cli/export_target.hpp"
@@ -76,7 +77,8 @@ class ExportCommand : public Command {
            "perfetto (the same as proto) for ui.perfetto.dev; json (the same as chrome) for older "
            "viewers; csv for spreadsheets; speedscope and folded for flame graphs; dot for "
            "Graphviz: what had to wait for what; sbt for a part of the trace as a trace. Default: "
-           "what the output's extension says, else perfetto");
+           "what the output's extension says, else perfetto")
+        .explain("parquet", howToMakeParquet());
     choice("--table", table_, "TABLE", tables(), "What a CSV file holds (default: kernel)");
     // Two switches of one thing; the last one counts.
     flag("--counters,!--no-counters", counters_, "With counter tracks (default), or not");
@@ -87,10 +89,12 @@ class ExportCommand : public Command {
            "Perfetto's GPU packets (default), or plain slices for viewers before v55");
     time("--from", from_ns_, "Leave out what ends before this time after the trace's start");
     time("--to", to_ns_, "Leave out what begins at this time or later");
-    counts("--stream", streams_, "ID",
-           "Only the device work of these streams (see view --timeline); not with -f dot");
-    counts("--device", devices_, "ID",
-           "Only the device work of these devices (see info); not with -f dot");
+    counts("--stream", streams_, "N",
+           "Only the device work of stream N, as the program numbers it (see view --timeline); not "
+           "with -f dot");
+    counts("--device", devices_, "N",
+           "Only the device work of device N, as the program numbers it (see view --timeline); not "
+           "with -f dot");
     text("--name", name_, "PATTERN",
          "Only events whose name contains it; with * ? [ in it, whose whole name it matches; not "
          "with -f dot");
@@ -99,6 +103,9 @@ class ExportCommand : public Command {
            "A flame graph of the program's call stacks (profile --stacks), by the device time that "
            "they asked for, the time of the calls, or the memory they allocated; as folded or "
            "speedscope");
+    flag("--all-frames", all_frames_,
+         "In stacks also the frames of the interpreter, libffi and the loader; -f sbt and csv have "
+         "them always");
     flag("--with-recording", with_recording_,
          "With what was recorded for replay (.sbr), all of it, so that one file has both; only of "
          "whole traces, and as -f sbt (default: FILE.whole.sbt)");
@@ -232,6 +239,9 @@ class ExportCommand : public Command {
     if (!choice.names.everything()) {
       keepRows(file.trace, Selection(file.trace, std::nullopt, std::nullopt, {}), choice);
     }
+    if (!all_frames_ && format != ExportFormat::kCsv) {
+      file.trace.call_path = withoutRuntimeFrames(file.trace);
+    }
     std::optional<StackWeight> by;
     if (by_ == "device-time") by = StackWeight::kDeviceTime;
     if (by_ == "host-time") by = StackWeight::kHostTime;
@@ -249,6 +259,7 @@ class ExportCommand : public Command {
   bool flows_ = true;
   bool full_ = false;
   bool rebuild_ = false;
+  bool all_frames_ = false;
   bool with_recording_ = false;
   std::optional<int64_t> from_ns_, to_ns_;
   std::vector<uint64_t> streams_;

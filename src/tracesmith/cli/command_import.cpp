@@ -19,8 +19,8 @@ class ImportCommand : public Command {
  public:
   ImportCommand() : Command("import", "Make a trace from what another tool recorded") {
     texts("FILE", inputs_, "FILE",
-          "Another tool's trace, also packed with gzip or zstd; several where it wrote several "
-          "files of one run",
+          "Another tool's trace, also packed with gzip or zstd, or - for standard input; several "
+          "where it wrote several files of one run",
           Complete::kFile)
         .required();
     text("-o,--output", output_, "FILE",
@@ -37,6 +37,7 @@ class ImportCommand : public Command {
         "too; a trace that was imported once is quicker to open.");
     describe(formats());
     example("tracesmith import trace.json.gz -o trace.sbt", "PyTorch's profile");
+    example("ssh host cat trace.json.gz | tracesmith import - -o trace.sbt", "From a pipe");
     example("tracesmith import report.sqlite", "An export of Nsight Systems");
     example("tracesmith import 42_*_trace.csv 42_agent_info.csv -o run.sbt", "A run of rocprofv3");
     example("tracesmith import xray-log.app.Ab12Cd --binary ./app",
@@ -47,6 +48,15 @@ class ImportCommand : public Command {
     removeUnfinishedAtSignals();
     input_ = inputs_.front();
     options_.more.assign(inputs_.begin() + 1, inputs_.end());
+    if (input_ == "-") {
+      if (output_.empty()) {
+        return failWith({ErrorCode::kInvalidArgument, "has no name: name the output with -o",
+                         "standard input"});
+      }
+      called_ = "standard input";
+    } else {
+      called_ = input_;
+    }
     const std::string output = output_.empty() ? sbtBeside(input_) : output_;
     if (output_.empty() && isAnother(output)) {
       return failWith(
@@ -55,19 +65,19 @@ class ImportCommand : public Command {
            output});
     }
     const Result<ImportedTrace> imported = importToOutput(input_, output, force_, options_);
-    if (!imported) return failWith(inWordsForPeople(imported.error(), input_));
+    if (!imported) return failWith(inWordsForPeople(imported.error(), called_));
     const import::ImportReport* const report = &imported->report;
     const import::ImportCounts& counts = report->counts;
-    const bool damaged = sayWhatWasLost(input_, counts);
+    const bool damaged = sayWhatWasLost(called_, counts);
     if (!report->experimental.empty()) {
       sayWarning(fmt::format("{} is experimental: {}", report->format, report->experimental));
     }
     if (!quiet_) {
-      for (const std::string& note : counts.notes) say(fmt::format("{}: {}", input_, note));
-      say(fmt::format("{} of {} events of {} ({}), {}: {} ({}). Next: tracesmith view {} --stats",
-                      formatCount(counts.rows), formatCount(counts.events), input_, report->format,
+      for (const std::string& note : counts.notes) say(fmt::format("{}: {}", called_, note));
+      say(fmt::format("{} events of {} ({}), {}: {} ({}){}. Next: tracesmith view {} --stats",
+                      formatCount(counts.events), called_, report->format,
                       formatBytes(counts.bytes), imported->path, formatBytes(report->output_bytes),
-                      imported->path));
+                      becameText(counts), imported->path));
     }
     return damaged ? kExitPartlyRead : kExitOk;
   }
@@ -81,6 +91,13 @@ class ImportCommand : public Command {
                           importer.experimental.empty() ? "" : " (experimental)");
     }
     return list + ".";
+  }
+
+  /// What the events are now, where not all are rows: `loss` counts all of them as written.
+  static std::string becameText(const import::ImportCounts& counts) {
+    if (counts.rows >= counts.events) return "";
+    return fmt::format(", {} as rows of tables and {} as names or as they were",
+                       formatCount(counts.rows), formatCount(counts.events - counts.rows));
   }
 
   /// "dir/run.json.gz" makes "dir/run.sbt".
@@ -109,7 +126,8 @@ class ImportCommand : public Command {
   }
 
   std::vector<std::string> inputs_;
-  std::string input_;  // the first of them
+  std::string input_;   // the first of them
+  std::string called_;  // what people call that
   std::string output_;
   import::ImportOptions options_;
   bool force_ = false;

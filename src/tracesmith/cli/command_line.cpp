@@ -75,6 +75,25 @@ size_t findProgram(const std::vector<std::string>& arguments, const std::vector<
   return arguments.size();
 }
 
+/// Takes what follows "--" out of `own`. Options among it stay: "diff a*.sbt -- b*.sbt --json".
+std::vector<std::string> takeSecondGroup(std::vector<std::string>& own,
+                                         const std::vector<OptionDoc>& options) {
+  std::vector<std::string> group;
+  const auto dashes = std::find(own.begin(), own.end(), "--");
+  if (dashes == own.end()) return group;
+  const std::vector<std::string> behind(dashes + 1, own.end());
+  own.erase(dashes, own.end());
+  for (size_t i = 0; i < behind.size(); ++i) {
+    if (!looksLikeOption(behind[i])) {
+      group.push_back(behind[i]);
+      continue;
+    }
+    own.push_back(behind[i]);
+    if (valueFollows(behind[i], options) && i + 1 < behind.size()) own.push_back(behind[++i]);
+  }
+  return group;
+}
+
 /// CLI11's errors in our words; its option names come first in the text of most of them.
 std::string describe(const CLI::ParseError& error) {
   const std::string kind = error.get_name();
@@ -104,7 +123,8 @@ int runCommand(Command& command, const CommandSet& commands,
     return refuseCommandLine(command.name(), parsed.error().message, command.usage(),
                              "tracesmith " + command.name() + " -h", command.usageExitCode());
   }
-  Session session{commands, detectTerminal(no_colour || command.noColour()), parsed->program};
+  Session session{commands, detectTerminal(no_colour || command.noColour()), parsed->program,
+                  parsed->second_group};
   if (!parsed->help) return command.run(session);
   Output out = standardOutput();
   out.write(helpText(command, session.terminal));
@@ -130,6 +150,8 @@ Result<ParsedOptions> parseOptions(Command& command, const std::vector<std::stri
     own.resize(behind);
     out.program.assign(arguments.begin() + static_cast<std::ptrdiff_t>(program), arguments.end());
   }
+
+  if (command.takesSecondGroup()) out.second_group = takeSecondGroup(own, options);
 
   // CLI11 reports what is missing before what it does not know; the unknown word is the better
   // hint.

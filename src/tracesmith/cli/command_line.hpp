@@ -14,7 +14,8 @@ namespace tracesmith::cli {
 /// What a command line asks for beyond its options.
 struct ParsedOptions {
   bool help = false;
-  std::vector<std::string> program;  ///< behind "--" or from the first word that is not ours
+  std::vector<std::string> program;       ///< behind "--" or from the first word that is not ours
+  std::vector<std::string> second_group;  ///< behind "--", where it parts two groups
 };
 
 /// Fills the command's variables from `arguments` (without the command's name). Fails with

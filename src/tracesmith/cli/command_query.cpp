@@ -28,7 +28,7 @@ class QueryCommand : public Command {
         "The language is SQLite's, the tables are those of the trace: kernel, copy, fill, sync, "
         "host_call, range, counter, memory_event, flow, device, stream, process, thread and "
         "others; "
-        "span has everything with a duration, collective what NCCL and RCCL do, and views like "
+        "span has everything with a duration, collective what NCCL and its like do, and views like "
         "kernel_summary and launch answer the usual questions. Times and durations are in ns. "
         "Nothing can be changed. Without SQL, it lists the tables with their columns.");
     example("tracesmith query trace.sbt", "Which tables and columns are there?");

@@ -11,7 +11,6 @@
 #include "tracesmith/capture/simulation.hpp"
 #include "tracesmith/cli/commands.hpp"
 #include "tracesmith/cli/devices_view.hpp"
-#include "tracesmith/cli/export_target.hpp"
 #include "tracesmith/cli/messages.hpp"
 #include "tracesmith/cli/new_trace.hpp"
 #include "tracesmith/cli/recording.hpp"
@@ -238,7 +237,7 @@ class RecordCommand : public Command {
                       "{} --stats",
                       outputs.trace, options.duration_s, outputs.trace));
     }
-    return kExitOk;
+    return writeExports(outputs, force_, quiet_) ? kExitOk : kExitFailed;
   }
 
   /// `outputs` gets the names that were taken.
@@ -263,9 +262,6 @@ class RecordCommand : public Command {
     if (!status) return tl::unexpected<Error>(made.named(status.error()));
     TS_TRY(const std::string place, made.finish());
     takeTraceName(place, outputs);
-    for (const std::string& path : outputs.exports) {
-      TS_CHECK_OK(exportTraceFile(outputs.trace, path));
-    }
     return {};
   }
 

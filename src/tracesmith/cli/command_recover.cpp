@@ -15,6 +15,7 @@ class RecoverCommand : public Command {
     text("DIR", directory_, "DIR", "The directory beside the trace, for example trace.sbt.session",
          Complete::kDirectory)
         .required();
+    flag("--force", force_, "Recover also while the program still runs; the rest of it is lost");
     describe(
         "While a program is recorded its newest records lie in a directory beside the trace. When "
         "the recording is killed that directory stays; this command puts what is in it into the "
@@ -22,14 +23,13 @@ class RecoverCommand : public Command {
     describe(
         "The trace goes to the name of the directory without .session. A file there that is not of "
         "this session is left alone: move it away, or rename the directory. The directory is "
-        "removed "
-        "only after the finished trace has been read back.");
+        "removed only after the finished trace has been read back.");
     example("tracesmith recover trace.sbt.session", "Finish trace.sbt");
   }
 
   int run(Session&) override {
     while (directory_.size() > 1 && directory_.back() == '/') directory_.pop_back();
-    const Result<RecoverOutcome> outcome = recoverSession(directory_);
+    const Result<RecoverOutcome> outcome = recoverSession(directory_, force_);
     if (!outcome) {
       sayError(outcome.error());
       return kExitFailed;
@@ -49,6 +49,7 @@ class RecoverCommand : public Command {
 
  private:
   std::string directory_;
+  bool force_ = false;
 };
 
 }  // namespace

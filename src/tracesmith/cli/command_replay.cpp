@@ -35,7 +35,8 @@ class ReplayCommand : public Command {
         "be executed");
     text("--range", range_, "RANGE",
          "Only launch:100-200, kernel:REGEX, step:3 or time:1.2s-1.5s, and what they need");
-    count("--stream", stream_, "N", "Only the commands of queue N, and what they need");
+    count("--stream", stream_, "N",
+          "Only the commands of stream N, as the timeline numbers it, and what they need");
     text("--device", device_, "D",
          "Number or part of the name (default: the recorded one); simulated: no device, nothing is "
          "executed, recorded durations are scheduled on a virtual clock");
@@ -58,7 +59,9 @@ class ReplayCommand : public Command {
          "With --dump-as png: a buffer's values in a row, and their type (default uchar)");
     text("-o,--output", output_, "FILE", "Write what --dump shows there", Complete::kFile);
     flag("--verify,--validate", verify_,
-         "End with 4 also where something could not be compared or executed");
+         "Compare what launches left as well (recordings made with --launch-hashes); end with 4 "
+         "also "
+         "where something could not be compared or executed");
     count("--time-limit", limit_, "S", "Give up a command that takes longer (default 60 s)");
     text("--build-options", build_options_, "OPTIONS", "Added to those of every program");
     count("--process", process_, "PID", "Of a recording of several (default: most launches)");
@@ -206,6 +209,7 @@ class ReplayCommand : public Command {
     if (order_ == "timing") run.order = ReplayOrder::kTiming;
     if (order_ == "random") run.order = ReplayOrder::kRandom;
     run.seed = seed_.value_or(static_cast<uint64_t>(getpid()));
+    run.compare_launches = verify_;
     if (!speed_.empty()) {
       char* end = nullptr;
       run.speed = std::strtod(speed_.c_str(), &end);
@@ -269,9 +273,11 @@ class ReplayCommand : public Command {
 
   int exitCodeOf(const RunResult& result) const {
     if (result.shown != result.shown_equal) return kExitReplayDiffers;
-    if (verify_ && result.shown == 0) {
-      say("nothing was compared: what was replayed reads nothing back; a recording made with "
-          "--launch-hashes compares what each launch leaves (tracesmith determinism)");
+    if (result.launches_compared != result.launches_equal) return kExitReplayDiffers;
+    if (verify_ && result.shown == 0 && result.launches_compared == 0) {
+      say("nothing was compared: what was replayed reads nothing back. Record with "
+          "`tracesmith profile --record --launch-hashes`: then what each launch leaves is "
+          "compared");
       return kExitReplayDiffers;
     }
     if (verify_ && (result.problem_count != 0 || result.not_comparable != 0)) {

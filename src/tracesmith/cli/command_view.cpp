@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "tracesmith/analysis/runtime_frames.hpp"
 #include "tracesmith/cli/commands.hpp"
 #include "tracesmith/cli/messages.hpp"
 #include "tracesmith/cli/standard_output.hpp"
@@ -37,9 +38,11 @@ class ViewCommand : public Command {
          "Instead of events: a picture with streams as rows; with --stats, both");
     flag("--stacks", stacks_,
          "Under each event the host call stack that it comes from (profile --stacks)");
+    flag("--all-frames", all_frames_,
+         "In stacks also the frames of the interpreter, libffi and the loader");
     choices("-t,--type", types_, "TYPE", tableChoices(), "Only events of this type");
-    counts("--stream", streams_, "ID",
-           "Only what belongs to this stream, by the id that the list and the timeline show");
+    counts("--stream", streams_, "N",
+           "Only what belongs to stream N, as the program numbers it and the timeline shows it");
     text("--name", name_, "REGEX", "Only events whose name matches (searched, ECMAScript)");
     time("--from", from_ns_, "Leave out what ends before this time after the trace's start");
     time("--to", to_ns_, "Leave out what begins at this time or later");
@@ -92,6 +95,7 @@ class ViewCommand : public Command {
     const TerminalStyle style{.width = session.terminal.width,
                               .colour = session.terminal.colour,
                               .utf8 = session.terminal.utf8};
+    if (!all_frames_) file->trace.call_path = withoutRuntimeFrames(file->trace);
     Output out = standardOutput();
     if (timeline_) {
       drawTimeline(file->trace, filter, *matches, format, style, out);
@@ -161,6 +165,7 @@ class ViewCommand : public Command {
   bool json_ = false;
   bool stats_ = false;
   bool stacks_ = false;
+  bool all_frames_ = false;
   bool timeline_ = false;
   std::vector<std::string> types_;
   std::vector<uint64_t> streams_;

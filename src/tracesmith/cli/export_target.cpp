@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/cli/export_target.hpp"
 
+#include "tracesmith/analysis/runtime_frames.hpp"
 #include "tracesmith/export/chrome_json.hpp"
 #include "tracesmith/export/folded_stacks.hpp"
 #include "tracesmith/export/selection.hpp"
@@ -25,8 +26,7 @@ constexpr Named kFormats[] = {{"perfetto", ExportFormat::kPerfetto},
                               {"csv", ExportFormat::kCsv},
                               {"speedscope", ExportFormat::kSpeedscope},
                               {"folded", ExportFormat::kFolded},
-                              {"sbt", ExportFormat::kSbt},
-                              {"parquet", ExportFormat::kParquet}};
+                              {"sbt", ExportFormat::kSbt}};
 
 constexpr Named kEndings[] = {{".pftrace", ExportFormat::kPerfetto},
                               {".perfetto", ExportFormat::kPerfetto},
@@ -37,7 +37,7 @@ constexpr Named kEndings[] = {{".pftrace", ExportFormat::kPerfetto},
                               {".dot", ExportFormat::kDot},
                               {".folded", ExportFormat::kFolded},
                               {".sbt", ExportFormat::kSbt},
-                              {".parquet", ExportFormat::kParquet}};
+                              {".parquet", ExportFormat::kParquet}};  // refused, with a reason
 
 /// Where the extension of the file's name begins; npos when it has none (".hidden" has none).
 size_t extensionAt(const std::string& path) {
@@ -53,6 +53,11 @@ std::vector<std::string> exportFormatNames() {
   std::vector<std::string> names;
   for (const Named& format : kFormats) names.emplace_back(format.name);
   return names;
+}
+
+std::string howToMakeParquet() {
+  return "this program writes no Parquet; Python does: export -f csv --table TABLE, then "
+         "pyarrow.parquet.write_table(pyarrow.csv.read_csv(FILE), OUTPUT)";
 }
 
 std::optional<ExportFormat> exportFormatByName(const std::string& name) {
@@ -141,10 +146,7 @@ Status exportTrace(const Trace& trace, ExportFormat format, const std::string& p
       return out.finish();
     }
     case ExportFormat::kParquet:
-      return fail(ErrorCode::kUnsupported,
-                  "this program writes no Parquet; Python does: export -f csv --table TABLE, then "
-                  "pyarrow.parquet.write_table(pyarrow.csv.read_csv(FILE), OUTPUT)",
-                  path);
+      return fail(ErrorCode::kUnsupported, howToMakeParquet(), path);
     case ExportFormat::kSbt:
       break;
   }
@@ -153,7 +155,8 @@ Status exportTrace(const Trace& trace, ExportFormat format, const std::string& p
 
 Status exportTraceFile(const std::string& trace_path, const std::string& path) {
   TS_TRY(TraceReader reader, TraceReader::open(trace_path));
-  TS_TRY(const Trace trace, reader.read());
+  TS_TRY(Trace trace, reader.read());
+  trace.call_path = withoutRuntimeFrames(trace);
   return exportTrace(trace, exportFormatByPath(path).value_or(ExportFormat::kPerfetto), path, {});
 }
 

@@ -20,11 +20,12 @@ enum class ExportFormat : uint8_t {
   kFolded,
   kDot,
   kSbt,
-  kParquet,  ///< by way of Python, see exportTrace()
+  kParquet,  ///< known by its extension and refused: howToMakeParquet()
 };
 
 /// Names for -f: perfetto and proto are the same, as are chrome and json.
 std::vector<std::string> exportFormatNames();
+std::string howToMakeParquet();
 std::optional<ExportFormat> exportFormatByName(const std::string& name);
 
 /// By the end of a file name: .pftrace, .perfetto, .perfetto-trace, .json, .csv, .speedscope.json,

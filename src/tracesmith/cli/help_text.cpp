@@ -102,7 +102,6 @@ std::string overviewText(const CommandSet& commands, const Terminal& terminal) {
   out += style.heading("Usage:") + " tracesmith [--no-color] COMMAND [OPTIONS]\n\n";
   out += style.heading("Commands:") + "\n";
   for (const auto& command : commands.all()) {
-    if (!command->listed()) continue;
     out += twoColumns(command->name(), style.word(command->name()), command->summary(), 15, width);
   }
   out += "\n" + style.heading("Begin with:") + "\n";

@@ -87,7 +87,7 @@ std::string manPage(const CommandSet& commands) {
   out += roffSection("NAME") + "tracesmith \\- record and explain what a program does on a GPU\n";
   out += roffSection("SYNOPSIS") + ".nf\n";
   for (const auto& command : commands.all()) {
-    if (command->listed()) out += "\\fB" + roff(command->usage()) + "\\fR\n";
+    out += "\\fB" + roff(command->usage()) + "\\fR\n";
   }
   out += ".fi\n" + roffSection("DESCRIPTION") + roff(kWhatItIs) + "\n";
   out += roffSection("GLOBAL OPTIONS");

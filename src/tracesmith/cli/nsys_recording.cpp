@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "tracesmith/base/free_name.hpp"
 #include "tracesmith/capture/launcher.hpp"
 #include "tracesmith/cli/export_target.hpp"
 #include "tracesmith/cli/messages.hpp"
@@ -50,15 +51,14 @@ std::string reportIn(const std::string& folder) {
   return {};
 }
 
-/// Puts the report beside the trace, and says where.
+/// Puts the report beside the trace, and says where. An older report stays.
 void keepReport(const std::string& report, const std::string& trace) {
-  const std::string kept = withExtension(trace, std::filesystem::path(report).extension().string());
-  std::error_code ec;
-  std::filesystem::rename(report, kept, ec);
-  if (ec) {
-    sayWarning(fmt::format("the report cannot be kept as {}: {}", kept, ec.message()));
+  const std::string wanted =
+      withExtension(trace, std::filesystem::path(report).extension().string());
+  if (const auto kept = moveToNumberedName(report, wanted)) {
+    say(fmt::format("{}: the report of Nsight Systems", *kept));
   } else {
-    say(fmt::format("{}: the report of Nsight Systems", kept));
+    sayWarning("the report cannot be kept: " + kept.error().toString());
   }
 }
 
@@ -81,14 +81,7 @@ bool importReport(const std::string& report, NsysRecording& recording) {
                     formatCount(imported->counts.rows), formatCount(imported->counts.events), trace,
                     formatBytes(imported->output_bytes), trace));
   }
-  for (const std::string& path : recording.outputs.exports) {
-    const Status exported = exportTraceFile(trace, path);
-    if (!exported) {
-      sayError(exported.error());
-    } else if (!recording.quiet) {
-      say(fmt::format("{}: open it at https://ui.perfetto.dev", path));
-    }
-  }
+  writeExports(recording.outputs, recording.force, recording.quiet);
   return true;
 }
 

@@ -338,14 +338,7 @@ int runToolRecording(const ToolRecording& recording, const Session& session) {
     }
   }
   if (failed) return code != 0 ? code : static_cast<int>(kExitNotStarted);
-  for (const std::string& output : outputs.exports) {
-    const Status exported = exportTraceFile(trace, output);
-    if (!exported) {
-      sayError(exported.error());
-    } else if (!recording.quiet) {
-      say(fmt::format("{}: open it at https://ui.perfetto.dev", output));
-    }
-  }
+  writeExports(outputs, recording.force, recording.quiet);
   return code;
 }
 

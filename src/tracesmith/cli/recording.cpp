@@ -10,9 +10,11 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "tracesmith/base/free_name.hpp"
 #include "tracesmith/base/target_file.hpp"
 #include "tracesmith/capture/attach_session.hpp"
 #include "tracesmith/capture/program_reach.hpp"
+#include "tracesmith/capture/session_output.hpp"
 #include "tracesmith/cli/export_target.hpp"
 #include "tracesmith/cli/messages.hpp"
 #include "tracesmith/cli/progress_line.hpp"
@@ -84,8 +86,33 @@ void takeTraceName(const std::string& trace, RecordingOutputs& outputs) {
                       .string();
   if (std::error_code ec; !std::filesystem::exists(outputs.trace, ec)) outputs.trace = trace;
   for (std::string& path : outputs.exports) {
-    path = withExtension(outputs.trace, std::filesystem::path(path).extension().string());
+    const std::string same_number =
+        withExtension(outputs.trace, std::filesystem::path(path).extension().string());
+    path = isThere(same_number) ? freeName(path) : same_number;
   }
+}
+
+bool writeExports(const RecordingOutputs& outputs, bool force, bool quiet) {
+  const bool may_replace = force || lookAt(outputs.trace).has_events;
+  bool all = true;
+  for (const std::string& wanted : outputs.exports) {
+    std::error_code ec;
+    const bool has_content = std::filesystem::file_size(wanted, ec) > 0 && !ec;
+    const std::string path = may_replace || !has_content ? wanted : freeName(wanted);
+    if (path != wanted) {
+      sayWarning(
+          fmt::format("{} stays as it was, since the new trace holds no events; its export "
+                      "is {} (--force replaces it)",
+                      wanted, path));
+    }
+    if (const Status exported = exportTraceFile(outputs.trace, path); !exported) {
+      sayError(exported.error());
+      all = false;
+    } else if (!quiet) {
+      say(fmt::format("{}: open it at https://ui.perfetto.dev", path));
+    }
+  }
+  return all;
 }
 
 RecordingOutputs recordingOutputs(const std::string& output, bool perfetto) {
@@ -215,14 +242,7 @@ int runRecording(RecordingRequest request, const Session& session) {
   takeTraceName(outcome->trace, request.outputs);
   if (request.profile.stacks && outcome->trace_status) nameStacks(request.outputs.trace);
   if (!request.quiet) sayOutcome(*outcome, request);
-  for (const std::string& path : request.outputs.exports) {
-    const Status exported = exportTraceFile(request.outputs.trace, path);
-    if (!exported) {
-      sayError(exported.error());
-    } else if (!request.quiet) {
-      say(fmt::format("{}: open it at https://ui.perfetto.dev", path));
-    }
-  }
+  writeExports(request.outputs, request.profile.force, request.quiet);
   if (request.pid != 0) return outcome->trace_status ? kExitOk : kExitFailed;
   if (outcome->stopped_by_duration) return kExitOk;
   if (outcome->signal != 0) return endBySignal(outcome->signal);

@@ -25,6 +25,11 @@ RecordingOutputs recordingOutputs(const std::string& output, bool perfetto);
 /// get the same number, so that they do not replace those of the trace that stayed.
 void takeTraceName(const std::string& trace, RecordingOutputs& outputs);
 
+/// Writes the exports of a finished trace, and says where they are (unless `quiet`); false: one
+/// failed, and it has said why. As with traces, a file that is there is not replaced by the export
+/// of a trace without events, except by `force`: that export gets the next free number.
+bool writeExports(const RecordingOutputs& outputs, bool force, bool quiet);
+
 /// Whether files can be written to these paths, to be told before a program runs and not after.
 /// Leaves nothing there.
 Status checkOutputs(const std::vector<std::string>& paths);

@@ -12,9 +12,6 @@ struct Terminal {
   bool err_colour = false;  ///< the same for standard error
   bool utf8 = false;        ///< the locale can show more than ASCII
   int width = 0;            ///< columns of standard output; 0: do not cut anything
-
-  /// Columns for a picture that needs some width even when it goes to a file.
-  int pictureWidth() const { return width > 0 ? width : 100; }
 };
 
 /// Looks at the streams and at NO_COLOR (https://no-color.org), TERM, COLUMNS and the locale.

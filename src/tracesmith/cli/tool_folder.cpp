@@ -13,6 +13,8 @@
 #include <thread>
 #include <utility>
 
+#include "tracesmith/base/free_name.hpp"
+
 namespace tracesmith::cli {
 namespace {
 
@@ -44,22 +46,14 @@ ToolFolder::~ToolFolder() {
 
 Result<std::string> ToolFolder::keepAs(const std::string& part, const std::string& name) {
   const std::string from = part.empty() ? path_ : path_ + "/" + part;
-  std::string to = name;
-  std::error_code ec;
-  for (int number = 2; fs::exists(to, ec); ++number) {
-    const fs::path wanted(name);
-    to = (wanted.parent_path() /
-          fmt::format("{}-{}{}", wanted.stem().string(), number, wanted.extension().string()))
-             .string();
-  }
-  fs::rename(from, to, ec);
-  if (ec) {
+  auto kept = moveToNumberedName(from, name);
+  if (!kept) {
     const std::string left = std::exchange(path_, {});
-    return fail(ErrorCode::kIo, "cannot be renamed (" + ec.message() + "), and stays as " + left,
-                to);
+    kept.error().message += ", and stays in " + left;
+    return kept;
   }
   if (part.empty()) path_.clear();
-  return to;
+  return kept;
 }
 
 std::string findExecutable(const std::vector<std::string>& places) {

@@ -145,17 +145,36 @@ Result<TimeWindow> windowOf(const Trace& trace, std::optional<int64_t> from_ns,
   return window;
 }
 
-Result<std::vector<StreamId>> streamsOf(const Trace& trace, const std::vector<uint64_t>& ids) {
+namespace {
+
+/// "there is no stream 9; the trace has 7, 13 and 20".
+Error noSuchNumber(const char* what, uint64_t number, std::vector<uint32_t> there) {
+  std::sort(there.begin(), there.end());
+  there.erase(std::unique(there.begin(), there.end()), there.end());
+  constexpr size_t kMost = 12;
+  std::string known;
+  for (size_t i = 0; i < std::min(there.size(), kMost); ++i) {
+    const bool last = i + 1 == there.size();
+    known += fmt::format("{}{}", i == 0 ? "" : last ? " and " : ", ", there[i]);
+  }
+  if (there.size() > kMost) known += fmt::format(" and {} more", there.size() - kMost);
+  return {ErrorCode::kInvalidArgument, fmt::format("there is no {} {}; the trace has {}", what,
+                                                   number, known.empty() ? "none" : known)};
+}
+
+}  // namespace
+
+Result<std::vector<StreamId>> streamsOf(const Trace& trace, const std::vector<uint64_t>& numbers) {
   std::vector<StreamId> out;
-  for (const uint64_t id : ids) {
-    if (id == 0 || id > trace.stream.size()) {
-      return fail(ErrorCode::kInvalidArgument,
-                  trace.stream.empty()
-                      ? fmt::format("there is no stream {}; the trace has none", id)
-                      : fmt::format("there is no stream {}; the trace has 1 to {}", id,
-                                    trace.stream.size()));
+  const auto& there = trace.stream.ordinal;
+  for (const uint64_t number : numbers) {
+    const size_t before = out.size();
+    for (size_t i = 0; i < there.size(); ++i) {
+      if (there[i] == number) out.push_back(idAt<StreamId>(i));
     }
-    out.push_back(idAt<StreamId>(id - 1));
+    if (out.size() == before) {
+      return tl::unexpected(noSuchNumber("stream", number, {there.begin(), there.end()}));
+    }
   }
   return out;
 }
@@ -164,18 +183,18 @@ Result<std::vector<StreamId>> streamsOfDevices(const Trace& trace,
                                                const std::vector<uint64_t>& devices,
                                                std::vector<StreamId> streams) {
   if (devices.empty()) return streams;
-  for (const uint64_t id : devices) {
-    if (id != 0 && id <= trace.device.size()) continue;
-    return fail(ErrorCode::kInvalidArgument,
-                trace.device.empty() ? fmt::format("there is no device {}; the trace has none", id)
-                                     : fmt::format("there is no device {}; the trace has 1 to {}",
-                                                   id, trace.device.size()));
+  const auto& there = trace.device.ordinal;
+  for (const uint64_t number : devices) {
+    if (std::find(there.begin(), there.end(), number) != there.end()) continue;
+    return tl::unexpected(noSuchNumber("device", number, {there.begin(), there.end()}));
   }
   std::vector<StreamId> out;
   for (size_t s = 0; s < trace.stream.size(); ++s) {
     const auto stream = idAt<StreamId>(s);
-    const auto device = static_cast<uint64_t>(trace.deviceOf(stream));
-    const bool wanted = std::find(devices.begin(), devices.end(), device) != devices.end();
+    const DeviceId device = trace.deviceOf(stream);
+    const bool wanted =
+        device != DeviceId::kNone && indexOf(device) < there.size() &&
+        std::find(devices.begin(), devices.end(), there[indexOf(device)]) != devices.end();
     const bool chosen =
         streams.empty() || std::find(streams.begin(), streams.end(), stream) != streams.end();
     if (wanted && chosen) out.push_back(stream);

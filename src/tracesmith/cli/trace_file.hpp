@@ -53,11 +53,12 @@ struct TimeWindow {
 Result<TimeWindow> windowOf(const Trace& trace, std::optional<int64_t> from_ns,
                             std::optional<int64_t> to_ns);
 
-/// The stream ids among `ids` that the trace has; fails naming those that it has not.
-Result<std::vector<StreamId>> streamsOf(const Trace& trace, const std::vector<uint64_t>& ids);
+/// All streams that the program knows by these numbers; fails naming one that the trace has not.
+Result<std::vector<StreamId>> streamsOf(const Trace& trace, const std::vector<uint64_t>& numbers);
 
-/// The streams of these devices, of `streams` where those are not empty; never empty: where there
-/// is none, "no stream". Fails naming devices that the trace has not. Without devices: `streams`.
+/// The streams of the devices that the program knows by these numbers, of `streams` where those are
+/// not empty; never empty: where there is none, "no stream". Fails naming devices that the trace
+/// has not. Without devices: `streams`.
 Result<std::vector<StreamId>> streamsOfDevices(const Trace& trace,
                                                const std::vector<uint64_t>& devices,
                                                std::vector<StreamId> streams);

@@ -328,8 +328,10 @@ void addFullQueues(GraphMaker& maker) {
     if (maker.begin_step[i] == kNone || calls.kind[i] == CallKind::kSync) continue;
     lengths.add(static_cast<uint64_t>(calls.name[i]), maker.callEnd(i) - maker.callBegin(i));
   }
-  // Queues are those of a process on a device. Launches whose work the trace has not (it ended
-  // before) wait in them, too.
+  // Queues are those of a process on a device. A launch is in one from its call until its work
+  // begins: calls without device work (a fill of no bytes, a copy between two places of the host,
+  // one that failed) take no place. Work without a known launch takes one only where it was
+  // launched before the trace began: ahead of all that its stream was given later.
   struct Entry {
     int64_t launched_ns;
     uint32_t call;  // kNone: before the trace
@@ -339,24 +341,20 @@ void addFullQueues(GraphMaker& maker) {
     std::vector<Entry> entries;      // by launch
   };
   std::map<std::pair<ProcessId, uint32_t>, Queue> queues;
-  std::vector<bool> has_work(calls.size(), false);
+  std::vector<bool> stream_has_launch(graph.streams, false);
   for (uint32_t i = 0; i < graph.ops.size(); ++i) {
-    Queue& queue = queues[{maker.processes[i], graph.ops[i].device}];
-    const uint32_t call = graph.ops[i].launch;
+    const EmulatedOp& op = graph.ops[i];
+    if (op.launch == kNone && stream_has_launch[op.stream]) continue;
+    if (op.launch != kNone) stream_has_launch[op.stream] = true;
+    Queue& queue = queues[{maker.processes[i], op.device}];
     queue.by_begin.push_back(i);
-    queue.entries.push_back({maker.launched_ns[i], call});
-    if (call != kNone) has_work[call] = true;
+    queue.entries.push_back({maker.launched_ns[i], op.launch});
   }
-  for (uint32_t i = 0; i < calls.size(); ++i) {
-    const bool launch = calls.kind[i] == CallKind::kLaunch || calls.kind[i] == CallKind::kCopy ||
-                        calls.kind[i] == CallKind::kFill;
-    if (!launch || has_work[i] || maker.begin_step[i] == kNone) continue;
-    auto queue = queues.lower_bound({calls.process_id[i], 0});
-    if (queue == queues.end() || queue->first.first != calls.process_id[i]) continue;
-    const auto other = std::next(queue);
-    if (other != queues.end() && other->first.first == calls.process_id[i]) continue;
-    queue->second.entries.push_back({maker.callBegin(i), i});
-  }
+  // The launch waited for nothing that was launched after it, whatever the times say: clocks of
+  // host and device may disagree, and several calls may have one correlation id.
+  const auto couldHold = [&](uint32_t taken, uint32_t call) {
+    return maker.launched_ns[taken] < maker.callBegin(call) && graph.ops[taken].launch != call;
+  };
   struct Full {
     uint32_t call;
     uint32_t taken;  // the operation whose begin made room
@@ -383,7 +381,7 @@ void addFullQueues(GraphMaker& maker) {
       const int64_t held = static_cast<int64_t>(n) - started;
       if (started == 0 || held < kLeastQueue) continue;
       const uint32_t taken = *std::prev(after);
-      if (graph.ops[taken].begin_ns <= maker.callBegin(call) ||
+      if (!couldHold(taken, call) || graph.ops[taken].begin_ns <= maker.callBegin(call) ||
           end - graph.ops[taken].begin_ns > kQueueReturnNs) {
         continue;
       }
@@ -421,7 +419,7 @@ void addFullQueues(GraphMaker& maker) {
       known[call] = true;
       const uint32_t taken = by_begin[n - room];
       const int64_t offset = std::min(back, maker.callEnd(call) - graph.ops[taken].begin_ns);
-      if (offset < 0) continue;
+      if (offset < 0 || !couldHold(taken, call)) continue;
       maker.edge(graph.nodeOf(taken), maker.end_step[call], offset, EmulatedEdgeKind::kQueueFull,
                  true);
     }

@@ -225,6 +225,87 @@ TEST(Emulator, WorkThatWasQueuedBeforeTheTraceBeganIsNoReasonToRefuse) {
       << "they follow their stream";
 }
 
+/// Times a program that fills its queue of 300 launches, over and over; before each time it makes
+/// `empty` calls that give the device nothing to do. Kernels begin 1 us before their call returns.
+SampleTrace fullQueue(int times, int empty) {
+  SampleTrace s;
+  const ProcessId process = s.process(1, "p");
+  const ThreadId thread = s.thread(process, 1);
+  const StreamId stream = s.stream(s.device("GPU"), process);
+  constexpr size_t kRoom = 300;
+  std::vector<int64_t> begins;
+  int64_t host = 1'000'000;
+  int64_t device = 0;
+  uint64_t id = 0;
+  for (int time = 0; time < times; ++time) {
+    for (int i = 0; i < empty; ++i) {
+      s.hostCall("cudaMemsetAsync", CallKind::kFill, thread, {}, host, 500, ++id);
+      host += 1'000;
+    }
+    for (int i = 0; i < 900; ++i) {
+      int64_t end = host + 4'000 + (i % 5) * 1'000;
+      if (begins.size() >= kRoom) end = std::max(end, begins[begins.size() - kRoom] + 2'000);
+      s.hostCall("cudaLaunchKernel", CallKind::kLaunch, thread, {}, host, end - host, ++id);
+      begins.push_back(std::max(end - 1'000, device + 1'000));
+      s.kernel("k", stream, begins.back(), 100'000, id);
+      device = begins.back() + 100'000;
+      host = end + 1'000;
+    }
+    s.hostCall("cudaDeviceSynchronize", CallKind::kSync, thread, {}, host, device + 3'000 - host,
+               ++id);
+    host = device + 13'000;
+  }
+  return s;
+}
+
+TEST(Emulator, CallsWithoutDeviceWorkTakeNoPlaceInAQueue) {
+  for (const int times : {1, 2, 3, 6}) {
+    for (const int empty : {0, 305}) {
+      const SampleTrace s = fullQueue(times, empty);
+      const EmulatorGraph graph = graphOf(s.trace);
+      EXPECT_NEAR(static_cast<double>(graph.facts.queue_room), 300, 2) << times << ' ' << empty;
+      const int64_t recorded = graph.end_ns - graph.begin_ns;
+      EXPECT_NEAR(static_cast<double>(makespanOf(graph)), static_cast<double>(recorded),
+                  0.01 * static_cast<double>(recorded))
+          << times << ' ' << empty;
+    }
+  }
+}
+
+/// Two recordings of one program put one after the other, as tools do that do not renumber: each
+/// operation of the second has the launch of the first.
+TEST(Emulator, OneCorrelationIdForSeveralLaunchesIsNoCircle) {
+  SampleTrace s = fullQueue(1, 305);
+  HostCallTable& calls = s.trace.host_call;
+  KernelTable& kernels = s.trace.kernel;
+  const size_t all_calls = calls.size();
+  const size_t all_kernels = kernels.size();
+  for (int64_t time = 1; time < 4; ++time) {
+    for (size_t i = 0; i < all_calls; ++i) {
+      HostCallTable::Row row = calls.row(i);
+      row.start_ns += time * 100'000'000;
+      calls.push(row);
+    }
+    for (size_t i = 0; i < all_kernels; ++i) {
+      KernelTable::Row row = kernels.row(i);
+      row.start_ns += time * 100'000'000;
+      kernels.push(row);
+    }
+  }
+  const EmulatorGraph graph = graphOf(s.trace);
+  EXPECT_GT(makespanOf(graph), 300'000'000);
+}
+
+/// Work that nothing is known to have launched, in the midst of a stream, fills no queue.
+TEST(Emulator, WorkWithoutALaunchFillsNoQueue) {
+  SampleTrace s = fullQueue(2, 0);
+  auto& ids = s.trace.kernel.correlation_id;
+  for (size_t i = 850; i < 1'050; i += 25) ids[i] = 0;
+  const EmulatorGraph graph = graphOf(s.trace, {.allow_orphans = true});
+  EXPECT_EQ(graph.facts.orphans_unknown, 8U);
+  EXPECT_NEAR(static_cast<double>(graph.facts.queue_room), 300, 4);
+}
+
 TEST(Emulator, DamagedTracesGetAMessageOrAnAnswerAndNeverHang) {
   constexpr std::array<int64_t, 8> kOdd = {INT64_MIN, INT64_MIN / 2, -1,       0, 1,
                                            1'000,     INT64_MAX / 2, INT64_MAX};

@@ -6,15 +6,12 @@
 
 #include "tracesmith/export/folded_stacks.hpp"
 #include "tracesmith/export/output.hpp"
+#include "tracesmith/export/selection_test_util.hpp"
 #include "tracesmith/export/speedscope.hpp"
 #include "tracesmith/state/sample_trace_test_util.hpp"
 
 namespace tracesmith {
 namespace {
-
-Selection everything(const Trace& trace) {
-  return Selection(trace, std::nullopt, std::nullopt, {});
-}
 
 std::string folded(const Trace& trace) {
   std::string text;

@@ -66,9 +66,9 @@ int64_t LooseEvents::timeOf(SourceGap kind, int64_t value) const {
     case SourceGap::kInteger:
       return __builtin_mul_overflow(value, unit, &ns) ? 0 : ns;
     case SourceGap::kDecimal:
-      return unit == 1 ? value / 1000 : value;
+      return unit == 1 ? (value + (value < 0 ? -500 : 500)) / 1000 : value;
     default:
-      (void)import::JsonToken{.raw = unquoted(textAt(value))}.nanoseconds(unit, ns);
+      (void)import::JsonToken{.raw = unquoted(textAt(value)), .text = true}.nanoseconds(unit, ns);
       return ns;
   }
 }

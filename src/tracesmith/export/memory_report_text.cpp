@@ -10,11 +10,16 @@
 #include "tracesmith/capture/memory_report.hpp"
 #include "tracesmith/export/human_units.hpp"
 #include "tracesmith/export/json_writer.hpp"
+#include "tracesmith/model/live_memory.hpp"
 
 namespace tracesmith {
 namespace {
 
 constexpr size_t kLeaksShown = 5;
+
+std::string placeOf(uint32_t device_id) {
+  return device_id == kHostMemory ? "host" : std::to_string(device_id);
+}
 
 /// As a number of bytes; the largest where it is more, as the average of absurd sizes may be.
 uint64_t whole(double bytes) {
@@ -42,7 +47,7 @@ void writeSnapshot(JsonWriter& json, const MemorySnapshot& snapshot) {
       .field("peak_bytes", snapshot.peak_bytes);
   json.key("device_usage").beginObject();
   for (const auto& [device, bytes] : snapshot.device_usage) {
-    json.field(std::to_string(device), bytes);
+    json.field(placeOf(device), bytes);
   }
   json.endObject().key("allocator_usage").beginObject();
   for (const auto& [name, bytes] : snapshot.allocator_usage) json.field(name, bytes);
@@ -53,7 +58,7 @@ void writeLeak(JsonWriter& json, const MemoryLeak& leak) {
   json.beginObject()
       .field("ptr", leak.ptr)
       .field("size", leak.size)
-      .field("device_id", leak.device_id)
+      .field("device_id", leak.device_id == kHostMemory ? -1 : int64_t{leak.device_id})
       .field("alloc_time", leak.alloc_time)
       .field("allocator", leak.allocator)
       .field("tag", leak.tag)
@@ -72,6 +77,13 @@ std::string MemoryReport::summary() const {
   line("profiled", formatDuration(static_cast<int64_t>(profile_duration_ns)));
   line("peak", formatBytes(peak_memory_usage));
   line("now", formatBytes(current_memory_usage));
+  if (device_stats.size() > 1) {
+    for (const auto& [device, stats] : device_stats) {
+      line(device == kHostMemory ? "host" : fmt::format("device {}", device).c_str(),
+           fmt::format("{} at most, {} now", formatBytes(stats.peak_usage),
+                       formatBytes(stats.current_usage)));
+    }
+  }
   line("allocations",
        fmt::format("{}, {}", formatCount(total_allocations), formatBytes(total_bytes_allocated)));
   line("frees", fmt::format("{}, {}", formatCount(total_frees), formatBytes(total_bytes_freed)));
@@ -111,9 +123,10 @@ std::string MemoryReport::summary() const {
     for (size_t i = 0; i < std::min(potential_leaks.size(), kLeaksShown); ++i) {
       const MemoryLeak& leak = potential_leaks[i];
       line("",
-           fmt::format("{} at {:#x} on device {}, {} old, {}{}{}", formatBytes(leak.size), leak.ptr,
-                       leak.device_id, formatDuration(static_cast<int64_t>(leak.lifetime_ns)),
-                       leak.allocator, leak.tag.empty() ? "" : ", ", leak.tag));
+           fmt::format("{} at {:#x} on {}{}, {} old, {}{}{}", formatBytes(leak.size), leak.ptr,
+                       leak.device_id == kHostMemory ? "the " : "device ", placeOf(leak.device_id),
+                       formatDuration(static_cast<int64_t>(leak.lifetime_ns)), leak.allocator,
+                       leak.tag.empty() ? "" : ", ", leak.tag));
     }
     if (potential_leaks.size() > kLeaksShown) line("", "…");
   }
@@ -163,7 +176,7 @@ std::string MemoryReport::toJSON() const {
   for (const auto& [name, stats] : allocator_stats) writeStats(json.key(name), stats);
   json.endObject().key("device_stats").beginObject();
   for (const auto& [device, stats] : device_stats) {
-    writeStats(json.key(std::to_string(device)), stats);
+    writeStats(json.key(placeOf(device)), stats);
   }
   json.endObject().endObject();
   (void)out.finish();  // text is always taken

@@ -44,6 +44,8 @@ TEST(MemoryReport, AsText) {
             "profiled         3.00 ms\n"
             "peak             1.00 MiB\n"
             "now              1.00 MiB\n"
+            "device 0         4.00 KiB at most, 0 B now\n"
+            "device 1         1.00 MiB at most, 1.00 MiB now\n"
             "allocations      2, 1.00 MiB\n"
             "frees            1, 4.00 KiB\n"
             "sizes            4.00 KiB to 1.00 MiB, 514 KiB on average\n"

@@ -12,6 +12,7 @@
 
 #include "tracesmith/export/device_work.hpp"
 #include "tracesmith/export/host_slices.hpp"
+#include "tracesmith/export/perfetto_clock.hpp"
 #include "tracesmith/export/perfetto_links.hpp"
 #include "tracesmith/export/perfetto_packets.hpp"
 #include "tracesmith/export/perfetto_stacks.hpp"
@@ -67,8 +68,6 @@ class Encoder {
   void openLane(Lane& lane, const HostSlice& first, uint32_t number);
   void begin(Sequence& q, const HostSlice& slice);
   void end(Sequence& q, int64_t time_ns);
-  template <class Table>
-  size_t submittedBound(const Table& table, const HostSlice& slice, uint32_t& first) const;
   void annotate(proto::Cursor& c, const HostSlice& slice);
   size_t annotationBound(const HostSlice& slice) const;
   std::string_view nameOf(const HostSlice& slice, StringId& id) const;
@@ -113,6 +112,8 @@ class Encoder {
   const Trace& trace_;
   const PerfettoOptions& options_;
   const Selection& selection_;
+  const int64_t base_ns_;
+  const TraceClock clock_;
   PacketWriter packets_;
   DeviceWork work_;
   Links links_;

@@ -29,8 +29,9 @@ constexpr uint32_t kTrackUuid = 11;  // of TrackEventDefaults
 namespace clock {
 constexpr uint32_t kClocks = 1, kPrimaryTraceClock = 2;             // of ClockSnapshot
 constexpr uint32_t kClockId = 1, kTimestamp = 2, kIncremental = 3;  // of Clock
-constexpr uint64_t kRealtime = 1, kMonotonic = 3, kMonotonicRaw = 5, kBoottime = 6;
-constexpr uint64_t kDelta = 64;  // the first id that belongs to one sequence alone
+constexpr uint64_t kRealtime = 1, kMonotonic = 3, kBoottime = 6;
+constexpr uint64_t kTraceFile = 11;  // the file's own: it stands for no clock of the host
+constexpr uint64_t kDelta = 64;      // the first id that belongs to one sequence alone
 }  // namespace clock
 
 namespace track {

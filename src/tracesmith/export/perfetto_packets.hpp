@@ -83,9 +83,10 @@ enum class TrackKind : uint64_t {
 
 class PacketWriter {
  public:
-  /// Times are written as ns - base_ns; `seed` tells the track ids of this trace from others'.
-  PacketWriter(Output& out, int64_t base_ns, uint64_t seed)
-      : out_(out), base_(static_cast<uint64_t>(base_ns)), seed_(seed) {}
+  /// Times are written as ns - base_ns, in the clock `clock`; `seed` tells the track ids of this
+  /// trace from others'.
+  PacketWriter(Output& out, int64_t base_ns, uint64_t clock, uint64_t seed)
+      : out_(out), base_(static_cast<uint64_t>(base_ns)), clock_(clock), seed_(seed) {}
 
   uint64_t time(int64_t ns) const { return static_cast<uint64_t>(ns) - base_; }
 
@@ -139,10 +140,10 @@ class PacketWriter {
           c.uint<clock::kIncremental>(1);
         });
         c.message<clock::kClocks>([&] {
-          c.uint<clock::kClockId>(clock::kMonotonic);
+          c.uint<clock::kClockId>(clock_);
           c.uint<clock::kTimestamp>(q.last);
         });
-        c.uint<clock::kPrimaryTraceClock>(clock::kMonotonic);
+        c.uint<clock::kPrimaryTraceClock>(clock_);
       });
     });
   }
@@ -171,6 +172,7 @@ class PacketWriter {
 
   Output& out_;
   uint64_t base_;
+  uint64_t clock_;
   uint64_t seed_;
   uint64_t packets_ = 0;
   uint32_t sequences_ = 0;

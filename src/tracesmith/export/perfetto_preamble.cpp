@@ -57,34 +57,25 @@ void Encoder::preamble() {
   for (size_t i = 0; i < trace_.process.size(); ++i) describeProcess(i);
 }
 
-/// Says that the trace's times are CLOCK_MONOTONIC, and pairs it with the wall clock where known.
+/// Says which clock the times are in, and what others showed at one moment. It stands before all
+/// that has a time: a viewer settles how clocks relate at the first one.
 void Encoder::describeClocks() {
-  int64_t monotonic_ns = timeRange(trace_).begin_ns;
-  int64_t wall_ns = 0;
-  const ClockSnapshotTable& snapshots = trace_.clock_snapshot;
-  for (size_t i = 0; i < snapshots.size() && wall_ns == 0; ++i) {
-    const auto d = static_cast<size_t>(snapshots.domain_id[i]);
-    if (d == 0 || d > trace_.clock_domain.size()) continue;
-    if (trace_.clock_domain.kind[d - 1] != ClockKind::kHostRealtime) continue;
-    monotonic_ns = snapshots.host_ns[i];
-    wall_ns = snapshots.clock_value[i];
-  }
   packets_.packet(160, [&](proto::Cursor& c) {
     c.uint<packet::kSequenceId>(main_.id);
     c.uint<packet::kSequenceFlags>(packet::kIncrementalStateCleared);
     c.uint<packet::kFirstOnSequence>(1);
     c.message<packet::kClockSnapshot>([&] {
-      c.message<clock::kClocks>([&] {
-        c.uint<clock::kClockId>(clock::kMonotonic);
-        c.uint<clock::kTimestamp>(packets_.time(monotonic_ns));
-      });
-      if (wall_ns > 0) {
+      const auto reading = [&](uint64_t id, uint64_t ns) {
         c.message<clock::kClocks>([&] {
-          c.uint<clock::kClockId>(clock::kRealtime);
-          c.uint<clock::kTimestamp>(static_cast<uint64_t>(wall_ns));
+          c.uint<clock::kClockId>(id);
+          c.uint<clock::kTimestamp>(ns);
         });
+      };
+      reading(clock_.id, packets_.time(clock_.moment_ns));
+      for (const TraceClock::Reading& other : clock_.readings) {
+        reading(other.clock, static_cast<uint64_t>(other.ns));
       }
-      c.uint<clock::kPrimaryTraceClock>(clock::kMonotonic);
+      c.uint<clock::kPrimaryTraceClock>(clock_.id);
     });
   });
 }

@@ -72,6 +72,7 @@ class File {
   std::vector<std::string> problems;
   uint64_t packets = 0;
   uint64_t primary_clock = 0;
+  std::map<uint64_t, uint64_t> clocks;  // last reading of those that are the whole file's
   bool attributes_last = false;
 
  private:
@@ -160,10 +161,11 @@ class File {
       if (f.number == 12) intern(q, f.bytes);
     }
     for (const Field& f : parts) {
-      if (f.number == 6) snapshot = true, readSnapshot(q, f.bytes);
+      if (f.number == 6) snapshot = true, readSnapshot(q, id, f.bytes);
     }
     if (timed) {
-      if (q.default_clock != 64) problem("a time on a sequence without a delta clock");
+      if (q.default_clock != kDelta) problem("a time on a sequence without a delta clock");
+      checkClocks(id, q.default_clock);
       q.clock += delta;
     }
     attributes_last = false;
@@ -190,9 +192,8 @@ class File {
     });
   }
 
-  void readSnapshot(Sequence& q, std::string_view bytes) {
-    uint64_t monotonic = 0, delta_start = 0;
-    bool has_delta = false;
+  void readSnapshot(Sequence& q, uint64_t sequence, std::string_view bytes) {
+    std::map<uint64_t, uint64_t> readings;
     fields(bytes, [&](const Field& f) {
       if (f.number == 2) primary_clock = f.value;
       if (f.number != 1) return;
@@ -200,13 +201,47 @@ class File {
       fields(f.bytes, [&](const Field& g) {
         if (g.number == 1) clock = g.value;
         if (g.number == 2) time = g.value;
+        if (g.number == 3 && clock != kDelta) problem("a clock of all counts differences");
       });
-      if (clock == 3) monotonic = time;
-      if (clock == 64) has_delta = true, delta_start = time;
+      if (!readings.emplace(clock, time).second) problem("a clock twice in one snapshot");
     });
-    if (!has_delta) return;
-    if (delta_start != monotonic) problem("the delta clock does not start at its own time");
-    q.clock = monotonic;
+    for (const auto& [clock, time] : readings) {
+      relate(nodeOf(sequence, readings.begin()->first), nodeOf(sequence, clock));
+      if (clock != kDelta) clocks[clock] = time;
+    }
+    if (readings.count(kDelta) == 0) return;
+    const auto own = readings.find(primary_clock);
+    if (own == readings.end()) return problem("the delta clock is not related to the file's");
+    if (own->second != readings[kDelta]) problem("the delta clock does not start at its own time");
+    q.clock = own->second;
+  }
+
+  // How clocks are related, as a viewer sees it: by snapshots alone.
+  static constexpr uint64_t kBoottime = 6, kTraceFile = 11, kDelta = 64;
+  using Node = std::pair<uint64_t, uint64_t>;  // sequence, of clocks that belong to one; clock
+  static Node nodeOf(uint64_t sequence, uint64_t clock) {
+    return {clock >= 64 && clock < 128 ? sequence : 0, clock};
+  }
+  Node rootOf(Node node) {
+    while (relatives_.count(node) > 0) node = relatives_[node];
+    return node;
+  }
+  void relate(const Node& a, const Node& b) {
+    if (rootOf(a) != rootOf(b)) relatives_[rootOf(a)] = rootOf(b);
+  }
+  /// At the first time of a file v58 looks for a way from CLOCK_BOOTTIME to the primary clock, and
+  /// counts `clock_sync_unrelatable_clock_domains` where there is none; a file's own clock it takes
+  /// for any other.
+  void checkClocks(uint64_t sequence, uint64_t clock) {
+    const Node primary = nodeOf(0, primary_clock);
+    if (rootOf(nodeOf(sequence, clock)) != rootOf(primary)) {
+      problem("a time in clock " + std::to_string(clock) + ", which leads to no other");
+    }
+    if (any_time_) return;
+    any_time_ = true;
+    if (primary_clock != kTraceFile && rootOf(nodeOf(0, kBoottime)) != rootOf(primary)) {
+      problem("no snapshot leads from CLOCK_BOOTTIME to clock " + std::to_string(primary_clock));
+    }
   }
 
   static std::pair<uint64_t, std::string> entry(std::string_view bytes) {
@@ -464,6 +499,8 @@ class File {
   }
 
   std::map<uint64_t, Sequence> sequences_;
+  std::map<Node, Node> relatives_;
+  bool any_time_ = false;
   std::set<uint64_t> ids_;
 };
 

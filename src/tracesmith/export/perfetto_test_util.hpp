@@ -10,7 +10,7 @@
 
 #include "tracesmith/export/perfetto_reading.hpp"
 #include "tracesmith/export/perfetto_writer.hpp"
-#include "tracesmith/export/selection.hpp"
+#include "tracesmith/export/selection_test_util.hpp"
 
 namespace tracesmith {
 
@@ -32,10 +32,6 @@ inline reading::File readBack(const Trace& trace, const PerfettoOptions& options
     ADD_FAILURE() << file.problems[i];
   }
   return file;
-}
-
-inline Selection everything(const Trace& trace) {
-  return Selection(trace, std::nullopt, std::nullopt, {});
 }
 
 }  // namespace tracesmith

@@ -51,7 +51,9 @@ Encoder::Encoder(const Trace& trace, Output& out, const PerfettoOptions& options
     : trace_(trace),
       options_(options),
       selection_(selection),
-      packets_(out, baseOf(trace), seedOf(trace)),
+      base_ns_(baseOf(trace)),
+      clock_(clockOf(trace, base_ns_ != 0)),
+      packets_(out, base_ns_, clock_.id, seedOf(trace)),
       work_(std::move(work)),
       tracks_(trace),
       names_(trace.strings.size()) {

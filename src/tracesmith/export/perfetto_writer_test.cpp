@@ -230,10 +230,49 @@ TEST(Perfetto, hostCallsNestAndNameTheWorkThatTheyCaused) {
   EXPECT_EQ(build->args.at("options"), "-D NAME=\"x\\y\"");
 }
 
+/// readBack() fails where v58 would count `clock_sync_unrelatable_clock_domains`.
+TEST(Perfetto, clocksOfAFileLeadToThoseOfItsHost) {
+  using Clocks = std::map<uint64_t, uint64_t>;
+  constexpr uint64_t kReal = 1, kMono = 3, kBoot = 6, kOwn = 11;
+  const auto clocksOf = [](const Trace& trace) {
+    reading::File file = readBack(trace);
+    // That of the first packet; those of sequences follow it.
+    const uint64_t own = file.clocks[file.primary_clock];
+    file.clocks[file.primary_clock] = 0;
+    return std::tuple(file.primary_clock, own, file.clocks);
+  };
+  Trace trace = sample::makeTrace({.kernels = 20, .names = 2});
+  EXPECT_EQ(std::get<0>(clocksOf(trace)), kOwn) << "nobody says which clock its times are in";
+  EXPECT_EQ(std::get<2>(clocksOf(trace)), (Clocks{{kOwn, 0}}));
+  EXPECT_EQ(std::get<0>(clocksOf(Trace{})), kOwn);
+
+  trace.setMetadata("start_realtime_ns", "1700000000000000000");
+  trace.setMetadata("start_monotonic_ns", "5000");
+  EXPECT_EQ(std::get<0>(clocksOf(trace)), kOwn) << "it was recorded before CLOCK_BOOTTIME was";
+  EXPECT_EQ(std::get<2>(clocksOf(trace)),
+            (Clocks{{kOwn, 0}, {kMono, 5000}, {kReal, 1700000000000000000}}));
+  trace.setMetadata("start_boottime_ns", "905000");
+  EXPECT_EQ(std::get<0>(clocksOf(trace)), kMono);
+  EXPECT_EQ(std::get<2>(clocksOf(trace)),
+            (Clocks{{kMono, 0}, {kBoot, 905000}, {kReal, 1700000000000000000}}));
+
+  trace.setMetadata("imported_format", "Chrome JSON");
+  EXPECT_EQ(std::get<0>(clocksOf(trace)), kOwn);
+  EXPECT_EQ(std::get<2>(clocksOf(trace)), (Clocks{{kOwn, 0}}));
+  trace.clock_domain.push({ClockDomainId(1), ClockKind::kHostRealtime, StringId::kNone, 0, 0});
+  trace.clock_snapshot.push({ClockDomainId(1), 7000, 1700000000000000007, 0});
+  EXPECT_EQ(std::get<2>(clocksOf(trace)), (Clocks{{kOwn, 0}, {kReal, 1700000000000000007}}));
+
+  Trace shifted = sample::makeTrace({.kernels = 20, .names = 2});
+  shifted.setMetadata("start_monotonic_ns", "5000");
+  shifted.setMetadata("start_boottime_ns", "905000");
+  shifted.kernel.start_ns[0] = -100;
+  EXPECT_EQ(std::get<0>(clocksOf(shifted)), kOwn) << "0 is another moment in the file";
+}
+
 TEST(Perfetto, processesThreadsAndDevicesAreDescribed) {
   const Trace trace = sample::makeTrace({.kernels = 50, .names = 4});
   const reading::File file = readBack(trace);
-  EXPECT_EQ(file.primary_clock, 3u) << "CLOCK_MONOTONIC";
   ASSERT_EQ(file.gpus.size(), 2u);
   EXPECT_EQ(file.gpus[1].at("name"), "Sample device 1");
   EXPECT_EQ(file.gpus[0].at("uuid").size(), 16u);
@@ -547,14 +586,21 @@ TEST(Perfetto, traceProcessorAgrees) {
   const std::string path = (directory / ("processor." + std::to_string(getpid()))).string();
   const Trace trace = sample::makeTrace({.kernels = 500, .names = 12});
   ASSERT_TRUE(exportPerfetto(trace, path));
-  const std::string command = std::string(processor) + " -Q \"select count(*) from gpu_slice\" " +
-                              path + " 2>/dev/null | tail -1";
-  FILE* pipe = popen(command.c_str(), "r");
-  ASSERT_NE(pipe, nullptr);
-  size_t rows = 0;
-  EXPECT_EQ(std::fscanf(pipe, "%zu", &rows), 1);
-  EXPECT_EQ(pclose(pipe), 0);
-  EXPECT_EQ(rows, reading::File(encoded(trace)).works.size());
+  const auto answer = [&](const std::string& question) {
+    const std::string command =
+        std::string(processor) + " -Q \"" + question + "\" " + path + " 2>/dev/null | tail -1";
+    FILE* pipe = popen(command.c_str(), "r");
+    size_t number = ~size_t{0};
+    if (pipe == nullptr) return number;
+    EXPECT_EQ(std::fscanf(pipe, "%zu", &number), 1) << question;
+    EXPECT_EQ(pclose(pipe), 0) << question;
+    return number;
+  };
+  EXPECT_EQ(answer("select count(*) from gpu_slice"), reading::File(encoded(trace)).works.size());
+  // script/acceptance asks for more, of more traces.
+  EXPECT_EQ(answer("select count(*) from stats where severity in ('error', 'data_loss') "
+                   "and value != 0"),
+            0u);
   std::filesystem::remove(path);
 }
 

@@ -24,7 +24,6 @@ enum class WireType : uint32_t { kVarint = 0, kFixed64 = 1, kBytes = 2 };
 constexpr uint32_t tagOf(uint32_t field, WireType type) {
   return field << 3 | static_cast<uint32_t>(type);
 }
-constexpr size_t kMaxTagBytes = 5;
 
 constexpr size_t varintSize(uint64_t v) {
   size_t n = 1;
@@ -35,9 +34,8 @@ constexpr size_t varintSize(uint64_t v) {
   return n;
 }
 
-/// Upper bounds for reserving room: a scalar field, and a text field of `n` bytes (its nesting
-/// levels included, each of which may need four more length bytes).
-constexpr size_t kScalarBound = kMaxTagBytes + kMaxVarintBytes;
+/// Upper bound for reserving room for a text field of `n` bytes (its nesting levels included, each
+/// of which may need four more length bytes).
 constexpr size_t textBound(size_t n) { return n + 32; }
 
 /// Writes fields at `p`. Does not check room: reserve an upper bound for the whole message first.

@@ -44,11 +44,11 @@ std::string nameOf(const RecordedProgram& of, StepId id) {
   return fmt::format("the {} of command {}", labelOf(of, id), told.sequence);
 }
 
-/// "in queue 2", "by the host's thread 4711".
+/// "in queue 1", "by the host's thread 4711".
 std::string placeOf(const RecordedProgram& of, StepId id) {
   const Step& step = of.program.step(id);
   return isHost(step) ? fmt::format("by the host's thread {}", of.threads[step.thread])
-                      : fmt::format("in queue {}", step.stream + 1);
+                      : fmt::format("in queue {}", step.stream);
 }
 
 /// "buffer 2".
@@ -325,7 +325,7 @@ void writeRacesJson(const ProcessRaces& of, JsonWriter& json) {
       json.key("launch");
       recorded.steps[id].launch > 0 ? json.value(recorded.steps[id].launch) : json.null();
       json.key("queue");
-      isHost(step) ? json.null() : json.value(step.stream + 1);
+      isHost(step) ? json.null() : json.value(step.stream);
       json.endObject();
     }
     json.field("fix", fixOf(recorded, race));

@@ -40,7 +40,10 @@ std::string inWords(const ReportValue& value, Quantity quantity, const TerminalS
     case Quantity::kNumber:
       return fmt::format("{:.2f}", number);
     case Quantity::kProbability:
-      return number < 1e-4 ? fmt::format("{:.0e}", number) : fmt::format("{:.4f}", number);
+      // Below it the normal approximation says no more than that.
+      return number < 1e-15  ? "<1e-15"
+             : number < 1e-4 ? fmt::format("{:.0e}", number)
+                             : fmt::format("{:.4f}", number);
     case Quantity::kCount:
     case Quantity::kText:
       break;

@@ -4,8 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
+#include <string>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include "tracesmith/analysis/call_path_costs.hpp"
 #include "tracesmith/export/human_units.hpp"
@@ -137,16 +141,31 @@ class Describer {
   const Trace& t_;
 };
 
-std::string whereText(const Trace& t, const Described& d) {
+/// `streams`: their names, by index.
+std::string whereText(const Trace& t, const std::vector<std::string>& streams, const Described& d) {
   const bool on_device = d.type == "kernel" || d.type == "copy" || d.type == "fill";
   if ((on_device || d.type == "sync") && d.stream != StreamId::kNone) {
-    return fmt::format("{} (id {})", printable(streamName(t, d.stream)),
-                       static_cast<uint32_t>(d.stream));
+    return printable(indexOf(d.stream) < streams.size() ? streams[indexOf(d.stream)]
+                                                        : streamName(t, d.stream));
   }
   const uint32_t tid = d.thread == ThreadId::kNone || indexOf(d.thread) >= t.thread.size()
                            ? 0
                            : t.thread.tid[indexOf(d.thread)];
   return tid == 0 ? "" : fmt::format("thread {}", tid);
+}
+
+/// What the program and the system call the places of an event; ids are the trace's own.
+std::array<std::pair<const char*, std::optional<uint32_t>>, 4> numbersOf(const Trace& t,
+                                                                         const Described& d) {
+  const auto of = [](auto id, const auto& column) {
+    return static_cast<size_t>(id) != 0 && indexOf(id) < column.size()
+               ? std::optional<uint32_t>(static_cast<uint32_t>(column[indexOf(id)]))
+               : std::nullopt;
+  };
+  return {{{"pid", of(d.process, t.process.pid)},
+           {"tid", of(d.thread, t.thread.tid)},
+           {"device", of(t.deviceOf(d.stream), t.device.ordinal)},
+           {"stream", of(d.stream, t.stream.ordinal)}}};
 }
 
 /// The functions of a stack, innermost first, each with where it is in the source or in a module.
@@ -174,6 +193,7 @@ std::vector<std::string> stackLines(const Trace& t, const FrameSymbols& symbols,
 void writeText(const Trace& t, const std::vector<Entry>& entries, const FrameSymbols* symbols,
                const TerminalStyle& style, Output& out) {
   const Describer describe(t);
+  const std::vector<std::string> streams = distinctStreamNames(t);
   const int64_t origin = timeRange(t).begin_ns;
   using A = TextTable::Align;
   // Tables of this many rows at a time keep the memory bounded; widths may differ between them.
@@ -193,7 +213,7 @@ void writeText(const Trace& t, const std::vector<Entry>& entries, const FrameSym
                  d.type == "memory" || d.type == "instant"
                      ? ""
                      : formatDuration(d.duration_ns, style.micro()),
-                 std::string(d.type), whereText(t, d),
+                 std::string(d.type), whereText(t, streams, d),
                  d.correlation == 0 ? "" : std::to_string(d.correlation), printable(d.name),
                  printable(d.detail)});
     }
@@ -229,7 +249,7 @@ void writeRecords(const Trace& t, const std::vector<Entry>& entries, const Frame
   } else {
     out.write(
         "start_ns,duration_ns,type,process_id,thread_id,device_id,stream_id,correlation_id,name,"
-        "details");
+        "details,pid,tid,device,stream");
     out.write(symbols == nullptr ? "\n" : ",stack\n");
   }
   for (const Entry& e : entries) {
@@ -242,6 +262,14 @@ void writeRecords(const Trace& t, const std::vector<Entry>& entries, const Frame
       writer.field("thread_id", number(d.thread)).field("device_id", number(device));
       writer.field("stream_id", number(d.stream)).field("correlation_id", d.correlation);
       writer.field("name", d.name).field("details", d.detail);
+      for (const auto& [key, known] : numbersOf(t, d)) {
+        writer.key(key);
+        if (known) {
+          writer.value(*known);
+        } else {
+          writer.null();
+        }
+      }
       if (symbols != nullptr) {
         writer.key("stack").beginArray();
         for (const std::string& frame : stackLines(t, *symbols, d.call_path)) writer.value(frame);
@@ -256,6 +284,10 @@ void writeRecords(const Trace& t, const std::vector<Entry>& entries, const Frame
     appendCsvField(line, d.name);
     line += ',';
     appendCsvField(line, d.detail);
+    for (const auto& [key, known] : numbersOf(t, d)) {
+      line += ',';
+      if (known) line += std::to_string(*known);
+    }
     if (symbols != nullptr) {
       std::string stack;
       for (const std::string& frame : stackLines(t, *symbols, d.call_path)) stack += frame + '\n';

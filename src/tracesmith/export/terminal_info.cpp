@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <set>
 
@@ -11,6 +12,7 @@
 #include "tracesmith/export/json_writer.hpp"
 #include "tracesmith/format/column_codec.hpp"
 #include "tracesmith/format/table_traits.hpp"
+#include "tracesmith/model/track_groups.hpp"
 #include "tracesmith/recording/recording_file.hpp"
 
 namespace tracesmith {
@@ -94,6 +96,7 @@ struct ClockFacts {
   uint64_t snapshots = 0;
   int64_t largest_error_ns = 0;
   bool used = false;
+  bool hasError() const { return largest_error_ns > 0; }
 };
 
 std::string_view encodingName(uint8_t number) {
@@ -136,7 +139,35 @@ std::string processNotes(const ProcessRow& p) {
 constexpr TableId kCounted[] = {TableId::kKernel,       TableId::kCopy,     TableId::kFill,
                                 TableId::kSync,         TableId::kHostCall, TableId::kMemoryEvent,
                                 TableId::kProgramBuild, TableId::kFlow,     TableId::kCounter,
-                                TableId::kRange};
+                                TableId::kRange,        TableId::kFlowEvent};
+
+bool isImported(const Trace& t) { return !t.metadataValue("imported_format").empty(); }
+
+/// Whether `path` is another tool's file, which was read into a trace for this command alone.
+bool isForeignFile(const Trace& t, const std::string& path) {
+  return isImported(t) && t.metadataValue("imported_from") == path;
+}
+
+/// Of the file that the user named; that of the trace where it has none of its own, as a pipe.
+uint64_t sizeOfFile(const std::string& path, const TraceReader& reader) {
+  std::error_code error;
+  const uint64_t bytes = std::filesystem::file_size(path, error);
+  return error ? reader.fileBytes() : bytes;
+}
+
+/// The names of the groups that a source draws as processes, the same name once: "python (8)".
+std::string trackGroupsText(const Trace& t) {
+  std::map<std::string, size_t> named;
+  for (size_t i = 0; i < t.process.size(); ++i) {
+    if (isTrackGroup(t, i)) ++named[std::string(t.text(t.process.command_line[i]))];
+  }
+  std::string out;
+  for (const auto& [name, count] : named) {
+    out += (out.empty() ? "" : ", ") + (name.empty() ? "(no name)" : name);
+    if (count > 1) out += fmt::format(" ({})", count);
+  }
+  return out;
+}
 
 class TextView {
  public:
@@ -145,9 +176,22 @@ class TextView {
 
   void file(const TraceReader& reader, const std::string& path) {
     const TimeRange range = spanOf(t_, reader);
-    line("file", path + ", " + formatBytes(reader.fileBytes()) +
-                     fmt::format(", SBT {}.{}", reader.versionMajor(), reader.versionMinor()) +
-                     (reader.complete() ? ", complete" : ", INCOMPLETE (no end marker)"));
+    foreign_ = isForeignFile(t_, path);
+    const std::string_view format = t_.metadataValue("imported_format");
+    const std::string version =
+        fmt::format("SBT {}.{}", reader.versionMajor(), reader.versionMinor());
+    const std::string size = path + ", " + formatBytes(sizeOfFile(path, reader)) + ", ";
+    if (foreign_) {
+      line("file",
+           size + std::string(format) +
+               fmt::format("; read into {} of {}", version, formatBytes(reader.fileBytes())));
+    } else {
+      line("file",
+           size + version + (reader.complete() ? ", complete" : ", INCOMPLETE (no end marker)"));
+    }
+    if (isImported(t_) && !foreign_) {
+      line("source", fmt::format("{} ({})", t_.metadataValue("imported_from"), format));
+    }
     if (auto c = t_.metadataValue("command_line"); !c.empty()) line("command", std::string(c));
     if (auto h = t_.metadataValue("hostname"); !h.empty()) {
       line("host", std::string(h) + ", " + std::string(t_.metadataValue("os")));
@@ -170,8 +214,8 @@ class TextView {
   }
 
   void counts(const std::map<TableId, TableBytes>& bytes, const SchemaNames& names) {
-    heading("events");
-    TextTable table({{"kind"}, {"rows", TextTable::Align::kRight}});
+    heading("events (rows of each table)");
+    TextTable table({{"table"}, {"rows", TextTable::Align::kRight}});
     for (TableId id : kCounted) {
       auto it = bytes.find(id);
       if (it != bytes.end()) table.add({names.table(id), formatCount(it->second.rows)});
@@ -207,7 +251,8 @@ class TextView {
   void clocks() {
     const std::vector<ClockFacts> facts = clockFacts(t_);
     if (facts.empty()) return;
-    heading("clocks (against CLOCK_MONOTONIC)");
+    heading(isImported(t_) ? "clocks (against the times of the source)"
+                           : "clocks (against CLOCK_MONOTONIC)");
     TextTable table({{"clock"},
                      {"snapshots", TextTable::Align::kRight},
                      {"error bound", TextTable::Align::kRight},
@@ -217,6 +262,7 @@ class TextView {
       const bool stamps = t_.clock_domain.kind[i] == ClockKind::kTimeStampCounter;
       std::string error =
           (style_.utf8 ? "±" : "+-") + formatDuration(facts[i].largest_error_ns, style_.micro());
+      if (!facts[i].hasError()) error = "not known";  // no reading of two clocks takes no time
       // The library's own conversion of device times comes on top, and nobody has measured it.
       if (t_.clock_domain.kind[i] == ClockKind::kConverted) {
         error = fmt::format("not known ({} to the host)", error);
@@ -231,15 +277,18 @@ class TextView {
 
   void processes() {
     if (t_.process.empty()) return;
-    heading("processes");
+    size_t groups = 0;
+    for (size_t i = 0; i < t_.process.size(); ++i) groups += isTrackGroup(t_, i) ? 1 : 0;
+    heading(fmt::format("processes ({})", t_.process.size() - groups).c_str());
     TextTable table({{"pid", TextTable::Align::kRight},
                      {"parent", TextTable::Align::kRight},
                      {"lasted", TextTable::Align::kRight},
                      {"end"},
                      {"notes"},
                      {"command line", TextTable::Align::kLeft, true}});
-    const bool imported = !t_.metadataValue("imported_format").empty();
+    const bool imported = isImported(t_);
     for (size_t i = 0; i < t_.process.size(); ++i) {
+      if (isTrackGroup(t_, i)) continue;
       const ProcessRow p = t_.process.row(i);
       std::string command = text(p.command_line);
       if (command.empty()) command = text(p.executable);
@@ -247,16 +296,27 @@ class TextView {
         command =
             imported ? "(the source does not name it)" : "(ended before it could be looked at)";
       }
-      table.add({std::to_string(p.pid), std::to_string(p.parent_pid),
+      const auto number = [&](uint32_t pid) {
+        return pid == 0 && imported ? std::string() : std::to_string(pid);
+      };
+      table.add({number(p.pid), number(p.parent_pid),
                  p.end_ns == 0 ? "" : formatDuration(p.end_ns - p.start_ns, style_.micro()),
                  exitText(p), processNotes(p), command});
     }
     show(table);
+    if (groups > 0) {
+      out_.write(
+          printable(fmt::format("  and {} {} of tracks that the source draws as {}: {}", groups,
+                                groups == 1 ? "group" : "groups",
+                                groups == 1 ? "a process" : "processes", trackGroupsText(t_))) +
+          "\n");
+    }
   }
 
   void losses() {
     if (t_.loss.empty()) return;
-    heading("losses");
+    heading(isImported(t_) ? "losses (events of the source; names of processes and threads count)"
+                           : "losses (records of each source)");
     using A = TextTable::Align;
     TextTable table({{"source", A::kLeft, true},
                      {"pid", A::kRight},
@@ -280,7 +340,7 @@ class TextView {
   }
 
   void bytes(const std::map<TableId, TableBytes>& bytes, const SchemaNames& names, bool columns) {
-    heading("bytes");
+    heading(foreign_ ? "bytes (of the SBT that the file was read into)" : "bytes");
     using A = TextTable::Align;
     TextTable table({{columns ? "table.column" : "table"},
                      {"rows", A::kRight},
@@ -318,6 +378,7 @@ class TextView {
   const Trace& t_;
   const TerminalStyle& style_;
   Output& out_;
+  bool foreign_ = false;
 };
 
 void writeJson(const Trace& t, const TraceReader& reader, const std::string& path,
@@ -327,7 +388,8 @@ void writeJson(const Trace& t, const TraceReader& reader, const std::string& pat
   const SchemaNames names;
   const TimeRange range = spanOf(t, reader);
   w.beginObject();
-  w.field("path", path).field("bytes", reader.fileBytes());
+  w.field("path", path).field("bytes", sizeOfFile(path, reader));
+  w.field("sbt_bytes", reader.fileBytes());
   w.field("version", fmt::format("{}.{}", reader.versionMajor(), reader.versionMinor()));
   w.field("complete", reader.complete());
   w.field("has_recording", reader.rows(TableId::kRecordedCommand) > 0);
@@ -369,6 +431,8 @@ void writeJson(const Trace& t, const TraceReader& reader, const std::string& pat
     if (t.clock_domain.kind[i] == ClockKind::kConverted) {
       w.key("error_ns").null();
       w.field("error_to_host_ns", facts[i].largest_error_ns);
+    } else if (!facts[i].hasError()) {
+      w.key("error_ns").null();
     } else {
       w.field("error_ns", facts[i].largest_error_ns);
     }
@@ -378,6 +442,7 @@ void writeJson(const Trace& t, const TraceReader& reader, const std::string& pat
   w.endArray();
   w.key("processes").beginArray();
   for (size_t i = 0; i < t.process.size(); ++i) {
+    if (isTrackGroup(t, i)) continue;
     const ProcessRow p = t.process.row(i);
     w.beginObject().field("pid", p.pid).field("parent_pid", p.parent_pid);
     w.field("command_line", t.text(p.command_line)).field("executable", t.text(p.executable));
@@ -385,6 +450,13 @@ void writeJson(const Trace& t, const TraceReader& reader, const std::string& pat
     w.field("agent", (p.flags & process_flags::kAgent) != 0);
     w.field("unobserved", (p.flags & process_flags::kUnobserved) != 0);
     w.field("signalled", (p.flags & process_flags::kSignalled) != 0).endObject();
+  }
+  w.endArray();
+  w.key("track_groups").beginArray();
+  for (size_t i = 0; i < t.process.size(); ++i) {
+    if (!isTrackGroup(t, i)) continue;
+    w.beginObject().field("pid", t.process.pid[i]);
+    w.field("name", t.text(t.process.command_line[i])).endObject();
   }
   w.endArray();
   w.key("losses").beginArray();

@@ -163,9 +163,12 @@ class Drawing {
     std::string name = printable(names_.stream(s.stream));
     constexpr std::string_view kWord = "stream ";
     if (narrow && name.starts_with(kWord)) name.erase(0, kWord.size());
-    if (names_.stream_ids && !narrow && s.stream != StreamId::kNone) {
-      const std::string id = fmt::format(" (id {})", static_cast<size_t>(s.stream));
-      name = cutToWidth(name, labelWidth(width_) - 2 - displayWidth(id), style_) + id;
+    // What tells streams of one name apart stands at the end: the name gives way to it.
+    const size_t bracket = name.ends_with(')') ? name.rfind(" (") : std::string::npos;
+    if (bracket != std::string::npos && bracket > 0) {
+      const std::string apart = name.substr(bracket);
+      const int left = labelWidth(width_) - 2 - displayWidth(apart);
+      if (left >= 2) name = cutToWidth(name.substr(0, bracket), left, style_) + apart;
     }
     if (!s.kernels.empty()) {
       row("  " + name, blocks(s.kernels, style_, look_.fill), kKernelColour, s.busy);
@@ -205,8 +208,15 @@ TimelineNames namesOf(const Trace& trace) {
   TimelineNames names;
   names.zero_ns = timeRange(trace).begin_ns;
   names.device = [&trace](DeviceId id) { return deviceName(trace, id); };
-  names.stream = [&trace](StreamId id) { return streamName(trace, id); };
-  names.stream_ids = true;
+  names.stream = [&trace, all = distinctStreamNames(trace, true)](StreamId id) {
+    return id != StreamId::kNone && indexOf(id) < all.size() ? all[indexOf(id)]
+                                                             : streamName(trace, id);
+  };
+  names.stream_number = [&trace](StreamId id) {
+    return id != StreamId::kNone && indexOf(id) < trace.stream.size()
+               ? std::optional<uint32_t>(trace.stream.ordinal[indexOf(id)])
+               : std::nullopt;
+  };
   return names;
 }
 
@@ -244,10 +254,16 @@ void writeTimelineJson(const TimelinePicture& picture, const TimelineNames& name
         .field("most_concurrent", device.most_concurrent);
     json.key("streams").beginArray();
     for (const StreamPicture& s : device.streams) {
-      json.beginObject()
-          .field("stream_id", static_cast<uint64_t>(s.stream))
-          .field("name", names.stream(s.stream))
-          .field("busy", s.busy);
+      json.beginObject().field("stream_id", static_cast<uint64_t>(s.stream));
+      const std::optional<uint32_t> number =
+          names.stream_number ? names.stream_number(s.stream) : std::nullopt;
+      json.key("stream");
+      if (number) {
+        json.value(*number);
+      } else {
+        json.null();
+      }
+      json.field("name", names.stream(s.stream)).field("busy", s.busy);
       array("kernels", s.kernels);
       array("memory", s.memory);
       json.endObject();

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "tracesmith/export/output.hpp"
@@ -17,8 +18,9 @@ namespace tracesmith {
 struct TimelineNames {
   std::function<std::string(DeviceId)> device;
   std::function<std::string(StreamId)> stream;
-  bool stream_ids = false;  ///< say each stream's id, too, where there is room
-  int64_t zero_ns = 0;      ///< the time that the axis calls 0
+  /// The number by which the program knows a stream; may be missing.
+  std::function<std::optional<uint32_t>(StreamId)> stream_number;
+  int64_t zero_ns = 0;  ///< the time that the axis calls 0
 };
 TimelineNames namesOf(const Trace& trace);
 

@@ -182,20 +182,28 @@ TEST(TerminalTimeline, DrawsTheSharesOfItsColumns) {
   EXPECT_THAT(timelineText(pictureOf({}, {}), namesOf(trace), {}), HasSubstr("no device work"));
 }
 
-TEST(TerminalTimeline, StreamsAreCalledByTheirNumbersAndToldApartByTheirIds) {
+TEST(TerminalTimeline, StreamsAreCalledByTheirNumbersAndNeverByIds) {
   test::SampleTrace s;
   const DeviceId device = s.device("device 0");
-  s.kernel("k", s.stream(device), 0, 10);
-  s.kernel("k", s.stream(device), 0, 10);
-  s.kernel("k", s.stream(device, ProcessId::kNone, "a name of the program's own"), 0, 10);
+  const ProcessId first = s.process(41, "a");
+  const ProcessId second = s.process(42, "b");
+  s.kernel("k", s.stream(device, first), 0, 10);
+  s.kernel("k", s.stream(device, second), 0, 10);
+  s.kernel("k", s.stream(device, first), 0, 10);
+  s.kernel("k", s.stream(device, second, "a name of the program's own"), 0, 10);
   s.trace.stream.ordinal[0] = s.trace.stream.ordinal[1] = 7;  // of two processes
+  s.trace.stream.ordinal[2] = 20;
   const TimelinePicture picture = pictureOf(deviceTimelines(s.trace), {.cells = 10});
   const std::string text = timelineText(picture, namesOf(s.trace), {});
   EXPECT_THAT(linesOf(text)[2], "device 0");
-  EXPECT_THAT(text, HasSubstr("  stream 7 (id 1)       │"));
-  EXPECT_THAT(text, HasSubstr("  stream 7 (id 2)       │"));
-  EXPECT_THAT(text, HasSubstr("  a name of the … (id 3)│"));
-  EXPECT_THAT(list(s.trace, {}).text, HasSubstr("  stream 7 (id 2) "));
+  EXPECT_THAT(text, HasSubstr("  stream 7 (pid 41)     │"));
+  EXPECT_THAT(text, HasSubstr("  stream 7 (pid 42)     │"));
+  EXPECT_THAT(text, HasSubstr("  stream 20             │"));
+  EXPECT_THAT(text, HasSubstr("  a name of the "));
+  EXPECT_THAT(text, Not(HasSubstr("(id")));
+  const std::string events = list(s.trace, {}).text;
+  EXPECT_THAT(events, HasSubstr("  stream 7 (pid 42) "));
+  EXPECT_THAT(events, Not(HasSubstr("(id")));
 }
 
 TEST(TerminalTimeline, ItsAxisBeginsAtZeroAndEnds) {

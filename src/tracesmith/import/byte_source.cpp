@@ -207,8 +207,9 @@ class ZstdSource : public PackedSource {
 
 }  // namespace
 
-Result<std::unique_ptr<ByteSource>> ByteSource::open(const std::string& path) {
-  Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+Result<std::unique_ptr<ByteSource>> ByteSource::open(const std::string& place,
+                                                     const std::string& path) {
+  Descriptor fd(::open(place.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (fd.get() < 0) return failErrno(errno, "cannot open", path);
   struct stat info {};
   if (::fstat(fd.get(), &info) != 0) return failErrno(errno, "cannot look at", path);

@@ -18,7 +18,12 @@ namespace tracesmith::import {
 class ByteSource {
  public:
   /// Error: the file is missing, empty, no regular file, or cannot be read.
-  static Result<std::unique_ptr<ByteSource>> open(const std::string& path);
+  static Result<std::unique_ptr<ByteSource>> open(const std::string& path) {
+    return open(path, path);
+  }
+  /// The same for the file at `place`, which errors call `path`.
+  static Result<std::unique_ptr<ByteSource>> open(const std::string& place,
+                                                  const std::string& path);
   virtual ~ByteSource() = default;
 
   /// Fills `out` as far as the content goes; 0 bytes: its end. Error: the system's, or packed data

@@ -57,8 +57,9 @@ int64_t ascendDevice(std::string_view label) {
   constexpr std::string_view kPrefix = "NPU ";
   if (label.substr(0, kPrefix.size()) != kPrefix) return -1;
   int64_t number = -1;
-  std::from_chars(label.data() + kPrefix.size(), label.data() + label.size(), number);
-  return number;
+  const char* const end = label.data() + label.size();
+  const auto [behind, error] = std::from_chars(label.data() + kPrefix.size(), end, number);
+  return error == std::errc() && behind == end ? number : -1;
 }
 
 TableId mcTracerTable(std::string_view name, std::string_view category, bool has_grid) {

@@ -4,14 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <map>
+#include <charconv>
 #include <optional>
 #include <type_traits>
 #include <variant>
 
 #include "tracesmith/base/hash.hpp"
 #include "tracesmith/import/chrome_categories.hpp"
+#include "tracesmith/import/chrome_counters.hpp"
 #include "tracesmith/import/chrome_places.hpp"
 #include "tracesmith/import/chrome_slices.hpp"
 #include "tracesmith/import/chrome_sources.hpp"
@@ -30,17 +30,18 @@ constexpr size_t kPortionRows = 1u << 18;    // two blocks of a table
 constexpr size_t kPortionValues = 1u << 23;  // beside them
 constexpr size_t kLongestText = 16u << 20;   // a string of a trace
 constexpr std::string_view kNodeAttribute = "execution_trace.node";
+constexpr std::string_view kBoundArrow = "bind_id";  // name of arrows that have no other
 constexpr std::string_view kRestOfNodes = "execution_trace.rest";
 
-/// Of the rows that have two ends.
-template <class Row>
-TableId tableOfRow(const Row&) {
-  if constexpr (std::is_same_v<Row, KernelRow>) return TableId::kKernel;
-  if constexpr (std::is_same_v<Row, CopyRow>) return TableId::kCopy;
-  if constexpr (std::is_same_v<Row, FillRow>) return TableId::kFill;
-  if constexpr (std::is_same_v<Row, SyncRow>) return TableId::kSync;
-  if constexpr (std::is_same_v<Row, HostCallRow>) return TableId::kHostCall;
-  return TableId::kRange;
+/// The number of an arrow: texts are hexadecimal, as Chrome writes them.
+uint64_t boundId(const JsonToken& id) {
+  if (id.type == JsonType::kInteger) return static_cast<uint64_t>(id.value);
+  std::string_view digits = id.raw;
+  if (digits.starts_with("0x") || digits.starts_with("0X")) digits.remove_prefix(2);
+  uint64_t number = 0;
+  const char* const end = digits.data() + digits.size();
+  const auto [behind, error] = std::from_chars(digits.data(), end, number, 16);
+  return error == std::errc() && behind == end ? number : hash64(asBytes(id.raw));
 }
 
 class ChromeImporter {
@@ -51,7 +52,8 @@ class ChromeImporter {
         dialect_(dialect),
         unit_ns_(dialect == ChromeDialect::kMcTracer ? 1 : kMicrosecond),
         sources_(delta_, dialect, unit_ns_),
-        places_(delta_, dialect) {}
+        places_(delta_, dialect),
+        counters_(delta_) {}
 
   /// Operators get the nodes of an execution trace as attributes.
   void joinWith(ExecutionTraceJoin* join) { join_ = join; }
@@ -65,10 +67,14 @@ class ChromeImporter {
   StringId text(const JsonToken& token) { return delta_.strings.intern(textOf(token, room_)); }
   void row(const ChromePlan& plan, int64_t start_ns, int64_t duration_ns);
   TableId slice(ChromePlan& plan, int64_t time_ns);
-  OpenSlices::Row takeLast(TableId table);
-  void pushSlice(const OpenSlices::Row& row);
   int64_t length();
-  void counter(int64_t time_ns);
+  bool timeOf(int64_t& time_ns);
+  StringId categoryOf(const ChromePlan& plan) {
+    const JsonToken& category = value(EventField::kCategory);
+    return category.text ? text(category) : plan.category;
+  }
+  OpenSlices::Label labelOf(const ChromePlan& plan, StringId name);
+  void boundArrow(int64_t time_ns);
   void eventWait(const SyncRow& wait);
   void attachNode(uint64_t range_row);
   void endSlices();
@@ -85,6 +91,7 @@ class ChromeImporter {
   int64_t unit_ns_;  // of the times of events
   ChromeSources sources_;
   ChromePlaces places_;
+  ChromeCounters counters_;
   ExecutionTraceJoin* join_ = nullptr;
   Status status_;
   const ChromeEvent* e_ = nullptr;
@@ -95,10 +102,12 @@ class ChromeImporter {
   int64_t base_ns_ = 0;
   int64_t first_ns_ = 0;
   bool any_time_ = false;
-  std::map<std::string, CounterTrackId, std::less<>> tracks_;
   OpenSlices slices_;
   SpansOfSource spans_;
-  uint64_t never_ended_ = 0;  // events whose second end is missing
+  uint64_t never_ended_ = 0;   // events whose second end is missing
+  uint64_t never_began_ = 0;   // second ends of no event that is open
+  uint64_t broken_times_ = 0;  // events whose "ts" is no number
+  uint64_t undirected_ = 0;    // events with a "bind_id" that no arrow leads to or from
 };
 
 void ChromeImporter::row(const ChromePlan& plan, int64_t start_ns, int64_t duration_ns) {
@@ -197,7 +206,7 @@ void ChromeImporter::row(const ChromePlan& plan, int64_t start_ns, int64_t durat
                                              ? static_cast<uint64_t>(id.value)
                                              : hash64(asBytes(id.raw)),
                               .name = title,
-                              .category = plan.category,
+                              .category = categoryOf(plan),
                               .process_id = in,
                               .thread_id = places_.thread(in, value(EventField::kThread))});
       return;
@@ -205,8 +214,10 @@ void ChromeImporter::row(const ChromePlan& plan, int64_t start_ns, int64_t durat
     default:
       break;
   }
-  RangeRow range{
-      .start_ns = start_ns, .duration_ns = duration_ns, .name = title, .category = plan.category};
+  RangeRow range{.start_ns = start_ns,
+                 .duration_ns = duration_ns,
+                 .name = title,
+                 .category = categoryOf(plan)};
   const char phase = e_->phase();
   if ((phase == 'X' || phase == 'B') && plan.kind == ChromeKind::kDeviceRange) {
     const ChromePlaces::Work at = places_.workOf(*e_);
@@ -247,29 +258,26 @@ void ChromeImporter::attachNode(uint64_t range_row) {
                          .value = delta_.strings.intern(node)});
 }
 
-/// A value for each argument that is a number. A track is of a process, a title, an argument, and
-/// the "id" where there is one.
-void ChromeImporter::counter(int64_t time_ns) {
-  const ProcessId in = places_.process(value(EventField::kProcess));
-  std::string title(textOf(value(EventField::kName), room_));
-  if (const JsonToken& id = value(EventField::kId)) title.append(" ").append(id.raw);
-  for (size_t i = 0; i < e_->values.size(); ++i) {
-    const ShapeValue& v = e_->shape->values[i];
-    if (!v.argument || !e_->values[i].isNumber()) continue;
-    const std::string_view argument = std::string_view(v.key).substr(5);  // without "args."
-    std::string key = std::to_string(static_cast<uint32_t>(in)) + '\0' + title + '\0';
-    const auto [it, fresh] = tracks_.try_emplace(key.append(argument));
-    if (fresh) {
-      it->second = idAt<CounterTrackId>(tracks_.size() - 1);
-      std::string name = title;
-      if (argument != "value" && argument != title) name.append(" ").append(argument);
-      delta_.counter_track.push({.name = delta_.strings.intern(name), .process_id = in});
-    }
-    delta_.counter.push({.time_ns = time_ns,
-                         .track_id = it->second,
-                         .value = std::strtod(std::string(e_->values[i].raw).c_str(), nullptr)});
-    ++rows_;
+/// "bind_id": an arrow leads from the slice ("flow_out"), to it ("flow_in") or through it.
+void ChromeImporter::boundArrow(int64_t time_ns) {
+  const JsonToken& id = value(EventField::kBindId);
+  const bool in = value(EventField::kFlowIn).raw == "true";
+  const bool out = value(EventField::kFlowOut).raw == "true";
+  if (!in && !out) {
+    ++undirected_;
+    return;
   }
+  const ProcessId process = places_.process(value(EventField::kProcess));
+  delta_.flow_event.push({.time_ns = time_ns,
+                          .end = !in    ? FlowEnd::kBegin
+                                 : !out ? FlowEnd::kEnd
+                                        : FlowEnd::kStep,
+                          .flow_id = boundId(id),
+                          .name = delta_.strings.intern(kBoundArrow),
+                          .process_id = process,
+                          .thread_id = places_.thread(process, value(EventField::kThread))});
+  sources_.keepNone(TableId::kFlowEvent);
+  ++rows_;
 }
 
 /// Of an event with its length; 0, and counted, where it has none that is possible.
@@ -280,40 +288,9 @@ int64_t ChromeImporter::length() {
   return spans_.lasting(ns);
 }
 
-OpenSlices::Row ChromeImporter::takeLast(TableId table) {
-  const auto take = [](auto& rows) -> OpenSlices::Row {
-    auto row = rows.row(rows.size() - 1);
-    rows.resize(rows.size() - 1);
-    return row;
-  };
-  switch (table) {
-    case TableId::kKernel:
-      return take(delta_.kernel);
-    case TableId::kCopy:
-      return take(delta_.copy);
-    case TableId::kFill:
-      return take(delta_.fill);
-    case TableId::kSync:
-      return take(delta_.sync);
-    case TableId::kHostCall:
-      return take(delta_.host_call);
-    default:
-      return take(delta_.range);
-  }
-}
-
-void ChromeImporter::pushSlice(const OpenSlices::Row& row) {
-  std::visit(
-      [&](const auto& r) {
-        using Row = std::decay_t<decltype(r)>;
-        if constexpr (std::is_same_v<Row, KernelRow>) delta_.kernel.push(r);
-        if constexpr (std::is_same_v<Row, CopyRow>) delta_.copy.push(r);
-        if constexpr (std::is_same_v<Row, FillRow>) delta_.fill.push(r);
-        if constexpr (std::is_same_v<Row, SyncRow>) delta_.sync.push(r);
-        if constexpr (std::is_same_v<Row, HostCallRow>) delta_.host_call.push(r);
-        if constexpr (std::is_same_v<Row, RangeRow>) delta_.range.push(r);
-      },
-      row);
+/// By what the two ends of a slice are told to belong together; a name is a text.
+OpenSlices::Label ChromeImporter::labelOf(const ChromePlan& plan, StringId name) {
+  return {value(EventField::kName).text ? name : StringId::kNone, categoryOf(plan)};
 }
 
 /// One end of an event: with the second one its row is made. The table that it went to.
@@ -322,21 +299,33 @@ TableId ChromeImporter::slice(ChromePlan& plan, int64_t time_ns) {
   const ThreadId on = places_.thread(in, value(EventField::kThread));
   if (e_->phase() == 'B') {
     row(plan, time_ns, 0);
-    slices_.open(on, takeLast(plan.table));
+    const OpenSlices::Row begun = takeLastRow(delta_, plan.table);
+    const StringId name = std::visit([](const auto& r) { return r.name; }, begun);
+    slices_.open(on, begun, labelOf(plan, name));
     return SourceRows::kNone;
   }
-  std::optional<OpenSlices::Row> begun = slices_.close(on);
+  const StringId name = text(value(EventField::kName));
+  std::optional<OpenSlices::Row> begun = slices_.close(on, labelOf(plan, name), time_ns);
   if (!begun) {
+    ++never_began_;
     row(plan, time_ns, 0);
     return plan.table;
   }
-  return std::visit(
-      [&](auto& r) {
-        r.duration_ns = spans_.between(r.start_ns, time_ns);
-        pushSlice(r);
-        return tableOfRow(r);
-      },
-      *begun);
+  std::visit([&](auto& r) { r.duration_ns = spans_.between(r.start_ns, time_ns); }, *begun);
+  return pushRow(delta_, *begun);
+}
+
+/// Whether a trace can place the event in time.
+bool ChromeImporter::timeOf(int64_t& time_ns) {
+  const JsonToken& time = value(EventField::kTime);
+  if (isNumber(time, unit_ns_, time_ns)) return spans_.isTime(time_ns);
+  if (e_->phase() == 'M' || !time) return false;
+  if (time.isNumber()) {
+    spans_.countTooFar();
+  } else {
+    ++broken_times_;
+  }
+  return false;
 }
 
 void ChromeImporter::event(const ChromeEvent& event) {
@@ -345,8 +334,7 @@ void ChromeImporter::event(const ChromeEvent& event) {
   ChromePlan& plan = sources_.plan(event);
   ++counts.events;
   int64_t time_ns = 0;
-  const bool timed =
-      isNumber(value(EventField::kTime), unit_ns_, time_ns) && spans_.isTime(time_ns);
+  const bool timed = timeOf(time_ns);
   TableId table = timed ? plan.table : SourceRows::kNone;
   if (timed && !any_time_) {
     first_ns_ = time_ns;
@@ -364,8 +352,13 @@ void ChromeImporter::event(const ChromeEvent& event) {
       if (join_ != nullptr && phase == 'X') attachNode(range_rows_);
       ++range_rows_;
     }
-  } else if (phase == 'C' && timed) {
-    counter(time_ns);
+    if ((phase == 'X' || phase == 'B') && value(EventField::kBindId)) boundArrow(time_ns);
+  } else if (const size_t values =
+                 phase == 'C' && timed
+                     ? counters_.add(event, places_.process(value(EventField::kProcess)), time_ns)
+                     : 0;
+             values > 0) {
+    rows_ += values;
     ++counts.rows;
   } else if (phase == 'M') {
     places_.name(event);
@@ -433,13 +426,30 @@ void ChromeImporter::losses() {
         std::to_string(more ? DamageLog::kMostPlaces : damage.size()) +
         " places of the source could not be used, first: " + damage.front().reason);
   }
-  if (counts.others > 0) {
-    say(std::to_string(counts.others) +
-        " events (asynchronous ones, objects, or without a time) are kept as they were, and are in "
-        "no table");
-  }
+  const auto tell = [&](uint64_t count, std::string_view what) {
+    if (count > 0) say(std::to_string(count) + std::string(what));
+  };
+  const uint64_t placed_nowhere = broken_times_ + spans_.tooFar();
+  tell(
+      counts.others - std::min(counts.others, placed_nowhere),
+      " events (asynchronous ones, objects, counters without a number, or without a time) are kept "
+      "as they were, and are in no table");
+  tell(broken_times_,
+       " events have a time (\"ts\") that is no number: kept as they were, and in no table");
+  tell(counters_.unreadable(),
+       " values of counters (\"C\") are no numbers: kept as they were, and "
+       "in no table");
+  tell(undirected_,
+       " events with a \"bind_id\" say neither \"flow_in\" nor \"flow_out\": no "
+       "arrow has an end there");
   spans_.tell(counts.notes, reason);
-  if (never_ended_ > 0) say(std::to_string(never_ended_) + " events (\"B\") never ended");
+  tell(never_ended_, " events (\"B\") never ended");
+  tell(never_began_,
+       " ends (\"E\") have the name and category of no slice that is open: each is a "
+       "row by itself");
+  tell(slices_.cutShort(),
+       " slices (\"B\") end with the one around them, which ended before: slices "
+       "of a thread cannot cross");
   if (join_ != nullptr) {
     if (const std::string doubts = join_->doubts(); !doubts.empty()) add(doubts);
   }
@@ -473,14 +483,16 @@ void ChromeImporter::joined() {
   }
 }
 
-/// What is left open: no event of the source goes with these rows.
+/// What has no end of its own: no event of the source goes with these rows.
 void ChromeImporter::endSlices() {
   portion();
-  slices_.forEach([&](const OpenSlices::Row& open) {
-    ++never_ended_;
+  slices_.forEach([&](const OpenSlices::Row& open, bool never_ended) {
     OpenSlices::Row row = open;
-    if (auto* range = std::get_if<RangeRow>(&row)) range->kind = RangeKind::kBegin;
-    pushSlice(row);
+    if (never_ended) {
+      ++never_ended_;
+      if (auto* range = std::get_if<RangeRow>(&row)) range->kind = RangeKind::kBegin;
+    }
+    pushRow(delta_, row);
   });
 }
 
@@ -522,10 +534,14 @@ namespace {
 
 bool recognisesChromeJson(const ImportInput& input) {
   const std::string_view text = input.head;
-  const size_t first = text.find_first_not_of(" \t\r\n\xef\xbb\xbf");
-  if (first == std::string_view::npos) return false;
-  if (text[first] == '[') return text.find('{', first) != std::string_view::npos;
-  return text[first] == '{' && text.find('"', first) != std::string_view::npos;
+  constexpr std::string_view kSpaces = " \t\r\n\xef\xbb\xbf";
+  const size_t first = text.find_first_not_of(kSpaces);
+  if (first == std::string_view::npos || (text[first] != '[' && text[first] != '{')) return false;
+  const size_t second = text.find_first_not_of(kSpaces, first + 1);
+  if (second == std::string_view::npos) return text[first] == '[';  // a list that only began
+  if (text[second] == '\0') return false;                           // UTF-16
+  if (text[first] == '{') return text[second] == '}' || text.find('"', second) != text.npos;
+  return text[second] == ']' || text.find('{', second) != text.npos;
 }
 
 /// A profile with execution traces of the same process: the operators are read before, as it takes

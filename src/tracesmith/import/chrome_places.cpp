@@ -5,8 +5,16 @@
 
 #include <algorithm>
 
+#include "tracesmith/model/track_groups.hpp"
+
 namespace tracesmith::import {
 namespace {
+
+/// The number with which `raw` begins, behind spaces; `missing` where it begins with none.
+int64_t firstNumber(std::string_view raw, int64_t missing) {
+  while (!raw.empty() && static_cast<uint8_t>(raw.front()) <= ' ') raw.remove_prefix(1);
+  return JsonToken{.raw = raw.substr(0, raw.find_first_not_of("0123456789+-.eE"))}.integer(missing);
+}
 
 /// Element `index` of a list of numbers, or of {"x": …, "y": …, "z": …}, as it stands in the
 /// document; 1 where there is none.
@@ -14,10 +22,7 @@ int64_t dimension(std::string_view raw, size_t index) {
   const char next = raw.substr(0, 1) == "{" ? ':' : ',';
   size_t at = next == ':' ? raw.find(':') : raw.find('[');
   for (size_t i = 0; at != std::string_view::npos && i < index; ++i) at = raw.find(next, at + 1);
-  if (at == std::string_view::npos) return 1;
-  ++at;
-  while (at < raw.size() && static_cast<uint8_t>(raw[at]) <= ' ') ++at;
-  return JsonToken{.raw = raw.substr(at)}.integer(1);
+  return at == std::string_view::npos ? 1 : firstNumber(raw.substr(at + 1), 1);
 }
 
 /// A number of a launch; 0 where none can be so large, or so small.
@@ -29,10 +34,18 @@ uint32_t launchNumber(int64_t number) {
 int64_t memberOf(std::string_view raw, std::string_view name) {
   const size_t at = raw.find("\"" + std::string(name) + "\"");
   const size_t colon = at == std::string_view::npos ? at : raw.find(':', at);
-  if (colon == std::string_view::npos) return 0;
-  size_t number = colon + 1;
-  while (number < raw.size() && static_cast<uint8_t>(raw[number]) <= ' ') ++number;
-  return JsonToken{.raw = raw.substr(number)}.integer(0);
+  return colon == std::string_view::npos ? 0 : firstNumber(raw.substr(colon + 1), 0);
+}
+
+/// Whether a label of a "process" says that its tracks are a device's: "GPU 3", "NPU".
+bool labelsDevice(std::string_view label) {
+  for (const std::string_view kind : {"GPU", "NPU", "XPU", "HPU", "TPU", "MLU", "MTIA"}) {
+    if (label.starts_with(kind)) {
+      const std::string_view rest = label.substr(kind.size());
+      return rest.empty() || rest.front() == ' ';
+    }
+  }
+  return false;
 }
 
 }  // namespace
@@ -55,9 +68,11 @@ ProcessId ChromePlaces::process(const JsonToken& pid) {
     row.pid = static_cast<uint32_t>(number);
   } else {
     row.command_line = text(pid);
+    row.flags = process_flags::kTrackGroup;  // as PyTorch's "Spans" and "Traces"
   }
   row.seen_by = delta_.strings.intern("import");
   delta_.process.push(row);
+  process_rows_.push_back(row);
   return last_process_ = id;
 }
 
@@ -257,17 +272,18 @@ void ChromePlaces::name(const ChromeEvent& event) {
       npus_[std::string(event[EventField::kProcess].raw)] = npu;
       known_npus_.insert(npu);
     }
+    if (labelsDevice(event[EventField::kArgLabels].raw)) {
+      groupOfTracks(process(event[EventField::kProcess]));
+    }
   }
   if (!given) return;
   if (what == "process_name") {
-    const JsonToken& pid = event[EventField::kProcess];
-    const ProcessId id = process(pid);
-    const int64_t number = pid.integer(-1);
-    delta_.process.push(
-        {.id = id,
-         .pid = number > 0 && number <= UINT32_MAX ? static_cast<uint32_t>(number) : 0,
-         .command_line = text(given),
-         .seen_by = delta_.strings.intern("import")});
+    const ProcessId id = process(event[EventField::kProcess]);
+    ProcessRow& row = process_rows_[indexOf(id)];
+    row.command_line = text(given);
+    // XLA's name for a device's plane; its pid is made up.
+    if (given.raw.starts_with("/device:")) row.flags |= process_flags::kTrackGroup;
+    delta_.process.push(row);
   } else if (what == "thread_name") {
     const ProcessId in = process(event[EventField::kProcess]);
     delta_.thread.push({.id = thread(in, event[EventField::kThread]),
@@ -275,6 +291,13 @@ void ChromePlaces::name(const ChromeEvent& event) {
                         .tid = systemNumber(event[EventField::kThread].integer()),
                         .name = text(given)});
   }
+}
+
+void ChromePlaces::groupOfTracks(ProcessId id) {
+  ProcessRow& row = process_rows_[indexOf(id)];
+  if ((row.flags & process_flags::kTrackGroup) != 0) return;
+  row.flags |= process_flags::kTrackGroup;
+  delta_.process.push(row);
 }
 
 void ChromePlaces::member(std::string_view name, std::string_view raw) {

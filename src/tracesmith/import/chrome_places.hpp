@@ -73,6 +73,7 @@ class ChromePlaces {
   static bool isNumber(int64_t number) { return number >= INT32_MIN && number <= INT64_MAX / 2; }
   int64_t numberOf(const JsonToken& token, int64_t missing);
   DeviceId device(int64_t ordinal);
+  void groupOfTracks(ProcessId id);
   std::string_view nameOf(int64_t number) const;
   StreamId stream(ProcessId owner, int64_t device_ordinal, int64_t context, int64_t number);
   StringId text(const JsonToken& token) { return delta_.strings.intern(textOf(token, room_)); }
@@ -95,6 +96,7 @@ class ChromePlaces {
   std::map<std::string, int64_t, std::less<>> made_up_;  // numbers of devices and streams
   std::vector<std::string> made_up_names_;
   std::map<std::string, ProcessId, std::less<>> processes_;
+  std::vector<ProcessRow> process_rows_;  // as they were last written
   std::string last_pid_;
   ProcessId last_process_{};
   struct ThreadSlot {

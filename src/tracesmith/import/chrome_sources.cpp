@@ -243,6 +243,12 @@ void ChromeSources::keep(const ChromeEvent& event, ChromePlan& plan, TableId tab
   values_ += rows.value.size() - before;
 }
 
+void ChromeSources::keepNone(TableId table) {
+  SourceTable& rows = rows_.of(table);
+  rows.values.push_back(static_cast<uint32_t>(rows.value.size()));
+  rows.shape.push_back(0);
+}
+
 void ChromeSources::clearRows() {
   rows_.clearRows();
   values_ = 0;

@@ -40,6 +40,9 @@ class ChromeSources {
   /// of the second end of an event all of it, as the row was made from the first one.
   void keep(const ChromeEvent& event, ChromePlan& plan, TableId table, bool second_end = false);
 
+  /// The same for a row that no event of the source stands for by itself.
+  void keepNone(TableId table);
+
   const SourceRows& rows() const { return rows_; }
   SourceRows& rows() { return rows_; }
   size_t values() const { return values_; }  ///< kept since clearRows()

@@ -9,14 +9,9 @@
 
 namespace tracesmith::import {
 
-/// Whether `time` is a number that fits, and which.
+/// Whether `time` is a number that fits, also one within quotes, as Ascend writes it; and which.
 inline bool isNumber(const JsonToken& time, int64_t unit_ns, int64_t& ns) {
-  if (!time.isNumber()) {
-    // Within quotes, as Ascend writes it; without a sign.
-    const bool digit = time.text && !time.raw.empty() && time.raw[0] >= '0' && time.raw[0] <= '9';
-    if (!digit) return false;
-  }
-  return time.nanoseconds(unit_ns, ns);
+  return (time.text || time.isNumber()) && time.nanoseconds(unit_ns, ns);
 }
 
 /// Whether a row has `length` as it stands there.

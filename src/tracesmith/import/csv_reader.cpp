@@ -76,9 +76,10 @@ bool CsvReader::next(std::vector<std::string>& fields) {
     record_offset_ = consumed_;
     size_t count = 0;
     for (int end = ','; end == ',';) {
-      if (count == fields.size()) fields.emplace_back();
-      field(fields[count], end);
-      if (count + 1 < kMostFields) {
+      const bool room = count < kMostFields;
+      if (room && count == fields.size()) fields.emplace_back();
+      field(room ? fields[count] : beyond_, end);
+      if (room) {
         ++count;
       } else {
         problem_ = "a record has more fields than a record has";

@@ -41,6 +41,7 @@ class CsvReader {
   uint64_t consumed_ = 0;
   uint64_t record_offset_ = 0;
   std::string problem_;
+  std::string beyond_;  // fields of a record that has too many
 };
 
 }  // namespace tracesmith::import

@@ -17,13 +17,17 @@ constexpr size_t kMostValues = 1000;
 constexpr size_t kLongestConstant = 64;
 
 EventField fieldOf(std::string_view key) {
-  constexpr std::array<std::pair<std::string_view, EventField>, 33> kFields = {{
+  constexpr std::array<std::pair<std::string_view, EventField>, 37> kFields = {{
       {"ts", EventField::kTime},
       {"dur", EventField::kDuration},
       {"name", EventField::kName},
+      {"cat", EventField::kCategory},
       {"pid", EventField::kProcess},
       {"tid", EventField::kThread},
       {"id", EventField::kId},
+      {"bind_id", EventField::kBindId},
+      {"flow_in", EventField::kFlowIn},
+      {"flow_out", EventField::kFlowOut},
       {"args.correlation", EventField::kArgCorrelation},
       {"args.device", EventField::kArgDevice},
       {"args.context", EventField::kArgContext},

@@ -24,9 +24,13 @@ enum class EventField : uint8_t {
   kTime,
   kDuration,
   kName,
+  kCategory,  ///< one that is no part of the shape: long, or with escapes
   kProcess,
   kThread,
   kId,
+  kBindId,
+  kFlowIn,
+  kFlowOut,
   kArgCorrelation,
   kArgDevice,
   kArgContext,

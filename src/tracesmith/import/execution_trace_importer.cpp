@@ -11,6 +11,7 @@
 #include "tracesmith/import/damage_log.hpp"
 #include "tracesmith/import/execution_nodes.hpp"
 #include "tracesmith/import/json_list.hpp"
+#include "tracesmith/import/json_token.hpp"
 #include "tracesmith/import/source_member.hpp"
 
 namespace tracesmith::import {
@@ -208,7 +209,7 @@ Result<ImportCounts> runJson(const ImportInput& input, TraceWriter& writer, Trac
         keepSourceMember(name, raw, [&](const std::string& key, std::string_view value) {
           builder.setMetadata(key, value);
         });
-        if (name == "pid") nodes.setPid(std::atoll(std::string(raw).c_str()));
+        if (name == "pid") nodes.setPid(JsonToken{.raw = raw}.integer());
       },
       [&](std::string_view raw, uint64_t offset) {
         if (!reader.node(raw)) damage.add(offset, raw.size(), "a node that is no JSON", 1);

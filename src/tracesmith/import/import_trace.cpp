@@ -13,6 +13,7 @@
 #include <map>
 #include <thread>
 
+#include "tracesmith/base/distinct_files.hpp"
 #include "tracesmith/base/target_file.hpp"
 #include "tracesmith/base/version.hpp"
 #include "tracesmith/format/file_io.hpp"
@@ -28,15 +29,16 @@
 #include "tracesmith/import/rocprof_csv.hpp"
 #include "tracesmith/import/rocprof_json.hpp"
 #include "tracesmith/import/rpd_importer.hpp"
+#include "tracesmith/import/stream_input.hpp"
 #include "tracesmith/import/unread_formats.hpp"
 #include "tracesmith/import/xctrace_importer.hpp"
 #include "tracesmith/import/xray_trace.hpp"
 
 namespace tracesmith::import {
 
-Result<ImportInput> ImportInput::open(const std::string& path) {
-  TS_TRY(const std::unique_ptr<ByteSource> source, ByteSource::open(path));
-  ImportInput input{.path = path, .head = std::string(kHeadBytes, '\0')};
+Result<ImportInput> ImportInput::open(const std::string& path, const std::string& place) {
+  TS_TRY(const std::unique_ptr<ByteSource> source, ByteSource::open(place, path));
+  ImportInput input{.path = path, .place = place, .head = std::string(kHeadBytes, '\0')};
   TS_TRY(const size_t n,
          source->read({reinterpret_cast<uint8_t*>(input.head.data()), input.head.size()}));
   input.head.resize(n);
@@ -75,36 +77,35 @@ const Importer* importerOf(const ImportInput& input) {
 }
 
 /// A file that is given twice, by whatever names, would be counted twice.
-Status noFileTwice(const std::string& path, const std::vector<std::string>& more) {
-  std::map<std::pair<dev_t, ino_t>, std::string> seen;
-  const auto look = [&](const std::string& file) -> Status {
-    struct stat info {};
-    if (::stat(file.c_str(), &info) != 0) return failErrno(errno, "cannot be read", file);
-    const auto [it, fresh] = seen.try_emplace({info.st_dev, info.st_ino}, file);
-    if (fresh) return {};
-    return fail(ErrorCode::kInvalidArgument,
-                it->second == file ? "is given twice; give each file once"
-                                   : "is the same file as " + it->second + "; give each file once",
-                file);
-  };
-  TS_CHECK_OK(look(path));
-  for (const std::string& file : more) TS_CHECK_OK(look(file));
-  return {};
+Status noFileTwice(const ImportInput& input) {
+  std::vector<std::string> files;
+  if (input.place == input.path) files.push_back(input.path);
+  for (const std::string& file : input.options.more) {
+    if (file == "-") {
+      return fail(ErrorCode::kInvalidArgument,
+                  "can only be the first file: put what comes in into a file, and name that",
+                  "standard input");
+    }
+    files.push_back(file);
+  }
+  return areDistinctFiles(files);
 }
 
 }  // namespace
 
-Status canImport(const std::string& path) {
-  TS_TRY(const ImportInput input, ImportInput::open(path));
+namespace {
+
+Status canImportAt(const std::string& path, const std::string& place) {
+  TS_TRY(const ImportInput input, ImportInput::open(path, place));
   if (importerOf(input) != nullptr) return {};
   const std::string_view why = whyNotRead(input.head);
   if (!why.empty()) return fail(ErrorCode::kUnsupported, std::string(why), path);
   return fail(ErrorCode::kNotATrace, "is in no format that is known", path);
 }
 
-Result<ImportReport> importTraceInPlace(const std::string& path, const std::string& output,
-                                        const ImportOptions& options) {
-  TS_TRY(ImportInput input, ImportInput::open(path));
+Result<ImportReport> importAt(const std::string& path, const std::string& place,
+                              const std::string& output, const ImportOptions& options) {
+  TS_TRY(ImportInput input, ImportInput::open(path, place));
   input.options = options;
   const Importer* importer = importerOf(input);
   if (importer == nullptr) {
@@ -113,7 +114,7 @@ Result<ImportReport> importTraceInPlace(const std::string& path, const std::stri
     if (!why.empty()) return fail(ErrorCode::kUnsupported, std::string(why), path);
     return fail(ErrorCode::kNotATrace, "is in no format that is known", path);
   }
-  TS_CHECK_OK(noFileTwice(path, options.more));
+  TS_CHECK_OK(noFileTwice(input));
   if (!options.more.empty() && !importer->several) {
     return fail(ErrorCode::kInvalidArgument,
                 "is a trace by itself (" + std::string(importer->format) +
@@ -127,7 +128,7 @@ Result<ImportReport> importTraceInPlace(const std::string& path, const std::stri
         options.binary);
   }
   struct stat from {};
-  if (::stat(path.c_str(), &from) != 0) return failErrno(errno, "cannot be read", path);
+  if (::stat(place.c_str(), &from) != 0) return failErrno(errno, "cannot be read", path);
   TS_TRY(TraceWriter writer,
          TraceWriter::create(output, {.two_threads = std::thread::hardware_concurrency() > 1}));
   Trace facts;
@@ -151,6 +152,16 @@ Result<ImportReport> importTraceInPlace(const std::string& path, const std::stri
                       .output_bytes = writer.bytesWritten()};
 }
 
+}  // namespace
+
+Status canImport(const std::string& path) { return canImportAt(path, path); }
+
+Result<ImportReport> importTraceInPlace(const std::string& path, const std::string& output,
+                                        const ImportOptions& options) {
+  TS_TRY(const StreamInput input, StreamInput::open(path));
+  return importAt(input.name(), input.place(), output, options);
+}
+
 Status checkNotASource(const std::string& output, const std::string& path,
                        const ImportOptions& options) {
   const auto is_output = [&](const std::string& source) { return sameFile(source, output); };
@@ -171,19 +182,32 @@ Result<ImportReport> importTrace(const std::string& path, const std::string& out
 }
 
 Result<TraceReader> openTrace(const std::string& path, ImportCounts& counts) {
-  Result<TraceReader> reader = TraceReader::open(path);
-  if (reader || reader.error().code != ErrorCode::kNotATrace) return reader;
-  if (Status can = canImport(path); !can) {
-    if (can.error().code != ErrorCode::kUnsupported) return reader;
-    return tl::unexpected<Error>(std::move(can.error()));
+  TS_TRY(const StreamInput input, StreamInput::open(path));
+  const auto failed = [&](const Error& error) { return tl::unexpected<Error>(input.named(error)); };
+  Result<TraceReader> reader = TraceReader::open(input.place());
+  if (reader) return reader;
+  if (reader.error().code != ErrorCode::kNotATrace) return failed(reader.error());
+  if (Status can = canImportAt(input.name(), input.place()); !can) {
+    const bool known = can.error().code == ErrorCode::kUnsupported;
+    return failed(known ? can.error() : reader.error());
   }
   const sbt::FileHandle memory(
       static_cast<int>(syscall(SYS_memfd_create, "tracesmith-import", MFD_CLOEXEC)));
-  if (memory.fd() < 0) return failErrno(errno, "cannot import it into memory", path);
+  if (memory.fd() < 0) return failErrno(errno, "cannot import it into memory", input.name());
   const std::string place = fmt::format("/proc/self/fd/{}", memory.fd());
-  TS_TRY(ImportReport report, importTraceInPlace(path, place));
-  counts = std::move(report.counts);
-  return TraceReader::open(place);
+  Result<ImportReport> report = importAt(input.name(), input.place(), place, {});
+  if (report) {
+    counts = std::move(report->counts);
+    reader = TraceReader::open(place);
+    if (reader) return reader;
+  }
+  Error error = report ? reader.error() : report.error();
+  if (error.where == place) {
+    error.where = input.name();
+    error.message = "cannot import it into memory: " + error.message +
+                    " ('tracesmith import' makes a file of it)";
+  }
+  return tl::unexpected<Error>(std::move(error));
 }
 
 }  // namespace tracesmith::import

@@ -22,9 +22,9 @@ struct ImportReport {
 /// and not read, and what to do about it.
 Status canImport(const std::string& path);
 
-/// Writes the trace at `path` to `output` as SBT, replacing a file that is there. Error: no format
-/// that is known, no place for a file (base/target_file.hpp), or reading or writing failed; then
-/// `output` is as before.
+/// Writes the trace at `path` (a file; or a stream, "-" for standard input) to `output` as SBT,
+/// replacing a file that is there. Error: no format that is known, no place for a file
+/// (base/target_file.hpp), or reading or writing failed; then `output` is as before.
 Result<ImportReport> importTrace(const std::string& path, const std::string& output,
                                  const ImportOptions& options = {});
 
@@ -36,8 +36,8 @@ Status checkNotASource(const std::string& output, const std::string& path,
 Result<ImportReport> importTraceInPlace(const std::string& path, const std::string& output,
                                         const ImportOptions& options = {});
 
-/// A trace to read: ours, or another tool's by way of memory. `counts` gets what came in and what
-/// did not; it stays as it is for one of ours.
+/// A trace to read, also from a stream: ours, or another tool's by way of memory. `counts` gets
+/// what came in and what did not; it stays as it is for one of ours.
 Result<TraceReader> openTrace(const std::string& path, ImportCounts& counts);
 
 }  // namespace tracesmith::import

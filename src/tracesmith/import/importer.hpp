@@ -56,14 +56,16 @@ struct ImportOptions {
 
 /// The file that is imported.
 struct ImportInput {
-  std::string path;
-  std::string head;  ///< its first bytes, unpacked: up to kHeadBytes
+  std::string path;   ///< as people call it
+  std::string place;  ///< to open it by: of a stream that of its copy, else the path
+  std::string head;   ///< its first bytes, unpacked: up to kHeadBytes
   ImportOptions options;
   static constexpr size_t kHeadBytes = 64u << 10;
 
-  static Result<ImportInput> open(const std::string& path);
+  static Result<ImportInput> open(const std::string& path) { return open(path, path); }
+  static Result<ImportInput> open(const std::string& path, const std::string& place);
   /// All of it, unpacked, from the beginning.
-  Result<std::unique_ptr<ByteSource>> bytes() const { return ByteSource::open(path); }
+  Result<std::unique_ptr<ByteSource>> bytes() const { return ByteSource::open(place, path); }
 };
 
 struct Importer {

@@ -256,14 +256,15 @@ Result<JsonEvents::AtMember> JsonEvents::member(const OnMember& on_member, const
   if (!extent.ends || extent.bytes == 0) return AtMember::kSenseless;
   JsonToken value_token;
   at = data() + begin_;
-  if (scanValue(at, data() + end_, value_token, &mended) == JsonFault::kNone &&
-      at == data() + begin_ + extent.bytes) {
+  const JsonFault fault = scanValue(at, data() + end_, value_token, &mended);
+  if (fault == JsonFault::kNone && at == data() + begin_ + extent.bytes) {
     mend(mended);
     // A text stands with its quotes here, as any other value does.
     on_member(name,
               value_token.text ? std::string_view(data() + begin_, extent.bytes) : value_token.raw);
   } else {
-    lose(begin_, begin_ + extent.bytes, "the member \"" + name + "\" is not JSON", 0);
+    const std::string_view why = describe(fault == JsonFault::kDepth ? fault : JsonFault::kSyntax);
+    lose(begin_, begin_ + extent.bytes, "the member \"" + name + "\": " + std::string(why), 0);
   }
   begin_ += extent.bytes;
   return AtMember::kNext;

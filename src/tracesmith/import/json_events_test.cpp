@@ -5,6 +5,7 @@
 
 #include <map>
 #include <nlohmann/json.hpp>
+#include <random>
 
 #include "tracesmith/base/clock.hpp"
 #include "tracesmith/import/import_test_util.hpp"
@@ -391,7 +392,23 @@ TEST(JsonToken, NumbersAreExact) {
   EXPECT_EQ(ns("5"), 5000);
   EXPECT_EQ(ns("0.5"), 500);
   EXPECT_EQ(ns("-1.25"), -1250);
-  EXPECT_EQ(ns("1.2345678"), 1234);
+  EXPECT_EQ(ns("1.2345678"), 1235) << "to the nearest ns";
+  EXPECT_EQ(ns("123.4560000001"), 123456);
+  EXPECT_EQ(ns("0.1249999"), 125);
+  EXPECT_EQ(ns("0.0004999999999999999999999999"), 0);
+  EXPECT_EQ(ns("0.0005"), 1) << "halves away from zero";
+  EXPECT_EQ(ns("-0.0005"), -1);
+  EXPECT_EQ(ns("-0.00049"), 0);
+  EXPECT_EQ(ns("1711964646000000.0014999"), 1711964646000000001) << "a double has no such digits";
+  EXPECT_EQ(ns("1.7119646460000000015e15"), 1711964646000000002);
+  EXPECT_EQ(ns("9223372036854775.8074"), INT64_MAX);
+  EXPECT_EQ(ns("9223372036854775.8075"), -7) << "64 bits do not hold it";
+  EXPECT_EQ(ns("-9223372036854775.808"), INT64_MIN);
+  EXPECT_EQ(ns("5e-4"), 1);
+  EXPECT_EQ(ns("4e-4"), 0);
+  EXPECT_EQ(ns("1e-999999999999999999999"), 0);
+  EXPECT_EQ(ns("1e999999999999999999999"), -7);
+  EXPECT_EQ(ns("0e999999999999999999999"), 0);
   EXPECT_EQ(ns("1e3"), 1000000);
   EXPECT_EQ(ns("0.0000"), 0);
   EXPECT_EQ(ns("99999999999999999999999"), -7) << "no time";
@@ -407,7 +424,40 @@ TEST(JsonToken, NumbersAreExact) {
   EXPECT_EQ(whole("1e3"), 1000);
   EXPECT_EQ(whole("1e99"), -7);
   EXPECT_EQ(whole("2.9"), 2);
-  EXPECT_EQ(whole("12abc"), 12);
+  EXPECT_EQ(whole("12abc"), -7);
+  EXPECT_EQ(whole("1.5.2"), -7);
+  EXPECT_EQ(whole("1e"), -7);
+  EXPECT_EQ(whole("1."), -7);
+  EXPECT_EQ(whole(""), -7);
+  const auto quoted = [](std::string_view raw) {
+    return JsonToken{.raw = raw, .text = true}.integer(-7);
+  };
+  EXPECT_EQ(quoted("100a"), -7);
+  EXPECT_EQ(quoted("a100"), -7);
+  EXPECT_EQ(quoted(" 100 "), 100);
+  EXPECT_EQ(quoted(R"(100\t)"), 100) << "as Ascend writes it";
+  EXPECT_EQ(quoted("-100"), -100);
+}
+
+// Any number of ns with any digits behind it, in µs as a decimal fraction.
+TEST(JsonToken, TimesAreRoundedToTheNearestNanosecond) {
+  std::mt19937_64 random(20261123);
+  for (int i = 0; i < 20'000; ++i) {
+    const auto ns = static_cast<int64_t>(random() >> (1 + random() % 63));
+    const int digits = static_cast<int>(random() % 15);
+    uint64_t scale = 1;
+    for (int d = 0; d < digits; ++d) scale *= 10;
+    const uint64_t rest = random() % scale;
+    std::string text = std::to_string(ns / 1000) + "." + std::to_string(1000 + ns % 1000).substr(1);
+    if (digits > 0) text += std::to_string(scale + rest).substr(1);
+    int64_t got = 0;
+    for (const bool negative : {false, true}) {
+      const std::string signed_text = (negative ? "-" : "") + text;
+      ASSERT_TRUE((JsonToken{.raw = signed_text}.nanoseconds(1000, got))) << signed_text;
+      const int64_t nearest = ns + (2 * rest >= scale && digits > 0 ? 1 : 0);
+      ASSERT_EQ(got, negative ? -nearest : nearest) << signed_text;
+    }
+  }
 }
 
 TEST(JsonToken, TextsAreUnescapedAsJsonSays) {

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <cstdlib>
 #include <vector>
 
 #ifdef __SSE2__
@@ -16,6 +15,7 @@
 namespace tracesmith::import {
 namespace {
 
+constexpr uint64_t kMostWhole = INT64_MAX / 1000;
 constexpr size_t kMostDepth = 1024;  // of lists and objects within a value
 
 bool isDigit(char c) { return c >= '0' && c <= '9'; }
@@ -114,7 +114,8 @@ JsonFault scanNumber(const char*& at, const char* end, JsonToken& token) {
     const auto decimals = p - point;
     if (p < end && decimals == 0) return JsonFault::kSyntax;
     token.type = JsonType::kDecimal;
-    small = digits <= 15 && decimals <= 3;
+    // So many that the thousandths fit: µs since 1970 have 16 digits.
+    small = decimals <= 3 && (digits <= 15 || (digits == 16 && value < kMostWhole));
     constexpr std::array<uint64_t, 4> kScale = {1000, 100, 10, 1};
     if (small) value = value * 1000 + fraction * kScale[static_cast<size_t>(decimals)];
   }
@@ -193,7 +194,7 @@ JsonFault scanNested(const char*& at, const char* end, JsonMending* mended,
       if (*at == '}' || *at == ']') return JsonFault::kSyntax;
       value_next = true;
     } else if (c == '{' || c == '[') {
-      if (depth == kMostDepth) return JsonFault::kSyntax;
+      if (depth == kMostDepth) return JsonFault::kDepth;
       object[depth++] = c == '{';
       at = skipSpaces(at + 1, end);
       if (at >= end) return JsonFault::kIncomplete;
@@ -224,6 +225,117 @@ JsonFault scanNested(const char*& at, const char* end, JsonMending* mended,
     if (*at != ':') return JsonFault::kSyntax;
     ++at;
   }
+}
+
+/// Numbers in quotes may have spaces around them: Ascend writes "17669.780\t".
+std::string_view withoutSpaces(std::string_view text) {
+  const auto isSpace = [](char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; };
+  const auto isEscaped = [](std::string_view two) {
+    return two == "\\t" || two == "\\n" || two == "\\r";
+  };
+  while (!text.empty() && isSpace(text.front())) text.remove_prefix(1);
+  while (!text.empty()) {
+    if (isSpace(text.back())) {
+      text.remove_suffix(1);
+    } else if (text.size() >= 2 && isEscaped(text.substr(text.size() - 2))) {
+      text.remove_suffix(2);
+    } else {
+      break;
+    }
+  }
+  return text;
+}
+
+/// The parts of a number as JSON writes it.
+struct NumberParts {
+  bool negative = false;
+  std::string_view whole;
+  std::string_view fraction;
+  int exponent = 0;
+};
+
+/// False: `text` is no number, or has something behind it.
+bool splitNumber(std::string_view text, NumberParts& parts) {
+  const auto takeDigits = [&] {
+    size_t digits = 0;
+    while (digits < text.size() && isDigit(text[digits])) ++digits;
+    const std::string_view taken = text.substr(0, digits);
+    text.remove_prefix(digits);
+    return taken;
+  };
+  const auto take = [&](std::string_view any) {
+    if (text.empty() || any.find(text.front()) == std::string_view::npos) return '\0';
+    const char c = text.front();
+    text.remove_prefix(1);
+    return c;
+  };
+  parts.negative = take("-") != '\0';
+  parts.whole = takeDigits();
+  if (parts.whole.empty()) return false;
+  if (take(".") != '\0') {
+    parts.fraction = takeDigits();
+    if (parts.fraction.empty()) return false;
+  }
+  if (take("eE") != '\0') {
+    constexpr int kFarBeyond = 1'000'000;  // no number of 64 bits has such an exponent
+    const bool down = take("+-") == '-';
+    const std::string_view digits = takeDigits();
+    if (digits.empty()) return false;
+    for (const char c : digits) {
+      parts.exponent = std::min(parts.exponent * 10 + (c - '0'), kFarBeyond);
+    }
+    if (down) parts.exponent = -parts.exponent;
+  }
+  return text.empty();
+}
+
+/// The same as scaledInteger() below, rounded, for what most tools write: digits, a point, digits.
+/// False: it is something else.
+bool scaledPlain(std::string_view text, int zeros, int64_t& result) {
+  constexpr std::ptrdiff_t kFewDigits = 15;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  const bool negative = at < end && *at == '-';
+  if (negative) ++at;
+  const char* const first = at;
+  int64_t sum = 0;
+  for (; at < end && isDigit(*at); ++at) {
+    if (at - first >= kFewDigits) return false;
+    sum = sum * 10 + (*at - '0');
+  }
+  if (at == first || end - at < 2 || *at != '.' || !isDigit(at[1])) return false;
+  ++at;
+  for (; zeros > 0; --zeros) sum = sum * 10 + (at < end && isDigit(*at) ? *at++ - '0' : 0);
+  if (at < end && *at >= '5' && isDigit(*at)) ++sum;
+  while (at < end && isDigit(*at)) ++at;
+  if (at < end) return false;
+  result = negative ? -sum : sum;
+  return true;
+}
+
+/// A number times 10^`zeros`, exactly. What is then behind its point is dropped, or `rounded` to
+/// the nearest integer: halves away from zero. False: it is no number, or 64 bits do not hold it.
+bool scaledInteger(const JsonToken& token, int zeros, bool rounded, int64_t& result) {
+  NumberParts parts;
+  if (!splitNumber(token.text ? withoutSpaces(token.raw) : token.raw, parts)) return false;
+  const auto whole = static_cast<int64_t>(parts.whole.size());
+  const int64_t digits = whole + static_cast<int64_t>(parts.fraction.size());
+  const auto digit = [&](int64_t i) {
+    return i < whole ? parts.whole[static_cast<size_t>(i)] - '0'
+                     : parts.fraction[static_cast<size_t>(i - whole)] - '0';
+  };
+  const int64_t point = whole + parts.exponent + zeros;  // so many digits are before it
+  int64_t sum = 0;  // below zero, where there is room for one more
+  for (int64_t i = 0; i < point; ++i) {
+    if (i >= digits && sum == 0) break;
+    if (__builtin_mul_overflow(sum, 10, &sum)) return false;
+    if (i < digits && __builtin_sub_overflow(sum, digit(i), &sum)) return false;
+  }
+  const bool up = rounded && point >= 0 && point < digits && digit(point) >= 5;
+  if (up && __builtin_sub_overflow(sum, 1, &sum)) return false;
+  if (!parts.negative && __builtin_sub_overflow(0, sum, &sum)) return false;
+  result = sum;
+  return true;
 }
 
 void appendUtf8(std::string& out, uint32_t code) {
@@ -258,6 +370,8 @@ std::string_view describe(JsonFault fault) {
       return "a text that is no UTF-8";
     case JsonFault::kNumber:
       return "a number that is none";
+    case JsonFault::kDepth:
+      return "lists and objects are nested deeper than 1,024 levels";
     case JsonFault::kSyntax:
       return "it is not JSON";
   }
@@ -397,7 +511,7 @@ std::string_view textOf(const JsonToken& token, std::string& room) {
 int64_t JsonToken::integer(int64_t missing) const {
   if (type == JsonType::kInteger) return value;
   int64_t whole = 0;
-  return nanoseconds(1, whole) ? whole : missing;
+  return scaledInteger(*this, 0, false, whole) ? whole : missing;
 }
 
 bool JsonToken::nanoseconds(int64_t unit_ns, int64_t& ns) const {
@@ -406,36 +520,8 @@ bool JsonToken::nanoseconds(int64_t unit_ns, int64_t& ns) const {
     ns = value;
     return true;
   }
-  size_t i = 0;
-  const bool negative = i < raw.size() && raw[i] == '-';
-  if (negative) ++i;
-  const size_t first = i;
-  constexpr size_t kMostDigits = 24;  // so that the sum fits
-  __int128 sum = 0;
-  for (; i < raw.size() && isDigit(raw[i]); ++i) {
-    if (i - first >= kMostDigits) return false;
-    sum = sum * 10 + (raw[i] - '0');
-  }
-  if (i == first) return false;
-  sum *= unit_ns;
-  if (i < raw.size() && raw[i] == '.') {
-    int64_t scale = unit_ns;
-    for (++i; i < raw.size() && isDigit(raw[i]) && scale > 1; ++i) {
-      scale /= 10;
-      sum += scale * (raw[i] - '0');
-    }
-    while (i < raw.size() && isDigit(raw[i])) ++i;
-  }
-  if (i < raw.size() && (raw[i] == 'e' || raw[i] == 'E')) {  // as C++ writes doubles
-    const double number =
-        std::strtod(std::string(raw).c_str(), nullptr) * static_cast<double>(unit_ns);
-    if (!(number > -9.2e18 && number < 9.2e18)) return false;
-    ns = static_cast<int64_t>(number);
-    return true;
-  }
-  if (negative) sum = -sum;
-  ns = static_cast<int64_t>(sum);
-  return sum == ns;
+  const int zeros = unit_ns == 1000 ? 3 : 0;
+  return scaledPlain(raw, zeros, ns) || scaledInteger(*this, zeros, true, ns);
 }
 
 }  // namespace tracesmith::import

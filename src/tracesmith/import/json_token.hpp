@@ -17,7 +17,7 @@ constexpr size_t kJsonPadding = 64;
 
 enum class JsonType : uint8_t {
   kInteger,  ///< an integer of 64 bits, without "-0"
-  kDecimal,  ///< one to three digits behind the point, no exponent
+  kDecimal,  ///< one to three digits behind the point, no exponent, thousandths of 64 bits
   kText,     ///< a text of whole characters
   kOther,    ///< anything else, to be kept as it stands: true, null, lists, objects, 1e9, …
 };
@@ -30,6 +30,7 @@ enum class JsonFault : uint8_t {
   kControl,     ///< a control character within a text
   kUtf8,        ///< a text is no UTF-8
   kNumber,      ///< NaN or an infinity
+  kDepth,       ///< lists and objects are nested too deep
   kSyntax,      ///< it is not JSON
 };
 std::string_view describe(JsonFault fault);
@@ -49,11 +50,11 @@ struct JsonToken {
   bool isNumber() const {
     return !text && !raw.empty() && (raw[0] == '-' || (raw[0] >= '0' && raw[0] <= '9'));
   }
-  /// A number, also one within quotes, without what follows its point; `missing` where it is none,
-  /// or larger than 64 bits.
+  /// A number, also one within quotes, without what follows its point; `missing` where it is none
+  /// (also where something follows it: "100a"), or larger than 64 bits.
   int64_t integer(int64_t missing = 0) const;
-  /// Whether it is a number of `unit_ns` each that fits, and how many ns that is: exact, but for
-  /// what is less than a ns, and for exponents (a double's 53 bits).
+  /// Whether it is a number of `unit_ns` (1 or 1000) each that fits, and how many ns that is: the
+  /// nearest to the decimal number that stands there, halves away from zero.
   bool nanoseconds(int64_t unit_ns, int64_t& ns) const;
 };
 

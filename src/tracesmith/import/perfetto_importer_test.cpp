@@ -11,43 +11,23 @@
 #include <random>
 
 #include "tracesmith/import/importer_test_util.hpp"
-#include "tracesmith/import/proto_message.hpp"
+#include "tracesmith/import/perfetto_source.hpp"
 
 namespace tracesmith::import {
 namespace {
 
+using test::at;
 using test::importDamaged;
 using test::ImportedText;
 using test::importText;
+using test::interned;
 using test::Message;
+using test::nameOf;
+using test::packet;
+using test::process;
+using test::trackEvent;
 using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAre;
-
-std::string packet(const Message& message) { return Message().of(1, message).bytes(); }
-
-Message interned(uint64_t iid, std::string_view name) {
-  return Message().number(1, iid).text(2, name);
-}
-Message trackEvent(uint64_t type, uint64_t track, std::string_view name = "") {
-  Message m;
-  m.number(9, type).number(11, track);
-  if (!name.empty()) m.text(23, name);
-  return m;
-}
-Message at(uint64_t time, uint64_t sequence = 1) {
-  return Message().number(8, time).number(10, sequence);
-}
-
-std::string process() {
-  return packet(Message().of(
-             60, Message().number(1, 100).of(3, Message().number(1, 4242).text(6, "train")))) +
-         packet(Message().of(60, Message().number(1, 200).of(
-                                     4, Message().number(1, 4242).number(2, 77).text(5, "main"))));
-}
-
-std::string nameOf(const Trace& t, size_t range) {
-  return std::string(t.text(t.range.name[range]));
-}
 
 TEST(PerfettoImporter, PairsBeginsAndEndsOfATrack) {
   const ImportedText got = importText(
@@ -325,7 +305,7 @@ TEST(PerfettoImporter, RenderStagesAreDeviceWork) {
 }
 
 TEST(PerfettoImporter, CountersOfTheGpuHaveNamesAndUnits) {
-  const Message spec = Message().number(1, 5).text(2, "busy").number(7, 37);
+  const Message spec = Message().number(1, 5).text(2, "busy").number(7, 37).number(11, 2);
   const ImportedText got = importText(
       packet(Message().number(10, 3).number(13, 1).of(
           12, Message().of(47, Message().number(1, 1).of(2, Message().of(1, spec)).number(3, 0)))) +
@@ -369,7 +349,7 @@ TEST(PerfettoImporter, KindsThatAreNotReadAreCountedAndKept) {
   EXPECT_EQ(got.counts.others, 3u);
   EXPECT_TRUE(got.counts.damage.empty());
   EXPECT_THAT(std::string(got.trace.text(got.trace.loss.reason[0])),
-              HasSubstr("1 of field 33, 2 of field 66"));
+              HasSubstr("1 trace_config, 2 perf_sample"));
 }
 
 std::string deflated(std::string_view text) {

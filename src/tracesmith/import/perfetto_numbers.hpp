@@ -9,15 +9,19 @@
 
 namespace tracesmith::import::perfetto_numbers {
 
+constexpr uint32_t kVarintWire = 0, kEightBytesWire = 1, kBytesWire = 2, kFourBytesWire = 5;
+constexpr uint64_t kLargestPacket = 1u << 28;  // Perfetto's own are below 64 MB
+
 constexpr uint32_t kPacket = 1;  // of Trace
 
 namespace packet {
-constexpr uint32_t kProcessTree = 2, kClockSnapshot = 6, kTimestamp = 8, kSequenceId = 10,
-                   kTrackEvent = 11, kInternedData = 12, kSequenceFlags = 13, kStateCleared = 41,
-                   kDropped = 42, kProcessDescriptor = 43, kThreadDescriptor = 44, kCompressed = 50,
-                   kGpuCounterEvent = 52, kGpuRenderStageEvent = 53, kTimestampClockId = 58,
-                   kDefaults = 59, kTrackDescriptor = 60, kVulkanApiEvent = 65,
-                   kGpuMemTotalEvent = 71, kMachineId = 98, kTraceAttributes = 126, kGpuInfo = 128,
+constexpr uint32_t kFtrace = 1, kProcessTree = 2, kClockSnapshot = 6, kTimestamp = 8,
+                   kSequenceId = 10, kTrackEvent = 11, kInternedData = 12, kSequenceFlags = 13,
+                   kStateCleared = 41, kDropped = 42, kProcessDescriptor = 43,
+                   kThreadDescriptor = 44, kCompressed = 50, kGpuCounterEvent = 52,
+                   kGpuRenderStageEvent = 53, kTimestampClockId = 58, kDefaults = 59,
+                   kTrackDescriptor = 60, kVulkanApiEvent = 65, kGpuMemTotalEvent = 71,
+                   kMachineId = 98, kTraceAttributes = 126, kGpuInfo = 128,
                    kGpuFrequencyEvent = 129, kZstdCompressed = 133;
 constexpr uint64_t kCleared = 1, kNeedsState = 2;  // of kSequenceFlags
 }  // namespace packet
@@ -36,27 +40,29 @@ constexpr uint32_t kFirstOfSequence = 64, kLastOfSequence = 127;
 
 namespace track {
 constexpr uint32_t kUuid = 1, kName = 2, kProcess = 3, kThread = 4, kParent = 5, kCounter = 8,
-                   kStaticName = 10, kAtraceName = 13;
+                   kDisallowMerging = 9, kStaticName = 10, kAtraceName = 13;
 constexpr uint32_t kPid = 1;
 namespace process {
 constexpr uint32_t kCommandLine = 2, kName = 6;
 }
 namespace thread {
-constexpr uint32_t kTid = 2, kName = 5;
+constexpr uint32_t kTid = 2, kName = 5, kReferenceTime = 6, kReferenceThreadTime = 7,
+                   kReferenceInstructions = 8;
 }
 namespace counter {
-constexpr uint32_t kUnit = 3, kMultiplier = 4, kIncremental = 5, kUnitName = 6;
+constexpr uint32_t kType = 1, kUnit = 3, kMultiplier = 4, kIncremental = 5, kUnitName = 6;
 }
 }  // namespace track
 
 namespace event {
-constexpr uint32_t kTimeDelta = 1, kCategoryIids = 3, kAnnotations = 4, kLegacy = 6, kType = 9,
-                   kNameIid = 10, kTrackUuid = 11, kAbsoluteTime = 16, kCategories = 22, kName = 23,
-                   kCounterValue = 30, kExtraTracks = 31, kExtraValues = 12, kDoubleValue = 44,
-                   kExtraDoubleTracks = 45, kExtraDoubleValues = 46, kFlowIdsOld = 36,
-                   kEndingFlowIdsOld = 42, kFlowIds = 47, kEndingFlowIds = 48, kCallstack = 55,
-                   kCallstackIid = 56, kGpuCorrelation = 3000;
-constexpr uint64_t kBegin = 1, kEnd = 2, kInstant = 3, kCounter = 4;
+constexpr uint32_t kTimeDelta = 1, kThreadTimeDelta = 2, kCategoryIids = 3, kAnnotations = 4,
+                   kLegacy = 6, kInstructionsDelta = 8, kType = 9, kNameIid = 10, kTrackUuid = 11,
+                   kAbsoluteTime = 16, kAbsoluteThreadTime = 17, kAbsoluteInstructions = 20,
+                   kCategories = 22, kName = 23, kCounterValue = 30, kExtraTracks = 31,
+                   kExtraValues = 12, kDoubleValue = 44, kExtraDoubleTracks = 45,
+                   kExtraDoubleValues = 46, kFlowIdsOld = 36, kEndingFlowIdsOld = 42, kFlowIds = 47,
+                   kEndingFlowIds = 48, kCallstack = 55, kCallstackIid = 56, kGpuCorrelation = 3000;
+constexpr uint64_t kBegin = 1, kEnd = 2, kInstant = 3, kCounter = 4, kState = 5;
 namespace annotation {
 constexpr uint32_t kNameIid = 1, kBool = 2, kUint = 3, kInt = 4, kDouble = 5, kText = 6,
                    kPointer = 7, kJson = 9, kName = 10, kDict = 11, kArray = 12, kTextIid = 17;
@@ -69,8 +75,13 @@ namespace gpu_correlation {
 constexpr uint32_t kSubmitted = 1, kWaitedFor = 2;
 }
 namespace legacy {
-constexpr uint32_t kNameIid = 1, kPhase = 2, kDuration = 3, kPid = 18, kTid = 19;
-}
+constexpr uint32_t kNameIid = 1, kPhase = 2, kDuration = 3, kThreadDuration = 4, kUnscopedId = 6,
+                   kIdScope = 7, kBindId = 8, kUseAsyncThreadTime = 9, kLocalId = 10,
+                   kGlobalId = 11, kBindToEnclosing = 12, kFlowDirection = 13, kInstantScope = 14,
+                   kInstructionsDelta = 15, kPid = 18, kTid = 19;
+constexpr uint64_t kFlowIn = 1, kFlowOut = 2, kFlowInOut = 3;
+constexpr uint64_t kGlobalScope = 1, kProcessScope = 2;  // of instants
+}  // namespace legacy
 }  // namespace event
 
 namespace interned {
@@ -102,10 +113,15 @@ constexpr uint32_t kDemangled = 3, kArgs = 5;
 }  // namespace interned
 
 namespace stage {
-constexpr uint32_t kEventId = 1, kDuration = 2, kContext = 5, kExtra = 6, kGpuId = 11,
-                   kQueueIid = 13, kStageIid = 14, kName = 17, kWaits = 18, kKernelIid = 19,
-                   kNameIid = 20, kLaunch = 21;
+constexpr uint32_t kEventId = 1, kDuration = 2, kQueueId = 3, kStageId = 4, kContext = 5,
+                   kExtra = 6, kSpecifications = 7, kGpuId = 11, kQueueIid = 13, kStageIid = 14,
+                   kName = 17, kWaits = 18, kKernelIid = 19, kNameIid = 20, kLaunch = 21;
 constexpr uint32_t kExtraName = 1, kExtraValue = 2;
+namespace specifications {
+constexpr uint32_t kContext = 1, kQueues = 2, kStages = 3;
+constexpr uint32_t kContextNumber = 1, kContextPid = 2;
+constexpr uint32_t kName = 1;  // of a queue or stage
+}  // namespace specifications
 namespace launch {
 constexpr uint32_t kGrid = 1, kWorkgroup = 2, kArgs = 3;
 }
@@ -119,7 +135,8 @@ namespace gpu_counter {
 constexpr uint32_t kDescriptor = 1, kCounters = 2, kGpuId = 3, kDescriptorIid = 4;
 constexpr uint32_t kId = 1, kInt = 2, kDouble = 3;  // of a value
 constexpr uint32_t kSpecs = 1;                      // of a descriptor
-constexpr uint32_t kSpecId = 1, kSpecName = 2, kNumerator = 7, kDenominator = 8;
+constexpr uint32_t kSpecId = 1, kSpecName = 2, kNumerator = 7, kDenominator = 8, kDirection = 11;
+constexpr uint64_t kForwards = 2;                                // of kDirection
 constexpr uint32_t kInternedDescriptor = 2, kInternedGpuId = 3;  // of InternedGpuCounterDescriptor
 }  // namespace gpu_counter
 

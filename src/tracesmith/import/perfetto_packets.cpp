@@ -16,10 +16,13 @@ namespace tracesmith::import {
 namespace {
 
 constexpr size_t kUnpackStep = 1u << 20;       // read at a time
-constexpr uint64_t kLargestPacket = 1u << 28;  // Perfetto's own are below 64 MB
 constexpr size_t kLargestUnpacked = 1u << 28;  // of one packet
 constexpr int kDeepestPacket = 2;              // packed packets within packed packets
-constexpr uint32_t kVarintWire = 0, kEightBytesWire = 1, kBytesWire = 2, kFourBytesWire = 5;
+using perfetto_numbers::kBytesWire;
+using perfetto_numbers::kEightBytesWire;
+using perfetto_numbers::kFourBytesWire;
+using perfetto_numbers::kLargestPacket;
+using perfetto_numbers::kVarintWire;
 
 /// RFC 1950 or 1951, by the first bytes; nothing where they are damaged or far too many.
 std::optional<std::string> inflated(std::string_view packed) {
@@ -163,6 +166,7 @@ void PerfettoPackets::run(const Take& take) {
     }
     const std::string_view packet(reinterpret_cast<const char*>(window_.data()) + at_, length);
     at_ += length;
+    end_of_packets_ = bytes();
     if (!give(packet, offset, 0)) return;
   }
 }
@@ -204,71 +208,6 @@ bool PerfettoPackets::within(std::string_view packets, uint64_t offset, int dept
   }
   if (!reader.ok()) damage_.add(offset, 0, "packed packets that end in something else");
   return true;
-}
-
-namespace {
-
-/// Whether a field is one of a TracePacket, by its number and type. Only those count that another
-/// format's messages are unlikely to have: numbers below 8 are everybody's.
-bool isOfPackets(const proto::Field& field) {
-  namespace pp = perfetto_numbers::packet;
-  switch (field.number) {
-    case pp::kTimestamp:
-    case pp::kSequenceId:
-    case pp::kSequenceFlags:
-    case pp::kTimestampClockId:
-    case pp::kStateCleared:
-    case pp::kDropped:
-      return field.wire_type == kVarintWire;
-    case pp::kTrackEvent:
-    case pp::kInternedData:
-    case pp::kDefaults:
-    case pp::kTrackDescriptor:
-    case pp::kProcessDescriptor:
-    case pp::kThreadDescriptor:
-    case pp::kTraceAttributes:
-    case pp::kGpuInfo:
-    case pp::kCompressed:
-    case pp::kZstdCompressed:
-      return field.wire_type == kBytesWire;
-    default:
-      return false;
-  }
-}
-
-/// The message may be cut: its last field counts by its beginning.
-bool hasFieldOfPackets(std::string_view message) {
-  proto::Reader reader(message);
-  proto::Field field;
-  while (reader.next(field)) {
-    if (isOfPackets(field)) return true;
-  }
-  return !reader.ok() && isOfPackets(field);
-}
-
-}  // namespace
-
-bool looksLikePerfetto(std::string_view head) {
-  constexpr int kEnough = 2;  // good packets before one that is damaged
-  bool known = false;
-  ByteReader in(asBytes(head));
-  for (int packets = 0; packets < 16 && in.remaining() > 0; ++packets) {
-    if (in.varint() != (perfetto_numbers::kPacket << 3 | kBytesWire)) {
-      return known && packets >= kEnough;
-    }
-    const uint64_t length = in.varint();
-    if (!in.ok()) return known;
-    if (length > kLargestPacket) return known && packets >= kEnough;
-    const bool cut = length > in.remaining();
-    const std::string_view packet =
-        asText(in.take(cut ? in.remaining() : static_cast<size_t>(length)));
-    known = known || hasFieldOfPackets(packet);
-    if (cut) return known;
-    if (!proto::forEachField(packet, [](const proto::Field&) {})) {
-      return known && packets >= kEnough;
-    }
-  }
-  return known;
 }
 
 }  // namespace tracesmith::import

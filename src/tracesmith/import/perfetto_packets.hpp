@@ -25,6 +25,8 @@ class PerfettoPackets {
   void run(const Take& take);
   const DamageLog& damage() const { return damage_; }
   uint64_t bytes() const { return begin_of_window_ + at_; }
+  /// Where the last packet ended that could be told from what follows.
+  uint64_t end() const { return end_of_packets_; }
 
  private:
   bool need(size_t bytes);
@@ -40,11 +42,9 @@ class PerfettoPackets {
   size_t at_ = 0;      // of what is not yet used
   size_t filled_ = 0;  // bytes that the window has
   uint64_t begin_of_window_ = 0;
+  uint64_t end_of_packets_ = 0;
   bool end_ = false;
   DamageLog damage_;
 };
-
-/// Whether these first bytes of a file are packets.
-bool looksLikePerfetto(std::string_view head);
 
 }  // namespace tracesmith::import

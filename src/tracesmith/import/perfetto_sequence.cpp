@@ -64,6 +64,46 @@ PerfettoSequence::Callstack callstackOf(std::string_view bytes) {
 
 }  // namespace
 
+std::optional<std::pair<int64_t, int64_t>> threadOfEvent(const PerfettoThread& of_sequence,
+                                                         bool says_no_track,
+                                                         std::optional<int64_t> pid,
+                                                         std::optional<int64_t> tid) {
+  if (!pid && !(of_sequence.known && (says_no_track || tid))) return std::nullopt;
+  return std::pair(pid.value_or(of_sequence.pid), tid ? *tid : pid ? -1 : of_sequence.tid);
+}
+
+void PerfettoSequence::clear() {
+  const PerfettoThread same = thread;
+  *this = PerfettoSequence{};
+  thread = same;
+  valid = true;
+}
+
+void PerfettoSequence::lose() {
+  valid = false;
+  references = {};
+}
+
+void PerfettoSequence::setThread(std::string_view bytes) {
+  constexpr int64_t kMicrosecondNs = 1000;
+  thread = {.known = true};
+  references = {.known = true};
+  const auto ns = [](uint64_t us) {
+    int64_t product = 0;
+    return __builtin_mul_overflow(static_cast<int64_t>(us), kMicrosecondNs, &product) ? 0 : product;
+  };
+  proto::forEachField(bytes, [&](const Field& f) {
+    namespace pt = pn::track::thread;
+    if (f.number == pn::track::kPid) thread.pid = static_cast<int32_t>(f.value);
+    if (f.number == pt::kTid) thread.tid = static_cast<int64_t>(f.value);
+    if (f.number == pt::kReferenceTime) references.time_ns = ns(f.value);
+    if (f.number == pt::kReferenceThreadTime) references.thread_time_ns = ns(f.value);
+    if (f.number == pt::kReferenceInstructions) {
+      references.instructions = static_cast<int64_t>(f.value);
+    }
+  });
+}
+
 void PerfettoSequence::setDefaults(std::string_view bytes) {
   clock.reset();
   track = 0;

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "tracesmith/import/trace_builder.hpp"
@@ -23,6 +24,27 @@ struct PerfettoArgument {
   int64_t integer = 0;
   double real = 0;
 };
+
+/// Which thread a sequence's events are on that name no track, and from where their times count
+/// that are differences: of what Chrome wrote before there were tracks and clocks.
+struct PerfettoThread {
+  bool known = false;
+  int64_t pid = 0;
+  int64_t tid = 0;
+};
+struct PerfettoReferences {
+  bool known = false;
+  int64_t time_ns = 0;
+  int64_t thread_time_ns = 0;
+  int64_t instructions = 0;
+};
+
+/// The thread that an event without a track is on. An event may say so itself (`pid`, `tid`); with
+/// a process alone it is on no thread that anyone else names: -1.
+std::optional<std::pair<int64_t, int64_t>> threadOfEvent(const PerfettoThread& of_sequence,
+                                                         bool says_no_track,
+                                                         std::optional<int64_t> pid,
+                                                         std::optional<int64_t> tid);
 
 class PerfettoSequence {
  public:
@@ -59,13 +81,21 @@ class PerfettoSequence {
     CallPathId path{};             ///< kNone: not asked for yet
   };
 
+  /// Forgets all but the thread, which its writer need not repeat.
+  void clear();
+  /// Packets of it were lost: what follows cannot be told until it is cleared.
+  void lose();
   void setDefaults(std::string_view bytes);
+  /// A ThreadDescriptor, or the part of a TrackDescriptor.
+  void setThread(std::string_view bytes);
   void intern(std::string_view bytes, TraceBuilder& builder);
   PerfettoArgument argument(std::string_view bytes, TraceBuilder& builder) const;
 
   bool valid = false;  ///< its state was cleared, and is therefore known
   std::optional<uint32_t> clock;
   uint64_t track = 0;
+  PerfettoThread thread;
+  PerfettoReferences references;
   std::vector<uint64_t> extra_tracks, extra_double_tracks;
   Names categories, event_names, annotation_names, texts, argument_names;
   Texts function_names, source_paths, mapping_paths, build_ids;

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <charconv>
 #include <optional>
 
@@ -18,21 +17,25 @@ namespace tracesmith::import {
 namespace {
 
 namespace pn = perfetto_numbers;
-using proto::Field;
 
-constexpr int kDeepestTrack = 64;
-constexpr int64_t kMicrosecondNs = 1000;
-constexpr std::string_view kOverlapping = " (overlapping)";  // as the exporter names them
+constexpr uint64_t kThreadTime = 1, kThreadInstructions = 2;  // types of counters
+constexpr std::string_view kThreadTimeName = "thread_time";
+constexpr std::string_view kInstructionsName = "thread_instruction_count";
 
-/// Annotations that a column may hold; the names are the exporter's, and Kineto's.
-constexpr std::array<std::string_view, 17> kWanted = {
-    "correlation_id", "correlation", "device",  "stream",  "context",       "bytes",
-    "result",         "subject",     "program", "options", "log_bytes",     "asynchronous",
-    "unfinished",     "stray_end",   "Device",  "Stream",  "Correlation ID"};
-
-std::string_view wanted(std::string_view name) {
-  const auto it = std::find(kWanted.begin(), kWanted.end(), name);
-  return it != kWanted.end() ? *it : std::string_view{};
+std::string nameOfCounter(const PerfettoTrack& track) {
+  if (!track.name.empty()) return track.name;
+  if (track.counter_type == kThreadTime) return std::string(kThreadTimeName);
+  if (track.counter_type == kThreadInstructions) return std::string(kInstructionsName);
+  return {};
+}
+/// Counters are a process's, here; those of its threads are told apart by their names.
+std::string nameInThread(std::string_view name, int64_t tid) {
+  return fmt::format("{}, thread {}", name, tid);
+}
+std::string_view unitOfCounter(const PerfettoTrack& track) {
+  return track.counter_type == kThreadTime           ? "ns"
+         : track.counter_type == kThreadInstructions ? "count"
+                                                     : std::string_view(track.unit);
 }
 
 /// Categories that the exporter gives host calls.
@@ -60,86 +63,6 @@ std::optional<SyncKind> exportedWait(std::string_view name) {
 
 }  // namespace
 
-// --- Tracks ------------------------------------------------------------------------------------
-
-void PerfettoSlices::describe() {
-  for (const auto& [pid, known] : survey_.processes) {
-    builder_.rows.process.push({.id = builder_.process(pid),
-                                .pid = static_cast<uint32_t>(pid),
-                                .parent_pid = static_cast<uint32_t>(known.second),
-                                .command_line = builder_.text(known.first),
-                                .seen_by = builder_.text("import")});
-  }
-  for (const auto& [key, name] : survey_.threads) {
-    builder_.nameThread(key.first, key.second, name);
-  }
-  for (const uint64_t uuid : survey_.track_order) {
-    const PerfettoTrack& t = survey_.tracks.at(uuid);
-    if (t.process && t.pid != 0) {
-      builder_.rows.process.push(
-          {.id = builder_.process(t.pid),
-           .pid = static_cast<uint32_t>(t.pid),
-           .command_line = builder_.text(t.command_line.empty() ? t.process_name : t.command_line),
-           .executable = builder_.text(t.process_name),
-           .seen_by = builder_.text("import")});
-    }
-    if (t.thread) {
-      builder_.nameThread(t.pid, t.tid, t.thread_name.empty() ? t.name : t.thread_name);
-    }
-  }
-}
-
-/// A track that is no thread takes the part of one.
-ThreadId PerfettoSlices::namedTrack(int64_t pid, std::string_view name) {
-  const auto [it, fresh] = named_tracks_.try_emplace({pid, std::string(name)});
-  if (fresh) {
-    it->second = builder_.thread(pid, -static_cast<int64_t>(named_tracks_.size()));
-    builder_.rows.thread.push({.id = it->second,
-                               .process_id = builder_.process(pid),
-                               .tid = 0,
-                               .name = builder_.text(name)});
-  }
-  return it->second;
-}
-
-PerfettoSlices::Place PerfettoSlices::place(uint64_t track) {
-  const auto it = places_.find(track);
-  if (it != places_.end()) return it->second;
-  const Place found = placeOf(track);
-  places_.emplace(track, found);
-  return found;
-}
-
-PerfettoSlices::Place PerfettoSlices::placeOf(uint64_t track) {
-  const auto itself = survey_.tracks.find(track);
-  if (itself == survey_.tracks.end()) {
-    ++unknown_tracks_;
-    return {0, builder_.process(0), namedTrack(0, fmt::format("track {}", track))};
-  }
-  const PerfettoTrack* t = &itself->second;
-  const std::string& own_name = t->name;
-  for (int depth = 0; depth < kDeepestTrack && !t->thread && !t->process; ++depth) {
-    const auto parent = survey_.tracks.find(t->parent);
-    if (t->parent == 0 || parent == survey_.tracks.end()) break;
-    t = &parent->second;
-  }
-  if (!t->thread && !t->process) {
-    return {0, builder_.process(0), namedTrack(0, own_name.empty() ? "track" : own_name)};
-  }
-  Place found = {t->pid, builder_.process(t->pid), ThreadId::kNone};
-  if (t == &itself->second) {
-    if (t->thread) found.thread = builder_.thread(t->pid, t->tid);
-  } else if (t->thread &&
-             (own_name.empty() || (survey_.ours && own_name.ends_with(kOverlapping)))) {
-    found.thread = builder_.thread(t->pid, t->tid);
-  } else if (!(survey_.ours && own_name == "Calls of unknown threads")) {
-    std::string_view name = own_name;
-    if (survey_.ours && name.ends_with(kOverlapping)) name.remove_suffix(kOverlapping.size());
-    found.thread = namedTrack(t->pid, name.empty() ? "track" : name);
-  }
-  return found;
-}
-
 uint64_t PerfettoSlices::correlationOf(uint64_t event_id) const {
   const auto it = survey_.submissions.find(event_id);
   return it != survey_.submissions.end() ? it->second.first : event_id;
@@ -147,7 +70,8 @@ uint64_t PerfettoSlices::correlationOf(uint64_t event_id) const {
 
 ThreadId PerfettoSlices::submitterOf(uint64_t event_id) {
   const auto it = survey_.submissions.find(event_id);
-  return it != survey_.submissions.end() ? place(it->second.track).thread : ThreadId::kNone;
+  return it != survey_.submissions.end() ? places_.ofTrack(it->second.track).place.thread
+                                         : ThreadId::kNone;
 }
 
 CallPathId PerfettoSlices::callPathOf(uint64_t event_id) const {
@@ -157,218 +81,158 @@ CallPathId PerfettoSlices::callPathOf(uint64_t event_id) const {
 
 // --- One event ---------------------------------------------------------------------------------
 
-void PerfettoSlices::annotation(const PerfettoSequence& sequence, std::string_view bytes,
-                                Event& event) {
-  const PerfettoValue value = readAnnotation(sequence, bytes, builder_);
-  const std::string_view name = value.name;
-  const std::string_view column = wanted(name);
-  switch (value.type) {
-    case PerfettoValue::kInteger:
-      event.kept.integer(name, value.integer);
-      if (!column.empty()) event.numbers[column] = value.integer;
-      break;
-    case PerfettoValue::kText: {
-      const StringId text = builder_.text(value.text);
-      event.kept.text(name, text);
-      if (!column.empty()) event.words[column] = text;
-      break;
-    }
-    case PerfettoValue::kJson:
-      event.kept.json(name, builder_.json(value.text));
-      break;
-  }
+const PerfettoPlaces::Track& PerfettoSlices::trackOf(const PerfettoSequence& sequence,
+                                                     uint64_t sequence_id, const PerfettoRead& r) {
+  if (r.track != 0) return places_.ofTrack(r.track);
+  const auto thread = threadOfEvent(sequence.thread, !r.says_track || r.type == 0, r.pid, r.tid);
+  return thread ? places_.ofThread(thread->first, thread->second) : places_.ofSequence(sequence_id);
 }
 
-/// What Chrome's events were before there was an own form for them.
-void PerfettoSlices::legacy(const PerfettoSequence& sequence, std::string_view bytes,
-                            Event& event) {
-  proto::forEachField(bytes, [&](const Field& f) {
-    switch (f.number) {
-      case pn::event::legacy::kNameIid:
-        if (event.name == StringId::kNone) {
-          const auto it = sequence.event_names.find(f.value);
-          if (it != sequence.event_names.end()) event.name = it->second;
-        }
-        break;
-      case pn::event::legacy::kPhase:
-        if (event.type != 0) break;
-        event.type = f.value == 'B' || f.value == 'X'   ? pn::event::kBegin
-                     : f.value == 'E'                   ? pn::event::kEnd
-                     : f.value == 'i' || f.value == 'I' ? pn::event::kInstant
-                                                        : 0;
-        if (f.value == 'X') event.duration_ns = std::max<int64_t>(event.duration_ns, 0);
-        break;
-      case pn::event::legacy::kDuration:
-        if (__builtin_mul_overflow(static_cast<int64_t>(f.value), kMicrosecondNs,
-                                   &event.duration_ns)) {
-          event.duration_ns = INT64_MAX;
-        }
-        event.duration_ns = spans_.lasting(event.duration_ns);
-        if (event.duration_ns == 0 && f.value != 0) {
-          event.kept.integer("legacy_event.duration_us", static_cast<int64_t>(f.value));
-        }
-        break;
-      default:
-        keepUnknownField(f, "legacy_event.", builder_, event.kept);
-    }
-  });
+/// Nothing: it has none, or one that no clock shows.
+std::optional<int64_t> PerfettoSlices::timeOf(uint64_t sequence_id, std::optional<int64_t> time_ns,
+                                              const PerfettoRead& r) {
+  if (!r.has_own_time) return time_ns;
+  if (!r.time_ns || *r.time_ns < 0) return std::nullopt;
+  const auto converted =
+      clocks_.toTrace(sequence_id, pn::clock::kMonotonic, static_cast<uint64_t>(*r.time_ns));
+  if (!converted) ++unrelated_times_;
+  const int64_t found_ns = converted.value_or(*r.time_ns);
+  return spans_.isTime(found_ns) ? std::optional(found_ns) : std::nullopt;
 }
 
-bool PerfettoSlices::event(PerfettoSequence& sequence, uint64_t sequence_id, int64_t time_ns,
-                           std::string_view bytes) {
-  Event e;
-  e.track = sequence.track;
-  std::string categories;
-  std::optional<double> value;
-  std::vector<uint64_t> extra_tracks, extra_double_tracks;
-  std::vector<int64_t> extra_values;
-  std::vector<double> extra_doubles;
-  std::string_view legacy_event;
-  std::optional<Field> call_stack;
-  std::vector<uint64_t> submitted;
-  const auto category = [&](std::string_view one) {
-    if (!categories.empty()) categories += ',';
-    categories += one;
-  };
-  // The annotations first, as an object of their own.
-  e.kept.column("ts", SourceGap::kTimeNanos);
-  e.kept.column("name", SourceGap::kName);
-  e.kept.open("args");
-  proto::forEachField(bytes, [&](const Field& f) {
-    if (f.number == pn::event::kAnnotations) annotation(sequence, f.bytes, e);
-  });
-  e.kept.close();
-  proto::forEachField(bytes, [&](const Field& f) {
-    switch (f.number) {
-      case pn::event::kAnnotations:
-      case pn::event::kTimeDelta:
-      case pn::event::kAbsoluteTime:
-        break;
-      case pn::event::kType:
-        e.type = f.value;
-        break;
-      case pn::event::kTrackUuid:
-        e.track = f.value;
-        break;
-      case pn::event::kCategoryIids:
-        for (const uint64_t iid : packedVarints(f.wire_type, f.value, f.bytes)) {
-          const auto it = sequence.categories.find(iid);
-          if (it != sequence.categories.end()) category(builder_.rows.text(it->second));
-        }
-        break;
-      case pn::event::kCategories:
-        category(f.bytes);
-        break;
-      case pn::event::kNameIid: {
-        const auto it = sequence.event_names.find(f.value);
-        if (it != sequence.event_names.end()) e.name = it->second;
-        break;
-      }
-      case pn::event::kName:
-        e.name = builder_.text(f.bytes);
-        break;
-      case pn::event::kCounterValue:
-        value = static_cast<double>(static_cast<int64_t>(f.value));
-        break;
-      case pn::event::kDoubleValue:
-        value = std::bit_cast<double>(f.value);
-        break;
-      case pn::event::kExtraTracks:
-        for (uint64_t v : packedVarints(f.wire_type, f.value, f.bytes)) extra_tracks.push_back(v);
-        break;
-      case pn::event::kExtraDoubleTracks:
-        for (uint64_t v : packedVarints(f.wire_type, f.value, f.bytes)) {
-          extra_double_tracks.push_back(v);
-        }
-        break;
-      case pn::event::kExtraValues:
-        for (uint64_t v : packedVarints(f.wire_type, f.value, f.bytes)) {
-          extra_values.push_back(static_cast<int64_t>(v));
-        }
-        break;
-      case pn::event::kExtraDoubleValues:
-        for (const uint64_t v : fixedValues(f)) extra_doubles.push_back(std::bit_cast<double>(v));
-        break;
-      case pn::event::kFlowIds:
-      case pn::event::kFlowIdsOld:
-        for (const uint64_t id : flowIds(f)) e.flows.push_back(id);
-        break;
-      case pn::event::kEndingFlowIds:
-      case pn::event::kEndingFlowIdsOld:
-        for (const uint64_t id : flowIds(f)) e.ending_flows.push_back(id);
-        break;
-      case pn::event::kGpuCorrelation:
-        proto::forEachField(f.bytes, [&](const Field& g) {
-          if (g.number == pn::event::gpu_correlation::kSubmitted) {
-            if (!e.submits) e.correlation = correlationOf(g.value);
-            e.submits = true;
-            submitted.push_back(g.value);
-          }
-          if (g.number == pn::event::gpu_correlation::kWaitedFor) e.waited_for.push_back(g.value);
-        });
-        break;
-      case pn::event::kCallstack:
-      case pn::event::kCallstackIid:
-        call_stack = f;
-        break;
-      case pn::event::kLegacy:
-        legacy_event = f.bytes;
-        break;
-      default:
-        keepUnknownField(f, "", builder_, e.kept);
-    }
-  });
-  if (!legacy_event.empty()) legacy(sequence, legacy_event, e);
-  if (call_stack) {
-    // A row has that of its begin; another one is kept beside it.
-    if (e.type != pn::event::kEnd) e.call_path = stacks_.of(sequence, *call_stack);
-    if (e.call_path == CallPathId::kNone) keepUnknownField(*call_stack, "", builder_, e.kept);
-    for (const uint64_t id : submitted) path_of_work_.emplace(id, e.call_path);
-  }
-  for (const char* key : {"correlation_id", "correlation", "Correlation ID"}) {
-    const auto it = e.numbers.find(key);
-    if (it != e.numbers.end()) e.correlation = static_cast<uint64_t>(it->second);
-  }
-  if (!categories.empty()) {
-    e.category = builder_.text(categories);
-    e.kept.text("cat", e.category);
-  }
-  if (e.track == 0) {
-    const auto it = survey_.thread_of_sequence.find(sequence_id);
-    e.track = ~sequence_id;
-    if (places_.count(e.track) == 0) {
-      if (it != survey_.thread_of_sequence.end()) {
-        const auto [pid, tid] = it->second;
-        places_[e.track] = {pid, builder_.process(pid), builder_.thread(pid, tid)};
-      } else {
-        places_[e.track] = {0, builder_.process(0),
-                            namedTrack(0, fmt::format("sequence {}", sequence_id))};
-      }
-    }
-  }
-
-  // Counters of the event beside its own.
-  const auto& tracks = extra_tracks.empty() ? sequence.extra_tracks : extra_tracks;
-  for (size_t i = 0; i < std::min(tracks.size(), extra_values.size()); ++i) {
-    counter(tracks[i], time_ns, static_cast<double>(extra_values[i]), sequence);
-  }
-  const auto& doubles =
-      extra_double_tracks.empty() ? sequence.extra_double_tracks : extra_double_tracks;
-  for (size_t i = 0; i < std::min(doubles.size(), extra_doubles.size()); ++i) {
-    counter(doubles[i], time_ns, extra_doubles[i], sequence);
-  }
-  if (e.type == pn::event::kCounter) {
-    if (!value) return false;
-    counter(e.track, time_ns, *value, sequence);
-    return true;
-  }
-  if (e.type < pn::event::kBegin || e.type > pn::event::kInstant) return false;
-  if (survey_.shared_tracks.count(e.track) > 0) {
-    late_.push_back({time_ns, std::move(e)});
+/// "thread_name" and "process_name", as Chrome's JSON has them.
+bool PerfettoSlices::metadata(const PerfettoSequence& sequence, const PerfettoRead& r) {
+  const std::string_view what = builder_.rows.text(r.event.name);
+  const StringId said = r.first_text;
+  const auto thread = threadOfEvent(sequence.thread, true, r.pid, r.tid);
+  if (said == StringId::kNone || !thread) return false;
+  const std::string name(builder_.rows.text(said));
+  if (what == "process_name") {
+    builder_.nameProcess(thread->first, name);
+  } else if (what == "thread_name" && thread->second >= 0) {
+    builder_.nameThread(thread->first, thread->second, name);
   } else {
-    apply(time_ns, std::move(e));
+    return false;
   }
   return true;
+}
+
+PerfettoOutcome PerfettoSlices::event(PerfettoSequence& sequence, uint64_t sequence_id,
+                                      std::optional<int64_t> packet_ns, std::string_view bytes) {
+  PerfettoRead r = readTrackEvent(sequence, bytes, builder_, spans_);
+  PerfettoEvent& e = r.event;
+  const std::optional<int64_t> time_ns = timeOf(sequence_id, packet_ns, r);
+  if (e.action == PerfettoAction::kMetadata && metadata(sequence, r)) {
+    return PerfettoOutcome::kDescription;
+  }
+  if (!time_ns) return PerfettoOutcome::kUnusable;
+  links(sequence, r);
+  if (e.action == PerfettoAction::kCounter) {
+    countersBeside(sequence, *time_ns, r);
+    if (!r.value || r.track == 0) return PerfettoOutcome::kUnusable;
+    counter(r.track, *time_ns, *r.value, sequence);
+    return PerfettoOutcome::kRow;
+  }
+  const PerfettoPlaces::Track* track = &trackOf(sequence, sequence_id, r);
+  threadCounters(*time_ns, r, track->place);
+  countersBeside(sequence, *time_ns, r);
+  if (r.async) {
+    if (r.async_id.kind == PerfettoAsyncId::kNone) {
+      e.action = PerfettoAction::kNone;  // it cannot be told which it belongs to
+    } else {
+      track = &places_.ofAsync(r.async_id, track->place, e.name);
+    }
+  }
+  switch (e.action) {
+    case PerfettoAction::kFlow:
+      if (r.async_id.kind != PerfettoAsyncId::kUnscoped) break;
+      arrow(track->place, *time_ns, r.async_id.number,
+            r.phase == 's'   ? FlowEnd::kBegin
+            : r.phase == 'f' ? FlowEnd::kEnd
+                             : FlowEnd::kStep,
+            e.name, e.category);
+      return PerfettoOutcome::kRow;
+    case PerfettoAction::kNone:
+    case PerfettoAction::kMetadata:
+      break;
+    default: {
+      PerfettoPlaces::Track at = *track;
+      // Marks of a whole process, or of everything, are on no thread.
+      if (r.phase == 'i' || r.phase == 'I') {
+        const bool of_thread = r.instant_scope != pn::event::legacy::kGlobalScope &&
+                               r.instant_scope != pn::event::legacy::kProcessScope;
+        if (!of_thread) at.place.thread = ThreadId::kNone;
+      }
+      if (at.unordered) {
+        late_.push_back({*time_ns, at.key, at.place, std::move(e)});
+      } else {
+        apply(*time_ns, at.key, at.place, std::move(e));
+      }
+      return PerfettoOutcome::kRow;
+    }
+  }
+  e.kept.integer("timestamp", *time_ns);
+  e.kept.text("event_name", e.name);
+  kept_.keep(SourceRows::kNone, e.kept);
+  builder_.added();
+  return PerfettoOutcome::kKept;
+}
+
+/// What joins it to device work, and its call stack.
+void PerfettoSlices::links(PerfettoSequence& sequence, PerfettoRead& r) {
+  PerfettoEvent& e = r.event;
+  if (!r.submitted.empty()) {
+    e.submits = true;
+    e.correlation = correlationOf(r.submitted.front());
+  }
+  for (const std::string_view key : {"correlation_id", "correlation", "Correlation ID"}) {
+    if (e.numbers.empty()) break;
+    const int64_t* const said = e.findNumber(key);
+    if (said != nullptr) e.correlation = static_cast<uint64_t>(*said);
+  }
+  if (r.bind_id) {
+    namespace pl = pn::event::legacy;
+    if (r.flow_direction == pl::kFlowOut) e.bound.emplace_back(*r.bind_id, FlowEnd::kBegin);
+    if (r.flow_direction == pl::kFlowInOut) e.bound.emplace_back(*r.bind_id, FlowEnd::kStep);
+    if (r.flow_direction == pl::kFlowIn) e.bound.emplace_back(*r.bind_id, FlowEnd::kEnd);
+  }
+  if (!r.call_stack) return;
+  // A row has that of its begin; another one is kept beside it.
+  if (e.action != PerfettoAction::kEnd) e.call_path = stacks_.of(sequence, *r.call_stack);
+  if (e.call_path == CallPathId::kNone) keepUnknownField(*r.call_stack, "", builder_, e.kept);
+  for (const uint64_t id : r.submitted) path_of_work_.emplace(id, e.call_path);
+}
+
+/// What a thread had used until then, in the form that was before counters had tracks.
+void PerfettoSlices::threadCounters(int64_t time_ns, const PerfettoRead& r, const Place& place) {
+  if (place.tid == PerfettoPlaces::kNoThread) return;
+  const auto push = [&](std::string_view name, std::string_view unit, int64_t value) {
+    const auto [it, fresh] = thread_counters_.try_emplace({place.pid, place.tid, name});
+    if (fresh) {
+      it->second = builder_.counterTrack({.name = builder_.text(nameInThread(name, place.tid)),
+                                          .unit = builder_.text(unit),
+                                          .process_id = place.process});
+    }
+    builder_.rows.counter.push(
+        {.time_ns = time_ns, .track_id = it->second, .value = static_cast<double>(value)});
+    builder_.added();
+  };
+  if (r.thread_time_ns) push(kThreadTimeName, "ns", *r.thread_time_ns);
+  if (r.instructions) push(kInstructionsName, "count", *r.instructions);
+}
+
+/// Values of counters with tracks, which an event may have beside what it is.
+void PerfettoSlices::countersBeside(PerfettoSequence& sequence, int64_t time_ns,
+                                    const PerfettoRead& r) {
+  const auto& tracks = r.extra_tracks.empty() ? sequence.extra_tracks : r.extra_tracks;
+  for (size_t i = 0; i < std::min(tracks.size(), r.extra_values.size()); ++i) {
+    counter(tracks[i], time_ns, static_cast<double>(r.extra_values[i]), sequence);
+  }
+  const auto& doubles =
+      r.extra_double_tracks.empty() ? sequence.extra_double_tracks : r.extra_double_tracks;
+  for (size_t i = 0; i < std::min(doubles.size(), r.extra_doubles.size()); ++i) {
+    counter(doubles[i], time_ns, r.extra_doubles[i], sequence);
+  }
 }
 
 void PerfettoSlices::counter(uint64_t track, int64_t time_ns, double value,
@@ -380,11 +244,12 @@ void PerfettoSlices::counter(uint64_t track, int64_t time_ns, double value,
   const auto [it, fresh] = counters_.try_emplace(track);
   if (fresh) {
     CounterTrackRow row;
-    std::string name = t != nullptr ? t->name : fmt::format("counter {}", track);
-    row.unit = t != nullptr ? builder_.text(t->unit) : StringId::kNone;
+    std::string name = t != nullptr ? nameOfCounter(*t) : fmt::format("counter {}", track);
+    row.unit = t != nullptr ? builder_.text(unitOfCounter(*t)) : StringId::kNone;
     for (int depth = 0; t != nullptr && depth < kDeepestTrack; ++depth) {
       if (t->pid != 0 && (t->process || t->thread)) {
         row.process_id = builder_.process(t->pid);
+        if (t->thread) name = nameInThread(name, t->tid);
         break;
       }
       const auto parent = survey_.tracks.find(t->parent);
@@ -412,61 +277,68 @@ void PerfettoSlices::counter(uint64_t track, int64_t time_ns, double value,
 
 // --- Slices ------------------------------------------------------------------------------------
 
-void PerfettoSlices::apply(int64_t time_ns, Event&& event) {
-  const Place at = place(event.track);
+void PerfettoSlices::apply(int64_t time_ns, uint64_t key, const Place& at, PerfettoEvent&& event) {
   arrows(at, time_ns, event);
-  std::vector<Open>& open = open_[event.track];
-  switch (event.type) {
-    case pn::event::kBegin:
-      if (event.duration_ns >= 0)
-        return slice(at, time_ns, event.duration_ns, RangeKind::kRange, event);
-      open.push_back({time_ns, std::move(event)});
-      return;
-    case pn::event::kEnd:
-      if (open.empty()) return slice(at, time_ns, 0, RangeKind::kEnd, event);
-      {
-        Open begun = std::move(open.back());
-        open.pop_back();
-        begun.event.kept.append("end", event.kept);
-        slice(at, begun.start_ns, spans_.between(begun.start_ns, time_ns), RangeKind::kRange,
-              begun.event);
+  auto known = open_.find(key);
+  if (known == open_.end()) known = open_.emplace(key, OpenSlices{at, {}}).first;
+  OpenSlices& open = known->second;
+  const auto ended = [&](Stack::Begun&& begun, int64_t end_ns) {
+    slice(open.place, begun.start_ns, spans_.between(begun.start_ns, end_ns), RangeKind::kRange,
+          begun.event);
+  };
+  open.stack.advance(time_ns, event.action == PerfettoAction::kInstant, ended);
+  switch (event.action) {
+    case PerfettoAction::kBegin:
+      return open.stack.begin(time_ns, event.name, event.category, std::move(event));
+    case PerfettoAction::kComplete: {
+      int64_t end_ns = 0;
+      if (!__builtin_add_overflow(time_ns, event.duration_ns, &end_ns)) {
+        open.stack.add(time_ns, end_ns);
       }
-      return;
+      return slice(at, time_ns, event.duration_ns, RangeKind::kRange, event);
+    }
+    case PerfettoAction::kEnd: {
+      std::optional<Stack::Begun> begun = open.stack.end(time_ns, event.name, event.category);
+      if (!begun) return slice(at, time_ns, 0, RangeKind::kEnd, event);
+      begun->event.kept.append("end", event.kept);
+      return ended(std::move(*begun), time_ns);
+    }
     default:
       return slice(at, time_ns, 0, RangeKind::kInstant, event);
   }
 }
 
-void PerfettoSlices::arrows(const Place& place, int64_t time_ns, const Event& event) {
-  const auto arrow = [&](uint64_t id, FlowEnd end) {
-    builder_.rows.flow_event.push({.time_ns = time_ns,
-                                   .end = end,
-                                   .flow_id = id,
-                                   .name = event.name,
-                                   .category = event.category,
-                                   .process_id = place.process,
-                                   .thread_id = place.thread});
-    builder_.added();
+void PerfettoSlices::arrow(const Place& place, int64_t time_ns, uint64_t id, FlowEnd end,
+                           StringId name, StringId category) {
+  builder_.rows.flow_event.push({.time_ns = time_ns,
+                                 .end = end,
+                                 .flow_id = id,
+                                 .name = name,
+                                 .category = category,
+                                 .process_id = place.process,
+                                 .thread_id = place.thread});
+  builder_.added();
+}
+
+/// The ends of these arrows have a number in common, whatever their slices are called.
+void PerfettoSlices::arrows(const Place& place, int64_t time_ns, const PerfettoEvent& event) {
+  const auto numbered = [&](uint64_t id, FlowEnd end) {
+    arrow(place, time_ns, id, end, StringId::kNone, StringId::kNone);
   };
+  for (const auto& [id, end] : event.bound) numbered(id, end);
   for (const uint64_t id : event.flows) {
-    arrow(id, flows_seen_.insert(id).second ? FlowEnd::kBegin : FlowEnd::kStep);
+    numbered(id, flows_seen_.insert(id).second ? FlowEnd::kBegin : FlowEnd::kStep);
   }
   for (const uint64_t id : event.ending_flows) {
-    arrow(id, FlowEnd::kEnd);
+    numbered(id, FlowEnd::kEnd);
     flows_seen_.erase(id);
   }
 }
 
 void PerfettoSlices::slice(const Place& at, int64_t start_ns, int64_t duration_ns, RangeKind kind,
-                           Event& e) {
-  const auto number = [&](std::string_view key) {
-    const auto it = e.numbers.find(key);
-    return it != e.numbers.end() ? it->second : 0;
-  };
-  const auto word = [&](std::string_view key) {
-    const auto it = e.words.find(key);
-    return it != e.words.end() ? it->second : StringId::kNone;
-  };
+                           PerfettoEvent& e) {
+  const auto number = [&](std::string_view key) { return e.number(key); };
+  const auto word = [&](std::string_view key) { return e.word(key); };
   if (kind == RangeKind::kRange) e.kept.column("dur", SourceGap::kDurationNanos);
   if (!e.waited_for.empty()) {
     std::string ids = "[";
@@ -482,9 +354,8 @@ void PerfettoSlices::slice(const Place& at, int64_t start_ns, int64_t duration_n
   };
   // What the device did, where the source has it as slices.
   const auto deviceWork = [&](auto row) {
-    int64_t stream = number("stream");
-    if (e.numbers.count("stream") == 0) stream = number("Stream");
-    const int64_t device = e.numbers.count("device") > 0 ? number("device") : number("Device");
+    const int64_t stream = number(e.findNumber("stream") != nullptr ? "stream" : "Stream");
+    const int64_t device = number(e.findNumber("device") != nullptr ? "device" : "Device");
     row.start_ns = start_ns;
     row.duration_ns = duration_ns;
     row.name = e.name;
@@ -591,9 +462,11 @@ void PerfettoSlices::slice(const Place& at, int64_t start_ns, int64_t duration_n
 void PerfettoSlices::finish() {
   std::stable_sort(late_.begin(), late_.end(),
                    [](const Late& a, const Late& b) { return a.time_ns < b.time_ns; });
-  for (Late& late : late_) apply(late.time_ns, std::move(late.event));
-  for (auto& [track, open] : open_) {
-    for (Open& begun : open) slice(place(track), begun.start_ns, 0, RangeKind::kBegin, begun.event);
+  for (Late& late : late_) apply(late.time_ns, late.key, late.place, std::move(late.event));
+  for (auto& [key, open] : open_) {
+    for (Stack::Begun& begun : open.stack.open()) {
+      slice(open.place, begun.start_ns, 0, RangeKind::kBegin, begun.event);
+    }
   }
 }
 

@@ -156,15 +156,25 @@ int64_t PerfettoStages::durationOf(uint64_t said_ns, KeptEvent& kept) {
   return duration_ns;
 }
 
-bool PerfettoStages::stage(const PerfettoSequence& sequence, int64_t time_ns,
-                           std::string_view bytes) {
+/// Names by position, as sources without interned data have them.
+StringId PerfettoStages::nameAt(const std::vector<std::string>& names, uint64_t position,
+                                std::string_view otherwise) {
+  if (position < names.size() && !names[position].empty()) return builder_.text(names[position]);
+  return builder_.text(fmt::format(fmt::runtime(otherwise), position));
+}
+
+PerfettoOutcome PerfettoStages::stage(const PerfettoSequence& sequence, std::optional<int64_t> time,
+                                      std::string_view bytes) {
   namespace ps = pn::stage;
   std::optional<uint64_t> event_id;
   int64_t duration_ns = 0;
   int64_t gpu = 0;
   uint64_t context_number = 0;
-  uint64_t queue_iid = 0;
-  uint64_t stage_iid = 0;
+  std::optional<uint64_t> queue_iid;
+  std::optional<uint64_t> stage_iid;
+  uint64_t queue_id = 0;
+  uint64_t stage_id = 0;
+  bool specifies = false;
   uint64_t kernel_iid = 0;
   StringId name{};
   std::vector<uint64_t> waits;
@@ -188,6 +198,15 @@ bool PerfettoStages::stage(const PerfettoSequence& sequence, int64_t time_ns,
         break;
       case ps::kGpuId:
         gpu = static_cast<int32_t>(f.value);
+        break;
+      case ps::kQueueId:
+        queue_id = static_cast<uint32_t>(f.value);
+        break;
+      case ps::kStageId:
+        stage_id = static_cast<uint32_t>(f.value);
+        break;
+      case ps::kSpecifications:
+        specifies = true;  // the survey has read them
         break;
       case ps::kQueueIid:
         queue_iid = f.value;
@@ -235,16 +254,29 @@ bool PerfettoStages::stage(const PerfettoSequence& sequence, int64_t time_ns,
         keepUnknownField(f, "", builder_, kept);
     }
   });
-  if (!event_id) return false;
+  if (!event_id) return specifies ? PerfettoOutcome::kDescription : PerfettoOutcome::kUnusable;
+  if (!time) return PerfettoOutcome::kUnusable;
+  const int64_t time_ns = *time;
 
   const auto context = sequence.contexts.find(context_number);
-  const int64_t pid = context != sequence.contexts.end() ? context->second.pid : 0;
+  int64_t pid = 0;
+  if (context != sequence.contexts.end()) {
+    pid = context->second.pid;
+  } else if (const auto it = survey_.specifications.pids.find(context_number);
+             it != survey_.specifications.pids.end()) {
+    pid = it->second;
+  }
   const auto spec = [&](uint64_t iid) {
     const auto it = sequence.specifications.find(iid);
     return it != sequence.specifications.end() ? it->second : PerfettoSequence::Specification{};
   };
-  const PerfettoSequence::Specification stage = spec(stage_iid);
-  const StringId queue = spec(queue_iid).name;
+  const PerfettoSequence::Specification stage =
+      stage_iid ? spec(*stage_iid)
+                : PerfettoSequence::Specification{
+                      nameAt(survey_.specifications.stages, stage_id, "render stage({})"), 0};
+  const StringId queue =
+      queue_iid ? spec(*queue_iid).name
+                : nameAt(survey_.specifications.queues, queue_id, "Unknown GPU Queue {}");
   StringId kernel{};
   if (const auto it = sequence.kernels.find(kernel_iid); it != sequence.kernels.end()) {
     kernel = it->second.name;
@@ -291,8 +323,10 @@ bool PerfettoStages::stage(const PerfettoSequence& sequence, int64_t time_ns,
   }
   uint64_t correlation = slices_.correlationOf(*event_id);
   if (!word("correlation_id").empty()) correlation = wholeNumber(word("correlation_id"));
-  const StreamId on = stream(pid, gpu, static_cast<int64_t>(context_number), number("stream", -1),
-                             builder_.rows.text(queue));
+  const int64_t queue_number = queue_iid ? -1 : static_cast<int64_t>(queue_id);
+  const StreamId on =
+      stream(pid, gpu, static_cast<int64_t>(context_number), number("stream", queue_number),
+             std::string(builder_.rows.text(queue)));
   const auto common = [&](auto row) {
     row.start_ns = time_ns;
     row.duration_ns = duration_ns;
@@ -380,125 +414,14 @@ bool PerfettoStages::stage(const PerfettoSequence& sequence, int64_t time_ns,
                     .kind = FlowKind::kWait});
   }
   builder_.added(1 + waits.size());
-  return true;
+  return PerfettoOutcome::kRow;
 }
 
-// --- Counters ----------------------------------------------------------------------------------
-
-namespace {
-
-/// Perfetto's GpuCounterDescriptor.MeasureUnit.
-std::string_view measureUnit(uint64_t unit) {
-  switch (unit) {
-    case 1:
-      return "bit";
-    case 7:
-      return "bytes";
-    case 8:
-      return "kB";
-    case 9:
-      return "MB";
-    case 10:
-      return "GB";
-    case 13:
-      return "Hz";
-    case 14:
-      return "kHz";
-    case 15:
-      return "MHz";
-    case 19:
-      return "ns";
-    case 20:
-      return "us";
-    case 21:
-      return "ms";
-    case 22:
-      return "s";
-    case 29:
-      return "W";
-    case 33:
-      return "C";
-    case 37:
-      return "%";
-    case 40:
-      return "instructions";
-    default:
-      return "";
-  }
-}
-
-}  // namespace
-
-void PerfettoStages::learnCounters(uint64_t set, int64_t gpu, std::string_view descriptor) {
-  namespace pg = pn::gpu_counter;
-  proto::forEachField(descriptor, [&](const Field& f) {
-    if (f.number != pg::kSpecs) return;
-    uint64_t id = 0;
-    std::string_view name;
-    std::string unit;
-    proto::forEachField(f.bytes, [&](const Field& g) {
-      if (g.number == pg::kSpecId) id = g.value;
-      if (g.number == pg::kSpecName) name = g.bytes;
-      if (g.number != pg::kNumerator && g.number != pg::kDenominator) return;
-      for (const uint64_t u : packedVarints(g.wire_type, g.value, g.bytes)) {
-        if (measureUnit(u).empty()) continue;
-        if (g.number == pg::kDenominator) unit += '/';
-        unit += measureUnit(u);
-      }
-    });
-    counters_[{set, id}] = builder_.counterTrack({.name = builder_.text(name),
-                                                  .unit = builder_.text(unit),
-                                                  .device_id = builder_.device(gpu)});
-  });
-}
+// --- Memory, frequency, submissions --------------------------------------------------------------
 
 void PerfettoStages::value(CounterTrackId track, int64_t time_ns, double value) {
   builder_.rows.counter.push({.time_ns = time_ns, .track_id = track, .value = value});
   builder_.added();
-}
-
-bool PerfettoStages::counters(const PerfettoSequence& sequence, uint64_t sequence_id,
-                              int64_t time_ns, std::string_view bytes) {
-  namespace pg = pn::gpu_counter;
-  int64_t gpu = 0;
-  std::string_view descriptor;
-  std::optional<uint64_t> iid;
-  proto::forEachField(bytes, [&](const Field& f) {
-    if (f.number == pg::kGpuId) gpu = static_cast<int32_t>(f.value);
-    if (f.number == pg::kDescriptor) descriptor = f.bytes;
-    if (f.number == pg::kDescriptorIid) iid = f.value;
-  });
-  // A set of counters: of the GPU's (the old form), or one that was introduced on this sequence.
-  uint64_t set = static_cast<uint32_t>(gpu);
-  if (iid) {
-    const auto it = sequence.counter_descriptors.find(*iid);
-    if (it == sequence.counter_descriptors.end()) return false;
-    const auto [known, fresh] =
-        known_sets_.try_emplace({sequence_id, *iid}, (uint64_t{1} << 32) + known_sets_.size());
-    set = known->second;
-    if (fresh) learnCounters(set, it->second.gpu, it->second.bytes);
-  } else if (!descriptor.empty()) {
-    learnCounters(set, gpu, descriptor);
-  }
-  proto::forEachField(bytes, [&](const Field& f) {
-    if (f.number != pg::kCounters) return;
-    uint64_t id = 0;
-    double v = 0;
-    proto::forEachField(f.bytes, [&](const Field& g) {
-      if (g.number == pg::kId) id = g.value;
-      if (g.number == pg::kInt) v = static_cast<double>(static_cast<int64_t>(g.value));
-      if (g.number == pg::kDouble) v = std::bit_cast<double>(g.value);
-    });
-    auto known = counters_.find({set, id});
-    if (known == counters_.end()) {
-      const CounterTrackId track =
-          builder_.counterTrack({.name = builder_.text(fmt::format("counter {}", id)),
-                                 .device_id = builder_.device(gpu)});
-      known = counters_.emplace(std::pair(set, id), track).first;
-    }
-    value(known->second, time_ns, v);
-  });
-  return true;
 }
 
 bool PerfettoStages::memory(int64_t time_ns, std::string_view bytes) {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// GPU packets of a Perfetto trace as rows: render stages (what the device did), its counters,
-// memory and frequency, Vulkan's submissions.
+// GPU packets of a Perfetto trace as rows: render stages (what the device did), memory and
+// frequency, Vulkan's submissions.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
-#include <unordered_map>
-#include <utility>
+#include <vector>
 
 #include "tracesmith/import/kept_event.hpp"
 #include "tracesmith/import/perfetto_sequence.hpp"
@@ -26,10 +26,9 @@ class PerfettoStages {
       : builder_(builder), kept_(kept), survey_(survey), slices_(slices), spans_(spans) {}
 
   void describeGpus();
+  PerfettoOutcome stage(const PerfettoSequence& sequence, std::optional<int64_t> time,
+                        std::string_view bytes);
   /// Each false: nothing of it could be used.
-  bool stage(const PerfettoSequence& sequence, int64_t time_ns, std::string_view bytes);
-  bool counters(const PerfettoSequence& sequence, uint64_t sequence_id, int64_t time_ns,
-                std::string_view bytes);
   bool vulkan(int64_t time_ns, std::string_view bytes);
   bool memory(int64_t time_ns, std::string_view bytes);
   bool frequency(int64_t time_ns, std::string_view bytes);
@@ -38,7 +37,8 @@ class PerfettoStages {
   int64_t durationOf(uint64_t said_ns, KeptEvent& kept);
   StreamId stream(int64_t pid, int64_t gpu, int64_t context, int64_t number,
                   std::string_view queue);
-  void learnCounters(uint64_t set, int64_t gpu, std::string_view descriptor);
+  StringId nameAt(const std::vector<std::string>& names, uint64_t position,
+                  std::string_view otherwise);
   void value(CounterTrackId track, int64_t time_ns, double value);
 
   TraceBuilder& builder_;
@@ -48,8 +48,6 @@ class PerfettoStages {
   SpansOfSource& spans_;
   std::map<std::tuple<int64_t, int64_t, int64_t, std::string>, StreamId> queues_;
   std::map<std::tuple<int64_t, int64_t, int64_t>, int64_t> queues_of_context_;
-  std::map<std::pair<uint64_t, uint64_t>, CounterTrackId> counters_;  // by set and counter id
-  std::map<std::pair<uint64_t, uint64_t>, uint64_t> known_sets_;      // by sequence and iid
 };
 
 }  // namespace tracesmith::import

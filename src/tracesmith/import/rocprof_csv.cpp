@@ -7,6 +7,7 @@
 #include <array>
 #include <charconv>
 #include <cstdlib>
+#include <map>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -15,6 +16,7 @@
 #include "tracesmith/import/damage_log.hpp"
 #include "tracesmith/import/rocprof_agents.hpp"
 #include "tracesmith/import/rocprof_words.hpp"
+#include "tracesmith/import/source_numbers.hpp"
 #include "tracesmith/import/span_of_source.hpp"
 #include "tracesmith/import/trace_builder.hpp"
 
@@ -37,19 +39,20 @@ constexpr std::array<std::string_view, 7> kTitles = {
 
 class Columns {
  public:
-  explicit Columns(std::vector<std::string> names) : names_(std::move(names)) {}
+  explicit Columns(std::vector<std::string> names) : names_(std::move(names)) {
+    for (size_t i = 0; i < names_.size(); ++i) places_.try_emplace(names_[i], static_cast<int>(i));
+  }
   /// -1: the table has none of that name.
   int find(std::string_view name) const {
-    for (size_t i = 0; i < names_.size(); ++i) {
-      if (names_[i] == name) return static_cast<int>(i);
-    }
-    return -1;
+    const auto it = places_.find(name);
+    return it == places_.end() ? -1 : it->second;
   }
   bool has(std::string_view name) const { return find(name) >= 0; }
   const std::vector<std::string>& names() const { return names_; }
 
  private:
   std::vector<std::string> names_;
+  std::map<std::string, int, std::less<>> places_;  // of the first of each name
 };
 
 /// What table has these columns; nullopt: none of rocprofv3's.
@@ -139,7 +142,8 @@ class RocprofCsv {
   bool exact_ = false;
   SpansOfSource spans_;
   uint64_t values_without_dispatch_ = 0;
-  uint64_t unlike_ = 0;  // records with other fields than the header has
+  uint64_t unreadable_values_ = 0;  // of counters
+  uint64_t unlike_ = 0;             // records with other fields than the header has
 };
 
 int64_t RocprofCsv::agent(std::string_view column) {
@@ -211,14 +215,16 @@ TableId RocprofCsv::counter() {
     start_ns_ = it->second;
     exact_ = false;
   }
+  const std::optional<double> value = realNumber(text("Counter_Value"));
+  if (!value) {
+    ++unreadable_values_;
+    return SourceRows::kNone;
+  }
   const int64_t device = agent("Agent_Id");
   const CounterTrackId track = builder_.counterTrack({.name = builder_.text(text("Counter_Name")),
                                                       .process_id = builder_.process(process()),
                                                       .device_id = builder_.device(device)});
-  builder_.rows.counter.push(
-      {.time_ns = start_ns_,
-       .track_id = track,
-       .value = std::strtod(std::string(text("Counter_Value")).c_str(), nullptr)});
+  builder_.rows.counter.push({.time_ns = start_ns_, .track_id = track, .value = *value});
   return TableId::kCounter;
 }
 
@@ -296,14 +302,9 @@ void RocprofCsv::keep(TableId table) {
   std::string pattern;  // the same for records of the same make
   std::vector<int64_t> kept;
   std::vector<SourceGap> gaps;
-  const size_t count = std::max(fields_.size(), columns_->names().size());
-  for (size_t i = 0; i < count; ++i) {
+  for (size_t i = 0; i < fields_.size(); ++i) {
     const std::string_view column =
         i < columns_->names().size() ? std::string_view(columns_->names()[i]) : std::string_view();
-    if (i >= fields_.size()) {
-      pattern += '-';
-      continue;
-    }
     const std::optional<int64_t> value = integerOf(fields_[i]);
     SourceGap gap = value ? SourceGap::kInteger : SourceGap::kText;
     if (exact_ && table != SourceRows::kNone && column == "Start_Timestamp") {
@@ -351,6 +352,7 @@ Status RocprofCsv::read(ByteSource& source) {
   for (std::string& name : fields_) {
     if (!mend(name, true)) damage.add(0, 0, "the name of a column is no text", 0);
   }
+  if (!reader.problem().empty()) damage.add(0, 0, reader.problem());
   const Columns columns(fields_);
   const std::optional<CsvTable> table = tableOf(columns);
   if (!table) return fail(ErrorCode::kNotATrace, "has not the columns of a table of rocprofv3");
@@ -399,7 +401,7 @@ Status RocprofCsv::finish() {
   counts_.damage = damage.places();
   std::string lost = damage.summary();
   spans_.tell(counts_.notes, lost);
-  tellWhatIsInNoTable(counts_, lost);
+  tellWhatIsInNoTable(counts_, unreadable_values_, unreadable_values_, lost);
   if (values_without_dispatch_ > 0) {
     counts_.notes.push_back(std::to_string(values_without_dispatch_) +
                             " values of counters have no time: it is that of their dispatch, in a "
@@ -453,12 +455,13 @@ bool recognisesRocprofCsv(const ImportInput& input) { return headOf(input).table
 Result<ImportCounts> runRocprofCsv(const ImportInput& input, TraceWriter& writer, Trace facts) {
   struct File {
     std::string path;
+    std::string place;
     Head head;
   };
-  std::vector<File> files = {{input.path, headOf(input)}};
+  std::vector<File> files = {{input.path, input.place, headOf(input)}};
   for (const std::string& path : input.options.more) {
     TS_TRY(const ImportInput other, ImportInput::open(path));
-    files.push_back({path, headOf(other)});
+    files.push_back({path, path, headOf(other)});
     if (!files.back().head.table) {
       return fail(ErrorCode::kNotATrace, "is no table of rocprofv3, as the first file is", path);
     }
@@ -471,7 +474,7 @@ Result<ImportCounts> runRocprofCsv(const ImportInput& input, TraceWriter& writer
     if (file.head.pid != 0) csv.setProcess(file.head.pid);
   }
   for (const File& file : files) {
-    TS_TRY(const std::unique_ptr<ByteSource> source, ByteSource::open(file.path));
+    TS_TRY(const std::unique_ptr<ByteSource> source, ByteSource::open(file.place, file.path));
     const uint64_t before = counts.events;
     TS_CHECK_OK(csv.read(*source));
     if (files.size() > 1) {

@@ -15,6 +15,7 @@
 #include "tracesmith/import/rocprof_agents.hpp"
 #include "tracesmith/import/rocprof_fields.hpp"
 #include "tracesmith/import/rocprof_words.hpp"
+#include "tracesmith/import/source_numbers.hpp"
 #include "tracesmith/import/span_of_source.hpp"
 #include "tracesmith/import/trace_builder.hpp"
 #include "tracesmith/import/whole_source.hpp"
@@ -120,16 +121,18 @@ class RocprofJson {
   Tables tables_;
   ImportCounts* counts_ = nullptr;
   SpansOfSource spans_;
+  uint64_t unreadable_values_ = 0;  // of counters
   int64_t start_ns_ = 0;
   int64_t duration_ns_ = 0;
 };
 
 // --- The tables that records refer to ----------------------------------------------------------
 
-/// A number that 64 bits hold as it stands, but for what is behind its point: others (1e9, or those
-/// above INT64_MAX, which the tool writes for times that it does not have) are no time.
-bool isTime(const JsonToken& token) {
-  return token.type == JsonType::kInteger || token.type == JsonType::kDecimal;
+/// A number that 64 bits hold as it stands, rounded to a ns: others (1e9, or those above INT64_MAX,
+/// which the tool writes for times that it does not have) are no time.
+bool readTime(const JsonToken& token, int64_t& ns) {
+  return (token.type == JsonType::kInteger || token.type == JsonType::kDecimal) &&
+         token.nanoseconds(1, ns);
 }
 
 std::string plain(const JsonToken& token) {
@@ -309,13 +312,17 @@ void RocprofJson::counterValues() {
   std::map<int64_t, double> sums;
   forElements(records_[rf::kCounters].raw, [&](const JsonToken& one) {
     int64_t id = 0;
-    double value = 0;
+    std::optional<double> value = 0;
     forMembers(one.raw, [&](std::string_view key, const JsonToken& of) {
-      if (key == "value") value = std::strtod(std::string(of.raw).c_str(), nullptr);
+      if (key == "value") value = realNumber(plain(of));
       if (key != "counter_id") return;
       forMembers(of.raw, [&](std::string_view, const JsonToken& handle) { id = handle.integer(); });
     });
-    sums[id] += value;
+    if (!value) {
+      ++unreadable_values_;
+      return;
+    }
+    sums[id] += *value;
   });
   for (const auto& [id, value] : sums) {
     const auto it = tables_.counters.find(id);
@@ -429,11 +436,11 @@ void RocprofJson::record(std::string_view raw, std::string_view section, Becomes
   TableId table = SourceRows::kNone;
   bool exact = false;
   bool made = false;
-  const bool timed = becomes != Becomes::kNothing && isTime(start) && isTime(end) &&
-                     spans_.isTime(start.integer());
+  int64_t end_ns = 0;
+  const bool timed = becomes != Becomes::kNothing && readTime(start, start_ns_) &&
+                     readTime(end, end_ns) && spans_.isTime(start_ns_);
   if (timed) {
-    start_ns_ = start.integer();
-    duration_ns_ = spans_.between(start_ns_, end.integer());
+    duration_ns_ = spans_.between(start_ns_, end_ns);
     exact = start.type == JsonType::kInteger && end.type == JsonType::kInteger &&
             endOf(start_ns_, duration_ns_) == end.value;
     made = row(becomes, section, table);
@@ -533,7 +540,7 @@ Status RocprofJson::read(std::string_view document, ImportCounts& counts, Damage
   counts.damage = damage.places();
   std::string lost = damage.summary();
   spans_.tell(counts.notes, lost);
-  tellWhatIsInNoTable(counts, lost);
+  tellWhatIsInNoTable(counts, unreadable_values_, 0, lost);
   return builder_.finish(counts, lost);
 }
 

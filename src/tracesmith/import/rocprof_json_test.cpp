@@ -25,7 +25,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAreArray;
 
-struct Imported {
+struct ImportedJson {
   bool ok = false;
   ImportReport report;
   Trace trace;
@@ -33,7 +33,7 @@ struct Imported {
   std::string lost() const { return std::string(trace.text(trace.loss.reason[0])); }
 };
 
-Imported importedFile(const std::string& path, size_t every_source = 0) {
+ImportedJson importedFile(const std::string& path, size_t every_source = 0) {
   const TempFile output;
   Result<ImportReport> report = importTrace(path, output.path());
   if (!report) return {};
@@ -44,7 +44,7 @@ Imported importedFile(const std::string& path, size_t every_source = 0) {
                            : std::vector<nlohmann::json>{}};
 }
 
-Imported imported(std::string_view text, bool sources = false) {
+ImportedJson imported(std::string_view text, bool sources = false) {
   const TempFile file;
   file.write(asBytes(text));
   return importedFile(file.path(), sources ? 1 : 0);
@@ -97,7 +97,7 @@ constexpr std::string_view kRun = R"json({"rocprofiler-sdk-tool": [{
 }]})json";
 
 TEST(RocprofJson, EveryKindFindsItsTable) {
-  const Imported got = imported(kRun);
+  const ImportedJson got = imported(kRun);
   ASSERT_TRUE(got.ok);
   EXPECT_EQ(got.report.format, "rocprofv3 JSON");
   EXPECT_THAT(got.report.counts.damage, IsEmpty());
@@ -186,7 +186,7 @@ std::vector<std::string> sortedDump(const std::vector<nlohmann::json>& sources) 
 }
 
 TEST(RocprofJson, EveryKeyAndValueIsKept) {
-  const Imported got = imported(kRun, true);
+  const ImportedJson got = imported(kRun, true);
   EXPECT_EQ(sortedDump(got.sources), expectedSources(nlohmann::json::parse(kRun)));
 }
 
@@ -208,7 +208,7 @@ TEST(RocprofJson, ARealRunIsWhatItsJsonSays) {
     text.append(piece, 0, *n);
   }
   const nlohmann::json document = nlohmann::json::parse(text);
-  const Imported got = importedFile(path, 16);
+  const ImportedJson got = importedFile(path, 16);
   ASSERT_TRUE(got.ok);
   EXPECT_THAT(got.report.counts.damage, IsEmpty());
 
@@ -261,7 +261,7 @@ TEST(RocprofJson, ARealRunIsWhatItsJsonSays) {
 
 TEST(RocprofJson, ACutDocumentKeepsWhatIsBefore) {
   const size_t copies = kRun.find("\"memory_copy\"");
-  const Imported got = imported(kRun.substr(0, copies + 60));
+  const ImportedJson got = imported(kRun.substr(0, copies + 60));
   ASSERT_TRUE(got.ok);
   EXPECT_EQ(got.trace.kernel.size(), 1U);
   EXPECT_EQ(got.trace.host_call.size(), 1U);
@@ -269,13 +269,67 @@ TEST(RocprofJson, ACutDocumentKeepsWhatIsBefore) {
   EXPECT_THAT(got.report.counts.damage[0].reason, HasSubstr("does not end"));
 }
 
-TEST(RocprofJson, EveryCutAndManyChangesEnd) {
-  for (size_t n = 0; n < kRun.size(); n += 31) {
-    imported(kRun.substr(0, n));
+/// Where the records of kRun end.
+std::vector<size_t> recordEnds() {
+  constexpr int kRecord = 6;  // brackets around what is in a record
+  std::vector<size_t> ends;
+  int depth = 0;
+  for (size_t i = 0; i < kRun.size(); ++i) {
+    depth += kRun[i] == '{' || kRun[i] == '[' ? 1 : 0;
+    if (kRun[i] != '}' && kRun[i] != ']') continue;
+    const bool in_records = i > kRun.find("\"buffer_records\"") && i < kRun.find("\"counters\"");
+    if (in_records && depth == kRecord) ends.push_back(i + 1);
+    --depth;
+  }
+  return ends;
+}
+
+/// Every record that came in is a row or counted, and in no more than one way.
+void expectAccounts(const ImportedJson& got) {
+  const ImportCounts& counts = got.report.counts;
+  const Trace& t = got.trace;
+  const size_t rows =
+      t.kernel.size() + t.host_call.size() + t.copy.size() + t.memory_event.size() + t.range.size();
+  // Counters of a dispatch are one record, and its kernel may be a row of the same one.
+  EXPECT_LE(rows, counts.rows);
+  EXPECT_GE(rows + t.counter.size(), counts.rows);
+  EXPECT_EQ(counts.rows + counts.others, counts.events);
+  EXPECT_EQ(t.loss.written[0], counts.events);
+  EXPECT_EQ(got.lost().empty(), counts.others == 0 && counts.damage.empty());
+}
+
+TEST(RocprofJson, ACutKeepsTheRecordsBeforeItAndSaysWhereItIs) {
+  const std::vector<size_t> ends = recordEnds();
+  ASSERT_EQ(ends.size(), 8U);
+  for (size_t n = kRun.find("\"buffer_records\""); n < kRun.size(); n += 31) {
+    SCOPED_TRACE("cut at " + std::to_string(n));
+    const ImportedJson got = imported(kRun.substr(0, n));
+    ASSERT_TRUE(got.ok);
+    const auto before = std::upper_bound(ends.begin(), ends.end(), n) - ends.begin();
+    EXPECT_EQ(got.report.counts.events, static_cast<uint64_t>(before));
+    expectAccounts(got);
+    const std::vector<SourceDamage>& damage = got.report.counts.damage;
+    ASSERT_FALSE(damage.empty());
+    EXPECT_EQ(damage.back().offset + damage.back().bytes, n) << "what is lost reaches to the end";
+  }
+}
+
+TEST(RocprofJson, AChangedByteCostsNothingOrIsSaid) {
+  for (size_t n = kRun.find("\"metadata\""); n < kRun.size(); n += 31) {
     std::string changed(kRun);
     for (const char with : {'\x01', '"', '{', ']', '\xff', '9'}) {
+      SCOPED_TRACE("at " + std::to_string(n) + " with " + std::to_string(with));
       changed[n] = with;
-      imported(changed);
+      const nlohmann::json document = nlohmann::json::parse(changed, nullptr, false);
+      const ImportedJson got = imported(changed, !document.is_discarded());
+      ASSERT_TRUE(got.ok);
+      if (document.is_discarded()) {
+        EXPECT_FALSE(got.report.counts.damage.empty()) << "another parser says that it is damaged";
+        continue;
+      }
+      EXPECT_THAT(got.report.counts.damage, IsEmpty());
+      expectAccounts(got);
+      EXPECT_EQ(sortedDump(got.sources), expectedSources(document));
     }
   }
 }
@@ -283,7 +337,7 @@ TEST(RocprofJson, EveryCutAndManyChangesEnd) {
 TEST(RocprofJson, ARawControlCharacterCostsNothing) {
   std::string text(kRun);
   text.replace(text.find("step 1"), 6, "step\x01\x31");
-  const Imported got = imported(text);
+  const ImportedJson got = imported(text);
   ASSERT_TRUE(got.ok);
   EXPECT_EQ(got.trace.kernel.size(), 1U);
   EXPECT_THAT(got.report.counts.damage[0].reason, HasSubstr("read as spaces"));
@@ -296,7 +350,7 @@ TEST(RocprofJson, NumbersThatCanNotBeDoNoHarm) {
     changed.replace(changed.find(what), what.size(), instead);
     return imported(changed);
   };
-  const Imported backwards = with("\"end_timestamp\": 1500", "\"end_timestamp\": 10");
+  const ImportedJson backwards = with("\"end_timestamp\": 1500", "\"end_timestamp\": 10");
   EXPECT_EQ(backwards.trace.kernel.duration_ns[0], 0);
   EXPECT_THAT(backwards.lost(), HasSubstr("1 events end before they begin"));
   EXPECT_THAT(backwards.report.counts.notes, Contains(HasSubstr("1 events end before they begin")));
@@ -304,7 +358,7 @@ TEST(RocprofJson, NumbersThatCanNotBeDoNoHarm) {
   for (const char* never : {"18446744073709551615", "99999999999999999999", "1e9",
                             "9223372036854775807", "-9223372036854775807"}) {
     SCOPED_TRACE(never);
-    const Imported got =
+    const ImportedJson got =
         with("\"start_timestamp\": 1000", std::string("\"start_timestamp\": ") + never);
     EXPECT_EQ(got.trace.kernel.size(), 0U);
     EXPECT_THAT(got.lost(), HasSubstr("2 records without a time"));
@@ -315,6 +369,13 @@ TEST(RocprofJson, NumbersThatCanNotBeDoNoHarm) {
   EXPECT_EQ(with("\"start_timestamp\": 1000", "\"start_timestamp\": \"now\"").trace.kernel.size(),
             0U);
   EXPECT_EQ(with("\"end_timestamp\": 1500", "\"end_timestamp\": NaN").trace.kernel.size(), 0U);
+  EXPECT_EQ(
+      with("\"start_timestamp\": 1000", "\"start_timestamp\": 1000.5").trace.kernel.start_ns[0],
+      1001)
+      << "to the nearest ns";
+  const ImportedJson half = with("\"value\": 10.5", "\"value\": \"10.5x\"");
+  EXPECT_EQ(half.trace.counter.value[0], 2) << "the other instance's";
+  EXPECT_THAT(half.lost(), HasSubstr("1 values of counters that are no numbers"));
   EXPECT_EQ(with("\"x\": 1024", "\"x\": -5").trace.kernel.size(), 1U);
   EXPECT_EQ(with("\"kernel_id\": 5", "\"kernel_id\": 77").trace.kernel.size(), 1U);
   EXPECT_EQ(with("\"kind\": 11", "\"kind\": -1").trace.kernel.size(), 1U);
@@ -323,7 +384,8 @@ TEST(RocprofJson, NumbersThatCanNotBeDoNoHarm) {
 }
 
 TEST(RocprofJson, OtherJsonIsNotTaken) {
-  const Imported chrome = imported(R"({"traceEvents": [{"ph":"X","name":"a","ts":1,"dur":1}]})");
+  const ImportedJson chrome =
+      imported(R"({"traceEvents": [{"ph":"X","name":"a","ts":1,"dur":1}]})");
   EXPECT_EQ(chrome.report.format, "Chrome JSON");
 }
 

@@ -70,12 +70,16 @@ LaunchShapeRow rocprofShape(const RocprofDispatch& d) {
           .local_bytes_per_thread = clampTo<uint32_t>(d.private_bytes)};
 }
 
-void tellWhatIsInNoTable(ImportCounts& counts, std::string& lost) {
-  if (counts.others == 0) return;
-  counts.notes.push_back(std::to_string(counts.others) +
-                         " records without a time that can be read are kept as they were, and are "
-                         "in no table");
-  lost += (lost.empty() ? "" : "; ") + counts.notes.back();
+void tellWhatIsInNoTable(ImportCounts& counts, uint64_t unreadable, uint64_t records,
+                         std::string& lost) {
+  const auto say = [&](uint64_t count, std::string_view what) {
+    if (count == 0) return;
+    counts.notes.push_back(std::to_string(count) + std::string(what) +
+                           " are kept as they were, and are in no table");
+    lost += (lost.empty() ? "" : "; ") + counts.notes.back();
+  };
+  say(counts.others - std::min(records, counts.others), " records without a time that can be read");
+  say(unreadable, " values of counters that are no numbers");
 }
 
 }  // namespace tracesmith::import

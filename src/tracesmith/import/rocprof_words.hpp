@@ -31,7 +31,10 @@ struct RocprofDispatch {
 };
 LaunchShapeRow rocprofShape(const RocprofDispatch& dispatch);
 
-/// Says to the person, and in the text of what the trace has lost, that there are such records.
-void tellWhatIsInNoTable(ImportCounts& counts, std::string& lost);
+/// Says to the person, and in the text of what the trace has lost, which records are in no table:
+/// those without a time, and values of counters that are no numbers (`unreadable` in all, of which
+/// `records` are records of their own).
+void tellWhatIsInNoTable(ImportCounts& counts, uint64_t unreadable, uint64_t records,
+                         std::string& lost);
 
 }  // namespace tracesmith::import

@@ -26,14 +26,6 @@ uint64_t address(std::string_view text) {
   return value;
 }
 
-/// Of a text that begins with one; RPD keeps values of monitors as texts.
-std::optional<double> number(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end == text.data()) return std::nullopt;
-  return value;
-}
-
 class RpdImport {
  public:
   RpdImport(SqliteFile& file, TraceWriter& writer, Trace facts)
@@ -333,7 +325,7 @@ void RpdImport::monitors() {
   file_.scan(*table, [&](const SqliteRow& row) {
     ++counts_.events;
     const std::optional<double> reading = row.type(value) == SqliteType::kText
-                                              ? number(row.bytes(value))
+                                              ? realNumber(row.bytes(value))
                                               : std::optional<double>(row.real(value));
     if (!reading || !isTime(row, start)) {
       keepUnknown(source, row);

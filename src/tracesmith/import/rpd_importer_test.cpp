@@ -96,7 +96,7 @@ constexpr std::string_view kSmall = R"sql(
   CREATE TABLE "rocpd_monitor" ("id" integer PRIMARY KEY, "deviceType" text, "deviceId" integer,
     "monitorType" text, "start" integer, "end" integer, "value" text);
   INSERT INTO rocpd_monitor VALUES (1, 'gpu', 0, 'power', 100, 200, '41.5'),
-    (2, 'gpu', 0, 'power', 200, 300, 'unknown');
+    (2, 'gpu', 0, 'power', 200, 300, 'unknown'), (3, 'gpu', 0, 'power', 300, 400, '41.5x');
   CREATE TABLE "rocpd_barrierop" (a);
   INSERT INTO rocpd_barrierop VALUES (7);)sql";
 
@@ -121,7 +121,7 @@ TEST(RpdImporter, WorkHasTheProcessOfItsCallAndNoneWhereThatCanNotBeTold) {
   EXPECT_EQ(t.text(t.range.category[0]), "roctx");
   ASSERT_EQ(t.counter.size(), 1U);
   EXPECT_EQ(t.counter.value[0], 41.5);
-  EXPECT_EQ(got.report->counts.others, 2U);
+  EXPECT_EQ(got.report->counts.others, 3U);
   EXPECT_EQ(got.kept, Database(made.path()).everything());
 }
 

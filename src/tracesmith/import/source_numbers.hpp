@@ -3,8 +3,12 @@
 #pragma once
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -18,6 +22,25 @@ inline uint64_t positive(int64_t value) {
 /// The nearest number that 32 bits hold.
 inline uint32_t small(int64_t value) {
   return static_cast<uint32_t>(std::clamp<int64_t>(value, 0, std::numeric_limits<uint32_t>::max()));
+}
+
+/// The number that a text is, but for spaces around it; nullopt: something else stands there
+/// ("100a", also "nan" and "inf"), or nothing.
+inline std::optional<double> realNumber(std::string_view text) {
+  const auto isSpace = [](char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; };
+  while (!text.empty() && isSpace(text.front())) text.remove_prefix(1);
+  while (!text.empty() && isSpace(text.back())) text.remove_suffix(1);
+  if (text.size() > 1 && text.front() == '+' && text[1] != '-') text.remove_prefix(1);
+  double value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [behind, error] = std::from_chars(text.data(), end, value);
+  // Too small for a double is 0, and too large is none.
+  if (error == std::errc::result_out_of_range)
+    value = std::strtod(std::string(text).c_str(), nullptr);
+  if (error == std::errc::invalid_argument || behind != end || !std::isfinite(value)) {
+    return std::nullopt;
+  }
+  return value;
 }
 
 /// Two lower-case digits for each byte.

@@ -27,6 +27,9 @@ class SpansOfSource {
     ++far_;
     return false;
   }
+  /// What was at a time that not even 64 bits hold.
+  void countTooFar() { ++far_; }
+  uint64_t tooFar() const { return far_; }
   /// The length of what began at `begin_ns` and ended at `end_ns`; nullopt: its end is missing.
   int64_t between(int64_t begin_ns, std::optional<int64_t> end_ns) {
     if (!end_ns) {

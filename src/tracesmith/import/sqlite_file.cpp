@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sqlite3.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -14,6 +13,7 @@
 #include <charconv>
 
 #include "tracesmith/base/bytes.hpp"
+#include "tracesmith/import/temporary_file.hpp"
 
 namespace tracesmith::import {
 namespace {
@@ -78,67 +78,11 @@ uint64_t bytesByHeader(std::string_view head) {
   return (page == 1 ? 65536 : page) * pages;
 }
 
-/// A file without a name, or one that removes its name.
-class TemporaryFile {
- public:
-  ~TemporaryFile() {
-    if (fd_ >= 0) ::close(fd_);
-    if (!name_.empty()) ::unlink(name_.c_str());
-  }
-  TemporaryFile() = default;
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-
-  Status create() {
-    const char* set = ::getenv("TMPDIR");
-    folder_ = set != nullptr && *set == '/' ? set : "/tmp";
-    fd_ = ::open(folder_.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (fd_ >= 0) return {};
-    return createNamed();
-  }
-  int fd() const { return fd_; }
-  const std::string& folder() const { return folder_; }
-  /// A name to open it by; it is removed with this object.
-  Result<std::string> name() {
-    if (!name_.empty()) return name_;
-    const std::string from = "/proc/self/fd/" + std::to_string(fd_);
-    for (uint32_t i = 0; i < 100; ++i) {
-      const std::string to = folder_ + "/tracesmith-import-" + std::to_string(::getpid()) + "-" +
-                             std::to_string(fd_) + "-" + std::to_string(i);
-      if (::linkat(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), AT_SYMLINK_FOLLOW) == 0) {
-        return name_ = to;
-      }
-      if (errno != EEXIST) return failErrno(errno, "cannot name the unpacked file", folder_);
-    }
-    return fail(ErrorCode::kIo, "cannot name the unpacked file", folder_);
-  }
-
- private:
-  Status createNamed() {
-    std::string path = folder_ + "/tracesmith-import-XXXXXX";
-    fd_ = ::mkostemp(path.data(), O_CLOEXEC);
-    if (fd_ < 0) return failErrno(errno, "cannot make a temporary file", folder_);
-    name_ = path;
-    return {};
-  }
-  int fd_ = -1;
-  std::string folder_;
-  std::string name_;
-};
-
-Status writeAll(int fd, std::span<const uint8_t> bytes, const std::string& where) {
-  while (!bytes.empty()) {
-    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return failErrno(errno, "cannot unpack the database", where);
-    bytes = bytes.subspan(static_cast<size_t>(n));
-  }
-  return {};
-}
-
-bool isPacked(const std::string& path) {
+/// Whether SQLite cannot read it where it lies: it is packed, or has no name in a folder.
+bool mustBeUnpacked(const ImportInput& input) {
+  if (input.place != input.path) return true;
   char head[kSqliteMagic.size()] = {};
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  const int fd = ::open(input.place.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return false;
   const ssize_t n = ::pread(fd, head, sizeof head, 0);
   ::close(fd);
@@ -243,8 +187,9 @@ Result<std::unique_ptr<SqliteFile>> SqliteFile::open(const ImportInput& input) {
   std::unique_ptr<SqliteFile> file(new SqliteFile);
   const uint64_t claimed = bytesByHeader(input.head);
   struct stat info {};
-  if (::stat(input.path.c_str(), &info) != 0) return failErrno(errno, "cannot look at", input.path);
-  const bool packed = isPacked(input.path);
+  if (::stat(input.place.c_str(), &info) != 0)
+    return failErrno(errno, "cannot look at", input.path);
+  const bool packed = mustBeUnpacked(input);
   const auto size = static_cast<uint64_t>(info.st_size);
   Status opened;
   if (packed || size < claimed) {
@@ -274,7 +219,7 @@ Result<std::unique_ptr<SqliteFile>> SqliteFile::open(const ImportInput& input) {
       }
       if (*n == 0) break;
       TS_CHECK_OK(
-          writeAll(unpacked.fd(), std::span<const uint8_t>(piece).first(*n), unpacked.folder()));
+          unpacked.write(std::span<const uint8_t>(piece).first(*n), "cannot unpack the database"));
       file->file_bytes_ += *n;
     }
     if (file->file_bytes_ < claimed) {
@@ -291,12 +236,12 @@ Result<std::unique_ptr<SqliteFile>> SqliteFile::open(const ImportInput& input) {
   } else {
     file->file_bytes_ = size;
     struct stat journal {};
-    if (::stat((input.path + "-wal").c_str(), &journal) == 0 && journal.st_size > 0) {
+    if (::stat((input.place + "-wal").c_str(), &journal) == 0 && journal.st_size > 0) {
       file->damage_.push_back(
           {.reason = "rows that are only in its journal " + input.path +
                      "-wal are not read; 'sqlite3 FILE \"pragma wal_checkpoint\"' puts them in"});
     }
-    opened = file->openAt(input.path);
+    opened = file->openAt(input.place);
   }
   if (opened) opened = file->listTables();
   if (!opened) {
@@ -507,7 +452,7 @@ bool hasSqliteTables(const ImportInput& input, std::span<const std::string_view>
   const bool named = std::all_of(words.begin(), words.end(), [&](std::string_view word) {
     return input.head.find(word) != std::string::npos;
   });
-  if (named && isPacked(input.path)) return true;
+  if (named && mustBeUnpacked(input)) return true;
   const auto file = SqliteFile::open(input);
   return file && f(**file);
 }

@@ -28,6 +28,33 @@ bool isXPlane(std::string_view head) {
   return named && (cut || plane.ok());
 }
 
+/// JSON in UTF-16 or UTF-32, with or without a byte order mark.
+bool isWideText(std::string_view head) {
+  if (head.starts_with("\xff\xfe") || head.starts_with("\xfe\xff")) return true;
+  const size_t first = head.substr(0, 4).find_first_of("[{");
+  return first != std::string_view::npos && head.substr(0, 4).find('\0') != std::string_view::npos;
+}
+
+constexpr size_t kTarMagicOffset = 257;
+
+bool isArchive(std::string_view head) {
+  constexpr std::string_view kMagics[] = {
+      "PK\x03\x04",  // zip
+      "PK\x05\x06",  // zip, empty
+      "BZh",         // bzip2
+      std::string_view("\xfd"
+                       "7zXZ\0",
+                       6),   // xz
+      "7z\xbc\xaf\x27\x1c",  // 7-Zip
+      "\x04\x22\x4d\x18",    // LZ4
+      "Rar!\x1a\x07",        // RAR
+  };
+  for (const std::string_view magic : kMagics) {
+    if (head.starts_with(magic)) return true;
+  }
+  return head.size() > kTarMagicOffset && head.substr(kTarMagicOffset).starts_with("ustar");
+}
+
 }  // namespace
 
 std::string_view whyNotImported(std::string_view head) {
@@ -41,6 +68,14 @@ std::string_view whyNotRead(std::string_view head) {
   if (isXPlane(head)) {
     return "is an XPlane protobuf of JAX or TensorFlow, which is not read: the trace.json.gz that "
            "the profiler writes beside it can be imported";
+  }
+  if (isWideText(head)) {
+    return "is text in UTF-16 or UTF-32, and traces are read in UTF-8: convert it with 'iconv -f "
+           "UTF-16 -t UTF-8 FILE'";
+  }
+  if (isArchive(head)) {
+    return "is an archive, or packed in a way that is not read (gzip and zstd are): unpack it, and "
+           "import the trace that is in it";
   }
   return {};
 }

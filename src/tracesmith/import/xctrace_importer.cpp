@@ -8,8 +8,10 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 
 #include "tracesmith/import/kept_event.hpp"
+#include "tracesmith/import/source_numbers.hpp"
 #include "tracesmith/import/span_of_source.hpp"
 #include "tracesmith/import/xctrace_tables.hpp"
 
@@ -82,7 +84,9 @@ class XctraceImport {
   TraceBuilder builder_;
   KeptEvents kept_;
   std::vector<Plan> plans_;
+  std::map<std::pair<std::string, std::vector<std::string>>, size_t> plan_of_;
   size_t last_plan_ = 0;
+  uint64_t last_schema_ = 0;
   std::map<std::string, int64_t, std::less<>> gpus_;
   std::map<std::tuple<int64_t, int64_t, std::string>, StreamId> channels_;
   std::map<int64_t, std::string> process_names_;
@@ -91,6 +95,7 @@ class XctraceImport {
   uint64_t events_ = 0;
   uint64_t typed_ = 0;
   uint64_t untimed_ = 0;
+  uint64_t unreadable_ = 0;  // values of counters
   SpansOfSource spans_;
 };
 
@@ -102,13 +107,11 @@ const XctraceValue& XctraceImport::at(Values values, int column) {
 }
 
 const XctraceImport::Plan& XctraceImport::plan(const XctraceSchema& schema) {
-  const auto same = [&](const Plan& p) {
-    return p.name == schema.name && p.columns == schema.columns;
-  };
-  if (last_plan_ < plans_.size() && same(plans_[last_plan_])) return plans_[last_plan_];
-  const auto known = std::find_if(plans_.begin(), plans_.end(), same);
-  last_plan_ = static_cast<size_t>(known - plans_.begin());
-  if (known != plans_.end()) return *known;
+  if (last_schema_ == schema.serial && last_plan_ < plans_.size()) return plans_[last_plan_];
+  last_schema_ = schema.serial;
+  const auto [known, fresh] = plan_of_.try_emplace({schema.name, schema.columns}, plans_.size());
+  last_plan_ = known->second;
+  if (!fresh) return plans_[last_plan_];
   const auto first = [&](std::initializer_list<std::string_view> mnemonics) {
     for (const std::string_view mnemonic : mnemonics) {
       if (const int column = schema.column(mnemonic); column >= 0) return column;
@@ -302,11 +305,15 @@ bool XctraceImport::row(const XctraceSchema& schema, Values values) {
       return done(SourceRows::kNone);
     case Plan::kCounterValue: {
       const XctraceValue& value = at(values, p.counter_value);
+      const std::optional<double> number =
+          value.is_number ? static_cast<double>(value.number) : realNumber(value.text);
+      if (!number) {
+        ++unreadable_;
+        return done(SourceRows::kNone);
+      }
       const auto [it, fresh] = counters_.try_emplace(at(values, p.counter).number);
       if (fresh) it->second = idAt<CounterTrackId>(counters_.size() - 1);
-      const double number = value.is_number ? static_cast<double>(value.number)
-                                            : ::strtod(std::string(value.text).c_str(), nullptr);
-      rows.counter.push({.time_ns = start_ns, .track_id = it->second, .value = number});
+      rows.counter.push({.time_ns = start_ns, .track_id = it->second, .value = *number});
       return done(TableId::kCounter);
     }
     case Plan::kOther:
@@ -356,6 +363,7 @@ Status XctraceImport::finish(const XctraceTables& tables, ImportCounts& counts) 
   const auto say = [&](const std::string& more) { lost += (lost.empty() ? "" : "; ") + more; };
   for (const SourceDamage& d : counts.damage) say(d.reason);
   if (untimed_ > 0) say(fmt::format("{} rows have no time", untimed_));
+  if (unreadable_ > 0) say(fmt::format("{} values of counters are no numbers", unreadable_));
   spans_.tell(counts.notes, lost);
   if (counts.others > 0) {
     say(

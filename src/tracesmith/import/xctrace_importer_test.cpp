@@ -67,6 +67,17 @@ TEST(XctraceImporter, ReadsSeveralTablesOfOneRun) {
   EXPECT_EQ(t.metadataValue("source.template"), "Metal System Trace");
 }
 
+TEST(XctraceImporter, ValuesOfCountersThatOnlyBeginWithANumberAreNone) {
+  std::string text(kXctraceSeveral);
+  text.replace(text.find(">1.25<"), 6, ">1.25x<");
+  const ImportedText got = importText(text);
+  ASSERT_TRUE(got.ok);
+  ASSERT_EQ(got.trace.counter.size(), 1u);
+  EXPECT_EQ(got.trace.counter.value[0], 3);
+  EXPECT_THAT(got.trace.text(got.trace.loss.reason[0]),
+              HasSubstr("1 values of counters are no numbers"));
+}
+
 TEST(XctraceImporter, RefsToNothingAreCountedAndHurtNothingElse) {
   std::string text(kXctraceIntervals);
   const std::string_view ref = "<duration ref=\"2\"/>";

@@ -18,6 +18,7 @@ namespace {
 constexpr size_t kDeepestElement = 256;
 constexpr size_t kMostColumns = 1024;
 constexpr size_t kLongestXmlValue = 1u << 20;  // of one value
+constexpr uint64_t kMostLeftOut = 16;          // ids between two that are there
 constexpr int kPiece = 1 << 16;                // given to the parser at a time
 
 std::string_view trimmed(std::string_view text) {
@@ -141,7 +142,7 @@ void XctraceTables::Reader::refuse(const char* why) {
 void XctraceTables::Reader::remember(uint64_t id, const Stored& value) {
   if (id < by_id_.size()) {
     by_id_[id] = value;
-  } else if (id <= by_id_.size() + 4096) {  // few are left out
+  } else if (id <= by_id_.size() + kMostLeftOut) {
     by_id_.resize(id, Stored{.missing = true});
     by_id_.push_back(value);
   } else {
@@ -169,6 +170,7 @@ void XctraceTables::Reader::begin(std::string_view name, const XML_Char** attrib
   if (!in_row_) {
     if (name == "schema") {
       in_schema_ = true;
+      ++schema_.serial;
       schema_.name = attributeOf(attributes, "name");
       schema_.columns.clear();
     } else if (name == "row") {
@@ -271,6 +273,7 @@ void XctraceTables::Reader::end(std::string_view name) {
     in_schema_ = false;
   } else if (in_schema_ && name == "mnemonic") {
     if (schema_.columns.size() < kMostColumns) schema_.columns.emplace_back(trimmed(leaf_));
+    ++schema_.serial;
   } else if (name == "start-date" && tables_.contents_.start_date.empty()) {
     tables_.contents_.start_date = trimmed(leaf_);
   } else if (name == "template-name" && tables_.contents_.template_name.empty()) {

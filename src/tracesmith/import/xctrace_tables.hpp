@@ -35,6 +35,7 @@ struct XctraceValue {
 struct XctraceSchema {
   std::string name;
   std::vector<std::string> columns;  ///< mnemonics
+  uint64_t serial = 0;               ///< of another schema another, while the tables are read
 
   /// -1: it has no such column.
   int column(std::string_view mnemonic) const;

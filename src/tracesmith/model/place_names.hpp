@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "tracesmith/model/trace.hpp"
 
@@ -15,5 +16,10 @@ std::string deviceName(const Trace& trace, DeviceId id);
 /// The name that the program gave it, else "stream 7"; "no stream" when the id leads nowhere. Not
 /// unique: each process, and each device, may have a stream 7.
 std::string streamName(const Trace& trace, StreamId id);
+
+/// The names of all streams, by indexOf(id), where no two are alike: "stream 7", or what tells the
+/// streams 7 apart behind it: "stream 7 (device 1, pid 4711)". `within_devices`: only those of one
+/// device need to be told apart, as where the device is said beside them.
+std::vector<std::string> distinctStreamNames(const Trace& trace, bool within_devices = false);
 
 }  // namespace tracesmith

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "tracesmith/base/cancellation.hpp"
+#include "tracesmith/model/live_memory.hpp"
 
 namespace tracesmith {
 namespace {
@@ -149,8 +150,12 @@ std::vector<MemoryEvent> toMemoryEvents(const Trace& trace) {
     const MemoryEventRow row = trace.memory_event.row(i);
     MemoryEvent event;
     event.timestamp = static_cast<uint64_t>(row.time_ns);
-    const auto device = static_cast<size_t>(row.device_id);
-    if (device != 0 && device <= devices.size()) event.device_id = devices[device - 1];
+    auto device = static_cast<size_t>(row.device_id);
+    const auto context = static_cast<size_t>(row.context_id);
+    if (device == 0 && context != 0 && context <= trace.context.size()) {
+      device = static_cast<size_t>(trace.context.device_id[context - 1]);
+    }
+    event.device_id = device != 0 && device <= devices.size() ? devices[device - 1] : kHostMemory;
     const auto thread = static_cast<size_t>(row.thread_id);
     if (thread != 0 && thread <= trace.thread.size())
       event.thread_id = trace.thread.tid[thread - 1];

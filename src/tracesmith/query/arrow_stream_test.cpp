@@ -75,7 +75,7 @@ Answer read(ArrowArrayStream& stream) {
   return answer;
 }
 
-Answer ask(const Trace& trace, std::string_view sql) {
+Answer askArrow(const Trace& trace, std::string_view sql) {
   auto engine = QueryEngine::open(trace);
   EXPECT_TRUE(engine);
   ArrowArrayStream stream;
@@ -89,9 +89,10 @@ Answer ask(const Trace& trace, std::string_view sql) {
 }
 
 TEST(ArrowStream, HasTypesNamesAndNulls) {
-  const Answer answer = ask(test::sampleProgram().trace,
-                            "SELECT name, start_ns, grid_x, duration_ns / 2.0 AS half, NULL AS "
-                            "missing FROM kernel ORDER BY start_ns");
+  const Answer answer =
+      askArrow(test::sampleProgram().trace,
+               "SELECT name, start_ns, grid_x, duration_ns / 2.0 AS half, NULL AS "
+               "missing FROM kernel ORDER BY start_ns");
   EXPECT_EQ(answer.formats, "ullgu");
   EXPECT_EQ(answer.names, "name start_ns grid_x half missing ");
   EXPECT_EQ(answer.rows, (std::vector<std::string>{"saxpy|1200000|16|250000.000000|NULL|",
@@ -105,7 +106,7 @@ TEST(ArrowStream, ComesInBatches) {
   for (int64_t i = 0; i < kRows; ++i) {
     s.trace.kernel.push({.start_ns = i, .name = i % 3 == 0 ? StringId::kNone : s.text("k")});
   }
-  const Answer answer = ask(s.trace, "SELECT start_ns, name, start_ns * 2 FROM kernel");
+  const Answer answer = askArrow(s.trace, "SELECT start_ns, name, start_ns * 2 FROM kernel");
   EXPECT_EQ(answer.batches, (std::vector<int64_t>{65536, 65536, kRows - 2 * 65536}));
   ASSERT_EQ(answer.rows.size(), static_cast<size_t>(kRows));
   for (const int64_t i : {int64_t{0}, int64_t{65535}, int64_t{65536}, kRows - 1}) {
@@ -118,7 +119,7 @@ TEST(ArrowStream, AnExpressionThatBeginsWithNullsHasTheTypeOfItsFirstValue) {
   test::SampleTrace s;
   constexpr int64_t kRows = 70'000;
   for (int64_t i = 0; i < kRows; ++i) s.trace.kernel.push({.start_ns = i});
-  const Answer answer = ask(
+  const Answer answer = askArrow(
       s.trace,
       "SELECT CASE WHEN start_ns < 66000 THEN NULL ELSE start_ns END, CASE WHEN start_ns > 69000 "
       "THEN start_ns / 2.0 END, CASE start_ns WHEN 69999 THEN 'text' END, NULL FROM kernel");
@@ -131,7 +132,7 @@ TEST(ArrowStream, AnExpressionThatBeginsWithNullsHasTheTypeOfItsFirstValue) {
 }
 
 TEST(ArrowStream, AnEmptyAnswerHasASchema) {
-  const Answer answer = ask({}, "SELECT name, start_ns FROM kernel");
+  const Answer answer = askArrow({}, "SELECT name, start_ns FROM kernel");
   EXPECT_EQ(answer.formats, "ul");
   EXPECT_TRUE(answer.batches.empty());
 }
@@ -143,7 +144,7 @@ TEST(ArrowStream, TextsAreUtf8) {
     trace.kernel.push({.name = trace.strings.append(name)});
   }
   const std::string r = "\xef\xbf\xbd";
-  EXPECT_EQ(ask(trace, "SELECT name FROM kernel").rows,
+  EXPECT_EQ(askArrow(trace, "SELECT name FROM kernel").rows,
             (std::vector<std::string>{"caf\xc3\xa9|", r + r + "|", "a" + r + r + "|",
                                       r + r + r + "|", "\xf0\x9f\x9a\x80|"}));
 }
@@ -152,10 +153,10 @@ TEST(ArrowStream, AValueThatDoesNotFitEndsItWithAReason) {
   test::SampleTrace s;
   for (int i = 0; i < 5000; ++i) s.kernel("k", StreamId::kNone, i, 1, 7);
   s.trace.kernel.correlation_id[4999] = ~0ull;
-  const Answer answer = ask(s.trace, "SELECT correlation_id FROM kernel");
+  const Answer answer = askArrow(s.trace, "SELECT correlation_id FROM kernel");
   EXPECT_EQ(answer.error, EINVAL);
   EXPECT_NE(answer.message.find("CAST(correlation_id AS"), std::string::npos) << answer.message;
-  EXPECT_EQ(ask(s.trace, "SELECT CAST(correlation_id AS TEXT) AS id FROM kernel").rows.back(),
+  EXPECT_EQ(askArrow(s.trace, "SELECT CAST(correlation_id AS TEXT) AS id FROM kernel").rows.back(),
             "18446744073709551615|");
 }
 

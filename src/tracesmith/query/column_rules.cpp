@@ -5,6 +5,8 @@
 #include <array>
 #include <iterator>
 
+#include "tracesmith/model/track_groups.hpp"
+
 namespace tracesmith::query_rules {
 namespace {
 
@@ -38,6 +40,8 @@ constexpr FlagColumn kProcessFlags[] = {
     {"forked_child", process_flags::kForkedChild, "1: a fork that never called exec"},
     {"signalled", process_flags::kSignalled, "1: exit_code is the signal that ended it"},
     {"is_root", process_flags::kRoot, "1: the command that was profiled"},
+    {"track_group", process_flags::kTrackGroup,
+     "1: no process, but a group of tracks that the source draws as one"},
 };
 constexpr FlagColumn kStreamFlags[] = {
     {"out_of_order", stream_flags::kOutOfOrder, "1: commands may overtake each other"},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tables whose rows are rows of several others, one below the other: `span` is everything that
-// has a start and a duration, `collective` what NCCL and RCCL do. Nothing is copied.
+// has a start and a duration, `collective` what collective libraries do. Nothing is copied.
 #pragma once
 
 #include <memory>

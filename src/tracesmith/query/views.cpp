@@ -23,7 +23,8 @@ constexpr ViewColumn kCopySummary[] = {
     {"gb_per_s", "REAL", "bytes / total_ns; 1 GB is 10^9 bytes"},
 };
 constexpr ViewColumn kStreamSummary[] = {
-    {"stream_id", "INTEGER", "stream"},
+    {"stream_id", "INTEGER", "its id in this trace"},
+    {"stream", "INTEGER", "the number by which the program knows it"},
     {"name", "TEXT", "its name, if the program gave one"},
     {"device_id", "INTEGER", "its device"},
     {"process_id", "INTEGER", "its process"},
@@ -66,6 +67,7 @@ constexpr ViewColumn kLaunch[] = {
     {"call_duration_ns", "INTEGER", "how long it took"},
     {"kernel", "TEXT", "kernel name"},
     {"stream_id", "INTEGER", "stream it ran in"},
+    {"stream", "INTEGER", "the number by which the program knows it"},
     {"kernel_start_ns", "INTEGER", "when the device began it"},
     {"kernel_duration_ns", "INTEGER", "how long it ran"},
     {"latency_ns", "INTEGER", "kernel_start_ns - call_start_ns"},
@@ -92,7 +94,7 @@ constexpr View kViews[] = {
      " 1.0 * sum(bytes) / nullif(sum(duration_ns), 0) AS gb_per_s FROM copy GROUP BY kind",
      kCopySummary},
     {"stream_summary", "what ran in each stream",
-     "SELECT s.id AS stream_id, s.name, s.device_id, s.process_id,"
+     "SELECT s.id AS stream_id, s.ordinal AS stream, s.name, s.device_id, s.process_id,"
      " coalesce(w.kernels, 0) AS kernels, coalesce(w.copies, 0) AS copies,"
      " coalesce(w.fills, 0) AS fills, w.work_ns, w.first_ns, w.last_ns FROM stream s LEFT JOIN"
      " (SELECT stream_id, sum(kind = 'kernel') AS kernels, sum(kind = 'copy') AS copies,"
@@ -117,10 +119,12 @@ constexpr View kViews[] = {
     {"launch", "each launch with its kernel, and how long that took to begin",
      "SELECT k.correlation_id, k.process_id, h.thread_id, h.name AS call,"
      " h.start_ns AS call_start_ns, h.duration_ns AS call_duration_ns, k.name AS kernel,"
-     " k.stream_id, k.start_ns AS kernel_start_ns, k.duration_ns AS kernel_duration_ns,"
+     " k.stream_id, s.ordinal AS stream, k.start_ns AS kernel_start_ns, k.duration_ns AS "
+     "kernel_duration_ns,"
      " k.start_ns - h.start_ns AS latency_ns, k.start_ns - h.end_ns AS wait_ns"
      " FROM kernel k JOIN host_call h"
-     " ON h.correlation_id = k.correlation_id AND h.process_id IS k.process_id",
+     " ON h.correlation_id = k.correlation_id AND h.process_id IS k.process_id"
+     " LEFT JOIN stream s ON s.id = k.stream_id",
      kLaunch},
     {"counter_sample", "samples of counters with the counter's name and unit",
      "SELECT c.time_ns, t.name, t.unit, c.value, t.process_id, t.device_id"

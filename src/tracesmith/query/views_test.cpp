@@ -11,7 +11,7 @@
 namespace tracesmith {
 namespace {
 
-std::string ask(const Trace& trace, std::string_view sql) {
+std::string askView(const Trace& trace, std::string_view sql) {
   auto engine = QueryEngine::open(trace);
   EXPECT_TRUE(engine);
   auto result = engine->run(sql);
@@ -49,26 +49,27 @@ TEST(Views, HaveTheColumnsThatTheySay) {
         EXPECT_STREQ(view.columns[i].type, type) << view.name << "." << view.columns[i].name;
       }
     }
-    EXPECT_EQ(ask(trace, std::string("SELECT count(*) FROM schema WHERE table_name = '") +
-                             view.name + "'"),
+    EXPECT_EQ(askView(trace, std::string("SELECT count(*) FROM schema WHERE table_name = '") +
+                                 view.name + "'"),
               std::to_string(view.columns.size()) + "\n");
   }
 }
 
 TEST(Views, AnswerTheUsualQuestions) {
   const Trace trace = test::sampleProgram().trace;
-  EXPECT_EQ(ask(trace, "SELECT name, launches, total_ns, min_ns, max_ns FROM kernel_summary"),
+  EXPECT_EQ(askView(trace, "SELECT name, launches, total_ns, min_ns, max_ns FROM kernel_summary"),
             "saxpy | 2 | 700000 | 200000 | 500000\nrelu | 1 | 100000 | 100000 | 100000\n");
-  EXPECT_EQ(ask(trace, "SELECT percent FROM kernel_summary WHERE name = 'saxpy'"), "87.5\n");
-  EXPECT_EQ(ask(trace, "SELECT stream_id, kernels, work_ns IS NULL FROM stream_summary LIMIT 2"),
-            ask(trace,
-                "SELECT s.id, (SELECT count(*) FROM kernel WHERE stream_id = s.id), 0 FROM stream "
-                "s LIMIT 2"));
-  EXPECT_EQ(ask(trace,
-                "SELECT kernel, latency_ns = kernel_start_ns - call_start_ns FROM launch WHERE "
-                "kernel = 'relu'"),
+  EXPECT_EQ(askView(trace, "SELECT percent FROM kernel_summary WHERE name = 'saxpy'"), "87.5\n");
+  EXPECT_EQ(
+      askView(trace, "SELECT stream_id, kernels, work_ns IS NULL FROM stream_summary LIMIT 2"),
+      askView(trace,
+              "SELECT s.id, (SELECT count(*) FROM kernel WHERE stream_id = s.id), 0 FROM stream "
+              "s LIMIT 2"));
+  EXPECT_EQ(askView(trace,
+                    "SELECT kernel, latency_ns = kernel_start_ns - call_start_ns FROM launch WHERE "
+                    "kernel = 'relu'"),
             "relu | 1\n");
-  EXPECT_EQ(ask(trace, "SELECT count(*) FROM launches"),
+  EXPECT_EQ(askView(trace, "SELECT count(*) FROM launches"),
             "error: no such table: launches; did you mean launch?");
 }
 
@@ -81,20 +82,20 @@ TEST(Views, SpansAreTheRowsOfAllTables) {
   t.range.push(
       {.start_ns = 9, .duration_ns = 1, .kind = RangeKind::kRange, .name = s.text("saxpy")});
   EXPECT_EQ(
-      ask(t, "SELECT kind, row_number, name, start_ns, end_ns FROM span WHERE kind = 'range'"),
+      askView(t, "SELECT kind, row_number, name, start_ns, end_ns FROM span WHERE kind = 'range'"),
       "range | 0 | step | 5 | 12\nrange | 2 | saxpy | 9 | 10\n");
   for (const char* table : {"kernel", "copy", "fill", "sync", "host_call", "program_build"}) {
     const std::string columns =
         "start_ns, duration_ns, end_ns, process_id, tid, correlation_id FROM ";
-    EXPECT_EQ(ask(t, "SELECT row_number, " + columns + "span WHERE kind = '" + table + "'"),
-              ask(t, "SELECT rowid, " + columns + table))
+    EXPECT_EQ(askView(t, "SELECT row_number, " + columns + "span WHERE kind = '" + table + "'"),
+              askView(t, "SELECT rowid, " + columns + table))
         << table;
   }
-  EXPECT_EQ(ask(t, "SELECT kind, count(*) FROM span WHERE name = 'saxpy' GROUP BY kind"),
+  EXPECT_EQ(askView(t, "SELECT kind, count(*) FROM span WHERE name = 'saxpy' GROUP BY kind"),
             "kernel | 2\nrange | 1\n");
-  EXPECT_EQ(ask(t, "SELECT name FROM span WHERE kind = 'copy' ORDER BY name"),
+  EXPECT_EQ(askView(t, "SELECT name FROM span WHERE kind = 'copy' ORDER BY name"),
             "device_to_host\nhost_to_device\n");
-  EXPECT_EQ(ask(t, "SELECT count(*) FROM span WHERE name IS NULL"), "0\n");
+  EXPECT_EQ(askView(t, "SELECT count(*) FROM span WHERE name IS NULL"), "0\n");
 }
 
 TEST(Views, StepsAreATable) {
@@ -104,11 +105,11 @@ TEST(Views, StepsAreATable) {
                         .duration_ns = 90,
                         .name = s.text("ProfilerStep#" + std::to_string(i))});
   }
-  EXPECT_EQ(ask(s.trace, "SELECT number, name, start_ns, duration_ns, end_ns, basis FROM step"),
+  EXPECT_EQ(askView(s.trace, "SELECT number, name, start_ns, duration_ns, end_ns, basis FROM step"),
             "1 | ProfilerStep#1 | 100 | 90 | 190 | ranges ProfilerStep of PyTorch\n"
             "2 | ProfilerStep#2 | 200 | 90 | 290 | ranges ProfilerStep of PyTorch\n");
-  EXPECT_EQ(ask(s.trace, "SELECT max(end_ns) FROM step WHERE number = 1"), "190\n");
-  EXPECT_EQ(ask(Trace{}, "SELECT count(*) FROM step"), "0\n");
+  EXPECT_EQ(askView(s.trace, "SELECT max(end_ns) FROM step WHERE number = 1"), "190\n");
+  EXPECT_EQ(askView(Trace{}, "SELECT count(*) FROM step"), "0\n");
 }
 
 TEST(Views, CollectivesAreKernelsAndRangesByName) {
@@ -121,11 +122,12 @@ TEST(Views, CollectivesAreKernelsAndRangesByName) {
   s.trace.range.push({.start_ns = 18, .duration_ns = 9, .name = s.text("nccl:all_reduce")});
   s.trace.range.push(
       {.start_ns = 18, .kind = RangeKind::kInstant, .name = s.text("nccl:all_reduce")});
-  EXPECT_EQ(ask(s.trace, "SELECT kind, row_number, operation, start_ns, stream_id FROM collective"),
-            "kernel | 1 | all_reduce | 20 | 1\nkernel | 2 | send_recv | 30 | 1\n"
-            "range | 0 | all_reduce | 18 | NULL\n");
-  EXPECT_EQ(ask(s.trace, "SELECT count(*) FROM kernel"), "3\n");  // collectives stay kernels
-  EXPECT_EQ(ask(s.trace, "SELECT operation, count(*) FROM collective GROUP BY operation"),
+  EXPECT_EQ(
+      askView(s.trace, "SELECT kind, row_number, operation, start_ns, stream_id FROM collective"),
+      "kernel | 1 | all_reduce | 20 | 1\nkernel | 2 | send_recv | 30 | 1\n"
+      "range | 0 | all_reduce | 18 | NULL\n");
+  EXPECT_EQ(askView(s.trace, "SELECT count(*) FROM kernel"), "3\n");  // collectives stay kernels
+  EXPECT_EQ(askView(s.trace, "SELECT operation, count(*) FROM collective GROUP BY operation"),
             "all_reduce | 2\nsend_recv | 1\n");
 }
 

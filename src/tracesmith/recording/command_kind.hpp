@@ -57,7 +57,8 @@ using Raw = std::span<const uint8_t>;
   X(37, Snapshot)               \
   X(38, RangeEdge)              \
   X(39, Unsupported)            \
-  X(40, End)
+  X(40, End)                    \
+  X(41, IncludedFile)
 
 enum class CommandKind : uint16_t {
   kNone = 0,

@@ -39,7 +39,8 @@ struct CreateQueue {
   }
 };
 
-/// Without content the agent has filled the memory with zeros, so that it is defined.
+/// Without content the agent has filled the memory with zeros, so that it is defined; but memory
+/// that is made of shared memory (CL_MEM_USE_HOST_PTR of an address in it) holds what that holds.
 struct CreateBuffer {
   static constexpr CommandKind kKind = CommandKind::kCreateBuffer;
   Handle buffer = 0, context = 0;
@@ -57,9 +58,11 @@ struct CreateSubBuffer {
   static constexpr CommandKind kKind = CommandKind::kCreateSubBuffer;
   Handle buffer = 0, parent = 0;
   uint64_t flags = 0, offset = 0, bytes = 0;
+  uint64_t other_type = 0;      ///< cl_buffer_create_type, where it is no region, so that it failed
+  uint64_t without_region = 0;  ///< the program gave none, so that it failed
   template <class V>
   void visit(V& v) {
-    v(buffer), v(parent), v(flags), v(offset), v(bytes);
+    v(buffer), v(parent), v(flags), v(offset), v(bytes), v(other_type), v(without_region);
   }
 };
 
@@ -73,13 +76,16 @@ struct CreateImage {
   uint64_t mip_levels = 0, samples = 0;
   Handle buffer = 0;  ///< that it shows, if any
   Handle host = 0;
-  Payload content;         ///< rows and slices close to each other, whatever pitch the program had
-  uint64_t row_pitch = 0;  ///< in `buffer`; 0: rows close to each other
+  Payload content;           ///< rows and slices close to each other, whatever pitches there were
+  uint64_t row_pitch = 0;    ///< that the program gave; 0: rows close to each other
+  uint64_t slice_pitch = 0;  ///< the same of slices
+  static constexpr uint64_t kFormat = 1, kDescription = 2;
+  uint64_t without = 0;  ///< what the program did not give, so that the call failed
   template <class V>
   void visit(V& v) {
     v(image), v(context), v(flags), v(channel_order), v(channel_type), v(type), v(width), v(height),
         v(depth), v(array_size), v(mip_levels), v(samples), v(buffer), v(host), v(content),
-        v(row_pitch);
+        v(row_pitch), v(slice_pitch), v(without);
   }
 };
 
@@ -121,6 +127,20 @@ struct BuildProgram {
   template <class V>
   void visit(V& v) {
     v(program), v(compile_only), v(devices), v(options), v(headers), v(header_names);
+  }
+};
+
+/// A file that the build of a program, which comes next, may include: one of those that its source
+/// and they themselves name. It may be more than are needed, as conditions are not looked at.
+struct IncludedFile {
+  static constexpr CommandKind kKind = CommandKind::kIncludedFile;
+  Handle program = 0;
+  Text path;    ///< where it was found
+  Text folder;  ///< the process's own, which relative -I options are about
+  Payload content;
+  template <class V>
+  void visit(V& v) {
+    v(program), v(path), v(folder), v(content);
   }
 };
 

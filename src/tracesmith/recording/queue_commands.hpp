@@ -216,9 +216,12 @@ struct WaitForEvents {
   static constexpr CommandKind kKind = CommandKind::kWaitForEvents;
   Handles events;
   Handle queue = 0;  ///< that waits instead of the host, if any
+  /// The thread did not wait: it was told that they are complete, by a call that asks, or by a
+  /// callback. What it does next comes after them all the same.
+  uint64_t was_told = 0;
   template <class V>
   void visit(V& v) {
-    v(events), v(queue);
+    v(events), v(queue), v(was_told);
   }
 };
 

@@ -13,10 +13,11 @@ namespace {
 using test::RecordingBuilder;
 using namespace recording;
 
-constexpr const char* kSource =
+constexpr const char* kConcurrentSource =
     "kernel void scale(global int* a, int by) { a[get_global_id(0)] *= by; }";
 
-ChildOutcome replayed(RecordingBuilder& recording, ReplayOrder order = ReplayOrder::kConcurrent) {
+ChildOutcome replayedConcurrently(RecordingBuilder& recording,
+                                  ReplayOrder order = ReplayOrder::kConcurrent) {
   if (!test::kRunsDrivers) {
     ChildOutcome none;
     none.error = {ErrorCode::kNotFound, "no driver is run with sanitizers", ""};
@@ -62,7 +63,7 @@ TEST(ConcurrentRun, CommandsOverlapWhereSerialOnesDoNot) {
   for (const ReplayOrder order : {ReplayOrder::kConcurrent, ReplayOrder::kSerial}) {
     RecordingBuilder r;
     const auto q1 = r.queue(), q2 = r.queue(), q3 = r.queue();
-    const auto k = r.kernel(r.program(kSource), "scale");
+    const auto k = r.kernel(r.program(kConcurrentSource), "scale");
     const auto other = r.bufferWith<int>({21});
     r.argument(k, 0, other);
     r.argument(k, 1, 2);
@@ -73,7 +74,7 @@ TEST(ConcurrentRun, CommandsOverlapWhereSerialOnesDoNot) {
       r.add(Finish{.queue = q3});
       r.read<int>(q3, other, {42});
     });
-    const ChildOutcome outcome = replayed(r, order);
+    const ChildOutcome outcome = replayedConcurrently(r, order);
     SKIP_WITHOUT_DEVICE(outcome);
     ASSERT_EQ(outcome.end, ChildEnd::kDone) << describeEnd(outcome, 60);
     EXPECT_EQ(outcome.result.problem_count, 0u);
@@ -87,7 +88,7 @@ TEST(ConcurrentRun, TheDeviceWaitsWhereTheHostDid) {
     RecordingBuilder r;
     const auto q1 = r.queue(), q2 = r.queue(way == 3 ? 1 : 0);
     const auto b = r.bufferWith<int>({1, 2}), slow = r.buffer(1 << 22);
-    const auto p = r.program(kSource);
+    const auto p = r.program(kConcurrentSource);
     const auto k = r.kernel(p, "scale"), work = r.kernel(p, "scale");
     r.argument(work, 0, slow);
     r.argument(work, 1, 3);
@@ -116,7 +117,7 @@ TEST(ConcurrentRun, TheDeviceWaitsWhereTheHostDid) {
       }
     }
     r.read(q2, b, now);
-    const ChildOutcome outcome = replayed(r);
+    const ChildOutcome outcome = replayedConcurrently(r);
     SKIP_WITHOUT_DEVICE(outcome);
     ASSERT_EQ(outcome.end, ChildEnd::kDone) << describeEnd(outcome, 60);
     EXPECT_EQ(outcome.result.problem_count, 0u);
@@ -129,7 +130,7 @@ TEST(ConcurrentRun, AnEventOfTheHostsIsSetWhenItsTimeHasCome) {
   RecordingBuilder r;
   const auto q1 = r.queue(), q2 = r.queue();
   const auto b = r.bufferWith<int>({1}), slow = r.buffer(1 << 22);
-  const auto p = r.program(kSource);
+  const auto p = r.program(kConcurrentSource);
   const auto k = r.kernel(p, "scale");
   const Handle user = r.newHandle();
   r.add(CreateUserEvent{.event = user, .context = RecordingBuilder::kContext});
@@ -149,7 +150,7 @@ TEST(ConcurrentRun, AnEventOfTheHostsIsSetWhenItsTimeHasCome) {
   r.add(SetUserEventStatus{.event = user, .status = 0});
   r.add(Finish{.queue = q1});
   r.read<int>(q2, b, {35});
-  const ChildOutcome outcome = replayed(r);
+  const ChildOutcome outcome = replayedConcurrently(r);
   SKIP_WITHOUT_DEVICE(outcome);
   ASSERT_EQ(outcome.end, ChildEnd::kDone) << describeEnd(outcome, 60);
   EXPECT_EQ(outcome.result.shown_equal, 1u);
@@ -174,7 +175,7 @@ TEST(ConcurrentRun, MoreCommandsThanTheDeviceIsGivenAtOnceGoThrough) {
   r.read<int>(q2, b, {1500, 1501});
   r.read<int>(q1, a, {1500, 1501});
   r.add(Release{.object = q2, .object_class = ObjectClass::kQueue});
-  const ChildOutcome outcome = replayed(r);
+  const ChildOutcome outcome = replayedConcurrently(r);
   SKIP_WITHOUT_DEVICE(outcome);
   ASSERT_EQ(outcome.end, ChildEnd::kDone) << describeEnd(outcome, 60);
   EXPECT_EQ(outcome.result.launches, 3000u);
@@ -186,7 +187,7 @@ TEST(ConcurrentRun, WhatWasMappedIsSeenBeforeItIsChanged) {
   RecordingBuilder r;
   const auto q = r.queue();
   const auto b = r.bufferWith<int>({1, 2});
-  const auto k = r.kernel(r.program(kSource), "scale");
+  const auto k = r.kernel(r.program(kConcurrentSource), "scale");
   r.argument(k, 0, b);
   r.argument(k, 1, 10);
   for (int round = 0; round < 3; ++round) {
@@ -205,7 +206,7 @@ TEST(ConcurrentRun, WhatWasMappedIsSeenBeforeItIsChanged) {
     r.add(unmap);
   }
   r.read<int>(q, b, {4, 5});
-  const ChildOutcome outcome = replayed(r);
+  const ChildOutcome outcome = replayedConcurrently(r);
   SKIP_WITHOUT_DEVICE(outcome);
   ASSERT_EQ(outcome.end, ChildEnd::kDone) << describeEnd(outcome, 60);
   EXPECT_EQ(outcome.result.shown, 4u);

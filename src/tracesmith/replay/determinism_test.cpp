@@ -15,7 +15,7 @@ using testing::HasSubstr;
 
 constexpr uint64_t kItems = 1 << 14;
 
-constexpr const char* kSource = R"(
+constexpr const char* kDeterminismSource = R"(
 kernel void fine(global float* a) { size_t i = get_global_id(0); a[i] = a[i] * 1.5f + i; }
 kernel void ticket(global int* a) {
   a[get_global_id(0) + 1] = atomic_inc(a);
@@ -51,7 +51,7 @@ Result<DeterminismReport> checked(RecordingBuilder& recording, DeterminismOption
   return checkDeterminism(*plan, reader, options);
 }
 
-#define SKIP_WITHOUT_DEVICE(report)                               \
+#define SKIP_WITHOUT_REPORT(report)                               \
   if (!(report) && (report).error().code == ErrorCode::kNotFound) \
   GTEST_SKIP() << (report).error().toString()
 
@@ -59,7 +59,7 @@ TEST(Determinism, WhatAlwaysDoesTheSameRaisesNoAlarm) {
   RecordingBuilder r;
   const auto q1 = r.queue(), q2 = r.queue();
   const auto a = r.buffer(4 * kItems), b = r.buffer(4 * kItems);
-  const auto p = r.program(kSource);
+  const auto p = r.program(kDeterminismSource);
   const auto fine = r.kernel(p, "fine"), copy = r.kernel(p, "copy");
   r.argument(fine, 0, a);
   r.argument(copy, 0, a);
@@ -75,7 +75,7 @@ TEST(Determinism, WhatAlwaysDoesTheSameRaisesNoAlarm) {
   r.launch(q2, copy, kItems, {event});
   r.add(Finish{.queue = q2});
   const auto report = checked(r);
-  SKIP_WITHOUT_DEVICE(report);
+  SKIP_WITHOUT_REPORT(report);
   ASSERT_TRUE(report) << report.error().toString();
   EXPECT_TRUE(report->divergences.empty()) << report->divergences[0].evidence;
   EXPECT_TRUE(report->notes.empty()) << report->notes[0];
@@ -89,7 +89,7 @@ TEST(Determinism, NamesTheFirstLaunchOfATicketOrderAndOfARace) {
     const auto q = r.queue();
     const auto a = r.bufferWith(std::vector<float>(kItems)),
                t = r.bufferWith(std::vector<int>(kItems + 1));
-    const auto p = r.program(kSource), race = r.program(kRace);
+    const auto p = r.program(kDeterminismSource), race = r.program(kRace);
     const auto fine = r.kernel(p, "fine");
     const auto bad = atomics ? r.kernel(p, "ticket") : r.kernel(race, "race");
     r.argument(fine, 0, a);
@@ -99,7 +99,7 @@ TEST(Determinism, NamesTheFirstLaunchOfATicketOrderAndOfARace) {
     r.launch(q, bad, kItems, {}, 0, 16);
     r.launch(q, fine, kItems);
     const auto report = checked(r);
-    SKIP_WITHOUT_DEVICE(report);
+    SKIP_WITHOUT_REPORT(report);
     ASSERT_TRUE(report) << report.error().toString();
     ASSERT_EQ(report->divergences.size(), 1u);
     const Divergence& d = report->divergences[0];
@@ -116,7 +116,7 @@ TEST(Determinism, NamesTheLaunchThatReadsWhatNobodyWrote) {
   RecordingBuilder r;
   const auto q = r.queue();
   const auto a = r.buffer(4 * kItems), b = r.buffer(4 * kItems);
-  const auto p = r.program(kSource);
+  const auto p = r.program(kDeterminismSource);
   const auto half = r.kernel(p, "half_of"), copy = r.kernel(p, "copy");
   r.argument(half, 0, a);
   r.argument(copy, 0, a);
@@ -124,7 +124,7 @@ TEST(Determinism, NamesTheLaunchThatReadsWhatNobodyWrote) {
   r.launch(q, half, kItems);  // leaves every other one as it was: no read
   r.launch(q, copy, kItems);  // reads them
   const auto report = checked(r);
-  SKIP_WITHOUT_DEVICE(report);
+  SKIP_WITHOUT_REPORT(report);
   ASSERT_TRUE(report) << report.error().toString();
   ASSERT_EQ(report->divergences.size(), 1u);
   EXPECT_EQ(report->divergences[0].cause, DivergenceCause::kUninitialisedRead);
@@ -137,7 +137,7 @@ TEST(Determinism, NamesTheLaunchThatWaitsForNobody) {
   const auto q1 = r.queue(), q2 = r.queue();
   const auto a = r.bufferWith(std::vector<float>(kItems)),
              b = r.bufferWith(std::vector<float>(kItems));
-  const auto p = r.program(kSource);
+  const auto p = r.program(kDeterminismSource);
   const auto fine = r.kernel(p, "fine"), copy = r.kernel(p, "copy");
   r.argument(fine, 0, a);
   r.argument(copy, 0, a);
@@ -147,7 +147,7 @@ TEST(Determinism, NamesTheLaunchThatWaitsForNobody) {
   r.launch(q1, fine, kItems);
   r.launch(q2, copy, kItems);  // should wait for the one before
   const auto report = checked(r);
-  SKIP_WITHOUT_DEVICE(report);
+  SKIP_WITHOUT_REPORT(report);
   ASSERT_TRUE(report) << report.error().toString();
   ASSERT_FALSE(report->divergences.empty());
   for (const Divergence& d : report->divergences) {
@@ -162,7 +162,7 @@ TEST(Determinism, WhatTwoQueuesMayDoToOneBufferRaisesNoAlarm) {
   const auto q1 = r.queue(), q2 = r.queue();
   const auto halves = r.bufferWith(std::vector<float>(2 * kItems));
   const auto counter = r.bufferWith(std::vector<int>(1));
-  const auto p = r.program(kSource);
+  const auto p = r.program(kDeterminismSource);
   const auto low = r.kernel(p, "part"), high = r.kernel(p, "part");
   r.argument(low, 0, halves);
   r.argument(low, 1, counter);
@@ -177,7 +177,7 @@ TEST(Determinism, WhatTwoQueuesMayDoToOneBufferRaisesNoAlarm) {
     r.add(Finish{.queue = q2});
   }
   const auto report = checked(r);
-  SKIP_WITHOUT_DEVICE(report);
+  SKIP_WITHOUT_REPORT(report);
   ASSERT_TRUE(report) << report.error().toString();
   EXPECT_TRUE(report->divergences.empty()) << report->divergences[0].evidence;
   EXPECT_TRUE(report->notes.empty()) << report->notes[0];
@@ -188,7 +188,7 @@ TEST(Determinism, NamesTheReadThatWaitsForNobodyAndTheWriteThatDoes) {
   const auto q1 = r.queue(), q2 = r.queue();
   std::vector<float> values(kItems);
   const auto a = r.bufferWith(values), b = r.bufferWith(values);
-  const auto fine = r.kernel(r.program(kSource), "fine");
+  const auto fine = r.kernel(r.program(kDeterminismSource), "fine");
   r.argument(fine, 0, a);
   r.launch(q1, fine, kItems);
   for (size_t i = 0; i < kItems; ++i) values[i] = static_cast<float>(i);
@@ -201,7 +201,7 @@ TEST(Determinism, NamesTheReadThatWaitsForNobodyAndTheWriteThatDoes) {
   fill.box.region[0] = 4 * kItems;
   const uint64_t filled = r.add(fill);
   const auto report = checked(r);
-  SKIP_WITHOUT_DEVICE(report);
+  SKIP_WITHOUT_REPORT(report);
   ASSERT_TRUE(report) << report.error().toString();
   RecordingReader reader = r.reader();
   const auto plan = ReplayPlan::make(*reader.commands(1));
@@ -219,7 +219,7 @@ TEST(Determinism, AReadBeforeAWriteThatDoesNotWaitIsNamedOnce) {
   const auto q1 = r.queue(), q2 = r.queue();
   const std::vector<float> values(kItems, 1);
   const auto a = r.bufferWith(values);
-  const auto fine = r.kernel(r.program(kSource), "fine");
+  const auto fine = r.kernel(r.program(kDeterminismSource), "fine");
   r.argument(fine, 0, a);
   Read read{.queue = q1, .memory = a, .host = 1};  // not waited for
   read.box.region[0] = 4 * kItems;
@@ -228,7 +228,7 @@ TEST(Determinism, AReadBeforeAWriteThatDoesNotWaitIsNamedOnce) {
   const auto hashes = r.content(values);
   r.add(Done{.of = of, .content = {4 * kItems, hashes}});
   const auto report = checked(r);
-  SKIP_WITHOUT_DEVICE(report);
+  SKIP_WITHOUT_REPORT(report);
   ASSERT_TRUE(report) << report.error().toString();
   ASSERT_EQ(report->divergences.size(), 1u) << report->divergences[1].evidence;
   EXPECT_THAT(report->divergences[0].evidence, HasSubstr("nothing orders it"));
@@ -239,7 +239,7 @@ TEST(Determinism, OneDivergenceHidesNoOther) {
   const auto q = r.queue();
   const auto t = r.bufferWith(std::vector<int>(kItems + 1)), half = r.buffer(4 * kItems),
              to = r.buffer(4 * kItems), t2 = r.bufferWith(std::vector<int>(kItems + 1));
-  const auto p = r.program(kSource);
+  const auto p = r.program(kDeterminismSource);
   const auto ticket = r.kernel(p, "ticket"), copy = r.kernel(p, "copy");
   r.argument(ticket, 0, t);
   r.launch(q, ticket, kItems, {}, 0, 16);
@@ -249,7 +249,7 @@ TEST(Determinism, OneDivergenceHidesNoOther) {
   r.argument(ticket, 0, t2);
   r.launch(q, ticket, kItems, {}, 0, 16);
   const auto report = checked(r);
-  SKIP_WITHOUT_DEVICE(report);
+  SKIP_WITHOUT_REPORT(report);
   ASSERT_TRUE(report) << report.error().toString();
   ASSERT_EQ(report->divergences.size(), 3u);
   EXPECT_EQ(report->divergences[0].cause, DivergenceCause::kAtomicOrder);
@@ -262,7 +262,7 @@ TEST(Determinism, NamesTheFirstLaunchThatIsNotAsRecorded) {
   const auto q = r.queue();
   const std::vector<float> values(1024, 1);
   const auto a = r.bufferWith(values);
-  const auto k = r.kernel(r.program(kSource), "fine");
+  const auto k = r.kernel(r.program(kDeterminismSource), "fine");
   r.argument(k, 0, a);
   std::vector<float> after = values;
   for (int launch = 0; launch < 4; ++launch) {
@@ -275,7 +275,7 @@ TEST(Determinism, NamesTheFirstLaunchThatIsNotAsRecorded) {
           command_flags::kMadeUp);
   }
   const auto report = checked(r);
-  SKIP_WITHOUT_DEVICE(report);
+  SKIP_WITHOUT_REPORT(report);
   ASSERT_TRUE(report) << report.error().toString();
   ASSERT_EQ(report->divergences.size(), 1u);
   EXPECT_EQ(report->divergences[0].cause, DivergenceCause::kCompilerDifference);

@@ -21,6 +21,12 @@ struct ExecutorOptions {
   bool noise = false;
   /// Options added to those of every build.
   std::string build_options;
+  /// Where files that programs include are laid out; empty: builds find them where they lay.
+  std::string include_folder;
+  /// Reads that do not wait, and whose content the recording does not have, all go to one place, as
+  /// those of a program do that reads again and again and then waits. Nobody can look at them:
+  /// shown() of them is empty.
+  bool drops_unrecorded_reads = false;
 };
 
 /// How a step is brought into the device's order.
@@ -61,6 +67,7 @@ class Executor {
   virtual bool waitForOldest() { return false; }
   /// What a read or map showed to the host: waits for it. What is mapped to be overwritten shows
   /// nothing. The view lives until the step after the next call.
+  /// Empty: what was read is not looked at (ExecutorOptions::drops_unrecorded_reads).
   virtual Result<ByteView> shown(StepIndex step) = 0;
 
   /// The whole content of a memory object; all before it is over.

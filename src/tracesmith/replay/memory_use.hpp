@@ -18,7 +18,8 @@ struct MemoryUse {
 /// Each object once, in the order of arguments. Objects as they are named: see rootOf().
 std::vector<MemoryUse> memoryUse(const ReplayPlan& plan, const ReplayStep& step);
 
-/// What a sub-buffer or an image of a buffer is a part of; other objects are their own.
+/// The memory that a sub-buffer, an image of a buffer, or an object over shared memory is a part
+/// of; other objects are their own.
 ObjectIndex rootOf(const ReplayPlan& plan, ObjectIndex memory);
 
 /// For each step whether it is needed for those that `wanted` names: itself, and what may have

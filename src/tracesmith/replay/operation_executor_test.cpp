@@ -73,10 +73,10 @@ TEST_F(Executed, OperationsOfARecordingAreItsCommandsWithWhatTheyWaitFor) {
   const auto operations = operationsOf(*plan);
   ASSERT_EQ(operations.size(), 3u);
   EXPECT_EQ(operations[0].operation_id, twice);
-  EXPECT_EQ(operations[0].stream_id, 1u);
+  EXPECT_EQ(operations[0].stream_id, 0u);
   EXPECT_EQ(operations[0].event.type, EventType::KernelLaunch);
   EXPECT_EQ(operations[0].event.name, "twice");
-  EXPECT_EQ(operations[1].stream_id, 2u);
+  EXPECT_EQ(operations[1].stream_id, 1u);
   EXPECT_THAT(operations[1].depends_on, testing::Contains(twice));
   EXPECT_EQ(operations[2].event.type, EventType::MemcpyD2H);
 }

@@ -17,7 +17,7 @@ using test::RecordingBuilder;
 using testing::HasSubstr;
 using testing::SizeIs;
 
-constexpr const char* kSource = R"(
+constexpr const char* kTrialSource = R"(
 kernel void number(global int* a) { a[get_global_id(0)] = get_global_id(0) + 1; }
 kernel void sevens(global int* a) { a[get_global_id(0)] = 7; }
 kernel void sevens_too(global int* a) { a[get_global_id(0)] = 3 + 4; }
@@ -65,14 +65,14 @@ Tried tried(RecordingBuilder& recording, RaceTrialOptions options = {}) {
   return out;
 }
 
-#define SKIP_WITHOUT_DEVICE(out)   \
+#define SKIP_WITHOUT_TRIALS(out)   \
   if ((out).trials.device.empty()) \
   GTEST_SKIP() << ((out).trials.verdicts.empty() ? "" : (out).trials.verdicts.front().reason)
 
 /// Two queues, and a kernel of each that uses buffer 1.
 struct TwoQueues : RecordingBuilder {
   Handle first = queue(), second = queue();
-  Handle code = program(kSource);
+  Handle code = program(kTrialSource);
   Handle shared = bufferWith(std::vector<int>(1024));
   Handle result = bufferWith(std::vector<int>(1024));
   uint64_t launchOf(const std::string& name, Handle in, uint64_t items = 512, Handle out = 0) {
@@ -90,7 +90,7 @@ TEST(RaceTrial, WhatIsReadTooEarlyIsConfirmedWithItsFirstByte) {
   r.read(r.second, r.result, std::vector<int>(1024));
   const Tried t = tried(r);
   ASSERT_THAT(t.report.groups, SizeIs(1));
-  SKIP_WITHOUT_DEVICE(t);
+  SKIP_WITHOUT_TRIALS(t);
   const RaceVerdict& v = t.trials.verdicts.at(0);
   ASSERT_EQ(v.verdict, Verdict::kConfirmed) << v.reason;
   EXPECT_EQ(v.difference->sequence, reader);
@@ -113,7 +113,7 @@ TEST(RaceTrial, EqualBytesShowNoDifference) {
   r.read(r.second, r.shared, std::vector<int>(1024));
   const Tried t = tried(r);
   ASSERT_THAT(t.report.groups, SizeIs(1));
-  SKIP_WITHOUT_DEVICE(t);
+  SKIP_WITHOUT_TRIALS(t);
   EXPECT_EQ(t.trials.verdicts.at(0).verdict, Verdict::kNoDifference);
   EXPECT_EQ(t.trials.verdicts.at(0).read_backs, 1u);
   EXPECT_EQ(t.trials.replays, 2u);
@@ -126,7 +126,7 @@ TEST(RaceTrial, TwoHalvesOfABufferShowNoDifference) {
   r.launchOf("back", r.second);
   const Tried t = tried(r);
   ASSERT_THAT(t.report.groups, SizeIs(1));
-  SKIP_WITHOUT_DEVICE(t);
+  SKIP_WITHOUT_TRIALS(t);
   EXPECT_EQ(t.trials.verdicts.at(0).verdict, Verdict::kNoDifference);
 }
 
@@ -136,7 +136,7 @@ TEST(RaceTrial, OfTwoThatWriteTheSameTheLastIsSeen) {
   r.launchOf("number", r.second, 1000);
   const Tried t = tried(r);
   ASSERT_THAT(t.report.groups, SizeIs(1));
-  SKIP_WITHOUT_DEVICE(t);
+  SKIP_WITHOUT_TRIALS(t);
   const RaceVerdict& v = t.trials.verdicts.at(0);
   ASSERT_EQ(v.verdict, Verdict::kConfirmed) << v.reason;
   EXPECT_FALSE(v.difference->sequence);  // neither of the two alone
@@ -150,7 +150,7 @@ TEST(RaceTrial, AReadBackThatDiffersIsNamed) {
   const uint64_t read = r.read(r.second, r.shared, std::vector<int>(1024));
   const Tried t = tried(r);
   ASSERT_THAT(t.report.groups, SizeIs(1));
-  SKIP_WITHOUT_DEVICE(t);
+  SKIP_WITHOUT_TRIALS(t);
   const RaceVerdict& v = t.trials.verdicts.at(0);
   ASSERT_EQ(v.verdict, Verdict::kConfirmed) << v.reason;
   EXPECT_TRUE(v.difference->is_read_back);
@@ -173,7 +173,7 @@ TEST(RaceTrial, OnlyTheTwoChangePlacesAndWhatMustStayWithThem) {
   r.launchOf("doubled", r.second, 512, r.result);
   const Tried t = tried(r);
   ASSERT_THAT(t.report.groups, SizeIs(1));
-  SKIP_WITHOUT_DEVICE(t);
+  SKIP_WITHOUT_TRIALS(t);
   const RaceVerdict& v = t.trials.verdicts.at(0);
   EXPECT_EQ(v.verdict, Verdict::kConfirmed);
   // The one way round 2, 4, 6, ..., the other 14 everywhere: numbers of two bytes each.
@@ -197,7 +197,7 @@ TEST(RaceTrial, WhatVariesByItselfConfirmsNothing) {
   for (int attempt = 0; attempt < 6; ++attempt) {
     const Tried t = tried(r);
     ASSERT_THAT(t.report.groups, SizeIs(1));
-    SKIP_WITHOUT_DEVICE(t);
+    SKIP_WITHOUT_TRIALS(t);
     const RaceVerdict& v = t.trials.verdicts.at(0);
     ASSERT_NE(v.verdict, Verdict::kConfirmed);
     if (v.verdict == Verdict::kNoDifference) continue;
@@ -219,7 +219,7 @@ TEST(RaceTrial, AReplayThatDiesOrHangsIsSaid) {
     options.step_limit_s = name[0] == 'h' ? 5 : 60;
     const Tried t = tried(r, options);
     ASSERT_THAT(t.report.groups, SizeIs(1));
-    SKIP_WITHOUT_DEVICE(t);
+    SKIP_WITHOUT_TRIALS(t);
     const RaceVerdict& v = t.trials.verdicts.at(0);
     EXPECT_EQ(v.verdict, Verdict::kUndecided);
     EXPECT_THAT(v.reason, HasSubstr("with the two the other way round"));
@@ -237,7 +237,7 @@ TEST(RaceTrial, MorePairsThanReplaysAreNotTried) {
   options.most_replays = 6;
   const Tried t = tried(r, options);
   ASSERT_THAT(t.report.groups, SizeIs(2));
-  SKIP_WITHOUT_DEVICE(t);
+  SKIP_WITHOUT_TRIALS(t);
   EXPECT_EQ(t.trials.verdicts.at(0).verdict, Verdict::kConfirmed);
   EXPECT_EQ(t.trials.verdicts.at(1).verdict, Verdict::kNotTried);
   EXPECT_THAT(t.trials.verdicts.at(1).reason, HasSubstr("at most 6 replays"));
@@ -250,7 +250,7 @@ TEST(RaceTrial, RacesOfTheSameTwoCommandsShareTheirReplays) {
   r.launchOf("threes", r.second, 1000, r.result);
   const Tried t = tried(r);
   ASSERT_THAT(t.report.groups, SizeIs(2));  // of both buffers
-  SKIP_WITHOUT_DEVICE(t);
+  SKIP_WITHOUT_TRIALS(t);
   for (const RaceVerdict& v : t.trials.verdicts) EXPECT_EQ(v.verdict, Verdict::kConfirmed);
   EXPECT_EQ(t.trials.replays, 6u);
 }

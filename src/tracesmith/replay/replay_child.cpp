@@ -14,11 +14,13 @@
 #include <cerrno>
 #include <cstdlib>
 #include <new>
+#include <optional>
 
 #include "tracesmith/base/cancellation.hpp"
 #include "tracesmith/base/clock.hpp"
 #include "tracesmith/replay/pair_run.hpp"
 #include "tracesmith/replay/run_result_codec.hpp"
+#include "tracesmith/replay/scratch_folder.hpp"
 #include "tracesmith/replay/twin_run.hpp"
 
 namespace tracesmith {
@@ -71,6 +73,8 @@ constexpr uint8_t kError = 'E';
   unsetenv("OPENCL_LAYERS");
   Bytes message;
   ExecutorOptions options = settings.executor;
+  options.drops_unrecorded_reads =
+      !settings.twins && settings.pairs.empty() && settings.run.given_order.empty();
   auto executor = openClExecutor(plan, reader, options);
   options.noise = settings.twin_noise;
   auto twin = settings.twins && executor ? openClExecutor(plan, reader, options)
@@ -105,6 +109,10 @@ ChildOutcome runInChild(const ReplayPlan& plan, RecordingReader& reader,
                         const ChildSettings& settings) {
   ChildOutcome outcome;
   SharedProgress shared;
+  // Of this process, so that it is removed whatever becomes of the other.
+  std::optional<ScratchFolder> included;
+  ChildSettings given = settings;
+  if (plan.includesFiles()) given.executor.include_folder = included.emplace().path();
   int fds[2];
   if (shared.get() == nullptr || pipe2(fds, O_CLOEXEC) != 0) {
     outcome.error = failErrno(errno, "cannot start a replay").value();
@@ -121,7 +129,7 @@ ChildOutcome runInChild(const ReplayPlan& plan, RecordingReader& reader,
   }
   if (pid == 0) {
     close(fds[0]);
-    beChild(plan, reader, settings, &progress, fds[1]);
+    beChild(plan, reader, given, &progress, fds[1]);
   }
   close(fds[1]);
   Bytes message;

@@ -18,7 +18,7 @@ using testing::Contains;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-constexpr const char* kSource = R"(
+constexpr const char* kEngineSource = R"(
 kernel void twice(global int* a) { a[get_global_id(0)] *= 2; }
 kernel void plus(global int* a) { a[get_global_id(0)] += 1; })";
 
@@ -26,7 +26,7 @@ kernel void plus(global int* a) { a[get_global_id(0)] += 1; })";
 void record(RecordingBuilder& r, const std::vector<int>& seen) {
   const auto a = r.queue(), b = r.queue(), event = r.newHandle();
   const auto buffer = r.bufferWith<int>({1, 2, 3});
-  const auto program = r.program(kSource);
+  const auto program = r.program(kEngineSource);
   const auto first = r.kernel(program, "twice"), second = r.kernel(program, "plus");
   r.argument(first, 0, buffer);
   r.argument(second, 0, buffer);
@@ -83,7 +83,7 @@ TEST(ReplayEngine, WhatComesAfterAWaitOfTheHostDependsOnWhatItWaitedFor) {
   RecordingBuilder r;
   const auto queue = r.queue();
   const auto buffer = r.bufferWith<int>({1, 2, 3});
-  const auto kernel = r.kernel(r.program(kSource), "twice");
+  const auto kernel = r.kernel(r.program(kEngineSource), "twice");
   r.argument(kernel, 0, buffer);
   for (const auto& seen : {std::vector<int>{2, 4, 6}, {4, 8, 12}, {8, 16, 24}}) {
     r.launch(queue, kernel, 3);
@@ -128,7 +128,7 @@ TEST(ReplayEngine, ChecksumsNameTheLaunchThatLeftSomethingElse) {
   RecordingBuilder r;
   const auto q = r.queue();
   const auto buffer = r.bufferWith<int>({1, 2, 3});
-  const auto program = r.program(kSource);
+  const auto program = r.program(kEngineSource);
   for (const auto& [name, left] :
        {std::pair("twice", std::vector<int>{2, 4, 6}), {"plus", std::vector<int>{9, 9, 9}}}) {
     const auto kernel = r.kernel(program, name);
@@ -162,9 +162,9 @@ TEST(ReplayEngine, APartBringsWhatItNeedsAndSkipsTheRest) {
   EXPECT_TRUE(result.success) << result.summary();
   EXPECT_FALSE(result.deterministic);  // nothing was compared
   EXPECT_EQ(result.operations_skipped, 2u);
-  result = engine.replay({.mode = ReplayMode::StreamSpecific, .stream_id = 2});
+  result = engine.replay({.mode = ReplayMode::StreamSpecific, .stream_id = 1});
   EXPECT_TRUE(result.deterministic) << result.summary();
-  EXPECT_EQ(result.operations_skipped, 0u);  // what stream 2 does needs stream 1
+  EXPECT_EQ(result.operations_skipped, 0u);  // what stream 1 does needs stream 0
 }
 
 TEST(ReplayEngine, WithoutADeviceItSimulatesAndSaysSo) {

@@ -35,7 +35,7 @@ class PlanMaker {
   }
   void plan(const CreateBuffer& c) {
     step_->other = find(ObjectClass::kContext, c.context);
-    step_->object = madeMemory(c.buffer, c.bytes, 0);
+    step_->object = madeMemory(c.buffer, c.bytes, sharedUnder(c.flags, c.host, c.bytes));
   }
   void plan(const CreateSubBuffer& c) {
     step_->other = find(ObjectClass::kMemory, c.parent);
@@ -43,7 +43,8 @@ class PlanMaker {
   }
   void plan(const CreateImage& c) {
     step_->other = find(ObjectClass::kContext, c.context);
-    const ObjectIndex of = c.buffer == 0 ? 0 : find(ObjectClass::kMemory, c.buffer);
+    const ObjectIndex of =
+        c.buffer == 0 ? sharedUnder(c.flags, c.host, 1) : find(ObjectClass::kMemory, c.buffer);
     const uint64_t bytes = pixelBytes(c.channel_order, c.channel_type);
     uint64_t pixels = 1;
     bool fits = true;
@@ -52,6 +53,7 @@ class PlanMaker {
     }
     fits = fits && !__builtin_mul_overflow(pixels, bytes, &pixels);
     step_->object = madeMemory(c.image, fits ? pixels : 0, of);
+    if (step_->object == 0) addList({of});  // one that failed is given what it was given
     if (step_->object != 0) plan_.objects_[step_->object].is_image = true;
   }
   void plan(const CreateSampler& c) {
@@ -214,7 +216,12 @@ class PlanMaker {
     step_->object = c.is_svm != 0 ? svmAt(c.memory) : find(ObjectClass::kMemory, c.memory);
   }
   void plan(const RangeEdge&) {}
+  void plan(const IncludedFile& c) {
+    step_->object = find(ObjectClass::kProgram, c.program);
+    plan_.includes_files_ = true;
+  }
   void plan(const Unsupported& c) {
+    if (step_->header.result != 0) return;  // it had no effect
     if (c.queue != 0) step_->queue = find(ObjectClass::kQueue, c.queue);
     if (c.event != 0) step_->event = make(ObjectClass::kEvent, c.event);
     note("called " + std::string(c.function.begin(), c.function.end()) +
@@ -244,7 +251,9 @@ class PlanMaker {
     object.object_class = object_class;
     object.handle = handle;
     object.made_by = index();
-    object.ordinal = ++counts_[static_cast<size_t>(object_class) % counts_.size()];
+    uint32_t& count = counts_[static_cast<size_t>(object_class) % counts_.size()];
+    ++count;
+    object.ordinal = object_class == ObjectClass::kQueue ? count - 1 : count;
     plan_.objects_.push_back(object);
     const auto made = static_cast<ObjectIndex>(plan_.objects_.size() - 1);
     handles_[handle] = made;
@@ -278,6 +287,15 @@ class PlanMaker {
     const bool can_be =
         is == ObjectClass::kMemory || is == ObjectClass::kSampler || is == ObjectClass::kQueue;
     return can_be ? it->second : 0;
+  }
+  /// The shared memory that the driver uses as a memory object's own.
+  ObjectIndex sharedUnder(uint64_t flags, Handle host, uint64_t bytes) const {
+    constexpr uint64_t kUseHostPointer = 1 << 3;  // CL_MEM_USE_HOST_PTR
+    const ObjectIndex shared = (flags & kUseHostPointer) == 0 ? 0 : svmAt(host);
+    if (shared == 0) return 0;
+    const PlannedObject& object = plan_.objects_[shared];
+    const uint64_t offset = host - object.handle;
+    return offset <= object.bytes && bytes <= object.bytes - offset ? shared : 0;
   }
   ObjectIndex svmAt(Handle address) const {
     auto it = svm_.upper_bound(address);
@@ -336,13 +354,15 @@ class PlanMaker {
   void note(std::string text) {
     if (plan_.notes_.size() < kMostNotes) {
       plan_.notes_.push_back({index(), std::move(text)});
-    } else {
-      ++plan_.notes_left_out_;
+    } else if (notes_left_out_++ == 0) {
+      first_left_out_ = index();
     }
   }
 
   ReplayPlan& plan_;
   ReplayStep* step_ = nullptr;
+  uint64_t notes_left_out_ = 0;
+  StepIndex first_left_out_ = kNoStep;
   std::unordered_map<Handle, ObjectIndex> handles_;
   std::map<Handle, ObjectIndex> svm_;  // live ones by their first address
   std::unordered_map<ObjectIndex, Kernel> kernels_;
@@ -377,6 +397,11 @@ Status PlanMaker::run() {
     return true;
   });
   if (!plan_.whole_) note("is the last whole one: the stream ends within a command");
+  if (notes_left_out_ > 0) {
+    plan_.notes_.push_back(
+        {first_left_out_,
+         "is where notes end: " + std::to_string(notes_left_out_) + " more are left out"});
+  }
   return {};
 }
 
@@ -442,8 +467,9 @@ std::string ReplayPlan::objectName(ObjectIndex object) const {
   }
   std::string name = fmt::format("{} {}", what, o.ordinal);
   if (o.object_class == ObjectClass::kMemory && o.parent != 0) {
-    name += fmt::format(" (in {} {})", objects_[o.parent].is_image ? "image" : "buffer",
-                        objects_[o.parent].ordinal);
+    const PlannedObject& parent = objects_[o.parent];
+    const char* in = parent.is_svm ? "shared memory" : parent.is_image ? "image" : "buffer";
+    name += fmt::format(" (in {} {})", in, parent.ordinal);
   }
   return name;
 }

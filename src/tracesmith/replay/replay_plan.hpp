@@ -25,11 +25,14 @@ struct PlannedObject {
   recording::ObjectClass object_class = recording::ObjectClass::kContext;
   recording::Handle handle = 0;
   StepIndex made_by = kNoStep;
-  uint64_t bytes = 0;      ///< of a buffer or shared memory
-  ObjectIndex parent = 0;  ///< of a sub-buffer: its buffer; of a kernel: its program
+  uint64_t bytes = 0;  ///< of a buffer or shared memory
+  /// Of a sub-buffer: its buffer; of a buffer or image made of shared memory: that; of a kernel:
+  /// its program.
+  ObjectIndex parent = 0;
   bool is_svm = false;
   bool is_image = false;
-  uint32_t ordinal = 0;  ///< of its class, from 1: what people are told
+  /// Of its class: what people are told. From 1; of queues from 0, as traces number streams.
+  uint32_t ordinal = 0;
 };
 
 /// One command.
@@ -78,10 +81,12 @@ class ReplayPlan {
   /// The step of the command with this number of the recording; kNoStep: there is none.
   StepIndex bySequence(uint64_t sequence) const;
   uint32_t launches() const { return static_cast<uint32_t>(launches_.size()); }
+  /// True when programs include files of the host.
+  bool includesFiles() const { return includes_files_; }
   /// False when the stream ends within a command.
   bool whole() const { return whole_; }
+  /// Where there are too many the last one says how many are left out.
   const std::vector<PlanNote>& notes() const { return notes_; }
-  uint64_t notesLeftOut() const { return notes_left_out_; }
 
   std::string kernelName(const ReplayStep& launch) const;
   /// "buffer 3", "image 1", "buffer 4 (in buffer 3)".
@@ -99,9 +104,9 @@ class ReplayPlan {
   std::vector<PlannedObject> objects_;
   std::vector<uint32_t> lists_;
   std::vector<StepIndex> launches_;
+  bool includes_files_ = false;
   bool whole_ = true;
   std::vector<PlanNote> notes_;
-  uint64_t notes_left_out_ = 0;
 };
 
 /// Bytes of a pixel; 0 for a format that is not known. Numbers of cl_channel_order and

@@ -159,6 +159,18 @@ TEST(ReplayPlan, OfAStreamThatIsCutAnywhereIsThatOfWhatIsThere) {
   EXPECT_EQ(last, six.r.lastSequence() + 1);
 }
 
+TEST(ReplayPlan, SaysHowManyNotesAreLeftOut) {
+  constexpr size_t kUnknown = 1'300, kShown = 1'000;
+  RecordingBuilder r;
+  for (size_t i = 0; i < kUnknown; ++i) {
+    r.add(Unsupported{.function = std::string_view("clEnqueueNativeKernel")});
+  }
+  const ReplayPlan plan = planOf(r);
+  ASSERT_EQ(plan.notes().size(), kShown + 1);
+  EXPECT_THAT(plan.notes().back().text, HasSubstr("300 more are left out"));
+  EXPECT_EQ(plan.notes().back().step, plan.notes()[kShown - 1].step + 1);
+}
+
 TEST(ReplayPlan, SaysWhatItIsMadeWithout) {
   RecordingBuilder r;
   const auto q = r.queue();

@@ -151,6 +151,32 @@ std::vector<ReportTable> replayReport(const ReplayPlan& plan, const RunResult& r
   shown.rows.push_back({count(result.shown), count(result.shown_equal),
                         count(result.shown - result.shown_equal), count(result.not_comparable)});
   std::vector<ReportTable> tables = {totals, shown};
+  if (result.launches_compared != 0) {
+    ReportTable launches{"launches",
+                         "What launches left, compared with the recorded hashes",
+                         {{"compared", "compared", Q::kCount},
+                          {"equal", "equal", Q::kCount},
+                          {"different", "different", Q::kCount}},
+                         {},
+                         {}};
+    launches.rows.push_back({count(result.launches_compared), count(result.launches_equal),
+                             count(result.launches_compared - result.launches_equal)});
+    tables.push_back(std::move(launches));
+  }
+  if (!result.launch_differences.empty()) {
+    ReportTable differences{"launch_differences",
+                            "Launches that left something else",
+                            {{"launch", "launch", Q::kText},
+                             {"memory", "memory", Q::kText},
+                             {"byte", "in the MiB from byte", Q::kCount}},
+                            {},
+                            {}};
+    for (const LaunchDifference& d : result.launch_differences) {
+      differences.rows.push_back(
+          {stepName(plan, d.step), plan.objectName(d.memory), count(d.first_chunk * kChunkBytes)});
+    }
+    tables.push_back(std::move(differences));
+  }
   if (!result.differences.empty()) {
     ReportTable differences{"differences",
                             "Not as recorded",

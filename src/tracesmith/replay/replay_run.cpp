@@ -42,8 +42,8 @@ std::vector<bool> chosenOfAll(const ReplayPlan& plan, const RunSettings& setting
     const ReplayStep& step = plan.step(static_cast<StepIndex>(i));
     while (range != settings.ranges.end() && range->last < step.launch) ++range;
     if (!isCommand(step)) continue;
-    const bool of_queue = settings.queue == 0 ||
-                          (step.queue != 0 && plan.object(step.queue).ordinal == settings.queue);
+    const bool of_queue =
+        !settings.queue || (step.queue != 0 && plan.object(step.queue).ordinal == settings.queue);
     // What comes after the last launch and before the next belongs to it.
     const bool in_range =
         settings.ranges.empty() || (range != settings.ranges.end() && step.launch >= range->first);
@@ -66,10 +66,11 @@ class Run {
 
  private:
   bool selects() const {
-    return !settings_.ranges.empty() || settings_.queue != 0 || !settings_.steps.empty();
+    return !settings_.ranges.empty() || settings_.queue.has_value() || !settings_.steps.empty();
   }
   void perform(StepIndex i);
-  void performAlone(StepIndex i);
+  /// True when the call was made.
+  bool performAlone(StepIndex i);
   void compareShown(StepIndex i);
   void compareLater(StepIndex i);
   void comparePending(StepIndex until, uint64_t most_bytes);
@@ -79,6 +80,9 @@ class Run {
                     LaunchHash& out);
   void keepExample(uint32_t launch, const std::pair<ObjectIndex, Bytes>& one, const Bytes& other);
   void compareWithRecorded(StepIndex i, LaunchHash& hash);
+  void compareLaunch(StepIndex i);
+  template <class F>
+  void forEachRecordedHash(StepIndex launch, F&& f) const;
   void takeDumps(uint32_t launch);
   void hashWhatIsLeft();
   void keepSeen(Seen seen, ByteView bytes);
@@ -150,8 +154,8 @@ void Run::perform(StepIndex i) {
                       step.header.result == 0 && step.launch >= settings_.hash_from;
   if (hashes) {
     hashLaunch(i);
-  } else {
-    performAlone(i);
+  } else if (performAlone(i) && settings_.compare_launches) {
+    compareLaunch(i);
   }
   if (builds) result_.building_ns += monotonicNs() - before;
   if (progress_ != nullptr) progress_->steps_done.fetch_add(1, std::memory_order_relaxed);
@@ -163,7 +167,7 @@ void Run::perform(StepIndex i) {
   }
 }
 
-void Run::performAlone(StepIndex i) {
+bool Run::performAlone(StepIndex i) {
   const ReplayStep& step = plan_.step(i);
   StepOutcome outcome = executor_.perform(i, mode_);
   if (!outcome.executed) {
@@ -172,10 +176,12 @@ void Run::performAlone(StepIndex i) {
                          step.kind() == CommandKind::kDone || step.kind() == CommandKind::kDevice ||
                          step.kind() == CommandKind::kRangeEdge ||
                          step.kind() == CommandKind::kSnapshot || step.kind() == CommandKind::kEnd;
+    // One that failed changed nothing, so that nothing is missing.
+    const bool no_loss = step.header.result != 0 && outcome.problem.empty();
     if (!made_up && outcome.simulated) {
       ++result_.simulated;
       if (step.kind() == CommandKind::kLaunch) ++result_.launches;
-    } else if (!made_up) {
+    } else if (!made_up && !no_loss) {
       ++result_.skipped;
     }
     if (!settings_.given_order.empty() && isCommand(step)) result_.not_executed.push_back(i);
@@ -195,6 +201,7 @@ void Run::performAlone(StepIndex i) {
     }
   }
   if (!outcome.problem.empty()) problem(i, std::move(outcome.problem));
+  return outcome.executed;
 }
 
 void Run::compareShown(StepIndex i) {
@@ -350,26 +357,54 @@ void Run::keepExample(uint32_t launch, const std::pair<ObjectIndex, Bytes>& one,
                               one.second, other});
 }
 
-void Run::compareWithRecorded(StepIndex i, LaunchHash& hash) {
-  const uint64_t sequence = plan_.step(i).header.sequence;
-  for (StepIndex s = i + 1; s < plan_.steps().size(); ++s) {
+/// Calls f(memory, chunks) for what the recording says that a launch left.
+template <class F>
+void Run::forEachRecordedHash(StepIndex launch, F&& f) const {
+  const uint64_t sequence = plan_.step(launch).header.sequence;
+  for (StepIndex s = launch + 1; s < plan_.steps().size(); ++s) {
     const ReplayStep& step = plan_.step(s);
     Snapshot snapshot;
+    if (step.kind() == CommandKind::kLaunch) break;
     if (step.kind() != CommandKind::kSnapshot || !decode(step.fields, snapshot) ||
         snapshot.after != sequence + 1) {
-      if (step.kind() == CommandKind::kLaunch) break;
       continue;
     }
+    if (step.object != 0 && snapshot.content.known()) f(step.object, snapshot.content.chunks);
+  }
+}
+
+void Run::compareWithRecorded(StepIndex i, LaunchHash& hash) {
+  forEachRecordedHash(i, [&](ObjectIndex memory, std::span<const ContentHash> recorded) {
     for (const LaunchHash::Output& output : hash.outputs) {
-      if (output.memory != step.object || !snapshot.content.known()) continue;
+      if (output.memory != memory) continue;
       hash.recorded = true;
-      const auto& recorded = snapshot.content.chunks;
       if (!std::equal(output.chunks.begin(), output.chunks.end(), recorded.begin(),
                       recorded.end())) {
         hash.unlike_recorded.push_back(output);
       }
     }
-  }
+  });
+}
+
+void Run::compareLaunch(StepIndex i) {
+  if (plan_.step(i).kind() != CommandKind::kLaunch) return;
+  bool compared = false;
+  bool equal = true;
+  forEachRecordedHash(i, [&](ObjectIndex memory, std::span<const ContentHash> recorded) {
+    const auto bytes = executor_.contents(memory);
+    if (!bytes) return problem(i, bytes.error().toString());
+    compared = true;
+    const auto now = outputOf(memory, *bytes).chunks;
+    const auto [first, other] =
+        std::mismatch(now.begin(), now.end(), recorded.begin(), recorded.end());
+    if (first == now.end() && other == recorded.end()) return;
+    equal = false;
+    if (result_.launch_differences.size() >= RunResult::kMostNamed) return;
+    result_.launch_differences.push_back({i, memory, static_cast<uint64_t>(first - now.begin())});
+  });
+  if (!compared) return;
+  ++result_.launches_compared;
+  if (equal) ++result_.launches_equal;
 }
 
 void Run::takeDumps(uint32_t launch) {

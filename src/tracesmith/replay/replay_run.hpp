@@ -49,13 +49,16 @@ struct RunSettings {
   uint64_t seen_bytes = 0;  ///< so much of what is seen is kept; the rest as hashes alone
   double speed = 1;         ///< of kTiming
   /// What is wanted; what it needs is replayed as well, the rest is skipped.
-  std::vector<LaunchRange> ranges;     ///< none: all
-  std::vector<bool> steps;             ///< in place of both: by step; none: they count
-  uint32_t queue = 0;                  ///< number of the queue whose commands are wanted; 0: all
+  std::vector<LaunchRange> ranges;  ///< none: all
+  std::vector<bool> steps;          ///< in place of both: by step; none: they count
+  std::optional<uint32_t> queue;    ///< number of the queue whose commands are wanted; empty: all
   uint32_t until_launch = UINT32_MAX;  ///< ends after it
   std::vector<DumpRequest> dumps;
   /// Hashes every memory object that a launch may write, after each launch (kSerial and kRandom).
   bool hash_launches = false;
+  /// Compares what each launch left with the recorded hashes (--launch-hashes), where there are
+  /// any.
+  bool compare_launches = false;
   /// So often each launch is run again from equal inputs (with hash_launches).
   uint32_t repeats = 0;
   /// Of launches before this one nothing is hashed or repeated.
@@ -85,6 +88,13 @@ struct ShownDifference {
   uint64_t first_chunk = 0;          ///< that differs, of kChunkBytes
   uint64_t first_byte = UINT64_MAX;  ///< where the recording kept its bytes (--keep-outputs)
   uint64_t differing_bytes = 0;      ///< the same
+};
+
+/// Memory that a launch left otherwise than its recorded hash says.
+struct LaunchDifference {
+  StepIndex step = kNoStep;
+  ObjectIndex memory = 0;
+  uint64_t first_chunk = 0;  ///< that differs, of kChunkBytes
 };
 
 /// The same memory after the same launch of the same input, twice.
@@ -173,8 +183,11 @@ struct RunResult {
   uint64_t launches = 0;      ///< of those executed or simulated
   uint64_t shown = 0;         ///< reads and maps that were compared
   uint64_t shown_equal = 0;
-  uint64_t not_comparable = 0;               ///< reads whose recorded hash is not there
+  uint64_t not_comparable = 0;     ///< reads whose recorded hash is not there
+  uint64_t launches_compared = 0;  ///< with their recorded hashes
+  uint64_t launches_equal = 0;
   std::vector<ShownDifference> differences;  ///< at most kMostNamed of each
+  std::vector<LaunchDifference> launch_differences;
   std::vector<StepProblem> problems;
   uint64_t problem_count = 0;
   std::vector<LaunchHash> launch_hashes;

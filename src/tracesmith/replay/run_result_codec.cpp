@@ -13,6 +13,10 @@ void visit(V& v, ShownDifference& d) {
   v(d.step), v(d.first_chunk), v(d.first_byte), v(d.differing_bytes);
 }
 template <class V>
+void visit(V& v, LaunchDifference& d) {
+  v(d.step), v(d.memory), v(d.first_chunk);
+}
+template <class V>
 void visit(V& v, StepProblem& p) {
   v(p.step), v(p.text);
 }
@@ -66,6 +70,7 @@ template <class V>
 void visit(V& v, RunResult& r) {
   v(r.device), v(r.same_device), v(r.executed), v(r.failed_alike), v(r.skipped), v(r.launches);
   v(r.shown), v(r.shown_equal), v(r.not_comparable), v(r.differences), v(r.problems);
+  v(r.launches_compared), v(r.launches_equal), v(r.launch_differences);
   v(r.problem_count), v(r.launch_hashes), v(r.examples), v(r.uninitialised), v(r.pairs),
       v(r.shown_hashes), v(r.left), v(r.order), v(r.seen), v(r.not_executed), v(r.dumps),
       v(r.duration_ns), v(r.building_ns);

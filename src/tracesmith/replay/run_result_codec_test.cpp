@@ -15,6 +15,8 @@ RunResult full() {
   r.differences = {{8, 9, 10, 11}, {12, 13, 14, 15}};
   r.problems = {{16, "seventeen"}};
   r.problem_count = 18;
+  r.launches_compared = 63, r.launches_equal = 64;
+  r.launch_differences = {{65, 66, 67}};
   LaunchHash hash;
   hash.launch = 19, hash.input = 20;
   hash.outputs = {{21, {{22, 23}, {24, 25}}}};
@@ -45,6 +47,8 @@ TEST(RunResultCodec, EachFieldComesBack) {
   ASSERT_EQ(r.differences.size(), 2u);
   EXPECT_EQ(r.differences[1].differing_bytes, 15u);
   EXPECT_EQ(r.problems.at(0).text, "seventeen");
+  EXPECT_EQ(r.launches_equal, 64u);
+  EXPECT_EQ(r.launch_differences.at(0).first_chunk, 67u);
   ASSERT_EQ(r.launch_hashes.size(), 2u);
   EXPECT_EQ(r.launch_hashes[0].outputs, full().launch_hashes[0].outputs);
   EXPECT_EQ(r.launch_hashes[0].unlike_recorded, full().launch_hashes[0].unlike_recorded);
@@ -71,16 +75,50 @@ TEST(RunResultCodec, NothingThatIsCutOrTooLongIsAResult) {
   EXPECT_FALSE(decodeRunResult(bytes, r));
 }
 
+template <class... Lists>
+size_t bytesOf(const Lists&... lists) {
+  return (0 + ... + (lists.capacity() * sizeof(typename Lists::value_type)));
+}
+size_t bytesOf(const std::vector<LaunchHash::Output>& outputs) {
+  size_t bytes = outputs.capacity() * sizeof outputs[0];
+  for (const LaunchHash::Output& o : outputs) bytes += o.chunks.capacity() * sizeof o.chunks[0];
+  return bytes;
+}
+/// Memory that the lists of a result hold.
+size_t heldBy(const RunResult& r) {
+  size_t bytes = bytesOf(r.device, r.differences, r.launch_differences, r.problems, r.launch_hashes,
+                         r.examples, r.uninitialised, r.pairs, r.shown_hashes, r.left, r.order,
+                         r.seen, r.not_executed, r.dumps);
+  for (const StepProblem& p : r.problems) bytes += p.text.capacity();
+  for (const LaunchHash& h : r.launch_hashes) {
+    for (const auto* list : {&h.outputs, &h.repeats, &h.permuted, &h.unlike_recorded}) {
+      bytes += bytesOf(*list);
+    }
+  }
+  for (const DifferenceExample& e : r.examples) bytes += bytesOf(e.argument_type, e.one, e.other);
+  for (const Seen& s : r.seen) bytes += bytesOf(s.chunks, s.bytes);
+  for (const Dump& d : r.dumps) bytes += d.bytes.capacity();
+  return bytes;
+}
+
 TEST(RunResultCodec, HostileCountsCostNothing) {
   const Bytes bytes = encodeRunResult(full());
+  size_t refused = 0;
   for (size_t at = 0; at + 8 <= bytes.size(); ++at) {
     for (const uint64_t value : {UINT64_MAX, uint64_t{1} << 63, uint64_t{1} << 40}) {
       Bytes damaged = bytes;
       std::memcpy(damaged.data() + at, &value, sizeof value);
       RunResult r;
-      (void)decodeRunResult(damaged, r);
+      if (decodeRunResult(damaged, r)) {
+        EXPECT_EQ(encodeRunResult(r).size(), damaged.size()) << at;  // all of it was read
+      } else {
+        ++refused;
+      }
+      // An element in memory is a few times as large as its bytes, and lists grow by doubling.
+      EXPECT_LT(heldBy(r), 8 * damaged.size() + 4096) << at << " " << value;
     }
   }
+  EXPECT_GT(refused, bytes.size());  // counts were among what was changed
 }
 
 }  // namespace

@@ -153,7 +153,7 @@ TEST_F(Simulated, WhatIsLeftOutTakesNoTimeAndHandsOnWhatItWaitedFor) {
   known.emplace_back(r.add(fill), 5'000);
   r.add(Finish{.queue = b});
   launch(c, 10);
-  const auto simulation = run({.queue = 3});
+  const auto simulation = run({.queue = 2});
   EXPECT_EQ(simulation->run.launches, 2u);
   EXPECT_EQ(simulation->run.skipped, 1u);
   EXPECT_EQ(simulation->run.duration_ns, 110);

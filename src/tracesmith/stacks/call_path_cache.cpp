@@ -6,6 +6,8 @@
 
 #include <new>
 
+#include "tracesmith/base/loaded_modules.hpp"
+
 namespace tracesmith::stacks {
 namespace {
 
@@ -32,7 +34,7 @@ void forgetCode() { CallPathCache::g_epoch.fetch_add(1, std::memory_order_relaxe
 
 void forgetUnloadedCode() {
   static std::atomic<uint64_t> known{0};
-  const uint64_t unloaded = unloadedObjects();
+  const uint64_t unloaded = loadCounts().unloaded;
   if (known.exchange(unloaded, std::memory_order_relaxed) != unloaded) forgetCode();
 }
 
@@ -61,7 +63,7 @@ CallPathCache::CallPathCache(const CallPathOptions& options, const CallPathSink&
   if (options_.max_depth > kMostFrames) options_.max_depth = kMostFrames;
   if (options_.lock == TableLock::kAllowed) {
     stack_ = findThreadStack();
-    unloaded_ = unloadedObjects();
+    unloaded_ = loadCounts().unloaded;
   }
   nodes_ = static_cast<Node*>(pages(sizeof(Node) * kFirstNodes));
   node_places_ = nodes_ == nullptr ? 0 : kFirstNodes;
@@ -78,7 +80,7 @@ uint32_t CallPathCache::captureAnew(const StartPoint& start) {
   }
   if (--until_look_ == 0) {
     until_look_ = kCapturesBetweenLooks;
-    if (options_.lock == TableLock::kAllowed && unloadedObjects() != unloaded_) forgetAll();
+    if (options_.lock == TableLock::kAllowed && loadCounts().unloaded != unloaded_) forgetAll();
   }
   ++walks_;
   forgotten_ = false;
@@ -143,7 +145,7 @@ const WalkRule& CallPathCache::ruleOf(uint64_t address) {
   if (__builtin_expect(known != nullptr, 1)) return *known;
   // Where something was unloaded other code may have come in its place.
   if (options_.lock == TableLock::kAllowed) {
-    const uint64_t unloaded = unloadedObjects();
+    const uint64_t unloaded = loadCounts().unloaded;
     if (unloaded != unloaded_) {
       forgetAll();
       unloaded_ = unloaded;
@@ -455,7 +457,7 @@ void CallPathCache::forgetAll() {
   joined_ = nullptr;
   forgotten_ = true;
   repeatable_ = false;
-  if (options_.lock == TableLock::kAllowed) unloaded_ = unloadedObjects();
+  if (options_.lock == TableLock::kAllowed) unloaded_ = loadCounts().unloaded;
 }
 
 }  // namespace tracesmith::stacks

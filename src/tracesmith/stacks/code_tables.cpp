@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/stacks/code_tables.hpp"
 
-#include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
 #include <string.h>
 
 #include <atomic>
+
+#include "tracesmith/base/loaded_modules.hpp"
 
 namespace tracesmith::stacks {
 namespace {
@@ -131,7 +132,7 @@ void readBuildId(const dl_phdr_info& info, LoadedObject& out) {
 }  // namespace
 
 void prepareCodeTables() {
-  g_find_object = reinterpret_cast<FindObject>(dlsym(RTLD_DEFAULT, "_dl_find_object"));
+  g_find_object = reinterpret_cast<FindObject>(findExportAnywhere("_dl_find_object"));
 }
 
 bool findEntryIn(const uint8_t* header, const uint8_t* begin, const uint8_t* limit,
@@ -185,7 +186,7 @@ bool findEntryOf(uint64_t address, TableLock lock, CfiEntry& out) {
   // Code that came to be at run time may have been registered with libgcc, if that is there.
   FindRegistered registered = g_find_registered.load(std::memory_order_relaxed);
   if (registered == nullptr) {
-    registered = reinterpret_cast<FindRegistered>(dlsym(RTLD_DEFAULT, "_Unwind_Find_FDE"));
+    registered = reinterpret_cast<FindRegistered>(findExportAnywhere("_Unwind_Find_FDE"));
     if (registered == nullptr) return false;
     g_find_registered.store(registered, std::memory_order_relaxed);
   }
@@ -218,17 +219,6 @@ bool visitObjectOf(uint64_t address, void (*found)(const LoadedObject&, void*), 
     readBuildId(info, object);
     found(object, context);
   });
-}
-
-uint64_t unloadedObjects() {
-  uint64_t count = 0;
-  dl_iterate_phdr(
-      [](dl_phdr_info* info, size_t, void* out) {
-        *static_cast<uint64_t*>(out) = info->dlpi_subs;
-        return 1;
-      },
-      &count);
-  return count;
 }
 
 }  // namespace tracesmith::stacks

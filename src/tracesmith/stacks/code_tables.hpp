@@ -44,7 +44,4 @@ struct LoadedObject {
 /// which `found` is called.
 bool visitObjectOf(uint64_t address, void (*found)(const LoadedObject&, void*), void* context);
 
-/// How many objects were ever unloaded. Takes the loader's lock.
-uint64_t unloadedObjects();
-
 }  // namespace tracesmith::stacks

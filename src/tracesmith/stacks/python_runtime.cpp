@@ -2,15 +2,12 @@
 #include "tracesmith/stacks/python_runtime.hpp"
 
 #include <dlfcn.h>
-#include <elf.h>
-#include <link.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <atomic>
 
-// Not in every C library.
-extern "C" __attribute__((weak)) decltype(dladdr1) dladdr1;
+#include "tracesmith/base/loaded_modules.hpp"
 
 namespace tracesmith::stacks {
 namespace {
@@ -22,92 +19,101 @@ std::atomic<uint64_t> g_objects_looked_at{0};
 std::atomic<uint32_t> g_version{0};
 std::atomic<PythonStatus> g_status{PythonStatus::kNone};
 
-struct Loaded {
-  uint64_t added = 0;
-  char python[512] = "";  // the path of a libpython
+/// The path of the library that it lies in; empty: nothing has to be done that it stays loaded.
+char g_library_path[4096] = "";
+std::atomic<bool> g_must_be_pinned{false};
+std::atomic<bool> g_pin_later{false};
+
+/// The module of an interpreter, and the program: that has copies of the variables that it uses,
+/// which are the interpreter's.
+class Library {
+ public:
+  /// The first in the order of loading. False: there is none.
+  bool find() {
+    bool is_first = true;
+    return anyModule([&](const LoadedModule& module) {
+      if (is_first) program_ = module;
+      is_first = false;
+      library_ = module;
+      return findExport(module, "Py_GetVersion") != nullptr;
+    });
+  }
+  bool isProgram() const { return library_.begin == program_.begin; }
+  const LoadedModule& module() const { return library_; }
+
+  Definition definition(const char* name) const {
+    Definition found;
+    if (!findDefinition(program_, name, found)) (void)findDefinition(library_, name, found);
+    return found;
+  }
+  template <class T>
+  bool find(const char* name, T& out) const {
+    out = reinterpret_cast<T>(definition(name).address);
+    return out != nullptr;
+  }
+
+ private:
+  LoadedModule program_;
+  LoadedModule library_;
 };
 
-int visit(dl_phdr_info* info, size_t, void* context) {
-  auto& loaded = *static_cast<Loaded*>(context);
-  loaded.added = info->dlpi_adds;
-  const char* const name = info->dlpi_name == nullptr ? "" : info->dlpi_name;
-  const size_t length = strlen(name);
-  // libpython3.so is there for linking only and has nothing in it.
-  if (loaded.python[0] == 0 && length < sizeof loaded.python &&
-      strstr(name, "libpython3.") != nullptr && strstr(name, "libpython3.so") == nullptr) {
-    memcpy(loaded.python, name, length + 1);
-  }
-  return 0;
-}
-
-uint32_t versionOf(void* library) {
-  if (const void* const p = dlsym(library, "Py_Version")) {  // since 3.11
+uint32_t versionOf(const Library& library) {
+  if (const void* const p = library.definition("Py_Version").address) {  // since 3.11
     unsigned long version = 0;
     memcpy(&version, p, sizeof version);
     return static_cast<uint32_t>(version);
   }
-  auto* const text = reinterpret_cast<const char* (*)()>(dlsym(library, "Py_GetVersion"));
-  if (text == nullptr) return 0;
+  const char* (*text)() = nullptr;
+  if (!library.find("Py_GetVersion", text)) return 0;
   char* end = nullptr;
   const auto major = static_cast<uint32_t>(strtoul(text(), &end, 10));
   const auto minor = *end == '.' ? static_cast<uint32_t>(strtoul(end + 1, nullptr, 10)) : 0;
   return (major & 0xff) << 24 | (minor & 0xff) << 16;
 }
 
-template <class T>
-bool find(void* library, const char* name, T& out) {
-  out = reinterpret_cast<T>(dlsym(library, name));
-  return out != nullptr;
+bool findSymbols(const Library& library, PythonRuntime& out) {
+  return (library.find("PyThreadState_GetUnchecked", out.current_thread) ||
+          library.find("_PyThreadState_UncheckedGet", out.current_thread)) &&
+         library.find("PyGILState_GetThisThreadState", out.this_thread) &&
+         (library.find("Py_IsFinalizing", out.is_ending) ||
+          library.find("_Py_IsFinalizing", out.is_ending)) &&
+         library.find("PyThreadState_GetInterpreter", out.thread_interpreter) &&
+         library.find("PyInterpreterState_GetID", out.interpreter_id) &&
+         library.find("Py_IncRef", out.hold) && library.find("Py_DecRef", out.release) &&
+         library.find("PyUnicode_GetLength", out.text_length) &&
+         library.find("PyUnicode_ReadChar", out.text_char) &&
+         library.find("PyBytes_Size", out.bytes_size) &&
+         library.find("PyBytes_AsString", out.bytes) &&
+         library.find("PyCode_Type", out.code_type) &&
+         library.find("PyUnicode_Type", out.text_type) &&
+         library.find("PyBytes_Type", out.bytes_type);
 }
 
-bool findSymbols(void* library, PythonRuntime& out) {
-  return (find(library, "PyThreadState_GetUnchecked", out.current_thread) ||
-          find(library, "_PyThreadState_UncheckedGet", out.current_thread)) &&
-         find(library, "PyGILState_GetThisThreadState", out.this_thread) &&
-         (find(library, "Py_IsFinalizing", out.is_ending) ||
-          find(library, "_Py_IsFinalizing", out.is_ending)) &&
-         find(library, "PyThreadState_GetInterpreter", out.thread_interpreter) &&
-         find(library, "PyInterpreterState_GetID", out.interpreter_id) &&
-         find(library, "Py_IncRef", out.hold) && find(library, "Py_DecRef", out.release) &&
-         find(library, "PyUnicode_GetLength", out.text_length) &&
-         find(library, "PyUnicode_ReadChar", out.text_char) &&
-         find(library, "PyBytes_Size", out.bytes_size) &&
-         find(library, "PyBytes_AsString", out.bytes) &&
-         find(library, "PyCode_Type", out.code_type) &&
-         find(library, "PyUnicode_Type", out.text_type) &&
-         find(library, "PyBytes_Type", out.bytes_type);
+/// Where the function that runs Python code lies.
+void findEval(const Library& library, PythonInterpreter& out) {
+  const Definition eval = library.definition("_PyEval_EvalFrameDefault");
+  if (eval.address == nullptr) return;
+  out.eval_begin = reinterpret_cast<uint64_t>(eval.address);
+  out.eval_end = out.eval_begin + eval.bytes;
 }
 
-/// Where the function that runs Python code lies. Its library is never to be unloaded: what was
-/// found in it goes on being called.
-void findEval(void* library, PythonInterpreter& out) {
-  void* const eval = dlsym(library, "_PyEval_EvalFrameDefault");
-  if (eval == nullptr) return;
-  if (dladdr1 == nullptr) return;
-  Dl_info info;
-  void* extra = nullptr;
-  if (dladdr1(eval, &info, &extra, RTLD_DL_SYMENT) != 0 && extra != nullptr) {
-    out.eval_begin = reinterpret_cast<uint64_t>(eval);
-    out.eval_end = out.eval_begin + static_cast<const ElfW(Sym)*>(extra)->st_size;
-  }
-  if (dladdr1(eval, &info, &extra, RTLD_DL_LINKMAP) == 0 || extra == nullptr) return;
-  const char* const path = static_cast<const link_map*>(extra)->l_name;
-  if (path == nullptr || path[0] == 0) return;  // the executable
-  dlopen(path, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+/// What was found in it goes on being called.
+void neverUnload(const Library& library) {
+  const char* const path = library.module().path;
+  if (library.isProgram() || strlen(path) >= sizeof g_library_path) return;
+  strcpy(g_library_path, path);
+  g_must_be_pinned.store(true, std::memory_order_release);
+  if (!g_pin_later.load()) keepPythonLoaded();
 }
 
-PythonStatus look(const Loaded& loaded) {
-  // Most programs that embed Python load its library for all to see; the others have it by name.
-  void* library = RTLD_DEFAULT;
-  uint32_t version = versionOf(library);
-  if (version == 0 && loaded.python[0] != 0) {
-    library = dlopen(loaded.python, RTLD_LAZY | RTLD_NOLOAD);
-    if (library != nullptr) version = versionOf(library);
-  }
+PythonStatus look() {
+  Library library;
+  if (!library.find()) return PythonStatus::kNone;
+  const uint32_t version = versionOf(library);
   if (version == 0) return PythonStatus::kNone;
   g_version.store(version, std::memory_order_relaxed);
   PythonRuntime& r = g_runtime;
-  switch (findPythonLayout(version, dlsym(library, "_PyRuntime"), r.layout)) {
+  switch (findPythonLayout(version, library.definition("_PyRuntime").address, r.layout)) {
     case PythonLayoutResult::kKnown:
       break;
     case PythonLayoutResult::kUnknownVersion:
@@ -121,21 +127,27 @@ PythonStatus look(const Loaded& loaded) {
   r.one_current_thread = version < 0x030c0000;
   r.interpreter.version = version;
   findEval(library, r.interpreter);
+  neverUnload(library);
   return PythonStatus::kNotYetSeen;
 }
 
 }  // namespace
 
+void pinPythonLater() { g_pin_later.store(true); }
+
+void keepPythonLoaded() {
+  if (!g_must_be_pinned.exchange(false, std::memory_order_acquire)) return;
+  (void)dlopen(g_library_path, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
 void lookForPython() {
   if (g_status.load(std::memory_order_relaxed) != PythonStatus::kNone) return;
   if (g_looking.exchange(true, std::memory_order_acquire)) return;
   if (g_status.load(std::memory_order_relaxed) == PythonStatus::kNone) {
-    Loaded loaded;
-    dl_iterate_phdr(visit, &loaded);
-    if (loaded.added != g_objects_looked_at.load(std::memory_order_relaxed)) {
-      g_objects_looked_at.store(loaded.added, std::memory_order_relaxed);
-      const PythonStatus status = look(loaded);
-      dlerror();  // names that were not found are no error of the program's
+    const uint64_t loaded = loadCounts().loaded;
+    if (loaded != g_objects_looked_at.load(std::memory_order_relaxed)) {
+      g_objects_looked_at.store(loaded, std::memory_order_relaxed);
+      const PythonStatus status = look();
       g_status.store(status, std::memory_order_relaxed);
       if (status == PythonStatus::kNotYetSeen) g_found.store(true, std::memory_order_release);
     }

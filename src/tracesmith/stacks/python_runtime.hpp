@@ -2,8 +2,8 @@
 // The Python interpreter of this process, if there is one: its functions, found by name, and its
 // layout. It is never linked with and never initialised.
 //
-// Part of what enters other people's programs: libc alone. Looking takes the loader's lock; asking
-// for what was found takes none.
+// Part of what enters other people's programs: libc alone. Looking waits for nobody who may be in
+// dlopen() (loaded_modules.hpp); asking for what was found takes no lock.
 #pragma once
 
 #include <cstdint>
@@ -67,6 +67,12 @@ struct PythonRuntime {
 
 /// Looks for an interpreter if objects were loaded since the last time; any thread may.
 void lookForPython();
+
+/// What was found is called for as long as the process runs, so its library must not be unloaded.
+/// keepPythonLoaded() sees to that, and takes the lock of dlopen(). Call pinPythonLater() where
+/// keepPythonLoaded() is called before each dlclose(); else looking does it.
+void pinPythonLater();
+void keepPythonLoaded();
 
 /// What was found; nullptr when there is none whose frames could be told. [hot]
 const PythonRuntime* foundPython();

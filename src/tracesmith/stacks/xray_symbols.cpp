@@ -56,7 +56,6 @@ class ElfFile {
   const Elf64_Shdr* linked(const Elf64_Shdr& from) const {
     return from.sh_link < sections_.size() ? &sections_[from.sh_link] : nullptr;
   }
-  bool relocatable() const { return header_.e_type == ET_DYN; }
   /// Calls `each(record, its number)` for every whole record of a section, until it says false.
   template <class Record, class Each>
   bool forEach(const Elf64_Shdr& of, const Each& each) const;

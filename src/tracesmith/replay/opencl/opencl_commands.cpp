@@ -32,13 +32,16 @@ void OpenClExecutor::problem(std::string text) {
   problem_ += std::move(text);
 }
 
+/// It may have been known only when the command was complete: then it is in its Done.
+Payload OpenClExecutor::knownOf(const Payload& payload, Done& done) const {
+  const bool later = !payload.known() && step_->done != kNoStep &&
+                     decode(plan_.step(step_->done).fields, done) && done.kept != 0;
+  return later ? done.content : payload;
+}
+
 Result<Bytes> OpenClExecutor::content(const Payload& payload, uint64_t bytes) {
-  Payload known = payload;
   Done done;
-  if (!payload.known() && step_->done != kNoStep && decode(plan_.step(step_->done).fields, done) &&
-      done.kept != 0) {
-    known = done.content;  // it was there only when the command was complete
-  }
+  const Payload known = knownOf(payload, done);
   if (!known.known()) {
     problem("what it gives the device is not known");
     return fail(ErrorCode::kNotFound, "content is not known", reader_.path());
@@ -51,6 +54,27 @@ Result<Bytes> OpenClExecutor::content(const Payload& payload, uint64_t bytes) {
     problem(found.error().toString());
   }
   return found;
+}
+
+Result<ByteView> OpenClExecutor::upload(const Payload& payload, uint64_t bytes) {
+  Done done;
+  const std::span<const ContentHash> chunks = knownOf(payload, done).chunks;
+  const bool again = !uploads_.empty() && !chunks.empty() &&
+                     uploads_.back().bytes.size() >= bytes &&
+                     std::equal(chunks.begin(), chunks.end(), uploads_.back().chunks.begin(),
+                                uploads_.back().chunks.end());
+  if (again) return ByteView(uploads_.back().bytes);
+  TS_TRY(Bytes found, content(payload, bytes));
+  if (!uploads_.empty()) old_upload_bytes_ += uploads_.back().bytes.size();
+  uploads_.push_back({{chunks.begin(), chunks.end()}, std::move(found), {}});
+  dropUploads(old_upload_bytes_ > kMostUploadBytes ? kMostUploadBytes / 2 : kMostUploadBytes);
+  return ByteView(uploads_.back().bytes);
+}
+
+void OpenClExecutor::readsUpload(cl_event event) {
+  constexpr size_t kMany = 256;
+  uploads_.back().readers.push_back(event);
+  if (uploads_.back().readers.size() % kMany == 0) dropUploads(kMostUploadBytes);
 }
 
 StepOutcome OpenClExecutor::perform(StepIndex index, StepMode mode) {
@@ -100,28 +124,35 @@ StepOutcome OpenClExecutor::finish() {
     outcome.problem = "a command failed on the device: " + openClError(failed_in_flight_);
   }
   outcome.executed = true;
-  dropSources(0);
+  dropUploads(0);
   return outcome;
 }
 
-void OpenClExecutor::dropSources(size_t most_bytes) {
-  while (!sources_.empty() && source_bytes_ > most_bytes) {
-    cl_int status = CL_QUEUED;
-    cl_.clGetEventInfo(sources_.front().event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status,
-                       &status, nullptr);
-    // One that waits for an event of the host's would wait for us.
-    if (status > CL_COMPLETE && host_events_) return;
-    if (status > CL_COMPLETE) cl_.clWaitForEvents(1, &sources_.front().event);
-    cl_.clReleaseEvent(sources_.front().event);
-    source_bytes_ -= sources_.front().bytes.size();
-    sources_.pop_front();
+/// Gives up what nobody reads any more, and waits for those that read the oldest until no more than
+/// so many bytes are left besides the last upload.
+void OpenClExecutor::dropUploads(size_t most_bytes) {
+  for (auto it = uploads_.begin(); it != uploads_.end();) {
+    std::deque<cl_event>& readers = it->readers;
+    const bool is_last = std::next(it) == uploads_.end();
+    while (!readers.empty()) {
+      cl_int status = CL_QUEUED;
+      cl_.clGetEventInfo(readers.front(), CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status,
+                         nullptr);
+      // One that waits for an event of the host's would wait for us.
+      const bool may_wait = !is_last && old_upload_bytes_ > most_bytes && !host_events_;
+      if (status > CL_COMPLETE && !may_wait) break;
+      if (status > CL_COMPLETE) cl_.clWaitForEvents(1, &readers.front());
+      cl_.clReleaseEvent(readers.front());
+      readers.pop_front();
+    }
+    if (is_last) break;
+    if (!readers.empty()) {
+      ++it;
+      continue;
+    }
+    old_upload_bytes_ -= it->bytes.size();
+    it = uploads_.erase(it);
   }
-}
-
-void OpenClExecutor::keepSource(cl_event event, Bytes bytes) {
-  source_bytes_ += bytes.size();
-  sources_.push_back({event, std::move(bytes)});
-  if (source_bytes_ > kMostSourceBytes) dropSources(kMostSourceBytes / 2);
 }
 
 std::vector<cl_event> OpenClExecutor::waits() const {
@@ -218,15 +249,13 @@ cl_int OpenClExecutor::call(const Write& c) {
     return CL_SUCCESS;
   }
   const bool failed = step_->header.result != CL_SUCCESS;
-  auto found =
-      failed ? Result<Bytes>(Bytes(*bytes <= (1u << 20) ? *bytes : 0)) : content(c.content, *bytes);
-  if (!found) return CL_SUCCESS;
-  // It has to stay until the command is over.
+  const Bytes of_failed(failed && *bytes <= (1u << 20) ? *bytes : 0);
+  const auto source = failed ? Result<ByteView>(of_failed) : upload(c.content, *bytes);
+  if (!source) return CL_SUCCESS;
   const bool blocking = isBlocking();
-  Bytes source = std::move(*found);
   cl_event own = nullptr;
   // A call that failed for want of a pointer fails the same way again.
-  const void* from = failed && c.host == 0 ? nullptr : source.data();
+  const void* from = failed && c.host == 0 ? nullptr : source->data();
   auto* const memory = live<cl_mem>(step_->object);
   const Corner origin(c.box.origin), region(c.box.region);
   const cl_int result = command(
@@ -244,8 +273,8 @@ cl_int OpenClExecutor::call(const Write& c) {
                                             region.data(), c.box.row_pitch, c.box.slice_pitch, 0, 0,
                                             from, n, list, event);
       },
-      blocking ? nullptr : &own);
-  if (own != nullptr) keepSource(own, std::move(source));
+      blocking || failed ? nullptr : &own);
+  if (own != nullptr) readsUpload(own);
   return result;
 }
 
@@ -259,9 +288,12 @@ cl_int OpenClExecutor::call(const Read& c) {
     return CL_SUCCESS;
   }
   const bool failed = step_->header.result != CL_SUCCESS;
-  shown.bytes.resize(failed && *bytes > (1u << 20) ? 0 : *bytes);
-  void* to = failed && c.host == 0 ? nullptr : shown.bytes.data();
   const bool blocking = isBlocking();
+  shown.is_dropped = !blocking && !failed && !is_unrecorded_.empty() && is_unrecorded_[index_];
+  if (!shown.is_dropped) shown.bytes = buffers_.take(failed && *bytes > (1u << 20) ? 0 : *bytes);
+  void* to = shown.is_dropped        ? placeOfDropped(*bytes)
+             : failed && c.host == 0 ? nullptr
+                                     : shown.bytes.data();
   auto* const memory = live<cl_mem>(step_->object);
   const Corner origin(c.box.origin), region(c.box.region);
   cl_event own = nullptr;
@@ -280,7 +312,7 @@ cl_int OpenClExecutor::call(const Read& c) {
                                            region.data(), c.box.row_pitch, c.box.slice_pitch, 0, 0,
                                            to, n, list, event);
       },
-      blocking ? nullptr : &own);
+      blocking || shown.is_dropped ? nullptr : &own);
   shown.event = own;
   if (result == CL_SUCCESS && called_) shown_[index_] = std::move(shown);
   return result;
@@ -383,7 +415,7 @@ cl_int OpenClExecutor::call(const Unmap& c) {
   await(map);
   const auto bytes = boxBytes(map.box, map.row_bytes);
   if (c.content.bytes != 0 && bytes) {
-    const auto found = content(c.content, *bytes);
+    const auto found = upload(c.content, *bytes);
     if (found) {
       map.rows().forEach([&](uint64_t packed, uint64_t mapped, uint64_t length) {
         std::memcpy(static_cast<uint8_t*>(map.mapped) + mapped, found->data() + packed, length);
@@ -418,20 +450,18 @@ cl_int OpenClExecutor::call(const Migrate& c) {
 
 cl_int OpenClExecutor::call(const SvmCopy& c) {
   if (cl_.clEnqueueSVMMemcpy == nullptr) return CL_INVALID_OPERATION;
-  Bytes source;
   const void* from = svmAddress(c.source, step_->other);
   void* to = svmAddress(c.destination, step_->object);
   if (step_->other == 0) {
-    auto found = content(c.content, c.bytes);
-    if (!found) return CL_SUCCESS;
-    source = std::move(*found);
-    from = source.data();
+    const auto source = upload(c.content, c.bytes);
+    if (!source) return CL_SUCCESS;
+    from = source->data();
   }
   Shown shown;
   if (step_->object == 0) {
     // To memory of the host.
     shown.box.region[0] = shown.row_bytes = c.bytes;
-    shown.bytes.resize(c.bytes);
+    shown.bytes = buffers_.take(c.bytes);
     to = shown.bytes.data();
   }
   const bool blocking = isBlocking();
@@ -447,7 +477,7 @@ cl_int OpenClExecutor::call(const SvmCopy& c) {
     shown.event = own;
     if (result == CL_SUCCESS && called_) shown_[index_] = std::move(shown);
   } else if (own != nullptr) {
-    keepSource(own, std::move(source));
+    readsUpload(own);
   }
   return result;
 }
@@ -573,6 +603,7 @@ cl_int OpenClExecutor::call(const Snapshot& c) {
 }
 
 cl_int OpenClExecutor::call(const Unsupported& c) {
+  if (step_->header.result != CL_SUCCESS) return step_->header.result;  // it had no effect
   problem(std::string(c.function.begin(), c.function.end()) + " cannot be replayed");
   return CL_SUCCESS;
 }

@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "tracesmith/replay/buffer_pool.hpp"
 #include "tracesmith/replay/executor.hpp"
 #include "tracesmith/replay/opencl/box_rows.hpp"
 #include "tracesmith/replay/opencl/opencl_library.hpp"
@@ -28,7 +29,9 @@ class OpenClExecutor final : public Executor {
         reader_(reader),
         options_(std::move(options)),
         objects_(plan.objects().size()),
-        references_(plan.objects().size()) {}
+        references_(plan.objects().size()) {
+    if (options_.drops_unrecorded_reads) findUnrecordedReads();
+  }
   ~OpenClExecutor() override;
 
   /// Chooses the devices that stand for the recorded ones.
@@ -50,10 +53,11 @@ class OpenClExecutor final : public Executor {
 
  private:
   struct Shown {
-    Bytes bytes;             // of a read
-    void* mapped = nullptr;  // of a map
-    bool is_old = false;     // mapped to be overwritten: what it holds means nothing
-    size_t row_pitch = 0;    // of a mapped image
+    Buffer<uint8_t> bytes;    // of a read
+    bool is_dropped = false;  // of a read: see ExecutorOptions
+    void* mapped = nullptr;   // of a map
+    bool is_old = false;      // mapped to be overwritten: what it holds means nothing
+    size_t row_pitch = 0;     // of a mapped image
     size_t slice_pitch = 0;
     cl_event event = nullptr;  // of a command that was not waited for
     recording::Box box;
@@ -67,6 +71,9 @@ class OpenClExecutor final : public Executor {
   }
   cl_int markerFor(std::vector<cl_event> list, cl_event* event);
   cl_command_queue queue() const { return live<cl_command_queue>(step_->queue); }
+  void findUnrecordedReads();
+  /// Where a read goes that is not looked at.
+  uint8_t* placeOfDropped(uint64_t bytes);
   void keep(ObjectIndex object, void* handle);
   void giveUp(ObjectIndex object);
   void destroy(ObjectIndex object);
@@ -75,6 +82,11 @@ class OpenClExecutor final : public Executor {
   bool isThere(ObjectIndex object, const std::string& what = "");
   bool argumentsAreThere();
   Result<Bytes> content(const recording::Payload& payload, uint64_t bytes);
+  /// The same for what a command reads from while it runs. The view lives until the next call, and
+  /// as long as the commands that readsUpload() tells of.
+  Result<ByteView> upload(const recording::Payload& payload, uint64_t bytes);
+  void readsUpload(cl_event event);
+  recording::Payload knownOf(const recording::Payload& payload, recording::Done& done) const;
   std::vector<cl_event> waits() const;
   /// The present call waits for its command, as it did when it was recorded, or because it is
   /// alone.
@@ -91,22 +103,30 @@ class OpenClExecutor final : public Executor {
   Status fill(ObjectIndex memory, ByteView bytes);
   Result<cl_command_queue> helperQueueOf(ObjectIndex context);
   Bytes undefinedContent(uint64_t bytes, ObjectIndex object) const;
-  /// Whether the kernel of the present launch asks for what splitting it would change.
-  bool asksForItsSize(ObjectIndex kernel, bool without_local_size);
+  /// What the kernel of the present launch asks for that splitting it would change.
+  enum class Asks : uint8_t { kNothing, kOfTheWhole, kUnknown };
+  Asks asksForItsSize(ObjectIndex kernel, bool without_local_size);
+  /// A kernel compiled to answer as a whole launch does when it runs in parts; no kernel: it cannot
+  /// be.
+  struct CutKernel {
+    cl_program program = nullptr;
+    cl_kernel kernel = nullptr;
+  };
+  CutKernel cutKernel(ObjectIndex kernel, const std::string& lines);
+  void releaseCutKernels();
   cl_int applyArgument(cl_kernel kernel, StepIndex argument);
   cl_int applyArguments();
   cl_int applyExecInfo(StepIndex info);
   cl_int applyExecInfos();
   void* svmAddress(recording::Handle address, ObjectIndex memory) const;
-  void keepSource(cl_event event, Bytes bytes);
-  void dropSources(size_t most_bytes);
+  void dropUploads(size_t most_bytes);
   /// Runs a command: `enqueue(wait count, waits, event*)`; its event is kept where it is needed.
   template <class Enqueue>
   cl_int command(Enqueue&& enqueue, cl_event* own = nullptr);
   /// Until what it shows is there.
   cl_int await(Shown& shown);
   /// The content of a mapped or read box, rows close to each other.
-  Bytes packed(const Shown& shown) const;
+  Buffer<uint8_t> packed(const Shown& shown);
 
   // What is made; the result is the call's.
   cl_int call(const recording::Device&) { return CL_SUCCESS; }
@@ -118,6 +138,7 @@ class OpenClExecutor final : public Executor {
   cl_int call(const recording::CreateSampler& c);
   cl_int call(const recording::CreateProgram& c);
   cl_int call(const recording::BuildProgram& c);
+  cl_int call(const recording::IncludedFile& c);
   cl_int call(const recording::CreateKernel& c);
   cl_int call(const recording::CloneKernel& c);
   cl_int call(const recording::SetArgument& c);
@@ -150,6 +171,10 @@ class OpenClExecutor final : public Executor {
   cl_int call(const recording::RangeEdge&) { return CL_SUCCESS; }
   cl_int call(const recording::Unsupported& c);
   cl_int call(const recording::End&) { return CL_SUCCESS; }
+  cl_int failImage(const recording::CreateImage& c, const cl_image_format& format,
+                   cl_image_desc description);
+  /// The result of a call that failed when it was recorded. Releases what it makes now.
+  cl_int released(cl_mem memory, cl_int result);
   /// What the memory uses as its own (CL_MEM_USE_HOST_PTR) stays as long as it does.
   void keepHostMemory(cl_mem memory, Bytes bytes);
   void makeAnew(ObjectIndex program);
@@ -165,7 +190,8 @@ class OpenClExecutor final : public Executor {
   std::set<ObjectIndex> queues_;                         // that are there
   std::unordered_map<ObjectIndex, std::string> absent_;  // why an object was not made
   bool keep_objects_ = false;
-  std::set<ObjectIndex> built_;  // programs, while objects are kept
+  std::set<ObjectIndex> built_;                           // programs, while objects are kept
+  std::unordered_map<ObjectIndex, std::string> folders_;  // of programs that include files
   std::string device_name_;
   bool same_device_ = false;
 
@@ -184,23 +210,31 @@ class OpenClExecutor final : public Executor {
   std::unordered_map<ObjectIndex, cl_command_queue> helper_queues_;           // by context
   std::unordered_map<StepIndex, Shown> shown_;
   std::unordered_map<ObjectIndex, StepIndex> svm_maps_;  // shared memory that is the host's now
-  /// What writes that may not be over read from; the oldest are waited for when it is much.
-  struct Source {
-    cl_event event;
+  /// What commands that may not be over read from. The last one stays, for programs that upload the
+  /// same again and again; of the others the oldest are waited for when it is much.
+  struct Upload {
+    std::vector<recording::ContentHash> chunks;
     Bytes bytes;
+    std::deque<cl_event> readers;
   };
-  static constexpr size_t kMostSourceBytes = 64u << 20;
-  std::deque<Source> sources_;
-  size_t source_bytes_ = 0;
-  ObjectIndex context_ = 0;  // the last one
+  static constexpr size_t kMostUploadBytes = 64u << 20;
+  std::deque<Upload> uploads_;
+  size_t old_upload_bytes_ = 0;  // of all but the last
+  BufferPool buffers_;           // for what is read
+  ObjectIndex context_ = 0;      // the last one
   uint32_t contexts_ = 0;
   // Of kConcurrent.
   std::deque<cl_event> in_flight_;           // of commands that may not be over, the oldest first
   cl_event host_wait_ = nullptr;             // of all that the host has waited for
   cl_int failed_in_flight_ = CL_SUCCESS;     // what the first command ended with that failed
   bool host_events_ = false;                 // the program made events that it sets itself
-  std::unordered_map<uint64_t, bool> asks_;  // asksForItsSize() of kernels
-  Bytes last_shown_;
+  std::unordered_map<uint64_t, Asks> asks_;  // asksForItsSize() of kernels
+  std::map<std::pair<ObjectIndex, std::string>, CutKernel> cut_kernels_;  // by their added lines
+  std::unordered_map<ObjectIndex, std::string> built_with_;               // options, by program
+  Buffer<uint8_t> last_shown_;
+  std::vector<bool> is_unrecorded_;  // by step: a read without content in the recording
+  std::vector<Buffer<uint8_t>>
+      dropped_;  // the last one has room for any read before; commands use them
 };
 
 }  // namespace tracesmith

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <utility>
 
 #include "tracesmith/replay/opencl/opencl_executor.hpp"
 
@@ -12,14 +13,31 @@ namespace tracesmith {
 
 using namespace recording;
 
-Bytes OpenClExecutor::packed(const Shown& shown) const {
+Buffer<uint8_t> OpenClExecutor::packed(const Shown& shown) {
   const auto bytes = boxBytes(shown.box, shown.row_bytes);
-  Bytes out(bytes.value_or(0));
+  Buffer<uint8_t> out = buffers_.take(bytes.value_or(0));
   if (out.empty()) return out;
   shown.rows().forEach([&](uint64_t packed, uint64_t mapped, uint64_t length) {
     std::memcpy(out.data() + packed, static_cast<const uint8_t*>(shown.mapped) + mapped, length);
   });
   return out;
+}
+
+void OpenClExecutor::findUnrecordedReads() {
+  is_unrecorded_.resize(plan_.steps().size());
+  for (size_t i = 0; i < is_unrecorded_.size(); ++i) {
+    const ReplayStep& step = plan_.step(static_cast<StepIndex>(i));
+    if (step.kind() == CommandKind::kRead) is_unrecorded_[i] = true;
+    Done done;
+    if (step.kind() != CommandKind::kDone || step.of == kNoStep || !decode(step.fields, done))
+      continue;
+    if (done.content.known()) is_unrecorded_[step.of] = false;
+  }
+}
+
+uint8_t* OpenClExecutor::placeOfDropped(uint64_t bytes) {
+  if (dropped_.empty() || dropped_.back().size() < bytes) dropped_.push_back(buffers_.take(bytes));
+  return dropped_.back().data();
 }
 
 cl_int OpenClExecutor::await(Shown& shown) {
@@ -36,12 +54,23 @@ Result<ByteView> OpenClExecutor::shown(StepIndex step) {
     return fail(ErrorCode::kNotFound, "showed nothing: it was not executed");
   }
   Shown& shown = it->second;
+  if (shown.is_dropped) {
+    shown_.erase(it);
+    return ByteView();
+  }
   if (shown.is_old) return fail(ErrorCode::kNotFound, "showed nothing: it is to be overwritten");
   if (const cl_int result = await(shown); result != CL_SUCCESS) {
     return fail(ErrorCode::kIo, openClError(result));
   }
+  buffers_.give(std::exchange(last_shown_, {}));
   if (shown.mapped != nullptr) {
-    last_shown_ = packed(shown);  // the map itself is needed for its unmap
+    // The map itself is needed for its unmap; where its rows are close together it is the view.
+    const BoxRows rows = shown.rows();
+    const bool is_close = (rows.rows == 1 || rows.row_pitch == rows.row_bytes) &&
+                          (rows.slices == 1 || rows.slice_pitch == rows.row_bytes * rows.rows);
+    const uint64_t bytes = boxBytes(shown.box, shown.row_bytes).value_or(0);
+    if (is_close) return ByteView(static_cast<const uint8_t*>(shown.mapped), bytes);
+    last_shown_ = packed(shown);
   } else {
     last_shown_ = std::move(shown.bytes);
     shown_.erase(it);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What lives between commands: contexts, queues, memory, programs, kernels.
 #include <fmt/format.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <iterator>
 
+#include "tracesmith/replay/included_files.hpp"
 #include "tracesmith/replay/opencl/opencl_executor.hpp"
 #include "tracesmith/replay/random.hpp"
 
@@ -13,7 +15,6 @@ namespace tracesmith {
 using namespace recording;
 
 namespace {
-constexpr cl_mem_flags kHostContent = CL_MEM_USE_HOST_PTR | CL_MEM_COPY_HOST_PTR;
 /// What would keep us from looking at a buffer, or from defining its content.
 constexpr cl_mem_flags kHostAccess =
     CL_MEM_HOST_WRITE_ONLY | CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_NO_ACCESS;
@@ -27,6 +28,7 @@ OpenClExecutor::~OpenClExecutor() {
     if (shown.event != nullptr) cl_.clReleaseEvent(shown.event);
   }
   for (const auto& [context, queue] : helper_queues_) cl_.clReleaseCommandQueue(queue);
+  releaseCutKernels();
   // From the last to the first: what was made of others goes before them.
   for (size_t i = objects_.size(); i-- > 1;) destroy(static_cast<ObjectIndex>(i));
 }
@@ -106,6 +108,8 @@ std::vector<cl_device_id> OpenClExecutor::devicesOf(const ReplayStep& step) cons
 }
 
 cl_int OpenClExecutor::call(const CreateContext&) {
+  // The properties that it failed for are those of another platform.
+  if (step_->header.result != CL_SUCCESS) return step_->header.result;
   ++contexts_;
   context_ = step_->object;
   const std::vector<cl_device_id> devices = devicesOf(*step_);
@@ -156,23 +160,68 @@ void OpenClExecutor::keepHostMemory(cl_mem memory, Bytes bytes) {
   (void)kept.release();
 }
 
+namespace {
+
+/// Memory for a call that fails: a driver that does not fail after all may look at it.
+class Placeholder {
+ public:
+  explicit Placeholder(uint64_t bytes) : bytes_(std::clamp<uint64_t>(bytes, 4096, kMost)) {
+    void* p = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p != MAP_FAILED) p_ = p;
+  }
+  ~Placeholder() {
+    if (p_ != nullptr) munmap(p_, bytes_);
+  }
+  Placeholder(const Placeholder&) = delete;
+  Placeholder& operator=(const Placeholder&) = delete;
+  void* get() const { return p_; }
+
+ private:
+  static constexpr uint64_t kMost = uint64_t{1} << 40;
+  void* p_ = nullptr;
+  uint64_t bytes_;
+};
+
+}  // namespace
+
+cl_int OpenClExecutor::released(cl_mem memory, cl_int result) {
+  if (memory != nullptr) cl_.clReleaseMemObject(memory);
+  return result;
+}
+
 cl_int OpenClExecutor::call(const CreateBuffer& c) {
+  if (step_->header.result != CL_SUCCESS) {
+    const Placeholder host(c.bytes);
+    cl_int result = CL_SUCCESS;
+    called_ = true;
+    cl_mem buffer = cl_.clCreateBuffer(live<cl_context>(step_->other), c.flags, c.bytes,
+                                       c.host == 0 ? nullptr : host.get(), &result);
+    return released(buffer, result);
+  }
+  if (const ObjectIndex shared = step_->object == 0 ? 0 : plan_.object(step_->object).parent) {
+    if (!isThere(shared)) return CL_SUCCESS;
+    cl_int result = CL_SUCCESS;
+    called_ = true;
+    keep(step_->object, cl_.clCreateBuffer(live<cl_context>(step_->other), c.flags & ~kHostAccess,
+                                           c.bytes, svmAddress(c.host, shared), &result));
+    return result;
+  }
   cl_mem_flags flags = c.flags & ~kHostAccess;
   Bytes bytes;
+  const bool is_undefined = c.content.bytes == 0 && c.bytes != 0;
+  const ZeroPages zeros(is_undefined && !options_.noise ? c.bytes : 0);
   if (c.content.bytes != 0) {
     auto found = content(c.content, c.bytes);
     if (!found) return CL_SUCCESS;
     bytes = std::move(*found);
-  } else if (step_->header.result == CL_SUCCESS && c.bytes != 0) {
-    bytes = undefinedContent(c.bytes, step_->object);
+  } else if (is_undefined) {
+    if (zeros.view().empty()) bytes = undefinedContent(c.bytes, step_->object);
     flags |= CL_MEM_COPY_HOST_PTR;
   }
   cl_int result = CL_SUCCESS;
-  void* host = bytes.empty() ? nullptr : bytes.data();
-  // A call that failed for its pointer has to be given one that fails.
-  if (step_->header.result != CL_SUCCESS && (c.flags & kHostContent) == 0 && c.host != 0) {
-    host = &result;
-  }
+  // Drivers take what they copy as something that could be written, and do not write it.
+  void* host = bytes.empty() ? const_cast<uint8_t*>(zeros.view().data()) : bytes.data();
   called_ = true;
   cl_mem buffer = cl_.clCreateBuffer(live<cl_context>(step_->other), flags, c.bytes, host, &result);
   keep(step_->object, buffer);
@@ -181,12 +230,17 @@ cl_int OpenClExecutor::call(const CreateBuffer& c) {
 }
 
 cl_int OpenClExecutor::call(const CreateSubBuffer& c) {
-  if (step_->header.result == CL_SUCCESS && !isThere(step_->other)) return CL_SUCCESS;
+  const bool failed = step_->header.result != CL_SUCCESS;
+  if (!failed && !isThere(step_->other)) return CL_SUCCESS;
   const cl_buffer_region region = {c.offset, c.bytes};
+  const auto type = c.other_type == 0 ? cl_buffer_create_type{CL_BUFFER_CREATE_TYPE_REGION}
+                                      : static_cast<cl_buffer_create_type>(c.other_type);
   cl_int result = CL_SUCCESS;
   called_ = true;
-  cl_mem buffer = cl_.clCreateSubBuffer(live<cl_mem>(step_->other), c.flags & ~kHostAccess,
-                                        CL_BUFFER_CREATE_TYPE_REGION, &region, &result);
+  cl_mem buffer =
+      cl_.clCreateSubBuffer(live<cl_mem>(step_->other), failed ? c.flags : c.flags & ~kHostAccess,
+                            type, c.without_region != 0 ? nullptr : &region, &result);
+  if (failed) return released(buffer, result);
   keep(step_->object, buffer);
   return result;
 }
@@ -202,11 +256,13 @@ cl_int OpenClExecutor::call(const CreateImage& c) {
   description.image_array_size = c.array_size;
   description.num_mip_levels = static_cast<cl_uint>(c.mip_levels);
   description.num_samples = static_cast<cl_uint>(c.samples);
-  if (c.buffer != 0) {
-    const ObjectIndex buffer = plan_.object(step_->object).parent;
-    if (step_->header.result == CL_SUCCESS && !isThere(buffer)) return CL_SUCCESS;
-    description.mem_object = live<cl_mem>(buffer);
+  if (step_->header.result != CL_SUCCESS) return failImage(c, format, description);
+  const ObjectIndex under = step_->object == 0 ? 0 : plan_.object(step_->object).parent;
+  if (!isThere(under)) return CL_SUCCESS;
+  if (under != 0) {
     description.image_row_pitch = c.row_pitch;
+    if (c.buffer != 0) description.mem_object = live<cl_mem>(under);
+    if (c.buffer == 0) description.image_slice_pitch = c.slice_pitch;
   }
   cl_mem_flags flags = c.flags & ~kHostAccess;
   Bytes bytes;
@@ -214,17 +270,42 @@ cl_int OpenClExecutor::call(const CreateImage& c) {
     auto found = content(c.content, c.content.bytes);
     if (!found) return CL_SUCCESS;
     bytes = std::move(*found);
-  } else if (c.buffer == 0 && step_->object != 0 && plan_.object(step_->object).bytes != 0) {
+  } else if (under == 0 && step_->object != 0 && plan_.object(step_->object).bytes != 0) {
     bytes = undefinedContent(plan_.object(step_->object).bytes, step_->object);
     flags |= CL_MEM_COPY_HOST_PTR;
   }
   cl_int result = CL_SUCCESS;
   called_ = true;
+  const bool over_shared = under != 0 && c.buffer == 0;
+  void* const host = over_shared     ? svmAddress(c.host, under)
+                     : bytes.empty() ? nullptr
+                                     : static_cast<void*>(bytes.data());
   cl_mem image = cl_.clCreateImage(live<cl_context>(step_->other), flags, &format, &description,
-                                   bytes.empty() ? nullptr : bytes.data(), &result);
+                                   host, &result);
   keep(step_->object, image);
-  if ((flags & CL_MEM_USE_HOST_PTR) != 0) keepHostMemory(image, std::move(bytes));
+  if ((flags & CL_MEM_USE_HOST_PTR) != 0 && !over_shared) keepHostMemory(image, std::move(bytes));
   return result;
+}
+
+/// One that failed when it was recorded, as the program asked for it.
+cl_int OpenClExecutor::failImage(const CreateImage& c, const cl_image_format& format,
+                                 cl_image_desc description) {
+  description.image_row_pitch = c.row_pitch;
+  description.image_slice_pitch = c.slice_pitch;
+  if (c.buffer != 0) description.mem_object = live<cl_mem>(plan_.listOf(*step_)[0]);
+  uint64_t bytes = 16;  // of a pixel, at most
+  for (const uint64_t extent : {c.width, c.height, c.depth, c.array_size}) {
+    if (__builtin_mul_overflow(bytes, std::max<uint64_t>(1, extent), &bytes)) bytes = UINT64_MAX;
+  }
+  const Placeholder host(std::max({bytes, c.row_pitch, c.slice_pitch}));
+  cl_int result = CL_SUCCESS;
+  called_ = true;
+  cl_mem image =
+      cl_.clCreateImage(live<cl_context>(step_->other), c.flags,
+                        (c.without & CreateImage::kFormat) != 0 ? nullptr : &format,
+                        (c.without & CreateImage::kDescription) != 0 ? nullptr : &description,
+                        c.host == 0 ? nullptr : host.get(), &result);
+  return released(image, result);
 }
 
 cl_int OpenClExecutor::call(const CreateSampler& c) {
@@ -341,9 +422,13 @@ cl_int OpenClExecutor::call(const BuildProgram& c) {
   if (again && keep_objects_) makeAnew(step_->object);
   auto* const program = live<cl_program>(step_->object);
   std::string options(c.options.begin(), c.options.end());
+  if (const auto folder = folders_.find(step_->object); folder != folders_.end()) {
+    options = optionsBelow(options_.include_folder, folder->second, options);
+  }
   if (!options_.build_options.empty()) options += " " + options_.build_options;
   // It changes no code; with it the driver knows the types of arguments.
   if (options.find("-cl-kernel-arg-info") == std::string::npos) options += " -cl-kernel-arg-info";
+  built_with_[step_->object] = options;
   called_ = true;
   cl_int result = CL_SUCCESS;
   if (c.compile_only != 0) {
@@ -383,12 +468,26 @@ cl_int OpenClExecutor::call(const BuildProgram& c) {
   return result;
 }
 
+cl_int OpenClExecutor::call(const IncludedFile& c) {
+  if (options_.include_folder.empty() || step_->object == 0) return CL_SUCCESS;
+  const auto bytes = content(c.content, c.content.bytes);
+  if (!bytes) return CL_SUCCESS;
+  const Status laid_out =
+      layOutIncludedFile(options_.include_folder, {c.path.data(), c.path.size()}, *bytes);
+  if (!laid_out) problem(laid_out.error().toString());
+  folders_[step_->object].assign(c.folder.begin(), c.folder.end());
+  return CL_SUCCESS;
+}
+
 cl_int OpenClExecutor::call(const CreateKernel& c) {
   if (step_->header.result == CL_SUCCESS && !isThere(step_->other)) return CL_SUCCESS;
   const std::string name(c.name.begin(), c.name.end());
   cl_int result = CL_SUCCESS;
   called_ = true;
-  keep(step_->object, cl_.clCreateKernel(live<cl_program>(step_->other), name.c_str(), &result));
+  // Without a name it fails in another way than with an empty one.
+  const bool no_name = name.empty() && step_->header.result == CL_INVALID_VALUE;
+  keep(step_->object, cl_.clCreateKernel(live<cl_program>(step_->other),
+                                         no_name ? nullptr : name.c_str(), &result));
   return result;
 }
 
@@ -575,8 +674,10 @@ cl_int OpenClExecutor::call(const SvmAlloc& c) {
     cl_.clSVMFree(live<cl_context>(step_->other), p);
     return CL_SUCCESS;
   }
-  const Bytes zeros = undefinedContent(c.bytes, step_->object);
-  const Status filled = fill(step_->object, zeros);  // what is in queues knows nothing of it
+  const ZeroPages zeros(options_.noise ? 0 : c.bytes);
+  const Bytes noise = zeros.view().empty() ? undefinedContent(c.bytes, step_->object) : Bytes();
+  // What is in queues knows nothing of it.
+  const Status filled = fill(step_->object, noise.empty() ? zeros.view() : ByteView(noise));
   if (!filled) problem("its memory could not be filled: " + filled.error().toString());
   return CL_SUCCESS;
 }

@@ -2,9 +2,14 @@
 // A launch with its work-groups in another order: OpenCL promises none (3.0, 3.2.2), so that what a
 // kernel leaves must not depend on it. The launch is cut into parts along its longest dimension,
 // each of whole work-groups, that run one after the other in an order drawn at random; the global
-// offset gives every work-item the global id that it had.
+// offset gives every work-item the global id that it had. A kernel that asks for more than that is
+// compiled once more for the launch, with macros that answer as the whole launch would: the sizes
+// are known, and the number of a group follows from global ids.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "tracesmith/replay/kernel_text.hpp"
 #include "tracesmith/replay/opencl/opencl_executor.hpp"
@@ -17,11 +22,13 @@ using namespace recording;
 namespace {
 
 constexpr size_t kMostParts = 16;
+/// Each is a build of its own.
+constexpr size_t kMostCutKernels = 32;
 
 /// What a kernel can ask for that is another in a part of its launch.
-constexpr std::string_view kOfTheWhole[] = {"get_group_id",         "get_num_groups",
-                                            "get_global_size",      "get_global_offset",
-                                            "get_global_linear_id", "printf"};
+constexpr std::string_view kOfTheWhole[] = {"get_group_id", "get_num_groups", "get_global_size",
+                                            "get_global_offset", "get_global_linear_id"};
+constexpr std::string_view kPrints[] = {"printf"};
 /// Without a local size of the program's the driver may choose another for a part.
 constexpr std::string_view kOfTheGroup[] = {
     "get_local_id", "get_local_size", "get_local_linear_id", "get_enqueued_local_size",
@@ -33,27 +40,99 @@ bool mentions(std::string_view source, std::span<const std::string_view> names) 
   });
 }
 
+/// Lines before a source that make it answer as if the launch were whole.
+std::string linesForWhole(std::span<const size_t> offset, std::span<const size_t> global,
+                          std::span<const size_t> local) {
+  std::string lines;
+  const auto define = [&](std::string_view name, auto&& valueOf, size_t beyond) {
+    lines += fmt::format("#define {}(d) ((size_t)(", name);
+    for (size_t d = 0; d < global.size(); ++d) {
+      lines += fmt::format("(d) == {} ? {} : ", d, valueOf(d));
+    }
+    lines += fmt::format("{}))\n", beyond);
+  };
+  const auto number = [](size_t n) { return fmt::format("(size_t){}UL", n); };
+  define(
+      "get_global_size", [&](size_t d) { return number(global[d]); }, 1);
+  define(
+      "get_global_offset", [&](size_t d) { return number(offset[d]); }, 0);
+  define(
+      "get_num_groups", [&](size_t d) { return number(global[d] / local[d]); }, 1);
+  const auto groupOf = [&](size_t d) {
+    return fmt::format("(get_global_id({}) - {}) / {}", d, number(offset[d]), number(local[d]));
+  };
+  define("get_group_id", groupOf, 0);
+  std::string linear = "0";
+  for (size_t d = global.size(); d-- > 0;) {
+    linear = fmt::format("({} * {} + get_global_id({}) - {})", linear, number(global[d]), d,
+                         number(offset[d]));
+  }
+  lines += fmt::format("#define get_global_linear_id() ((size_t){})\n#line 1\n", linear);
+  return lines;
+}
+
 }  // namespace
 
-bool OpenClExecutor::asksForItsSize(ObjectIndex kernel, bool without_local_size) {
+OpenClExecutor::CutKernel OpenClExecutor::cutKernel(ObjectIndex kernel, const std::string& lines) {
+  const ObjectIndex program = plan_.object(kernel).parent;
+  if (cut_kernels_.size() >= kMostCutKernels && !cut_kernels_.contains({kernel, lines})) return {};
+  const auto [it, is_new] = cut_kernels_.try_emplace({kernel, lines});
+  CutKernel& cut = it->second;
+  if (!is_new || program == 0) return cut;
+  CreateProgram made;
+  const ReplayStep& creation = plan_.step(plan_.object(program).made_by);
+  const auto options = built_with_.find(program);
+  if (options == built_with_.end() || !decode(creation.fields, made) ||
+      made.form != ProgramForm::kSource) {
+    return cut;
+  }
+  const auto source = reader_.content(made.code);
+  if (!source) return cut;
+  const std::string text = lines + std::string(source->begin(), source->end());
+  const char* whole = text.c_str();
+  cl_int result = CL_SUCCESS;
+  cut.program =
+      cl_.clCreateProgramWithSource(live<cl_context>(creation.other), 1, &whole, nullptr, &result);
+  if (cut.program == nullptr || cl_.clBuildProgram(cut.program, 0, nullptr, options->second.c_str(),
+                                                   nullptr, nullptr) != CL_SUCCESS) {
+    return cut;
+  }
+  cut.kernel = cl_.clCreateKernel(cut.program, plan_.kernelName(*step_).c_str(), &result);
+  return cut;
+}
+
+void OpenClExecutor::releaseCutKernels() {
+  for (const auto& [key, cut] : cut_kernels_) {
+    if (cut.kernel != nullptr) cl_.clReleaseKernel(cut.kernel);
+    if (cut.program != nullptr) cl_.clReleaseProgram(cut.program);
+  }
+}
+
+OpenClExecutor::Asks OpenClExecutor::asksForItsSize(ObjectIndex kernel, bool without_local_size) {
   const ObjectIndex program = plan_.object(kernel).parent;
   const auto [it, is_new] =
-      asks_.try_emplace(uint64_t{kernel} * 2 + (without_local_size ? 1 : 0), true);
+      asks_.try_emplace(uint64_t{kernel} * 2 + (without_local_size ? 1 : 0), Asks::kUnknown);
   if (!is_new) return it->second;
   CreateProgram made;
   if (program == 0 || !decode(plan_.step(plan_.object(program).made_by).fields, made) ||
       made.form != ProgramForm::kSource) {
-    return true;
+    return it->second;
   }
   const auto source = reader_.content(made.code);
-  if (!source) return true;
+  if (!source) return it->second;
   const std::string text = kernelText(
       {reinterpret_cast<const char*>(source->data()), source->size()}, plan_.kernelName(*step_));
   // What is included, or pasted together by macros, is not seen.
   const bool hidden =
       text.find("#include") != std::string::npos || text.find("##") != std::string::npos;
-  it->second =
-      hidden || mentions(text, kOfTheWhole) || (without_local_size && mentions(text, kOfTheGroup));
+  // What is printed would be printed in another order, and told twice.
+  const bool prints = mentions(text, kPrints);
+  const bool group = without_local_size && (hidden || mentions(text, kOfTheGroup));
+  if (prints || group) {
+    it->second = Asks::kUnknown;
+  } else {
+    it->second = hidden || mentions(text, kOfTheWhole) ? Asks::kOfTheWhole : Asks::kNothing;
+  }
   return it->second;
 }
 
@@ -72,9 +151,8 @@ StepOutcome OpenClExecutor::performPermuted(StepIndex launch, uint64_t seed) {
       objects_[step_->object] == nullptr || queue() == nullptr) {
     return refuse("is no launch that can be made");
   }
-  if (asksForItsSize(step_->object, c.local.empty())) {
-    return refuse("the kernel may ask for its group or the global size");
-  }
+  const Asks asks = asksForItsSize(step_->object, c.local.empty());
+  if (asks == Asks::kUnknown) return refuse("what the kernel asks of its launch is not known");
   std::vector<size_t> global(c.global.begin(), c.global.end());
   std::vector<size_t> local(c.local.begin(), c.local.end());
   std::vector<size_t> offset(c.offset.begin(), c.offset.end());
@@ -95,13 +173,24 @@ StepOutcome OpenClExecutor::performPermuted(StepIndex launch, uint64_t seed) {
   for (size_t i = seed == 0 ? 0 : parts; i > 1; --i)
     std::swap(order[i - 1], order[random.below(i)]);
   if (!argumentsAreThere()) return refuse(problem_.c_str());
-  if (const cl_int result = applyArguments(); result != CL_SUCCESS) {
-    outcome.result = result;
-    return outcome;
-  }
-  if (const cl_int result = applyExecInfos(); result != CL_SUCCESS) {
-    outcome.result = result;
-    return outcome;
+  auto* kernel = live<cl_kernel>(step_->object);
+  if (asks == Asks::kOfTheWhole) {
+    // With a local size that the driver chooses, groups have no numbers that anyone could expect.
+    bool fits = local.size() == global.size() && !exec_infos_.contains(step_->object);
+    for (size_t i = 0; fits && i < local.size(); ++i) {
+      fits = local[i] != 0 && global[i] % local[i] == 0;
+    }
+    if (!fits) return refuse("the kernel asks for its group or the global size");
+    kernel = cutKernel(step_->object, linesForWhole(offset, global, local)).kernel;
+    if (kernel == nullptr) return refuse("the kernel cannot be compiled for a part of its launch");
+    for (const StepIndex argument : plan_.listOf(*step_)) {
+      if (argument != kNoStep) outcome.result = applyArgument(kernel, argument);
+      if (outcome.result != CL_SUCCESS) return outcome;
+    }
+  } else {
+    outcome.result = applyArguments();
+    if (outcome.result == CL_SUCCESS) outcome.result = applyExecInfos();
+    if (outcome.result != CL_SUCCESS) return outcome;
   }
   const size_t first_offset = offset[d];
   for (const size_t part : order) {
@@ -110,8 +199,8 @@ StepOutcome OpenClExecutor::performPermuted(StepIndex launch, uint64_t seed) {
     offset[d] = first_offset + begin;
     global[d] = end - begin;
     outcome.result = cl_.clEnqueueNDRangeKernel(
-        queue(), live<cl_kernel>(step_->object), static_cast<cl_uint>(global.size()), offset.data(),
-        global.data(), local.empty() ? nullptr : local.data(), 0, nullptr, nullptr);
+        queue(), kernel, static_cast<cl_uint>(global.size()), offset.data(), global.data(),
+        local.empty() ? nullptr : local.data(), 0, nullptr, nullptr);
     if (outcome.result == CL_SUCCESS) outcome.result = cl_.clFinish(queue());
     if (outcome.result != CL_SUCCESS) break;
   }

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/capture/agents/core/call_stack.hpp"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "tracesmith/base/loaded_modules.hpp"
 #include "tracesmith/capture/agents/core/no_cancel.hpp"
 #include "tracesmith/capture/agents/core/settings.hpp"
 #include "tracesmith/capture/agents/process/unload_notice.hpp"
 #include "tracesmith/stacks/call_path_cache.hpp"
 #include "tracesmith/stacks/python_frames.hpp"
+#include "tracesmith/stacks/python_runtime.hpp"
 
 namespace tracesmith::agent {
 
@@ -144,8 +145,17 @@ void prepareCallStacks() {
       },
       nullptr);
   static bool hears_of_unloads = false;
-  auto* const on_unload = reinterpret_cast<OnUnload>(dlsym(RTLD_DEFAULT, kOnUnload));
+  // Not by dlsym(): a preloaded agent comes here in a call of the program.
+  const auto noticeOf = [](const char* name) {
+    return reinterpret_cast<OnUnload>(findExportAnywhere(name));
+  };
+  auto* const on_unload = noticeOf(kOnUnload);
+  auto* const before_unload = noticeOf(kBeforeUnload);
   if (on_unload != nullptr && !hears_of_unloads) on_unload(stacks::forgetUnloadedCode);
+  if (before_unload != nullptr && !hears_of_unloads) {
+    before_unload(stacks::keepPythonLoaded);
+    stacks::pinPythonLater();
+  }
   hears_of_unloads = true;
   g_stacks.store(true, std::memory_order_relaxed);
 }

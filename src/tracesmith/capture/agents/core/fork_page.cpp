@@ -14,9 +14,7 @@ int __register_atfork(void (*prepare)(), void (*parent)(), void (*child)(), void
 }
 
 namespace tracesmith::agent {
-namespace {
 
-/// False: a fork cannot be heard of.
 bool callInForkedChildren(void (*child)()) {
   if (__register_atfork != nullptr) {
     return __register_atfork(nullptr, nullptr, child, __dso_handle) == 0;
@@ -25,8 +23,6 @@ bool callInForkedChildren(void (*child)()) {
   const auto atfork = reinterpret_cast<AtFork>(dlsym(RTLD_DEFAULT, "pthread_atfork"));
   return atfork != nullptr && atfork(nullptr, nullptr, child) == 0;
 }
-
-}  // namespace
 
 bool makeForkPage(void (*clear)(), ForkPage& out) {
   const auto bytes = static_cast<size_t>(sysconf(_SC_PAGESIZE));

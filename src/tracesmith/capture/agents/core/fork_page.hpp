@@ -21,6 +21,10 @@ struct ForkPage {
 /// kernel does not do so. False: errno says why.
 bool makeForkPage(void (*clear)(), ForkPage& out);
 
+/// `child` is called in each child that fork() makes, by the thread that forked. False: a fork
+/// cannot be heard of. A child of _Fork() or of the system call itself never is.
+bool callInForkedChildren(void (*child)());
+
 /// Where the kernel does not wipe: clears the number in a child that no handler was told of. Costs
 /// one getpid(), which is a system call. `owner`: the process that the number belongs to.
 inline void noticeFork(const ForkPage& page, uint32_t owner) {

@@ -5,12 +5,14 @@
 // A wrapper serves all loaders. It calls the functions below it as next().clFinish(queue), and
 // next() is the table of the loader that the thread called us through:
 //
-//   loader 0   the program calls the wrapper        the wrapper calls the loader's function
-//   others     the program calls Through::enter,    the wrapper calls Through::leave, which puts
-//              which sets next() for the call       next() back while the loader runs
+//   all        the program calls Through::enter, which sets next() for the call
+//   loader 0   the wrapper calls the loader's function
+//   others     the wrapper calls Through::leave, which puts next() back while the loader runs
 //
-// So the first loader costs no call pays for others, and a callback of the program that runs within
-// a call, and calls OpenCL itself, finds the thread as any other caller does.
+// For the first loader next() is right already, so its calls pay for one comparison. A callback of
+// the program that runs within a call, and calls OpenCL itself, finds the thread as any other
+// caller does. A signal handler may leave a call of another loader by siglongjmp(), or call the
+// first loader itself: then next() is another's, which the comparison shows.
 #pragma once
 
 #define CL_TARGET_OPENCL_VERSION 300
@@ -26,6 +28,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <tuple>
 #include <type_traits>
 
 namespace tracesmith::agent {
@@ -71,6 +74,19 @@ R refusal() {
   }
 }
 
+/// The same, said where the caller asks for it: the last argument of what makes something.
+template <class R, class... A>
+R refuseCall(A... arguments) {
+  if constexpr (std::is_pointer_v<R> && sizeof...(A) > 0) {
+    const std::tuple<A...> all(arguments...);
+    constexpr size_t kLast = sizeof...(A) - 1;
+    if constexpr (std::is_same_v<std::tuple_element_t<kLast, std::tuple<A...>>, cl_int*>) {
+      if (std::get<kLast>(all) != nullptr) *std::get<kLast>(all) = CL_INVALID_OPERATION;
+    }
+  }
+  return refusal<R>();
+}
+
 template <auto kEntry>
 using EntryFunction = std::remove_reference_t<decltype(g_below[0].*kEntry)>;
 
@@ -80,7 +96,15 @@ struct Through;
 template <uint32_t kLoader, auto kEntry, class R, class... A>
 struct Through<kLoader, kEntry, R (*)(A...)> {
   template <auto kWrapper>
-  static R enter(A... arguments) {
+  static R enter(A... arguments) {  // [hot]
+    if constexpr (kLoader == 0) {
+      if (__builtin_expect(t_next == &g_next[0], 1)) return kWrapper(arguments...);
+    }
+    return enterFromAnother<kWrapper>(arguments...);
+  }
+  // Not inlined: both calls above are jumps then.
+  template <auto kWrapper>
+  [[gnu::noinline]] static R enterFromAnother(A... arguments) {
     const UsingLoader its(kLoader);
     return kWrapper(arguments...);
   }
@@ -88,7 +112,7 @@ struct Through<kLoader, kEntry, R (*)(A...)> {
     const UsingLoader usual(0);
     return (g_below[kLoader].*kEntry)(arguments...);
   }
-  static R refuse(A...) { return refusal<R>(); }
+  static R refuse(A... arguments) { return refuseCall<R>(arguments...); }
 };
 
 /// Takes the place of a loader whose functions are `below` (`count` entries; the others are empty).
@@ -111,12 +135,8 @@ class LoaderLock {
 template <uint32_t kLoader, auto kEntry, auto kWrapper>
 void wrapEntry(cl_icd_dispatch& shown) {
   if (g_below[kLoader].*kEntry == nullptr) return;
-  if constexpr (kLoader == 0) {
-    shown.*kEntry = kWrapper;
-  } else {
-    shown.*kEntry = Through<kLoader, kEntry>::template enter<kWrapper>;
-    g_next[kLoader].*kEntry = Through<kLoader, kEntry>::leave;
-  }
+  shown.*kEntry = Through<kLoader, kEntry>::template enter<kWrapper>;
+  if constexpr (kLoader != 0) g_next[kLoader].*kEntry = Through<kLoader, kEntry>::leave;
 }
 
 /// Of a function that wrappers call on their own account: one that the loader does not have

@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -163,7 +162,6 @@ bool beginLifeOfFork() {
 }
 
 constexpr uint64_t kThreadRecordBytes = sizeof(arena::ThreadRecord);
-
 /// Says who writes from here on. claimRing() has seen to it that there is room.
 void writeThreadRecord(ThreadState& t) {
   constexpr uint64_t kBytes = kThreadRecordBytes;
@@ -343,6 +341,12 @@ bool readSettings() {
   return true;
 }
 
+/// Of a fork in a signal handler that has interrupted a record, which its parent finishes as well.
+void leaveRecordToParent() {
+  const uint32_t count = t_state.busy != 0 ? g_process.arena_count.load() : 0;
+  for (uint32_t i = 0; i < count; ++i) replaceByMemory(g_process.arenas[i]);
+}
+
 }  // namespace
 
 bool arm(const char* agent_name) {
@@ -379,6 +383,7 @@ bool arm(const char* agent_name) {
     }
     prepareCallStacks();
   }
+  (void)callInForkedChildren(leaveRecordToParent);
   g_epoch = g_epoch_page.number;
   g_ready_epoch = g_epoch_page.wiped_by_kernel ? g_epoch : &kAskEachTime;
   g_process.armed = true;

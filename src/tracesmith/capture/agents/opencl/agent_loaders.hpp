@@ -2,7 +2,7 @@
 // The loaders that the tracing agent stands above.
 #pragma once
 
-#include "tracesmith/capture/agents/core/loaded_modules.hpp"
+#include "tracesmith/base/loaded_modules.hpp"
 #include "tracesmith/capture/agents/opencl/intercept.hpp"
 
 namespace tracesmith::agent {

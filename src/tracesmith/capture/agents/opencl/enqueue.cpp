@@ -48,11 +48,14 @@ struct Transfer {
   bool blocking = false;
 };
 
-template <class Invoke>
-cl_int transfer(OpenClApi api, cl_command_queue queue, const Transfer& what, WaitList waits,
-                cl_event* event, Invoke&& invoke) {
+/// `complete(Transfer&)` adds what the program gave as lists. It is called when the driver has read
+/// them: one that refuses the call may have been given lists that lead nowhere.
+template <class Complete, class Invoke>
+cl_int transfer(OpenClApi api, cl_command_queue queue, Transfer what, WaitList waits,
+                cl_event* event, Complete&& complete, Invoke&& invoke) {
   HostCall call(api, queue);
   auto size = [&] {
+    complete(what);
     return sizeof(arena::CallRecord) + sizeof(arena::TransferPart) + 8 * uint64_t{waits.kept()};
   };
   return command(call, event, invoke, size, [&](RecordWriter& w, const EventSlot& slot) {
@@ -70,6 +73,13 @@ cl_int transfer(OpenClApi api, cl_command_queue queue, const Transfer& what, Wai
     w.put(part);
     w.putBytes(waits.events, 8 * waits.kept());
   });
+}
+
+template <class Invoke>
+cl_int transfer(OpenClApi api, cl_command_queue queue, const Transfer& what, WaitList waits,
+                cl_event* event, Invoke&& invoke) {
+  return transfer(
+      api, queue, what, waits, event, [](Transfer&) {}, invoke);
 }
 
 template <class Invoke>
@@ -95,6 +105,9 @@ cl_int syncCall(OpenClApi api, cl_command_queue queue, SyncKind kind, WaitList w
   HostCall call(api, queue);
   const cl_int result = invoke();
   call.end();
+  // What was refused may have been given a list that leads nowhere.
+  const bool read = result == CL_SUCCESS || result == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
+  if (!read) waits = {0, nullptr};
   const uint64_t bytes =
       sizeof(arena::CallRecord) + sizeof(arena::SyncPart) + 8 * uint64_t{waits.kept()};
   RecordWriter w(bytes);
@@ -118,6 +131,13 @@ uint64_t imageBytes(cl_mem image, const size_t* region) {
     return 0;
   }
   return volume(region) * element;
+}
+
+auto volumeOf(const size_t* region) {
+  return [region](Transfer& t) { t.bytes = volume(region); };
+}
+auto imageBytesOf(cl_mem image, const size_t* region) {
+  return [image, region](Transfer& t) { t.bytes = imageBytes(image, region); };
 }
 
 }  // namespace
@@ -211,10 +231,9 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueReadBufferRect)(cl_command_queue q, cl_mem m
                                           waits, slot);
   };
   if (!wanted()) return invoke(event);
-  return transfer(
-      OpenClApi::clEnqueueReadBufferRect, q,
-      {CopyKind::kDeviceToHost, false, handleOf(m), handleOf(to), volume(region), blocking != 0},
-      {n, waits}, event, invoke);
+  return transfer(OpenClApi::clEnqueueReadBufferRect, q,
+                  {CopyKind::kDeviceToHost, false, handleOf(m), handleOf(to), 0, blocking != 0},
+                  {n, waits}, event, volumeOf(region), invoke);
 }
 
 cl_int CL_API_CALL TS_WRAP(clEnqueueWriteBufferRect)(cl_command_queue q, cl_mem m, cl_bool blocking,
@@ -230,10 +249,9 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueWriteBufferRect)(cl_command_queue q, cl_mem 
                                            waits, slot);
   };
   if (!wanted()) return invoke(event);
-  return transfer(
-      OpenClApi::clEnqueueWriteBufferRect, q,
-      {CopyKind::kHostToDevice, false, handleOf(from), handleOf(m), volume(region), blocking != 0},
-      {n, waits}, event, invoke);
+  return transfer(OpenClApi::clEnqueueWriteBufferRect, q,
+                  {CopyKind::kHostToDevice, false, handleOf(from), handleOf(m), 0, blocking != 0},
+                  {n, waits}, event, volumeOf(region), invoke);
 }
 
 cl_int CL_API_CALL TS_WRAP(clEnqueueCopyBuffer)(cl_command_queue q, cl_mem from, cl_mem to,
@@ -259,10 +277,9 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueCopyBufferRect)(cl_command_queue q, cl_mem f
                                           from_slice, to_row, to_slice, n, waits, slot);
   };
   if (!wanted()) return invoke(event);
-  return transfer(
-      OpenClApi::clEnqueueCopyBufferRect, q,
-      {CopyKind::kDeviceToDevice, false, handleOf(from), handleOf(to), volume(region), false},
-      {n, waits}, event, invoke);
+  return transfer(OpenClApi::clEnqueueCopyBufferRect, q,
+                  {CopyKind::kDeviceToDevice, false, handleOf(from), handleOf(to), 0, false},
+                  {n, waits}, event, volumeOf(region), invoke);
 }
 
 cl_int CL_API_CALL TS_WRAP(clEnqueueReadImage)(cl_command_queue q, cl_mem image, cl_bool blocking,
@@ -275,9 +292,8 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueReadImage)(cl_command_queue q, cl_mem image,
   };
   if (!wanted()) return invoke(event);
   return transfer(OpenClApi::clEnqueueReadImage, q,
-                  {CopyKind::kDeviceToHost, false, handleOf(image), handleOf(to),
-                   imageBytes(image, region), blocking != 0},
-                  {n, waits}, event, invoke);
+                  {CopyKind::kDeviceToHost, false, handleOf(image), handleOf(to), 0, blocking != 0},
+                  {n, waits}, event, imageBytesOf(image, region), invoke);
 }
 
 cl_int CL_API_CALL TS_WRAP(clEnqueueWriteImage)(cl_command_queue q, cl_mem image, cl_bool blocking,
@@ -289,10 +305,10 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueWriteImage)(cl_command_queue q, cl_mem image
                                       waits, slot);
   };
   if (!wanted()) return invoke(event);
-  return transfer(OpenClApi::clEnqueueWriteImage, q,
-                  {CopyKind::kHostToDevice, false, handleOf(from), handleOf(image),
-                   imageBytes(image, region), blocking != 0},
-                  {n, waits}, event, invoke);
+  return transfer(
+      OpenClApi::clEnqueueWriteImage, q,
+      {CopyKind::kHostToDevice, false, handleOf(from), handleOf(image), 0, blocking != 0},
+      {n, waits}, event, imageBytesOf(image, region), invoke);
 }
 
 cl_int CL_API_CALL TS_WRAP(clEnqueueCopyImage)(cl_command_queue q, cl_mem from, cl_mem to,
@@ -304,9 +320,8 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueCopyImage)(cl_command_queue q, cl_mem from, 
   };
   if (!wanted()) return invoke(event);
   return transfer(OpenClApi::clEnqueueCopyImage, q,
-                  {CopyKind::kDeviceToDevice, false, handleOf(from), handleOf(to),
-                   imageBytes(from, region), false},
-                  {n, waits}, event, invoke);
+                  {CopyKind::kDeviceToDevice, false, handleOf(from), handleOf(to), 0, false},
+                  {n, waits}, event, imageBytesOf(from, region), invoke);
 }
 
 cl_int CL_API_CALL TS_WRAP(clEnqueueCopyImageToBuffer)(cl_command_queue q, cl_mem from, cl_mem to,
@@ -318,9 +333,8 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueCopyImageToBuffer)(cl_command_queue q, cl_me
   };
   if (!wanted()) return invoke(event);
   return transfer(OpenClApi::clEnqueueCopyImageToBuffer, q,
-                  {CopyKind::kDeviceToDevice, false, handleOf(from), handleOf(to),
-                   imageBytes(from, region), false},
-                  {n, waits}, event, invoke);
+                  {CopyKind::kDeviceToDevice, false, handleOf(from), handleOf(to), 0, false},
+                  {n, waits}, event, imageBytesOf(from, region), invoke);
 }
 
 cl_int CL_API_CALL TS_WRAP(clEnqueueCopyBufferToImage)(cl_command_queue q, cl_mem from, cl_mem to,
@@ -332,9 +346,8 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueCopyBufferToImage)(cl_command_queue q, cl_me
   };
   if (!wanted()) return invoke(event);
   return transfer(OpenClApi::clEnqueueCopyBufferToImage, q,
-                  {CopyKind::kDeviceToDevice, false, handleOf(from), handleOf(to),
-                   imageBytes(to, region), false},
-                  {n, waits}, event, invoke);
+                  {CopyKind::kDeviceToDevice, false, handleOf(from), handleOf(to), 0, false},
+                  {n, waits}, event, imageBytesOf(to, region), invoke);
 }
 
 void* CL_API_CALL TS_WRAP(clEnqueueMapBuffer)(cl_command_queue q, cl_mem m, cl_bool blocking,
@@ -367,15 +380,15 @@ void* CL_API_CALL TS_WRAP(clEnqueueMapImage)(cl_command_queue q, cl_mem image, c
                                     event, error);
   }
   void* mapped = nullptr;
-  const cl_int result = transfer(
-      OpenClApi::clEnqueueMapImage, q,
-      {CopyKind::kMap, false, handleOf(image), 0, imageBytes(image, region), blocking != 0},
-      {n, waits}, event, [&](cl_event* slot) {
-        cl_int r = CL_SUCCESS;
-        mapped = next().clEnqueueMapImage(q, image, blocking, flags, origin, region, row, slice, n,
-                                          waits, slot, &r);
-        return r;
-      });
+  const cl_int result =
+      transfer(OpenClApi::clEnqueueMapImage, q,
+               {CopyKind::kMap, false, handleOf(image), 0, 0, blocking != 0}, {n, waits}, event,
+               imageBytesOf(image, region), [&](cl_event* slot) {
+                 cl_int r = CL_SUCCESS;
+                 mapped = next().clEnqueueMapImage(q, image, blocking, flags, origin, region, row,
+                                                   slice, n, waits, slot, &r);
+                 return r;
+               });
   if (error != nullptr) *error = result;
   return mapped;
 }
@@ -400,18 +413,18 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueMigrateMemObjects)(cl_command_queue q, cl_ui
     return next().clEnqueueMigrateMemObjects(q, count, objects, flags, n, waits, slot);
   };
   if (!wanted()) return invoke(event);
-  uint64_t bytes = 0;
-  for (cl_uint i = 0; objects != nullptr && i < count; ++i) {
-    size_t size = 0;
-    if (next().clGetMemObjectInfo(objects[i], CL_MEM_SIZE, sizeof size, &size, nullptr) ==
-        CL_SUCCESS) {
-      bytes += size;
+  const auto complete = [&](Transfer& t) {
+    if (count > 0) t.source = handleOf(objects[0]);
+    for (cl_uint i = 0; i < count; ++i) {
+      size_t size = 0;
+      if (next().clGetMemObjectInfo(objects[i], CL_MEM_SIZE, sizeof size, &size, nullptr) ==
+          CL_SUCCESS) {
+        t.bytes += size;
+      }
     }
-  }
-  return transfer(
-      OpenClApi::clEnqueueMigrateMemObjects, q,
-      {CopyKind::kMigrate, false, count > 0 && objects ? handleOf(objects[0]) : 0, 0, bytes, false},
-      {n, waits}, event, invoke);
+  };
+  return transfer(OpenClApi::clEnqueueMigrateMemObjects, q, {CopyKind::kMigrate}, {n, waits}, event,
+                  complete, invoke);
 }
 
 cl_int CL_API_CALL TS_WRAP(clEnqueueFillBuffer)(cl_command_queue q, cl_mem m, const void* pattern,
@@ -434,8 +447,8 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueFillImage)(cl_command_queue q, cl_mem image,
   };
   if (!wanted()) return invoke(event);
   return transfer(OpenClApi::clEnqueueFillImage, q,
-                  {CopyKind::kUnknown, true, 0, handleOf(image), imageBytes(image, region), false},
-                  {n, waits}, event, invoke);
+                  {CopyKind::kUnknown, true, 0, handleOf(image), 0, false}, {n, waits}, event,
+                  imageBytesOf(image, region), invoke);
 }
 
 cl_int CL_API_CALL TS_WRAP(clEnqueueSVMMemcpy)(cl_command_queue q, cl_bool blocking, void* to,
@@ -491,12 +504,12 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueSVMMigrateMem)(cl_command_queue q, cl_uint c
     return next().clEnqueueSVMMigrateMem(q, count, pointers, sizes, flags, n, waits, slot);
   };
   if (!wanted()) return invoke(event);
-  uint64_t bytes = 0;
-  for (cl_uint i = 0; sizes != nullptr && i < count; ++i) bytes += sizes[i];
-  return transfer(OpenClApi::clEnqueueSVMMigrateMem, q,
-                  {CopyKind::kMigrate, false, count > 0 && pointers ? handleOf(pointers[0]) : 0, 0,
-                   bytes, false},
-                  {n, waits}, event, invoke);
+  const auto complete = [&](Transfer& t) {
+    if (count > 0) t.source = handleOf(pointers[0]);
+    for (cl_uint i = 0; sizes != nullptr && i < count; ++i) t.bytes += sizes[i];
+  };
+  return transfer(OpenClApi::clEnqueueSVMMigrateMem, q, {CopyKind::kMigrate}, {n, waits}, event,
+                  complete, invoke);
 }
 
 cl_int CL_API_CALL TS_WRAP(clEnqueueMarkerWithWaitList)(cl_command_queue q, cl_uint n,

@@ -4,7 +4,7 @@
 #include <dlfcn.h>
 #include <string.h>
 
-#include "tracesmith/capture/agents/core/loaded_modules.hpp"
+#include "tracesmith/base/loaded_modules.hpp"
 #include "tracesmith/capture/agents/opencl/agent_loaders.hpp"
 #include "tracesmith/capture/agents/opencl/unseen_loaders.hpp"
 #include "tracesmith/capture/opencl_attempt_layout.hpp"
@@ -12,6 +12,8 @@
 extern "C" void tracesmith_opencl_attempt(int attempting);
 
 using namespace tracesmith::agent;  // NOLINT: the functions below are C functions
+using tracesmith::findModule;
+using tracesmith::LoadedModule;
 
 namespace {
 
@@ -20,6 +22,12 @@ namespace {
 bool isPreloadedElsewhere() {
   const void* const its = dlsym(RTLD_DEFAULT, tracesmith::opencl_attempt::kFunctionName);
   return its != nullptr && its != reinterpret_cast<const void*>(&tracesmith_opencl_attempt);
+}
+
+/// The driver tells us of commands that end, and we tell the loader's functions. A program that
+/// closes the loader while commands are under way must find them there.
+void keepLoaded(const LoadedModule& loader) {
+  (void)dlopen(loader.path, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
 __attribute__((destructor)) void leaveLayer() { tellLoadersWithoutLayers(); }
@@ -65,8 +73,10 @@ clInitLayer(cl_uint entries, const cl_icd_dispatch* target, cl_uint* entries_ret
   *layer_ret = target;
   if (isPreloadedElsewhere()) return CL_SUCCESS;
   LoadedModule loader;
-  if (findModule(__builtin_return_address(0), loader)) noteLayerOf(loader);
+  const bool known = findModule(__builtin_return_address(0), loader);
+  if (known) noteLayerOf(loader);
   const cl_icd_dispatch* const table = addTracedLoader(loader, target, count);
+  if (table != nullptr && known) keepLoaded(loader);
   if (table != nullptr) *layer_ret = table;
   return CL_SUCCESS;
 }

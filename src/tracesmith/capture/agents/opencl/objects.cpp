@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls that make contexts, queues, memory, programs and kernels.
+#include "tracesmith/base/readable_memory.hpp"
 #include "tracesmith/capture/agents/opencl/describe.hpp"
 #include "tracesmith/capture/agents/opencl/driver_quirks.hpp"
 #include "tracesmith/capture/agents/opencl/layer_variable.hpp"
@@ -8,6 +9,9 @@
 #include "tracesmith/capture/agents/opencl/unseen_loaders.hpp"
 
 namespace tracesmith::agent {
+
+using tracesmith::isReadable;
+
 namespace {
 
 /// The recorder's doing (opencl_attempt_layout.hpp): a call that fails is no call of the program.
@@ -83,8 +87,13 @@ cl_int build(OpenClApi api, BuildKind kind, cl_program* program, cl_context cont
     next().clGetProgramInfo(*program, CL_PROGRAM_CONTEXT, sizeof context, &context, nullptr);
   }
   constexpr size_t kMostOptions = 4096;
-  size_t length = options != nullptr ? strlen(options) : 0;
-  if (length > kMostOptions) length = kMostOptions;
+  // A driver that refuses the call may not have read them, and they may lead nowhere.
+  size_t length = 0;
+  if (result == CL_SUCCESS) {
+    length = options != nullptr ? strnlen(options, kMostOptions) : 0;
+  } else if (!readableLength(options, kMostOptions, length)) {
+    length = 0;
+  }
   RecordWriter w(sizeof(arena::CallRecord) + sizeof(arena::BuildPart) + length);
   if (w) {
     call.put(w, arena::RecordKind::kBuild, asynchronous ? arena::kFlagAsync : 0, result);
@@ -191,6 +200,14 @@ cl_command_queue CL_API_CALL TS_WRAP(clCreateCommandQueueWithProperties)(
   cl_command_queue_properties asked_for = 0;
   uint64_t bits = QueueProfiling::kPairAdded;
   size_t n = 0;
+  // A driver that is given no context or device may look at nothing else.
+  if (properties != nullptr && !isReadable(properties, sizeof *properties)) {
+    return createQueue(OpenClApi::clCreateCommandQueueWithProperties, context, device, 0, bits,
+                       error, [&](bool, cl_int* e) -> cl_command_queue {
+                         return next().clCreateCommandQueueWithProperties(context, device,
+                                                                          properties, e);
+                       });
+  }
   for (; properties != nullptr && properties[n] != 0 && n + 2 <= kMost; n += 2) {
     list[n] = properties[n];
     list[n + 1] = properties[n + 1];

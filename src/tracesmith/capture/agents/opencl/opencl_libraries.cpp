@@ -18,9 +18,11 @@
 namespace tracesmith::agent {
 namespace {
 
-OpenClLibrary g_libraries[kMostLibraries];
+// Linked libraries may call OpenCL before any constructor of ours runs.
+constinit OpenClLibrary g_libraries[kMostLibraries]{};
 enum class Stage : uint32_t { kFree, kUndecided, kDeciding, kDecided };
 std::atomic<Stage> g_stages[kMostLibraries];
+std::atomic<bool> g_kept[kMostLibraries];  // loaded, whatever the program closes
 std::atomic<OpenClLibrary*> g_passed_through{nullptr};
 pthread_mutex_t g_adding = PTHREAD_MUTEX_INITIALIZER;
 constinit thread_local bool t_deciding __attribute__((tls_model("initial-exec"))) = false;
@@ -34,7 +36,7 @@ struct Call;
 
 template <auto kEntry, class R, class... A>
 struct Call<kEntry, R (*)(A...)> {
-  static R refuse(A...) { return refusal<R>(); }
+  static R refuse(A... arguments) { return refuseCall<R>(arguments...); }
   template <uint32_t kLibrary>
   static R jump(A... arguments) {
     return (g_libraries[kLibrary].entries.*kEntry)(arguments...);
@@ -84,8 +86,10 @@ void setEntries(OpenClLibrary& its, const cl_icd_dispatch& table) {
 
 /// At the first call: the program wants the library, and a loader may now be asked something.
 void decideNow(OpenClLibrary& its) {
-  // A driver's threads may call us when the program has closed it.
-  if (*its.module.path != 0) (void)dlopen(its.module.path, RTLD_LAZY | RTLD_NOLOAD);
+  prepareLibraries();
+  // It may have been closed and opened again at the same place: its path is a new text then.
+  LoadedModule now;
+  if (findModule(reinterpret_cast<const void*>(its.module.begin), now)) its.module.path = now.path;
   if (g_is_layer_too) {
     // Loads the layers, if the program has not had that done yet.
     cl_uint count = 0;
@@ -125,6 +129,12 @@ void decide(uint32_t number) {
   for (int i = 0; i < 2000 && !t_deciding && stage.load() == Stage::kDeciding; ++i) {
     clock_nanosleep(CLOCK_MONOTONIC, 0, &kPause, nullptr);
   }
+  // A signal handler may have left the decision by siglongjmp(): it is waited for once, and the
+  // program gets its own functions.
+  expected = Stage::kDeciding;
+  if (!t_deciding && stage.compare_exchange_strong(expected, Stage::kDecided)) {
+    setEntries(g_libraries[number], g_libraries[number].own);
+  }
 }
 
 bool isSame(const OpenClLibrary& its, const LoadedModule& module) {
@@ -140,6 +150,15 @@ bool isThere(const OpenClLibrary& its) {
 }  // namespace
 
 constinit const cl_icd_dispatch kRefusals = makeRefusals();
+
+void keepCalledLibraries() {
+  for (uint32_t i = 0; i < kMostLibraries; ++i) {
+    const Stage stage = g_stages[i].load();
+    if (stage != Stage::kDeciding && stage != Stage::kDecided) continue;
+    const char* const path = g_libraries[i].module.path;
+    if (*path != 0 && !g_kept[i].exchange(true)) (void)dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
+  }
+}
 
 bool isLayerToo() { return g_is_layer_too; }
 
@@ -214,7 +233,7 @@ static bool namesFile(const char* paths, const char* path) {
   return false;
 }
 
-void prepareLibraries() {
+static void readEnvironment() {
   LoadedModule us;
   const bool known = findModule(reinterpret_cast<const void*>(&prepareLibraries), us);
   const char* const layers = getenv("OPENCL_LAYERS");
@@ -224,6 +243,11 @@ void prepareLibraries() {
   void* const library = dlopen(recorder, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return;
   g_recorder = reinterpret_cast<pfn_clInitLayer>(dlsym(library, "clInitLayer"));
+}
+
+void prepareLibraries() {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, readEnvironment);
 }
 
 }  // namespace tracesmith::agent

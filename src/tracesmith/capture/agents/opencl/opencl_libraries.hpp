@@ -2,7 +2,7 @@
 // The libraries that a preloaded agent has found to implement OpenCL, and where calls to them go.
 #pragma once
 
-#include "tracesmith/capture/agents/core/loaded_modules.hpp"
+#include "tracesmith/base/loaded_modules.hpp"
 #include "tracesmith/capture/agents/opencl/preloaded_functions.hpp"
 
 namespace tracesmith::agent {
@@ -26,10 +26,14 @@ OpenClLibrary* openClLibrary(const LoadedModule& module, LookUp&& lookUp);
 /// Of each function, the one that refuses.
 extern const cl_icd_dispatch kRefusals;
 
-/// Before the first call: what the environment says of layers and of the recorder.
+/// Reads, once, what the environment says of layers and of the recorder.
 void prepareLibraries();
 /// True when loaders that know layers have been told to use this agent.
 bool isLayerToo();
+
+/// Before a dlclose(): libraries of which functions were called stay loaded, for their drivers'
+/// threads may call us. Takes the lock of dlopen(), which no call of OpenCL may wait for.
+void keepCalledLibraries();
 
 OpenClLibrary* knownLibrary(const LoadedModule& module);
 OpenClLibrary* addLibrary(const LoadedModule& module, const cl_icd_dispatch& own);

@@ -2,6 +2,7 @@
 #include "tracesmith/capture/agents/opencl/preload.hpp"
 
 #include <dlfcn.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <atomic>
@@ -32,6 +33,12 @@ const tracesmith::agent::CallerRange* tracesmith_first_caller = &kNobody;
 RealDlsym tracesmith_real_dlsym = nullptr;
 
 using namespace tracesmith::agent;  // NOLINT: the functions below are C functions
+using tracesmith::anyModule;
+using tracesmith::findExport;
+using tracesmith::findExportBehind;
+using tracesmith::findModule;
+using tracesmith::LoadedModule;
+using tracesmith::modulesInScopeOf;
 
 namespace {
 
@@ -60,10 +67,10 @@ void* realDlsym(void* handle, const char* name) {
   return tracesmith_real_dlsym(handle, name);
 }
 
-/// What stands behind us in the global scope.
+/// What stands behind us in the global scope. Waits for who is in dlopen().
 void* nextInGlobalScope(const char* name) { return realDlsym(RTLD_NEXT, name); }
 
-/// A module's own scope: itself and its dependencies.
+/// A module's own scope: itself and its dependencies. Waits for who is in dlopen().
 class ModuleScope {
  public:
   explicit ModuleScope(const LoadedModule& module)
@@ -84,8 +91,78 @@ class ModuleScope {
 
 constexpr char kEveryLibraryHas[] = "clEnqueueNDRangeKernel";
 
-/// The library that a call by name comes to; nullptr when there is none (yet).
-OpenClLibrary* libraryOfCaller(const LoadedModule& caller) {
+// --- the library that a call by name comes to
+// -----------------------------------------------------
+//
+// The program may call while another thread is in dlopen() and waits for it, so none of this asks
+// the loader, as long as there is but one answer.
+
+/// So many modules were there when the program started: the global scope, in its order. What comes
+/// later may be in it or not (RTLD_GLOBAL).
+std::atomic<uint32_t> g_first_modules{UINT32_MAX};
+
+void* nextOfFirstModules(const char* name) {
+  void* found = nullptr;
+  bool behind = false;
+  uint32_t left = g_first_modules.load(std::memory_order_relaxed);
+  anyModule([&](const LoadedModule& module) {
+    if (left-- == 0) return true;
+    if (behind) found = findExport(module, name);
+    behind = behind || module.holds(reinterpret_cast<uintptr_t>(us()));
+    return found != nullptr;
+  });
+  return found;
+}
+
+/// A module and what it is linked to.
+class LinkedScope {
+ public:
+  explicit LinkedScope(const LoadedModule& module)
+      : count_(modulesInScopeOf(module, modules_, kMost)) {}
+  bool has(const LoadedModule& module) const {
+    for (size_t i = 0; i < count_; ++i) {
+      if (modules_[i].begin == module.begin) return true;
+    }
+    return false;
+  }
+  void* find(const char* name) const {
+    void* found = nullptr;
+    for (size_t i = 0; i < count_ && found == nullptr; ++i) {
+      if (!modules_[i].holds(reinterpret_cast<uintptr_t>(us())))
+        found = findExport(modules_[i], name);
+    }
+    return found;
+  }
+
+ private:
+  static constexpr size_t kMost = 128;
+  LoadedModule modules_[kMost];
+  size_t count_;
+};
+
+/// How many modules define OpenCL, but for us; `out` is the first.
+uint32_t countOpenCl(LoadedModule& out) {
+  uint32_t count = 0;
+  anyModule([&](const LoadedModule& module) {
+    if (module.holds(reinterpret_cast<uintptr_t>(us())) || !definesOpenCl(module)) return false;
+    if (count++ == 0) out = module;
+    return false;
+  });
+  return count;
+}
+
+/// The only one that there is: whatever scope the caller has, it finds this one or none.
+OpenClLibrary* onlyLibrary(const LoadedModule& caller, const LoadedModule& only) {
+  const LinkedScope callers(caller);
+  if (callers.has(only)) {
+    return openClLibrary(only, [&](const char* name) { return callers.find(name); });
+  }
+  const LinkedScope own(only);
+  return openClLibrary(only, [&](const char* name) { return own.find(name); });
+}
+
+/// One of several, as the loader searches.
+OpenClLibrary* libraryAsLoaderFinds(const LoadedModule& caller, const LoadedModule& first) {
   LoadedModule module;
   if (void* const f = nextInGlobalScope(kEveryLibraryHas); f != nullptr && findModule(f, module)) {
     return openClLibrary(module, nextInGlobalScope);
@@ -95,22 +172,68 @@ OpenClLibrary* libraryOfCaller(const LoadedModule& caller) {
     return openClLibrary(module, [&](const char* name) { return scope.find(name); });
   }
   // A dependency of a module that came together with the caller.
-  const bool any = anyModule([&](const LoadedModule& m) {
-    module = m;
-    return !m.holds(reinterpret_cast<uintptr_t>(us())) && definesOpenCl(m);
-  });
-  if (!any) return nullptr;
-  return openClLibrary(module, [&](const char* name) { return findExport(module, name); });
+  return openClLibrary(first, [&](const char* name) { return findExport(first, name); });
+}
+
+/// A library may define a part of the API alone: the first function that the caller would find by
+/// name. Drivers define the two that have extensions, and are no such library.
+template <class Find>
+OpenClLibrary* partialLibrary(const Find& find) {
+  static const char* const kNames[] = {
+#define TS_X(function, ...) #function,
+      TS_OPENCL_API(TS_X) TS_OPENCL_RECORDER_ONLY(TS_X)
+#undef TS_X
+  };
+  for (const char* const name : kNames) {
+    LoadedModule module;
+    if (void* const f = find(name); f != nullptr && findModule(f, module)) {
+      return openClLibrary(module, find);
+    }
+  }
+  return nullptr;
+}
+
+/// nullptr when there is none (yet).
+OpenClLibrary* libraryOfCaller(const LoadedModule& caller) {
+  LoadedModule module;
+  if (void* const f = nextOfFirstModules(kEveryLibraryHas); f != nullptr && findModule(f, module)) {
+    return openClLibrary(module, nextOfFirstModules);
+  }
+  if (OpenClLibrary* const partial = partialLibrary(nextOfFirstModules)) return partial;
+  const uint32_t count = countOpenCl(module);
+  if (count == 0) {
+    const LinkedScope scope(caller);
+    return partialLibrary([&](const char* name) { return scope.find(name); });
+  }
+  if (count == 1) return onlyLibrary(caller, module);
+  OpenClLibrary* const found = libraryAsLoaderFinds(caller, module);
+  (void)dlerror();  // what was not found here is not the program's to learn
+  return found;
 }
 
 // --- who calls, and where its calls go --------------------------------------------------------
 
-constexpr uint32_t kMostCallers = 16;
+/// One is never changed or given back: somebody may be reading one that is in no list any more.
+struct Caller {
+  CallerRange range;    // first: see isGone()
+  const void* dynamic;  // of the module, to tell it from a later one at its place
+};
+constexpr uint32_t kMostCallers = 256;
 std::atomic<const CallerRange*> g_callers[kMostCallers];
-// Far more than can be in use while somebody still reads one that was given up.
-CallerRange g_ranges[256];
-const void* g_dynamic_of[256];  // of the module, to tell it from a later one at its place
-std::atomic<uint32_t> g_ranges_used{0};
+Caller g_first_callers[kMostCallers];
+std::atomic<uint32_t> g_callers_made{0};
+// So that a program which loads modules for ever does not grow for ever. What comes later is looked
+// up at each call.
+constexpr uint32_t kMostCallersEver = 65536;
+
+/// nullptr: there is no room.
+Caller* newCaller() {
+  const uint32_t number = g_callers_made.load();
+  if (number >= kMostCallersEver) return nullptr;
+  const uint32_t mine = g_callers_made.fetch_add(1);
+  if (mine < kMostCallers) return &g_first_callers[mine];
+  return static_cast<Caller*>(calloc(1, sizeof(Caller)));
+}
 
 const CallerRange* findRange(uintptr_t caller) {
   for (const auto& place : g_callers) {
@@ -125,23 +248,24 @@ void setFirstCaller(const CallerRange* range) {
 }
 
 void keepRange(const LoadedModule& caller, const cl_icd_dispatch* entries) {
-  const uint32_t number = g_ranges_used.fetch_add(1) % (sizeof g_ranges / sizeof g_ranges[0]);
-  g_ranges[number] = {caller.begin, caller.end - caller.begin, entries};
-  g_dynamic_of[number] = caller.dynamic;
+  Caller* const kept = newCaller();
+  if (kept == nullptr) return;
+  *kept = {{caller.begin, caller.end - caller.begin, entries}, caller.dynamic};
   if (__atomic_load_n(&tracesmith_first_caller, __ATOMIC_ACQUIRE) == &kNobody) {
-    setFirstCaller(&g_ranges[number]);
+    setFirstCaller(&kept->range);
   }
   for (auto& place : g_callers) {
     const CallerRange* expected = nullptr;
-    if (place.compare_exchange_strong(expected, &g_ranges[number])) return;
+    if (place.compare_exchange_strong(expected, &kept->range)) return;
   }
-  g_callers[number % kMostCallers].store(&g_ranges[number]);
+  g_callers[caller.begin / 4096 % kMostCallers].store(&kept->range);
 }
 
 bool isGone(const CallerRange& range) {
   LoadedModule module;
   return !findModule(reinterpret_cast<const void*>(range.begin), module) ||
-         module.begin != range.begin || module.dynamic != g_dynamic_of[&range - g_ranges];
+         module.begin != range.begin ||
+         module.dynamic != reinterpret_cast<const Caller*>(&range)->dynamic;
 }
 
 /// After dlclose(): code of another module may come to lie where a caller lay.
@@ -187,6 +311,9 @@ void* shownFor(void* found, uintptr_t offset) {
 __attribute__((constructor)) void enterByPreload() {
   tracesmith_find_dlsym();
   prepareLibraries();
+  uint32_t modules = 0;
+  anyModule([&](const LoadedModule&) { return ++modules == UINT32_MAX; });
+  g_first_modules.store(modules);
   // Loaded as a layer alone there is nothing in front of us but the loader.
   if (findExportBehind(us(), "dlsym") == nullptr) return;
   noteCallsByName();
@@ -235,7 +362,6 @@ const cl_icd_dispatch* tracesmith_entries_for(const void* caller) {
   LoadedModule from;
   const bool known = findModule(caller, from);
   OpenClLibrary* const library = libraryOfCaller(from);
-  (void)dlerror();  // what was not found here is not the program's to learn
   if (library == nullptr) return &kRefusals;
   // What a library of OpenCL calls by name is its own affair, unless it hands on what the program
   // called.
@@ -285,6 +411,7 @@ __attribute__((visibility("default"))) int dlclose(void* handle) {
     g_real_dlclose.store(real, std::memory_order_relaxed);
   }
   if (real == nullptr) return -1;
+  keepCalledLibraries();
   const int result = real(handle);
   forgetUnloadedCallers();
   return result;

@@ -3,7 +3,7 @@
 // says which, for what is called through them is missing.
 #pragma once
 
-#include "tracesmith/capture/agents/core/loaded_modules.hpp"
+#include "tracesmith/base/loaded_modules.hpp"
 #include "tracesmith/capture/arena_layout.hpp"
 
 namespace tracesmith::agent {

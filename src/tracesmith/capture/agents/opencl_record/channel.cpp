@@ -18,6 +18,7 @@
 #include "tracesmith/capture/agents/core/damage_note.hpp"
 #include "tracesmith/capture/agents/core/file_blocks.hpp"
 #include "tracesmith/capture/agents/core/fork_page.hpp"
+#include "tracesmith/capture/agents/core/own_stack.hpp"
 #include "tracesmith/capture/agents/core/process_identity.hpp"
 #include "tracesmith/capture/agents/core/session_folder.hpp"
 #include "tracesmith/capture/agents/opencl_record/locks.hpp"
@@ -201,6 +202,11 @@ bool waitForRoom(uint64_t bytes) {
     if (pause_ns < 500'000) pause_ns *= 2;
     if (now < next_signals) continue;
     Signals::deliver(t_state.signals);
+    noticeForkOfRecorded();
+    if (epoch() == 0) {  // of a handler that forked, in the child: the ring is its parent's
+      g_process.life.store(Life::kEnded);
+      break;
+    }
     next_signals = now + kSignalPatienceNs;
   }
   g_process.header->stall_ns.fetch_add(static_cast<uint64_t>(nowNs() - began),
@@ -216,8 +222,7 @@ bool endStaleCall(ThreadState& t, uintptr_t frame) {
   const bool no_order = t.ordered != 0 && frame >= t.order_frame;
   if (!no_lock && !no_order) return false;
   // On another stack than the call's own the two cannot be compared.
-  stack_t alternate;
-  if (sigaltstack(nullptr, &alternate) != 0 || (alternate.ss_flags & SS_ONSTACK) != 0) return false;
+  if (!agent::lieOnThreadStack(no_lock ? t.busy : t.order_frame, frame)) return false;
   if (no_lock) {
     t.busy = 0;
     g_state.unlock();
@@ -282,6 +287,10 @@ bool arm() {
 bool activeAt(uintptr_t frame) {
   ThreadState& t = t_state;
   if (t.quiet) return false;
+  if (__builtin_expect(t.attempting != nullptr, 0)) {  // a handler left that call by siglongjmp()
+    t.attempting(0);
+    t.attempting = nullptr;
+  }
   const bool anything = t.busy != 0 || t.ordered != 0;
   const bool gone = __builtin_expect(anything, 0) && epoch() != 0 && endStaleCall(t, frame);
   const Life life = g_process.life.load(std::memory_order_acquire);

@@ -14,6 +14,7 @@
 
 #include <cstdint>
 
+#include "tracesmith/base/readable_memory.hpp"
 #include "tracesmith/capture/channel_layout.hpp"
 #include "tracesmith/recording/command_codec.hpp"
 
@@ -25,9 +26,12 @@ struct ThreadState {
   uint32_t ordered = 0;       // how often it holds the order lock
   bool quiet = false;         // its calls are the recorder's own
   bool in_callback = false;   // the driver may be waiting for it
+  uint32_t unrecorded = 0;    // how many commands it is in that are in no range (RangeCall)
   uintptr_t order_frame = 0;  // of the call that holds the order lock: where its frame ends
   uintptr_t busy = 0;         // the same of what has the state lock, else 0
   uint64_t signals = 0;       // those that were blocked before the state lock
+  /// Told the tracing agent below that its calls are attempts (opencl_attempt_layout.hpp).
+  void (*attempting)(int) = nullptr;
 };
 extern constinit thread_local ThreadState t_state __attribute__((tls_model("initial-exec")));
 
@@ -117,9 +121,29 @@ struct CallInfo {
 /// Takes the next sequence number.
 uint64_t nextSequence();
 
+using tracesmith::isReadable;
+
+/// Empties the lists of a command that cannot be read.
+class ReadableFields {
+ public:
+  template <class T>
+  void operator()(T& field) {
+    if constexpr (!recording::codec::kIsNumber<T> && !std::is_same_v<T, recording::Payload>) {
+      if (!isReadable(field.data(), field.size_bytes())) field = {};
+    }
+  }
+};
+
 /// Writes a command; returns its sequence number, or kNotRecorded. State lock.
+///
+/// The lists of a call that succeeded lie where the driver has read them. What it refuses, or may
+/// refuse yet, can have been given lists that lead nowhere: the program must not fault by us.
 template <class Command>
 uint64_t putLocked(Command& command, const CallInfo& info) {
+  if (info.result != 0 || (info.flags & recording::command_flags::kBegun) != 0) {
+    ReadableFields readable;
+    command.visit(readable);
+  }
   const uint64_t bytes = recording::encodedBytes(command);
   uint8_t* p = reserve(channel::FrameKind::kCommand, sizeof(channel::FrameHeader) + bytes);
   if (p == nullptr) return kNotRecorded;

@@ -11,7 +11,7 @@ template <class Invoke>
 cl_int launch(rec::Launch& c, cl_command_queue queue, cl_kernel kernel, Waits waits,
               cl_event* event, Invoke&& invoke) {
   Order order;
-  const bool wanted = inRange(QueueCall::kLaunch, kernel);
+  const RangeCall wanted(QueueCall::kLaunch, kernel);
   if (!wanted) {
     const cl_int result = invoke(event);
     afterLaunch(queue, kernel, kNotRecorded, result == CL_SUCCESS);
@@ -41,7 +41,7 @@ cl_int marker(cl_command_queue queue, bool is_barrier, Waits waits, cl_event* ev
 template <class Invoke>
 cl_int foreign(const char* function, cl_command_queue queue, cl_event* event, Invoke&& invoke) {
   Order order;
-  const bool wanted = inRange();
+  const RangeCall wanted;
   Call call;
   call.end(invoke());
   const bool has_event = call.info().result == CL_SUCCESS && event != nullptr;
@@ -124,7 +124,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueWaitForEvents)(cl_command_queue queue, cl_ui
   auto invoke = [&] { return next().clEnqueueWaitForEvents(queue, n, events); };
   if (!active()) return invoke();
   Order order;
-  const bool wanted = inRange();
+  const RangeCall wanted;
   Call call;
   call.end(invoke());
   if (!wanted) return call.info().result;
@@ -214,44 +214,6 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueReleaseGLObjects)(cl_command_queue queue, cl
   };
   if (!active()) return invoke();
   return foreign("clEnqueueReleaseGLObjects", queue, event, invoke);
-}
-
-/// What the program will do by this address is not seen; that it has it, is said. Queries and what
-/// only informs are no loss.
-static void tellExtension(const char* name, const void* address) {
-  if (name == nullptr || address == nullptr) return;
-  static const char* const kThatWork[] = {"clEnqueue",
-                                          "clCreateCommandBuffer",
-                                          "clCommand",
-                                          "clImport",
-                                          "clCreateFrom",
-                                          "clSetMemObjectArg",
-                                          "clMem",
-                                          "clHostMemAlloc",
-                                          "clDeviceMemAlloc",
-                                          "clSharedMemAlloc",
-                                          "clCreateEventFrom",
-                                          "clFinalizeCommandBuffer"};
-  for (const char* prefix : kThatWork) {
-    if (strncmp(name, prefix, strlen(prefix)) != 0) continue;
-    Call call;
-    call.end(CL_SUCCESS);
-    unsupported(name, call);
-    return;
-  }
-}
-
-void* CL_API_CALL TS_WRAP(clGetExtensionFunctionAddress)(const char* name) {
-  void* address = next().clGetExtensionFunctionAddress(name);
-  if (active()) tellExtension(name, address);
-  return address;
-}
-
-void* CL_API_CALL TS_WRAP(clGetExtensionFunctionAddressForPlatform)(cl_platform_id platform,
-                                                                    const char* name) {
-  void* address = next().clGetExtensionFunctionAddressForPlatform(platform, name);
-  if (active()) tellExtension(name, address);
-  return address;
 }
 
 }  // extern "C"

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
+#include "tracesmith/capture/agents/opencl_record/chunk_hashes.hpp"
+#include "tracesmith/capture/agents/opencl_record/content_hash.hpp"
 
 namespace tracesmith::record {
 
@@ -14,11 +14,6 @@ using recording::ContentHash;
 using recording::kChunkBytes;
 
 namespace {
-
-ContentHash hashOf(const void* at, uint64_t bytes) {
-  const XXH128_hash_t hash = XXH3_128bits(at, bytes);
-  return {hash.low64, hash.high64};
-}
 
 /// Chunks that the collector was sent. It may forget: what is sent twice is kept once all the same.
 class Sent {
@@ -87,21 +82,16 @@ void Content::begin(uint64_t bytes) {
 }
 
 void Content::append(const uint8_t* at, uint64_t bytes, Keep keep) {
-  for (uint64_t done = 0; done < bytes && count_ < capacity_; done += kChunkBytes) {
-    takeChunk(at + done, bytes - done < kChunkBytes ? bytes - done : kChunkBytes, keep);
-  }
+  takeStretch(at, bytes, keep, nullptr);
 }
 
-void Content::take(const Place& place, Keep keep) {
+void Content::take(const Place& place, Keep keep, const Content* hashed) {
   unknown(place.bytes());
   if (place.at == nullptr || bytes_ == 0) return;
   begin(bytes_);
   if (capacity_ < recording::chunkCount(bytes_)) return;
   if (place.contiguous()) {
-    for (uint64_t at = 0; at < bytes_; at += kChunkBytes) {
-      if (!mayGoOn()) return;
-      takeChunk(place.at + at, bytes_ - at < kChunkBytes ? bytes_ - at : kChunkBytes, keep);
-    }
+    takeStretch(place.at, bytes_, keep, hashed);
     return;
   }
   // Rows are brought together, a chunk at a time.
@@ -125,12 +115,12 @@ void Content::take(const Place& place, Keep keep) {
         filled += n;
         done += n;
         if (filled < kChunkBytes) continue;
-        takeChunk(packed, filled, keep);
+        takeChunk(packed, filled, keep, hashBytes(packed, filled));
         filled = 0;
       }
     }
   }
-  if (filled > 0) takeChunk(packed, filled, keep);
+  if (filled > 0) takeChunk(packed, filled, keep, hashBytes(packed, filled));
   free(packed);
 }
 
@@ -141,8 +131,28 @@ bool Content::mayGoOn() {
   return false;
 }
 
-void Content::takeChunk(const uint8_t* at, uint64_t bytes, Keep keep) {
-  ContentHash hash = hashOf(at, bytes);
+void Content::takeStretch(const uint8_t* at, uint64_t bytes, Keep keep, const Content* hashed) {
+  ContentHash hashes[kHashBatchBytes / kChunkBytes];
+  for (uint64_t done = 0; done < bytes; done += kHashBatchBytes) {
+    const uint64_t batch = bytes - done < kHashBatchBytes ? bytes - done : kHashBatchBytes;
+    const uint64_t chunks = recording::chunkCount(batch);
+    const bool is_known = hashed != nullptr && count_ + chunks <= hashed->count_;
+    const ContentHash* known = hashes;
+    if (is_known) {
+      known = hashed->chunks_ + count_;
+    } else {
+      hashChunks(at + done, batch, hashes);
+    }
+    for (uint64_t i = 0; i < chunks && count_ < capacity_; ++i) {
+      if (!mayGoOn()) return;
+      const uint64_t begin = i * kChunkBytes;
+      takeChunk(at + done + begin, batch - begin < kChunkBytes ? batch - begin : kChunkBytes, keep,
+                known[i]);
+    }
+  }
+}
+
+void Content::takeChunk(const uint8_t* at, uint64_t bytes, Keep keep, ContentHash hash) {
   if (keep == Keep::kBytes) {
     StateLock lock;
     if (!g_sent.has(hash)) {
@@ -153,7 +163,7 @@ void Content::takeChunk(const uint8_t* at, uint64_t bytes, Keep keep) {
         memcpy(data, at, bytes);
         memset(data + bytes, 0, padded - bytes);
         // Of what is in the ring: the program, or a device, may have changed its memory meanwhile.
-        hash = hashOf(data, bytes);
+        hash = hashBytes(data, bytes);
         const uint64_t words[] = {hash.low, hash.high, bytes};
         memcpy(p + sizeof(channel::FrameHeader), words, sizeof words);
         commit();
@@ -167,7 +177,7 @@ void Content::takeChunk(const uint8_t* at, uint64_t bytes, Keep keep) {
 
 ContentHash Content::summary() const {
   if (count_ == 0) return {};
-  return count_ == 1 ? chunks_[0] : hashOf(chunks_, count_ * sizeof(ContentHash));
+  return count_ == 1 ? chunks_[0] : hashBytes(chunks_, count_ * sizeof(ContentHash));
 }
 
 }  // namespace tracesmith::record

@@ -41,8 +41,9 @@ class Content {
   Content(const Content&) = delete;
   Content& operator=(const Content&) = delete;
 
-  /// Takes what lies at `place`; null: nothing. Without the state lock.
-  void take(const Place& place, Keep keep);
+  /// Takes what lies at `place`; null: nothing. Without the state lock. `hashed`: the same content,
+  /// which was hashed a moment ago.
+  void take(const Place& place, Keep keep, const Content* hashed = nullptr);
   void take(const void* at, uint64_t bytes) { take(stretch(at, bytes), Keep::kBytes); }
   /// The same piece by piece: all but the last are whole chunks.
   void begin(uint64_t bytes);
@@ -56,7 +57,8 @@ class Content {
  private:
   bool makeRoom(uint64_t count);
   bool mayGoOn();
-  void takeChunk(const uint8_t* at, uint64_t bytes, Keep keep);
+  void takeStretch(const uint8_t* at, uint64_t bytes, Keep keep, const Content* hashed);
+  void takeChunk(const uint8_t* at, uint64_t bytes, Keep keep, recording::ContentHash hash);
 
   static constexpr uint64_t kInline = 16;
   recording::ContentHash inline_[kInline];

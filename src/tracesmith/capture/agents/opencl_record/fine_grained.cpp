@@ -26,6 +26,16 @@ void recordShared(const Shared& o, const Content& content, Keep keep, uint64_t a
   if (state != nullptr && state->number == o.state.number) state->last = content.summary();
 }
 
+bool isShared(const void* p, uint64_t bytes) {
+  const Handle at = handleOf(p);
+  bool found = false;
+  g_objects.svm.forEach([&](uint64_t begin, const SvmState& s) {
+    found = at >= begin && at - begin < s.bytes && bytes <= s.bytes - (at - begin);
+    return !found;
+  });
+  return found;
+}
+
 void recordHostChanges() {
   {
     StateLock lock;
@@ -71,8 +81,18 @@ void SharedUse::add(cl_kernel kernel) {
   if (g_objects.svm.size() == 0) return;
   KernelState* state = g_objects.kernels.find(handleOf(kernel));
   if (state == nullptr) return;
-  for (const uint64_t argument : state->arguments) addLocked(argument);
+  for (const uint64_t argument : state->arguments) {
+    const MemoryState* memory = g_objects.memory.find(argument);
+    addLocked(memory != nullptr ? memory->shared : argument);
+  }
   for (const uint64_t pointer : state->indirect) addLocked(pointer);
+}
+
+void SharedUse::add(cl_mem memory) {
+  if (!g_objects.any_over_shared.load(std::memory_order_relaxed)) return;
+  StateLock lock;
+  const MemoryState* state = g_objects.memory.find(handleOf(memory));
+  if (state != nullptr) addLocked(state->shared);
 }
 
 void SharedUse::await(cl_command_queue queue, cl_event event) {

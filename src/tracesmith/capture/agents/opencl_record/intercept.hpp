@@ -114,6 +114,7 @@
   X(clGetPlatformInfo)      \
   X(clGetDeviceInfo)        \
   X(clGetContextInfo)       \
+  X(clGetProgramInfo)       \
   X(clGetImageInfo)         \
   X(clGetKernelInfo)        \
   X(clGetCommandQueueInfo)

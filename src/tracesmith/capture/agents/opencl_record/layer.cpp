@@ -6,7 +6,7 @@
 
 #include <type_traits>
 
-#include "tracesmith/capture/agents/core/loaded_modules.hpp"
+#include "tracesmith/base/loaded_modules.hpp"
 #include "tracesmith/capture/agents/opencl_record/recorder.hpp"
 
 extern "C" {
@@ -51,14 +51,15 @@ static_assert(sizeof kWrapAll / sizeof kWrapAll[0] == kMostLoaders);
 /// The table of the wrappers above a loader; nullptr: its calls are not recorded.
 const cl_icd_dispatch* addRecordedLoader(const void* caller, const cl_icd_dispatch* below,
                                          size_t count) {
-  agent::LoadedModule loader;
-  agent::findModule(caller, loader);
+  tracesmith::LoadedModule loader;
+  tracesmith::findModule(caller, loader);
   const agent::LoaderLock one_at_a_time;
   if (!enter()) return nullptr;
   const uint32_t number =
       agent::addLoader(reinterpret_cast<const void*>(loader.begin), below, count);
   if (number == agent::kNoLoader) return nullptr;
   kWrapAll[number]();
+  findTracingAgent(number);
   return &g_shown[number];
 }
 

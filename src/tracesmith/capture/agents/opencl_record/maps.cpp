@@ -41,6 +41,7 @@ void* map(cl_command_queue queue, cl_mem memory, cl_bool blocking, cl_map_flags 
   c.waits = handlesOf(waits.events, waits.count);
   Order order;
   const bool wanted = inRange();
+  if (wanted && shows(flags)) recordHostChangesUnderObjects();
   Call call;
   void* pointer = nullptr;
   if (blocking) {
@@ -50,7 +51,7 @@ void* map(cl_command_queue queue, cl_mem memory, cl_bool blocking, cl_map_flags 
     const Sync waited = blockingIn(queue);
     pointer = invoke(event, &e);
     call.end(e);
-    const Place place = placeOf(pointer);
+    const Place place = pointer != nullptr ? placeOf(pointer) : Place{};
     Content content;
     if (wanted && pointer != nullptr && shows(flags)) content.take(place, Keep::kHashes);
     doneBlocking(sequence, call, event, content, false, pointer);
@@ -64,7 +65,7 @@ void* map(cl_command_queue queue, cl_mem memory, cl_bool blocking, cl_map_flags 
     c.pointer = handleOf(pointer);
     c.event = pointer != nullptr && event != nullptr ? handleOf(*event) : 0;
     const uint64_t sequence = wanted ? put(c, call.info()) : kNotRecorded;
-    const Place place = placeOf(pointer);
+    const Place place = pointer != nullptr ? placeOf(pointer) : Place{};
     if (pointer != nullptr) noteMap(memory, pointer, flags, box, place, {});
     const bool tracked = pointer != nullptr && wanted && shows(flags) && *slot != nullptr;
     if (tracked && sequence != kNotRecorded) {
@@ -138,27 +139,32 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueUnmapMemObject)(cl_command_queue queue, cl_m
   }
   aboutToUnmap(pointer);  // what was shown must be known before it can have changed
   Order order;
-  const bool wanted = inRange();
+  const RangeCall wanted;
   rec::Unmap c;
   c.queue = handleOf(queue);
   c.memory = handleOf(memory);
   c.pointer = handleOf(pointer);
   MapState map;
   Content content;
-  if (takeMap(c.memory, c.pointer, map)) {
+  const bool mapped = takeMap(c.memory, c.pointer, map);
+  if (mapped) {
     c.box = map.box;
     if (wanted && (map.flags & kWrites) != 0) {
       // The pointer is the program's until the driver has it back: looked at now.
       Content now;
       if (!map.shown.empty()) now.take(map.place, Keep::kHashes);
       if (map.shown.empty() || !(now.summary() == map.shown)) {
-        content.take(map.place, Keep::kBytes);
+        content.take(map.place, Keep::kBytes, map.shown.empty() ? nullptr : &now);
         c.content = content.payload();
       }
     }
   }
   Call call;
   call.end(invoke());
+  if (mapped && call.info().result != CL_SUCCESS) {  // it is the host's still
+    StateLock lock;
+    g_objects.maps.add(map);
+  }
   if (wanted) {
     c.waits = handlesOf(waits, n);
     c.event = call.info().result == CL_SUCCESS && event != nullptr ? handleOf(*event) : 0;

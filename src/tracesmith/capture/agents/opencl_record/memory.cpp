@@ -2,11 +2,9 @@
 // Memory objects. Memory that the program leaves without content is filled with zeros, so that what
 // a kernel finds there is defined: the driver is given CL_MEM_COPY_HOST_PTR and zeros, and the
 // program is shown its own flags.
-#include <dlfcn.h>
 #include <sys/mman.h>
 
-#include <atomic>
-
+#include "tracesmith/base/loaded_modules.hpp"
 #include "tracesmith/capture/agents/opencl_record/recorder.hpp"
 #include "tracesmith/capture/opencl_attempt_layout.hpp"
 
@@ -23,7 +21,9 @@ class Zeros {
  public:
   explicit Zeros(uint64_t bytes) : bytes_(bytes) {
     void* p = mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (p != MAP_FAILED) p_ = p;
+    if (p == MAP_FAILED) return;
+    p_ = p;
+    madvise(p_, bytes_, MADV_HUGEPAGE);  // one fault for 2 MiB where the kernel can
   }
   ~Zeros() {
     if (p_ != nullptr) munmap(p_, bytes_);
@@ -39,37 +39,21 @@ class Zeros {
 
 using opencl_attempt::SetAttempting;
 
-/// Of the tracing agent, when it is what we call next; else nullptr.
-SetAttempting setAttempting() {
-  static constinit std::atomic<void*> looked_at{nullptr};
-  static constinit std::atomic<SetAttempting> found{nullptr};
-  // Another loader may have other layers.
-  const auto loader = &agent::next() - &agent::g_next[0];
-  void* const below = reinterpret_cast<void*>(agent::g_below[loader].clCreateBuffer);
-  if (looked_at.load(std::memory_order_acquire) == below) {
-    return found.load(std::memory_order_relaxed);
-  }
-  SetAttempting set = nullptr;
-  Dl_info info{};
-  if (dladdr(below, &info) != 0 && info.dli_fname != nullptr) {
-    if (void* const library = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD)) {
-      set = reinterpret_cast<SetAttempting>(dlsym(library, opencl_attempt::kFunctionName));
-      dlclose(library);
-    }
-  }
-  found.store(set, std::memory_order_relaxed);
-  looked_at.store(below, std::memory_order_release);
-  return set;
-}
+/// Of the tracing agent below each loader's wrappers; nullptr: it is not there.
+SetAttempting g_set_attempting[agent::kMostLoaders]{};
 
 /// While it lives, the trace has no failed call of this thread.
 class Attempt {
  public:
-  Attempt() : set_(setAttempting()) {
-    if (set_ != nullptr) set_(1);
+  Attempt() : set_(g_set_attempting[&agent::next() - &agent::g_next[0]]) {
+    if (set_ == nullptr) return;
+    t_state.attempting = set_;
+    set_(1);
   }
   ~Attempt() {
-    if (set_ != nullptr) set_(0);
+    if (set_ == nullptr) return;
+    set_(0);
+    t_state.attempting = nullptr;
   }
   Attempt(const Attempt&) = delete;
   Attempt& operator=(const Attempt&) = delete;
@@ -96,16 +80,35 @@ cl_mem makeMemory(cl_mem_flags flags, void* host, uint64_t bytes, bool& zeroed, 
   return make(flags, host, &error);
 }
 
+/// True when the driver will use shared memory as the object's own. What is there is known already;
+/// the host may not even look at it.
+bool isOverShared(cl_mem_flags flags, const void* host, uint64_t bytes) {
+  if ((flags & CL_MEM_USE_HOST_PTR) == 0 || host == nullptr) return false;
+  StateLock lock;
+  return isShared(host, bytes);
+}
+
+/// State lock.
+void noteShared(MemoryState& state, Handle address) {
+  if (address == 0) return;
+  state.shared = address;
+  g_objects.any_over_shared.store(true, std::memory_order_relaxed);
+}
+
 template <class Make>
 cl_mem buffer(cl_context context, cl_mem_flags flags, size_t size, void* host, cl_int* error,
               Make&& make) {
   Content content;
+  const bool over_shared = isOverShared(flags, host, size);
+  if (over_shared) recordHostChanges();
   Call call;
   cl_int e = CL_SUCCESS;
   bool zeroed = false;
   cl_mem memory = makeMemory(flags, host, size, zeroed, e, make);
   call.end(e);
-  if (memory != nullptr && host != nullptr && (flags & kHostFlags) != 0) content.take(host, size);
+  if (memory != nullptr && host != nullptr && (flags & kHostFlags) != 0 && !over_shared) {
+    content.take(host, size);
+  }
   rec::CreateBuffer c;
   c.buffer = handleOf(memory);
   c.context = handleOf(context);
@@ -121,6 +124,7 @@ cl_mem buffer(cl_context context, cl_mem_flags flags, size_t size, void* host, c
       state->flags = flags;
       state->zeroed = zeroed;
       state->bytes = size;
+      noteShared(*state, over_shared ? c.host : 0);
     }
   }
   if (error != nullptr) *error = e;
@@ -204,12 +208,29 @@ void extentOf(const cl_image_desc& d, uint64_t (&extent)[3]) {
   }
 }
 
+/// Where the pixels lie that the program gives.
+Place hostPlace(const cl_image_desc& d, const void* host, uint64_t element,
+                const uint64_t (&extent)[3]) {
+  if (host == nullptr) return {};
+  Place place{static_cast<const uint8_t*>(host), extent[0] * element, extent[1], extent[2], 0, 0};
+  // The rows of a 1D array lie a slice pitch apart.
+  const bool array_1d = d.image_type == CL_MEM_OBJECT_IMAGE1D_ARRAY;
+  const size_t pitch = array_1d ? d.image_slice_pitch : d.image_row_pitch;
+  place.row_pitch = pitch != 0 ? pitch : place.row_bytes;
+  place.slice_pitch =
+      !array_1d && d.image_slice_pitch != 0 ? d.image_slice_pitch : place.row_pitch * place.rows;
+  return place;
+}
+
 template <class Make>
 cl_mem image(cl_context context, cl_mem_flags flags, const cl_image_format* format,
              const cl_image_desc* description, void* host, cl_int* error, Make&& make) {
   Call call;
   cl_int e = CL_SUCCESS;
   bool zeroed = false;
+  // The driver looks at the context first, and may look at nothing else.
+  if (!isReadable(format, sizeof *format)) format = nullptr;
+  if (!isReadable(description, sizeof *description)) description = nullptr;
   const bool known = format != nullptr && description != nullptr;
   const uint64_t element = known ? elementBytes(*format) : 0;
   uint64_t extent[3] = {};
@@ -217,6 +238,9 @@ cl_mem image(cl_context context, cl_mem_flags flags, const cl_image_format* form
   const uint64_t bytes = element * extent[0] * extent[1] * extent[2];
   const bool plain = known && description->mem_object == nullptr &&
                      description->num_mip_levels == 0 && description->num_samples == 0;
+  const Place place = plain ? hostPlace(*description, host, element, extent) : Place{};
+  const bool over_shared = isOverShared(flags, place.at, place.extent());
+  if (over_shared) recordHostChanges();
   cl_mem memory = makeMemory(flags, host, plain ? bytes : 0, zeroed, e, make);
   call.end(e);
   rec::CreateImage c;
@@ -224,11 +248,15 @@ cl_mem image(cl_context context, cl_mem_flags flags, const cl_image_format* form
   c.context = handleOf(context);
   c.flags = flags;
   c.host = handleOf(host);
+  c.without = (format == nullptr ? rec::CreateImage::kFormat : 0) |
+              (description == nullptr ? rec::CreateImage::kDescription : 0);
   Content content;
-  if (known) {
-    const cl_image_desc& d = *description;
+  if (format != nullptr) {
     c.channel_order = format->image_channel_order;
     c.channel_type = format->image_channel_data_type;
+  }
+  if (description != nullptr) {
+    const cl_image_desc& d = *description;
     c.type = d.image_type;
     c.width = d.image_width;
     c.height = d.image_height;
@@ -237,16 +265,9 @@ cl_mem image(cl_context context, cl_mem_flags flags, const cl_image_format* form
     c.mip_levels = d.num_mip_levels;
     c.samples = d.num_samples;
     c.buffer = handleOf(d.mem_object);
-    if (d.mem_object != nullptr) c.row_pitch = d.image_row_pitch;
-    if (memory != nullptr && host != nullptr && plain && bytes > 0) {
-      Place place{
-          static_cast<const uint8_t*>(host), extent[0] * element, extent[1], extent[2], 0, 0};
-      // The rows of a 1D array lie a slice pitch apart.
-      const bool array_1d = d.image_type == CL_MEM_OBJECT_IMAGE1D_ARRAY;
-      const size_t pitch = array_1d ? d.image_slice_pitch : d.image_row_pitch;
-      place.row_pitch = pitch != 0 ? pitch : place.row_bytes;
-      place.slice_pitch = !array_1d && d.image_slice_pitch != 0 ? d.image_slice_pitch
-                                                                : place.row_pitch * place.rows;
+    c.row_pitch = d.image_row_pitch;
+    c.slice_pitch = d.image_slice_pitch;
+    if (memory != nullptr && place.at != nullptr && bytes > 0 && !over_shared) {
       content.take(place, Keep::kBytes);
       c.content = content.payload();
     }
@@ -267,6 +288,7 @@ cl_mem image(cl_context context, cl_mem_flags flags, const cl_image_format* form
       const MemoryState* parent = g_objects.memory.find(handleOf(state->parent));
       state = g_objects.memory.find(c.image);
       if (parent != nullptr && (flags & kHostFlags) == 0) state->zeroed = parent->zeroed;
+      noteShared(*state, parent != nullptr ? parent->shared : over_shared ? c.host : 0);
     }
   }
   if (error != nullptr) *error = e;
@@ -274,6 +296,16 @@ cl_mem image(cl_context context, cl_mem_flags flags, const cl_image_format* form
 }
 
 }  // namespace
+
+void findTracingAgent(uint32_t loader) {
+  LoadedModule library;
+  const auto* const below = reinterpret_cast<const void*>(agent::g_below[loader].clCreateBuffer);
+  const bool known = findModule(below, library);
+  g_set_attempting[loader] =
+      known ? reinterpret_cast<SetAttempting>(findExport(library, opencl_attempt::kFunctionName))
+            : nullptr;
+}
+
 }  // namespace tracesmith::record
 
 extern "C" {
@@ -310,11 +342,14 @@ cl_mem CL_API_CALL TS_WRAP(clCreateSubBuffer)(cl_mem parent, cl_mem_flags flags,
   c.buffer = handleOf(memory);
   c.parent = handleOf(parent);
   c.flags = flags;
-  if (type == CL_BUFFER_CREATE_TYPE_REGION && info != nullptr) {
+  const bool read = memory != nullptr || isReadable(info, sizeof(cl_buffer_region));
+  if (type == CL_BUFFER_CREATE_TYPE_REGION && info != nullptr && read) {
     const auto* region = static_cast<const cl_buffer_region*>(info);
     c.offset = region->origin;
     c.bytes = region->size;
   }
+  if (type != CL_BUFFER_CREATE_TYPE_REGION) c.other_type = type;
+  c.without_region = info == nullptr || !read ? 1 : 0;
   {
     StateLock lock;
     putLocked(c, call.info());
@@ -325,6 +360,7 @@ cl_mem CL_API_CALL TS_WRAP(clCreateSubBuffer)(cl_mem parent, cl_mem_flags flags,
       state->zeroed = above != nullptr && above->zeroed;
       state->parent = parent;
       state->bytes = c.bytes;
+      if (above != nullptr && above->shared != 0) noteShared(*state, above->shared + c.offset);
     }
   }
   if (error != nullptr) *error = e;

@@ -72,7 +72,8 @@ void contextMade(const Call& call, cl_context context, const cl_device_id* given
   if (context != nullptr && next().clGetContextInfo(context, CL_CONTEXT_DEVICES, sizeof devices,
                                                     devices, &bytes) == CL_SUCCESS) {
     count = static_cast<cl_uint>(bytes / sizeof devices[0]);
-  } else if (context == nullptr && given != nullptr && given_count <= kMostDevices) {
+  } else if (context == nullptr && given != nullptr && given_count <= kMostDevices &&
+             isReadable(given, given_count * sizeof devices[0])) {
     memcpy(devices, given, given_count * sizeof devices[0]);
     count = given_count;
   }
@@ -149,6 +150,7 @@ void countObject(ObjectClass what, Handle handle, int change) {
     case ObjectClass::kEvent: {
       const EventState* event = s.user_events.find(handle);
       const bool set = event != nullptr && event->set;
+      if (change < 0) s.known.erase(handle);
       if (count(s.user_events, handle, change)) {
         s.user_events.erase(handle);
         if (!set && s.unset_user_events > 0) --s.unset_user_events;
@@ -162,8 +164,9 @@ void countObject(ObjectClass what, Handle handle, int change) {
 
 /// An event of a command that is not recorded: user events are objects like others.
 bool passes(ObjectClass what, const void* object) {
-  if (what != ObjectClass::kEvent || eventsMatter()) return false;
+  if (what != ObjectClass::kEvent || inRangeNow()) return false;
   StateLock lock;
+  g_objects.known.erase(handleOf(object));  // its handle may come again
   return g_objects.user_events.find(handleOf(object)) == nullptr;
 }
 
@@ -271,14 +274,14 @@ cl_command_queue CL_API_CALL TS_WRAP(clCreateCommandQueueWithProperties)(
   uint64_t others[kMost];
   size_t n = 0;
   uint64_t asked = 0;
-  for (const cl_queue_properties* p = properties; p != nullptr && *p != 0; p += 2) {
-    if (p[0] == CL_QUEUE_PROPERTIES) {
-      asked = p[1];
+  forEachPair(properties, queue, [&](uint64_t name, uint64_t value) {
+    if (name == CL_QUEUE_PROPERTIES) {
+      asked = value;
     } else if (n + 2 <= kMost) {
-      others[n++] = p[0];
-      others[n++] = p[1];
+      others[n++] = name;
+      others[n++] = value;
     }
-  }
+  });
   queueMade(call, queue, context, device, asked, {others, n});
   if (error != nullptr) *error = e;
   return queue;
@@ -320,11 +323,11 @@ cl_sampler CL_API_CALL TS_WRAP(clCreateSamplerWithProperties)(
   uint64_t normalized = CL_TRUE;
   uint64_t addressing = CL_ADDRESS_CLAMP;
   uint64_t filter = CL_FILTER_NEAREST;
-  for (const cl_sampler_properties* p = properties; p != nullptr && *p != 0; p += 2) {
-    if (p[0] == CL_SAMPLER_NORMALIZED_COORDS) normalized = p[1];
-    if (p[0] == CL_SAMPLER_ADDRESSING_MODE) addressing = p[1];
-    if (p[0] == CL_SAMPLER_FILTER_MODE) filter = p[1];
-  }
+  forEachPair(properties, sampler, [&](uint64_t name, uint64_t value) {
+    if (name == CL_SAMPLER_NORMALIZED_COORDS) normalized = value;
+    if (name == CL_SAMPLER_ADDRESSING_MODE) addressing = value;
+    if (name == CL_SAMPLER_FILTER_MODE) filter = value;
+  });
   samplerMade(call, sampler, context, normalized, addressing, filter);
   if (error != nullptr) *error = e;
   return sampler;

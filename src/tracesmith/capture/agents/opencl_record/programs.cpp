@@ -9,6 +9,7 @@ using rec::ProgramForm;
 namespace tracesmith::record {
 
 void unsupported(const char* function, const Call& call, cl_command_queue queue, cl_event event) {
+  if (call.info().result != CL_SUCCESS) return;  // it had no effect that a replay could lack
   rec::Unsupported c;
   c.function = textOf(function);
   c.queue = handleOf(queue);
@@ -56,11 +57,11 @@ void programMade(const Call& call, cl_program program, cl_context context, Progr
 
 void kernelMade(const Call& call, cl_kernel kernel, cl_program program, const char* name,
                 uint16_t flags = 0) {
-  const bool wanted = name != nullptr && kernelIsWanted(name);
+  const bool wanted = kernel != nullptr && name != nullptr && kernelIsWanted(name);
   rec::CreateKernel c;
   c.kernel = handleOf(kernel);
   c.program = handleOf(program);
-  c.name = textOf(name);
+  c.name = kernel != nullptr ? textOf(name) : doubtfulTextOf(name);
   CallInfo info = call.info();
   info.flags = static_cast<uint16_t>(info.flags | flags);
   StateLock lock;
@@ -128,8 +129,12 @@ cl_program CL_API_CALL TS_WRAP(clCreateProgramWithBinary)(cl_context context, cl
       next().clCreateProgramWithBinary(context, count, devices, lengths, binaries, status, &e);
   call.end(e);
   Joined code;
-  const bool given = devices != nullptr && lengths != nullptr && binaries != nullptr;
+  const bool made = program != nullptr;
+  const bool given = devices != nullptr && lengths != nullptr && binaries != nullptr &&
+                     (made || (isReadable(lengths, count * sizeof *lengths) &&
+                               isReadable(binaries, count * sizeof *binaries)));
   for (cl_uint i = 0; given && i < count; ++i) {
+    if (!made && !isReadable(binaries[i], lengths[i])) break;
     if (binaries[i] == nullptr || !code.add(binaries[i], lengths[i])) break;
   }
   programMade(call, program, context, ProgramForm::kBinary, code.data(), code.size(),
@@ -150,8 +155,9 @@ cl_program CL_API_CALL TS_WRAP(clCreateProgramWithBuiltInKernels)(cl_context con
   cl_int e = CL_SUCCESS;
   cl_program program = next().clCreateProgramWithBuiltInKernels(context, count, devices, names, &e);
   call.end(e);
-  programMade(call, program, context, ProgramForm::kBuiltIn, names,
-              names != nullptr ? strlen(names) : 0, handlesOf(devices, count));
+  const rec::Text text = program != nullptr ? textOf(names) : doubtfulTextOf(names);
+  programMade(call, program, context, ProgramForm::kBuiltIn, text.data(), text.size(),
+              handlesOf(devices, count));
   if (error != nullptr) *error = e;
   return program;
 }
@@ -163,7 +169,8 @@ cl_program CL_API_CALL TS_WRAP(clCreateProgramWithIL)(cl_context context, const 
   cl_int e = CL_SUCCESS;
   cl_program program = next().clCreateProgramWithIL(context, il, bytes, &e);
   call.end(e);
-  programMade(call, program, context, ProgramForm::kIl, il, bytes);
+  const bool read = program != nullptr || isReadable(il, bytes);
+  programMade(call, program, context, ProgramForm::kIl, read ? il : nullptr, bytes);
   if (error != nullptr) *error = e;
   return program;
 }
@@ -188,7 +195,8 @@ cl_int CL_API_CALL TS_WRAP(clBuildProgram)(cl_program program, cl_uint count,
   rec::BuildProgram c;
   c.program = handleOf(program);
   c.devices = handlesOf(devices, count);
-  c.options = textOf(options);
+  c.options = doubtfulTextOf(options);
+  recordIncludes(program, c.options.data());
   return build(c, invoke);
 }
 
@@ -204,14 +212,18 @@ cl_int CL_API_CALL TS_WRAP(clCompileProgram)(cl_program program, cl_uint count,
   };
   if (!active()) return invoke();
   Joined names;
-  for (cl_uint i = 0; header_programs != nullptr && header_names != nullptr && i < headers; ++i) {
-    if (!names.add(header_names[i], strlen(header_names[i]) + 1)) break;
+  const bool named = header_programs != nullptr && header_names != nullptr &&
+                     isReadable(header_names, headers * sizeof *header_names);
+  for (cl_uint i = 0; named && i < headers; ++i) {
+    const rec::Text name = doubtfulTextOf(header_names[i]);
+    if (name.data() == nullptr || !names.add(name.data(), name.size()) || !names.add("", 1)) break;
   }
   rec::BuildProgram c;
   c.program = handleOf(program);
   c.compile_only = 1;
   c.devices = handlesOf(devices, count);
-  c.options = textOf(options);
+  c.options = doubtfulTextOf(options);
+  recordIncludes(program, c.options.data());
   c.headers = handlesOf(header_programs, headers);
   c.header_names = {names.data(), names.size()};
   return build(c, invoke);
@@ -236,7 +248,7 @@ cl_program CL_API_CALL TS_WRAP(clLinkProgram)(cl_context context, cl_uint count,
   c.context = handleOf(context);
   c.form = ProgramForm::kLinked;
   c.devices = handlesOf(devices, count);
-  c.options = textOf(options);
+  c.options = program != nullptr ? textOf(options) : doubtfulTextOf(options);
   c.inputs = handlesOf(input_programs, inputs);
   {
     StateLock lock;

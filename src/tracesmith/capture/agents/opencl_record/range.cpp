@@ -6,6 +6,7 @@
 #include <regex.h>
 #include <stdio.h>
 
+#include "tracesmith/capture/agents/opencl_record/locks.hpp"
 #include "tracesmith/capture/agents/opencl_record/recorder.hpp"
 
 namespace rec = tracesmith::recording;
@@ -74,6 +75,50 @@ bool covers(QueueCall what, cl_kernel kernel) {
 
 pthread_mutex_t g_beginning = PTHREAD_MUTEX_INITIALIZER;
 
+// A range begins when queues are idle and all memory has been read. A command that is not recorded
+// must have changed memory by then, or it would be in neither: the order lock alone does not see to
+// that, for calls that wait give it up, and it is taken over from calls that take long.
+//
+//   a command                                  who begins
+//   counts itself in g_unrecorded,             sets g_step to kTaking,
+//   looks at g_step: kNone, or it waits        looks at g_unrecorded: waits until it is 0
+//
+// A callback cannot wait, so it notes that it went by (g_intruders), and the range begins later.
+
+enum class BeginStep : uint32_t { kNone, kTaking, kClosing };
+std::atomic<BeginStep> g_step{BeginStep::kNone};
+std::atomic<uint32_t> g_unrecorded{0};
+std::atomic<uint32_t> g_intruders{0};
+/// Of g_unrecorded, those that were waited for in vain: their threads have ended in the call, or
+/// left it by siglongjmp(). Under g_beginning.
+uint32_t g_given_up = 0;
+constexpr int64_t kUnrecordedPatienceNs = 1'000'000'000;
+
+void waitForUnrecorded() {
+  const int64_t until = nowNs() + kUnrecordedPatienceNs;
+  const uint32_t own = t_state.unrecorded;
+  if (g_unrecorded.load() < g_given_up) g_given_up = g_unrecorded.load();
+  while (g_unrecorded.load() > g_given_up + own) {
+    if (nowNs() > until) {
+      g_given_up = g_unrecorded.load() - own;
+      return;
+    }
+    pauseNs(50'000);
+  }
+}
+
+/// All memory has been taken: the range begins with what comes next. False: a callback's command
+/// went by meanwhile.
+bool closeBeginning(uint32_t intruders) {
+  const uint64_t signals = Signals::block();  // whoever comes now waits
+  g_step.store(BeginStep::kClosing);
+  const bool whole = g_intruders.load() == intruders;
+  if (whole) edge(true);
+  g_step.store(BeginStep::kNone);
+  Signals::restore(signals);
+  return whole;
+}
+
 /// False while the state cannot be taken: the next call tries again.
 ///
 /// Others have not waited for the order lock for long: they wait here, until the range has begun.
@@ -81,22 +126,46 @@ pthread_mutex_t g_beginning = PTHREAD_MUTEX_INITIALIZER;
 /// the very thread that begins.
 bool beginRange() {
   if (t_state.in_callback) {
-    if (pthread_mutex_trylock(&g_beginning) != 0) return false;
+    // Nor does a range begin within a command of its thread that is in none.
+    if (t_state.unrecorded != 0 || pthread_mutex_trylock(&g_beginning) != 0) return false;
   } else {
     pthread_mutex_lock(&g_beginning);
   }
   const bool nested = t_state.in_callback;
   t_state.in_callback = true;  // whatever comes back at us
   bool begun = g_range.inside.load(std::memory_order_relaxed);
-  if (!begun && finishQueues()) {
-    settle();
-    snapshotAll();
-    edge(true);
-    begun = true;
+  if (!begun) {
+    const uint32_t intruders = g_intruders.load();
+    g_step.store(BeginStep::kTaking);
+    waitForUnrecorded();
+    if (finishQueues()) {
+      settle();
+      snapshotAll();
+      begun = closeBeginning(intruders);
+    }
+    g_step.store(BeginStep::kNone);
   }
   t_state.in_callback = nested;
   pthread_mutex_unlock(&g_beginning);
   return begun;
+}
+
+/// Of a command that has counted itself. False: a range is beginning, and it must ask again.
+bool mayGoBy() {
+  BeginStep step = g_step.load();
+  if (step == BeginStep::kNone) return true;
+  if (!t_state.in_callback) return false;
+  g_intruders.fetch_add(1);
+  return g_step.load() != BeginStep::kClosing;
+}
+
+void waitForBeginning() {
+  if (t_state.in_callback) {
+    while (g_step.load() == BeginStep::kClosing) pauseNs(50'000);
+    return;
+  }
+  pthread_mutex_lock(&g_beginning);
+  pthread_mutex_unlock(&g_beginning);
 }
 
 }  // namespace
@@ -149,6 +218,25 @@ bool inRange(QueueCall what, cl_kernel kernel) {
   return wanted;
 }
 
+RangeCall::RangeCall(QueueCall what, cl_kernel kernel) {
+  for (;;) {
+    recorded_ = inRange(what, kernel);
+    if (recorded_ || g_range.kind == RangeKind::kAll || t_state.quiet) return;
+    g_unrecorded.fetch_add(1);
+    if (mayGoBy()) break;
+    g_unrecorded.fetch_sub(1);
+    waitForBeginning();
+  }
+  counted_ = true;
+  ++t_state.unrecorded;
+}
+
+RangeCall::~RangeCall() {
+  if (!counted_) return;
+  --t_state.unrecorded;
+  g_unrecorded.fetch_sub(1);
+}
+
 void afterLaunch(cl_command_queue queue, cl_kernel kernel, uint64_t sequence, bool success) {
   if (!success) return;
   header()->launches.fetch_add(1, std::memory_order_relaxed);
@@ -157,7 +245,7 @@ void afterLaunch(cl_command_queue queue, cl_kernel kernel, uint64_t sequence, bo
   }
 }
 
-bool eventsMatter() {
+bool inRangeNow() {
   return g_range.kind == RangeKind::kAll || g_range.inside.load(std::memory_order_relaxed);
 }
 

@@ -39,6 +39,26 @@ inline recording::Text textOf(const char* text) {
   if (text == nullptr) return {};
   return {text, strlen(text)};
 }
+/// Of a call that the driver has refused, or may refuse yet: nothing when it cannot be read.
+inline recording::Text doubtfulTextOf(const char* text) {
+  size_t length = 0;  // one that is longer ends the recording
+  if (!readableLength(text, channel::kMaxFrameBytes + 1, length)) return {};
+  return {text, length};
+}
+/// The same of origins and regions.
+inline const size_t* doubtfulSizes(const size_t* three) {
+  return isReadable(three, 3 * sizeof *three) ? three : nullptr;
+}
+/// A list of pairs that 0 ends, of a call that made `object`, or nothing.
+template <class Function>
+void forEachPair(const uint64_t* list, const void* object, Function&& function) {
+  const auto canRead = [&](const uint64_t* p) {
+    return object != nullptr || isReadable(p, sizeof *p);
+  };
+  for (; list != nullptr && canRead(list) && *list != 0 && canRead(list + 1); list += 2) {
+    function(list[0], list[1]);
+  }
+}
 
 struct ContextState {
   uint32_t references = 1;
@@ -60,6 +80,7 @@ struct MemoryState {
   bool is_image = false;
   bool is_1d_array = false;  // what a region has as rows lies a slice pitch apart
   cl_mem parent = nullptr;
+  Handle shared = 0;           // the address in shared memory that it lies at (USE_HOST_PTR)
   uint64_t bytes = 0;          // of a buffer; of an image when packed
   uint64_t element_bytes = 0;  // of an image
   uint64_t extent[3] = {};     // of an image as regions have it
@@ -118,11 +139,14 @@ struct State {
   Table<SvmState> svm;
   Table<uint8_t> devices;  // that were told
   Table<uint32_t> plain;   // references of samplers and programs
+  Table<uint32_t> known;   // by complete event: the thread that was told of it last
   List<MapState> maps;
   uint64_t unset_user_events = 0;
   uint64_t allocations = 0;  // of shared memory so far
   uint32_t looking = 0;      // how many look at shared memory
-  List<FreedShared> freed;   // meanwhile
+  /// Some memory object was made of shared memory. Read without the lock.
+  std::atomic<bool> any_over_shared{false};
+  List<FreedShared> freed;  // meanwhile
 };
 extern constinit State g_objects;
 
@@ -164,7 +188,9 @@ inline void done(uint64_t of, const Call& call, const recording::Payload& conten
 void tellDevice(cl_device_id device);
 /// An object of which only references are counted. State lock.
 void noteObject(Table<uint32_t>& table, Handle handle);
-/// A call whose effect cannot be replayed.
+/// What the source of a program that is about to be built includes (includes.cpp).
+void recordIncludes(cl_program program, const char* options);
+/// A call whose effect cannot be replayed. One that failed has none.
 void unsupported(const char* function, const Call& call, cl_command_queue queue = nullptr,
                  cl_event event = nullptr);
 
@@ -176,12 +202,27 @@ enum class QueueCall : uint8_t { kLaunch, kOther };
 
 /// True when commands of queues are to be recorded. Begins and ends ranges; order lock.
 bool inRange(QueueCall what = QueueCall::kOther, cl_kernel kernel = nullptr);
+/// The same of a command that may change what memory holds. One that is not recorded lies outside
+/// of every range as a whole: while this lives no range begins. Made before the driver is called.
+class RangeCall {
+ public:
+  explicit RangeCall(QueueCall what = QueueCall::kOther, cl_kernel kernel = nullptr);
+  ~RangeCall();
+  RangeCall(const RangeCall&) = delete;
+  RangeCall& operator=(const RangeCall&) = delete;
+  explicit operator bool() const { return recorded_; }
+
+ private:
+  bool recorded_ = false;
+  bool counted_ = false;
+};
 /// After a launch was recorded (or not): hashes, and the end of a range. Order lock.
 void afterLaunch(cl_command_queue queue, cl_kernel kernel, uint64_t sequence, bool success);
 /// At a call that ends a step (clFinish): ranges of steps.
 void noteSync();
-/// False between ranges, where events of commands that are not recorded come and go.
-bool eventsMatter();
+/// True when everything is recorded, or a range has begun and not ended: false between ranges,
+/// where events of commands that are not recorded come and go. Begins and ends none.
+bool inRangeNow();
 bool kernelIsWanted(const char* name);
 bool readRange();
 
@@ -278,9 +319,15 @@ void zeroShared(cl_context context, void* p, uint64_t bytes, cl_svm_mem_flags fl
 
 // --- fine-grained shared memory (fine_grained.cpp) --------------------------------------------
 
+/// True when this stretch lies in one allocation of shared memory. State lock.
+bool isShared(const void* p, uint64_t bytes);
 /// What the host has changed in memory that no command is about to write: before a command that may
 /// use it.
 void recordHostChanges();
+/// The same before a command about memory objects, which may lie in shared memory.
+inline void recordHostChangesUnderObjects() {
+  if (g_objects.any_over_shared.load(std::memory_order_relaxed)) recordHostChanges();
+}
 /// What lies in shared memory, as a command of ours; it is known from now on.
 void recordShared(const Shared& o, const Content& content, Keep keep, uint64_t after);
 
@@ -294,6 +341,7 @@ class SharedUse {
   SharedUse& operator=(const SharedUse&) = delete;
   void add(Handle address);
   void add(cl_kernel kernel);  // what it was given
+  void add(cl_mem memory);     // what it lies in, if that is shared memory
   bool any() const { return used_.size() != 0; }
   /// The command is under way, until `event` is complete.
   void await(cl_command_queue queue, cl_event event);
@@ -318,6 +366,9 @@ recording::Box boxOf(bool is_image, const size_t* origin, const size_t* region, 
 /// Nowhere when the image is not known.
 Place imagePlace(cl_mem image, const void* host, const size_t* region, size_t row_pitch,
                  size_t slice_pitch);
+/// True when nothing is known that a command of this queue with these waits would be refused for.
+/// `context`: that of what it is about.
+bool seemsGood(cl_command_queue queue, cl_context context, cl_uint count, const cl_event* waits);
 /// The end of a command that waited: with the event and the pointer that the program got.
 void doneBlocking(uint64_t sequence, const Call& call, const cl_event* event,
                   const Content& content, bool kept, const void* pointer);
@@ -333,7 +384,7 @@ struct Waits {
 template <class Command, class Invoke>
 cl_int queueCommand(Command& c, Waits waits, cl_event* event, Invoke&& invoke) {
   Order order;
-  const bool wanted = inRange();
+  const RangeCall wanted;
   Call call;
   call.end(invoke());
   if (!wanted) return call.info().result;
@@ -360,5 +411,8 @@ cl_int usingShared(Command& c, SharedUse& use, cl_command_queue queue, Waits wai
   if (own != nullptr) next().clReleaseEvent(own);
   return call.info().result;
 }
+
+/// For a loader that has just been added. LoaderLock.
+void findTracingAgent(uint32_t loader);
 
 }  // namespace tracesmith::record

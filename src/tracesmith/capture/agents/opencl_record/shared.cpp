@@ -8,20 +8,16 @@ using rec::command_flags::kBlocking;
 
 namespace {
 
-/// The allocation that an address lies in, when all of the stretch does. State lock.
-bool isShared(const void* p, uint64_t bytes) {
-  const Handle at = handleOf(p);
-  bool found = false;
-  g_objects.svm.forEach([&](uint64_t begin, const SvmState& s) {
-    found = at >= begin && at - begin < s.bytes && bytes <= s.bytes - (at - begin);
-    return !found;
-  });
-  return found;
-}
-
 /// Freed allocations are forgotten before the driver can give their addresses away.
 void forget(Handles pointers) {
   for (const uint64_t p : pointers) g_objects.svm.erase(p);
+}
+
+/// nullptr when the queue is not known.
+cl_context contextOfQueue(cl_command_queue queue) {
+  StateLock lock;
+  const QueueState* state = g_objects.queues.find(handleOf(queue));
+  return state != nullptr ? state->context : nullptr;
 }
 
 /// Retained, or nullptr.
@@ -109,6 +105,7 @@ TS_WRAP(clEnqueueSVMFree)(cl_command_queue queue, cl_uint count, void* pointers[
   rec::SvmFree c;
   c.queue = handleOf(queue);
   c.pointers = handlesOf(pointers, count);
+  if (!isReadable(c.pointers.data(), c.pointers.size_bytes())) c.pointers = {};
   c.waits = handlesOf(waits, n);
   // The driver frees when it likes, from now on: who looks after this does not find it any more.
   List<Shared> forgotten;
@@ -152,7 +149,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueSVMMemcpy)(cl_command_queue queue, cl_bool b
   };
   if (!active()) return passOn([&] { return invoke(event); });
   Order order;
-  const bool wanted = inRange();
+  const RangeCall wanted;
   if (!wanted) {
     if (blocking) order.release();
     const cl_int result = invoke(event);
@@ -180,7 +177,11 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueSVMMemcpy)(cl_command_queue queue, cl_bool b
   Call call;
   Content content;
   const Place here = stretch(source, bytes);
-  const bool later = from_host && !to_host && yetToBeFilled(here);
+  bool later = from_host && !to_host && yetToBeFilled(here);
+  if (blocking && from_host && !later) {
+    later = !seemsGood(queue, contextOfQueue(queue), n, waits) || source == nullptr ||
+            destination == nullptr;
+  }
   if (later) content.unknown(bytes);
   if (blocking) {
     if (from_host && !later) content.take(source, bytes);
@@ -233,7 +234,8 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueSVMMemFill)(cl_command_queue queue, void* p,
     c.pattern = {static_cast<const uint8_t*>(pattern), pattern_bytes};
   }
   Order order;
-  if (!inRange()) return invoke(event);
+  const RangeCall wanted;
+  if (!wanted) return invoke(event);
   recordHostChanges();
   SharedUse use;
   use.add(c.pointer);
@@ -305,7 +307,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueSVMUnmap)(cl_command_queue queue, void* p, c
   }
   aboutToUnmap(p);
   Order order;
-  const bool wanted = inRange();
+  const RangeCall wanted;
   MapState map;
   bool mapped = false;
   {
@@ -324,7 +326,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueSVMUnmap)(cl_command_queue queue, void* p, c
     if (map.shown.empty() || !(now.summary() == map.shown)) {
       // What the host left there, before it gives it back.
       Content content;
-      content.take(map.place, Keep::kBytes);
+      content.take(map.place, Keep::kBytes, map.shown.empty() ? nullptr : &now);
       rec::Snapshot s;
       s.memory = handleOf(p);
       s.is_svm = 1;
@@ -339,6 +341,10 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueSVMUnmap)(cl_command_queue queue, void* p, c
   c.pointer = handleOf(p);
   Call call;
   call.end(invoke());
+  if (mapped && call.info().result != CL_SUCCESS) {  // it is the host's still
+    StateLock lock;
+    g_objects.maps.add(map);
+  }
   if (wanted) {
     c.waits = handlesOf(waits, n);
     c.event = call.info().result == CL_SUCCESS && event != nullptr ? handleOf(*event) : 0;

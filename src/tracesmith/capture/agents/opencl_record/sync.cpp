@@ -8,6 +8,29 @@ namespace rec = tracesmith::recording;
 
 namespace {
 
+/// State lock. False: the thread knows already that the event is complete.
+bool isNews(Handle event) {
+  uint32_t* teller = g_objects.known.find(event);
+  if (teller != nullptr && *teller == t_state.tid) return false;
+  if (teller == nullptr) teller = g_objects.known.insert(event);
+  if (teller != nullptr) *teller = t_state.tid;
+  return true;
+}
+
+/// The calling thread was told that the event is complete: what it does next comes after it, as if
+/// it had waited. Nothing of the driver's is called here, so this needs no place in the order of
+/// calls but that within the thread.
+void wasTold(cl_event event) {
+  if (!inRangeNow()) return;
+  const Handle handle = handleOf(event);
+  rec::WaitForEvents c;
+  c.events = {&handle, 1};
+  c.was_told = 1;
+  const int64_t now = nowNs();
+  StateLock lock;
+  if (isNews(handle)) putLocked(c, {now, now, 0, 0});
+}
+
 /// The program's callback, which learns what a call that asks would learn.
 struct Callback {
   void(CL_CALLBACK* function)(cl_event, cl_int, void*);
@@ -19,6 +42,7 @@ void CL_CALLBACK onEvent(cl_event event, cl_int status, void* packed) {
   const Callback kept = *callback;
   free(callback);
   if (status <= CL_COMPLETE) settle();
+  if (status == CL_COMPLETE && active()) wasTold(event);
   const bool nested = t_state.in_callback;
   t_state.in_callback = true;
   kept.function(event, status, kept.user);
@@ -83,6 +107,8 @@ cl_int CL_API_CALL TS_WRAP(clWaitForEvents)(cl_uint count, const cl_event* event
   call.end(next().clWaitForEvents(count, events));
   if (call.info().result == CL_SUCCESS) {
     settle({0, events, count});
+    StateLock lock;
+    for (cl_uint i = 0; i < count; ++i) (void)isNews(handleOf(events[i]));
   } else {
     settle();
   }
@@ -112,6 +138,7 @@ cl_int CL_API_CALL TS_WRAP(clGetEventInfo)(cl_event event, cl_event_info what, s
   if (what == CL_EVENT_COMMAND_EXECUTION_STATUS && size >= sizeof(cl_int) &&
       *static_cast<const cl_int*>(value) <= CL_COMPLETE) {
     settle();
+    if (*static_cast<const cl_int*>(value) == CL_COMPLETE && active()) wasTold(event);
   }
   if (what == CL_EVENT_REFERENCE_COUNT && size >= sizeof(cl_uint)) {
     *static_cast<cl_uint*>(value) -= heldReferences(event);
@@ -123,6 +150,7 @@ cl_int CL_API_CALL TS_WRAP(clGetEventProfilingInfo)(cl_event event, cl_profiling
                                                     size_t size, void* value, size_t* size_ret) {
   const cl_int result = next().clGetEventProfilingInfo(event, what, size, value, size_ret);
   if (result == CL_SUCCESS) settle();
+  if (result == CL_SUCCESS && active()) wasTold(event);  // else there were no times yet
   return result;
 }
 

@@ -17,6 +17,8 @@ rec::Box stretchBox(uint64_t offset, uint64_t bytes) {
 
 rec::Box boxOf(bool is_image, const size_t* origin, const size_t* region, uint64_t row_pitch,
                uint64_t slice_pitch) {
+  origin = doubtfulSizes(origin);
+  region = doubtfulSizes(region);
   rec::Box box;
   box.is_image = is_image ? 1 : 0;
   for (int i = 0; i < 3; ++i) {
@@ -30,6 +32,8 @@ rec::Box boxOf(bool is_image, const size_t* origin, const size_t* region, uint64
 
 Place rectPlace(const void* host, const size_t* origin, const size_t* region, size_t row_pitch,
                 size_t slice_pitch) {
+  origin = doubtfulSizes(origin);
+  region = doubtfulSizes(region);
   if (host == nullptr || origin == nullptr || region == nullptr) return {};
   Place place{nullptr, region[0], region[1], region[2], 0, 0};
   place.row_pitch = row_pitch != 0 ? row_pitch : region[0];
@@ -41,7 +45,7 @@ Place rectPlace(const void* host, const size_t* origin, const size_t* region, si
 
 Place imagePlace(cl_mem image, const void* host, const size_t* region, size_t row_pitch,
                  size_t slice_pitch) {
-  if (host == nullptr || region == nullptr) return {};
+  if (host == nullptr || doubtfulSizes(region) == nullptr) return {};
   StateLock lock;
   const MemoryState* state = g_objects.memory.find(handleOf(image));
   if (state == nullptr || state->element_bytes == 0) return {};
@@ -80,6 +84,44 @@ bool isWithin(cl_mem memory, const rec::Box& box) {
          end <= state->bytes;
 }
 
+bool seemsGood(cl_command_queue queue, cl_context context, cl_uint count, const cl_event* waits) {
+  {
+    StateLock lock;
+    const QueueState* state = g_objects.queues.find(handleOf(queue));
+    if (state == nullptr || state->context != context) return false;
+  }
+  if ((count == 0) != (waits == nullptr)) return false;
+  if (!isReadable(waits, count * sizeof *waits)) return false;
+  for (cl_uint i = 0; i < count; ++i) {
+    cl_context its = nullptr;
+    if (waits[i] == nullptr || next().clGetEventInfo(waits[i], CL_EVENT_CONTEXT, sizeof its, &its,
+                                                     nullptr) != CL_SUCCESS) {
+      return false;
+    }
+    if (its != context) return false;
+  }
+  return true;
+}
+
+namespace {
+
+/// True when the driver will read what a write takes from the host's memory.
+bool willBeRead(cl_command_queue queue, cl_mem memory, const Place& place, Waits waits) {
+  constexpr cl_mem_flags kNotWritten = CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_NO_ACCESS;
+  cl_context context = nullptr;
+  {
+    StateLock lock;
+    const MemoryState* state = g_objects.memory.find(handleOf(memory));
+    if (state == nullptr || (state->flags & kNotWritten) != 0) return false;
+    context = state->context;
+  }
+  if (place.row_pitch < place.row_bytes) return false;
+  if (place.slices > 1 && place.slice_pitch < place.row_pitch * place.rows) return false;
+  return seemsGood(queue, context, waits.count, waits.events);
+}
+
+}  // namespace
+
 void doneBlocking(uint64_t sequence, const Call& call, const cl_event* event,
                   const Content& content, bool kept, const void* pointer) {
   if (sequence == kNotRecorded) return;
@@ -101,15 +143,19 @@ template <class Invoke>
 cl_int write(cl_command_queue queue, cl_mem memory, cl_bool blocking, const rec::Box& box,
              const void* host, const Place& place, Waits waits, cl_event* event, Invoke&& invoke) {
   Order order;
-  if (!inRange()) {
+  const RangeCall wanted;
+  if (!wanted) {
     if (blocking) order.release();
     const cl_int result = invoke(event);
     if (blocking) settle();
     return result;
   }
+  recordHostChangesUnderObjects();
+  SharedUse use;
+  use.add(memory);
   Call call;
   Content content;
-  const bool later = yetToBeFilled(place);
+  bool later = yetToBeFilled(place);
   rec::Write c;
   c.queue = handleOf(queue);
   c.memory = handleOf(memory);
@@ -118,11 +164,11 @@ cl_int write(cl_command_queue queue, cl_mem memory, cl_bool blocking, const rec:
   c.waits = handlesOf(waits.events, waits.count);
   if (blocking) {
     // What the driver will refuse must not be touched: there may be less than the program claims.
-    if (later) {
-      content.unknown(place.bytes());
-    } else if (isWithin(memory, box)) {
-      content.take(place, Keep::kBytes);
+    if (isWithin(memory, box)) {
+      later = later || !willBeRead(queue, memory, place, waits);
+      if (!later) content.take(place, Keep::kBytes);
     }
+    if (later) content.unknown(place.bytes());
     c.content = content.payload();
     call.flag(kBlocking);
     const uint64_t sequence = put(c, call.begun());
@@ -136,7 +182,7 @@ cl_int write(cl_command_queue queue, cl_mem memory, cl_bool blocking, const rec:
     return call.info().result;
   }
   cl_event own = nullptr;
-  cl_event* const slot = event == nullptr && later ? &own : event;
+  cl_event* const slot = event == nullptr && (later || use.any()) ? &own : event;
   call.end(invoke(slot));
   const bool success = call.info().result == CL_SUCCESS;
   if (later) {
@@ -150,6 +196,7 @@ cl_int write(cl_command_queue queue, cl_mem memory, cl_bool blocking, const rec:
   if (later && success && sequence != kNotRecorded) {
     awaitRead({Awaited::kSource, sequence, *slot, handleOf(queue), place});
   }
+  use.await(queue, success && slot != nullptr ? *slot : nullptr);
   if (own != nullptr) next().clReleaseEvent(own);
   return call.info().result;
 }
@@ -165,6 +212,7 @@ cl_int read(cl_command_queue queue, cl_mem memory, cl_bool blocking, const rec::
     if (blocking) settle();
     return result;
   }
+  recordHostChangesUnderObjects();
   aboutToOverwrite(place);
   Call call;
   rec::Read c;
@@ -198,6 +246,20 @@ cl_int read(cl_command_queue queue, cl_mem memory, cl_bool blocking, const rec::
   return call.info().result;
 }
 
+/// A command that does not wait and writes `memory`, nothing of the host's. invoke(event) calls the
+/// driver.
+template <class Command, class Invoke>
+cl_int writing(Command& c, cl_mem memory, cl_command_queue queue, Waits waits, cl_event* event,
+               Invoke&& invoke) {
+  Order order;
+  const RangeCall wanted;
+  if (!wanted) return invoke(event);
+  recordHostChangesUnderObjects();
+  SharedUse use;
+  use.add(memory);
+  return usingShared(c, use, queue, waits, event, invoke);
+}
+
 template <class Invoke>
 cl_int copy(cl_command_queue queue, cl_mem source, cl_mem destination, const rec::Box& from,
             const rec::Box& to, Waits waits, cl_event* event, Invoke&& invoke) {
@@ -207,7 +269,7 @@ cl_int copy(cl_command_queue queue, cl_mem source, cl_mem destination, const rec
   c.destination = handleOf(destination);
   c.from = from;
   c.to = to;
-  return queueCommand(c, waits, event, invoke);
+  return writing(c, destination, queue, waits, event, invoke);
 }
 
 }  // namespace
@@ -308,10 +370,10 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueCopyBuffer)(cl_command_queue queue, cl_mem s
                                                 cl_mem destination, size_t from, size_t to,
                                                 size_t bytes, cl_uint n, const cl_event* waits,
                                                 cl_event* event) {
-  auto invoke = [&] {
-    return next().clEnqueueCopyBuffer(queue, source, destination, from, to, bytes, n, waits, event);
+  auto invoke = [&](cl_event* slot) {
+    return next().clEnqueueCopyBuffer(queue, source, destination, from, to, bytes, n, waits, slot);
   };
-  if (!active()) return invoke();
+  if (!active()) return invoke(event);
   return copy(queue, source, destination, stretchBox(from, bytes), stretchBox(to, bytes),
               {n, waits}, event, invoke);
 }
@@ -322,11 +384,11 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueCopyBufferRect)(cl_command_queue queue, cl_m
                                                     size_t from_row, size_t from_slice,
                                                     size_t to_row, size_t to_slice, cl_uint n,
                                                     const cl_event* waits, cl_event* event) {
-  auto invoke = [&] {
+  auto invoke = [&](cl_event* slot) {
     return next().clEnqueueCopyBufferRect(queue, source, destination, from, to, region, from_row,
-                                          from_slice, to_row, to_slice, n, waits, event);
+                                          from_slice, to_row, to_slice, n, waits, slot);
   };
-  if (!active()) return invoke();
+  if (!active()) return invoke(event);
   return copy(queue, source, destination, boxOf(false, from, region, from_row, from_slice),
               boxOf(false, to, region, to_row, to_slice), {n, waits}, event, invoke);
 }
@@ -335,10 +397,10 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueCopyImage)(cl_command_queue queue, cl_mem so
                                                cl_mem destination, const size_t* from,
                                                const size_t* to, const size_t* region, cl_uint n,
                                                const cl_event* waits, cl_event* event) {
-  auto invoke = [&] {
-    return next().clEnqueueCopyImage(queue, source, destination, from, to, region, n, waits, event);
+  auto invoke = [&](cl_event* slot) {
+    return next().clEnqueueCopyImage(queue, source, destination, from, to, region, n, waits, slot);
   };
-  if (!active()) return invoke();
+  if (!active()) return invoke(event);
   return copy(queue, source, destination, boxOf(true, from, region, 0, 0),
               boxOf(true, to, region, 0, 0), {n, waits}, event, invoke);
 }
@@ -353,11 +415,11 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueCopyImageToBuffer)(cl_command_queue queue, c
                                                        cl_mem memory, const size_t* from,
                                                        const size_t* region, size_t to, cl_uint n,
                                                        const cl_event* waits, cl_event* event) {
-  auto invoke = [&] {
+  auto invoke = [&](cl_event* slot) {
     return next().clEnqueueCopyImageToBuffer(queue, image, memory, from, region, to, n, waits,
-                                             event);
+                                             slot);
   };
-  if (!active()) return invoke();
+  if (!active()) return invoke(event);
   return copy(queue, image, memory, boxOf(true, from, region, 0, 0),
               stretchOfImage(image, region, to), {n, waits}, event, invoke);
 }
@@ -366,11 +428,11 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueCopyBufferToImage)(cl_command_queue queue, c
                                                        cl_mem image, size_t from, const size_t* to,
                                                        const size_t* region, cl_uint n,
                                                        const cl_event* waits, cl_event* event) {
-  auto invoke = [&] {
+  auto invoke = [&](cl_event* slot) {
     return next().clEnqueueCopyBufferToImage(queue, memory, image, from, to, region, n, waits,
-                                             event);
+                                             slot);
   };
-  if (!active()) return invoke();
+  if (!active()) return invoke(event);
   return copy(queue, memory, image, stretchOfImage(image, region, from),
               boxOf(true, to, region, 0, 0), {n, waits}, event, invoke);
 }
@@ -379,11 +441,11 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueFillBuffer)(cl_command_queue queue, cl_mem m
                                                 const void* pattern, size_t pattern_bytes,
                                                 size_t offset, size_t bytes, cl_uint n,
                                                 const cl_event* waits, cl_event* event) {
-  auto invoke = [&] {
+  auto invoke = [&](cl_event* slot) {
     return next().clEnqueueFillBuffer(queue, memory, pattern, pattern_bytes, offset, bytes, n,
-                                      waits, event);
+                                      waits, slot);
   };
-  if (!active()) return invoke();
+  if (!active()) return invoke(event);
   rec::Fill c;
   c.queue = handleOf(queue);
   c.memory = handleOf(memory);
@@ -391,23 +453,23 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueFillBuffer)(cl_command_queue queue, cl_mem m
   if (pattern != nullptr && pattern_bytes <= 128) {
     c.pattern = {static_cast<const uint8_t*>(pattern), pattern_bytes};
   }
-  return queueCommand(c, {n, waits}, event, invoke);
+  return writing(c, objectOf<cl_mem>(c.memory), queue, {n, waits}, event, invoke);
 }
 
 cl_int CL_API_CALL TS_WRAP(clEnqueueFillImage)(cl_command_queue queue, cl_mem image,
                                                const void* colour, const size_t* origin,
                                                const size_t* region, cl_uint n,
                                                const cl_event* waits, cl_event* event) {
-  auto invoke = [&] {
-    return next().clEnqueueFillImage(queue, image, colour, origin, region, n, waits, event);
+  auto invoke = [&](cl_event* slot) {
+    return next().clEnqueueFillImage(queue, image, colour, origin, region, n, waits, slot);
   };
-  if (!active()) return invoke();
+  if (!active()) return invoke(event);
   rec::Fill c;
   c.queue = handleOf(queue);
   c.memory = handleOf(image);
   c.box = boxOf(true, origin, region, 0, 0);
   if (colour != nullptr) c.pattern = {static_cast<const uint8_t*>(colour), 16};
-  return queueCommand(c, {n, waits}, event, invoke);
+  return writing(c, objectOf<cl_mem>(c.memory), queue, {n, waits}, event, invoke);
 }
 
 }  // extern "C"

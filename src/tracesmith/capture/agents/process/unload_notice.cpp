@@ -14,16 +14,34 @@ using Close = int (*)(void*);
 using Notice = void (*)();
 
 // Function pointers, not objects: nothing may need a constructor that has not run yet.
-constinit std::atomic<Notice> g_notices[kMostUnloadNotices];
+using Notices = std::atomic<Notice>[kMostUnloadNotices];
+constinit Notices g_before;
+constinit Notices g_after;
 constinit std::atomic<Close> g_close;
+
+void add(Notices& notices, Notice notice) {
+  for (auto& place : notices) {
+    Notice none = nullptr;
+    if (place.compare_exchange_strong(none, notice) || none == notice) return;
+  }
+}
+
+void call(const Notices& notices) {
+  for (const auto& place : notices) {
+    const Notice notice = place.load(std::memory_order_acquire);
+    if (notice == nullptr) break;
+    notice();
+  }
+}
 
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) void tracesmith_on_unload(Notice notice) {
-  for (auto& place : g_notices) {
-    Notice none = nullptr;
-    if (place.compare_exchange_strong(none, notice) || none == notice) return;
-  }
+  add(g_after, notice);
+}
+
+extern "C" __attribute__((visibility("default"))) void tracesmith_before_unload(Notice notice) {
+  add(g_before, notice);
 }
 
 extern "C" __attribute__((visibility("default"))) int dlclose(void* handle) noexcept {
@@ -34,11 +52,8 @@ extern "C" __attribute__((visibility("default"))) int dlclose(void* handle) noex
     if (close == nullptr) return -1;
     g_close.store(close, std::memory_order_relaxed);
   }
+  call(g_before);
   const int result = close(handle);
-  for (auto& place : g_notices) {
-    const Notice notice = place.load(std::memory_order_acquire);
-    if (notice == nullptr) break;
-    notice();
-  }
+  call(g_after);
   return result;
 }

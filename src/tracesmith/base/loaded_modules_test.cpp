@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tracesmith/capture/agents/core/loaded_modules.hpp"
+#include "tracesmith/base/loaded_modules.hpp"
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <cstring>
 #include <string>
 
-namespace tracesmith::agent {
+namespace tracesmith {
 namespace {
 
 LoadedModule moduleOf(const void* address) {
@@ -58,6 +58,36 @@ TEST(LoadedModules, AreSearchedInTheOrderOfLoading) {
   EXPECT_EQ(findExportBehind(inLibc("qsort"), "qsort"), nullptr) << "there is none behind the last";
 }
 
+TEST(LoadedModules, DefineVariablesToo) {
+  const LoadedModule libc = moduleOf(inLibc("qsort"));
+  Definition found;
+  ASSERT_TRUE(findDefinition(libc, "in6addr_any", found));
+  EXPECT_EQ(found.address, inLibc("in6addr_any"));
+  EXPECT_EQ(found.bytes, 16u);
+  ASSERT_TRUE(findDefinition(libc, "qsort", found));
+  EXPECT_EQ(found.address, inLibc("qsort"));
+  EXPECT_GT(found.bytes, 0u);
+  EXPECT_FALSE(findDefinition(libc, "clFinish", found));
+}
+
+TEST(LoadedModules, HaveAScopeOfWhatTheyAreLinkedTo) {
+  const LoadedModule program = moduleOf(reinterpret_cast<const void*>(&moduleOf));
+  const LoadedModule libc = moduleOf(inLibc("qsort"));
+  LoadedModule scope[64];
+  const size_t count = modulesInScopeOf(program, scope, 64);
+  ASSERT_GT(count, 2u);
+  EXPECT_EQ(scope[0].begin, program.begin);
+  size_t libcs = 0;
+  for (size_t i = 0; i < count; ++i) libcs += scope[i].begin == libc.begin;
+  EXPECT_EQ(libcs, 1u) << "many of them are linked to it";
+  EXPECT_EQ(modulesInScopeOf(program, scope, 2), 2u);
+}
+
+TEST(LoadedModules, AreSearchedFromTheFirst) {
+  EXPECT_EQ(findExportAnywhere("qsort"), dlsym(RTLD_DEFAULT, "qsort"));
+  EXPECT_EQ(findExportAnywhere("clNoSuchFunction"), nullptr);
+}
+
 // Of the C library: a sanitizer puts memory that may not be read between the texts of this program.
 TEST(LoadedModules, HoldTheTextsOfTheirCode) {
   const LoadedModule libc = moduleOf(inLibc("qsort"));
@@ -68,5 +98,19 @@ TEST(LoadedModules, HoldTheTextsOfTheirCode) {
   EXPECT_FALSE(holdsText(libc, (other + "!").c_str(), other.size() + 2));
 }
 
+TEST(LoadedModules, AreCountedAsTheyComeAndGo) {
+  const LoadCounts before = loadCounts();
+  EXPECT_GT(before.loaded, before.unloaded);
+  void* const library = dlopen("libanl.so.1", RTLD_LAZY);
+  if (library == nullptr) GTEST_SKIP() << dlerror();
+  const LoadCounts with = loadCounts();
+  dlclose(library);
+  const LoadCounts after = loadCounts();
+  EXPECT_GT(with.loaded, before.loaded);
+  EXPECT_EQ(with.unloaded, before.unloaded);
+  EXPECT_EQ(after.loaded, with.loaded);
+  EXPECT_EQ(after.unloaded - before.unloaded, with.loaded - before.loaded);
+}
+
 }  // namespace
-}  // namespace tracesmith::agent
+}  // namespace tracesmith

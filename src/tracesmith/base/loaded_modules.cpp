@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tracesmith/capture/agents/core/loaded_modules.hpp"
+#include "tracesmith/base/loaded_modules.hpp"
 
 #include <elf.h>
 #include <link.h>
 #include <string.h>
 
-namespace tracesmith::agent {
+namespace tracesmith {
 namespace {
 
 uint32_t gnuHashOf(const char* name) {
@@ -31,15 +31,19 @@ struct Exports {
   const uint32_t* gnu_hash = nullptr;
   const uint32_t* elf_hash = nullptr;
   const uint16_t* versions = nullptr;
+  const char* own_name = nullptr;  // DT_SONAME
   uintptr_t bias = 0;
 
   explicit Exports(const LoadedModule& module) : bias(module.bias) {
-    for (auto* d = static_cast<const ElfW(Dyn)*>(module.dynamic);
-         d != nullptr && d->d_tag != DT_NULL; ++d) {
+    uintptr_t name_offset = 0;
+    for (auto* d = entriesOf(module); d != nullptr && d->d_tag != DT_NULL; ++d) {
       // glibc has added the bias to what lies in writable memory; musl, and the vdso, have not.
       const uintptr_t raw = d->d_un.d_ptr;
       const auto* const at = reinterpret_cast<const void*>(module.holds(raw) ? raw : raw + bias);
       switch (d->d_tag) {
+        case DT_SONAME:
+          name_offset = d->d_un.d_val;
+          break;
         case DT_SYMTAB:
           symbols = static_cast<const ElfW(Sym)*>(at);
           break;
@@ -59,19 +63,30 @@ struct Exports {
           break;
       }
     }
+    if (name_offset != 0 && names != nullptr) own_name = names + name_offset;
   }
 
-  void* definition(uint32_t index, const char* name) const {
+  static const ElfW(Dyn) * entriesOf(const LoadedModule& module) {
+    return static_cast<const ElfW(Dyn)*>(module.dynamic);
+  }
+
+  const ElfW(Sym) * definition(uint32_t index, const char* name) const {
     constexpr uint16_t kHidden = 0x8000;
     const ElfW(Sym)& s = symbols[index];
-    if (s.st_shndx == SHN_UNDEF || (s.st_info & 15) != STT_FUNC) return nullptr;
+    const uint32_t type = s.st_info & 15;
+    if (s.st_shndx == SHN_UNDEF || (type != STT_FUNC && type != STT_OBJECT)) return nullptr;
     if ((s.st_info >> 4) != STB_GLOBAL && (s.st_info >> 4) != STB_WEAK) return nullptr;
     if (versions != nullptr && (versions[index] & kHidden) != 0) return nullptr;
-    if (strcmp(names + s.st_name, name) != 0) return nullptr;
-    return reinterpret_cast<void*>(bias + s.st_value);
+    return strcmp(names + s.st_name, name) == 0 ? &s : nullptr;
   }
 
-  void* findByGnuHash(const char* name) const {
+  const ElfW(Sym) * find(const char* name) const {
+    if (symbols == nullptr || names == nullptr) return nullptr;
+    if (gnu_hash != nullptr) return findByGnuHash(name);
+    return elf_hash != nullptr ? findByElfHash(name) : nullptr;
+  }
+
+  const ElfW(Sym) * findByGnuHash(const char* name) const {
     // buckets, first symbol, Bloom words, Bloom shift; Bloom filter; buckets; chains
     const uint32_t buckets = gnu_hash[0];
     const uint32_t first = gnu_hash[1];
@@ -84,18 +99,18 @@ struct Exports {
     for (;; ++i) {
       const uint32_t its = chain[i - first];
       if ((its | 1) == (hash | 1)) {
-        if (void* const found = definition(i, name)) return found;
+        if (const auto* const found = definition(i, name)) return found;
       }
       if ((its & 1) != 0) return nullptr;
     }
   }
 
-  void* findByElfHash(const char* name) const {
+  const ElfW(Sym) * findByElfHash(const char* name) const {
     const uint32_t buckets = elf_hash[0];
     if (buckets == 0) return nullptr;
     const uint32_t* const chain = elf_hash + 2 + buckets;
     for (uint32_t i = elf_hash[2 + elfHashOf(name) % buckets]; i != 0; i = chain[i]) {
-      if (void* const found = definition(i, name)) return found;
+      if (const auto* const found = definition(i, name)) return found;
     }
     return nullptr;
   }
@@ -131,6 +146,17 @@ bool anyModule(bool (*visit)(const LoadedModule&, void*), void* state) {
   return dl_iterate_phdr(visitOne, &visitor) != 0;
 }
 
+LoadCounts loadCounts() {
+  LoadCounts counts;
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, size_t, void* out) {
+        *static_cast<LoadCounts*>(out) = {info->dlpi_adds, info->dlpi_subs};
+        return 1;
+      },
+      &counts);
+  return counts;
+}
+
 bool findModule(const void* address, LoadedModule& out) {
   return anyModule([&](const LoadedModule& module) {
     if (!module.holds(reinterpret_cast<uintptr_t>(address))) return false;
@@ -141,9 +167,62 @@ bool findModule(const void* address, LoadedModule& out) {
 
 void* findExport(const LoadedModule& module, const char* name) {
   const Exports e(module);
-  if (e.symbols == nullptr || e.names == nullptr) return nullptr;
-  if (e.gnu_hash != nullptr) return e.findByGnuHash(name);
-  return e.elf_hash != nullptr ? e.findByElfHash(name) : nullptr;
+  const ElfW(Sym)* const found = e.find(name);
+  if (found == nullptr || (found->st_info & 15) != STT_FUNC) return nullptr;
+  return reinterpret_cast<void*>(e.bias + found->st_value);
+}
+
+bool findDefinition(const LoadedModule& module, const char* name, Definition& out) {
+  const Exports e(module);
+  const ElfW(Sym)* const found = e.find(name);
+  if (found == nullptr) return false;
+  out = {reinterpret_cast<void*>(e.bias + found->st_value), found->st_size};
+  return true;
+}
+
+void* findExportAnywhere(const char* name) {
+  void* found = nullptr;
+  anyModule([&](const LoadedModule& module) {
+    found = findExport(module, name);
+    return found != nullptr;
+  });
+  return found;
+}
+
+namespace {
+
+/// True of the module that a dependency of this name has become.
+bool isNamed(const LoadedModule& module, const char* name) {
+  if (strcmp(module.path, name) == 0) return true;
+  if (const char* const own = Exports(module).own_name; own != nullptr && strcmp(own, name) == 0) {
+    return true;
+  }
+  const char* const slash = strrchr(module.path, '/');
+  return slash != nullptr && strcmp(slash + 1, name) == 0;
+}
+
+}  // namespace
+
+size_t modulesInScopeOf(const LoadedModule& module, LoadedModule* out, size_t most) {
+  if (most == 0) return 0;
+  out[0] = module;
+  size_t count = 1;
+  for (size_t i = 0; i < count; ++i) {
+    const char* const names = Exports(out[i]).names;
+    const auto* d = names == nullptr ? nullptr : Exports::entriesOf(out[i]);
+    for (; d != nullptr && d->d_tag != DT_NULL && count < most; ++d) {
+      if (d->d_tag != DT_NEEDED) continue;
+      LoadedModule needed;
+      const bool there = anyModule([&](const LoadedModule& each) {
+        needed = each;
+        return isNamed(each, names + d->d_un.d_val);
+      });
+      bool again = !there;
+      for (size_t j = 0; j < count && !again; ++j) again = out[j].begin == needed.begin;
+      if (!again) out[count++] = needed;
+    }
+  }
+  return count;
 }
 
 bool holdsText(const LoadedModule& module, const char* text, size_t bytes) {
@@ -192,4 +271,4 @@ void* findExportBehind(const void* after, const char* name) {
   return found;
 }
 
-}  // namespace tracesmith::agent
+}  // namespace tracesmith

@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The program and the libraries that are loaded, and what they export, read from their own dynamic
-// sections: dlsym() would leave its mark in what dlerror() tells the program next.
+// sections: dlsym() would leave its mark in what dlerror() tells the program next, and wait for the
+// lock of dlopen(), whose holder may be waiting for the thread that asks: the constructor of a
+// library that is being opened may wait for any thread.
+//
+// Here nothing waits for that lock. dl_iterate_phdr() takes another one, which the loader holds
+// only while it changes its list.
+//
+// Part of what enters other people's programs: libc alone, no allocation.
 #pragma once
 
 #include <stddef.h>
@@ -8,7 +15,7 @@
 
 #include <type_traits>
 
-namespace tracesmith::agent {
+namespace tracesmith {
 
 struct LoadedModule {
   const char* path = "";  // "" for the program; the dynamic linker's own text
@@ -24,12 +31,31 @@ bool findModule(const void* address, LoadedModule& out);
 /// The module's definition of a function; nullptr when it has none of its own. Of versions the
 /// default one.
 void* findExport(const LoadedModule& module, const char* name);
+/// A definition of a function or of a variable.
+struct Definition {
+  void* address = nullptr;
+  size_t bytes = 0;
+};
+/// The module's own one, as findExport() finds it. False: it has none.
+bool findDefinition(const LoadedModule& module, const char* name, Definition& out);
+/// The first definition of a function in the order of loading; nullptr when there is none.
+void* findExportAnywhere(const char* name);
+/// The module and what it is linked to, directly or not, in the order in which dlsym() searches a
+/// handle of it. Returns how many there are, at most `most`.
+size_t modulesInScopeOf(const LoadedModule& module, LoadedModule* out, size_t most);
 /// The first definition of a function in the modules that were loaded after the one in which
 /// `after` lies.
 void* findExportBehind(const void* after, const char* name);
 
 /// True when the module's read-only memory holds these bytes.
 bool holdsText(const LoadedModule& module, const char* text, size_t bytes);
+
+/// How many modules were ever loaded, and ever unloaded, by this process.
+struct LoadCounts {
+  uint64_t loaded = 0;
+  uint64_t unloaded = 0;
+};
+LoadCounts loadCounts();
 
 /// Calls `visit(module)` for each module in the order of loading, until it says true.
 template <class Visit>
@@ -45,4 +71,4 @@ bool anyModule(Visit&& visit) {
       &visit);
 }
 
-}  // namespace tracesmith::agent
+}  // namespace tracesmith

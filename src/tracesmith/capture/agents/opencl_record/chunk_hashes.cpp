@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/capture/agents/opencl_record/chunk_hashes.hpp"
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+
+#include "tracesmith/capture/agents/core/own_thread.hpp"
+#include "tracesmith/capture/agents/opencl_record/channel.hpp"
+#include "tracesmith/capture/agents/opencl_record/content_hash.hpp"
+#include "tracesmith/capture/agents/opencl_record/locks.hpp"
+
+namespace tracesmith::record {
+
+using recording::ContentHash;
+using recording::kChunkBytes;
+
+namespace {
+
+constexpr int kMostHelpers = 3;
+
+/// Which batch it is, how many chunks it has, and the first that nobody has taken. In one word:
+/// whoever takes a chunk knows that what is known of the batch is of this one.
+struct Turn {
+  uint32_t batch = 0;
+  uint32_t chunks = 0;
+  uint32_t next = 0;
+
+  static Turn of(uint64_t word) {
+    return {static_cast<uint32_t>(word >> 32), static_cast<uint32_t>(word >> 16) & 0xffff,
+            static_cast<uint32_t>(word) & 0xffff};
+  }
+  uint64_t word() const { return uint64_t{batch} << 32 | uint64_t{chunks} << 16 | next; }
+};
+
+struct Batch {
+  std::atomic<const uint8_t*> at{nullptr};
+  std::atomic<uint64_t> bytes{0};
+  std::atomic<ContentHash*> hashes{nullptr};
+  std::atomic<uint64_t> turn{0};
+  /// Counts batches; helpers wait for the next one here.
+  std::atomic<uint32_t> begun{0};
+  /// Chunks whose hashes are written; the calling thread waits for the last one here.
+  std::atomic<uint32_t> hashed{0};
+  /// A thread that has a batch. Others do theirs alone.
+  std::atomic<bool> taken{false};
+  /// The process whose helpers there are; a forked child has none of them.
+  std::atomic<int> process{0};
+  std::atomic<int> helpers{0};
+};
+constinit Batch g_batch;
+
+void wait(const std::atomic<uint32_t>& word, uint32_t while_it_is) {
+  syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, while_it_is, nullptr, nullptr, 0);
+}
+void wake(const std::atomic<uint32_t>& word) {
+  syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+}
+
+void hashOne(const uint8_t* at, uint64_t bytes, uint64_t chunk, ContentHash* hashes) {
+  if (!recording()) return;  // the program waits for us no longer: the memory may be gone
+  const uint64_t begin = chunk * kChunkBytes;
+  hashes[chunk] = hashBytes(at + begin, bytes - begin < kChunkBytes ? bytes - begin : kChunkBytes);
+}
+
+/// Takes chunks until there are none.
+void hashTogether() {
+  uint64_t word = g_batch.turn.load(std::memory_order_acquire);
+  for (;;) {
+    Turn turn = Turn::of(word);
+    if (turn.next >= turn.chunks) return;
+    const uint8_t* at = g_batch.at.load(std::memory_order_relaxed);
+    const uint64_t bytes = g_batch.bytes.load(std::memory_order_relaxed);
+    ContentHash* hashes = g_batch.hashes.load(std::memory_order_relaxed);
+    const uint64_t chunk = turn.next++;
+    if (!g_batch.turn.compare_exchange_weak(word, turn.word(), std::memory_order_acq_rel,
+                                            std::memory_order_acquire)) {
+      continue;
+    }
+    hashOne(at, bytes, chunk, hashes);
+    if (g_batch.hashed.fetch_add(1, std::memory_order_acq_rel) + 1 == turn.chunks) {
+      wake(g_batch.hashed);
+    }
+    word = g_batch.turn.load(std::memory_order_acquire);
+  }
+}
+
+void* help(void*) {
+  for (;;) {
+    const uint32_t begun = g_batch.begun.load(std::memory_order_acquire);
+    hashTogether();
+    wait(g_batch.begun, begun);
+  }
+}
+
+void startHelpers() {
+  if (g_batch.process.load(std::memory_order_relaxed) == getpid()) return;
+  g_batch.process.store(getpid(), std::memory_order_relaxed);
+  cpu_set_t processors;
+  int count = 0;
+  if (sched_getaffinity(0, sizeof processors, &processors) == 0) count = CPU_COUNT(&processors) - 1;
+  int helpers = 0;
+  while (helpers < count && helpers < kMostHelpers && agent::startOwnThread(help) == 0) ++helpers;
+  g_batch.helpers.store(helpers, std::memory_order_relaxed);
+}
+
+/// True: they are there, and the calling thread's until it gives them back.
+bool takeHelpers() {
+  if (g_batch.taken.exchange(true, std::memory_order_acquire)) return false;
+  startHelpers();
+  if (g_batch.helpers.load(std::memory_order_relaxed) > 0) return true;
+  g_batch.taken.store(false, std::memory_order_release);
+  return false;
+}
+
+}  // namespace
+
+void hashChunks(const uint8_t* at, uint64_t bytes, ContentHash* hashes) {
+  const uint64_t chunks = recording::chunkCount(bytes);
+  if (bytes >= kSharedHashBytes) {
+    // A handler that left by siglongjmp() would leave the helpers with memory that may be gone.
+    const uint64_t signals = Signals::block();
+    const bool together = takeHelpers();
+    if (together) {
+      g_batch.at.store(at, std::memory_order_relaxed);
+      g_batch.bytes.store(bytes, std::memory_order_relaxed);
+      g_batch.hashes.store(hashes, std::memory_order_relaxed);
+      g_batch.hashed.store(0, std::memory_order_relaxed);
+      const Turn before = Turn::of(g_batch.turn.load(std::memory_order_relaxed));
+      g_batch.turn.store(Turn{before.batch + 1, static_cast<uint32_t>(chunks), 0}.word(),
+                         std::memory_order_release);
+      g_batch.begun.fetch_add(1, std::memory_order_release);
+      wake(g_batch.begun);
+      hashTogether();
+      for (uint32_t hashed = 0;
+           (hashed = g_batch.hashed.load(std::memory_order_acquire)) < chunks;) {
+        wait(g_batch.hashed, hashed);
+      }
+      g_batch.taken.store(false, std::memory_order_release);
+    }
+    Signals::restore(signals);
+    if (together) return;
+  }
+  for (uint64_t chunk = 0; chunk < chunks; ++chunk) hashOne(at, bytes, chunk, hashes);
+}
+
+}  // namespace tracesmith::record

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Built with -mavx2 where the compiler has it: nothing here is called on a processor without.
+#include "tracesmith/capture/agents/opencl_record/content_hash.hpp"
+
+#if defined(__AVX2__)
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+#endif
+
+namespace tracesmith::record {
+
+HashBytes hashBytesAvx2() {
+#if defined(__AVX2__)
+  return [](const void* at, uint64_t bytes) -> recording::ContentHash {
+    const XXH128_hash_t hash = XXH3_128bits(at, bytes);
+    return {hash.low64, hash.high64};
+  };
+#else
+  return nullptr;
+#endif
+}
+
+}  // namespace tracesmith::record

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// A file in $TMPDIR for the time of an import: without a name, or one that removes its name.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "tracesmith/base/result.hpp"
+
+namespace tracesmith::import {
+
+class TemporaryFile {
+ public:
+  TemporaryFile() = default;
+  ~TemporaryFile();
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+
+  Status create();
+  int fd() const { return fd_; }
+  const std::string& folder() const { return folder_; }
+  /// A name to open it by; it is removed with this object.
+  Result<std::string> name();
+  /// Appends all of `bytes`. `purpose`: for the message where that fails ("cannot unpack …").
+  Status write(std::span<const uint8_t> bytes, std::string_view purpose);
+
+ private:
+  Status createNamed();
+
+  int fd_ = -1;
+  std::string folder_;
+  std::string name_;
+};
+
+}  // namespace tracesmith::import
