@@ -15,7 +15,9 @@ foreach(_room IN LISTS _rooms)
     DESTINATION include/tracesmith/${_room}
     FILES_MATCHING
     PATTERN "*.hpp"
-    PATTERN "agents" EXCLUDE)
+    PATTERN "agents" EXCLUDE
+    PATTERN "*_test_util.hpp" EXCLUDE
+    PATTERN "*_fuzz_util.hpp" EXCLUDE)
 endforeach()
 install(TARGETS tracesmith-all EXPORT TraceSmithTargets)
 install(EXPORT TraceSmithTargets NAMESPACE TraceSmith:: DESTINATION ${_package_dir})

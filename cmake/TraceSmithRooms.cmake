@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# One static library per room; the files of a room lie together and are told apart by their ending:
+# One static library per room, of its folder and those within; files are told apart by their ending:
 # noun.cpp (library), noun_test.cpp (GoogleTest), noun_fuzz.cpp (libFuzzer), noun_bench.cpp.
 
 set_property(GLOBAL PROPERTY TRACESMITH_ROOMS "")
@@ -43,8 +43,10 @@ endfunction()
 function(tracesmith_room name)
   cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
   set(dir "${PROJECT_SOURCE_DIR}/src/tracesmith/${name}")
-  file(GLOB sources CONFIGURE_DEPENDS "${dir}/*.cpp")
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${dir}/*.cpp")
   list(FILTER sources EXCLUDE REGEX "_(test|fuzz|bench)\\.cpp$")
+  # Agents are libraries of their own; what makes a vendor's calls in a replay is added where its headers are.
+  list(FILTER sources EXCLUDE REGEX "/(capture/agents|replay/opencl)/[^.]*\\.cpp$")
   set(target "tracesmith-${name}")
   if(NOT sources)
     set(sources "${PROJECT_SOURCE_DIR}/cmake/empty_room.cpp")
