@@ -18,7 +18,7 @@ using test::TempFile;
 using ::testing::HasSubstr;
 
 // Process 42 (global id 42 << 24) with thread 43, and process 77.
-constexpr std::string_view kSmall = R"sql(
+constexpr std::string_view kSmallReport = R"sql(
   CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);
   INSERT INTO StringIds VALUES (1, 'cudaLaunchKernel_v7000'), (2, 'void add<float>(float*)'),
     (3, 'add'), (4, 'cuMemcpyDtoH_v2'), (5, 'main'), (6, 'libcuda.so'), (7, 'train'),
@@ -119,7 +119,7 @@ constexpr std::string_view kSmall = R"sql(
 
 ImportedDatabase small(const std::string& more = "") {
   const TempFile made;
-  Database(made.path()).run(std::string(kSmall) + more);
+  Database(made.path()).run(std::string(kSmallReport) + more);
   ImportedDatabase got = importedDatabase(made.path());
   EXPECT_EQ(got.kept, Database(made.path()).everything());
   return got;
@@ -315,7 +315,7 @@ TEST(NsysImporter, MissingTablesAndColumnsAreNoObstacle) {
 
 TEST(NsysImporter, AMissingTableOfNamesCostsTheNamesOnly) {
   const TempFile made;
-  Database(made.path()).run(std::string(kSmall) + "DROP TABLE StringIds;");
+  Database(made.path()).run(std::string(kSmallReport) + "DROP TABLE StringIds;");
   const ImportedDatabase got = importedDatabase(made.path());
   ASSERT_TRUE(got.report);
   EXPECT_EQ(got.report->format, "Nsight Systems SQLite");
@@ -428,7 +428,7 @@ INSTANTIATE_TEST_SUITE_P(Files, RealNsys,
 
 TEST(NsysImporter, BrokenFilesAreImportedInPartOrRefusedButNeverHangOrCrash) {
   const TempFile made;
-  Database(made.path()).run("PRAGMA page_size=512;" + std::string(kSmall));
+  Database(made.path()).run("PRAGMA page_size=512;" + std::string(kSmallReport));
   const Bytes whole = made.bytes();
   std::mt19937_64 random(3);
   size_t imported = 0;
@@ -449,7 +449,7 @@ TEST(NsysImporter, BrokenFilesAreImportedInPartOrRefusedButNeverHangOrCrash) {
 TEST(NsysImporter, WrongTypesAndAbsurdNumbersAreTakenAsFarAsTheyGo) {
   const TempFile made;
   const Database db(made.path());
-  db.run(std::string(kSmall));
+  db.run(std::string(kSmallReport));
   for (const char* value :
        {"9223372036854775807", "-9223372036854775808", "1e308", "'text'", "NULL", "x'00'"}) {
     const std::string v = value;

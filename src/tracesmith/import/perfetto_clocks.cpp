@@ -7,6 +7,7 @@
 
 #include "tracesmith/base/proto_reader.hpp"
 #include "tracesmith/import/perfetto_numbers.hpp"
+#include "tracesmith/import/source_numbers.hpp"
 
 namespace tracesmith::import {
 namespace {
@@ -14,14 +15,6 @@ namespace {
 namespace pn = perfetto_numbers;
 
 constexpr size_t kMostClocks = 64;  // of a snapshot; real ones have up to eight
-
-/// Sums of stamps may wrap in damaged files; they do it as unsigned numbers.
-int64_t plus(int64_t a, int64_t b) {
-  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
-}
-int64_t minus(int64_t a, int64_t b) {
-  return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
-}
 
 }  // namespace
 
@@ -128,7 +121,7 @@ std::optional<int64_t> PerfettoClocks::between(uint32_t from, int64_t ns) {
   for (const Pairs& pairs : known->second) {
     auto after = std::upper_bound(pairs.begin(), pairs.end(), std::pair(ns, INT64_MAX));
     if (after != pairs.begin()) --after;
-    ns = plus(after->second, minus(ns, after->first));
+    ns = wrappingSum(after->second, wrappingDifference(ns, after->first));
   }
   return ns;
 }
@@ -147,7 +140,7 @@ std::optional<int64_t> PerfettoClocks::toTrace(uint64_t sequence, uint32_t clock
   OwnClock& own = it->second;
   own.last = own.incremental ? own.last + time : time;
   const auto since = static_cast<int64_t>((own.last - own.raw) * own.multiplier);
-  return between(own.other, plus(own.other_ns, since));
+  return between(own.other, wrappingSum(own.other_ns, since));
 }
 
 std::optional<std::pair<int64_t, int64_t>> PerfettoClocks::unixTime() const {

@@ -7,6 +7,7 @@
 
 #include "tracesmith/import/perfetto_numbers.hpp"
 #include "tracesmith/import/perfetto_values.hpp"
+#include "tracesmith/import/source_numbers.hpp"
 
 namespace tracesmith::import {
 namespace {
@@ -32,11 +33,6 @@ int64_t nanoseconds(uint64_t us) {
   const auto signed_us = static_cast<int64_t>(us);
   if (!__builtin_mul_overflow(signed_us, kMicrosecondNs, &ns)) return ns;
   return signed_us < 0 ? INT64_MIN : INT64_MAX;
-}
-
-/// Sums of what damaged files hold may wrap.
-int64_t plus(int64_t a, int64_t b) {
-  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
 }
 
 PerfettoAction actionOfType(uint64_t type) {
@@ -155,7 +151,7 @@ void Reading::ownTime(const Field& f) {
     case pe::kTimeDelta:
       r_.has_own_time = true;
       if (!from.known) break;
-      from.time_ns = plus(from.time_ns, nanoseconds(f.value));
+      from.time_ns = wrappingSum(from.time_ns, nanoseconds(f.value));
       r_.time_ns = from.time_ns;
       break;
     case pe::kAbsoluteTime:
@@ -165,7 +161,7 @@ void Reading::ownTime(const Field& f) {
       break;
     case pe::kThreadTimeDelta:
       if (!from.known) break;
-      from.thread_time_ns = plus(from.thread_time_ns, nanoseconds(f.value));
+      from.thread_time_ns = wrappingSum(from.thread_time_ns, nanoseconds(f.value));
       r_.thread_time_ns = from.thread_time_ns;
       break;
     case pe::kAbsoluteThreadTime:
@@ -173,7 +169,7 @@ void Reading::ownTime(const Field& f) {
       break;
     case pe::kInstructionsDelta:
       if (!from.known) break;
-      from.instructions = plus(from.instructions, static_cast<int64_t>(f.value));
+      from.instructions = wrappingSum(from.instructions, static_cast<int64_t>(f.value));
       r_.instructions = from.instructions;
       break;
     default:

@@ -44,7 +44,7 @@ ImportedCsv importedFiles(const std::vector<std::string>& paths) {
   return {true, {}, *report, reader->read().value(), test::sourcesOf(output.path())};
 }
 
-ImportedCsv imported(const std::vector<std::string>& texts) {
+ImportedCsv importedCsv(const std::vector<std::string>& texts) {
   std::vector<std::unique_ptr<TempFile>> files;
   std::vector<std::string> paths;
   for (const std::string& text : texts) {
@@ -76,7 +76,7 @@ const std::string kAllocations =
     "\"MEMORY_ALLOCATION\",\"MEMORY_ALLOCATION_FREE\",\"Agent 4\",0,\"0x7f00\",4,600,610\n";
 
 TEST(RocprofCsv, TheTablesOfARunMakeOneTrace) {
-  const ImportedCsv got = imported({kCounters, kKernels, kAllocations, kAgents});
+  const ImportedCsv got = importedCsv({kCounters, kKernels, kAllocations, kAgents});
   ASSERT_TRUE(got.ok) << got.error;
   EXPECT_EQ(got.report.format, "rocprofv3 CSV");
   EXPECT_THAT(got.report.counts.damage, IsEmpty());
@@ -143,7 +143,7 @@ TEST(RocprofCsv, EveryColumnOfEveryRecordIsKept) {
   for (const std::string& table : {kKernels, kCounters, kAgents, kAllocations,
                                    kAgents + "5,5,\"CPU\",\"007\",9223372036854775807\n"
                                              "6,6,\"CPU\",1,2,3,4,5,6,7,8\n"}) {
-    EXPECT_EQ(dumped(imported({table}).sources), recordsOf(table));
+    EXPECT_EQ(dumped(importedCsv({table}).sources), recordsOf(table));
   }
 }
 
@@ -216,7 +216,7 @@ bool isInteger(const std::string& text) {
 
 /// What a table of kernels has to become, record by record.
 void expectEveryRecord(const std::string& table) {
-  const ImportedCsv got = imported({table});
+  const ImportedCsv got = importedCsv({table});
   bool open = false;
   const std::vector<std::vector<std::string>> records = recordsIn(table, open);
   if (!got.ok) {
@@ -270,7 +270,7 @@ TEST(RocprofCsv, EveryRecordOfADamagedTableIsARowOrCounted) {
 TEST(RocprofCsv, ValuesOfCountersThatOnlyBeginWithANumberAreNone) {
   std::string counters = kCounters;
   counters.replace(counters.find("16384.5"), 7, "16384.5x");
-  const ImportedCsv got = imported({kKernels, counters});
+  const ImportedCsv got = importedCsv({kKernels, counters});
   ASSERT_TRUE(got.ok) << got.error;
   EXPECT_TRUE(got.trace.counter.empty());
   EXPECT_THAT(got.lost(), HasSubstr("1 values of counters that are no numbers are kept"));
@@ -280,7 +280,7 @@ TEST(RocprofCsv, NumbersThatCanNotBeDoNoHarm) {
   const auto with = [&](const std::string& what, const std::string& instead) {
     std::string changed = kKernels;
     changed.replace(changed.find(what), what.size(), instead);
-    return imported({changed});
+    return importedCsv({changed});
   };
   const ImportedCsv backwards = with("1400", "5");
   EXPECT_EQ(backwards.trace.kernel.duration_ns[0], 0);
@@ -300,7 +300,7 @@ TEST(RocprofCsv, ARecordOfOtherFieldsThanTheHeaderIsNoRow) {
   for (const std::string& broken : {std::string("\"KERNEL_DISPATCH\",1,1,69,1,16,\"void addi\r\n"),
                                     open, record.substr(0, record.rfind(",8,1")) + "\r\n"}) {
     SCOPED_TRACE(broken);
-    const ImportedCsv got = imported({header + broken + record + record});
+    const ImportedCsv got = importedCsv({header + broken + record + record});
     ASSERT_TRUE(got.ok) << got.error;
     for (size_t i = 0; i < got.trace.kernel.size(); ++i) {
       EXPECT_EQ(got.trace.kernel.start_ns[i], 1000);
@@ -314,7 +314,7 @@ TEST(RocprofCsv, ARecordOfOtherFieldsThanTheHeaderIsNoRow) {
 }
 
 TEST(RocprofCsv, CountersWithoutTheirDispatchesSayWhatIsMissing) {
-  const ImportedCsv got = imported({kCounters});
+  const ImportedCsv got = importedCsv({kCounters});
   ASSERT_TRUE(got.ok) << got.error;
   EXPECT_EQ(got.report.counts.rows, 0U);
   EXPECT_THAT(got.lost(), HasSubstr("kernel_trace.csv"));
@@ -344,10 +344,10 @@ TEST(RocprofCsv, AFileThatIsGivenTwiceIsRefused) {
 }
 
 TEST(RocprofCsv, OtherTablesAreNotTaken) {
-  EXPECT_THAT(imported({"\"Name\",\"Calls\",\"TotalDurationNs\"\n\"a\",1,2\n"}).error,
+  EXPECT_THAT(importedCsv({"\"Name\",\"Calls\",\"TotalDurationNs\"\n\"a\",1,2\n"}).error,
               HasSubstr("in no format"));
-  EXPECT_THAT(imported({kKernels, "a,b\n1,2\n"}).error, HasSubstr("no table of rocprofv3"));
-  EXPECT_THAT(imported({R"({"traceEvents": [{"ph":"X"}]})", kKernels}).error,
+  EXPECT_THAT(importedCsv({kKernels, "a,b\n1,2\n"}).error, HasSubstr("no table of rocprofv3"));
+  EXPECT_THAT(importedCsv({R"({"traceEvents": [{"ph":"X"}]})", kKernels}).error,
               HasSubstr("is no execution trace"));
 }
 

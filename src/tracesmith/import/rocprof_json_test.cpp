@@ -44,7 +44,7 @@ ImportedJson importedFile(const std::string& path, size_t every_source = 0) {
                            : std::vector<nlohmann::json>{}};
 }
 
-ImportedJson imported(std::string_view text, bool sources = false) {
+ImportedJson importedJson(std::string_view text, bool sources = false) {
   const TempFile file;
   file.write(asBytes(text));
   return importedFile(file.path(), sources ? 1 : 0);
@@ -97,7 +97,7 @@ constexpr std::string_view kRun = R"json({"rocprofiler-sdk-tool": [{
 }]})json";
 
 TEST(RocprofJson, EveryKindFindsItsTable) {
-  const ImportedJson got = imported(kRun);
+  const ImportedJson got = importedJson(kRun);
   ASSERT_TRUE(got.ok);
   EXPECT_EQ(got.report.format, "rocprofv3 JSON");
   EXPECT_THAT(got.report.counts.damage, IsEmpty());
@@ -186,7 +186,7 @@ std::vector<std::string> sortedDump(const std::vector<nlohmann::json>& sources) 
 }
 
 TEST(RocprofJson, EveryKeyAndValueIsKept) {
-  const ImportedJson got = imported(kRun, true);
+  const ImportedJson got = importedJson(kRun, true);
   EXPECT_EQ(sortedDump(got.sources), expectedSources(nlohmann::json::parse(kRun)));
 }
 
@@ -261,7 +261,7 @@ TEST(RocprofJson, ARealRunIsWhatItsJsonSays) {
 
 TEST(RocprofJson, ACutDocumentKeepsWhatIsBefore) {
   const size_t copies = kRun.find("\"memory_copy\"");
-  const ImportedJson got = imported(kRun.substr(0, copies + 60));
+  const ImportedJson got = importedJson(kRun.substr(0, copies + 60));
   ASSERT_TRUE(got.ok);
   EXPECT_EQ(got.trace.kernel.size(), 1U);
   EXPECT_EQ(got.trace.host_call.size(), 1U);
@@ -303,7 +303,7 @@ TEST(RocprofJson, ACutKeepsTheRecordsBeforeItAndSaysWhereItIs) {
   ASSERT_EQ(ends.size(), 8U);
   for (size_t n = kRun.find("\"buffer_records\""); n < kRun.size(); n += 31) {
     SCOPED_TRACE("cut at " + std::to_string(n));
-    const ImportedJson got = imported(kRun.substr(0, n));
+    const ImportedJson got = importedJson(kRun.substr(0, n));
     ASSERT_TRUE(got.ok);
     const auto before = std::upper_bound(ends.begin(), ends.end(), n) - ends.begin();
     EXPECT_EQ(got.report.counts.events, static_cast<uint64_t>(before));
@@ -321,7 +321,7 @@ TEST(RocprofJson, AChangedByteCostsNothingOrIsSaid) {
       SCOPED_TRACE("at " + std::to_string(n) + " with " + std::to_string(with));
       changed[n] = with;
       const nlohmann::json document = nlohmann::json::parse(changed, nullptr, false);
-      const ImportedJson got = imported(changed, !document.is_discarded());
+      const ImportedJson got = importedJson(changed, !document.is_discarded());
       ASSERT_TRUE(got.ok);
       if (document.is_discarded()) {
         EXPECT_FALSE(got.report.counts.damage.empty()) << "another parser says that it is damaged";
@@ -337,7 +337,7 @@ TEST(RocprofJson, AChangedByteCostsNothingOrIsSaid) {
 TEST(RocprofJson, ARawControlCharacterCostsNothing) {
   std::string text(kRun);
   text.replace(text.find("step 1"), 6, "step\x01\x31");
-  const ImportedJson got = imported(text);
+  const ImportedJson got = importedJson(text);
   ASSERT_TRUE(got.ok);
   EXPECT_EQ(got.trace.kernel.size(), 1U);
   EXPECT_THAT(got.report.counts.damage[0].reason, HasSubstr("read as spaces"));
@@ -348,7 +348,7 @@ TEST(RocprofJson, NumbersThatCanNotBeDoNoHarm) {
   const auto with = [&](std::string_view what, std::string_view instead) {
     std::string changed = text;
     changed.replace(changed.find(what), what.size(), instead);
-    return imported(changed);
+    return importedJson(changed);
   };
   const ImportedJson backwards = with("\"end_timestamp\": 1500", "\"end_timestamp\": 10");
   EXPECT_EQ(backwards.trace.kernel.duration_ns[0], 0);
@@ -385,7 +385,7 @@ TEST(RocprofJson, NumbersThatCanNotBeDoNoHarm) {
 
 TEST(RocprofJson, OtherJsonIsNotTaken) {
   const ImportedJson chrome =
-      imported(R"({"traceEvents": [{"ph":"X","name":"a","ts":1,"dur":1}]})");
+      importedJson(R"({"traceEvents": [{"ph":"X","name":"a","ts":1,"dur":1}]})");
   EXPECT_EQ(chrome.report.format, "Chrome JSON");
 }
 

@@ -79,7 +79,7 @@ TEST(RpdImporter, SaysOfARealTraceWhatPlainSqlSays) {
   EXPECT_EQ(got.kept, db.everything()) << "every value of every table comes back";
 }
 
-constexpr std::string_view kSmall = R"sql(
+constexpr std::string_view kSmallRpd = R"sql(
   CREATE TABLE "rocpd_string" ("id" integer PRIMARY KEY, "string" varchar(4096));
   INSERT INTO rocpd_string VALUES (1, ''), (2, 'hipLaunchKernel'), (3, 'kernel'),
     (4, 'KernelExecution'), (5, 'UserMarker'), (6, 'forward'), (7, 'CopyDeviceToDevice');
@@ -102,7 +102,7 @@ constexpr std::string_view kSmall = R"sql(
 
 TEST(RpdImporter, WorkHasTheProcessOfItsCallAndNoneWhereThatCanNotBeTold) {
   const TempFile made;
-  Database(made.path()).run(std::string(kSmall));
+  Database(made.path()).run(std::string(kSmallRpd));
   const ImportedDatabase got = importedDatabase(made.path());
   const Trace& t = got.trace;
   ASSERT_EQ(t.kernel.size(), 2U);
@@ -129,7 +129,7 @@ TEST(RpdImporter, MissingTablesAreSaidAndTheOthersAreRead) {
   for (const char* table : {"rocpd_string", "rocpd_api", "rocpd_op", "rocpd_api_ops"}) {
     SCOPED_TRACE(table);
     const TempFile made;
-    Database(made.path()).run(std::string(kSmall) + "DROP TABLE " + table + ";");
+    Database(made.path()).run(std::string(kSmallRpd) + "DROP TABLE " + table + ";");
     const ImportedDatabase got = importedDatabase(made.path());
     ASSERT_TRUE(got.report);
     EXPECT_EQ(got.report->format, "rocmProfileData (RPD)");
@@ -143,7 +143,7 @@ TEST(RpdImporter, MissingTablesAreSaidAndTheOthersAreRead) {
 TEST(RpdImporter, LengthsThatCanNotBeAreNoneAndAreSaid) {
   const TempFile made;
   const Database db(made.path());
-  db.run(std::string(kSmall) +
+  db.run(std::string(kSmallRpd) +
          "UPDATE rocpd_op SET end = start - 1; UPDATE rocpd_api SET end = NULL;"
          "UPDATE rocpd_monitor SET start = 9223372036854775807;");
   const ImportedDatabase got = importedDatabase(made.path());
@@ -160,7 +160,7 @@ TEST(RpdImporter, LengthsThatCanNotBeAreNoneAndAreSaid) {
 
 TEST(RpdImporter, BrokenFilesAreImportedInPartOrRefusedButNeverHangOrCrash) {
   const TempFile made;
-  Database(made.path()).run("PRAGMA page_size=512;" + std::string(kSmall));
+  Database(made.path()).run("PRAGMA page_size=512;" + std::string(kSmallRpd));
   const Bytes whole = made.bytes();
   std::mt19937_64 random(5);
   size_t imported = 0;

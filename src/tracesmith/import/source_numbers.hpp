@@ -24,6 +24,14 @@ inline uint32_t small(int64_t value) {
   return static_cast<uint32_t>(std::clamp<int64_t>(value, 0, std::numeric_limits<uint32_t>::max()));
 }
 
+/// Sums and differences of what damaged files hold may wrap; they do it as unsigned numbers.
+inline int64_t wrappingSum(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+}
+inline int64_t wrappingDifference(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
+}
+
 /// The number that a text is, but for spaces around it; nullopt: something else stands there
 /// ("100a", also "nan" and "inf"), or nothing.
 inline std::optional<double> realNumber(std::string_view text) {

@@ -25,7 +25,7 @@ struct ImportedXray {
   Trace trace;
 };
 
-ImportedXray imported(const std::string& log) {
+ImportedXray importedXray(const std::string& log) {
   const TempFile file;
   file.write(asBytes(log));
   const TempFile output;
@@ -40,7 +40,7 @@ ImportedXray imported(const std::string& log) {
 TEST(XRayTrace, CallsAreNestedRanges) {
   XRayLogBuilder log(3, XRayMode::kBasic);
   log.basic(3, 1, 1000).basicArgument(1, 5).basic(0, 2, 1100).basic(1, 2, 1150).basic(2, 1, 1300);
-  const ImportedXray got = imported(log.string());
+  const ImportedXray got = importedXray(log.string());
   EXPECT_EQ(got.report.format, "LLVM XRay log");
   EXPECT_EQ(got.report.counts.events, 4U);
   EXPECT_EQ(got.report.counts.rows, 4U);
@@ -62,7 +62,7 @@ TEST(XRayTrace, CallsAreNestedRanges) {
 TEST(XRayTrace, TheFrequencyIsThatOfTheLog) {
   XRayLogBuilder log(3, XRayMode::kBasic, 2'500'000'000);
   log.basic(0, 1, 5'000'000'000).basic(1, 1, 5'000'001'000);
-  const ImportedXray got = imported(log.string());
+  const ImportedXray got = importedXray(log.string());
   ASSERT_EQ(got.trace.range.size(), 1U);
   EXPECT_EQ(got.trace.range.start_ns[0], 2'000'000'000);
   EXPECT_EQ(got.trace.range.duration_ns[0], 400);
@@ -73,7 +73,7 @@ TEST(XRayTrace, TheFrequencyIsThatOfTheLog) {
 TEST(XRayTrace, AnUnknownFrequencyIsSaid) {
   XRayLogBuilder log(3, XRayMode::kBasic, 0);
   log.basic(0, 1, 5000).basic(1, 1, 6000);
-  const ImportedXray got = imported(log.string());
+  const ImportedXray got = importedXray(log.string());
   EXPECT_EQ(got.trace.range.duration_ns[0], 1000);
   EXPECT_THAT(std::string(got.trace.metadataValue("xray.cycle_frequency")), HasSubstr("unknown"));
   EXPECT_THAT(got.report.counts.notes[0], HasSubstr("does not say how long a tick is"));
@@ -95,7 +95,7 @@ TEST(XRayTrace, WhatIsNotMatchedIsCounted) {
       .basic(1, 2, 300)
       .basic(0, 4, 900, 8)
       .basic(1, 4, 1000, 8);
-  const ImportedXray got = imported(log.string());
+  const ImportedXray got = importedXray(log.string());
   EXPECT_EQ(got.report.counts.events, 7U);
   ASSERT_EQ(got.trace.range.size(), 5U);
   EXPECT_EQ(got.trace.range.kind[0], RangeKind::kEnd);
@@ -115,7 +115,7 @@ TEST(XRayTrace, WhatIsNotMatchedIsCounted) {
 TEST(XRayTrace, ACounterThatRunsBackwardsMakesNoLength) {
   XRayLogBuilder log(3, XRayMode::kBasic);
   log.basic(0, 1, 500).basic(1, 1, 400).basic(0, 2, ~uint64_t{0}).basic(1, 2, ~uint64_t{0});
-  const ImportedXray got = imported(log.string());
+  const ImportedXray got = importedXray(log.string());
   ASSERT_EQ(got.trace.range.size(), 1U);
   EXPECT_EQ(got.trace.range.duration_ns[0], 0);
   EXPECT_EQ(got.report.counts.others, 2U);  // no clock shows the times of the other call
@@ -126,7 +126,7 @@ TEST(XRayTrace, ACounterThatRunsBackwardsMakesNoLength) {
 TEST(XRayTrace, AFrequencyThatCanNotBeMakesNoTimes) {
   XRayLogBuilder log(3, XRayMode::kBasic, 1);
   log.basic(0, 1, 5'000'000'000'000).basic(1, 1, 5'000'000'001'000);
-  const ImportedXray got = imported(log.string());
+  const ImportedXray got = importedXray(log.string());
   EXPECT_EQ(got.trace.range.size(), 0U);
   EXPECT_EQ(got.report.counts.rows, 0U);
   EXPECT_EQ(got.report.counts.others, 2U);
@@ -145,7 +145,7 @@ TEST(XRayTrace, EventsOfTheProgramAreInstants) {
       .text("hello")
       .metadata(8, int32_t{2}, int32_t{20}, uint16_t{9})
       .text(std::string_view("\0\x01", 2));
-  const ImportedXray got = imported(log.string());
+  const ImportedXray got = importedXray(log.string());
   ASSERT_EQ(got.trace.range.size(), 2U);
   EXPECT_EQ(got.trace.range.kind[0], RangeKind::kInstant);
   EXPECT_EQ(got.trace.text(got.trace.range.name[0]), "hello");
