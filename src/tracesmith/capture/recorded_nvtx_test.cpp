@@ -25,7 +25,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 constexpr ThreadId kMain{7};
-constexpr ThreadId kOther{8};
+constexpr ThreadId kOtherThread{8};
 
 class RecordedNvtxTest : public ::testing::Test {
  protected:
@@ -123,16 +123,16 @@ TEST_F(RecordedNvtxTest, EachDomainHasItsOwnStack) {
 
 TEST_F(RecordedNvtxTest, EachThreadHasItsOwnStack) {
   push(10, 1, 0);
-  give(kOther, record(NvtxEvent::kPush, 15, 2, 0));
+  give(kOtherThread, record(NvtxEvent::kPush, 15, 2, 0));
   pop(20, 0);
-  give(kOther, record(NvtxEvent::kPop, 30, 0, 0));
+  give(kOtherThread, record(NvtxEvent::kPop, 30, 0, 0));
   EXPECT_THAT(rows(), ElementsAre("outer NVTX range 10+10 7", "inner NVTX range 15+15 8"));
 }
 
 TEST_F(RecordedNvtxTest, ARangeOfTheProcessEndsOnAnyThreadInAnyOrderOfReading) {
   const uint64_t first = 1;
   const uint64_t second = 2;
-  give(kOther, record(NvtxEvent::kEnd, 50), second);
+  give(kOtherThread, record(NvtxEvent::kEnd, 50), second);
   EXPECT_THAT(rows(), IsEmpty());
   give(kMain, record(NvtxEvent::kStart, 10, 1), first);
   give(kMain, record(NvtxEvent::kStart, 20, 2), second);

@@ -19,7 +19,7 @@ using channel::ChannelHeader;
 using channel::FrameHeader;
 using channel::FrameKind;
 
-constexpr uint64_t kRing = channel::kMinRingBytes;
+constexpr uint64_t kRingBytes = channel::kMinRingBytes;
 
 /// A session with one channel that no agent writes.
 class RecordingDrainTest : public ::testing::Test {
@@ -47,13 +47,13 @@ class RecordingDrainTest : public ::testing::Test {
   ChannelFile& makeChannel(uint32_t pid, uint64_t start_ticks, uint64_t pid_namespace) {
     channel_path_ = dir_->path() + "/" + std::to_string(pid) + ".1" + channel::kSuffix;
     const int fd = ::open(channel_path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    EXPECT_EQ(ftruncate(fd, static_cast<off_t>(channel::kHeaderBytes + kRing)), 0);
+    EXPECT_EQ(ftruncate(fd, static_cast<off_t>(channel::kHeaderBytes + kRingBytes)), 0);
     Bytes bytes(sizeof(ChannelHeader));
     auto* header = reinterpret_cast<ChannelHeader*>(bytes.data());
     header->magic = channel::kMagic;
     header->version = channel::kVersion;
     header->header_bytes = channel::kHeaderBytes;
-    header->ring_bytes = kRing;
+    header->ring_bytes = kRingBytes;
     header->pid = pid;
     header->start_ticks = start_ticks;
     header->pid_namespace = pid_namespace;

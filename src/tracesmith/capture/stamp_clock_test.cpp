@@ -17,7 +17,7 @@ namespace tracesmith {
 namespace {
 
 constexpr auto kCounter = arena::StampClockKind::kTimeStampCounter;
-constexpr int64_t kStart = 5'000'000'000'000;
+constexpr int64_t kStartNs = 5'000'000'000'000;
 
 /// A counter of 2.9 GHz that is `ppm` off what it says, read at a host time.
 int64_t counterAt(int64_t host_ns, int64_t ppm) {
@@ -34,12 +34,12 @@ TEST(StampClockTest, HitsTheTimeWithinTheErrorOfItsSamples) {
     std::mt19937 random(7);
     std::uniform_int_distribution<int64_t> noise(-200, 200);
     StampClock clock;
-    for (int64_t t = kStart; t <= kStart + 10'000'000'000; t += 50'000'000) {
+    for (int64_t t = kStartNs; t <= kStartNs + 10'000'000'000; t += 50'000'000) {
       clock.add({t + noise(random), counterAt(t, ppm), 200});
     }
     ASSERT_EQ(clock.samples().size(), 201u);
     int64_t worst = 0;
-    for (int64_t t = kStart; t < kStart + 10'000'000'000; t += 333'333) {
+    for (int64_t t = kStartNs; t < kStartNs + 10'000'000'000; t += 333'333) {
       worst = std::max(worst, std::abs(clock.toNs(kCounter, counterAt(t, ppm)) - t));
     }
     EXPECT_LE(worst, 201) << ppm;
@@ -48,10 +48,10 @@ TEST(StampClockTest, HitsTheTimeWithinTheErrorOfItsSamples) {
 
 TEST(StampClockTest, GoesOnByTheRateNearbyBeforeAndAfterItsSamples) {
   StampClock clock;
-  for (int64_t t = kStart; t <= kStart + 1'000'000'000; t += 100'000'000) {
+  for (int64_t t = kStartNs; t <= kStartNs + 1'000'000'000; t += 100'000'000) {
     clock.add({t, counterAt(t, 100), 10});
   }
-  for (int64_t t : {kStart - 1'000'000'000, kStart + 2'000'000'000}) {
+  for (int64_t t : {kStartNs - 1'000'000'000, kStartNs + 2'000'000'000}) {
     EXPECT_NEAR(static_cast<double>(clock.toNs(kCounter, counterAt(t, 100))),
                 static_cast<double>(t), 20.0);
   }
@@ -64,12 +64,12 @@ TEST(StampClockTest, TimeNeverRunsBackwards) {
   std::uniform_int_distribution<int64_t> when(0, 1'000'000'000);
   std::uniform_int_distribution<int64_t> wrong(-5'000'000, 5'000'000);
   for (int i = 0; i < 500; ++i) {
-    const int64_t t = kStart + when(random);
+    const int64_t t = kStartNs + when(random);
     clock.add({t + wrong(random), counterAt(t, 0), 100});
   }
   ASSERT_GE(clock.samples().size(), 2u);
   int64_t before = INT64_MIN;
-  for (int64_t t = kStart - 100'000'000; t < kStart + 1'200'000'000; t += 100'003) {
+  for (int64_t t = kStartNs - 100'000'000; t < kStartNs + 1'200'000'000; t += 100'003) {
     const int64_t ns = clock.toNs(kCounter, counterAt(t, 0));
     ASSERT_GE(ns, before);
     before = ns;
@@ -79,16 +79,16 @@ TEST(StampClockTest, TimeNeverRunsBackwards) {
 TEST(StampClockTest, OneSampleGivesItsTimeAndNoneGivesNothing) {
   StampClock clock;
   EXPECT_EQ(clock.toNs(kCounter, 77), 0);
-  clock.add({kStart, counterAt(kStart, 0), 10});
-  EXPECT_EQ(clock.toNs(kCounter, counterAt(kStart, 0) + 1000), kStart);
+  clock.add({kStartNs, counterAt(kStartNs, 0), 10});
+  EXPECT_EQ(clock.toNs(kCounter, counterAt(kStartNs, 0) + 1000), kStartNs);
 }
 
 TEST(StampClockTest, AnyStampHasATime) {
   StampClock clock;
-  clock.add({kStart, counterAt(kStart, 0), 10});
-  clock.add({kStart + 1, counterAt(kStart, 0) + 1, 10});
-  EXPECT_GT(clock.toNs(kCounter, INT64_MAX), kStart);
-  EXPECT_LT(clock.toNs(kCounter, INT64_MIN), kStart);
+  clock.add({kStartNs, counterAt(kStartNs, 0), 10});
+  clock.add({kStartNs + 1, counterAt(kStartNs, 0) + 1, 10});
+  EXPECT_GT(clock.toNs(kCounter, INT64_MAX), kStartNs);
+  EXPECT_LT(clock.toNs(kCounter, INT64_MIN), kStartNs);
 }
 
 #if defined(__x86_64__)

@@ -8,7 +8,7 @@ namespace {
 
 using testing::HasSubstr;
 
-StreamOperation operation(uint64_t id, uint32_t stream, std::vector<uint64_t> depends_on = {}) {
+StreamOperation operationOf(uint64_t id, uint32_t stream, std::vector<uint64_t> depends_on = {}) {
   StreamOperation op;
   op.operation_id = id;
   op.stream_id = stream;
@@ -21,16 +21,16 @@ StreamOperation operation(uint64_t id, uint32_t stream, std::vector<uint64_t> de
 class Checker : public testing::Test {
  protected:
   Checker() {
-    for (const auto& op : {operation(1, 1), operation(2, 1), operation(3, 2), operation(4, 2, {2}),
-                           operation(5, 1)}) {
+    for (const auto& op : {operationOf(1, 1), operationOf(2, 1), operationOf(3, 2),
+                           operationOf(4, 2, {2}), operationOf(5, 1)}) {
       checker.recordOriginal(op);
     }
   }
   void replay(std::vector<uint64_t> ids) {
-    for (const uint64_t id : ids) checker.recordReplayed(operation(id, 0));
+    for (const uint64_t id : ids) checker.recordReplayed(operationOf(id, 0));
   }
   void replayTimed(uint64_t id, Timestamp begin, Timestamp length) {
-    StreamOperation op = operation(id, 0);
+    StreamOperation op = operationOf(id, 0);
     op.begin_time = begin;
     op.execution_time = length;
     checker.recordReplayed(op);
@@ -72,7 +72,7 @@ TEST_F(Checker, MissingTwiceAndUnknownOnesCount) {
 
 TEST_F(Checker, WhatWasLeftOutIsNotMissing) {
   replay({1, 3, 4, 5});
-  StreamOperation left_out = operation(2, 0);
+  StreamOperation left_out = operationOf(2, 0);
   left_out.skipped = true;
   checker.recordReplayed(left_out);
   expect(0, 0);
@@ -97,7 +97,7 @@ TEST_F(Checker, TimesThatTouchAreRightAndUnknownOnesShowNothing) {
   expect(0, 0, 0);
   EXPECT_TRUE(checker.validateTiming());
   checker.reset();
-  checker.recordOriginal(operation(1, 1));
+  checker.recordOriginal(operationOf(1, 1));
   replay({1});
   EXPECT_FALSE(checker.validateTiming());
 }
@@ -114,10 +114,10 @@ TEST_F(Checker, NothingReplayedShowsNothing) {
 
 TEST_F(Checker, HostileIdsAreCountedAndKeepNobodyBusy) {
   checker.reset();
-  checker.recordOriginal(operation(1, 1, {2}));
-  checker.recordOriginal(operation(2, 2, {1}));         // a circle
-  checker.recordOriginal(operation(3, 3, {3, 3, 99}));  // itself, and nobody
-  checker.recordOriginal(operation(1, 4));              // twice
+  checker.recordOriginal(operationOf(1, 1, {2}));
+  checker.recordOriginal(operationOf(2, 2, {1}));         // a circle
+  checker.recordOriginal(operationOf(3, 3, {3, 3, 99}));  // itself, and nobody
+  checker.recordOriginal(operationOf(1, 4));              // twice
   replay({1, 2, 3});
   expect(1, 2);
 }
@@ -125,7 +125,7 @@ TEST_F(Checker, HostileIdsAreCountedAndKeepNobodyBusy) {
 TEST_F(Checker, OutOfOrderStreamsAreHeldToDependenciesAlone) {
   checker.reset();
   for (uint64_t id = 1; id <= 3; ++id) {
-    StreamOperation op = operation(id, 1);
+    StreamOperation op = operationOf(id, 1);
     op.out_of_order = true;
     if (id == 3) op.depends_on = {1};
     checker.recordOriginal(op);
@@ -136,7 +136,7 @@ TEST_F(Checker, OutOfOrderStreamsAreHeldToDependenciesAlone) {
 
 TEST_F(Checker, OfManyViolationsTheFirstAreNamedAndTheRestCounted) {
   checker.reset();
-  for (uint64_t id = 0; id < 100; ++id) checker.recordOriginal(operation(id, 1));
+  for (uint64_t id = 0; id < 100; ++id) checker.recordOriginal(operationOf(id, 1));
   for (uint64_t id = 100; id-- > 0;) replay({id});
   expect(99, 0);
   EXPECT_THAT(checker.getReport(), HasSubstr("and 89 more"));

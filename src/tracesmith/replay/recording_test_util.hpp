@@ -11,6 +11,7 @@
 
 #include "tracesmith/base/temp_folder_test_util.hpp"
 #include "tracesmith/recording/recording_file.hpp"
+#include "tracesmith/replay/replay_plan.hpp"
 
 namespace tracesmith::test {
 
@@ -173,5 +174,15 @@ class RecordingBuilder {
   rec::Handle next_handle_ = 0x1000;
   uint64_t next_sequence_ = 0;
 };
+
+/// What the first process of the recording did.
+inline Bytes commandsOf(RecordingBuilder& recording) {
+  RecordingReader reader = recording.reader();
+  return *reader.commands(1);
+}
+
+inline ReplayPlan planOf(RecordingBuilder& recording) {
+  return std::move(*ReplayPlan::make(commandsOf(recording)));
+}
 
 }  // namespace tracesmith::test

@@ -20,21 +20,14 @@ static bool operator==(const LaunchRange& a, const LaunchRange& b) {
 
 namespace {
 
+using test::commandsOf;
+using test::planOf;
 using test::RecordingBuilder;
 using namespace recording;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::Field;
 using testing::HasSubstr;
-
-Bytes commandsOf(RecordingBuilder& recording) {
-  RecordingReader reader = recording.reader();
-  return *reader.commands(1);
-}
-
-ReplayPlan planOf(RecordingBuilder& recording) {
-  return std::move(*ReplayPlan::make(commandsOf(recording)));
-}
 
 /// Six launches of "even" and "odd" in turn on buffers 1 and 2; the host waits after each second.
 struct SixLaunches {

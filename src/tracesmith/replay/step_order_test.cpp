@@ -15,16 +15,12 @@
 namespace tracesmith {
 namespace {
 
+using test::planOf;
 using test::RecordingBuilder;
 using namespace recording;
 using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
-
-ReplayPlan planOf(RecordingBuilder& recording) {
-  RecordingReader reader = recording.reader();
-  return std::move(*ReplayPlan::make(*reader.commands(1)));
-}
 
 using Pair = std::pair<uint64_t, uint64_t>;
 
