@@ -24,7 +24,7 @@
 #include "consumer_counts.hpp"
 #include "tracesmith/capture/agents/cuda/captured_calls.hpp"
 #include "tracesmith/capture/agents/cuda/captured_kinds.hpp"
-#include "tracesmith/capture/cuda_layout.hpp"
+#include "tracesmith/capture/protocol/cuda_layout.hpp"
 
 namespace cupti = tracesmith::agent::cupti;
 using tracesmith::agent::CapturedKind;

@@ -6,7 +6,7 @@
 #include "errors.hpp"
 #include "events.hpp"
 #include "tracesmith/capture/profiler.hpp"
-#include "tracesmith/capture/tracing_session.hpp"
+#include "tracesmith/capture/session/tracing_session.hpp"
 #include "tracesmith/format/sbt_file.hpp"
 #include "tracesmith/stacks/stack_capture.hpp"
 

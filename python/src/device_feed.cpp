@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "tracesmith/capture/quiet_thread.hpp"
+#include "tracesmith/capture/processes/quiet_thread.hpp"
 
 namespace tracesmith::python {
 namespace {

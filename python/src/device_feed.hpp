@@ -12,7 +12,7 @@
 
 #include "tracesmith/base/result.hpp"
 #include "tracesmith/capture/profiler.hpp"
-#include "tracesmith/capture/tracing_session.hpp"
+#include "tracesmith/capture/session/tracing_session.hpp"
 
 namespace tracesmith::python {
 

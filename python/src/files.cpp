@@ -3,12 +3,12 @@
 #include "errors.hpp"
 #include "events.hpp"
 #include "trace_file.hpp"
-#include "tracesmith/export/chrome_json.hpp"
-#include "tracesmith/export/human_units.hpp"
+#include "tracesmith/export/chrome/chrome_json.hpp"
+#include "tracesmith/export/perfetto/perfetto_writer.hpp"
 #include "tracesmith/export/perfetto_exporter.hpp"
-#include "tracesmith/export/perfetto_writer.hpp"
+#include "tracesmith/export/text/human_units.hpp"
 #include "tracesmith/format/sbt_file.hpp"
-#include "tracesmith/import/xray_importer.hpp"
+#include "tracesmith/import/xray/xray_importer.hpp"
 
 namespace tracesmith::python {
 

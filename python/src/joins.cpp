@@ -4,7 +4,7 @@
 #include "calls.hpp"
 #include "errors.hpp"
 #include "events.hpp"
-#include "tracesmith/export/joined_events.hpp"
+#include "tracesmith/export/sbt/joined_events.hpp"
 
 namespace tracesmith::python {
 

@@ -11,12 +11,12 @@
 
 #include "errors.hpp"
 #include "text.hpp"
-#include "tracesmith/analysis/report.hpp"
+#include "tracesmith/analysis/report/report.hpp"
 #include "tracesmith/base/cancellation.hpp"
+#include "tracesmith/model/device_names.hpp"
 #include "tracesmith/model/live_memory.hpp"
-#include "tracesmith/model/place_names.hpp"
-#include "tracesmith/query/arrow_stream.hpp"
-#include "tracesmith/query/guarded_stream.hpp"
+#include "tracesmith/query/arrow/arrow_stream.hpp"
+#include "tracesmith/query/arrow/guarded_stream.hpp"
 
 namespace tracesmith::python {
 

@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "recording_test_util.hpp"
-#include "tracesmith/capture/launcher.hpp"
+#include "tracesmith/capture/processes/launcher.hpp"
 
 namespace tracesmith {
 namespace {

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "tracesmith/capture/profile_session.hpp"
+#include "tracesmith/capture/launch/profile_session.hpp"
 
 namespace {
 

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "tracesmith/capture/profile_session.hpp"
+#include "tracesmith/capture/launch/profile_session.hpp"
 #include "tracesmith/model/trace.hpp"
 
 namespace tracesmith {

@@ -6,7 +6,7 @@
 #include <cstdio>
 
 #include "tracesmith/capture/agents/cuda/nvtx.hpp"
-#include "tracesmith/capture/nvtx_records.hpp"
+#include "tracesmith/capture/protocol/nvtx_records.hpp"
 
 namespace {
 

@@ -13,10 +13,10 @@
 #include <set>
 
 #include "tracesmith/base/temp_folder_test_util.hpp"
-#include "tracesmith/capture/agent_environment.hpp"
-#include "tracesmith/capture/armed_process.hpp"
-#include "tracesmith/capture/attach_session.hpp"
-#include "tracesmith/capture/profile_session.hpp"
+#include "tracesmith/capture/launch/agent_environment.hpp"
+#include "tracesmith/capture/launch/armed_process.hpp"
+#include "tracesmith/capture/launch/attach_session.hpp"
+#include "tracesmith/capture/launch/profile_session.hpp"
 #include "tracesmith/format/trace_reader.hpp"
 
 namespace tracesmith {

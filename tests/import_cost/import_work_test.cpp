@@ -16,10 +16,10 @@
 #include <vector>
 
 #include "tracesmith/base/bytes.hpp"
-#include "tracesmith/import/importer_test_util.hpp"
-#include "tracesmith/import/proto_message.hpp"
-#include "tracesmith/import/sqlite_test_util.hpp"
-#include "tracesmith/import/xray_test_util.hpp"
+#include "tracesmith/import/common/importer_test_util.hpp"
+#include "tracesmith/import/common/proto_message_test_util.hpp"
+#include "tracesmith/import/sqlite/sqlite_test_util.hpp"
+#include "tracesmith/import/xray/xray_test_util.hpp"
 
 namespace {
 

@@ -10,15 +10,15 @@
 #include <tuple>
 #include <vector>
 
-#include "tracesmith/analysis/call_path_costs.hpp"
-#include "tracesmith/export/perfetto_reading.hpp"
-#include "tracesmith/export/perfetto_writer.hpp"
-#include "tracesmith/export/sample_trace.hpp"
+#include "tracesmith/analysis/timing/call_path_costs.hpp"
+#include "tracesmith/export/perfetto/perfetto_reading_test_util.hpp"
+#include "tracesmith/export/perfetto/perfetto_writer.hpp"
+#include "tracesmith/export/perfetto/sample_trace_test_util.hpp"
 #include "tracesmith/format/trace_reader.hpp"
 #include "tracesmith/format/trace_test_util.hpp"
-#include "tracesmith/import/import_test_util.hpp"
+#include "tracesmith/import/common/import_test_util.hpp"
 #include "tracesmith/import/import_trace.hpp"
-#include "tracesmith/import/perfetto_source.hpp"
+#include "tracesmith/import/perfetto/perfetto_source_test_util.hpp"
 
 namespace tracesmith {
 namespace {

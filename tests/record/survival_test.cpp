@@ -11,9 +11,9 @@
 #include "recording_test_util.hpp"
 #include "stream.hpp"
 #include "tracesmith/base/clock.hpp"
-#include "tracesmith/capture/channel_file.hpp"
-#include "tracesmith/capture/channel_layout.hpp"
-#include "tracesmith/capture/process_facts.hpp"
+#include "tracesmith/capture/agent_files/channel_file.hpp"
+#include "tracesmith/capture/processes/process_facts.hpp"
+#include "tracesmith/capture/protocol/channel_layout.hpp"
 
 namespace tracesmith {
 namespace {

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "tracesmith/stacks/merge_python.hpp"
-#include "tracesmith/stacks/python_frames.hpp"
-#include "tracesmith/stacks/python_lines.hpp"
+#include "tracesmith/stacks/python/merge_python.hpp"
+#include "tracesmith/stacks/python/python_frames.hpp"
+#include "tracesmith/stacks/python/python_lines.hpp"
 
 using namespace tracesmith;          // NOLINT: a library of few functions
 using namespace tracesmith::stacks;  // NOLINT

@@ -11,7 +11,7 @@
 
 #include "random_recording.hpp"
 #include "tracesmith/base/clock.hpp"
-#include "tracesmith/replay/race_trial.hpp"
+#include "tracesmith/replay/check/race_trial.hpp"
 
 using namespace tracesmith;        // NOLINT: a program of few functions
 using namespace tracesmith::test;  // NOLINT

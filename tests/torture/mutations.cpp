@@ -17,10 +17,10 @@
 #include <string>
 
 #include "tracesmith/base/clock.hpp"
-#include "tracesmith/capture/arena_file.hpp"
-#include "tracesmith/capture/arena_test_util.hpp"
-#include "tracesmith/capture/process_log.hpp"
-#include "tracesmith/capture/record_joiner.hpp"
+#include "tracesmith/capture/agent_files/arena_file.hpp"
+#include "tracesmith/capture/join/record_joiner.hpp"
+#include "tracesmith/capture/processes/process_log.hpp"
+#include "tracesmith/capture/protocol/arena_test_util.hpp"
 #include "tracesmith/format/trace_check.hpp"
 #include "tracesmith/format/trace_mutation_test_util.hpp"
 #include "tracesmith/format/trace_reader.hpp"

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "tracesmith/replay/determinism.hpp"
-#include "tracesmith/replay/random.hpp"
-#include "tracesmith/replay/recording_test_util.hpp"
+#include "tracesmith/replay/check/determinism.hpp"
+#include "tracesmith/replay/plan/random.hpp"
+#include "tracesmith/replay/plan/recording_test_util.hpp"
 
 namespace tracesmith::test {
 

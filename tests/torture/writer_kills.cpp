@@ -17,7 +17,7 @@
 #include <string>
 
 #include "tracesmith/base/clock.hpp"
-#include "tracesmith/capture/tracing_session.hpp"
+#include "tracesmith/capture/session/tracing_session.hpp"
 #include "tracesmith/format/trace_check.hpp"
 #include "tracesmith/format/trace_reader.hpp"
 #include "tracesmith/format/trace_test_util.hpp"

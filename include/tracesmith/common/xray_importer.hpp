@@ -2,4 +2,4 @@
 // The name under which programs include the importer of XRay's logs.
 #pragma once
 
-#include "tracesmith/import/xray_importer.hpp"
+#include "tracesmith/import/xray/xray_importer.hpp"

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "tracesmith/format/trace_test_util.hpp"
-#include "tracesmith/query/arrow_abi.hpp"
-#include "tracesmith/replay/recording_test_util.hpp"
+#include "tracesmith/query/arrow/arrow_abi.hpp"
+#include "tracesmith/replay/plan/recording_test_util.hpp"
 
 namespace tracesmith {
 namespace {

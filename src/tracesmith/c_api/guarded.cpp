@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "tracesmith/base/version.hpp"
-#include "tracesmith/query/utf8.hpp"
+#include "tracesmith/query/columns/utf8.hpp"
 
 namespace tracesmith::c_api {
 namespace {

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "tracesmith/c_api/guarded.hpp"
-#include "tracesmith/capture/tracing_session.hpp"
+#include "tracesmith/capture/session/tracing_session.hpp"
 
 using namespace tracesmith;
 using namespace tracesmith::c_api;

@@ -7,16 +7,16 @@
 #include <type_traits>
 #include <utility>
 
-#include "tracesmith/analysis/report.hpp"
+#include "tracesmith/analysis/report/report.hpp"
 #include "tracesmith/base/cancellation.hpp"
 #include "tracesmith/c_api/guarded.hpp"
-#include "tracesmith/export/chrome_json.hpp"
+#include "tracesmith/export/chrome/chrome_json.hpp"
 #include "tracesmith/export/open_trace.hpp"
-#include "tracesmith/export/perfetto_writer.hpp"
-#include "tracesmith/export/report_text.hpp"
-#include "tracesmith/query/arrow_stream.hpp"
-#include "tracesmith/query/guarded_stream.hpp"
-#include "tracesmith/query/utf8.hpp"
+#include "tracesmith/export/perfetto/perfetto_writer.hpp"
+#include "tracesmith/export/text/report_text.hpp"
+#include "tracesmith/query/arrow/arrow_stream.hpp"
+#include "tracesmith/query/arrow/guarded_stream.hpp"
+#include "tracesmith/query/columns/utf8.hpp"
 
 using namespace tracesmith;
 using namespace tracesmith::c_api;

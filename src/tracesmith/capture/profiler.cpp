@@ -6,7 +6,7 @@
 #include <array>
 
 #include "tracesmith/capture/cupti_profiler.hpp"
-#include "tracesmith/capture/devices.hpp"
+#include "tracesmith/capture/devices/devices.hpp"
 
 namespace tracesmith {
 namespace {

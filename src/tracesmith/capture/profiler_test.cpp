@@ -14,8 +14,8 @@
 
 #include "tracesmith/base/clock.hpp"
 #include "tracesmith/capture/cupti_profiler.hpp"
-#include "tracesmith/capture/event_buffer.hpp"
-#include "tracesmith/capture/quiet_thread.hpp"
+#include "tracesmith/capture/in_process/event_buffer.hpp"
+#include "tracesmith/capture/processes/quiet_thread.hpp"
 
 namespace tracesmith {
 namespace {

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "tracesmith/cli/command_line.hpp"
-#include "tracesmith/cli/messages.hpp"
-#include "tracesmith/cli/terminal.hpp"
+#include "tracesmith/cli/definition/command_line.hpp"
+#include "tracesmith/cli/terminal/messages.hpp"
+#include "tracesmith/cli/terminal/terminal.hpp"
 
 int main(int argc, char** argv) {
   namespace cli = tracesmith::cli;

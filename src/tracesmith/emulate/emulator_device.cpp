@@ -7,8 +7,8 @@
 #include <queue>
 #include <tuple>
 
-#include "tracesmith/analysis/kernel_occupancy.hpp"
-#include "tracesmith/analysis/launch_index.hpp"
+#include "tracesmith/analysis/timing/kernel_occupancy.hpp"
+#include "tracesmith/analysis/timing/launch_index.hpp"
 #include "tracesmith/emulate/emulator_graph_parts.hpp"
 #include "tracesmith/emulate/typical_costs.hpp"
 #include "tracesmith/state/operation_graph.hpp"

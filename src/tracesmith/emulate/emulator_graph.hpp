@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tracesmith/analysis/device_ops.hpp"
+#include "tracesmith/analysis/timing/device_ops.hpp"
 #include "tracesmith/base/result.hpp"
 #include "tracesmith/model/trace.hpp"
 

@@ -6,7 +6,7 @@
 #include <map>
 #include <tuple>
 
-#include "tracesmith/analysis/launch_index.hpp"
+#include "tracesmith/analysis/timing/launch_index.hpp"
 #include "tracesmith/emulate/emulator_graph_parts.hpp"
 #include "tracesmith/emulate/typical_costs.hpp"
 #include "tracesmith/state/operation_graph.hpp"

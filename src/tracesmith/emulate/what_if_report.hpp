@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "tracesmith/analysis/report.hpp"
+#include "tracesmith/analysis/report/report.hpp"
 #include "tracesmith/base/result.hpp"
 #include "tracesmith/emulate/what_if.hpp"
 

@@ -5,13 +5,13 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "tracesmith/analysis/memory/memory_profiler.hpp"
 #include "tracesmith/base/cancellation_test_util.hpp"
-#include "tracesmith/capture/memory_profiler.hpp"
-#include "tracesmith/capture/simulation.hpp"
+#include "tracesmith/capture/in_process/synthetic_trace.hpp"
 #include "tracesmith/export/perfetto_exporter.hpp"
 #include "tracesmith/format/sbt_file.hpp"
-#include "tracesmith/import/xray_importer.hpp"
-#include "tracesmith/import/xray_test_util.hpp"
+#include "tracesmith/import/xray/xray_importer.hpp"
+#include "tracesmith/import/xray/xray_test_util.hpp"
 #include "tracesmith/state/gpu_state_machine.hpp"
 #include "tracesmith/state/instruction_stream.hpp"
 #include "tracesmith/state/timeline_builder.hpp"

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <limits>
 
-#include "tracesmith/analysis/report.hpp"
+#include "tracesmith/analysis/report/report.hpp"
 #include "tracesmith/export/open_trace.hpp"
 
 namespace tracesmith {

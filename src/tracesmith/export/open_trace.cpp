@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "tracesmith/import/import_trace.hpp"
-#include "tracesmith/query/arrow_table.hpp"
+#include "tracesmith/query/arrow/arrow_table.hpp"
 
 namespace tracesmith {
 

@@ -9,11 +9,11 @@
 #include <string_view>
 
 #include "tracesmith/base/result.hpp"
-#include "tracesmith/export/source_json.hpp"
-#include "tracesmith/query/arrow_abi.hpp"
-#include "tracesmith/query/column_array.hpp"
-#include "tracesmith/query/query_engine.hpp"
-#include "tracesmith/query/trace_tables.hpp"
+#include "tracesmith/export/chrome/source_json.hpp"
+#include "tracesmith/query/arrow/arrow_abi.hpp"
+#include "tracesmith/query/catalog/column_array.hpp"
+#include "tracesmith/query/catalog/trace_tables.hpp"
+#include "tracesmith/query/sql/query_engine.hpp"
 
 namespace tracesmith {
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "tracesmith/base/cancellation.hpp"
-#include "tracesmith/export/chrome_json.hpp"
-#include "tracesmith/export/perfetto_writer.hpp"
+#include "tracesmith/export/chrome/chrome_json.hpp"
+#include "tracesmith/export/perfetto/perfetto_writer.hpp"
 #include "tracesmith/model/event_appender.hpp"
 
 namespace tracesmith {

@@ -69,7 +69,7 @@ class PerfettoProtoExporter : public PerfettoExporter {
   Format getFormat() const { return format_; }
 
   /// False: the Perfetto SDK is not part of TraceSmith and nothing needs it. PROTOBUF works all the
-  /// same, by an encoder of our own (export/proto_wire.hpp).
+  /// same, by an encoder of our own (export/perfetto/proto_wire.hpp).
   static bool isSDKAvailable() { return false; }
 
  private:

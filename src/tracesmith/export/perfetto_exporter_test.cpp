@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "tracesmith/export/perfetto_reading.hpp"
+#include "tracesmith/export/perfetto/perfetto_reading_test_util.hpp"
 
 namespace tracesmith {
 namespace {

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "tracesmith/export/human_units.hpp"
-#include "tracesmith/export/terminal_timeline.hpp"
+#include "tracesmith/export/text/human_units.hpp"
+#include "tracesmith/export/text/terminal_timeline.hpp"
 
 namespace tracesmith {
 namespace {

@@ -3,9 +3,9 @@
 // records.
 #include <filesystem>
 
-#include "tracesmith/capture/tracing_session.hpp"
-#include "tracesmith/export/chrome_json.hpp"
-#include "tracesmith/export/perfetto_writer.hpp"
+#include "tracesmith/capture/session/tracing_session.hpp"
+#include "tracesmith/export/chrome/chrome_json.hpp"
+#include "tracesmith/export/perfetto/perfetto_writer.hpp"
 #include "tracesmith/format/trace_reader.hpp"
 
 namespace tracesmith {

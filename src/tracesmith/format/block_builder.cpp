@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "tracesmith/base/hash.hpp"
-#include "tracesmith/format/column_codec.hpp"
-#include "tracesmith/format/column_compression.hpp"
+#include "tracesmith/format/encoding/column_codec.hpp"
+#include "tracesmith/format/encoding/column_compression.hpp"
 
 namespace tracesmith::sbt {
 BlockBuilder::BlockBuilder(int zstd_level) : zstd_(ZSTD_createCCtx()) {

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "tracesmith/base/bytes.hpp"
-#include "tracesmith/format/codec_choice.hpp"
-#include "tracesmith/format/sbt_layout.hpp"
+#include "tracesmith/format/encoding/codec_choice.hpp"
+#include "tracesmith/format/encoding/sbt_layout.hpp"
 
 namespace tracesmith::sbt {
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "tracesmith/base/hash.hpp"
-#include "tracesmith/format/column_codec.hpp"
+#include "tracesmith/format/encoding/column_codec.hpp"
 
 namespace tracesmith::sbt {
 

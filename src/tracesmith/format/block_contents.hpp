@@ -14,9 +14,9 @@
 
 #include "tracesmith/base/bytes.hpp"
 #include "tracesmith/format/block_builder.hpp"
-#include "tracesmith/format/column_codec.hpp"
+#include "tracesmith/format/encoding/column_codec.hpp"
+#include "tracesmith/format/encoding/sbt_layout.hpp"
 #include "tracesmith/format/file_io.hpp"
-#include "tracesmith/format/sbt_layout.hpp"
 
 namespace tracesmith::sbt {
 

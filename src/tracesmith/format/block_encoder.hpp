@@ -10,12 +10,12 @@
 
 #include "tracesmith/base/result.hpp"
 #include "tracesmith/format/block_builder.hpp"
+#include "tracesmith/format/encoding/column_words.hpp"
 #include "tracesmith/format/row_order.hpp"
 #include "tracesmith/format/source_blocks.hpp"
 #include "tracesmith/format/table_traits.hpp"
 #include "tracesmith/format/time_hints.hpp"
 #include "tracesmith/format/trace_writer.hpp"
-#include "tracesmith/format/words.hpp"
 
 namespace tracesmith::sbt {
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "tracesmith/format/block_contents.hpp"
+#include "tracesmith/format/encoding/sbt_layout.hpp"
 #include "tracesmith/format/file_io.hpp"
-#include "tracesmith/format/sbt_layout.hpp"
 #include "tracesmith/format/trace_reader.hpp"
 
 namespace tracesmith::sbt {

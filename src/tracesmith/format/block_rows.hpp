@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "tracesmith/format/block_contents.hpp"
+#include "tracesmith/format/encoding/column_words.hpp"
 #include "tracesmith/format/table_traits.hpp"
-#include "tracesmith/format/words.hpp"
 #include "tracesmith/model/trace.hpp"
 
 namespace tracesmith::sbt {

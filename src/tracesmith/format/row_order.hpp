@@ -10,8 +10,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "tracesmith/format/encoding/column_words.hpp"
 #include "tracesmith/format/table_traits.hpp"
-#include "tracesmith/format/words.hpp"
 
 namespace tracesmith::sbt {
 

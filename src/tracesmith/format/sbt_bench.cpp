@@ -18,7 +18,7 @@
 
 #include "tracesmith/base/bytes.hpp"
 #include "tracesmith/base/clock.hpp"
-#include "tracesmith/format/bench_trace.hpp"
+#include "tracesmith/format/bench_trace_test_util.hpp"
 #include "tracesmith/format/trace_reader.hpp"
 #include "tracesmith/format/trace_writer.hpp"
 

@@ -5,8 +5,8 @@
 #include <map>
 #include <utility>
 
+#include "tracesmith/format/encoding/sbt_layout.hpp"
 #include "tracesmith/format/keyed_rows.hpp"
-#include "tracesmith/format/sbt_layout.hpp"
 
 namespace tracesmith::sbt {
 namespace {

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "tracesmith/base/hash.hpp"
-#include "tracesmith/format/sbt_layout.hpp"
+#include "tracesmith/format/encoding/sbt_layout.hpp"
 #include "tracesmith/format/trace_writer.hpp"
 
 namespace tracesmith::test {

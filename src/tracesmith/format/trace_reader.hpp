@@ -28,7 +28,7 @@ struct DataLoss {
 /// One column of one block, as stored.
 struct ColumnExtent {
   uint16_t number = 0;
-  uint8_t encoding = 0;       ///< encoder that was chosen (format/column_codec.hpp)
+  uint8_t encoding = 0;       ///< encoder that was chosen (format/encoding/column_codec.hpp)
   uint32_t stored_bytes = 0;  ///< after compression
 };
 

@@ -13,8 +13,8 @@
 
 #include "tracesmith/format/block_appender.hpp"
 #include "tracesmith/format/block_encoder.hpp"
+#include "tracesmith/format/encoding/sbt_layout.hpp"
 #include "tracesmith/format/keyed_rows.hpp"
-#include "tracesmith/format/sbt_layout.hpp"
 #include "tracesmith/format/table_traits.hpp"
 #include "tracesmith/format/time_hints.hpp"
 #include "tracesmith/format/trace_reader.hpp"

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "tracesmith/base/clock.hpp"
-#include "tracesmith/import/byte_source.hpp"
+#include "tracesmith/import/common/byte_source.hpp"
 #include "tracesmith/import/import_trace.hpp"
 
 using namespace tracesmith;  // NOLINT: a program of few functions

@@ -7,16 +7,16 @@
 #include <string>
 #include <vector>
 
-#include "tracesmith/format/sbt_layout.hpp"
-#include "tracesmith/import/csv_reader.hpp"
-#include "tracesmith/import/import_test_util.hpp"
-#include "tracesmith/import/importer_test_util.hpp"
-#include "tracesmith/import/json_events.hpp"
-#include "tracesmith/import/json_list.hpp"
-#include "tracesmith/import/proto_message.hpp"
-#include "tracesmith/import/source_member.hpp"
-#include "tracesmith/import/sqlite_test_util.hpp"
-#include "tracesmith/import/xray_test_util.hpp"
+#include "tracesmith/format/encoding/sbt_layout.hpp"
+#include "tracesmith/import/common/csv_reader.hpp"
+#include "tracesmith/import/common/import_test_util.hpp"
+#include "tracesmith/import/common/importer_test_util.hpp"
+#include "tracesmith/import/common/proto_message_test_util.hpp"
+#include "tracesmith/import/json/json_events.hpp"
+#include "tracesmith/import/json/json_list.hpp"
+#include "tracesmith/import/json/source_member.hpp"
+#include "tracesmith/import/sqlite/sqlite_test_util.hpp"
+#include "tracesmith/import/xray/xray_test_util.hpp"
 
 namespace tracesmith::import {
 namespace {

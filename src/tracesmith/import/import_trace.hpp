@@ -6,7 +6,7 @@
 
 #include "tracesmith/base/result.hpp"
 #include "tracesmith/format/trace_reader.hpp"
-#include "tracesmith/import/importer.hpp"
+#include "tracesmith/import/common/importer.hpp"
 
 namespace tracesmith::import {
 

@@ -3,7 +3,7 @@
 
 #include "tracesmith/base/bytes.hpp"
 #include "tracesmith/base/proto_reader.hpp"
-#include "tracesmith/format/sbt_layout.hpp"
+#include "tracesmith/format/encoding/sbt_layout.hpp"
 
 namespace tracesmith::import {
 namespace {

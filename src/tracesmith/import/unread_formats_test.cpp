@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "tracesmith/import/importer_test_util.hpp"
+#include "tracesmith/import/common/importer_test_util.hpp"
 
 namespace tracesmith::import {
 namespace {

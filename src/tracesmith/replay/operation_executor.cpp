@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
-#include "tracesmith/replay/replay_report.hpp"
-#include "tracesmith/replay/step_order.hpp"
+#include "tracesmith/replay/check/replay_report.hpp"
+#include "tracesmith/replay/plan/step_order.hpp"
 #include "tracesmith/replay/stream_operations.hpp"
 
 namespace tracesmith {

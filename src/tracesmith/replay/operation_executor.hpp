@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "tracesmith/base/result.hpp"
-#include "tracesmith/replay/executor.hpp"
 #include "tracesmith/replay/replay_config.hpp"
+#include "tracesmith/replay/run/executor.hpp"
 
 namespace tracesmith {
 

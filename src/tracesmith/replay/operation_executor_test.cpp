@@ -7,8 +7,8 @@
 
 #include <cstring>
 
-#include "tracesmith/replay/recording_test_util.hpp"
-#include "tracesmith/replay/simulated_executor.hpp"
+#include "tracesmith/replay/plan/recording_test_util.hpp"
+#include "tracesmith/replay/simulate/simulated_executor.hpp"
 #include "tracesmith/replay/stream_operations.hpp"
 #include "tracesmith/replay/stream_scheduler.hpp"
 

@@ -13,12 +13,12 @@
 
 #include "tracesmith/base/cancellation.hpp"
 #include "tracesmith/import/import_trace.hpp"
-#include "tracesmith/replay/memory_use.hpp"
-#include "tracesmith/replay/replay_child.hpp"
-#include "tracesmith/replay/replay_report.hpp"
-#include "tracesmith/replay/replay_source.hpp"
-#include "tracesmith/replay/simulated_executor.hpp"
-#include "tracesmith/replay/simulated_trace.hpp"
+#include "tracesmith/replay/check/replay_report.hpp"
+#include "tracesmith/replay/plan/memory_use.hpp"
+#include "tracesmith/replay/plan/replay_source.hpp"
+#include "tracesmith/replay/run/replay_child.hpp"
+#include "tracesmith/replay/simulate/simulated_executor.hpp"
+#include "tracesmith/replay/simulate/simulated_trace.hpp"
 #include "tracesmith/replay/stream_operations.hpp"
 #include "tracesmith/replay/stream_scheduler.hpp"
 

@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "tracesmith/format/sbt_file.hpp"
-#include "tracesmith/replay/recording_test_util.hpp"
+#include "tracesmith/replay/plan/recording_test_util.hpp"
 
 namespace tracesmith {
 namespace {

@@ -6,9 +6,9 @@
 #include <unordered_set>
 
 #include "tracesmith/base/cancellation.hpp"
-#include "tracesmith/replay/replay_report.hpp"
-#include "tracesmith/replay/step_durations.hpp"
-#include "tracesmith/replay/step_order.hpp"
+#include "tracesmith/replay/check/replay_report.hpp"
+#include "tracesmith/replay/plan/step_order.hpp"
+#include "tracesmith/replay/simulate/step_durations.hpp"
 #include "tracesmith/state/operation_graph.hpp"
 
 namespace tracesmith {

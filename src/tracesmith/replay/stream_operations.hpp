@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "tracesmith/model/trace.hpp"
+#include "tracesmith/replay/plan/replay_plan.hpp"
 #include "tracesmith/replay/replay_config.hpp"
-#include "tracesmith/replay/replay_plan.hpp"
 
 namespace tracesmith {
 

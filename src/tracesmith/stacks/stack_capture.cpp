@@ -10,8 +10,8 @@
 #include <filesystem>
 
 #include "tracesmith/base/demangle.hpp"
-#include "tracesmith/stacks/call_path_cache.hpp"
-#include "tracesmith/stacks/symbolizer.hpp"
+#include "tracesmith/stacks/symbols/symbolizer.hpp"
+#include "tracesmith/stacks/unwind/call_path_cache.hpp"
 
 namespace tracesmith {
 

@@ -6,7 +6,7 @@
 #include <map>
 #include <vector>
 
-#include "tracesmith/state/used_stretches.hpp"
+#include "tracesmith/state/interval_tree.hpp"
 
 namespace tracesmith {
 namespace {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Folders for the dynamic loader's $PLATFORM, beside the agents: what LD_PRELOAD names through them
 # is the agent in a 64-bit program, and an empty library in a 32-bit one, which would otherwise
-# print "wrong ELF class" (capture/preload_path.cpp).
+# print "wrong ELF class" (capture/launch/preload_path.cpp).
 #
 #   PLATFORM   values of glibc: sysdeps/x86/cpu-features.c, and the kernel's AT_PLATFORM
 #   x86_64, haswell, xeon_phi   64-bit programs

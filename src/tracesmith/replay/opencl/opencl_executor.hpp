@@ -13,10 +13,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "tracesmith/replay/buffer_pool.hpp"
-#include "tracesmith/replay/executor.hpp"
 #include "tracesmith/replay/opencl/box_rows.hpp"
 #include "tracesmith/replay/opencl/opencl_library.hpp"
+#include "tracesmith/replay/run/buffer_pool.hpp"
+#include "tracesmith/replay/run/executor.hpp"
 
 namespace tracesmith {
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "tracesmith/replay/opencl/opencl_executor.hpp"
-#include "tracesmith/replay/step_order.hpp"
+#include "tracesmith/replay/plan/step_order.hpp"
 
 namespace tracesmith {
 

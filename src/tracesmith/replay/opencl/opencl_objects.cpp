@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <iterator>
 
-#include "tracesmith/replay/included_files.hpp"
 #include "tracesmith/replay/opencl/opencl_executor.hpp"
-#include "tracesmith/replay/random.hpp"
+#include "tracesmith/replay/plan/random.hpp"
+#include "tracesmith/replay/run/included_files.hpp"
 
 namespace tracesmith {
 

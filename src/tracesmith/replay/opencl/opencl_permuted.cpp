@@ -11,9 +11,9 @@
 #include <numeric>
 #include <utility>
 
-#include "tracesmith/replay/kernel_text.hpp"
 #include "tracesmith/replay/opencl/opencl_executor.hpp"
-#include "tracesmith/replay/random.hpp"
+#include "tracesmith/replay/plan/kernel_text.hpp"
+#include "tracesmith/replay/plan/random.hpp"
 
 namespace tracesmith {
 

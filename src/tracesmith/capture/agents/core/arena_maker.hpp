@@ -4,7 +4,7 @@
 
 #include "tracesmith/base/guarded_mappings.hpp"
 #include "tracesmith/capture/agents/core/session_folder.hpp"
-#include "tracesmith/capture/arena_layout.hpp"
+#include "tracesmith/capture/protocol/arena_layout.hpp"
 
 namespace tracesmith::agent {
 

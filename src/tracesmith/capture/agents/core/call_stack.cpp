@@ -10,9 +10,9 @@
 #include "tracesmith/capture/agents/core/no_cancel.hpp"
 #include "tracesmith/capture/agents/core/settings.hpp"
 #include "tracesmith/capture/agents/process/unload_notice.hpp"
-#include "tracesmith/stacks/call_path_cache.hpp"
-#include "tracesmith/stacks/python_frames.hpp"
-#include "tracesmith/stacks/python_runtime.hpp"
+#include "tracesmith/stacks/python/python_frames.hpp"
+#include "tracesmith/stacks/python/python_runtime.hpp"
+#include "tracesmith/stacks/unwind/call_path_cache.hpp"
 
 namespace tracesmith::agent {
 

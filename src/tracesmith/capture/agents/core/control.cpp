@@ -25,7 +25,7 @@
 #include "tracesmith/capture/agents/core/settings.hpp"
 #include "tracesmith/capture/agents/core/unarmed.hpp"
 #include "tracesmith/capture/agents/core/writer.hpp"
-#include "tracesmith/capture/control_layout.hpp"
+#include "tracesmith/capture/protocol/control_layout.hpp"
 
 namespace tracesmith::agent {
 namespace {

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tracesmith/capture/unrecorded_layout.hpp"
+#include "tracesmith/capture/protocol/unrecorded_layout.hpp"
 
 namespace tracesmith::agent {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "tracesmith/capture/arena_layout.hpp"
+#include "tracesmith/capture/protocol/arena_layout.hpp"
 
 namespace tracesmith::agent {
 

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tracesmith/capture/arena_layout.hpp"
+#include "tracesmith/capture/protocol/arena_layout.hpp"
 
 namespace tracesmith::agent {
 namespace {

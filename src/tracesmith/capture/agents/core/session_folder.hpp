@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tracesmith/capture/unrecorded_layout.hpp"
+#include "tracesmith/capture/protocol/unrecorded_layout.hpp"
 
 namespace tracesmith::agent {
 

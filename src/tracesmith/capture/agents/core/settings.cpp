@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tracesmith/capture/arena_layout.hpp"
-#include "tracesmith/capture/control_layout.hpp"
+#include "tracesmith/capture/protocol/arena_layout.hpp"
+#include "tracesmith/capture/protocol/control_layout.hpp"
 
 namespace tracesmith::agent {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "tracesmith/capture/agents/core/process_identity.hpp"
 #include "tracesmith/capture/agents/core/session_folder.hpp"
-#include "tracesmith/capture/control_layout.hpp"
+#include "tracesmith/capture/protocol/control_layout.hpp"
 
 namespace tracesmith::agent {
 

@@ -2,7 +2,7 @@
 // Of an armed process (`tracesmith arm`) in which the agent cannot wait for a capture.
 #pragma once
 
-#include "tracesmith/capture/unrecorded_layout.hpp"
+#include "tracesmith/capture/protocol/unrecorded_layout.hpp"
 
 namespace tracesmith::agent {
 

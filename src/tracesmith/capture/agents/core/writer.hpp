@@ -11,7 +11,7 @@
 #include "tracesmith/base/record_ring.hpp"
 #include "tracesmith/capture/agents/core/agent_clock.hpp"
 #include "tracesmith/capture/agents/core/session_folder.hpp"
-#include "tracesmith/capture/arena_layout.hpp"
+#include "tracesmith/capture/protocol/arena_layout.hpp"
 
 namespace tracesmith::stacks {
 class CallPathCache;

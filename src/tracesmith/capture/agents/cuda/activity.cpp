@@ -9,10 +9,10 @@
 
 #include "tracesmith/capture/agents/core/settings.hpp"
 #include "tracesmith/capture/agents/cuda/cupti_clock.hpp"
+#include "tracesmith/capture/agents/cuda/record_writer.hpp"
 #include "tracesmith/capture/agents/cuda/sharing.hpp"
-#include "tracesmith/capture/agents/cuda/told.hpp"
 #include "tracesmith/capture/agents/cuda/transcribe.hpp"
-#include "tracesmith/capture/cuda_records.hpp"
+#include "tracesmith/capture/protocol/cuda_records.hpp"
 
 namespace tracesmith::agent {
 

@@ -10,10 +10,10 @@
 #include "tracesmith/capture/agents/core/settings.hpp"
 #include "tracesmith/capture/agents/cuda/activity.hpp"
 #include "tracesmith/capture/agents/cuda/captured_calls.hpp"
+#include "tracesmith/capture/agents/cuda/record_writer.hpp"
 #include "tracesmith/capture/agents/cuda/shared_file.hpp"
-#include "tracesmith/capture/agents/cuda/told.hpp"
 #include "tracesmith/capture/agents/cuda/virtual_memory.hpp"
-#include "tracesmith/capture/cuda_records.hpp"
+#include "tracesmith/capture/protocol/cuda_records.hpp"
 #include "tracesmith/model/kinds.hpp"
 
 namespace tracesmith::agent {

@@ -25,9 +25,9 @@
 #include "tracesmith/capture/agents/cuda/cupti_clock.hpp"
 #include "tracesmith/capture/agents/cuda/cupti_subscription.hpp"
 #include "tracesmith/capture/agents/cuda/driver_devices.hpp"
+#include "tracesmith/capture/agents/cuda/record_writer.hpp"
 #include "tracesmith/capture/agents/cuda/shared_file.hpp"
 #include "tracesmith/capture/agents/cuda/sharing.hpp"
-#include "tracesmith/capture/agents/cuda/told.hpp"
 
 namespace tracesmith::agent {
 namespace {

@@ -11,9 +11,9 @@
 #include "tracesmith/capture/agents/core/settings.hpp"
 #include "tracesmith/capture/agents/cuda/activity.hpp"
 #include "tracesmith/capture/agents/cuda/other_tools.hpp"
+#include "tracesmith/capture/agents/cuda/record_writer.hpp"
 #include "tracesmith/capture/agents/cuda/shared_file.hpp"
 #include "tracesmith/capture/agents/cuda/sharing.hpp"
-#include "tracesmith/capture/agents/cuda/told.hpp"
 
 namespace tracesmith::agent {
 namespace {

@@ -13,9 +13,9 @@
 #include "tracesmith/capture/agents/cuda/cupti_clock.hpp"
 #include "tracesmith/capture/agents/cuda/cupti_library.hpp"
 #include "tracesmith/capture/agents/cuda/other_tools.hpp"
+#include "tracesmith/capture/agents/cuda/record_writer.hpp"
 #include "tracesmith/capture/agents/cuda/shared_file.hpp"
 #include "tracesmith/capture/agents/cuda/sharing.hpp"
-#include "tracesmith/capture/agents/cuda/told.hpp"
 
 namespace tracesmith::agent {
 namespace {

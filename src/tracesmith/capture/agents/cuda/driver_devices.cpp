@@ -3,8 +3,8 @@
 
 #include <dlfcn.h>
 
-#include "tracesmith/capture/agents/cuda/told.hpp"
-#include "tracesmith/capture/cuda_records.hpp"
+#include "tracesmith/capture/agents/cuda/record_writer.hpp"
+#include "tracesmith/capture/protocol/cuda_records.hpp"
 
 namespace tracesmith::agent {
 namespace {

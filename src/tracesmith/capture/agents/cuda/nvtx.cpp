@@ -15,9 +15,9 @@
 #include "tracesmith/capture/agents/core/settings.hpp"
 #include "tracesmith/capture/agents/cuda/controlled.hpp"
 #include "tracesmith/capture/agents/cuda/nvtx_names.hpp"
+#include "tracesmith/capture/agents/cuda/record_writer.hpp"
 #include "tracesmith/capture/agents/cuda/shared_file.hpp"
-#include "tracesmith/capture/agents/cuda/told.hpp"
-#include "tracesmith/capture/nvtx_records.hpp"
+#include "tracesmith/capture/protocol/nvtx_records.hpp"
 
 namespace tracesmith::agent::nvtx {
 namespace {

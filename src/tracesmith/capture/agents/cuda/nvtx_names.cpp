@@ -5,9 +5,9 @@
 #include <string.h>
 #include <wchar.h>
 
+#include "tracesmith/capture/agents/cuda/record_writer.hpp"
 #include "tracesmith/capture/agents/cuda/shared_file.hpp"
-#include "tracesmith/capture/agents/cuda/told.hpp"
-#include "tracesmith/capture/cuda_records.hpp"
+#include "tracesmith/capture/protocol/cuda_records.hpp"
 
 namespace tracesmith::agent::nvtx {
 

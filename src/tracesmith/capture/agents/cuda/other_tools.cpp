@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tracesmith/capture/agents/cuda/told.hpp"
+#include "tracesmith/capture/agents/cuda/record_writer.hpp"
 
 namespace tracesmith::agent {
 namespace {

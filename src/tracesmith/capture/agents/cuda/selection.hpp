@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "tracesmith/capture/agents/cuda/cupti.hpp"
-#include "tracesmith/capture/cuda_layout.hpp"
+#include "tracesmith/capture/protocol/cuda_layout.hpp"
 
 namespace tracesmith::agent::cupti {
 

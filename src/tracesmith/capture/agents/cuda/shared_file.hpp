@@ -6,7 +6,7 @@
 #include "tracesmith/capture/agents/core/no_cancel.hpp"
 #include "tracesmith/capture/agents/core/writer.hpp"
 #include "tracesmith/capture/agents/cuda/cupti.hpp"
-#include "tracesmith/capture/cuda_layout.hpp"
+#include "tracesmith/capture/protocol/cuda_layout.hpp"
 
 namespace tracesmith::agent {
 

@@ -6,9 +6,9 @@
 #include "tracesmith/capture/agents/core/writer.hpp"
 #include "tracesmith/capture/agents/cuda/activity.hpp"
 #include "tracesmith/capture/agents/cuda/cupti_v2.hpp"
+#include "tracesmith/capture/agents/cuda/record_writer.hpp"
 #include "tracesmith/capture/agents/cuda/selection.hpp"
 #include "tracesmith/capture/agents/cuda/shared_file.hpp"
-#include "tracesmith/capture/agents/cuda/told.hpp"
 
 namespace tracesmith::agent {
 namespace {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "tracesmith/capture/agents/cuda/cupti.hpp"
-#include "tracesmith/capture/cuda_records.hpp"
+#include "tracesmith/capture/protocol/cuda_records.hpp"
 
 namespace tracesmith::agent::cupti {
 

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "tracesmith/capture/cuda_records.hpp"
+#include "tracesmith/capture/protocol/cuda_records.hpp"
 
 namespace tracesmith::agent::cupti {
 

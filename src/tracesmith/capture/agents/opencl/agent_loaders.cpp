@@ -4,7 +4,7 @@
 #include "tracesmith/capture/agents/core/writer.hpp"
 #include "tracesmith/capture/agents/opencl/recorder.hpp"
 #include "tracesmith/capture/agents/opencl/unseen_loaders.hpp"
-#include "tracesmith/capture/opencl_api.hpp"
+#include "tracesmith/capture/protocol/opencl_api.hpp"
 
 extern "C" {
 #define TS_X(function, ...) \

@@ -2,8 +2,8 @@
 // When a command is complete the driver calls us on a thread of its own; the device times go into
 // that thread's ring.
 #include "tracesmith/capture/agents/opencl/driver_quirks.hpp"
-#include "tracesmith/capture/agents/opencl/held_events.hpp"
 #include "tracesmith/capture/agents/opencl/recorder.hpp"
+#include "tracesmith/capture/agents/opencl/retained_events.hpp"
 
 namespace tracesmith::agent {
 namespace {

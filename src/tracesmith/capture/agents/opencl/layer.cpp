@@ -7,7 +7,7 @@
 #include "tracesmith/base/loaded_modules.hpp"
 #include "tracesmith/capture/agents/opencl/agent_loaders.hpp"
 #include "tracesmith/capture/agents/opencl/unseen_loaders.hpp"
-#include "tracesmith/capture/opencl_attempt_layout.hpp"
+#include "tracesmith/capture/protocol/opencl_attempt_layout.hpp"
 
 extern "C" void tracesmith_opencl_attempt(int attempting);
 
@@ -18,7 +18,7 @@ using tracesmith::LoadedModule;
 namespace {
 
 /// A preloaded copy of this library is in the process: a package that cannot hold links has several
-/// (capture/preload_path.cpp). That one records the calls of all loaders.
+/// (capture/launch/preload_path.cpp). That one records the calls of all loaders.
 bool isPreloadedElsewhere() {
   const void* const its = dlsym(RTLD_DEFAULT, tracesmith::opencl_attempt::kFunctionName);
   return its != nullptr && its != reinterpret_cast<const void*>(&tracesmith_opencl_attempt);

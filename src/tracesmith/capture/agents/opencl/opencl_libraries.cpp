@@ -13,7 +13,7 @@
 #include "tracesmith/capture/agents/opencl/agent_loaders.hpp"
 #include "tracesmith/capture/agents/opencl/layer_variable.hpp"
 #include "tracesmith/capture/agents/opencl/unseen_loaders.hpp"
-#include "tracesmith/capture/channel_layout.hpp"
+#include "tracesmith/capture/protocol/channel_layout.hpp"
 
 namespace tracesmith::agent {
 namespace {

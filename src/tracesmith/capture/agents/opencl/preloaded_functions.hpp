@@ -4,7 +4,7 @@
 #pragma once
 
 #include "tracesmith/capture/agents/opencl/intercept.hpp"
-#include "tracesmith/capture/opencl_api.hpp"
+#include "tracesmith/capture/protocol/opencl_api.hpp"
 
 // Those that only the recorder intercepts.
 #define TS_OPENCL_RECORDER_ONLY(X)      \

@@ -9,7 +9,7 @@
 #include "tracesmith/capture/agents/core/call_stack.hpp"
 #include "tracesmith/capture/agents/core/writer.hpp"
 #include "tracesmith/capture/agents/opencl/intercept.hpp"
-#include "tracesmith/capture/opencl_api.hpp"
+#include "tracesmith/capture/protocol/opencl_api.hpp"
 
 namespace tracesmith::agent {
 

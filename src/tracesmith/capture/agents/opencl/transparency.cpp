@@ -4,9 +4,9 @@
 #include <sched.h>
 #include <string.h>
 
-#include "tracesmith/capture/agents/opencl/held_events.hpp"
 #include "tracesmith/capture/agents/opencl/intercept.hpp"
 #include "tracesmith/capture/agents/opencl/queue_profiling.hpp"
+#include "tracesmith/capture/agents/opencl/retained_events.hpp"
 
 namespace tracesmith::agent {
 

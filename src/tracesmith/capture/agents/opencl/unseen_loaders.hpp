@@ -4,7 +4,7 @@
 #pragma once
 
 #include "tracesmith/base/loaded_modules.hpp"
-#include "tracesmith/capture/arena_layout.hpp"
+#include "tracesmith/capture/protocol/arena_layout.hpp"
 
 namespace tracesmith::agent {
 

@@ -6,7 +6,7 @@
 
 #include "tracesmith/base/loaded_modules.hpp"
 #include "tracesmith/capture/agents/opencl_record/recorder.hpp"
-#include "tracesmith/capture/opencl_attempt_layout.hpp"
+#include "tracesmith/capture/protocol/opencl_attempt_layout.hpp"
 
 using namespace tracesmith::record;  // NOLINT: the wrappers below are C functions
 namespace rec = tracesmith::recording;

@@ -7,7 +7,7 @@
 // longer held up.
 #include <pthread.h>
 
-#include "tracesmith/capture/agents/opencl_record/places.hpp"
+#include "tracesmith/capture/agents/opencl_record/interval_tree.hpp"
 #include "tracesmith/capture/agents/opencl_record/recorder.hpp"
 
 namespace rec = tracesmith::recording;

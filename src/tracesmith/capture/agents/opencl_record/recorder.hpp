@@ -283,7 +283,7 @@ bool readsPending();
 /// Our references on an event.
 uint32_t heldReferences(cl_event event);
 
-// --- looking at what is the program's (looking.cpp) -------------------------------------------
+// --- looking at what is the program's (shared_access.cpp) ---------------------------------------
 
 /// Shared memory that is in the tables stays there while one of these lives: it has no references
 /// that could be counted, so what the program frees meanwhile is freed at its end.

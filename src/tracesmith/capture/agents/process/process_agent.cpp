@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 #include "tracesmith/base/guarded_mappings.hpp"
-#include "tracesmith/capture/process_log_layout.hpp"
+#include "tracesmith/capture/protocol/process_log_layout.hpp"
 
 // What only some C libraries have. (glibc's pthread_atfork is no symbol of a shared library.)
 extern "C" {

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// What of a program must have happened before what, whatever the timing: vector clocks over chains.
+// A chain is a row of steps of which each waits for the one before: an in-order stream, a thread of
+// the host, or what of an out-of-order stream happens to be such a row. An operation comes after
+// all that its thread has waited for, the waits that it names, and what its stream holds it back
+// for.
+#pragma once
+
+#include <vector>
+
+#include "tracesmith/analysis/races/legal_order.hpp"
+#include "tracesmith/analysis/races/vector_clocks.hpp"
+
+namespace tracesmith::races {
+
+class HappensBefore {
+ public:
+  /// `threads_are_one`: what a thread waited for, all know that call later. Without, threads know
+  /// nothing of each other but through the device.
+  HappensBefore(const Program& program, bool threads_are_one);
+
+  /// Calls visit(id) for each step that has accesses, in a legal order; before() is about that
+  /// step. Returns how many steps wait for ever.
+  template <class Visit>
+  StepId forEach(Visit&& visit) {
+    return order_.forEach([&](StepId id) { called(id); }, [&](StepId id) { happen(id, visit); });
+  }
+
+  /// `earlier` was visited before, and this step came after it by necessity.
+  bool before(StepId earlier) const {
+    const Stamp& stamp = stamps_[earlier];
+    return stamp.chain == now_stamp_.chain || now_->at(stamp.chain) >= stamp.time;
+  }
+  /// Steps of one chain are ordered.
+  uint32_t chainOf(StepId visited) const { return stamps_[visited].chain; }
+
+ private:
+  struct Stamp {
+    uint32_t chain = kNone;
+    uint32_t time = 0;
+  };
+  struct Thread {
+    Stamp head;
+    Known known;  // its head, too: the head changes with whatever it learns
+  };
+  struct Stream {
+    Known known;  // of an in-order stream: what its last step knew
+    Stamp head;   // of an in-order stream: its last step
+    // Of an out-of-order stream:
+    std::vector<uint32_t> chains;
+    size_t cursor = 0;  // chains before it are not likely to be free
+    uint32_t all_place = 0;
+    Known all;    // all steps before that place
+    Known start;  // memory: what `start_barrier` and the thread's `start_thread` know together
+    StepId start_barrier = kNone;
+    ClockForest::Root start_thread = 0;
+  };
+
+  void called(StepId id) {
+    if (program_.canStall()) thread_at_call_[id] = forest_.hold(threadOf(id).known.root());
+  }
+  Thread& threadOf(StepId id) { return threads_[one_thread_ ? 0 : program_.step(id).thread]; }
+  template <class Visit>
+  void happen(StepId id, Visit&& visit) {
+    const bool of_stream = isOfStream(program_.step(id).kind);
+    of_stream ? beginOfStream(id) : beginOfThread(id);
+    if (!program_.accesses(id).empty()) visit(id);
+    end(id);
+  }
+  void beginOfStream(StepId id);
+  void beginOfThread(StepId id);
+  void end(StepId id);
+  /// Adds to `now` what `other` knew who ended with `stamp`. `top`: the step that knew all of
+  /// `now`, if there is one.
+  static void merge(Known& now, Stamp& top, const Known& other, Stamp stamp);
+  void startInOrder(StepId id, Stream& stream, Known& now);
+  void startOutOfOrder(StepId id, Stream& stream, Known& now);
+  void joinAllBefore(StepId id, Stream& stream, Known& now);
+  uint32_t freeChain(StepId id, Stream& stream, const Known& now);
+  void join(Known& now, StepId earlier);
+  void waited(StepId earlier);
+  void keep(StepId id, const Known& known, bool for_stream);
+  void drop(StepId id);
+  void learn(Thread& thread, StepId ended);
+  uint32_t newChain() {
+    chain_ends_.push_back(0);
+    return static_cast<uint32_t>(chain_ends_.size() - 1);
+  }
+
+  const Program& program_;
+  const bool one_thread_;
+  LegalOrder order_;
+  ClockForest forest_;
+  std::vector<Thread> threads_;
+  std::vector<Stream> streams_;
+  std::vector<uint32_t> chain_ends_;  // the time of each chain's last step
+  std::vector<Stamp> stamps_;
+  // What a step knew, without itself, for as long as someone may ask.
+  std::vector<ClockForest::Root> knew_;
+  std::vector<uint32_t> waits_left_;
+  std::vector<bool> kept_by_stream_;
+  std::vector<ClockForest::Root> thread_at_call_;  // only where steps can stall
+  Known scratch_;
+  Known* now_ = nullptr;
+  Stamp now_stamp_;
+};
+
+}  // namespace tracesmith::races

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/analysis/report/report.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "tracesmith/analysis/report/report_parts.hpp"
+#include "tracesmith/base/cancellation.hpp"
+
+namespace tracesmith {
+namespace {
+
+struct Part {
+  std::string_view name;
+  void (*make)(report_parts::Maker& maker);
+};
+
+using namespace report_parts;
+
+constexpr std::array<Part, kAnalysisParts> kParts = {{
+    {"gpu-util", utilization},
+    {"overlap", overlap},
+    {"idle", idle},
+    {"streams", streams},
+    {"kernels", kernels},
+    {"hotspots", hotspots},
+    {"memory", memory},
+    {"memcpy", copies},
+    {"comm", communication},
+    {"launch", launch},
+    {"queue", queue},
+    {"occupancy", occupancy},
+    {"steps", steps},
+    {"critical-path", criticalPath},
+}};
+
+}  // namespace
+
+namespace report_parts {
+
+void note(ReportTable& table, const std::string& text) {
+  if (!table.note.empty()) table.note += "; ";
+  table.note += text;
+}
+
+void noteRest(ReportTable& table, size_t all) {
+  if (all > table.rows.size()) {
+    note(table, "and " + std::to_string(all - table.rows.size()) + " more (--limit 0 shows all)");
+  }
+}
+
+void keepLargest(const Maker& maker, ReportTable& table, std::string_view key) {
+  const auto found = std::find_if(table.columns.begin(), table.columns.end(),
+                                  [&](const ReportColumn& c) { return c.key == key; });
+  const auto column = static_cast<size_t>(found - table.columns.begin());
+  std::stable_sort(table.rows.begin(), table.rows.end(), [&](const auto& a, const auto& b) {
+    return std::get<int64_t>(a[column]) > std::get<int64_t>(b[column]);
+  });
+  const size_t all = table.rows.size();
+  table.rows.resize(maker.limit(all));
+  noteRest(table, all);
+}
+
+}  // namespace report_parts
+
+std::string_view toString(AnalysisPart part) { return kParts[static_cast<size_t>(part)].name; }
+
+std::vector<ReportTable> analyze(const Trace& trace, const ReportOptions& options) {
+  report_parts::Maker maker{.trace = trace,
+                            .options = options,
+                            .ops = DeviceOps::of(trace, options.analysis),
+                            .begin_ns = timeRange(trace).begin_ns};
+  maker.nameStreams();
+  for (size_t i = 0; i < kParts.size(); ++i) {
+    const auto part = static_cast<AnalysisPart>(i);
+    if (isCancelled()) return {};
+    if (options.parts.empty() ||
+        std::find(options.parts.begin(), options.parts.end(), part) != options.parts.end()) {
+      kParts[i].make(maker);
+    }
+  }
+  if (isCancelled()) return {};
+  for (ReportTable& table : maker.tables) {
+    if (table.rows.empty() && table.note.empty()) table.note = "none in the trace";
+  }
+  return std::move(maker.tables);
+}
+
+}  // namespace tracesmith

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reports about devices, streams and steps.
+#include <algorithm>
+#include <map>
+
+#include "tracesmith/analysis/report/report_parts.hpp"
+#include "tracesmith/analysis/timing/step_finder.hpp"
+#include "tracesmith/analysis/timing/time_breakdown.hpp"
+
+namespace tracesmith::report_parts {
+namespace {
+
+using Q = Quantity;
+
+void addBreakdown(ReportTable& table, const std::string& name, const TimeBreakdown& b) {
+  table.rows.push_back({name, b.span_ns, b.busy_ns, b.idle_ns, shareOf(b.busy_ns, b.span_ns),
+                        shareOf(b.kernel_ns, b.span_ns), b.compute_ns, b.communication_ns,
+                        b.memory_ns, b.non_compute_ns});
+}
+
+}  // namespace
+
+void utilization(Maker& maker) {
+  ReportTable& table = maker.table(
+      "gpu_util", "How busy the devices were (from the first begin to the last end of their work)",
+      {{"device", "device", Q::kText},
+       {"span_ns", "span", Q::kNs},
+       {"busy_ns", "busy", Q::kNs},
+       {"idle_ns", "idle", Q::kNs},
+       {"utilization", "busy/span", Q::kShare},
+       {"kernel_utilization", "kernels/span", Q::kShare},
+       {"compute_ns", "compute", Q::kNs},
+       {"communication_ns", "communication", Q::kNs},
+       {"memory_ns", "copies", Q::kNs},
+       {"non_compute_ns", "busy, not compute", Q::kNs}});
+  const std::vector<TimeBreakdown> devices = breakdownByDevice(maker.ops);
+  double sum = 0;
+  for (const TimeBreakdown& b : devices) {
+    addBreakdown(table, maker.deviceName(b.device), b);
+    sum += b.kernelUtilization();
+  }
+  // HTA knows one device for each trace.
+  if (maker.options.analysis.as_hta && devices.size() > 1) {
+    addBreakdown(table, "all devices together", breakdownOf(maker.ops));
+  }
+  if (devices.empty()) table.note = "the trace has no device work";
+  if (devices.size() > 1) {
+    ReportTable& mean = maker.table(
+        "gpu_util_mean", "Mean over devices",
+        {{"devices", "devices", Q::kCount}, {"kernel_utilization", "kernels/span", Q::kShare}});
+    mean.rows.push_back({count(devices.size()), sum / static_cast<double>(devices.size())});
+  }
+}
+
+void overlap(Maker& maker) {
+  ReportTable& table = maker.table("overlap", "What ran at the same time",
+                                   {{"device", "device", Q::kText},
+                                    {"running", "running", Q::kText},
+                                    {"time_ns", "time", Q::kNs},
+                                    {"share_of_busy", "of busy", Q::kShare}});
+  ReportTable ratio{"comm_comp_overlap",
+                    "Communication that computing ran beside",
+                    {{"device", "device", Q::kText},
+                     {"communication_ns", "communication", Q::kNs},
+                     {"beside_compute_ns", "beside compute", Q::kNs},
+                     {"overlap", "share", Q::kShare}},
+                    {},
+                    {}};
+  constexpr std::string_view kNames[] = {
+      "",       "compute",        "communication",        "compute+communication",
+      "memory", "compute+memory", "communication+memory", "compute+communication+memory"};
+  std::vector<TimeBreakdown> devices = breakdownByDevice(maker.ops);
+  if (maker.options.analysis.as_hta) devices = {breakdownOf(maker.ops)};
+  for (const TimeBreakdown& b : devices) {
+    const std::string name =
+        b.device == DeviceId::kNone ? "all devices together" : maker.deviceName(b.device);
+    int64_t together = 0;
+    for (const int64_t ns : b.together_ns) together += ns;
+    for (size_t i = 1; i < b.together_ns.size(); ++i) {
+      if (b.together_ns[i] == 0) continue;
+      table.rows.push_back(
+          {name, std::string(kNames[i]), b.together_ns[i], shareOf(b.together_ns[i], together)});
+    }
+    ratio.rows.push_back({name, b.communication_ns, b.together_ns[3] + b.together_ns[7],
+                          b.overlap ? ReportValue(*b.overlap) : ReportValue(std::monostate{})});
+  }
+  maker.tables.push_back(std::move(ratio));
+}
+
+void idle(Maker& maker) {
+  std::vector<ReportColumn> columns = maker.placeColumns();
+  columns.insert(columns.end(), {{"gaps", "gaps", Q::kCount},
+                                 {"idle_ns", "idle", Q::kNs},
+                                 {"host_wait_ns", "host was late", Q::kNs},
+                                 {"host_wait_share", "", Q::kShare},
+                                 {"kernel_wait_ns", "short gaps", Q::kNs},
+                                 {"kernel_wait_share", "", Q::kShare},
+                                 {"other_ns", "other waits", Q::kNs},
+                                 {"other_share", "", Q::kShare}});
+  ReportTable& table = maker.table(
+      "idle", "Why streams were idle between two ops, the longest first", std::move(columns));
+  for (const IdleTime& i : idleTimes(maker.ops, maker.options.analysis)) {
+    const int64_t total = i.total();
+    std::vector<ReportValue> row = maker.place(i.device, i.process, i.stream);
+    row.insert(row.end(), {count(i.gaps), total, i.host_wait_ns, shareOf(i.host_wait_ns, total),
+                           i.kernel_wait_ns, shareOf(i.kernel_wait_ns, total), i.other_ns,
+                           shareOf(i.other_ns, total)});
+    table.rows.push_back(std::move(row));
+  }
+  keepLargest(maker, table, "idle_ns");
+}
+
+void streams(Maker& maker) {
+  std::vector<ReportColumn> columns = maker.placeColumns();
+  columns.insert(columns.end(), {{"ops", "ops", Q::kCount},
+                                 {"kernels", "kernels", Q::kCount},
+                                 {"copies", "copies", Q::kCount},
+                                 {"fills", "fills", Q::kCount},
+                                 {"busy_ns", "busy", Q::kNs},
+                                 {"span_ns", "span", Q::kNs},
+                                 {"utilization", "busy/span", Q::kShare}});
+  ReportTable& table = maker.table("streams", "Streams, the busiest first", std::move(columns));
+  for (const StreamOps& s : maker.ops.streams) {
+    int64_t kernels_n = 0, copies_n = 0, fills_n = 0, busy = 0;
+    int64_t first = INT64_MAX, last = INT64_MIN, until = INT64_MIN;
+    for (uint32_t i = s.begin; i < s.end; ++i) {
+      const DeviceOp& op = maker.ops.ops[i];
+      kernels_n += op.table == TableId::kKernel;
+      copies_n += op.table == TableId::kCopy;
+      fills_n += op.table == TableId::kFill;
+      first = std::min(first, op.begin_ns);
+      last = std::max(last, op.end_ns);
+      const int64_t from = std::max(op.begin_ns, until);
+      if (op.end_ns > from) busy += op.end_ns - from;
+      until = std::max(until, op.end_ns);
+    }
+    std::vector<ReportValue> row = maker.place(s.device, maker.ops.ops[s.begin].process, s.stream);
+    row.insert(row.end(), {count(s.end - s.begin), kernels_n, copies_n, fills_n, busy, last - first,
+                           shareOf(busy, last - first)});
+    table.rows.push_back(std::move(row));
+  }
+  keepLargest(maker, table, "busy_ns");
+}
+
+void steps(Maker& maker) {
+  Steps found = stepsOf(maker.trace, maker.ops);
+  if (maker.ops.until_ns) {
+    constexpr int64_t kRounding = 1000;  // up, as that time is
+    std::erase_if(found.all,
+                  [&](const Step& s) { return s.begin_ns > *maker.ops.until_ns - kRounding; });
+  }
+  const std::vector<Step>& all = found.all;
+  std::vector<ReportColumn> columns = {{"step", "step", Q::kText},
+                                       {"begin_ns", "begin", Q::kTimeNs},
+                                       {"duration_ns", "duration", Q::kNs},
+                                       {"launched", "ops launched", Q::kCount},
+                                       {"busy_ns", "device busy", Q::kNs},
+                                       {"compute_ns", "compute", Q::kNs},
+                                       {"communication_ns", "communication", Q::kNs},
+                                       {"exposed_ns", "communication alone", Q::kNs},
+                                       {"memory_ns", "copies", Q::kNs}};
+  const bool several = std::any_of(all.begin(), all.end(), [&](const Step& step) {
+    return step.process != all.front().process;
+  });
+  if (several) columns.insert(columns.begin() + 1, {"process", "process", Q::kText});
+  ReportTable& table = maker.table("steps", "Steps", std::move(columns));
+  table.note = found.basis();
+  // An op belongs to the step in which it was launched; its time counts wherever it ran.
+  const StepFinder finder(found, maker.ops);
+  std::map<size_t, DeviceOps> by_step;
+  for (const DeviceOp& op : maker.ops.ops) {
+    const size_t step = finder.stepOf(op);
+    if (step < all.size()) by_step[step].ops.push_back(op);
+  }
+  const int64_t begin = maker.beginNs();
+  for (size_t i = 0; i < maker.limit(all.size()); ++i) {
+    const TimeBreakdown b = sumOverDevices(by_step[i]);
+    std::vector<ReportValue> row = {std::string(all[i].nameIn(maker.trace))};
+    if (several) row.emplace_back(maker.processName(all[i].process));
+    row.insert(row.end(),
+               {lengthOf(begin, all[i].begin_ns), all[i].duration(), count(by_step[i].ops.size()),
+                b.busy_ns, b.compute_ns, b.communication_ns,
+                b.communication_ns - b.together_ns[3] - b.together_ns[7], b.memory_ns});
+    table.rows.push_back(std::move(row));
+  }
+  noteRest(table, all.size());
+}
+
+}  // namespace tracesmith::report_parts

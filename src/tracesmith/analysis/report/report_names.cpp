@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reports by name: kernels, copies, collectives, hot spots; and memory.
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+
+#include "tracesmith/analysis/report/report_parts.hpp"
+#include "tracesmith/analysis/timing/covered_time.hpp"
+#include "tracesmith/analysis/timing/distribution.hpp"
+#include "tracesmith/analysis/timing/kernel_stats.hpp"
+#include "tracesmith/analysis/timing/launch_paths.hpp"
+#include "tracesmith/analysis/timing/time_breakdown.hpp"
+#include "tracesmith/model/live_memory.hpp"
+
+namespace tracesmith::report_parts {
+namespace {
+
+using Q = Quantity;
+
+std::vector<ReportColumn> statsColumns(const char* what) {
+  return {{"name", what, Q::kText},      {"count", "count", Q::kCount},
+          {"total_ns", "total", Q::kNs}, {"share", "share", Q::kShare, 1},
+          {"mean_ns", "mean", Q::kNs},   {"p50_ns", "p50", Q::kNs, 3},
+          {"p95_ns", "p95", Q::kNs, 2},  {"p99_ns", "p99", Q::kNs, 5},
+          {"min_ns", "min", Q::kNs, 4},  {"max_ns", "max", Q::kNs}};
+}
+
+std::vector<ReportValue> statsRow(const NamedStats& s) {
+  return {s.name,        count(s.time.count), s.time.total_ns, s.share,       s.time.mean_ns,
+          s.time.p50_ns, s.time.p95_ns,       s.time.p99_ns,   s.time.min_ns, s.time.max_ns};
+}
+
+}  // namespace
+
+void kernels(Maker& maker) {
+  ReportTable& table = maker.table("kernels", "Kernels by total time", statsColumns("kernel"));
+  const std::vector<NamedStats> stats = maker.options.analysis.as_hta
+                                            ? kernelStats(maker.trace, maker.ops)
+                                            : kernelStats(maker.trace);
+  for (size_t i = 0; i < maker.limit(stats.size()); ++i) table.rows.push_back(statsRow(stats[i]));
+  noteRest(table, stats.size());
+}
+
+void hotspots(Maker& maker) {
+  ReportTable& calls = maker.table("host_calls", "Host calls by total time", statsColumns("call"));
+  const std::vector<NamedStats> stats = hostCallStats(maker.trace, [&](TableId, size_t row) {
+    return !maker.ops.until_ns || maker.ops.call_begin_ns[row] < *maker.ops.until_ns;
+  });
+  for (size_t i = 0; i < maker.limit(stats.size()); ++i) calls.rows.push_back(statsRow(stats[i]));
+  noteRest(calls, stats.size());
+  ReportTable& paths = maker.table("launch_paths", "Device time by where it was launched",
+                                   {{"path", "ranges of the host, innermost last", Q::kText},
+                                    {"ops", "ops", Q::kCount},
+                                    {"device_ns", "device time", Q::kNs},
+                                    {"share", "share", Q::kShare}});
+  const std::vector<LaunchPath> launched = launchPaths(maker.trace, maker.ops);
+  int64_t all = 0;
+  for (const LaunchPath& path : launched) all += path.device_ns;
+  for (size_t i = 0; i < maker.limit(launched.size()); ++i) {
+    constexpr size_t kShown = 4;  // of a path's ranges, for people
+    const std::vector<StringId>& names = launched[i].names;
+    const size_t from =
+        !maker.options.whole_paths && names.size() > kShown ? names.size() - kShown : 0;
+    std::string text = names.empty() ? "(outside of ranges)" : from > 0 ? "... > " : "";
+    for (size_t k = from; k < names.size(); ++k) {
+      if (k > from) text += " > ";
+      text += maker.trace.text(names[k]);
+    }
+    paths.rows.push_back({std::move(text), count(launched[i].ops), launched[i].device_ns,
+                          shareOf(launched[i].device_ns, all)});
+  }
+  noteRest(paths, launched.size());
+  callStacks(maker);
+  std::vector<ReportColumn> columns = {{"name", "name", Q::kText},
+                                       {"begin_ns", "begin", Q::kTimeNs},
+                                       {"duration_ns", "duration", Q::kNs}};
+  for (ReportColumn& column : maker.placeColumns()) columns.push_back(std::move(column));
+  ReportTable& longest =
+      maker.table("longest_ops", "The longest single pieces of device work", std::move(columns));
+  std::vector<const DeviceOp*> order;
+  for (const DeviceOp& op : maker.ops.ops) order.push_back(&op);
+  const size_t n = maker.longest(order.size());
+  std::partial_sort(order.begin(), order.begin() + static_cast<ptrdiff_t>(n), order.end(),
+                    [](const DeviceOp* a, const DeviceOp* b) {
+                      return std::make_tuple(b->end_ns - b->begin_ns, a->begin_ns) <
+                             std::make_tuple(a->end_ns - a->begin_ns, b->begin_ns);
+                    });
+  const int64_t begin = maker.beginNs();
+  for (size_t i = 0; i < n; ++i) {
+    const DeviceOp& op = *order[i];
+    std::vector<ReportValue> row = {std::string(maker.trace.text(op.name)), op.begin_ns - begin,
+                                    op.end_ns - op.begin_ns};
+    for (ReportValue& value : maker.place(op.device, op.process, op.stream)) {
+      row.push_back(std::move(value));
+    }
+    longest.rows.push_back(std::move(row));
+  }
+  noteRest(longest, order.size());
+}
+
+void memory(Maker& maker) {
+  const MemoryEventTable& events = maker.trace.memory_event;
+  ReportTable& table = maker.table("memory", "Memory that was allocated",
+                                   {{"device", "device", Q::kText},
+                                    {"allocations", "allocations", Q::kCount},
+                                    {"frees", "frees", Q::kCount},
+                                    {"allocated_bytes", "allocated", Q::kBytes},
+                                    {"freed_bytes", "freed", Q::kBytes},
+                                    {"peak_bytes", "peak of the trace's own", Q::kBytes},
+                                    {"peak_at_ns", "at", Q::kTimeNs},
+                                    {"kept_bytes", "never freed", Q::kBytes}});
+  if (events.empty()) {
+    table.note = "the trace has no allocations";
+    return;
+  }
+  const MemoryUsage usage = memoryUsage(maker.trace);
+  const auto add = [&](std::string place, const MemoryTotals& use) {
+    table.rows.push_back({std::move(place), count(use.allocations), count(use.frees),
+                          count(use.allocated_bytes), count(use.freed_bytes), count(use.peak_bytes),
+                          use.peak_bytes == 0 ? 0 : use.peak_ns - maker.beginNs(),
+                          count(use.live_bytes)});
+  };
+  for (const MemoryTotals& use : usage.places) {
+    add(use.device == DeviceId::kNone ? "host" : maker.deviceName(use.device), use);
+  }
+  if (usage.places.size() > 1) add("all together", usage.all);
+}
+
+void copies(Maker& maker) {
+  std::vector<ReportColumn> columns = statsColumns("direction");
+  columns.push_back({"bytes", "bytes", Q::kBytes});
+  columns.push_back({"bytes_per_s", "bytes/time", Q::kBytesPerSecond});
+  ReportTable& table = maker.table("memcpy", "Copies and fills", std::move(columns));
+  for (const NamedStats& s :
+       maker.options.analysis.as_hta ? copyStats(maker.trace, maker.ops) : copyStats(maker.trace)) {
+    std::vector<ReportValue> row = statsRow(s);
+    row.emplace_back(count(s.bytes));
+    row.emplace_back(
+        s.time.total_ns > 0 && s.bytes > 0
+            ? ReportValue(static_cast<double>(s.bytes) * 1e9 / static_cast<double>(s.time.total_ns))
+            : ReportValue(std::monostate{}));
+    table.rows.push_back(std::move(row));
+  }
+  if (table.rows.empty()) table.note = "the trace has none";
+}
+
+void communication(Maker& maker) {
+  ReportTable& table = maker.table("comm", "Communication by kernel",
+                                   {{"name", "kernel", Q::kText},
+                                    {"count", "count", Q::kCount},
+                                    {"total_ns", "total", Q::kNs},
+                                    {"mean_ns", "mean", Q::kNs},
+                                    {"min_ns", "min", Q::kNs},
+                                    {"max_ns", "max", Q::kNs},
+                                    {"alone_ns", "with no compute beside", Q::kNs}});
+  std::map<DeviceId, std::vector<Interval>> compute;
+  for (const DeviceOp& op : maker.ops.ops) {
+    if (op.work == WorkClass::kCompute) compute[op.device].push_back({op.begin_ns, op.end_ns});
+  }
+  std::map<DeviceId, CoveredTime> covered;
+  for (auto& [device, intervals] : compute) covered[device] = CoveredTime(std::move(intervals));
+  struct Of {
+    std::vector<double> durations;
+    int64_t alone = 0;
+  };
+  std::map<StringId, Of> by_name;
+  for (const DeviceOp& op : maker.ops.ops) {
+    if (op.work != WorkClass::kCommunication) continue;
+    Of& of = by_name[op.name];
+    of.durations.push_back(static_cast<double>(op.end_ns - op.begin_ns));
+    of.alone += op.end_ns - op.begin_ns - covered[op.device].within(op.begin_ns, op.end_ns);
+  }
+  for (auto& [name, of] : by_name) {
+    const Distribution d = distributionOf(of.durations);
+    table.rows.push_back({std::string(maker.trace.text(name)), count(d.count),
+                          static_cast<int64_t>(d.sum), d.mean, static_cast<int64_t>(d.min),
+                          static_cast<int64_t>(d.max), of.alone});
+  }
+  keepLargest(maker, table, "total_ns");
+  if (table.rows.empty()) table.note = "no kernel of a collective library is in the trace";
+}
+
+}  // namespace tracesmith::report_parts

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of a report, each a function that adds its tables.
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tracesmith/analysis/report/report.hpp"
+
+namespace tracesmith::report_parts {
+
+struct Maker {
+  const Trace& trace;
+  const ReportOptions& options;
+  DeviceOps ops;
+  std::vector<ReportTable> tables;
+  int64_t begin_ns = 0;
+  /// Of each stream, as long as its device and process tell it from the others.
+  std::vector<std::string> stream_names;
+  bool name_processes = false;  ///< streams of several processes have one name
+
+  ReportTable& table(std::string key, std::string title, std::vector<ReportColumn> columns) {
+    tables.push_back({std::move(key), std::move(title), std::move(columns), {}, {}});
+    return tables.back();
+  }
+  void nameStreams();
+  /// "device 0: NVIDIA H100".
+  std::string deviceName(DeviceId id) const;
+  /// Device, process where streams need it, and stream: columns, and a row's values.
+  std::vector<ReportColumn> placeColumns() const;
+  std::vector<ReportValue> place(DeviceId device, ProcessId process, StreamId stream) const;
+  std::string processName(ProcessId id) const;
+  size_t limit(size_t rows) const {
+    return options.limit == 0 ? rows : std::min(rows, options.limit);
+  }
+  size_t longest(size_t rows) const {
+    return options.longest == 0 ? rows : std::min(rows, options.longest);
+  }
+  int64_t beginNs() const { return begin_ns; }
+};
+
+inline ReportValue shareOf(int64_t part, int64_t whole) {
+  if (whole <= 0) return std::monostate{};
+  return static_cast<double>(part) / static_cast<double>(whole);
+}
+
+/// Adds to what is said under a table.
+void note(ReportTable& table, const std::string& text);
+/// That there were `all` rows, where some were left out.
+void noteRest(ReportTable& table, size_t all);
+/// Leaves the rows with the largest values of a column (of int64_t), those first.
+void keepLargest(const Maker& maker, ReportTable& table, std::string_view key);
+
+void utilization(Maker& maker);
+void overlap(Maker& maker);
+void idle(Maker& maker);
+/// Part of hotspots: nothing where the trace has no stacks.
+void callStacks(Maker& maker);
+void streams(Maker& maker);
+void kernels(Maker& maker);
+void hotspots(Maker& maker);
+void memory(Maker& maker);
+void copies(Maker& maker);
+void communication(Maker& maker);
+void launch(Maker& maker);
+void queue(Maker& maker);
+void occupancy(Maker& maker);
+void steps(Maker& maker);
+void criticalPath(Maker& maker);
+
+}  // namespace tracesmith::report_parts

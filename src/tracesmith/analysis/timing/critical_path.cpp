@@ -1,0 +1,454 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/analysis/timing/critical_path.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <tuple>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "tracesmith/analysis/timing/covered_time.hpp"
+#include "tracesmith/analysis/timing/last_ended.hpp"
+#include "tracesmith/analysis/timing/latest_ends.hpp"
+#include "tracesmith/analysis/timing/launch_index.hpp"
+#include "tracesmith/state/operation_graph.hpp"
+
+namespace tracesmith {
+namespace {
+
+BoundBy boundOf(WorkClass work) {
+  switch (work) {
+    case WorkClass::kCommunication:
+      return BoundBy::kCommunication;
+    case WorkClass::kMemory:
+      return BoundBy::kMemory;
+    default:
+      return BoundBy::kCompute;
+  }
+}
+
+/// The work that a call waits for: one op, or all work of a stream, a device or a process.
+struct WaitedWork {
+  uint32_t last = DeviceOp::kNone;  ///< of it, the one that ended last
+  bool only_last = false;
+  StreamId stream{};  ///< kNone: of any stream
+  DeviceId device{};  ///< kNone: of any device
+  ProcessId process{};
+};
+
+/// A call of a thread that lasted until a piece of device work had ended.
+struct HostWait {
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
+  uint32_t op = 0;
+  uint32_t call = 0;
+  WaitedWork work;
+};
+
+class Walk {
+ public:
+  Walk(const Trace& trace, const DeviceOps& ops, const AnalysisOptions& options)
+      : trace_(trace), ops_(ops), short_gap_ns_(options.kernel_wait_ns), ended_(ops) {
+    predecessors();
+    hostWaits();
+  }
+
+  enum class End : uint8_t { kLast, kHost, kDevice };
+
+  CriticalPath run(int64_t from, int64_t to, End where) {
+    path_ = {};
+    path_.begin_ns = from;
+    path_.end_ns = to;
+    // What ended last: a piece of device work, or a thread.
+    const uint32_t last_op = lastOp(from, to);
+    const auto [thread, host_end] = lastThread(from, to);
+    bool on_device = last_op != DeviceOp::kNone && ops_.ops[last_op].end_ns >= host_end &&
+                     ops_.ops[last_op].end_ns > from;
+    if (where == End::kHost) on_device = false;
+    if (where == End::kDevice) on_device = last_op != DeviceOp::kNone;
+    if (!on_device && host_end <= from) {
+      slack();
+      return path_;
+    }
+    int64_t at = on_device ? ops_.ops[last_op].end_ns : host_end;
+    path_.end_ns = at;
+    countLeftOut(to);
+    uint32_t op = last_op;
+    ThreadId on = thread;
+    // Each step goes back in time, but for work without a length.
+    for (size_t steps = 0; at > from && steps < 4 * (ops_.ops.size() + waits_ + 16); ++steps) {
+      if (on_device) {
+        const DeviceOp& o = ops_.ops[op];
+        at = add(o.begin_ns, at, from, boundOf(o.work), op, DeviceOp::kNone, {});
+        const int64_t launched =
+            o.launch == DeviceOp::kNone ? INT64_MIN : ops_.call_begin_ns[o.launch];
+        const uint32_t before = waitedFor(op, launched);
+        if (before != DeviceOp::kNone && ops_.ops[before].end_ns >= launched) {
+          const bool short_gap = o.begin_ns - ops_.ops[before].end_ns < short_gap_ns_;
+          at = add(ops_.ops[before].end_ns, at, from,
+                   short_gap ? BoundBy::kDevice : BoundBy::kUnknown, op, DeviceOp::kNone, {});
+          op = before;
+        } else if (o.launch != DeviceOp::kNone) {
+          at = add(launched, at, from, BoundBy::kLaunch, op, o.launch, {});
+          on = trace_.host_call.thread_id[o.launch];
+          on_device = false;
+        } else {
+          at = add(from, at, from, BoundBy::kUnknown, op, DeviceOp::kNone, {});
+        }
+        continue;
+      }
+      const HostWait* wait = lastWait(on, at);
+      if (wait == nullptr || ops_.ops[wait->op].end_ns <= from) {
+        at = add(from, at, from, BoundBy::kHost, DeviceOp::kNone, DeviceOp::kNone, on);
+        break;
+      }
+      at =
+          add(ops_.ops[wait->op].end_ns, at, from, BoundBy::kHost, DeviceOp::kNone, wait->call, on);
+      op = wait->op;
+      on_device = true;
+    }
+    std::reverse(path_.segments.begin(), path_.segments.end());
+    slack();
+    return path_;
+  }
+
+  /// Host time of the path within operators and calls alone.
+  void countOperatorsOnly(CriticalPath& path, int64_t from, int64_t to) const {
+    std::unordered_map<ThreadId, std::vector<Interval>> inside;
+    const HostCallTable& calls = trace_.host_call;
+    for (size_t i = 0; i < calls.size(); ++i) {
+      if (calls.kind[i] == CallKind::kSync) continue;
+      inside[calls.thread_id[i]].push_back({ops_.call_begin_ns[i], ops_.call_end_ns[i]});
+    }
+    const RangeTable& ranges = trace_.range;
+    for (size_t i = 0; i < ranges.size(); ++i) {
+      const int64_t end = endOf(ranges.start_ns[i], ranges.duration_ns[i]);
+      if (ranges.kind[i] != RangeKind::kRange || ranges.stream_id[i] != StreamId::kNone ||
+          (ranges.start_ns[i] <= from && end >= to) ||
+          trace_.text(ranges.category[i]) != "cpu_op") {
+        continue;
+      }
+      inside[ranges.thread_id[i]].push_back({ranges.start_ns[i], end});
+    }
+    std::unordered_map<ThreadId, CoveredTime> covered;
+    for (auto& [thread, intervals] : inside) covered[thread] = CoveredTime(std::move(intervals));
+    int64_t host = 0;
+    for (const PathSegment& s : path.segments) {
+      if (s.bound == BoundBy::kHost) host += covered[s.thread].within(s.begin_ns, s.end_ns);
+    }
+    path.total_ns[static_cast<size_t>(BoundBy::kHost)] = host;
+  }
+
+ private:
+  /// Adds what lies between `begin` and `end`, not before `from`; returns where it goes on.
+  int64_t add(int64_t begin, int64_t end, int64_t from, BoundBy bound, uint32_t op, uint32_t call,
+              ThreadId thread) {
+    begin = std::min(std::max(begin, from), end);
+    if (begin < end) {
+      path_.segments.push_back({begin, end, bound, op, call, thread});
+      path_.total_ns[static_cast<size_t>(bound)] += end - begin;
+    }
+    return begin;
+  }
+
+  /// Waits that a tool drew on a stream are none.
+  bool isWork(uint32_t op) const { return ops_.ops[op].table != TableId::kSync; }
+
+  /// The last to end of what was launched in [from, to), also where it ends later; of work whose
+  /// launch is not in the trace, what ended by then.
+  uint32_t lastOp(int64_t from, int64_t to) const {
+    uint32_t last = DeviceOp::kNone;
+    for (uint32_t i = 0; i < ops_.ops.size(); ++i) {
+      const DeviceOp& op = ops_.ops[i];
+      if (!isWork(i)) continue;
+      const bool counts = op.launch == DeviceOp::kNone ? op.end_ns <= to
+                                                       : ops_.call_begin_ns[op.launch] >= from &&
+                                                             ops_.call_begin_ns[op.launch] < to;
+      if (counts && (last == DeviceOp::kNone || op.end_ns >= ops_.ops[last].end_ns)) last = i;
+    }
+    return last;
+  }
+
+  /// What an op had to wait for, as the trace says; or, where that had ended long before it began,
+  /// what ended on another stream of its device just before: most traces do not tell of events.
+  uint32_t waitedFor(uint32_t op, int64_t launched) const {
+    const DeviceOp& o = ops_.ops[op];
+    const uint32_t known = before_[op];
+    if (known != DeviceOp::kNone && o.begin_ns - ops_.ops[known].end_ns < short_gap_ns_)
+      return known;
+    const uint32_t near = ended_.onDevice(o.process, o.device, o.begin_ns);
+    const bool likely = near != DeviceOp::kNone && near != op && ops_.ops[near].end_ns > launched &&
+                        o.begin_ns - ops_.ops[near].end_ns < short_gap_ns_;
+    return likely ? near : known;
+  }
+
+  /// Of each op the last one to end of those that it had to wait for: in its stream, or by events.
+  /// And of each wait of the host for an event.
+  void predecessors() {
+    before_.assign(ops_.ops.size(), DeviceOp::kNone);
+    for (const StreamOps& s : ops_.streams) {
+      uint32_t last = DeviceOp::kNone;
+      for (uint32_t i = s.begin; i < s.end; ++i) {
+        if (!isWork(i)) continue;
+        // One that overlaps was not waited for.
+        if (last != DeviceOp::kNone && ops_.ops[last].end_ns <= ops_.ops[i].begin_ns)
+          before_[i] = last;
+        if (last == DeviceOp::kNone || ops_.ops[i].end_ns >= ops_.ops[last].end_ns) last = i;
+      }
+    }
+    const auto& kinds = trace_.flow.kind;
+    if (std::find(kinds.begin(), kinds.end(), FlowKind::kWait) == kinds.end()) return;
+    std::map<std::pair<TableId, uint32_t>, uint32_t> op_of;  // table and row
+    const OperationGraph graph = OperationGraph::of(trace_);
+    const auto place = [&](uint32_t operation) {
+      return std::pair(graph.operations[operation].table, graph.operations[operation].row);
+    };
+    const auto forEvent = [&](const Dependency& d) {
+      const Operation& to = graph.operations[d.to];
+      return d.why == Dependency::Why::kEventWait ||
+             (d.why == Dependency::Why::kHostWaitedForIt && to.table == TableId::kSync &&
+              trace_.sync.kind[to.row] == SyncKind::kEventWait);
+    };
+    // Waits that are drawn on a stream are no ops: what follows them waits instead.
+    std::multimap<uint32_t, uint32_t> behind;
+    for (const Dependency& d : graph.dependencies) {
+      const bool is_wait = graph.operations[d.from].table == TableId::kSync;
+      if (is_wait && d.type == DependencyType::Sequential) behind.emplace(d.from, d.to);
+      if (forEvent(d) || is_wait) op_of[place(d.from)] = op_of[place(d.to)] = DeviceOp::kNone;
+    }
+    for (uint32_t i = 0; i < ops_.ops.size(); ++i) {
+      const auto it = op_of.find({ops_.ops[i].table, ops_.ops[i].row});
+      if (it != op_of.end()) it->second = i;
+    }
+    for (const Dependency& d : graph.dependencies) {
+      if (!forEvent(d)) continue;
+      const uint32_t from = op_of[place(d.from)];
+      if (d.why == Dependency::Why::kHostWaitedForIt) {
+        if (from == DeviceOp::kNone) continue;
+        uint32_t& event = event_of_.try_emplace(graph.operations[d.to].row, from).first->second;
+        if (ops_.ops[event].end_ns < ops_.ops[from].end_ns) event = from;
+        continue;
+      }
+      if (from == DeviceOp::kNone) continue;
+      noteEventWait(from, op_of[place(d.to)]);
+      const auto [first, last] = behind.equal_range(d.to);
+      for (auto it = first; it != last; ++it) noteEventWait(from, op_of[place(it->second)]);
+    }
+  }
+
+  void noteEventWait(uint32_t from, uint32_t to) {
+    if (to == DeviceOp::kNone || ops_.ops[from].end_ns > ops_.ops[to].begin_ns) return;
+    event_waits_.push_back({from, to});
+    uint32_t& known = before_[to];
+    if (known == DeviceOp::kNone || ops_.ops[known].end_ns < ops_.ops[from].end_ns) known = from;
+  }
+
+  void hostWaits() {
+    const HostCallTable& calls = trace_.host_call;
+    std::unordered_map<uint32_t, uint32_t> own;  // of copies: call to op
+    for (uint32_t i = 0; i < ops_.ops.size(); ++i) {
+      if (ops_.ops[i].table == TableId::kCopy && ops_.ops[i].launch != DeviceOp::kNone) {
+        own[ops_.ops[i].launch] = i;
+      }
+    }
+    const SyncTable& syncs = trace_.sync;
+    const LaunchIndex call_of(trace_);
+    std::unordered_map<uint32_t, uint32_t> sync_of;  // call to what the trace knows of its wait
+    for (uint32_t i = 0; i < syncs.size(); ++i) {
+      if ((syncs.flags[i] & op_flags::kHostSide) == 0) continue;
+      const uint32_t call = call_of.find(syncs.process_id[i], syncs.correlation_id[i]);
+      if (call != LaunchIndex::kNone) sync_of.try_emplace(call, i);
+    }
+    for (uint32_t i = 0; i < calls.size(); ++i) {
+      const int64_t begin = ops_.call_begin_ns[i];
+      const int64_t end = ops_.call_end_ns[i];
+      WaitedWork work;
+      if (const auto it = own.find(i); it != own.end()) {
+        if (ops_.ops[it->second].end_ns <= end) work = {.last = it->second, .only_last = true};
+      } else if (calls.kind[i] == CallKind::kSync && blocks(calls.name[i])) {
+        work = waitedForBy(i, sync_of.contains(i) ? sync_of[i] : DeviceOp::kNone);
+        if (work.last != DeviceOp::kNone && ops_.ops[work.last].end_ns <= begin) continue;
+      }
+      if (work.last == DeviceOp::kNone) continue;
+      waits_of_[calls.thread_id[i]].push_back({begin, end, work.last, i, work});
+      ++waits_;
+    }
+    for (auto& [thread, waits] : waits_of_) {
+      std::sort(waits.begin(), waits.end(),
+                [](const HostWait& a, const HostWait& b) { return a.end_ns < b.end_ns; });
+    }
+  }
+
+  /// What a call waited for: the work of the stream or device that the trace names, else of the
+  /// calling process. `sync`: its row, or DeviceOp::kNone.
+  WaitedWork waitedForBy(uint32_t call, uint32_t sync) const {
+    const HostCallTable& calls = trace_.host_call;
+    const int64_t end = ops_.call_end_ns[call];
+    StreamId stream = calls.stream_id[call];
+    DeviceId device{};
+    if (sync != DeviceOp::kNone) {
+      const auto event = event_of_.find(sync);
+      if (event != event_of_.end()) return {.last = event->second, .only_last = true};
+      const StreamId named = trace_.sync.stream_id[sync];
+      if (trace_.sync.kind[sync] == SyncKind::kStreamWait) {
+        if (named != StreamId::kNone) stream = named;
+      } else {
+        stream = StreamId::kNone;
+        if (trace_.sync.kind[sync] == SyncKind::kDeviceWait) device = trace_.deviceOf(named);
+      }
+    }
+    if (stream != StreamId::kNone) {
+      return {.last = ended_.onStream(stream, end), .stream = stream};
+    }
+    const ProcessId process = calls.process_id[call];
+    return {.last = ended_.onDevice(process, device, end), .device = device, .process = process};
+  }
+
+  /// Calls about synchronisation that the host does not wait in.
+  bool blocks(StringId function) {
+    const auto [it, fresh] = blocks_.try_emplace(function, true);
+    if (fresh) {
+      const std::string_view name = trace_.text(function);
+      for (const std::string_view part : {"Record", "StreamWait", "Query", "Barrier", "Marker"}) {
+        if (name.find(part) != std::string_view::npos) it->second = false;
+      }
+    }
+    return it->second;
+  }
+
+  const HostWait* lastWait(ThreadId thread, int64_t time) const {
+    const auto it = waits_of_.find(thread);
+    if (it == waits_of_.end()) return nullptr;
+    const auto after =
+        std::upper_bound(it->second.begin(), it->second.end(), time,
+                         [](int64_t t, const HostWait& wait) { return t < wait.end_ns; });
+    return after == it->second.begin() ? nullptr : &*std::prev(after);
+  }
+
+  /// Calls visit(thread, begin, end) for each range of a thread that ends by `to`.
+  template <class Visit>
+  void forEachRange(int64_t to, Visit&& visit) const {
+    const RangeTable& ranges = trace_.range;
+    for (size_t i = 0; i < ranges.size(); ++i) {
+      if (ranges.kind[i] != RangeKind::kRange || ranges.stream_id[i] != StreamId::kNone ||
+          ranges.thread_id[i] == ThreadId::kNone) {
+        continue;
+      }
+      const int64_t end = endOf(ranges.start_ns[i], ranges.duration_ns[i]);
+      if (end <= to) visit(ranges.thread_id[i], ranges.start_ns[i], end);
+    }
+  }
+
+  /// The thread whose host calls end last, or ranges, if it ever waited for a device; and when.
+  std::pair<ThreadId, int64_t> lastThread(int64_t from, int64_t to) const {
+    ThreadId thread{};
+    int64_t last = from;
+    const HostCallTable& calls = trace_.host_call;
+    for (size_t i = 0; i < calls.size(); ++i) {
+      const int64_t end = ops_.call_end_ns[i];
+      if (end > last && end <= to) std::tie(thread, last) = std::tie(calls.thread_id[i], end);
+    }
+    forEachRange(to, [&](ThreadId of, int64_t begin, int64_t end) {
+      // What encloses the stretch is the name of it, and no work.
+      if (end <= last || (begin <= from && end >= to)) return;
+      if (waits_of_.contains(of)) std::tie(thread, last) = std::tie(of, end);
+    });
+    return {thread, last};
+  }
+
+  void countLeftOut(int64_t to) {
+    std::unordered_set<ThreadId> threads;
+    forEachRange(to, [&](ThreadId thread, int64_t, int64_t end) {
+      if (end <= path_.end_ns || waits_of_.contains(thread)) return;
+      threads.insert(thread);
+      path_.left_out_until_ns = std::max(path_.left_out_until_ns, end);
+    });
+    path_.threads_left_out = threads.size();
+  }
+
+  void slack() {
+    const std::vector<int64_t> latest = latestEnds(ops_, deadlines(), event_waits_, path_.end_ns);
+    path_.slack_ns.resize(ops_.ops.size());
+    for (size_t i = 0; i < ops_.ops.size(); ++i) {
+      path_.slack_ns[i] = std::max<int64_t>(latest[i] - ops_.ops[i].end_ns, 0);
+    }
+    for (const PathSegment& s : path_.segments) {
+      const bool work = s.bound == BoundBy::kCompute || s.bound == BoundBy::kCommunication ||
+                        s.bound == BoundBy::kMemory;
+      if (work && s.op != DeviceOp::kNone) path_.slack_ns[s.op] = 0;
+    }
+  }
+
+  /// What the host waited for had to end when the last of it did.
+  std::vector<Deadline> deadlines() const {
+    std::vector<Deadline> found;
+    for (const auto& [thread, waits] : waits_of_) {
+      for (const HostWait& wait : waits) {
+        const int64_t by = ops_.ops[wait.op].end_ns;
+        if (wait.work.only_last) {
+          found.push_back({.op = wait.op, .by_ns = by});
+          continue;
+        }
+        for (uint32_t s = 0; s < ops_.streams.size(); ++s) {
+          if (isWaitedFor(ops_.streams[s], wait.work)) found.push_back({.stream = s, .by_ns = by});
+        }
+      }
+    }
+    return found;
+  }
+
+  bool isWaitedFor(const StreamOps& stream, const WaitedWork& work) const {
+    if (work.stream != StreamId::kNone) return stream.stream == work.stream;
+    if (work.device != DeviceId::kNone && stream.device != work.device) return false;
+    const ProcessId of = stream.begin < stream.end ? ops_.ops[stream.begin].process : ProcessId{};
+    return of == work.process || of == ProcessId::kNone || work.process == ProcessId::kNone;
+  }
+
+  const Trace& trace_;
+  const DeviceOps& ops_;
+  const int64_t short_gap_ns_;
+  const LastEnded ended_;
+  CriticalPath path_;
+  std::vector<uint32_t> before_;
+  std::vector<EventWait> event_waits_;
+  std::unordered_map<ThreadId, std::vector<HostWait>> waits_of_;
+  std::unordered_map<uint32_t, uint32_t> event_of_;  // row of sync to op
+  std::unordered_map<StringId, bool> blocks_;
+  size_t waits_ = 0;
+};
+
+}  // namespace
+
+std::string_view toString(BoundBy bound) {
+  constexpr std::array<std::string_view, kBounds> kNames = {
+      "host",
+      "compute",
+      "communication",
+      "copies",
+      "launch overhead",
+      "device overhead",
+      "waits that the trace does not explain"};
+  return kNames[static_cast<size_t>(bound)];
+}
+
+CriticalPath CriticalPath::of(const Trace& trace, const DeviceOps& ops,
+                              std::optional<int64_t> from_ns, std::optional<int64_t> to_ns,
+                              const AnalysisOptions& options) {
+  const TimeRange range = timeRange(trace);
+  const int64_t from = from_ns.value_or(range.begin_ns);
+  const int64_t to = to_ns.value_or(range.end_ns);
+  Walk walk(trace, ops, options);
+  if (!options.as_hta) return walk.run(from, to, Walk::End::kLast);
+  const auto length = [](const CriticalPath& path) {
+    return std::accumulate(path.total_ns.begin(), path.total_ns.end(), int64_t{0});
+  };
+  CriticalPath host = walk.run(from, to, Walk::End::kHost);
+  CriticalPath device = walk.run(from, to, Walk::End::kDevice);
+  walk.countOperatorsOnly(host, from, to);
+  walk.countOperatorsOnly(device, from, to);
+  return length(device) >= length(host) ? device : host;
+}
+
+}  // namespace tracesmith

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// How often and how long: per kernel name, per kind of copy, per API function, per range name.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tracesmith/analysis/timing/device_ops.hpp"
+#include "tracesmith/model/trace.hpp"
+
+namespace tracesmith {
+
+/// Percentiles are nearest-rank: the smallest value that at least p % of all values do not exceed.
+struct DurationStats {
+  uint64_t count = 0;
+  int64_t total_ns = 0;
+  double mean_ns = 0;
+  int64_t p50_ns = 0, p95_ns = 0, p99_ns = 0;
+  int64_t min_ns = 0, max_ns = 0;
+};
+
+/// `durations` is reordered.
+DurationStats statsOf(std::span<int64_t> durations);
+
+struct NamedStats {
+  std::string name;
+  DurationStats time;
+  double share = 0;             ///< of the total time of all names
+  uint64_t bytes = 0;           ///< copies and fills
+  uint64_t first_launches = 0;  ///< kernels: rows that carry a just-in-time compile
+};
+
+/// Whether a row counts; empty: all do.
+using KeepRow = std::function<bool(TableId table, size_t row)>;
+
+/// By total time, longest first. Device rows without device times are left out.
+std::vector<NamedStats> kernelStats(const Trace& trace, const KeepRow& keep = {});
+/// Copies by direction, and fills as "fill".
+std::vector<NamedStats> copyStats(const Trace& trace, const KeepRow& keep = {});
+/// Of the pieces of work in `ops` alone, with the times and the classes that these have there: what
+/// computes or communicates is a kernel.
+std::vector<NamedStats> kernelStats(const Trace& trace, const DeviceOps& ops);
+std::vector<NamedStats> copyStats(const Trace& trace, const DeviceOps& ops);
+std::vector<NamedStats> hostCallStats(const Trace& trace, const KeepRow& keep = {});
+/// Ranges with a begin and an end; one within another counts in both.
+std::vector<NamedStats> rangeStats(const Trace& trace, const KeepRow& keep = {});
+
+}  // namespace tracesmith

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/analysis/timing/step_finder.hpp"
+
+#include <algorithm>
+
+namespace tracesmith {
+
+StepFinder::StepFinder(const Steps& steps, const DeviceOps& ops) : steps_(steps), ops_(ops) {
+  for (uint32_t i = 0; i < steps.all.size(); ++i) {
+    std::vector<Place>& places = places_[steps.all[i].process];
+    // What ends before this one does cannot be open behind it, and is not looked at again.
+    uint32_t longer = places.empty() ? kNone : static_cast<uint32_t>(places.size() - 1);
+    while (longer != kNone && steps.all[places[longer].step].end_ns <= steps.all[i].end_ns) {
+      longer = places[longer].longer;
+    }
+    places.push_back({i, longer});
+  }
+}
+
+size_t StepFinder::stepOf(const DeviceOp& op) const {
+  const size_t none = steps_.all.size();
+  if (!steps_.device_times && op.launch == DeviceOp::kNone) return none;
+  const int64_t at = steps_.device_times ? op.begin_ns : ops_.call_begin_ns[op.launch];
+  auto found = places_.find(op.process);
+  if (found == places_.end()) {
+    // Where one process alone has steps, it may have had the others work for it; and in a container
+    // tools may know it by two numbers.
+    if (places_.size() != 1 || steps_.from == Steps::From::kRepeatedKernels) return none;
+    found = places_.begin();
+  }
+  const std::vector<Place>& places = found->second;
+  const auto after = std::upper_bound(
+      places.begin(), places.end(), at,
+      [&](int64_t time, const Place& place) { return time < steps_.all[place.step].begin_ns; });
+  auto place = after == places.begin() ? kNone : static_cast<uint32_t>(after - places.begin() - 1);
+  while (place != kNone && steps_.all[places[place].step].end_ns <= at) {
+    place = places[place].longer;
+  }
+  return place == kNone ? none : places[place].step;
+}
+
+}  // namespace tracesmith

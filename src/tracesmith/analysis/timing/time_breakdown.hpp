@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a device's time went: by what ran at once, and why it was idle.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "tracesmith/analysis/timing/device_ops.hpp"
+
+namespace tracesmith {
+
+/// Of one device, or of all ops of a trace taken together (device kNone). `span_ns` is from the
+/// first begin to the last end.
+struct TimeBreakdown {
+  DeviceId device{};
+  int64_t begin_ns = 0;
+  int64_t span_ns = 0;
+  int64_t busy_ns = 0;     ///< union of all ops
+  int64_t idle_ns = 0;     ///< span - busy
+  int64_t compute_ns = 0;  ///< union of compute
+  int64_t communication_ns = 0;
+  int64_t memory_ns = 0;
+  int64_t non_compute_ns = 0;  ///< span - idle - compute
+  int64_t kernel_ns = 0;       ///< union of kernels, whatever their class
+  /// Time in which exactly these classes ran: bit 0 compute, bit 1 communication, bit 2 memory.
+  std::array<int64_t, 8> together_ns{};
+  /// Share of communication that compute ran beside (union with union); none: no communication.
+  std::optional<double> overlap;
+
+  /// Share of the span in which kernels ran; 0 for an empty span.
+  double kernelUtilization() const;
+};
+
+/// Of all ops together, whatever device they ran on: their union.
+TimeBreakdown breakdownOf(const DeviceOps& ops);
+/// The times of all devices added up (device kNone).
+TimeBreakdown sumOverDevices(const DeviceOps& ops);
+/// Of each device with ops, in their order.
+std::vector<TimeBreakdown> breakdownByDevice(const DeviceOps& ops);
+
+/// Why a stream had nothing to do between two of its ops.
+///   host wait    the later one was launched after the earlier one had ended: the host was late
+///   kernel wait  it was there, and the gap is shorter than AnalysisOptions::kernel_wait_ns
+///   other        it was there and waited longer (for another stream, an event), or its launch is
+///                not in the trace
+struct IdleTime {
+  StreamId stream{};
+  DeviceId device{};
+  ProcessId process{};
+  int64_t host_wait_ns = 0;
+  int64_t kernel_wait_ns = 0;
+  int64_t other_ns = 0;
+  uint64_t gaps = 0;
+  int64_t total() const { return host_wait_ns + kernel_wait_ns + other_ns; }
+};
+std::vector<IdleTime> idleTimes(const DeviceOps& ops, const AnalysisOptions& options = {});
+
+}  // namespace tracesmith

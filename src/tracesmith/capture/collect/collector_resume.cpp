@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goes on where a collector died: the trace file holds everything but what is still in the rings.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "tracesmith/capture/collect/collector.hpp"
+#include "tracesmith/capture/processes/process_facts.hpp"
+#include "tracesmith/format/trace_check.hpp"
+#include "tracesmith/format/trace_reader.hpp"
+
+namespace tracesmith {
+namespace {
+
+/// Blocks up to and including the last commit mark; what follows may be half of a commit.
+size_t committedBlocks(const TraceReader& reader) {
+  const std::vector<BlockInfo>& blocks = reader.blocks();
+  for (size_t i = blocks.size(); i-- > 0;) {
+    if (blocks[i].table == TableId::kCommit) return i + 1;
+  }
+  return 0;
+}
+
+/// An arena of a process; there is one, or there is nothing to join.
+std::optional<ArenaFile> arenaOf(const ProcessRow& process, const SessionDir& dir) {
+  for (const std::string& path : dir.arenas()) {
+    auto file = ArenaFile::open(path, dir.files().fd());
+    if (!file) continue;
+    const arena::ArenaHeader& h = file->header();
+    const uint32_t seen_pid = h.seen_pid.load(std::memory_order_relaxed);
+    // The row has its number where the collector was, if it was in sight there.
+    if ((seen_pid != 0 ? seen_pid : h.pid) == process.pid && h.start_ticks == process.start_ticks &&
+        (h.pid_namespace == process.pid_namespace || h.pid_namespace == 0)) {
+      return std::move(*file);
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+bool hasCommittedRows(const SessionDir& dir) {
+  for (const std::string& path : dir.arenas()) {
+    const auto file = ArenaFile::open(path, dir.files().fd());
+    for (uint32_t i = 0; file && i < file->ringCount(); ++i) {
+      if (file->ring(i).tail.load(std::memory_order_acquire) != 0) return true;
+    }
+  }
+  return false;
+}
+
+Status checkFinished(const std::string& path) {
+  TS_TRY(const TraceCheck check, checkTrace(path));
+  if (check.intact()) return {};
+  const std::string what =
+      check.problems.empty()
+          ? "the finished trace has no end marker"
+          : fmt::format(
+                "the finished trace is damaged at offset {} ({}); it can be read without that "
+                "part",
+                check.problems[0].offset, check.problems[0].reason);
+  return fail(ErrorCode::kDamaged, what + ". The session is kept; see `tracesmith verify`", path);
+}
+
+Result<std::unique_ptr<Collector>> Collector::resume(SessionDir dir) {
+  const CollectorOptions options = {.keep_kernels = dir.info().keep_kernels,
+                                    .keep_memory = dir.info().keep_memory,
+                                    .shortest_call_ns = dir.info().shortest_call_ns};
+  auto reader = TraceReader::open(dir.tracePath());
+  if (!reader && lookAt(dir.tracePath()).kind == Occupant::Kind::kOther) {
+    return tl::unexpected<Error>(reader.error());  // one that cannot be read is not written over
+  }
+  const size_t kept = reader ? committedBlocks(*reader) : 0;
+  if (reader && reader->complete()) {
+    return fail(ErrorCode::kInvalidArgument,
+                "the recording is complete; the session directory can be removed", dir.tracePath());
+  }
+  if (kept == 0 && hasCommittedRows(dir)) {
+    return fail(
+        ErrorCode::kDamaged,
+        "rows of this session were written to its trace, and the trace has none of them; put "
+        "the trace back to " +
+            dir.tracePath() + " and try again. The session is kept",
+        dir.path());
+  }
+  // Nothing was committed, so all of it is in the arenas.
+  if (kept == 0) {
+    auto anew = create(std::move(dir), options);
+    if (anew) (*anew)->resumed_session_ = true;
+    if (anew) (*anew)->shared_.is_live = false;
+    return anew;
+  }
+  std::unique_ptr<Collector> c(new Collector(std::move(dir), options));
+  c->resumed_session_ = true;
+  c->shared_.is_live = false;
+  TS_CHECK_OK(c->restore(*reader, kept));
+  TS_TRY(TraceWriter writer,
+         TraceWriter::resume(c->dir_.tracePath(), reader->blocks()[kept - 1].end,
+                             static_cast<uint32_t>(c->shared_.delta.strings.size())));
+  c->writer_ = std::make_unique<TraceWriter>(std::move(writer));
+  return c;
+}
+
+void Collector::restoreLosses(const Trace& file) {
+  for (size_t i = 0; i < file.loss.size(); ++i) {
+    const LossRow row = file.loss.row(i);
+    shared_.losses = std::max(shared_.losses, static_cast<uint32_t>(row.id));
+    if (row.process_id == ProcessId::kNone) {
+      losses_[std::string(file.text(row.source))] = row.id;
+      continue;
+    }
+    for (auto& [key, process] : processes_) {
+      if (process->joiner.process() != row.process_id) continue;
+      const std::string source(file.text(row.source));
+      if (source == kCudaActivity) {
+        process->cuda_loss = row.id;
+        process->joiner.restoreCudaLosses(file.text(row.reason));
+      }
+      if (source == kCommandBuffers) {
+        Share& of = process->shares[std::string(kOpenClRecords)];
+        of.command_buffer_loss = row.id;
+        of.closed.command_buffers = row.dropped;
+      }
+      if (source != kOpenClRecords && source != kXRayRecords && source != kCudaRecords) continue;
+      Share& share = process->shares[source];
+      share.loss = row.id;
+      // Less what the arenas that are still here say themselves: see addArena().
+      share.closed.emitted = row.emitted;
+      share.closed.written = row.written;
+      share.closed.dropped = row.dropped;
+    }
+  }
+}
+
+Status Collector::restore(TraceReader& reader, size_t block_count) {
+  Trace file;
+  for (size_t i = 0; i < block_count; ++i) TS_CHECK_OK(reader.readBlock(i, file));
+  shared_.delta.strings = file.strings;
+
+  auto highest = [](uint32_t& most, auto id) { most = std::max(most, static_cast<uint32_t>(id)); };
+  for (size_t i = 0; i < file.process.size(); ++i) {
+    const ProcessRow row = file.process.row(i);
+    highest(shared_.processes, row.id);
+    const bool has_agent = (row.flags & process_flags::kAgent) != 0;
+    const auto arena = has_agent ? arenaOf(row, dir_) : std::nullopt;
+    const bool foreign = row.pid_namespace != 0 && row.pid_namespace != ownPidNamespace();
+    const bool in_sight = !arena || !foreign || arena->header().seen_pid.load() != 0;
+    const ProcessKey key{row.pid, row.start_ticks, in_sight ? 0 : row.pid_namespace};
+    process_rows_[key] = row;
+    if (has_agent && processes_[key] == nullptr) {
+      processes_[key] = std::make_unique<Process>(
+          shared_, row.id,
+          arena ? arena->header().stamp_clock : arena::StampClockKind::kMonotonicNs);
+      Process& process = *processes_[key];
+      process.key = key;
+      process.own_pid = arena ? arena->header().pid : row.pid;
+      process.pid_namespace = arena ? arena->header().pid_namespace : row.pid_namespace;
+      process.in_sight = in_sight;
+    }
+  }
+  auto joinerOf = [&](ProcessId id) -> RecordJoiner* {
+    for (auto& [key, process] : processes_) {
+      if (process->joiner.process() == id) return &process->joiner;
+    }
+    return nullptr;
+  };
+  for (size_t i = 0; i < file.thread.size(); ++i) {
+    const ThreadRow row = file.thread.row(i);
+    highest(shared_.threads, row.id);
+    if (RecordJoiner* j = joinerOf(row.process_id)) j->restoreThread(row.tid, row.id, row.name);
+  }
+  for (size_t i = 0; i < file.context.size(); ++i) {
+    const ContextRow row = file.context.row(i);
+    highest(shared_.contexts, row.id);
+    if (RecordJoiner* j = joinerOf(row.process_id)) j->restoreCudaContext(row);
+  }
+  for (size_t i = 0; i < file.stream.size(); ++i) {
+    const StreamRow row = file.stream.row(i);
+    highest(shared_.streams, row.id);
+    if (RecordJoiner* j = joinerOf(row.process_id)) {
+      j->restoreStream(row.id, row.device_id);
+      j->restoreCudaStream(row);
+    }
+  }
+  restoreLosses(file);
+  for (size_t i = 0; i < file.device.size(); ++i) {
+    const DeviceRow row = file.device.row(i);
+    if (indexOf(row.id) >= shared_.devices.size()) shared_.devices.resize(indexOf(row.id) + 1);
+    shared_.devices[indexOf(row.id)].row = row;
+  }
+  for (size_t i = 0; i < file.launch_shape.size(); ++i) {
+    shared_.shape(file.launch_shape.row(i));
+  }
+  shared_.delta.launch_shape.clear();
+  for (size_t i = 0; i < file.counter_track.size(); ++i) {
+    shared_.counterTrack(file.counter_track.row(i));
+  }
+  shared_.delta.counter_track.clear();
+  shared_.stacks.restore(file);
+  for (size_t i = 0; i < file.module.size(); ++i) {
+    if (RecordJoiner* j = joinerOf(file.module.process_id[i])) j->restoreModule(file.module.row(i));
+  }
+  for (size_t i = 0; i < file.object.size(); ++i) {
+    if (RecordJoiner* j = joinerOf(file.object.process_id[i])) {
+      j->restoreObject(file.object.row(i));
+    }
+  }
+  for (size_t i = 0; i < file.host_call.size(); ++i) {
+    if (RecordJoiner* j = joinerOf(file.host_call.process_id[i])) {
+      j->restoreCall(file.host_call.row(i));
+    }
+  }
+  for (size_t i = 0; i < file.flow.size(); ++i) {
+    if (file.flow.from_stream_id[i] == StreamId::kNone) continue;
+    if (RecordJoiner* j = joinerOf(file.flow.process_id[i])) {
+      j->restoreWaitFlow(file.flow.to_correlation_id[i]);
+    }
+  }
+  for (size_t i = 0; i < file.pending.size(); ++i) {
+    if (RecordJoiner* j = joinerOf(file.pending.process_id[i])) {
+      j->restorePending(file.pending.row(i));
+    }
+  }
+  for (size_t i = 0; i < file.range.size(); ++i) {
+    if (RecordJoiner* j = joinerOf(file.range.process_id[i])) j->restoreRange(file.range.row(i));
+  }
+  for (auto& [key, process] : processes_) process->joiner.restored();
+  auto completed = [&](const auto& table) {
+    for (size_t i = 0; i < table.size(); ++i) {
+      if (RecordJoiner* j = joinerOf(table.process_id[i])) {
+        j->forgetPending(table.correlation_id[i]);
+      }
+    }
+  };
+  completed(file.kernel);
+  completed(file.copy);
+  completed(file.fill);
+  completed(file.sync);
+  // Work of CUDA's that may have waited as well.
+  auto came = [&](const auto& table) {
+    for (size_t i = 0; i < table.size(); ++i) {
+      if (RecordJoiner* j = joinerOf(table.process_id[i])) {
+        j->forgetCudaWaiting(table.correlation_id[i]);
+      }
+    }
+  };
+  came(file.memory_event);
+  for (size_t i = 0; i < file.memory_event.size(); ++i) {
+    if (RecordJoiner* j = joinerOf(file.memory_event.process_id[i])) {
+      j->restoreCudaMemory(file.memory_event.row(i));
+    }
+  }
+  came(file.program_build);
+  ClockDomainId counter{};
+  for (size_t i = 0; i < file.clock_domain.size(); ++i) {
+    if (file.clock_domain.kind[i] == ClockKind::kTimeStampCounter) {
+      counter = file.clock_domain.id[i];
+    }
+  }
+  for (size_t i = 0; i < file.clock_snapshot.size(); ++i) {
+    const ClockSnapshotRow row = file.clock_snapshot.row(i);
+    if (counter != ClockDomainId::kNone && row.domain_id == counter) {
+      shared_.stamps.add({row.host_ns, row.clock_value, row.error_ns});
+      written_stamps_ns_ = std::max(written_stamps_ns_, row.host_ns);
+    }
+  }
+  for (size_t i = 0; i < file.commit_mark.size(); ++i) {
+    const CommitRow row = file.commit_mark.row(i);
+    resumed_[{std::string(file.text(row.arena)), row.ring}] = row;
+  }
+  shared_.kernels = file.kernel.size();
+  shared_.copies = file.copy.size();
+  shared_.host_calls = file.host_call.size();
+  shared_.ranges_written = file.range.size();
+  return {};
+}
+
+}  // namespace tracesmith

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/capture/in_process/in_process_capture.hpp"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <string_view>
+
+#include "tracesmith/capture/devices/device_probe.hpp"
+#include "tracesmith/capture/processes/launcher.hpp"
+#include "tracesmith/capture/processes/quiet_thread.hpp"
+
+namespace tracesmith {
+namespace {
+
+std::atomic<bool> g_armed{false};
+
+void addLayer(const std::string& agent) {
+  const char* layers = std::getenv("OPENCL_LAYERS");
+  const std::string before = layers == nullptr ? "" : layers;
+  // Its name is there already when the process that started us armed it and is gone.
+  if ((":" + before + ":").find(":" + agent + ":") != std::string::npos) return;
+  setenv("OPENCL_LAYERS", (before.empty() ? agent : before + ":" + agent).c_str(), 1);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<InProcessCapture>> InProcessCapture::arm(const InProcessOptions& options) {
+  if (g_armed.exchange(true)) {
+    return fail(ErrorCode::kInvalidArgument,
+                "this process is being captured already; one capture at a time");
+  }
+  std::error_code ec;
+  std::string directory;  // ours, once it has been made
+  auto refuse = [&](Error error) -> tl::unexpected<Error> {
+    if (!directory.empty()) std::filesystem::remove_all(directory, ec);
+    g_armed.store(false);
+    return tl::unexpected<Error>(std::move(error));
+  };
+  const char* outer = std::getenv(arena::kEnvSession);
+  if (outer != nullptr && *outer != 0 && std::filesystem::is_directory(outer, ec)) {
+    return refuse({ErrorCode::kInvalidArgument,
+                   "this process is being recorded already, by `tracesmith profile` or by a "
+                   "profiler in a process that started it",
+                   outer});
+  }
+  const bool cuda = options.platform == PlatformType::CUDA;
+  if (!cuda && !icdLoaderHasLayers()) {
+    return refuse({ErrorCode::kUnsupported,
+                   "the OpenCL ICD loader (libOpenCL.so.1) is missing or does not know "
+                   "OPENCL_LAYERS; install ocl-icd 2.3 or newer",
+                   {}});
+  }
+  auto agent = findAgentLibrary(cuda ? kCudaAgent : "libtracesmith-opencl.so");
+  if (!agent) return refuse(agent.error());
+  const bool cuda_in_use = cuda && cudaIsInUse();
+  const char* injected = std::getenv(kCudaInjection);
+  if (cuda && !cuda_in_use && injected != nullptr && *injected != 0 && *agent != injected) {
+    return refuse({ErrorCode::kUnsupported,
+                   fmt::format("{} names another tool's library already", kCudaInjection),
+                   injected});
+  }
+
+  std::string made = std::filesystem::temp_directory_path(ec).string();
+  if (ec) made = "/tmp";
+  made += "/tracesmith.XXXXXX";
+  if (mkdtemp(made.data()) == nullptr) {
+    return refuse(failErrno(errno, "cannot make a directory for the capture", made).value());
+  }
+  directory = made;
+  const std::string output = directory + "/capture.sbt";
+  auto dir = SessionDir::create(output);
+  if (!dir) return refuse(dir.error());
+  const SessionInfo info = {.output = output,
+                            .command_line = "in-process capture",
+                            .keep_kernels = options.keep_kernels,
+                            .keep_memory = options.keep_memory};
+  if (auto ok = dir->writeInfo(info); !ok) return refuse(ok.error());
+  auto collector = Collector::create(
+      *dir, {.keep_kernels = options.keep_kernels, .keep_memory = options.keep_memory});
+  if (!collector) return refuse(collector.error());
+
+  setenv(arena::kEnvSession, dir->path().c_str(), 1);
+  setenv(arena::kEnvRingBytes, std::to_string(options.ring_bytes).c_str(), 1);
+  setenv(arena::kEnvOverflow, options.overflow == OverflowPolicy::Block ? "block" : "drop", 1);
+  setenv(arena::kEnvCapture, "off", 1);
+  if (options.stack_depth > 0) {
+    setenv(arena::kEnvStacks, "native", 1);
+    setenv(arena::kEnvStackDepth, std::to_string(options.stack_depth).c_str(), 1);
+  }
+  if (cuda) {
+    setenv(kCudaInjection, agent->c_str(), 1);
+  } else {
+    addLayer(*agent);
+  }
+
+  std::unique_ptr<InProcessCapture> capture(new InProcessCapture);
+  capture->platform_ = options.platform;
+  capture->agent_ = *agent;
+  capture->directory_ = directory;
+  capture->collector_ = std::move(*collector);
+  capture->collector_->setCapturing(false);
+  if (options.stack_depth > 0) capture->symbolizer_ = std::make_unique<Symbolizer>();
+  auto thread = startQuietThread([raw = capture.get()] { raw->run(); });
+  if (!thread) return refuse(thread.error());
+  capture->thread_ = std::move(*thread);
+  if (cuda_in_use) {
+    if (auto ok = capture->enterNow(*agent); !ok) {
+      capture.reset();
+      return refuse(ok.error());
+    }
+  }
+  return capture;
+}
+
+/// As the driver would have done within cuInit().
+Status InProcessCapture::enterNow(const std::string& agent) {
+  void* const library = dlopen(agent.c_str(), RTLD_NOW | RTLD_LOCAL);
+  const auto initialize = library == nullptr
+                              ? nullptr
+                              : reinterpret_cast<int (*)()>(dlsym(library, "InitializeInjection"));
+  if (initialize == nullptr) {
+    const char* const why = dlerror();
+    return fail(ErrorCode::kUnsupported, why != nullptr ? why : "the agent cannot be loaded",
+                agent);
+  }
+  (void)initialize();
+  const std::lock_guard lock(mutex_);
+  collector_->poll();
+  must_be_loaded_ = true;
+  return {};
+}
+
+InProcessCapture::~InProcessCapture() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+    if (collector_) collector_->setCapturing(false);
+  }
+  wake_.notify_all();
+  if (thread_.joinable()) thread_.join();
+  if (collector_) (void)collector_->finish();
+  std::error_code ec;
+  std::filesystem::remove_all(directory_, ec);
+  // The agent stays loaded until the process ends, so it cannot be armed a second time.
+}
+
+void InProcessCapture::run() {
+  using namespace std::chrono_literals;
+  std::unique_lock lock(mutex_);
+  auto pause = 1ms;
+  uint32_t agents = 0;
+  while (!stop_) {
+    const uint64_t met = collector_->poll();
+    // A process whose agent began with what the environment said before has to hear of it.
+    if (collector_->agentProcesses() != agents) {
+      agents = collector_->agentProcesses();
+      collector_->setCapturing(capturing_);
+    }
+    // While nobody captures, what there may be (an agent that is loaded, a child that ends) can
+    // wait.
+    const std::chrono::milliseconds longest = capturing_ ? 5ms : 100ms;
+    pause = met > 0 ? 1ms : std::min(pause * 2, longest);
+    wake_.wait_for(lock, pause);
+  }
+}
+
+void InProcessCapture::setCapturing(bool on) {
+  const std::lock_guard lock(mutex_);
+  capturing_ = on;
+  // An agent that is loaded from now on begins so, and misses no call.
+  if (collector_->agentProcesses() == 0) setenv(arena::kEnvCapture, on ? "on" : "off", 1);
+  collector_->poll();  // an arena that is there but not yet known must hear of it, too
+  collector_->setCapturing(on);
+  wake_.notify_all();
+}
+
+void InProcessCapture::setActive(bool active) {
+  if (platform_ != PlatformType::CUDA) return;
+  void* const library = dlopen(agent_.c_str(), RTLD_LAZY | RTLD_NOLOAD);
+  if (library == nullptr) return;
+  const auto set = reinterpret_cast<int (*)(int)>(dlsym(library, "TraceSmithSetActive"));
+  if (set != nullptr) (void)set(active ? 1 : 0);
+  dlclose(library);
+}
+
+bool InProcessCapture::agentLoaded() const {
+  const std::lock_guard lock(mutex_);
+  return collector_->agentProcesses() > 0;
+}
+
+std::string InProcessCapture::problem() {
+  const std::lock_guard lock(mutex_);
+  collector_->poll();
+  for (const std::string& problem : collector_->agentProblems(true)) return problem;
+  if (must_be_loaded_ && collector_->agentProcesses() == 0) {
+    return fmt::format("the {} agent could not make its rings in {}", toString(platform_),
+                       directory_);
+  }
+  return {};
+}
+
+Result<Trace> InProcessCapture::snapshot() {
+  const std::lock_guard lock(mutex_);
+  TS_CHECK_OK(collector_->commitNow());
+  TS_TRY(TraceReader reader, TraceReader::open(collector_->tracePath()));
+  return reader.read();
+}
+
+Result<Trace> InProcessCapture::takeNew() {
+  const std::lock_guard lock(mutex_);
+  TS_CHECK_OK(collector_->commitNow());
+  if (reader_) {
+    TS_TRY([[maybe_unused]] const size_t more, reader_->refresh());
+  } else {
+    TS_TRY(TraceReader reader, TraceReader::open(collector_->tracePath()));
+    reader_.emplace(std::move(reader));
+  }
+  ReadOptions options;
+  options.from_offset = taken_until_;
+  TS_TRY(Trace trace, reader_->read(options));
+  taken_until_ = reader_->endOfBlocks();
+  if (symbolizer_ && trace.frame.size() > 0) nameFrames(trace);
+  return trace;
+}
+
+/// What was named before costs no more than being written down again.
+void InProcessCapture::nameFrames(Trace& trace) {
+  for (const NamedFrame& named : named_) {
+    SymbolRow row = named.row;
+    row.function = trace.strings.intern(named.function);
+    row.file = trace.strings.intern(named.file);
+    trace.symbol.push(row);
+  }
+  const size_t known = trace.symbol.size();
+  symbolizer_->symbolize(trace);
+  for (size_t i = known; i < trace.symbol.size(); ++i) {
+    const SymbolRow row = trace.symbol.row(i);
+    named_.push_back(
+        {row, std::string(trace.text(row.function)), std::string(trace.text(row.file))});
+  }
+}
+
+CollectorTotals InProcessCapture::totals() const {
+  const std::lock_guard lock(mutex_);
+  return collector_->totals();
+}
+
+}  // namespace tracesmith

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes rows of a trace from the records of the CUDA agent in one process: host calls, and what the
+// device did, which CUPTI delivers later and on threads of its own. A correlation id brings them
+// together; a launch of a graph has many kernels of one id.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "tracesmith/base/bytes.hpp"
+#include "tracesmith/capture/agent_files/cuda_file.hpp"
+#include "tracesmith/capture/join/cuda_events.hpp"
+#include "tracesmith/capture/join/cuda_id_scope.hpp"
+#include "tracesmith/capture/join/recorded_stacks.hpp"
+#include "tracesmith/capture/join/virtual_memory.hpp"
+#include "tracesmith/capture/protocol/cuda_records.hpp"
+#include "tracesmith/model/clock_map.hpp"
+#include "tracesmith/model/trace.hpp"
+
+namespace tracesmith {
+
+/// What CUPTI could not deliver, and what it did to the program.
+struct CudaTotals {
+  uint64_t dropped = 0;       // records, by CUPTI itself
+  uint64_t untimed = 0;       // records without times: the device had no room for them
+  uint64_t other_clock = 0;   // records whose times are not of the clock that CUPTI was given
+  uint64_t without_call = 0;  // device work whose host call was not recorded
+  uint64_t never_came = 0;    // launches without a kernel record
+  uint64_t undefined = 0;     // names and devices that found no room
+  uint64_t refused = 0;       // buffers that could not be given
+  uint64_t unfinished = 0;    // copies, sets and kernels of graphs that a kill cut short
+  uint64_t unreadable = 0;    // buffers of a killed program that could not be read to their end
+  uint64_t interrupted = 0;   // device work that a collector had when it was killed
+  uint64_t unmatched = 0;     // waits for events that were for no recording that is known
+  // Calls of the virtual memory API that name memory which is not known.
+  uint64_t unmatched_memory = 0;
+};
+
+class RecordedCuda {
+ public:
+  RecordedCuda(SharedRows& shared, RecordedStacks& stacks, ProcessId process,
+               std::function<int64_t(int64_t)> host_ns);
+
+  /// True for a record that is to be given to join().
+  static bool isOne(arena::RecordKind kind) {
+    return (kind >= arena::RecordKind::kCudaText && kind <= arena::RecordKind::kCudaUnified) ||
+           (kind >= arena::RecordKind::kCudaEvent && kind <= arena::RecordKind::kCudaVirtualMemory);
+  }
+  /// Names, devices and contexts of the life that begins with this correlation id.
+  bool define(ByteView record, uint64_t first_correlation);
+  /// False when the record makes no sense, as with define().
+  bool join(ByteView record, ThreadId thread);
+  /// Device work whose call has been seen by now makes its rows.
+  void endPass();
+  /// Takes in what CUPTI's times are, and its clock's readings beside the host's.
+  void noteClock(CudaFile& file);
+  /// Gives the readings to the devices that this process has used by now.
+  void giveClockSnapshots();
+  /// Takes in what a file says of losses, and with `dead` what is left in its buffers.
+  void noteFile(const CudaFile& file, bool dead);
+  /// Makes the rows of what is left. Nothing comes after that.
+  void finish();
+
+  /// What of this is told in `loss`.
+  struct Losses {
+    uint64_t lost = 0;   ///< of the device's work
+    std::string reason;  ///< "": nothing is to be told
+  };
+  Losses losses() const;
+
+  /// Of the `pending` rows, those of launches of which nothing is to come any more, though the file
+  /// has no row of it: they were captured, or their kernel had no times.
+  static constexpr uint32_t kPendingNothing = 0x4355444e;
+  /// Those of calls of the virtual memory API: the file has all of them, so that another collector
+  /// knows what is alive. The lowest byte is the arena::VirtualMemoryCall.
+  static constexpr uint32_t kPendingVirtualMemory = 0x564d4d00;  // "VMM"
+  static constexpr bool isVirtualMemory(uint32_t sub_kind) {
+    return (sub_kind & ~0xffu) == kPendingVirtualMemory;
+  }
+
+  /// What another collector left behind in the file.
+  void restoreLosses(std::string_view reason);
+  void restoreNothing(uint64_t correlation);
+  void restoreCall(const HostCallRow& row);
+  void restoreContext(const ContextRow& row);
+  void restoreStream(const StreamRow& row);
+  void restoreGraphNode(const ObjectRow& row);
+  void restoreVirtualMemory(const PendingRow& row);
+  void restoreMemoryEvent(const MemoryEventRow& row);
+  CudaEvents& events() { return events_; }
+  void restoreWaiting(uint64_t correlation);
+  void forgetWaiting(uint64_t correlation);
+  /// Device work that is in no row yet, for restoreWaiting().
+  void writeWaiting();
+
+  bool any() const { return any_; }
+  const CudaTotals& totals() const { return totals_; }
+  /// Why nothing, or less, was captured; "" when all is well.
+  const std::string& problem() const { return problem_; }
+  /// True where that is why nothing was.
+  bool capturesNothing() const { return captures_nothing_; }
+
+ private:
+  struct Call {
+    ThreadId thread{};
+    CallPathId path{};
+    StringId kernel{};
+    bool awaited = false;  // a launch of which nothing has come yet
+    bool is_launch = false;
+    bool is_virtual_memory = false;
+  };
+  struct Work {  // a device record that waits for its call
+    Bytes record;
+    uint64_t correlation = 0;
+    int64_t since_ns = 0;
+    bool told = false;  // by writeWaiting()
+  };
+  using WorkKey = std::tuple<arena::RecordKind, uint64_t, int64_t>;  // correlation, start
+  CudaLife& life(uint64_t correlation);
+  void hostCall(const arena::CallRecord& call, ThreadId thread);
+  bool graphNode(ByteView record);
+  void keepCall(uint64_t correlation, const Call& call);
+  void forgetOldestCall();
+  Call* callOf(uint64_t correlation);
+  bool work(ByteView record, ThreadId thread);
+  bool joinLeft(ByteView record, bool first, uint64_t first_correlation);
+  void giveUp(uint64_t correlation);
+  void noteNothing(uint64_t correlation);
+  void row(const Work& work, Call* call);
+  void kernel(const arena::CudaKernelRecord& k, const Call& call);
+  void copy(const arena::CudaCopyRecord& c, const Call& call);
+  void fill(const arena::CudaFillRecord& f, const Call& call);
+  void graph(const arena::CudaGraphRecord& g, const Call& call);
+  void sync(const arena::CudaSyncRecord& s, const Call& call);
+  void event(const arena::CudaEventRecord& e);
+  void memory(const arena::CudaMemoryRecord& m, const Call& call);
+  void virtualMemory(const arena::CudaVirtualMemoryRecord& r, ThreadId thread);
+  void memoryEvents(const std::vector<VirtualMemory::Event>& events, bool last = false);
+  void memoryEvent(const VirtualMemory::Event& event);
+  void pool(const arena::CudaPoolRecord& p, const Call& call);
+  void poolSizes(int64_t time_ns, DeviceId device, uint64_t address, uint64_t bytes, uint64_t used);
+  void jit(const arena::CudaJitRecord& j, const Call& call);
+  void module(const arena::CudaModuleRecord& m, ThreadId thread);
+  void overhead(const arena::CudaOverheadRecord& o, const Call& call);
+  void unified(const arena::CudaUnifiedRecord& u);
+  void noteLastLaunches();
+  void attributeOfRange(std::string_view key, const std::string& value);
+  bool timed(int64_t start, int64_t end);
+  bool isOfOurClock(int64_t time);
+  /// Host time (CLOCK_MONOTONIC ns) of a time that CUPTI gave.
+  int64_t cuptiNs(int64_t time) const {
+    return cupti_clock_ == arena::StampClockKind::kMonotonicNs ? time : host_ns_(time);
+  }
+
+  SharedRows& shared_;
+  RecordedStacks& stacks_;
+  ProcessId process_;
+  std::function<int64_t(int64_t)> host_ns_;
+  CudaEvents events_;
+  arena::StampClockKind cupti_clock_ = arena::StampClockKind::kMonotonicNs;
+  std::vector<ClockCurve::Snapshot> clock_snapshots_;  // not yet given to a device
+  int64_t last_clock_ns_ = 0;  // host time at which CUPTI's clock was read last; 0: it was not
+  std::string other_tools_;    // of CUPTI in the process, when its capture ended
+  uint64_t last_launches_lost_ = 0;  // these have no record, nor has any after them
+  VirtualMemory virtual_memory_;
+  std::deque<VirtualMemory::Event> memory_events_;  // whose devices are not described yet
+  int64_t memory_events_since_ns_ = 0;
+  bool any_ = false;
+  std::string problem_;
+  bool captures_nothing_ = false;
+  CudaTotals totals_;
+  bool finished_ = false;
+  std::map<std::string, std::pair<uint64_t, uint64_t>> file_losses_;  // by file: undefined, refused
+  std::pair<uint64_t, uint64_t> restored_losses_;  // the same, of files that are not seen yet
+  uint64_t restored_unmatched_ = 0;
+  std::map<uint32_t, CudaLife> lives_;
+  std::map<ContextId, std::pair<uint32_t, uint32_t>> restored_contexts_;  // life, number
+  std::unordered_map<uint64_t, Call> calls_;                              // by correlation id
+  std::deque<uint64_t> call_order_;
+  std::deque<Work> arrived_;                                 // in this pass, or their call has
+  std::unordered_map<uint64_t, std::vector<Work>> waiting_;  // by correlation id
+  std::deque<std::pair<uint64_t, int64_t>> waiting_order_;   // correlation id, since when
+  std::unordered_map<uint64_t, uint64_t> interrupted_;
+  std::unordered_map<uint32_t, WorkKey> last_work_;  // by thread
+};
+
+}  // namespace tracesmith

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// How what CUPTI could not deliver is told in the trace, and read again by a collector that goes on
+// where another died.
+#include <algorithm>
+#include <charconv>
+
+#include "tracesmith/capture/join/recorded_cuda.hpp"
+
+namespace tracesmith {
+namespace {
+
+struct Told {
+  uint64_t CudaTotals::*count;
+  std::string_view what;  // after the number
+  bool is_work;           // it counts work of the device that is in no row
+};
+
+constexpr Told kTold[] = {
+    {&CudaTotals::dropped, "were dropped by CUPTI, which had no buffer for them", true},
+    {&CudaTotals::untimed, "have no times: the device had no room for them", true},
+    {&CudaTotals::other_clock, "have times of another clock than the one that CUPTI was given",
+     true},
+    {&CudaTotals::never_came, "kernels were launched and not seen to end", true},
+    {&CudaTotals::unfinished,
+     "copies, sets and kernels of graphs had not ended when the program was killed", true},
+    {&CudaTotals::interrupted, "were lost with the collector that was killed", true},
+    {&CudaTotals::undefined, "names or devices found no room to be told", false},
+    {&CudaTotals::refused, "times there was no buffer for CUPTI", false},
+    {&CudaTotals::unreadable, "buffers of the killed program could not be read to their end",
+     false},
+    {&CudaTotals::unmatched,
+     "waits for events have no edge: which recording they were for is not known", false},
+    {&CudaTotals::unmatched_memory,
+     "calls of the virtual memory API name memory whose creation was not recorded", false},
+    {&CudaTotals::without_call, "belong to no call that was recorded", false},
+};
+
+constexpr std::string_view kBetween = "; ";
+
+/// Null: it is none of these.
+const Told* readPart(std::string_view part, uint64_t& count) {
+  const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), count);
+  const auto digits = static_cast<size_t>(end - part.data());
+  if (error != std::errc() || digits == part.size() || part[digits] != ' ') return nullptr;
+  for (const Told& told : kTold) {
+    if (told.what == part.substr(digits + 1)) return &told;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+RecordedCuda::Losses RecordedCuda::losses() const {
+  Losses out;
+  if (!any_) return out;
+  out.reason = problem_;
+  for (const Told& told : kTold) {
+    const uint64_t count = totals_.*told.count;
+    // Until all has been seen, the call may yet come.
+    if (count == 0 || (told.count == &CudaTotals::without_call && !finished_)) continue;
+    const bool may_be_both =
+        told.count == &CudaTotals::dropped || told.count == &CudaTotals::never_came;
+    if (told.is_work && !may_be_both) out.lost += count;
+    out.reason += (out.reason.empty() ? "" : kBetween);
+    out.reason += std::to_string(count) + ' ';
+    out.reason += told.what;
+  }
+  // A kernel whose record CUPTI dropped is one that was not seen to end.
+  out.lost += std::max(totals_.dropped, totals_.never_came);
+  return out;
+}
+
+void RecordedCuda::restoreLosses(std::string_view reason) {
+  any_ = true;
+  problem_.clear();
+  while (!reason.empty()) {
+    const std::string_view part = reason.substr(0, reason.find(kBetween));
+    reason.remove_prefix(std::min(reason.size(), part.size() + kBetween.size()));
+    uint64_t count = 0;
+    if (const Told* const told = readPart(part, count)) {
+      totals_.*told->count = count;
+    } else {
+      problem_ += (problem_.empty() ? "" : kBetween);
+      problem_ += part;
+    }
+  }
+  restored_losses_ = {totals_.undefined, totals_.refused};
+  restored_unmatched_ = totals_.unmatched;
+}
+
+}  // namespace tracesmith

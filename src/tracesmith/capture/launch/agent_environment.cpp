@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/capture/launch/agent_environment.hpp"
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "tracesmith/capture/launch/preload_path.hpp"
+#include "tracesmith/capture/processes/launcher.hpp"
+#include "tracesmith/capture/protocol/arena_layout.hpp"
+#include "tracesmith/capture/protocol/channel_layout.hpp"
+#include "tracesmith/capture/protocol/control_layout.hpp"
+
+namespace tracesmith {
+namespace {
+
+/// Appends to a list in an environment variable that the user may have set already.
+std::string appended(const char* variable, const std::string& item, char separator) {
+  const char* before = std::getenv(variable);
+  return before == nullptr || *before == 0 ? item : std::string(before) + separator + item;
+}
+
+std::string& variableOf(Environment& env, const char* name) {
+  for (auto& [known, value] : env) {
+    if (known == name) return value;
+  }
+  const char* const before = std::getenv(name);
+  return env.emplace_back(name, before == nullptr ? "" : before).second;
+}
+
+}  // namespace
+
+Status preload(Environment& env, const std::string& library) {
+  TS_TRY(const std::string entry, preloadPath(library));
+  std::string& all = variableOf(env, "LD_PRELOAD");
+  if ((':' + all + ':').find(':' + entry + ':') != std::string::npos) return {};
+  all += (all.empty() ? "" : ":") + entry;
+  // A program with AddressSanitizer in it ends at once when a library comes before the sanitizer's.
+  std::string& asan = variableOf(env, "ASAN_OPTIONS");
+  constexpr const char* kAnyOrder = "verify_asan_link_order=0";
+  if (asan.find(kAnyOrder) == std::string::npos)
+    asan += (asan.empty() ? "" : ":") + std::string(kAnyOrder);
+  return {};
+}
+
+std::string otherTool(const char* variable) {
+  const char* const named = std::getenv(variable);
+  if (named == nullptr || std::filesystem::path(named).filename() == kCudaAgent) return {};
+  return named;
+}
+
+bool wants(const ProfileOptions& options, PlatformType platform) {
+  return options.platform == PlatformType::Unknown || options.platform == platform;
+}
+
+namespace {
+
+/// The OpenCL agent, and with --record the one that records for replay.
+Status addOpenCl(Environment& env, const ProfileOptions& options) {
+  // A preloaded library is in every process; a variable is read by OpenCL loaders alone. So the
+  // automatic choice preloads only where the system's loader does not read OPENCL_LAYERS. It still
+  // sets the variable, for loaders that programs bring with them.
+  const bool preloaded = options.injection == Injection::kPreload ||
+                         (options.injection == Injection::kAuto && !icdLoaderHasLayers());
+  const bool layer = options.injection != Injection::kPreload;
+  TS_TRY(const std::string agent, findAgentLibrary(preloaded ? "libtracesmith-opencl-preload.so"
+                                                             : "libtracesmith-opencl.so"));
+  std::string layers = agent;
+  if (options.record) {
+    TS_TRY(const std::string recorder, findAgentLibrary("libtracesmith-opencl-record.so"));
+    layers += ':' + recorder;  // the last is nearest to the program
+    if (preloaded) env.emplace_back(channel::kEnvLibrary, recorder);
+    env.emplace_back(channel::kEnvBytes, std::to_string(options.record->ring_bytes));
+    if (!options.record->range.empty()) {
+      env.emplace_back(channel::kEnvRange, options.record->range);
+    }
+    if (options.record->keep_outputs) env.emplace_back(channel::kEnvKeep, "keep");
+    if (options.record->launch_hashes) env.emplace_back(channel::kEnvHashes, "launch");
+  }
+  if (layer) {
+    layers = appended("OPENCL_LAYERS", layers, ':');
+    env.emplace_back("OPENCL_LAYERS", layers);
+    env.emplace_back(arena::kEnvOpenClLayers, layers);
+  }
+  return preloaded ? preload(env, agent) : Status();
+}
+
+/// The driver and NVTX load what their variables name, in children, too. What the user has put
+/// there stays.
+Status addCuda(Environment& env) {
+  for (const char* const variable : {kCudaInjection, kNvtxInjection}) {
+    if (!otherTool(variable).empty()) continue;
+    TS_TRY(const std::string agent, findAgentLibrary(kCudaAgent));
+    env.emplace_back(variable, agent);
+  }
+  return {};
+}
+
+/// Stacks need to hear of libraries that are unloaded.
+Status addUnloadNotice(Environment& env) {
+  TS_TRY(const std::string notice, findAgentLibrary("libtracesmith-process.so"));
+  return preload(env, notice);
+}
+
+}  // namespace
+
+Environment settingsFor(const ProfileOptions& options, const SessionDir& dir) {
+  Environment settings = {
+      {arena::kEnvSession, dir.path()},
+      {arena::kEnvRingBytes, std::to_string(options.ring_bytes)},
+      {arena::kEnvOverflow, options.overflow == OverflowPolicy::Block ? "block" : "drop"},
+  };
+  if (options.stacks) {
+    settings.emplace_back(arena::kEnvStacks, options.stacks->frames);
+    settings.emplace_back(arena::kEnvStackDepth, std::to_string(options.stacks->max_depth));
+  }
+  if (options.unified_memory) settings.emplace_back(arena::kEnvUnifiedMemory, "1");
+  if (options.cuda_calls) settings.emplace_back(arena::kEnvCudaCalls, "1");
+  if (options.cuda_latency) settings.emplace_back(arena::kEnvCudaLatency, "1");
+  if (options.whole_cuda_graphs) settings.emplace_back(arena::kEnvCudaGraphs, "graph");
+  return settings;
+}
+
+Result<Environment> environmentFor(const ProfileOptions& options, const SessionDir& dir) {
+  Environment env = settingsFor(options, dir);
+  if (wants(options, PlatformType::OpenCL)) TS_CHECK_OK(addOpenCl(env, options));
+  if (options.stacks) TS_CHECK_OK(addUnloadNotice(env));
+  if (wants(options, PlatformType::CUDA)) TS_CHECK_OK(addCuda(env));
+  if (options.functions) {
+    TS_TRY(const std::string tracer, findAgentLibrary("libtracesmith-xray.so"));
+    TS_CHECK_OK(preload(env, tracer));
+  }
+  return env;
+}
+
+Result<Environment> armedEnvironment(const std::string& control_directory) {
+  Environment env = {{control::kEnvDirectory, control_directory}};
+  TS_CHECK_OK(addCuda(env));
+  TS_CHECK_OK(addUnloadNotice(env));
+  return env;
+}
+
+}  // namespace tracesmith

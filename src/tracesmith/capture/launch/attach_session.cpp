@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/capture/launch/attach_session.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+#include "tracesmith/base/clock.hpp"
+#include "tracesmith/capture/launch/agent_environment.hpp"
+#include "tracesmith/capture/launch/armed_process.hpp"
+#include "tracesmith/capture/launch/session_report.hpp"
+#include "tracesmith/capture/processes/launcher.hpp"
+#include "tracesmith/capture/processes/process_facts.hpp"
+
+namespace tracesmith {
+namespace {
+
+constexpr int64_t kSecondNs = 1'000'000'000;
+constexpr int64_t kLookNs = kSecondNs / 10;
+constexpr int64_t kAnswerNs = 10 * kSecondNs;  // until a process is thought to be stopped
+
+uint64_t inodeOf(const std::string& path) {
+  struct stat s {};
+  return stat(path.c_str(), &s) == 0 ? s.st_ino : 0;
+}
+
+/// Where it waits; and that nothing keeps us from asking it.
+Result<std::string> controlDirectoryOf(uint32_t pid) {
+  const std::string who = "process " + std::to_string(pid);
+  if (!readProcessStat(pid)) return fail(ErrorCode::kNotFound, "there is no such process", who);
+  const std::string proc = "/proc/" + std::to_string(pid);
+  const auto armed = environmentValue(pid, control::kEnvDirectory);
+  if (!armed) {
+    return fail(ErrorCode::kPermission, "its environment cannot be read; ask as its user", who);
+  }
+  const auto session = environmentValue(pid, arena::kEnvSession);
+  if (session && !session->empty()) {
+    return fail(ErrorCode::kInvalidArgument, "is recorded by `tracesmith profile` already", who);
+  }
+  if (armed->empty()) {
+    return fail(ErrorCode::kUnsupported,
+                "was not started with `tracesmith arm -- COMMAND`, so there is nothing in it that "
+                "could be switched on",
+                who);
+  }
+  const uint64_t mounts = inodeOf(proc + "/ns/mnt"), pids = inodeOf(proc + "/ns/pid");
+  if (mounts == 0 || pids == 0) return fail(ErrorCode::kNotFound, "there is no such process", who);
+  if (mounts != inodeOf("/proc/self/ns/mnt") || pids != inodeOf("/proc/self/ns/pid")) {
+    return fail(ErrorCode::kUnsupported,
+                "lives in another container, with other files: run this command there", who);
+  }
+  return *armed;
+}
+
+/// Of one that has no page: that it could have made one. It shows root's user where nobody may
+/// look into it.
+Status checkUserOf(uint32_t pid, const std::string& directory) {
+  struct stat its {
+  }, ours{};
+  if (stat(("/proc/" + std::to_string(pid)).c_str(), &its) != 0 ||
+      stat(directory.c_str(), &ours) != 0 || its.st_uid == 0 || its.st_uid == ours.st_uid) {
+    return {};
+  }
+  return fail(ErrorCode::kPermission,
+              fmt::format("cannot be captured: it has become another user (id {}) since it was "
+                          "armed, and cannot reach {}; arm it as that user",
+                          its.st_uid, directory),
+              "process " + std::to_string(pid));
+}
+
+/// The processes that descend from one, and that one.
+class Family {
+ public:
+  explicit Family(uint32_t root) : root_(root) {}
+  void look() {
+    parents_.clear();
+    for (const ListedProcess& p : listProcesses()) {
+      if (p.stat.runs()) parents_[p.pid] = p.stat.parent_pid;
+    }
+  }
+  bool has(uint32_t pid) const {
+    for (size_t i = 0; pid != 0 && i <= parents_.size(); ++i) {
+      if (pid == root_) return true;
+      const auto parent = parents_.find(pid);
+      pid = parent == parents_.end() ? 0 : parent->second;
+    }
+    return false;
+  }
+  bool rootIsAlive() const { return parents_.count(root_) > 0; }
+
+ private:
+  uint32_t root_;
+  std::unordered_map<uint32_t, uint32_t> parents_;
+};
+
+/// All that are asked to begin, and to end.
+class Captured {
+ public:
+  Captured(uint32_t pid, std::string directory, Environment settings)
+      : family_(pid), directory_(std::move(directory)), settings_(std::move(settings)) {}
+
+  /// Asks those that are new to begin. Fails only when the settings do not fit.
+  Status look(int64_t now) {
+    family_.look();
+    for (const ArmedProcessInfo& info : listArmed(directory_)) {
+      if (known_.count(info.path) > 0 || !family_.has(info.pid)) continue;
+      auto process = ArmedProcess::open(info.path);
+      if (!process) {
+        if (process.error().code == ErrorCode::kInvalidArgument) {
+          known_.insert(info.path);
+          warnings_.push_back(process.error().message);
+        }
+        continue;  // gone, or not there yet
+      }
+      known_.insert(info.path);
+      TS_CHECK_OK(process->begin(settings_));
+      members_.push_back({std::move(*process), now, false});
+    }
+    for (const UnarmedProcessInfo& info : listUnarmed(directory_)) {
+      if (!family_.has(info.pid) || !known_.insert(info.path).second) continue;
+      warnings_.push_back(fmt::format("process {} cannot be captured: it could not {} ({}); {}",
+                                      info.pid, arena::failureOf(info.step),
+                                      std::strerror(info.error), arena::adviceOn(info.step)));
+    }
+    return {};
+  }
+
+  void poll(int64_t now) {
+    std::erase_if(members_, [](const Member& m) { return !m.process.isAlive(); });
+    for (Member& m : members_) {
+      if (m.began || m.failed) continue;
+      if (m.process.hasAnswered()) {
+        m.began = m.process.error() == 0;
+        m.failed = !m.began;
+        if (m.failed) {
+          const int error = m.process.error();
+          const arena::ArmStep step = m.process.failedStep();
+          warnings_.push_back(fmt::format(
+              "process {} could not begin ({}): it could not {}, so nothing of it was recorded; {}",
+              m.process.pid(), std::strerror(error), arena::failureOf(step),
+              error == EACCES || error == EPERM ? "record as its user" : arena::adviceOn(step)));
+        }
+        any_ = any_ || m.began;
+      } else if (now - m.asked_ns > kAnswerNs && !m.late) {
+        m.late = true;
+        warnings_.push_back(
+            fmt::format("process {} does not answer: is it stopped?", m.process.pid()));
+      }
+    }
+  }
+
+  /// Asks all to end; hasEnded() once they have, or have had long enough.
+  void end(int64_t now) {
+    for (Member& m : members_) m.process.end();
+    end_asked_ns_ = now;
+  }
+  bool hasEnded(int64_t now) {
+    const auto waits = [](const Member& m) {
+      return m.process.isAlive() && !m.process.hasAnswered();
+    };
+    if (std::none_of(members_.begin(), members_.end(), waits)) return true;
+    if (now - end_asked_ns_ > kSecondNs) {
+      std::erase_if(members_, [](const Member& m) { return m.process.executedAnother(); });
+    }
+    if (now - end_asked_ns_ < kAnswerNs) return false;
+    for (const Member& m : members_) {
+      if (waits(m) && !m.late) {
+        warnings_.push_back(
+            fmt::format("process {} did not end its capture: is it stopped? It "
+                        "will when it runs on",
+                        m.process.pid()));
+      }
+    }
+    return true;
+  }
+
+  bool any() const { return any_; }
+  bool hasMembers() const { return !members_.empty(); }
+  bool allFailed() const {
+    return !any_ && !members_.empty() &&
+           std::all_of(members_.begin(), members_.end(), [](const Member& m) { return m.failed; });
+  }
+  /// What has become known since it was asked last.
+  std::vector<std::string> takeWarnings() { return std::exchange(warnings_, {}); }
+  bool rootIsAlive() const { return family_.rootIsAlive(); }
+
+ private:
+  struct Member {
+    ArmedProcess process;
+    int64_t asked_ns = 0;
+    bool began = false;
+    bool failed = false;
+    bool late = false;
+  };
+  Family family_;
+  std::string directory_;
+  Environment settings_;
+  std::set<std::string> known_;
+  std::vector<Member> members_;
+  std::vector<std::string> warnings_;
+  int64_t end_asked_ns_ = 0;
+  bool any_ = false;
+};
+
+void nap(uint64_t met, int64_t& pause_ns) {
+  pause_ns = met > 0 ? 1'000'000 : std::min<int64_t>(pause_ns * 2, 5'000'000);
+  const timespec pause{0, pause_ns};
+  nanosleep(&pause, nullptr);
+}
+
+}  // namespace
+
+Result<ProfileOutcome> runAttach(uint32_t pid, const ProfileOptions& options,
+                                 const std::function<void(const std::string&)>& say) {
+  TS_TRY(const std::string directory, controlDirectoryOf(pid));
+  if (access(directory.c_str(), F_OK) == 0) TS_CHECK_OK(checkControlDirectory(directory));
+  const FileSizeSignalIgnored no_signal;
+  SignalRelay relay;
+  relay.followNobody();
+  const auto facts = readProcessFacts(pid);
+  const std::string command_line = facts ? facts->command_line : std::string();
+  TS_TRY(SessionDir dir, SessionDir::create(options.output));
+  auto giveUp = [&](Error error) -> tl::unexpected<Error> {
+    hideAgain(dir);
+    dir.remove();
+    return tl::unexpected<Error>(std::move(error));
+  };
+  const SessionInfo info = {.output = options.output,
+                            .command_line = command_line,
+                            .root_pid = pid,
+                            .keep_kernels = options.kernels,
+                            .keep_memory = options.memory,
+                            .force = options.force,
+                            .attached = true};
+  if (auto ok = dir.writeInfo(info); !ok) return giveUp(ok.error());
+  if (auto ok = checkRoomForArena(dir, options.ring_bytes); !ok) return giveUp(ok.error());
+  Captured captured(pid, directory, settingsFor(options, dir));
+  const int64_t asked = monotonicNs();
+  if (auto ok = captured.look(asked); !ok) return giveUp(ok.error());
+  if (const auto warnings = captured.takeWarnings(); !captured.hasMembers() && !warnings.empty()) {
+    return giveUp({ErrorCode::kInvalidArgument, warnings.front(), {}});
+  }
+  if (!captured.hasMembers()) {
+    if (auto ok = checkUserOf(pid, directory); !ok) return giveUp(ok.error());
+  }
+  auto made =
+      Collector::create(dir, {.keep_kernels = options.kernels, .keep_memory = options.memory});
+  if (!made) {
+    captured.end(asked);
+    return giveUp(made.error());
+  }
+  Collector& collector = **made;
+  noteHost(collector, command_line);
+  collector.noteMetadata("attached_to", std::to_string(pid));
+  if (!captured.hasMembers()) {
+    say(fmt::format("process {} is armed, and uses neither CUDA nor NVTX yet: waiting for it",
+                    pid));
+  }
+
+  ProfileOutcome outcome;
+  int64_t begun = 0;
+  int64_t next_look = asked + kLookNs;
+  int64_t next_progress = asked + kSecondNs / 5;
+  int64_t pause_ns = 1'000'000;
+  while (relay.stops() == 0) {
+    const uint64_t met = collector.poll();
+    const int64_t now = monotonicNs();
+    captured.poll(now);
+    const std::vector<std::string> warnings = captured.takeWarnings();
+    if (captured.allFailed()) {
+      return giveUp({ErrorCode::kIo, warnings.empty() ? "none could begin" : warnings.front(), {}});
+    }
+    for (const std::string& warning : warnings) say("warning: " + warning);
+    if (begun == 0 && captured.any()) begun = now;
+    const auto run_ns = static_cast<int64_t>(options.duration_s * 1e9);
+    if (begun != 0 && run_ns > 0 && now - begun >= run_ns) {
+      outcome.stopped_by_duration = true;
+      break;
+    }
+    if (now >= next_look) {
+      next_look = now + kLookNs;
+      if (auto ok = captured.look(now); !ok) {
+        outcome.warnings.push_back(ok.error().toString());
+        break;
+      }
+      if (!captured.hasMembers() && !captured.rootIsAlive()) break;
+    }
+    if (options.progress && now >= next_progress) {
+      next_progress = now + kSecondNs / 5;
+      options.progress(progressOf(collector, begun == 0 ? 0 : now - begun));
+    }
+    nap(met, pause_ns);
+  }
+
+  // What their threads wait for is read until they have ended.
+  captured.end(monotonicNs());
+  while (!captured.hasEnded(monotonicNs())) nap(collector.poll(), pause_ns);
+  collector.setCapturing(false);  // forked children have nobody who could tell them
+  warnOfUnrecorded(dir, outcome);
+  outcome.trace_status = collector.finish();
+  takeTotals(collector, dir, outcome);
+  for (std::string& warning : captured.takeWarnings()) {
+    outcome.warnings.push_back(std::move(warning));
+  }
+  if (collector.agentProcesses() == 0) {
+    outcome.warnings.push_back(
+        fmt::format("nothing was captured: no process of {} used CUDA or NVTX meanwhile", pid));
+  }
+  takePublished(collector, outcome);
+  return outcome;
+}
+
+}  // namespace tracesmith

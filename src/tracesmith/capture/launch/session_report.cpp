@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/capture/launch/session_report.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <map>
+
+#include "tracesmith/base/clock.hpp"
+#include "tracesmith/base/version.hpp"
+#include "tracesmith/format/trace_reader.hpp"
+
+namespace tracesmith {
+
+Status checkRoomForArena(const SessionDir& dir, uint64_t ring_bytes) {
+  const uint64_t bytes =
+      arena::dataOffset(arena::kRingsPerArena) + arena::kRingsPerArena * std::bit_ceil(ring_bytes);
+  constexpr const char* kProbe = "probe.new";
+  TS_TRY(const int fd, dir.files().createFile(kProbe));
+  const int error = posix_fallocate(fd, 0, static_cast<off_t>(bytes));
+  close(fd);
+  dir.files().removeFile(kProbe);
+  if (error == 0) return {};
+  return failErrno(error,
+                   "no room for the rings of a process (" + std::to_string(bytes >> 10) +
+                       " KiB; smaller ones: -b BYTES)",
+                   dir.path());
+}
+
+void noteHost(Collector& collector, const std::string& command_line) {
+  utsname u{};
+  if (uname(&u) == 0) {
+    collector.noteMetadata("hostname", u.nodename);
+    collector.noteMetadata("os", std::string(u.sysname) + " " + u.release + " " + u.machine);
+  }
+  collector.noteMetadata("producer", "TraceSmith " + getVersionString());
+  collector.noteMetadata("command_line", command_line);
+  collector.noteMetadata("start_realtime_ns", std::to_string(clockNs(CLOCK_REALTIME)));
+  collector.noteMetadata("start_monotonic_ns", std::to_string(monotonicNs()));
+  collector.noteMetadata("start_boottime_ns", std::to_string(clockNs(CLOCK_BOOTTIME)));
+}
+
+CaptureProgress progressOf(const Collector& collector, int64_t elapsed_ns) {
+  const SharedRows& rows = collector.rows();
+  return {
+      elapsed_ns,    rows.kernels, rows.events, collector.totals().dropped, collector.fileBytes(),
+      rows.processes};
+}
+
+void warnOfUnrecorded(const SessionDir& dir, ProfileOutcome& outcome) {
+  std::map<std::pair<arena::ArmStep, int>, std::vector<uint32_t>> by_error;
+  for (const SessionDir::Unrecorded& u : dir.unrecorded()) {
+    by_error[{u.step, u.error}].push_back(u.pid);
+  }
+  for (const auto& [failure, pids] : by_error) {
+    const auto& [step, error] = failure;
+    const std::string more =
+        pids.size() > 1 ? fmt::format(" and {} more", pids.size() - 1) : std::string();
+    const bool of_directory = step == arena::ArmStep::kDirectory || step == arena::ArmStep::kFile;
+    outcome.warnings.push_back(
+        fmt::format("process {}{} could not {}{} ({}), so {}; {}", pids.front(), more,
+                    arena::failureOf(step), of_directory ? " " + dir.path() : std::string(),
+                    std::strerror(error), arena::consequenceOf(step), arena::adviceOn(step)));
+  }
+}
+
+void noteUnchanneled(const SessionDir& dir, RecordingTotals& totals) {
+  for (const SessionDir::Unrecorded& u : dir.unchanneled()) {
+    const bool for_want_of_room =
+        u.step == arena::ArmStep::kUnknown || u.step == arena::ArmStep::kRoom;
+    totals.ended.push_back(fmt::format(
+        "process {} could not {} ({}); {}", u.pid,
+        for_want_of_room ? "make its channel" : arena::failureOf(u.step), std::strerror(u.error),
+        u.step == arena::ArmStep::kDamaged ? arena::adviceOn(u.step)
+                                           : "a smaller channel: --record-buffer BYTES"));
+  }
+}
+
+void takeTotals(const Collector& collector, const SessionDir& dir, ProfileOutcome& outcome) {
+  const CollectorTotals totals = collector.totals();
+  const SharedRows& rows = collector.rows();
+  outcome.kernels = rows.kernels;
+  outcome.copies = rows.copies;
+  outcome.host_calls = rows.host_calls;
+  outcome.function_calls = collector.functionCalls();
+  outcome.annotations = collector.annotations();
+  for (const std::string& problem : collector.agentProblems()) outcome.warnings.push_back(problem);
+  if (totals.without_ring > 0) {
+    outcome.warnings.push_back(fmt::format(
+        "{} calls came from threads that could get no ring, for want of room in {} or because a "
+        "process had more than {} threads at once; smaller rings: -b BYTES",
+        totals.without_ring, dir.path(), arena::mostRings()));
+  }
+  if (totals.command_buffers > 0) {
+    outcome.warnings.push_back(
+        fmt::format("{} command buffers were enqueued (cl_khr_command_buffer), whose commands are "
+                    "not recorded: their kernels are missing in the trace",
+                    totals.command_buffers));
+  }
+  outcome.dropped = totals.dropped;
+  outcome.without_ring = totals.without_ring;
+  outcome.unresolved = totals.unresolved;
+  outcome.processes = rows.processes;
+  outcome.gpu_processes = collector.agentProcesses();
+  outcome.file_bytes = collector.fileBytes();
+}
+
+namespace {
+
+void countWhatIsInTheFile(const std::string& path, ProfileOutcome& outcome) {
+  const bool functions = outcome.function_calls > 0;
+  outcome.kernels = outcome.copies = outcome.host_calls = outcome.function_calls = 0;
+  outcome.annotations = 0;
+  const auto reader = TraceReader::open(path);
+  if (!reader) return;
+  for (const BlockInfo& block : reader->blocks()) {
+    if (block.table == TableId::kKernel) outcome.kernels += block.rows;
+    if (block.table == TableId::kCopy) outcome.copies += block.rows;
+    if (block.table == TableId::kHostCall) outcome.host_calls += block.rows;
+    if (block.table == TableId::kRange) {
+      (functions ? outcome.function_calls : outcome.annotations) += block.rows;
+    }
+  }
+}
+
+}  // namespace
+
+void takePublished(const Collector& collector, ProfileOutcome& outcome) {
+  const Published& published = collector.published();
+  outcome.trace = published.trace.empty() ? collector.tracePath() : published.trace;
+  if (!published.note.empty()) outcome.warnings.push_back(published.note);
+  if (outcome.recording && !published.recording.empty()) {
+    outcome.recording->path = published.recording;
+  }
+  if (!outcome.trace_status) countWhatIsInTheFile(outcome.trace, outcome);
+}
+
+}  // namespace tracesmith

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/capture/processes/silent_processes.hpp"
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <iterator>
+#include <string_view>
+
+#include "tracesmith/capture/processes/process_facts.hpp"
+
+namespace tracesmith {
+namespace {
+
+// Reading the mappings of a large program takes some 100 us. A short one has its driver soon: what
+// oclgrind preloads is there within milliseconds.
+constexpr int64_t kFirstPauseNs = 10'000'000;
+constexpr int64_t kLongestPauseNs = 5'000'000'000;
+
+// What loaders of OpenCL, or programs of CUDA, load when they use a device; not the loader itself,
+// to which many programs are linked that never call it.
+constexpr std::array<std::string_view, 8> kDrivers = {
+    "libcuda.so",   "libnvidia-opencl.so", "libpocl.so",          "libamdocl64.so",
+    "libigdrcl.so", "libMesaOpenCL.so",    "libRusticlOpenCL.so", "liboclgrind"};
+
+// Of oclgrind: preloaded, it defines OpenCL's functions before any loader does.
+constexpr std::string_view kPreloadedDriver = "liboclgrind-rt.so";
+
+bool knowsLayers(const std::string& loader) {
+  std::ifstream in(loader, std::ios::binary);
+  const std::string bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  return bytes.empty() || bytes.find("OPENCL_LAYERS") != std::string::npos;
+}
+
+}  // namespace
+
+LoadedDriver gpuDriverIn(const std::string& maps, const std::string& session_dir) {
+  LoadedDriver found;
+  for (size_t at = 0; at < maps.size();) {
+    const size_t end = std::min(maps.find('\n', at), maps.size());
+    const std::string_view line = std::string_view(maps).substr(at, end - at);
+    at = end + 1;
+    const size_t path = line.find('/');
+    if (path == std::string_view::npos) continue;
+    if (line.substr(path).starts_with(session_dir + "/")) return {};
+    const std::string_view name = line.substr(line.rfind('/') + 1);
+    if (name.starts_with("libOpenCL")) found.loader = line.substr(path);
+    for (const std::string_view driver : kDrivers) {
+      if (name.starts_with(driver)) found.path = line.substr(path);
+    }
+  }
+  if (found.path.empty()) return {};
+  return found;
+}
+
+std::string whySilent(const LoadedDriver& driver, const std::string& session_dir) {
+  if (driver.name().starts_with(kPreloadedDriver)) {
+    return "calls to " + driver.path +
+           ", if there were any, pass no OpenCL loader that would call the agent; let the loader "
+           "load the driver instead (OCL_ICD_VENDORS=/usr/lib/oclgrind/liboclgrind-rt-icd.so "
+           "tracesmith profile ... -- PROGRAM)";
+  }
+  if (!driver.loader.empty() && !knowsLayers(driver.loader)) {
+    return "its OpenCL loader, " + driver.loader +
+           ", does not know OPENCL_LAYERS; try --inject preload";
+  }
+  return "either it made no call, or the agent in it could not reach " + session_dir +
+         "; give -o a path that the program sees under the same name";
+}
+
+void SilentProcesses::look(const std::vector<Key>& running, int64_t now_ns) {
+  std::map<Key, Due> due;
+  for (const Key& key : running) {
+    const auto known = due_.find(key);
+    Due next = known != due_.end() ? known->second : Due{now_ns + kFirstPauseNs, kFirstPauseNs};
+    if (now_ns >= next.at_ns && found_.count(key) == 0) {
+      next.pause_ns = std::min(next.pause_ns * 2, kLongestPauseNs);
+      next.at_ns = now_ns + next.pause_ns;
+      std::ifstream in(liveProcPath(key.first, "maps"));
+      const std::string maps((std::istreambuf_iterator<char>(in)),
+                             std::istreambuf_iterator<char>());
+      if (LoadedDriver driver = gpuDriverIn(maps, session_dir_); !driver.path.empty()) {
+        found_.emplace(key, std::move(driver));
+      }
+    }
+    due.emplace(key, next);
+  }
+  due_ = std::move(due);
+}
+
+}  // namespace tracesmith

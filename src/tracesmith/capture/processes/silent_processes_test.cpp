@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/capture/processes/silent_processes.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <fstream>
+
+namespace tracesmith {
+namespace {
+
+constexpr const char* kProgram = "55d0-55d1 r-xp 00000000 08:01 7 /usr/bin/a program\n";
+constexpr const char* kLoader = "7f00-7f01 r-xp 00000000 08:01 8 /usr/lib/libOpenCL.so.1.0.0\n";
+constexpr const char* kDriver = "7f02-7f03 r-xp 00000000 08:01 9 /usr/lib/libpocl.so.2.10.0\n";
+constexpr const char* kArena =
+    "7f04-7f05 rw-s 00000000 08:01 10 /tmp/out.sbt.session/7.1.0.arena\n";
+const std::string kSession = "/tmp/out.sbt.session";
+
+std::string gpuDriver(const std::string& maps) { return gpuDriverIn(maps, kSession).name(); }
+
+TEST(SilentProcesses, AreThoseThatLoadedADriverAndHaveNoFileOfTheSession) {
+  EXPECT_EQ(gpuDriver(""), "");
+  EXPECT_EQ(gpuDriver(std::string(kProgram) + kLoader), "") << "linked, but not used";
+  EXPECT_EQ(gpuDriver(std::string(kProgram) + kLoader + kDriver), "libpocl.so.2.10.0");
+  EXPECT_EQ(gpuDriver(std::string(kDriver) + kArena), "");
+  EXPECT_EQ(gpuDriver(std::string(kArena) + kDriver), "");
+  EXPECT_EQ(gpuDriver("7f02-7f03 r-xp 0 08:01 9 /usr/lib/libcuda.so.550.1"), "libcuda.so.550.1")
+      << "a last line without its end";
+}
+
+TEST(SilentProcesses, AreExplainedByTheirLoader) {
+  const auto why = [](const std::string& maps) {
+    return whySilent(gpuDriverIn(maps, kSession), kSession);
+  };
+  const std::string old = testing::TempDir() + "libOpenCL_of_a_test.so.1";
+  std::ofstream(old) << "no layers here";
+  EXPECT_NE(why("7f00-7f01 r-xp 0 08:01 8 " + old + "\n" + kDriver).find("--inject preload"),
+            std::string::npos);
+  std::ofstream(old) << "OPENCL_LAYERS";
+  EXPECT_NE(why("7f00-7f01 r-xp 0 08:01 8 " + old + "\n" + kDriver).find("could not reach"),
+            std::string::npos);
+  std::remove(old.c_str());
+  EXPECT_NE(
+      why("7f00-7f01 r-xp 0 08:01 8 /usr/lib/oclgrind/liboclgrind-rt.so\n").find("OCL_ICD_VENDORS"),
+      std::string::npos);
+}
+
+TEST(SilentProcesses, AreNotLookedForAmongProcessesThatAreGone) {
+  SilentProcesses silent(kSession);
+  const std::vector<SilentProcesses::Key> running = {{4'000'000'000u, 1}};
+  for (int64_t now = 0; now < 1'000'000'000; now += 100'000'000) silent.look(running, now);
+  EXPECT_TRUE(silent.found().empty());
+}
+
+}  // namespace
+}  // namespace tracesmith

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+// The records of the CUDA agent, in an arena's rings (arena_layout.hpp) and in what its process's
+// agents share (cuda_layout.hpp). Correlation ids are CUPTI's, made 64 bits wide; times 0 are not
+// known.
+#pragma once
+
+#include <cstdint>
+
+#include "tracesmith/capture/protocol/arena_layout.hpp"
+
+namespace tracesmith::arena {
+
+enum class CudaText : uint8_t {
+  kKernel = 0,    // aux: number of a kernel's name
+  kFunction = 1,  // aux: number of an API function
+  kDevice = 2,    // aux: the device's ordinal
+  kProblem = 3,   // aux: 0 nothing is captured, 1 less is
+  // Of NVTX:
+  kNvtxName = 4,      // aux: number of a name
+  kNvtxDomain = 5,    // aux: number of a domain, from 1 on
+  kNvtxCategory = 6,  // aux: the program's number of a category
+  kOtherTools = 7,    // tools of CUPTI that the process had loaded when its capture ended
+};
+struct CudaTextRecord {
+  RecordHeader header;
+  uint32_t bytes;      // of the text
+  uint32_t call_kind;  // of functions: CallKind of the model; of categories: their domain
+};
+
+/// Of kCudaCall: the launch became a node of a graph that is being made, and does no work.
+constexpr uint8_t kFlagCaptured = 1;
+/// The call launches a kernel, whether or not its name could be told.
+constexpr uint8_t kFlagKernel = 2;
+
+/// API functions are numbered by CUPTI's domain and callback number. CallRecord::stream is the
+/// number of the kernel's name, or 0.
+constexpr uint32_t cudaFunction(uint32_t domain, uint32_t number) { return domain << 24 | number; }
+
+struct CudaKernelRecord {
+  RecordHeader header;  // aux: number of its name
+  uint64_t correlation;
+  int64_t start;
+  int64_t end;
+  int64_t queued;
+  int64_t submitted;
+  uint32_t device;
+  uint32_t context;
+  uint32_t stream;
+  uint32_t registers;
+  uint32_t grid[3];   // blocks
+  uint32_t block[3];  // threads
+  uint32_t static_shared;
+  uint32_t dynamic_shared;
+  uint32_t local_per_thread;
+  uint32_t graph;
+  uint64_t graph_node;
+  uint32_t cluster[3];  // blocks; 0: none
+  uint32_t reserved;
+};
+static_assert(sizeof(CudaKernelRecord) == 128);
+
+struct CudaCopyRecord {
+  RecordHeader header;
+  uint64_t correlation;
+  int64_t start;
+  int64_t end;
+  uint64_t bytes;
+  uint32_t device;
+  uint32_t context;
+  uint32_t stream;
+  uint32_t reserved;
+};
+static_assert(sizeof(CudaCopyRecord) == 56);
+
+struct CudaFillRecord {
+  RecordHeader header;
+  uint64_t correlation;
+  int64_t start;
+  int64_t end;
+  uint64_t bytes;
+  uint32_t device;
+  uint32_t context;
+  uint32_t stream;
+  uint32_t value;
+};
+
+/// No id of a recording: this CUPTI has none, or it is not about an event.
+constexpr uint64_t kNoEventSync = ~uint64_t{0};
+
+struct CudaSyncRecord {
+  RecordHeader header;
+  uint64_t correlation;
+  int64_t start;
+  int64_t end;
+  uint32_t context;
+  uint32_t stream;  // ~0: none
+  uint32_t event;
+  uint32_t reserved;
+  uint64_t event_sync;  // the recording that was waited for
+};
+static_assert(sizeof(CudaSyncRecord) == 56);
+
+/// An event was recorded on a stream.
+struct CudaEventRecord {
+  RecordHeader header;  // aux: the event's number
+  uint64_t correlation;
+  uint64_t event_sync;
+  uint32_t context;
+  uint32_t stream;
+};
+static_assert(sizeof(CudaEventRecord) == 32);
+
+struct CudaMemoryRecord {
+  RecordHeader header;  // aux: CUPTI's kind of memory
+  uint64_t correlation;
+  int64_t time;
+  uint64_t address;
+  uint64_t bytes;
+  uint32_t device;
+  uint32_t context;
+  uint64_t pool;  // its address; 0: none
+  // Of the pool after it; both 0 where it is another process's, or CUPTI does not say.
+  uint64_t pool_bytes;
+  uint64_t pool_used;
+};
+static_assert(sizeof(CudaMemoryRecord) == 72);
+
+struct CudaPoolRecord {
+  RecordHeader header;  // aux: device
+  uint64_t correlation;
+  int64_t time;
+  uint64_t address;
+  uint64_t bytes;
+  uint64_t used;
+  uint64_t release_threshold;
+  uint64_t kept_bytes;  // of a trim: the least that stays
+  uint32_t pool_kind;   // CUPTI's: 1 of this process, 2 of another
+  uint32_t reserved;
+};
+static_assert(sizeof(CudaPoolRecord) == 72);
+
+/// Of kCudaModule: it is unloaded, otherwise it was loaded; its call was recorded.
+constexpr uint8_t kFlagUnload = 1;
+constexpr uint8_t kFlagInCall = 2;
+struct CudaModuleRecord {
+  RecordHeader header;   // aux: the stack at which it was, or 0
+  uint64_t correlation;  // without kFlagInCall any of this life
+  int64_t time;
+  uint64_t bytes;  // of its image
+  uint32_t module;
+  uint32_t context;  // ~0: not known
+};
+static_assert(sizeof(CudaModuleRecord) == 40);
+
+/// What a call of CUDA's virtual memory API did to physical memory.
+enum class VirtualMemoryCall : uint8_t {
+  kNone = 0,
+  kCreate = 1,   // handle, bytes, device: physical memory was made
+  kRelease = 2,  // handle: one reference less
+  kMap = 3,      // handle, address, bytes, offset
+  kUnmap = 4,    // address, bytes: all mappings in this range
+  kRetain = 5,   // handle, address: one reference more to what is mapped there
+  kImport = 6,   // handle: of memory that is no allocation of this process
+};
+constexpr uint32_t kNoDevice = ~0u;
+
+/// A call of CUDA's virtual memory API that succeeded. Its CallRecord comes after it in the ring.
+struct CudaVirtualMemoryRecord {
+  RecordHeader header;   // aux: the stack of the call, or 0
+  uint64_t correlation;  // of the call
+  // kRelease and kUnmap: when the call began, for another thread may be given the same handle or
+  // address before it ends. The others: when it ended.
+  int64_t time;
+  uint64_t handle;
+  uint64_t address;
+  uint64_t bytes;
+  uint64_t offset;
+  uint32_t device;  // ordinal; kNoDevice: memory of the host
+  uint32_t reserved;
+};
+static_assert(sizeof(CudaVirtualMemoryRecord) == 64);
+
+/// A node of a graph was made, or copied with its graph.
+struct CudaGraphNodeRecord {
+  RecordHeader header;  // aux: the stack at which it was made, or 0
+  uint64_t node;
+  uint64_t original;     // of a copy; else 0
+  uint64_t correlation;  // any of this life
+};
+
+/// A launch of a graph, of whose nodes nothing is recorded.
+struct CudaGraphRecord {
+  RecordHeader header;  // aux: the graph's number
+  uint64_t correlation;
+  int64_t start;
+  int64_t end;
+  uint32_t device;   // of its first node; kHostNode: that runs on the host
+  uint32_t context;  // likewise
+  uint32_t stream;
+  uint32_t reserved;
+};
+static_assert(sizeof(CudaGraphRecord) == 48);
+constexpr uint32_t kHostNode = 0x7fffffff;
+
+struct CudaJitRecord {
+  RecordHeader header;  // aux: CUPTI's kind of input and output
+  uint64_t correlation;
+  int64_t start;
+  int64_t end;
+};
+
+struct CudaUnifiedRecord {
+  RecordHeader header;
+  int64_t start;
+  int64_t end;
+  uint64_t value;  // bytes, or a number of faults
+  uint64_t address;
+  uint32_t source;  // devices
+  uint32_t destination;
+  uint64_t first_correlation;  // of this life
+};
+
+struct CudaDeviceRecord {
+  RecordHeader header;  // aux: ordinal
+  uint64_t memory_bytes;
+  uint32_t multiprocessors;
+  uint32_t clock_mhz;
+  uint32_t warp_size;
+  uint32_t threads_per_block;
+  uint32_t compute_major;
+  uint32_t compute_minor;
+  uint8_t uuid[16];
+};
+static_assert(sizeof(CudaDeviceRecord) == 56);
+
+struct CudaContextRecord {
+  RecordHeader header;  // aux: the context's number
+  uint64_t device;
+};
+
+struct CudaOverheadRecord {
+  RecordHeader header;   // aux: CUPTI's kind of overhead
+  uint64_t correlation;  // of the call it came in; 0: not known
+  int64_t start;
+  int64_t end;
+};
+
+struct CudaDroppedRecord {
+  RecordHeader header;
+  uint64_t records;  // since the last
+};
+
+}  // namespace tracesmith::arena

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/capture/session_directory/session_files.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "tracesmith/capture/protocol/arena_layout.hpp"
+#include "tracesmith/capture/protocol/channel_layout.hpp"
+#include "tracesmith/capture/protocol/cuda_layout.hpp"
+
+namespace tracesmith {
+namespace {
+
+constexpr std::array<std::string_view, 7> kNames = {
+    kSessionInfoName, "session.txt.new", "processes.log", "trace.sbt",
+    "trace.sbr",      "probe.new",       "owner.new"};
+
+/// What follows the numbers of a file that an agent makes.
+constexpr std::array<std::string_view, 8> kAgentSuffixes = {
+    arena::kArenaSuffix, ".new",         cuda_file::kSuffix,       ".cuda.new",
+    channel::kSuffix,    ".channel.new", arena::kUnrecordedSuffix, channel::kUnrecordedSuffix};
+
+/// The length of the numbers that `name` begins with ("12.345.0"), or 0 unless there are 2 or 3.
+size_t lengthOfNumbers(std::string_view name) {
+  size_t at = 0;
+  int numbers = 0;
+  for (size_t next = 0; next < name.size() && numbers < 4;) {
+    const size_t end = std::min(name.find_first_not_of("0123456789", next), name.size());
+    if (end == next) break;
+    ++numbers;
+    at = end;
+    if (end == name.size() || name[end] != '.') break;
+    next = end + 1;
+  }
+  return numbers == 2 || numbers == 3 ? at : 0;
+}
+
+}  // namespace
+
+bool isSessionFile(std::string_view name) {
+  if (std::find(kNames.begin(), kNames.end(), name) != kNames.end()) return true;
+  const size_t numbers = lengthOfNumbers(name);
+  if (numbers == 0) return false;
+  return std::find(kAgentSuffixes.begin(), kAgentSuffixes.end(), name.substr(numbers)) !=
+         kAgentSuffixes.end();
+}
+
+}  // namespace tracesmith

@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/capture/session_directory/session_output.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <filesystem>
+
+#include "tracesmith/base/free_name.hpp"
+#include "tracesmith/base/output_place.hpp"
+#include "tracesmith/base/target_file.hpp"
+#include "tracesmith/format/file_io.hpp"
+#include "tracesmith/format/trace_reader.hpp"
+#include "tracesmith/recording/recording_file.hpp"
+
+namespace tracesmith {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool isEvent(TableId table) {
+  return table == TableId::kRecordedCommand ||
+         (table >= TableId::kHostCall && table != TableId::kAttribute);
+}
+
+std::string hexadecimal(const std::array<uint8_t, 16>& bytes) {
+  std::string text;
+  for (const uint8_t byte : bytes) text += fmt::format("{:02x}", byte);
+  return text;
+}
+
+Status copyInto(const std::string& from, const std::string& to) {
+  TS_TRY(TargetFile target, TargetFile::open(to));
+  std::error_code ec;
+  fs::copy_file(from, target.place(), fs::copy_options::overwrite_existing, ec);
+  if (ec) return fail(ErrorCode::kIo, "cannot copy it (" + ec.message() + ")", to);
+  TS_CHECK_OK(target.finish());
+  (void)unlink(from.c_str());
+  return {};
+}
+
+/// Moves a file over what is there; the new one gets the mode of the old one, if that was ours.
+Status moveOver(const std::string& from, const std::string& to) {
+  if (sameFile(from, to)) {
+    (void)unlink(from.c_str());  // rename() of two names of one file does nothing
+    return {};
+  }
+  struct stat s {};
+  if (stat(to.c_str(), &s) == 0 && s.st_uid == geteuid()) {
+    (void)chmod(from.c_str(), s.st_mode & 0777);
+  }
+  if (rename(from.c_str(), to.c_str()) == 0) return {};
+  if (errno == EXDEV) return copyInto(from, to);
+  if (errno == EBUSY) {  // a file that is mounted there cannot be replaced
+    TS_CHECK_OK(copyInPlace(from, to));
+    (void)unlink(from.c_str());
+    return {};
+  }
+  return failErrno(errno, "cannot put the finished file in its place", to);
+}
+
+/// Moves a file to where nothing lay; ErrorCode::kInvalidArgument: something lies there now.
+Status moveToNothing(const std::string& from, const std::string& to) {
+  const Status moved = moveToFreeName(from, to);
+  if (moved || moved.error().code == ErrorCode::kInvalidArgument) return moved;
+  return moveOver(from, to);  // another file system
+}
+
+/// The recording that lay at the output belongs to the trace that is replaced: it gets another
+/// name.
+Status keepOldRecording(const std::string& path, Published& published) {
+  const std::string extension = fs::path(path).extension().string();
+  const std::string stem = path.substr(0, path.size() - extension.size());
+  TS_TRY(const std::string to, moveToNumberedName(path, stem + ".old" + extension));
+  published.note = "the recording of the trace that was replaced is now " + to;
+  return {};
+}
+
+Status publishRecording(const SessionDir& dir, Published& published) {
+  const std::string from = dir.recordingPath();
+  const std::string to = recording::pathBeside(published.trace);
+  const Occupant made = lookAt(from);
+  const Occupant old = lookAt(to);
+  const bool has_new = made.kind != Occupant::Kind::kNothing;
+  const bool stays = has_new && made.identity == old.identity && !old.identity.empty();
+  if (old.kind == Occupant::Kind::kNothing || stays) {
+    if (has_new) TS_CHECK_OK(moveOver(from, to));
+  } else {
+    const SessionInfo& info = dir.info();
+    const bool better = made.has_events && (made.complete || info.force);
+    const bool may_replace = better || !old.has_events;
+    const bool known = !info.replaces_recording.empty() && old.identity == info.replaces_recording;
+    if (!known && !has_new) return {};  // nothing of this session, and nobody asked
+    if (!known || !may_replace) TS_CHECK_OK(keepOldRecording(to, published));
+    if (has_new) {
+      TS_CHECK_OK(moveOver(from, to));
+    } else if (known && may_replace) {
+      (void)unlink(to.c_str());
+    }
+  }
+  if (has_new) published.recording = to;
+  return {};
+}
+
+/// The collector writes it with its first rows, so little has to be read.
+std::string sessionIdOf(TraceReader& reader) {
+  Trace trace;
+  const std::vector<BlockInfo>& blocks = reader.blocks();
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    if (blocks[i].table != TableId::kString && blocks[i].table != TableId::kMetadata) continue;
+    if (!reader.readBlock(i, trace)) return {};
+    if (blocks[i].table != TableId::kMetadata) continue;
+    if (const std::string_view id = trace.metadataValue("session_id"); !id.empty()) {
+      return std::string(id);
+    }
+  }
+  return {};
+}
+
+std::string whyBeside(const Occupant& made, const Occupant& old, bool known, bool complete) {
+  if (!known) return "holds " + old.text + ", which came there while this was recorded";
+  const std::string what =
+      old.kind == Occupant::Kind::kOther ? "is " + old.text : std::string("holds events");
+  if (!complete) return what + ", and the new trace is not complete";
+  return made.has_events ? "cannot be replaced" : what + ", and the new trace holds no events";
+}
+
+/// publish() without what is to be done about a failure.
+Result<Published> putToPlaces(const SessionDir& dir, bool complete) {
+  const SessionInfo& info = dir.info();
+  Published published;
+  TS_TRY(const std::string target, checkedTarget(info.output));
+  const Occupant made = lookAt(dir.tracePath());
+  const Occupant recorded = lookAt(dir.recordingPath());
+  const Occupant old = lookAt(target);
+  const bool ours = sameFile(dir.tracePath(), target) ||
+                    (isOfSession(dir, made, old) && !isFinishedElsewhere(made, old));
+  const bool nothing = old.kind == Occupant::Kind::kNothing || old.kind == Occupant::Kind::kEmpty;
+  const bool other = old.kind == Occupant::Kind::kOther;
+  const bool known =
+      other ? info.replaces == kNoTrace : !info.replaces.empty() && old.identity == info.replaces;
+  const bool better = complete && (made.has_events || recorded.has_events);
+  const bool may_replace = known && (info.force || better || (!old.has_events && !other));
+  const auto beside = recorded.kind == Occupant::Kind::kNothing
+                          ? Result<OutputPlace>()
+                          : findOutputPlace(recording::pathBeside(info.output));
+  std::string why = whyBeside(made, old, known, complete);
+  if (beside && (ours || nothing || may_replace)) {
+    const Status moved = old.kind == Occupant::Kind::kNothing
+                             ? moveToNothing(dir.tracePath(), target)
+                             : moveOver(dir.tracePath(), target);
+    if (moved) {
+      published.trace = info.output;
+      TS_CHECK_OK(publishRecording(dir, published));
+      return published;
+    }
+    if (moved.error().code != ErrorCode::kInvalidArgument) {
+      return tl::unexpected<Error>(moved.error());
+    }
+    why = whyBeside(made, lookAt(target), false, complete);
+  }
+  hideAgain(dir);  // the trace gets another name than the one it grew under
+  for (int i = 2; i < kMostNumberedNames; ++i) {
+    const std::string to = numberedName(info.output, i);
+    if (isThere(recording::pathBeside(to))) continue;
+    const Status moved = moveToFreeName(dir.tracePath(), to);
+    if (!moved && moved.error().code == ErrorCode::kInvalidArgument) continue;
+    if (!moved) return tl::unexpected<Error>(moved.error());
+    published.trace = to;
+    TS_CHECK_OK(publishRecording(dir, published));
+    published.note = beside
+                         ? fmt::format("{} {}: it stays as it was, and the new trace is {}{}",
+                                       info.output, why, to, known ? " (--force replaces it)" : "")
+                         : fmt::format("{}: the new trace is {}, with its recording",
+                                       beside.error().toString(), to);
+    return published;
+  }
+  return fail(ErrorCode::kIo, "no name is free for the new trace", info.output);
+}
+
+}  // namespace
+
+Occupant lookAt(const std::string& path) {
+  Occupant found;
+  struct stat s {};
+  if (stat(path.c_str(), &s) != 0) return found;
+  found.kind = Occupant::Kind::kOther;
+  found.text = "a file that is no trace";
+  if (!S_ISREG(s.st_mode)) return found;
+  if (s.st_size == 0) {
+    found.kind = Occupant::Kind::kEmpty;
+    found.text = "an empty file";
+    return found;
+  }
+  auto reader = TraceReader::open(path);
+  if (!reader) {
+    found.text = "a file that cannot be read as a trace (" + reader.error().message + ")";
+    found.has_events = reader.error().code != ErrorCode::kNotATrace;
+    return found;
+  }
+  found.identity = hexadecimal(reader->uuid());
+  found.complete = reader->complete();
+  found.kind = Occupant::Kind::kTrace;
+  bool any = false;
+  for (const BlockInfo& block : reader->blocks()) {
+    any = any || block.rows > 0;
+    found.has_events = found.has_events || (block.rows > 0 && isEvent(block.table));
+  }
+  // A block that cannot be read may have held them.
+  found.has_events = found.has_events || !reader->losses().empty();
+  if (!any && !found.complete && reader->losses().empty() && reader->cutBytes() == 0) {
+    found.kind = Occupant::Kind::kEmpty;
+  }
+  found.session_id = sessionIdOf(*reader);
+  found.text = found.session_id.empty() ? "a trace without a session id"
+                                        : "a trace of session " + found.session_id;
+  if (found.kind == Occupant::Kind::kEmpty) found.text = "a trace without rows";
+  return found;
+}
+
+Result<std::string> checkedTarget(const std::string& output) {
+  if (output == "-") {
+    return fail(ErrorCode::kUnsupported,
+                "a trace needs a file, it cannot be piped (a file of this name is ./-)", output);
+  }
+  TS_TRY(const OutputPlace place, findOutputPlace(output));
+  if (place.exists && S_ISDIR(place.entry.st_mode)) {
+    return fail(ErrorCode::kInvalidArgument, "this is a directory", output);
+  }
+  if (place.exists && !S_ISREG(place.entry.st_mode)) {
+    return fail(ErrorCode::kInvalidArgument,
+                std::string("this is ") +
+                    (S_ISFIFO(place.entry.st_mode) ? "a pipe" : "a device or socket") +
+                    ", a trace must be a regular file",
+                output);
+  }
+  if (place.in_system) {
+    return fail(ErrorCode::kInvalidArgument,
+                "leads into /proc, /sys or /dev, and a trace must be a regular file; choose "
+                "another name for the output",
+                output);
+  }
+  if (place.exists && access(place.path.c_str(), W_OK) != 0) {
+    return failErrno(errno, "cannot overwrite it", output);
+  }
+  const std::string folder = parentFolderOf(place.path);
+  if (folder != parentFolderOf(output) && access(folder.c_str(), W_OK | X_OK) != 0) {
+    return failErrno(errno, "cannot write into the folder that it leads to, " + folder, output);
+  }
+  return place.path;
+}
+
+bool isOfSession(const SessionDir& dir, const Occupant& made, const Occupant& found) {
+  if (found.kind != Occupant::Kind::kTrace) return false;
+  const bool same_id = !dir.info().id.empty() && found.session_id == dir.info().id;
+  return same_id || found.identity == made.identity;
+}
+
+bool isFinishedElsewhere(const Occupant& made, const Occupant& found) {
+  return found.complete && !(made.complete && made.identity == found.identity);
+}
+
+void showWhileItGrows(const SessionDir& dir) {
+  if (!isThere(dir.info().output)) {
+    (void)link(dir.tracePath().c_str(), dir.info().output.c_str());
+  }
+}
+
+void hideAgain(const SessionDir& dir) {
+  if (sameFile(dir.tracePath(), dir.info().output)) (void)unlink(dir.info().output.c_str());
+}
+
+Result<Published> publish(const SessionDir& dir, bool complete) {
+  auto published = putToPlaces(dir, complete);
+  if (published) return published;
+  // Without it in the session directory, it was the recording that could not be moved.
+  const bool has_trace = isThere(dir.tracePath());
+  published.error().message += fmt::format(
+      "; {} is in the session directory: when the place is free, finish it with "
+      "`tracesmith recover {}`",
+      has_trace ? "the trace" : "the trace is at " + dir.info().output + ", and its recording",
+      dir.path());
+  return published;
+}
+
+Result<Published> publishFile(TargetFile& made, const std::string& output, bool force) {
+  Published published;
+  const bool replaces = force || !lookAt(output).has_events || lookAt(made.place()).has_events;
+  if (replaces) {
+    const std::string recording = recording::pathBeside(output);
+    if (lookAt(recording).kind == Occupant::Kind::kTrace) {
+      TS_CHECK_OK(keepOldRecording(recording, published));
+    }
+    TS_CHECK_OK(made.finish());
+    published.trace = output;
+    return published;
+  }
+  for (int i = 2; i < kMostNumberedNames; ++i) {
+    const std::string to = numberedName(output, i);
+    if (isThere(recording::pathBeside(to))) continue;
+    const Status named = made.finishAs(to);
+    if (!named && named.error().code == ErrorCode::kInvalidArgument) continue;
+    if (!named) return tl::unexpected<Error>(named.error());
+    published.trace = to;
+    published.note = fmt::format(
+        "{} holds events, and the new trace holds none: it stays as it was, and the new trace is "
+        "{} (--force replaces it)",
+        output, to);
+    return published;
+  }
+  return fail(ErrorCode::kIo, "no name is free for the new trace", output);
+}
+
+Result<Beside> startBeside(const std::string& output) {
+  TS_TRY([[maybe_unused]] const OutputPlace place, findOutputPlace(output));
+  const Occupant old = lookAt(output);
+  if (!old.has_events) return Beside{};
+  TS_TRY(const sbt::FileHandle free, sbt::openForWriting(output, false));
+  for (int i = 2; i < kMostNumberedNames; ++i) {
+    std::string path = numberedName(output, i);
+    if (isThere(recording::pathBeside(path))) continue;
+    const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0 && errno == EEXIST) continue;
+    if (fd < 0) return failErrno(errno, "cannot create the trace", path);
+    close(fd);
+    return Beside{std::move(path), old.identity};
+  }
+  return fail(ErrorCode::kIo, "no name is free for the new trace", output);
+}
+
+Result<std::string> finishBeside(const Beside& made, const std::string& output) {
+  const Occupant old = lookAt(output);
+  const bool as_it_was = old.identity == made.replaces || old.kind == Occupant::Kind::kNothing;
+  if (!as_it_was || !lookAt(made.path).has_events) return made.path;
+  Published published;
+  const std::string recording = recording::pathBeside(output);
+  if (lookAt(recording).kind == Occupant::Kind::kTrace) {
+    TS_CHECK_OK(keepOldRecording(recording, published));
+  }
+  TS_TRY(const std::string target, checkedTarget(output));
+  TS_CHECK_OK(moveOver(made.path, target));
+  return output;
+}
+
+Result<Published> publishRest(const SessionDir& dir, const std::string& trace) {
+  Published published;
+  published.trace = trace;
+  TS_CHECK_OK(publishRecording(dir, published));
+  return published;
+}
+
+std::string findPublished(const SessionDir& dir) {
+  const SessionInfo& info = dir.info();
+  const auto is = [&](const std::string& path) {
+    const Occupant found = lookAt(path);
+    return found.kind == Occupant::Kind::kTrace && !info.id.empty() && found.session_id == info.id;
+  };
+  if (is(info.output)) return info.output;
+  for (int i = 2; i < kMostNumberedNames; ++i) {
+    const std::string path = numberedName(info.output, i);
+    if (!isThere(path)) return {};
+    if (is(path)) return path;
+  }
+  return {};
+}
+
+}  // namespace tracesmith

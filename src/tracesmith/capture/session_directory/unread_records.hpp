@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether a session directory still has records that are in no trace.
+#pragma once
+
+#include <string>
+
+#include "tracesmith/base/result.hpp"
+#include "tracesmith/capture/session_directory/session_directory.hpp"
+
+namespace tracesmith {
+
+/// Fails while a ring or a channel of `dir` has records that were not read, or a file of CUDA's
+/// agent is not among the commit marks of `trace`: then the directory has to stay. Arenas that
+/// cannot be opened count as not read.
+Status checkAllRead(const SessionDir& dir, const std::string& trace);
+
+}  // namespace tracesmith

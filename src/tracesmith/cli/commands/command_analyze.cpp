@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "tracesmith/analysis/report/report.hpp"
+#include "tracesmith/cli/commands/commands.hpp"
+#include "tracesmith/cli/files/trace_file.hpp"
+#include "tracesmith/cli/terminal/messages.hpp"
+#include "tracesmith/cli/terminal/standard_output.hpp"
+#include "tracesmith/export/text/report_text.hpp"
+
+namespace tracesmith::cli {
+namespace {
+
+class AnalyzeCommand : public Command {
+ public:
+  AnalyzeCommand() : Command("analyze", "Say where the time went, and why") {
+    text("FILE", input_, "FILE", "The trace (.sbt), or another tool's", Complete::kFile).required();
+    constexpr std::array<const char*, kAnalysisParts> kMeanings = {
+        "How busy each device was, and with what",
+        "What ran at the same time; communication beside compute",
+        "Why streams were idle: host late, short gaps, other waits",
+        "Work of each stream",
+        "Kernels by name, with percentiles",
+        "Host calls, call stacks, and the longest single pieces of work",
+        "Allocations and their peak",
+        "Copies and fills with their bandwidth",
+        "Collectives, and what of them nothing hides",
+        "From launches to their work",
+        "How many launches wait in each stream",
+        "Occupancy that launch shapes allow",
+        "Steps, as the trace names them",
+        "The chain of calls, launches and work that decides how long it takes"};
+    for (size_t i = 0; i < kAnalysisParts; ++i) {
+      flag("--" + std::string(toString(static_cast<AnalysisPart>(i))), parts_[i], kMeanings[i]);
+    }
+    text("--range", range_, "NAME",
+         "The critical path of this range of the host alone (by its name, or the begin of it)");
+    count("--instance", instance_, "N", "Which of the ranges with that name, from 0 (default 0)");
+    count("--limit", limit_, "N",
+          "Rows of a table (default 15, with --json all but of the longest pieces; 0: all)");
+    flag("--all-frames", all_frames_,
+         "In stacks also the frames of the interpreter, libffi and the loader");
+    flag("--json", json_, "As JSON: exact, in ns");
+    flagWithChoice(
+        "--as-hta", as_hta_, "0.5", {"0.5", "0.6"},
+        "Count as Holistic Trace Analysis 0.5.0 does, or as its main branch (0.6): whole "
+        "microseconds, its classes of names, without the last step. For comparisons; "
+        "the default is exact");
+    text("-o,--output", output_, "FILE", "Where to write (default: standard output)",
+         Complete::kFile);
+    describe("All parts, unless some are asked for. What each number means: docs/analysis.md.");
+    example("tracesmith analyze trace.sbt", "Everything");
+    example("tracesmith analyze trace.json.gz --gpu-util --idle",
+            "How busy were the devices, and why not more?");
+    example("tracesmith analyze trace.sbt --json -o report.json", "For a program");
+  }
+
+  int run(Session& session) override {
+    if (const Status given = checkRange(); !given) return failWith(given.error());
+    Result<TraceFile> file = readTraceFile(input_);
+    if (!file) return failWith(file.error());
+    ReportOptions options;
+    options.analysis.as_hta = !as_hta_.empty();
+    options.analysis.hta_main = as_hta_ == "0.6";
+    if (!range_.empty()) {
+      if (const Status found = findRange(file->trace, options); !found) {
+        return failWith(found.error());
+      }
+    }
+    if (json_) options.limit = 0;
+    if (limit_) options.limit = options.longest = static_cast<size_t>(*limit_);
+    options.whole_paths = json_;
+    options.all_frames = all_frames_;
+    for (size_t i = 0; i < kAnalysisParts; ++i) {
+      if (parts_[i]) options.parts.push_back(static_cast<AnalysisPart>(i));
+    }
+    const std::vector<ReportTable> report = analyze(file->trace, options);
+    const bool to_file = !output_.empty() && output_ != "-";
+    const TerminalStyle style{.width = to_file ? 0 : session.terminal.width,
+                              .colour = !to_file && session.terminal.colour,
+                              .utf8 = to_file || session.terminal.utf8};
+    if (!to_file) {
+      Output out = standardOutput();
+      write(report, style, out);
+      return finishOutput(out, reportLosses(file->reader, input_, kExitOk));
+    }
+    Result<Output> out = Output::toFile(output_);
+    if (!out) return failWith(out.error());
+    write(report, style, *out);
+    if (const Status written = out->finish(); !written) {
+      sayError(written.error());
+      return kExitFailed;
+    }
+    return reportLosses(file->reader, input_, kExitOk);
+  }
+
+ private:
+  Status checkRange() const {
+    if (range_.empty() && instance_) {
+      return fail(ErrorCode::kInvalidArgument,
+                  "it counts the ranges of --range, which is not given", "--instance");
+    }
+    const bool all = std::none_of(parts_.begin(), parts_.end(), [](bool part) { return part; });
+    if (!range_.empty() && !all && !parts_[static_cast<size_t>(AnalysisPart::kCriticalPath)]) {
+      return fail(ErrorCode::kInvalidArgument,
+                  "it is for the critical path, which is not asked for (--critical-path)",
+                  "--range");
+    }
+    return {};
+  }
+
+  Status findRange(const Trace& trace, ReportOptions& options) const {
+    std::vector<std::pair<int64_t, int64_t>> found;
+    const RangeTable& ranges = trace.range;
+    for (size_t i = 0; i < ranges.size(); ++i) {
+      if (ranges.kind[i] == RangeKind::kRange && ranges.stream_id[i] == StreamId::kNone &&
+          trace.text(ranges.name[i]).starts_with(range_)) {
+        found.emplace_back(ranges.start_ns[i], endOf(ranges.start_ns[i], ranges.duration_ns[i]));
+      }
+    }
+    const auto n = static_cast<size_t>(instance_.value_or(0));
+    if (found.empty()) {
+      return fail(ErrorCode::kInvalidArgument,
+                  fmt::format("no range of the host has a name that begins with '{}'; 'tracesmith "
+                              "view -t range' lists them",
+                              range_),
+                  "--range");
+    }
+    if (n >= found.size()) {
+      return fail(ErrorCode::kInvalidArgument,
+                  fmt::format("ranges of the host whose name begins with '{}': {}, counted from 0; "
+                              "there is no {}",
+                              range_, found.size(), n),
+                  "--instance");
+    }
+    std::sort(found.begin(), found.end());
+    options.from_ns = found[n].first;
+    options.to_ns = found[n].second;
+    return {};
+  }
+
+  void write(const std::vector<ReportTable>& report, const TerminalStyle& style,
+             Output& out) const {
+    if (json_) {
+      writeReportJson(report, out);
+    } else {
+      writeReportText(report, style, out);
+    }
+  }
+
+  std::string input_;
+  std::string output_;
+  std::array<bool, kAnalysisParts> parts_{};
+  std::optional<uint64_t> limit_;
+  std::string range_;
+  std::optional<uint64_t> instance_;
+  bool all_frames_ = false;
+  bool json_ = false;
+  std::string as_hta_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> makeAnalyzeCommand() { return std::make_unique<AnalyzeCommand>(); }
+
+}  // namespace tracesmith::cli

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "tracesmith/capture/launch/agent_environment.hpp"
+#include "tracesmith/capture/launch/armed_process.hpp"
+#include "tracesmith/capture/launch/program_eligibility.hpp"
+#include "tracesmith/capture/processes/launcher.hpp"
+#include "tracesmith/capture/processes/process_facts.hpp"
+#include "tracesmith/capture/protocol/arena_layout.hpp"
+#include "tracesmith/cli/commands/commands.hpp"
+#include "tracesmith/cli/runs/recording.hpp"
+#include "tracesmith/cli/terminal/messages.hpp"
+
+namespace tracesmith::cli {
+namespace {
+
+class ArmCommand : public Command {
+ public:
+  ArmCommand() : Command("arm", "Start a program so that it can be recorded at any later time") {
+    flag("-l,--list", list_, "List the processes that wait, or are being recorded");
+    takeProgram(false);
+    setUsageExitCode(kExitNotStarted);
+    describe(
+        "Becomes the program: its process is the one that was started here. Nothing is recorded, "
+        "and CUPTI is not loaded, until 'tracesmith record --pid PID'; afterwards it waits again. "
+        "So do the processes that it starts. CUDA and NVTX; OpenCL programs run as ever.");
+    example("tracesmith arm -- python train.py", "A training that may be looked into later");
+    example("tracesmith record --pid 4711 -d 10", "Ten seconds of it");
+  }
+
+  int run(Session& session) override {
+    if (list_) return list();
+    if (session.program.empty()) {
+      say("arm: which program? for example: tracesmith arm -- python train.py (or: arm --list)");
+      return kExitNotStarted;
+    }
+    const std::string& program = session.program[0];
+    const ProgramReach reach = reachOf(program);
+    if (reach.reach == Reach::kPrivileged) {
+      sayError({ErrorCode::kUnsupported,
+                "could never be recorded: it is " + reach.why +
+                    ", so the system lets no library of ours into it",
+                reach.path});
+      return kExitNotStarted;
+    }
+    warnOfStaticProgram(program);
+    const Result<std::string> directory = controlDirectory();
+    if (!directory) return refuse(directory.error());
+    const Result<Environment> environment = armedEnvironment(*directory);
+    if (!environment) return refuse(environment.error());
+    for (const char* const variable : {kCudaInjection, kNvtxInjection}) {
+      const std::string other = otherTool(variable);
+      if (!other.empty()) sayWarning(fmt::format("{} names {} already", variable, other));
+    }
+    for (const auto& [name, value] : *environment) setenv(name.c_str(), value.c_str(), 1);
+    unsetenv(arena::kEnvSession);  // of one that recorded us, and is not asked to go on
+    std::vector<char*> arguments;
+    for (std::string& word : session.program) arguments.push_back(word.data());
+    arguments.push_back(nullptr);
+    execvp(arguments[0], arguments.data());
+    const int error = errno;
+    if (error == ENOENT || error == ENOTDIR) {
+      (void)refuse({ErrorCode::kNotFound, "command not found", program});
+      return kExitCommandNotFound;
+    }
+    (void)refuse({ErrorCode::kPermission,
+                  std::string("cannot be executed: ") + std::strerror(error), program});
+    return kExitNotExecutable;
+  }
+
+ private:
+  static int refuse(const Error& error) {
+    sayError(error);
+    return kExitNotStarted;
+  }
+
+  static int list() {
+    const Result<std::string> directory = controlDirectory();
+    if (!directory) return failWith(directory.error());
+    const std::vector<ArmedProcessInfo> armed = listArmed(*directory);
+    if (armed.empty()) say("no process of this user is armed and uses CUDA or NVTX");
+    for (const ArmedProcessInfo& process : armed) {
+      const auto facts = readProcessFacts(process.pid);
+      fmt::print("{:>8}  {:<9}  {}\n", process.pid, process.is_captured ? "recording" : "waiting",
+                 facts ? facts->command_line : "");
+    }
+    return kExitOk;
+  }
+
+  bool list_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> makeArmCommand() { return std::make_unique<ArmCommand>(); }
+
+}  // namespace tracesmith::cli

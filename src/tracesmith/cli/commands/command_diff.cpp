@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/analysis/diff/trace_diff.hpp"
+#include "tracesmith/base/distinct_files.hpp"
+#include "tracesmith/cli/commands/commands.hpp"
+#include "tracesmith/cli/files/trace_file.hpp"
+#include "tracesmith/cli/terminal/messages.hpp"
+#include "tracesmith/cli/terminal/standard_output.hpp"
+#include "tracesmith/export/text/report_text.hpp"
+
+namespace tracesmith::cli {
+namespace {
+
+class DiffCommand : public Command {
+ public:
+  DiffCommand() : Command("diff", "Say what is different between two traces, or two groups") {
+    texts("A", before_, "A", "The trace before (.sbt), or another tool's; several with '--'",
+          Complete::kFile)
+        .required();
+    takeSecondGroup("B");
+    count("--limit", limit_, "N",
+          "Rows of the table by name (default 25, with --json all; 0: all)");
+    flag("--json", json_, "As JSON: exact, in ns");
+    describe(
+        "Which kernels, copies and calls appeared, vanished, became slower or faster: 'diff A B', "
+        "or 'diff A... -- B...' with several runs a side. A name is called slower or faster where "
+        "the confidence interval of its change leaves out 0; with one run a side that is said of "
+        "these two runs alone, with several of the programs (docs/analysis.md).");
+    example("tracesmith diff before.sbt after.sbt", "Did the change help?");
+    example("tracesmith diff before*.sbt -- after*.sbt", "And is it more than runs differ anyway?");
+  }
+
+  int run(Session& session) override {
+    std::vector<std::string> after = session.second_group;
+    if (after.empty() && before_.size() == 2) {
+      after.push_back(before_.back());
+      before_.pop_back();
+    }
+    if (after.empty()) {
+      const std::string given = before_.size() == 1
+                                    ? "one trace is given"
+                                    : std::to_string(before_.size()) + " traces are given";
+      say("diff: " + given +
+          "; two are compared as 'diff A B', several a side as 'diff A... -- B...'");
+      return kExitUsage;
+    }
+    const bool by_run = before_.size() > 1 || after.size() > 1;
+    if (by_run) {  // a run that counts twice makes any difference look certain
+      std::vector<std::string> all = before_;
+      all.insert(all.end(), after.begin(), after.end());
+      if (const Status distinct = areDistinctFiles(all); !distinct) {
+        return failWith(distinct.error());
+      }
+    }
+    int code = kExitOk;
+    std::vector<DiffRun> a, b;
+    for (const auto& [paths, runs] : {std::pair(&before_, &a), std::pair(&after, &b)}) {
+      for (const std::string& path : *paths) {
+        Result<TraceFile> file = readTraceFile(path);
+        if (!file) return failWith(file.error());
+        runs->push_back(DiffRun::of(file->trace, !by_run));
+        code = reportLosses(file->reader, path, code);
+      }
+    }
+    const std::vector<ReportTable> report =
+        diffReport(a, b, {}, static_cast<size_t>(limit_.value_or(json_ ? 0 : 25)));
+    const TerminalStyle style{.width = session.terminal.width,
+                              .colour = session.terminal.colour,
+                              .utf8 = session.terminal.utf8};
+    Output out = standardOutput();
+    if (json_) {
+      writeReportJson(report, out);
+    } else {
+      writeReportText(report, style, out);
+    }
+    return finishOutput(out, code);
+  }
+
+ private:
+  std::vector<std::string> before_;
+  std::optional<uint64_t> limit_;
+  bool json_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> makeDiffCommand() { return std::make_unique<DiffCommand>(); }
+
+}  // namespace tracesmith::cli

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "tracesmith/analysis/timing/runtime_frames.hpp"
+#include "tracesmith/base/target_file.hpp"
+#include "tracesmith/cli/commands/commands.hpp"
+#include "tracesmith/cli/files/export_target.hpp"
+#include "tracesmith/cli/files/trace_file.hpp"
+#include "tracesmith/cli/terminal/messages.hpp"
+#include "tracesmith/export/chrome/source_json.hpp"
+#include "tracesmith/export/sbt/sbt_export.hpp"
+#include "tracesmith/export/select/row_filter.hpp"
+#include "tracesmith/export/text/table_text.hpp"
+
+namespace tracesmith::cli {
+namespace {
+
+std::vector<std::string> tables() {
+  const std::vector<std::string_view> names = tableNames();
+  return {names.begin(), names.end()};
+}
+
+Status exportSourceJson(TraceFile& file, const std::string& output, const PerfettoOptions& options,
+                        const RowChoice& choice, bool& whole) {
+  const Selection selection(file.trace, options.from_ns, options.to_ns, options.streams);
+  TS_TRY(Output out, Output::toFile(output));
+  TS_TRY(const uint64_t lost, writeSourceJson(file.reader, file.trace, selection, out, choice));
+  if (lost > 0) {
+    sayWarning(
+        fmt::format("{} events are not in the document: the trace has lost their rows", lost));
+    whole = false;
+  }
+  return out.finish();
+}
+
+/// What of a recording did not make it into the trace.
+void sayWhatIsNotThere(const RecordingCopy& copy, const TraceFile& file) {
+  const bool same = sameFile(copy.path, file.path);
+  for (const DataLoss& loss : same ? furtherLosses(copy.losses, file.reader) : copy.losses) {
+    sayWarning(fmt::format("{}: {} bytes at offset {} are left out: {}", copy.path, loss.bytes,
+                           loss.offset, loss.reason));
+  }
+  if (!copy.complete && !same) {
+    sayWarning(copy.path +
+               ": was not finished; what is there is in the new file ('tracesmith recover' may "
+               "know more)");
+  }
+}
+
+Status exportPartOfTrace(TraceFile& file, const std::string& output, const PerfettoOptions& options,
+                         const RowChoice& choice, bool with_recording, bool& whole) {
+  const Selection selection(file.trace, options.from_ns, options.to_ns, options.streams);
+  const auto recording = with_recording ? std::optional(file.path) : std::nullopt;
+  TS_TRY(const SbtExport made,
+         exportSbt(file.reader, file.trace, selection, choice, output, recording));
+  if (made.recording) {
+    sayWhatIsNotThere(*made.recording, file);
+    whole = whole && made.recording->whole();
+  } else if (file.reader.rows(TableId::kRecordedCommand) > 0) {
+    sayWarning("the recording in the trace is left out (--with-recording takes it along)");
+  }
+  if (made.without_sources) {
+    sayWarning("events were lost in reading, so that the sources of the others are left out");
+  }
+  return {};
+}
+
+class ExportCommand : public Command {
+ public:
+  ExportCommand() : Command("export", "Write a trace in another tool's format") {
+    text("FILE", input_, "FILE", "The trace (.sbt)", Complete::kFile).required();
+    text("-o,--output", output_, "FILE",
+         "Where to write; '-' is standard output (default: beside the trace, with the format's own "
+         "extension)",
+         Complete::kFile);
+    choice("-f,--format", format_, "FORMAT", exportFormatNames(),
+           "perfetto (the same as proto) for ui.perfetto.dev; json (the same as chrome) for older "
+           "viewers; csv for spreadsheets; speedscope and folded for flame graphs; dot for "
+           "Graphviz: what had to wait for what; sbt for a part of the trace as a trace. Default: "
+           "what the output's extension says, else perfetto")
+        .explain("parquet", howToMakeParquet());
+    choice("--table", table_, "TABLE", tables(), "What a CSV file holds (default: kernel)");
+    // Two switches of one thing; the last one counts.
+    flag("--counters,!--no-counters", counters_, "With counter tracks (default), or not");
+    flag("--flows,!--no-flows", flows_, "With dependency arrows (default), or not");
+    flag("--full", full_,
+         "With what differs for every event, too: complete, but heavy in a viewer");
+    choice("--profile", profile_, "PROFILE", {"gpu", "compat"},
+           "Perfetto's GPU packets (default), or plain slices for viewers before v55");
+    time("--from", from_ns_, "Leave out what ends before this time after the trace's start");
+    time("--to", to_ns_, "Leave out what begins at this time or later");
+    counts("--stream", streams_, "N",
+           "Only the device work of stream N, as the program numbers it (see view --timeline); not "
+           "with -f dot");
+    counts("--device", devices_, "N",
+           "Only the device work of device N, as the program numbers it (see view --timeline); not "
+           "with -f dot");
+    text("--name", name_, "PATTERN",
+         "Only events whose name contains it; with * ? [ in it, whose whole name it matches; not "
+         "with -f dot");
+    count("--rank", rank_, "N", "Only if the trace says that it is of this rank");
+    choice("--by", by_, "WHAT", {"device-time", "host-time", "bytes"},
+           "A flame graph of the program's call stacks (profile --stacks), by the device time that "
+           "they asked for, the time of the calls, or the memory they allocated; as folded or "
+           "speedscope");
+    flag("--all-frames", all_frames_,
+         "In stacks also the frames of the interpreter, libffi and the loader; -f sbt and csv have "
+         "them always");
+    flag("--with-recording", with_recording_,
+         "With what was recorded for replay (.sbr), all of it, so that one file has both; only of "
+         "whole traces, and as -f sbt (default: FILE.whole.sbt)");
+    flag("--rebuild", rebuild_,
+         "JSON of an imported trace from what TraceSmith made of it, not as its source was");
+    flag("-q,--quiet", quiet_, "Say nothing but warnings and errors");
+    example("tracesmith export trace.sbt", "Make trace.pftrace for https://ui.perfetto.dev");
+    example("tracesmith export trace.sbt -o trace.json", "Chrome's JSON format");
+    example("tracesmith export trace.sbt -f csv --table copy", "All copies as CSV, in trace.csv");
+    example("tracesmith export trace.sbt -f folded --name '*gemm*' -o - | flamegraph.pl > gemm.svg",
+            "A flame graph of what is called so");
+    example("tracesmith export trace.sbt -f speedscope --by device-time",
+            "Which functions of the program asked for the device's time");
+    example("tracesmith export trace.sbt --from 1.2s --to 1.3s -o part.pftrace",
+            "A tenth of a second of it");
+    example("tracesmith export trace.sbt --with-recording -o both.sbt",
+            "One file that can be replayed elsewhere");
+  }
+
+  int run(Session&) override {
+    removeUnfinishedAtSignals();
+    ExportFormat format = exportFormatByPath(output_).value_or(ExportFormat::kPerfetto);
+    if (with_recording_ && output_.empty()) format = ExportFormat::kSbt;
+    if (!format_.empty()) format = *exportFormatByName(format_);
+    const std::string extension = with_recording_ ? ".whole.sbt" : extensionOf(format);
+    const std::string output = output_.empty() ? withExtension(input_, extension) : output_;
+    if (!table_.empty() && format != ExportFormat::kCsv) {
+      return failWith({ErrorCode::kInvalidArgument, "only a CSV file holds a single table (-f csv)",
+                       "--table"});
+    }
+    if (!profile_.empty() && format != ExportFormat::kPerfetto) {
+      return failWith(
+          {ErrorCode::kInvalidArgument, "is about Perfetto's format (-f perfetto)", "--profile"});
+    }
+    if (format == ExportFormat::kDot) {
+      const char* const given = !name_.empty()      ? "--name"
+                                : !streams_.empty() ? "--stream"
+                                : !devices_.empty() ? "--device"
+                                                    : nullptr;
+      if (given != nullptr) {
+        return failWith({ErrorCode::kInvalidArgument,
+                         "can leave out nothing of what had to wait for what (-f dot); --from and "
+                         "--to can",
+                         given});
+      }
+    }
+    if (!by_.empty() && format != ExportFormat::kFolded && format != ExportFormat::kSpeedscope) {
+      return failWith({ErrorCode::kInvalidArgument,
+                       "is about flame graphs (-f folded or -f speedscope)", "--by"});
+    }
+    if (with_recording_) {
+      if (const Status sense = checkWithRecording(format, output); !sense) {
+        return failWith(sense.error());
+      }
+    }
+    if (sameFile(input_, output)) {
+      return failWith(
+          {ErrorCode::kInvalidArgument, "would be written over; choose another -o", output});
+    }
+    Result<TraceFile> file = readTraceFile(input_);
+    if (!file) return failWith(file.error());
+    PerfettoOptions options;
+    options.counters = counters_;
+    options.flows = flows_;
+    options.full_args = full_;
+    options.compat = profile_ == "compat";
+    const Result<TimeWindow> window = windowOf(file->trace, from_ns_, to_ns_);
+    if (!window) return failWith(window.error());
+    options.from_ns = window->from_ns;
+    options.to_ns = window->to_ns;
+    const Result<std::vector<StreamId>> streams = streamsOf(file->trace, streams_);
+    if (!streams) return failWith(streams.error());
+    const Result<std::vector<StreamId>> of_devices =
+        streamsOfDevices(file->trace, devices_, *streams);
+    if (!of_devices) return failWith(of_devices.error());
+    options.streams = *of_devices;
+    if (rank_) {
+      if (const Status known = checkRank(file->trace, *rank_); !known) {
+        return failWith(known.error());
+      }
+    }
+    const Result<TableId> table = tableByName(table_.empty() ? "kernel" : table_);
+    if (!table) return failWith(table.error());
+    const Status exported = exportAs(format, *file, output, options, *table);
+    if (!exported) {
+      sayError(exported.error());
+      return kExitFailed;
+    }
+    if (!quiet_ && output != "-") {
+      say(fmt::format("wrote {}{}{}", output, with_recording_ ? ", with the recording" : "",
+                      viewerOf(format)));
+    }
+    return reportLosses(file->reader, input_, whole_ ? kExitOk : kExitPartlyRead);
+  }
+
+ private:
+  /// A recording cannot be cut to a time or to what is called so: it would not replay.
+  Status checkWithRecording(ExportFormat format, const std::string& output) const {
+    const auto refuse = [](const std::string& why) {
+      return fail(ErrorCode::kInvalidArgument, why, "--with-recording");
+    };
+    if (format != ExportFormat::kSbt) return refuse("only a trace can hold one (-f sbt)");
+    const char* const part = from_ns_            ? "--from"
+                             : to_ns_            ? "--to"
+                             : !streams_.empty() ? "--stream"
+                             : !devices_.empty() ? "--device"
+                             : !name_.empty()    ? "--name"
+                                                 : nullptr;
+    if (part != nullptr) {
+      return refuse(
+          fmt::format("a recording is not cut to a part; leave out {} (replay --range "
+                      "replays a part)",
+                      part));
+    }
+    if (sameFile(recording::pathBeside(input_), output)) {
+      return fail(ErrorCode::kInvalidArgument, "would be written over; choose another -o", output);
+    }
+    return {};
+  }
+
+  Status exportAs(ExportFormat format, TraceFile& file, const std::string& output,
+                  const PerfettoOptions& options, TableId table) {
+    const RowChoice choice{NamePattern(name_), counters_, flows_};
+    if (format == ExportFormat::kSbt) {
+      return exportPartOfTrace(file, output, options, choice, with_recording_, whole_);
+    }
+    if (format == ExportFormat::kChromeJson && !rebuild_ &&
+        hasSourceJson(file.reader, file.trace)) {
+      return exportSourceJson(file, output, options, choice, whole_);
+    }
+    if (!choice.names.everything()) {
+      keepRows(file.trace, Selection(file.trace, std::nullopt, std::nullopt, {}), choice);
+    }
+    if (!all_frames_ && format != ExportFormat::kCsv) {
+      file.trace.call_path = withoutRuntimeFrames(file.trace);
+    }
+    std::optional<StackWeight> by;
+    if (by_ == "device-time") by = StackWeight::kDeviceTime;
+    if (by_ == "host-time") by = StackWeight::kHostTime;
+    if (by_ == "bytes") by = StackWeight::kBytes;
+    return exportTrace(file.trace, format, output, options, table, by);
+  }
+
+  std::string input_;
+  std::string output_;
+  std::string format_;
+  std::string by_;
+  std::string table_;
+  std::string profile_;
+  bool counters_ = true;
+  bool flows_ = true;
+  bool full_ = false;
+  bool rebuild_ = false;
+  bool all_frames_ = false;
+  bool with_recording_ = false;
+  std::optional<int64_t> from_ns_, to_ns_;
+  std::vector<uint64_t> streams_;
+  std::vector<uint64_t> devices_;
+  std::string name_;
+  std::optional<uint64_t> rank_;
+  bool quiet_ = false;
+  bool whole_ = true;  // what is selected could be given
+};
+
+}  // namespace
+
+std::unique_ptr<Command> makeExportCommand() { return std::make_unique<ExportCommand>(); }
+
+}  // namespace tracesmith::cli

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "tracesmith/cli/commands/commands.hpp"
+#include "tracesmith/cli/definition/help_text.hpp"
+#include "tracesmith/cli/terminal/messages.hpp"
+#include "tracesmith/cli/terminal/standard_output.hpp"
+#include "tracesmith/cli/terminal/suggest.hpp"
+
+namespace tracesmith::cli {
+namespace {
+
+class HelpCommand : public Command {
+ public:
+  HelpCommand() : Command("help", "Show what there is, or all about one command") {
+    text("COMMAND", topic_, "COMMAND", "The command to explain", Complete::kCommandName);
+    example("tracesmith help profile", "All about profile");
+  }
+
+  int run(Session& session) override {
+    Output out = standardOutput();
+    if (topic_.empty()) {
+      out.write(overviewText(session.commands, session.terminal));
+      return finishOutput(out, kExitOk);
+    }
+    const Command* command = session.commands.find(topic_);
+    if (command == nullptr) {
+      const std::string near = closest(topic_, session.commands.names());
+      say(fmt::format("'{}' is not a command{}", topic_,
+                      near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
+      return kExitUsage;
+    }
+    out.write(helpText(*command, session.terminal));
+    return finishOutput(out, kExitOk);
+  }
+
+ private:
+  std::string topic_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> makeHelpCommand() { return std::make_unique<HelpCommand>(); }
+
+}  // namespace tracesmith::cli

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "tracesmith/base/target_file.hpp"
+#include "tracesmith/cli/commands/commands.hpp"
+#include "tracesmith/cli/files/export_target.hpp"
+#include "tracesmith/cli/files/new_trace.hpp"
+#include "tracesmith/cli/files/trace_file.hpp"
+#include "tracesmith/cli/terminal/messages.hpp"
+#include "tracesmith/export/text/human_units.hpp"
+#include "tracesmith/format/trace_reader.hpp"
+#include "tracesmith/import/import_trace.hpp"
+
+namespace tracesmith::cli {
+namespace {
+
+class ImportCommand : public Command {
+ public:
+  ImportCommand() : Command("import", "Make a trace from what another tool recorded") {
+    texts("FILE", inputs_, "FILE",
+          "Another tool's trace, also packed with gzip or zstd, or - for standard input; several "
+          "where it wrote several files of one run",
+          Complete::kFile)
+        .required();
+    text("-o,--output", output_, "FILE",
+         "Where to write (default: beside FILE, as .sbt; only over an earlier import of FILE)",
+         Complete::kFile);
+    text("--binary", options_.binary, "PROGRAM",
+         "XRay logs: the program that wrote it, which has the names of its functions",
+         Complete::kFile);
+    flag("--force", force_,
+         "Let a trace without events replace one that has events; see 'tracesmith help profile'");
+    flag("-q,--quiet", quiet_, "Say nothing but warnings and errors");
+    describe(
+        "The format is recognised by the content. The other commands take such files directly, "
+        "too; a trace that was imported once is quicker to open.");
+    describe(formats());
+    example("tracesmith import trace.json.gz -o trace.sbt", "PyTorch's profile");
+    example("ssh host cat trace.json.gz | tracesmith import - -o trace.sbt", "From a pipe");
+    example("tracesmith import report.sqlite", "An export of Nsight Systems");
+    example("tracesmith import 42_*_trace.csv 42_agent_info.csv -o run.sbt", "A run of rocprofv3");
+    example("tracesmith import xray-log.app.Ab12Cd --binary ./app",
+            "What XRay logged of a program");
+  }
+
+  int run(Session&) override {
+    removeUnfinishedAtSignals();
+    input_ = inputs_.front();
+    options_.more.assign(inputs_.begin() + 1, inputs_.end());
+    if (input_ == "-") {
+      if (output_.empty()) {
+        return failWith({ErrorCode::kInvalidArgument, "has no name: name the output with -o",
+                         "standard input"});
+      }
+      called_ = "standard input";
+    } else {
+      called_ = input_;
+    }
+    const std::string output = output_.empty() ? sbtBeside(input_) : output_;
+    if (output_.empty() && isAnother(output)) {
+      return failWith(
+          {ErrorCode::kInvalidArgument,
+           fmt::format("is there and was not imported from {}; name the output with -o", input_),
+           output});
+    }
+    const Result<ImportedTrace> imported = importToOutput(input_, output, force_, options_);
+    if (!imported) return failWith(inWordsForPeople(imported.error(), called_));
+    const import::ImportReport* const report = &imported->report;
+    const import::ImportCounts& counts = report->counts;
+    const bool damaged = sayWhatWasLost(called_, counts);
+    if (!report->experimental.empty()) {
+      sayWarning(fmt::format("{} is experimental: {}", report->format, report->experimental));
+    }
+    if (!quiet_) {
+      for (const std::string& note : counts.notes) say(fmt::format("{}: {}", called_, note));
+      say(fmt::format("{} events of {} ({}), {}: {} ({}){}. Next: tracesmith view {} --stats",
+                      formatCount(counts.events), called_, report->format,
+                      formatBytes(counts.bytes), imported->path, formatBytes(report->output_bytes),
+                      becameText(counts), imported->path));
+    }
+    return damaged ? kExitPartlyRead : kExitOk;
+  }
+
+ private:
+  /// All that can be read; those that no real file was there to test with are marked.
+  static std::string formats() {
+    std::string list = "It reads:";
+    for (const import::Importer& importer : import::importers()) {
+      list += fmt::format("{} {}{}", list.back() == ':' ? "" : ",", importer.format,
+                          importer.experimental.empty() ? "" : " (experimental)");
+    }
+    return list + ".";
+  }
+
+  /// What the events are now, where not all are rows: `loss` counts all of them as written.
+  static std::string becameText(const import::ImportCounts& counts) {
+    if (counts.rows >= counts.events) return "";
+    return fmt::format(", {} as rows of tables and {} as names or as they were",
+                       formatCount(counts.rows), formatCount(counts.events - counts.rows));
+  }
+
+  /// "dir/run.json.gz" makes "dir/run.sbt".
+  static std::string sbtBeside(std::string path) {
+    for (const std::string packed : {".gz", ".zst"}) {
+      if (path.size() > packed.size() && path.ends_with(packed)) {
+        path.resize(path.size() - packed.size());
+      }
+    }
+    return withExtension(path, ".sbt");
+  }
+
+  /// Whether a file is there that an earlier import of this input did not make: a recording, say,
+  /// which nobody asked to replace.
+  bool isAnother(const std::string& output) const {
+    if (::access(output.c_str(), F_OK) != 0) return false;
+    Result<TraceReader> there = TraceReader::open(output);
+    if (!there) return true;
+    const Result<Trace> facts = there->read({.tables = {TableId::kMetadata}});
+    // Both lie in one folder, which either may have been named another way.
+    return !facts || fileName(facts->metadataValue("imported_from")) != fileName(input_);
+  }
+
+  static std::string_view fileName(std::string_view path) {
+    return path.substr(path.rfind('/') + 1);
+  }
+
+  std::vector<std::string> inputs_;
+  std::string input_;   // the first of them
+  std::string called_;  // what people call that
+  std::string output_;
+  import::ImportOptions options_;
+  bool force_ = false;
+  bool quiet_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> makeImportCommand() { return std::make_unique<ImportCommand>(); }
+
+}  // namespace tracesmith::cli

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "tracesmith/capture/devices/devices.hpp"
+#include "tracesmith/cli/commands/commands.hpp"
+#include "tracesmith/cli/files/trace_file.hpp"
+#include "tracesmith/cli/terminal/messages.hpp"
+#include "tracesmith/cli/terminal/standard_output.hpp"
+#include "tracesmith/cli/views/devices_view.hpp"
+#include "tracesmith/cli/views/recording_view.hpp"
+#include "tracesmith/cli/views/system_facts.hpp"
+#include "tracesmith/export/text/terminal_info.hpp"
+
+namespace tracesmith::cli {
+namespace {
+
+class InfoCommand : public Command {
+ public:
+  InfoCommand() : Command("info", "Describe a trace, or this system") {
+    text("FILE", input_, "FILE", "The trace (.sbt) or recording (.sbr); without it: this system",
+         Complete::kFile);
+    flag("--columns", columns_, "Bytes and encoding of every column, not of tables alone");
+    flag("--json", json_, "As JSON");
+    describe(
+        "Of a trace: processes, devices, clocks with their error bounds, how many events of each "
+        "kind, what was lost, and where the bytes are. Of this system: what bears on recording: "
+        "clocks, agents, and the devices that each backend sees.");
+    example("tracesmith info trace.sbt", "What is in it?");
+    example("tracesmith info trace.sbr", "What was recorded for replay?");
+    example("tracesmith info", "What can be recorded here?");
+  }
+
+  int run(Session& session) override {
+    if (input_.empty()) return system(session);
+    return input_.ends_with(".sbr") ? recording() : trace(session);
+  }
+
+ private:
+  int recording() {
+    auto reader = RecordingReader::open(input_);
+    if (!reader) return failWith(reader.error());
+    Output out = standardOutput();
+    const Status described = describeRecording(*reader, json_, out);
+    if (!described) return failWith(described.error());
+    for (const DataLoss& loss : reader->losses()) {
+      sayWarning(
+          fmt::format("{} at byte {}: {} bytes: {}", input_, loss.offset, loss.bytes, loss.reason));
+    }
+    return finishOutput(out,
+                        reader->complete() && reader->losses().empty() ? kExitOk : kExitPartlyRead);
+  }
+
+  int trace(Session& session) {
+    Result<TraceFile> file = readTraceFile(input_);
+    if (!file && file.error().code == ErrorCode::kNoSpace) {
+      // What it has can be said without its events; whether all of them can be read, not.
+      sayWarning(file.error().toString());
+      file = readTraceFile(input_, {.tables = {TableId::kLoss}});
+    }
+    if (!file) return failWith(file.error());
+    const TerminalStyle style{.width = session.terminal.width,
+                              .colour = session.terminal.colour,
+                              .utf8 = session.terminal.utf8};
+    Output out = standardOutput();
+    describeTrace(file->trace, file->reader, input_, {.columns = columns_, .json = json_}, style,
+                  out);
+    int code = kExitOk;
+    if (!json_ && file->reader.rows(TableId::kRecordedCommand) > 0) {
+      out.put('\n');
+      code = recordingIn(*file, out);
+    }
+    return finishOutput(out, reportLosses(file->reader, input_, code));
+  }
+
+  /// A trace may hold its recording as well (export --with-recording).
+  int recordingIn(const TraceFile& file, Output& out) {
+    auto reader = RecordingReader::open(input_);
+    if (!reader) return failWith(reader.error());
+    if (const Status described = describeRecording(*reader, false, out); !described) {
+      return failWith(described.error());
+    }
+    const std::vector<DataLoss> losses = furtherLosses(reader->losses(), file.reader);
+    for (const DataLoss& loss : losses) {
+      sayWarning(
+          fmt::format("{} at byte {}: {} bytes: {}", input_, loss.offset, loss.bytes, loss.reason));
+    }
+    return losses.empty() ? kExitOk : kExitPartlyRead;
+  }
+
+  int system(Session& session) {
+    if (columns_) {
+      return failWith({ErrorCode::kInvalidArgument, "needs a trace", "--columns"});
+    }
+    const SystemFacts facts = systemFacts();
+    const std::vector<BackendReport> reports = probeBackends();
+    Output out = standardOutput();
+    if (json_) {
+      JsonWriter json(out, 2);
+      json.beginObject();
+      writeSystemJson(json, facts);
+      json.key("backends");
+      writeDevicesJson(json, reports);
+      json.endObject();
+      out.put('\n');
+    } else {
+      out.write(systemText(facts));
+      out.put('\n');
+      out.write(devicesText(reports, session.terminal.colour));
+    }
+    return finishOutput(out, kExitOk);
+  }
+
+  std::string input_;
+  bool columns_ = false;
+  bool json_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> makeInfoCommand() { return std::make_unique<InfoCommand>(); }
+
+}  // namespace tracesmith::cli

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/cli/commands/commands.hpp"
+#include "tracesmith/cli/definition/man_page.hpp"
+#include "tracesmith/cli/terminal/standard_output.hpp"
+
+namespace tracesmith::cli {
+namespace {
+
+class ManCommand : public Command {
+ public:
+  ManCommand() : Command("man", "Write the manual page") {
+    flag("--markdown", markdown_, "Write Markdown instead of roff");
+    example("tracesmith man | man -l -", "Read it");
+  }
+
+  int run(Session& session) override {
+    Output out = standardOutput();
+    out.write((markdown_ ? markdownReference(session.commands) : manPage(session.commands)));
+    return finishOutput(out, kExitOk);
+  }
+
+ private:
+  bool markdown_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> makeManCommand() { return std::make_unique<ManCommand>(); }
+
+}  // namespace tracesmith::cli

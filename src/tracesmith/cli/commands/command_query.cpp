@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
+#include <iostream>
+#include <iterator>
+
+#include "tracesmith/cli/commands/commands.hpp"
+#include "tracesmith/cli/files/trace_file.hpp"
+#include "tracesmith/cli/terminal/messages.hpp"
+#include "tracesmith/cli/terminal/standard_output.hpp"
+#include "tracesmith/cli/views/query_output.hpp"
+#include "tracesmith/cli/views/query_shell.hpp"
+#include "tracesmith/export/chrome/source_json.hpp"
+
+namespace tracesmith::cli {
+namespace {
+
+class QueryCommand : public Command {
+ public:
+  QueryCommand() : Command("query", "Ask a trace in SQL") {
+    text("FILE", input_, "FILE", "The trace (.sbt)", Complete::kFile).required();
+    text("SQL", sql_, "SQL",
+         "One SELECT; '-' reads it from standard input; without it: the tables");
+    flag("--csv", csv_, "Bare rows with a header line");
+    flag("--json", json_, "An array with an object per row");
+    flag("--shell", shell_, "Ask again and again at a prompt, or what standard input says");
+    describe(
+        "The language is SQLite's, the tables are those of the trace: kernel, copy, fill, sync, "
+        "host_call, range, counter, memory_event, flow, device, stream, process, thread and "
+        "others; "
+        "span has everything with a duration, collective what NCCL and its like do, and views like "
+        "kernel_summary and launch answer the usual questions. Times and durations are in ns. "
+        "Nothing can be changed. Without SQL, it lists the tables with their columns.");
+    example("tracesmith query trace.sbt", "Which tables and columns are there?");
+    example(
+        "tracesmith query trace.sbt \"SELECT name, count(*), sum(duration_ns) FROM kernel "
+        "GROUP BY name ORDER BY 3 DESC\"",
+        "Time by kernel");
+    example("tracesmith query --csv trace.sbt \"SELECT * FROM copy WHERE bytes > 1e6\" > big.csv",
+            "Large copies for a spreadsheet");
+    example("tracesmith query --shell trace.sbt", "A prompt; .help says what there is");
+  }
+
+  int run(Session& session) override {
+    if (csv_ && json_) {
+      return failWith({ErrorCode::kInvalidArgument, "choose one of them", "--csv --json"});
+    }
+    if (shell_ && !sql_.empty()) {
+      return failWith(
+          {ErrorCode::kInvalidArgument, "asks what is typed, not what is given here", "--shell"});
+    }
+    if (sql_ == "-") {
+      sql_.assign(std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>());
+    }
+    Result<TraceFile> file = readTraceFile(input_);
+    if (!file) return failWith(file.error());
+    SourceLookup sources(file->reader, file->trace);
+    Result<QueryEngine> engine = QueryEngine::open(
+        file->trace, [&](TableId table, uint64_t row) { return sources.at(table, row); });
+    if (!engine) return failWith(engine.error());
+    const TerminalStyle style{.width = session.terminal.width,
+                              .colour = session.terminal.colour,
+                              .utf8 = session.terminal.utf8};
+    const QueryFormat format = csv_    ? QueryFormat::kCsv
+                               : json_ ? QueryFormat::kJson
+                                       : QueryFormat::kTable;
+    Output out = standardOutput();
+    if (shell_) {
+      const bool prompts = isatty(STDIN_FILENO) != 0 && session.terminal.out_is_terminal;
+      const uint64_t failures = QueryShell(*engine, format, style, prompts, out).run(std::cin);
+      // Someone who types has seen what failed; a script learns it from the exit code.
+      const int code = failures > 0 && !prompts ? kExitFailed : kExitOk;
+      return finishOutput(out, reportLosses(file->reader, input_, code));
+    }
+    if (sql_.empty()) {
+      if (format == QueryFormat::kTable) {
+        out.write(catalogText(engine->catalog(), style, true));
+        return finishOutput(out, reportLosses(file->reader, input_, kExitOk));
+      }
+      sql_ = kColumnsOfTables;
+    }
+    const std::unique_ptr<QueryOutput> answer = makeQueryOutput(format, style, out);
+    QuerySink sink;
+    sink.columns = [&](std::span<const QueryColumn> columns) { answer->columns(columns); };
+    sink.row = [&](std::span<const Value> values) {
+      answer->row(values);
+      return !out.failed();
+    };
+    const Result<uint64_t> rows = engine->run(sql_, sink);
+    if (!rows) {
+      (void)out.flush();  // rows that came before the failure
+      return failWith(rows.error());
+    }
+    answer->end();
+    return finishOutput(out, reportLosses(file->reader, input_, kExitOk));
+  }
+
+ private:
+  static constexpr const char* kColumnsOfTables =
+      "SELECT table_name, column_name, type, meaning FROM schema";
+
+  std::string input_;
+  std::string sql_;
+  bool csv_ = false;
+  bool json_ = false;
+  bool shell_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> makeQueryCommand() { return std::make_unique<QueryCommand>(); }
+
+}  // namespace tracesmith::cli

@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "tracesmith/cli/commands/commands.hpp"
+#include "tracesmith/cli/files/replay_source.hpp"
+#include "tracesmith/cli/runs/record_range.hpp"
+#include "tracesmith/cli/runs/simulated_replay.hpp"
+#include "tracesmith/cli/terminal/messages.hpp"
+#include "tracesmith/cli/terminal/progress_line.hpp"
+#include "tracesmith/cli/terminal/standard_output.hpp"
+#include "tracesmith/cli/terminal/values.hpp"
+#include "tracesmith/cli/views/memory_dump.hpp"
+#include "tracesmith/cli/views/memory_picture.hpp"
+#include "tracesmith/export/text/report_text.hpp"
+#include "tracesmith/replay/check/replay_report.hpp"
+#include "tracesmith/replay/run/launch_range.hpp"
+
+namespace tracesmith::cli {
+namespace {
+
+class ReplayCommand : public Command {
+ public:
+  ReplayCommand() : Command("replay", "Execute a recording again, and compare what it reads") {
+    text("FILE", input_, "FILE",
+         "The recording (.sbr), or the trace (.sbt) that has it beside it or in it",
+         Complete::kFile)
+        .required();
+    choice(
+        "--mode", mode_, "MODE", {"full", "partial", "stream", "dry-run"},
+        "full (default), partial (with --range), stream (with --stream), dry-run: say what would "
+        "be executed");
+    text("--range", range_, "RANGE",
+         "Only launch:100-200, kernel:REGEX, step:3 or time:1.2s-1.5s, and what they need");
+    count("--stream", stream_, "N",
+          "Only the commands of stream N, as the timeline numbers it, and what they need");
+    text("--device", device_, "D",
+         "Number or part of the name (default: the recorded one); simulated: no device, nothing is "
+         "executed, recorded durations are scheduled on a virtual clock");
+    choice("--order", order_, "ORDER", {"recorded", "serial", "concurrent", "timing", "random"},
+           "recorded (default); serial: each command over before the next; concurrent: the device "
+           "waits where the host did; timing: no call before its time; random: a legal order drawn "
+           "at random");
+    count("--seed", seed_, "N", "Of random orders (default: drawn, and printed)");
+    text("--speed", speed_, "X", "With --order timing: X times as fast");
+    count("--runs", runs_, "N", "Replay N times");
+    count("--until", until_, "LAUNCH", "End after this launch");
+    texts("--dump", dumps_, "BUFFER@LAUNCH",
+          "Show buffer number BUFFER after a launch (BUFFER@end: at the end)")
+        .oneEach();
+    choice("--dump-as", dump_as_, "FORM",
+           {"hex", "stats", "char", "uchar", "short", "ushort", "int", "uint", "long", "ulong",
+            "half", "float", "double", "raw", "png"},
+           "How (default hex); raw: the bytes alone; png: a picture; both for -o");
+    text("--picture", picture_, "WIDTH[:TYPE]",
+         "With --dump-as png: a buffer's values in a row, and their type (default uchar)");
+    text("-o,--output", output_, "FILE", "Write what --dump shows there", Complete::kFile);
+    flag("--verify,--validate", verify_,
+         "Compare what launches left as well (recordings made with --launch-hashes); end with 4 "
+         "also "
+         "where something could not be compared or executed");
+    count("--time-limit", limit_, "S", "Give up a command that takes longer (default 60 s)");
+    text("--build-options", build_options_, "OPTIONS", "Added to those of every program");
+    count("--process", process_, "PID", "Of a recording of several (default: most launches)");
+    flag("--json", json_, "As JSON");
+    describe(
+        "Replay executes what the recorded program executed: its kernels, with its data, on a real "
+        "device, in a process of its own. Only replay what you trust as you trust the program "
+        "(docs/security.md). Everything that the program read back is compared with what it had "
+        "read; the exit code is 4 when something differs, else 3 when a part of the recording is "
+        "missing. docs/replay.md.");
+    example("tracesmith replay out.sbt", "Does it still do the same?");
+    example("tracesmith replay out.sbt --until 12 --dump 3@12 --dump-as float",
+            "What is in buffer 3 after the twelfth launch?");
+    example("tracesmith replay out.sbt --order random --runs 20",
+            "Do other legal orders give the same results?");
+    example("tracesmith replay trace.json.gz --device simulated",
+            "How long does it take on a virtual clock? Any trace; nothing is executed");
+  }
+
+  int run(Session& session) override {
+    const bool simulated = device_ == "simulated";
+    if (simulated) {
+      if (const Status ok = checkSimulated(); !ok) return failWith(ok.error());
+    }
+    const TerminalStyle style{.width = session.terminal.width,
+                              .colour = session.terminal.colour,
+                              .utf8 = session.terminal.utf8};
+    // A trace without a recording cannot be executed, so its dry run is the simulation.
+    if (simulated ? !RecordingReader::isThere(input_)
+                  : mode_ == "dry-run" && isTraceAlone(input_)) {
+      return simulateTraceAlone(style);
+    }
+    Result<ReplaySource> source = openReplaySource(input_, process_);
+    if (!source) return failWith(withoutRecording(input_, source.error()));
+    ChildSettings settings;
+    if (const Status ok = fillSettings(source->plan, settings); !ok) return failWith(ok.error());
+    if (mode_ == "dry-run") {
+      Output out = standardOutput();
+      const std::vector<bool> chosen = stepsChosen(source->plan, settings.run);
+      write(planReport(source->plan, source->reader, chosen), style, out);
+      return finishOutput(out, source->whole() ? kExitOk : kExitPartlyRead);
+    }
+    int code = source->whole() ? kExitOk : kExitPartlyRead;
+    if (simulated) {
+      const auto report = simulateRecording(input_, *source, settings.run, code);
+      return show(report, code, style);
+    }
+    std::vector<std::vector<ReportTable>> reports;
+    std::vector<Dump> dumps;
+    {
+      ProgressLine line(session.terminal.err_is_terminal);
+      const uint64_t runs = std::max<uint64_t>(1, runs_.value_or(1));
+      for (uint64_t i = 0; i < runs; ++i) {
+        settings.progress = [&](const RunProgress& progress) {
+          line.show(fmt::format("replay {} of {}: {} of {} commands", i + 1, runs,
+                                progress.steps_done.load(), source->plan.steps().size()));
+        };
+        const ChildOutcome outcome = runInChild(source->plan, source->reader, settings);
+        line.clear();
+        if (outcome.end == ChildEnd::kFailed) return failWith(outcome.error);
+        if (outcome.end != ChildEnd::kDone) return sayEnd(*source, settings, outcome);
+        reports.push_back(replayReport(source->plan, outcome.result));
+        if (settings.run.order == ReplayOrder::kRandom) {
+          reports.back().front().title += fmt::format(", legal order {}", settings.run.seed);
+        }
+        code = std::max(code, exitCodeOf(outcome.result));
+        if (i == 0) dumps = outcome.result.dumps;
+        ++settings.run.seed;
+      }
+    }
+    Output out = standardOutput();
+    for (const auto& report : reports) write(report, style, out);
+    if (const Status shown = showDumps(source->plan, dumps, out); !shown) {
+      sayError(shown.error());
+      code = kExitFailed;
+    }
+    return finishOutput(out, code);
+  }
+
+ private:
+  /// What asks for something that only execution gives.
+  Status checkSimulated() const {
+    const std::pair<bool, const char*> refused[] = {{verify_, "--verify"},
+                                                    {!dumps_.empty(), "--dump"},
+                                                    {!output_.empty(), "--output"},
+                                                    {!build_options_.empty(), "--build-options"},
+                                                    {runs_ && *runs_ > 1, "--runs"}};
+    for (const auto& [given, option] : refused) {
+      if (!given) continue;
+      return fail(ErrorCode::kInvalidArgument,
+                  "cannot be used with --device simulated, which executes nothing: there are no "
+                  "results to verify, show or compare",
+                  option);
+    }
+    return {};
+  }
+
+  int simulateTraceAlone(const TerminalStyle& style) const {
+    const std::pair<bool, const char*> refused[] = {
+        {!range_.empty(), "--range"},    {stream_.has_value(), "--stream"},
+        {until_.has_value(), "--until"}, {process_.has_value(), "--process"},
+        {!speed_.empty(), "--speed"},    {mode_ != "full" && mode_ != "dry-run", "--mode"}};
+    for (const auto& [given, option] : refused) {
+      if (!given) continue;
+      return failWith(Error{ErrorCode::kInvalidArgument,
+                            "needs a recording, and " + input_ +
+                                " has none; `tracesmith export -f "
+                                "sbt` takes a part of a trace",
+                            option});
+    }
+    if (order_ != "recorded" && order_ != "serial") {
+      return failWith(Error{ErrorCode::kInvalidArgument,
+                            "a trace without a recording is simulated in the orders recorded and "
+                            "serial",
+                            "--order"});
+    }
+    int code = kExitOk;
+    const auto report = simulateTraceFile(
+        input_, order_ == "serial" ? ReplayOrder::kSerial : ReplayOrder::kRecorded, code);
+    return show(report, code, style);
+  }
+
+  int show(const Result<std::vector<ReportTable>>& report, int code,
+           const TerminalStyle& style) const {
+    if (!report) return failWith(report.error());
+    Output out = standardOutput();
+    write(*report, style, out);
+    return finishOutput(out, code);
+  }
+
+  Status fillSettings(const ReplayPlan& plan, ChildSettings& settings) {
+    if (mode_ == "partial" && range_.empty()) {
+      return fail(ErrorCode::kInvalidArgument, "needs --range, which says of what",
+                  "--mode partial");
+    }
+    if (mode_ == "stream" && !stream_) {
+      return fail(ErrorCode::kInvalidArgument, "needs --stream, which says which", "--mode stream");
+    }
+    settings.executor.device = device_;
+    settings.executor.build_options = build_options_;
+    if (limit_) settings.step_limit_s = static_cast<double>(*limit_);
+    RunSettings& run = settings.run;
+    if (order_ == "serial") run.order = ReplayOrder::kSerial;
+    if (order_ == "concurrent") run.order = ReplayOrder::kConcurrent;
+    if (order_ == "timing") run.order = ReplayOrder::kTiming;
+    if (order_ == "random") run.order = ReplayOrder::kRandom;
+    run.seed = seed_.value_or(static_cast<uint64_t>(getpid()));
+    run.compare_launches = verify_;
+    if (!speed_.empty()) {
+      char* end = nullptr;
+      run.speed = std::strtod(speed_.c_str(), &end);
+      if (*end != 0 || !(run.speed > 0)) {
+        return fail(ErrorCode::kInvalidArgument, "is not a number above 0", "--speed");
+      }
+    }
+    if (stream_) run.queue = static_cast<uint32_t>(std::min<uint64_t>(*stream_, UINT32_MAX));
+    if (until_) run.until_launch = static_cast<uint32_t>(std::min<uint64_t>(*until_, UINT32_MAX));
+    if (!range_.empty()) {
+      const int64_t begin = plan.steps().empty() ? 0 : plan.step(0).header.start_ns;
+      TS_TRY(const std::string range, parseRecordRange(range_, begin));
+      TS_TRY(run.ranges, launchRanges(plan, range));
+    }
+    if (dump_as_ == "png" && (output_.empty() || dumps_.size() != 1)) {
+      return fail(ErrorCode::kInvalidArgument, "needs one --dump, and -o FILE to go to",
+                  "--dump-as png");
+    }
+    if (!picture_.empty() && !parsePictureShape(picture_)) {
+      return fail(ErrorCode::kInvalidArgument, "is not WIDTH or WIDTH:TYPE, as in 512:float",
+                  "--picture " + picture_);
+    }
+    for (const std::string& text : dumps_) {
+      TS_TRY(const DumpRequest request, parseDump(plan, text));
+      run.dumps.push_back(request);
+      if (run.order == ReplayOrder::kRandom && request.launch != 0) {
+        return fail(ErrorCode::kInvalidArgument,
+                    "has no place in another order; @end does, and --order serial", text);
+      }
+    }
+    if (run.order == ReplayOrder::kRandom && until_) {
+      return fail(ErrorCode::kInvalidArgument, "has no place in another order: all is executed",
+                  "--until");
+    }
+    return {};
+  }
+
+  static Result<DumpRequest> parseDump(const ReplayPlan& plan, const std::string& text) {
+    const size_t at = text.find('@');
+    const auto buffer = parseCount(std::string_view(text).substr(0, at), UINT32_MAX);
+    DumpRequest request;
+    const std::string_view after =
+        at == std::string::npos ? "end" : std::string_view(text).substr(at + 1);
+    const auto launch = after == "end" ? Result<uint64_t>(0) : parseCount(after, UINT32_MAX);
+    if (!buffer || !launch) {
+      return fail(ErrorCode::kInvalidArgument, "is not BUFFER@LAUNCH, as in 3@12 or 3@end", text);
+    }
+    request.memory = static_cast<uint32_t>(*buffer);
+    request.launch = static_cast<uint32_t>(*launch);
+    const bool known =
+        std::any_of(plan.objects().begin(), plan.objects().end(), [&](const PlannedObject& o) {
+          return o.object_class == recording::ObjectClass::kMemory && o.ordinal == *buffer;
+        });
+    if (!known) return fail(ErrorCode::kNotFound, "there is no buffer of that number", text);
+    if (request.launch > plan.launches()) {
+      return fail(ErrorCode::kNotFound, fmt::format("there are {} launches", plan.launches()),
+                  text);
+    }
+    return request;
+  }
+
+  int exitCodeOf(const RunResult& result) const {
+    if (result.shown != result.shown_equal) return kExitReplayDiffers;
+    if (result.launches_compared != result.launches_equal) return kExitReplayDiffers;
+    if (verify_ && result.shown == 0 && result.launches_compared == 0) {
+      say("nothing was compared: what was replayed reads nothing back. Record with "
+          "`tracesmith profile --record --launch-hashes`: then what each launch leaves is "
+          "compared");
+      return kExitReplayDiffers;
+    }
+    if (verify_ && (result.problem_count != 0 || result.not_comparable != 0)) {
+      return kExitReplayDiffers;
+    }
+    return kExitOk;
+  }
+
+  /// Of a replay that did not come to its end: the launch that was at fault is found by running
+  /// each alone.
+  int sayEnd(ReplaySource& source, ChildSettings settings, const ChildOutcome& outcome) {
+    StepIndex at = outcome.step;
+    std::string how = describeEnd(outcome, settings.step_limit_s);
+    const ReplayOrder order = settings.run.order;
+    if (order != ReplayOrder::kSerial && order != ReplayOrder::kRandom) {
+      settings.run.order = ReplayOrder::kSerial;
+      settings.progress = nullptr;
+      const ChildOutcome serial = runInChild(source.plan, source.reader, settings);
+      if (serial.end == ChildEnd::kHung || serial.end == ChildEnd::kDied) {
+        at = serial.step;
+        how = describeEnd(serial, settings.step_limit_s);
+      } else {
+        how += "; with each command alone it goes to its end";
+      }
+    }
+    say(fmt::format(
+        "the replay {} {}", how,
+        at == kNoStep ? "before its first command" : "at " + stepName(source.plan, at)));
+    return kExitFailed;
+  }
+
+  void write(const std::vector<ReportTable>& report, const TerminalStyle& style,
+             Output& out) const {
+    if (json_) {
+      writeReportJson(report, out);
+    } else {
+      writeReportText(report, style, out);
+    }
+  }
+
+  Status showPicture(const ReplayPlan& plan, const Dump& dump) const {
+    TS_TRY(Output file, Output::toFile(output_));
+    std::string scale;
+    TS_CHECK_OK(writePicture(plan, dump, parsePictureShape(picture_), file, scale));
+    TS_CHECK_OK(file.finish());
+    say(fmt::format("{}: {}, {}", output_, plan.objectName(dump.memory), scale));
+    return {};
+  }
+
+  Status showDumps(const ReplayPlan& plan, const std::vector<Dump>& dumps, Output& out) const {
+    if (dump_as_ == "png") return dumps.empty() ? Status() : showPicture(plan, dumps.front());
+    if (output_.empty()) {
+      for (const Dump& dump : dumps) writeMemoryDump(plan, dump, dump_as_, out);
+      return {};
+    }
+    TS_TRY(Output file, Output::toFile(output_));
+    for (const Dump& dump : dumps) writeMemoryDump(plan, dump, dump_as_, file);
+    return file.finish();
+  }
+
+  std::string input_, mode_ = "full", range_, device_, order_ = "recorded", speed_,
+                      dump_as_ = "hex", output_, build_options_, picture_;
+  std::vector<std::string> dumps_;
+  std::optional<uint64_t> stream_, seed_, runs_, until_, limit_, process_;
+  bool verify_ = false;
+  bool json_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> makeReplayCommand() { return std::make_unique<ReplayCommand>(); }
+
+}  // namespace tracesmith::cli

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/cli/commands/commands.hpp"
+
+namespace tracesmith::cli {
+
+CommandSet::CommandSet() {
+  commands_.push_back(makeProfileCommand());
+  commands_.push_back(makeRecordCommand());
+  commands_.push_back(makeArmCommand());
+  commands_.push_back(makeReplayCommand());
+  commands_.push_back(makeDeterminismCommand());
+  commands_.push_back(makeViewCommand());
+  commands_.push_back(makeInfoCommand());
+  commands_.push_back(makeAnalyzeCommand());
+  commands_.push_back(makeDiffCommand());
+  commands_.push_back(makeWhatIfCommand());
+  commands_.push_back(makeRacesCommand());
+  commands_.push_back(makeImportCommand());
+  commands_.push_back(makeExportCommand());
+  commands_.push_back(makeQueryCommand());
+  commands_.push_back(makeDevicesCommand());
+  commands_.push_back(makeRecoverCommand());
+  commands_.push_back(makeTriggerCommand());
+  commands_.push_back(makeSymbolizeCommand());
+  commands_.push_back(makeBenchmarkCommand());
+  commands_.push_back(makeVerifyCommand());
+  commands_.push_back(makeCompletionCommand());
+  commands_.push_back(makeManCommand());
+  commands_.push_back(makeVersionCommand());
+  commands_.push_back(makeHelpCommand());
+}
+
+}  // namespace tracesmith::cli

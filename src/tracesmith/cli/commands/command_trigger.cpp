@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "tracesmith/capture/launch/recording_trigger.hpp"
+#include "tracesmith/cli/commands/commands.hpp"
+#include "tracesmith/cli/terminal/messages.hpp"
+#include "tracesmith/cli/terminal/values.hpp"
+
+namespace tracesmith::cli {
+namespace {
+
+class TriggerCommand : public Command {
+ public:
+  TriggerCommand() : Command("trigger", "Begin or end the range of a recording that waits for it") {
+    text("PID", pid_, "PID", "Of 'tracesmith profile --record --range trigger', or of its program")
+        .required();
+    describe(
+        "The first trigger takes what all memory holds and begins to record commands; the next "
+        "one ends that, and so on. It takes effect at the program's next OpenCL call. SIGUSR2 to "
+        "'tracesmith profile' does the same.");
+    example("tracesmith trigger 4711", "Begin, or end");
+  }
+
+  int run(Session&) override {
+    const Result<uint64_t> pid = parseCount(pid_, INT32_MAX);
+    if (!pid) return failWith({ErrorCode::kInvalidArgument, "is not a process's number", pid_});
+    const Result<TriggerOutcome> outcome = triggerRecording(static_cast<uint32_t>(*pid));
+    if (!outcome) return failWith(outcome.error());
+    std::string pids;
+    for (const uint32_t told : outcome->pids) pids += fmt::format(" {}", told);
+    say(fmt::format("the range {} in process{}", outcome->begins ? "begins" : "ends", pids));
+    return kExitOk;
+  }
+
+ private:
+  std::string pid_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> makeTriggerCommand() { return std::make_unique<TriggerCommand>(); }
+
+}  // namespace tracesmith::cli

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "tracesmith/cli/commands/commands.hpp"
+#include "tracesmith/cli/files/trace_file.hpp"
+#include "tracesmith/cli/terminal/messages.hpp"
+#include "tracesmith/cli/terminal/standard_output.hpp"
+#include "tracesmith/export/output/json_writer.hpp"
+#include "tracesmith/export/text/human_units.hpp"
+#include "tracesmith/format/trace_check.hpp"
+
+namespace tracesmith::cli {
+namespace {
+
+class VerifyCommand : public Command {
+ public:
+  VerifyCommand() : Command("verify", "Look whether every byte of a trace is as it was written") {
+    text("FILE", input_, "FILE", "The trace (.sbt)", Complete::kFile).required();
+    flag("--json", json_, "As JSON");
+    describe(
+        "Reads all of the file: each block's checksums, each column's values, the time range that "
+        "each block states, and the index beside what lies in the file. Ends with 0 when all is as "
+        "it should be, and with 3 when something is damaged or the file has no end; what is wrong "
+        "is named by its place.");
+    example("tracesmith verify trace.sbt", "Before it is put away");
+  }
+
+  int run(Session&) override {
+    const Result<TraceCheck> check = checkTrace(input_);
+    if (!check) return failWith(inWordsForPeople(check.error(), input_));
+    Output out = standardOutput();
+    if (json_) {
+      writeJson(*check, out);
+    } else {
+      out.write(fmt::format("{}: {}; {} in {} blocks with {} columns and {} rows\n", input_,
+                            check->intact() ? "intact" : "not intact", formatBytes(check->bytes),
+                            formatCount(check->blocks), formatCount(check->columns),
+                            formatCount(check->rows)));
+      for (const DataLoss& p : check->problems) {
+        out.write(fmt::format("offset {}: {}\n", p.offset, p.reason));
+      }
+      if (!check->complete) {
+        out.write("it has no end: it is still being written, or its recording was cut short\n");
+      }
+      for (const DataLoss& s : check->skipped) {
+        out.write(fmt::format("offset {}: not looked into: {}\n", s.offset, s.reason));
+      }
+    }
+    return finishOutput(out, check->intact() ? kExitOk : kExitPartlyRead);
+  }
+
+ private:
+  static void writePlaces(JsonWriter& w, const char* key, const std::vector<DataLoss>& places) {
+    w.key(key).beginArray();
+    for (const DataLoss& p : places) {
+      w.beginObject();
+      w.key("offset").value(p.offset);
+      w.key("bytes").value(p.bytes);
+      w.key("reason").value(p.reason);
+      w.endObject();
+    }
+    w.endArray();
+  }
+  void writeJson(const TraceCheck& check, Output& out) const {
+    JsonWriter w(out, 2);
+    w.beginObject();
+    w.key("file").value(input_);
+    w.key("intact").value(check.intact());
+    w.key("complete").value(check.complete);
+    w.key("bytes").value(check.bytes);
+    w.key("blocks").value(check.blocks);
+    w.key("columns").value(check.columns);
+    w.key("rows").value(check.rows);
+    writePlaces(w, "problems", check.problems);
+    writePlaces(w, "skipped", check.skipped);
+    w.endObject();
+    out.put('\n');
+  }
+
+  std::string input_;
+  bool json_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> makeVerifyCommand() { return std::make_unique<VerifyCommand>(); }
+
+}  // namespace tracesmith::cli

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "tracesmith/analysis/timing/runtime_frames.hpp"
+#include "tracesmith/cli/commands/commands.hpp"
+#include "tracesmith/cli/files/trace_file.hpp"
+#include "tracesmith/cli/terminal/messages.hpp"
+#include "tracesmith/cli/terminal/standard_output.hpp"
+#include "tracesmith/export/text/human_units.hpp"
+#include "tracesmith/export/text/terminal_events.hpp"
+#include "tracesmith/export/text/terminal_stats.hpp"
+#include "tracesmith/export/text/terminal_timeline.hpp"
+
+namespace tracesmith::cli {
+namespace {
+
+constexpr size_t kTextLines = 50;
+constexpr size_t kTimelineStreams = 40;
+
+std::vector<std::string> tableChoices() {
+  std::vector<std::string> names;
+  for (const auto& [name, table] : listableTables()) names.emplace_back(name);
+  return names;
+}
+
+class ViewCommand : public Command {
+ public:
+  ViewCommand() : Command("view", "Show the events of a trace, their statistics or a timeline") {
+    text("FILE", input_, "FILE", "The trace (.sbt)", Complete::kFile).required();
+    choice("-f,--format", format_, "FORMAT", {"text", "json", "csv"},
+           "text for people (default), json or csv for programs");
+    flag("--json", json_, "The same as -f json");
+    flag("--stats", stats_,
+         "Instead of events: count, total, mean, percentiles and extremes for each name");
+    flag("--timeline", timeline_,
+         "Instead of events: a picture with streams as rows; with --stats, both");
+    flag("--stacks", stacks_,
+         "Under each event the host call stack that it comes from (profile --stacks)");
+    flag("--all-frames", all_frames_,
+         "In stacks also the frames of the interpreter, libffi and the loader");
+    choices("-t,--type", types_, "TYPE", tableChoices(), "Only events of this type");
+    counts("--stream", streams_, "N",
+           "Only what belongs to stream N, as the program numbers it and the timeline shows it");
+    text("--name", name_, "REGEX", "Only events whose name matches (searched, ECMAScript)");
+    time("--from", from_ns_, "Leave out what ends before this time after the trace's start");
+    time("--to", to_ns_, "Leave out what begins at this time or later");
+    count(
+        "-n,--limit", limit_, "N",
+        "At most so many events, or names of each kind with --stats; 0: all (default: 50 as text, "
+        "else all)");
+    describe("Times count from the first event of the trace.");
+    example("tracesmith view trace.sbt", "The first 50 events, in time order");
+    example("tracesmith view --stats trace.sbt", "Which kernels, copies and calls take how long");
+    example("tracesmith view --timeline --from 1s --to 1.2s trace.sbt", "A picture of 200 ms");
+    example("tracesmith view -f csv -t kernel --name gemm -n 0 trace.sbt", "For a spreadsheet");
+  }
+
+  int run(Session& session) override {
+    const ListFormat format = json_ || format_ == "json" ? ListFormat::kJson
+                              : format_ == "csv"         ? ListFormat::kCsv
+                                                         : ListFormat::kText;
+    const size_t limit = limitFor(format);
+    uint64_t not_read = 0;
+    Result<TraceFile> file = from_ns_ || to_ns_
+                                 ? readTraceWindow(input_, from_ns_, to_ns_)
+                                 : readTraceFile(input_, [&](const TraceReader& reader) {
+                                     return whatToRead(reader, limit, not_read);
+                                   });
+    if (!file) return failWith(file.error());
+    const Result<TimeWindow> window = windowOf(file->trace, from_ns_, to_ns_);
+    if (!window) return failWith(window.error());
+    const Result<std::vector<StreamId>> streams = streamsOf(file->trace, streams_);
+    if (!streams) return failWith(streams.error());
+    EventFilter filter{.streams = *streams,
+                       .name_regex = name_,
+                       .from_ns = window->from_ns,
+                       .to_ns = window->to_ns};
+    for (const auto& [name, table] : listableTables()) {
+      for (const std::string& type : types_) {
+        if (type == name) filter.tables.push_back(table);
+      }
+    }
+    const Result<EventMatcher> matches = EventMatcher::of(file->trace, filter);
+    if (!matches) return failWith(matches.error());
+
+    if (format == ListFormat::kCsv && timeline_) {
+      return failWith({ErrorCode::kInvalidArgument, "a timeline is text or JSON", "-f csv"});
+    }
+    if (stats_ && timeline_ && format != ListFormat::kText) {
+      return failWith(
+          {ErrorCode::kInvalidArgument, "only text can hold both", "--stats --timeline"});
+    }
+    const TerminalStyle style{.width = session.terminal.width,
+                              .colour = session.terminal.colour,
+                              .utf8 = session.terminal.utf8};
+    if (!all_frames_) file->trace.call_path = withoutRuntimeFrames(file->trace);
+    Output out = standardOutput();
+    if (timeline_) {
+      drawTimeline(file->trace, filter, *matches, format, style, out);
+      if (stats_) out.put('\n');
+    }
+    if (stats_) showStats(file->trace, *matches, limit, format, style, out);
+    uint64_t beyond = 0;
+    if (!stats_ && !timeline_) {
+      beyond = listEvents(file->trace, *matches, limit, format, stacks_, style, out);
+      if (not_read != 0) beyond = not_read - limit;
+    }
+    const int code = finishOutput(out, reportLosses(file->reader, input_, kExitOk));
+    if (beyond > 0) say(fmt::format("{} more events; -n 0 shows all", formatCount(beyond)));
+    return code;
+  }
+
+ private:
+  size_t limitFor(ListFormat format) const {
+    if (!limit_) return format == ListFormat::kText ? kTextLines : SIZE_MAX;
+    return *limit_ == 0 ? SIZE_MAX : static_cast<size_t>(*limit_);
+  }
+
+  /// Of a large trace, only what can be shown. `total` becomes the number of events in the file
+  /// when not all of them are read.
+  ReadOptions whatToRead(const TraceReader& reader, size_t limit, uint64_t& total) const {
+    constexpr uint64_t kLarge = 1'000'000;
+    ReadOptions options;
+    if (stats_ || timeline_ || stacks_ || !streams_.empty() || !name_.empty()) {
+      return options;
+    }
+    uint64_t rows = 0;
+    for (const auto& [name, table] : listableTables()) {
+      if (!types_.empty() && std::find(types_.begin(), types_.end(), name) == types_.end())
+        continue;
+      options.tables.push_back(table);
+      rows += reader.rows(table);
+    }
+    if (rows < kLarge || limit >= rows / 2) return {};
+    options.first_events = limit;
+    total = rows;
+    return options;
+  }
+
+  static void drawTimeline(const Trace& trace, const EventFilter& filter,
+                           const EventMatcher& matches, ListFormat format,
+                           const TerminalStyle& style, Output& out) {
+    std::vector<StreamTimeline> timelines = deviceTimelines(trace);
+    for (StreamTimeline& timeline : timelines) {
+      std::erase_if(timeline.spans,
+                    [&](const DeviceSpan& span) { return !matches(span.table, span.row); });
+    }
+    const PictureOptions options{.from_ns = filter.from_ns,
+                                 .to_ns = filter.to_ns,
+                                 .cells = timelineCells(style.width),
+                                 .max_streams = kTimelineStreams};
+    const TimelinePicture picture = pictureOf(timelines, options);
+    const TimelineNames names = namesOf(trace);
+    if (format == ListFormat::kJson) {
+      writeTimelineJson(picture, names, out);
+    } else {
+      out.write(timelineText(picture, names, style));
+    }
+  }
+
+  std::string input_;
+  std::string format_;
+  bool json_ = false;
+  bool stats_ = false;
+  bool stacks_ = false;
+  bool all_frames_ = false;
+  bool timeline_ = false;
+  std::vector<std::string> types_;
+  std::vector<uint64_t> streams_;
+  std::string name_;
+  std::optional<int64_t> from_ns_;
+  std::optional<int64_t> to_ns_;
+  std::optional<uint64_t> limit_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> makeViewCommand() { return std::make_unique<ViewCommand>(); }
+
+}  // namespace tracesmith::cli

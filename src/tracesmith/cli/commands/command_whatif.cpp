@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/cli/commands/commands.hpp"
+#include "tracesmith/cli/files/trace_file.hpp"
+#include "tracesmith/cli/terminal/messages.hpp"
+#include "tracesmith/cli/terminal/standard_output.hpp"
+#include "tracesmith/emulate/what_if_report.hpp"
+#include "tracesmith/export/text/report_text.hpp"
+
+namespace tracesmith::cli {
+namespace {
+
+class WhatIfCommand : public Command {
+ public:
+  WhatIfCommand() : Command("whatif", "Predict how long it would take, were something different") {
+    text("FILE", input_, "FILE", "The trace (.sbt), or another tool's", Complete::kFile).required();
+    list("--scale", scale_, "WHAT:FACTOR",
+         "Lengths of device work or calls times FACTOR: kernel=RE:0.5, call=RE:2, host:0.8 (the "
+         "host's time between calls)");
+    list("--remove", remove_, "WHAT", "Without this device work or these calls");
+    list("--fuse", fuse_, "WHAT",
+         "Kernels that follow each other in a stream and match as one, launched once");
+    list("--bandwidth", bandwidth_, "FACTOR",
+         "Copies with more bandwidth: 2x, or one direction's: h2d=2x (h2d, d2h, d2d, p2p)");
+    count("--streams", streams_, "N", "Each device's work in N streams");
+    flag("--allow-orphans", allow_orphans_,
+         "Work whose launch is not in the trace begins when it began, in place of a refusal");
+    flag("--no-check", no_check_, "Without the model's errors, which take most of the time");
+    count("--limit", limit_, "N", "Rows of a table (default 15, with --json all; 0: all)");
+    flag("--json", json_, "As JSON: exact, in ns");
+    describe(
+        "The trace is timed again by a model of host threads, launches, streams, events, copy "
+        "engines and devices that kernels share; waiting is not taken from the trace but found. "
+        "WHAT is a regular expression (POSIX, extended) for names of device work, or kernel=RE, "
+        "copy=RE, fill=RE, call=RE. Changes may be given several times and go together, in the "
+        "order remove, fuse, scale, bandwidth, streams. Without any, it says how true the model is "
+        "of this trace. What each number means, and what is assumed: docs/whatif.md.");
+    example("tracesmith whatif trace.sbt", "How well does the model know this program?");
+    example("tracesmith whatif trace.sbt --scale 'kernel=gemm:0.5'",
+            "What would twice as fast matrix products gain?");
+    example("tracesmith whatif trace.sqlite --remove elementwise --bandwidth h2d=2x --json",
+            "Two changes at once, for a program");
+  }
+
+  int run(Session& session) override {
+    Result<WhatIf> change = parse();
+    if (!change) return failWith(change.error());
+    Result<TraceFile> file = readTraceFile(input_);
+    if (!file) return failWith(file.error());
+    WhatIfOptions options;
+    options.emulator.allow_orphans = allow_orphans_;
+    options.check = !no_check_;
+    options.limit = static_cast<size_t>(limit_.value_or(json_ ? 0 : 15));
+    const Result<std::vector<ReportTable>> report = whatIfReport(file->trace, *change, options);
+    if (!report) {
+      Error error = report.error();
+      if (error.where.empty()) error.where = input_;
+      return failWith(error);
+    }
+    const TerminalStyle style{.width = session.terminal.width,
+                              .colour = session.terminal.colour,
+                              .utf8 = session.terminal.utf8};
+    Output out = standardOutput();
+    if (json_) {
+      writeReportJson(*report, out);
+    } else {
+      writeReportText(*report, style, out);
+    }
+    return finishOutput(out, reportLosses(file->reader, input_, kExitOk));
+  }
+
+ private:
+  /// May be given several times.
+  void list(const std::string& name, std::vector<std::string>& out, const std::string& value,
+            const std::string& description) {
+    texts(name, out, value, description).oneEach();
+  }
+
+  Result<WhatIf> parse() const {
+    WhatIf out;
+    const auto at = [](const char* option, auto&& parsed, auto& into) -> Status {
+      if (!parsed) return fail(parsed.error().code, parsed.error().message, option);
+      into.push_back(std::move(*parsed));
+      return {};
+    };
+    for (const std::string& text : scale_) {
+      TS_CHECK_OK(at("--scale", WhatIf::parseScale(text), out.scale));
+    }
+    for (const std::string& text : bandwidth_) {
+      TS_CHECK_OK(at("--bandwidth", WhatIf::parseBandwidth(text), out.bandwidth));
+    }
+    for (const std::string& text : remove_) {
+      TS_CHECK_OK(at("--remove", NameSelector::parse(text), out.remove));
+    }
+    for (const std::string& text : fuse_) {
+      TS_CHECK_OK(at("--fuse", NameSelector::parse(text), out.fuse));
+    }
+    if (streams_) {
+      if (*streams_ == 0 || *streams_ > 1024) {
+        return fail(ErrorCode::kInvalidArgument, "there can be 1 to 1024", "--streams");
+      }
+      out.streams = static_cast<uint32_t>(*streams_);
+    }
+    return out;
+  }
+
+  std::string input_;
+  std::vector<std::string> scale_, remove_, fuse_, bandwidth_;
+  std::optional<uint64_t> streams_;
+  std::optional<uint64_t> limit_;
+  bool allow_orphans_ = false;
+  bool no_check_ = false;
+  bool json_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> makeWhatIfCommand() { return std::make_unique<WhatIfCommand>(); }
+
+}  // namespace tracesmith::cli

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/cli/files/trace_file.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "tracesmith/cli/terminal/messages.hpp"
+#include "tracesmith/import/import_trace.hpp"
+#include "tracesmith/import/json/json_walker.hpp"
+
+namespace tracesmith::cli {
+namespace {
+
+/// What a person may do about it, where the room that failed could not know.
+std::string_view remedy(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kNotATrace:
+      return "a trace is what 'tracesmith profile' writes (.sbt), or another tool's ('tracesmith "
+             "import -h' lists which)";
+    case ErrorCode::kTooNew:
+      return "read it with a newer TraceSmith";
+    default:
+      return "";
+  }
+}
+
+/// Whether the other tool's trace that this command reads was damaged; its import is not.
+bool g_source_damaged = false;
+
+/// Says what of another tool's trace could not be used.
+Result<TraceReader> openTrace(const std::string& path) {
+  import::ImportCounts counts;
+  TS_TRY(TraceReader reader, import::openTrace(path, counts));
+  g_source_damaged = sayWhatWasLost(path, counts) || g_source_damaged;
+  return reader;
+}
+
+}  // namespace
+
+bool sayWhatWasLost(const std::string& path, const import::ImportCounts& counts) {
+  constexpr size_t kShown = 10;
+  for (size_t i = 0; i < std::min(kShown, counts.damage.size()); ++i) {
+    const import::SourceDamage& d = counts.damage[i];
+    say(d.bytes == 0 && d.offset == 0
+            ? fmt::format("{}: {}", path, d.reason)  // its place is in the words
+        : d.bytes == 0 ? fmt::format("{}: at byte {} of the document: {}", path, d.offset, d.reason)
+                       : fmt::format("{}: {} bytes at {} of the document could not be used: {}",
+                                     path, d.bytes, d.offset, d.reason));
+  }
+  if (counts.damage.size() > kShown) {
+    uint64_t more = 0;
+    for (size_t i = kShown; i < counts.damage.size(); ++i) more += counts.damage[i].places;
+    say(fmt::format("{}: and {} more places", path, more));
+  }
+  return !counts.damage.empty();
+}
+
+Result<TraceFile> readTraceFile(const std::string& path, const ReadOptions& options) {
+  return readTraceFile(path, [&](const TraceReader&) { return options; });
+}
+
+Result<TraceFile> readTraceFile(const std::string& path,
+                                const std::function<ReadOptions(const TraceReader&)>& choose) {
+  Result<TraceReader> reader = openTrace(path);
+  Result<Trace> trace = fail(ErrorCode::kInternal, "not read");
+  if (reader) trace = reader->read(choose(*reader));
+  if (!reader || !trace) {
+    return tl::unexpected<Error>(inWordsForPeople(reader ? trace.error() : reader.error(), path));
+  }
+  return TraceFile{path, std::move(*reader), std::move(*trace)};
+}
+
+Result<TraceFile> readTraceWindow(const std::string& path, std::optional<int64_t> from_ns,
+                                  std::optional<int64_t> to_ns) {
+  Result<TraceReader> reader = openTrace(path);
+  if (!reader) return tl::unexpected<Error>(inWordsForPeople(reader.error(), path));
+  const Result<std::optional<int64_t>> begin = reader->beginNs();
+  if (!begin) return tl::unexpected<Error>(inWordsForPeople(begin.error(), path));
+  ReadOptions options;
+  if (*begin && from_ns) options.from_ns = endOf(**begin, *from_ns);
+  if (*begin && to_ns) options.to_ns = endOf(**begin, *to_ns);
+  Result<Trace> trace = reader->read(options);
+  if (!trace) return tl::unexpected<Error>(inWordsForPeople(trace.error(), path));
+  trace->begin_ns = *begin;
+  return TraceFile{path, std::move(*reader), std::move(*trace)};
+}
+
+Error inWordsForPeople(Error error, const std::string& path) {
+  if (error.where.empty()) error.where = path;
+  const std::string_view hint = remedy(error.code);
+  if (!hint.empty()) error.message += fmt::format("; {}", hint);
+  // An unreadable file is a failure, whatever the room below calls it; 2 is for command lines.
+  if (error.code == ErrorCode::kInvalidArgument) error.code = ErrorCode::kNotATrace;
+  return error;
+}
+
+int reportLosses(const TraceReader& reader, const std::string& path, int code) {
+  constexpr size_t kShown = 10;
+  const std::vector<DataLoss>& losses = reader.losses();
+  for (size_t i = 0; i < std::min(kShown, losses.size()); ++i) {
+    const DataLoss& loss = losses[i];
+    say(loss.bytes == 0 ? fmt::format("{}: at offset {}: {}", path, loss.offset, loss.reason)
+                        : fmt::format("{}: {} bytes at offset {} could not be read: {}", path,
+                                      loss.bytes, loss.offset, loss.reason));
+  }
+  if (losses.size() > kShown) {
+    say(fmt::format("{}: and {} more places ('tracesmith info' lists them all)", path,
+                    losses.size() - kShown));
+  }
+  if (!reader.complete()) {
+    say(
+        fmt::format("{}: it has no end; it is still being written, or its recording was cut "
+                    "short: shown is what was there (see 'tracesmith recover -h')",
+                    path));
+  }
+  for (const DataLoss& skipped : reader.skipped()) {
+    say(fmt::format("{}: passed over at offset {}: {}", path, skipped.offset, skipped.reason));
+  }
+  const bool damaged = !losses.empty() || !reader.complete() || g_source_damaged;
+  return damaged && code == kExitOk ? static_cast<int>(kExitPartlyRead) : code;
+}
+
+std::vector<DataLoss> furtherLosses(const std::vector<DataLoss>& losses,
+                                    const TraceReader& reader) {
+  const std::vector<DataLoss>& known = reader.losses();
+  std::vector<DataLoss> further;
+  std::copy_if(losses.begin(), losses.end(), std::back_inserter(further), [&](const DataLoss& a) {
+    return std::none_of(known.begin(), known.end(), [&](const DataLoss& b) {
+      return a.offset == b.offset && a.reason == b.reason;
+    });
+  });
+  return further;
+}
+
+Result<TimeWindow> windowOf(const Trace& trace, std::optional<int64_t> from_ns,
+                            std::optional<int64_t> to_ns) {
+  if (from_ns && to_ns && *from_ns >= *to_ns) {
+    return fail(ErrorCode::kInvalidArgument, "--to must be later than --from");
+  }
+  TimeWindow window;
+  const int64_t begin = timeRange(trace).begin_ns;
+  if (from_ns) window.from_ns = endOf(begin, *from_ns);
+  if (to_ns) window.to_ns = endOf(begin, *to_ns);
+  return window;
+}
+
+namespace {
+
+/// "there is no stream 9; the trace has 7, 13 and 20".
+Error noSuchNumber(const char* what, uint64_t number, std::vector<uint32_t> there) {
+  std::sort(there.begin(), there.end());
+  there.erase(std::unique(there.begin(), there.end()), there.end());
+  constexpr size_t kMost = 12;
+  std::string known;
+  for (size_t i = 0; i < std::min(there.size(), kMost); ++i) {
+    const bool last = i + 1 == there.size();
+    known += fmt::format("{}{}", i == 0 ? "" : last ? " and " : ", ", there[i]);
+  }
+  if (there.size() > kMost) known += fmt::format(" and {} more", there.size() - kMost);
+  return {ErrorCode::kInvalidArgument, fmt::format("there is no {} {}; the trace has {}", what,
+                                                   number, known.empty() ? "none" : known)};
+}
+
+}  // namespace
+
+Result<std::vector<StreamId>> streamsOf(const Trace& trace, const std::vector<uint64_t>& numbers) {
+  std::vector<StreamId> out;
+  const auto& there = trace.stream.ordinal;
+  for (const uint64_t number : numbers) {
+    const size_t before = out.size();
+    for (size_t i = 0; i < there.size(); ++i) {
+      if (there[i] == number) out.push_back(idAt<StreamId>(i));
+    }
+    if (out.size() == before) {
+      return tl::unexpected(noSuchNumber("stream", number, {there.begin(), there.end()}));
+    }
+  }
+  return out;
+}
+
+Result<std::vector<StreamId>> streamsOfDevices(const Trace& trace,
+                                               const std::vector<uint64_t>& devices,
+                                               std::vector<StreamId> streams) {
+  if (devices.empty()) return streams;
+  const auto& there = trace.device.ordinal;
+  for (const uint64_t number : devices) {
+    if (std::find(there.begin(), there.end(), number) != there.end()) continue;
+    return tl::unexpected(noSuchNumber("device", number, {there.begin(), there.end()}));
+  }
+  std::vector<StreamId> out;
+  for (size_t s = 0; s < trace.stream.size(); ++s) {
+    const auto stream = idAt<StreamId>(s);
+    const DeviceId device = trace.deviceOf(stream);
+    const bool wanted =
+        device != DeviceId::kNone && indexOf(device) < there.size() &&
+        std::find(devices.begin(), devices.end(), there[indexOf(device)]) != devices.end();
+    const bool chosen =
+        streams.empty() || std::find(streams.begin(), streams.end(), stream) != streams.end();
+    if (wanted && chosen) out.push_back(stream);
+  }
+  if (out.empty()) out.push_back(StreamId::kNone);
+  return out;
+}
+
+namespace {
+
+/// What PyTorch's profiler says of the whole trace: {"backend": "nccl", "rank": 3, "pg_config": …}.
+/// Lists in it have ranks of their own.
+std::optional<int64_t> rankOf(const Trace& trace) {
+  const std::string_view info = trace.metadataValue("source.distributedInfo");
+  std::string text(info);
+  text.append(import::kJsonPadding, '\0');
+  import::JsonWalker walker({text.data(), info.size()});
+  std::optional<int64_t> rank;
+  if (!walker.enter('{')) return rank;
+  for (std::string_view key; walker.member(key);) {
+    const import::JsonToken token = walker.value();
+    if (key == "rank" && token.isNumber()) rank = token.integer();
+  }
+  return rank;
+}
+
+}  // namespace
+
+Status checkRank(const Trace& trace, uint64_t rank) {
+  const std::optional<int64_t> known = rankOf(trace);
+  if (!known) {
+    return fail(ErrorCode::kInvalidArgument, "the trace does not say which rank it is of");
+  }
+  if (*known < 0 || static_cast<uint64_t>(*known) != rank) {
+    return fail(ErrorCode::kInvalidArgument, fmt::format("the trace is of rank {}", *known));
+  }
+  return {};
+}
+
+}  // namespace tracesmith::cli

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/cli/runs/recording.hpp"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "tracesmith/base/free_name.hpp"
+#include "tracesmith/base/target_file.hpp"
+#include "tracesmith/capture/launch/attach_session.hpp"
+#include "tracesmith/capture/launch/program_eligibility.hpp"
+#include "tracesmith/capture/session_directory/session_output.hpp"
+#include "tracesmith/cli/files/export_target.hpp"
+#include "tracesmith/cli/terminal/messages.hpp"
+#include "tracesmith/cli/terminal/progress_line.hpp"
+#include "tracesmith/export/text/human_units.hpp"
+#include "tracesmith/stacks/symbols/symbolized_file.hpp"
+
+namespace tracesmith::cli {
+namespace {
+
+std::string plural(uint64_t n, const char* one, const char* many) {
+  return fmt::format("{} {}", n, n == 1 ? one : many);
+}
+
+std::string progressText(const CaptureProgress& progress) {
+  return fmt::format("{:.1f} s: {}, {} events, {} lost, {} KiB",
+                     static_cast<double>(progress.elapsed_ns) / 1e9,
+                     plural(progress.kernels, "kernel", "kernels"), progress.events,
+                     progress.dropped, progress.file_bytes >> 10);
+}
+
+void sayOutcome(const ProfileOutcome& outcome, const RecordingRequest& request) {
+  const RecordingOutputs& outputs = request.outputs;
+  say(recordingSummary(outcome));
+  if (outcome.dropped > 0 || outcome.unresolved > 0) {
+    const uint64_t larger = std::max<uint64_t>(request.profile.ring_bytes * 4, 64 << 10);
+    say(fmt::format(
+        "lost: {} dropped, {} whose end was not seen{}", outcome.dropped, outcome.unresolved,
+        outcome.dropped == outcome.without_ring ? ""
+        : larger % (1 << 20) == 0 ? fmt::format(" (larger rings: -b {}M)", larger >> 20)
+                                  : fmt::format(" (larger rings: -b {}K)", larger >> 10)));
+  }
+  if (outcome.gpu_processes == 0 && outcome.unobserved == 0 && outcome.warnings.empty() &&
+      outcome.trace_status) {
+    say("nothing was recorded: no process called OpenCL or CUDA. Try: tracesmith devices (what can "
+        "be recorded here), tracesmith info " +
+        outputs.trace + " (what was seen of each process)");
+  }
+  const uint64_t rows = outcome.kernels + outcome.copies + outcome.host_calls +
+                        outcome.function_calls + outcome.annotations;
+  if (outcome.gpu_processes > 0 && rows == 0 && outcome.warnings.empty() && outcome.trace_status) {
+    say("nothing was recorded: the agent was in " +
+        plural(outcome.gpu_processes, "process", "processes") +
+        ", but none made a call that it records");
+  }
+  if (outcome.unobserved > 0) {
+    say(fmt::format("{} may have used a GPU unseen (static, or without our environment)",
+                    plural(outcome.unobserved, "process", "processes")));
+  }
+  if (outcome.recording) say(recordingText(*outcome.recording));
+  say(fmt::format("{} ({:.1f} KiB). Next: tracesmith view {} --stats", outputs.trace,
+                  static_cast<double>(outcome.file_bytes) / 1024, outputs.trace));
+}
+
+/// Puts the names of functions into the trace, now that nobody waits for it.
+void nameStacks(const std::string& trace) {
+  if (!Symbolizer::isAvailable()) return;
+  const Result<SymbolizedFile> named = symbolizeFile(trace, "", {});
+  if (!named) sayWarning("the call stacks stay without names: " + named.error().toString());
+}
+
+}  // namespace
+
+void takeTraceName(const std::string& trace, RecordingOutputs& outputs) {
+  const bool beside =
+      std::filesystem::path(trace).filename() != std::filesystem::path(outputs.trace).filename();
+  if (trace.empty() || !beside) return;
+  outputs.trace = std::filesystem::path(outputs.trace)
+                      .replace_filename(std::filesystem::path(trace).filename())
+                      .string();
+  if (std::error_code ec; !std::filesystem::exists(outputs.trace, ec)) outputs.trace = trace;
+  for (std::string& path : outputs.exports) {
+    const std::string same_number =
+        withExtension(outputs.trace, std::filesystem::path(path).extension().string());
+    path = isThere(same_number) ? freeName(path) : same_number;
+  }
+}
+
+bool writeExports(const RecordingOutputs& outputs, bool force, bool quiet) {
+  const bool may_replace = force || lookAt(outputs.trace).has_events;
+  bool all = true;
+  for (const std::string& wanted : outputs.exports) {
+    std::error_code ec;
+    const bool has_content = std::filesystem::file_size(wanted, ec) > 0 && !ec;
+    const std::string path = may_replace || !has_content ? wanted : freeName(wanted);
+    if (path != wanted) {
+      sayWarning(
+          fmt::format("{} stays as it was, since the new trace holds no events; its export "
+                      "is {} (--force replaces it)",
+                      wanted, path));
+    }
+    if (const Status exported = exportTraceFile(outputs.trace, path); !exported) {
+      sayError(exported.error());
+      all = false;
+    } else if (!quiet) {
+      say(fmt::format("{}: open it at https://ui.perfetto.dev", path));
+    }
+  }
+  return all;
+}
+
+RecordingOutputs recordingOutputs(const std::string& output, bool perfetto) {
+  RecordingOutputs outputs;
+  if (!output.empty()) {
+    const std::optional<ExportFormat> format = exportFormatByPath(output);
+    if (format && *format != ExportFormat::kSbt && *format != ExportFormat::kParquet) {
+      outputs.trace = withExtension(output, ".sbt");
+      outputs.exports.push_back(output);
+    } else {
+      outputs.trace = output;
+    }
+  }
+  if (perfetto) {
+    const std::string path = withExtension(outputs.trace, extensionOf(ExportFormat::kPerfetto));
+    if (outputs.exports.empty() || outputs.exports[0] != path) outputs.exports.push_back(path);
+  }
+  return outputs;
+}
+
+Status checkOutputs(const std::vector<std::string>& paths) {
+  for (const std::string& path : paths) TS_CHECK_OK(TargetFile::open(path));
+  return {};
+}
+
+std::string recordingSummary(const ProfileOutcome& outcome) {
+  std::string calls = plural(outcome.host_calls, "host call", "host calls");
+  if (outcome.function_calls > 0) {
+    calls += ", " + plural(outcome.function_calls, "function call", "function calls");
+  }
+  if (outcome.annotations > 0) {
+    calls += ", " + plural(outcome.annotations, "range or mark", "ranges and marks");
+  }
+  return fmt::format("{}, {}, {} from {} of {}", plural(outcome.kernels, "kernel", "kernels"),
+                     plural(outcome.copies, "copy", "copies"), calls, outcome.gpu_processes,
+                     plural(outcome.processes, "process", "processes"));
+}
+
+std::string recordingText(const RecordingTotals& totals) {
+  if (totals.processes == 0) return "nothing was recorded for replay: no process used OpenCL";
+  // The program launches outside of a range as well.
+  const std::string launches = totals.recorded_launches < totals.launches
+                                   ? fmt::format("{} of {}", totals.recorded_launches,
+                                                 plural(totals.launches, "launch", "launches"))
+                                   : plural(totals.launches, "launch", "launches");
+  std::string text = fmt::format(
+      "recorded {} of {}: {}, {} of content ({} distinct) in {} ({})",
+      plural(totals.commands, "command", "commands"),
+      plural(totals.processes, "process", "processes"), launches, formatBytes(totals.payload_bytes),
+      formatBytes(totals.distinct_bytes), totals.path, formatBytes(totals.file_bytes));
+  if (totals.stall_ns > 0) {
+    text += fmt::format("; the program waited {:.1f} ms for it",
+                        static_cast<double>(totals.stall_ns) / 1e6);
+  }
+  return text;
+}
+
+int endBySignal(int signal) {
+  // The program has written its own core file if one is wanted; ours would hide it.
+  const rlimit no_core{0, 0};
+  setrlimit(RLIMIT_CORE, &no_core);
+  prctl(PR_SET_DUMPABLE, 0);  // a core_pattern that is a pipe does not ask for the limit
+  ::signal(signal, SIG_DFL);
+  sigset_t one;
+  sigemptyset(&one);
+  sigaddset(&one, signal);
+  sigprocmask(SIG_UNBLOCK, &one, nullptr);
+  raise(signal);
+  return 128 + signal;
+}
+
+void warnOfStaticProgram(const std::string& program) {
+  if (const ProgramReach reach = reachOf(program); reach.reach == Reach::kStatic) {
+    sayWarning(reach.path +
+               " is linked statically: nothing of it can be recorded, only of what it "
+               "starts");
+  }
+}
+
+int runRecording(RecordingRequest request, const Session& session) {
+  if (const Status ok = checkOutputs(request.outputs.exports); !ok) {
+    sayError(ok.error());
+    return request.pid != 0 ? kExitFailed : kExitNotStarted;
+  }
+  request.profile.command = session.program;
+  request.profile.output = request.outputs.trace;
+  ProgressLine line(request.progress && session.terminal.err_is_terminal);
+  if (request.progress) {
+    request.profile.progress = [&line](const CaptureProgress& progress) {
+      line.show(progressText(progress));
+    };
+  }
+  if (request.pid == 0) warnOfStaticProgram(session.program[0]);
+  const auto note = [&line](const std::string& text) {
+    line.clear();
+    say(text);
+  };
+  const Result<ProfileOutcome> outcome = request.pid == 0
+                                             ? runProfile(request.profile)
+                                             : runAttach(request.pid, request.profile, note);
+  if (!outcome) {
+    sayError(outcome.error());
+    if (request.pid != 0) return kExitFailed;
+    // A missing directory for the output is "not found", too, but not the program.
+    const bool is_the_program = outcome.error().where == session.program[0];
+    return is_the_program ? startFailureExitCode(outcome.error().code) : kExitNotStarted;
+  }
+  // The program has ended; from here on a closed standard error must not hide its exit code.
+  signal(SIGPIPE, SIG_IGN);
+  line.clear();
+  for (const std::string& warning : outcome->warnings) sayWarning(warning);
+  if (!outcome->trace_status) {
+    Error error = outcome->trace_status.error();
+    error.message = "the trace is not complete: " + error.message;
+    sayError(error);
+  }
+  if (!outcome->recording_status) {
+    Error error = outcome->recording_status.error();
+    error.message = "the recording is not complete: " + error.message;
+    sayError(error);
+  }
+  if (outcome->recording) {
+    for (const std::string& why : outcome->recording->ended) {
+      sayWarning("the recording ended early: " + why);
+    }
+  }
+  takeTraceName(outcome->trace, request.outputs);
+  if (request.profile.stacks && outcome->trace_status) nameStacks(request.outputs.trace);
+  if (!request.quiet) sayOutcome(*outcome, request);
+  writeExports(request.outputs, request.profile.force, request.quiet);
+  if (request.pid != 0) return outcome->trace_status ? kExitOk : kExitFailed;
+  if (outcome->stopped_by_duration) return kExitOk;
+  if (outcome->signal != 0) return endBySignal(outcome->signal);
+  return outcome->exit_code;
+}
+
+}  // namespace tracesmith::cli

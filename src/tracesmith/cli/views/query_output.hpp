@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The answer to a query as it is printed: an aligned table, CSV or JSON, row by row.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "tracesmith/export/output/output.hpp"
+#include "tracesmith/export/text/terminal_table.hpp"
+#include "tracesmith/query/sql/query_engine.hpp"
+
+namespace tracesmith::cli {
+
+enum class QueryFormat : uint8_t { kTable, kCsv, kJson };
+
+class QueryOutput {
+ public:
+  virtual ~QueryOutput() = default;
+  virtual void columns(std::span<const QueryColumn> columns) = 0;
+  virtual void row(std::span<const Value> values) = 0;
+  virtual void end() = 0;
+};
+
+/// `out` must outlive it. A table is aligned for some thousand rows at a time, so that a long
+/// answer neither waits for its end nor fills the memory.
+std::unique_ptr<QueryOutput> makeQueryOutput(QueryFormat format, const TerminalStyle& style,
+                                             Output& out);
+
+}  // namespace tracesmith::cli

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of the Chrome JSON exporter; only chrome_json*.cpp include this.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "tracesmith/export/chrome/chrome_json.hpp"
+#include "tracesmith/export/chrome/json_event.hpp"
+#include "tracesmith/export/slices/device_work.hpp"
+#include "tracesmith/export/slices/event_links.hpp"
+#include "tracesmith/export/slices/host_slices.hpp"
+#include "tracesmith/export/slices/row_attributes.hpp"
+
+namespace tracesmith {
+
+namespace chrome_keys {
+constexpr std::string_view kPid = ",\"pid\":";
+constexpr std::string_view kTid = ",\"tid\":";
+constexpr std::string_view kTs = ",\"ts\":";
+constexpr std::string_view kDur = ",\"dur\":";
+constexpr std::string_view kName = ",\"name\":";
+constexpr std::string_view kCat = ",\"cat\":";
+}  // namespace chrome_keys
+
+class ChromeJsonEncoder {
+ public:
+  ChromeJsonEncoder(const Trace& trace, Output& out, const ChromeJsonOptions& options,
+                    const Selection& selection, DeviceWork work);
+  void run();
+
+ private:
+  struct Place {
+    uint64_t pid = 0;
+    uint64_t tid = 0;
+  };
+  /// The other end of an arrow between a host slice and device work.
+  struct HalfArrow {
+    uint64_t id;
+    uint32_t work;
+    bool starts_at_work;
+  };
+
+  uint64_t pidOf(ProcessId process) const {
+    const auto p = static_cast<size_t>(process);
+    return p == 0 || p > pids_.size() ? 0 : pids_[p - 1];
+  }
+  uint64_t devicePid(DeviceId device) const {
+    const auto d = static_cast<size_t>(device);
+    return device_pid_ + (d <= trace_.device.size() ? d : 0);
+  }
+  size_t streamIndex(StreamId stream, ProcessId process) const {
+    const auto s = static_cast<size_t>(stream);
+    if (s != 0 && s <= trace_.stream.size()) return s - 1;
+    const auto p = static_cast<size_t>(process);
+    return trace_.stream.size() + (p <= trace_.process.size() ? p : 0);
+  }
+  static int64_t duration(int64_t start_ns, int64_t end_ns) {
+    return static_cast<int64_t>(static_cast<uint64_t>(end_ns) - static_cast<uint64_t>(start_ns));
+  }
+
+  void numberPlaces();
+  void named(std::string_view what, uint64_t pid, const uint64_t* tid, std::string_view name);
+  void describe();
+  void arrow(char phase, std::string_view category, uint64_t id, const Place& place, int64_t ns);
+  void attributes(JsonEvent& e, TableId table, uint64_t row);
+  void counters();
+  void otherData();
+  /// Says with which call path the event was asked for, if that is known; before its arguments.
+  void stack(JsonEvent& e, CallPathId path);
+  /// The frames of those paths, as a member of the document; nothing where there are none.
+  void stackFrames();
+  /// The place of a host slice; the thread's name is written when it is first used.
+  Place hostPlace(const HostSlice& slice, uint32_t lane);
+  void hostSlice(const HostSlice& slice, uint32_t lane);
+  void describeSlice(JsonEvent& e, const HostSlice& slice);
+  void arguments(JsonEvent& e, const HostSlice& slice);
+  void hostSlices();
+  Place devicePlace(size_t stream, uint32_t lane) const;
+  /// The first lane of the stream that is free at `start_ns`; named when it is new.
+  uint32_t takeLane(size_t stream, int64_t start_ns, int64_t end_ns);
+  template <class Table>
+  void deviceArguments(JsonEvent& e, const Table& table, size_t row);
+  /// Groups per dimension, rounded up; the global size alone where the driver chose the groups.
+  void shapeArguments(JsonEvent& e, size_t shape);
+  template <class Table>
+  void work(const Table& table, WorkKind kind, size_t row);
+  /// All device work in order of time, which the lanes of a stream need: a merge of four tables.
+  void deviceWork();
+  /// Where a piece of device work lies, and when it began.
+  std::pair<Place, int64_t> placeOf(uint64_t number) const;
+  void deviceArrows();
+
+  static constexpr uint64_t kFirstMadeUpThread = 1'000'000'000;
+
+  const Trace& trace_;
+  Output& out_;
+  const ChromeJsonOptions& options_;
+  const Selection& selection_;
+  DeviceWork work_;
+  Links links_;
+  RowAttributes attributes_;
+  HostTracks tracks_;
+  QuotedStrings quoted_;
+  bool any_ = false;
+  uint64_t device_pid_ = 10'000'000;  // pid of the unknown device; the others follow
+  std::vector<uint64_t> pids_;        // of processes
+  std::vector<bool> has_own_tid_;     // of threads; the others get one that is made up
+  size_t streams_ = 0;
+  std::vector<std::vector<int64_t>> lane_ends_;   // per stream, per lane
+  std::unordered_map<uint64_t, uint32_t> lanes_;  // of work that is not on lane 0
+  std::vector<bool> launched_;                    // work whose arrow has begun at its launch
+  std::unordered_set<uint64_t> named_;            // (lane, track) whose name is written
+  std::vector<HalfArrow> half_arrows_;
+  std::vector<bool> path_used_;  // by CallPathId; empty: no event has one
+  uint64_t arrows_ = 0;
+  uint64_t unwritable_ = 0;
+  uint64_t unmatched_frees_ = 0;
+};
+
+}  // namespace tracesmith

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/export/flame/stack_flame.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "tracesmith/analysis/timing/call_path_costs.hpp"
+#include "tracesmith/base/version.hpp"
+#include "tracesmith/export/flame/frame_lanes.hpp"
+#include "tracesmith/export/output/json_writer.hpp"
+#include "tracesmith/export/select/event_filter.hpp"
+
+namespace tracesmith {
+namespace {
+
+/// A stack, outermost frame first, and what it asked for.
+struct WeightedStack {
+  std::vector<uint32_t> frames;  // of FrameNames
+  uint64_t weight = 0;
+};
+
+class Collection {
+ public:
+  Collection(const Trace& trace, const Selection& selection, FrameNames& names)
+      : trace_(trace), selection_(selection), names_(names), symbols_(trace) {}
+
+  std::vector<WeightedStack> of(StackWeight weight) {
+    switch (weight) {
+      case StackWeight::kDeviceTime:
+        addTimes(trace_.kernel);
+        addTimes(trace_.copy);
+        addTimes(trace_.fill);
+        break;
+      case StackWeight::kHostTime:
+        addTimes(trace_.host_call);
+        break;
+      case StackWeight::kBytes:
+        addAllocations();
+        break;
+    }
+    // Several call sites of one function have one line.
+    std::map<std::vector<uint32_t>, uint64_t> by_names;
+    for (const auto& [key, sum] : sums_) {
+      if (sum == 0) continue;
+      std::vector<uint32_t> frames = framesOfPath(key.first);
+      frames.push_back(key.second);
+      by_names[std::move(frames)] += sum;
+    }
+    std::vector<WeightedStack> stacks;
+    for (const auto& [frames, sum] : by_names) stacks.push_back({frames, sum});
+    return stacks;
+  }
+
+ private:
+  template <class Table>
+  void addTimes(const Table& table) {
+    for (size_t i = 0; i < table.size(); ++i) {
+      if (!selection_.span(table.start_ns[i], table.duration_ns[i]) ||
+          !selection_.stream(table.stream_id[i]) || table.duration_ns[i] < 0) {
+        continue;
+      }
+      add(table.call_path_id[i], eventName(trace_, Table::kId, static_cast<uint32_t>(i)),
+          static_cast<uint64_t>(table.duration_ns[i]));
+    }
+  }
+  void addAllocations() {
+    const MemoryEventTable& table = trace_.memory_event;
+    for (size_t i = 0; i < table.size(); ++i) {
+      if (table.kind[i] != MemoryKind::kAlloc || !selection_.instant(table.time_ns[i])) continue;
+      add(table.call_path_id[i], eventName(trace_, MemoryEventTable::kId, static_cast<uint32_t>(i)),
+          table.bytes[i]);
+    }
+  }
+  void add(CallPathId path, std::string_view leaf, uint64_t weight) {
+    sums_[{path, names_.of(leaf)}] += weight;
+  }
+  std::vector<uint32_t> framesOfPath(CallPathId path) {
+    std::vector<uint32_t> out;
+    for (const FrameId frame : framesOf(trace_, path)) {
+      symbols_.functions(frame, functions_);
+      for (size_t i = functions_.size(); i-- > 0;) {
+        out.push_back(names_.of(symbols_.label(frame, functions_[i])));
+      }
+    }
+    if (out.empty()) out.push_back(names_.of("[no stack]"));
+    return out;
+  }
+
+  const Trace& trace_;
+  const Selection& selection_;
+  FrameNames& names_;
+  const FrameSymbols symbols_;
+  std::vector<FrameFunction> functions_;  // of one frame
+  std::map<std::pair<CallPathId, uint32_t>, uint64_t> sums_;
+};
+
+std::string foldedName(const std::string& name) {
+  std::string out = name.empty() ? "?" : name;
+  for (char& c : out) {
+    if (c == ';') c = ',';
+    if (static_cast<unsigned char>(c) < 0x20) c = ' ';
+  }
+  return out;
+}
+
+std::string_view titleOf(StackWeight weight) {
+  switch (weight) {
+    case StackWeight::kDeviceTime:
+      return "device time by call stack";
+    case StackWeight::kHostTime:
+      return "host time by call stack";
+    default:
+      return "allocated bytes by call stack";
+  }
+}
+
+}  // namespace
+
+void writeFoldedByStack(const Trace& trace, const Selection& selection, StackWeight weight,
+                        Output& out) {
+  FrameNames names;
+  for (const WeightedStack& stack : Collection(trace, selection, names).of(weight)) {
+    for (const uint32_t& frame : stack.frames) {
+      if (&frame != stack.frames.data()) out.put(';');
+      out.write(foldedName(names.at(frame)));
+    }
+    out.write(fmt::format(" {}\n", stack.weight));
+  }
+}
+
+void writeSpeedscopeByStack(const Trace& trace, const Selection& selection, StackWeight weight,
+                            Output& out) {
+  FrameNames names;
+  const std::vector<WeightedStack> stacks = Collection(trace, selection, names).of(weight);
+  uint64_t sum = 0;
+  for (const WeightedStack& stack : stacks) sum += stack.weight;
+  JsonWriter json(out);
+  json.beginObject();
+  json.field("$schema", "https://www.speedscope.app/file-format-schema.json");
+  json.field("exporter", std::string("tracesmith ") + getVersionString());
+  json.field("name", trace.metadataValue("application"));
+  json.key("profiles").beginArray().beginObject();
+  json.field("type", "sampled").field("name", titleOf(weight));
+  json.field("unit", weight == StackWeight::kBytes ? "bytes" : "nanoseconds");
+  json.field("startValue", 0).field("endValue", sum);
+  json.key("samples").beginArray();
+  for (const WeightedStack& stack : stacks) {
+    json.beginArray();
+    for (const uint32_t frame : stack.frames) json.value(frame);
+    json.endArray();
+  }
+  json.endArray().key("weights").beginArray();
+  for (const WeightedStack& stack : stacks) json.value(stack.weight);
+  json.endArray().endObject().endArray();
+  json.key("shared").beginObject().key("frames").beginArray();
+  for (uint32_t i = 0; i < names.size(); ++i) {
+    json.beginObject().field("name", names.at(i)).endObject();
+  }
+  json.endArray().endObject().endObject();
+  out.put('\n');
+}
+
+}  // namespace tracesmith

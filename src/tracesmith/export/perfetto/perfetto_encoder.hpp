@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of the Perfetto exporter: one method per group of tables, each in a file of its own.
+// Only perfetto_*.cpp include this.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "tracesmith/export/perfetto/perfetto_clock.hpp"
+#include "tracesmith/export/perfetto/perfetto_packets.hpp"
+#include "tracesmith/export/perfetto/perfetto_stacks.hpp"
+#include "tracesmith/export/perfetto/perfetto_writer.hpp"
+#include "tracesmith/export/slices/device_work.hpp"
+#include "tracesmith/export/slices/event_links.hpp"
+#include "tracesmith/export/slices/host_slices.hpp"
+#include "tracesmith/export/slices/row_attributes.hpp"
+
+namespace tracesmith::perfetto {
+
+/// The name as people write it, where it is one of C++.
+std::string demangled(std::string_view name);
+
+class Encoder {
+ public:
+  Encoder(const Trace& trace, Output& out, const PerfettoOptions& options,
+          const Selection& selection, DeviceWork work);
+
+  void run();
+  PerfettoSummary summary() const;
+
+ private:
+  /// What every event of a stream says of it.
+  struct Stream {
+    ProcessId process{};
+    uint32_t device = 0;         // index, as gpu_id
+    uint32_t device_number = 0;  // as people count it
+    uint32_t stream_number = 0;
+    uint64_t context = 0;
+    uint64_t api = 0;  // of InternedGraphicsContext; 0: unknown
+    uint64_t queue_iid = 0;
+    std::string queue_name;
+    std::string arch;
+    std::string event_prefix;  // encoded fields of a GpuRenderStageEvent that never change
+    std::string args;          // encoded launch arguments "device" and "stream"
+    Sequence sequences[kWorkKinds];
+  };
+  /// One drawn stack of host slices.
+  struct Lane {
+    Sequence sequence;
+    std::vector<int64_t> open_ends;
+  };
+
+  // perfetto_preamble.cpp
+  void preamble();
+  void describeClocks();
+  void describeDevices();
+  void describeProcess(size_t row);
+  void trailer();
+  uint64_t processUuid(ProcessId process) const;
+  uint32_t pidOf(ProcessId process) const;
+
+  // perfetto_host.cpp
+  void hostSlices();
+  void openLane(Lane& lane, const HostSlice& first, uint32_t number);
+  void begin(Sequence& q, const HostSlice& slice);
+  void end(Sequence& q, int64_t time_ns);
+  void annotate(proto::Cursor& c, const HostSlice& slice);
+  size_t annotationBound(const HostSlice& slice) const;
+  std::string_view nameOf(const HostSlice& slice, StringId& id) const;
+  uint64_t callstackOf(Sequence& q, const HostSlice& slice);
+
+  // perfetto_device.cpp
+  void deviceWork();
+  void prepareStreams();
+  void prepareShapes();
+  template <class Table>
+  void workTable(const Table& table, WorkKind kind);
+  template <class Table>
+  void work(const Table& table, WorkKind kind, size_t row);
+  void openStream(Stream& stream, WorkKind kind, int64_t first_ns);
+  template <class Table>
+  void extras(const Table& table, size_t row);
+  size_t streamIndex(StreamId stream, ProcessId process) const;
+
+  // perfetto_compat.cpp
+  struct DeviceSlice {
+    int64_t start_ns;
+    int64_t end_ns;
+    uint32_t row;
+    WorkKind kind;
+  };
+  void deviceSlices();
+  void openStreamLane(Sequence& q, size_t stream, uint32_t lane, int64_t first_ns);
+  template <class Table>
+  void deviceSlice(Sequence& q, const Table& table, const DeviceSlice& slice);
+  void shapeOf(proto::Cursor& c, ShapeId id);
+  void hostArrows(proto::Cursor& c, const HostSlice& slice, uint32_t first_work);
+
+  // perfetto_counters.cpp
+  void counters();
+  void allocatedMemory();
+  void openCounter(Sequence& q, int64_t ns, uint64_t uuid, uint64_t parent, std::string_view name,
+                   std::string_view unit, std::string_view description);
+  void counterValue(Sequence& q, int64_t ns, double value);
+
+  std::string_view text(StringId id) const { return trace_.strings.at(id); }
+
+  const Trace& trace_;
+  const PerfettoOptions& options_;
+  const Selection& selection_;
+  const int64_t base_ns_;
+  const TraceClock clock_;
+  PacketWriter packets_;
+  DeviceWork work_;
+  Links links_;
+  RowAttributes attributes_;
+  HostTracks tracks_;
+  NameNumbers names_;
+  std::optional<Stacks> stacks_;  // where there are any to be written
+  uint64_t events_ = 0;
+  uint64_t cut_slices_ = 0;
+  uint64_t unmatched_frees_ = 0;
+  bool synthetic_ = false;
+  Sequence main_;                         // descriptors and attributes
+  std::vector<std::vector<Lane>> lanes_;  // by track
+  std::vector<Stream> streams_;           // by StreamId, then one per process for unknown streams
+  std::vector<std::string> shapes_;       // encoded launch, by ShapeId
+  SeenIds described_devices_;             // whose tracks are there
+  std::vector<bool> submitted_;           // by work number: a host slice has an arrow to it
+  std::vector<std::pair<uint32_t, uint64_t>> arrows_from_work_;  // work number, arrow
+  std::string extra_;  // encoded fields of the event being written
+};
+
+}  // namespace tracesmith::perfetto

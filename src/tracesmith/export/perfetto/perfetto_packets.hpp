@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// Packets and sequences of a Perfetto file. Each track is written on a sequence of its own: there
+// its time stamps are differences to the packet before (an incremental clock, one to three bytes)
+// and its names are numbers that the sequence has introduced once.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "tracesmith/base/hash.hpp"
+#include "tracesmith/export/perfetto/perfetto_fields.hpp"
+#include "tracesmith/export/perfetto/proto_wire.hpp"
+#include "tracesmith/model/ids.hpp"
+
+namespace tracesmith::perfetto {
+
+/// A set of small numbers: bits for the first ones, a hash set for the rest, so that a file with
+/// very many sequences and names cannot make it large.
+class SeenIds {
+ public:
+  /// True when `id` was not there yet.
+  bool insert(uint32_t id) {
+    if (id >= kBits) return rest_.insert(id).second;
+    const size_t word = id / 64;
+    if (word >= bits_.size()) bits_.resize(word + 1);
+    const uint64_t bit = uint64_t{1} << (id % 64);
+    if (bits_[word] & bit) return false;
+    bits_[word] |= bit;
+    return true;
+  }
+
+ private:
+  static constexpr uint32_t kBits = 16384;
+  std::vector<uint64_t> bits_;
+  std::unordered_set<uint32_t> rest_;
+};
+
+/// Small numbers for the strings that are used, from 1, in order of first use.
+class NameNumbers {
+ public:
+  explicit NameNumbers(size_t strings) : numbers_(strings + 1) {}
+  uint32_t of(StringId id) {
+    const auto i = static_cast<size_t>(id) < numbers_.size() ? static_cast<size_t>(id) : 0;
+    if (numbers_[i] == 0) numbers_[i] = ++last_;
+    return numbers_[i];
+  }
+
+ private:
+  std::vector<uint32_t> numbers_;
+  uint32_t last_ = 0;
+};
+
+/// What a sequence has introduced of call stacks (perfetto_stacks.hpp).
+struct SeenStacks {
+  SeenIds callstacks, frames, functions, files, modules;
+};
+
+struct Sequence {
+  uint32_t id = 0;    ///< 0: not opened yet
+  uint64_t last = 0;  ///< time of its last packet
+  SeenIds names;
+  SeenIds categories;
+  std::unique_ptr<SeenStacks> stacks;  ///< from its first event that has one
+};
+
+enum class TrackKind : uint64_t {
+  kProcess = 1,
+  kThread = 2,
+  kStreamRanges = 3,
+  kCounter = 4,
+  kMemory = 5,
+  kFlow = 6,
+  kDevice = 7,
+  kStream = 8,
+  kSubmission = 9,  ///< arrows from a host call to its work,
+  kWait = 10,       ///< from work to work,
+  kWaited = 11,     ///< and from work to the host that waited for it
+};
+
+class PacketWriter {
+ public:
+  /// Times are written as ns - base_ns, in the clock `clock`; `seed` tells the track ids of this
+  /// trace from others'.
+  PacketWriter(Output& out, int64_t base_ns, uint64_t clock, uint64_t seed)
+      : out_(out), base_(static_cast<uint64_t>(base_ns)), clock_(clock), seed_(seed) {}
+
+  uint64_t time(int64_t ns) const { return static_cast<uint64_t>(ns) - base_; }
+
+  /// A number for a track (or flow) that other traces are unlikely to use as well.
+  uint64_t uuid(TrackKind kind, uint64_t a, uint64_t b = 0) const {
+    const uint64_t key[] = {static_cast<uint64_t>(kind), a, b};
+    return hash64({reinterpret_cast<const uint8_t*>(key), sizeof key}, seed_) | 1;
+  }
+
+  /// Writes one packet whose fields `fields(Cursor&)` writes, in at most `bound` bytes.
+  template <class Fields>
+  void packet(size_t bound, Fields&& fields) {
+    proto::Cursor c(out_.reserve(bound + 16));
+    c.message<trace::kPacket>([&] { fields(c); });
+    out_.commit(c.at());
+    ++packets_;
+  }
+
+  /// A packet of `q` at `ns`, which must not lie before the sequence's last one.
+  template <class Fields>
+  void timed(Sequence& q, int64_t ns, size_t bound, Fields&& fields) {
+    packet(bound + 32, [&](proto::Cursor& c) {
+      c.uint<packet::kTimestamp>(advance(q, ns));
+      c.uint<packet::kSequenceId>(q.id);
+      c.uint<packet::kSequenceFlags>(packet::kNeedsIncrementalState);
+      fields(c);
+    });
+  }
+
+  /// Opens `q`: its clock starts at `ns`, and track events on it lie on `track_uuid` (0: it has
+  /// none). `rest(Cursor&)` may add interned data, in at most `bound` bytes.
+  template <class Rest>
+  void open(Sequence& q, int64_t ns, uint64_t track_uuid, size_t bound, Rest&& rest) {
+    q.id = ++sequences_;
+    q.last = time(ns);
+    packet(bound + 256, [&](proto::Cursor& c) {
+      c.uint<packet::kSequenceId>(q.id);
+      c.uint<packet::kSequenceFlags>(packet::kIncrementalStateCleared |
+                                     packet::kNeedsIncrementalState);
+      c.uint<packet::kFirstOnSequence>(1);
+      rest(c);
+      c.message<packet::kDefaults>([&] {
+        c.uint<defaults::kTimestampClockId>(clock::kDelta);
+        if (track_uuid == 0) return;
+        c.message<defaults::kTrackEventDefaults>([&] { c.uint<defaults::kTrackUuid>(track_uuid); });
+      });
+      c.message<packet::kClockSnapshot>([&] {
+        c.message<clock::kClocks>([&] {
+          c.uint<clock::kClockId>(clock::kDelta);
+          c.uint<clock::kTimestamp>(q.last);
+          c.uint<clock::kIncremental>(1);
+        });
+        c.message<clock::kClocks>([&] {
+          c.uint<clock::kClockId>(clock_);
+          c.uint<clock::kTimestamp>(q.last);
+        });
+        c.uint<clock::kPrimaryTraceClock>(clock_);
+      });
+    });
+  }
+
+  /// A packet of `q` without a time (descriptors).
+  template <class Fields>
+  void untimed(const Sequence& q, size_t bound, Fields&& fields) {
+    packet(bound + 16, [&](proto::Cursor& c) {
+      c.uint<packet::kSequenceId>(q.id);
+      c.uint<packet::kSequenceFlags>(packet::kNeedsIncrementalState);
+      fields(c);
+    });
+  }
+
+  uint64_t packets() const { return packets_; }
+  uint32_t nextSequence() { return ++sequences_; }
+  Output& output() { return out_; }
+
+ private:
+  uint64_t advance(Sequence& q, int64_t ns) const {
+    const uint64_t now = std::max(time(ns), q.last);
+    const uint64_t delta = now - q.last;
+    q.last = now;
+    return delta;
+  }
+
+  Output& out_;
+  uint64_t base_;
+  uint64_t clock_;
+  uint64_t seed_;
+  uint64_t packets_ = 0;
+  uint32_t sequences_ = 0;
+};
+
+}  // namespace tracesmith::perfetto

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/export/perfetto/perfetto_writer.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "tracesmith/export/perfetto/perfetto_encoder.hpp"
+
+namespace tracesmith {
+namespace perfetto {
+namespace {
+
+/// Perfetto's times are unsigned; a trace that begins before 0 is moved up to it.
+int64_t baseOf(const Trace& trace) {
+  int64_t base = 0;
+  const auto look = [&](const Column<int64_t>& column) {
+    for (int64_t t : column) base = std::min(base, t);
+  };
+  forEachTable(trace, [&](const auto& table) {
+    using Table = std::decay_t<decltype(table)>;
+    if constexpr (requires {
+                    table.start_ns;
+                    table.duration_ns;
+                  })
+      look(table.start_ns);
+    if constexpr (Table::kId == TableId::kMemoryEvent || Table::kId == TableId::kCounter) {
+      look(table.time_ns);
+    }
+  });
+  return base;
+}
+
+/// Tells the track ids of this trace from those of another that may be opened beside it.
+uint64_t seedOf(const Trace& trace) {
+  uint64_t seed = 0;
+  const ProcessTable& processes = trace.process;
+  for (size_t i = 0; i < processes.size(); ++i) {
+    const std::string_view boot = trace.text(processes.boot_id[i]);
+    const uint64_t key[] = {processes.pid[i], processes.start_ticks[i],
+                            static_cast<uint64_t>(processes.start_ns[i])};
+    seed = hash64({reinterpret_cast<const uint8_t*>(key), sizeof key}, seed);
+    seed = hash64(asBytes(boot), seed);
+  }
+  return seed;
+}
+
+}  // namespace
+
+Encoder::Encoder(const Trace& trace, Output& out, const PerfettoOptions& options,
+                 const Selection& selection, DeviceWork work)
+    : trace_(trace),
+      options_(options),
+      selection_(selection),
+      base_ns_(baseOf(trace)),
+      clock_(clockOf(trace, base_ns_ != 0)),
+      packets_(out, base_ns_, clock_.id, seedOf(trace)),
+      work_(std::move(work)),
+      tracks_(trace),
+      names_(trace.strings.size()) {
+  if (options.flows) links_ = Links(trace, selection, work_);
+  if (options.full_args) attributes_ = RowAttributes(trace);
+  // Viewers before v53 count each as an error.
+  if (!options.compat && !trace.call_path.empty()) stacks_.emplace(trace);
+}
+
+void Encoder::run() {
+  preamble();
+  if (options_.compat)
+    submitted_.assign(work_.number(WorkKind::kSync, trace_.sync.size()) + 1, false);
+  hostSlices();
+  if (options_.compat) {
+    deviceSlices();
+  } else {
+    deviceWork();
+  }
+  if (options_.counters) {
+    counters();
+    allocatedMemory();
+  }
+  trailer();
+}
+
+PerfettoSummary Encoder::summary() const {
+  PerfettoSummary s;
+  s.packets = packets_.packets();
+  s.events = events_;
+  return s;
+}
+
+}  // namespace perfetto
+
+Result<PerfettoSummary> writePerfetto(const Trace& trace, Output& out,
+                                      const PerfettoOptions& options) {
+  if (options.from_ns && options.to_ns && *options.from_ns >= *options.to_ns) {
+    return fail(ErrorCode::kInvalidArgument, "the stretch to export ends before it begins");
+  }
+  const Selection selection(trace, options.from_ns, options.to_ns, options.streams);
+  TS_TRY(DeviceWork work, DeviceWork::index(trace, selection));
+  const uint64_t before = out.bytesWritten();
+  perfetto::Encoder encoder(trace, out, options, selection, std::move(work));
+  encoder.run();
+  PerfettoSummary summary = encoder.summary();
+  summary.bytes = out.bytesWritten() - before;
+  return summary;
+}
+
+Status exportPerfetto(const Trace& trace, const std::string& path, const PerfettoOptions& options) {
+  TS_TRY(Output out, Output::toFile(path));
+  auto summary = writePerfetto(trace, out, options);
+  if (!summary) return tl::unexpected<Error>(std::move(summary).error());
+  return out.finish();
+}
+
+}  // namespace tracesmith

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Selections that tests of several exports use.
+#pragma once
+
+#include <optional>
+
+#include "tracesmith/export/select/selection.hpp"
+
+namespace tracesmith {
+
+inline Selection everything(const Trace& trace) {
+  return Selection(trace, std::nullopt, std::nullopt, {});
+}
+
+}  // namespace tracesmith

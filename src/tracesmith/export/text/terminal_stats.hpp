@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// `tracesmith view --stats`: count, total, mean, percentiles and extremes per name.
+#pragma once
+
+#include "tracesmith/export/output/output.hpp"
+#include "tracesmith/export/select/event_filter.hpp"
+#include "tracesmith/export/text/terminal_events.hpp"
+#include "tracesmith/export/text/terminal_table.hpp"
+#include "tracesmith/model/trace.hpp"
+
+namespace tracesmith {
+
+/// Kernels, then copies and fills, then host calls, as far as `matches` lets them through; each by
+/// total time, at most `limit` names of each (the text says how many more there are).
+void showStats(const Trace& trace, const EventMatcher& matches, size_t limit, ListFormat format,
+               const TerminalStyle& style, Output& out);
+
+}  // namespace tracesmith

@@ -1,0 +1,593 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/import/chrome/chrome_importer.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <type_traits>
+#include <variant>
+
+#include "tracesmith/base/hash.hpp"
+#include "tracesmith/import/chrome/chrome_counters.hpp"
+#include "tracesmith/import/chrome/chrome_slices.hpp"
+#include "tracesmith/import/chrome/chrome_sources.hpp"
+#include "tracesmith/import/chrome/chrome_times.hpp"
+#include "tracesmith/import/chrome/chrome_tracks.hpp"
+#include "tracesmith/import/chrome/pending_rows.hpp"
+#include "tracesmith/import/common/event_categories.hpp"
+#include "tracesmith/import/execution_trace/execution_trace_join.hpp"
+#include "tracesmith/import/json/json_events.hpp"
+#include "tracesmith/import/json/source_member.hpp"
+#include "tracesmith/model/trace.hpp"
+
+namespace tracesmith::import {
+namespace {
+
+constexpr int64_t kMicrosecond = 1000;
+constexpr size_t kPortionRows = 1u << 18;    // two blocks of a table
+constexpr size_t kPortionValues = 1u << 23;  // beside them
+constexpr size_t kLongestText = 16u << 20;   // a string of a trace
+constexpr std::string_view kNodeAttribute = "execution_trace.node";
+constexpr std::string_view kBoundArrow = "bind_id";  // name of arrows that have no other
+constexpr std::string_view kRestOfNodes = "execution_trace.rest";
+
+/// The number of an arrow: texts are hexadecimal, as Chrome writes them.
+uint64_t boundId(const JsonToken& id) {
+  if (id.type == JsonType::kInteger) return static_cast<uint64_t>(id.value);
+  std::string_view digits = id.raw;
+  if (digits.starts_with("0x") || digits.starts_with("0X")) digits.remove_prefix(2);
+  uint64_t number = 0;
+  const char* const end = digits.data() + digits.size();
+  const auto [behind, error] = std::from_chars(digits.data(), end, number, 16);
+  return error == std::errc() && behind == end ? number : hash64(asBytes(id.raw));
+}
+
+class ChromeImporter {
+ public:
+  ChromeImporter(TraceWriter& writer, Trace delta, ChromeDialect dialect)
+      : writer_(writer),
+        delta_(std::move(delta)),
+        dialect_(dialect),
+        unit_ns_(dialect == ChromeDialect::kMcTracer ? 1 : kMicrosecond),
+        sources_(delta_, dialect, unit_ns_),
+        places_(delta_, dialect),
+        counters_(delta_) {}
+
+  /// Operators get the nodes of an execution trace as attributes.
+  void joinWith(ExecutionTraceJoin* join) { join_ = join; }
+  void member(std::string_view name, std::string_view raw);
+  void event(const ChromeEvent& event);
+  Status finish(const JsonEvents& document);
+  const Status& status() const { return status_; }
+  ImportCounts counts;
+
+ private:
+  StringId text(const JsonToken& token) { return delta_.strings.intern(textOf(token, room_)); }
+  void row(const ChromePlan& plan, int64_t start_ns, int64_t duration_ns);
+  TableId slice(ChromePlan& plan, int64_t time_ns);
+  int64_t length();
+  bool timeOf(int64_t& time_ns);
+  StringId categoryOf(const ChromePlan& plan) {
+    const JsonToken& category = value(EventField::kCategory);
+    return category.text ? text(category) : plan.category;
+  }
+  OpenSlices::Label labelOf(const ChromePlan& plan, StringId name);
+  void boundArrow(int64_t time_ns);
+  void eventWait(const SyncRow& wait);
+  void attachNode(uint64_t range_row);
+  void endSlices();
+  void unixTime();
+  void joined();
+  void losses();
+  void portion();
+  void writeFirst();
+  const JsonToken& value(EventField field) const { return (*e_)[field]; }
+
+  TraceWriter& writer_;
+  Trace delta_;
+  ChromeDialect dialect_;
+  int64_t unit_ns_;  // of the times of events
+  ChromeSources sources_;
+  ChromePlaces places_;
+  ChromeCounters counters_;
+  ExecutionTraceJoin* join_ = nullptr;
+  Status status_;
+  const ChromeEvent* e_ = nullptr;
+  std::string room_;
+  uint64_t range_rows_ = 0;
+  HeldPortions held_;
+  size_t rows_ = 0;  // since the last portion
+  int64_t base_ns_ = 0;
+  int64_t first_ns_ = 0;
+  bool any_time_ = false;
+  OpenSlices slices_;
+  SpansOfSource spans_;
+  uint64_t never_ended_ = 0;   // events whose second end is missing
+  uint64_t never_began_ = 0;   // second ends of no event that is open
+  uint64_t broken_times_ = 0;  // events whose "ts" is no number
+  uint64_t undirected_ = 0;    // events with a "bind_id" that no arrow leads to or from
+};
+
+void ChromeImporter::row(const ChromePlan& plan, int64_t start_ns, int64_t duration_ns) {
+  const StringId title = text(value(EventField::kName));
+  const auto bytes = [&] {
+    return static_cast<uint64_t>(std::max<int64_t>(value(EventField::kArgBytes).integer(), 0));
+  };
+  // What copies, fills and syncs have in common.
+  const auto place = [&](auto row) {
+    const ChromePlaces::Work at = places_.workOf(*e_);
+    row.start_ns = start_ns;
+    row.duration_ns = duration_ns;
+    row.process_id = at.process;
+    row.thread_id = at.thread;
+    row.stream_id = at.stream;
+    row.correlation_id = at.correlation;
+    row.name = title;
+    return row;
+  };
+  switch (plan.table) {
+    case TableId::kKernel: {
+      KernelRow kernel = place(KernelRow{});
+      kernel.shape_id = places_.launchShape(*e_);
+      delta_.kernel.push(kernel);
+      return;
+    }
+    case TableId::kCopy: {
+      CopyRow copy = place(CopyRow{});
+      const std::string_view task = value(EventField::kArgTaskType).raw;
+      copy.kind = task.empty() ? copyKindOf(value(EventField::kName).raw)
+                               : ascendCopyKind(value(EventField::kName).raw, task);
+      copy.bytes = bytes();
+      delta_.copy.push(copy);
+      return;
+    }
+    case TableId::kFill: {
+      FillRow fill = place(FillRow{});
+      fill.bytes = bytes();
+      delta_.fill.push(fill);
+      return;
+    }
+    case TableId::kSync: {
+      SyncRow sync = place(SyncRow{});
+      const std::string_view task = value(EventField::kArgTaskType).raw;
+      sync.kind = task.empty() ? syncKindOf(value(EventField::kName).raw) : ascendSyncKind(task);
+      // Waits of the host, which Kineto draws on streams; Ascend's tasks are the device's.
+      if (task.empty() &&
+          (sync.kind == SyncKind::kStreamWait || sync.kind == SyncKind::kDeviceWait ||
+           sync.kind == SyncKind::kEventWait)) {
+        sync.flags = op_flags::kHostSide;
+      }
+      delta_.sync.push(sync);
+      eventWait(sync);
+      return;
+    }
+    case TableId::kHostCall: {
+      const ProcessId in = places_.process(value(EventField::kProcess));
+      const ThreadId by = places_.thread(in, value(EventField::kThread));
+      const uint64_t id = correlationOf(*e_);
+      places_.launched(id, in, by);
+      delta_.host_call.push({.start_ns = start_ns,
+                             .duration_ns = duration_ns,
+                             .name = title,
+                             .process_id = in,
+                             .thread_id = by,
+                             .correlation_id = id,
+                             .kind = callKindOf(value(EventField::kName).raw, e_->category())});
+      return;
+    }
+    case TableId::kMemoryEvent: {
+      const ProcessId in = places_.process(value(EventField::kProcess));
+      const int64_t size = value(EventField::kArgBytes).integer();
+      // PyTorch's DeviceType: 0 is the host.
+      const bool on_device = value(EventField::kArgDeviceType).integer(0) != 0;
+      const JsonToken& ordinal = value(EventField::kArgDeviceId);
+      delta_.memory_event.push(
+          {.time_ns = start_ns,
+           .kind = size < 0 ? MemoryKind::kFree : MemoryKind::kAlloc,
+           .process_id = in,
+           .thread_id = places_.thread(in, value(EventField::kThread)),
+           .device_id = on_device ? places_.device(ordinal) : DeviceId::kNone,
+           .address = static_cast<uint64_t>(value(EventField::kArgAddress).integer()),
+           .bytes = size < 0 ? -static_cast<uint64_t>(size) : static_cast<uint64_t>(size),
+           .name = title});
+      return;
+    }
+    case TableId::kFlowEvent: {
+      const JsonToken& id = value(EventField::kId);
+      const ProcessId in = places_.process(value(EventField::kProcess));
+      const char phase = e_->phase();
+      delta_.flow_event.push({.time_ns = start_ns,
+                              .end = phase == 's'   ? FlowEnd::kBegin
+                                     : phase == 'f' ? FlowEnd::kEnd
+                                                    : FlowEnd::kStep,
+                              .flow_id = id.type == JsonType::kInteger
+                                             ? static_cast<uint64_t>(id.value)
+                                             : hash64(asBytes(id.raw)),
+                              .name = title,
+                              .category = categoryOf(plan),
+                              .process_id = in,
+                              .thread_id = places_.thread(in, value(EventField::kThread))});
+      return;
+    }
+    default:
+      break;
+  }
+  RangeRow range{.start_ns = start_ns,
+                 .duration_ns = duration_ns,
+                 .name = title,
+                 .category = categoryOf(plan)};
+  const char phase = e_->phase();
+  if ((phase == 'X' || phase == 'B') && plan.kind == ChromeKind::kDeviceRange) {
+    const ChromePlaces::Work at = places_.workOf(*e_);
+    range.process_id = at.process;
+    range.stream_id = at.stream;
+  } else {
+    range.kind = phase == 'X' || phase == 'B' ? RangeKind::kRange
+                 : phase == 'E'               ? RangeKind::kEnd
+                                              : RangeKind::kInstant;
+    range.process_id = places_.process(value(EventField::kProcess));
+    range.thread_id = places_.thread(range.process_id, value(EventField::kThread));
+    places_.happened(range.process_id, value(EventField::kProcess));
+  }
+  delta_.range.push(range);
+}
+
+/// A wait for an event: for the work that its stream had when the event was recorded.
+void ChromeImporter::eventWait(const SyncRow& wait) {
+  const int64_t record = value(EventField::kArgRecordCorrelation).integer();
+  if (record <= 0 || wait.correlation_id == 0) return;
+  const StreamId stream = places_.waitedStream(*e_, wait.process_id);
+  if (stream == StreamId::kNone) return;
+  delta_.flow.push({.process_id = wait.process_id,
+                    .from_correlation_id = static_cast<uint64_t>(record),
+                    .to_correlation_id = wait.correlation_id,
+                    .kind = FlowKind::kWait,
+                    .from_stream_id = stream});
+}
+
+void ChromeImporter::attachNode(uint64_t range_row) {
+  const std::string_view node = join_->nodeOf(value(EventField::kArgExternalId).integer(),
+                                              value(EventField::kArgRecordFunction).integer(),
+                                              textOf(value(EventField::kName), room_));
+  if (node.empty()) return;
+  delta_.attribute.push({.table = static_cast<uint32_t>(TableId::kRange),
+                         .row_number = range_row,
+                         .key = delta_.strings.intern(kNodeAttribute),
+                         .value = delta_.strings.intern(node)});
+}
+
+/// "bind_id": an arrow leads from the slice ("flow_out"), to it ("flow_in") or through it.
+void ChromeImporter::boundArrow(int64_t time_ns) {
+  const JsonToken& id = value(EventField::kBindId);
+  const bool in = value(EventField::kFlowIn).raw == "true";
+  const bool out = value(EventField::kFlowOut).raw == "true";
+  if (!in && !out) {
+    ++undirected_;
+    return;
+  }
+  const ProcessId process = places_.process(value(EventField::kProcess));
+  delta_.flow_event.push({.time_ns = time_ns,
+                          .end = !in    ? FlowEnd::kBegin
+                                 : !out ? FlowEnd::kEnd
+                                        : FlowEnd::kStep,
+                          .flow_id = boundId(id),
+                          .name = delta_.strings.intern(kBoundArrow),
+                          .process_id = process,
+                          .thread_id = places_.thread(process, value(EventField::kThread))});
+  sources_.keepNone(TableId::kFlowEvent);
+  ++rows_;
+}
+
+/// Of an event with its length; 0, and counted, where it has none that is possible.
+int64_t ChromeImporter::length() {
+  if (e_->phase() != 'X') return 0;
+  int64_t ns = 0;
+  if (!isNumber(value(EventField::kDuration), unit_ns_, ns)) return spans_.between(0, std::nullopt);
+  return spans_.lasting(ns);
+}
+
+/// By what the two ends of a slice are told to belong together; a name is a text.
+OpenSlices::Label ChromeImporter::labelOf(const ChromePlan& plan, StringId name) {
+  return {value(EventField::kName).text ? name : StringId::kNone, categoryOf(plan)};
+}
+
+/// One end of an event: with the second one its row is made. The table that it went to.
+TableId ChromeImporter::slice(ChromePlan& plan, int64_t time_ns) {
+  const ProcessId in = places_.process(value(EventField::kProcess));
+  const ThreadId on = places_.thread(in, value(EventField::kThread));
+  if (e_->phase() == 'B') {
+    row(plan, time_ns, 0);
+    const OpenSlices::Row begun = takeLastRow(delta_, plan.table);
+    const StringId name = std::visit([](const auto& r) { return r.name; }, begun);
+    slices_.open(on, begun, labelOf(plan, name));
+    return SourceRows::kNone;
+  }
+  const StringId name = text(value(EventField::kName));
+  std::optional<OpenSlices::Row> begun = slices_.close(on, labelOf(plan, name), time_ns);
+  if (!begun) {
+    ++never_began_;
+    row(plan, time_ns, 0);
+    return plan.table;
+  }
+  std::visit([&](auto& r) { r.duration_ns = spans_.between(r.start_ns, time_ns); }, *begun);
+  return pushRow(delta_, *begun);
+}
+
+/// Whether a trace can place the event in time.
+bool ChromeImporter::timeOf(int64_t& time_ns) {
+  const JsonToken& time = value(EventField::kTime);
+  if (isNumber(time, unit_ns_, time_ns)) return spans_.isTime(time_ns);
+  if (e_->phase() == 'M' || !time) return false;
+  if (time.isNumber()) {
+    spans_.countTooFar();
+  } else {
+    ++broken_times_;
+  }
+  return false;
+}
+
+void ChromeImporter::event(const ChromeEvent& event) {
+  e_ = &event;
+  const char phase = event.phase();
+  ChromePlan& plan = sources_.plan(event);
+  ++counts.events;
+  int64_t time_ns = 0;
+  const bool timed = timeOf(time_ns);
+  TableId table = timed ? plan.table : SourceRows::kNone;
+  if (timed && !any_time_) {
+    first_ns_ = time_ns;
+    any_time_ = true;
+  }
+  const bool end_of_slice = phase == 'B' || phase == 'E';
+  if (table != SourceRows::kNone) {
+    if (end_of_slice) {
+      table = slice(plan, time_ns);
+    } else {
+      row(plan, time_ns, length());
+    }
+    ++counts.rows;
+    if (table == TableId::kRange) {
+      if (join_ != nullptr && phase == 'X') attachNode(range_rows_);
+      ++range_rows_;
+    }
+    if ((phase == 'X' || phase == 'B') && value(EventField::kBindId)) boundArrow(time_ns);
+  } else if (const size_t values =
+                 phase == 'C' && timed
+                     ? counters_.add(event, places_.process(value(EventField::kProcess)), time_ns)
+                     : 0;
+             values > 0) {
+    rows_ += values;
+    ++counts.rows;
+  } else if (phase == 'M') {
+    places_.name(event);
+    ++counts.metadata;
+  } else {
+    ++counts.others;
+  }
+  ++rows_;
+  sources_.keep(event, plan, table, end_of_slice);
+  if (rows_ >= kPortionRows || sources_.values() >= kPortionValues) portion();
+}
+
+void ChromeImporter::member(std::string_view name, std::string_view raw) {
+  if (name == "baseTimeNanoseconds") base_ns_ = JsonToken{.raw = raw}.integer();
+  places_.member(name, raw);
+  keepSourceMember(name, raw, [&](const std::string& key, std::string_view value) {
+    delta_.setMetadata(key, value);
+  });
+}
+
+void ChromeImporter::portion() {
+  held_.hold(delta_, sources_.rows(), rows_);
+  sources_.clearRows();
+  rows_ = 0;
+  while (held_.isFirstDue()) writeFirst();
+}
+
+void ChromeImporter::writeFirst() {
+  held_.takeFirst(delta_, sources_.rows());
+  places_.findLateLaunches();
+  if (status_) status_ = writer_.write(delta_, &sources_.rows());
+  forEachTable(delta_, [](auto& table) { table.clear(); });
+  sources_.clearRows();
+}
+
+/// What Unix time the document's times are.
+void ChromeImporter::unixTime() {
+  int64_t unix_ns = 0;
+  // Small numbers are those of a clock of its own, and so are mcTracer's.
+  constexpr int64_t kUnixNs = 1'000'000'000'000'000'000;  // in 2001
+  const bool wall = dialect_ != ChromeDialect::kMcTracer && (base_ns_ > 0 || first_ns_ >= kUnixNs);
+  if (any_time_ && wall && !__builtin_add_overflow(base_ns_, first_ns_, &unix_ns) && unix_ns > 0) {
+    delta_.clock_domain.push({.id = idAt<ClockDomainId>(0),
+                              .kind = ClockKind::kHostRealtime,
+                              .name = delta_.strings.intern("Unix time")});
+    delta_.clock_snapshot.push(
+        {.domain_id = idAt<ClockDomainId>(0), .host_ns = first_ns_, .clock_value = unix_ns});
+  }
+}
+
+/// What the trace itself says of what is missing in it.
+void ChromeImporter::losses() {
+  const std::vector<SourceDamage>& damage = counts.damage;
+  uint64_t bytes = 0;
+  for (const SourceDamage& d : damage) bytes += d.bytes;
+  std::string reason;
+  const auto add = [&](const std::string& more) { reason += (reason.empty() ? "" : "; ") + more; };
+  const auto say = [&](const std::string& more) {
+    add(more);
+    counts.notes.push_back(more);
+  };
+  if (!damage.empty()) {
+    const bool more = damage.size() > DamageLog::kMostPlaces;  // the last one stands for the rest
+    add(std::to_string(bytes) + " bytes in " + (more ? "more than " : "") +
+        std::to_string(more ? DamageLog::kMostPlaces : damage.size()) +
+        " places of the source could not be used, first: " + damage.front().reason);
+  }
+  const auto tell = [&](uint64_t count, std::string_view what) {
+    if (count > 0) say(std::to_string(count) + std::string(what));
+  };
+  const uint64_t placed_nowhere = broken_times_ + spans_.tooFar();
+  tell(
+      counts.others - std::min(counts.others, placed_nowhere),
+      " events (asynchronous ones, objects, counters without a number, or without a time) are kept "
+      "as they were, and are in no table");
+  tell(broken_times_,
+       " events have a time (\"ts\") that is no number: kept as they were, and in no table");
+  tell(counters_.unreadable(),
+       " values of counters (\"C\") are no numbers: kept as they were, and "
+       "in no table");
+  tell(undirected_,
+       " events with a \"bind_id\" say neither \"flow_in\" nor \"flow_out\": no "
+       "arrow has an end there");
+  spans_.tell(counts.notes, reason);
+  tell(never_ended_, " events (\"B\") never ended");
+  tell(never_began_,
+       " ends (\"E\") have the name and category of no slice that is open: each is a "
+       "row by itself");
+  tell(slices_.cutShort(),
+       " slices (\"B\") end with the one around them, which ended before: slices "
+       "of a thread cannot cross");
+  if (join_ != nullptr) {
+    if (const std::string doubts = join_->doubts(); !doubts.empty()) add(doubts);
+  }
+  if (places_.late() > 0) {
+    say(std::to_string(places_.late()) +
+        " pieces of device work stand so long before their launch that their thread is not known");
+  }
+  if (places_.ambiguous() > 0) {
+    say(std::to_string(places_.ambiguous()) +
+        " correlation ids belong to calls of several processes; work with them has no thread");
+  }
+  LossRow loss = counts.loss();
+  loss.source = delta_.strings.intern("import");
+  loss.reason = delta_.strings.intern(reason);
+  delta_.loss.push(loss);
+}
+
+void ChromeImporter::joined() {
+  counts.notes.push_back(fmt::format("{} of {} nodes of the execution trace belong to operators",
+                                     join_->joined(), join_->nodes()));
+  if (const std::string doubts = join_->doubts(); !doubts.empty()) counts.notes.push_back(doubts);
+  const std::string rest = join_->rest();
+  if (rest.size() <= kLongestText) {
+    delta_.setMetadata(kRestOfNodes, rest);
+  } else {
+    counts.damage.push_back({.bytes = rest.size(),
+                             .reason =
+                                 "nodes of the execution trace that belong to no operator are "
+                                 "more than a string of a trace may be (16 MiB)",
+                             .events = 0});
+  }
+}
+
+/// What has no end of its own: no event of the source goes with these rows.
+void ChromeImporter::endSlices() {
+  portion();
+  slices_.forEach([&](const OpenSlices::Row& open, bool never_ended) {
+    OpenSlices::Row row = open;
+    if (never_ended) {
+      ++never_ended_;
+      if (auto* range = std::get_if<RangeRow>(&row)) range->kind = RangeKind::kBegin;
+    }
+    pushRow(delta_, row);
+  });
+}
+
+Status ChromeImporter::finish(const JsonEvents& document) {
+  const auto& damage = document.damage();
+  counts.damage.insert(counts.damage.begin(), damage.begin(), damage.end());
+  endSlices();
+  places_.settle();
+  unixTime();
+  if (join_ != nullptr) joined();
+  losses();
+  delta_.setMetadata("source_form", document.bare() ? "array" : "object");
+  portion();
+  while (!held_.empty()) writeFirst();
+  return status_;
+}
+
+}  // namespace
+
+Result<ImportCounts> importChromeJson(ByteSource& source, TraceWriter& writer, Trace facts,
+                                      ChromeDialect dialect, ExecutionTraceJoin* join) {
+  JsonEvents events(source);
+  ChromeImporter importer(writer, std::move(facts), dialect);
+  importer.joinWith(join);
+  const Status read =
+      events.run([&](std::string_view name, std::string_view raw) { importer.member(name, raw); },
+                 [&](const ChromeEvent& event) {
+                   importer.event(event);
+                   if (!importer.status()) events.stop();  // a full disk, say
+                 });
+  if (!importer.status()) return tl::unexpected<Error>(importer.status().error());
+  if (!read) return tl::unexpected<Error>(read.error());
+  TS_CHECK_OK(importer.finish(events));
+  importer.counts.bytes = events.documentBytes();
+  return importer.counts;
+}
+
+namespace {
+
+bool recognisesChromeJson(const ImportInput& input) {
+  const std::string_view text = input.head;
+  constexpr std::string_view kSpaces = " \t\r\n\xef\xbb\xbf";
+  const size_t first = text.find_first_not_of(kSpaces);
+  if (first == std::string_view::npos || (text[first] != '[' && text[first] != '{')) return false;
+  const size_t second = text.find_first_not_of(kSpaces, first + 1);
+  if (second == std::string_view::npos) return text[first] == '[';  // a list that only began
+  if (text[second] == '\0') return false;                           // UTF-16
+  if (text[first] == '{') return text[second] == '}' || text.find('"', second) != text.npos;
+  return text[second] == ']' || text.find('{', second) != text.npos;
+}
+
+/// A profile with execution traces of the same process: the operators are read before, as it takes
+/// all of them to tell which node is which.
+Result<ImportCounts> runJoined(const ImportInput& input, TraceWriter& writer, Trace facts) {
+  ExecutionTraceJoin join;
+  for (const std::string& path : input.options.more) TS_CHECK_OK(join.read(path));
+  {
+    TS_TRY(const std::unique_ptr<ByteSource> source, input.bytes());
+    JsonEvents events(*source);
+    std::string room;
+    TS_CHECK_OK(events.run(
+        [](std::string_view, std::string_view) {},
+        [&](const ChromeEvent& event) {
+          if (event.phase() != 'X' || kindOf(event.category()) != ChromeKind::kHostRange) {
+            return;
+          }
+          join.see(event[EventField::kProcess].raw, event[EventField::kThread].raw,
+                   event[EventField::kArgExternalId].integer(),
+                   event[EventField::kArgRecordFunction].integer(),
+                   textOf(event[EventField::kName], room));
+        }));
+  }
+  TS_CHECK_OK(join.align());
+  TS_TRY(const std::unique_ptr<ByteSource> source, input.bytes());
+  TS_TRY(ImportCounts counts,
+         importChromeJson(*source, writer, std::move(facts), ChromeDialect::kCommon, &join));
+  counts.damage.insert(counts.damage.end(), join.damage.places().begin(),
+                       join.damage.places().end());
+  return counts;
+}
+
+Result<ImportCounts> runChromeJson(const ImportInput& input, TraceWriter& writer, Trace facts) {
+  if (!input.options.more.empty()) return runJoined(input, writer, std::move(facts));
+  TS_TRY(const std::unique_ptr<ByteSource> source, input.bytes());
+  return importChromeJson(*source, writer, std::move(facts));
+}
+
+}  // namespace
+
+constinit const Importer kChromeJsonImporter = {
+    .format = "Chrome JSON",
+    .experimental = "",
+    .recognises = recognisesChromeJson,
+    .run = runChromeJson,
+    .several = true,
+};
+
+}  // namespace tracesmith::import

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tables as RFC 4180 writes them: commas, fields in quotes where they have to be, quotes within
+// them doubled, lines that end in LF or CRLF. Memory does not grow with the table.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tracesmith/import/common/byte_source.hpp"
+
+namespace tracesmith::import {
+
+class CsvReader {
+ public:
+  explicit CsvReader(ByteSource& source) : source_(source) {}
+
+  /// The next record; empty lines are passed over. False: there is none, or the source failed.
+  bool next(std::vector<std::string>& fields);
+
+  /// Where the record that was read last begins.
+  uint64_t offset() const { return record_offset_; }
+  uint64_t bytes() const { return consumed_; }
+  /// What ended the reading too early, or what was wrong with the last record; "": nothing.
+  const std::string& problem() const { return problem_; }
+
+ private:
+  int get();
+  int peek();
+  void field(std::string& out, int& end);
+
+  static constexpr size_t kWindowBytes = 1u << 20;
+  static constexpr size_t kLongestField = 1u << 20;
+  static constexpr size_t kMostFields = 4096;
+  ByteSource& source_;
+  std::vector<uint8_t> window_;
+  size_t at_ = 0;
+  size_t end_ = 0;
+  bool ended_ = false;
+  uint64_t consumed_ = 0;
+  uint64_t record_offset_ = 0;
+  std::string problem_;
+  std::string beyond_;  // fields of a record that has too many
+};
+
+}  // namespace tracesmith::import

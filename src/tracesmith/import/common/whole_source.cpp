@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/import/common/whole_source.hpp"
+
+#include <algorithm>
+
+namespace tracesmith::import {
+
+Result<Column<char>> readWhole(ByteSource& source, uint64_t limit, size_t padding,
+                               std::string& cut_short) {
+  constexpr size_t kStep = 4u << 20;
+  Column<char> all;
+  size_t size = 0;
+  for (;;) {
+    all.resize(size + kStep);
+    const Result<size_t> n = source.read({reinterpret_cast<uint8_t*>(all.data()) + size, kStep});
+    if (!n) {
+      if (size == 0) return tl::unexpected<Error>(n.error());
+      cut_short = n.error().message;
+      break;
+    }
+    size += *n;
+    if (size > limit) {
+      return fail(ErrorCode::kUnsupported, "is longer than the " + std::to_string(limit >> 20) +
+                                               " MiB (unpacked) that this format is read up to");
+    }
+    if (*n == 0) break;  // fewer bytes than asked for may have an error behind them
+  }
+  all.resize(size);
+  all.resize(size + padding);
+  return all;
+}
+
+}  // namespace tracesmith::import

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the tables and columns of an Nsight Systems export (`nsys export --type sqlite`) mean. The
+// tool calls a thing the same in all its tables, so that one list of columns serves them all; which
+// tables and columns there are depends on its version and on what was recorded.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "tracesmith/import/sqlite/sqlite_file.hpp"
+
+namespace tracesmith::import {
+
+enum class NsysField : uint8_t {
+  kStart,
+  kEnd,
+  kDevice,
+  kContext,
+  kStream,
+  kCorrelation,
+  kGlobalPid,
+  kGlobalTid,
+  kBytes,
+  kDemangledName,
+  kShortName,
+  kName,
+  kText,
+  kTextId,
+  kKind,
+  kDomain,
+  kResult,
+  kCallchain,
+  kAddress,
+  kVariable,
+  kGraph,
+  kValue,
+  kType,
+  kMetric,
+  kRegisters,
+  kGridX,
+  kGridY,
+  kGridZ,
+  kBlockX,
+  kBlockY,
+  kBlockZ,
+  kStaticShared,
+  kDynamicShared,
+  kLocalPerThread,
+  kClusterX,
+  kClusterY,
+  kClusterZ,
+  kSeverity,
+  kEvent,
+  kEventSync,
+  kCount,
+};
+
+enum class NsysTarget : uint8_t {
+  kHostCall,
+  kKernel,
+  kGraph,  ///< a CUDA graph as a whole: the tool did not record its kernels
+  kCopy,
+  kFill,
+  kSync,
+  kEventRecord,
+  kMemory,
+  kNvtx,
+  kMetric,
+  kDiagnostic,
+  kRange,       ///< of the category in NsysTableKind
+  kDictionary,  ///< names and facts: no event
+  kUnknown,     ///< ranges where it has times and names, else only kept
+};
+
+struct NsysTableKind {
+  std::string_view table;  ///< with * at its end: all that begin so
+  NsysTarget target = NsysTarget::kUnknown;
+  std::string_view category;
+};
+
+/// What `table` is.
+NsysTableKind nsysTableKind(std::string_view table);
+
+/// Where the fields of a table are.
+class NsysColumns {
+ public:
+  explicit NsysColumns(const SqliteTable& table);
+  int at(NsysField field) const { return place_[static_cast<size_t>(field)]; }
+  bool has(NsysField field) const { return at(field) >= 0; }
+
+ private:
+  std::array<int, static_cast<size_t>(NsysField::kCount)> place_;
+};
+
+}  // namespace tracesmith::import

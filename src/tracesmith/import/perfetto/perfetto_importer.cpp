@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/import/perfetto/perfetto_importer.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <map>
+#include <optional>
+
+#include "tracesmith/base/proto_reader.hpp"
+#include "tracesmith/import/perfetto/perfetto_first_pass.hpp"
+#include "tracesmith/import/perfetto/perfetto_gpu_counters.hpp"
+#include "tracesmith/import/perfetto/perfetto_numbers.hpp"
+#include "tracesmith/import/perfetto/perfetto_packet_fields.hpp"
+#include "tracesmith/import/perfetto/perfetto_packets.hpp"
+#include "tracesmith/import/perfetto/perfetto_recognition.hpp"
+#include "tracesmith/import/perfetto/perfetto_sequence.hpp"
+#include "tracesmith/import/perfetto/perfetto_slices.hpp"
+#include "tracesmith/import/perfetto/perfetto_stages.hpp"
+#include "tracesmith/import/perfetto/perfetto_values.hpp"
+
+namespace tracesmith::import {
+namespace {
+
+namespace pn = perfetto_numbers;
+using proto::Field;
+
+constexpr size_t kLargestKept = 64u << 10;  // of a packet that is not read
+constexpr uint64_t kMostKept = 64u << 20;   // of all of them
+
+/// Fields of a TracePacket that say how to read it, or that the survey has read.
+bool isNoEvent(uint32_t field) {
+  switch (field) {
+    case pn::packet::kTimestamp:
+    case pn::packet::kSequenceId:
+    case pn::packet::kSequenceFlags:
+    case pn::packet::kTimestampClockId:
+    case pn::packet::kInternedData:
+    case pn::packet::kDefaults:
+    case pn::packet::kClockSnapshot:
+    case pn::packet::kTrackDescriptor:
+    case pn::packet::kProcessTree:
+    case pn::packet::kProcessDescriptor:
+    case pn::packet::kThreadDescriptor:
+    case pn::packet::kTraceAttributes:
+    case pn::packet::kGpuInfo:
+    case pn::packet::kStateCleared:
+    case pn::packet::kDropped:
+    case pn::packet::kMachineId:
+      return true;
+    default:
+      // trusted uid and pid, first packet on a sequence, synchronisation marks, the trace's uuid
+      return field == 3 || field == 79 || field == 87 || field == 36 || field == 89;
+  }
+}
+
+/// Those of Perfetto's BuiltinClock; others have numbers alone.
+std::string clockName(uint32_t clock) {
+  constexpr std::array<std::string_view, 7> kNames = {"",
+                                                      "CLOCK_REALTIME",
+                                                      "CLOCK_REALTIME_COARSE",
+                                                      "CLOCK_MONOTONIC",
+                                                      "CLOCK_MONOTONIC_COARSE",
+                                                      "CLOCK_MONOTONIC_RAW",
+                                                      "CLOCK_BOOTTIME"};
+  if (clock > 0 && clock < kNames.size()) return std::string(kNames[clock]);
+  return fmt::format("clock {}", clock);
+}
+
+class PerfettoImport {
+ public:
+  PerfettoImport(TraceWriter& writer, Trace facts, const PerfettoSurvey& survey)
+      : survey_(survey),
+        clocks_(survey.clocks),
+        builder_(writer, std::move(facts)),
+        kept_(builder_),
+        slices_(builder_, kept_, survey, clocks_, spans_),
+        stages_(builder_, kept_, survey, slices_, spans_),
+        gpu_counters_(builder_, kept_, survey) {}
+
+  void begin();
+  bool packet(std::string_view bytes);
+  /// Writing failed, and finish() will say why.
+  bool failed() const { return builder_.failed(); }
+  Status finish(const DamageLog& damage, ImportCounts& counts);
+
+ private:
+  PerfettoOutcome payload(PerfettoSequence& sequence, uint64_t id, std::optional<int64_t> time,
+                          const Field& field);
+  PerfettoOutcome keepOther(std::optional<int64_t> time, const Field& field);
+
+  const PerfettoSurvey& survey_;
+  PerfettoClocks clocks_;
+  TraceBuilder builder_;
+  KeptEvents kept_;
+  SpansOfSource spans_;
+  PerfettoSlices slices_;
+  PerfettoStages stages_;
+  PerfettoGpuCounters gpu_counters_;
+  std::map<uint64_t, PerfettoSequence> sequences_;
+  std::map<uint32_t, uint64_t> others_;          // what is in no table, by field of a packet
+  std::map<uint32_t, uint64_t> unknown_clocks_;  // packets, by clock
+  uint64_t events_ = 0;
+  uint64_t described_ = 0;
+  uint64_t stateless_ = 0;
+  uint64_t unusable_ = 0;
+  uint64_t dropped_ = 0;
+  uint64_t kept_bytes_ = 0;
+  uint64_t not_kept_ = 0;
+};
+
+void PerfettoImport::begin() {
+  for (const auto& [key, value] : survey_.attributes) {
+    // Metadata of the trace that was exported is metadata again; what import says of it itself
+    // stays.
+    constexpr std::string_view kMetadata = "metadata.";
+    if (survey_.ours && key.substr(0, kMetadata.size()) == kMetadata) {
+      const std::string own = key.substr(kMetadata.size());
+      if (own != "producer" && own.substr(0, 8) != "imported" && own != "source_form") {
+        builder_.setMetadata(own, value);
+      }
+    } else {
+      builder_.setMetadata("source." + key, value);
+    }
+  }
+  if (const auto unix_time = clocks_.unixTime()) {
+    builder_.unixTime(unix_time->first, unix_time->second);
+  }
+  stages_.describeGpus();
+  slices_.describe();
+}
+
+bool PerfettoImport::packet(std::string_view bytes) {
+  uint64_t id = 0;
+  uint64_t flags = 0;
+  std::optional<uint64_t> timestamp;
+  std::optional<uint32_t> clock;
+  std::string_view defaults;
+  std::string_view interned;
+  std::string_view snapshot;
+  std::optional<std::string_view> thread;
+  bool lost = false;
+  proto::forEachField(bytes, [&](const Field& f) {
+    switch (f.number) {
+      case pn::packet::kSequenceId:
+        id = f.value;
+        break;
+      case pn::packet::kSequenceFlags:
+        flags |= f.value;
+        break;
+      case pn::packet::kStateCleared:
+        if (f.value != 0) flags |= pn::packet::kCleared;
+        break;
+      case pn::packet::kTimestamp:
+        timestamp = f.value;
+        break;
+      case pn::packet::kTimestampClockId:
+        clock = static_cast<uint32_t>(f.value);
+        break;
+      case pn::packet::kDefaults:
+        defaults = f.bytes;
+        break;
+      case pn::packet::kInternedData:
+        interned = f.bytes;
+        break;
+      case pn::packet::kClockSnapshot:
+        snapshot = f.bytes;
+        break;
+      case pn::packet::kDropped:
+        lost = f.value != 0;
+        break;
+      case pn::packet::kThreadDescriptor:
+        thread = f.bytes;
+        break;
+      case pn::packet::kTrackDescriptor:
+        proto::forEachField(f.bytes, [&](const Field& g) {
+          if (g.number == pn::track::kThread) thread = g.bytes;
+        });
+        break;
+      default:
+        break;
+    }
+  });
+  PerfettoSequence& sequence = sequences_[id];
+  if (lost) ++dropped_;
+  if (flags & pn::packet::kCleared) {
+    sequence.clear();
+  } else if (lost) {
+    sequence.lose();
+  }
+  if (thread) sequence.setThread(*thread);
+  if (!defaults.empty()) sequence.setDefaults(defaults);
+  if (!interned.empty()) sequence.intern(interned, builder_);
+  if (!snapshot.empty()) clocks_.follow(id, snapshot);
+  std::optional<int64_t> time;
+  if (timestamp) {
+    const uint32_t in = clock ? *clock : sequence.clock ? *sequence.clock : clocks_.traceClock();
+    time = clocks_.toTrace(id, in, *timestamp);
+    if (!time) {
+      ++unknown_clocks_[in];
+      time = static_cast<int64_t>(*timestamp);
+    }
+    if (!spans_.isTime(*timestamp <= INT64_MAX ? *time : INT64_MAX)) time.reset();
+  }
+  const bool stateless = (flags & pn::packet::kNeedsState) != 0 && !sequence.valid;
+  proto::forEachField(bytes, [&](const Field& f) {
+    if (isNoEvent(f.number)) return;
+    ++events_;
+    if (stateless) {
+      ++stateless_;  // its names and its track were introduced in a packet that is lost
+      return;
+    }
+    switch (payload(sequence, id, time, f)) {
+      case PerfettoOutcome::kRow:
+        break;
+      case PerfettoOutcome::kDescription:
+        ++described_;
+        break;
+      case PerfettoOutcome::kKept:
+        ++others_[f.number];
+        break;
+      case PerfettoOutcome::kUnusable:
+        ++unusable_;
+        break;
+    }
+  });
+  return !builder_.failed();
+}
+
+PerfettoOutcome PerfettoImport::payload(PerfettoSequence& sequence, uint64_t id,
+                                        std::optional<int64_t> time, const Field& f) {
+  const auto rowIf = [](bool usable) {
+    return usable ? PerfettoOutcome::kRow : PerfettoOutcome::kUnusable;
+  };
+  switch (f.number) {
+    case pn::packet::kTrackEvent:
+      return slices_.event(sequence, id, time, f.bytes);
+    case pn::packet::kGpuRenderStageEvent:
+      return stages_.stage(sequence, time, f.bytes);
+    case pn::packet::kGpuCounterEvent:
+      return gpu_counters_.event(sequence, id, time, f.bytes);
+    case pn::packet::kVulkanApiEvent:
+      return rowIf(time && stages_.vulkan(*time, f.bytes));
+    case pn::packet::kGpuMemTotalEvent:
+      return rowIf(time && stages_.memory(*time, f.bytes));
+    case pn::packet::kGpuFrequencyEvent:
+      return rowIf(time && stages_.frequency(*time, f.bytes));
+    default:
+      return keepOther(time, f);
+  }
+}
+
+/// A packet of a kind that is not read is kept as its bytes are, within limits: a system trace can
+/// have gigabytes of the kernel's events.
+PerfettoOutcome PerfettoImport::keepOther(std::optional<int64_t> time, const Field& f) {
+  if (f.bytes.size() > kLargestKept || kept_bytes_ + f.bytes.size() > kMostKept) {
+    ++not_kept_;
+    return PerfettoOutcome::kKept;
+  }
+  kept_bytes_ += f.bytes.size();
+  KeptEvent kept;
+  if (time) kept.integer("timestamp", *time);
+  keepUnknownField(f, "", builder_, kept);
+  kept_.keep(SourceRows::kNone, kept);
+  builder_.added();
+  return PerfettoOutcome::kKept;
+}
+
+Status PerfettoImport::finish(const DamageLog& damage, ImportCounts& counts) {
+  slices_.finish();
+  gpu_counters_.finish();
+  std::string lost;
+  const auto say = [&](const std::string& more) { lost += (lost.empty() ? "" : "; ") + more; };
+  uint64_t others = 0;
+  std::string kinds;
+  for (const auto& [field, count] : others_) {
+    others += count;
+    kinds += fmt::format("{}{} {}", kinds.empty() ? "" : ", ", count, packetFieldName(field));
+  }
+  if (others > 0) {
+    say(fmt::format("packets that no table has a place for: {}; they are kept as they were",
+                    kinds));
+  }
+  counts.events = events_;
+  counts.rows = events_ - others - described_ - stateless_ - unusable_;
+  counts.others = others;
+  counts.metadata = survey_.track_order.size() + described_;
+  if (slices_.unrelatedTimes() > 0) {
+    unknown_clocks_[pn::clock::kMonotonic] += slices_.unrelatedTimes();
+  }
+  for (const auto& [clock, count] : unknown_clocks_) {
+    say(fmt::format("{} times in {}, which no snapshot explains, are as they were", count,
+                    clockName(clock)));
+  }
+  if (slices_.unknownTracks() > 0) {
+    say(fmt::format("{} tracks were never described", slices_.unknownTracks()));
+  }
+  if (dropped_ > 0)
+    say(fmt::format("the recorder itself dropped packets before {} others", dropped_));
+  spans_.tell(counts.notes, lost);
+  if (gpu_counters_.withoutSpan() > 0) {
+    counts.notes.push_back(fmt::format(
+        "{} values of GPU counters are of the time before the counter was first read; they are "
+        "kept without a row",
+        gpu_counters_.withoutSpan()));
+  }
+  // What cannot be found again in the trace.
+  const auto gone = [&](uint64_t count, const char* what) {
+    if (count == 0) return;
+    counts.damage.push_back({0, 0, fmt::format("{} {}", count, what)});
+    say(counts.damage.back().reason);
+  };
+  if (!damage.empty()) say(damage.summary());
+  gone(not_kept_, "packets of kinds that are not read are left out, as they are too large");
+  gone(stateless_,
+       "packets refer to names that were introduced before the trace begins, or in lost packets");
+  gone(unusable_, "events cannot be used: they have no time, or lack an id or a value");
+  return builder_.finish(counts, lost);
+}
+
+/// The file may change between the two readings: what the second one missed is lost, and what only
+/// it met may refer to names and tracks that nobody had seen.
+void sayChanges(uint64_t first_end, const PerfettoPackets& second, DamageLog& damage,
+                ImportCounts& counts) {
+  if (second.end() == first_end) return;
+  SourceDamage change;
+  if (second.end() < first_end) {
+    change = {second.end(), first_end - second.end(), "the file became shorter while it was read"};
+  } else {
+    change = {first_end, 0, "the file changed while it was read: some names may be missing"};
+  }
+  damage.add(change.offset, change.bytes, change.reason);
+  counts.damage.push_back(std::move(change));
+  counts.bytes = second.bytes();
+}
+
+Result<ImportCounts> runPerfetto(const ImportInput& input, TraceWriter& writer, Trace facts) {
+  return importPerfetto([&] { return input.bytes(); }, input.path, writer, std::move(facts));
+}
+
+bool recognisesPerfetto(const ImportInput& input) { return looksLikePerfetto(input.head); }
+
+}  // namespace
+
+Result<ImportCounts> importPerfetto(const OpenSource& open, const std::string& path,
+                                    TraceWriter& writer, Trace facts) {
+  PerfettoSurvey survey;
+  ImportCounts counts;
+  DamageLog damage;
+  uint64_t first_end = 0;
+  {
+    TS_TRY(const std::unique_ptr<ByteSource> source, open());
+    PerfettoPackets packets(*source);
+    packets.run([&](std::string_view packet, uint64_t) {
+      survey.packet(packet);
+      return true;
+    });
+    survey.finish();
+    damage = packets.damage();
+    counts.damage = damage.places();
+    counts.bytes = packets.bytes();
+    first_end = packets.end();
+  }
+  if (survey.packets == 0) {
+    return counts.damage.empty()
+               ? fail(ErrorCode::kNotATrace, "holds no packet", path)
+               : fail(ErrorCode::kDamaged,
+                      "has no packet that can be read, first: " + counts.damage.front().reason,
+                      path);
+  }
+  TS_TRY(const std::unique_ptr<ByteSource> source, open());
+  PerfettoPackets packets(*source);
+  PerfettoImport import(writer, std::move(facts), survey);
+  import.begin();
+  packets.run([&](std::string_view packet, uint64_t) { return import.packet(packet); });
+  if (!import.failed()) sayChanges(first_end, packets, damage, counts);
+  TS_CHECK_OK(import.finish(damage, counts));
+  return counts;
+}
+
+constinit const Importer kPerfettoImporter = {"Perfetto", "", recognisesPerfetto, runPerfetto};
+
+}  // namespace tracesmith::import

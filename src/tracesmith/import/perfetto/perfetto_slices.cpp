@@ -1,0 +1,473 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/import/perfetto/perfetto_slices.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <optional>
+
+#include "tracesmith/base/proto_reader.hpp"
+#include "tracesmith/import/common/event_categories.hpp"
+#include "tracesmith/import/perfetto/perfetto_numbers.hpp"
+#include "tracesmith/import/perfetto/perfetto_values.hpp"
+
+namespace tracesmith::import {
+namespace {
+
+namespace pn = perfetto_numbers;
+
+constexpr uint64_t kThreadTime = 1, kThreadInstructions = 2;  // types of counters
+constexpr std::string_view kThreadTimeName = "thread_time";
+constexpr std::string_view kInstructionsName = "thread_instruction_count";
+
+std::string nameOfCounter(const PerfettoTrack& track) {
+  if (!track.name.empty()) return track.name;
+  if (track.counter_type == kThreadTime) return std::string(kThreadTimeName);
+  if (track.counter_type == kThreadInstructions) return std::string(kInstructionsName);
+  return {};
+}
+/// Counters are a process's, here; those of its threads are told apart by their names.
+std::string nameInThread(std::string_view name, int64_t tid) {
+  return fmt::format("{}, thread {}", name, tid);
+}
+std::string_view unitOfCounter(const PerfettoTrack& track) {
+  return track.counter_type == kThreadTime           ? "ns"
+         : track.counter_type == kThreadInstructions ? "count"
+                                                     : std::string_view(track.unit);
+}
+
+/// Categories that the exporter gives host calls.
+std::optional<CallKind> exportedCall(std::string_view category) {
+  constexpr std::array<std::string_view, 8> kNames = {"api",  "launch", "copy",  "fill",
+                                                      "sync", "memory", "build", "setup"};
+  const auto it = std::find(kNames.begin(), kNames.end(), category);
+  if (it == kNames.end()) return std::nullopt;
+  return static_cast<CallKind>(it - kNames.begin());
+}
+
+std::optional<BuildKind> exportedBuild(std::string_view name) {
+  if (name == "build program") return BuildKind::kBuild;
+  if (name == "compile program") return BuildKind::kCompile;
+  if (name == "link program") return BuildKind::kLink;
+  return std::nullopt;
+}
+
+std::optional<SyncKind> exportedWait(std::string_view name) {
+  for (int k = 0; k <= static_cast<int>(SyncKind::kFlush); ++k) {
+    if (name == toString(static_cast<SyncKind>(k))) return static_cast<SyncKind>(k);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+uint64_t PerfettoSlices::correlationOf(uint64_t event_id) const {
+  const auto it = survey_.submissions.find(event_id);
+  return it != survey_.submissions.end() ? it->second.first : event_id;
+}
+
+ThreadId PerfettoSlices::submitterOf(uint64_t event_id) {
+  const auto it = survey_.submissions.find(event_id);
+  return it != survey_.submissions.end() ? places_.ofTrack(it->second.track).place.thread
+                                         : ThreadId::kNone;
+}
+
+CallPathId PerfettoSlices::callPathOf(uint64_t event_id) const {
+  const auto it = path_of_work_.find(event_id);
+  return it != path_of_work_.end() ? it->second : CallPathId::kNone;
+}
+
+// --- One event ---------------------------------------------------------------------------------
+
+const PerfettoPlaces::Track& PerfettoSlices::trackOf(const PerfettoSequence& sequence,
+                                                     uint64_t sequence_id, const PerfettoRead& r) {
+  if (r.track != 0) return places_.ofTrack(r.track);
+  const auto thread = threadOfEvent(sequence.thread, !r.says_track || r.type == 0, r.pid, r.tid);
+  return thread ? places_.ofThread(thread->first, thread->second) : places_.ofSequence(sequence_id);
+}
+
+/// Nothing: it has none, or one that no clock shows.
+std::optional<int64_t> PerfettoSlices::timeOf(uint64_t sequence_id, std::optional<int64_t> time_ns,
+                                              const PerfettoRead& r) {
+  if (!r.has_own_time) return time_ns;
+  if (!r.time_ns || *r.time_ns < 0) return std::nullopt;
+  const auto converted =
+      clocks_.toTrace(sequence_id, pn::clock::kMonotonic, static_cast<uint64_t>(*r.time_ns));
+  if (!converted) ++unrelated_times_;
+  const int64_t found_ns = converted.value_or(*r.time_ns);
+  return spans_.isTime(found_ns) ? std::optional(found_ns) : std::nullopt;
+}
+
+/// "thread_name" and "process_name", as Chrome's JSON has them.
+bool PerfettoSlices::metadata(const PerfettoSequence& sequence, const PerfettoRead& r) {
+  const std::string_view what = builder_.rows.text(r.event.name);
+  const StringId said = r.first_text;
+  const auto thread = threadOfEvent(sequence.thread, true, r.pid, r.tid);
+  if (said == StringId::kNone || !thread) return false;
+  const std::string name(builder_.rows.text(said));
+  if (what == "process_name") {
+    builder_.nameProcess(thread->first, name);
+  } else if (what == "thread_name" && thread->second >= 0) {
+    builder_.nameThread(thread->first, thread->second, name);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+PerfettoOutcome PerfettoSlices::event(PerfettoSequence& sequence, uint64_t sequence_id,
+                                      std::optional<int64_t> packet_ns, std::string_view bytes) {
+  PerfettoRead r = readTrackEvent(sequence, bytes, builder_, spans_);
+  PerfettoEvent& e = r.event;
+  const std::optional<int64_t> time_ns = timeOf(sequence_id, packet_ns, r);
+  if (e.action == PerfettoAction::kMetadata && metadata(sequence, r)) {
+    return PerfettoOutcome::kDescription;
+  }
+  if (!time_ns) return PerfettoOutcome::kUnusable;
+  links(sequence, r);
+  if (e.action == PerfettoAction::kCounter) {
+    countersBeside(sequence, *time_ns, r);
+    if (!r.value || r.track == 0) return PerfettoOutcome::kUnusable;
+    counter(r.track, *time_ns, *r.value, sequence);
+    return PerfettoOutcome::kRow;
+  }
+  const PerfettoPlaces::Track* track = &trackOf(sequence, sequence_id, r);
+  threadCounters(*time_ns, r, track->place);
+  countersBeside(sequence, *time_ns, r);
+  if (r.async) {
+    if (r.async_id.kind == PerfettoAsyncId::kNone) {
+      e.action = PerfettoAction::kNone;  // it cannot be told which it belongs to
+    } else {
+      track = &places_.ofAsync(r.async_id, track->place, e.name);
+    }
+  }
+  switch (e.action) {
+    case PerfettoAction::kFlow:
+      if (r.async_id.kind != PerfettoAsyncId::kUnscoped) break;
+      arrow(track->place, *time_ns, r.async_id.number,
+            r.phase == 's'   ? FlowEnd::kBegin
+            : r.phase == 'f' ? FlowEnd::kEnd
+                             : FlowEnd::kStep,
+            e.name, e.category);
+      return PerfettoOutcome::kRow;
+    case PerfettoAction::kNone:
+    case PerfettoAction::kMetadata:
+      break;
+    default: {
+      PerfettoPlaces::Track at = *track;
+      // Marks of a whole process, or of everything, are on no thread.
+      if (r.phase == 'i' || r.phase == 'I') {
+        const bool of_thread = r.instant_scope != pn::event::legacy::kGlobalScope &&
+                               r.instant_scope != pn::event::legacy::kProcessScope;
+        if (!of_thread) at.place.thread = ThreadId::kNone;
+      }
+      if (at.unordered) {
+        late_.push_back({*time_ns, at.key, at.place, std::move(e)});
+      } else {
+        apply(*time_ns, at.key, at.place, std::move(e));
+      }
+      return PerfettoOutcome::kRow;
+    }
+  }
+  e.kept.integer("timestamp", *time_ns);
+  e.kept.text("event_name", e.name);
+  kept_.keep(SourceRows::kNone, e.kept);
+  builder_.added();
+  return PerfettoOutcome::kKept;
+}
+
+/// What joins it to device work, and its call stack.
+void PerfettoSlices::links(PerfettoSequence& sequence, PerfettoRead& r) {
+  PerfettoEvent& e = r.event;
+  if (!r.submitted.empty()) {
+    e.submits = true;
+    e.correlation = correlationOf(r.submitted.front());
+  }
+  for (const std::string_view key : {"correlation_id", "correlation", "Correlation ID"}) {
+    if (e.numbers.empty()) break;
+    const int64_t* const said = e.findNumber(key);
+    if (said != nullptr) e.correlation = static_cast<uint64_t>(*said);
+  }
+  if (r.bind_id) {
+    namespace pl = pn::event::legacy;
+    if (r.flow_direction == pl::kFlowOut) e.bound.emplace_back(*r.bind_id, FlowEnd::kBegin);
+    if (r.flow_direction == pl::kFlowInOut) e.bound.emplace_back(*r.bind_id, FlowEnd::kStep);
+    if (r.flow_direction == pl::kFlowIn) e.bound.emplace_back(*r.bind_id, FlowEnd::kEnd);
+  }
+  if (!r.call_stack) return;
+  // A row has that of its begin; another one is kept beside it.
+  if (e.action != PerfettoAction::kEnd) e.call_path = stacks_.of(sequence, *r.call_stack);
+  if (e.call_path == CallPathId::kNone) keepUnknownField(*r.call_stack, "", builder_, e.kept);
+  for (const uint64_t id : r.submitted) path_of_work_.emplace(id, e.call_path);
+}
+
+/// What a thread had used until then, in the form that was before counters had tracks.
+void PerfettoSlices::threadCounters(int64_t time_ns, const PerfettoRead& r, const Place& place) {
+  if (place.tid == PerfettoPlaces::kNoThread) return;
+  const auto push = [&](std::string_view name, std::string_view unit, int64_t value) {
+    const auto [it, fresh] = thread_counters_.try_emplace({place.pid, place.tid, name});
+    if (fresh) {
+      it->second = builder_.counterTrack({.name = builder_.text(nameInThread(name, place.tid)),
+                                          .unit = builder_.text(unit),
+                                          .process_id = place.process});
+    }
+    builder_.rows.counter.push(
+        {.time_ns = time_ns, .track_id = it->second, .value = static_cast<double>(value)});
+    builder_.added();
+  };
+  if (r.thread_time_ns) push(kThreadTimeName, "ns", *r.thread_time_ns);
+  if (r.instructions) push(kInstructionsName, "count", *r.instructions);
+}
+
+/// Values of counters with tracks, which an event may have beside what it is.
+void PerfettoSlices::countersBeside(PerfettoSequence& sequence, int64_t time_ns,
+                                    const PerfettoRead& r) {
+  const auto& tracks = r.extra_tracks.empty() ? sequence.extra_tracks : r.extra_tracks;
+  for (size_t i = 0; i < std::min(tracks.size(), r.extra_values.size()); ++i) {
+    counter(tracks[i], time_ns, static_cast<double>(r.extra_values[i]), sequence);
+  }
+  const auto& doubles =
+      r.extra_double_tracks.empty() ? sequence.extra_double_tracks : r.extra_double_tracks;
+  for (size_t i = 0; i < std::min(doubles.size(), r.extra_doubles.size()); ++i) {
+    counter(doubles[i], time_ns, r.extra_doubles[i], sequence);
+  }
+}
+
+void PerfettoSlices::counter(uint64_t track, int64_t time_ns, double value,
+                             PerfettoSequence& sequence) {
+  const auto known = survey_.tracks.find(track);
+  const PerfettoTrack* t = known != survey_.tracks.end() ? &known->second : nullptr;
+  if (t != nullptr) value *= t->multiplier;
+  if (t != nullptr && t->incremental) value = sequence.sums[track] += value;
+  const auto [it, fresh] = counters_.try_emplace(track);
+  if (fresh) {
+    CounterTrackRow row;
+    std::string name = t != nullptr ? nameOfCounter(*t) : fmt::format("counter {}", track);
+    row.unit = t != nullptr ? builder_.text(unitOfCounter(*t)) : StringId::kNone;
+    for (int depth = 0; t != nullptr && depth < kDeepestTrack; ++depth) {
+      if (t->pid != 0 && (t->process || t->thread)) {
+        row.process_id = builder_.process(t->pid);
+        if (t->thread) name = nameInThread(name, t->tid);
+        break;
+      }
+      const auto parent = survey_.tracks.find(t->parent);
+      t = t->parent != 0 && parent != survey_.tracks.end() ? &parent->second : nullptr;
+    }
+    if (survey_.ours) {  // "GPU 0: temperature"
+      const size_t colon = name.find(": ");
+      const size_t space = name.find(' ');
+      int ordinal = -1;
+      if (colon != std::string::npos && space < colon) {
+        const char* const end = name.data() + colon;
+        const auto read = std::from_chars(name.data() + space + 1, end, ordinal);
+        if (read.ec == std::errc() && read.ptr == end && ordinal >= 0) {
+          row.device_id = builder_.device(ordinal);
+          name.erase(0, colon + 2);
+        }
+      }
+    }
+    row.name = builder_.text(name);
+    it->second = builder_.counterTrack(row);
+  }
+  builder_.rows.counter.push({.time_ns = time_ns, .track_id = it->second, .value = value});
+  builder_.added();
+}
+
+// --- Slices ------------------------------------------------------------------------------------
+
+void PerfettoSlices::apply(int64_t time_ns, uint64_t key, const Place& at, PerfettoEvent&& event) {
+  arrows(at, time_ns, event);
+  auto known = open_.find(key);
+  if (known == open_.end()) known = open_.emplace(key, OpenSlices{at, {}}).first;
+  OpenSlices& open = known->second;
+  const auto ended = [&](Stack::Begun&& begun, int64_t end_ns) {
+    slice(open.place, begun.start_ns, spans_.between(begun.start_ns, end_ns), RangeKind::kRange,
+          begun.event);
+  };
+  open.stack.advance(time_ns, event.action == PerfettoAction::kInstant, ended);
+  switch (event.action) {
+    case PerfettoAction::kBegin:
+      return open.stack.begin(time_ns, event.name, event.category, std::move(event));
+    case PerfettoAction::kComplete: {
+      int64_t end_ns = 0;
+      if (!__builtin_add_overflow(time_ns, event.duration_ns, &end_ns)) {
+        open.stack.add(time_ns, end_ns);
+      }
+      return slice(at, time_ns, event.duration_ns, RangeKind::kRange, event);
+    }
+    case PerfettoAction::kEnd: {
+      std::optional<Stack::Begun> begun = open.stack.end(time_ns, event.name, event.category);
+      if (!begun) return slice(at, time_ns, 0, RangeKind::kEnd, event);
+      begun->event.kept.append("end", event.kept);
+      return ended(std::move(*begun), time_ns);
+    }
+    default:
+      return slice(at, time_ns, 0, RangeKind::kInstant, event);
+  }
+}
+
+void PerfettoSlices::arrow(const Place& place, int64_t time_ns, uint64_t id, FlowEnd end,
+                           StringId name, StringId category) {
+  builder_.rows.flow_event.push({.time_ns = time_ns,
+                                 .end = end,
+                                 .flow_id = id,
+                                 .name = name,
+                                 .category = category,
+                                 .process_id = place.process,
+                                 .thread_id = place.thread});
+  builder_.added();
+}
+
+/// The ends of these arrows have a number in common, whatever their slices are called.
+void PerfettoSlices::arrows(const Place& place, int64_t time_ns, const PerfettoEvent& event) {
+  const auto numbered = [&](uint64_t id, FlowEnd end) {
+    arrow(place, time_ns, id, end, StringId::kNone, StringId::kNone);
+  };
+  for (const auto& [id, end] : event.bound) numbered(id, end);
+  for (const uint64_t id : event.flows) {
+    numbered(id, flows_seen_.insert(id).second ? FlowEnd::kBegin : FlowEnd::kStep);
+  }
+  for (const uint64_t id : event.ending_flows) {
+    numbered(id, FlowEnd::kEnd);
+    flows_seen_.erase(id);
+  }
+}
+
+void PerfettoSlices::slice(const Place& at, int64_t start_ns, int64_t duration_ns, RangeKind kind,
+                           PerfettoEvent& e) {
+  const auto number = [&](std::string_view key) { return e.number(key); };
+  const auto word = [&](std::string_view key) { return e.word(key); };
+  if (kind == RangeKind::kRange) e.kept.column("dur", SourceGap::kDurationNanos);
+  if (!e.waited_for.empty()) {
+    std::string ids = "[";
+    for (const uint64_t id : e.waited_for) ids += (ids.size() > 1 ? "," : "") + std::to_string(id);
+    e.kept.json("waited_for", builder_.json(ids + "]"));
+  }
+  Trace& rows = builder_.rows;
+  const std::string_view category = rows.text(e.category);
+  const std::string_view name = rows.text(e.name);
+  const auto done = [&](TableId table) {
+    kept_.keep(table, e.kept);
+    builder_.added();
+  };
+  // What the device did, where the source has it as slices.
+  const auto deviceWork = [&](auto row) {
+    const int64_t stream = number(e.findNumber("stream") != nullptr ? "stream" : "Stream");
+    const int64_t device = number(e.findNumber("device") != nullptr ? "device" : "Device");
+    row.start_ns = start_ns;
+    row.duration_ns = duration_ns;
+    row.name = e.name;
+    row.process_id = at.process;
+    row.stream_id = builder_.stream(at.pid, device, number("context"), stream);
+    row.correlation_id = e.correlation;
+    row.call_path_id = e.call_path;
+    return row;
+  };
+  const auto bytes = [&] { return static_cast<uint64_t>(std::max<int64_t>(number("bytes"), 0)); };
+  std::optional<CallKind> call;
+  if (kind == RangeKind::kRange) {
+    if (survey_.ours) {
+      call = exportedCall(category);
+      const auto build = exportedBuild(name);
+      if (call == CallKind::kBuild && build && word("program") != StringId::kNone) {
+        const std::string program(rows.text(word("program")));
+        rows.program_build.push({.start_ns = start_ns,
+                                 .duration_ns = duration_ns,
+                                 .kind = *build,
+                                 .process_id = at.process,
+                                 .thread_id = at.thread,
+                                 .program = std::strtoull(program.c_str(), nullptr, 16),
+                                 .result = number("result"),
+                                 .log_bytes = static_cast<uint64_t>(number("log_bytes")),
+                                 .options = word("options"),
+                                 .flags = number("asynchronous") != 0 ? 1u : 0u});
+        return done(TableId::kProgramBuild);
+      }
+      const auto wait = exportedWait(name);
+      if (call == CallKind::kSync && wait) {
+        rows.sync.push({.start_ns = start_ns,
+                        .duration_ns = duration_ns,
+                        .kind = *wait,
+                        .process_id = at.process,
+                        .thread_id = at.thread,
+                        .correlation_id = e.correlation,
+                        .flags = op_flags::kHostSide,
+                        .call_path_id = e.call_path});
+        return done(TableId::kSync);
+      }
+    } else {
+      switch (kindOf(category)) {
+        case ChromeKind::kKernel:
+          rows.kernel.push(deviceWork(KernelRow{}));
+          return done(TableId::kKernel);
+        case ChromeKind::kCopy: {
+          CopyRow copy = deviceWork(CopyRow{});
+          copy.kind = copyKindOf(name);
+          copy.bytes = bytes();
+          rows.copy.push(copy);
+          return done(TableId::kCopy);
+        }
+        case ChromeKind::kFill: {
+          FillRow fill = deviceWork(FillRow{});
+          fill.bytes = bytes();
+          rows.fill.push(fill);
+          return done(TableId::kFill);
+        }
+        case ChromeKind::kSync: {
+          SyncRow sync = deviceWork(SyncRow{});
+          sync.kind = syncKindOf(name);
+          rows.sync.push(sync);
+          return done(TableId::kSync);
+        }
+        case ChromeKind::kHostCall:
+          call = callKindOf(name);
+          break;
+        case ChromeKind::kDeviceRange:
+        case ChromeKind::kHostRange:
+          if (e.submits) call = callKindOf(name);
+          break;
+      }
+    }
+  }
+  if (call) {
+    rows.host_call.push({.start_ns = start_ns,
+                         .duration_ns = duration_ns,
+                         .name = e.name,
+                         .process_id = at.process,
+                         .thread_id = at.thread,
+                         .correlation_id = e.correlation,
+                         .result = number("result"),
+                         .kind = *call,
+                         .call_path_id = e.call_path,
+                         .subject = word("subject")});
+    return done(TableId::kHostCall);
+  }
+  if (survey_.ours && number("unfinished") != 0) kind = RangeKind::kBegin;
+  if (survey_.ours && number("stray_end") != 0) kind = RangeKind::kEnd;
+  if (kind == RangeKind::kBegin) duration_ns = 0;
+  rows.range.push({.start_ns = start_ns,
+                   .duration_ns = duration_ns,
+                   .kind = kind,
+                   .name = e.name,
+                   .category = survey_.ours && category == "range" ? StringId::kNone : e.category,
+                   .process_id = at.process,
+                   .thread_id = at.thread,
+                   .correlation_id = e.correlation,
+                   .call_path_id = e.call_path});
+  done(TableId::kRange);
+}
+
+void PerfettoSlices::finish() {
+  std::stable_sort(late_.begin(), late_.end(),
+                   [](const Late& a, const Late& b) { return a.time_ns < b.time_ns; });
+  for (Late& late : late_) apply(late.time_ns, late.key, late.place, std::move(late.event));
+  for (auto& [key, open] : open_) {
+    for (Stack::Begun& begun : open.stack.open()) {
+      slice(open.place, begun.start_ns, 0, RangeKind::kBegin, begun.event);
+    }
+  }
+}
+
+}  // namespace tracesmith::import

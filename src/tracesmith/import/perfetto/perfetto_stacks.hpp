@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Call stacks of track events as call paths: those that a sequence has introduced and that events
+// name by number, and those that stand in the event itself.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "tracesmith/base/proto_reader.hpp"
+#include "tracesmith/import/common/call_paths.hpp"
+#include "tracesmith/import/perfetto/perfetto_first_pass.hpp"
+#include "tracesmith/import/perfetto/perfetto_sequence.hpp"
+
+namespace tracesmith::import {
+
+class PerfettoStacks {
+ public:
+  PerfettoStacks(TraceBuilder& builder, const PerfettoSurvey& survey)
+      : builder_(builder), survey_(survey), paths_(builder) {}
+
+  /// Of an event's field `callstack` or `callstack_iid`. kNone: it has no frames, or the sequence
+  /// has not introduced it.
+  CallPathId of(PerfettoSequence& sequence, const proto::Field& field);
+
+ private:
+  CallPathId introduced(PerfettoSequence& sequence, uint64_t number);
+  CallPathId within(std::string_view bytes);
+  void asExported(FrameRow& row, std::string_view& function) const;
+  FrameRow frameOf(const PerfettoSequence& sequence, const PerfettoSequence::Frame& frame);
+  StringId pathOf(const PerfettoSequence& sequence, const PerfettoSequence::Mapping& mapping);
+
+  TraceBuilder& builder_;
+  const PerfettoSurvey& survey_;
+  CallPaths paths_;
+};
+
+}  // namespace tracesmith::import

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// GPU packets of a Perfetto trace as rows: render stages (what the device did), memory and
+// frequency, Vulkan's submissions.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "tracesmith/import/common/source_event.hpp"
+#include "tracesmith/import/common/source_interval.hpp"
+#include "tracesmith/import/perfetto/perfetto_first_pass.hpp"
+#include "tracesmith/import/perfetto/perfetto_sequence.hpp"
+#include "tracesmith/import/perfetto/perfetto_slices.hpp"
+
+namespace tracesmith::import {
+
+class PerfettoStages {
+ public:
+  PerfettoStages(TraceBuilder& builder, KeptEvents& kept, const PerfettoSurvey& survey,
+                 PerfettoSlices& slices, SpansOfSource& spans)
+      : builder_(builder), kept_(kept), survey_(survey), slices_(slices), spans_(spans) {}
+
+  void describeGpus();
+  PerfettoOutcome stage(const PerfettoSequence& sequence, std::optional<int64_t> time,
+                        std::string_view bytes);
+  /// Each false: nothing of it could be used.
+  bool vulkan(int64_t time_ns, std::string_view bytes);
+  bool memory(int64_t time_ns, std::string_view bytes);
+  bool frequency(int64_t time_ns, std::string_view bytes);
+
+ private:
+  int64_t durationOf(uint64_t said_ns, KeptEvent& kept);
+  StreamId stream(int64_t pid, int64_t gpu, int64_t context, int64_t number,
+                  std::string_view queue);
+  StringId nameAt(const std::vector<std::string>& names, uint64_t position,
+                  std::string_view otherwise);
+  void value(CounterTrackId track, int64_t time_ns, double value);
+
+  TraceBuilder& builder_;
+  KeptEvents& kept_;
+  const PerfettoSurvey& survey_;
+  PerfettoSlices& slices_;
+  SpansOfSource& spans_;
+  std::map<std::tuple<int64_t, int64_t, int64_t, std::string>, StreamId> queues_;
+  std::map<std::tuple<int64_t, int64_t, int64_t>, int64_t> queues_of_context_;
+};
+
+}  // namespace tracesmith::import

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the events of a Perfetto trace are: its tracks as processes and threads of a trace. A track
+// that is no thread takes the part of one.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "tracesmith/import/common/trace_builder.hpp"
+#include "tracesmith/import/perfetto/perfetto_first_pass.hpp"
+#include "tracesmith/import/perfetto/perfetto_track_event.hpp"
+
+namespace tracesmith::import {
+
+class PerfettoPlaces {
+ public:
+  static constexpr int64_t kNoThread = -1;
+  struct Place {
+    int64_t pid = 0;
+    ProcessId process{};
+    ThreadId thread{};
+    int64_t tid = kNoThread;
+  };
+  struct Track {
+    uint64_t key = 0;  ///< equal for all that is on the same track
+    Place place;
+    bool unordered = false;  ///< its events are not in order of time
+  };
+
+  PerfettoPlaces(TraceBuilder& builder, const PerfettoSurvey& survey)
+      : builder_(builder), survey_(survey) {}
+
+  /// Names of all processes and threads that are described.
+  void describe();
+
+  /// References stay good.
+  const Track& ofTrack(uint64_t uuid);
+  const Track& ofThread(int64_t pid, int64_t tid);
+  /// For what has neither track nor thread.
+  const Track& ofSequence(uint64_t sequence);
+  /// That of an asynchronous event `by` the thread there; the first one's name becomes its own.
+  const Track& ofAsync(const PerfettoAsyncId& id, const Place& by, StringId name);
+
+  uint64_t unknownTracks() const { return unknown_tracks_; }
+
+ private:
+  Place placeOf(uint64_t uuid);
+  ThreadId namedTrack(int64_t pid, std::string_view name);
+
+  TraceBuilder& builder_;
+  const PerfettoSurvey& survey_;
+  std::unordered_map<uint64_t, Track> tracks_;  // by uuid
+  std::unordered_map<uint64_t, Track> others_;  // by key
+  std::map<std::pair<int64_t, std::string>, ThreadId> named_tracks_;
+  uint64_t unknown_tracks_ = 0;
+};
+
+}  // namespace tracesmith::import

@@ -1,9 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-// Any bytes as a Perfetto trace.
-#include "tracesmith/import/importer_fuzz_util.hpp"
-#include "tracesmith/import/perfetto_importer.hpp"
-
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  tracesmith::test::importBytes(tracesmith::import::kPerfettoImporter, data, size);
-  return 0;
-}

@@ -1,0 +1,450 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/query/catalog/catalog.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+#include "tracesmith/model/trace_event.hpp"
+#include "tracesmith/query/catalog/views.hpp"
+#include "tracesmith/query/columns/column_rules.hpp"
+#include "tracesmith/query/columns/computed_column.hpp"
+#include "tracesmith/query/columns/frame_column.hpp"
+#include "tracesmith/query/columns/schema_column.hpp"
+#include "tracesmith/query/columns/stacked_table.hpp"
+#include "tracesmith/query/columns/step_table.hpp"
+
+namespace tracesmith {
+namespace {
+
+template <class T>
+constexpr bool kIsId = std::is_enum_v<T> && sizeof(T) == 4 && !std::is_same_v<T, StringId>;
+template <class T>
+constexpr bool kIsKind = std::is_enum_v<T> && sizeof(T) == 1;
+
+Value flag(bool v) { return Value::ofInteger(v ? 1 : 0); }
+
+const char* tableNameOf(uint32_t number) {
+  switch (static_cast<TableId>(number)) {
+#define TS_Y(id, Name, name, columns) \
+  case TableId::k##Name:              \
+    return #name;
+    TS_TABLES(TS_Y)
+#undef TS_Y
+    default:
+      return nullptr;
+  }
+}
+
+/// Makes the columns of one table.
+template <class Table>
+class TableMaker {
+ public:
+  TableMaker(const Trace& trace, const Table& rows, SqlTable& out)
+      : trace_(trace), t_(rows), out_(out) {}
+
+  void make() {
+    out_.setRows(t_.size());
+    if (Table::kId == TableId::kFrame || Table::kId == TableId::kSymbol) {
+      labels_ = std::make_shared<FrameLabels>(trace_);
+    }
+    addNumberedId();
+    Table::visitColumns(
+        t_, [&](const ColumnInfo& info, const auto& column) { addSchemaColumn(info, column); });
+    addFlags();
+    addTimes();
+    addPlaces();
+    if constexpr (Table::kId == TableId::kKernel) addKernelShape();
+    if constexpr (Table::kId == TableId::kClockDomain) addTickRate();
+    if constexpr (Table::kId == TableId::kFrame || Table::kId == TableId::kSymbol) addSymbols();
+    std::stable_sort(out_.mutableColumns().begin(), out_.mutableColumns().end(),
+                     [](const auto& a, const auto& b) {
+                       return query_rules::rankOf(a->name()) < query_rules::rankOf(b->name());
+                     });
+    addAlias();
+  }
+
+ private:
+  /// The last column that was added is made of these of the schema.
+  void madeOf(const std::vector<std::string_view>& names) {
+    std::vector<uint16_t> numbers;
+    Table::visitColumns(t_, [&](const ColumnInfo& info, const auto&) {
+      if (std::find(names.begin(), names.end(), info.name) != names.end()) {
+        numbers.push_back(info.number);
+      }
+    });
+    out_.mutableColumns().back()->setMadeOf(std::move(numbers));
+  }
+
+  template <class F>
+  SqlColumn* add(std::string name, ColumnRole role, std::string meaning, F f,
+                 const char* type = "INTEGER") {
+    out_.add(std::make_unique<ComputedColumn<F>>(std::move(name), type, role, std::move(meaning),
+                                                 std::move(f)));
+    return out_.mutableColumns().back().get();
+  }
+
+  template <class T>
+  void addSchemaColumn(const ColumnInfo& info, const Column<T>& column) {
+    addReading(info, column);
+    std::vector<std::string_view> sources{info.name};
+    if constexpr (requires { t_.queued_before_ns; }) sources.push_back("flags");
+    madeOf(sources);
+  }
+
+  template <class T>
+  void addReading(const ColumnInfo& info, const Column<T>& column) {
+    const std::string name(query_rules::sqlName(Table::kId, info.name));
+    const bool nullable = query_rules::zeroIsNull(Table::kId, info.name);
+    const std::string_view raw = info.name;
+    if (addPlaceOfFrame(raw, info.meaning)) return;
+    if constexpr (std::is_same_v<T, StringId>) {
+      out_.add(std::make_unique<TextColumn>(name, info.meaning, out_, trace_.strings, column));
+    } else if constexpr (kIsKind<T>) {
+      out_.add(std::make_unique<KindColumn<T>>(name, info.meaning, out_, column));
+    } else if constexpr (kIsId<T>) {
+      const bool key = isKeyed(Table::kId) && raw == "id";
+      SqlColumn* made = addNumber(name, key ? ColumnRole::kRowId : ColumnRole::kReference,
+                                  info.meaning, column, true);
+      if (key) out_.setPresence(made);
+    } else if (!addSpecialColumn(raw, name, info.meaning)) {
+      const ColumnRole role =
+          query_rules::isReference(raw) ? ColumnRole::kReference : ColumnRole::kPlain;
+      addNumber(name, role, info.meaning, column, nullable);
+    }
+  }
+
+  template <class T>
+  SqlColumn* addNumber(std::string name, ColumnRole role, std::string meaning,
+                       const Column<T>& column, bool zero_is_null,
+                       const Column<uint32_t>* flags = nullptr) {
+    out_.add(std::make_unique<NumberColumn<T>>(std::move(name), role, std::move(meaning), column,
+                                               zero_is_null, flags));
+    out_.mutableColumns().back()->setNeverNull(!zero_is_null && flags == nullptr);
+    return out_.mutableColumns().back().get();
+  }
+
+  /// Columns whose NULL depends on another column, or that read differently than they are kept.
+  bool addSpecialColumn(std::string_view raw, const std::string& name, const char* meaning) {
+    if constexpr (requires { t_.queued_before_ns; }) {
+      if (raw == "queued_before_ns" || raw == "submitted_before_ns") {
+        const auto& column = raw[0] == 'q' ? t_.queued_before_ns : t_.submitted_before_ns;
+        add(name, ColumnRole::kPlain, meaning, [table = &t_, &column](uint64_t row) {
+          return (table->flags[row] & op_flags::kQueueTimes) != 0 ? numberValue(column[row])
+                                                                  : Value{};
+        });
+        return true;
+      }
+      if (raw == "duration_ns") {
+        addNumber(name, ColumnRole::kReference, meaning, t_.duration_ns, false, &t_.flags);
+        return true;
+      }
+    }
+    if constexpr (Table::kId == TableId::kProcess) {
+      if (raw == "exit_code") {
+        add(name, ColumnRole::kPlain, meaning, [t = &t_](uint64_t row) {
+          const bool ended =
+              t->end_ns[row] != 0 && (t->flags[row] & process_flags::kStillRunning) == 0;
+          return ended ? numberValue(t->exit_code[row]) : Value{};
+        });
+        return true;
+      }
+    }
+    if constexpr (Table::kId == TableId::kLoss) {
+      if (raw == "emitted") {
+        add(name, ColumnRole::kPlain, meaning, [t = &t_](uint64_t row) {
+          return emittedIsKnown(*t, row) ? numberValue(t->emitted[row]) : Value{};
+        });
+        return true;
+      }
+    }
+    if constexpr (Table::kId == TableId::kAttribute) {
+      if (raw == "table") {
+        add(
+            name, ColumnRole::kPlain, "the table that it describes a row of",
+            [t = &t_](uint64_t row) {
+              const char* text = tableNameOf(t->table[row]);
+              return text == nullptr ? Value{} : Value::ofText(text);
+            },
+            "TEXT");
+        return true;
+      }
+    }
+    if constexpr (Table::kId == TableId::kRange) {
+      if (raw == "event_type") {
+        add(
+            name, ColumnRole::kPlain, meaning,
+            [t = &t_](uint64_t row) {
+              const uint32_t type = t->event_type[row];
+              return type == 0 || type >= kEventTypeCount
+                         ? Value{}
+                         : Value::ofText(eventTypeToString(static_cast<EventType>(type)));
+            },
+            "TEXT");
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /// Dictionaries number their rows; the number is not a column of the schema.
+  void addNumberedId() {
+    if constexpr (Table::kId == TableId::kLaunchShape || Table::kId == TableId::kCallPath ||
+                  Table::kId == TableId::kFrame || Table::kId == TableId::kCounterTrack) {
+      add("id", ColumnRole::kRowId, "id of this row",
+          [](uint64_t row) { return Value::ofUnsigned(row + 1); });
+    }
+  }
+
+  void addFlags() {
+    if constexpr (requires { t_.flags; }) {
+      const auto columns = query_rules::flagColumns(Table::kId);
+      for (size_t i = 0; i < columns.count; ++i) {
+        const uint32_t bit = columns.first[i].bit;
+        add(columns.first[i].name, ColumnRole::kPlain, columns.first[i].meaning,
+            [t = &t_, bit](uint64_t row) { return flag((t->flags[row] & bit) != 0); });
+        madeOf({"flags"});
+      }
+    }
+  }
+
+  void addTimes() {
+    if constexpr (requires { t_.start_ns[0] + t_.duration_ns[0]; }) {
+      add("end_ns", ColumnRole::kPlain, "start_ns + duration_ns", [t = &t_](uint64_t row) {
+        if constexpr (requires { t->queued_before_ns; }) {
+          if ((t->flags[row] & op_flags::kNoDeviceTime) != 0) return Value{};
+        }
+        int64_t end = 0;
+        const bool overflow = __builtin_add_overflow(t->start_ns[row], t->duration_ns[row], &end);
+        return overflow ? Value{} : numberValue(end);
+      });
+      madeOf({"start_ns", "duration_ns", "flags"});
+    }
+    if constexpr (requires { t_.queued_before_ns; }) {
+      addBefore("queued_ns", "host time at which it was queued, if known", t_.queued_before_ns);
+      madeOf({"start_ns", "queued_before_ns", "flags"});
+      addBefore("submitted_ns", "host time at which it was submitted to the device, if known",
+                t_.submitted_before_ns);
+      madeOf({"start_ns", "submitted_before_ns", "flags"});
+    }
+  }
+
+  void addBefore(const char* name, const char* meaning, const Column<int64_t>& before) {
+    add(name, ColumnRole::kPlain, meaning, [t = &t_, &before](uint64_t row) {
+      int64_t time = 0;
+      const bool known = (t->flags[row] & op_flags::kQueueTimes) != 0 &&
+                         !__builtin_sub_overflow(t->start_ns[row], before[row], &time);
+      return known ? numberValue(time) : Value{};
+    });
+  }
+
+  /// The system's numbers, and where a stream lies.
+  void addPlaces() {
+    const Trace* trace = &trace_;
+    if constexpr (Table::kId != TableId::kProcess && requires { t_.process_id; }) {
+      add("pid", ColumnRole::kReference, "the system's process number",
+          [trace, t = &t_](uint64_t row) {
+            const auto i = static_cast<size_t>(t->process_id[row]);
+            const auto& pids = trace->process.pid;
+            return i == 0 || i > pids.size() || pids[i - 1] == 0 ? Value{}
+                                                                 : numberValue(pids[i - 1]);
+          });
+      madeOf({"process_id"});
+    }
+    if constexpr (requires { t_.thread_id; }) {
+      add("tid", ColumnRole::kReference, "the system's thread number",
+          [trace, t = &t_](uint64_t row) {
+            const auto i = static_cast<size_t>(t->thread_id[row]);
+            const auto& tids = trace->thread.tid;
+            return i == 0 || i > tids.size() || tids[i - 1] == 0 ? Value{}
+                                                                 : numberValue(tids[i - 1]);
+          });
+      madeOf({"thread_id"});
+    }
+    if constexpr (requires { t_.stream_id; }) {
+      add("device_id", ColumnRole::kReference, "device of the stream",
+          [trace, t = &t_](uint64_t row) {
+            const DeviceId id = trace->deviceOf(t->stream_id[row]);
+            return id == DeviceId::kNone ? Value{} : numberValue(id);
+          });
+      madeOf({"stream_id"});
+      add("context_id", ColumnRole::kReference, "context of the stream",
+          [trace, t = &t_](uint64_t row) {
+            const ContextId id = trace->contextOf(t->stream_id[row]);
+            return id == ContextId::kNone ? Value{} : numberValue(id);
+          });
+      madeOf({"stream_id"});
+    }
+  }
+
+  /// The shape of a launch as columns of the kernel itself.
+  void addKernelShape() {
+    if constexpr (Table::kId == TableId::kKernel) {
+      const LaunchShapeTable& s = trace_.launch_shape;
+      addGrid("grid_x", "work-groups (blocks) in x; NULL where the driver chose their size",
+              s.global_x, s.local_x);
+      addGrid("grid_y", "in y", s.global_y, s.local_y);
+      addGrid("grid_z", "in z", s.global_z, s.local_z);
+      addShape("block_x", "work-items of a group in x; 0: the driver chose", s.local_x);
+      addShape("block_y", "in y", s.local_y);
+      addShape("block_z", "in z", s.local_z);
+      addShape("global_x", "work-items (threads) in x", s.global_x);
+      addShape("global_y", "in y", s.global_y);
+      addShape("global_z", "in z", s.global_z);
+      addShape("static_shared_bytes", "static shared (local) memory of a group",
+               s.static_shared_bytes);
+      addShape("dynamic_shared_bytes", "dynamic shared memory of a group", s.dynamic_shared_bytes);
+      addShape("registers_per_thread", "registers", s.registers_per_thread);
+    }
+  }
+
+  template <class T>
+  void addShape(const char* name, const char* meaning, const Column<T>& column) {
+    add(name, ColumnRole::kPlain, meaning, [t = &t_, &column](uint64_t row) {
+      const auto i = static_cast<size_t>(t->shape_id[row]);
+      return i == 0 || i > column.size() ? Value{} : numberValue(column[i - 1]);
+    });
+    madeOf({"shape_id"});
+  }
+
+  void addGrid(const char* name, const char* meaning, const Column<uint64_t>& global,
+               const Column<uint32_t>& local) {
+    add(name, ColumnRole::kPlain, meaning, [t = &t_, &global, &local](uint64_t row) {
+      const auto i = static_cast<size_t>(t->shape_id[row]);
+      if (i == 0 || i > global.size() || local[i - 1] == 0) return Value{};
+      const uint64_t block = local[i - 1];
+      return Value::ofUnsigned(global[i - 1] / block + (global[i - 1] % block != 0 ? 1 : 0));
+    });
+    madeOf({"shape_id"});
+  }
+
+  void addTickRate() {
+    if constexpr (Table::kId == TableId::kClockDomain) {
+      add(
+          "ns_per_tick", ColumnRole::kPlain, "length of a tick",
+          [t = &t_](uint64_t row) {
+            const auto numerator =
+                static_cast<double>(std::max<uint64_t>(1, t->tick_numerator[row]));
+            const auto denominator =
+                static_cast<double>(std::max<uint64_t>(1, t->tick_denominator[row]));
+            return Value::ofReal(numerator / denominator);
+          },
+          "REAL");
+    }
+  }
+
+  /// Which names count is decided in one place for all readers.
+  void addSymbols() {
+    if constexpr (Table::kId == TableId::kSymbol) {
+      add("current", ColumnRole::kPlain, "1: of the answer that counts, the last one of its frame",
+          [labels = labels_](uint64_t row) { return flag(labels->symbols.counts(row)); });
+    } else {
+      add(
+          "name", ColumnRole::kPlain, "innermost function there, or else where the address lies",
+          [labels = labels_](uint64_t row) { return Value::ofText(labels->at(row)); }, "TEXT");
+    }
+  }
+
+  /// Function, file and line of a frame: the same answer that its name is from.
+  bool addPlaceOfFrame(std::string_view raw, const char* meaning) {
+    if constexpr (Table::kId == TableId::kFrame) {
+      const SymbolTable& symbols = trace_.symbol;
+      const auto addText = [&](const char* name, const auto& of_symbols, const auto& of_frames) {
+        out_.add(std::make_unique<PlaceColumn>(name, meaning, out_, trace_, labels_, of_symbols,
+                                               of_frames));
+        return true;
+      };
+      if (raw == "function") return addText("function", symbols.function, t_.function);
+      if (raw == "file") return addText("file", symbols.file, t_.file);
+      if (raw == "line") {
+        add("line", ColumnRole::kPlain, meaning,
+            [labels = labels_, &symbols, t = &t_](uint64_t row) {
+              const auto symbol = labels->symbols.innermostRow(idAt<FrameId>(row));
+              const uint32_t line = symbol ? symbols.line[*symbol] : t->line[row];
+              return line == 0 ? Value{} : numberValue(line);
+            });
+        return true;
+      }
+    }
+    (void)raw;
+    (void)meaning;
+    return false;
+  }
+
+  void addAlias() {
+    const std::string_view alias = query_rules::idAlias(Table::kId);
+    if (alias.empty()) return;
+    add(std::string(alias), ColumnRole::kRowId, "the same as id, for JOIN ... USING",
+        [t = &t_](uint64_t row) {
+          if constexpr (isKeyed(Table::kId)) {
+            return static_cast<uint32_t>(t->id[row]) == 0 ? Value{} : numberValue(t->id[row]);
+          } else {
+            (void)t;
+            return Value::ofUnsigned(row + 1);
+          }
+        })
+        ->hide();
+  }
+
+  const Trace& trace_;
+  const Table& t_;
+  SqlTable& out_;
+  std::shared_ptr<FrameLabels> labels_;  // of frames and their symbols
+};
+
+}  // namespace
+
+Catalog::Catalog(const Trace& trace) : trace_(trace) {
+  forEachTable(trace_, [&](const auto& rows) {
+    using Table = std::decay_t<decltype(rows)>;
+    const char* meaning = query_rules::meaningOf(Table::kId);
+    if (meaning == nullptr) return;
+    auto table = std::make_unique<SqlTable>(Table::kName, meaning);
+    TableMaker<Table>(trace_, rows, *table).make();
+    tables_.push_back(std::move(table));
+  });
+  for (auto& table : makeStackedTables(trace_, tables_)) tables_.push_back(std::move(table));
+  tables_.push_back(makeStepTable(trace_));
+  addSchemaTable();
+}
+
+/// The catalog as a table of its own, so that a query can ask what there is to ask.
+void Catalog::addSchemaTable() {
+  struct Place {
+    std::string_view table, column, type, meaning;
+  };
+  auto places = std::make_shared<std::vector<Place>>();
+  for (const auto& table : tables_) {
+    for (const auto& column : table->columns()) {
+      if (column->hidden()) continue;
+      places->push_back({table->name(), column->name(), column->type(), column->meaning()});
+    }
+  }
+  for (const View& view : views()) {
+    for (const ViewColumn& column : view.columns) {
+      places->push_back({view.name, column.name, column.type, column.meaning});
+    }
+  }
+  auto schema = std::make_unique<SqlTable>("schema", "the tables, views and columns themselves");
+  schema->setRows(places->size());
+  auto add = [&](const char* name, const char* meaning, auto member) {
+    auto cell = [places, member](uint64_t row) { return Value::ofText((*places)[row].*member); };
+    schema->add(std::make_unique<ComputedColumn<decltype(cell)>>(name, "TEXT", ColumnRole::kPlain,
+                                                                 meaning, std::move(cell)));
+  };
+  add("table_name", "name of the table or view", &Place::table);
+  add("column_name", "name of the column", &Place::column);
+  add("type", "INTEGER, REAL or TEXT", &Place::type);
+  add("meaning", "what it says", &Place::meaning);
+  tables_.push_back(std::move(schema));
+}
+
+const SqlTable* Catalog::find(std::string_view name) const {
+  for (const auto& table : tables_) {
+    if (table->name() == name) return table.get();
+  }
+  return nullptr;
+}
+
+}  // namespace tracesmith

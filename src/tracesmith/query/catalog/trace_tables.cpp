@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/query/catalog/trace_tables.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <new>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "tracesmith/base/memory_limit.hpp"
+#include "tracesmith/format/table_traits.hpp"
+#include "tracesmith/model/clock_map.hpp"
+
+namespace tracesmith {
+namespace {
+
+using ColumnNumbers = std::vector<uint16_t>;
+
+template <class Table>
+ColumnNumbers numbersOf(const Table& table, std::initializer_list<std::string_view> names) {
+  ColumnNumbers numbers;
+  Table::visitColumns(table, [&](const ColumnInfo& info, const auto&) {
+    if (std::find(names.begin(), names.end(), info.name) != names.end()) {
+      numbers.push_back(info.number);
+    }
+  });
+  return numbers;
+}
+
+template <class Table>
+ColumnNumbers allNumbersOf(const Table& table) {
+  ColumnNumbers numbers;
+  Table::visitColumns(table,
+                      [&](const ColumnInfo& info, const auto&) { numbers.push_back(info.number); });
+  return numbers;
+}
+
+bool intersect(const ColumnNumbers& a, const ColumnNumbers& b) {
+  return std::find_first_of(a.begin(), a.end(), b.begin(), b.end()) != a.end();
+}
+
+}  // namespace
+
+struct TraceTables::Impl {
+  explicit Impl(TraceReader of) : reader(std::move(of)) {}
+
+  TraceReader reader;
+  std::shared_ptr<Loaded> now;
+  std::map<TableId, std::set<uint16_t>> there;  // columns of events that have been read
+  std::set<TableId> in_host_time;               // tables whose times are what they are to be
+  std::set<TableId> checked;                    // tables whose rows are all there
+  bool whole = false;                           // all of them have
+
+  Status readBase();
+  Status readWhole();
+  /// A Status of kDamaged: it takes readWhole().
+  template <class Table>
+  Status readColumns(Table& table, const ColumnNumbers& wanted);
+  template <class Table>
+  Status readThese(Table& table, const ColumnNumbers& wanted);
+  Status readOf(TableId table, const std::optional<ColumnNumbers>& wanted);
+};
+
+Status TraceTables::Impl::readBase() {
+  ReadOptions options;
+  options.tables = {TableId::kMetadata};
+  TS_TRY(Trace trace, reader.read(options));
+  auto loaded = std::make_shared<Loaded>();
+  loaded->trace = std::move(trace);
+  try {
+    forEachTable(loaded->trace, [&](auto& table) {
+      constexpr TableId kId = std::decay_t<decltype(table)>::kId;
+      if (!sbt::isAlwaysRead(kId)) table.resize(static_cast<size_t>(reader.rows(kId)));
+    });
+  } catch (const std::bad_alloc&) {
+    return fail(ErrorCode::kNoSpace, "it has more rows than there is room for in memory");
+  }
+  loaded->catalog = std::make_unique<Catalog>(loaded->trace);
+  now = std::move(loaded);
+  return {};
+}
+
+Status TraceTables::Impl::readWhole() {
+  TS_TRY(Trace trace, reader.read());
+  auto loaded = std::make_shared<Loaded>();
+  loaded->trace = std::move(trace);
+  loaded->catalog = std::make_unique<Catalog>(loaded->trace);
+  now = std::move(loaded);  // arrays of the one before live as long as somebody has them
+  whole = true;
+  return {};
+}
+
+template <class Table>
+Status TraceTables::Impl::readThese(Table& table, const ColumnNumbers& wanted) {
+  std::set<uint16_t>& known = there[Table::kId];
+  ColumnNumbers missing;
+  std::copy_if(wanted.begin(), wanted.end(), std::back_inserter(missing),
+               [&](uint16_t number) { return known.count(number) == 0; });
+  if (missing.empty()) return {};
+  uint64_t row_bytes = 0;
+  Table::visitColumns(table, [&](const ColumnInfo& info, const auto& column) {
+    if (std::find(missing.begin(), missing.end(), info.number) == missing.end()) return;
+    row_bytes += sizeof(typename std::decay_t<decltype(column)>::value_type);
+  });
+  const uint64_t limit = memoryToTake();
+  if (table.size() > limit / row_bytes) {
+    return fail(
+        ErrorCode::kNoSpace,
+        fmt::format("{} columns of {} rows take {} MiB of memory, more than the {} MiB that "
+                    "can be taken here now; ask for fewer columns, or where more memory is "
+                    "free",
+                    missing.size(), table.size(), (table.size() >> 10) * row_bytes >> 10,
+                    limit >> 20));
+  }
+  TS_CHECK_OK(reader.readColumns(Table::kId, missing, now->trace));
+  known.insert(missing.begin(), missing.end());
+  return {};
+}
+
+/// Times in the clock of a device are converted together, for whether they are is said in `flags`,
+/// which says something else afterwards.
+template <class Table>
+Status TraceTables::Impl::readColumns(Table& table, const ColumnNumbers& wanted) {
+  if constexpr (sbt::kIsDeviceWork<Table>) {
+    const ColumnNumbers times =
+        numbersOf(table, {"start_ns", "duration_ns", "queued_before_ns", "submitted_before_ns"});
+    const ColumnNumbers flags = numbersOf(table, {"flags"});
+    if (in_host_time.count(Table::kId) == 0 &&
+        (intersect(wanted, times) || intersect(wanted, flags))) {
+      TS_CHECK_OK(readThese(table, flags));
+      const bool any = std::any_of(table.flags.begin(), table.flags.end(), [](uint32_t of_row) {
+        return (of_row & op_flags::kDeviceClock) != 0;
+      });
+      if (any) {
+        TS_CHECK_OK(readThese(table, numbersOf(table, {"stream_id"})));
+        TS_CHECK_OK(readThese(table, times));
+        convertToHostTime(now->trace, Table::kId);
+      }
+      in_host_time.insert(Table::kId);
+    }
+  }
+  return readThese(table, wanted);
+}
+
+/// Without `wanted`: all of them.
+Status TraceTables::Impl::readOf(TableId id, const std::optional<ColumnNumbers>& wanted) {
+  Status status;
+  forEachTable(now->trace, [&](auto& table) {
+    constexpr TableId kId = std::decay_t<decltype(table)>::kId;
+    if (kId != id || sbt::isAlwaysRead(kId)) return;
+    if (wanted && wanted->empty()) {  // how many rows, says no column
+      if (checked.count(kId) == 0) status = reader.readColumns(kId, {}, now->trace);
+    } else {
+      status = readColumns(table, wanted ? *wanted : allNumbersOf(table));
+    }
+    if (status) checked.insert(kId);
+  });
+  return status;
+}
+
+TraceTables::TraceTables(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+TraceTables::TraceTables(TraceTables&&) noexcept = default;
+TraceTables& TraceTables::operator=(TraceTables&&) noexcept = default;
+TraceTables::~TraceTables() = default;
+
+TraceReader& TraceTables::reader() { return impl_->reader; }
+std::shared_ptr<const TraceTables::Loaded> TraceTables::loaded() const { return impl_->now; }
+
+Result<TraceTables> TraceTables::open(TraceReader reader) {
+  auto impl = std::make_unique<Impl>(std::move(reader));
+  if (impl->reader.losses().empty()) {
+    TS_CHECK_OK(impl->readBase());
+  } else {
+    TS_CHECK_OK(impl->readWhole());
+  }
+  return TraceTables(std::move(impl));
+}
+
+Result<std::shared_ptr<const TraceTables::Loaded>> TraceTables::need(
+    std::string_view table_name, std::span<const std::string> columns) {
+  const SqlTable* const table = impl_->now->catalog->find(table_name);
+  if (table == nullptr) {
+    return fail(ErrorCode::kNotFound, fmt::format("there is no table '{}'", table_name));
+  }
+  TableId id{};
+  forEachTable(impl_->now->trace, [&](const auto& of) {
+    if (of.kName == table_name) id = of.kId;
+  });
+  std::optional<ColumnNumbers> wanted{std::in_place};
+  bool others = id == TableId{};  // it is made of those of other tables
+  for (const std::string& name : columns) {
+    const auto column = std::find_if(table->columns().begin(), table->columns().end(),
+                                     [&](const auto& c) { return c->name() == name; });
+    if (column == table->columns().end()) {
+      return fail(ErrorCode::kNotFound,
+                  fmt::format("table '{}' has no column '{}'", table_name, name));
+    }
+    const std::vector<uint16_t>& made_of = (*column)->madeOf();
+    if (made_of.empty()) wanted.reset();
+    if (wanted) wanted->insert(wanted->end(), made_of.begin(), made_of.end());
+  }
+  if (others) return needAll();
+  if (impl_->whole) return impl_->now;
+  Status status = impl_->readOf(id, wanted);
+  if (!status && status.error().code == ErrorCode::kDamaged) status = impl_->readWhole();
+  if (!status) return tl::unexpected(status.error());
+  return impl_->now;
+}
+
+Result<std::shared_ptr<const TraceTables::Loaded>> TraceTables::needAll() {
+  if (impl_->whole) return impl_->now;
+  Status status;
+  forEachTable(impl_->now->trace, [&](const auto& table) {
+    if (status) status = impl_->readOf(table.kId, std::nullopt);
+  });
+  if (!status && status.error().code == ErrorCode::kDamaged) status = impl_->readWhole();
+  if (!status) return tl::unexpected(status.error());
+  impl_->whole = true;
+  return impl_->now;
+}
+
+}  // namespace tracesmith

@@ -1,0 +1,590 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/replay/check/determinism.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <thread>
+
+#include "tracesmith/replay/plan/kernel_text.hpp"
+#include "tracesmith/replay/plan/memory_use.hpp"
+#include "tracesmith/replay/plan/order_changes.hpp"
+#include "tracesmith/replay/plan/step_order.hpp"
+#include "tracesmith/replay/run/pair_run.hpp"
+#include "tracesmith/replay/run/scratch_folder.hpp"
+
+namespace tracesmith {
+
+using namespace recording;
+
+namespace {
+
+constexpr uint32_t kAdaptiveRuns = 26;  // 0.7^26 < 10^-4
+constexpr uint32_t kLeastRuns = 10;
+constexpr size_t kOrders = 14;          // legal ones that are tried
+constexpr size_t kRandomOrders = 4;     // of those at least: for what uses memory unseen
+constexpr size_t kDirectedOrders = 20;  // at most
+constexpr size_t kPairs = 256;          // of unordered commands: at most
+constexpr int kPairRuns = 16;           // that try them: at most
+constexpr size_t kNamedAlike = 3;       // divergences of one kind and kernel: at most
+constexpr double kMissed = 1e-4;
+constexpr int kControlTwins = 3;
+
+using Outputs = std::map<ObjectIndex, std::vector<ContentHash>>;
+
+/// What is known of one launch over all runs.
+struct LaunchFacts {
+  bool seen = false;
+  uint64_t input = 0;
+  Outputs first;                   // of the first run
+  uint32_t runs = 0;               // from that input
+  uint32_t unlike = 0;             // of those: left something else
+  ObjectIndex memory = 0;          // that was left otherwise
+  std::set<std::string> settings;  // in which it did
+  bool unlike_recorded = false;
+  bool recorded = false;
+};
+
+/// What one replay in a legal order showed and left.
+struct OrderRun {
+  uint64_t number = 0;
+  std::vector<ShownHash> shown;
+  std::vector<MemoryHash> left;
+};
+
+class Check {
+ public:
+  Check(const ReplayPlan& plan, RecordingReader& reader, const DeterminismOptions& options)
+      : plan_(plan), reader_(reader), options_(options), facts_(plan.launches() + 1) {}
+  Result<DeterminismReport> go();
+
+ private:
+  ChildOutcome run(const std::string& what, ChildSettings settings);
+  ChildSettings serial(uint32_t repeats) const;
+  /// `setting`: in which the run was.
+  void learn(const RunResult& result, const std::string& setting);
+  void keepExamples(const RunResult& result);
+  void findSelfDifferent();
+  std::vector<UninitialisedUse> twinDifferences(const std::string& what, bool noise);
+  bool differsWithoutNoise(const UninitialisedUse& use);
+  void findUninitialised();
+  void findUnordered(const StepDependencies& dependencies);
+  void nameUnordered(const PairOutcome& outcome);
+  void compareOrders(const RunResult& serial_run, const std::vector<OrderRun>& orders);
+  void findUnlikeRecorded(const RunResult& serial_run);
+  void describe(Divergence& divergence);
+  std::string nameOf(StepIndex step) const;
+  std::vector<bool> handedOn() const;
+  bool usesAtomics(const ReplayStep& launch);
+  void note(std::string text) { report_.notes.push_back(std::move(text)); }
+  bool isDivergent(StepIndex step) const;
+  uint32_t leastRuns() const;
+  void sayProgress(const std::string& what) {
+    if (options_.progress) options_.progress(what, std::min(1.0, done_ / total_));
+  }
+
+  const ReplayPlan& plan_;
+  RecordingReader& reader_;
+  const DeterminismOptions& options_;
+  DeterminismReport report_;
+  std::vector<LaunchFacts> facts_;  // by launch number
+  std::vector<DifferenceExample> examples_;
+  double done_ = 0;
+  double total_ = 1;
+  bool orders_agree_ = true;     // on all that is read back
+  std::set<StepIndex> unnamed_;  // divergent as well, after several of their kind
+};
+
+ChildSettings Check::serial(uint32_t repeats) const {
+  ChildSettings settings;
+  settings.executor = options_.executor;
+  settings.step_limit_s = options_.step_limit_s;
+  settings.run.order = ReplayOrder::kSerial;
+  settings.run.hash_launches = true;
+  settings.run.repeats = repeats;
+  return settings;
+}
+
+ChildOutcome Check::run(const std::string& what, ChildSettings settings) {
+  const double steps = std::max<double>(1, static_cast<double>(plan_.steps().size()));
+  const double before = done_;
+  settings.progress = [&](const RunProgress& progress) {
+    done_ = before + static_cast<double>(progress.steps_done.load()) / steps;
+    sayProgress(what);
+  };
+  sayProgress(what);
+  ChildOutcome outcome = runInChild(plan_, reader_, settings);
+  done_ = before + 1;
+  if (outcome.end == ChildEnd::kDone) report_.replays += settings.twins ? 2 : 1;
+  if (outcome.end == ChildEnd::kHung || outcome.end == ChildEnd::kDied) {
+    const std::string at =
+        outcome.step == kNoStep || plan_.step(outcome.step).launch == 0
+            ? "before the first launch"
+            : fmt::format(
+                  "at launch {} ({})", plan_.step(outcome.step).launch,
+                  plan_.kernelName(plan_.step(plan_.launch(plan_.step(outcome.step).launch))));
+    report_.complete = false;
+    note(fmt::format("{}: the replay {} {}; what it would have found is missing here", what,
+                     describeEnd(outcome, options_.step_limit_s), at));
+  }
+  return outcome;
+}
+
+void Check::learn(const RunResult& result, const std::string& setting) {
+  for (const LaunchHash& hash : result.launch_hashes) {
+    LaunchFacts& facts = facts_[hash.launch];
+    Outputs outputs;
+    for (const auto& output : hash.outputs) outputs[output.memory] = output.chunks;
+    if (!facts.seen) {
+      facts.seen = true;
+      facts.input = hash.input;
+      facts.first = outputs;
+      facts.recorded = hash.recorded;
+      facts.unlike_recorded = !hash.unlike_recorded.empty();
+    }
+    const auto differs = [&](ObjectIndex memory, const std::string& in) {
+      ++facts.unlike;
+      if (facts.memory == 0) facts.memory = memory;
+      facts.settings.insert(in);
+    };
+    // Those began from what this run gave it, whatever another run did.
+    facts.runs += hash.runs_again;
+    for (const auto& repeat : hash.repeats) differs(repeat.memory, setting);
+    for (const auto& repeat : hash.permuted) {
+      differs(repeat.memory, "other orders of its work-groups");
+    }
+    if (hash.input != facts.input) continue;  // other inputs say nothing of what it leaves
+    ++facts.runs;
+    for (const auto& [memory, chunks] : facts.first) {
+      const auto now = outputs.find(memory);
+      if (now != outputs.end() && now->second != chunks) {
+        differs(memory, setting);
+        break;
+      }
+    }
+  }
+  keepExamples(result);
+}
+
+void Check::keepExamples(const RunResult& result) {
+  for (const DifferenceExample& example : result.examples) {
+    const bool known =
+        std::any_of(examples_.begin(), examples_.end(), [&](const DifferenceExample& e) {
+          return e.launch == example.launch && e.memory == example.memory;
+        });
+    if (!known) examples_.push_back(example);
+  }
+}
+
+bool Check::isDivergent(StepIndex step) const {
+  return unnamed_.contains(step) ||
+         std::any_of(report_.divergences.begin(), report_.divergences.end(),
+                     [&](const Divergence& d) { return d.step == step || d.other == step; });
+}
+
+bool Check::usesAtomics(const ReplayStep& launch) {
+  const ObjectIndex program = launch.object == 0 ? 0 : plan_.object(launch.object).parent;
+  CreateProgram made;
+  if (program == 0 || !decode(plan_.step(plan_.object(program).made_by).fields, made) ||
+      made.form != ProgramForm::kSource) {
+    return false;
+  }
+  const auto source = reader_.content(made.code);
+  if (!source) return false;
+  const std::string text = kernelText(
+      {reinterpret_cast<const char*>(source->data()), source->size()}, plan_.kernelName(launch));
+  return text.find("atomic_") != std::string::npos || text.find("atom_") != std::string::npos;
+}
+
+void Check::findSelfDifferent() {
+  for (uint32_t launch = 1; launch < facts_.size(); ++launch) {
+    const LaunchFacts& facts = facts_[launch];
+    if (facts.unlike == 0) continue;
+    Divergence d;
+    d.step = plan_.launch(launch);
+    d.memory = facts.memory;
+    const bool atomics = usesAtomics(plan_.step(d.step));
+    d.cause = atomics ? DivergenceCause::kAtomicOrder : DivergenceCause::kScheduleDependent;
+    std::string settings;
+    for (const std::string& s : facts.settings) settings += (settings.empty() ? "" : ", ") + s;
+    d.evidence =
+        fmt::format("left something else {} times from equal inputs ({})", facts.unlike, settings);
+    if (atomics) d.evidence += "; its source uses atomics";
+    report_.divergences.push_back(std::move(d));
+  }
+}
+
+std::vector<UninitialisedUse> Check::twinDifferences(const std::string& what, bool noise) {
+  ChildSettings settings = serial(0);
+  settings.twins = true;
+  settings.twin_noise = noise;
+  return run(what, settings).result.uninitialised;
+}
+
+/// Twins with equal memory are equal, but for what differs by itself; such a launch may have gone
+/// unseen until chance showed it between the twins.
+bool Check::differsWithoutNoise(const UninitialisedUse& use) {
+  for (int i = 0; i < kControlTwins; ++i) {
+    const auto differences = twinDifferences("equal memory, as a control", false);
+    for (const UninitialisedUse& control : differences) {
+      if (control.step > use.step) break;
+      if (plan_.step(control.step).kind() != CommandKind::kLaunch || isDivergent(control.step) ||
+          handedOn()[control.step]) {
+        continue;
+      }
+      Divergence d;
+      d.step = control.step;
+      d.memory = control.memory;
+      d.cause = usesAtomics(plan_.step(d.step)) ? DivergenceCause::kAtomicOrder
+                                                : DivergenceCause::kScheduleDependent;
+      d.evidence = "two replays beside each other, with equal memory, left something else";
+      report_.divergences.push_back(std::move(d));
+      return true;
+    }
+  }
+  return false;
+}
+
+void Check::findUninitialised() {
+  // What has been computed from such bytes is handed on by all that follow, and a launch that
+  // differs from itself makes the twins differ: the first of each chain is named.
+  size_t named = 0;
+  for (const UninitialisedUse& use : twinDifferences("memory that nobody wrote", true)) {
+    const ReplayStep& step = plan_.step(use.step);
+    if (isDivergent(use.step) || handedOn()[use.step]) continue;
+    if (step.kind() != CommandKind::kLaunch) {
+      note(fmt::format("the host reads {} bytes of {} that nobody had written (first: byte {})",
+                       use.bytes, plan_.objectName(use.memory), use.first_byte));
+      continue;
+    }
+    if (++named > kNamedAlike) {
+      unnamed_.insert(use.step);
+      continue;
+    }
+    if (differsWithoutNoise(use) && (isDivergent(use.step) || handedOn()[use.step])) continue;
+    Divergence d;
+    d.step = use.step;
+    d.cause = DivergenceCause::kUninitialisedRead;
+    d.memory = use.memory;
+    d.evidence = fmt::format(
+        "{} bytes that it left depend on what memory held that nobody had written", use.bytes);
+    report_.divergences.push_back(std::move(d));
+  }
+}
+
+std::string Check::nameOf(StepIndex step) const {
+  const ReplayStep& s = plan_.step(step);
+  return s.kind() == CommandKind::kLaunch
+             ? fmt::format("launch {} ({})", s.launch, plan_.kernelName(s))
+             : fmt::format("command {}", s.header.sequence);
+}
+
+/// For each step whether it uses memory that a divergent one may have changed.
+std::vector<bool> Check::handedOn() const {
+  std::vector<bool> out(plan_.steps().size());
+  std::set<ObjectIndex> roots;
+  std::set<StepIndex> sources = unnamed_;
+  for (const Divergence& d : report_.divergences) {
+    sources.insert(d.step);
+    if (d.other != kNoStep) sources.insert(d.other);
+  }
+  for (StepIndex i = 0; i < plan_.steps().size(); ++i) {
+    if (!isCommand(plan_.step(i)) || (roots.empty() && !sources.contains(i))) continue;
+    const std::vector<MemoryUse> uses = memoryUse(plan_, plan_.step(i));
+    for (const MemoryUse& use : uses) {
+      if (use.reads && roots.contains(rootOf(plan_, use.memory))) out[i] = true;
+    }
+    if (!out[i] && !sources.contains(i)) continue;
+    for (const MemoryUse& use : uses) {
+      if (use.writes) roots.insert(rootOf(plan_, use.memory));
+    }
+  }
+  return out;
+}
+
+void Check::nameUnordered(const PairOutcome& outcome) {
+  const auto& [first, second, root] = outcome.pair;
+  Divergence d;
+  d.step = second;
+  d.other = first;
+  d.cause = DivergenceCause::kMissingSynchronisation;
+  d.memory = root;
+  for (const MemoryUse& use : memoryUse(plan_, plan_.step(second))) {
+    if (use.memory == outcome.memory) d.memory = outcome.memory;
+  }
+  d.evidence = fmt::format("nothing orders it and {}, which uses {} as well; the other way round ",
+                           nameOf(first), plan_.objectName(root));
+  d.evidence += outcome.shown_by != kNoStep
+                    ? fmt::format("{} bytes that the host reads are others", outcome.bytes)
+                    : fmt::format("{} bytes of {} are others", outcome.bytes,
+                                  plan_.objectName(outcome.memory));
+  d.evidence += fmt::format(" (first: byte {})", outcome.first_byte);
+  report_.divergences.push_back(std::move(d));
+}
+
+void Check::findUnordered(const StepDependencies& dependencies) {
+  UnorderedPairs all = unorderedPairs(plan_, dependencies, kPairs);
+  if (all.too_many_commands) {
+    note(
+        "there are too many commands to look at each two that nothing orders: they change places "
+        "by queue and by chance alone");
+  }
+  if (all.left_out != 0) {
+    note(
+        fmt::format("{} pairs of commands that nothing orders were not tried: there are more than "
+                    "{}, or more than {} of the same kernels and memory",
+                    all.left_out, kPairs, UnorderedPairs::kMostAlike));
+  }
+  std::vector<UnorderedPair> left;
+  for (const UnorderedPair& pair : all.pairs) {
+    if (canTry(plan_, pair)) left.push_back(pair);
+  }
+  std::map<std::pair<std::string, std::string>, size_t> alike;
+  for (int i = 0; i < kPairRuns && !left.empty(); ++i) {
+    ChildSettings settings = serial(0);
+    settings.pairs = left;
+    const ChildOutcome outcome = run("two commands in both orders", settings);
+    if (outcome.end != ChildEnd::kDone || outcome.result.pairs.empty()) break;
+    keepExamples(outcome.result);
+    for (const PairOutcome& tried : outcome.result.pairs) {
+      const auto& [first, second, root] = tried.pair;
+      std::erase_if(left, [&, f = first, s = second](const UnorderedPair& p) {
+        return p.first == f && p.second == s;
+      });
+      if (!tried.tried || tried.unsteady || tried.bytes == 0) continue;
+      const std::string kernels[] = {plan_.kernelName(plan_.step(first)),
+                                     plan_.kernelName(plan_.step(second))};
+      if (++alike[{kernels[0], kernels[1]}] <= kNamedAlike) {
+        nameUnordered(tried);
+      } else {
+        unnamed_.insert({first, second});
+      }
+    }
+  }
+  if (!left.empty()) {
+    note(fmt::format("{} pairs of commands that nothing orders could not be tried", left.size()));
+  }
+}
+
+/// What no pair explains: memory that the recording does not tell of, or what cannot be tried.
+void Check::compareOrders(const RunResult& serial_run, const std::vector<OrderRun>& orders) {
+  std::map<StepIndex, uint64_t> shown;
+  std::map<ObjectIndex, uint64_t> left;
+  for (const ShownHash& s : serial_run.shown_hashes) shown[s.step] = s.hash;
+  for (const MemoryHash& m : serial_run.left) left[m.memory] = m.hash;
+  StepIndex first = kNoStep;
+  uint64_t in_order = 0;
+  ObjectIndex memory = 0;
+  const std::vector<bool> handed_on = handedOn();
+  for (const OrderRun& order : orders) {
+    for (const ShownHash& s : order.shown) {
+      const auto serial = shown.find(s.step);
+      if (serial == shown.end() || serial->second == s.hash) continue;
+      orders_agree_ = false;
+      if (handed_on[s.step] || isDivergent(s.step) || s.step >= first) continue;
+      first = s.step;
+      in_order = order.number;
+    }
+    for (const MemoryHash& m : order.left) {
+      const auto serial = left.find(m.memory);
+      if (serial != left.end() && serial->second != m.hash && memory == 0) memory = m.memory;
+    }
+  }
+  if (first != kNoStep) {
+    Divergence d;
+    d.step = first;
+    d.memory = plan_.step(first).object;
+    d.cause = DivergenceCause::kMissingSynchronisation;
+    d.evidence = fmt::format(
+        "shows other bytes in legal order {}; which two commands are not ordered was not found",
+        in_order);
+    report_.divergences.push_back(std::move(d));
+  } else if (memory != 0 && report_.divergences.empty()) {
+    note(
+        fmt::format("{} is left otherwise in another legal order, though nothing that is read back "
+                    "is",
+                    plan_.objectName(memory)));
+  }
+}
+
+void Check::findUnlikeRecorded(const RunResult& serial_run) {
+  size_t named = 0;
+  for (uint32_t launch = 1; launch < facts_.size() && named < kNamedAlike; ++launch) {
+    const StepIndex step = plan_.launch(launch);
+    // What another divergence, or one of these, has changed is not its own doing.
+    if (!facts_[launch].unlike_recorded || isDivergent(step) || handedOn()[step]) continue;
+    ++named;
+    Divergence d;
+    d.step = step;
+    d.cause = serial_run.problem_count != 0 ? DivergenceCause::kMissingData
+                                            : DivergenceCause::kCompilerDifference;
+    for (const LaunchHash& hash : serial_run.launch_hashes) {
+      if (hash.launch == launch) d.memory = hash.unlike_recorded.front().memory;
+    }
+    d.evidence =
+        d.cause == DivergenceCause::kMissingData
+            ? fmt::format("the recording could not be replayed whole: {}",
+                          serial_run.problems.front().text)
+            : fmt::format("all {} runs of it agree with each other and not with the recording{}",
+                          facts_[launch].runs,
+                          report_.same_device ? "" : "; the device is not the recorded one");
+    report_.divergences.push_back(std::move(d));
+  }
+  if (report_.shown != report_.shown_equal && report_.divergences.empty()) {
+    note(
+        fmt::format("{} of {} read-backs are not those of the recording{}: {}. "
+                    "A recording made with --launch-hashes names the launch",
+                    report_.shown - report_.shown_equal, report_.shown,
+                    orders_agree_ ? ", though every replay agrees" : "",
+                    serial_run.problem_count != 0 ? "parts of it could not be replayed"
+                    : report_.same_device         ? "the driver or compiler is another"
+                                                  : "the device is another"));
+  }
+}
+
+void Check::describe(Divergence& d) {
+  const ReplayStep& step = plan_.step(d.step);
+  if (step.kind() != CommandKind::kLaunch) return;
+  const std::span<const uint32_t> arguments = plan_.listOf(step);
+  for (uint32_t a = 0; a < arguments.size(); ++a) {
+    if (arguments[a] != kNoStep && plan_.step(arguments[a]).other == d.memory &&
+        d.argument == UINT32_MAX) {
+      d.argument = a;
+    }
+  }
+  for (const DifferenceExample& example : examples_) {
+    if (example.launch != step.launch || example.memory != d.memory) continue;
+    d.argument_type = example.argument_type;
+    d.difference = compareTyped(example.one, example.other, elementTypeOf(example.argument_type));
+  }
+}
+
+/// Of the launches that were executed, how often the one was that ran from equal inputs least
+/// often.
+uint32_t Check::leastRuns() const {
+  uint32_t least = UINT32_MAX;
+  for (const LaunchFacts& facts : facts_) {
+    if (facts.seen) least = std::min(least, facts.runs);
+  }
+  return least == UINT32_MAX ? 0 : least;
+}
+
+Result<DeterminismReport> Check::go() {
+  const uint32_t runs = options_.runs == 0 ? kAdaptiveRuns : std::max(options_.runs, kLeastRuns);
+  total_ = 7 + kOrders + 2.0 * runs / 3;
+  // First as it is. A third of the runs each with: the driver's own threads, one, and many.
+  const uint32_t share = runs / 3;
+  const ChildOutcome plain = run("each launch again", serial(runs - 2 * share - 1));
+  if (plain.end == ChildEnd::kFailed) return tl::unexpected<Error>(plain.error);
+  if (plain.end == ChildEnd::kDone) {
+    report_.device = plain.result.device;
+    report_.same_device = plain.result.same_device;
+    report_.shown = plain.result.shown;
+    report_.shown_equal = plain.result.shown_equal;
+    report_.launches = static_cast<uint32_t>(plain.result.launch_hashes.size());
+    for (const StepProblem& problem : plain.result.problems) {
+      note(problem.step == kNoStep
+               ? problem.text
+               : fmt::format("command {}: {}", plan_.step(problem.step).header.sequence,
+                             problem.text));
+    }
+    learn(plain.result, "the driver's own threads");
+  }
+  const ScratchFolder cold_cache;
+  const std::string threads = std::to_string(std::max(4u, 4 * std::thread::hardware_concurrency()));
+  const struct {
+    const char* doing;
+    const char* setting;
+    std::pair<std::string, std::string> variable;
+    uint32_t repeats;
+    uint64_t seed;  // of the orders of work-groups
+  } variants[] = {
+      {"with one thread", "one thread", {"POCL_MAX_PTHREAD_COUNT", "1"}, share - 1, 0},
+      {"with many threads", "many threads", {"POCL_MAX_PTHREAD_COUNT", threads}, share - 1, 500},
+      {"with programs compiled anew",
+       "programs compiled anew",
+       {"POCL_CACHE_DIR", cold_cache.path()},
+       0,
+       0},
+  };
+  const bool pocl = report_.device.starts_with("Portable Computing Language");
+  if (!pocl && plain.end == ChildEnd::kDone) {
+    note(
+        "the number of the driver's threads and its cache of programs can be set of PoCL alone: "
+        "what stands for them here are repetitions");
+  }
+  for (const auto& variant : variants) {
+    ChildSettings settings = serial(variant.repeats);
+    settings.run.seed = 1000 * options_.seed + variant.seed;
+    settings.environment = {variant.variable};
+    const ChildOutcome outcome = run(pocl ? variant.doing : "each launch again", settings);
+    if (outcome.end == ChildEnd::kDone) learn(outcome.result, pocl ? variant.setting : "again");
+  }
+  report_.runs = leastRuns();
+  if (report_.runs != 0) report_.share_found = 1 - std::pow(kMissed, 1.0 / report_.runs);
+  findSelfDifferent();
+  findUninitialised();
+  const StepDependencies dependencies = StepDependencies::of(plan_);
+  findUnordered(dependencies);
+  // Chance alone would hardly move a command past another that comes many commands after it.
+  const OrderChanges changes = orderChanges(plan_, dependencies, kDirectedOrders);
+  const size_t directed = changes.late.size();
+  const size_t count = std::max(kOrders, directed + kRandomOrders);
+  std::vector<OrderRun> orders;
+  for (size_t i = 0; i < count; ++i) {
+    ChildSettings random = serial(0);
+    random.run.order = ReplayOrder::kRandom;
+    random.run.seed = options_.seed + i;
+    if (i < directed) random.run.late = changes.late[i];
+    ChildOutcome outcome = run(fmt::format("in legal order {} of {}", i + 1, count), random);
+    if (outcome.end != ChildEnd::kDone) continue;
+    orders.push_back(
+        {i + 1, std::move(outcome.result.shown_hashes), std::move(outcome.result.left)});
+  }
+  report_.orders = static_cast<uint32_t>(orders.size());
+  if (plain.end == ChildEnd::kDone) {
+    compareOrders(plain.result, orders);
+    findUnlikeRecorded(plain.result);
+  }
+  if (!unnamed_.empty()) {
+    note(fmt::format("{} more commands have a part in divergences like those that are named",
+                     unnamed_.size()));
+  }
+  std::sort(report_.divergences.begin(), report_.divergences.end(),
+            [](const Divergence& a, const Divergence& b) { return a.step < b.step; });
+  for (Divergence& d : report_.divergences) describe(d);
+  for (const PlanNote& n : plan_.notes()) {
+    note(fmt::format("command {} {}", plan_.step(n.step).header.sequence, n.text));
+  }
+  return std::move(report_);
+}
+
+}  // namespace
+
+const char* toString(DivergenceCause cause) {
+  switch (cause) {
+    case DivergenceCause::kScheduleDependent:
+      return "schedule-dependent";
+    case DivergenceCause::kAtomicOrder:
+      return "atomic or reduction order";
+    case DivergenceCause::kUninitialisedRead:
+      return "uninitialised read";
+    case DivergenceCause::kMissingSynchronisation:
+      return "missing synchronisation";
+    case DivergenceCause::kCompilerDifference:
+      return "driver or compiler difference";
+    case DivergenceCause::kMissingData:
+      return "missing data in the recording";
+  }
+  return "";
+}
+
+Result<DeterminismReport> checkDeterminism(const ReplayPlan& plan, RecordingReader& reader,
+                                           const DeterminismOptions& options) {
+  return Check(plan, reader, options).go();
+}
+
+}  // namespace tracesmith

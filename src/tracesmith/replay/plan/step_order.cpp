@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/replay/plan/step_order.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+#include <queue>
+#include <unordered_map>
+
+#include "tracesmith/replay/plan/random.hpp"
+
+namespace tracesmith {
+
+using namespace recording;
+
+namespace {
+
+struct Queue {
+  bool out_of_order = false;
+  StepIndex last = kNoStep;  // in order: the command before; else the last barrier
+  // Commands since that barrier; a marker without a list stands for those before it.
+  std::vector<StepIndex> unordered;
+};
+
+/// True for a call that was recorded when it began: its Done says when it was over. One without a
+/// Done never was, as far as the recording goes.
+bool hasEnd(const ReplayStep& call) { return (call.header.flags & command_flags::kBegun) != 0; }
+
+/// For each event that the program sets itself the call that does.
+std::vector<StepIndex> eventSetters(const ReplayPlan& plan) {
+  std::vector<StepIndex> setter(plan.objects().size(), kNoStep);
+  for (StepIndex i = 0; i < plan.steps().size(); ++i) {
+    const ReplayStep& step = plan.step(i);
+    if (step.kind() != CommandKind::kSetUserEventStatus || step.header.result != 0) continue;
+    if (step.object != 0 && setter[step.object] == kNoStep) setter[step.object] = i;
+  }
+  return setter;
+}
+
+}  // namespace
+
+bool isOutOfOrder(const ReplayPlan& plan, ObjectIndex queue) {
+  constexpr uint64_t kOutOfOrder = 1;  // CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE
+  CreateQueue made;
+  const StepIndex by = plan.object(queue).made_by;
+  return by != kNoStep && decode(plan.step(by).fields, made) && (made.properties & kOutOfOrder);
+}
+
+bool isCommand(const ReplayStep& step) {
+  switch (step.kind()) {
+    case CommandKind::kLaunch:
+    case CommandKind::kWrite:
+    case CommandKind::kRead:
+    case CommandKind::kCopy:
+    case CommandKind::kFill:
+    case CommandKind::kMap:
+    case CommandKind::kUnmap:
+    case CommandKind::kMigrate:
+    case CommandKind::kSvmCopy:
+    case CommandKind::kSvmFill:
+    case CommandKind::kSvmMap:
+    case CommandKind::kSvmUnmap:
+    case CommandKind::kMarker:
+      return true;
+    case CommandKind::kSvmFree:
+    case CommandKind::kWaitForEvents:
+    case CommandKind::kUnsupported:
+      return step.queue != 0;
+    default:
+      return false;
+  }
+}
+
+bool hostWaits(const ReplayStep& step) {
+  if (step.kind() == CommandKind::kFinish) return true;
+  if (step.kind() == CommandKind::kWaitForEvents) return step.queue == 0;
+  return isCommand(step) && (step.header.flags & command_flags::kBlocking) != 0;
+}
+
+bool restores(const ReplayStep& step) {
+  Snapshot snapshot;
+  // One that belongs to a launch is there to be compared with.
+  return step.kind() == CommandKind::kSnapshot && step.object != 0 &&
+         decode(step.fields, snapshot) && snapshot.after == 0;
+}
+
+bool moves(const ReplayPlan& plan, StepIndex i) {
+  const ReplayStep& step = plan.step(i);
+  if (step.kind() == CommandKind::kSetUserEventStatus || restores(step)) return true;
+  if (step.kind() != CommandKind::kDone || step.of == kNoStep) {
+    return isCommand(step) || hostWaits(step);
+  }
+  const ReplayStep& call = plan.step(step.of);
+  return hostWaits(call) && hasEnd(call) && call.done == i;
+}
+
+bool isExecutedAlone(const ReplayStep& step) {
+  return isCommand(step) || step.kind() == CommandKind::kSetUserEventStatus ||
+         step.kind() == CommandKind::kSnapshot;
+}
+
+StepDependencies StepDependencies::of(const ReplayPlan& plan) {
+  StepDependencies out;
+  const size_t n = plan.steps().size();
+  out.first_.resize(n + 1);
+  std::unordered_map<ObjectIndex, Queue> queues;
+  std::vector<StepIndex> producer = eventSetters(plan);  // of events
+  // What the host knew last: a wait was over when it had ended, not when it began.
+  StepIndex last_wait = kNoStep;
+  std::vector<StepIndex> mapped_by(plan.objects().size(), kNoStep);  // shared memory
+  const auto depend = [&](StepIndex on) {
+    if (on != kNoStep) out.list_.push_back(on);
+  };
+  const auto queueOf = [&](ObjectIndex queue) -> Queue& {
+    const auto [it, is_new] = queues.try_emplace(queue);
+    if (is_new) it->second.out_of_order = queue != 0 && isOutOfOrder(plan, queue);
+    return it->second;
+  };
+  for (StepIndex i = 0; i < n; ++i) {
+    out.first_[i] = static_cast<uint32_t>(out.list_.size());
+    const ReplayStep& step = plan.step(i);
+    // What failed when it was recorded left no trace in any queue.
+    if (step.header.result != 0 || !moves(plan, i)) continue;
+    depend(last_wait);
+    if (step.kind() == CommandKind::kSetUserEventStatus) continue;
+    if (step.kind() == CommandKind::kDone) {
+      depend(step.of);
+      last_wait = i;
+      continue;
+    }
+    if (step.kind() == CommandKind::kSnapshot) {
+      // What is mapped is the host's alone; else all queues were finished before it was taken.
+      if (mapped_by[step.object] != kNoStep) {
+        depend(mapped_by[step.object]);
+      } else {
+        for (const auto& [handle, queue] : queues) {
+          depend(queue.last);
+          for (const StepIndex other : queue.unordered) depend(other);
+        }
+        queues.clear();
+      }
+      last_wait = i;
+      continue;
+    }
+    for (const ObjectIndex event : plan.waitsOf(step)) depend(producer[event]);
+    if (step.kind() == CommandKind::kUnmap || step.kind() == CommandKind::kSvmUnmap) {
+      depend(step.of);
+    }
+    if (step.kind() == CommandKind::kSvmMap) mapped_by[step.object] = i;
+    if (step.kind() == CommandKind::kSvmUnmap) mapped_by[step.object] = kNoStep;
+    if (step.kind() == CommandKind::kFinish) {
+      Queue& queue = queueOf(step.queue);
+      depend(queue.last);
+      for (const StepIndex other : queue.unordered) depend(other);
+      queue.unordered.clear();
+      queue.last = queue.out_of_order ? i : queue.last;
+    } else if (isCommand(step)) {
+      Queue& queue = queueOf(step.queue);
+      depend(queue.last);
+      if (!queue.out_of_order) {
+        queue.last = i;
+      } else {
+        const bool marker = step.kind() == CommandKind::kMarker;
+        Marker m;
+        const bool barrier = step.kind() == CommandKind::kWaitForEvents ||
+                             (marker && decode(step.fields, m) && m.is_barrier != 0);
+        // Without a list it stands for all that came before; with one, only for the list.
+        if ((marker || barrier) && step.waits == 0) {
+          for (const StepIndex other : queue.unordered) depend(other);
+          queue.unordered.clear();
+        }
+        if (barrier) queue.last = i;
+        queue.unordered.push_back(i);
+      }
+    }
+    if (step.event != 0) producer[step.event] = i;
+    if (hostWaits(step) && !hasEnd(step)) last_wait = i;
+  }
+  out.first_[n] = static_cast<uint32_t>(out.list_.size());
+  return out;
+}
+
+namespace {
+
+/// Hands out the steps that move once all before them were.
+class Schedule {
+ public:
+  Schedule(const ReplayPlan& plan, const StepDependencies& dependencies)
+      : left_(plan.steps().size()), first_(plan.steps().size() + 1), after_(dependencies.edges()) {
+    const size_t n = plan.steps().size();
+    for (StepIndex i = 0; i < n; ++i) {
+      left_[i] = static_cast<uint32_t>(dependencies.before(i).size());
+      for (const StepIndex on : dependencies.before(i)) ++first_[on + 1];
+      if (!moves(plan, i)) continue;
+      moving_.push_back(i);
+      if (left_[i] == 0) ready.push_back(i);
+    }
+    for (size_t i = 0; i < n; ++i) first_[i + 1] += first_[i];
+    std::vector<uint32_t> place(first_.begin(), first_.end() - 1);
+    for (StepIndex i = 0; i < n; ++i) {
+      for (const StepIndex on : dependencies.before(i)) after_[place[on]++] = i;
+    }
+  }
+  size_t moving() const { return moving_.size(); }
+  /// Calls f with each step that becomes ready when `step` is over.
+  template <class F>
+  void over(StepIndex step, F&& f) {
+    for (uint32_t a = first_[step]; a < first_[step + 1]; ++a) {
+      if (--left_[after_[a]] == 0) f(after_[a]);
+    }
+  }
+  /// Adds what waits in a circle.
+  void addRest(std::vector<StepIndex>& order) const {
+    if (order.size() == moving_.size()) return;
+    for (const StepIndex step : moving_) {
+      if (left_[step] != 0) order.push_back(step);
+    }
+  }
+  std::vector<StepIndex> ready;  ///< at the begin
+
+ private:
+  std::vector<uint32_t> left_;  // that have to be over before
+  std::vector<uint32_t> first_;
+  std::vector<StepIndex> after_;
+  std::vector<StepIndex> moving_;
+};
+
+}  // namespace
+
+std::vector<StepIndex> randomLegalOrder(const ReplayPlan& plan,
+                                        const StepDependencies& dependencies, uint64_t seed) {
+  Schedule schedule(plan, dependencies);
+  std::vector<StepIndex> ready = std::move(schedule.ready);
+  std::vector<StepIndex> order;
+  order.reserve(schedule.moving());
+  Random random(seed);
+  while (!ready.empty()) {
+    const size_t pick = random.below(ready.size());
+    const StepIndex step = ready[pick];
+    ready[pick] = ready.back();
+    ready.pop_back();
+    order.push_back(step);
+    schedule.over(step, [&](StepIndex next) { ready.push_back(next); });
+  }
+  schedule.addRest(order);
+  return order;
+}
+
+std::vector<StepIndex> lateLegalOrder(const ReplayPlan& plan, const StepDependencies& dependencies,
+                                      std::span<const StepIndex> late) {
+  std::vector<bool> is_late(plan.steps().size());
+  for (const StepIndex step : late) is_late[step] = true;
+  Schedule schedule(plan, dependencies);
+  using Turn = std::pair<bool, StepIndex>;
+  std::priority_queue<Turn, std::vector<Turn>, std::greater<>> ready;
+  for (const StepIndex step : schedule.ready) ready.emplace(is_late[step], step);
+  std::vector<StepIndex> order;
+  order.reserve(schedule.moving());
+  while (!ready.empty()) {
+    const StepIndex step = ready.top().second;
+    ready.pop();
+    order.push_back(step);
+    schedule.over(step, [&](StepIndex next) { ready.emplace(is_late[next], next); });
+  }
+  schedule.addRest(order);
+  return order;
+}
+
+namespace {
+
+/// The recorded order, but for what has to come before something else.
+class NearOrder {
+ public:
+  explicit NearOrder(const ReplayPlan& plan)
+      : plan_(plan),
+        dependencies_(StepDependencies::of(plan)),
+        placed_(plan.steps().size()),
+        settled_(plan.steps().size()) {}
+
+  void place(StepIndex i) {
+    // Steps that were recorded before it and do not move make things ready, for it as well.
+    for (; made_ < i; ++made_) {
+      if (makesReady(made_)) add(made_);
+    }
+    add(i);
+  }
+
+  /// Places all that has to be over before `i`, each after what has to be over before it.
+  void settle(StepIndex i) {
+    std::vector<std::pair<StepIndex, size_t>> path;  // with how many of its own were looked at
+    const auto enter = [&](StepIndex step) {
+      if (settled_[step]) return;
+      settled_[step] = true;  // a circle ends here
+      path.emplace_back(step, 0);
+    };
+    enter(i);
+    while (!path.empty()) {
+      auto& [step, looked_at] = path.back();
+      const auto before = dependencies_.before(step);
+      if (looked_at < before.size()) {
+        enter(before[looked_at++]);
+        continue;
+      }
+      if (step != i) place(step);
+      path.pop_back();
+    }
+  }
+
+  /// All that has to be over when `end` is reached.
+  void settleUntil(StepIndex end) {
+    for (; settled_until_ < end; ++settled_until_) settle(settled_until_);
+  }
+
+  std::vector<StepIndex> take() { return std::move(order_); }
+
+ private:
+  bool makesReady(StepIndex i) const {
+    const CommandKind kind = plan_.step(i).kind();
+    // What is given up may be needed until its place in the recording.
+    return !moves(plan_, i) && kind != CommandKind::kRelease && kind != CommandKind::kSvmFree &&
+           kind != CommandKind::kDone;
+  }
+  void add(StepIndex i) {
+    if (placed_[i]) return;
+    placed_[i] = true;
+    order_.push_back(i);
+  }
+
+  const ReplayPlan& plan_;
+  const StepDependencies dependencies_;
+  std::vector<bool> placed_;
+  std::vector<bool> settled_;  // all that has to be over before is placed
+  std::vector<StepIndex> order_;
+  StepIndex made_ = 0;
+  StepIndex settled_until_ = 0;
+};
+
+/// Without events that the program sets itself each step needs earlier ones only.
+bool isRecordedOrderLegal(const ReplayPlan& plan) {
+  return std::none_of(plan.steps().begin(), plan.steps().end(), [](const ReplayStep& step) {
+    return step.kind() == CommandKind::kSetUserEventStatus && step.header.result == 0;
+  });
+}
+
+std::vector<StepIndex> asRecorded(StepIndex end) {
+  std::vector<StepIndex> order(end);
+  std::iota(order.begin(), order.end(), StepIndex{0});
+  return order;
+}
+
+/// Calls at which an executor waits for what is in queues, though the program's did not.
+bool waitsForQueues(const ReplayPlan& plan, const ReplayStep& step) {
+  if (step.kind() == CommandKind::kSvmFree || restores(step)) return true;
+  return step.kind() == CommandKind::kRelease && step.object != 0 &&
+         plan.object(step.object).object_class == ObjectClass::kQueue;
+}
+
+}  // namespace
+
+std::vector<StepIndex> serialOrder(const ReplayPlan& plan, StepIndex end) {
+  if (isRecordedOrderLegal(plan)) return asRecorded(end);
+  NearOrder order(plan);
+  for (StepIndex i = 0; i < end; ++i) {
+    order.settle(i);
+    order.place(i);
+  }
+  return order.take();
+}
+
+std::vector<StepIndex> callOrder(const ReplayPlan& plan, StepIndex end,
+                                 const std::vector<StepIndex>& stops) {
+  if (isRecordedOrderLegal(plan)) return asRecorded(end);
+  NearOrder order(plan);
+  for (StepIndex i = 0; i < end; ++i) {
+    const ReplayStep& step = plan.step(i);
+    if (waitsForQueues(plan, step)) order.settleUntil(i);
+    if (std::binary_search(stops.begin(), stops.end(), i)) order.settleUntil(i + 1);
+    if (hostWaits(step)) order.settle(i);
+    order.place(i);
+  }
+  order.settleUntil(end);
+  return order.take();
+}
+
+}  // namespace tracesmith

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/replay/plan/unordered_pairs.hpp"
+
+#include <map>
+#include <tuple>
+#include <unordered_map>
+
+#include "tracesmith/replay/plan/memory_use.hpp"
+
+namespace tracesmith {
+namespace {
+
+/// Beyond it what precedes each command takes too much memory (32 MB at this number).
+constexpr size_t kMostCommands = 16384;
+
+struct User {
+  StepIndex step;
+  size_t place;  // among the steps that move
+  bool writes;
+};
+
+}  // namespace
+
+bool forEachUnorderedPair(const ReplayPlan& plan, const StepDependencies& dependencies,
+                          const std::function<void(const UnorderedPair&)>& f) {
+  // What comes before a step is known when it is its turn.
+  const std::vector<StepIndex> order = lateLegalOrder(plan, dependencies, {});
+  if (order.size() > kMostCommands) return false;
+  std::vector<size_t> place(plan.steps().size());
+  for (size_t p = 0; p < order.size(); ++p) place[order[p]] = p;
+  std::vector<std::vector<bool>> before(order.size());
+  std::unordered_map<ObjectIndex, std::vector<User>> users;  // by roots
+  for (const StepIndex i : order) {
+    const ReplayStep& step = plan.step(i);
+    std::vector<bool>& mine = before[place[i]];
+    mine.resize(place[i]);
+    for (const StepIndex on : dependencies.before(i)) {
+      // In a circle there is no before.
+      if (place[on] >= place[i] || mine[place[on]]) continue;
+      const std::vector<bool>& its = before[place[on]];
+      for (size_t b = 0; b < its.size(); ++b) {
+        if (its[b]) mine[b] = true;
+      }
+      mine[place[on]] = true;
+    }
+    if (!isCommand(step) || step.header.result != 0) continue;
+    for (const MemoryUse& use : memoryUse(plan, step)) {
+      const ObjectIndex root = rootOf(plan, use.memory);
+      std::vector<User>& others = users[root];
+      for (auto other = others.rbegin(); other != others.rend(); ++other) {
+        if (other->step == i || mine[other->place] || (!use.writes && !other->writes)) continue;
+        f(other->step < i ? UnorderedPair{other->step, i, root}
+                          : UnorderedPair{i, other->step, root});
+      }
+      others.push_back({i, place[i], use.writes});
+    }
+  }
+  return true;
+}
+
+UnorderedPairs unorderedPairs(const ReplayPlan& plan, const StepDependencies& dependencies,
+                              size_t most) {
+  UnorderedPairs out;
+  // Of a launch its kernel, of anything else its kind.
+  const auto what = [&](StepIndex i) -> uint64_t {
+    const ReplayStep& step = plan.step(i);
+    const bool launch = step.kind() == recording::CommandKind::kLaunch;
+    return launch ? step.object : uint64_t{1} << 32 | static_cast<uint64_t>(step.kind());
+  };
+  std::map<std::tuple<uint64_t, uint64_t, ObjectIndex>, uint32_t> alike;
+  out.too_many_commands = !forEachUnorderedPair(plan, dependencies, [&](const UnorderedPair& pair) {
+    uint32_t& count = alike[{what(pair.first), what(pair.second), pair.root}];
+    const bool known = !out.pairs.empty() && out.pairs.back().first == pair.first &&
+                       out.pairs.back().second == pair.second;
+    if (known) return;  // by other memory
+    if (count >= UnorderedPairs::kMostAlike || out.pairs.size() >= most) {
+      ++out.left_out;
+      return;
+    }
+    ++count;
+    out.pairs.push_back(pair);
+  });
+  return out;
+}
+
+}  // namespace tracesmith

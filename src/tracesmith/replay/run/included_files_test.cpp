@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/replay/run/included_files.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "tracesmith/base/temp_folder_test_util.hpp"
+
+namespace tracesmith {
+namespace {
+
+TEST(IncludedFiles, FoldersOfOptionsLieBelowTheRoot) {
+  const auto of = [](std::string_view options) {
+    return optionsBelow("/root", "/home/me", options);
+  };
+  EXPECT_EQ(of(""), "-I/root/home/me");
+  EXPECT_EQ(of("-DA=1 -cl-std=CL2.0"), "-DA=1 -cl-std=CL2.0 -I/root/home/me");
+  EXPECT_EQ(of("-I inc -I/usr/inc  -Ix/y "),
+            "-I/root/home/me/inc -I/root/usr/inc  -I/root/home/me/x/y -I/root/home/me");
+  EXPECT_EQ(of("-I\"inc\" -D\"A=-I b\""), "-I/root/home/me/inc -D\"A=-I b\" -I/root/home/me");
+  EXPECT_EQ(of("-I \"two words\""), "-I\"/root/home/me/two words\" -I/root/home/me");
+  EXPECT_EQ(of("-I ../other/./inc"), "-I/root/home/other/inc -I/root/home/me");
+  EXPECT_EQ(of("-I ../../../../etc"), "-I/root/etc -I/root/home/me");
+}
+
+TEST(IncludedFiles, LieWhereTheirNamesLeadAndNowhereElse) {
+  test::TempFolder folder;
+  const std::string root = folder.path("root");
+  const Bytes text = {'a', 'b'};
+  const auto content = [&](const std::string& at) {
+    std::ifstream in(root + at);
+    std::ostringstream out;
+    out << in.rdbuf();
+    return out.str();
+  };
+  ASSERT_TRUE(layOutIncludedFile(root, "/home/me/x.h", text));
+  EXPECT_EQ(content("/home/me/x.h"), "ab");
+  // A driver goes the way that the name says: each folder on it has to be there.
+  ASSERT_TRUE(layOutIncludedFile(root, "/home/me/deep/../y.h", text));
+  EXPECT_EQ(content("/home/me/deep/../y.h"), "ab");
+  ASSERT_TRUE(layOutIncludedFile(root, "/../../../escaped.h", text));
+  EXPECT_EQ(content("/escaped.h"), "ab");
+  EXPECT_FALSE(std::filesystem::exists(folder.path("escaped.h")));
+  ASSERT_TRUE(layOutIncludedFile(root, "relative/z.h", text));
+  EXPECT_EQ(content("/relative/z.h"), "ab");
+  EXPECT_FALSE(layOutIncludedFile(root, "/home/me", text));  // that is a folder
+}
+
+}  // namespace
+}  // namespace tracesmith

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/replay/run/replay_child.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <new>
+#include <optional>
+
+#include "tracesmith/base/cancellation.hpp"
+#include "tracesmith/base/clock.hpp"
+#include "tracesmith/replay/run/pair_run.hpp"
+#include "tracesmith/replay/run/run_result_codec.hpp"
+#include "tracesmith/replay/run/scratch_folder.hpp"
+#include "tracesmith/replay/run/twin_run.hpp"
+
+namespace tracesmith {
+namespace {
+
+constexpr int kPollMs = 100;
+
+/// Memory that a forked child shares with us.
+class SharedProgress {
+ public:
+  SharedProgress() {
+    void* p = mmap(nullptr, sizeof(RunProgress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+                   -1, 0);
+    if (p != MAP_FAILED) progress_ = new (p) RunProgress();
+  }
+  ~SharedProgress() {
+    if (progress_ != nullptr) munmap(progress_, sizeof(RunProgress));
+  }
+  SharedProgress(const SharedProgress&) = delete;
+  SharedProgress& operator=(const SharedProgress&) = delete;
+  RunProgress* get() { return progress_; }
+
+ private:
+  RunProgress* progress_ = nullptr;
+};
+
+bool writeAll(int fd, ByteView bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = write(fd, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    bytes = bytes.subspan(static_cast<size_t>(n));
+  }
+  return true;
+}
+
+/// A byte that says what follows: a result, or a message.
+constexpr uint8_t kResult = 'R';
+constexpr uint8_t kError = 'E';
+
+[[noreturn]] void beChild(const ReplayPlan& plan, RecordingReader& reader,
+                          const ChildSettings& settings, RunProgress* progress, int out) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  // What kernels print is the program's output, not ours.
+  dup2(STDERR_FILENO, STDOUT_FILENO);
+  for (const auto& [name, value] : settings.environment) {
+    setenv(name.c_str(), value.c_str(), 1);
+  }
+  // Neither our agents nor anyone else's look on.
+  unsetenv("OPENCL_LAYERS");
+  Bytes message;
+  ExecutorOptions options = settings.executor;
+  options.drops_unrecorded_reads =
+      !settings.twins && settings.pairs.empty() && settings.run.given_order.empty();
+  auto executor = openClExecutor(plan, reader, options);
+  options.noise = settings.twin_noise;
+  auto twin = settings.twins && executor ? openClExecutor(plan, reader, options)
+                                         : Result<std::unique_ptr<Executor>>();
+  if (!executor || !twin) {
+    const Error& error = executor ? twin.error() : executor.error();
+    const std::string text = error.toString();
+    message = {kError, static_cast<uint8_t>(error.code)};
+    message.insert(message.end(), text.begin(), text.end());
+  } else {
+    const RunResult result = settings.twins ? runTwins(plan, **executor, **twin, progress)
+                             : !settings.pairs.empty()
+                                 ? runPairs(plan, **executor, settings.pairs, progress)
+                                 : runPlan(plan, reader, **executor, settings.run, progress);
+    message = encodeRunResult(result);
+    message.insert(message.begin(), kResult);
+  }
+  writeAll(out, message);
+  // What a driver does when it is unloaded is no part of the replay.
+  _exit(0);
+}
+
+double limitOf(const ReplayPlan& plan, StepIndex step, double limit_s) {
+  const bool builds =
+      step < plan.steps().size() && plan.step(step).kind() == recording::CommandKind::kBuildProgram;
+  return builds ? 10 * limit_s : limit_s;
+}
+
+}  // namespace
+
+ChildOutcome runInChild(const ReplayPlan& plan, RecordingReader& reader,
+                        const ChildSettings& settings) {
+  ChildOutcome outcome;
+  SharedProgress shared;
+  // Of this process, so that it is removed whatever becomes of the other.
+  std::optional<ScratchFolder> included;
+  ChildSettings given = settings;
+  if (plan.includesFiles()) given.executor.include_folder = included.emplace().path();
+  int fds[2];
+  if (shared.get() == nullptr || pipe2(fds, O_CLOEXEC) != 0) {
+    outcome.error = failErrno(errno, "cannot start a replay").value();
+    return outcome;
+  }
+  RunProgress& progress = *shared.get();
+  progress.since_ns.store(monotonicNs());
+  const pid_t pid = fork();
+  if (pid < 0) {
+    outcome.error = failErrno(errno, "cannot start a process").value();
+    close(fds[0]);
+    close(fds[1]);
+    return outcome;
+  }
+  if (pid == 0) {
+    close(fds[0]);
+    beChild(plan, reader, given, &progress, fds[1]);
+  }
+  close(fds[1]);
+  Bytes message;
+  bool hung = false;
+  for (;;) {
+    pollfd p{fds[0], POLLIN, 0};
+    const int ready = poll(&p, 1, kPollMs);
+    if (ready > 0) {
+      uint8_t chunk[65536];
+      const ssize_t n = read(fds[0], chunk, sizeof chunk);
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0) break;
+      message.insert(message.end(), chunk, chunk + n);
+      continue;
+    }
+    if (const Status wanted = checkCancelled(); !wanted) {
+      outcome.error = wanted.error();
+      kill(pid, SIGKILL);
+      message.clear();
+      break;
+    }
+    if (settings.progress) settings.progress(progress);
+    const double since_s = static_cast<double>(monotonicNs() - progress.since_ns.load()) * 1e-9;
+    if (message.empty() && since_s > limitOf(plan, progress.step.load(), settings.step_limit_s)) {
+      hung = true;
+      kill(pid, SIGKILL);
+      break;
+    }
+  }
+  close(fds[0]);
+  int status = 0;
+  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  outcome.step = progress.step.load();
+  if (!outcome.error.message.empty()) {
+    outcome.end = ChildEnd::kFailed;
+  } else if (hung) {
+    outcome.end = ChildEnd::kHung;
+  } else if (!message.empty() && message[0] == kResult &&
+             decodeRunResult(ByteView(message).subspan(1), outcome.result)) {
+    outcome.end = ChildEnd::kDone;
+  } else if (message.size() > 2 && message[0] == kError) {
+    outcome.error = {static_cast<ErrorCode>(message[1]),
+                     std::string(message.begin() + 2, message.end()), ""};
+  } else {
+    outcome.end = ChildEnd::kDied;
+    if (WIFSIGNALED(status)) outcome.signal = WTERMSIG(status);
+    if (WIFEXITED(status)) outcome.exit_code = WEXITSTATUS(status);
+  }
+  return outcome;
+}
+
+std::string describeEnd(const ChildOutcome& outcome, double step_limit_s) {
+  switch (outcome.end) {
+    case ChildEnd::kDone:
+      return "went to its end";
+    case ChildEnd::kFailed:
+      return outcome.error.toString();
+    case ChildEnd::kHung:
+      return fmt::format("hung (no end within {} s)", step_limit_s);
+    case ChildEnd::kDied:
+      break;
+  }
+  if (outcome.signal == 0)
+    return fmt::format("the driver ended it with exit code {}", outcome.exit_code);
+  return fmt::format("ended by signal {} ({})", outcome.signal, strsignal(outcome.signal));
+}
+
+}  // namespace tracesmith

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// What simulated replays found, as tables: those of a replay that executed (replay_report.hpp),
+// with the counts that a simulation has, and the virtual time.
+#pragma once
+
+#include <vector>
+
+#include "tracesmith/analysis/report/report.hpp"
+#include "tracesmith/replay/simulate/simulated_executor.hpp"
+#include "tracesmith/replay/simulate/simulated_trace.hpp"
+
+namespace tracesmith {
+
+std::vector<ReportTable> simulationReport(const ReplayPlan& plan, const PlanSimulation& simulation,
+                                          const StepDurations& durations);
+std::vector<ReportTable> simulationReport(const TraceSimulation& simulation);
+
+}  // namespace tracesmith

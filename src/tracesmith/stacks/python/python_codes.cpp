@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/stacks/python/python_codes.hpp"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <atomic>
+#include <new>
+
+namespace tracesmith::stacks {
+namespace {
+
+/// Of threads that have ended, with code objects still to be let go.
+std::atomic<PythonCodes*> g_ended{nullptr};
+std::atomic<uint32_t> g_next_number{1};  // of code objects, in this process
+
+void* pointerTo(uint64_t address) { return reinterpret_cast<void*>(address); }
+
+template <class T>
+void read(uint64_t address, T& out) {
+  memcpy(&out, reinterpret_cast<const void*>(address), sizeof out);
+}
+
+uint32_t codePlace(uint64_t address) {
+  return static_cast<uint32_t>(((address >> 4) * 0x9e3779b97f4a7c15u) >> 51);
+}
+
+/// `c` in UTF-8, at most 4 bytes. Half a surrogate pair, with which Python keeps bytes that are no
+/// text, becomes the replacement character.
+uint32_t putUtf8(uint32_t c, char* out) {
+  if (c < 0x80) {
+    out[0] = static_cast<char>(c);
+    return 1;
+  }
+  if ((c >= 0xd800 && c < 0xe000) || c > 0x10ffff) c = 0xfffd;
+  const uint32_t more = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
+  out[0] = static_cast<char>(0xff00u >> (more + 1) | c >> 6 * more);
+  for (uint32_t i = 1; i <= more; ++i) {
+    out[i] = static_cast<char>(0x80 | (c >> 6 * (more - i) & 0x3f));
+  }
+  return more + 1;
+}
+
+}  // namespace
+
+PythonCodes* PythonCodes::make(const PythonSink& sink) {
+  static_assert(kPlaces == 1u << 13);
+  void* const place = mmap(nullptr, sizeof(PythonCodes), PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return place == MAP_FAILED ? nullptr : new (place) PythonCodes(sink);
+}
+
+void PythonCodes::destroy(PythonCodes* codes) {
+  if (codes == nullptr) return;
+  codes->forget();
+  if (codes->to_let_go_count_ == 0) {
+    munmap(codes, sizeof *codes);
+    return;
+  }
+  codes->next_ended_ = g_ended.load(std::memory_order_relaxed);
+  while (!g_ended.compare_exchange_weak(codes->next_ended_, codes, std::memory_order_release,
+                                        std::memory_order_relaxed)) {
+  }
+}
+
+bool PythonCodes::enter(const PythonRuntime* runtime, uint64_t interpreter, int64_t id) {
+  if (interpreter != interpreter_ || id != interpreter_id_) {
+    if (moves_ == kMostMoves) return false;
+    ++moves_;
+    // What another interpreter's lock protects is not to be touched under this one's: it stays
+    // held. That has a bound, for threads that take turns at interpreters.
+    forget();
+    to_let_go_count_ = 0;
+  } else {
+    forget();
+  }
+  begin_anew_ = false;
+  interpreter_told_ = false;
+  runtime_ = runtime;
+  interpreter_ = interpreter;
+  interpreter_id_ = id;
+  return true;
+}
+
+PythonCodes::Known PythonCodes::number(uint64_t code, bool locked) {
+  uint32_t i = codePlace(code);
+  while (codes_[i].address != 0 && codes_[i].address != code) i = (i + 1) % kPlaces;
+  Code* known = &codes_[i];
+  const bool was_here = known->address == code;
+  if (was_here && (known->print == 0 || known->print == printOf(runtime_->layout, code))) {
+    if (locked && known->print != 0) {
+      runtime_->hold(pointerTo(code));
+      known->print = 0;
+    }
+    return {known->number, known->print};
+  }
+  if (locked) {
+    letGo();
+    letGoOfEnded();
+  }
+  if (!was_here && count_ == kMostCodes) {
+    // Frames hold those that are running; numbers that paths have already are not used again.
+    forget();
+    if (locked) letGo();
+    known = &codes_[codePlace(code)];
+  }
+  const uint32_t number = g_next_number.fetch_add(1, std::memory_order_relaxed);
+  if (!tell(code, number)) return {};
+  if (locked) runtime_->hold(pointerTo(code));
+  *known = {code, locked ? 0 : printOf(runtime_->layout, code), number};
+  if (!was_here) ++count_;
+  return {number, known->print};
+}
+
+bool PythonCodes::tell(uint64_t code, uint32_t number) {
+  const PythonRuntime& r = *runtime_;
+  if (!interpreter_told_ && sink_.interpreter != nullptr &&
+      !sink_.interpreter(sink_.context, r.interpreter)) {
+    return false;
+  }
+  interpreter_told_ = true;
+  uint64_t type = 0;
+  uint64_t name = 0;
+  uint64_t file = 0;
+  uint64_t table = 0;
+  PythonCode out;
+  out.number = number;
+  read(code + kObjectType, type);
+  if (type != reinterpret_cast<uint64_t>(r.code_type)) return false;
+  read(code + r.layout.code_qualname, name);
+  read(code + r.layout.code_filename, file);
+  read(code + r.layout.code_line_table, table);
+  read(code + r.layout.code_first_line, out.first_line);
+  out.qualified_name = text(name, name_, kMostNameBytes);
+  out.file = text(file, file_, kMostFileBytes);
+  if (table != 0) {
+    read(table + kObjectType, type);
+    if (type == reinterpret_cast<uint64_t>(r.bytes_type)) {
+      out.line_table = reinterpret_cast<const uint8_t*>(r.bytes(pointerTo(table)));
+      out.line_table_bytes = static_cast<uint64_t>(r.bytes_size(pointerTo(table)));
+    }
+  }
+  return sink_.code(sink_.context, out);
+}
+
+/// A text of Python. It is asked for letter by letter: to have it as UTF-8 at once, Python would
+/// allocate what it then keeps.
+std::string_view PythonCodes::text(uint64_t text, char* out, uint32_t most) const {
+  uint64_t type = 0;
+  if (text == 0) return {};
+  read(text + kObjectType, type);
+  if (type != reinterpret_cast<uint64_t>(runtime_->text_type)) return {};
+  const int64_t length = runtime_->text_length(pointerTo(text));
+  uint32_t bytes = 0;
+  for (int64_t i = 0; i < length && bytes + 4 <= most; ++i) {
+    bytes += putUtf8(runtime_->text_char(pointerTo(text), i), out + bytes);
+  }
+  return {out, bytes};
+}
+
+/// Gives up all numbers; what is held for them can be let go from then on.
+void PythonCodes::forget() {
+  if (count_ == 0) return;
+  ++generation_;
+  count_ = 0;
+  for (Code& code : codes_) {
+    // Without the lock for so long that there is no room, the rest stays held.
+    if (code.address != 0 && code.print == 0 && to_let_go_count_ < kMostCodes) {
+      to_let_go_[to_let_go_count_++] = code.address;
+    }
+    code = {};
+  }
+}
+
+void PythonCodes::letGo() {
+  if (to_let_go_count_ == 0) return;
+  const bool was_busy = busy_;
+  const int before = errno;
+  busy_ = true;
+  while (to_let_go_count_ > 0) runtime_->release(pointerTo(to_let_go_[--to_let_go_count_]));
+  busy_ = was_busy;
+  errno = before;
+}
+
+/// What threads that have ended held of this thread's interpreter.
+void PythonCodes::letGoOfEnded() {
+  if (g_ended.load(std::memory_order_relaxed) == nullptr) return;
+  PythonCodes* codes = g_ended.exchange(nullptr, std::memory_order_acquire);
+  busy_ = true;
+  while (codes != nullptr) {
+    PythonCodes* const next = codes->next_ended_;
+    if (codes->interpreter_ == interpreter_ && codes->interpreter_id_ == interpreter_id_) {
+      codes->letGo();
+    }
+    destroy(codes);
+    codes = next;
+  }
+  busy_ = false;
+}
+
+}  // namespace tracesmith::stacks

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// Python's code objects as numbers: what is new to a thread is told once.
+//
+// An address alone does not name a code object, for another one may come to lie there. Under the
+// interpreter's lock a code object is held while its number lives. Without the lock that may not be
+// done; then what it is made of is compared each time (print), until it is met under the lock.
+//
+// Part of what enters other people's programs: libc alone; memory comes from mmap when a thread
+// begins.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "tracesmith/stacks/python/python_runtime.hpp"
+
+namespace tracesmith::stacks {
+
+/// A code object, as it is told once. Texts are UTF-8, cut where they are very long; all of it
+/// lives until the call returns.
+struct PythonCode {
+  uint32_t number = 0;  // of this process; not used twice
+  int32_t first_line = 0;
+  std::string_view qualified_name;
+  std::string_view file;
+  const uint8_t* line_table = nullptr;  // co_linetable
+  uint64_t line_table_bytes = 0;
+};
+
+/// Told of what is new, before a path that has it. A call that returns false has lost what it was
+/// told, and will be told again.
+struct PythonSink {
+  bool (*code)(void* context, const PythonCode& code);
+  /// Once, before any code. May be null.
+  bool (*interpreter)(void* context, const PythonInterpreter& interpreter);
+  void* context;
+};
+
+class PythonCodes {
+ public:
+  /// Numbers that live at a time, with at most as many code objects held.
+  static constexpr uint32_t kMostCodes = 4096;
+
+  struct Known {
+    uint32_t number = 0;  // 0: it could not be told
+    uint64_t print = 0;   // to be compared before the number is used again; 0: it is held
+  };
+
+  /// nullptr without memory.
+  static PythonCodes* make(const PythonSink& sink);
+  /// What is held is let go by whoever next sees new code under the lock.
+  static void destroy(PythonCodes* codes);
+
+  /// Whether numbers are those of this interpreter. [hot]
+  bool isOf(uint64_t interpreter, int64_t id) const {
+    return interpreter == interpreter_ && id == interpreter_id_ && !begin_anew_;
+  }
+  /// Comes to an interpreter, the first or another one. False: too often.
+  bool enter(const PythonRuntime* runtime, uint64_t interpreter, int64_t id);
+
+  /// The number of a code object that a frame of this thread is running. `locked`: under the lock.
+  Known number(uint64_t code, bool locked);
+
+  /// What tells a code object from another one that lies where it did. Never 0. [hot]
+  static uint64_t printOf(const PythonLayout& layout, uint64_t code);
+
+  void beginAnew() { begin_anew_ = true; }
+  /// Changes when numbers are forgotten.
+  uint64_t generation() const { return generation_; }
+  uint32_t count() const { return count_; }
+  /// Letting go runs code, which may come here again.
+  bool busy() const { return busy_; }
+
+ private:
+  // No initial values for what is large: the memory is zeros.
+  struct Code {
+    uint64_t address;  // 0: none
+    uint64_t print;    // 0: held
+    uint32_t number;
+  };
+  static constexpr uint32_t kPlaces = 2 * kMostCodes;
+  static constexpr uint32_t kMostNameBytes = 1024;
+  static constexpr uint32_t kMostFileBytes = 4096;
+  static constexpr uint32_t kMostMoves = 64;
+
+  explicit PythonCodes(const PythonSink& sink) : sink_(sink) {}
+
+  bool tell(uint64_t code, uint32_t number);
+  std::string_view text(uint64_t object, char* out, uint32_t most) const;
+  void forget();
+  void letGo();
+  void letGoOfEnded();
+
+  PythonSink sink_;
+  const PythonRuntime* runtime_ = nullptr;
+  uint64_t interpreter_ = 0;  // whose code objects are held
+  int64_t interpreter_id_ = 0;
+  uint64_t generation_ = 0;
+  uint32_t moves_ = 0;
+  uint32_t count_ = 0;
+  bool interpreter_told_ = false;
+  bool begin_anew_ = false;
+  bool busy_ = false;
+  PythonCodes* next_ended_ = nullptr;
+  uint32_t to_let_go_count_ = 0;
+  uint64_t to_let_go_[kMostCodes];
+  Code codes_[kPlaces];
+  char name_[kMostNameBytes];
+  char file_[kMostFileBytes];
+};
+
+inline uint64_t PythonCodes::printOf(const PythonLayout& layout, uint64_t code) {
+  const auto at = [code](uint32_t where) {
+    uint64_t word = 0;
+    __builtin_memcpy(&word, reinterpret_cast<const void*>(code + where), sizeof word);
+    return word;
+  };
+  uint32_t line = 0;
+  __builtin_memcpy(&line, reinterpret_cast<const void*>(code + layout.code_first_line),
+                   sizeof line);
+  uint64_t h = (at(layout.code_qualname) ^ line) * 0x9e3779b97f4a7c15u;
+  h = ((h ^ h >> 32) + at(layout.code_filename)) * 0xff51afd7ed558ccdu;
+  h = ((h ^ h >> 32) + at(layout.code_line_table) + (at(kObjectSize) << 48)) * 0x9e3779b97f4a7c15u;
+  return h | 1;
+}
+
+}  // namespace tracesmith::stacks

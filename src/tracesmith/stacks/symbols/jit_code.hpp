@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Frames in code that a program made while it ran: whose it is, and what its compiler called it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tracesmith/model/trace.hpp"
+#include "tracesmith/stacks/symbols/module_files.hpp"
+#include "tracesmith/stacks/symbols/perf_map.hpp"
+
+namespace tracesmith {
+
+/// Names of mappings that are no file: "[anon:…]", "//anon", "[heap]".
+bool isMadeCode(std::string_view module);
+
+class MadeCode {
+ public:
+  /// `dir`: where perf maps lie. `trace` must outlive this.
+  MadeCode(const Trace& trace, std::string dir);
+
+  /// "" and `why` when nobody knows; valid as long as this lives.
+  std::string_view find(FrameId frame, uint64_t address, NoSymbol& why);
+
+ private:
+  const std::optional<PerfMap>& mapOf(ProcessId process);
+
+  const Trace& trace_;
+  std::string dir_;
+  std::vector<uint32_t> owners_;  // of each frame: its ProcessId, 0, or kMany
+  std::map<ProcessId, std::optional<PerfMap>> maps_;
+};
+
+}  // namespace tracesmith

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+// Host call stacks of one thread as small numbers: the same number for the same stack, and what is
+// new told once. No two threads of a process use the same number.
+//
+// Three ways to a number, each taken where the one before fails:
+//  1. A memo. The last walk from this call site and stack pointer read these words of the stack; if
+//     they hold the same values, a walk would do the same again, so the stack is the same. This is
+//     no guess: a walk depends on nothing else. Memos are looked for at every frame, so that a
+//     stack which differs in its innermost frames is walked only there.
+//  2. A rule of the cache for each address (WalkRule), filled from .eh_frame.
+//  3. All registers and every rule there is (walkInFull).
+//
+// Part of what enters other people's programs: libc alone; memory comes from mmap, when a thread
+// begins and when it has seen very many stacks (kMostBytes). docs/stacks.md has what it costs.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "tracesmith/stacks/unwind/full_walk.hpp"
+#include "tracesmith/stacks/unwind/walk_rule.hpp"
+
+namespace tracesmith::stacks {
+
+/// Told of what is new. Frames are frame words. A call that returns false has lost what it was
+/// told, and will be told again when it is seen again.
+struct CallPathSink {
+  /// Paths `first` to `first` + count - 1: each is the one before it (the first: `parent`, 0 for
+  /// none) with one frame more, inwards.
+  bool (*path)(void* context, uint32_t first, uint32_t parent, const uint64_t* frames,
+               uint32_t count);
+  /// A loaded object in which frames lie. May be null.
+  bool (*object)(void* context, const LoadedObject& object);
+  void* context;
+};
+
+struct CallPathOptions {
+  uint32_t max_depth = 128;  // frames; at most kMostFrames
+  TableLock lock = TableLock::kAllowed;
+  /// Innermost frames with addresses in [skip_begin, skip_end) are left out.
+  uint64_t skip_begin = 0;
+  uint64_t skip_end = 0;
+};
+
+/// Called when code of the process may have changed under addresses that are known: all threads'
+/// caches begin anew.
+void forgetCode();
+/// Called after a dlclose(): forgets if that unloaded anything. Without it an unloading is noticed
+/// only at an address that is not known yet, or after very many walks.
+void forgetUnloadedCode();
+
+class CallPathCache {
+ public:
+  static constexpr uint32_t kMostFrames = 512;
+  /// What one thread's may take, at most.
+  static constexpr uint64_t kMostBytes = 20u << 20;
+
+  /// nullptr without memory. One for each thread; must be given to destroy() by anyone afterwards.
+  static CallPathCache* make(const CallPathOptions& options, const CallPathSink& sink);
+  static void destroy(CallPathCache* cache);
+
+  /// The number of the stack at `start`, which must be a call site of the calling thread in a
+  /// function that has not returned. 0: it could not be told to the sink. [hot]
+  uint32_t capture(const StartPoint& start) {
+    const Anchor& a = anchors_[anchorIndex(start.pc, start.sp)];
+    if (__builtin_expect(a.pc == start.pc && a.sp == start.sp && epoch_ == currentEpoch() &&
+                             (!a.needs_fp || a.fp == start.fp) && holds(*a.memo, a.first_slot),
+                         1)) {
+      return a.id;
+    }
+    return captureAnew(start);
+  }
+
+  /// The frames themselves, innermost first, without a number; returns how many. What stands for
+  /// callers that are not known is left out.
+  uint32_t frames(const StartPoint& start, uint64_t* words, uint32_t most);
+
+  /// A number for the path `parent` with one more word, which is not walked but given.
+  uint32_t child(uint32_t parent, uint64_t word);
+
+  /// To be called where what the sink was told is no longer known, as in a forked child.
+  void beginAnew() { forgetAll(); }
+
+  /// Bytes of memory in use.
+  uint64_t bytes() const;
+  /// How often a stack was walked, in part or in whole, and how often with all registers.
+  uint64_t walks() const { return walks_; }
+  uint64_t fullWalks() const { return full_walks_; }
+
+ private:
+  // None of these has initial values: the memory they lie in is zeros, and is not to be touched
+  // before it is used.
+  struct Frame {
+    uint64_t word;
+    uint64_t pc;
+    uint64_t sp;
+    uint64_t fp;
+    uint32_t id;
+    uint16_t first_slot;  // what it and its callers depend on begins here
+    bool needs_fp;        // and on the frame pointer here
+  };
+  /// Followed by its values, the places of them as distances from `base`, and its frames.
+  struct Memo {
+    uint64_t base;
+    uint32_t frames;
+    uint32_t slots;
+    WalkEnd end;
+
+    uint64_t* values() { return reinterpret_cast<uint64_t*>(this + 1); }
+    const uint64_t* values() const { return reinterpret_cast<const uint64_t*>(this + 1); }
+    uint32_t* places() { return reinterpret_cast<uint32_t*>(values() + slots); }
+    const uint32_t* places() const { return reinterpret_cast<const uint32_t*>(values() + slots); }
+    Frame* frame() { return reinterpret_cast<Frame*>(values() + slots + (slots + 1) / 2); }
+    const Frame* frame() const {
+      return reinterpret_cast<const Frame*>(values() + slots + (slots + 1) / 2);
+    }
+    static uint64_t bytes(uint32_t frames, uint32_t slots) {
+      return sizeof(Memo) + 8 * (uint64_t{slots} + (slots + 1) / 2) + sizeof(Frame) * frames;
+    }
+  };
+  /// Where a walk that comes by finds that the rest is known.
+  struct Anchor {
+    uint64_t pc;  // as in frame words, so that interrupted frames are not taken for calls
+    uint64_t sp;
+    uint64_t fp;
+    const Memo* memo;
+    uint32_t id;
+    uint16_t level;
+    uint16_t first_slot;
+    bool needs_fp;
+  };
+  struct Node {  // of the tree of paths
+    uint64_t word;
+    uint32_t parent;
+    uint32_t id;  // 0: none
+  };
+  struct KnownObject {
+    uint64_t begin;
+    uint64_t end;
+  };
+  static constexpr uint32_t kAnchors = 2048;
+  static constexpr uint64_t kMemoBytes = 512u << 10;
+  static constexpr uint32_t kFirstNodes = 8192;
+  static constexpr uint32_t kMostNodes = 1u << 20;
+  static constexpr uint32_t kMostObjects = 1024;
+  /// An unloading of which nobody told is looked for after so many captures.
+  static constexpr uint32_t kCapturesBetweenLooks = 4096;
+
+  CallPathCache(const CallPathOptions& options, const CallPathSink& sink);
+
+  static uint64_t currentEpoch() { return g_epoch.load(std::memory_order_relaxed); }
+  static uint32_t anchorIndex(uint64_t pc, uint64_t sp) {
+    return static_cast<uint32_t>(((pc ^ (sp << 20)) * 0x9e3779b97f4a7c15u) >> 53);
+  }
+  static_assert(kAnchors == 1u << 11);
+
+  // Not watched by AddressSanitizer: what lies there now may be anybody's, only that it lies on the
+  // thread's own stack is sure.
+  __attribute__((no_sanitize("address"))) static bool holds(const Memo& memo, uint32_t first_slot) {
+    const uint64_t* const values = memo.values();
+    const uint32_t* const places = memo.places();
+    // The innermost return address is what differs most.
+    if (first_slot < memo.slots &&
+        *reinterpret_cast<const uint64_t*>(memo.base + places[first_slot]) != values[first_slot]) {
+      return false;
+    }
+    uint64_t different = 0;
+    for (uint32_t i = first_slot + 1; i < memo.slots; ++i) {
+      different |= *reinterpret_cast<const uint64_t*>(memo.base + places[i]) ^ values[i];
+    }
+    return different == 0;
+  }
+
+  uint32_t captureAnew(const StartPoint& start);
+  void walk(const StartPoint& start);
+  void walkFull(const StartPoint& start);
+  bool join(uint64_t word);
+  void dependOnFramePointer();
+  const WalkRule& ruleOf(uint64_t address);
+  void announceObject(uint64_t address);
+  uint32_t number();
+  void remember();
+  void forgetAll();
+  void forgetMemos();
+  uint32_t findNode(uint32_t parent, uint64_t word) const;
+  uint32_t insertNodes(uint32_t parent, const uint64_t* words, uint32_t count);
+  bool growNodes();
+
+  static std::atomic<uint64_t> g_epoch;
+  static std::atomic<uint32_t> g_next_id;  // of the process
+  friend void forgetCode();
+
+  CallPathOptions options_;
+  CallPathSink sink_;
+  ThreadStack stack_;
+  uint64_t epoch_ = 0;
+  uint64_t unloaded_ = 0;
+  uint64_t walks_ = 0;
+  uint64_t full_walks_ = 0;
+  uint32_t until_look_ = kCapturesBetweenLooks;
+  uint32_t last_id_ = 0;  // of the last walk
+
+  // The walk that is going on.
+  Frame frames_[kMostFrames + 1];
+  uint32_t count_ = 0;
+  WalkEnd end_ = WalkEnd::kOutermost;
+  bool repeatable_ = true;
+  bool forgotten_ = false;        // something was given up on the way
+  const Memo* joined_ = nullptr;  // where the rest was known, from this level on
+  uint32_t joined_level_ = 0;
+  uint32_t fp_since_ = 0;    // the first frame in which the frame pointer is what it is now
+  uint64_t fp_address_ = 0;  // where it was read, while that is not noted; 0: not read or noted
+  StackMemory memory_;
+  CfiScratch scratch_;
+  uint64_t words_[kMostFrames + 1];
+
+  Node* nodes_ = nullptr;
+  uint32_t node_places_ = 0;
+  uint32_t node_count_ = 0;
+  KnownObject objects_[kMostObjects];
+  uint32_t object_count_ = 0;
+  uint64_t memo_used_ = 0;
+  RuleCache rules_;
+  Anchor anchors_[kAnchors];
+  alignas(64) uint8_t memos_[kMemoBytes];
+};
+
+}  // namespace tracesmith::stacks

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// How to get from a frame to its caller's, in one line of a cache: what nearly all rows of call
+// frame information come down to.
+//
+// Part of what enters other people's programs: libc alone, no allocation, async-signal-safe where
+// locks are not allowed.
+#pragma once
+
+#include <cstdint>
+
+#include "tracesmith/stacks/unwind/code_tables.hpp"
+
+namespace tracesmith::stacks {
+
+struct WalkRule {
+  /// Where the canonical frame address (the caller's stack pointer) comes from.
+  enum class Cfa : uint8_t {
+    kNoInformation,  // there is none for this address
+    kSp,             // sp + cfa_offset
+    kFp,             // fp + cfa_offset
+    kAtFp,           // the word at fp + cfa_offset: functions that align their stack
+    kOutermost,      // nothing called it
+    kFull,           // what this cannot say: see walkInFull()
+  };
+  enum class Fp : uint8_t { kSame, kAtCfa, kAtFp };
+
+  uint64_t address;  // an instruction that it holds for; 0: none
+  int32_t cfa_offset;
+  int32_t fp_offset;
+  int16_t ra_offset;  // of the return address, from the CFA
+  Cfa cfa;
+  Fp fp;
+  bool return_signed;
+};
+static_assert(sizeof(WalkRule) <= 24);
+
+/// The rule for an instruction, from the tables.
+void findRule(uint64_t address, TableLock lock, CfiScratch& scratch, WalkRule& out);
+
+/// Two places for each address, of which the older one is given up.
+class RuleCache {
+ public:
+  static constexpr uint32_t kSets = 4096;
+
+  void clear() { __builtin_memset(static_cast<void*>(rules_), 0, sizeof rules_); }
+
+  /// nullptr when it is not there. [hot]
+  const WalkRule* find(uint64_t address) const {
+    const WalkRule* const set = rules_[index(address)];
+    if (__builtin_expect(set[0].address == address, 1)) return &set[0];
+    return set[1].address == address ? &set[1] : nullptr;
+  }
+  const WalkRule* put(const WalkRule& rule) {
+    WalkRule* const set = rules_[index(rule.address)];
+    set[1] = set[0];
+    set[0] = rule;
+    return &set[0];
+  }
+
+ private:
+  static uint32_t index(uint64_t address) {
+    return static_cast<uint32_t>((address * 0x9e3779b97f4a7c15u) >> 52);
+  }
+  static_assert(kSets == 1u << 12);
+  WalkRule rules_[kSets][2];
+};
+
+}  // namespace tracesmith::stacks
