@@ -1,23 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 # cmake --install: libraries, headers and the CMake package. Agents and the command install
-# themselves where they are defined. Public headers and rooms' headers merge into one tree.
+# themselves where they are defined.
 
 include(CMakePackageConfigHelpers)
 set(_package_dir lib/cmake/TraceSmith)
 
 get_property(_rooms GLOBAL PROPERTY TRACESMITH_ROOMS)
 list(REMOVE_ITEM _rooms cli c_api)
-install(DIRECTORY include/tracesmith DESTINATION include FILES_MATCHING PATTERN "*.hpp")
+install(CODE "set(TRACESMITH_SOURCE \"${PROJECT_SOURCE_DIR}\")")
+install(SCRIPT cmake/install_headers.cmake)
 foreach(_room IN LISTS _rooms)
   install(TARGETS tracesmith-${_room} EXPORT TraceSmithTargets ARCHIVE DESTINATION lib)
-  install(
-    DIRECTORY src/tracesmith/${_room}/
-    DESTINATION include/tracesmith/${_room}
-    FILES_MATCHING
-    PATTERN "*.hpp"
-    PATTERN "agents" EXCLUDE
-    PATTERN "*_test_util.hpp" EXCLUDE
-    PATTERN "*_fuzz_util.hpp" EXCLUDE)
 endforeach()
 install(TARGETS tracesmith-all EXPORT TraceSmithTargets)
 install(EXPORT TraceSmithTargets NAMESPACE TraceSmith:: DESTINATION ${_package_dir})

@@ -29,6 +29,19 @@ foreach(file include/tracesmith/tracesmith.hpp include/tracesmith/base/result.hp
   endif()
 endforeach()
 
+# Few, no helpers of tests among them, and each can be included alone.
+file(GLOB_RECURSE headers "${work}/prefix/include/*")
+list(LENGTH headers count)
+if(count GREATER 60 OR "${headers}" MATCHES "_(test|fuzz)_util")
+  message(FATAL_ERROR "${count} headers are installed, 60 may be, without those of tests:\n${headers}")
+endif()
+run("include each header alone" sh -c "find prefix/include -name '*.hpp' | xargs -P 2 -I HEADER \
+    '${CXX}' -std=c++20 -fsyntax-only -Iprefix/include -include HEADER -x c++ /dev/null")
+run("include the umbrella" sh -c "echo '#include <tracesmith/tracesmith.hpp>' | '${CXX}' -std=c++20 -M -Iprefix/include -x c++ -")
+if(output MATCHES "/iostream")
+  message(FATAL_ERROR "tracesmith/tracesmith.hpp includes <iostream>")
+endif()
+
 if(EXPECT_CLI)
   foreach(program tracesmith tracesmith-cli)
     run("${program} version" "${work}/prefix/bin/${program}" version)

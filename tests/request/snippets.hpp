@@ -3,6 +3,8 @@
 // becomes a function of its own (CMakeLists.txt), and its profilers find work to capture.
 #pragma once
 
+#include <iostream>  // which the earlier header brought along
+
 #include <tracesmith/tracesmith.hpp>
 
 namespace tracesmith {

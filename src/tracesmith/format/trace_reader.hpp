@@ -13,10 +13,12 @@
 #include <vector>
 
 #include "tracesmith/base/result.hpp"
-#include "tracesmith/model/source_rows.hpp"
 #include "tracesmith/model/trace.hpp"
 
 namespace tracesmith {
+
+class SourceShapes;
+struct SourceBlock;
 
 /// One stretch of a file that could not be read.
 struct DataLoss {

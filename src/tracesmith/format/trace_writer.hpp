@@ -8,10 +8,11 @@
 #include <string>
 
 #include "tracesmith/base/result.hpp"
-#include "tracesmith/model/source_rows.hpp"
 #include "tracesmith/model/trace.hpp"
 
 namespace tracesmith {
+
+struct SourceRows;
 
 struct WriterOptions {
   int zstd_level = 1;

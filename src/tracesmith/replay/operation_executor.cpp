@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include "tracesmith/replay/check/replay_report.hpp"
+#include "tracesmith/replay/plan/replay_source.hpp"
 #include "tracesmith/replay/plan/step_order.hpp"
+#include "tracesmith/replay/run/executor.hpp"
 #include "tracesmith/replay/stream_operations.hpp"
 
 namespace tracesmith {
@@ -24,6 +26,33 @@ Timestamp length(int64_t begin_ns, int64_t end_ns) {
 }
 
 }  // namespace
+
+/// Stays where it is: the plan and the executor refer to what is in it.
+struct OperationExecutor::Opened {
+  ReplaySource source;
+  std::unique_ptr<Executor> executor;
+};
+
+OperationExecutor::OperationExecutor() = default;
+OperationExecutor::OperationExecutor(const ReplayPlan& plan, Executor& executor)
+    : plan_(&plan), executor_(&executor) {}
+OperationExecutor::~OperationExecutor() = default;
+OperationExecutor::OperationExecutor(OperationExecutor&&) noexcept = default;
+OperationExecutor& OperationExecutor::operator=(OperationExecutor&&) noexcept = default;
+
+Result<OperationExecutor> OperationExecutor::open(const std::string& recording,
+                                                  const std::string& device) {
+  TS_TRY(ReplaySource source, ReplaySource::open(recording));
+  OperationExecutor made;
+  made.opened_ = std::make_unique<Opened>(std::move(source));
+  Opened& opened = *made.opened_;
+  TS_TRY(opened.executor,
+         openClExecutor(opened.source.plan, opened.source.reader, {.device = device}));
+  made.plan_ = &opened.source.plan;
+  made.executor_ = opened.executor.get();
+  made.operations_ = operationsOf(opened.source.plan);
+  return made;
+}
 
 Status OperationExecutor::check(const StreamOperation& op) const {
   if (plan_ == nullptr) {

@@ -2,24 +2,28 @@
 // Executes operations one by one, in whatever order its user chooses: with StreamScheduler, a
 // replay of one's own. ReplayEngine does that and more; this is for those who want to look between.
 //
+//   Result<OperationExecutor> executor = OperationExecutor::open("run.sbr");
+//   if (!executor) ...
 //   StreamScheduler scheduler;
-//   scheduler.addOperations(operationsOf(plan));
-//   OperationExecutor executor(plan, *device);  // openClExecutor(), SimulatedExecutor
+//   scheduler.addOperations(executor->operations());
 //   while (StreamOperation* op = scheduler.getNextOperation()) {
-//     if (Status ok = executor.execute(*op); !ok) ...
+//     if (Status ok = executor->execute(*op); !ok) ...
 //     scheduler.markCompleted(op->operation_id);
 //   }
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "tracesmith/base/result.hpp"
 #include "tracesmith/replay/replay_config.hpp"
-#include "tracesmith/replay/run/executor.hpp"
 
 namespace tracesmith {
+
+class Executor;
+class ReplayPlan;
 
 /// One thread at a time.
 class OperationExecutor {
@@ -38,10 +42,21 @@ class OperationExecutor {
   };
 
   /// With nothing to execute on: dry runs alone succeed.
-  OperationExecutor() = default;
+  OperationExecutor();
+  /// On an OpenCL device, in this process. `device`: its number in `tracesmith devices`' order, or
+  /// a part of its name; empty: the recorded one, else one of its type, else the first. Of a
+  /// recording of several processes it takes the one that launched most. kNotFound names what is
+  /// missing and where it was looked for.
+  static Result<OperationExecutor> open(const std::string& recording,
+                                        const std::string& device = {});
   /// Both outlive it. Operations are those of operationsOf(plan).
-  OperationExecutor(const ReplayPlan& plan, Executor& executor)
-      : plan_(&plan), executor_(&executor) {}
+  OperationExecutor(const ReplayPlan& plan, Executor& executor);
+  ~OperationExecutor();
+  OperationExecutor(OperationExecutor&&) noexcept;
+  OperationExecutor& operator=(OperationExecutor&&) noexcept;
+
+  /// Of open(): what there is to execute, in the recorded order.
+  const std::vector<StreamOperation>& operations() const { return operations_; }
 
   /// Executes it, and waits until it is over. Before the first, all is made that operations use.
   ///
@@ -65,8 +80,11 @@ class OperationExecutor {
   Status check(const StreamOperation& op) const;
   void prepare();
 
+  struct Opened;
+  std::unique_ptr<Opened> opened_;  // by open(): what the next two point into
   const ReplayPlan* plan_ = nullptr;
   Executor* executor_ = nullptr;
+  std::vector<StreamOperation> operations_;
   bool dry_run_ = false;
   bool prepared_ = false;
   std::vector<bool> done_;  // steps

@@ -111,6 +111,25 @@ TEST_F(Executed, RealOnesAreExecutedInTheSchedulersOrder) {
   EXPECT_EQ(problem, "");
 }
 
+TEST_F(Executed, ARecordingIsOpenedPlannedAndExecutedByItsName) {
+  const std::string problem = inChild([&]() -> std::string {
+    auto opened = OperationExecutor::open(r.path());
+    if (!opened) {
+      const bool none = opened.error().code == ErrorCode::kNotFound;
+      return none ? kNoDevice : opened.error().toString();
+    }
+    OperationExecutor executor = std::move(*opened);  // what it executes on stays where it is
+    if (executor.operations().size() != 3) return "operations";
+    for (StreamOperation op : executor.operations()) {
+      if (const Status ok = executor.execute(op); !ok) return ok.error().toString();
+    }
+    return executor.getMetrics().operations_executed == 3 ? "" : "counts";
+  });
+  if (problem == kNoDevice) GTEST_SKIP() << problem;
+  EXPECT_EQ(problem, "");
+  EXPECT_EQ(OperationExecutor::open("/nonexistent.sbr").error().code, ErrorCode::kNotFound);
+}
+
 TEST_F(Executed, SimulatedOnesAreNotCalledExecuted) {
   StepDurations durations = StepDurations::none(*plan, "");
   durations.ns[twice] = 100;

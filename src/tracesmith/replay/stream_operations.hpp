@@ -9,11 +9,12 @@
 #include <vector>
 
 #include "tracesmith/model/trace.hpp"
-#include "tracesmith/replay/plan/replay_plan.hpp"
 #include "tracesmith/replay/replay_config.hpp"
 
 namespace tracesmith {
 
+class ReplayPlan;
+struct ReplayStep;
 struct StepDurations;
 
 enum class OperationKind : uint8_t { kKernel, kMemory, kSync, kOther };

@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "tracesmith/model/event_appender.hpp"
 #include "tracesmith/model/trace_event.hpp"
 #include "tracesmith/state/operation_dot.hpp"
 #include "tracesmith/state/operation_graph.hpp"

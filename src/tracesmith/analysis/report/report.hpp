@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include "tracesmith/analysis/timing/device_ops.hpp"
+#include "tracesmith/analysis/timing/analysis_options.hpp"
 #include "tracesmith/model/trace.hpp"
 
 namespace tracesmith {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tracesmith/analysis/timing/analysis_options.hpp"
 #include "tracesmith/model/trace.hpp"
 
 namespace tracesmith {
@@ -24,18 +25,6 @@ std::string_view toString(WorkClass c);
 /// Of a kernel, by its name: NCCL's, RCCL's, HCCL's and oneCCL's are communication, and the
 /// all-reduce of vLLM and SGLang.
 WorkClass classOfKernel(std::string_view name);
-
-struct AnalysisOptions {
-  /// Count as HTA (Holistic Trace Analysis 0.5.0, its last release) does, so that the two can be
-  /// compared: times rounded to whole microseconds (starts up, ends down), classes by its patterns
-  /// of names, waits on streams are work, and only what was launched before the last ProfilerStep
-  /// where there are several.
-  bool as_hta = false;
-  /// With as_hta: the patterns of names of its main branch, which calls itself 0.6.
-  bool hta_main = false;
-  /// Gaps shorter than this are the device's own (HTA: consecutive_kernel_delay).
-  int64_t kernel_wait_ns = 30'000;
-};
 
 /// One piece of device work.
 struct DeviceOp {

@@ -8,10 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "tracesmith/analysis/timing/device_ops.hpp"
 #include "tracesmith/model/trace.hpp"
 
 namespace tracesmith {
+
+struct DeviceOps;
 
 /// Percentiles are nearest-rank: the smallest value that at least p % of all values do not exceed.
 struct DurationStats {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "tracesmith/base/cancellation.hpp"
+#include "tracesmith/base/target_file.hpp"
 
 namespace tracesmith {
 namespace {
@@ -31,7 +32,7 @@ Result<Output> Output::toFile(const std::string& path) {
   }
   TS_TRY(TargetFile target, TargetFile::open(path));
   out.fd_ = target.fd();
-  out.target_.emplace(std::move(target));
+  out.target_ = std::make_unique<TargetFile>(std::move(target));
   return out;
 }
 

@@ -13,14 +13,14 @@
 #include <cstring>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 
 #include "tracesmith/base/result.hpp"
-#include "tracesmith/base/target_file.hpp"
 
 namespace tracesmith {
+
+class TargetFile;
 
 /// One thread at a time.
 class Output {
@@ -79,8 +79,8 @@ class Output {
   Sink sink_;  // set: bytes go there, else to fd_
   int fd_ = -1;
   bool owns_fd_ = false;
-  std::string name_;                  // for messages: the path the user gave
-  std::optional<TargetFile> target_;  // none when the target is written directly
+  std::string name_;                    // for messages: the path the user gave
+  std::unique_ptr<TargetFile> target_;  // none when the target is written directly
 };
 
 }  // namespace tracesmith

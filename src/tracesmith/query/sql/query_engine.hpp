@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,11 +15,13 @@
 #include "tracesmith/base/result.hpp"
 #include "tracesmith/model/trace.hpp"
 #include "tracesmith/query/columns/value.hpp"
-#include "tracesmith/query/sql/sql_functions.hpp"
 
 namespace tracesmith {
 
 class Catalog;
+
+/// The event that a row was imported from, as it stood in its source; none: it is not known.
+using SourceOfRow = std::function<std::optional<std::string>(TableId table, uint64_t row)>;
 
 struct QueryColumn {
   std::string name;  ///< as the query names it (AS ...)

@@ -4,12 +4,8 @@
 
 #include <sqlite3.h>
 
-#include <functional>
-#include <optional>
-#include <string>
-
 #include "tracesmith/base/result.hpp"
-#include "tracesmith/model/tables.hpp"
+#include "tracesmith/query/sql/query_engine.hpp"
 
 namespace tracesmith {
 
@@ -18,9 +14,6 @@ namespace tracesmith {
 /// analysis/timing/kernel_stats: the smallest value such that at least p % of the values are not
 /// greater; p from 0 to 100.
 Status registerSqlFunctions(sqlite3* db);
-
-/// The event that a row was imported from, as it stood in its source; none: it is not known.
-using SourceOfRow = std::function<std::optional<std::string>(TableId table, uint64_t row)>;
 
 /// Registers source_json(table_name, rowid); `source` must outlive `db`, and may be empty.
 Status registerSourceJson(sqlite3* db, const SourceOfRow& source);
