@@ -2,11 +2,11 @@
 // Everything: #include <tracesmith/tracesmith.hpp>
 #pragma once
 
-#include "tracesmith/analysis/memory/memory_profiler.hpp"
 #include "tracesmith/analysis/report/report.hpp"
+#include "tracesmith/api/memory_profiler.hpp"
+#include "tracesmith/api/tracing_session.hpp"
 #include "tracesmith/capture/cupti_profiler.hpp"
 #include "tracesmith/capture/profiler.hpp"
-#include "tracesmith/capture/session/tracing_session.hpp"
 #include "tracesmith/common/ring_buffer.hpp"
 #include "tracesmith/common/stack_capture.hpp"
 #include "tracesmith/common/types.hpp"

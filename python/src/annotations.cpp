@@ -11,7 +11,7 @@
 #include "events.hpp"
 #include "outside_recorder.hpp"
 #include "text.hpp"
-#include "tracesmith/capture/session/tracing_session.hpp"
+#include "tracesmith/api/tracing_session.hpp"
 
 namespace tracesmith::python {
 

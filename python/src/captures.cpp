@@ -5,8 +5,8 @@
 #include "device_feed.hpp"
 #include "errors.hpp"
 #include "events.hpp"
+#include "tracesmith/api/tracing_session.hpp"
 #include "tracesmith/capture/profiler.hpp"
-#include "tracesmith/capture/session/tracing_session.hpp"
 #include "tracesmith/format/sbt_file.hpp"
 #include "tracesmith/stacks/stack_capture.hpp"
 

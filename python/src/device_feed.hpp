@@ -10,9 +10,9 @@
 #include <thread>
 #include <vector>
 
+#include "tracesmith/api/tracing_session.hpp"
 #include "tracesmith/base/result.hpp"
 #include "tracesmith/capture/profiler.hpp"
-#include "tracesmith/capture/session/tracing_session.hpp"
 
 namespace tracesmith::python {
 

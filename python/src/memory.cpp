@@ -4,7 +4,7 @@
 #include "calls.hpp"
 #include "events.hpp"
 #include "trace_file.hpp"
-#include "tracesmith/analysis/memory/memory_profiler.hpp"
+#include "tracesmith/api/memory_profiler.hpp"
 
 namespace tracesmith::python {
 

@@ -6,7 +6,7 @@
 #include "events.hpp"
 #include "text.hpp"
 #include "trace_file.hpp"
-#include "tracesmith/export/timeline_viewer.hpp"
+#include "tracesmith/api/timeline_viewer.hpp"
 #include "tracesmith/state/gpu_state_machine.hpp"
 #include "tracesmith/state/instruction_stream.hpp"
 #include "tracesmith/state/timeline_builder.hpp"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "calls.hpp"
-#include "tracesmith/export/open_trace.hpp"
+#include "tracesmith/api/open_trace.hpp"
 
 namespace tracesmith::python {
 

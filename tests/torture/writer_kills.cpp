@@ -16,8 +16,8 @@
 #include <random>
 #include <string>
 
+#include "tracesmith/api/tracing_session.hpp"
 #include "tracesmith/base/clock.hpp"
-#include "tracesmith/capture/session/tracing_session.hpp"
 #include "tracesmith/format/trace_check.hpp"
 #include "tracesmith/format/trace_reader.hpp"
 #include "tracesmith/format/trace_test_util.hpp"

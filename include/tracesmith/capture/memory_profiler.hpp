@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "tracesmith/analysis/memory/memory_profiler.hpp"
+#include "tracesmith/api/memory_profiler.hpp"

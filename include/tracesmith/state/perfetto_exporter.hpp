@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "tracesmith/export/perfetto_exporter.hpp"
+#include "tracesmith/api/perfetto_exporter.hpp"

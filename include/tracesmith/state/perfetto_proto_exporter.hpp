@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "tracesmith/capture/session/tracing_session.hpp"
-#include "tracesmith/export/perfetto_exporter.hpp"
+#include "tracesmith/api/perfetto_exporter.hpp"
+#include "tracesmith/api/tracing_session.hpp"

@@ -2,4 +2,4 @@
 // The name under which programs include the timeline viewer.
 #pragma once
 
-#include "tracesmith/export/timeline_viewer.hpp"
+#include "tracesmith/api/timeline_viewer.hpp"

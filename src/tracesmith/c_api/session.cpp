@@ -3,8 +3,8 @@
 #include <mutex>
 #include <string_view>
 
+#include "tracesmith/api/tracing_session.hpp"
 #include "tracesmith/c_api/guarded.hpp"
-#include "tracesmith/capture/session/tracing_session.hpp"
 
 using namespace tracesmith;
 using namespace tracesmith::c_api;

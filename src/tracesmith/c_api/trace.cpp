@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "tracesmith/analysis/report/report.hpp"
+#include "tracesmith/api/open_trace.hpp"
 #include "tracesmith/base/cancellation.hpp"
 #include "tracesmith/c_api/guarded.hpp"
 #include "tracesmith/export/chrome/chrome_json.hpp"
-#include "tracesmith/export/open_trace.hpp"
 #include "tracesmith/export/perfetto/perfetto_writer.hpp"
 #include "tracesmith/export/text/report_text.hpp"
 #include "tracesmith/query/arrow/arrow_stream.hpp"

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "tracesmith/base/cancellation.hpp"
+#include "tracesmith/model/event_appender.hpp"
 
 namespace tracesmith {
 

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "tracesmith/analysis/report/report.hpp"
+#include "tracesmith/analysis/timing/device_ops.hpp"
 
 namespace tracesmith {
 namespace {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tracesmith/analysis/report/report.hpp"
+#include "tracesmith/analysis/timing/device_ops.hpp"
 
 namespace tracesmith::report_parts {
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <map>
 
+#include "tracesmith/analysis/timing/device_ops.hpp"
+
 namespace tracesmith {
 namespace {
 

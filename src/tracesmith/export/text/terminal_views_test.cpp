@@ -8,7 +8,6 @@
 #include "tracesmith/export/text/terminal_events.hpp"
 #include "tracesmith/export/text/terminal_stats.hpp"
 #include "tracesmith/export/text/terminal_timeline.hpp"
-#include "tracesmith/export/timeline_viewer.hpp"
 #include "tracesmith/state/sample_trace_test_util.hpp"
 
 namespace tracesmith {
@@ -235,25 +234,6 @@ TEST(TerminalTimeline, OnlyWhatIsFullLooksFullAndNothingLooksEmpty) {
   EXPECT_THAT(timelineText(picture, namesOf(s.trace), {.width = 40}), HasSubstr("│▁▇█│"));
   EXPECT_THAT(timelineText(picture, namesOf(s.trace), {.width = 40, .utf8 = false}),
               HasSubstr("|.%#|"));
-}
-
-TEST(TimelineViewer, DrawsWhatTheBuilderBuilt) {
-  TimelineBuilder builder;
-  builder.addEvents(toEvents(sampleProgram().trace));
-  const Timeline timeline = builder.build();
-  const std::string text = TimelineViewer().render(timeline);
-  EXPECT_THAT(text, HasSubstr("1.40 ms with 5 operations"));
-  EXPECT_THAT(text, HasSubstr("device 0"));
-  EXPECT_THAT(text, HasSubstr("92.9 %"));
-  TimelineViewer::ViewConfig plain;
-  plain.width = 48;
-  plain.show_timestamps = plain.show_duration = false;
-  plain.fill_char = '#';
-  const std::vector<std::string> lines = linesOf(TimelineViewer(plain).render(timeline));
-  EXPECT_EQ(lines.front(), "device 0");
-  EXPECT_THAT(lines[1], HasSubstr("###"));
-  EXPECT_THAT(TimelineViewer().renderStream(timeline, 99), HasSubstr("no device work"));
-  EXPECT_THAT(TimelineViewer().renderStats(timeline), HasSubstr("utilization      50.0 %"));
 }
 
 TEST(TerminalTimeline, NeverWiderThanItsTerminal) {

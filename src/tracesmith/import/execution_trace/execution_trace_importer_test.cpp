@@ -9,6 +9,7 @@
 #include "tracesmith/import/common/import_test_util.hpp"
 #include "tracesmith/import/common/importer_test_util.hpp"
 #include "tracesmith/import/common/proto_message_test_util.hpp"
+#include "tracesmith/model/source_rows.hpp"
 
 namespace tracesmith::import {
 namespace {

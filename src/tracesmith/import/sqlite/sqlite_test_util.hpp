@@ -19,6 +19,7 @@
 #include "tracesmith/format/trace_reader.hpp"
 #include "tracesmith/format/trace_test_util.hpp"
 #include "tracesmith/import/import_trace.hpp"
+#include "tracesmith/model/source_rows.hpp"
 
 namespace tracesmith::test {
 

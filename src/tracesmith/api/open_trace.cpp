@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tracesmith/export/open_trace.hpp"
+#include "tracesmith/api/open_trace.hpp"
 
 #include <utility>
 #include <vector>

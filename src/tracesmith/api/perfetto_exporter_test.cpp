@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tracesmith/export/perfetto_exporter.hpp"
+#include "tracesmith/api/perfetto_exporter.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// TracingSession::exportToFile(). It is here because exporters are to the right of the room that
-// records.
+// TracingSession::exportToFile(), apart from what records: that needs no exporters.
 #include <filesystem>
 
-#include "tracesmith/capture/session/tracing_session.hpp"
+#include "tracesmith/api/tracing_session.hpp"
 #include "tracesmith/export/chrome/chrome_json.hpp"
 #include "tracesmith/export/perfetto/perfetto_writer.hpp"
 #include "tracesmith/format/trace_reader.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tracesmith/capture/session/tracing_session.hpp"
+#include "tracesmith/api/tracing_session.hpp"
 
 #include <pthread.h>
 #include <sys/mman.h>

@@ -5,7 +5,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "tracesmith/analysis/memory/memory_profiler.hpp"
+#include "tracesmith/api/memory_profiler.hpp"
 
 namespace tracesmith {
 namespace {

@@ -5,10 +5,10 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "tracesmith/analysis/memory/memory_profiler.hpp"
+#include "tracesmith/api/memory_profiler.hpp"
+#include "tracesmith/api/perfetto_exporter.hpp"
 #include "tracesmith/base/cancellation_test_util.hpp"
 #include "tracesmith/capture/in_process/synthetic_trace.hpp"
-#include "tracesmith/export/perfetto_exporter.hpp"
 #include "tracesmith/format/sbt_file.hpp"
 #include "tracesmith/import/xray/xray_importer.hpp"
 #include "tracesmith/import/xray/xray_test_util.hpp"

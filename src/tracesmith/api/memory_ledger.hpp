@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "tracesmith/analysis/memory/memory_profiler.hpp"
+#include "tracesmith/api/memory_profiler.hpp"
 
 namespace tracesmith {
 

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "tracesmith/capture/session/tracing_session.hpp"
+#include "tracesmith/api/tracing_session.hpp"
 #include "tracesmith/format/trace_reader.hpp"
 
 namespace tracesmith {

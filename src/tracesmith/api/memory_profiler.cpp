@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tracesmith/analysis/memory/memory_profiler.hpp"
+#include "tracesmith/api/memory_profiler.hpp"
 
 #include <algorithm>
 #include <atomic>
 #include <mutex>
 #include <numeric>
 
-#include "tracesmith/analysis/memory/memory_ledger.hpp"
+#include "tracesmith/api/memory_ledger.hpp"
 #include "tracesmith/base/cancellation.hpp"
 #include "tracesmith/base/hash.hpp"
 #include "tracesmith/model/live_memory.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tracesmith/analysis/memory/memory_ledger.hpp"
+#include "tracesmith/api/memory_ledger.hpp"
 
 #include <algorithm>
 #include <bit>

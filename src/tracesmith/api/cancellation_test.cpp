@@ -9,7 +9,7 @@
 #include <limits>
 
 #include "tracesmith/analysis/report/report.hpp"
-#include "tracesmith/export/open_trace.hpp"
+#include "tracesmith/api/open_trace.hpp"
 
 namespace tracesmith {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tracesmith/analysis/memory/memory_profiler.hpp"
+#include "tracesmith/api/memory_profiler.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

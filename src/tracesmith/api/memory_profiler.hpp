@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tracesmith/analysis/memory/memory_report.hpp"
+#include "tracesmith/api/memory_report.hpp"
 #include "tracesmith/model/trace_event.hpp"
 
 namespace tracesmith {

@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "tracesmith/api/tracing_session.hpp"
 #include "tracesmith/base/temp_folder_test_util.hpp"
-#include "tracesmith/capture/session/tracing_session.hpp"
 #include "tracesmith/format/trace_reader.hpp"
 
 namespace tracesmith {

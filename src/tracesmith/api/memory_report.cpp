@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// MemoryReport::summary() and toJSON(). They are here because writers are to the right of the room
-// that profiles.
+#include "tracesmith/api/memory_report.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <iterator>
 #include <limits>
 
-#include "tracesmith/analysis/memory/memory_report.hpp"
 #include "tracesmith/export/output/json_writer.hpp"
 #include "tracesmith/export/text/human_units.hpp"
 #include "tracesmith/model/live_memory.hpp"

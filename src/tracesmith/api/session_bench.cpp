@@ -13,9 +13,9 @@
 #include <memory>
 #include <vector>
 
+#include "tracesmith/api/tracing_session.hpp"
 #include "tracesmith/base/clock_source.hpp"
 #include "tracesmith/base/ring_buffer.hpp"
-#include "tracesmith/capture/session/tracing_session.hpp"
 
 #if __has_include(<boost/lockfree/spsc_queue.hpp>)
 #include <boost/lockfree/spsc_queue.hpp>

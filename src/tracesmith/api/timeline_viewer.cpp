@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tracesmith/export/timeline_viewer.hpp"
+#include "tracesmith/api/timeline_viewer.hpp"
 
 #include <fmt/format.h>
 
