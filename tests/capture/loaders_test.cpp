@@ -160,6 +160,17 @@ TEST_F(LoadersTest, AModuleGetsTheLoaderThatItIsLinkedTo) {
   }
 }
 
+/// What a library opened for itself before the agent came is nobody else's.
+TEST_F(LoadersTest, ALoaderThatALibraryOpenedForItselfIsNotThatOfOthers) {
+  const ScopedVariable opened("PRIVATE_LOADER", helper("named_loader_1.so"));
+  ASSERT_EQ(run({helper("cl_private"), helper("cl_module")}).exit_code, 0);
+  ProfileOptions o = options({helper("cl_private"), helper("cl_module")});
+  o.injection = Injection::kPreload;
+  const Recording r = record(o);
+  EXPECT_EQ(r.outcome.exit_code, 0);
+  EXPECT_EQ(r.outcome.kernels, 1u);
+}
+
 TEST_F(LoadersTest, DlsymAnswersAsWithoutTheAgent) {
   SpawnOptions alone, watched;
   alone.output = path("alone");

@@ -247,7 +247,9 @@ bool SessionDir::isGivenUp(const std::string& name) const {
 
 void SessionDir::removeFiles() const {
   for (const std::string& name : files_.names()) {
-    if (isSessionFile(name) && name != kSessionInfoName) files_.removeFile(name);
+    // Names with a dot are the file system's, which removes them with the last process that reads.
+    const bool ours = isSessionFile(name) && !name.starts_with('.');
+    if (ours && name != kSessionInfoName) files_.removeFile(name);
   }
   // The last one: `recover` needs its id to clear away what a kill at any moment leaves.
   files_.removeFile(kSessionInfoName);

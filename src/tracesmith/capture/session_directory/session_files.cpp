@@ -38,6 +38,8 @@ size_t lengthOfNumbers(std::string_view name) {
 }  // namespace
 
 bool isSessionFile(std::string_view name) {
+  // What NFS and FUSE leave of a removed file that a program still has open.
+  if (name.starts_with(".nfs") || name.starts_with(".fuse_hidden")) return true;
   if (std::find(kNames.begin(), kNames.end(), name) != kNames.end()) return true;
   const size_t numbers = lengthOfNumbers(name);
   if (numbers == 0) return false;

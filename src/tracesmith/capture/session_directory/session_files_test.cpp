@@ -11,7 +11,7 @@ TEST(SessionFiles, AreKnownByTheirWholeName) {
        {"session.txt", "session.txt.new", "processes.log", "trace.sbt", "trace.sbr", "probe.new",
         "owner.new", "12.345.0.arena", "12.345.7.new", "12.345.0.cuda", "12.345.0.cuda.new",
         "12.345.channel", "12.345.channel.new", "12.28.unrecorded", "12.28.3.unrecorded",
-        "12.28.3.unchanneled"}) {
+        "12.28.3.unchanneled", ".nfs000000000123456700000001", ".fuse_hidden0000000100000002"}) {
     EXPECT_TRUE(isSessionFile(name)) << name;
   }
 }

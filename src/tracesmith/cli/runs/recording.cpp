@@ -242,9 +242,10 @@ int runRecording(RecordingRequest request, const Session& session) {
   takeTraceName(outcome->trace, request.outputs);
   if (request.profile.stacks && outcome->trace_status) nameStacks(request.outputs.trace);
   if (!request.quiet) sayOutcome(*outcome, request);
-  writeExports(request.outputs, request.profile.force, request.quiet);
-  if (request.pid != 0) return outcome->trace_status ? kExitOk : kExitFailed;
-  if (outcome->stopped_by_duration) return kExitOk;
+  const bool exported = writeExports(request.outputs, request.profile.force, request.quiet);
+  // A program's exit code is its own, whatever became of us.
+  if (request.pid != 0) return outcome->trace_status && exported ? kExitOk : kExitFailed;
+  if (outcome->stopped_by_duration) return exported ? kExitOk : kExitFailed;
   if (outcome->signal != 0) return endBySignal(outcome->signal);
   return outcome->exit_code;
 }

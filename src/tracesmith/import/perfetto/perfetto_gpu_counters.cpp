@@ -85,11 +85,13 @@ PerfettoOutcome PerfettoGpuCounters::event(const PerfettoSequence& sequence, uin
   if (iid) {
     const auto it = sequence.counter_descriptors.find(*iid);
     if (it == sequence.counter_descriptors.end()) return PerfettoOutcome::kUnusable;
-    const auto [known, fresh] =
-        known_sets_.try_emplace({sequence_id, *iid}, (uint64_t{1} << 32) + known_sets_.size());
-    set = known->second;
+    CounterSet& known = known_sets_[{sequence_id, *iid}];
     gpu = it->second.gpu;
-    if (fresh) learn(set, gpu, it->second.bytes);
+    if (known.number == 0 || known.descriptor != it->second.bytes) {
+      known = {next_set_++, std::string(it->second.bytes)};
+      learn(known.number, gpu, it->second.bytes);
+    }
+    set = known.number;
   } else if (!descriptor.empty()) {
     learn(set, gpu, descriptor);
   }

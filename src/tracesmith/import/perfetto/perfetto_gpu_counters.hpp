@@ -52,9 +52,14 @@ class PerfettoGpuCounters {
   TraceBuilder& builder_;
   KeptEvents& kept_;
   const PerfettoSurvey& survey_;
-  std::map<std::pair<uint64_t, uint64_t>, Counter> counters_;     // by set and counter id
-  std::map<std::pair<uint64_t, uint64_t>, uint64_t> known_sets_;  // by sequence and iid
-  std::map<CounterTrackId, int64_t> last_ns_;                     // of those that look back
+  std::map<std::pair<uint64_t, uint64_t>, Counter> counters_;  // by set and counter id
+  struct CounterSet {
+    uint64_t number = 0;
+    std::string descriptor;  // a sequence may give its iid to another one later
+  };
+  std::map<std::pair<uint64_t, uint64_t>, CounterSet> known_sets_;  // by sequence and iid
+  uint64_t next_set_ = uint64_t{1} << 32;
+  std::map<CounterTrackId, int64_t> last_ns_;  // of those that look back
   std::vector<Reading> unordered_;
   uint64_t without_span_ = 0;
 };

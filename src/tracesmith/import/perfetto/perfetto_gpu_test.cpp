@@ -117,6 +117,28 @@ TEST(PerfettoGpu, UnitsAreThoseOfTheDescription) {
   EXPECT_EQ(unit(4711), "");
 }
 
+/// A sequence that is cleared may give the number of one description to another.
+TEST(PerfettoGpu, ANumberMeansWhatItWasGivenLast) {
+  const auto introduces = [](uint64_t counter, std::string_view name) {
+    const Message descriptor = Message().number(1, 7).of(2, spec(counter, name, 2, 37));
+    return packet(at(1, 3).number(13, 1).of(12, Message().of(47, descriptor)));
+  };
+  const auto reads = [](uint64_t time, uint64_t counter, double value) {
+    const Message values = Message().number(1, counter).real(3, value);
+    return packet(at(time, 3).number(13, 2).of(52, Message().number(4, 7).of(2, values)));
+  };
+  const ImportedText got = importText(introduces(5, "busy") + reads(10, 5, 1) +
+                                      introduces(5, "waits") + reads(20, 5, 2) + reads(30, 5, 3));
+  ASSERT_TRUE(got.ok) << got.error;
+  std::vector<std::pair<std::string, double>> values;
+  for (size_t i = 0; i < got.trace.counter.size(); ++i) {
+    const size_t track = indexOf(got.trace.counter.track_id[i]);
+    values.emplace_back(got.trace.text(got.trace.counter_track.name[track]),
+                        got.trace.counter.value[i]);
+  }
+  EXPECT_THAT(values, ElementsAre(Pair("busy", 1), Pair("waits", 2), Pair("waits", 3)));
+}
+
 /// Of lost packets nobody knows what they introduced, nor where their clock went on.
 TEST(PerfettoGpu, BehindLostPacketsASequenceSaysNothingUntilItIsCleared) {
   const auto event = [](uint64_t flags, bool lost, std::string_view name) {

@@ -74,7 +74,9 @@ Result<ByteView> OpenClExecutor::upload(const Payload& payload, uint64_t bytes) 
 void OpenClExecutor::readsUpload(cl_event event) {
   constexpr size_t kMany = 256;
   uploads_.back().readers.push_back(event);
-  if (uploads_.back().readers.size() % kMany == 0) dropUploads(kMostUploadBytes);
+  if (uploads_.back().readers.size() % kMany != 0) return;
+  next_upload_look_ = 0;
+  dropUploads(kMostUploadBytes);
 }
 
 StepOutcome OpenClExecutor::perform(StepIndex index, StepMode mode) {
@@ -131,6 +133,9 @@ StepOutcome OpenClExecutor::finish() {
 /// Gives up what nobody reads any more, and waits for those that read the oldest until no more than
 /// so many bytes are left besides the last upload.
 void OpenClExecutor::dropUploads(size_t most_bytes) {
+  // Each look asks for all of them: twice as many come before the next.
+  if (most_bytes > 0 && old_upload_bytes_ <= most_bytes && uploads_.size() < next_upload_look_)
+    return;
   for (auto it = uploads_.begin(); it != uploads_.end();) {
     std::deque<cl_event>& readers = it->readers;
     const bool is_last = std::next(it) == uploads_.end();
@@ -153,6 +158,7 @@ void OpenClExecutor::dropUploads(size_t most_bytes) {
     old_upload_bytes_ -= it->bytes.size();
     it = uploads_.erase(it);
   }
+  next_upload_look_ = std::max<size_t>(64, uploads_.size() * 2);
 }
 
 std::vector<cl_event> OpenClExecutor::waits() const {

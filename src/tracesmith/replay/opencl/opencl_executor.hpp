@@ -220,6 +220,7 @@ class OpenClExecutor final : public Executor {
   static constexpr size_t kMostUploadBytes = 64u << 20;
   std::deque<Upload> uploads_;
   size_t old_upload_bytes_ = 0;  // of all but the last
+  size_t next_upload_look_ = 0;  // how many there are when it is looked which are over
   BufferPool buffers_;           // for what is read
   ObjectIndex context_ = 0;      // the last one
   uint32_t contexts_ = 0;

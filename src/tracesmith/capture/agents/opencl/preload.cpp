@@ -125,6 +125,8 @@ class LinkedScope {
     }
     return false;
   }
+  /// There may be more than it has room for.
+  bool isFull() const { return count_ == kMost; }
   void* find(const char* name) const {
     void* found = nullptr;
     for (size_t i = 0; i < count_ && found == nullptr; ++i) {
@@ -139,6 +141,45 @@ class LinkedScope {
   LoadedModule modules_[kMost];
   size_t count_;
 };
+
+/// How many modules, from the first on, the program started with: itself, what is preloaded, and
+/// what these are linked to. Constructors that ran before ours may have opened more, which come
+/// behind.
+uint32_t modulesOfStart() {
+  LoadedModule program;
+  anyModule([&](const LoadedModule& module) {
+    program = module;
+    return true;
+  });
+  const LinkedScope programs(program);
+  if (programs.isFull()) return UINT32_MAX;
+  uint32_t count = 0;
+  uint32_t preloaded = 0;  // up to these: they stand before what the program is linked to
+  uint32_t last = 0;
+  anyModule([&](const LoadedModule& module) {
+    ++count;
+    if (programs.has(module)) {
+      last = count;
+    } else if (last <= 1 || last == preloaded) {
+      last = preloaded = count;
+    }
+    return false;
+  });
+  count = 0;
+  anyModule([&](const LoadedModule& preload) {
+    if (++count > preloaded) return true;
+    if (count == 1) return false;
+    const LinkedScope own(preload);
+    uint32_t at = 0;
+    anyModule([&](const LoadedModule& module) {
+      ++at;
+      if (own.has(module) && at > last) last = at;
+      return false;
+    });
+    return false;
+  });
+  return last;
+}
 
 /// How many modules define OpenCL, but for us; `out` is the first.
 uint32_t countOpenCl(LoadedModule& out) {
@@ -311,9 +352,7 @@ void* shownFor(void* found, uintptr_t offset) {
 __attribute__((constructor)) void enterByPreload() {
   tracesmith_find_dlsym();
   prepareLibraries();
-  uint32_t modules = 0;
-  anyModule([&](const LoadedModule&) { return ++modules == UINT32_MAX; });
-  g_first_modules.store(modules);
+  g_first_modules.store(modulesOfStart());
   // Loaded as a layer alone there is nothing in front of us but the loader.
   if (findExportBehind(us(), "dlsym") == nullptr) return;
   noteCallsByName();

@@ -231,6 +231,7 @@ bool endStaleCall(ThreadState& t, uintptr_t frame) {
   if (no_order) {
     g_order.unlock(t.tid);
     t.ordered = 0;
+    if (t.beginning) leaveBeginning();
   }
   return true;
 }

@@ -23,13 +23,15 @@ namespace tracesmith::record {
 /// What a thread is doing. Zero in a new thread; a forked child's first call begins it anew.
 struct ThreadState {
   uint32_t tid = 0;
-  uint32_t ordered = 0;       // how often it holds the order lock
-  bool quiet = false;         // its calls are the recorder's own
-  bool in_callback = false;   // the driver may be waiting for it
-  uint32_t unrecorded = 0;    // how many commands it is in that are in no range (RangeCall)
-  uintptr_t order_frame = 0;  // of the call that holds the order lock: where its frame ends
-  uintptr_t busy = 0;         // the same of what has the state lock, else 0
-  uint64_t signals = 0;       // those that were blocked before the state lock
+  uint32_t ordered = 0;          // how often it holds the order lock
+  bool quiet = false;            // its calls are the recorder's own
+  bool in_callback = false;      // the driver may be waiting for it
+  bool beginning = false;        // it begins a range (range.cpp)
+  bool was_in_callback = false;  // before that
+  uint32_t unrecorded = 0;       // how many commands it is in that are in no range (RangeCall)
+  uintptr_t order_frame = 0;     // of the call that holds the order lock: where its frame ends
+  uintptr_t busy = 0;            // the same of what has the state lock, else 0
+  uint64_t signals = 0;          // those that were blocked before the state lock
   /// Told the tracing agent below that its calls are attempts (opencl_attempt_layout.hpp).
   void (*attempting)(int) = nullptr;
 };
@@ -59,6 +61,9 @@ bool activeAt(uintptr_t frame);
 [[gnu::always_inline]] inline bool active() {
   return activeAt(reinterpret_cast<uintptr_t>(__builtin_dwarf_cfa()));
 }
+
+/// Of a thread that began a range (range.cpp): it does so no longer, and others may.
+void leaveBeginning();
 
 /// False once the recording of this process has ended: nothing of the program is looked at any
 /// more.

@@ -5,6 +5,7 @@
 #include <linux/futex.h>
 #include <sched.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -22,6 +23,9 @@ using recording::kChunkBytes;
 namespace {
 
 constexpr int kMostHelpers = 3;
+/// A helper that has had nothing to do for so long ends, and is started again for the next batch: a
+/// process ends with its last thread, and ours must not be that one for long.
+constexpr timespec kIdle{0, 100'000'000};
 
 /// Which batch it is, how many chunks it has, and the first that nobody has taken. In one word:
 /// whoever takes a chunk knows that what is known of the batch is of this one.
@@ -54,8 +58,8 @@ struct Batch {
 };
 constinit Batch g_batch;
 
-void wait(const std::atomic<uint32_t>& word, uint32_t while_it_is) {
-  syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, while_it_is, nullptr, nullptr, 0);
+void wait(const std::atomic<uint32_t>& word, uint32_t while_it_is, const timespec* most = nullptr) {
+  syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, while_it_is, most, nullptr, 0);
 }
 void wake(const std::atomic<uint32_t>& word) {
   syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
@@ -93,19 +97,29 @@ void* help(void*) {
   for (;;) {
     const uint32_t begun = g_batch.begun.load(std::memory_order_acquire);
     hashTogether();
-    wait(g_batch.begun, begun);
+    wait(g_batch.begun, begun, &kIdle);
+    if (g_batch.begun.load(std::memory_order_acquire) == begun) break;
   }
+  // A batch that begins just now is done by whoever began it.
+  g_batch.helpers.fetch_sub(1, std::memory_order_relaxed);
+  return nullptr;
 }
 
 void startHelpers() {
-  if (g_batch.process.load(std::memory_order_relaxed) == getpid()) return;
-  g_batch.process.store(getpid(), std::memory_order_relaxed);
+  if (g_batch.process.load(std::memory_order_relaxed) != getpid()) {
+    g_batch.process.store(getpid(), std::memory_order_relaxed);
+    g_batch.helpers.store(0, std::memory_order_relaxed);
+  }
   cpu_set_t processors;
-  int count = 0;
-  if (sched_getaffinity(0, sizeof processors, &processors) == 0) count = CPU_COUNT(&processors) - 1;
-  int helpers = 0;
-  while (helpers < count && helpers < kMostHelpers && agent::startOwnThread(help) == 0) ++helpers;
-  g_batch.helpers.store(helpers, std::memory_order_relaxed);
+  int most = 0;
+  if (sched_getaffinity(0, sizeof processors, &processors) == 0) most = CPU_COUNT(&processors) - 1;
+  if (most > kMostHelpers) most = kMostHelpers;
+  while (g_batch.helpers.load(std::memory_order_relaxed) < most) {
+    g_batch.helpers.fetch_add(1, std::memory_order_relaxed);
+    if (agent::startOwnThread(help) == 0) continue;
+    g_batch.helpers.fetch_sub(1, std::memory_order_relaxed);
+    return;
+  }
 }
 
 /// True: they are there, and the calling thread's until it gives them back.

@@ -102,6 +102,10 @@ class OrderLock {
       owner = word_.load(std::memory_order_relaxed);
     }
   }
+  bool tryLock(uint32_t tid) {
+    uint32_t free = 0;
+    return word_.compare_exchange_strong(free, tid, std::memory_order_acquire);
+  }
   /// Does nothing when another thread has taken it over.
   void unlock(uint32_t tid) {
     uint32_t owner = tid;

@@ -2,7 +2,6 @@
 // Parts of a program's run: commands of queues are recorded from a RangeEdge to the next. Before
 // the first, everything is finished and all memory is taken, so that a range replays without its
 // past. The tool has checked what the user wrote; here it comes as "KIND FIRST LAST".
-#include <pthread.h>
 #include <regex.h>
 #include <stdio.h>
 
@@ -73,7 +72,10 @@ bool covers(QueueCall what, cl_kernel kernel) {
   return true;
 }
 
-pthread_mutex_t g_beginning = PTHREAD_MUTEX_INITIALIZER;
+/// Held by the thread that begins a range. One that left by siglongjmp() gives it back at its next
+/// call; from one that makes none, or has ended, it is taken after so long.
+constinit OrderLock g_beginning;
+constexpr int64_t kBeginningPatienceNs = 60'000'000'000;
 
 // A range begins when queues are idle and all memory has been read. A command that is not recorded
 // must have changed memory by then, or it would be in neither: the order lock alone does not see to
@@ -87,20 +89,58 @@ pthread_mutex_t g_beginning = PTHREAD_MUTEX_INITIALIZER;
 
 enum class BeginStep : uint32_t { kNone, kTaking, kClosing };
 std::atomic<BeginStep> g_step{BeginStep::kNone};
-std::atomic<uint32_t> g_unrecorded{0};
 std::atomic<uint32_t> g_intruders{0};
-/// Of g_unrecorded, those that were waited for in vain: their threads have ended in the call, or
-/// left it by siglongjmp(). Under g_beginning.
-uint32_t g_given_up = 0;
+
+/// Commands that are in no range, and how many of them were waited for in vain: they take long, or
+/// their threads have ended in the call, or left it by siglongjmp(). One of these that ends after
+/// all knows by the number of the wait that it was given up.
+struct Unrecorded {
+  uint32_t commands = 0;
+  uint16_t given_up = 0;
+  uint16_t wait = 0;
+};
+static_assert(sizeof(Unrecorded) == 8);
+std::atomic<Unrecorded> g_unrecorded{Unrecorded{}};
+static_assert(std::atomic<Unrecorded>::is_always_lock_free);
 constexpr int64_t kUnrecordedPatienceNs = 1'000'000'000;
+
+template <class Change>
+void changeUnrecorded(Change&& change) {
+  Unrecorded now = g_unrecorded.load();
+  Unrecorded then;
+  do {
+    then = now;
+    change(then);
+  } while (!g_unrecorded.compare_exchange_weak(now, then));
+}
+
+uint16_t beginUnrecorded() {
+  uint16_t wait = 0;
+  changeUnrecorded([&](Unrecorded& u) {
+    ++u.commands;
+    wait = u.wait;
+  });
+  return wait;
+}
+
+void endUnrecorded(uint16_t wait) {
+  changeUnrecorded([&](Unrecorded& u) {
+    --u.commands;
+    if (u.wait != wait && u.given_up > 0) --u.given_up;
+  });
+}
 
 void waitForUnrecorded() {
   const int64_t until = nowNs() + kUnrecordedPatienceNs;
+  // The thread's own are among those that were given up, once there are such.
   const uint32_t own = t_state.unrecorded;
-  if (g_unrecorded.load() < g_given_up) g_given_up = g_unrecorded.load();
-  while (g_unrecorded.load() > g_given_up + own) {
+  for (Unrecorded u = g_unrecorded.load(); u.commands > u.given_up && u.commands > own;
+       u = g_unrecorded.load()) {
     if (nowNs() > until) {
-      g_given_up = g_unrecorded.load() - own;
+      changeUnrecorded([](Unrecorded& given) {
+        given.given_up = static_cast<uint16_t>(given.commands);
+        ++given.wait;
+      });
       return;
     }
     pauseNs(50'000);
@@ -112,7 +152,9 @@ void waitForUnrecorded() {
 bool closeBeginning(uint32_t intruders) {
   const uint64_t signals = Signals::block();  // whoever comes now waits
   g_step.store(BeginStep::kClosing);
-  const bool whole = g_intruders.load() == intruders;
+  // Another thread may have taken over and begun it.
+  const bool whole =
+      g_intruders.load() == intruders && !g_range.inside.load(std::memory_order_relaxed);
   if (whole) edge(true);
   g_step.store(BeginStep::kNone);
   Signals::restore(signals);
@@ -127,11 +169,12 @@ bool closeBeginning(uint32_t intruders) {
 bool beginRange() {
   if (t_state.in_callback) {
     // Nor does a range begin within a command of its thread that is in none.
-    if (t_state.unrecorded != 0 || pthread_mutex_trylock(&g_beginning) != 0) return false;
+    if (t_state.unrecorded != 0 || !g_beginning.tryLock(t_state.tid)) return false;
   } else {
-    pthread_mutex_lock(&g_beginning);
+    g_beginning.lock(t_state.tid, kBeginningPatienceNs);
   }
-  const bool nested = t_state.in_callback;
+  t_state.beginning = true;
+  t_state.was_in_callback = t_state.in_callback;
   t_state.in_callback = true;  // whatever comes back at us
   bool begun = g_range.inside.load(std::memory_order_relaxed);
   if (!begun) {
@@ -143,10 +186,9 @@ bool beginRange() {
       snapshotAll();
       begun = closeBeginning(intruders);
     }
-    g_step.store(BeginStep::kNone);
+    begun = begun || g_range.inside.load(std::memory_order_relaxed);
   }
-  t_state.in_callback = nested;
-  pthread_mutex_unlock(&g_beginning);
+  leaveBeginning();
   return begun;
 }
 
@@ -164,11 +206,19 @@ void waitForBeginning() {
     while (g_step.load() == BeginStep::kClosing) pauseNs(50'000);
     return;
   }
-  pthread_mutex_lock(&g_beginning);
-  pthread_mutex_unlock(&g_beginning);
+  g_beginning.lock(t_state.tid, kBeginningPatienceNs);
+  g_step.store(BeginStep::kNone);  // of whom it was taken from
+  g_beginning.unlock(t_state.tid);
 }
 
 }  // namespace
+
+void leaveBeginning() {
+  g_step.store(BeginStep::kNone);
+  t_state.in_callback = t_state.was_in_callback;
+  t_state.beginning = false;
+  g_beginning.unlock(t_state.tid);
+}
 
 bool readRange() {
   const char* text = options().range;
@@ -222,9 +272,9 @@ RangeCall::RangeCall(QueueCall what, cl_kernel kernel) {
   for (;;) {
     recorded_ = inRange(what, kernel);
     if (recorded_ || g_range.kind == RangeKind::kAll || t_state.quiet) return;
-    g_unrecorded.fetch_add(1);
+    wait_ = beginUnrecorded();
     if (mayGoBy()) break;
-    g_unrecorded.fetch_sub(1);
+    endUnrecorded(wait_);
     waitForBeginning();
   }
   counted_ = true;
@@ -234,7 +284,7 @@ RangeCall::RangeCall(QueueCall what, cl_kernel kernel) {
 RangeCall::~RangeCall() {
   if (!counted_) return;
   --t_state.unrecorded;
-  g_unrecorded.fetch_sub(1);
+  endUnrecorded(wait_);
 }
 
 void afterLaunch(cl_command_queue queue, cl_kernel kernel, uint64_t sequence, bool success) {

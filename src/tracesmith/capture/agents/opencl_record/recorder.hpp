@@ -215,6 +215,7 @@ class RangeCall {
  private:
   bool recorded_ = false;
   bool counted_ = false;
+  uint16_t wait_ = 0;  // the last one for commands like this, when it came
 };
 /// After a launch was recorded (or not): hashes, and the end of a range. Order lock.
 void afterLaunch(cl_command_queue queue, cl_kernel kernel, uint64_t sequence, bool success);

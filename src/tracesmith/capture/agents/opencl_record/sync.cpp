@@ -17,10 +17,12 @@ bool isNews(Handle event) {
   return true;
 }
 
+enum class Teller : uint8_t { kAnswer, kCallback };
+
 /// The calling thread was told that the event is complete: what it does next comes after it, as if
 /// it had waited. Nothing of the driver's is called here, so this needs no place in the order of
 /// calls but that within the thread.
-void wasTold(cl_event event) {
+void wasTold(cl_event event, Teller teller) {
   if (!inRangeNow()) return;
   const Handle handle = handleOf(event);
   rec::WaitForEvents c;
@@ -28,7 +30,9 @@ void wasTold(cl_event event) {
   c.was_told = 1;
   const int64_t now = nowNs();
   StateLock lock;
-  if (isNews(handle)) putLocked(c, {now, now, 0, 0});
+  // A callback tells once, and the program may have released the event long before: its handle is
+  // then another event's, of which nothing is noted here.
+  if (teller == Teller::kCallback || isNews(handle)) putLocked(c, {now, now, 0, 0});
 }
 
 /// The program's callback, which learns what a call that asks would learn.
@@ -42,7 +46,7 @@ void CL_CALLBACK onEvent(cl_event event, cl_int status, void* packed) {
   const Callback kept = *callback;
   free(callback);
   if (status <= CL_COMPLETE) settle();
-  if (status == CL_COMPLETE && active()) wasTold(event);
+  if (status == CL_COMPLETE && active()) wasTold(event, Teller::kCallback);
   const bool nested = t_state.in_callback;
   t_state.in_callback = true;
   kept.function(event, status, kept.user);
@@ -138,7 +142,8 @@ cl_int CL_API_CALL TS_WRAP(clGetEventInfo)(cl_event event, cl_event_info what, s
   if (what == CL_EVENT_COMMAND_EXECUTION_STATUS && size >= sizeof(cl_int) &&
       *static_cast<const cl_int*>(value) <= CL_COMPLETE) {
     settle();
-    if (*static_cast<const cl_int*>(value) == CL_COMPLETE && active()) wasTold(event);
+    if (*static_cast<const cl_int*>(value) == CL_COMPLETE && active())
+      wasTold(event, Teller::kAnswer);
   }
   if (what == CL_EVENT_REFERENCE_COUNT && size >= sizeof(cl_uint)) {
     *static_cast<cl_uint*>(value) -= heldReferences(event);
@@ -150,7 +155,8 @@ cl_int CL_API_CALL TS_WRAP(clGetEventProfilingInfo)(cl_event event, cl_profiling
                                                     size_t size, void* value, size_t* size_ret) {
   const cl_int result = next().clGetEventProfilingInfo(event, what, size, value, size_ret);
   if (result == CL_SUCCESS) settle();
-  if (result == CL_SUCCESS && active()) wasTold(event);  // else there were no times yet
+  if (result == CL_SUCCESS && active())
+    wasTold(event, Teller::kAnswer);  // else there were no times yet
   return result;
 }
 
