@@ -151,7 +151,9 @@ class FdrLog {
     }
     std::stable_sort(buffers_.begin(), buffers_.end(), [](const Buffer& a, const Buffer& b) {
       const auto key = [](const Buffer& x) {
-        return std::tuple(x.says.process, x.says.thread, x.says.wall_seconds, x.says.wall_micros);
+        // Short buffers may have begun in the same microsecond: then their first time tells.
+        return std::tuple(x.says.process, x.says.thread, x.says.wall_seconds, x.says.wall_micros,
+                          x.says.first_tsc);
       };
       return key(a) < key(b);
     });
