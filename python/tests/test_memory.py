@@ -85,6 +85,10 @@ def test_a_trace(simulated):
         assert report.peak_memory_usage == device[5]
         assert report.current_memory_usage == device[7]
         assert ts.profile_memory(trace).generate_report().to_json() == report.to_json()
+    listed = ts.profile_memory(ts.SBTReader(simulated).read_events()).generate_report()
+    assert (listed.peak_memory_usage, listed.peak_time) == (report.peak_memory_usage, report.peak_time)
+    assert {device: stats.peak_usage for device, stats in listed.device_stats.items()} == {
+        device: stats.peak_usage for device, stats in report.device_stats.items()}
     assert max(s.live_bytes for s in report.timeline) == report.peak_memory_usage
     assert 1 < len(report.timeline) <= 1002
     config = ts.MemoryProfilerConfig()

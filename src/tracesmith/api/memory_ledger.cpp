@@ -107,14 +107,20 @@ void MemoryTimeline::thin() {
 bool MemoryLedger::apply(Change& change) {
   MemoryEvent& event = change.event;
   event.timestamp = now_ = std::max(now_, event.timestamp);
+  const LiveMemory::Change what = memory_.apply({.is_allocation = event.is_allocation,
+                                                 .place = event.device_id,
+                                                 .process = change.process,
+                                                 .address = event.ptr,
+                                                 .bytes = event.bytes});
+  event.device_id = what.place;
   const uint32_t device = devices_.numberOf(event.device_id);
   AddressSpace& space =
       spaces_.try_emplace(std::pair(event.device_id, change.process), change.handles).first->second;
-  bool known = true;
   uint32_t allocator = 0;
+  auto [old, there] = what.takes ? space.take(event.ptr) : std::pair(AddressSpace::Block{}, false);
   if (event.is_allocation) {
     allocator = allocators_.numberOf(event.allocator_name);
-    if (auto [old, there] = space.take(event.ptr); there) {
+    if (there) {
       ++missed_frees_;
       release(old, device, false);
     }
@@ -129,13 +135,11 @@ bool MemoryLedger::apply(Change& change) {
     largest_ = std::max(largest_, event.bytes);
     ++sizes_[std::bit_floor(event.bytes)];
   } else {
-    auto [block, there] = space.take(event.ptr);
-    known = there;
     if (there) {
-      allocator = block.allocator;
-      if (event.bytes == 0) event.bytes = block.size;
-      lifetimes_ += static_cast<double>(now_ - block.time);
-      release(block, device, true);
+      allocator = old.allocator;
+      if (event.bytes == 0) event.bytes = old.size;
+      lifetimes_ += static_cast<double>(now_ - old.time);
+      release(old, device, true);
     } else {
       allocator = allocators_.numberOf(event.allocator_name);
       ++(config_.detect_double_free && space.wasReleased(event.ptr) ? double_frees_
@@ -144,7 +148,7 @@ bool MemoryLedger::apply(Change& change) {
   }
   keep(event, allocator);
   timeline_.add(now_, all_.current_usage, [&] { return sample(now_); });
-  return known;
+  return what.known;
 }
 
 void MemoryLedger::release(AddressSpace::Block& block, uint32_t device, bool seen) {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "tracesmith/api/memory_profiler.hpp"
+#include "tracesmith/model/live_memory.hpp"
 
 namespace tracesmith {
 
@@ -85,12 +86,12 @@ class MemoryTimeline {
   std::vector<std::pair<uint64_t, Sample>> samples_;
 };
 
-/// One thread at a time.
+/// One thread at a time. LiveMemory says what an event changes, here as for reports and plots.
 class MemoryLedger {
  public:
   struct Change {
     MemoryEvent event;
-    uint32_t process = 0;  // tells the addresses of processes apart
+    uint64_t process = 0;  // tells the addresses of processes apart
     bool handles = false;  // "addresses" are none
     std::string_view tag;
     uint64_t stack = 0;
@@ -103,7 +104,8 @@ class MemoryLedger {
         timeline_(begin, std::min(config.snapshot_interval_ms, kLongestMs) * 1'000'000,
                   config.max_timeline_samples) {}
 
-  /// False: a release of what is not live. The event's time is put right.
+  /// False: a release of what is not live. The event's time is put right, and the device of a
+  /// release that names none.
   bool apply(Change& change);
   /// Of what was applied last.
   Timestamp now() const { return now_; }
@@ -147,7 +149,8 @@ class MemoryLedger {
 
   MemoryProfiler::Config config_;
   Timestamp begin_, now_;
-  std::map<std::pair<uint32_t, uint32_t>, AddressSpace> spaces_;  // by device and process
+  LiveMemory memory_;
+  std::map<std::pair<uint32_t, uint64_t>, AddressSpace> spaces_;  // by device and process
   Sums<std::string> allocators_;
   Sums<uint32_t> devices_;
   AllocatorStats all_;

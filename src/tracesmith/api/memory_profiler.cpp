@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <charconv>
 #include <mutex>
 #include <numeric>
 
@@ -33,6 +34,24 @@ MemoryEvent memoryEventOf(const TraceEvent& event) {
   memory.is_allocation = event.type == EventType::MemAlloc;
   memory.allocator_name = event.name;
   return memory;
+}
+
+/// Where events are of several processes, each says of which (model/event_listing.cpp).
+uint64_t processOf(const TraceEvent& event) {
+  const auto said = event.metadata.find("process_id");
+  uint64_t process = 0;
+  if (said != event.metadata.end()) {
+    std::from_chars(said->second.data(), said->second.data() + said->second.size(), process);
+  }
+  return process;
+}
+
+MemoryLedger::Change changeOf(const TraceEvent& event) {
+  return {.event = memoryEventOf(event),
+          .process = processOf(event),
+          .handles = false,
+          .tag = {},
+          .stack = event.call_stack ? hashOf(*event.call_stack) : 0};
 }
 
 bool isMemory(const TraceEvent& event) {
@@ -97,21 +116,21 @@ MemoryProfiler MemoryProfiler::of(const Trace& trace, const Config& config) {
   impl.beginAt(static_cast<uint64_t>(range.begin_ns));
   impl.active = true;
   const MemoryEventTable& rows = trace.memory_event;
-  const std::vector<uint32_t> numbers = deviceNumbers(trace);
   std::vector<MemoryEvent> events = tracesmith::toMemoryEvents(trace);
+  std::vector<uint32_t> event_of(rows.size());  // those of unknown kinds have none
+  for (uint32_t row = 0, event = 0; row < rows.size(); ++row) {
+    event_of[row] = event;
+    event += rows.kind[row] == MemoryKind::kAlloc || rows.kind[row] == MemoryKind::kFree ? 1 : 0;
+  }
   for (const MemoryChange& found : memoryChanges(trace)) {
-    if (found.row >= events.size()) break;  // cancelled
-    MemoryLedger::Change change{std::move(events[found.row]),
-                                static_cast<uint32_t>(rows.process_id[found.row]),
-                                false,
-                                {},
-                                static_cast<uint64_t>(rows.call_path_id[found.row])};
+    if (event_of[found.row] >= events.size()) break;  // cancelled
     const auto device = static_cast<size_t>(found.device);
-    change.event.device_id = kHostMemory;
-    if (device != 0 && device <= numbers.size()) {
-      change.event.device_id = numbers[device - 1];
-      change.handles = trace.device.backend[device - 1] == PlatformType::OpenCL;
-    }
+    MemoryLedger::Change change{.event = std::move(events[event_of[found.row]]),
+                                .process = static_cast<uint64_t>(rows.process_id[found.row]),
+                                .handles = device != 0 && device <= trace.device.size() &&
+                                           trace.device.backend[device - 1] == PlatformType::OpenCL,
+                                .tag = {},
+                                .stack = static_cast<uint64_t>(rows.call_path_id[found.row])};
     impl.ledger.apply(change);
   }
   impl.endAt(static_cast<uint64_t>(range.end_ns));
@@ -155,8 +174,7 @@ MemoryProfiler MemoryProfiler::of(std::span<const TraceEvent> events, const Conf
   size_t step = 0;
   for (const TraceEvent* event : order) {
     if (isCancelledAt(step++)) break;
-    MemoryLedger::Change change{
-        memoryEventOf(*event), 0, false, {}, event->call_stack ? hashOf(*event->call_stack) : 0};
+    MemoryLedger::Change change = changeOf(*event);
     impl.ledger.apply(change);
   }
   impl.endAt(end);
@@ -220,8 +238,7 @@ bool MemoryProfiler::recordEvent(const MemoryEvent& event) {
 
 bool MemoryProfiler::recordEvent(const TraceEvent& event) {
   if (!isMemory(event)) return false;
-  return impl_->record(
-      {memoryEventOf(event), 0, false, {}, event.call_stack ? hashOf(*event.call_stack) : 0});
+  return impl_->record(changeOf(event));
 }
 
 uint64_t MemoryProfiler::getCurrentUsage() const {

@@ -318,38 +318,66 @@ TEST(MemoryProfiler, OfATraceProcessesAndDevicesAreToldApart) {
   EXPECT_FALSE(MemoryProfiler::of(trace).generateReport().fragmentation);
 }
 
-/// Reports and plots use memoryUsage(): a profile of the same trace says the same.
+void expectSame(const MemoryReport& report, const MemoryUsage& usage) {
+  EXPECT_EQ(report.peak_memory_usage, usage.all.peak_bytes);
+  EXPECT_EQ(report.peak_time, static_cast<uint64_t>(usage.all.peak_ns));
+  EXPECT_EQ(report.current_memory_usage, usage.all.live_bytes);
+  ASSERT_EQ(report.device_stats.size(), usage.places.size());
+  for (const MemoryTotals& use : usage.places) {
+    const uint32_t number =
+        use.device == DeviceId::kNone ? kHostMemory : static_cast<uint32_t>(use.device) - 1;
+    ASSERT_TRUE(report.device_stats.contains(number));
+    EXPECT_EQ(report.device_stats.at(number).peak_usage, use.peak_bytes);
+    EXPECT_EQ(report.device_stats.at(number).current_usage, use.live_bytes);
+    EXPECT_EQ(report.device_stats.at(number).bytes_freed, use.freed_bytes);
+  }
+}
+
+/// Reports and plots use memoryUsage(): a profile of the same trace, of its events as a list and of
+/// the same events told one by one says the same.
 TEST(MemoryProfiler, OfATraceItSaysWhatReportsSay) {
   std::mt19937 random(7);
   for (int round = 0; round < 30; ++round) {
     Trace trace;
     for (uint32_t id = 1; id <= 2; ++id) {
       trace.device.push({.id = DeviceId(id), .backend = PlatformType::CUDA, .ordinal = id - 1});
+      trace.process.push({.id = ProcessId(id), .pid = 40 + id});
     }
+    trace.context.push({.id = ContextId(1), .device_id = DeviceId(2)});
+    const uint32_t processes = 1 + round % 2;
     for (int i = 0; i < 400; ++i) {
       MemoryEventRow row;
-      row.time_ns = static_cast<int64_t>(random() % 1'000);
-      row.kind = random() % 2 == 0 ? MemoryKind::kAlloc : MemoryKind::kFree;
-      row.process_id = ProcessId(1 + random() % 2);
+      row.time_ns = static_cast<int64_t>(1 + random() % 1'000);
+      const auto kind = random() % 9;
+      row.kind = kind == 0       ? MemoryKind::kUnknown
+                 : kind % 2 == 0 ? MemoryKind::kAlloc
+                                 : MemoryKind::kFree;
+      row.process_id = ProcessId(1 + random() % processes);
       row.device_id = DeviceId(random() % 3);
+      if (row.device_id == DeviceId::kNone) row.context_id = ContextId(random() % 2);
       row.address = random() % 30;
       row.bytes = row.kind == MemoryKind::kAlloc ? 1 + random() % 9'000 : 0;
       trace.memory_event.push(row);
     }
     const MemoryUsage usage = memoryUsage(trace);
-    const MemoryReport report = MemoryProfiler::of(trace).generateReport();
-    EXPECT_EQ(report.peak_memory_usage, usage.all.peak_bytes);
-    EXPECT_EQ(report.peak_time, static_cast<uint64_t>(usage.all.peak_ns));
-    EXPECT_EQ(report.current_memory_usage, usage.all.live_bytes);
-    ASSERT_EQ(report.device_stats.size(), usage.places.size());
-    for (const MemoryTotals& use : usage.places) {
-      const uint32_t number =
-          use.device == DeviceId::kNone ? kHostMemory : static_cast<uint32_t>(use.device) - 1;
-      ASSERT_TRUE(report.device_stats.contains(number));
-      EXPECT_EQ(report.device_stats.at(number).peak_usage, use.peak_bytes);
-      EXPECT_EQ(report.device_stats.at(number).current_usage, use.live_bytes);
-      EXPECT_EQ(report.device_stats.at(number).bytes_freed, use.freed_bytes);
+    expectSame(MemoryProfiler::of(trace).generateReport(), usage);
+    const std::vector<TraceEvent> events = toEvents(trace);
+    expectSame(MemoryProfiler::of(events, {}).generateReport(), usage);
+    if (processes > 1) continue;  // a MemoryEvent does not say its process
+    expectSame(MemoryProfiler::of(toMemoryEvents(trace), {}).generateReport(), usage);
+    Trace again;
+    appendEvents(again, events);
+    EXPECT_EQ(memoryUsage(again).all.peak_bytes, usage.all.peak_bytes);
+    EXPECT_EQ(memoryUsage(again).places.size(), usage.places.size());
+    MemoryProfiler live;
+    live.start();
+    uint64_t peak = 0;
+    for (const TraceEvent& event : events) {
+      live.recordEvent(event);
+      peak = std::max(peak, live.getCurrentUsage());
     }
+    EXPECT_EQ(live.getPeakUsage(), usage.all.peak_bytes);
+    EXPECT_EQ(peak, usage.all.peak_bytes);
   }
 }
 

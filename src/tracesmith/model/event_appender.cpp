@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "tracesmith/base/cancellation.hpp"
+#include "tracesmith/model/live_memory.hpp"
 
 namespace tracesmith {
 namespace {
@@ -316,8 +317,10 @@ void EventAppender::appendMemory(const TraceEvent& event, MemoryKind kind) {
   row.time_ns = static_cast<int64_t>(event.timestamp);
   row.kind = kind;
   row.thread_id = thread(event.thread_id);
-  row.device_id = device(event.device_id);
-  row.context_id = contexts_[event.device_id];
+  if (event.device_id != kHostMemory) {
+    row.device_id = device(event.device_id);
+    row.context_id = contexts_[event.device_id];
+  }
   row.correlation_id = event.correlation_id;
   row.name = text(event.name);
   if (event.call_stack) row.call_path_id = callPath(*event.call_stack);

@@ -10,6 +10,7 @@
 #include "tracesmith/base/cancellation.hpp"
 #include "tracesmith/model/event_appender.hpp"
 #include "tracesmith/model/frame_symbols.hpp"
+#include "tracesmith/model/live_memory.hpp"
 #include "tracesmith/model/trace_event.hpp"
 
 namespace tracesmith {
@@ -122,6 +123,7 @@ Lister::Lister(const Trace& trace)
   std::set<ProcessId> processes(trace.host_call.process_id.begin(),
                                 trace.host_call.process_id.end());
   processes.insert(trace.kernel.process_id.begin(), trace.kernel.process_id.end());
+  processes.insert(trace.memory_event.process_id.begin(), trace.memory_event.process_id.end());
   many_processes_ = processes.size() > 1;
   for (size_t i = 0; i < trace.kernel.size(); ++i) {
     kernel_of_.try_emplace(WorkKey{trace.kernel.process_id[i], trace.kernel.correlation_id[i]}, i);
@@ -424,11 +426,14 @@ void Lister::listSyncs() {
 
 void Lister::listMemory() {
   const MemoryEventTable& t = trace_.memory_event;
+  const std::vector<DeviceId> places = memoryPlaces(trace_);
   for (size_t i = 0; i < t.size() && !isCancelledAt(i); ++i) {
-    const EventType type =
-        t.kind[i] == MemoryKind::kFree ? EventType::MemFree : EventType::MemAlloc;
+    const EventType type = t.kind[i] == MemoryKind::kFree    ? EventType::MemFree
+                           : t.kind[i] == MemoryKind::kAlloc ? EventType::MemAlloc
+                                                             : EventType::Custom;
     TraceEvent& event = begin(type, t, i, t.time_ns[i], 0);
-    placeOnDevice(event, t.device_id[i]);
+    event.device_id = kHostMemory;
+    placeOnDevice(event, places[i]);
     addStack(event, t.call_path_id[i]);
     event.name = trace_.text(t.name[i]);
     if ((t.bytes[i] | t.address[i]) != 0) event.memory_params = {0, t.address[i], t.bytes[i]};

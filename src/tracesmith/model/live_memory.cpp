@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
-#include <unordered_map>
 #include <utility>
 
 #include "tracesmith/base/cancellation.hpp"
@@ -22,6 +21,33 @@ DeviceId deviceNamedBy(const Trace& trace, uint32_t row) {
 
 }  // namespace
 
+LiveMemory::Change LiveMemory::apply(const Event& event) {
+  Change change{.place = event.place};
+  const auto [begin, end] = live_.equal_range(event.address);
+  auto found = end;
+  auto elsewhere = end;
+  for (auto at = begin; at != end; ++at) {
+    if (at->second.process != event.process) continue;
+    (at->second.place == event.place ? found : elsewhere) = at;
+  }
+  if (!event.is_allocation && found == end && event.place == kHostMemory && elsewhere != end) {
+    found = elsewhere;
+    change.place = found->second.place;
+  }
+  change.known = event.is_allocation || found != end;
+  if (found != end) {
+    change.takes = true;
+    change.taken = found->second.bytes;
+    change.taken_row = found->second.row;
+    live_.erase(found);
+  }
+  if (event.is_allocation) {
+    change.added = event.bytes;
+    live_.insert({event.address, {change.place, event.row, event.process, event.bytes}});
+  }
+  return change;
+}
+
 std::vector<MemoryChange> memoryChanges(const Trace& trace) {
   const MemoryEventTable& events = trace.memory_event;
   std::vector<uint32_t> order(events.size());
@@ -32,44 +58,38 @@ std::vector<MemoryChange> memoryChanges(const Trace& trace) {
   if (!std::is_sorted(order.begin(), order.end(), earlier)) {
     std::stable_sort(order.begin(), order.end(), earlier);
   }
-  // By address: the places where it is live; nearly always one.
-  struct Place {
-    DeviceId device{};
-    ProcessId process{};
-    uint64_t bytes = 0;
-  };
-  std::unordered_multimap<uint64_t, Place> live;
+  LiveMemory live;
   std::vector<MemoryChange> out;
   out.reserve(order.size());
   for (size_t n = 0; n < order.size() && !isCancelledAt(n); ++n) {
     const uint32_t row = order[n];
-    const bool adds = events.kind[row] == MemoryKind::kAlloc;
-    const uint64_t address = events.address[row];
-    if ((!adds && events.kind[row] != MemoryKind::kFree) || address == 0) continue;
-    MemoryChange change{.row = row, .device = deviceNamedBy(trace, row)};
-    const auto [begin, end] = live.equal_range(address);
-    auto found = end;
-    auto elsewhere = end;
-    for (auto at = begin; at != end; ++at) {
-      if (at->second.process != events.process_id[row]) continue;
-      (at->second.device == change.device ? found : elsewhere) = at;
-    }
-    if (!adds && found == end && change.device == DeviceId::kNone && elsewhere != end) {
-      found = elsewhere;
-      change.device = found->second.device;
-    }
-    change.known = adds || found != end;
-    if (found != end) {
-      change.taken = found->second.bytes;
-      live.erase(found);
-    }
-    if (adds) {
-      change.added = events.bytes[row];
-      live.insert({address, {change.device, events.process_id[row], change.added}});
-    }
-    out.push_back(change);
+    const MemoryKind kind = events.kind[row];
+    if (kind != MemoryKind::kAlloc && kind != MemoryKind::kFree) continue;
+    if (events.address[row] == 0) continue;
+    const DeviceId named = deviceNamedBy(trace, row);
+    const LiveMemory::Change change =
+        live.apply({.is_allocation = kind == MemoryKind::kAlloc,
+                    .place = named == DeviceId::kNone ? kHostMemory : static_cast<uint32_t>(named),
+                    .process = static_cast<uint64_t>(events.process_id[row]),
+                    .address = events.address[row],
+                    .bytes = events.bytes[row],
+                    .row = row});
+    out.push_back({.row = row,
+                   .device = change.place == kHostMemory ? DeviceId::kNone : DeviceId{change.place},
+                   .added = change.added,
+                   .taken = change.taken,
+                   .takes = change.takes,
+                   .taken_row = change.taken_row,
+                   .known = change.known});
   }
   return out;
+}
+
+std::vector<DeviceId> memoryPlaces(const Trace& trace) {
+  std::vector<DeviceId> places(trace.memory_event.size());
+  for (uint32_t row = 0; row < places.size(); ++row) places[row] = deviceNamedBy(trace, row);
+  for (const MemoryChange& change : memoryChanges(trace)) places[change.row] = change.device;
+  return places;
 }
 
 MemoryUsage memoryUsage(const Trace& trace) {

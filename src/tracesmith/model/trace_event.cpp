@@ -145,16 +145,14 @@ TraceMetadata traceMetadata(const Trace& trace) {
 
 std::vector<MemoryEvent> toMemoryEvents(const Trace& trace) {
   const std::vector<uint32_t> devices = deviceNumbers(trace);
+  const std::vector<DeviceId> places = memoryPlaces(trace);
   std::vector<MemoryEvent> events;
   for (size_t i = 0; i < trace.memory_event.size() && !isCancelledAt(i); ++i) {
     const MemoryEventRow row = trace.memory_event.row(i);
+    if (row.kind != MemoryKind::kAlloc && row.kind != MemoryKind::kFree) continue;
     MemoryEvent event;
     event.timestamp = static_cast<uint64_t>(row.time_ns);
-    auto device = static_cast<size_t>(row.device_id);
-    const auto context = static_cast<size_t>(row.context_id);
-    if (device == 0 && context != 0 && context <= trace.context.size()) {
-      device = static_cast<size_t>(trace.context.device_id[context - 1]);
-    }
+    const auto device = static_cast<size_t>(places[i]);
     event.device_id = device != 0 && device <= devices.size() ? devices[device - 1] : kHostMemory;
     const auto thread = static_cast<size_t>(row.thread_id);
     if (thread != 0 && thread <= trace.thread.size())

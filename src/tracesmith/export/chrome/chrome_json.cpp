@@ -133,17 +133,13 @@ void ChromeJsonEncoder::counters() {
     e.raw(kName, name).number(kPid, pid).time(kTs, ns);
     e.rawArg("\"value\":", fmt::format("{}", value));
   });
-  unmatched_frees_ = forEachMemoryValue(
-      trace_, selection_, [&](ProcessId process, ContextId context, int64_t ns, uint64_t bytes) {
-        JsonEvent e(out_, any_, 'C');
-        const auto c = static_cast<size_t>(context);
-        e.raw(kName, c != 0 && c <= trace_.context.size()
-                         ? fmt::format("\"Allocated device memory, context #{}\"",
-                                       trace_.context.ordinal[c - 1])
-                         : std::string("\"Allocated device memory\""));
-        e.number(kPid, pidOf(process)).time(kTs, ns);
-        e.arg("\"bytes\":", bytes);
-      });
+  unmatched_frees_ = forEachMemoryValue(trace_, selection_,
+                                        [&](const MemoryPool& pool, int64_t ns, uint64_t bytes) {
+                                          JsonEvent e(out_, any_, 'C');
+                                          e.raw(kName, '"' + memoryPoolName(trace_, pool) + '"');
+                                          e.number(kPid, pidOf(pool.process)).time(kTs, ns);
+                                          e.arg("\"bytes\":", bytes);
+                                        });
 }
 
 void ChromeJsonEncoder::otherData() {

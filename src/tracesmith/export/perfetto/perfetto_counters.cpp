@@ -84,18 +84,15 @@ void Encoder::counters() {
 }
 
 void Encoder::allocatedMemory() {
-  std::map<std::pair<ProcessId, ContextId>, Sequence> sequences;
+  std::map<MemoryPool, Sequence> sequences;
   unmatched_frees_ = forEachMemoryValue(
-      trace_, selection_, [&](ProcessId process, ContextId context, int64_t ns, uint64_t bytes) {
-        Sequence& q = sequences[{process, context}];
+      trace_, selection_, [&](const MemoryPool& pool, int64_t ns, uint64_t bytes) {
+        Sequence& q = sequences[pool];
         if (q.id == 0) {
-          std::string name = "Allocated device memory";
-          const auto c = static_cast<size_t>(context);
-          if (c != 0 && c <= trace_.context.size()) {
-            name += fmt::format(", context #{}", trace_.context.ordinal[c - 1]);
-          }
-          openCounter(q, ns, packets_.uuid(TrackKind::kMemory, static_cast<uint64_t>(process), c),
-                      processUuid(process), name, "bytes",
+          const uint64_t of = static_cast<uint64_t>(pool.context) << 1 | (pool.on_host ? 1 : 0);
+          openCounter(q, ns,
+                      packets_.uuid(TrackKind::kMemory, static_cast<uint64_t>(pool.process), of),
+                      processUuid(pool.process), memoryPoolName(trace_, pool), "bytes",
                       "sum of the allocations seen that have not been released");
         }
         counterValue(q, ns, static_cast<double>(bytes));

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <map>
-#include <unordered_map>
-#include <utility>
 #include <vector>
+
+#include "tracesmith/model/live_memory.hpp"
 
 namespace tracesmith {
 
@@ -42,54 +42,48 @@ void forEachCounterValue(const Trace& trace, const Selection& selection,
   }
 }
 
-uint64_t forEachMemoryValue(const Trace& trace, const Selection& selection,
-                            const std::function<void(ProcessId, ContextId, int64_t, uint64_t)>& f) {
-  const MemoryEventTable& table = trace.memory_event;
-  std::vector<size_t> rows(table.size());
-  for (size_t i = 0; i < rows.size(); ++i) rows[i] = i;
-  const auto earlier = [&](size_t a, size_t b) { return table.time_ns[a] < table.time_ns[b]; };
-  if (!std::is_sorted(rows.begin(), rows.end(), earlier)) {
-    std::stable_sort(rows.begin(), rows.end(), earlier);
+std::string memoryPoolName(const Trace& trace, const MemoryPool& pool) {
+  std::string name = pool.on_host ? "Allocated host memory" : "Allocated device memory";
+  const auto context = static_cast<size_t>(pool.context);
+  if (context != 0 && context <= trace.context.size()) {
+    name += ", context #" + std::to_string(trace.context.ordinal[context - 1]);
   }
+  return name;
+}
 
-  using Pool = std::pair<ProcessId, ContextId>;
-  struct Block {
-    Pool pool;
-    uint64_t bytes = 0;
+uint64_t forEachMemoryValue(const Trace& trace, const Selection& selection,
+                            const std::function<void(const MemoryPool&, int64_t, uint64_t)>& f) {
+  const MemoryEventTable& table = trace.memory_event;
+  std::map<MemoryPool, uint64_t> sums;  // unsigned: absurd sizes wrap and come back
+  std::vector<DeviceId> place(table.size());
+  const auto poolOf = [&](uint32_t row) {
+    return MemoryPool{table.process_id[row], table.context_id[row], place[row] == DeviceId::kNone};
   };
-  std::map<Pool, uint64_t> sums;  // unsigned: absurd sizes wrap and come back
-  // Handles mean something only within their process.
-  std::unordered_map<ProcessId, std::unordered_map<uint64_t, Block>> blocks;
   uint64_t unmatched = 0;
-
   bool begun = selection.allTimes();
   const auto begin = [&] {
     if (begun) return;
     begun = true;
-    for (const auto& [pool, sum] : sums) f(pool.first, pool.second, selection.fromNs(), sum);
+    for (const auto& [pool, sum] : sums) f(pool, selection.fromNs(), sum);
   };
-  for (size_t i : rows) {
-    const int64_t ns = table.time_ns[i];
+  for (const MemoryChange& change : memoryChanges(trace)) {
+    const int64_t ns = table.time_ns[change.row];
     if (ns >= selection.toNs() && !selection.allTimes()) break;
     if (ns >= selection.fromNs()) begin();
-    Pool pool{table.process_id[i], table.context_id[i]};
-    auto& own = blocks[pool.first];
-    if (table.kind[i] == MemoryKind::kAlloc) {
-      own[table.address[i]] = {pool, table.bytes[i]};
-      sums[pool] += table.bytes[i];
-    } else if (table.kind[i] == MemoryKind::kFree) {
-      const auto it = own.find(table.address[i]);
-      if (it == own.end()) {
-        ++unmatched;  // allocated before the recording began
-        continue;
-      }
-      pool = it->second.pool;
-      sums[pool] -= it->second.bytes;
-      own.erase(it);
-    } else {
+    if (!change.known) {
+      ++unmatched;  // allocated before the recording began
       continue;
     }
-    if (begun) f(pool.first, pool.second, ns, sums[pool]);
+    place[change.row] = change.device;
+    const bool adds = table.kind[change.row] == MemoryKind::kAlloc;
+    const MemoryPool pool = poolOf(adds ? change.row : change.taken_row);
+    if (change.takes) {
+      const MemoryPool from = poolOf(change.taken_row);
+      sums[from] -= change.taken;
+      if (begun && from != pool) f(from, ns, sums[from]);
+    }
+    sums[pool] += change.added;
+    if (begun) f(pool, ns, sums[pool]);
   }
   begin();
   return unmatched;

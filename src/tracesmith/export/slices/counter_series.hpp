@@ -3,8 +3,10 @@
 // the stretch began is given as its value there.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <functional>
+#include <string>
 
 #include "tracesmith/export/select/selection.hpp"
 #include "tracesmith/model/trace.hpp"
@@ -16,10 +18,21 @@ namespace tracesmith {
 void forEachCounterValue(const Trace& trace, const Selection& selection,
                          const std::function<void(CounterTrackId, int64_t, double)>& f);
 
-/// Bytes that are allocated per process and context, from `memory_event`: f(process, context, host
-/// ns, sum) after each change, in order of time. Returns the number of frees whose allocation is
-/// not in the trace; they change nothing.
+/// What one counter of allocated bytes is of.
+struct MemoryPool {
+  ProcessId process{};
+  ContextId context{};
+  bool on_host = false;
+  auto operator<=>(const MemoryPool&) const = default;
+};
+
+/// "Allocated device memory, context #0": what viewers call the counter.
+std::string memoryPoolName(const Trace& trace, const MemoryPool& pool);
+
+/// Bytes that are allocated, as model/live_memory.hpp counts them: f(pool, host ns, sum) after each
+/// change, in order of time. Returns the number of frees whose allocation is not in the trace; they
+/// change nothing.
 uint64_t forEachMemoryValue(const Trace& trace, const Selection& selection,
-                            const std::function<void(ProcessId, ContextId, int64_t, uint64_t)>& f);
+                            const std::function<void(const MemoryPool&, int64_t, uint64_t)>& f);
 
 }  // namespace tracesmith
