@@ -157,7 +157,9 @@ void bindCaptures(nb::module_& m) {
       .def_rw("duration_ms", &TracingConfig::duration_ms, "stop by itself after so long; 0: never")
       .def_rw("enable_gpu_tracks", &TracingConfig::enable_gpu_tracks)
       .def_rw("enable_counter_tracks", &TracingConfig::enable_counter_tracks)
-      .def_rw("enable_flow_events", &TracingConfig::enable_flow_events);
+      .def_rw("enable_flow_events", &TracingConfig::enable_flow_events)
+      .def_rw("all_frames", &TracingConfig::all_frames,
+              "In stacks also the frames of the interpreter, libffi and the loader.");
   nb::enum_<Session::State>(m, "TracingState", "Whether a session runs.")
       .value("Stopped", Session::State::Stopped)
       .value("Starting", Session::State::Starting)

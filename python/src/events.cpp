@@ -54,15 +54,18 @@ void bindEvents(nb::module_& m) {
       .def(
           "__init__",
           [](StackFrame* self, uint64_t address, std::string function, std::string file,
-             uint32_t line) {
-            new (self) StackFrame{address, std::move(function), std::move(file), line};
+             uint32_t line, std::string module) {
+            new (self)
+                StackFrame{address, std::move(function), std::move(file), line, std::move(module)};
           },
           nb::arg("address") = 0, nb::arg("function_name") = "", nb::arg("file_name") = "",
-          nb::arg("line_number") = 0)
+          nb::arg("line_number") = 0, nb::arg("module") = "")
       .def_rw("address", &StackFrame::address)
       .def_rw("function_name", &StackFrame::function_name)
       .def_rw("file_name", &StackFrame::file_name)
       .def_rw("line_number", &StackFrame::line_number)
+      .def_rw("module", &StackFrame::module,
+              "library or executable; \"Python\": a function of Python, without address")
       .def(
           "__eq__", [](const StackFrame& a, const StackFrame& b) { return a == b; },
           nb::is_operator(), nb::sig("def __eq__(self, arg: object, /) -> bool"))

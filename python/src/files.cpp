@@ -208,7 +208,9 @@ void bindFiles(nb::module_& m) {
       .def("set_enable_gpu_tracks", &PerfettoExporter::setEnableGPUTracks, nb::arg("enable"))
       .def("set_enable_flow_events", &PerfettoExporter::setEnableFlowEvents, nb::arg("enable"))
       .def("set_enable_counter_tracks", &PerfettoExporter::setEnableCounterTracks,
-           nb::arg("enable"));
+           nb::arg("enable"))
+      .def("set_all_frames", &PerfettoExporter::setAllFrames, nb::arg("all"),
+           "True: in stacks also the frames of the interpreter, libffi and the loader.");
   nb::class_<PerfettoProtoExporter, PerfettoExporter> perfetto(
       m, "PerfettoProtoExporter", "TraceEvents as Perfetto's protobuf, or as Chrome's JSON.");
   defineExports(perfetto);
@@ -221,15 +223,17 @@ void bindFiles(nb::module_& m) {
 
   m.def(
       "export_trace",
-      [](TraceFile& file, const nb::bytes& path) {
+      [](TraceFile& file, const nb::bytes& path, bool all_frames) {
         const std::string to(path.c_str(), path.size());
         const auto loaded = file.whole();
         const bool json = to.size() >= 5 && to.compare(to.size() - 5, 5, ".json") == 0;
         check(interruptible([&] {
-          return json ? exportChromeJson(loaded->trace, to) : exportPerfetto(loaded->trace, to);
+          const PerfettoOptions options{.all_frames = all_frames};
+          return json ? exportChromeJson(loaded->trace, to, options)
+                      : exportPerfetto(loaded->trace, to, options);
         }));
       },
-      nb::arg("file"), nb::arg("path"));
+      nb::arg("file"), nb::arg("path"), nb::arg("all_frames"));
 
   m.def(
       "format_duration", [](int64_t ns) { return formatDuration(ns); }, nb::arg("ns"),

@@ -206,6 +206,40 @@ def test_exports(events, simulated, tmp_path):
     assert "gemm" in ts.PerfettoExporter().export_to_string(events)
 
 
+def test_stacks_are_without_the_interpreters_frames(tmp_path):
+    event = ts.TraceEvent(ts.EventType.KernelLaunch, 1000)
+    event.duration = 50
+    event.name = "clEnqueueNDRangeKernel"
+    stack = ts.CallStack()
+    for frame in (ts.StackFrame(0x7F10, "ffi_call_unix64", module="/usr/lib/libffi.so.8"),
+                  ts.StackFrame(0x4110, "cfunction_call", module="/usr/bin/python3.11"),
+                  ts.StackFrame(0, "forward", "model.py", 7, module="Python")):
+        stack.frames.append(frame)
+    assert stack.frames[0].module == "/usr/lib/libffi.so.8"
+    event.call_stack = stack
+    for name in ("x.json", "x.pftrace"):
+        for all_frames in (False, True):
+            ts.export_perfetto([event], tmp_path / name, all_frames=all_frames)
+            written = (tmp_path / name).read_bytes()
+            assert b"forward" in written
+            assert (b"ffi_call_unix64" in written) == (b"cfunction_call" in written) == all_frames
+    writer = ts.SBTWriter(tmp_path / "x.sbt")
+    assert writer.write_event(event) and writer.finalize()
+    assert ts.SBTReader(tmp_path / "x.sbt").read_events()[0].call_stack.frames[0].module == "/usr/lib/libffi.so.8"
+    with ts.open(tmp_path / "x.sbt") as trace:
+        for all_frames in (False, True):
+            ts.export_perfetto(trace, tmp_path / "t.json", all_frames=all_frames)
+            assert ("ffi_call_unix64" in (tmp_path / "t.json").read_text()) == all_frames
+    exporter = ts.PerfettoExporter()
+    assert "ffi_call_unix64" not in exporter.export_to_string([event])
+    exporter.set_all_frames(True)
+    assert "ffi_call_unix64" in exporter.export_to_string([event])
+    config = ts.TracingConfig()
+    assert not config.all_frames
+    config.all_frames = True
+    assert config.all_frames
+
+
 def test_replay_says_that_it_is_simulated(events, simulated):
     result = ts.replay_trace(events)
     assert result.success and result.simulated and not result.deterministic
@@ -287,6 +321,7 @@ def test_stack_capture():
     stack = capture.capture()
     assert stack.depth() > 3
     assert any(frame.function_name for frame in stack.frames)
+    assert any("python" in frame.module for frame in stack.frames)
     assert ts.StackCapture.get_current_thread_id() == threading.get_native_id()
 
 

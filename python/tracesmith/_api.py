@@ -85,18 +85,22 @@ def build_timeline(events: EventsOrTrace) -> Timeline:
     return builder.build()
 
 
-def export_perfetto(events: EventsOrTrace, path: PathLike, counters: Sequence[CounterEvent] = ()) -> bool:
+def export_perfetto(
+    events: EventsOrTrace, path: PathLike, counters: Sequence[CounterEvent] = (), *, all_frames: bool = False
+) -> bool:
     """Writes events, or a trace, for https://ui.perfetto.dev. A name that ends in .json: as Chrome's
     JSON; else as Perfetto's protobuf. `counters`: beside events; a trace has its own in it, and takes
-    no others (InvalidArgumentError). True; what goes wrong is raised."""
+    no others (InvalidArgumentError). `all_frames`: in stacks also the frames of the interpreter, libffi and
+    the loader. True; what goes wrong is raised."""
     if isinstance(events, Trace):
         if len(counters) > 0:
             raise InvalidArgumentError(
                 "a trace is exported with the counters that are in it; others can be given beside events", "counters")
-        _core.export_trace(events._file, os.fsencode(path))
+        _core.export_trace(events._file, os.fsencode(path), all_frames)
         return True
     json = os.fspath(path).endswith(".json")
     exporter = _core.PerfettoProtoExporter(_core.PerfettoFormat.JSON if json else _core.PerfettoFormat.PROTOBUF)
+    exporter.set_all_frames(all_frames)
     return exporter.export_to_file_with_counters(list(events), list(counters), path)
 
 

@@ -284,6 +284,10 @@ functions! {
         json: *mut *mut c_char,
     ) -> tracesmith_status;
     fn tracesmith_export(trace: *mut tracesmith_trace, path: *const c_char) -> tracesmith_status;
+    fn tracesmith_export_all_frames(
+        trace: *mut tracesmith_trace,
+        path: *const c_char,
+    ) -> tracesmith_status;
 
     fn tracesmith_session_start(
         options: *const tracesmith_session_options,

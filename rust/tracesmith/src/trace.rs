@@ -252,6 +252,13 @@ impl Trace {
         // SAFETY: a text that ends with 0.
         check(unsafe { sys::tracesmith_export(self.raw(), path.as_ptr()) })
     }
+
+    /// The same; stacks have also the frames of the interpreter, libffi and the loader.
+    pub fn export_all_frames(&self, path: impl AsRef<Path>) -> Result<(), Error> {
+        let path = c_path(path.as_ref())?;
+        // SAFETY: a text that ends with 0.
+        check(unsafe { sys::tracesmith_export_all_frames(self.raw(), path.as_ptr()) })
+    }
 }
 
 fn empty_stream() -> sys::ArrowArrayStream {

@@ -182,6 +182,7 @@ fn analyses_exports_and_replays() {
     assert_eq!(trace.rows("range").unwrap(), 2);
     assert!(trace.analyze(&[], 5).unwrap().starts_with('{'));
     trace.export(folder.join("run.json")).unwrap();
+    trace.export_all_frames(folder.join("all.json")).unwrap();
     session.export(folder.join("run.pftrace")).unwrap();
     assert!(std::fs::read_to_string(folder.join("run.json")).unwrap().contains("\"two\""));
     assert!(folder.join("run.pftrace").metadata().unwrap().len() > 0);

@@ -12,11 +12,12 @@ namespace tracesmith {
 namespace {
 
 /// All that the events say is wanted here, also what differs for each of them.
-PerfettoOptions optionsOf(bool counters, bool flows) {
+PerfettoOptions optionsOf(bool counters, bool flows, bool all_frames) {
   PerfettoOptions options;
   options.counters = counters;
   options.flows = flows;
   options.full_args = true;
+  options.all_frames = all_frames;
   return options;
 }
 
@@ -71,7 +72,7 @@ bool PerfettoExporter::exportToFile(const std::vector<TraceEvent>& events,
                                     const std::string& path) {
   const Trace trace = traceOf(events, counters);
   if (const Status wanted = checkCancelled(); !wanted) return keep(wanted);
-  return keep(exportChromeJson(trace, path, optionsOf(counter_tracks_, flow_events_)));
+  return keep(exportChromeJson(trace, path, optionsOf(counter_tracks_, flow_events_, all_frames_)));
 }
 
 std::string PerfettoExporter::exportToString(const std::vector<TraceEvent>& events) {
@@ -83,7 +84,8 @@ std::string PerfettoExporter::exportToString(const std::vector<TraceEvent>& even
   std::string text;
   Output out = Output::toString(&text);
   const Trace trace = traceOf(events, counters);
-  const Status written = writeChromeJson(trace, out, optionsOf(counter_tracks_, flow_events_));
+  const Status written =
+      writeChromeJson(trace, out, optionsOf(counter_tracks_, flow_events_, all_frames_));
   if (!keep(written) || !keep(out.finish())) return {};
   return text;
 }
@@ -99,7 +101,7 @@ bool PerfettoProtoExporter::exportToFile(const std::vector<TraceEvent>& events,
   if (format_ == Format::JSON) return PerfettoExporter::exportToFile(events, counters, path);
   const Trace trace = traceOf(events, counters);
   if (const Status wanted = checkCancelled(); !wanted) return keep(wanted);
-  return keep(exportPerfetto(trace, path, optionsOf(counter_tracks_, flow_events_)));
+  return keep(exportPerfetto(trace, path, optionsOf(counter_tracks_, flow_events_, all_frames_)));
 }
 
 }  // namespace tracesmith

@@ -37,6 +37,9 @@ class PerfettoExporter {
   void setEnableFlowEvents(bool enable) { flow_events_ = enable; }
   /// False: counters and allocated memory are left out. Default true.
   void setEnableCounterTracks(bool enable) { counter_tracks_ = enable; }
+  /// True: stacks have the frames of the interpreter, libffi and the loader as well, which are told
+  /// by StackFrame::module. Default false.
+  void setAllFrames(bool all) { all_frames_ = all; }
   void setMetadata(const PerfettoMetadata& metadata) { metadata_ = metadata; }
 
   const std::string& lastError() const { return last_error_; }
@@ -51,6 +54,7 @@ class PerfettoExporter {
   bool gpu_tracks_ = true;
   bool flow_events_ = true;
   bool counter_tracks_ = true;
+  bool all_frames_ = false;
   PerfettoMetadata metadata_;
   std::string last_error_;
   Status last_status_;

@@ -58,6 +58,27 @@ std::vector<CounterEvent> someCounters() {
   return {counter};
 }
 
+/// A call of Python's ctypes, as StackCapture and traces have it.
+TraceEvent calledFromPython() {
+  TraceEvent event(EventType::KernelLaunch, 1000);
+  event.duration = 50;
+  event.thread_id = 12;
+  event.name = "clEnqueueNDRangeKernel";
+  event.call_stack = CallStack{{{0x9990, "launch", "app.cpp", 3, "/app/libapp.so"},
+                                {0x7f10, "ffi_call_unix64", "", 0, "/usr/lib/libffi.so.8"},
+                                {0x7e10, "PyCFuncPtr_call", "", 0, "/usr/lib/_ctypes.so"},
+                                {0x4110, "cfunction_call", "", 0, "/usr/bin/python3.11"},
+                                {0, "forward", "model.py", 7, "Python"},
+                                {0x4010, "Py_BytesMain", "", 0, "/usr/bin/python3.11"}},
+                               12};
+  return event;
+}
+
+std::string contentOf(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
 const json* find(const json& document, const char* phase, const std::string& name) {
   for (const json& e : document["traceEvents"]) {
     if (e["ph"] == phase && e["name"] == name) return &e;
@@ -136,6 +157,39 @@ TEST(PerfettoExporter, aFailureSaysWhy) {
   EXPECT_NE(exporter.lastError().find("/no/such/directory/trace.json"), std::string::npos);
   EXPECT_TRUE(exporter.exportToFile({}, "/dev/null"));
   EXPECT_TRUE(exporter.lastError().empty());
+}
+
+/// The rule of views: analysis/runtime_frames.hpp.
+TEST(PerfettoExporter, stacksAreWithoutTheInterpretersFramesUnlessAllAreWanted) {
+  const std::string path = testing::TempDir() + "events_with_stacks.pftrace";
+  for (const bool all : {false, true}) {
+    PerfettoExporter chrome;
+    PerfettoProtoExporter perfetto;
+    chrome.setAllFrames(all);
+    perfetto.setAllFrames(all);
+    ASSERT_TRUE(perfetto.exportToFile({calledFromPython()}, path)) << perfetto.lastError();
+    const std::string text = chrome.exportToString({calledFromPython()});
+    for (const std::string& written : {text, contentOf(path)}) {
+      for (const char* const own : {"launch", "forward"}) {
+        EXPECT_NE(written.find(own), std::string::npos) << own;
+      }
+      for (const char* const runtime :
+           {"ffi_call_unix64", "PyCFuncPtr_call", "cfunction_call", "Py_BytesMain"}) {
+        EXPECT_EQ(written.find(runtime) != std::string::npos, all) << runtime;
+      }
+    }
+    EXPECT_EQ(json::parse(text)["stackFrames"].size(), all ? 6U : 2U);
+  }
+  std::filesystem::remove(path);
+}
+
+/// Events of a trace say their modules, so that the rule holds for lists of them.
+TEST(PerfettoExporter, eventsOfATraceKeepTheirModules) {
+  Trace trace;
+  appendEvents(trace, std::vector{calledFromPython()});
+  const std::vector<TraceEvent> events = toEvents(trace);
+  ASSERT_EQ(events.size(), 1U);
+  EXPECT_EQ(events[0], calledFromPython());
 }
 
 }  // namespace

@@ -43,6 +43,7 @@ struct TracingConfig {
   bool enable_gpu_tracks = true;
   bool enable_counter_tracks = true;
   bool enable_flow_events = true;
+  bool all_frames = false;  ///< true: in stacks also frames of interpreter, libffi and loader
 };
 
 /// Names that a session has interned. Valid until its next start(), in forked children too.

@@ -35,6 +35,7 @@ Status TracingSession::exportToFile(const std::string& path) {
   PerfettoOptions options;
   options.counters = what.enable_counter_tracks;
   options.flows = what.enable_flow_events;
+  options.all_frames = what.all_frames;
   return extension == ".json" ? exportChromeJson(trace, path, options)
                               : exportPerfetto(trace, path, options);
 }

@@ -43,5 +43,34 @@ TEST(TracingSessionExport, WritesEachFormatWhileItRunsAndAfterwards) {
   std::filesystem::remove_all(directory);
 }
 
+TEST(TracingSessionExport, StacksAreWithoutTheInterpretersFramesUnlessAllAreWanted) {
+  std::string directory = testing::TempDir() + "session.XXXXXX";
+  ASSERT_NE(mkdtemp(directory.data()), nullptr);
+  for (const bool all : {false, true}) {
+    TracingSession session;
+    ASSERT_TRUE(session.start({.all_frames = all}));
+    TraceEvent event(EventType::Marker, getCurrentTimestamp());
+    event.name = "a marker";
+    event.call_stack = CallStack{{{0x7f10, "ffi_call_unix64", "", 0, "/usr/lib/libffi.so.8"},
+                                  {0x4010, "_PyEval_Vector", "", 0, "/usr/bin/python3.11"},
+                                  {0, "forward", "model.py", 7, "Python"}},
+                                 1};
+    ASSERT_TRUE(session.emit(event));
+    ASSERT_TRUE(session.stop());
+    for (const char* const name : {"/s.json", "/s.pftrace"}) {
+      ASSERT_TRUE(session.exportToFile(directory + name));
+      const std::string written = contentOf(directory + name);
+      EXPECT_NE(written.find("forward"), std::string::npos) << name;
+      EXPECT_EQ(written.find("ffi_call_unix64") != std::string::npos, all) << name;
+      EXPECT_EQ(written.find("_PyEval_Vector") != std::string::npos, all) << name;
+    }
+    ASSERT_TRUE(session.exportToFile(directory + "/s.sbt"));
+    EXPECT_EQ(TraceReader::open(directory + "/s.sbt")->read()->frame.size(), 3U)
+        << "the trace keeps all of them";
+    std::filesystem::remove(directory + "/s.sbt");
+  }
+  std::filesystem::remove_all(directory);
+}
+
 }  // namespace
 }  // namespace tracesmith

@@ -181,8 +181,11 @@ TRACESMITH_API tracesmith_status tracesmith_analyze(tracesmith_trace* trace,
                                                     uint64_t limit, char** json);
 
 /* Writes a file for other tools: Chrome's JSON where `path` ends in .json, else Perfetto's
- * protobuf. A file that is there is replaced when the new one is whole. */
+ * protobuf. A file that is there is replaced when the new one is whole. Stacks are without the
+ * frames of the interpreter, libffi and the loader (docs/stacks.md); the second has them. */
 TRACESMITH_API tracesmith_status tracesmith_export(tracesmith_trace* trace, const char* path);
+TRACESMITH_API tracesmith_status tracesmith_export_all_frames(tracesmith_trace* trace,
+                                                              const char* path);
 
 /* ---- recording oneself ---- */
 

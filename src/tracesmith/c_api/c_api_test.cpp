@@ -220,6 +220,8 @@ TEST_F(CApi, AnalysesAreJsonAndExportsAreFiles) {
   std::getline(std::ifstream(path), first);
   EXPECT_EQ(first[0], '{');
   EXPECT_EQ(tracesmith_export(trace, "/nowhere/x.json"), TRACESMITH_NOT_FOUND);
+  ASSERT_OK(tracesmith_export_all_frames(trace, path.c_str()));
+  EXPECT_EQ(tracesmith_export_all_frames(trace, nullptr), TRACESMITH_INVALID_ARGUMENT);
   ASSERT_OK(tracesmith_session_export(session, path.c_str()));
 }
 

@@ -298,11 +298,21 @@ tracesmith_status tracesmith_analyze(tracesmith_trace* trace, const char* const*
   });
 }
 
-tracesmith_status tracesmith_export(tracesmith_trace* trace, const char* path) {
+static tracesmith_status exportWith(tracesmith_trace* trace, const char* path,
+                                    const PerfettoOptions& options) {
   return inTrace(trace, [&](Shared& shared) -> Status {
     TS_NOT_NULL(path);
     TS_TRY(const OpenTrace::Loaded loaded, shared.open.tables().needAll());
-    return std::string_view(path).ends_with(".json") ? exportChromeJson(loaded->trace, path)
-                                                     : exportPerfetto(loaded->trace, path);
+    return std::string_view(path).ends_with(".json")
+               ? exportChromeJson(loaded->trace, path, options)
+               : exportPerfetto(loaded->trace, path, options);
   });
+}
+
+tracesmith_status tracesmith_export(tracesmith_trace* trace, const char* path) {
+  return exportWith(trace, path, {});
+}
+
+tracesmith_status tracesmith_export_all_frames(tracesmith_trace* trace, const char* path) {
+  return exportWith(trace, path, {.all_frames = true});
 }

@@ -24,6 +24,11 @@ std::array<uint32_t, 8> numbersOf(const KernelParams& p) {
           p.block_y, p.block_z, p.shared_mem_bytes, p.registers_per_thread};
 }
 
+std::array<uint64_t, 5> keyOf(const FrameRow& r) {
+  return {r.address, static_cast<uint64_t>(r.function), static_cast<uint64_t>(r.file), r.line,
+          static_cast<uint64_t>(r.module)};
+}
+
 /// A launch shape keeps work-items, not groups: groups of no work-items cannot be told from it.
 bool fitsShape(const KernelParams& p) { return p.block_x != 0 && p.block_y != 0 && p.block_z != 0; }
 
@@ -55,10 +60,7 @@ EventAppender::EventAppender(Trace& trace) : trace_(trace) {
     streams_.try_emplace({devices[device - 1], streams[i]}, idAt<StreamId>(i));
   }
   remember(threads_, trace.thread, [](const ThreadRow& r) { return r.tid; });
-  remember(frames_, trace.frame, [](const FrameRow& r) {
-    return std::array<uint64_t, 4>{r.address, static_cast<uint64_t>(r.function),
-                                   static_cast<uint64_t>(r.file), r.line};
-  });
+  remember(frames_, trace.frame, [](const FrameRow& r) { return keyOf(r); });
   remember(paths_, trace.call_path,
            [](const CallPathRow& r) { return std::pair(r.parent, r.frame); });
   next_device_ = static_cast<uint32_t>(trace.device.size()) + 1;
@@ -139,9 +141,9 @@ CallPathId EventAppender::callPath(const CallStack& stack) {
     const FrameRow row = {.address = frame->address,
                           .function = text(frame->function_name),
                           .file = text(frame->file_name),
-                          .line = frame->line_number};
-    auto [f, new_frame] = frames_.try_emplace({row.address, static_cast<uint64_t>(row.function),
-                                               static_cast<uint64_t>(row.file), row.line});
+                          .line = frame->line_number,
+                          .module = text(frame->module)};
+    auto [f, new_frame] = frames_.try_emplace(keyOf(row));
     if (new_frame) {
       trace_.frame.push(row);
       f->second = idAt<FrameId>(lastRow(trace_.frame));

@@ -83,7 +83,7 @@ class EventAppender {
   std::map<std::pair<uint32_t, uint32_t>, StreamId> streams_;
   std::map<uint32_t, ThreadId> threads_;
   std::map<std::array<uint32_t, 8>, ShapeId> shapes_;
-  std::map<std::array<uint64_t, 4>, FrameId> frames_;
+  std::map<std::array<uint64_t, 5>, FrameId> frames_;
   std::map<std::pair<CallPathId, FrameId>, CallPathId> paths_;
   /// The number of a device that is none, for counters.
   static constexpr uint32_t kNoDevice = UINT32_MAX;

@@ -184,9 +184,12 @@ void Lister::addStack(TraceEvent& event, CallPathId path) const {
     const FrameId frame = paths.frame[i - 1];
     symbols_.functions(frame, functions);
     const uint64_t address = functions.empty() ? 0 : trace_.frame.address[indexOf(frame)];
+    const std::string module(functions.empty() ? ""
+                                               : trace_.text(trace_.frame.module[indexOf(frame)]));
     // What was inlined there are frames of their own, as a debugger shows them.
     for (const FrameFunction& f : functions) {
-      stack.frames.push_back({address, std::string(f.function), std::string(f.file), f.line});
+      stack.frames.push_back(
+          {address, std::string(f.function), std::string(f.file), f.line, module});
     }
     if (functions.empty()) stack.frames.emplace_back();
     // A path lies after its parent; anything else is damage and could be a circle.

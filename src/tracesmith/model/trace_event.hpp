@@ -58,6 +58,7 @@ struct StackFrame {
   std::string function_name;
   std::string file_name;
   uint32_t line_number = 0;
+  std::string module;  ///< library or executable; "Python": a function of Python, without address
   bool operator==(const StackFrame&) const = default;
 };
 

@@ -271,7 +271,8 @@ TEST(ToEvents, WhatWasInlinedIsAFrameOfItsOwn) {
   const TraceEvent event = toEvents(trace)[1];
   ASSERT_TRUE(event.call_stack);
   EXPECT_EQ(event.call_stack->frames,
-            (std::vector<StackFrame>{{77, "inner", "a.c", 3}, {77, "outer", "b.c", 9}}));
+            (std::vector<StackFrame>{{77, "inner", "a.c", 3, "/bin/app"},
+                                     {77, "outer", "b.c", 9, "/bin/app"}}));
 }
 
 TEST(ToEvents, IdsThatPointNowhereAreNone) {

@@ -108,8 +108,10 @@ void StackCapture::resolveSymbols(CallStack& stack) {
   }
   for (StackFrame& frame : stack.frames) {
     if (!frame.function_name.empty() || frame.address == 0) continue;
+    const ModuleAddress at = moduleAddressOf(frame.address);
+    frame.module = at.module;
     if (symbolizer_ != nullptr) {
-      const auto found = symbolizer_->lookup(moduleAddressOf(frame.address));
+      const auto found = symbolizer_->lookup(at);
       if (!found.empty()) {
         frame.function_name = found.front().function;
         frame.file_name = found.front().file;

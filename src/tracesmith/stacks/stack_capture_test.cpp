@@ -33,6 +33,7 @@ TEST(StackCapture, NamesFunctionsFilesAndLines) {
   EXPECT_EQ(stack.thread_id, StackCapture::getCurrentThreadId());
   EXPECT_THAT(stack.frames[0].function_name, HasSubstr("functionWithAName"));
   EXPECT_THAT(stack.frames[1].function_name, HasSubstr("NamesFunctionsFilesAndLines"));
+  EXPECT_THAT(stack.frames[0].module, EndsWith("stacks_tests"));
   if (!stack.frames[0].file_name.empty()) {
     EXPECT_THAT(stack.frames[0].file_name, EndsWith("stack_capture_test.cpp"));
     EXPECT_GT(stack.frames[0].line_number, 15u);

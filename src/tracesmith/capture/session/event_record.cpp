@@ -85,6 +85,7 @@ void encode(const TraceEvent& e, Out& out) {
       out.fixed(f.line_number);
       out.text(f.function_name);
       out.text(f.file_name);
+      out.text(f.module);
     }
   }
   if (has & kHasMetadata) {
@@ -169,6 +170,7 @@ bool decodeEvent(ByteView bytes, TraceEvent& e) {
       frame.line_number = in.fixed<uint32_t>();
       frame.function_name = in.text();
       frame.file_name = in.text();
+      frame.module = in.text();
     }
   }
   if (f.has & kHasMetadata) {

@@ -172,6 +172,7 @@ class ExportCommand : public Command {
     options.flows = flows_;
     options.full_args = full_;
     options.compat = profile_ == "compat";
+    options.all_frames = all_frames_;
     const Result<TimeWindow> window = windowOf(file->trace, from_ns_, to_ns_);
     if (!window) return failWith(window.error());
     options.from_ns = window->from_ns;
@@ -239,7 +240,8 @@ class ExportCommand : public Command {
     if (!choice.names.everything()) {
       keepRows(file.trace, Selection(file.trace, std::nullopt, std::nullopt, {}), choice);
     }
-    if (!all_frames_ && format != ExportFormat::kCsv) {
+    // Perfetto's and Chrome's exporters leave them out themselves.
+    if (!all_frames_ && (format == ExportFormat::kSpeedscope || format == ExportFormat::kFolded)) {
       file.trace.call_path = withoutRuntimeFrames(file.trace);
     }
     std::optional<StackWeight> by;

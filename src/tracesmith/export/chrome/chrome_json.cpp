@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "tracesmith/analysis/runtime_frames.hpp"
 #include "tracesmith/base/version.hpp"
 #include "tracesmith/export/chrome/chrome_json_encoder.hpp"
 #include "tracesmith/export/output/json_writer.hpp"
@@ -32,6 +33,7 @@ ChromeJsonEncoder::ChromeJsonEncoder(const Trace& trace, Output& out,
     launched_.assign(work_.number(WorkKind::kSync, trace.sync.size()) + 1, false);
   }
   if (options.full_args) attributes_ = RowAttributes(trace);
+  if (!options.all_frames) shown_paths_ = withoutRuntimeFrames(trace);
   streams_ = trace.stream.size() + trace.process.size() + 1;
   lane_ends_.resize(streams_);
   numberPlaces();

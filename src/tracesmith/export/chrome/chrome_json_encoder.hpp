@@ -116,6 +116,10 @@ class ChromeJsonEncoder {
   std::vector<bool> launched_;                    // work whose arrow has begun at its launch
   std::unordered_set<uint64_t> named_;            // (lane, track) whose name is written
   std::vector<HalfArrow> half_arrows_;
+  const CallPathTable& shownPaths() const {
+    return options_.all_frames ? trace_.call_path : shown_paths_;
+  }
+  CallPathTable shown_paths_;    // without frames of the interpreter and libffi
   std::vector<bool> path_used_;  // by CallPathId; empty: no event has one
   uint64_t arrows_ = 0;
   uint64_t unwritable_ = 0;

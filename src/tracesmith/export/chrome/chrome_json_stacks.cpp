@@ -26,7 +26,7 @@ std::string frameName(const FrameSymbols& symbols, FrameId frame, const FrameFun
 }  // namespace
 
 void ChromeJsonEncoder::stack(JsonEvent& e, CallPathId path) {
-  const CallPathTable& paths = trace_.call_path;
+  const CallPathTable& paths = shownPaths();
   const auto number = static_cast<size_t>(path);
   if (number == 0 || number > paths.size()) return;
   path_used_.resize(paths.size());
@@ -40,7 +40,7 @@ void ChromeJsonEncoder::stack(JsonEvent& e, CallPathId path) {
 void ChromeJsonEncoder::stackFrames() {
   if (path_used_.empty()) return;
   const FrameSymbols symbols(trace_);
-  const CallPathTable& paths = trace_.call_path;
+  const CallPathTable& paths = shownPaths();
   std::vector<FrameFunction> functions;
   JsonWriter json(out_);
   out_.write(",\"stackFrames\":");

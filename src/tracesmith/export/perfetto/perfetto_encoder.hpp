@@ -120,6 +120,7 @@ class Encoder {
   RowAttributes attributes_;
   HostTracks tracks_;
   NameNumbers names_;
+  CallPathTable shown_paths_;     // without frames of the interpreter and libffi
   std::optional<Stacks> stacks_;  // where there are any to be written
   uint64_t events_ = 0;
   uint64_t cut_slices_ = 0;

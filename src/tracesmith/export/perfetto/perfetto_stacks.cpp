@@ -34,7 +34,8 @@ void introduceText(std::string& out, uint32_t number, std::string_view text) {
 
 }  // namespace
 
-Stacks::Stacks(const Trace& trace) : trace_(trace), symbols_(trace) {
+Stacks::Stacks(const Trace& trace, const CallPathTable& paths)
+    : trace_(trace), paths_(paths), symbols_(trace) {
   first_number_.reserve(trace.frame.size() + 1);
   uint32_t next = 1;
   for (size_t i = 0; i < trace.frame.size(); ++i) {
@@ -111,7 +112,7 @@ void Stacks::introduceFrame(FrameId id, SeenStacks& seen, std::string& out) {
 
 void Stacks::introduce(CallPathId path, SeenStacks& seen, std::string& out) {
   if (!seen.callstacks.insert(static_cast<uint32_t>(path))) return;
-  std::vector<FrameId> stack = framesOf(trace_, path);
+  std::vector<FrameId> stack = framesOf(paths_, path);
   std::erase_if(stack, [&](FrameId id) { return !isKnown(id); });
   size_t frames = 0;
   for (const FrameId id : stack) {

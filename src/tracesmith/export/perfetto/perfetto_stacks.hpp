@@ -18,13 +18,13 @@ namespace tracesmith::perfetto {
 
 class Stacks {
  public:
-  /// Refers to `trace`, which must outlive this.
-  explicit Stacks(const Trace& trace);
+  /// Refers to `trace` and `paths`, which must outlive this. `paths`: what its ids lead to.
+  Stacks(const Trace& trace, const CallPathTable& paths);
 
   /// The number of the path's callstack; 0: it is not there.
   uint64_t number(CallPathId path) const {
     const auto p = static_cast<size_t>(path);
-    return p != 0 && p <= trace_.call_path.size() && isKnown(trace_.call_path.frame[p - 1]) ? p : 0;
+    return p != 0 && p <= paths_.size() && isKnown(paths_.frame[p - 1]) ? p : 0;
   }
   /// Appends to `out` the fields of InternedData that a callstack with a number needs and that
   /// `seen` lacks.
@@ -39,6 +39,7 @@ class Stacks {
   uint32_t textNumber(std::string_view text);
 
   const Trace& trace_;
+  const CallPathTable& paths_;
   const FrameSymbols symbols_;
   std::vector<uint32_t> first_number_;  // of a frame's functions, the outermost first; by FrameId
   std::unordered_map<std::string, uint32_t> texts_;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "tracesmith/export/perfetto/perfetto_encoder.hpp"
+#include "tracesmith/analysis/runtime_frames.hpp"
 
 namespace tracesmith {
 namespace perfetto {
@@ -60,7 +61,9 @@ Encoder::Encoder(const Trace& trace, Output& out, const PerfettoOptions& options
   if (options.flows) links_ = Links(trace, selection, work_);
   if (options.full_args) attributes_ = RowAttributes(trace);
   // Viewers before v53 count each as an error.
-  if (!options.compat && !trace.call_path.empty()) stacks_.emplace(trace);
+  if (options.compat || trace.call_path.empty()) return;
+  if (!options.all_frames) shown_paths_ = withoutRuntimeFrames(trace);
+  stacks_.emplace(trace, options.all_frames ? trace.call_path : shown_paths_);
 }
 
 void Encoder::run() {

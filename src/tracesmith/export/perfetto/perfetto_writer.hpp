@@ -26,6 +26,9 @@ struct PerfettoOptions {
   bool full_args = false;
   /// Device work as plain slices, for viewers before Perfetto v55 and readers of TrackEvents.
   bool compat = false;
+  /// In stacks also the frames of the interpreter, libffi and the loader
+  /// (analysis/runtime_frames.hpp).
+  bool all_frames = false;
 };
 
 /// What was written.
