@@ -93,13 +93,14 @@ class Cases(CommandTest):
         names = {(group["first"]["name"], group["second"]["name"]) for group in process["groups"]}
         self.assertIn(("fill", "add"), names)
 
-    def test_what_a_macro_leaves_out_is_not_written_and_what_lies_behind_a_struct_is(self):
-        code, process = self.races("dead")
-        self.assertEqual((code, process["guessed_kernels"]), (4, []))
-        (group,) = process["groups"]
-        memory = group["memory"]
-        self.assertEqual((group["grade"], group["conflict"], memory["kind"], memory["number"]),
-                         ("likely", "write-write", "buffer", 2))
+    def test_what_a_macro_or_an_argument_leaves_out_is_not_written_and_what_lies_behind_a_struct_is(self):
+        for case in ("dead", "argument"):
+            code, process = self.races(case)
+            self.assertEqual((code, process["guessed_kernels"]), (4, []), case)
+            (group,) = process["groups"]
+            memory = group["memory"]
+            self.assertEqual((group["grade"], group["conflict"], memory["kind"], memory["number"]),
+                             ("likely", "write-write", "buffer", 2), case)
 
 
 class Confirm(CommandTest):

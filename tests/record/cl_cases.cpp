@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs of a few calls each, for what a recording has to tell or a replay to do alike. Usage:
-// cl_cases shared|failures|asks|calls|silent|ticket|includes FOLDER|poll|callback|dead|large
+// cl_cases shared|failures|asks|calls|silent|ticket|includes
+// FOLDER|poll|callback|dead|argument|large
 #include <atomic>
 #include <chrono>
 #include <filesystem>
@@ -307,14 +308,14 @@ int told(bool by_callback) {
   return seen[7] == rounds * (rounds + 1) ? 0 : failed("the sum is wrong");
 }
 
-/// Two queues that use one buffer; by its macro one of the kernels only reads it. What it writes
-/// lies behind a pointer in a struct.
-int dead() {
+/// Two queues that use one buffer; by its macro, or by the value of an argument, one of the kernels
+/// only reads it. What it writes lies behind a pointer in a struct.
+int dead(bool by_argument) {
   const ClProgram cl;
   const char* source = R"(
 typedef struct { __global int* at; int by; } Out;
 void put(const Out* out, int value) { out->at[get_global_id(0)] = value * out->by; }
-__kernel void a(__global int* from, __global int* to) {
+__kernel void a(__global int* from, __global int* to, const int wr) {
   Out out = {to, 3};
   if (WR) from[get_global_id(0)] = 0;
   put(&out, from[get_global_id(0)]);
@@ -324,7 +325,8 @@ __kernel void b(__global int* from, __global int* to) { to[get_global_id(0)] = f
   cl_int e = CL_SUCCESS;
   cl_program program = clCreateProgramWithSource(cl.context, 1, &source, nullptr, &e);
   check(e, "clCreateProgramWithSource");
-  check(clBuildProgram(program, 1, &cl.device, "-DWR=0", nullptr, nullptr), "clBuildProgram");
+  const char* const options = by_argument ? "-DWR=(wr>0)" : "-DWR=0";
+  check(clBuildProgram(program, 1, &cl.device, options, nullptr, nullptr), "clBuildProgram");
   cl_command_queue queues[] = {cl.queue(), cl.queue()};
   cl_mem from = zeros(cl);
   cl_mem to = zeros(cl);
@@ -333,6 +335,8 @@ __kernel void b(__global int* from, __global int* to) { to[get_global_id(0)] = f
     check(e, "clCreateKernel");
     setBuffer(k, 0, from);
     setBuffer(k, 1, to);
+    const cl_int wr = by_argument ? 0 : 1;
+    if (i == 0) check(clSetKernelArg(k, 2, sizeof wr, &wr), "clSetKernelArg");
     launch(queues[i], k);
   }
   for (cl_command_queue q : queues) check(clFinish(q), "clFinish");
@@ -398,7 +402,8 @@ int main(int argc, char** argv) {
   if (what == "includes" && argc > 2) return includes(argv[2]);
   if (what == "poll") return told(false);
   if (what == "callback") return told(true);
-  if (what == "dead") return dead();
+  if (what == "dead") return dead(false);
+  if (what == "argument") return dead(true);
   if (what == "large") return large();
   return failed("no such case");
 }

@@ -4,9 +4,12 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 #include <string>
+#include <type_traits>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 namespace tracesmith::races {
 namespace {
@@ -291,6 +294,37 @@ std::optional<Constant> constantAs(std::span<const Token> type, const Constant& 
   if (is_real == is_whole) return {};
   if (is_whole) return castTo(scalarType(type), value);
   return value.is_real ? Value(value) : realNumber(static_cast<double>(value.whole));
+}
+
+std::optional<Constant> constantOfBytes(std::span<const Token> type,
+                                        std::span<const uint8_t> bytes) {
+  const auto has = [&](std::string_view word) {
+    return std::any_of(type.begin(), type.end(), [&](const Token& t) { return t.is(word); });
+  };
+  const auto load = [&]<class T>(T number) {
+    if (bytes.size() != sizeof number) return Value();
+    std::memcpy(&number, bytes.data(), sizeof number);
+    if constexpr (std::is_floating_point_v<T>) {
+      // Smaller ones may count as 0 on a device, and others may be taken for never there.
+      const Value real = std::isfinite(number) ? realNumber(number) : Value();
+      return real ? constantAs(type, *real) : real;
+    } else {
+      if (!std::in_range<int32_t>(number)) return Value();
+      return constantAs(type, {.whole = static_cast<int64_t>(number)});
+    }
+  };
+  const bool is_unsigned = has("unsigned");
+  if (has("bool") || has("half") || has("size_t")) return {};  // no arguments, or no number here
+  if (has("double")) return load(double{});
+  if (has("float")) return load(float{});
+  if (has("uchar") || (has("char") && is_unsigned)) return load(uint8_t{});
+  if (has("char")) return load(int8_t{});
+  if (has("ushort") || (has("short") && is_unsigned)) return load(uint16_t{});
+  if (has("short")) return load(int16_t{});
+  if (has("ulong") || (has("long") && is_unsigned)) return load(uint64_t{});
+  if (has("long")) return load(int64_t{});
+  if (has("uint") || is_unsigned) return load(uint32_t{});
+  return load(int32_t{});  // nothing where the type is none of the language's: constantAs()
 }
 
 }  // namespace tracesmith::races

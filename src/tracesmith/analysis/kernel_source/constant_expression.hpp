@@ -31,4 +31,9 @@ std::optional<Constant> constantOf(std::span<const Token> tokens, const Constant
 /// Nothing too where they are not all of the language's scalar types and qualifiers.
 std::optional<Constant> constantAs(std::span<const Token> type, const Constant& value);
 
+/// The value of a parameter that was given these bytes, in the order of x86 and ARM. Nothing where
+/// it is of no scalar type, or of one with another size.
+std::optional<Constant> constantOfBytes(std::span<const Token> type,
+                                        std::span<const uint8_t> bytes);
+
 }  // namespace tracesmith::races

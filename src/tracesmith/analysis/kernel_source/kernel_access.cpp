@@ -38,8 +38,20 @@ class ProgramAccess::Unit {
     return it == functions_.end() || !it->second.is_kernel ? nullptr : &it->second;
   }
 
-  std::vector<ArgumentAccess> arguments(const SourceFunction& kernel) {
+  std::vector<ArgumentAccess> arguments(const SourceFunction& kernel, const ArgumentBytes& values,
+                                        ParameterSet& decided_by) {
     FunctionEffects effects = *effectsFor(kernel.name);
+    if (has_references_) effects.asked = 0;
+    if (effects.asked != 0 && effects.understood && !values.empty()) {
+      effects = effectsWith(kernel, values);
+    }
+    decided_by = 0;
+    for (size_t i = 0; i < kernel.parameters.size(); ++i) {
+      const Part parameter = kernel.parameters[i];
+      const bool is_number =
+          !parameter.empty() && constantAs(parameter.first(parameter.size() - 1), {}).has_value();
+      if (is_number) decided_by |= effects.asked & parameterBit(i);
+    }
     // A kernel's parameters point to memory that others look at.
     for (const ParameterSet put : effects.into) effects.lost |= put;
     std::vector<ArgumentAccess> all;
@@ -207,6 +219,9 @@ class ProgramAccess::Unit {
       f.is_kernel = has(head.first(at), "kernel") || has(head.first(at), "__kernel");
       f.body = braces.subspan(1, braces.size() - 2);
       parameters(head.subspan(at + 1, end - at - 2), f.parameters);
+      for (const Part parameter : f.parameters) {
+        has_references_ |= has(parameter, "&") || has(parameter, "&&");
+      }
       const auto [it, is_new] = functions_.try_emplace(f.name, f);
       if (!is_new) ambiguous_.insert(f.name);  // overloaded
       return true;
@@ -239,6 +254,19 @@ class ProgramAccess::Unit {
     const FunctionEffects found = effectsOf(function->second, *names_);
     --chain_;
     return &(effects_[name] = found);
+  }
+
+  /// Of one call, whose values are known.
+  FunctionEffects effectsWith(const SourceFunction& kernel, const ArgumentBytes& values) {
+    SourceFunction called = kernel;
+    for (size_t i = 0; i < std::min(values.size(), kernel.parameters.size()); ++i) {
+      const Part parameter = kernel.parameters[i];
+      if (values[i].empty() || parameter.empty()) continue;
+      const auto value = constantOfBytes(parameter.first(parameter.size() - 1), values[i]);
+      if (value) called.values[parameter.back().text] = *value;
+    }
+    names_->effects = [this](std::string_view callee) { return effectsFor(callee); };
+    return effectsOf(called, *names_);
   }
 
   ArgumentAccess argument(Part parameter, ParameterSet bit, const FunctionEffects& effects) const {
@@ -275,6 +303,7 @@ class ProgramAccess::Unit {
   }
 
   bool understood_;
+  bool has_references_ = false;  // some function may change what it is given: C++ for OpenCL
   std::unordered_map<std::string_view, SourceFunction> functions_;
   std::unordered_set<std::string_view> ambiguous_;
   std::unordered_map<std::string_view, FunctionEffects> effects_;
@@ -292,15 +321,18 @@ ProgramAccess::~ProgramAccess() = default;
 ProgramAccess::ProgramAccess(ProgramAccess&&) noexcept = default;
 ProgramAccess& ProgramAccess::operator=(ProgramAccess&&) noexcept = default;
 
-KernelAccess ProgramAccess::kernel(std::string_view name) {
+KernelAccess ProgramAccess::kernel(std::string_view name, const ArgumentBytes& values) {
   KernelAccess all;
+  ParameterSet decided_by = 0;
   for (Unit& unit : units_) {
     if (!unit.understood()) return {};
     const SourceFunction* function = unit.find(name);
     if (function == nullptr) continue;  // it was not compiled like this
-    const std::vector<ArgumentAccess> arguments = unit.arguments(*function);
+    ParameterSet asked = 0;
+    const std::vector<ArgumentAccess> arguments = unit.arguments(*function, values, asked);
+    decided_by |= asked;
     if (!all.is_known) {
-      all = {true, arguments};
+      all = {.is_known = true, .arguments = arguments, .decided_by = {}};
       continue;
     }
     if (arguments.size() != all.arguments.size()) return {};
@@ -311,6 +343,9 @@ KernelAccess ProgramAccess::kernel(std::string_view name) {
       all.arguments[i].reads_behind |= arguments[i].reads_behind;
       all.arguments[i].writes_behind |= arguments[i].writes_behind;
     }
+  }
+  for (size_t i = 0; i < all.arguments.size(); ++i) {
+    if ((decided_by & parameterBit(i)) != 0) all.decided_by.push_back(i);
   }
   return all;
 }

@@ -4,6 +4,8 @@
 // is said to be anything.
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -25,7 +27,12 @@ struct ArgumentAccess {
 struct KernelAccess {
   bool is_known = false;  ///< false: not even how many arguments there are
   std::vector<ArgumentAccess> arguments;
+  /// Arguments whose values decide what is done, in order: with these it may be less.
+  std::vector<size_t> decided_by;
 };
+
+/// The bytes of arguments that are values, by argument; empty: not known.
+using ArgumentBytes = std::vector<std::span<const uint8_t>>;
 
 /// The kernels of one program. Time and memory linear in its source.
 class ProgramAccess {
@@ -35,8 +42,9 @@ class ProgramAccess {
   ProgramAccess(ProgramAccess&&) noexcept;
   ProgramAccess& operator=(ProgramAccess&&) noexcept;
 
-  /// What it does in any of the ways in which the source could have been compiled.
-  KernelAccess kernel(std::string_view name);
+  /// What it does in any of the ways in which the source could have been compiled, without the
+  /// branches that `values` do not take. Values of what the kernel calls are not followed.
+  KernelAccess kernel(std::string_view name, const ArgumentBytes& values = {});
 
  private:
   class Unit;

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "tracesmith/base/clock.hpp"
 
 namespace tracesmith::races {
@@ -137,6 +139,83 @@ TEST(KernelAccess, CodeThatIsNeverExecuted) {
 }
 
 // Each of these writes p[0]: constants have the types that C gives them.
+/// As of(), for a kernel with p and q to global memory, a number n of `type`, and a number m.
+template <class N>
+std::string given(N n, const std::string& body, const std::string& type = "int",
+                  const std::string& before = "", int m = 0) {
+  ProgramAccess program(before + "__kernel void k(__global float* p, __global float* q, " + type +
+                            " n, const int m) { " + body + " }",
+                        "");
+  const auto bytesOf = [](const auto& value) {
+    return std::span(reinterpret_cast<const uint8_t*>(&value), sizeof value);
+  };
+  const KernelAccess access = program.kernel("k", {{}, {}, bytesOf(n), bytesOf(m)});
+  if (!access.is_known) return "unknown";
+  std::string text;
+  for (const ArgumentAccess& a : access.arguments) {
+    text += !a.is_sure ? 'u' : a.reads && a.writes ? 'b' : a.reads ? 'r' : a.writes ? 'w' : '-';
+  }
+  return text;
+}
+
+TEST(KernelAccess, ValuesOfArgumentsDecideConditions) {
+  const std::string write = "int i = get_global_id(0); if (n > 0) p[i] = 0; q[i] = 1;";
+  EXPECT_EQ(given(0, write), "-w--");
+  EXPECT_EQ(given(-1, write), "-w--");
+  EXPECT_EQ(given(1, write), "ww--");
+  EXPECT_EQ(of("__kernel void k(__global float* p, __global float* q, int n) {" + write + "}"),
+            "ww-")
+      << "whatever n is";
+  EXPECT_EQ(given(0, "if (n) p[0] = 1; else q[0] = 2;"), "-w--");
+  EXPECT_EQ(given(7, "if (n) p[0] = 1; else q[0] = 2;"), "w---");
+  EXPECT_EQ(given(3, "if (n == 3 && m == 0) p[0] = 1; else q[0] = 2;"), "w---");
+  EXPECT_EQ(given(3, "float x = n == 4 ? p[0] : q[0];"), "-r--");
+  EXPECT_EQ(given(3, "const int both = n + m; if (both == 4) p[0] = 1;"), "----");
+  EXPECT_EQ(given(3, "if (n * 2 == 7) p[0] = 1; if (2 * n == 7) q[0] = 1;"), "----");
+  EXPECT_EQ(given(0, "for (int i = 0; i < 9; ++i) if (n) p[i] = q[i];"), "----");
+  EXPECT_EQ(given(0, "while (n) p[0] = 1;"), "----");
+  EXPECT_EQ(given(0, "if (get_global_id(0) < n) p[0] = 1;"), "w---") << "not decided by n alone";
+  EXPECT_EQ(given(1.5F, "if (n > 1.0f) p[0] = 1; else q[0] = 1;", "float"), "w---");
+  EXPECT_EQ(given(2.0, "if (n < 1) p[0] = 1; else q[0] = 1;", "double"), "-w--");
+  EXPECT_EQ(given(uint8_t{200}, "if (n == 200) p[0] = 1; else q[0] = 1;", "const uchar"), "w---");
+  EXPECT_EQ(given(int8_t{-56}, "if (n < 0) p[0] = 1; else q[0] = 1;", "char"), "w---");
+  EXPECT_EQ(given(int64_t{5}, "if (n == 5) p[0] = 1; else q[0] = 1;", "long"), "w---");
+}
+
+TEST(KernelAccess, ValuesThatAreNotTheArgumentsOwnDecideNothing) {
+  const std::string both = " if (n) p[0] = 1; else q[0] = 1;";
+  for (const std::string before :
+       {"n = 1;", "n++;", "--n;", "(n) += 2;", "++(n);", "int* at = &n; *at = 1;", "foo(&(n));",
+        "{ int n = 3; p[1] = n; }", "struct S n;", "struct S *n;", "int a, *n;", "int a, n[2];",
+        "for (int i = 0, n = 4; i < n; ++i) {}", "enum { n };", "int& other = n; other = 1;",
+        "auto& other = n; other = 1;"}) {
+    EXPECT_NE(given(0, before + both), "-w--") << before;
+  }
+  EXPECT_EQ(given(0, "set(n);" + both, "int", "void set(int& x) { x = 1; }\n"), "ww--");
+  // Of another size or type than the parameter's, beyond what is followed, or too small to be sure.
+  EXPECT_EQ(given(int64_t{0}, both), "ww--");
+  EXPECT_EQ(given(0, both, "long"), "ww--");
+  EXPECT_EQ(given(int64_t{1} << 40, both, "long"), "ww--");
+  EXPECT_EQ(given(1e-30F, both, "float"), "ww--");
+  EXPECT_EQ(given(std::nanf(""), "if (n > 0) p[0] = 1; else q[0] = 1;", "float"), "ww--");
+  EXPECT_EQ(given(int64_t{0}, both, "__global int*"), "ww--");
+  EXPECT_EQ(given(int64_t{0}, both, "float2"), "ww--");
+  EXPECT_EQ(given(0, both, "volatile int"), "ww--");
+  EXPECT_EQ(given(0, both, "number", "typedef int number;\n"), "ww--");
+}
+
+TEST(KernelAccess, OnlyValuesThatDecideAreAskedFor) {
+  const auto decidedBy = [](const std::string& body) {
+    return ProgramAccess("__kernel void k(__global float* p, int n, int m) {" + body + "}", "")
+        .kernel("k")
+        .decided_by;
+  };
+  EXPECT_EQ(decidedBy("p[n] = m;"), std::vector<size_t>());
+  EXPECT_EQ(decidedBy("if (m > 1) p[n] = m;"), std::vector<size_t>{2});
+  EXPECT_EQ(decidedBy("if (p) p[0] = n ? 1 : m;"), std::vector<size_t>{1});
+  EXPECT_EQ(decidedBy("n = 2; if (n) p[0] = 1;"), std::vector<size_t>());
+}
+
 TEST(KernelAccess, WhatATypeDecidesIsNotTakenForDead) {
   const auto writes = [](const std::string& condition, const std::string& options = "") {
     return of(

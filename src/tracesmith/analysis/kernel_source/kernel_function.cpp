@@ -81,7 +81,13 @@ class Parser {
     for (size_t i = 0; i < function.parameters.size(); ++i) {
       const std::string_view name = nameOfParameter(function.parameters[i]);
       parameters_.insert(name);
+      bits_[name] = parameterBit(i);
       add(name, parameterBit(i));
+    }
+    countDeclarations();
+    findFixedParameters();
+    for (const auto& [name, value] : function.values) {
+      if (bits_.contains(name)) constants_[name] = value;
     }
     findConstants();
   }
@@ -184,8 +190,7 @@ class Parser {
 
   // --- code that is never executed --------------------------------------------------------------
 
-  /// Names that have one value: `const int n = 3;`, when nothing else is said of n.
-  void findConstants() {
+  void countDeclarations() {
     for (size_t i = 1; i < tokens_.size(); ++i) {
       const Token& t = tokens_[i];
       if (t.kind != TokenKind::kWord) continue;
@@ -201,6 +206,9 @@ class Parser {
       }
       if (is_declared || is_set) ++declared_[t.text];
     }
+  }
+  /// Names that have one value: `const int n = 3;`, when nothing else is said of n.
+  void findConstants() {
     for (size_t i = 0; i < tokens_.size(); ++i) {
       if (!tokens_[i].is("const")) continue;
       size_t at = i + 1;
@@ -226,6 +234,49 @@ class Parser {
     }
   }
 
+  /// Keeps in bits_ the parameters that have the caller's value everywhere: whose names are never
+  /// declared again, changed, or handed out by address or reference.
+  void findFixedParameters() {
+    static const std::unordered_set<std::string_view> kBeforeValues = {"return", "else", "case",
+                                                                       "do", "sizeof"};
+    bool has_references = false;  // as C++ for OpenCL has
+    for (size_t i = 0; i < tokens_.size(); ++i) {
+      const Token& t = tokens_[i];
+      const bool behind_type =
+          i > 0 && tokens_[i - 1].kind == TokenKind::kWord &&
+          (tokens_[i - 1].is("auto") || isTypeWord(tokens_[i - 1].text, names_));
+      has_references |= (t.is("&") || t.is("&&")) && behind_type;
+      has_references |= t.is("[") && i + 1 < tokens_.size() && tokens_[i + 1].is("&");  // a lambda
+      has_references |= t.is("enum");  // whose names may hide a parameter
+      if (t.kind != TokenKind::kWord || !bits_.contains(t.text)) continue;
+      size_t first = i, last = i;  // with the brackets around it
+      while (first > 0 && tokens_[first - 1].is("(") && last + 1 < tokens_.size() &&
+             tokens_[last + 1].is(")")) {
+        --first;
+        ++last;
+      }
+      const Token* const before = first > 0 ? &tokens_[first - 1] : nullptr;
+      const Token* const after = last + 1 < tokens_.size() ? &tokens_[last + 1] : nullptr;
+      const bool is_declared = (i > 0 && tokens_[i - 1].kind == TokenKind::kWord &&
+                                !kBeforeValues.contains(tokens_[i - 1].text)) ||
+                               (i > 0 && tokens_[i - 1].is("*") && !isProduct(i - 1)) ||
+                               followsType(i);
+      const bool is_changed =
+          (before != nullptr && (before->is("++") || before->is("--") || before->is("&"))) ||
+          (after != nullptr &&
+           (isAssignment(*after) || after->is("++") || after->is("--") || after->is("[")));
+      if (is_declared || is_changed) bits_.erase(t.text);
+    }
+    if (has_references) bits_.clear();
+  }
+  /// Whether a `*` stands between two numbers: what has no address cannot be followed.
+  bool isProduct(size_t star) const {
+    if (star == 0) return false;
+    const Token& left = tokens_[star - 1];
+    if (left.kind == TokenKind::kNumber || left.is(")") || left.is("]")) return true;
+    return left.kind == TokenKind::kWord && !isTypeWord(left.text, names_);
+  }
+
   /// `float name`, `global int* name`, `struct S name`.
   bool followsType(size_t name) const {
     size_t at = name;
@@ -234,9 +285,10 @@ class Parser {
     return isTypeWord(tokens_[at - 1].text, names_) || (at > 1 && tokens_[at - 2].is("struct"));
   }
 
-  std::optional<Constant> valueOf(size_t begin, size_t end) const {
+  std::optional<Constant> valueOf(size_t begin, size_t end) {
     return constantOf(
         tokens_.subspan(begin, end - begin), [&](std::string_view name) -> std::optional<Constant> {
+          if (const auto it = bits_.find(name); it != bits_.end()) effects_.asked |= it->second;
           if (const auto it = constants_.find(name); it != constants_.end()) {
             return it->second;
           }
@@ -767,7 +819,8 @@ class Parser {
   std::unordered_set<std::string_view> to_others_;  // were given another pointer
   std::unordered_set<std::string_view> escaped_;    // their address is who knows where
   std::unordered_map<std::string_view, Constant> constants_;
-  std::unordered_map<std::string_view, int> declared_;  // or set: how often
+  std::unordered_map<std::string_view, ParameterSet> bits_;  // of parameters that keep their value
+  std::unordered_map<std::string_view, int> declared_;       // or set: how often
   size_t looked_ahead_ = 0;
   FunctionEffects effects_;
   size_t at_ = 0;

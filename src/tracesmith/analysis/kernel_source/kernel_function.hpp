@@ -28,6 +28,9 @@ struct FunctionEffects {
   ParameterSet returned = 0;
   ParameterSet lost = 0;                   ///< gone where it cannot be followed
   std::array<ParameterSet, 64> into = {};  ///< put into the memory of each
+  /// Whose values a condition asks for, and the function does not change: what it does may be less
+  /// where these are known.
+  ParameterSet asked = 0;
   bool understood = true;
 };
 
@@ -36,6 +39,8 @@ struct SourceFunction {
   std::vector<std::span<const Token>> parameters;
   std::span<const Token> body;  ///< between its braces
   bool is_kernel = false;
+  /// Of parameters, at the call that is looked at.
+  std::unordered_map<std::string_view, Constant> values;
 };
 
 /// The last word before any brackets of an array.

@@ -15,6 +15,7 @@ namespace {
 constexpr uint64_t kSharedPointers = 0x11B6;  // CL_KERNEL_EXEC_INFO_SVM_PTRS
 constexpr size_t kMostArguments = 4096;       // beyond it a number is damage
 constexpr int kDeepestLink = 8;
+constexpr size_t kMostDecisions = 256;  // of a kernel, by values of its arguments
 
 }  // namespace
 
@@ -79,7 +80,8 @@ void RecordedKernels::build(const BuildProgram& c) {
   it->second.is_built = true;
 }
 
-KernelAccess RecordedKernels::accessOf(Handle handle, const std::string& name, int depth) {
+KernelAccess RecordedKernels::accessOf(Handle handle, const std::string& name, int depth,
+                                       const ArgumentBytes& values) {
   const auto it = programs_.find(handle);
   if (it == programs_.end() || depth > kDeepestLink) return {};
   Program& program = it->second;
@@ -89,18 +91,42 @@ KernelAccess RecordedKernels::accessOf(Handle handle, const std::string& name, i
       access =
           std::make_unique<ProgramAccess>(program.source->text, program.options, program.files);
     }
-    return access->kernel(name);
+    return access->kernel(name, values);
   }
   for (const Handle input : program.inputs) {
-    KernelAccess access = accessOf(input, name, depth + 1);
+    KernelAccess access = accessOf(input, name, depth + 1, values);
     if (access.is_known) return access;
   }
   return {};
 }
 
+/// With the values that the arguments have now.
+const KernelAccess& RecordedKernels::accessOfLaunch(Kernel& kernel) {
+  if (kernel.access.decided_by.empty()) return kernel.access;
+  std::string key;
+  ArgumentBytes values(kernel.arguments.size());
+  for (const size_t i : kernel.access.decided_by) {
+    if (i >= values.size() || kernel.arguments[i].form != ArgumentForm::kValue) {
+      key += '\0';
+      continue;
+    }
+    const Argument& argument = kernel.arguments[i];
+    const auto* const bytes = reinterpret_cast<const uint8_t*>(&argument.value);
+    values[i] = {bytes, argument.bytes};
+    key += static_cast<char>(argument.bytes);
+    key.append(reinterpret_cast<const char*>(bytes), argument.bytes);
+  }
+  const auto known = kernel.decided.find(key);
+  if (known != kernel.decided.end()) return known->second;
+  if (kernel.decided.size() >= kMostDecisions) return kernel.access;
+  const KernelAccess access = accessOf(kernel.program, kernel.name, 0, values);
+  return kernel.decided[key] = access.is_known ? access : kernel.access;
+}
+
 void RecordedKernels::create(const CreateKernel& c) {
   Kernel kernel;
   kernel.name.assign(c.name.begin(), c.name.end());
+  kernel.program = c.program;
   kernel.access = accessOf(c.program, kernel.name, 0);
   kernels_[c.kernel] = std::move(kernel);
 }
@@ -118,11 +144,10 @@ void RecordedKernels::set(const SetArgument& c) {
   std::vector<Argument>& arguments = it->second.arguments;
   if (c.index >= arguments.size()) arguments.resize(c.index + 1);
   Argument& argument = arguments[c.index];
-  argument = {c.form, 0};
-  if (c.value.size() == sizeof argument.value) {
-    std::memcpy(&argument.value, c.value.data(), sizeof argument.value);
-  } else if (c.form == ArgumentForm::kValue) {
-    argument.form = ArgumentForm::kNull;  // a value of another size is no handle
+  argument = {c.form, 0, 0};
+  if (c.value.size() <= sizeof argument.value) {
+    std::memcpy(&argument.value, c.value.data(), c.value.size());
+    argument.bytes = static_cast<uint8_t>(c.value.size());
   }
 }
 
@@ -140,17 +165,19 @@ const std::string* RecordedKernels::addLaunch(Handle handle, const RecordedMemor
                                               std::vector<Access>& out) {
   const auto it = kernels_.find(handle);
   if (it == kernels_.end()) return nullptr;
-  const Kernel& kernel = it->second;
+  Kernel& kernel = it->second;
+  const KernelAccess& does = accessOfLaunch(kernel);
   bool guesses = false;
   ArgumentAccess behind{.reads = false, .writes = false, .is_sure = true};
   for (size_t i = 0; i < kernel.arguments.size(); ++i) {
     const Argument& argument = kernel.arguments[i];
-    const bool is_object = argument.form == ArgumentForm::kValue && memory.isObject(argument.value);
+    const bool is_handle = argument.bytes == sizeof argument.value;
+    const bool is_object =
+        argument.form == ArgumentForm::kValue && is_handle && memory.isObject(argument.value);
     const bool is_pointer = argument.form == ArgumentForm::kSvm;
     if (!is_object && !is_pointer) continue;
-    const ArgumentAccess access = kernel.access.is_known && i < kernel.access.arguments.size()
-                                      ? kernel.access.arguments[i]
-                                      : ArgumentAccess{};
+    const ArgumentAccess access =
+        does.is_known && i < does.arguments.size() ? does.arguments[i] : ArgumentAccess{};
     const Grade grade = access.is_sure ? Grade::kLikely : Grade::kPossible;
     guesses |= !access.is_sure;
     behind.reads |= access.reads_behind;

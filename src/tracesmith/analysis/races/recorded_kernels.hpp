@@ -51,16 +51,22 @@ class RecordedKernels {
   };
   struct Argument {
     recording::ArgumentForm form = recording::ArgumentForm::kNull;
-    uint64_t value = 0;  // of 8 bytes
+    uint64_t value = 0;
+    uint8_t bytes = 0;  // of it; 0: none, or more than 8
   };
   struct Kernel {
     std::string name;
+    recording::Handle program{};
     KernelAccess access;
+    /// By the bytes of the arguments that decide: what launches with these do.
+    std::map<std::string, KernelAccess> decided;
     std::vector<Argument> arguments;
     std::vector<uint64_t> shared;  // that it may reach without an argument
   };
   static void addFile(Program& program, const std::string& path, std::string text);
-  KernelAccess accessOf(recording::Handle program, const std::string& name, int depth);
+  KernelAccess accessOf(recording::Handle program, const std::string& name, int depth,
+                        const ArgumentBytes& values = {});
+  const KernelAccess& accessOfLaunch(Kernel& kernel);
 
   const Content& content_;
   std::unordered_map<recording::ContentHash, Source, recording::HashOfContentHash> sources_;

@@ -104,6 +104,36 @@ TEST_F(Recorded, AnEventOrders) {
   EXPECT_EQ(found(), "");
 }
 
+/// `if (n > 0) p[0] = 1`: what a launch does is what its values say, and not those of another.
+TEST_F(Recorded, ValuesOfArgumentsDecideWhatALaunchTouches) {
+  program(
+      "kernel void w(global int* p, int n) { if (n > 0) p[0] = 1; }"
+      "kernel void r(global int* p, global int* q) { q[0] = p[0]; }");
+  const auto number = [&](int32_t n) {
+    const auto* raw = reinterpret_cast<const uint8_t*>(&n);
+    add(SetArgument{.kernel = kKernel, .index = 1, .bytes = sizeof n, .value = Raw(raw, sizeof n)});
+  };
+  number(0);
+  launch(kQueue1, kKernel);
+  launch(kQueue2, kReader);
+  EXPECT_EQ(found(), "");
+  number(3);
+  launch(kQueue1, kKernel);
+  EXPECT_EQ(found(), "likely r/w 1:0-1000");
+  number(-3);
+  launch(kQueue1, kKernel);
+  EXPECT_EQ(found(), "likely r/w 1:0-1000");
+}
+
+TEST_F(Recorded, AValueThatIsNotSetDecidesNothing) {
+  program(
+      "kernel void w(global int* p, int n) { if (n > 0) p[0] = 1; }"
+      "kernel void r(global int* p, global int* q) { q[0] = p[0]; }");
+  launch(kQueue1, kKernel);
+  launch(kQueue2, kReader);
+  EXPECT_EQ(found(), "likely w/r 1:0-1000");
+}
+
 TEST_F(Recorded, AnEventsHandleIsThatOfTheLatestCommandThatMadeIt) {
   launch(kQueue1, kKernel, {}, 0x77);
   fill(kQueue2, kOther, 0, 10, {}, 0x77);
