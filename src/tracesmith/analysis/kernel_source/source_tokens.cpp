@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "tracesmith/analysis/kernel_source/constant_expression.hpp"
+#include "tracesmith/base/build_options.hpp"
 
 namespace tracesmith::races {
 namespace {
@@ -490,33 +491,20 @@ class Preprocessor {
   size_t work_ = 0;
 };
 
-/// Words of a command line; quotes and backslashes as compilers take them.
-std::vector<std::string> wordsOf(std::string_view options) {
-  std::vector<std::string> words(1);
-  bool quoted = false;
-  for (size_t i = 0; i < options.size(); ++i) {
-    const char c = options[i];
-    if (c == '"') {
-      quoted = !quoted;
-    } else if (c == '\\' && i + 1 < options.size()) {
-      words.back() += options[++i];
-    } else if (!quoted && (std::isspace(static_cast<unsigned char>(c)) != 0 || c == '\0')) {
-      if (!words.back().empty()) words.emplace_back();
-    } else {
-      words.back() += c;
-    }
-  }
-  return words;
+std::vector<BuildOption> optionsOf(std::string_view text) {
+  std::vector<BuildOption> all;
+  BuildOptions options(text);
+  for (BuildOption option; options.next(option);) all.push_back(option);
+  return all;
 }
 
 /// Those of -I, as whole paths.
-std::vector<std::string> foldersOf(const std::vector<std::string>& words,
+std::vector<std::string> foldersOf(const std::vector<BuildOption>& options,
                                    const std::string& own_folder) {
   std::vector<std::string> folders;
-  for (size_t i = 0; i < words.size(); ++i) {
-    if (!words[i].starts_with("-I")) continue;
-    std::string name = words[i].substr(2);
-    if (name.empty() && i + 1 < words.size()) name = words[++i];
+  for (const BuildOption& option : options) {
+    if (option.kind != BuildOptionKind::kFolder) continue;
+    const auto name = option.valueAs<std::string>();
     folders.push_back(name.starts_with('/') ? name : own_folder + "/" + name);
   }
   return folders;
@@ -534,7 +522,7 @@ std::vector<SourceTokens> tokensOfSource(std::string_view source, std::string_vi
   };
   if (source.size() > kMostSourceBytes || options.size() > kMostSourceBytes) return give_up();
   const std::string joined = withoutJoints(source);
-  const std::vector<std::string> words = wordsOf(options);
+  const std::vector<BuildOption> given = optionsOf(options);
   // Every choice keeps text of its own, for tokens point into it; a deque may not move without
   // copying.
   all.reserve(size_t{1} << kMostOpenConditions);
@@ -543,12 +531,11 @@ std::vector<SourceTokens> tokensOfSource(std::string_view source, std::string_vi
     out.made.push_back(joined);
     std::vector<Token> tokens;
     if (!split(out.made.back(), tokens)) return give_up();
-    Preprocessor preprocessor(choices, files, foldersOf(words, files.folder), out);
-    for (size_t i = 0; i < words.size(); ++i) {
-      const bool defines = words[i].rfind("-D", 0) == 0;
-      if (!defines && words[i].rfind("-U", 0) != 0) continue;
-      std::string text = words[i].substr(2);
-      if (text.empty() && i + 1 < words.size()) text = words[++i];
+    Preprocessor preprocessor(choices, files, foldersOf(given, files.folder), out);
+    for (const BuildOption& option : given) {
+      const bool defines = option.kind == BuildOptionKind::kDefine;
+      if (!defines && option.kind != BuildOptionKind::kUndefine) continue;
+      const auto text = option.valueAs<std::string>();
       const size_t equals = std::min(text.find('='), text.size());
       out.made.push_back(text.substr(0, equals));
       const std::string_view name = out.made.back();

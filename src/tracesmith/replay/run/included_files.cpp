@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/replay/run/included_files.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
 #include <system_error>
-#include <vector>
+
+#include "tracesmith/base/build_options.hpp"
 
 namespace tracesmith {
 
@@ -29,23 +31,6 @@ std::error_code makeFolders(const std::string& root, std::string_view folder) {
     if (ec) return ec;
   }
   return ec;
-}
-
-bool isSpace(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\0'; }
-
-/// The word at `at`, without quotes and backslashes; moves `at` behind it.
-std::string takeWord(std::string_view options, size_t& at) {
-  std::string word;
-  bool quoted = false;
-  for (; at < options.size() && (quoted || !isSpace(options[at])); ++at) {
-    if (options[at] == '"') {
-      quoted = !quoted;
-    } else {
-      if (options[at] == '\\' && at + 1 < options.size()) ++at;
-      word += options[at];
-    }
-  }
-  return word;
 }
 
 }  // namespace
@@ -72,27 +57,23 @@ std::string optionsBelow(const std::string& root, std::string_view folder,
   const auto include = [&](const std::string& name) {
     const std::string whole = name.starts_with('/') ? name : std::string(folder) + "/" + name;
     const std::string path = below(root, whole).string();
-    const bool has_space = path.find_first_of(" \t") != std::string::npos;
-    out += has_space ? "-I\"" + path + "\"" : "-I" + path;
+    const bool has_space = std::any_of(path.begin(), path.end(), BuildOptions::isSpace);
+    out += has_space ? "-I\"" : "-I";
+    for (const char c : path) {
+      if (c == '"' || c == '\\') out += '\\';
+      out += c;
+    }
+    if (has_space) out += '"';
   };
-  for (size_t at = 0; at < options.size();) {
-    if (isSpace(options[at])) {
-      out += options[at++];
-      continue;
-    }
-    const size_t begin = at;
-    const std::string word = takeWord(options, at);
-    if (!word.starts_with("-I")) {
-      out += options.substr(begin, at - begin);
-    } else if (word.size() > 2) {
-      include(word.substr(2));
+  BuildOptions given(options);
+  for (BuildOption option; given.next(option);) {
+    if (option.kind == BuildOptionKind::kFolder) {
+      include(option.valueAs<std::string>());
     } else {
-      while (at < options.size() && isSpace(options[at])) ++at;
-      include(takeWord(options, at));
+      out += option.text;
     }
+    out += ' ';
   }
-  while (!out.empty() && isSpace(out.back())) out.pop_back();
-  if (!out.empty()) out += ' ';
   include(std::string(folder));
   return out;
 }

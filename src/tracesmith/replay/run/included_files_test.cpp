@@ -19,11 +19,15 @@ TEST(IncludedFiles, FoldersOfOptionsLieBelowTheRoot) {
   EXPECT_EQ(of(""), "-I/root/home/me");
   EXPECT_EQ(of("-DA=1 -cl-std=CL2.0"), "-DA=1 -cl-std=CL2.0 -I/root/home/me");
   EXPECT_EQ(of("-I inc -I/usr/inc  -Ix/y "),
-            "-I/root/home/me/inc -I/root/usr/inc  -I/root/home/me/x/y -I/root/home/me");
+            "-I/root/home/me/inc -I/root/usr/inc -I/root/home/me/x/y -I/root/home/me");
   EXPECT_EQ(of("-I\"inc\" -D\"A=-I b\""), "-I/root/home/me/inc -D\"A=-I b\" -I/root/home/me");
   EXPECT_EQ(of("-I \"two words\""), "-I\"/root/home/me/two words\" -I/root/home/me");
   EXPECT_EQ(of("-I ../other/./inc"), "-I/root/home/other/inc -I/root/home/me");
   EXPECT_EQ(of("-I ../../../../etc"), "-I/root/etc -I/root/home/me");
+  // As the agent and the analysis read them (base/build_options.hpp).
+  EXPECT_EQ(of("-DA\v-Iinc\f-I sub"),
+            "-DA -I/root/home/me/inc -I/root/home/me/sub -I/root/home/me");
+  EXPECT_EQ(of(R"(-I quo\"ted)"), R"(-I/root/home/me/quo\"ted -I/root/home/me)");
 }
 
 TEST(IncludedFiles, LieWhereTheirNamesLeadAndNowhereElse) {

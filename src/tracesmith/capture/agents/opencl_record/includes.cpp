@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tracesmith/base/build_options.hpp"
 #include "tracesmith/capture/agents/core/no_cancel.hpp"
 #include "tracesmith/capture/agents/opencl_record/recorder.hpp"
 
@@ -107,43 +108,25 @@ class Includes {
   }
 
  private:
-  /// The next word, without its quotes and backslashes. False: there is none.
-  static bool takeWord(const char*& p, Path& word) {
-    const auto ends = [](char c) { return isSpace(c) || c == '\n'; };
-    while (ends(*p)) ++p;
-    if (*p == 0) return false;
-    size_t n = 0;
-    for (bool quoted = false; *p != 0 && (quoted || !ends(*p)); ++p) {
-      if (*p == '"') {
-        quoted = !quoted;
+  /// Folders of -I, and macros that could name a file.
+  void readOptions(const char* text) {
+    if (text == nullptr) return;
+    BuildOptions options(text);
+    for (BuildOption option; options.next(option);) {
+      const bool is_folder = option.kind == BuildOptionKind::kFolder;
+      if (!is_folder && option.kind != BuildOptionKind::kDefine) continue;
+      Path value;
+      if (option.copyValue(value.text, sizeof value.text) >= sizeof value.text) {
+        incomplete_ |= is_folder;  // such a macro names no file
         continue;
       }
-      if (*p == '\\' && p[1] != 0) ++p;
-      if (n + 1 < sizeof word.text) word.text[n++] = *p;
-    }
-    word.text[n] = 0;
-    return true;
-  }
-
-  /// Folders of -I, and macros that could name a file.
-  void readOptions(const char* options) {
-    Path word;
-    for (const char* p = options; p != nullptr && takeWord(p, word);) {
-      const bool is_folder = strncmp(word.text, "-I", 2) == 0;
-      const bool is_macro = strncmp(word.text, "-D", 2) == 0;
-      if (!is_folder && !is_macro) continue;
-      if (word.text[2] == 0) {
-        if (!takeWord(p, word)) return;
-      } else {
-        memmove(word.text, word.text + 2, strlen(word.text + 2) + 1);
-      }
-      if (is_macro) {
-        const char* const value = strchr(word.text, '=');
-        if (value != nullptr) defined_.add(named(value + 1));
+      if (!is_folder) {
+        const char* const name = strchr(value.text, '=');
+        if (name != nullptr) defined_.add(named(name + 1));
         continue;
       }
       Path folder;
-      if (*word.text == 0 || !join(folder_.text, word.text, strlen(word.text), folder)) continue;
+      if (*value.text == 0 || !join(folder_.text, value.text, strlen(value.text), folder)) continue;
       if (folders_.size() < kMostFolders) {
         folders_.add(folder);
       } else {

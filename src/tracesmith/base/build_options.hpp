@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// The options of clBuildProgram() and clCompileProgram(), read in one way by all who look for
+// folders and macros in them: the agent that records included files, their replay, and the analysis
+// of sources.
+//
+//   - White space parts words; so does a NUL, which some programs count as a part of the text.
+//   - White space between double quotes does not, and the quotes are no part of the word.
+//   - A backslash takes the next character as it is, between quotes too.
+//   - -I, -D and -U have their value behind them, or in the next word.
+//
+// For agents too: it allocates nothing and needs no library.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace tracesmith {
+
+enum class BuildOptionKind : uint8_t {
+  kFolder,    ///< -I
+  kDefine,    ///< -D NAME or NAME=TEXT
+  kUndefine,  ///< -U
+  kOther,
+};
+
+/// One option; its views are of the text that was given.
+struct BuildOption {
+  BuildOptionKind kind = BuildOptionKind::kOther;
+  std::string_view text;  ///< as it is written, both words of it where it has two
+
+  /// Calls put(char) for each character of the value, without quotes and backslashes; of kOther: of
+  /// the word. Nothing is called where the value is missing.
+  template <class Put>
+  void value(Put&& put) const {
+    size_t skipped = 0;
+    forEachChar(value_text, [&](char c) {
+      if (skipped == skipped_chars) {
+        put(c);
+      } else {
+        ++skipped;
+      }
+    });
+  }
+  /// The value into `out` as far as it has room, and a NUL behind it. Returns its whole length:
+  /// `room` or more means that it did not fit.
+  size_t copyValue(char* out, size_t room) const {
+    size_t length = 0;
+    value([&](char c) {
+      if (length + 1 < room) out[length] = c;
+      ++length;
+    });
+    if (room > 0) out[length < room ? length : room - 1] = 0;
+    return length;
+  }
+  template <class String>
+  String valueAs() const {
+    String all;
+    value([&](char c) { all += c; });
+    return all;
+  }
+
+  /// Characters of a written word, without quotes and backslashes.
+  template <class Put>
+  static void forEachChar(std::string_view word, Put&& put) {
+    for (size_t i = 0; i < word.size(); ++i) {
+      if (word[i] == '"') continue;
+      if (word[i] == '\\' && i + 1 < word.size()) ++i;
+      put(word[i]);
+    }
+  }
+
+  std::string_view value_text;  // the word with the value
+  size_t skipped_chars = 0;     // of it, those of "-I"
+};
+
+class BuildOptions {
+ public:
+  explicit BuildOptions(std::string_view text) : text_(text) {}
+
+  static constexpr bool isSpace(char c) {
+    return c == ' ' || (c >= '\t' && c <= '\r') || c == '\0';  // \t \n \v \f \r
+  }
+
+  /// False: there is none behind the last one.
+  bool next(BuildOption& out) {
+    const size_t begin = skipSpace(at_);
+    if (begin == text_.size()) return false;
+    at_ = behindWord(begin);
+    const std::string_view word = text_.substr(begin, at_ - begin);
+    char start[2] = {};
+    size_t length = 0;
+    BuildOption::forEachChar(word, [&](char c) {
+      if (length < 2) start[length] = c;
+      ++length;
+    });
+    out = {.text = word, .value_text = word};
+    if (start[0] == '-') {
+      out.kind = start[1] == 'I'   ? BuildOptionKind::kFolder
+                 : start[1] == 'D' ? BuildOptionKind::kDefine
+                 : start[1] == 'U' ? BuildOptionKind::kUndefine
+                                   : BuildOptionKind::kOther;
+    }
+    if (out.kind == BuildOptionKind::kOther) return true;
+    out.skipped_chars = 2;
+    if (length > 2) return true;
+    const size_t second = skipSpace(at_);
+    at_ = behindWord(second);
+    out.skipped_chars = 0;
+    out.value_text = text_.substr(second, at_ - second);
+    out.text = text_.substr(begin, at_ - begin);
+    return true;
+  }
+
+ private:
+  size_t skipSpace(size_t at) const {
+    while (at < text_.size() && isSpace(text_[at])) ++at;
+    return at;
+  }
+  size_t behindWord(size_t at) const {
+    for (bool quoted = false; at < text_.size() && (quoted || !isSpace(text_[at])); ++at) {
+      if (text_[at] == '"') {
+        quoted = !quoted;
+      } else if (text_[at] == '\\' && at + 1 < text_.size()) {
+        ++at;
+      }
+    }
+    return at;
+  }
+
+  std::string_view text_;
+  size_t at_ = 0;
+};
+
+}  // namespace tracesmith
