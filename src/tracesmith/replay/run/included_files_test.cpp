@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -50,7 +51,20 @@ TEST(IncludedFiles, LieWhereTheirNamesLeadAndNowhereElse) {
   EXPECT_FALSE(std::filesystem::exists(folder.path("escaped.h")));
   ASSERT_TRUE(layOutIncludedFile(root, "relative/z.h", text));
   EXPECT_EQ(content("/relative/z.h"), "ab");
-  EXPECT_FALSE(layOutIncludedFile(root, "/home/me", text));  // that is a folder
+  EXPECT_FALSE(layOutIncludedFile(root, "/home/me", text));             // that is a folder
+  EXPECT_FALSE(layOutIncludedFile(root, "/home/me/x.h/../z.h", text));  // that is none
+}
+
+TEST(IncludedFiles, APathOfAnyLengthTakesWorkOfItsLength) {
+  test::TempFolder folder;
+  const std::string root = folder.path("root");
+  std::string path;
+  for (int i = 0; i < 20'000; ++i) path += "/name/./..";
+  const auto begin = std::chrono::steady_clock::now();
+  ASSERT_TRUE(layOutIncludedFile(root, path + "/x.h", Bytes{'a'}));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
+  EXPECT_TRUE(std::filesystem::is_directory(root + "/name"));
+  EXPECT_TRUE(std::filesystem::exists(root + "/x.h"));
 }
 
 }  // namespace
