@@ -159,7 +159,7 @@ TEST(PerfettoExporter, aFailureSaysWhy) {
   EXPECT_TRUE(exporter.lastError().empty());
 }
 
-/// The rule of views: analysis/runtime_frames.hpp.
+/// The rule of views: analysis/timing/runtime_frames.hpp.
 TEST(PerfettoExporter, stacksAreWithoutTheInterpretersFramesUnlessAllAreWanted) {
   const std::string path = testing::TempDir() + "events_with_stacks.pftrace";
   for (const bool all : {false, true}) {

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "tracesmith/import/importer_test_util.hpp"
-#include "tracesmith/import/sqlite_test_util.hpp"
-#include "tracesmith/import/xray_calls.hpp"
-#include "tracesmith/import/xray_test_util.hpp"
+#include "tracesmith/import/common/importer_test_util.hpp"
+#include "tracesmith/import/sqlite/sqlite_test_util.hpp"
+#include "tracesmith/import/xray/xray_calls.hpp"
+#include "tracesmith/import/xray/xray_test_util.hpp"
 
 namespace tracesmith::import {
 namespace {

@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "tracesmith/analysis/runtime_frames.hpp"
+#include "tracesmith/analysis/timing/runtime_frames.hpp"
 #include "tracesmith/base/version.hpp"
 #include "tracesmith/export/chrome/chrome_json_encoder.hpp"
 #include "tracesmith/export/output/json_writer.hpp"

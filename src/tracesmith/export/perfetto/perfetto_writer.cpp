@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "tracesmith/analysis/timing/runtime_frames.hpp"
 #include "tracesmith/export/perfetto/perfetto_encoder.hpp"
-#include "tracesmith/analysis/runtime_frames.hpp"
 
 namespace tracesmith {
 namespace perfetto {

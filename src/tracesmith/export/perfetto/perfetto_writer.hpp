@@ -27,7 +27,7 @@ struct PerfettoOptions {
   /// Device work as plain slices, for viewers before Perfetto v55 and readers of TrackEvents.
   bool compat = false;
   /// In stacks also the frames of the interpreter, libffi and the loader
-  /// (analysis/runtime_frames.hpp).
+  /// (analysis/timing/runtime_frames.hpp).
   bool all_frames = false;
 };
 

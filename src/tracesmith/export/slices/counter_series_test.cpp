@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tracesmith/export/counter_series.hpp"
+#include "tracesmith/export/slices/counter_series.hpp"
 
 #include <gtest/gtest.h>
 
