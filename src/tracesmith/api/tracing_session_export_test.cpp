@@ -12,7 +12,7 @@
 namespace tracesmith {
 namespace {
 
-std::string contentOf(const std::string& path) {
+std::string exportedText(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
 }
@@ -26,12 +26,12 @@ TEST(TracingSessionExport, WritesEachFormatWhileItRunsAndAfterwards) {
   { const TracingSession::Span span(session, session.spanName("a span")); }
   session.emitCounter("a counter", 5);
   ASSERT_TRUE(session.exportToFile(directory + "/running.json"));
-  EXPECT_THAT(contentOf(directory + "/running.json"), testing::HasSubstr("a span"));
-  EXPECT_THAT(contentOf(directory + "/running.json"),
+  EXPECT_THAT(exportedText(directory + "/running.json"), testing::HasSubstr("a span"));
+  EXPECT_THAT(exportedText(directory + "/running.json"),
               testing::Not(testing::HasSubstr("a counter")));
   ASSERT_TRUE(session.stop());
   ASSERT_TRUE(session.exportToFile(directory + "/ended.pftrace"));
-  EXPECT_THAT(contentOf(directory + "/ended.pftrace"), testing::HasSubstr("a span"));
+  EXPECT_THAT(exportedText(directory + "/ended.pftrace"), testing::HasSubstr("a span"));
   ASSERT_TRUE(session.exportToFile(directory + "/ended.sbt"));
   const auto reader = TraceReader::open(directory + "/ended.sbt");
   ASSERT_TRUE(reader);
@@ -59,7 +59,7 @@ TEST(TracingSessionExport, StacksAreWithoutTheInterpretersFramesUnlessAllAreWant
     ASSERT_TRUE(session.stop());
     for (const char* const name : {"/s.json", "/s.pftrace"}) {
       ASSERT_TRUE(session.exportToFile(directory + name));
-      const std::string written = contentOf(directory + name);
+      const std::string written = exportedText(directory + name);
       EXPECT_NE(written.find("forward"), std::string::npos) << name;
       EXPECT_EQ(written.find("ffi_call_unix64") != std::string::npos, all) << name;
       EXPECT_EQ(written.find("_PyEval_Vector") != std::string::npos, all) << name;

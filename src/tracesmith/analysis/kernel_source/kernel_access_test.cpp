@@ -260,6 +260,10 @@ TEST(KernelAccess, NamesOfTheFunctionsOwnHideConstants) {
   EXPECT_EQ(ofBody("int x = 1, B = n; if (B) p[0] = 7;", before), "w--");
   EXPECT_EQ(ofBody("int none; none = n; if (none) p[0] = 7;", before), "w--");
   EXPECT_EQ(ofBody("if (n) { const int n = 0; } if (n) p[0] = 7;", before), "w--");
+  const std::string on = "constant int on = 1;\n";
+  EXPECT_EQ(ofBody("{ const int on = 0; } if (on) p[0] = 7;", on), "w--");
+  EXPECT_EQ(ofBody("if (on) p[0] = 7; const int on = 0;", on), "w--");
+  EXPECT_EQ(ofBody("{ const int on = 0; if (on) p[0] = 7; }", on), "---");
   EXPECT_EQ(ofBody("const uchar c = 256; if (c == 0) p[0] = 7;", before), "w--");
   EXPECT_EQ(ofBody("if (B || none) p[0] = 7;", before), "---");
 }

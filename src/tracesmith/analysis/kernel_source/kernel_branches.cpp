@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// Code that is never executed: names that have one value, and branches that constant conditions
+// leave out.
+#include <algorithm>
+#include <utility>
+
+#include "tracesmith/analysis/kernel_source/kernel_parser.hpp"
+
+namespace tracesmith::races {
+namespace {
+
+constexpr size_t kMostLookahead = 64u << 20;  // tokens, to find the ends of statements
+
+}  // namespace
+
+void KernelParser::countDeclarations() {
+  for (size_t i = 1; i < tokens_.size(); ++i) {
+    const Token& t = tokens_[i];
+    if (t.kind != TokenKind::kWord) continue;
+    const bool is_declared =
+        (tokens_[i - 1].kind == TokenKind::kWord && isTypeWord(tokens_[i - 1].text, names_)) ||
+        tokens_[i - 1].is("*") || tokens_[i - 1].is("&") || tokens_[i - 1].is("++") ||
+        tokens_[i - 1].is("--");
+    const bool is_set =
+        i + 1 < tokens_.size() &&
+        (isAssignment(tokens_[i + 1]) || tokens_[i + 1].is("++") || tokens_[i + 1].is("--"));
+    if (i + 1 < tokens_.size() && tokens_[i + 1].is("[") && followsType(i)) {
+      arrays_.insert(t.text);
+    }
+    if (is_declared || is_set) ++declared_[t.text];
+  }
+}
+
+/// Names that have one value: `const int n = 3;`, when nothing else is said of n, and nobody
+/// outside the block that it is declared in says n and means another.
+void KernelParser::findConstants() {
+  std::unordered_map<std::string_view, std::pair<size_t, size_t>> said;  // first and last place
+  std::vector<size_t> open;
+  std::unordered_map<size_t, size_t> ends;  // of blocks
+  for (size_t i = 0; i < tokens_.size(); ++i) {
+    if (tokens_[i].is("{")) open.push_back(i);
+    if (tokens_[i].is("}") && !open.empty()) {
+      ends[open.back()] = i;
+      open.pop_back();
+    }
+    if (tokens_[i].kind != TokenKind::kWord) continue;
+    said.try_emplace(tokens_[i].text, i, i).first->second.second = i;
+  }
+  open.clear();
+  for (size_t i = 0; i < tokens_.size(); ++i) {
+    if (tokens_[i].is("{")) open.push_back(i);
+    if (tokens_[i].is("}") && !open.empty()) open.pop_back();
+    if (!tokens_[i].is("const")) continue;
+    size_t at = i + 1;
+    while (at < tokens_.size() && tokens_[at].kind == TokenKind::kWord &&
+           isTypeWord(tokens_[at].text, names_)) {
+      ++at;
+    }
+    if (at + 1 >= tokens_.size() || tokens_[at].kind != TokenKind::kWord ||
+        !tokens_[at + 1].is("=") || declared_[tokens_[at].text] != 1 ||
+        parameters_.contains(tokens_[at].text)) {
+      continue;
+    }
+    const auto [first, last] = said[tokens_[at].text];
+    if (first != at || (!open.empty() && last > ends[open.back()])) continue;
+    size_t end = at + 2;
+    while (end < tokens_.size() && !tokens_[end].is(";") && !tokens_[end].is(",")) ++end;
+    size_t type = i;
+    while (type > 0 && tokens_[type - 1].kind == TokenKind::kWord &&
+           isTypeWord(tokens_[type - 1].text, names_)) {
+      --type;
+    }
+    auto value = valueOf(at + 2, end);
+    if (value) value = constantAs(tokens_.subspan(type, at - type), *value);
+    if (value) constants_[tokens_[at].text] = *value;
+  }
+}
+
+/// Keeps in bits_ the parameters that have the caller's value everywhere: whose names are never
+/// declared again, changed, or handed out by address or reference.
+void KernelParser::findFixedParameters() {
+  static const std::unordered_set<std::string_view> kBeforeValues = {"return", "else", "case", "do",
+                                                                     "sizeof"};
+  bool has_references = false;  // as C++ for OpenCL has
+  for (size_t i = 0; i < tokens_.size(); ++i) {
+    const Token& t = tokens_[i];
+    const bool behind_type = i > 0 && tokens_[i - 1].kind == TokenKind::kWord &&
+                             (tokens_[i - 1].is("auto") || isTypeWord(tokens_[i - 1].text, names_));
+    has_references |= (t.is("&") || t.is("&&")) && behind_type;
+    has_references |= t.is("[") && i + 1 < tokens_.size() && tokens_[i + 1].is("&");  // a lambda
+    has_references |= t.is("enum");  // whose names may hide a parameter
+    if (t.kind != TokenKind::kWord || !bits_.contains(t.text)) continue;
+    size_t first = i, last = i;  // with the brackets around it
+    while (first > 0 && tokens_[first - 1].is("(") && last + 1 < tokens_.size() &&
+           tokens_[last + 1].is(")")) {
+      --first;
+      ++last;
+    }
+    const Token* const before = first > 0 ? &tokens_[first - 1] : nullptr;
+    const Token* const after = last + 1 < tokens_.size() ? &tokens_[last + 1] : nullptr;
+    const bool is_declared = (i > 0 && tokens_[i - 1].kind == TokenKind::kWord &&
+                              !kBeforeValues.contains(tokens_[i - 1].text)) ||
+                             (i > 0 && tokens_[i - 1].is("*") && !isProduct(i - 1)) ||
+                             followsType(i);
+    const bool is_changed =
+        (before != nullptr && (before->is("++") || before->is("--") || before->is("&"))) ||
+        (after != nullptr &&
+         (isAssignment(*after) || after->is("++") || after->is("--") || after->is("[")));
+    if (is_declared || is_changed) bits_.erase(t.text);
+  }
+  if (has_references) bits_.clear();
+}
+
+/// Whether a `*` stands between two numbers: what has no address cannot be followed.
+bool KernelParser::isProduct(size_t star) const {
+  if (star == 0) return false;
+  const Token& left = tokens_[star - 1];
+  if (left.kind == TokenKind::kNumber || left.is(")") || left.is("]")) return true;
+  return left.kind == TokenKind::kWord && !isTypeWord(left.text, names_);
+}
+
+/// `float name`, `global int* name`, `struct S name`.
+bool KernelParser::followsType(size_t name) const {
+  size_t at = name;
+  while (at > 0 && (tokens_[at - 1].is("*") || tokens_[at - 1].is("const"))) --at;
+  if (at == 0 || tokens_[at - 1].kind != TokenKind::kWord) return false;
+  return isTypeWord(tokens_[at - 1].text, names_) || (at > 1 && tokens_[at - 2].is("struct"));
+}
+
+std::optional<Constant> KernelParser::valueOf(size_t begin, size_t end) {
+  return constantOf(
+      tokens_.subspan(begin, end - begin), [&](std::string_view name) -> std::optional<Constant> {
+        if (const auto it = bits_.find(name); it != bits_.end()) effects_.asked |= it->second;
+        if (const auto it = constants_.find(name); it != constants_.end()) {
+          return it->second;
+        }
+        const auto it = names_.constants.find(name);
+        // A name of the function's own hides the one outside.
+        const bool is_hidden = parameters_.contains(name) || declared_.contains(name);
+        return it == names_.constants.end() || is_hidden ? std::nullopt : std::optional(it->second);
+      });
+}
+
+/// The place behind the statement at `at`.
+size_t KernelParser::behindStatement(size_t at, int depth) {
+  if (depth > kDeepest || (looked_ahead_ += 8) > kMostLookahead) {
+    effects_.understood = false;
+    return tokens_.size();
+  }
+  while (at + 1 < tokens_.size() && tokens_[at].is("__attribute__")) at = behindBracket(at + 1);
+  if (at >= tokens_.size()) return at;
+  const Token& t = tokens_[at];
+  if (t.is("{")) return behindBracket(at);
+  if (t.is("if") || t.is("while") || t.is("for") || t.is("switch")) {
+    at = behindStatement(behindBracket(at + 1), depth + 1);
+    const bool has_else = t.is("if") && at < tokens_.size() && tokens_[at].is("else");
+    return has_else ? behindStatement(at + 1, depth + 1) : at;
+  }
+  if (t.is("do")) {
+    at = behindStatement(at + 1, depth + 1);
+    return std::min(behindBracket(at + 1) + 1, tokens_.size());
+  }
+  while (at < tokens_.size() && !tokens_[at].is(";")) {
+    const bool opens = tokens_[at].is("(") || tokens_[at].is("[") || tokens_[at].is("{");
+    at = opens ? behindBracket(at) : at + 1;
+    ++looked_ahead_;
+  }
+  return std::min(at + 1, tokens_.size());
+}
+
+size_t KernelParser::behindBracket(size_t at) {
+  const size_t end = behind(at);
+  looked_ahead_ += end - std::min(at, end);
+  return end;
+}
+
+/// False where something could jump into what lies between: then it is not dead after all.
+bool KernelParser::canBeDead(size_t begin, size_t end) const {
+  for (size_t i = begin; i < end; ++i) {
+    if (tokens_[i].is("case") || tokens_[i].is("default")) return false;
+    const bool is_first = i == begin || tokens_[i - 1].is(";") || tokens_[i - 1].is("{") ||
+                          tokens_[i - 1].is("}") || tokens_[i - 1].is(")") ||
+                          tokens_[i - 1].is("else") || tokens_[i - 1].is("do");
+    const bool label =
+        is_first && i + 1 < end && tokens_[i].kind == TokenKind::kWord && tokens_[i + 1].is(":");
+    if (label) return false;
+  }
+  return true;
+}
+
+/// Behind the head of an if or while whose condition is at [begin, end): leaves out the branch
+/// that a constant condition does not take.
+void KernelParser::leaveOutDeadBranch(bool is_if, size_t begin, size_t end) {
+  const std::optional<Constant> condition = valueOf(begin, end);
+  if (!condition || (condition->isTrue() && !is_if)) return;
+  const size_t then_end = behindStatement(at_);
+  if (!condition->isTrue()) {
+    if (!canBeDead(at_, then_end)) return;
+    at_ = then_end;
+    if (is_if) accept("else");
+    return;
+  }
+  if (then_end >= tokens_.size() || !tokens_[then_end].is("else")) return;
+  const size_t else_end = behindStatement(then_end + 1);
+  if (!canBeDead(then_end, else_end)) return;
+  if (++nested_ > kDeepest) effects_.understood = false;
+  while (at_ < then_end && effects_.understood) statement();
+  --nested_;
+  at_ = else_end;
+}
+
+}  // namespace tracesmith::races
