@@ -2,6 +2,7 @@
 # Runs at installation: the headers in include/ and those that they include, nothing else. Both lie in one
 # tree afterwards.
 
+cmake_policy(VERSION 3.22)
 set(headers "")
 file(GLOB_RECURSE to_do RELATIVE "${TRACESMITH_SOURCE}/include" "${TRACESMITH_SOURCE}/include/*.hpp")
 while(to_do)
