@@ -67,6 +67,63 @@ std::string clockName(uint32_t clock) {
   return fmt::format("clock {}", clock);
 }
 
+/// What a packet says of how to read it.
+struct PacketHeader {
+  uint64_t sequence = 0;
+  uint64_t flags = 0;
+  std::optional<uint64_t> timestamp;
+  std::optional<uint32_t> clock;
+  std::string_view defaults, interned, snapshot;
+  std::optional<std::string_view> thread;
+  bool lost = false;  ///< packets of the sequence before this one are lost
+};
+
+PacketHeader readHeader(std::string_view bytes) {
+  PacketHeader header;
+  proto::forEachField(bytes, [&](const Field& f) {
+    switch (f.number) {
+      case pn::packet::kSequenceId:
+        header.sequence = f.value;
+        break;
+      case pn::packet::kSequenceFlags:
+        header.flags |= f.value;
+        break;
+      case pn::packet::kStateCleared:
+        if (f.value != 0) header.flags |= pn::packet::kCleared;
+        break;
+      case pn::packet::kTimestamp:
+        header.timestamp = f.value;
+        break;
+      case pn::packet::kTimestampClockId:
+        header.clock = static_cast<uint32_t>(f.value);
+        break;
+      case pn::packet::kDefaults:
+        header.defaults = f.bytes;
+        break;
+      case pn::packet::kInternedData:
+        header.interned = f.bytes;
+        break;
+      case pn::packet::kClockSnapshot:
+        header.snapshot = f.bytes;
+        break;
+      case pn::packet::kDropped:
+        header.lost = f.value != 0;
+        break;
+      case pn::packet::kThreadDescriptor:
+        header.thread = f.bytes;
+        break;
+      case pn::packet::kTrackDescriptor:
+        proto::forEachField(f.bytes, [&](const Field& g) {
+          if (g.number == pn::track::kThread) header.thread = g.bytes;
+        });
+        break;
+      default:
+        break;
+    }
+  });
+  return header;
+}
+
 class PerfettoImport {
  public:
   PerfettoImport(TraceWriter& writer, Trace facts, const PerfettoSurvey& survey)
@@ -85,6 +142,8 @@ class PerfettoImport {
   Status finish(const DamageLog& damage, ImportCounts& counts);
 
  private:
+  void follow(const PacketHeader& header, PerfettoSequence& sequence);
+  std::optional<int64_t> timeOf(const PacketHeader& header, const PerfettoSequence& sequence);
   PerfettoOutcome payload(PerfettoSequence& sequence, uint64_t id, std::optional<int64_t> time,
                           const Field& field);
   PerfettoOutcome keepOther(std::optional<int64_t> time, const Field& field);
@@ -131,78 +190,11 @@ void PerfettoImport::begin() {
 }
 
 bool PerfettoImport::packet(std::string_view bytes) {
-  uint64_t id = 0;
-  uint64_t flags = 0;
-  std::optional<uint64_t> timestamp;
-  std::optional<uint32_t> clock;
-  std::string_view defaults;
-  std::string_view interned;
-  std::string_view snapshot;
-  std::optional<std::string_view> thread;
-  bool lost = false;
-  proto::forEachField(bytes, [&](const Field& f) {
-    switch (f.number) {
-      case pn::packet::kSequenceId:
-        id = f.value;
-        break;
-      case pn::packet::kSequenceFlags:
-        flags |= f.value;
-        break;
-      case pn::packet::kStateCleared:
-        if (f.value != 0) flags |= pn::packet::kCleared;
-        break;
-      case pn::packet::kTimestamp:
-        timestamp = f.value;
-        break;
-      case pn::packet::kTimestampClockId:
-        clock = static_cast<uint32_t>(f.value);
-        break;
-      case pn::packet::kDefaults:
-        defaults = f.bytes;
-        break;
-      case pn::packet::kInternedData:
-        interned = f.bytes;
-        break;
-      case pn::packet::kClockSnapshot:
-        snapshot = f.bytes;
-        break;
-      case pn::packet::kDropped:
-        lost = f.value != 0;
-        break;
-      case pn::packet::kThreadDescriptor:
-        thread = f.bytes;
-        break;
-      case pn::packet::kTrackDescriptor:
-        proto::forEachField(f.bytes, [&](const Field& g) {
-          if (g.number == pn::track::kThread) thread = g.bytes;
-        });
-        break;
-      default:
-        break;
-    }
-  });
-  PerfettoSequence& sequence = sequences_[id];
-  if (lost) ++dropped_;
-  if (flags & pn::packet::kCleared) {
-    sequence.clear();
-  } else if (lost) {
-    sequence.lose();
-  }
-  if (thread) sequence.setThread(*thread);
-  if (!defaults.empty()) sequence.setDefaults(defaults);
-  if (!interned.empty()) sequence.intern(interned, builder_);
-  if (!snapshot.empty()) clocks_.follow(id, snapshot);
-  std::optional<int64_t> time;
-  if (timestamp) {
-    const uint32_t in = clock ? *clock : sequence.clock ? *sequence.clock : clocks_.traceClock();
-    time = clocks_.toTrace(id, in, *timestamp);
-    if (!time) {
-      ++unknown_clocks_[in];
-      time = static_cast<int64_t>(*timestamp);
-    }
-    if (!spans_.isTime(*timestamp <= INT64_MAX ? *time : INT64_MAX)) time.reset();
-  }
-  const bool stateless = (flags & pn::packet::kNeedsState) != 0 && !sequence.valid;
+  const PacketHeader header = readHeader(bytes);
+  PerfettoSequence& sequence = sequences_[header.sequence];
+  follow(header, sequence);
+  const std::optional<int64_t> time = timeOf(header, sequence);
+  const bool stateless = (header.flags & pn::packet::kNeedsState) != 0 && !sequence.valid;
   proto::forEachField(bytes, [&](const Field& f) {
     if (isNoEvent(f.number)) return;
     ++events_;
@@ -210,7 +202,7 @@ bool PerfettoImport::packet(std::string_view bytes) {
       ++stateless_;  // its names and its track were introduced in a packet that is lost
       return;
     }
-    switch (payload(sequence, id, time, f)) {
+    switch (payload(sequence, header.sequence, time, f)) {
       case PerfettoOutcome::kRow:
         break;
       case PerfettoOutcome::kDescription:
@@ -225,6 +217,37 @@ bool PerfettoImport::packet(std::string_view bytes) {
     }
   });
   return !builder_.failed();
+}
+
+/// Brings the state of the packet's sequence, and the clocks, to where this packet is read.
+void PerfettoImport::follow(const PacketHeader& header, PerfettoSequence& sequence) {
+  if (header.lost) ++dropped_;
+  if (header.flags & pn::packet::kCleared) {
+    sequence.clear();
+  } else if (header.lost) {
+    sequence.lose();
+  }
+  if (header.thread) sequence.setThread(*header.thread);
+  if (!header.defaults.empty()) sequence.setDefaults(header.defaults);
+  if (!header.interned.empty()) sequence.intern(header.interned, builder_);
+  if (!header.snapshot.empty()) clocks_.follow(header.sequence, header.snapshot);
+}
+
+/// On the trace's clock; as it stands, where no snapshot relates the two.
+std::optional<int64_t> PerfettoImport::timeOf(const PacketHeader& header,
+                                              const PerfettoSequence& sequence) {
+  if (!header.timestamp) return std::nullopt;
+  const uint64_t timestamp = *header.timestamp;
+  const uint32_t in = header.clock     ? *header.clock
+                      : sequence.clock ? *sequence.clock
+                                       : clocks_.traceClock();
+  std::optional<int64_t> time = clocks_.toTrace(header.sequence, in, timestamp);
+  if (!time) {
+    ++unknown_clocks_[in];
+    time = static_cast<int64_t>(timestamp);
+  }
+  if (!spans_.isTime(timestamp <= INT64_MAX ? *time : INT64_MAX)) time.reset();
+  return time;
 }
 
 PerfettoOutcome PerfettoImport::payload(PerfettoSequence& sequence, uint64_t id,

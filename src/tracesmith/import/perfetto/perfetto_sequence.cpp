@@ -62,6 +62,31 @@ PerfettoSequence::Callstack callstackOf(std::string_view bytes) {
   return stack;
 }
 
+/// The fields that entries of all kinds have at the same numbers: mostly number and name.
+struct InternedEntry {
+  uint64_t iid = 0;
+  uint64_t second = 0, third = 0, category = 0;
+  std::string_view second_text, third_text;
+};
+
+InternedEntry readEntry(std::string_view bytes) {
+  namespace in = pn::interned;
+  InternedEntry entry;
+  proto::forEachField(bytes, [&](const Field& f) {
+    if (f.number == in::kIid) entry.iid = f.value;
+    if (f.number == in::kName) {
+      entry.second = f.value;
+      entry.second_text = f.bytes;
+    }
+    if (f.number == 3) {
+      entry.third = f.value;
+      entry.third_text = f.bytes;
+    }
+    if (f.number == in::specification::kCategory) entry.category = f.value;
+  });
+  return entry;
+}
+
 }  // namespace
 
 std::optional<std::pair<int64_t, int64_t>> threadOfEvent(const PerfettoThread& of_sequence,
@@ -164,89 +189,82 @@ PerfettoArgument PerfettoSequence::argument(std::string_view bytes, TraceBuilder
 void PerfettoSequence::intern(std::string_view bytes, TraceBuilder& builder) {
   namespace in = pn::interned;
   proto::forEachField(bytes, [&](const Field& f) {
-    if (f.wire_type != 2) return;
-    uint64_t iid = 0;
-    uint64_t second = 0;
-    uint64_t third = 0;
-    uint64_t fourth = 0;
-    std::string_view name;
-    std::string_view demangled;
-    proto::forEachField(f.bytes, [&](const Field& g) {
-      if (g.number == in::kIid) iid = g.value;
-      if (g.number == in::kName) {
-        second = g.value;
-        name = g.bytes;
-      }
-      if (g.number == 3) {
-        third = g.value;
-        demangled = g.bytes;
-      }
-      if (g.number == in::specification::kCategory) fourth = g.value;
-    });
-    switch (f.number) {
-      case in::kCategories:
-        categories[iid] = builder.text(name);
-        break;
-      case in::kEventNames:
-        event_names[iid] = builder.text(name);
-        break;
-      case in::kAnnotationNames:
-        annotation_names[iid] = builder.text(name);
-        break;
-      case in::kTexts:
-        texts[iid] = builder.text(name);
-        break;
-      case in::kFunctionNames:
-        function_names[iid] = name;
-        break;
-      case in::kSourcePaths:
-        source_paths[iid] = name;
-        break;
-      case in::kMappingPaths:
-        mapping_paths[iid] = name;
-        break;
-      case in::kBuildIds:
-        build_ids[iid] = hexOf(name);
-        break;
-      case in::kFrames:
-        frames[iid] = frameOf(f.bytes);
-        break;
-      case in::kMappings:
-        mappings[iid] = mappingOf(f.bytes);
-        break;
-      case in::kCallstacks:
-        callstacks[iid] = callstackOf(f.bytes);
-        break;
-      case in::kArgumentNames:
-        argument_names[iid] = builder.text(name);
-        break;
-      case in::kSpecifications:
-        specifications[iid] = {builder.text(name), fourth};
-        break;
-      case in::kContexts:
-        contexts[iid] = {static_cast<int32_t>(second), third};
-        break;
-      case in::kCounterDescriptors:
-        counter_descriptors[iid] = {static_cast<int32_t>(third), std::string(name)};
-        break;
-      case in::kKernels:
-        kernels[iid] = {builder.text(name.empty() ? demangled : name), {}};
-        break;
-      default:
-        break;
-    }
+    if (f.wire_type == 2) internEntry(f, builder);
   });
   // Their arguments' names may stand behind them in the same packet.
   proto::forEachField(bytes, [&](const Field& f) {
-    if (f.number != in::kKernels) return;
-    uint64_t iid = 0;
-    std::vector<PerfettoArgument> arguments;
-    proto::forEachField(f.bytes, [&](const Field& g) {
-      if (g.number == in::kIid) iid = g.value;
-      if (g.number == in::kernel::kArgs) arguments.push_back(argument(g.bytes, builder));
-    });
-    kernels[iid].arguments = std::move(arguments);
+    if (f.number == in::kKernels) internArguments(f.bytes, builder);
   });
+}
+
+void PerfettoSequence::internEntry(const Field& f, TraceBuilder& builder) {
+  namespace in = pn::interned;
+  const InternedEntry entry = readEntry(f.bytes);
+  const uint64_t iid = entry.iid;
+  const std::string_view name = entry.second_text;
+  switch (f.number) {
+    case in::kCategories:
+      categories[iid] = builder.text(name);
+      break;
+    case in::kEventNames:
+      event_names[iid] = builder.text(name);
+      break;
+    case in::kAnnotationNames:
+      annotation_names[iid] = builder.text(name);
+      break;
+    case in::kTexts:
+      texts[iid] = builder.text(name);
+      break;
+    case in::kFunctionNames:
+      function_names[iid] = name;
+      break;
+    case in::kSourcePaths:
+      source_paths[iid] = name;
+      break;
+    case in::kMappingPaths:
+      mapping_paths[iid] = name;
+      break;
+    case in::kBuildIds:
+      build_ids[iid] = hexOf(name);
+      break;
+    case in::kFrames:
+      frames[iid] = frameOf(f.bytes);
+      break;
+    case in::kMappings:
+      mappings[iid] = mappingOf(f.bytes);
+      break;
+    case in::kCallstacks:
+      callstacks[iid] = callstackOf(f.bytes);
+      break;
+    case in::kArgumentNames:
+      argument_names[iid] = builder.text(name);
+      break;
+    case in::kSpecifications:
+      specifications[iid] = {builder.text(name), entry.category};
+      break;
+    case in::kContexts:
+      contexts[iid] = {static_cast<int32_t>(entry.second), entry.third};
+      break;
+    case in::kCounterDescriptors:
+      counter_descriptors[iid] = {static_cast<int32_t>(entry.third), std::string(name)};
+      break;
+    case in::kKernels:
+      kernels[iid] = {builder.text(name.empty() ? entry.third_text : name), {}};
+      break;
+    default:
+      break;
+  }
+}
+
+void PerfettoSequence::internArguments(std::string_view kernel, TraceBuilder& builder) {
+  namespace in = pn::interned;
+  uint64_t iid = 0;
+  std::vector<PerfettoArgument> arguments;
+  proto::forEachField(kernel, [&](const Field& f) {
+    if (f.number == in::kIid) iid = f.value;
+    if (f.number == in::kernel::kArgs) arguments.push_back(argument(f.bytes, builder));
+  });
+  kernels[iid].arguments = std::move(arguments);
 }
 
 }  // namespace tracesmith::import

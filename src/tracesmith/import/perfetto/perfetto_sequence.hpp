@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "tracesmith/base/proto_reader.hpp"
 #include "tracesmith/import/common/trace_builder.hpp"
 
 namespace tracesmith::import {
@@ -107,6 +108,10 @@ class PerfettoSequence {
   std::unordered_map<uint64_t, Kernel> kernels;
   std::unordered_map<uint64_t, CounterDescriptor> counter_descriptors;
   std::unordered_map<uint64_t, double> sums;  ///< of incremental counters, by track
+
+ private:
+  void internEntry(const proto::Field& field, TraceBuilder& builder);
+  void internArguments(std::string_view kernel, TraceBuilder& builder);
 };
 
 /// Varints that are packed into one field, or the one that is not.

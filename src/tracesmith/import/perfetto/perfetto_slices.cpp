@@ -54,6 +54,10 @@ std::optional<BuildKind> exportedBuild(std::string_view name) {
   return std::nullopt;
 }
 
+uint64_t annotatedBytes(const PerfettoEvent& event) {
+  return static_cast<uint64_t>(std::max<int64_t>(event.number("bytes"), 0));
+}
+
 std::optional<SyncKind> exportedWait(std::string_view name) {
   for (int k = 0; k <= static_cast<int>(SyncKind::kFlush); ++k) {
     if (name == toString(static_cast<SyncKind>(k))) return static_cast<SyncKind>(k);
@@ -283,8 +287,8 @@ void PerfettoSlices::apply(int64_t time_ns, uint64_t key, const Place& at, Perfe
   if (known == open_.end()) known = open_.emplace(key, OpenSlices{at, {}}).first;
   OpenSlices& open = known->second;
   const auto ended = [&](Stack::Begun&& begun, int64_t end_ns) {
-    slice(open.place, begun.start_ns, spans_.between(begun.start_ns, end_ns), RangeKind::kRange,
-          begun.event);
+    slice({open.place, begun.start_ns, spans_.between(begun.start_ns, end_ns), RangeKind::kRange,
+           begun.event});
   };
   open.stack.advance(time_ns, event.action == PerfettoAction::kInstant, ended);
   switch (event.action) {
@@ -295,16 +299,16 @@ void PerfettoSlices::apply(int64_t time_ns, uint64_t key, const Place& at, Perfe
       if (!__builtin_add_overflow(time_ns, event.duration_ns, &end_ns)) {
         open.stack.add(time_ns, end_ns);
       }
-      return slice(at, time_ns, event.duration_ns, RangeKind::kRange, event);
+      return slice({at, time_ns, event.duration_ns, RangeKind::kRange, event});
     }
     case PerfettoAction::kEnd: {
       std::optional<Stack::Begun> begun = open.stack.end(time_ns, event.name, event.category);
-      if (!begun) return slice(at, time_ns, 0, RangeKind::kEnd, event);
+      if (!begun) return slice({at, time_ns, 0, RangeKind::kEnd, event});
       begun->event.kept.append("end", event.kept);
       return ended(std::move(*begun), time_ns);
     }
     default:
-      return slice(at, time_ns, 0, RangeKind::kInstant, event);
+      return slice({at, time_ns, 0, RangeKind::kInstant, event});
   }
 }
 
@@ -335,128 +339,140 @@ void PerfettoSlices::arrows(const Place& place, int64_t time_ns, const PerfettoE
   }
 }
 
-void PerfettoSlices::slice(const Place& at, int64_t start_ns, int64_t duration_ns, RangeKind kind,
-                           PerfettoEvent& e) {
-  const auto number = [&](std::string_view key) { return e.number(key); };
-  const auto word = [&](std::string_view key) { return e.word(key); };
-  if (kind == RangeKind::kRange) e.kept.column("dur", SourceGap::kDurationNanos);
+void PerfettoSlices::slice(const Slice& s) {
+  PerfettoEvent& e = s.event;
+  if (s.kind == RangeKind::kRange) e.kept.column("dur", SourceGap::kDurationNanos);
   if (!e.waited_for.empty()) {
     std::string ids = "[";
     for (const uint64_t id : e.waited_for) ids += (ids.size() > 1 ? "," : "") + std::to_string(id);
     e.kept.json("waited_for", builder_.json(ids + "]"));
   }
+  kept_.keep(pushRow(s), e.kept);
+  builder_.added();
+}
+
+TableId PerfettoSlices::pushRow(const Slice& s) {
+  if (s.kind != RangeKind::kRange) return pushRange(s);
+  if (survey_.ours) return pushExported(s);
   Trace& rows = builder_.rows;
-  const std::string_view category = rows.text(e.category);
-  const std::string_view name = rows.text(e.name);
-  const auto done = [&](TableId table) {
-    kept_.keep(table, e.kept);
-    builder_.added();
-  };
-  // What the device did, where the source has it as slices.
-  const auto deviceWork = [&](auto row) {
-    const int64_t stream = number(e.findNumber("stream") != nullptr ? "stream" : "Stream");
-    const int64_t device = number(e.findNumber("device") != nullptr ? "device" : "Device");
-    row.start_ns = start_ns;
-    row.duration_ns = duration_ns;
-    row.name = e.name;
-    row.process_id = at.process;
-    row.stream_id = builder_.stream(at.pid, device, number("context"), stream);
-    row.correlation_id = e.correlation;
-    row.call_path_id = e.call_path;
-    return row;
-  };
-  const auto bytes = [&] { return static_cast<uint64_t>(std::max<int64_t>(number("bytes"), 0)); };
-  std::optional<CallKind> call;
-  if (kind == RangeKind::kRange) {
-    if (survey_.ours) {
-      call = exportedCall(category);
-      const auto build = exportedBuild(name);
-      if (call == CallKind::kBuild && build && word("program") != StringId::kNone) {
-        const std::string program(rows.text(word("program")));
-        rows.program_build.push({.start_ns = start_ns,
-                                 .duration_ns = duration_ns,
-                                 .kind = *build,
-                                 .process_id = at.process,
-                                 .thread_id = at.thread,
-                                 .program = std::strtoull(program.c_str(), nullptr, 16),
-                                 .result = number("result"),
-                                 .log_bytes = static_cast<uint64_t>(number("log_bytes")),
-                                 .options = word("options"),
-                                 .flags = number("asynchronous") != 0 ? 1u : 0u});
-        return done(TableId::kProgramBuild);
-      }
-      const auto wait = exportedWait(name);
-      if (call == CallKind::kSync && wait) {
-        rows.sync.push({.start_ns = start_ns,
-                        .duration_ns = duration_ns,
-                        .kind = *wait,
-                        .process_id = at.process,
-                        .thread_id = at.thread,
-                        .correlation_id = e.correlation,
-                        .flags = op_flags::kHostSide,
-                        .call_path_id = e.call_path});
-        return done(TableId::kSync);
-      }
-    } else {
-      switch (kindOf(category)) {
-        case ChromeKind::kKernel:
-          rows.kernel.push(deviceWork(KernelRow{}));
-          return done(TableId::kKernel);
-        case ChromeKind::kCopy: {
-          CopyRow copy = deviceWork(CopyRow{});
-          copy.kind = copyKindOf(name);
-          copy.bytes = bytes();
-          rows.copy.push(copy);
-          return done(TableId::kCopy);
-        }
-        case ChromeKind::kFill: {
-          FillRow fill = deviceWork(FillRow{});
-          fill.bytes = bytes();
-          rows.fill.push(fill);
-          return done(TableId::kFill);
-        }
-        case ChromeKind::kSync: {
-          SyncRow sync = deviceWork(SyncRow{});
-          sync.kind = syncKindOf(name);
-          rows.sync.push(sync);
-          return done(TableId::kSync);
-        }
-        case ChromeKind::kHostCall:
-          call = callKindOf(name);
-          break;
-        case ChromeKind::kDeviceRange:
-        case ChromeKind::kHostRange:
-          if (e.submits) call = callKindOf(name);
-          break;
-      }
+  const std::string_view name = rows.text(s.event.name);
+  switch (kindOf(rows.text(s.event.category))) {
+    case ChromeKind::kKernel:
+      rows.kernel.push(makeDeviceRow<KernelRow>(s));
+      return TableId::kKernel;
+    case ChromeKind::kCopy: {
+      auto copy = makeDeviceRow<CopyRow>(s);
+      copy.kind = copyKindOf(name);
+      copy.bytes = annotatedBytes(s.event);
+      rows.copy.push(copy);
+      return TableId::kCopy;
     }
+    case ChromeKind::kFill: {
+      auto fill = makeDeviceRow<FillRow>(s);
+      fill.bytes = annotatedBytes(s.event);
+      rows.fill.push(fill);
+      return TableId::kFill;
+    }
+    case ChromeKind::kSync: {
+      auto sync = makeDeviceRow<SyncRow>(s);
+      sync.kind = syncKindOf(name);
+      rows.sync.push(sync);
+      return TableId::kSync;
+    }
+    case ChromeKind::kHostCall:
+      return pushCall(s, callKindOf(name));
+    case ChromeKind::kDeviceRange:
+    case ChromeKind::kHostRange:
+      break;
   }
-  if (call) {
-    rows.host_call.push({.start_ns = start_ns,
-                         .duration_ns = duration_ns,
-                         .name = e.name,
-                         .process_id = at.process,
-                         .thread_id = at.thread,
-                         .correlation_id = e.correlation,
-                         .result = number("result"),
-                         .kind = *call,
-                         .call_path_id = e.call_path,
-                         .subject = word("subject")});
-    return done(TableId::kHostCall);
+  return s.event.submits ? pushCall(s, callKindOf(name)) : pushRange(s);
+}
+
+/// What the device did, where the source has it as slices.
+template <class Row>
+Row PerfettoSlices::makeDeviceRow(const Slice& s) {
+  const PerfettoEvent& e = s.event;
+  const int64_t stream = e.number(e.findNumber("stream") != nullptr ? "stream" : "Stream");
+  const int64_t device = e.number(e.findNumber("device") != nullptr ? "device" : "Device");
+  Row row;
+  row.start_ns = s.start_ns;
+  row.duration_ns = s.duration_ns;
+  row.name = e.name;
+  row.process_id = s.at.process;
+  row.stream_id = builder_.stream(s.at.pid, device, e.number("context"), stream);
+  row.correlation_id = e.correlation;
+  row.call_path_id = e.call_path;
+  return row;
+}
+
+/// A slice of a trace that the exporter wrote: its category says which table it came from.
+TableId PerfettoSlices::pushExported(const Slice& s) {
+  Trace& rows = builder_.rows;
+  const PerfettoEvent& e = s.event;
+  const std::optional<CallKind> call = exportedCall(rows.text(e.category));
+  if (!call) return pushRange(s);
+  const std::string_view name = rows.text(e.name);
+  const auto build = exportedBuild(name);
+  if (call == CallKind::kBuild && build && e.word("program") != StringId::kNone) {
+    const std::string program(rows.text(e.word("program")));
+    rows.program_build.push({.start_ns = s.start_ns,
+                             .duration_ns = s.duration_ns,
+                             .kind = *build,
+                             .process_id = s.at.process,
+                             .thread_id = s.at.thread,
+                             .program = std::strtoull(program.c_str(), nullptr, 16),
+                             .result = e.number("result"),
+                             .log_bytes = static_cast<uint64_t>(e.number("log_bytes")),
+                             .options = e.word("options"),
+                             .flags = e.number("asynchronous") != 0 ? 1u : 0u});
+    return TableId::kProgramBuild;
   }
-  if (survey_.ours && number("unfinished") != 0) kind = RangeKind::kBegin;
-  if (survey_.ours && number("stray_end") != 0) kind = RangeKind::kEnd;
-  if (kind == RangeKind::kBegin) duration_ns = 0;
-  rows.range.push({.start_ns = start_ns,
-                   .duration_ns = duration_ns,
-                   .kind = kind,
-                   .name = e.name,
-                   .category = survey_.ours && category == "range" ? StringId::kNone : e.category,
-                   .process_id = at.process,
-                   .thread_id = at.thread,
-                   .correlation_id = e.correlation,
-                   .call_path_id = e.call_path});
-  done(TableId::kRange);
+  const auto wait = exportedWait(name);
+  if (call == CallKind::kSync && wait) {
+    rows.sync.push({.start_ns = s.start_ns,
+                    .duration_ns = s.duration_ns,
+                    .kind = *wait,
+                    .process_id = s.at.process,
+                    .thread_id = s.at.thread,
+                    .correlation_id = e.correlation,
+                    .flags = op_flags::kHostSide,
+                    .call_path_id = e.call_path});
+    return TableId::kSync;
+  }
+  return pushCall(s, *call);
+}
+
+TableId PerfettoSlices::pushCall(const Slice& s, CallKind kind) {
+  const PerfettoEvent& e = s.event;
+  builder_.rows.host_call.push({.start_ns = s.start_ns,
+                                .duration_ns = s.duration_ns,
+                                .name = e.name,
+                                .process_id = s.at.process,
+                                .thread_id = s.at.thread,
+                                .correlation_id = e.correlation,
+                                .result = e.number("result"),
+                                .kind = kind,
+                                .call_path_id = e.call_path,
+                                .subject = e.word("subject")});
+  return TableId::kHostCall;
+}
+
+TableId PerfettoSlices::pushRange(const Slice& s) {
+  const PerfettoEvent& e = s.event;
+  RangeKind kind = s.kind;
+  if (survey_.ours && e.number("unfinished") != 0) kind = RangeKind::kBegin;
+  if (survey_.ours && e.number("stray_end") != 0) kind = RangeKind::kEnd;
+  const bool plain = survey_.ours && builder_.rows.text(e.category) == "range";
+  builder_.rows.range.push({.start_ns = s.start_ns,
+                            .duration_ns = kind == RangeKind::kBegin ? 0 : s.duration_ns,
+                            .kind = kind,
+                            .name = e.name,
+                            .category = plain ? StringId::kNone : e.category,
+                            .process_id = s.at.process,
+                            .thread_id = s.at.thread,
+                            .correlation_id = e.correlation,
+                            .call_path_id = e.call_path});
+  return TableId::kRange;
 }
 
 void PerfettoSlices::finish() {
@@ -465,7 +481,7 @@ void PerfettoSlices::finish() {
   for (Late& late : late_) apply(late.time_ns, late.key, late.place, std::move(late.event));
   for (auto& [key, open] : open_) {
     for (Stack::Begun& begun : open.stack.open()) {
-      slice(open.place, begun.start_ns, 0, RangeKind::kBegin, begun.event);
+      slice({open.place, begun.start_ns, 0, RangeKind::kBegin, begun.event});
     }
   }
 }

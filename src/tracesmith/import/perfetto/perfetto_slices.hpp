@@ -69,6 +69,13 @@ class PerfettoSlices {
     Place place;
     Stack stack;
   };
+  struct Slice {
+    const Place& at;
+    int64_t start_ns;
+    int64_t duration_ns;
+    RangeKind kind;  ///< kBegin, kEnd: the other end is missing
+    PerfettoEvent& event;
+  };
   struct Late {
     int64_t time_ns = 0;
     uint64_t key = 0;
@@ -89,8 +96,14 @@ class PerfettoSlices {
   void arrow(const Place& place, int64_t time_ns, uint64_t id, FlowEnd end, StringId name,
              StringId category);
   void arrows(const Place& place, int64_t time_ns, const PerfettoEvent& event);
-  void slice(const Place& place, int64_t start_ns, int64_t duration_ns, RangeKind kind,
-             PerfettoEvent& event);
+  void slice(const Slice& slice);
+  // Each returns the table that it gave a row to.
+  TableId pushRow(const Slice& slice);
+  TableId pushExported(const Slice& slice);
+  TableId pushCall(const Slice& slice, CallKind kind);
+  TableId pushRange(const Slice& slice);
+  template <class Row>
+  Row makeDeviceRow(const Slice& slice);
 
   TraceBuilder& builder_;
   KeptEvents& kept_;

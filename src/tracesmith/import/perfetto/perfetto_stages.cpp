@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <charconv>
 #include <optional>
 
@@ -149,13 +148,6 @@ StreamId PerfettoStages::stream(int64_t pid, int64_t gpu, int64_t context, int64
   return it->second;
 }
 
-/// What no work takes is kept beside the row.
-int64_t PerfettoStages::durationOf(uint64_t said_ns, KeptEvent& kept) {
-  const int64_t duration_ns = spans_.lasting(static_cast<int64_t>(said_ns));
-  if (duration_ns == 0 && said_ns != 0) kept.integer("duration", static_cast<int64_t>(said_ns));
-  return duration_ns;
-}
-
 /// Names by position, as sources without interned data have them.
 StringId PerfettoStages::nameAt(const std::vector<std::string>& names, uint64_t position,
                                 std::string_view otherwise) {
@@ -163,137 +155,85 @@ StringId PerfettoStages::nameAt(const std::vector<std::string>& names, uint64_t 
   return builder_.text(fmt::format(fmt::runtime(otherwise), position));
 }
 
+/// A render stage, and what it refers to.
+struct PerfettoStages::Work {
+  PerfettoStageEvent said{};
+  int64_t start_ns = 0;
+  const PerfettoSequence::Context* context = nullptr;  // nullptr: the sequence has none
+  int64_t pid = 0;
+  PerfettoSequence::Specification stage{};
+  StringId queue{};
+  StringId kernel{};
+  std::map<std::string_view, int64_t> numbers{};  // arguments that columns may want
+  uint64_t correlation = 0;
+  StreamId stream{};
+
+  int64_t number(std::string_view key, int64_t otherwise = 0) const {
+    const auto it = numbers.find(key);
+    return it != numbers.end() ? it->second : otherwise;
+  }
+  uint64_t bytes() const { return static_cast<uint64_t>(std::max<int64_t>(number("bytes"), 0)); }
+};
+
 PerfettoOutcome PerfettoStages::stage(const PerfettoSequence& sequence, std::optional<int64_t> time,
                                       std::string_view bytes) {
-  namespace ps = pn::stage;
-  std::optional<uint64_t> event_id;
-  int64_t duration_ns = 0;
-  int64_t gpu = 0;
-  uint64_t context_number = 0;
-  std::optional<uint64_t> queue_iid;
-  std::optional<uint64_t> stage_iid;
-  uint64_t queue_id = 0;
-  uint64_t stage_id = 0;
-  bool specifies = false;
-  uint64_t kernel_iid = 0;
-  StringId name{};
-  std::vector<uint64_t> waits;
-  std::vector<PerfettoArgument> arguments;
-  std::array<uint64_t, 3> grid = {0, 0, 0};
-  std::array<uint64_t, 3> group = {0, 0, 0};
-  std::map<std::string, StringId, std::less<>> extra;
-  KeptEvent kept;
-  kept.column("ts", SourceGap::kTimeNanos);
-  kept.column("dur", SourceGap::kDurationNanos);
-  proto::forEachField(bytes, [&](const Field& f) {
-    switch (f.number) {
-      case ps::kEventId:
-        event_id = f.value;
-        break;
-      case ps::kDuration:
-        duration_ns = durationOf(f.value, kept);
-        break;
-      case ps::kContext:
-        context_number = f.value;
-        break;
-      case ps::kGpuId:
-        gpu = static_cast<int32_t>(f.value);
-        break;
-      case ps::kQueueId:
-        queue_id = static_cast<uint32_t>(f.value);
-        break;
-      case ps::kStageId:
-        stage_id = static_cast<uint32_t>(f.value);
-        break;
-      case ps::kSpecifications:
-        specifies = true;  // the survey has read them
-        break;
-      case ps::kQueueIid:
-        queue_iid = f.value;
-        break;
-      case ps::kStageIid:
-        stage_iid = f.value;
-        break;
-      case ps::kName:
-        name = builder_.text(f.bytes);
-        break;
-      case ps::kNameIid: {
-        const auto it = sequence.event_names.find(f.value);
-        if (it != sequence.event_names.end() && name == StringId::kNone) name = it->second;
-        break;
-      }
-      case ps::kKernelIid:
-        kernel_iid = f.value;
-        break;
-      case ps::kWaits:
-        for (uint64_t id : packedVarints(f.wire_type, f.value, f.bytes)) waits.push_back(id);
-        break;
-      case ps::kLaunch:
-        proto::forEachField(f.bytes, [&](const Field& g) {
-          if (g.number == ps::launch::kArgs) {
-            arguments.push_back(sequence.argument(g.bytes, builder_));
-          } else if (g.number == ps::launch::kGrid || g.number == ps::launch::kWorkgroup) {
-            auto& dimensions = g.number == ps::launch::kGrid ? grid : group;
-            proto::forEachField(g.bytes, [&](const Field& h) {
-              if (h.number >= 1 && h.number <= 3) dimensions[h.number - 1] = h.value;
-            });
-          }
-        });
-        break;
-      case ps::kExtra: {
-        std::string key;
-        StringId value{};
-        proto::forEachField(f.bytes, [&](const Field& g) {
-          if (g.number == ps::kExtraName) key = g.bytes;
-          if (g.number == ps::kExtraValue) value = builder_.text(g.bytes);
-        });
-        extra[key] = value;
-        break;
-      }
-      default:
-        keepUnknownField(f, "", builder_, kept);
-    }
-  });
-  if (!event_id) return specifies ? PerfettoOutcome::kDescription : PerfettoOutcome::kUnusable;
+  Work work{.said = readStageEvent(sequence, bytes, builder_, spans_)};
+  if (!work.said.id) {
+    return work.said.specifies ? PerfettoOutcome::kDescription : PerfettoOutcome::kUnusable;
+  }
   if (!time) return PerfettoOutcome::kUnusable;
-  const int64_t time_ns = *time;
+  work.start_ns = *time;
+  lookUp(sequence, work);
+  keepValues(work);
+  if (work.context != nullptr) describeDevice(work);
+  place(work);
+  kept_.keep(pushRow(work), work.said.kept);
+  pushWaits(work);
+  builder_.added(1 + work.said.waits.size());
+  return PerfettoOutcome::kRow;
+}
 
-  const auto context = sequence.contexts.find(context_number);
-  int64_t pid = 0;
-  if (context != sequence.contexts.end()) {
-    pid = context->second.pid;
-  } else if (const auto it = survey_.specifications.pids.find(context_number);
-             it != survey_.specifications.pids.end()) {
-    pid = it->second;
+void PerfettoStages::lookUp(const PerfettoSequence& sequence, Work& work) {
+  PerfettoStageEvent& said = work.said;
+  if (const auto it = sequence.contexts.find(said.context); it != sequence.contexts.end()) {
+    work.context = &it->second;
+    work.pid = it->second.pid;
+  } else if (const auto pid = survey_.specifications.pids.find(said.context);
+             pid != survey_.specifications.pids.end()) {
+    work.pid = pid->second;
   }
   const auto spec = [&](uint64_t iid) {
     const auto it = sequence.specifications.find(iid);
     return it != sequence.specifications.end() ? it->second : PerfettoSequence::Specification{};
   };
-  const PerfettoSequence::Specification stage =
-      stage_iid ? spec(*stage_iid)
-                : PerfettoSequence::Specification{
-                      nameAt(survey_.specifications.stages, stage_id, "render stage({})"), 0};
-  const StringId queue =
-      queue_iid ? spec(*queue_iid).name
-                : nameAt(survey_.specifications.queues, queue_id, "Unknown GPU Queue {}");
-  StringId kernel{};
-  if (const auto it = sequence.kernels.find(kernel_iid); it != sequence.kernels.end()) {
-    kernel = it->second.name;
-    arguments.insert(arguments.end(), it->second.arguments.begin(), it->second.arguments.end());
+  work.stage =
+      said.stage_iid
+          ? spec(*said.stage_iid)
+          : PerfettoSequence::Specification{
+                nameAt(survey_.specifications.stages, said.stage_id, "render stage({})"), 0};
+  work.queue = said.queue_iid
+                   ? spec(*said.queue_iid).name
+                   : nameAt(survey_.specifications.queues, said.queue_id, "Unknown GPU Queue {}");
+  if (const auto it = sequence.kernels.find(said.kernel_iid); it != sequence.kernels.end()) {
+    work.kernel = it->second.name;
+    said.arguments.insert(said.arguments.end(), it->second.arguments.begin(),
+                          it->second.arguments.end());
   }
+}
 
-  // What columns want of the arguments; the rest is kept beside the row.
-  std::map<std::string_view, int64_t> numbers;
+/// Keeps names and arguments beside the row, and finds the numbers that columns may want.
+void PerfettoStages::keepValues(Work& work) {
+  KeptEvent& kept = work.said.kept;
   kept.column("name", SourceGap::kName);
-  kept.text("stage", stage.name);
-  kept.text("hw_queue", queue);
-  if (kernel != StringId::kNone && name != StringId::kNone && name != kernel) {
-    kept.text("event_name", name);  // readable, where the kernel's is mangled
+  kept.text("stage", work.stage.name);
+  kept.text("hw_queue", work.queue);
+  if (work.kernel != StringId::kNone && work.said.name != StringId::kNone &&
+      work.said.name != work.kernel) {
+    kept.text("event_name", work.said.name);  // readable, where the kernel's is mangled
   }
-  kept.integer("event_id", static_cast<int64_t>(*event_id));
+  kept.integer("event_id", static_cast<int64_t>(*work.said.id));
   kept.open("args");
-  for (const PerfettoArgument& a : arguments) {
+  for (const PerfettoArgument& a : work.said.arguments) {
     const std::string_view key = builder_.rows.text(a.name);
     if (a.is_text) {
       kept.text(key, a.text);
@@ -301,120 +241,138 @@ PerfettoOutcome PerfettoStages::stage(const PerfettoSequence& sequence, std::opt
       kept.json(key, builder_.text(jsonNumber(a.real)));
     } else {
       kept.integer(key, a.integer);
-      numbers.emplace(key, a.integer);
+      work.numbers.emplace(key, a.integer);
     }
   }
-  for (const auto& [key, value] : extra) kept.text(key, value);
+  for (const auto& [key, value] : work.said.extra) kept.text(key, value);
   kept.close();
-  const auto number = [&](std::string_view key, int64_t otherwise = 0) {
-    const auto it = numbers.find(key);
-    return it != numbers.end() ? it->second : otherwise;
-  };
-  const auto word = [&](std::string_view key) {
-    const auto it = extra.find(key);
-    return it != extra.end() ? builder_.rows.text(it->second) : std::string_view();
-  };
+}
 
-  if (context != sequence.contexts.end()) {
-    DeviceRow& device = builder_.deviceRow(gpu);
-    if (device.backend == PlatformType::Unknown) device.backend = platformOf(context->second.api);
-    // gpu_id counts them; the exporter says which number the platform gives it.
-    if (survey_.ours) device.ordinal = static_cast<uint32_t>(number("device", gpu));
+void PerfettoStages::describeDevice(const Work& work) {
+  DeviceRow& device = builder_.deviceRow(work.said.gpu);
+  if (device.backend == PlatformType::Unknown) device.backend = platformOf(work.context->api);
+  // gpu_id counts them; the exporter says which number the platform gives it.
+  if (survey_.ours) {
+    device.ordinal = static_cast<uint32_t>(work.number("device", work.said.gpu));
   }
-  uint64_t correlation = slices_.correlationOf(*event_id);
-  if (!word("correlation_id").empty()) correlation = wholeNumber(word("correlation_id"));
-  const int64_t queue_number = queue_iid ? -1 : static_cast<int64_t>(queue_id);
-  const StreamId on =
-      stream(pid, gpu, static_cast<int64_t>(context_number), number("stream", queue_number),
-             std::string(builder_.rows.text(queue)));
-  const auto common = [&](auto row) {
-    row.start_ns = time_ns;
-    row.duration_ns = duration_ns;
-    row.process_id = builder_.process(pid);
-    row.thread_id = slices_.submitterOf(*event_id);
-    row.stream_id = on;
-    row.correlation_id = correlation;
-    row.call_path_id = slices_.callPathOf(*event_id);
-    if (extra.count("first_launch") > 0) row.flags |= op_flags::kFirstLaunch;
-    if (extra.count("device_time") > 0) row.flags |= op_flags::kNoDeviceTime;
-    if (extra.count("failed") > 0) {
-      row.flags |= op_flags::kFailed;
-      const std::string_view code = word("failed");
-      std::from_chars(code.data(), code.data() + code.size(), row.status);
-    }
-    if (extra.count("queued_before_ns") > 0) {
-      row.flags |= op_flags::kQueueTimes;
-      row.queued_before_ns = static_cast<int64_t>(wholeNumber(word("queued_before_ns")));
-      row.submitted_before_ns = static_cast<int64_t>(wholeNumber(word("submitted_before_ns")));
-    }
-    return row;
-  };
-  const auto size = [&] { return static_cast<uint64_t>(std::max<int64_t>(number("bytes"), 0)); };
+}
+
+/// The call that it is joined to, and its stream.
+void PerfettoStages::place(Work& work) {
+  const PerfettoStageEvent& said = work.said;
+  work.correlation = slices_.correlationOf(*said.id);
+  const std::string_view correlation = extraText(said, "correlation_id");
+  if (!correlation.empty()) work.correlation = wholeNumber(correlation);
+  const int64_t queue_number = said.queue_iid ? -1 : static_cast<int64_t>(said.queue_id);
+  work.stream =
+      stream(work.pid, said.gpu, static_cast<int64_t>(said.context),
+             work.number("stream", queue_number), std::string(builder_.rows.text(work.queue)));
+}
+
+std::string_view PerfettoStages::extraText(const PerfettoStageEvent& event,
+                                           std::string_view key) const {
+  const auto it = event.extra.find(key);
+  return it != event.extra.end() ? builder_.rows.text(it->second) : std::string_view();
+}
+
+TableId PerfettoStages::pushRow(const Work& work) {
   Trace& rows = builder_.rows;
-  const StageWord what = stageOf(rows.text(stage.name), stage.category);
-  TableId table = TableId::kKernel;
+  const StageWord what = stageOf(rows.text(work.stage.name), work.stage.category);
   switch (what.stage) {
-    case StageKind::kKernel: {
-      KernelRow row = common(KernelRow{});
-      row.name = kernel != StringId::kNone ? kernel : name != StringId::kNone ? name : stage.name;
-      LaunchShapeRow shape;
-      std::array<uint64_t, 3> global = {static_cast<uint64_t>(number("global_size_x")),
-                                        static_cast<uint64_t>(number("global_size_y")),
-                                        static_cast<uint64_t>(number("global_size_z"))};
-      for (size_t d = 0; d < 3; ++d) {
-        if (group[d] > 0 && grid[d] <= UINT64_MAX / group[d]) global[d] = grid[d] * group[d];
-      }
-      if (global[0] > 0) {
-        shape.dimensions = global[2] > 1 ? 3 : global[1] > 1 ? 2 : 1;
-        shape.global_x = global[0];
-        shape.global_y = std::max<uint64_t>(global[1], 1);
-        shape.global_z = std::max<uint64_t>(global[2], 1);
-        shape.local_x = static_cast<uint32_t>(group[0]);
-        shape.local_y = static_cast<uint32_t>(group[1]);
-        shape.local_z = static_cast<uint32_t>(group[2]);
-        shape.registers_per_thread = static_cast<uint32_t>(number("registers_per_thread"));
-        shape.static_shared_bytes = static_cast<uint32_t>(number("shared_mem_static"));
-        shape.dynamic_shared_bytes = static_cast<uint32_t>(number("shared_mem_dynamic"));
-        row.shape_id = builder_.shape(shape);
-      }
-      rows.kernel.push(row);
+    case StageKind::kKernel:
       break;
-    }
     case StageKind::kCopy: {
-      table = TableId::kCopy;
-      CopyRow row = common(CopyRow{});
+      auto row = makeRow<CopyRow>(work);
       row.kind = what.copy;
-      row.bytes = size();
-      row.name = name;
+      row.bytes = work.bytes();
+      row.name = work.said.name;
       rows.copy.push(row);
-      break;
+      return TableId::kCopy;
     }
     case StageKind::kFill: {
-      table = TableId::kFill;
-      FillRow row = common(FillRow{});
-      row.bytes = size();
-      row.name = name;
+      auto row = makeRow<FillRow>(work);
+      row.bytes = work.bytes();
+      row.name = work.said.name;
       rows.fill.push(row);
-      break;
+      return TableId::kFill;
     }
     case StageKind::kSync: {
-      table = TableId::kSync;
-      SyncRow row = common(SyncRow{});
+      auto row = makeRow<SyncRow>(work);
       row.kind = what.sync;
-      row.name = name;
+      row.name = work.said.name;
       rows.sync.push(row);
-      break;
+      return TableId::kSync;
     }
   }
-  kept_.keep(table, kept);
-  for (const uint64_t id : waits) {
-    rows.flow.push({.process_id = builder_.process(pid),
-                    .from_correlation_id = slices_.correlationOf(id),
-                    .to_correlation_id = correlation,
-                    .kind = FlowKind::kWait});
+  auto row = makeRow<KernelRow>(work);
+  row.name = work.kernel != StringId::kNone      ? work.kernel
+             : work.said.name != StringId::kNone ? work.said.name
+                                                 : work.stage.name;
+  row.shape_id = launchShape(work);
+  rows.kernel.push(row);
+  return TableId::kKernel;
+}
+
+/// What rows of all kinds of work have in common.
+template <class Row>
+Row PerfettoStages::makeRow(const Work& work) {
+  const PerfettoStageEvent& said = work.said;
+  Row row;
+  row.start_ns = work.start_ns;
+  row.duration_ns = said.duration_ns;
+  row.process_id = builder_.process(work.pid);
+  row.thread_id = slices_.submitterOf(*said.id);
+  row.stream_id = work.stream;
+  row.correlation_id = work.correlation;
+  row.call_path_id = slices_.callPathOf(*said.id);
+  if (said.hasExtra("first_launch")) row.flags |= op_flags::kFirstLaunch;
+  if (said.hasExtra("device_time")) row.flags |= op_flags::kNoDeviceTime;
+  if (said.hasExtra("failed")) {
+    row.flags |= op_flags::kFailed;
+    const std::string_view code = extraText(said, "failed");
+    std::from_chars(code.data(), code.data() + code.size(), row.status);
   }
-  builder_.added(1 + waits.size());
-  return PerfettoOutcome::kRow;
+  if (said.hasExtra("queued_before_ns")) {
+    row.flags |= op_flags::kQueueTimes;
+    row.queued_before_ns = static_cast<int64_t>(wholeNumber(extraText(said, "queued_before_ns")));
+    row.submitted_before_ns =
+        static_cast<int64_t>(wholeNumber(extraText(said, "submitted_before_ns")));
+  }
+  return row;
+}
+
+/// kNone: nothing says how large the launch was.
+ShapeId PerfettoStages::launchShape(const Work& work) {
+  const std::array<uint64_t, 3>& grid = work.said.grid;
+  const std::array<uint64_t, 3>& group = work.said.group;
+  std::array<uint64_t, 3> global = {static_cast<uint64_t>(work.number("global_size_x")),
+                                    static_cast<uint64_t>(work.number("global_size_y")),
+                                    static_cast<uint64_t>(work.number("global_size_z"))};
+  for (size_t d = 0; d < 3; ++d) {
+    if (group[d] > 0 && grid[d] <= UINT64_MAX / group[d]) global[d] = grid[d] * group[d];
+  }
+  if (global[0] == 0) return ShapeId::kNone;
+  LaunchShapeRow shape;
+  shape.dimensions = global[2] > 1 ? 3 : global[1] > 1 ? 2 : 1;
+  shape.global_x = global[0];
+  shape.global_y = std::max<uint64_t>(global[1], 1);
+  shape.global_z = std::max<uint64_t>(global[2], 1);
+  shape.local_x = static_cast<uint32_t>(group[0]);
+  shape.local_y = static_cast<uint32_t>(group[1]);
+  shape.local_z = static_cast<uint32_t>(group[2]);
+  shape.registers_per_thread = static_cast<uint32_t>(work.number("registers_per_thread"));
+  shape.static_shared_bytes = static_cast<uint32_t>(work.number("shared_mem_static"));
+  shape.dynamic_shared_bytes = static_cast<uint32_t>(work.number("shared_mem_dynamic"));
+  return builder_.shape(shape);
+}
+
+void PerfettoStages::pushWaits(const Work& work) {
+  for (const uint64_t id : work.said.waits) {
+    builder_.rows.flow.push({.process_id = builder_.process(work.pid),
+                             .from_correlation_id = slices_.correlationOf(id),
+                             .to_correlation_id = work.correlation,
+                             .kind = FlowKind::kWait});
+  }
 }
 
 // --- Memory, frequency, submissions -------------------------------------------------------------
@@ -469,7 +427,7 @@ bool PerfettoStages::vulkan(int64_t time_ns, std::string_view bytes) {
     kept.column("dur", SourceGap::kDurationNanos);
     kept.column("name", SourceGap::kName);
     proto::forEachField(f.bytes, [&](const Field& g) {
-      if (g.number == pv::kDuration) row.duration_ns = durationOf(g.value, kept);
+      if (g.number == pv::kDuration) row.duration_ns = readDuration(g.value, spans_, kept);
       if (g.number == pv::kPid) pid = static_cast<int32_t>(g.value);
       if (g.number == pv::kTid) tid = static_cast<int32_t>(g.value);
       if (g.number == pv::kQueue) kept.integer("vk_queue", static_cast<int64_t>(g.value));

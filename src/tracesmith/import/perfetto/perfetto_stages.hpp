@@ -16,6 +16,7 @@
 #include "tracesmith/import/perfetto/perfetto_first_pass.hpp"
 #include "tracesmith/import/perfetto/perfetto_sequence.hpp"
 #include "tracesmith/import/perfetto/perfetto_slices.hpp"
+#include "tracesmith/import/perfetto/perfetto_stage_event.hpp"
 
 namespace tracesmith::import {
 
@@ -34,7 +35,18 @@ class PerfettoStages {
   bool frequency(int64_t time_ns, std::string_view bytes);
 
  private:
-  int64_t durationOf(uint64_t said_ns, KeptEvent& kept);
+  struct Work;
+
+  void lookUp(const PerfettoSequence& sequence, Work& work);
+  void keepValues(Work& work);
+  void describeDevice(const Work& work);
+  void place(Work& work);
+  TableId pushRow(const Work& work);
+  template <class Row>
+  Row makeRow(const Work& work);
+  ShapeId launchShape(const Work& work);
+  void pushWaits(const Work& work);
+  std::string_view extraText(const PerfettoStageEvent& event, std::string_view key) const;
   StreamId stream(int64_t pid, int64_t gpu, int64_t context, int64_t number,
                   std::string_view queue);
   StringId nameAt(const std::vector<std::string>& names, uint64_t position,

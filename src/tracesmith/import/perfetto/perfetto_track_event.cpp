@@ -100,6 +100,10 @@ class Reading {
  private:
   void annotation(std::string_view bytes);
   void field(const Field& f);
+  void categoriesByNumber(const Field& f);
+  void nameByNumber(uint64_t iid);
+  void gpuCorrelation(std::string_view bytes);
+  void extraDoubles(const Field& f);
   void ownTime(const Field& f);
   void legacy(std::string_view bytes);
   void asyncScope(std::string_view id_scope);
@@ -177,11 +181,37 @@ void Reading::ownTime(const Field& f) {
   }
 }
 
+/// Categories that were introduced before; one that was not is left out.
+void Reading::categoriesByNumber(const Field& f) {
+  for (const uint64_t iid : packedVarints(f.wire_type, f.value, f.bytes)) {
+    const StringId name = named(sequence_.categories, iid);
+    if (name != StringId::kNone) category(builder_.rows.text(name));
+  }
+}
+
+void Reading::gpuCorrelation(std::string_view bytes) {
+  proto::forEachField(bytes, [&](const Field& f) {
+    if (f.number == pe::gpu_correlation::kSubmitted) r_.submitted.push_back(f.value);
+    if (f.number == pe::gpu_correlation::kWaitedFor) r_.event.waited_for.push_back(f.value);
+  });
+}
+
+void Reading::nameByNumber(uint64_t iid) {
+  named_ = true;
+  const StringId name = named(sequence_.event_names, iid);
+  if (name != StringId::kNone) r_.event.name = name;
+}
+
+void Reading::extraDoubles(const Field& f) {
+  for (const uint64_t v : fixedValues(f)) r_.extra_doubles.push_back(std::bit_cast<double>(v));
+}
+
 void Reading::field(const Field& f) {
   PerfettoEvent& e = r_.event;
-  const auto varints = [&](auto& to) {
-    for (const uint64_t v : packedVarints(f.wire_type, f.value, f.bytes)) to.push_back(v);
+  const auto append = [](const auto& values, auto& to) {
+    to.insert(to.end(), values.begin(), values.end());
   };
+  const auto varints = [&] { return packedVarints(f.wire_type, f.value, f.bytes); };
   switch (f.number) {
     case pe::kAnnotations:
       break;
@@ -201,20 +231,12 @@ void Reading::field(const Field& f) {
       r_.says_track = true;
       break;
     case pe::kCategoryIids:
-      for (const uint64_t iid : packedVarints(f.wire_type, f.value, f.bytes)) {
-        const StringId name = named(sequence_.categories, iid);
-        if (name != StringId::kNone) category(builder_.rows.text(name));
-      }
-      break;
+      return categoriesByNumber(f);
     case pe::kCategories:
       category(f.bytes);
       break;
     case pe::kNameIid:
-      named_ = true;
-      if (const StringId name = named(sequence_.event_names, f.value); name != StringId::kNone) {
-        e.name = name;
-      }
-      break;
+      return nameByNumber(f.value);
     case pe::kName:
       named_ = true;
       e.name = builder_.text(f.bytes);
@@ -226,28 +248,21 @@ void Reading::field(const Field& f) {
       r_.value = std::bit_cast<double>(f.value);
       break;
     case pe::kExtraTracks:
-      return varints(r_.extra_tracks);
+      return append(varints(), r_.extra_tracks);
     case pe::kExtraDoubleTracks:
-      return varints(r_.extra_double_tracks);
+      return append(varints(), r_.extra_double_tracks);
     case pe::kExtraValues:
-      return varints(r_.extra_values);
+      return append(varints(), r_.extra_values);
     case pe::kExtraDoubleValues:
-      for (const uint64_t v : fixedValues(f)) r_.extra_doubles.push_back(std::bit_cast<double>(v));
-      break;
+      return extraDoubles(f);
     case pe::kFlowIds:
     case pe::kFlowIdsOld:
-      for (const uint64_t id : flowIds(f)) e.flows.push_back(id);
-      break;
+      return append(flowIds(f), e.flows);
     case pe::kEndingFlowIds:
     case pe::kEndingFlowIdsOld:
-      for (const uint64_t id : flowIds(f)) e.ending_flows.push_back(id);
-      break;
+      return append(flowIds(f), e.ending_flows);
     case pe::kGpuCorrelation:
-      proto::forEachField(f.bytes, [&](const Field& g) {
-        if (g.number == pe::gpu_correlation::kSubmitted) r_.submitted.push_back(g.value);
-        if (g.number == pe::gpu_correlation::kWaitedFor) e.waited_for.push_back(g.value);
-      });
-      break;
+      return gpuCorrelation(f.bytes);
     case pe::kCallstack:
     case pe::kCallstackIid:
       r_.call_stack = f;
