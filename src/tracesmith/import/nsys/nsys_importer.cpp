@@ -66,13 +66,22 @@ class NsysImport {
 
   void readTable(const SqliteTable& table, const NsysTableKind& kind);
   void findDomains(const SqliteTable& table);
-  /// False: the row has no time, or says no event. It is pushed and counted, but not yet kept.
+  // Each false: the row has no time, or says no event. It is pushed and counted, but not yet kept.
   bool push(const NsysTableKind& kind, SqliteSource::Values& values, TableId& into);
-  template <class Row>
-  Row deviceRow(SqliteSource::Values& values);
   bool pushHostCall(SqliteSource::Values& values);
+  bool pushKernel(SqliteSource::Values& values);
+  bool pushGraph(SqliteSource::Values& values);
+  bool pushCopy(SqliteSource::Values& values);
+  bool pushFill(SqliteSource::Values& values);
+  bool pushSync(SqliteSource::Values& values);
+  bool pushEventRecord(SqliteSource::Values& values);
+  bool pushMemory(SqliteSource::Values& values);
+  bool pushDiagnostic(RangeRow range);
+  bool pushRange(RangeRow range, SqliteSource::Values& values);
   bool pushNvtx(RangeRow range);
   bool pushMetric(SqliteSource::Values& values);
+  template <class Row>
+  Row deviceRow(SqliteSource::Values& values);
   Place place();
   NsysEvents::Row eventRow();
   ProcessId process(int64_t pid);
@@ -242,136 +251,162 @@ int64_t NsysImport::lengthOfRow(const NsysTableKind& kind, int64_t start_ns) {
 }
 
 bool NsysImport::push(const NsysTableKind& kind, SqliteSource::Values& values, TableId& into) {
-  RangeRow range{.start_ns = values.start, .duration_ns = duration_ns_, .category = category_};
+  const RangeRow range{
+      .start_ns = values.start, .duration_ns = duration_ns_, .category = category_};
   switch (kind.target) {
     case NsysTarget::kHostCall:
       into = TableId::kHostCall;
       return pushHostCall(values);
-    case NsysTarget::kKernel: {
-      auto kernel = deviceRow<KernelRow>(values);
-      kernel.name = nameOf(F::kDemangledName);
-      if (kernel.name == StringId::kNone) kernel.name = nameOf(F::kShortName);
-      kernel.shape_id = launchShape();
-      builder_.rows.kernel.push(kernel);
+    case NsysTarget::kKernel:
       into = TableId::kKernel;
-      return true;
-    }
-    case NsysTarget::kGraph: {
-      auto graph = deviceRow<KernelRow>(values);
-      graph.name =
-          builder_.text("CUDA graph " + std::to_string(integer(F::kGraph)) + " (as a whole)");
-      builder_.rows.kernel.push(graph);
+      return pushKernel(values);
+    case NsysTarget::kGraph:
       into = TableId::kKernel;
-      return true;
-    }
-    case NsysTarget::kCopy: {
-      auto copy = deviceRow<CopyRow>(values);
-      copy.kind = names_.copyKind(integer(F::kKind));
-      copy.bytes = values.bytes = positive(F::kBytes);
-      const std::string_view label = names_.label("ENUM_CUDA_MEMCPY_OPER", integer(F::kKind));
-      if (!label.empty()) copy.name = builder_.text("Memcpy " + std::string(label));
-      builder_.rows.copy.push(copy);
+      return pushGraph(values);
+    case NsysTarget::kCopy:
       into = TableId::kCopy;
-      return true;
-    }
-    case NsysTarget::kFill: {
-      auto fill = deviceRow<FillRow>(values);
-      fill.bytes = values.bytes = positive(F::kBytes);
-      builder_.rows.fill.push(fill);
+      return pushCopy(values);
+    case NsysTarget::kFill:
       into = TableId::kFill;
-      return true;
-    }
-    case NsysTarget::kSync: {
-      auto sync = deviceRow<SyncRow>(values);
-      sync.kind = names_.syncKind(integer(F::kKind));
-      if (sync.kind != SyncKind::kBarrier) sync.flags |= op_flags::kHostSide;
-      const std::string_view label = names_.label("ENUM_CUPTI_SYNC_TYPE", integer(F::kKind));
-      sync.name = builder_.text(label);
-      builder_.rows.sync.push(sync);
-      if (sync.kind == SyncKind::kBarrier || sync.kind == SyncKind::kEventWait) {
-        events_.wait(eventRow());
-      }
+      return pushFill(values);
+    case NsysTarget::kSync:
       into = TableId::kSync;
-      return true;
-    }
-    case NsysTarget::kEventRecord: {
-      if (values.start == 0) return false;  // not collected
-      auto record = deviceRow<SyncRow>(values);
-      record.kind = SyncKind::kEventRecord;
-      builder_.rows.sync.push(record);
+      return pushSync(values);
+    case NsysTarget::kEventRecord:
       into = TableId::kSync;
-      return true;
-    }
-    case NsysTarget::kMemory: {
-      const Place at = place();
-      const int64_t pid = nsysPid(integer(F::kGlobalPid));
-      values.correlation = at.correlation;
-      values.bytes = positive(F::kBytes);
-      const int64_t gpu = names_.gpu(pid, integer(F::kDevice));
-      used_.devices.insert(gpu);
-      builder_.rows.memory_event.push(
-          {.time_ns = values.start,
-           .kind = names_.memoryKind(integer(F::kKind)),
-           .process_id = at.process,
-           .thread_id = at.thread,
-           .device_id = builder_.device(gpu),
-           .address = static_cast<uint64_t>(integer(F::kAddress)),
-           .bytes = values.bytes,
-           .correlation_id = at.correlation,
-           .name = builder_.text(row_->bytes(columns_->at(F::kVariable))),
-           .call_path_id = at.call_path});
+      return pushEventRecord(values);
+    case NsysTarget::kMemory:
       into = TableId::kMemoryEvent;
-      return true;
-    }
+      return pushMemory(values);
     case NsysTarget::kMetric:
       into = TableId::kCounter;
       return pushMetric(values);
     case NsysTarget::kNvtx:
       into = TableId::kRange;
       return pushNvtx(range);
-    case NsysTarget::kDiagnostic: {
-      const std::string text(row_->bytes(columns_->at(F::kText)));
-      if (saysLoss(text)) {
-        if (notices_.size() < kMostNotices) {
-          notices_.push_back(text);
-        } else {
-          ++notices_left_out_;
-        }
-      }
-      range.kind = RangeKind::kInstant;
-      range.name = builder_.text(text);
-      if (has(F::kGlobalPid)) range.process_id = process(nsysPid(integer(F::kGlobalPid)));
-      builder_.rows.range.push(range);
+    case NsysTarget::kDiagnostic:
       into = TableId::kRange;
-      return true;
-    }
+      return pushDiagnostic(range);
     case NsysTarget::kUnknown:
       if (!columns_->has(F::kEnd) || (!columns_->has(F::kName) && !columns_->has(F::kTextId))) {
         return false;
       }
       [[fallthrough]];
-    case NsysTarget::kRange: {
-      range.name = has(F::kName) ? nameOf(F::kName) : nameOf(F::kTextId);
-      if (range.name == StringId::kNone && columns_->has(F::kKind)) {
-        range.name = builder_.text(names_.label("ENUM_CUPTI_OVERHEAD_TYPE", integer(F::kKind)));
-      }
-      if (has(F::kGlobalTid)) {
-        range.process_id = process(nsysPid(integer(F::kGlobalTid)));
-        range.thread_id = thread(integer(F::kGlobalTid));
-      } else if (has(F::kGlobalPid)) {
-        range.process_id = process(nsysPid(integer(F::kGlobalPid)));
-      }
-      range.correlation_id = values.correlation = positive(F::kCorrelation);
-      if (has(F::kCallchain)) range.call_path_id = stacks_.at(stack_kind_, integer(F::kCallchain));
-      if (!has(F::kEnd)) range.kind = RangeKind::kBegin;
-      builder_.rows.range.push(range);
+    case NsysTarget::kRange:
       into = TableId::kRange;
-      return true;
-    }
+      return pushRange(range, values);
     case NsysTarget::kDictionary:
       break;
   }
   return false;
+}
+
+bool NsysImport::pushKernel(SqliteSource::Values& values) {
+  auto kernel = deviceRow<KernelRow>(values);
+  kernel.name = nameOf(F::kDemangledName);
+  if (kernel.name == StringId::kNone) kernel.name = nameOf(F::kShortName);
+  kernel.shape_id = launchShape();
+  builder_.rows.kernel.push(kernel);
+  return true;
+}
+
+bool NsysImport::pushGraph(SqliteSource::Values& values) {
+  auto graph = deviceRow<KernelRow>(values);
+  graph.name = builder_.text("CUDA graph " + std::to_string(integer(F::kGraph)) + " (as a whole)");
+  builder_.rows.kernel.push(graph);
+  return true;
+}
+
+bool NsysImport::pushCopy(SqliteSource::Values& values) {
+  auto copy = deviceRow<CopyRow>(values);
+  copy.kind = names_.copyKind(integer(F::kKind));
+  copy.bytes = values.bytes = positive(F::kBytes);
+  const std::string_view label = names_.label("ENUM_CUDA_MEMCPY_OPER", integer(F::kKind));
+  if (!label.empty()) copy.name = builder_.text("Memcpy " + std::string(label));
+  builder_.rows.copy.push(copy);
+  return true;
+}
+
+bool NsysImport::pushFill(SqliteSource::Values& values) {
+  auto fill = deviceRow<FillRow>(values);
+  fill.bytes = values.bytes = positive(F::kBytes);
+  builder_.rows.fill.push(fill);
+  return true;
+}
+
+bool NsysImport::pushSync(SqliteSource::Values& values) {
+  auto sync = deviceRow<SyncRow>(values);
+  sync.kind = names_.syncKind(integer(F::kKind));
+  if (sync.kind != SyncKind::kBarrier) sync.flags |= op_flags::kHostSide;
+  const std::string_view label = names_.label("ENUM_CUPTI_SYNC_TYPE", integer(F::kKind));
+  sync.name = builder_.text(label);
+  builder_.rows.sync.push(sync);
+  if (sync.kind == SyncKind::kBarrier || sync.kind == SyncKind::kEventWait) {
+    events_.wait(eventRow());
+  }
+  return true;
+}
+
+bool NsysImport::pushEventRecord(SqliteSource::Values& values) {
+  if (values.start == 0) return false;  // not collected
+  auto record = deviceRow<SyncRow>(values);
+  record.kind = SyncKind::kEventRecord;
+  builder_.rows.sync.push(record);
+  return true;
+}
+
+bool NsysImport::pushMemory(SqliteSource::Values& values) {
+  const Place at = place();
+  const int64_t pid = nsysPid(integer(F::kGlobalPid));
+  values.correlation = at.correlation;
+  values.bytes = positive(F::kBytes);
+  const int64_t gpu = names_.gpu(pid, integer(F::kDevice));
+  used_.devices.insert(gpu);
+  builder_.rows.memory_event.push({.time_ns = values.start,
+                                   .kind = names_.memoryKind(integer(F::kKind)),
+                                   .process_id = at.process,
+                                   .thread_id = at.thread,
+                                   .device_id = builder_.device(gpu),
+                                   .address = static_cast<uint64_t>(integer(F::kAddress)),
+                                   .bytes = values.bytes,
+                                   .correlation_id = at.correlation,
+                                   .name = builder_.text(row_->bytes(columns_->at(F::kVariable))),
+                                   .call_path_id = at.call_path});
+  return true;
+}
+
+bool NsysImport::pushDiagnostic(RangeRow range) {
+  const std::string text(row_->bytes(columns_->at(F::kText)));
+  if (saysLoss(text)) {
+    if (notices_.size() < kMostNotices) {
+      notices_.push_back(text);
+    } else {
+      ++notices_left_out_;
+    }
+  }
+  range.kind = RangeKind::kInstant;
+  range.name = builder_.text(text);
+  if (has(F::kGlobalPid)) range.process_id = process(nsysPid(integer(F::kGlobalPid)));
+  builder_.rows.range.push(range);
+  return true;
+}
+
+bool NsysImport::pushRange(RangeRow range, SqliteSource::Values& values) {
+  range.name = has(F::kName) ? nameOf(F::kName) : nameOf(F::kTextId);
+  if (range.name == StringId::kNone && columns_->has(F::kKind)) {
+    range.name = builder_.text(names_.label("ENUM_CUPTI_OVERHEAD_TYPE", integer(F::kKind)));
+  }
+  if (has(F::kGlobalTid)) {
+    range.process_id = process(nsysPid(integer(F::kGlobalTid)));
+    range.thread_id = thread(integer(F::kGlobalTid));
+  } else if (has(F::kGlobalPid)) {
+    range.process_id = process(nsysPid(integer(F::kGlobalPid)));
+  }
+  range.correlation_id = values.correlation = positive(F::kCorrelation);
+  if (has(F::kCallchain)) range.call_path_id = stacks_.at(stack_kind_, integer(F::kCallchain));
+  if (!has(F::kEnd)) range.kind = RangeKind::kBegin;
+  builder_.rows.range.push(range);
+  return true;
 }
 
 template <class Row>
