@@ -11,6 +11,7 @@
 
 #include "tracesmith/base/hash.hpp"
 #include "tracesmith/import/chrome/chrome_counters.hpp"
+#include "tracesmith/import/chrome/chrome_rows.hpp"
 #include "tracesmith/import/chrome/chrome_slices.hpp"
 #include "tracesmith/import/chrome/chrome_sources.hpp"
 #include "tracesmith/import/chrome/chrome_times.hpp"
@@ -53,6 +54,7 @@ class ChromeImporter {
         unit_ns_(dialect == ChromeDialect::kMcTracer ? 1 : kMicrosecond),
         sources_(delta_, dialect, unit_ns_),
         places_(delta_, dialect),
+        row_maker_(delta_, places_),
         counters_(delta_) {}
 
   /// Operators get the nodes of an execution trace as attributes.
@@ -64,18 +66,14 @@ class ChromeImporter {
   ImportCounts counts;
 
  private:
-  StringId text(const JsonToken& token) { return delta_.strings.intern(textOf(token, room_)); }
-  void row(const ChromePlan& plan, int64_t start_ns, int64_t duration_ns);
+  void row(const ChromePlan& plan, int64_t start_ns, int64_t duration_ns) {
+    row_maker_.push(*e_, plan, start_ns, duration_ns);
+  }
   TableId slice(ChromePlan& plan, int64_t time_ns);
   int64_t length();
   bool timeOf(int64_t& time_ns);
-  StringId categoryOf(const ChromePlan& plan) {
-    const JsonToken& category = value(EventField::kCategory);
-    return category.text ? text(category) : plan.category;
-  }
   OpenSlices::Label labelOf(const ChromePlan& plan, StringId name);
   void boundArrow(int64_t time_ns);
-  void eventWait(const SyncRow& wait);
   void attachNode(uint64_t range_row);
   void endSlices();
   void unixTime();
@@ -91,6 +89,7 @@ class ChromeImporter {
   int64_t unit_ns_;  // of the times of events
   ChromeSources sources_;
   ChromePlaces places_;
+  ChromeRows row_maker_;
   ChromeCounters counters_;
   ExecutionTraceJoin* join_ = nullptr;
   Status status_;
@@ -109,143 +108,6 @@ class ChromeImporter {
   uint64_t broken_times_ = 0;  // events whose "ts" is no number
   uint64_t undirected_ = 0;    // events with a "bind_id" that no arrow leads to or from
 };
-
-void ChromeImporter::row(const ChromePlan& plan, int64_t start_ns, int64_t duration_ns) {
-  const StringId title = text(value(EventField::kName));
-  const auto bytes = [&] {
-    return static_cast<uint64_t>(std::max<int64_t>(value(EventField::kArgBytes).integer(), 0));
-  };
-  // What copies, fills and syncs have in common.
-  const auto place = [&](auto row) {
-    const ChromePlaces::Work at = places_.workOf(*e_);
-    row.start_ns = start_ns;
-    row.duration_ns = duration_ns;
-    row.process_id = at.process;
-    row.thread_id = at.thread;
-    row.stream_id = at.stream;
-    row.correlation_id = at.correlation;
-    row.name = title;
-    return row;
-  };
-  switch (plan.table) {
-    case TableId::kKernel: {
-      KernelRow kernel = place(KernelRow{});
-      kernel.shape_id = places_.launchShape(*e_);
-      delta_.kernel.push(kernel);
-      return;
-    }
-    case TableId::kCopy: {
-      CopyRow copy = place(CopyRow{});
-      const std::string_view task = value(EventField::kArgTaskType).raw;
-      copy.kind = task.empty() ? copyKindOf(value(EventField::kName).raw)
-                               : ascendCopyKind(value(EventField::kName).raw, task);
-      copy.bytes = bytes();
-      delta_.copy.push(copy);
-      return;
-    }
-    case TableId::kFill: {
-      FillRow fill = place(FillRow{});
-      fill.bytes = bytes();
-      delta_.fill.push(fill);
-      return;
-    }
-    case TableId::kSync: {
-      SyncRow sync = place(SyncRow{});
-      const std::string_view task = value(EventField::kArgTaskType).raw;
-      sync.kind = task.empty() ? syncKindOf(value(EventField::kName).raw) : ascendSyncKind(task);
-      // Waits of the host, which Kineto draws on streams; Ascend's tasks are the device's.
-      if (task.empty() &&
-          (sync.kind == SyncKind::kStreamWait || sync.kind == SyncKind::kDeviceWait ||
-           sync.kind == SyncKind::kEventWait)) {
-        sync.flags = op_flags::kHostSide;
-      }
-      delta_.sync.push(sync);
-      eventWait(sync);
-      return;
-    }
-    case TableId::kHostCall: {
-      const ProcessId in = places_.process(value(EventField::kProcess));
-      const ThreadId by = places_.thread(in, value(EventField::kThread));
-      const uint64_t id = correlationOf(*e_);
-      places_.launched(id, in, by);
-      delta_.host_call.push({.start_ns = start_ns,
-                             .duration_ns = duration_ns,
-                             .name = title,
-                             .process_id = in,
-                             .thread_id = by,
-                             .correlation_id = id,
-                             .kind = callKindOf(value(EventField::kName).raw, e_->category())});
-      return;
-    }
-    case TableId::kMemoryEvent: {
-      const ProcessId in = places_.process(value(EventField::kProcess));
-      const int64_t size = value(EventField::kArgBytes).integer();
-      // PyTorch's DeviceType: 0 is the host.
-      const bool on_device = value(EventField::kArgDeviceType).integer(0) != 0;
-      const JsonToken& ordinal = value(EventField::kArgDeviceId);
-      delta_.memory_event.push(
-          {.time_ns = start_ns,
-           .kind = size < 0 ? MemoryKind::kFree : MemoryKind::kAlloc,
-           .process_id = in,
-           .thread_id = places_.thread(in, value(EventField::kThread)),
-           .device_id = on_device ? places_.device(ordinal) : DeviceId::kNone,
-           .address = static_cast<uint64_t>(value(EventField::kArgAddress).integer()),
-           .bytes = size < 0 ? -static_cast<uint64_t>(size) : static_cast<uint64_t>(size),
-           .name = title});
-      return;
-    }
-    case TableId::kFlowEvent: {
-      const JsonToken& id = value(EventField::kId);
-      const ProcessId in = places_.process(value(EventField::kProcess));
-      const char phase = e_->phase();
-      delta_.flow_event.push({.time_ns = start_ns,
-                              .end = phase == 's'   ? FlowEnd::kBegin
-                                     : phase == 'f' ? FlowEnd::kEnd
-                                                    : FlowEnd::kStep,
-                              .flow_id = id.type == JsonType::kInteger
-                                             ? static_cast<uint64_t>(id.value)
-                                             : hash64(asBytes(id.raw)),
-                              .name = title,
-                              .category = categoryOf(plan),
-                              .process_id = in,
-                              .thread_id = places_.thread(in, value(EventField::kThread))});
-      return;
-    }
-    default:
-      break;
-  }
-  RangeRow range{.start_ns = start_ns,
-                 .duration_ns = duration_ns,
-                 .name = title,
-                 .category = categoryOf(plan)};
-  const char phase = e_->phase();
-  if ((phase == 'X' || phase == 'B') && plan.kind == ChromeKind::kDeviceRange) {
-    const ChromePlaces::Work at = places_.workOf(*e_);
-    range.process_id = at.process;
-    range.stream_id = at.stream;
-  } else {
-    range.kind = phase == 'X' || phase == 'B' ? RangeKind::kRange
-                 : phase == 'E'               ? RangeKind::kEnd
-                                              : RangeKind::kInstant;
-    range.process_id = places_.process(value(EventField::kProcess));
-    range.thread_id = places_.thread(range.process_id, value(EventField::kThread));
-    places_.happened(range.process_id, value(EventField::kProcess));
-  }
-  delta_.range.push(range);
-}
-
-/// A wait for an event: for the work that its stream had when the event was recorded.
-void ChromeImporter::eventWait(const SyncRow& wait) {
-  const int64_t record = value(EventField::kArgRecordCorrelation).integer();
-  if (record <= 0 || wait.correlation_id == 0) return;
-  const StreamId stream = places_.waitedStream(*e_, wait.process_id);
-  if (stream == StreamId::kNone) return;
-  delta_.flow.push({.process_id = wait.process_id,
-                    .from_correlation_id = static_cast<uint64_t>(record),
-                    .to_correlation_id = wait.correlation_id,
-                    .kind = FlowKind::kWait,
-                    .from_stream_id = stream});
-}
 
 void ChromeImporter::attachNode(uint64_t range_row) {
   const std::string_view node = join_->nodeOf(value(EventField::kArgExternalId).integer(),
@@ -290,7 +152,7 @@ int64_t ChromeImporter::length() {
 
 /// By what the two ends of a slice are told to belong together; a name is a text.
 OpenSlices::Label ChromeImporter::labelOf(const ChromePlan& plan, StringId name) {
-  return {value(EventField::kName).text ? name : StringId::kNone, categoryOf(plan)};
+  return {value(EventField::kName).text ? name : StringId::kNone, row_maker_.categoryOf(*e_, plan)};
 }
 
 /// One end of an event: with the second one its row is made. The table that it went to.
@@ -304,7 +166,7 @@ TableId ChromeImporter::slice(ChromePlan& plan, int64_t time_ns) {
     slices_.open(on, begun, labelOf(plan, name));
     return SourceRows::kNone;
   }
-  const StringId name = text(value(EventField::kName));
+  const StringId name = row_maker_.text(value(EventField::kName));
   std::optional<OpenSlices::Row> begun = slices_.close(on, labelOf(plan, name), time_ns);
   if (!begun) {
     ++never_began_;
