@@ -71,7 +71,21 @@ class XctraceImport {
         command_buffer = -1, counter = -1, counter_name = -1, counter_value = -1;
     StringId category{};
   };
+  struct Row {
+    const Plan& plan;
+    Values values;
+    int64_t start_ns;
+    int64_t duration_ns;
+    std::string_view label;
+    uint64_t command_buffer;
+  };
   const Plan& plan(const XctraceSchema& schema);
+  // Each returns the table that it gave a row to; SourceRows::kNone: no row came of it.
+  TableId push(const Row& row);
+  TableId pushWork(const Row& row);
+  TableId pushSubmission(const Row& row);
+  TableId pushRange(const Row& row);
+  TableId pushCounter(const Row& row);
   static const XctraceValue& at(Values values, int column);
   int64_t lengthOfRow(const Plan& plan, Values values);
   int64_t pid(Values values, const Plan& plan);
@@ -244,82 +258,99 @@ bool XctraceImport::row(const XctraceSchema& schema, Values values) {
   ++events_;
   const XctraceValue& time = at(values, p.time);
   const bool timed = time.is_number && spans_.isTime(time.number);
-  const int64_t start_ns = time.number;
-  const int64_t duration_ns = timed ? lengthOfRow(p, values) : 0;
-  const XctraceValue& label = at(values, p.label);
-  const auto buffer =
-      static_cast<uint64_t>(std::max<int64_t>(at(values, p.command_buffer).number, 0));
-  Trace& rows = builder_.rows;
-  const auto done = [&](TableId table) {
-    kept_.keep(table, source(p, values, table != SourceRows::kNone, duration_ns));
-    typed_ += table != SourceRows::kNone ? 1 : 0;
-    builder_.added();
-    return !builder_.failed();
-  };
-  if (!timed && p.kind != Plan::kCounterName && p.kind != Plan::kOther) {
+  const Row row = {.plan = p,
+                   .values = values,
+                   .start_ns = time.number,
+                   .duration_ns = timed ? lengthOfRow(p, values) : 0,
+                   .label = at(values, p.label).text,
+                   .command_buffer = static_cast<uint64_t>(
+                       std::max<int64_t>(at(values, p.command_buffer).number, 0))};
+  TableId table = SourceRows::kNone;
+  if (timed || p.kind == Plan::kCounterName || p.kind == Plan::kOther) {
+    table = push(row);
+  } else {
     ++untimed_;
-    return done(SourceRows::kNone);
   }
-  switch (p.kind) {
-    case Plan::kGpu: {
-      const XctraceValue& on = at(values, p.channel);
-      const int64_t in = pid(values, p);
-      rows.kernel.push({.start_ns = start_ns,
-                        .duration_ns = duration_ns,
-                        .name = builder_.text(label.text.empty() ? on.text : label.text),
-                        .process_id = builder_.process(in),
-                        .stream_id = channel(in, gpu(at(values, p.gpu)), on.text),
-                        .correlation_id = buffer});
-      return done(TableId::kKernel);
-    }
-    case Plan::kSubmission: {
-      const int64_t in = pid(values, p);
-      rows.host_call.push(
-          {.start_ns = start_ns,
-           .duration_ns = duration_ns,
-           .name = builder_.text(label.text.empty() ? "CommandBufferSubmission" : label.text),
-           .process_id = builder_.process(in),
-           .thread_id = thread(values, p, in),
-           .correlation_id = buffer,
-           .kind = CallKind::kLaunch});
-      return done(TableId::kHostCall);
-    }
+  kept_.keep(table, source(p, values, table != SourceRows::kNone, row.duration_ns));
+  typed_ += table != SourceRows::kNone ? 1 : 0;
+  builder_.added();
+  return !builder_.failed();
+}
+
+TableId XctraceImport::push(const Row& row) {
+  switch (row.plan.kind) {
+    case Plan::kGpu:
+      return pushWork(row);
+    case Plan::kSubmission:
+      return pushSubmission(row);
     case Plan::kCompletion:
-    case Plan::kSpan: {
-      const int64_t in = pid(values, p);
-      const bool instant = p.kind == Plan::kCompletion && p.duration < 0;
-      rows.range.push({.start_ns = start_ns,
-                       .duration_ns = duration_ns,
-                       .kind = instant ? RangeKind::kInstant : RangeKind::kRange,
-                       .name = p.kind == Plan::kCompletion
-                                   ? builder_.text("command buffer completed")
-                                   : builder_.text(label.text),
-                       .category = p.category,
-                       .process_id = in != 0 ? builder_.process(in) : ProcessId::kNone,
-                       .thread_id = thread(values, p, in),
-                       .correlation_id = buffer});
-      return done(TableId::kRange);
-    }
+    case Plan::kSpan:
+      return pushRange(row);
     case Plan::kCounterName:
-      counter_names_[at(values, p.counter).number] = builder_.text(at(values, p.counter_name).text);
-      return done(SourceRows::kNone);
-    case Plan::kCounterValue: {
-      const XctraceValue& value = at(values, p.counter_value);
-      const std::optional<double> number =
-          value.is_number ? static_cast<double>(value.number) : realNumber(value.text);
-      if (!number) {
-        ++unreadable_;
-        return done(SourceRows::kNone);
-      }
-      const auto [it, fresh] = counters_.try_emplace(at(values, p.counter).number);
-      if (fresh) it->second = idAt<CounterTrackId>(counters_.size() - 1);
-      rows.counter.push({.time_ns = start_ns, .track_id = it->second, .value = *number});
-      return done(TableId::kCounter);
-    }
+      counter_names_[at(row.values, row.plan.counter).number] =
+          builder_.text(at(row.values, row.plan.counter_name).text);
+      break;
+    case Plan::kCounterValue:
+      return pushCounter(row);
     case Plan::kOther:
       break;
   }
-  return done(SourceRows::kNone);
+  return SourceRows::kNone;
+}
+
+TableId XctraceImport::pushWork(const Row& row) {
+  const XctraceValue& on = at(row.values, row.plan.channel);
+  const int64_t in = pid(row.values, row.plan);
+  builder_.rows.kernel.push({.start_ns = row.start_ns,
+                             .duration_ns = row.duration_ns,
+                             .name = builder_.text(row.label.empty() ? on.text : row.label),
+                             .process_id = builder_.process(in),
+                             .stream_id = channel(in, gpu(at(row.values, row.plan.gpu)), on.text),
+                             .correlation_id = row.command_buffer});
+  return TableId::kKernel;
+}
+
+TableId XctraceImport::pushSubmission(const Row& row) {
+  const int64_t in = pid(row.values, row.plan);
+  builder_.rows.host_call.push(
+      {.start_ns = row.start_ns,
+       .duration_ns = row.duration_ns,
+       .name = builder_.text(row.label.empty() ? "CommandBufferSubmission" : row.label),
+       .process_id = builder_.process(in),
+       .thread_id = thread(row.values, row.plan, in),
+       .correlation_id = row.command_buffer,
+       .kind = CallKind::kLaunch});
+  return TableId::kHostCall;
+}
+
+TableId XctraceImport::pushRange(const Row& row) {
+  const int64_t in = pid(row.values, row.plan);
+  const bool completion = row.plan.kind == Plan::kCompletion;
+  const bool instant = completion && row.plan.duration < 0;
+  builder_.rows.range.push(
+      {.start_ns = row.start_ns,
+       .duration_ns = row.duration_ns,
+       .kind = instant ? RangeKind::kInstant : RangeKind::kRange,
+       .name = completion ? builder_.text("command buffer completed") : builder_.text(row.label),
+       .category = row.plan.category,
+       .process_id = in != 0 ? builder_.process(in) : ProcessId::kNone,
+       .thread_id = thread(row.values, row.plan, in),
+       .correlation_id = row.command_buffer});
+  return TableId::kRange;
+}
+
+TableId XctraceImport::pushCounter(const Row& row) {
+  const XctraceValue& value = at(row.values, row.plan.counter_value);
+  const std::optional<double> number =
+      value.is_number ? static_cast<double>(value.number) : realNumber(value.text);
+  if (!number) {
+    ++unreadable_;
+    return SourceRows::kNone;
+  }
+  const auto [it, fresh] = counters_.try_emplace(at(row.values, row.plan.counter).number);
+  if (fresh) it->second = idAt<CounterTrackId>(counters_.size() - 1);
+  builder_.rows.counter.push({.time_ns = row.start_ns, .track_id = it->second, .value = *number});
+  return TableId::kCounter;
 }
 
 Status XctraceImport::finish(const XctraceTables& tables, ImportCounts& counts) {
