@@ -52,6 +52,116 @@ std::vector<TraceEvent> XRayImporter::failed(Error reason) {
   return {};
 }
 
+/// One log as it is read: its records go to the importer, and become events.
+class XRayImporter::Reading {
+ public:
+  Reading(XRayImporter& importer, XRaySymbols symbols)
+      : to_(importer), symbols_(std::move(symbols)) {}
+
+  Status read(import::ByteSource& source, import::DamageLog& damage);
+  /// The events, by time; and what the statistics say of the whole log.
+  std::vector<TraceEvent> finish();
+
+ private:
+  uint64_t ns(uint64_t tsc) const {
+    return static_cast<uint64_t>(import::ticksToNs(tsc, to_.header_.cycle_frequency));
+  }
+  bool addRecord(const import::XRayRecord& record);
+  void addCall(const import::XRayCall& call);
+  void addProgramEvent(const import::XRayRecord& record, uint64_t time_ns);
+
+  XRayImporter& to_;
+  XRaySymbols symbols_;
+  import::XRayCalls calls_{[this](const import::XRayCall& call){addCall(call);
+}
+};  // namespace tracesmith
+std::vector<TraceEvent> events_;
+std::set<int32_t> identified_;
+uint64_t first_ns_ = std::numeric_limits<uint64_t>::max();
+uint64_t last_ns_ = 0;
+}
+;
+
+Status XRayImporter::Reading::read(import::ByteSource& source, import::DamageLog& damage) {
+  import::XRaySink sink;
+  sink.header = [&](const import::XRayHeader& h) {
+    to_.header_ = {h.version, static_cast<uint16_t>(h.mode), h.cycle_frequency, 0};
+  };
+  sink.record = [&](const import::XRayRecord& record) { return addRecord(record); };
+  TS_CHECK_OK(import::readXRayLog(source, sink, damage));
+  return checkCancelled();
+}
+
+bool XRayImporter::Reading::addRecord(const import::XRayRecord& r) {
+  if (isCancelledAt(to_.statistics_.records_read)) return false;
+  ++to_.statistics_.records_read;
+  const uint64_t time = ns(r.tsc);
+  first_ns_ = std::min(first_ns_, time);
+  last_ns_ = std::max(last_ns_, time);
+  const bool of_program = r.kind > XRayKind::kEnterArgument;
+  to_.records_.push_back({.function_id = static_cast<uint32_t>(r.function),
+                          .timestamp = time,
+                          .type = typeOf(r.kind),
+                          .thread_id = r.thread,
+                          .cpu_id = r.cpu,
+                          .function_name = of_program ? std::string() : symbols_.name(r.function)});
+  calls_.add(r);
+  if (of_program) addProgramEvent(r, time);
+  return true;
+}
+
+void XRayImporter::Reading::addCall(const import::XRayCall& call) {
+  const uint64_t start = ns(call.enter_tsc);
+  const uint64_t length = std::max(ns(call.exit_tsc), start) - start;
+  const bool whole =
+      call.end == import::XRayEnd::kReturned || call.end == import::XRayEnd::kTailCalled;
+  const uint64_t records = whole ? 2 : 1;
+  if (to_.config_.filter_short_calls && length < to_.config_.min_duration_ns) {
+    to_.statistics_.records_filtered += records;
+    return;
+  }
+  to_.statistics_.records_converted += records;
+  const bool begun = call.end != import::XRayEnd::kNeverBegun;
+  TraceEvent event(begun ? EventType::Marker : EventType::RangeEnd, start);
+  event.duration = length;
+  event.thread_id = call.thread;
+  const std::string& name = symbols_.name(call.function);
+  if (!name.empty()) identified_.insert(call.function);
+  event.name = name.empty() ? "function #" + std::to_string(call.function) : name;
+  for (size_t i = 0; i < call.arguments.size(); ++i) {
+    event.metadata["args." + std::to_string(i)] = std::to_string(call.arguments[i]);
+  }
+  events_.push_back(std::move(event));
+}
+
+void XRayImporter::Reading::addProgramEvent(const import::XRayRecord& r, uint64_t time_ns) {
+  ++to_.statistics_.custom_events;
+  if (!to_.config_.include_custom_events) {
+    ++to_.statistics_.records_filtered;
+    return;
+  }
+  ++to_.statistics_.records_converted;
+  TraceEvent event(EventType::Marker, time_ns);
+  event.thread_id = r.thread;
+  event.name = r.kind == XRayKind::kTypedEvent ? "typed event " + std::to_string(r.event_type)
+                                               : std::string("custom event");
+  event.custom_data.assign(r.data.begin(), r.data.end());
+  events_.push_back(std::move(event));
+}
+
+std::vector<TraceEvent> XRayImporter::Reading::finish() {
+  calls_.finish();
+  to_.header_.num_records = to_.statistics_.records_read;
+  to_.statistics_.functions_identified = identified_.size();
+  if (last_ns_ > first_ns_) {
+    to_.statistics_.total_duration_ms = static_cast<double>(last_ns_ - first_ns_) / 1e6;
+  }
+  std::stable_sort(events_.begin(), events_.end(), [](const TraceEvent& a, const TraceEvent& b) {
+    return a.timestamp < b.timestamp;
+  });
+  return std::move(events_);
+}
+
 std::vector<TraceEvent> XRayImporter::read(Result<std::unique_ptr<import::ByteSource>> source,
                                            const std::string& binary) {
   records_.clear();
@@ -66,84 +176,11 @@ std::vector<TraceEvent> XRayImporter::read(Result<std::unique_ptr<import::ByteSo
     if (!found) return failed(std::move(found).error());
     symbols = std::move(*found);
   }
-  std::vector<TraceEvent> events;
-  std::set<int32_t> identified;
-  uint64_t first_ns = std::numeric_limits<uint64_t>::max();
-  uint64_t last_ns = 0;
-  const auto ns = [&](uint64_t tsc) {
-    return static_cast<uint64_t>(import::ticksToNs(tsc, header_.cycle_frequency));
-  };
-  import::XRayCalls calls([&](const import::XRayCall& call) {
-    const uint64_t start = ns(call.enter_tsc);
-  const uint64_t length = std::max(ns(call.exit_tsc), start) - start;
-  const bool whole =
-      call.end == import::XRayEnd::kReturned || call.end == import::XRayEnd::kTailCalled;
-  const uint64_t records = whole ? 2 : 1;
-  if (config_.filter_short_calls && length < config_.min_duration_ns) {
-    statistics_.records_filtered += records;
-    return;
-  }
-  statistics_.records_converted += records;
-  const bool begun = call.end != import::XRayEnd::kNeverBegun;
-  TraceEvent event(begun ? EventType::Marker : EventType::RangeEnd, start);
-  event.duration = length;
-  event.thread_id = call.thread;
-  const std::string& name = symbols.name(call.function);
-  if (!name.empty()) identified.insert(call.function);
-  event.name = name.empty() ? "function #" + std::to_string(call.function) : name;
-  for (size_t i = 0; i < call.arguments.size(); ++i) {
-    event.metadata["args." + std::to_string(i)] = std::to_string(call.arguments[i]);
-  }
-  events.push_back(std::move(event));
-});
-import::DamageLog damage;
-import::XRaySink sink;
-sink.header = [&](const import::XRayHeader& h) {
-  header_ = {h.version, static_cast<uint16_t>(h.mode), h.cycle_frequency, 0};
-};
-sink.record = [&](const import::XRayRecord& r) {
-  if (isCancelledAt(statistics_.records_read)) return false;
-  ++statistics_.records_read;
-  const uint64_t time = ns(r.tsc);
-  first_ns = std::min(first_ns, time);
-  last_ns = std::max(last_ns, time);
-  const bool of_program = r.kind > XRayKind::kEnterArgument;
-  records_.push_back({.function_id = static_cast<uint32_t>(r.function),
-                      .timestamp = time,
-                      .type = typeOf(r.kind),
-                      .thread_id = r.thread,
-                      .cpu_id = r.cpu,
-                      .function_name = of_program ? std::string() : symbols.name(r.function)});
-  calls.add(r);
-  if (!of_program) return true;
-  ++statistics_.custom_events;
-  if (!config_.include_custom_events) {
-    ++statistics_.records_filtered;
-    return true;
-  }
-  ++statistics_.records_converted;
-  TraceEvent event(EventType::Marker, time);
-  event.thread_id = r.thread;
-  event.name = r.kind == XRayKind::kTypedEvent ? "typed event " + std::to_string(r.event_type)
-                                               : std::string("custom event");
-  event.custom_data.assign(r.data.begin(), r.data.end());
-  events.push_back(std::move(event));
-  return true;
-};
-Result<uint64_t> done = import::readXRayLog(**source, sink, damage);
-if (!done) return failed(std::move(done).error());
-if (Status wanted = checkCancelled(); !wanted) return failed(std::move(wanted).error());
-calls.finish();
-last_error_ = damage.summary();
-header_.num_records = statistics_.records_read;
-statistics_.functions_identified = identified.size();
-if (last_ns > first_ns) {
-  statistics_.total_duration_ms = static_cast<double>(last_ns - first_ns) / 1e6;
+  Reading reading(*this, std::move(symbols));
+  import::DamageLog damage;
+  if (Status done = reading.read(**source, damage); !done) return failed(std::move(done).error());
+  last_error_ = damage.summary();
+  return reading.finish();
 }
-std::stable_sort(events.begin(), events.end(), [](const TraceEvent& a, const TraceEvent& b) {
-  return a.timestamp < b.timestamp;
-});
-return events;
-}  // namespace tracesmith
 
 }  // namespace tracesmith

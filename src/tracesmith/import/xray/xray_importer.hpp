@@ -100,6 +100,8 @@ class XRayImporter {
   void setConfig(const Config& config) { config_ = config; }
 
  private:
+  class Reading;
+
   std::vector<TraceEvent> read(Result<std::unique_ptr<import::ByteSource>> source,
                                const std::string& binary);
   std::vector<TraceEvent> failed(Error reason);
