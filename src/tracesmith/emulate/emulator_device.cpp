@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What operations of an emulator's graph wait for on the device, and what launches and gaps cost.
 #include <algorithm>
-#include <cmath>
-#include <iterator>
 #include <map>
-#include <queue>
-#include <tuple>
 
-#include "tracesmith/analysis/timing/kernel_occupancy.hpp"
 #include "tracesmith/analysis/timing/launch_index.hpp"
 #include "tracesmith/emulate/emulator_graph_parts.hpp"
 #include "tracesmith/emulate/typical_costs.hpp"
@@ -416,122 +411,5 @@ class Costs {
 
 void addEvents(GraphMaker& maker) { Events(maker).add(); }
 void addDeviceCosts(GraphMaker& maker) { Costs(maker).add(); }
-
-void addDemands(GraphMaker& maker) {
-  EmulatorGraph& graph = maker.graph;
-  const Trace& t = maker.trace;
-  std::map<std::pair<ShapeId, StreamId>, double> known;  // waves
-  std::vector<bool> unknown(graph.ops.size(), false);
-  for (uint32_t i = 0; i < graph.ops.size(); ++i) {
-    EmulatedOp& op = graph.ops[i];
-    if (op.table != TableId::kKernel) continue;
-    ++graph.facts.kernels;
-    const auto [it, fresh] =
-        known.try_emplace({t.kernel.shape_id[op.row], t.kernel.stream_id[op.row]}, 0);
-    if (fresh) {
-      const auto occupancy =
-          KernelOccupancy::of(t, t.kernel.shape_id[op.row], t.deviceOf(t.kernel.stream_id[op.row]));
-      if (occupancy) it->second = occupancy->waves;
-    }
-    op.demand = std::min(it->second, 1.0);
-    const double last_wave = it->second - std::floor(it->second);
-    if (it->second > 1 && last_wave > 0 && op.work == WorkClass::kCompute &&
-        !maker.options.recorded_costs) {
-      op.tail_share = 1 / std::ceil(it->second);
-      op.tail_demand = last_wave;
-    }
-    if (it->second > 0) {
-      ++graph.facts.kernels_with_demand;
-    } else if (op.work == WorkClass::kCompute) {
-      unknown[i] = true;
-    }
-  }
-  maker.room_ns.assign(graph.ops.size(), INT64_MIN);
-  using Ends = std::priority_queue<int64_t, std::vector<int64_t>, std::greater<>>;
-  std::vector<Ends> engines(graph.engines.size());  // of those that are busy
-  for (uint32_t i = 0; i < graph.ops.size(); ++i) {
-    const EmulatedOp& op = graph.ops[i];
-    if (op.engine == kNone) continue;
-    Ends& busy = engines[op.engine];
-    if (busy.size() == graph.engines[op.engine]) {
-      maker.room_ns[i] = busy.top();
-      busy.pop();
-    }
-    busy.push(op.end_ns);
-  }
-  // Of others it is not known how much they need: as many as ran at once had room.
-  struct Edge {
-    int64_t time;
-    enum class What : uint8_t { kEnd, kTail, kBegin } what;
-    uint32_t op;
-  };
-  std::vector<std::vector<Edge>> devices(graph.devices);
-  for (uint32_t i = 0; i < graph.ops.size(); ++i) {
-    const EmulatedOp& op = graph.ops[i];
-    if (op.table != TableId::kKernel || op.end_ns == op.begin_ns) continue;
-    devices[op.device].push_back({op.begin_ns, Edge::What::kBegin, i});
-    devices[op.device].push_back({op.end_ns, Edge::What::kEnd, i});
-    if (op.tail_share == 0) continue;
-    const auto head = static_cast<double>(op.end_ns - op.begin_ns) * (1 - op.tail_share);
-    devices[op.device].push_back({op.begin_ns + std::llround(head), Edge::What::kTail, i});
-  }
-  std::vector<double> started(graph.ops.size(), 0);
-  std::vector<bool> full_at_begin(graph.ops.size(), false);
-  std::vector<int64_t> crowded_before(graph.ops.size(), 0);
-  for (auto& edges : devices) {
-    std::sort(edges.begin(), edges.end(), [](const Edge& a, const Edge& b) {
-      return std::tie(a.time, a.what, a.op) < std::tie(b.time, b.what, b.op);
-    });
-    int64_t open = 0;
-    int64_t most = 1;
-    for (const Edge& edge : edges) {
-      if (!unknown[edge.op]) continue;
-      open += edge.what == Edge::What::kBegin ? 1 : -1;
-      most = std::max(most, open);
-    }
-    for (const Edge& edge : edges) {
-      if (unknown[edge.op]) graph.ops[edge.op].demand = 1.0 / static_cast<double>(most);
-    }
-    // Work is what the device did for it: less than its length, where more wanted to run than fits.
-    double clock = 0;
-    double demand = 0;
-    int64_t at = 0;
-    int64_t room = INT64_MIN;  // when there was some again
-    int64_t crowded = 0;       // time with more demand than there is
-    for (const Edge& edge : edges) {
-      EmulatedOp& op = graph.ops[edge.op];
-      clock += static_cast<double>(edge.time - at) * (demand > 1 + 1e-9 ? 1 / demand : 1);
-      if (demand > 1 + 1e-9) crowded += edge.time - at;
-      at = edge.time;
-      const bool was_full = demand > 1 - 1e-6;
-      switch (edge.what) {
-        case Edge::What::kBegin:
-          full_at_begin[edge.op] = was_full;
-          crowded_before[edge.op] = crowded;
-          if (!was_full) maker.room_ns[edge.op] = room;
-          demand += op.demand;
-          started[edge.op] = clock;
-          break;
-        case Edge::What::kTail:
-          demand += op.tail_demand - op.demand;
-          break;
-        case Edge::What::kEnd: {
-          demand -= op.tail_share > 0 ? op.tail_demand : op.demand;
-          const int64_t beside = crowded - crowded_before[edge.op];
-          if (full_at_begin[edge.op]) op.squeezes_in = 2 * beside >= op.end_ns - op.begin_ns;
-          if (op.work == WorkClass::kCompute) op.work_ns = clock - started[edge.op];
-          break;
-        }
-      }
-      if (was_full && demand <= 1 - 1e-6) room = at;
-    }
-  }
-  // One without a length still occupies nothing.
-  for (EmulatedOp& op : graph.ops) {
-    if (op.table == TableId::kKernel && op.end_ns == op.begin_ns) op.demand = 0;
-    // All of them begin when they began.
-    if (maker.options.recorded_costs) op.squeezes_in = true;
-  }
-}
 
 }  // namespace tracesmith::emulator_parts

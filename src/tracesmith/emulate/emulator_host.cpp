@@ -2,13 +2,11 @@
 // The host threads of an emulator's graph: their calls in order, and what they waited for. What a
 // thread spent waiting is taken out of its own time.
 #include <algorithm>
-#include <iterator>
 #include <map>
 #include <tuple>
 
 #include "tracesmith/analysis/timing/launch_index.hpp"
 #include "tracesmith/emulate/emulator_graph_parts.hpp"
-#include "tracesmith/emulate/typical_costs.hpp"
 #include "tracesmith/state/operation_graph.hpp"
 
 namespace tracesmith::emulator_parts {
@@ -24,10 +22,6 @@ constexpr int64_t kMostEntryNs = 5'000;
 /// The device's times and the host's fit each other to about this: what seems to end so much after
 /// the host has seen its end had ended. (Nsight Systems' are up to 12 us apart.)
 constexpr int64_t kClocksNs = 20'000;
-/// A queue that was full held at least this many launches.
-constexpr int64_t kLeastQueue = 256;
-/// How soon after the device has taken one from a full queue the launch goes on.
-constexpr int64_t kQueueReturnNs = 50'000;
 
 bool holds(std::string_view name, std::string_view part) {
   return name.find(part) != std::string_view::npos;
@@ -319,112 +313,6 @@ void addHostSteps(GraphMaker& maker) {
 }
 
 void addHostWaits(GraphMaker& maker) { HostWaits(maker).add(); }
-
-void addFullQueues(GraphMaker& maker) {
-  EmulatorGraph& graph = maker.graph;
-  const HostCallTable& calls = maker.trace.host_call;
-  TypicalCosts lengths;
-  for (uint32_t i = 0; i < calls.size(); ++i) {
-    if (maker.begin_step[i] == kNone || calls.kind[i] == CallKind::kSync) continue;
-    lengths.add(static_cast<uint64_t>(calls.name[i]), maker.callEnd(i) - maker.callBegin(i));
-  }
-  // Queues are those of a process on a device. A launch is in one from its call until its work
-  // begins: calls without device work (a fill of no bytes, a copy between two places of the host,
-  // one that failed) take no place. Work without a known launch takes one only where it was
-  // launched before the trace began: ahead of all that its stream was given later.
-  struct Entry {
-    int64_t launched_ns;
-    uint32_t call;  // kNone: before the trace
-  };
-  struct Queue {
-    std::vector<uint32_t> by_begin;  // operations
-    std::vector<Entry> entries;      // by launch
-  };
-  std::map<std::pair<ProcessId, uint32_t>, Queue> queues;
-  std::vector<bool> stream_has_launch(graph.streams, false);
-  for (uint32_t i = 0; i < graph.ops.size(); ++i) {
-    const EmulatedOp& op = graph.ops[i];
-    if (op.launch == kNone && stream_has_launch[op.stream]) continue;
-    if (op.launch != kNone) stream_has_launch[op.stream] = true;
-    Queue& queue = queues[{maker.processes[i], op.device}];
-    queue.by_begin.push_back(i);
-    queue.entries.push_back({maker.launched_ns[i], op.launch});
-  }
-  // The launch waited for nothing that was launched after it, whatever the times say: clocks of
-  // host and device may disagree, and several calls may have one correlation id.
-  const auto couldHold = [&](uint32_t taken, uint32_t call) {
-    return maker.launched_ns[taken] < maker.callBegin(call) && graph.ops[taken].launch != call;
-  };
-  struct Full {
-    uint32_t call;
-    uint32_t taken;  // the operation whose begin made room
-  };
-  for (auto& [place, queue] : queues) {
-    const std::vector<uint32_t>& by_begin = queue.by_begin;
-    std::vector<Entry>& in_order = queue.entries;
-    std::stable_sort(in_order.begin(), in_order.end(),
-                     [](const Entry& a, const Entry& b) { return a.launched_ns < b.launched_ns; });
-    if (in_order.size() < kLeastQueue) continue;
-    std::vector<Full> full;
-    std::vector<int64_t> rooms;
-    for (size_t n = 0; n < in_order.size(); ++n) {
-      const uint32_t call = in_order[n].call;
-      if (call == kNone || maker.begin_step[call] == kNone || maker.waits_for_own[call]) continue;
-      if (n > 0 && in_order[n - 1].call == call) continue;
-      const int64_t end = maker.callEnd(call);
-      const int64_t typical = lengths.low(static_cast<uint64_t>(calls.name[call]), 0);
-      if (end - maker.callBegin(call) < std::max(kQueueReturnNs, 10 * typical)) continue;
-      const auto after = std::upper_bound(
-          by_begin.begin(), by_begin.end(), end,
-          [&](int64_t time, uint32_t op) { return time < graph.ops[op].begin_ns; });
-      const auto started = after - by_begin.begin();
-      const int64_t held = static_cast<int64_t>(n) - started;
-      if (started == 0 || held < kLeastQueue) continue;
-      const uint32_t taken = *std::prev(after);
-      if (!couldHold(taken, call) || graph.ops[taken].begin_ns <= maker.callBegin(call) ||
-          end - graph.ops[taken].begin_ns > kQueueReturnNs) {
-        continue;
-      }
-      full.push_back({call, taken});
-      rooms.push_back(held);
-    }
-    // Now and then a launch is long for another reason.
-    if (full.size() < 3) continue;
-    std::vector<int64_t> returns;
-    for (const Full& f : full) {
-      const uint32_t step = maker.end_step[f.call];
-      const int64_t back = maker.callEnd(f.call) - graph.ops[f.taken].begin_ns;
-      const int64_t typical = lengths.low(static_cast<uint64_t>(calls.name[f.call]), 0);
-      graph.steps[step].own_ns = std::min(graph.steps[step].own_ns, typical);
-      maker.edge(graph.nodeOf(f.taken), step, back, EmulatedEdgeKind::kQueueFull, true);
-      returns.push_back(back);
-    }
-    const auto middle = [](std::vector<int64_t>& all) {
-      const auto at = all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2);
-      std::nth_element(all.begin(), at, all.end());
-      return *at;
-    };
-    const auto room = static_cast<size_t>(middle(rooms));
-    const int64_t back = middle(returns);
-    graph.facts.queue_room = std::max<uint64_t>(graph.facts.queue_room, room);
-    // The others found room; slower work could leave none.
-    std::vector<bool> known(calls.size(), false);
-    for (const Full& f : full) known[f.call] = true;
-    for (size_t n = room; n < in_order.size(); ++n) {
-      const uint32_t call = in_order[n].call;
-      if (call == kNone || maker.begin_step[call] == kNone || maker.waits_for_own[call] ||
-          known[call] || n - room >= by_begin.size()) {
-        continue;
-      }
-      known[call] = true;
-      const uint32_t taken = by_begin[n - room];
-      const int64_t offset = std::min(back, maker.callEnd(call) - graph.ops[taken].begin_ns);
-      if (offset < 0 || !couldHold(taken, call)) continue;
-      maker.edge(graph.nodeOf(taken), maker.end_step[call], offset, EmulatedEdgeKind::kQueueFull,
-                 true);
-    }
-  }
-}
 
 void addHandOffs(GraphMaker& maker) {
   EmulatorGraph& graph = maker.graph;

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// How much of a device each kernel of an emulator's graph needs, how much the device did for it,
+// and when there was room.
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <queue>
+#include <tuple>
+
+#include "tracesmith/analysis/timing/kernel_occupancy.hpp"
+#include "tracesmith/emulate/emulator_graph_parts.hpp"
+
+namespace tracesmith::emulator_parts {
+namespace {
+
+class Demands {
+ public:
+  explicit Demands(GraphMaker& maker)
+      : m_(maker),
+        g_(maker.graph),
+        unknown_(maker.graph.ops.size(), false),
+        begun_(maker.graph.ops.size()) {}
+
+  void add() {
+    fromShapes();
+    m_.room_ns.assign(g_.ops.size(), INT64_MIN);
+    findRoomOfEngines();
+    std::vector<std::vector<Edge>> devices = edgesOfDevices();
+    for (std::vector<Edge>& edges : devices) {
+      std::sort(edges.begin(), edges.end(), [](const Edge& a, const Edge& b) {
+        return std::tie(a.time, a.what, a.op) < std::tie(b.time, b.what, b.op);
+      });
+      shareEqually(edges);
+      measureWork(edges);
+    }
+    for (EmulatedOp& op : g_.ops) {
+      // One without a length still occupies nothing.
+      if (op.table == TableId::kKernel && op.end_ns == op.begin_ns) op.demand = 0;
+      // All of them begin when they began.
+      if (m_.options.recorded_costs) op.squeezes_in = true;
+    }
+  }
+
+ private:
+  /// What happens to a device's demand at one time.
+  struct Edge {
+    int64_t time;
+    enum class What : uint8_t { kEnd, kTail, kBegin } what;
+    uint32_t op;
+  };
+  /// What a device was at when an operation began.
+  struct Begun {
+    double clock = 0;
+    int64_t crowded_ns = 0;
+    bool full = false;
+  };
+
+  void fromShapes() {
+    std::map<std::pair<ShapeId, StreamId>, double> known;  // waves
+    for (uint32_t i = 0; i < g_.ops.size(); ++i) {
+      EmulatedOp& op = g_.ops[i];
+      if (op.table != TableId::kKernel) continue;
+      ++g_.facts.kernels;
+      const ShapeId shape = m_.trace.kernel.shape_id[op.row];
+      const StreamId stream = m_.trace.kernel.stream_id[op.row];
+      const auto [it, fresh] = known.try_emplace({shape, stream}, 0);
+      if (fresh) {
+        const auto occupancy = KernelOccupancy::of(m_.trace, shape, m_.trace.deviceOf(stream));
+        if (occupancy) it->second = occupancy->waves;
+      }
+      setDemand(op, it->second);
+      if (it->second > 0) {
+        ++g_.facts.kernels_with_demand;
+      } else if (op.work == WorkClass::kCompute) {
+        unknown_[i] = true;
+      }
+    }
+  }
+
+  void setDemand(EmulatedOp& op, double waves) {
+    op.demand = std::min(waves, 1.0);
+    const double last_wave = waves - std::floor(waves);
+    if (waves > 1 && last_wave > 0 && op.work == WorkClass::kCompute &&
+        !m_.options.recorded_costs) {
+      op.tail_share = 1 / std::ceil(waves);
+      op.tail_demand = last_wave;
+    }
+  }
+
+  void findRoomOfEngines() {
+    using Ends = std::priority_queue<int64_t, std::vector<int64_t>, std::greater<>>;
+    std::vector<Ends> engines(g_.engines.size());  // of those that are busy
+    for (uint32_t i = 0; i < g_.ops.size(); ++i) {
+      const EmulatedOp& op = g_.ops[i];
+      if (op.engine == kNone) continue;
+      Ends& busy = engines[op.engine];
+      if (busy.size() == g_.engines[op.engine]) {
+        m_.room_ns[i] = busy.top();
+        busy.pop();
+      }
+      busy.push(op.end_ns);
+    }
+  }
+
+  std::vector<std::vector<Edge>> edgesOfDevices() const {
+    std::vector<std::vector<Edge>> devices(g_.devices);
+    for (uint32_t i = 0; i < g_.ops.size(); ++i) {
+      const EmulatedOp& op = g_.ops[i];
+      if (op.table != TableId::kKernel || op.end_ns == op.begin_ns) continue;
+      std::vector<Edge>& edges = devices[op.device];
+      edges.push_back({op.begin_ns, Edge::What::kBegin, i});
+      edges.push_back({op.end_ns, Edge::What::kEnd, i});
+      if (op.tail_share == 0) continue;
+      const auto head = static_cast<double>(op.end_ns - op.begin_ns) * (1 - op.tail_share);
+      edges.push_back({op.begin_ns + std::llround(head), Edge::What::kTail, i});
+    }
+    return devices;
+  }
+
+  /// Of kernels whose shape is unknown it is not known how much they need: as many as ran at once
+  /// had room.
+  void shareEqually(const std::vector<Edge>& edges) {
+    int64_t open = 0;
+    int64_t most = 1;
+    for (const Edge& edge : edges) {
+      if (!unknown_[edge.op]) continue;
+      open += edge.what == Edge::What::kBegin ? 1 : -1;
+      most = std::max(most, open);
+    }
+    for (const Edge& edge : edges) {
+      if (unknown_[edge.op]) g_.ops[edge.op].demand = 1.0 / static_cast<double>(most);
+    }
+  }
+
+  /// Work is what the device did for it: less than its length, where more wanted to run than fits.
+  void measureWork(const std::vector<Edge>& edges) {
+    double clock = 0;
+    double demand = 0;
+    int64_t at = 0;
+    int64_t room = INT64_MIN;  // when there was some again
+    int64_t crowded = 0;       // time with more demand than there is
+    for (const Edge& edge : edges) {
+      EmulatedOp& op = g_.ops[edge.op];
+      clock += static_cast<double>(edge.time - at) * (demand > 1 + 1e-9 ? 1 / demand : 1);
+      if (demand > 1 + 1e-9) crowded += edge.time - at;
+      at = edge.time;
+      const bool was_full = demand > 1 - 1e-6;
+      switch (edge.what) {
+        case Edge::What::kBegin:
+          begun_[edge.op] = {clock, crowded, was_full};
+          if (!was_full) m_.room_ns[edge.op] = room;
+          demand += op.demand;
+          break;
+        case Edge::What::kTail:
+          demand += op.tail_demand - op.demand;
+          break;
+        case Edge::What::kEnd: {
+          demand -= op.tail_share > 0 ? op.tail_demand : op.demand;
+          const Begun& begun = begun_[edge.op];
+          const int64_t beside = crowded - begun.crowded_ns;
+          if (begun.full) op.squeezes_in = 2 * beside >= op.end_ns - op.begin_ns;
+          if (op.work == WorkClass::kCompute) op.work_ns = clock - begun.clock;
+          break;
+        }
+      }
+      if (was_full && demand <= 1 - 1e-6) room = at;
+    }
+  }
+
+  GraphMaker& m_;
+  EmulatorGraph& g_;
+  std::vector<bool> unknown_;  // kernels whose demand nothing tells
+  std::vector<Begun> begun_;   // of operations
+};
+
+}  // namespace
+
+void addDemands(GraphMaker& maker) { Demands(maker).add(); }
+
+}  // namespace tracesmith::emulator_parts
