@@ -44,6 +44,106 @@ void noteBeforeLaunch(ReportTable& table, uint64_t ops) {
            std::to_string(ops));
 }
 
+void addBounds(Maker& maker, const CriticalPath& path, int64_t whole_ns) {
+  ReportTable& table = maker.table("critical_path", "What decided how long it took",
+                                   {{"bound_by", "bound by", Q::kText},
+                                    {"time_ns", "time", Q::kNs},
+                                    {"share", "share", Q::kShare},
+                                    {"segments", "pieces", Q::kCount}});
+  std::array<int64_t, kBounds> pieces{};
+  for (const PathSegment& s : path.segments) ++pieces[static_cast<size_t>(s.bound)];
+  for (size_t i = 0; i < kBounds; ++i) {
+    if (path.total_ns[i] == 0) continue;
+    table.rows.push_back({std::string(toString(static_cast<BoundBy>(i))), path.total_ns[i],
+                          shareOf(path.total_ns[i], whole_ns), pieces[i]});
+  }
+  if (path.segments.empty()) {
+    table.note = "the trace has no calls and no device work";
+    return;
+  }
+  if (path.threads_left_out > 0) {
+    note(table,
+         fmt::format(
+             "it ends {:.1f} us after the trace's begin; left out are ranges that go on until "
+             "{:.1f} us, on threads that wait for no device ({})",
+             static_cast<double>(path.end_ns - maker.beginNs()) / 1e3,
+             static_cast<double>(path.left_out_until_ns - maker.beginNs()) / 1e3,
+             path.threads_left_out));
+  }
+}
+
+void addLongestPieces(Maker& maker, const CriticalPath& path) {
+  const Trace& t = maker.trace;
+  ReportTable& table = maker.table("critical_pieces", "The longest pieces of it",
+                                   {{"begin_ns", "begin", Q::kTimeNs},
+                                    {"time_ns", "time", Q::kNs},
+                                    {"bound_by", "bound by", Q::kText},
+                                    {"name", "work, or the call that waited", Q::kText}});
+  std::vector<const PathSegment*> longest;
+  for (const PathSegment& s : path.segments) longest.push_back(&s);
+  std::stable_sort(longest.begin(), longest.end(), [](const PathSegment* a, const PathSegment* b) {
+    return a->length() > b->length();
+  });
+  const size_t all_pieces = longest.size();
+  longest.resize(maker.longest(all_pieces));
+  for (const PathSegment* s : longest) {
+    std::string name;
+    if (s->op != DeviceOp::kNone) {
+      name = t.text(maker.ops.ops[s->op].name);
+    } else if (s->call != DeviceOp::kNone) {
+      name = "after " + std::string(t.text(t.host_call.name[s->call]));
+    }
+    table.rows.push_back({s->begin_ns - maker.beginNs(), s->length(),
+                          std::string(toString(s->bound)), std::move(name)});
+  }
+  noteRest(table, all_pieces);
+}
+
+/// All device work of one name, within the time of the path.
+struct WorkOfName {
+  int64_t on_path = 0, total = 0, count = 0, slack = 0;
+};
+
+std::map<StringId, WorkOfName> sumByName(const Maker& maker, const CriticalPath& path) {
+  std::map<StringId, WorkOfName> by_name;
+  for (size_t i = 0; i < maker.ops.ops.size(); ++i) {
+    const DeviceOp& op = maker.ops.ops[i];
+    if (op.end_ns <= path.begin_ns || op.begin_ns >= path.end_ns) continue;
+    WorkOfName& of = by_name[op.name];
+    of.total += op.end_ns - op.begin_ns;
+    of.slack += path.slack_ns[i];
+    ++of.count;
+  }
+  for (const PathSegment& s : path.segments) {
+    const bool work = s.bound == BoundBy::kCompute || s.bound == BoundBy::kCommunication ||
+                      s.bound == BoundBy::kMemory;
+    if (work) by_name[maker.ops.ops[s.op].name].on_path += s.length();
+  }
+  return by_name;
+}
+
+void addWorkOnPath(Maker& maker, const CriticalPath& path, int64_t whole_ns) {
+  const std::map<StringId, WorkOfName> by_name = sumByName(maker, path);
+  ReportTable& table = maker.table("critical_work", "Device work on the critical path",
+                                   {{"name", "name", Q::kText},
+                                    {"on_path_ns", "on the path", Q::kNs},
+                                    {"share", "of it", Q::kShare},
+                                    {"total_ns", "total", Q::kNs},
+                                    {"count", "count", Q::kCount},
+                                    {"mean_slack_ns", "mean slack", Q::kNs}});
+  std::vector<std::pair<StringId, WorkOfName>> sorted(by_name.begin(), by_name.end());
+  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
+    return a.second.on_path > b.second.on_path;
+  });
+  for (size_t i = 0; i < maker.limit(sorted.size()); ++i) {
+    const auto& [name, of] = sorted[i];
+    table.rows.push_back({std::string(maker.trace.text(name)), of.on_path,
+                          shareOf(of.on_path, whole_ns), of.total, of.count,
+                          static_cast<double>(of.slack) / static_cast<double>(of.count)});
+  }
+  noteRest(table, sorted.size());
+}
+
 }  // namespace
 
 void launch(Maker& maker) {
@@ -90,94 +190,14 @@ void queue(Maker& maker) {
 }
 
 void criticalPath(Maker& maker) {
-  const Trace& t = maker.trace;
-  const CriticalPath path = CriticalPath::of(t, maker.ops, maker.options.from_ns,
+  const CriticalPath path = CriticalPath::of(maker.trace, maker.ops, maker.options.from_ns,
                                              maker.options.to_ns, maker.options.analysis);
   int64_t whole = 0;
   for (const int64_t ns : path.total_ns) whole += ns;
-  ReportTable& bounds = maker.table("critical_path", "What decided how long it took",
-                                    {{"bound_by", "bound by", Q::kText},
-                                     {"time_ns", "time", Q::kNs},
-                                     {"share", "share", Q::kShare},
-                                     {"segments", "pieces", Q::kCount}});
-  std::array<int64_t, kBounds> pieces{};
-  for (const PathSegment& s : path.segments) ++pieces[static_cast<size_t>(s.bound)];
-  for (size_t i = 0; i < kBounds; ++i) {
-    if (path.total_ns[i] == 0) continue;
-    bounds.rows.push_back({std::string(toString(static_cast<BoundBy>(i))), path.total_ns[i],
-                           shareOf(path.total_ns[i], whole), pieces[i]});
-  }
-  if (path.segments.empty()) {
-    bounds.note = "the trace has no calls and no device work";
-    return;
-  }
-  if (path.threads_left_out > 0) {
-    note(bounds,
-         fmt::format(
-             "it ends {:.1f} us after the trace's begin; left out are ranges that go on until "
-             "{:.1f} us, on threads that wait for no device ({})",
-             static_cast<double>(path.end_ns - maker.beginNs()) / 1e3,
-             static_cast<double>(path.left_out_until_ns - maker.beginNs()) / 1e3,
-             path.threads_left_out));
-  }
-  ReportTable& pieces_table = maker.table("critical_pieces", "The longest pieces of it",
-                                          {{"begin_ns", "begin", Q::kTimeNs},
-                                           {"time_ns", "time", Q::kNs},
-                                           {"bound_by", "bound by", Q::kText},
-                                           {"name", "work, or the call that waited", Q::kText}});
-  std::vector<const PathSegment*> longest;
-  for (const PathSegment& s : path.segments) longest.push_back(&s);
-  std::stable_sort(longest.begin(), longest.end(), [](const PathSegment* a, const PathSegment* b) {
-    return a->length() > b->length();
-  });
-  const size_t all_pieces = longest.size();
-  longest.resize(maker.longest(all_pieces));
-  for (const PathSegment* s : longest) {
-    std::string name;
-    if (s->op != DeviceOp::kNone) {
-      name = t.text(maker.ops.ops[s->op].name);
-    } else if (s->call != DeviceOp::kNone) {
-      name = "after " + std::string(t.text(t.host_call.name[s->call]));
-    }
-    pieces_table.rows.push_back({s->begin_ns - maker.beginNs(), s->length(),
-                                 std::string(toString(s->bound)), std::move(name)});
-  }
-  noteRest(pieces_table, all_pieces);
-  struct Of {
-    int64_t on_path = 0, total = 0, count = 0, slack = 0;
-  };
-  std::map<StringId, Of> by_name;
-  for (size_t i = 0; i < maker.ops.ops.size(); ++i) {
-    const DeviceOp& op = maker.ops.ops[i];
-    if (op.end_ns <= path.begin_ns || op.begin_ns >= path.end_ns) continue;
-    Of& of = by_name[op.name];
-    of.total += op.end_ns - op.begin_ns;
-    of.slack += path.slack_ns[i];
-    ++of.count;
-  }
-  for (const PathSegment& s : path.segments) {
-    const bool work = s.bound == BoundBy::kCompute || s.bound == BoundBy::kCommunication ||
-                      s.bound == BoundBy::kMemory;
-    if (work) by_name[maker.ops.ops[s.op].name].on_path += s.length();
-  }
-  ReportTable& names = maker.table("critical_work", "Device work on the critical path",
-                                   {{"name", "name", Q::kText},
-                                    {"on_path_ns", "on the path", Q::kNs},
-                                    {"share", "of it", Q::kShare},
-                                    {"total_ns", "total", Q::kNs},
-                                    {"count", "count", Q::kCount},
-                                    {"mean_slack_ns", "mean slack", Q::kNs}});
-  std::vector<std::pair<StringId, Of>> sorted(by_name.begin(), by_name.end());
-  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
-    return a.second.on_path > b.second.on_path;
-  });
-  for (size_t i = 0; i < maker.limit(sorted.size()); ++i) {
-    const auto& [name, of] = sorted[i];
-    names.rows.push_back({std::string(t.text(name)), of.on_path, shareOf(of.on_path, whole),
-                          of.total, of.count,
-                          static_cast<double>(of.slack) / static_cast<double>(of.count)});
-  }
-  noteRest(names, sorted.size());
+  addBounds(maker, path, whole);
+  if (path.segments.empty()) return;
+  addLongestPieces(maker, path);
+  addWorkOnPath(maker, path, whole);
 }
 
 }  // namespace tracesmith::report_parts

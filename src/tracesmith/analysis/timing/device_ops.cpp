@@ -5,8 +5,12 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "tracesmith/analysis/timing/launch_index.hpp"
 #include "tracesmith/model/collective_names.hpp"
@@ -60,6 +64,163 @@ struct HtaRounding {
   }
 };
 
+/// HTA: with several steps only what was launched before the last one began counts. Nullopt: there
+/// are not several.
+std::optional<int64_t> lastStepBegin(const Trace& trace) {
+  bool several = false;
+  int64_t last_ns = INT64_MIN;
+  StringId first{};
+  const RangeTable& ranges = trace.range;
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    if (ranges.kind[i] != RangeKind::kRange ||
+        !trace.text(ranges.name[i]).starts_with("ProfilerStep")) {
+      continue;
+    }
+    if (first == StringId::kNone) first = ranges.name[i];
+    several = several || ranges.name[i] != first;
+    last_ns = std::max(last_ns, HtaRounding::begin(ranges.start_ns[i]));
+  }
+  return several ? std::optional(last_ns) : std::nullopt;
+}
+
+/// Finds the device work of a trace, table by table.
+class DeviceWorkFinder {
+ public:
+  DeviceWorkFinder(const Trace& trace, const AnalysisOptions& options)
+      : trace_(trace),
+        options_(options),
+        launches_(trace),
+        classes_(trace.strings.size() + 1, kNotKnown) {}
+
+  DeviceOps find();
+
+ private:
+  static constexpr int8_t kNotKnown = -1;
+
+  void setCallTimes();
+  template <class Table>
+  void add(const Table& table);
+  template <class Table>
+  bool isDeviceWork(const Table& table, size_t row) const;
+  bool setTimes(DeviceOp& op, int64_t start_ns, int64_t duration_ns) const;
+  WorkClass classOf(StringId name, TableId table);
+  void sortByStream();
+
+  const Trace& trace_;
+  const AnalysisOptions& options_;
+  const LaunchIndex launches_;
+  std::vector<int8_t> classes_;  // by name
+  DeviceOps out_;
+};
+
+DeviceOps DeviceWorkFinder::find() {
+  setCallTimes();
+  if (options_.as_hta) out_.until_ns = lastStepBegin(trace_);
+  forEachTable(trace_, [&](const auto& table) {
+    using Table = std::decay_t<decltype(table)>;
+    if constexpr (std::is_same_v<Table, KernelTable> || std::is_same_v<Table, CopyTable> ||
+                  std::is_same_v<Table, FillTable> || std::is_same_v<Table, SyncTable>) {
+      add(table);
+    }
+  });
+  sortByStream();
+  return std::move(out_);
+}
+
+void DeviceWorkFinder::setCallTimes() {
+  const HostCallTable& calls = trace_.host_call;
+  out_.call_begin_ns.resize(calls.size());
+  out_.call_end_ns.resize(calls.size());
+  for (size_t i = 0; i < calls.size(); ++i) {
+    const int64_t start = calls.start_ns[i];
+    out_.call_begin_ns[i] = options_.as_hta ? HtaRounding::begin(start) : start;
+    out_.call_end_ns[i] = options_.as_hta ? HtaRounding::end(start, calls.duration_ns[i])
+                                          : endOf(start, calls.duration_ns[i]);
+  }
+}
+
+template <class Table>
+void DeviceWorkFinder::add(const Table& table) {
+  for (size_t i = 0; i < table.size(); ++i) {
+    if (!isDeviceWork(table, i)) continue;
+    DeviceOp op;
+    op.table = Table::kId;
+    op.row = static_cast<uint32_t>(i);
+    op.name = table.name[i];
+    op.stream = table.stream_id[i];
+    op.device = trace_.deviceOf(op.stream);
+    op.process = table.process_id[i];
+    op.correlation_id = table.correlation_id[i];
+    op.launch = launches_.find(op.process, op.correlation_id);
+    op.work = classOf(op.name, Table::kId);
+    if (setTimes(op, table.start_ns[i], table.duration_ns[i])) out_.ops.push_back(op);
+  }
+}
+
+template <class Table>
+bool DeviceWorkFinder::isDeviceWork(const Table& table, size_t row) const {
+  if ((table.flags[row] & (op_flags::kDeviceClock | op_flags::kNoDeviceTime)) != 0) return false;
+  if (!options_.as_hta && (table.flags[row] & op_flags::kHostSide) != 0) return false;
+  // What no clock can have given would make sums of times overflow.
+  constexpr int64_t kLastNs = int64_t{1} << 61;
+  return table.start_ns[row] >= -kLastNs &&
+         endOf(table.start_ns[row], table.duration_ns[row]) <= kLastNs;
+}
+
+/// False: it does not count.
+bool DeviceWorkFinder::setTimes(DeviceOp& op, int64_t start_ns, int64_t duration_ns) const {
+  if (!options_.as_hta) {
+    op.begin_ns = start_ns;
+    op.end_ns = endOf(start_ns, duration_ns);
+    return op.work != WorkClass::kOther;
+  }
+  // A wait of the whole device is on no stream.
+  const auto s = static_cast<size_t>(op.stream);
+  if (op.table == TableId::kSync && s != 0 && s <= trace_.stream.size() &&
+      static_cast<int64_t>(trace_.stream.handle[s - 1]) < 0) {
+    return false;
+  }
+  if (out_.until_ns &&
+      (op.launch == DeviceOp::kNone || out_.call_begin_ns[op.launch] >= *out_.until_ns)) {
+    return false;
+  }
+  op.begin_ns = HtaRounding::begin(start_ns);
+  op.end_ns = HtaRounding::end(start_ns, duration_ns);
+  return true;
+}
+
+WorkClass DeviceWorkFinder::classOf(StringId name, TableId table) {
+  if (!options_.as_hta) {
+    if (table == TableId::kCopy || table == TableId::kFill) return WorkClass::kMemory;
+    if (table == TableId::kSync) return WorkClass::kOther;
+  }
+  const auto id = static_cast<size_t>(name);
+  if (id >= classes_.size()) return WorkClass::kCompute;
+  if (classes_[id] == kNotKnown) {
+    const std::string_view text = trace_.text(name);
+    classes_[id] = static_cast<int8_t>(!options_.as_hta    ? classOfKernel(text)
+                                       : options_.hta_main ? classByHtaMain(text)
+                                                           : classByHta(text));
+  }
+  return static_cast<WorkClass>(classes_[id]);
+}
+
+void DeviceWorkFinder::sortByStream() {
+  std::vector<DeviceOp>& ops = out_.ops;
+  const auto earlier = [](const DeviceOp& a, const DeviceOp& b) {
+    return std::tie(a.stream, a.begin_ns) < std::tie(b.stream, b.begin_ns);
+  };
+  if (!std::is_sorted(ops.begin(), ops.end(), earlier)) {
+    std::stable_sort(ops.begin(), ops.end(), earlier);
+  }
+  for (size_t i = 0; i < ops.size(); ++i) {
+    if (out_.streams.empty() || out_.streams.back().stream != ops[i].stream) {
+      out_.streams.push_back({ops[i].stream, ops[i].device, static_cast<uint32_t>(i), 0});
+    }
+    out_.streams.back().end = static_cast<uint32_t>(i) + 1;
+  }
+}
+
 }  // namespace
 
 std::string_view toString(WorkClass c) {
@@ -73,109 +234,7 @@ WorkClass classOfKernel(std::string_view name) {
 }
 
 DeviceOps DeviceOps::of(const Trace& trace, const AnalysisOptions& options) {
-  DeviceOps out;
-  const HostCallTable& calls = trace.host_call;
-  out.call_begin_ns.resize(calls.size());
-  out.call_end_ns.resize(calls.size());
-  for (size_t i = 0; i < calls.size(); ++i) {
-    const int64_t start = calls.start_ns[i];
-    out.call_begin_ns[i] = options.as_hta ? HtaRounding::begin(start) : start;
-    out.call_end_ns[i] = options.as_hta ? HtaRounding::end(start, calls.duration_ns[i])
-                                        : endOf(start, calls.duration_ns[i]);
-  }
-  // HTA: with several steps only what was launched before the last one began.
-  bool by_steps = false;
-  int64_t before_ns = INT64_MIN;
-  if (options.as_hta) {
-    StringId first{};
-    const RangeTable& ranges = trace.range;
-    for (size_t i = 0; i < ranges.size(); ++i) {
-      if (ranges.kind[i] != RangeKind::kRange ||
-          !trace.text(ranges.name[i]).starts_with("ProfilerStep")) {
-        continue;
-      }
-      if (first == StringId::kNone) first = ranges.name[i];
-      by_steps = by_steps || ranges.name[i] != first;
-      before_ns = std::max(before_ns, HtaRounding::begin(ranges.start_ns[i]));
-    }
-  }
-  if (by_steps) out.until_ns = before_ns;
-  const LaunchIndex launches(trace);
-  std::vector<int8_t> classes(trace.strings.size() + 1, -1);
-  const auto classOf = [&](StringId name, TableId table) {
-    if (!options.as_hta) {
-      if (table == TableId::kCopy || table == TableId::kFill) return WorkClass::kMemory;
-      if (table == TableId::kSync) return WorkClass::kOther;
-    }
-    const auto id = static_cast<size_t>(name);
-    if (id >= classes.size()) return WorkClass::kCompute;
-    if (classes[id] < 0) {
-      const std::string_view text = trace.text(name);
-      classes[id] = static_cast<int8_t>(!options.as_hta    ? classOfKernel(text)
-                                        : options.hta_main ? classByHtaMain(text)
-                                                           : classByHta(text));
-    }
-    return static_cast<WorkClass>(classes[id]);
-  };
-  forEachTable(trace, [&](const auto& table) {
-    using Table = std::decay_t<decltype(table)>;
-    if constexpr (std::is_same_v<Table, KernelTable> || std::is_same_v<Table, CopyTable> ||
-                  std::is_same_v<Table, FillTable> || std::is_same_v<Table, SyncTable>) {
-      for (size_t i = 0; i < table.size(); ++i) {
-        if ((table.flags[i] & (op_flags::kDeviceClock | op_flags::kNoDeviceTime)) != 0) continue;
-        if (!options.as_hta && (table.flags[i] & op_flags::kHostSide) != 0) continue;
-        // What no clock can have given would make sums of times overflow.
-        constexpr int64_t kLastNs = int64_t{1} << 61;
-        if (table.start_ns[i] < -kLastNs ||
-            endOf(table.start_ns[i], table.duration_ns[i]) > kLastNs) {
-          continue;
-        }
-        DeviceOp op;
-        op.table = Table::kId;
-        op.row = static_cast<uint32_t>(i);
-        op.name = table.name[i];
-        op.stream = table.stream_id[i];
-        op.device = trace.deviceOf(op.stream);
-        op.process = table.process_id[i];
-        op.correlation_id = table.correlation_id[i];
-        op.launch = launches.find(op.process, op.correlation_id);
-        op.work = classOf(op.name, Table::kId);
-        const int64_t start = table.start_ns[i];
-        if (options.as_hta) {
-          // A wait of the whole device is on no stream.
-          const auto s = static_cast<size_t>(op.stream);
-          if (Table::kId == TableId::kSync && s != 0 && s <= trace.stream.size() &&
-              static_cast<int64_t>(trace.stream.handle[s - 1]) < 0) {
-            continue;
-          }
-          if (by_steps &&
-              (op.launch == DeviceOp::kNone || out.call_begin_ns[op.launch] >= before_ns)) {
-            continue;
-          }
-          op.begin_ns = HtaRounding::begin(start);
-          op.end_ns = HtaRounding::end(start, table.duration_ns[i]);
-        } else {
-          if (op.work == WorkClass::kOther) continue;
-          op.begin_ns = start;
-          op.end_ns = endOf(start, table.duration_ns[i]);
-        }
-        out.ops.push_back(op);
-      }
-    }
-  });
-  const auto earlier = [](const DeviceOp& a, const DeviceOp& b) {
-    return std::tie(a.stream, a.begin_ns) < std::tie(b.stream, b.begin_ns);
-  };
-  if (!std::is_sorted(out.ops.begin(), out.ops.end(), earlier)) {
-    std::stable_sort(out.ops.begin(), out.ops.end(), earlier);
-  }
-  for (size_t i = 0; i < out.ops.size(); ++i) {
-    if (out.streams.empty() || out.streams.back().stream != out.ops[i].stream) {
-      out.streams.push_back({out.ops[i].stream, out.ops[i].device, static_cast<uint32_t>(i), 0});
-    }
-    out.streams.back().end = static_cast<uint32_t>(i) + 1;
-  }
-  return out;
+  return DeviceWorkFinder(trace, options).find();
 }
 
 }  // namespace tracesmith
