@@ -18,6 +18,41 @@ struct Change {
   uint32_t op = 0;
 };
 
+/// How many operations of a stream are where, as its changes are gone through.
+struct StreamLoad {
+  size_t running = 0, blocked = 0, queued = 0;
+  size_t left = 0;  ///< have not ended
+
+  void apply(Change::What what, bool barrier) {
+    switch (what) {
+      case Change::What::kLaunch:
+        ++queued;
+        break;
+      case Change::What::kBlock:
+        ++blocked;
+        break;
+      case Change::What::kRelease:
+        --blocked;
+        break;
+      case Change::What::kStart:
+        --queued;
+        ++running;
+        break;
+      case Change::What::kEnd:
+        barrier ? --queued : --running;
+        --left;
+        break;
+    }
+  }
+  GPUState state() const {
+    return running > 0   ? GPUState::Running
+           : blocked > 0 ? GPUState::Waiting
+           : queued > 0  ? GPUState::Queued
+           : left > 0    ? GPUState::Idle
+                         : GPUState::Complete;
+  }
+};
+
 }  // namespace
 
 std::string_view toString(GPUState state) {
@@ -90,130 +125,166 @@ void GPUStateMachine::processTrace(Trace trace) {
 
 void GPUStateMachine::reset() { *this = GPUStateMachine(); }
 
+/// Finds what every stream of a trace was doing, from the dependencies among its operations.
+class GPUStateMachine::Builder {
+ public:
+  Builder(const Trace& trace, Built& built)
+      : trace_(trace),
+        graph_(OperationGraph::of(trace)),
+        stream_numbers_(streamNumbers(trace)),
+        device_numbers_(deviceNumbers(trace)),
+        times_(graph_.operations.size()),
+        built_(built) {}
+
+  /// False: it was cancelled, and what has been built is a part.
+  bool build();
+
+ private:
+  static constexpr uint32_t kNothing = ~uint32_t{0};
+  struct Times {
+    int64_t launched = INT64_MIN, released = INT64_MIN;
+    uint32_t waited_for = kNothing;  // the last one to end of those that it had to wait for
+    bool other_stream = false;       // that one is in another stream
+  };
+
+  int64_t launchOf(const Operation& op) const;
+  Times timesOf(uint32_t number) const;
+  std::pair<uint32_t, uint32_t> placeOf(const Operation& op) const;
+  void addChanges(uint32_t number, std::vector<Change>& changes) const;
+  void addStates(uint32_t number);
+  GPUStreamState streamState(uint32_t device, uint32_t stream,
+                             const std::vector<Change>& changes) const;
+  std::string reasonOf(GPUState to, uint32_t number) const;
+
+  const Trace& trace_;
+  const OperationGraph graph_;
+  const std::vector<uint32_t> stream_numbers_;
+  const std::vector<uint32_t> device_numbers_;
+  std::vector<Times> times_;  // of operations
+  Built& built_;
+};
+
+bool GPUStateMachine::Builder::build() {
+  std::map<std::pair<uint32_t, uint32_t>, std::vector<Change>> changes;
+  for (uint32_t i = 0; i < graph_.operations.size(); ++i) {
+    if (isCancelledAt(i)) return false;
+    const Operation& op = graph_.operations[i];
+    if (op.host_wait) continue;
+    times_[i] = timesOf(i);
+    addChanges(i, changes[placeOf(op)]);
+    addStates(i);
+  }
+  for (auto& [place, of_stream] : changes) {
+    if (isCancelled()) return false;
+    std::stable_sort(of_stream.begin(), of_stream.end(), [](const Change& a, const Change& b) {
+      return a.time != b.time ? a.time < b.time : a.what < b.what;
+    });
+    built_.streams.emplace(place, streamState(place.first, place.second, of_stream));
+  }
+  return !isCancelled();
+}
+
+/// Its begin where the trace has no launch of it.
+int64_t GPUStateMachine::Builder::launchOf(const Operation& op) const {
+  int64_t launched = std::min(op.launched_ns, op.begin_ns);
+  const auto queued_before = [&](const auto& table) {
+    if ((table.flags[op.row] & op_flags::kQueueTimes) != 0) {
+      launched = op.begin_ns - std::max<int64_t>(table.queued_before_ns[op.row], 0);
+    }
+  };
+  if (op.table == TableId::kKernel) queued_before(trace_.kernel);
+  if (op.table == TableId::kCopy) queued_before(trace_.copy);
+  if (op.table == TableId::kFill) queued_before(trace_.fill);
+  if (op.table == TableId::kSync) queued_before(trace_.sync);
+  return op.launched_ns == INT64_MIN && launched == INT64_MIN ? op.begin_ns : launched;
+}
+
+GPUStateMachine::Builder::Times GPUStateMachine::Builder::timesOf(uint32_t number) const {
+  const Operation& op = graph_.operations[number];
+  Times t;
+  t.launched = launchOf(op);
+  t.released = t.launched;
+  for (const Dependency& d : graph_.of(number)) {
+    const Operation& before = graph_.operations[d.from];
+    if (before.host_wait || before.end_ns <= t.released || before.end_ns > op.begin_ns) continue;
+    t.released = before.end_ns;
+    t.waited_for = d.from;
+    t.other_stream = before.stream != op.stream;
+  }
+  return t;
+}
+
+/// The numbers of its device and stream.
+std::pair<uint32_t, uint32_t> GPUStateMachine::Builder::placeOf(const Operation& op) const {
+  const auto s = static_cast<size_t>(op.stream);
+  const auto d = static_cast<size_t>(trace_.deviceOf(op.stream));
+  return {d == 0 || d > device_numbers_.size() ? 0 : device_numbers_[d - 1],
+          s == 0 || s > stream_numbers_.size() ? 0 : stream_numbers_[s - 1]};
+}
+
+void GPUStateMachine::Builder::addChanges(uint32_t number, std::vector<Change>& changes) const {
+  const Operation& op = graph_.operations[number];
+  const Times& t = times_[number];
+  changes.push_back({t.launched, Change::What::kLaunch, number});
+  if (t.other_stream && t.released > t.launched) {
+    changes.push_back({t.launched, Change::What::kBlock, number});
+    changes.push_back({t.released, Change::What::kRelease, number});
+  }
+  // A barrier does nothing but wait.
+  if (op.table == TableId::kSync) {
+    changes.push_back({op.begin_ns, Change::What::kBlock, number});
+    changes.push_back({op.end_ns, Change::What::kRelease, number});
+  } else {
+    changes.push_back({op.begin_ns, Change::What::kStart, number});
+  }
+  changes.push_back({op.end_ns, Change::What::kEnd, number});
+}
+
+void GPUStateMachine::Builder::addStates(uint32_t number) {
+  const Operation& op = graph_.operations[number];
+  const Times& t = times_[number];
+  const bool waited = t.waited_for != kNothing;
+  const uint64_t waited_for = waited ? graph_.operations[t.waited_for].correlation_id : 0;
+  const bool unknown_launch = op.launched_ns == INT64_MIN && t.launched == op.begin_ns;
+  built_.operations.push_back({.correlation_id = op.correlation_id,
+                               .launched = unknown_launch ? 0 : stamp(t.launched),
+                               .released = stamp(t.released),
+                               .started = stamp(op.begin_ns),
+                               .ended = stamp(op.end_ns),
+                               .waited_for = waited_for});
+  if (waited) built_.waited_for[waited_for] += static_cast<uint64_t>(t.released - t.launched);
+}
+
+/// `changes`: in the order of time.
+GPUStreamState GPUStateMachine::Builder::streamState(uint32_t device, uint32_t stream,
+                                                     const std::vector<Change>& changes) const {
+  GPUStreamState state(device, stream);
+  StreamLoad load;
+  for (const Change& c : changes) load.left += c.what == Change::What::kLaunch;
+  for (const Change& c : changes) {
+    const Operation& op = graph_.operations[c.op];
+    load.apply(c.what, op.table == TableId::kSync);
+    const GPUState to = load.state();
+    state.transitionTo(to, stamp(c.time), op.correlation_id, reasonOf(to, c.op));
+  }
+  return state;
+}
+
+std::string GPUStateMachine::Builder::reasonOf(GPUState to, uint32_t number) const {
+  const Times& t = times_[number];
+  if (to == GPUState::Waiting && t.waited_for != kNothing) {
+    const Operation& other = graph_.operations[t.waited_for];
+    return "waits for " + std::string(trace_.text(other.name));
+  }
+  return std::string(trace_.text(graph_.operations[number].name));
+}
+
 const GPUStateMachine::Built& GPUStateMachine::built() const {
   if (!stale_) return built_;
   built_ = {};
   whole_ = trace_;
   appendEvents(whole_, events_);
-  const Trace& trace = whole_;
-  const OperationGraph graph = OperationGraph::of(trace);
-  const std::vector<uint32_t> stream_numbers = streamNumbers(trace);
-  const std::vector<uint32_t> device_numbers = deviceNumbers(trace);
-
-  struct Times {
-    int64_t launched = INT64_MIN, released = INT64_MIN;
-    uint32_t waited_for = ~uint32_t{0};
-    bool other_stream = false;
-  };
-  std::vector<Times> times(graph.operations.size());
-  std::map<std::pair<uint32_t, uint32_t>, std::vector<Change>> changes;
-  for (size_t i = 0; i < graph.operations.size(); ++i) {
-    if (isCancelledAt(i)) return built_ = {};
-    const Operation& op = graph.operations[i];
-    if (op.host_wait) continue;
-    Times& t = times[i];
-    t.launched = std::min(op.launched_ns, op.begin_ns);
-    const auto queued_before = [&](const auto& table) {
-      if ((table.flags[op.row] & op_flags::kQueueTimes) != 0) {
-        t.launched = op.begin_ns - std::max<int64_t>(table.queued_before_ns[op.row], 0);
-      }
-    };
-    if (op.table == TableId::kKernel) queued_before(trace.kernel);
-    if (op.table == TableId::kCopy) queued_before(trace.copy);
-    if (op.table == TableId::kFill) queued_before(trace.fill);
-    if (op.table == TableId::kSync) queued_before(trace.sync);
-    if (op.launched_ns == INT64_MIN && t.launched == INT64_MIN) t.launched = op.begin_ns;
-    t.released = t.launched;
-    for (const Dependency& d : graph.of(i)) {
-      const Operation& before = graph.operations[d.from];
-      if (before.host_wait || before.end_ns <= t.released || before.end_ns > op.begin_ns) continue;
-      t.released = before.end_ns;
-      t.waited_for = d.from;
-      t.other_stream = before.stream != op.stream;
-    }
-    const auto s = static_cast<size_t>(op.stream);
-    const auto d = static_cast<size_t>(trace.deviceOf(op.stream));
-    const std::pair<uint32_t, uint32_t> key = {
-        d == 0 || d > device_numbers.size() ? 0 : device_numbers[d - 1],
-        s == 0 || s > stream_numbers.size() ? 0 : stream_numbers[s - 1]};
-    auto& of_stream = changes[key];
-    const auto here = static_cast<uint32_t>(i);
-    of_stream.push_back({t.launched, Change::What::kLaunch, here});
-    if (t.other_stream && t.released > t.launched) {
-      of_stream.push_back({t.launched, Change::What::kBlock, here});
-      of_stream.push_back({t.released, Change::What::kRelease, here});
-    }
-    // A barrier does nothing but wait.
-    if (op.table == TableId::kSync) {
-      of_stream.push_back({op.begin_ns, Change::What::kBlock, here});
-      of_stream.push_back({op.end_ns, Change::What::kRelease, here});
-      of_stream.push_back({op.end_ns, Change::What::kEnd, here});
-    } else {
-      of_stream.push_back({op.begin_ns, Change::What::kStart, here});
-      of_stream.push_back({op.end_ns, Change::What::kEnd, here});
-    }
-    built_.operations.push_back(
-        {.correlation_id = op.correlation_id,
-         .launched =
-             op.launched_ns == INT64_MIN && t.launched == op.begin_ns ? 0 : stamp(t.launched),
-         .released = stamp(t.released),
-         .started = stamp(op.begin_ns),
-         .ended = stamp(op.end_ns),
-         .waited_for =
-             t.waited_for == ~uint32_t{0} ? 0 : graph.operations[t.waited_for].correlation_id});
-    if (t.waited_for != ~uint32_t{0}) {
-      built_.waited_for[graph.operations[t.waited_for].correlation_id] +=
-          static_cast<uint64_t>(t.released - t.launched);
-    }
-  }
-  for (auto& [key, of_stream] : changes) {
-    if (isCancelled()) return built_ = {};
-    std::stable_sort(of_stream.begin(), of_stream.end(), [](const Change& a, const Change& b) {
-      return a.time != b.time ? a.time < b.time : a.what < b.what;
-    });
-    GPUStreamState state(key.first, key.second);
-    size_t running = 0, blocked = 0, queued = 0, left = 0;
-    for (const Change& c : of_stream) left += c.what == Change::What::kLaunch;
-    for (const Change& c : of_stream) {
-      const Operation& op = graph.operations[c.op];
-      const bool barrier = op.table == TableId::kSync;
-      switch (c.what) {
-        case Change::What::kLaunch:
-          ++queued;
-          break;
-        case Change::What::kBlock:
-          ++blocked;
-          break;
-        case Change::What::kRelease:
-          --blocked;
-          break;
-        case Change::What::kStart:
-          --queued;
-          ++running;
-          break;
-        case Change::What::kEnd:
-          barrier ? --queued : --running;
-          --left;
-          break;
-      }
-      const GPUState to = running > 0   ? GPUState::Running
-                          : blocked > 0 ? GPUState::Waiting
-                          : queued > 0  ? GPUState::Queued
-                          : left > 0    ? GPUState::Idle
-                                        : GPUState::Complete;
-      std::string reason;
-      const Times& t = times[c.op];
-      if (to == GPUState::Waiting && t.waited_for != ~uint32_t{0}) {
-        const Operation& other = graph.operations[t.waited_for];
-        reason = "waits for " + std::string(trace.text(other.name));
-      } else {
-        reason = trace.text(op.name);
-      }
-      state.transitionTo(to, stamp(c.time), op.correlation_id, std::move(reason));
-    }
-    built_.streams.emplace(key, std::move(state));
-  }
-  if (isCancelled()) return built_ = {};
+  if (!Builder(whole_, built_).build()) return built_ = {};
   stale_ = false;
   return built_;
 }

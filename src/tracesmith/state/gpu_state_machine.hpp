@@ -126,6 +126,7 @@ class GPUStateMachine {
     std::vector<OperationStates> operations;
     std::map<uint64_t, uint64_t> waited_for;
   };
+  class Builder;
   const Built& built() const;
 
   size_t events_seen_ = 0;
