@@ -16,46 +16,46 @@ namespace {
 
 class AnalyzeCommand : public Command {
  public:
-  AnalyzeCommand() : Command("analyze", "Say where the time went, and why") {
-    text("FILE", input_, "FILE", "The trace (.sbt), or another tool's", Complete::kFile).required();
+  AnalyzeCommand() : Command("analyze", "Show where the time went, and why") {
+    text("FILE", input_, "FILE", "Trace (.sbt), or another tool's trace", Complete::kFile)
+        .required();
     constexpr std::array<const char*, kAnalysisParts> kMeanings = {
-        "How busy each device was, and with what",
-        "What ran at the same time; communication beside compute",
-        "Why streams were idle: host late, short gaps, other waits",
+        "Utilization of each device, by kind of work",
+        "Work that ran at the same time; communication hidden by compute",
+        "Causes of idle time: host late, short gaps, other waits",
         "Work of each stream",
         "Kernels by name, with percentiles",
-        "Host calls, call stacks, and the longest single pieces of work",
+        "Host calls, call stacks and the longest single operations",
         "Allocations and their peak",
-        "Copies and fills with their bandwidth",
-        "Collectives, and what of them nothing hides",
-        "From launches to their work",
-        "How many launches wait in each stream",
-        "Occupancy that launch shapes allow",
-        "Steps, as the trace names them",
-        "The chain of calls, launches and work that decides how long it takes"};
+        "Copies and fills, with bandwidth",
+        "Collectives, and their time that no compute hides",
+        "Launch delay and latency",
+        "Launches that wait in each stream",
+        "Occupancy that the launch shapes allow",
+        "Steps of a training or inference",
+        "The chain of calls, launches and work that determines the run time"};
     for (size_t i = 0; i < kAnalysisParts; ++i) {
       flag("--" + std::string(toString(static_cast<AnalysisPart>(i))), parts_[i], kMeanings[i]);
     }
     text("--range", range_, "NAME",
-         "The critical path of this range of the host alone (by its name, or the begin of it)");
-    count("--instance", instance_, "N", "Which of the ranges with that name, from 0 (default 0)");
-    count("--limit", limit_, "N",
-          "Rows of a table (default 15, with --json all but of the longest pieces; 0: all)");
-    flag("--all-frames", all_frames_,
-         "In stacks also the frames of the interpreter, libffi and the loader");
-    flag("--json", json_, "As JSON: exact, in ns");
-    flagWithChoice(
-        "--as-hta", as_hta_, "0.5", {"0.5", "0.6"},
-        "Count as Holistic Trace Analysis 0.5.0 does, or as its main branch (0.6): whole "
-        "microseconds, its classes of names, without the last step. For comparisons; "
-        "the default is exact");
-    text("-o,--output", output_, "FILE", "Where to write (default: standard output)",
-         Complete::kFile);
-    describe("All parts, unless some are asked for. What each number means: docs/analysis.md.");
-    example("tracesmith analyze trace.sbt", "Everything");
+         "Critical path of one host range, by its name or the start of it");
+    count("--instance", instance_, "N",
+          "Use the Nth range with that name, counted from 0 (default 0)");
+    count(
+        "--limit", limit_, "N",
+        "Rows of a table; 0: all (default 15; with --json all, but 15 of the longest operations)");
+    flag("--all-frames", all_frames_, "Show frames of the interpreter, libffi and the loader too");
+    flag("--json", json_, "Print JSON, exact in ns");
+    flagWithChoice("--as-hta", as_hta_, "0.5", {"0.5", "0.6"},
+                   "Count as Holistic Trace Analysis 0.5.0, or as its main branch (0.6), does: "
+                   "whole microseconds, its classes of names, without the last step. For "
+                   "comparisons; the default is exact");
+    text("-o,--output", output_, "FILE", "Output file (default: standard output)", Complete::kFile);
+    describe("Shows all parts unless some are selected. docs/analysis.md defines every number.");
+    example("tracesmith analyze trace.sbt", "Show everything");
     example("tracesmith analyze trace.json.gz --gpu-util --idle",
-            "How busy were the devices, and why not more?");
-    example("tracesmith analyze trace.sbt --json -o report.json", "For a program");
+            "Show utilization and causes of idle time");
+    example("tracesmith analyze trace.sbt --json -o report.json", "Write JSON for a program");
   }
 
   int run(Session& session) override {

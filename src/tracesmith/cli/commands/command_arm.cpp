@@ -21,16 +21,17 @@ namespace {
 
 class ArmCommand : public Command {
  public:
-  ArmCommand() : Command("arm", "Start a program so that it can be recorded at any later time") {
-    flag("-l,--list", list_, "List the processes that wait, or are being recorded");
+  ArmCommand() : Command("arm", "Start a program that can be recorded later") {
+    flag("-l,--list", list_, "List armed processes and those being recorded");
     takeProgram(false);
     setUsageExitCode(kExitNotStarted);
     describe(
-        "Becomes the program: its process is the one that was started here. Nothing is recorded, "
-        "and CUPTI is not loaded, until 'tracesmith record --pid PID'; afterwards it waits again. "
-        "So do the processes that it starts. CUDA and NVTX; OpenCL programs run as ever.");
-    example("tracesmith arm -- python train.py", "A training that may be looked into later");
-    example("tracesmith record --pid 4711 -d 10", "Ten seconds of it");
+        "The process becomes the program. Nothing is recorded, and CUPTI is not loaded, until "
+        "'tracesmith record --pid PID'; afterwards the program waits again. The processes that it "
+        "starts do the same. This works for CUDA and NVTX; OpenCL programs run unchanged, and are "
+        "not recorded.");
+    example("tracesmith arm -- python train.py", "Start a program that can be recorded later");
+    example("tracesmith record --pid 4711 -d 10", "Record ten seconds of it");
   }
 
   int run(Session& session) override {

@@ -74,29 +74,27 @@ enum class Way : uint8_t { kAlone, kProfiled, kWithStacks };
 class BenchmarkCommand : public Command {
  public:
   BenchmarkCommand()
-      : Command("benchmark", "Measure and check: thousands of launches with their call stacks") {
+      : Command("benchmark", "Measure the cost of recording, and check the call stacks") {
     count("-n,--count", launches_, "N", "Kernels to launch (default 10000)");
-    flag("--no-stacks", no_stacks_, "Without call stacks");
-    text("-o,--output", output_, "FILE", "Keep the last trace", Complete::kFile);
-    flag("--real-gpu", real_gpu_,
-         "Only on a GPU, of OpenCL or CUDA; no processor stands in for one");
+    flag("--no-stacks", no_stacks_, "Do not record call stacks");
+    text("-o,--output", output_, "FILE", "Keep the last trace as FILE", Complete::kFile);
+    flag("--real-gpu", real_gpu_, "Run only on an OpenCL or CUDA GPU, not on a CPU device");
     choice("--api", api_, "API", {"opencl", "cuda"},
-           "Only this one (default: a GPU of OpenCL, else of CUDA, else any OpenCL device)");
+           "API to use (default: an OpenCL GPU, else a CUDA GPU, else any OpenCL device)");
     count("--work", work_, "N",
-          "How often each kernel repeats its arithmetic (default 1: kernels that do nothing)");
-    count("--seed", seed_, "N", "Of the call paths that are drawn (default 1)");
-    count("--rounds", rounds_, "N",
-          "How often each way of running is measured, by turns (default 10)");
+          "Repetitions of each kernel's arithmetic (default 1: kernels that do nothing)");
+    count("--seed", seed_, "N", "Seed for the call paths (default 1)");
+    count("--rounds", rounds_, "N", "Rounds of each measurement, in turn (default 10)");
     describe(
-        "Runs a program of its own that launches kernels on a GPU of OpenCL or CUDA, or on another "
-        "OpenCL device, each through one of 64 call paths drawn by the seed: alone, profiled, and "
-        "profiled with call stacks, in turn. The stack of every launch is compared with the path "
-        "that it was launched through, all frames. The kernels do nothing, so the ratios show what "
-        "profiling costs a launch: they bound the slowdown of any program, and are no forecast for "
-        "one whose kernels work. Figures are medians of rounds, with the least and the most.");
-    example("tracesmith benchmark", "10,000 launches");
+        "Runs a test program that launches kernels on an OpenCL or CUDA GPU, or on another OpenCL "
+        "device, through one of 64 call paths chosen by the seed. It runs alone, profiled, and "
+        "profiled with call stacks, in turn. All frames of every recorded stack are compared with "
+        "the real path. The kernels do nothing, so the ratios show the cost of profiling per "
+        "launch: an upper bound for the slowdown of real programs, not a forecast. Figures are "
+        "medians of rounds, with minimum and maximum.");
+    example("tracesmith benchmark", "Measure 10,000 launches");
     example("tracesmith benchmark -n 100000 -o stacks.sbt",
-            "More of them, and the trace to look at");
+            "Measure more launches and keep the trace");
   }
 
   int run(Session& session) override {

@@ -8,11 +8,11 @@ namespace {
 
 class CompletionCommand : public Command {
  public:
-  CompletionCommand() : Command("completion", "Write the completion script of a shell") {
-    choice("SHELL", shell_, "SHELL", {"bash", "zsh", "fish"}, "The shell").required();
-    example("source <(tracesmith completion bash)", "Complete in this shell, now");
+  CompletionCommand() : Command("completion", "Print a shell completion script") {
+    choice("SHELL", shell_, "SHELL", {"bash", "zsh", "fish"}, "Shell").required();
+    example("source <(tracesmith completion bash)", "Enable completion in this shell");
     example("tracesmith completion fish > ~/.config/fish/completions/tracesmith.fish",
-            "Complete in every fish from now on");
+            "Install completion for fish");
   }
 
   int run(Session& session) override {

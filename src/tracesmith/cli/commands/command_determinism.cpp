@@ -16,29 +16,25 @@ namespace {
 
 class DeterminismCommand : public Command {
  public:
-  DeterminismCommand()
-      : Command("determinism", "Find launches that do not always do the same, and why") {
-    text("FILE", input_, "FILE",
-         "The recording (.sbr), or the trace (.sbt) that has it beside it or in it",
+  DeterminismCommand() : Command("determinism", "Find launches whose results vary, and why") {
+    text("FILE", input_, "FILE", "Recording (.sbr), or the trace (.sbt) it belongs to",
          Complete::kFile)
         .required();
-    count(
-        "--runs", runs_, "N",
-        "Runs of each launch from equal inputs, at least 10 (default: until one that differs in 3 "
-        "of 10 runs is missed with a chance below 0.0001)");
-    count("--seed", seed_, "N", "Of the orders that are drawn (default 1)");
-    text("--device", device_, "D", "Number or part of the name (default: the recorded one)");
-    count("--time-limit", limit_, "S", "Give up a command that takes longer (default 60 s)");
-    count("--process", process_, "PID", "Of a recording of several (default: most launches)");
-    flag("--json", json_, "As JSON");
+    count("--runs", runs_, "N",
+          "Runs of each launch from equal inputs, at least 10 (default: enough that a launch which "
+          "varies in 3 of 10 runs is missed with a chance below 0.0001)");
+    count("--seed", seed_, "N", "Seed for random orders (default 1)");
+    text("--device", device_, "D", "Device number or part of its name (default: the recorded one)");
+    count("--time-limit", limit_, "S", "Give up on a command that takes longer (default 60 s)");
+    count("--process", process_, "PID", "Process to use (default: the one with most launches)");
+    flag("--json", json_, "Print JSON");
     describe(
-        "Each launch is executed often from the same inputs: with the driver's threads, with one "
-        "and with many, with its work-groups in other orders, with programs compiled anew; the "
-        "whole is replayed in legal orders drawn at random, and beside a replay in which memory "
-        "that nobody wrote holds something else. Each divergent launch is one line that begins "
-        "with "
-        "'divergent KERNEL'; the exit code is then 4. docs/determinism.md.");
-    example("tracesmith determinism out.sbt", "Which launch is to blame?");
+        "Executes each launch many times from the same inputs: with different numbers of threads, "
+        "different orders of its work-groups, and newly compiled programs. The whole recording is "
+        "also replayed in random legal orders, and with different content in memory that was never "
+        "written. Each divergent launch is printed on a line that starts with 'divergent KERNEL'; "
+        "the exit code is then 4. See docs/determinism.md.");
+    example("tracesmith determinism out.sbt", "Find the launch that varies");
   }
 
   int run(Session& session) override {

@@ -9,12 +9,12 @@ namespace {
 
 class DevicesCommand : public Command {
  public:
-  DevicesCommand() : Command("devices", "List the devices that each backend sees") {
-    flag("--json", json_, "As JSON");
+  DevicesCommand() : Command("devices", "List the devices of each backend") {
+    flag("--json", json_, "Print JSON");
     describe(
-        "For a backend without devices it says why: which library is missing and where it was "
-        "looked for, or what the library answered.");
-    example("tracesmith devices", "What is there to record on?");
+        "For a backend without devices, shows the reason: the missing library and where it was "
+        "searched, or the library's answer.");
+    example("tracesmith devices", "List all devices");
   }
 
   int run(Session& session) override {

@@ -12,21 +12,22 @@ namespace {
 
 class DiffCommand : public Command {
  public:
-  DiffCommand() : Command("diff", "Say what is different between two traces, or two groups") {
-    texts("A", before_, "A", "The trace before (.sbt), or another tool's; several with '--'",
+  DiffCommand() : Command("diff", "Compare two traces, or two groups of traces") {
+    texts("A", before_, "A", "Trace before the change (.sbt), or another tool's; several with '--'",
           Complete::kFile)
         .required();
     takeSecondGroup("B");
     count("--limit", limit_, "N",
-          "Rows of the table by name (default 25, with --json all; 0: all)");
-    flag("--json", json_, "As JSON: exact, in ns");
+          "Rows of the table by name; 0: all (default 25; with --json all)");
+    flag("--json", json_, "Print JSON, exact in ns");
     describe(
-        "Which kernels, copies and calls appeared, vanished, became slower or faster: 'diff A B', "
-        "or 'diff A... -- B...' with several runs a side. A name is called slower or faster where "
-        "the confidence interval of its change leaves out 0; with one run a side that is said of "
-        "these two runs alone, with several of the programs (docs/analysis.md).");
-    example("tracesmith diff before.sbt after.sbt", "Did the change help?");
-    example("tracesmith diff before*.sbt -- after*.sbt", "And is it more than runs differ anyway?");
+        "Shows which kernels, copies and calls appeared, vanished, or became slower or faster: "
+        "'diff A B', or 'diff A... -- B...' with several runs of each side. A name is slower or "
+        "faster when the confidence interval of its change excludes 0. With one run of each side, "
+        "this holds only for these two runs; with several, for the programs (docs/analysis.md).");
+    example("tracesmith diff before.sbt after.sbt", "Compare two runs");
+    example("tracesmith diff before*.sbt -- after*.sbt",
+            "Compare two groups, so that differences between runs count");
   }
 
   int run(Session& session) override {

@@ -67,10 +67,10 @@ Status exportPartOfTrace(TraceFile& file, const std::string& output, const Perfe
 
 class ExportCommand : public Command {
  public:
-  ExportCommand() : Command("export", "Write a trace in another tool's format") {
-    text("FILE", input_, "FILE", "The trace (.sbt)", Complete::kFile).required();
+  ExportCommand() : Command("export", "Write a trace in another format") {
+    text("FILE", input_, "FILE", "Trace (.sbt)", Complete::kFile).required();
     text("-o,--output", output_, "FILE",
-         "Where to write; '-' is standard output (default: beside the trace, with the format's own "
+         "Output file; '-' for standard output (default: beside the trace, with the format's "
          "extension)",
          Complete::kFile);
     choice("-f,--format", format_, "FORMAT", exportFormatNames(),
@@ -79,50 +79,47 @@ class ExportCommand : public Command {
            "Graphviz: what had to wait for what; sbt for a part of the trace as a trace. Default: "
            "what the output's extension says, else perfetto")
         .explain("parquet", howToMakeParquet());
-    choice("--table", table_, "TABLE", tables(), "What a CSV file holds (default: kernel)");
+    choice("--table", table_, "TABLE", tables(), "Table to write as CSV (default: kernel)");
     // Two switches of one thing; the last one counts.
-    flag("--counters,!--no-counters", counters_, "With counter tracks (default), or not");
-    flag("--flows,!--no-flows", flows_, "With dependency arrows (default), or not");
+    flag("--counters,!--no-counters", counters_, "Include counter tracks (default) or not");
+    flag("--flows,!--no-flows", flows_, "Include dependency arrows (default) or not");
     flag("--full", full_,
-         "With what differs for every event, too: complete, but heavy in a viewer");
+         "Include attributes that differ for every event: complete, but slow in a viewer");
     choice("--profile", profile_, "PROFILE", {"gpu", "compat"},
-           "Perfetto's GPU packets (default), or plain slices for viewers before v55");
-    time("--from", from_ns_, "Leave out what ends before this time after the trace's start");
-    time("--to", to_ns_, "Leave out what begins at this time or later");
+           "Perfetto's GPU packets (default) or plain slices for viewers before v55");
+    time("--from", from_ns_, "Leave out events that end before this time (from the trace's start)");
+    time("--to", to_ns_, "Leave out events that start at or after this time");
     counts("--stream", streams_, "N",
-           "Only the device work of stream N, as the program numbers it (see view --timeline); not "
-           "with -f dot");
+           "Only device work of stream N (numbered as in view --timeline); not with -f dot");
     counts("--device", devices_, "N",
-           "Only the device work of device N, as the program numbers it (see view --timeline); not "
-           "with -f dot");
+           "Only device work of device N (numbered as in view --timeline); not with -f dot");
     text("--name", name_, "PATTERN",
-         "Only events whose name contains it; with * ? [ in it, whose whole name it matches; not "
-         "with -f dot");
-    count("--rank", rank_, "N", "Only if the trace says that it is of this rank");
+         "Only events whose name contains PATTERN, or matches it as a whole if it has * ? or [; "
+         "not with -f dot");
+    count("--rank", rank_, "N", "Only if the trace is of this rank");
     choice("--by", by_, "WHAT", {"device-time", "host-time", "bytes"},
-           "A flame graph of the program's call stacks (profile --stacks), by the device time that "
-           "they asked for, the time of the calls, or the memory they allocated; as folded or "
-           "speedscope");
+           "Flame graph of the host call stacks (profile --stacks), weighted by device time, time "
+           "of the calls or allocated bytes; as folded or speedscope");
     flag("--all-frames", all_frames_,
-         "In stacks also the frames of the interpreter, libffi and the loader; -f sbt and csv have "
-         "them always");
+         "Include frames of the interpreter, libffi and the loader; -f sbt and csv always have "
+         "them");
     flag("--with-recording", with_recording_,
-         "With what was recorded for replay (.sbr), all of it, so that one file has both; only of "
-         "whole traces, and as -f sbt (default: FILE.whole.sbt)");
+         "Include the recording for replay (.sbr) in the file; only for whole traces and -f sbt "
+         "(default: FILE.whole.sbt)");
     flag("--rebuild", rebuild_,
-         "JSON of an imported trace from what TraceSmith made of it, not as its source was");
-    flag("-q,--quiet", quiet_, "Say nothing but warnings and errors");
-    example("tracesmith export trace.sbt", "Make trace.pftrace for https://ui.perfetto.dev");
-    example("tracesmith export trace.sbt -o trace.json", "Chrome's JSON format");
-    example("tracesmith export trace.sbt -f csv --table copy", "All copies as CSV, in trace.csv");
+         "Write the JSON of an imported trace from TraceSmith's tables, not the original document");
+    flag("-q,--quiet", quiet_, "Print only warnings and errors");
+    example("tracesmith export trace.sbt", "Write trace.pftrace for https://ui.perfetto.dev");
+    example("tracesmith export trace.sbt -o trace.json", "Write Chrome's JSON format");
+    example("tracesmith export trace.sbt -f csv --table copy", "Write all copies to trace.csv");
     example("tracesmith export trace.sbt -f folded --name '*gemm*' -o - | flamegraph.pl > gemm.svg",
-            "A flame graph of what is called so");
+            "Draw a flame graph of kernels with a name");
     example("tracesmith export trace.sbt -f speedscope --by device-time",
-            "Which functions of the program asked for the device's time");
+            "Show which functions cause the device time");
     example("tracesmith export trace.sbt --from 1.2s --to 1.3s -o part.pftrace",
-            "A tenth of a second of it");
+            "Export a tenth of a second");
     example("tracesmith export trace.sbt --with-recording -o both.sbt",
-            "One file that can be replayed elsewhere");
+            "Write one file that can be replayed elsewhere");
   }
 
   int run(Session&) override {

@@ -12,9 +12,9 @@ namespace {
 
 class HelpCommand : public Command {
  public:
-  HelpCommand() : Command("help", "Show what there is, or all about one command") {
-    text("COMMAND", topic_, "COMMAND", "The command to explain", Complete::kCommandName);
-    example("tracesmith help profile", "All about profile");
+  HelpCommand() : Command("help", "Show help for all commands or for one") {
+    text("COMMAND", topic_, "COMMAND", "Command to explain", Complete::kCommandName);
+    example("tracesmith help profile", "Show help for profile");
   }
 
   int run(Session& session) override {

@@ -17,31 +17,30 @@ namespace {
 
 class ImportCommand : public Command {
  public:
-  ImportCommand() : Command("import", "Make a trace from what another tool recorded") {
+  ImportCommand() : Command("import", "Convert another tool's trace") {
     texts("FILE", inputs_, "FILE",
-          "Another tool's trace, also packed with gzip or zstd, or - for standard input; several "
-          "where it wrote several files of one run",
+          "Another tool's trace (may be compressed with gzip or zstd), or - for standard input; "
+          "several files if the tool wrote several for one run",
           Complete::kFile)
         .required();
     text("-o,--output", output_, "FILE",
-         "Where to write (default: beside FILE, as .sbt; only over an earlier import of FILE)",
+         "Output file (default: beside FILE, as .sbt; replaces only an earlier import of FILE)",
          Complete::kFile);
     text("--binary", options_.binary, "PROGRAM",
-         "XRay logs: the program that wrote it, which has the names of its functions",
-         Complete::kFile);
+         "For XRay logs: the program that wrote the log, to name its functions", Complete::kFile);
     flag("--force", force_,
-         "Let a trace without events replace one that has events; see 'tracesmith help profile'");
-    flag("-q,--quiet", quiet_, "Say nothing but warnings and errors");
+         "Let a trace without events replace one with events; see 'tracesmith help profile'");
+    flag("-q,--quiet", quiet_, "Print only warnings and errors");
     describe(
-        "The format is recognised by the content. The other commands take such files directly, "
-        "too; a trace that was imported once is quicker to open.");
+        "The format is recognised by the content. Other commands also read such files directly; an "
+        "imported trace opens faster.");
     describe(formats());
-    example("tracesmith import trace.json.gz -o trace.sbt", "PyTorch's profile");
-    example("ssh host cat trace.json.gz | tracesmith import - -o trace.sbt", "From a pipe");
-    example("tracesmith import report.sqlite", "An export of Nsight Systems");
-    example("tracesmith import 42_*_trace.csv 42_agent_info.csv -o run.sbt", "A run of rocprofv3");
-    example("tracesmith import xray-log.app.Ab12Cd --binary ./app",
-            "What XRay logged of a program");
+    example("tracesmith import trace.json.gz -o trace.sbt", "Import a PyTorch profile");
+    example("ssh host cat trace.json.gz | tracesmith import - -o trace.sbt", "Import from a pipe");
+    example("tracesmith import report.sqlite", "Import an export of Nsight Systems");
+    example("tracesmith import 42_*_trace.csv 42_agent_info.csv -o run.sbt",
+            "Import a run of rocprofv3");
+    example("tracesmith import xray-log.app.Ab12Cd --binary ./app", "Import an XRay log");
   }
 
   int run(Session&) override {

@@ -16,18 +16,18 @@ namespace {
 
 class InfoCommand : public Command {
  public:
-  InfoCommand() : Command("info", "Describe a trace, or this system") {
-    text("FILE", input_, "FILE", "The trace (.sbt) or recording (.sbr); without it: this system",
+  InfoCommand() : Command("info", "Describe a trace, a recording or this system") {
+    text("FILE", input_, "FILE", "Trace (.sbt) or recording (.sbr); default: this system",
          Complete::kFile);
-    flag("--columns", columns_, "Bytes and encoding of every column, not of tables alone");
-    flag("--json", json_, "As JSON");
+    flag("--columns", columns_, "Show bytes and encoding of every column, not only of tables");
+    flag("--json", json_, "Print JSON");
     describe(
-        "Of a trace: processes, devices, clocks with their error bounds, how many events of each "
-        "kind, what was lost, and where the bytes are. Of this system: what bears on recording: "
-        "clocks, agents, and the devices that each backend sees.");
-    example("tracesmith info trace.sbt", "What is in it?");
-    example("tracesmith info trace.sbr", "What was recorded for replay?");
-    example("tracesmith info", "What can be recorded here?");
+        "For a trace: processes, devices, clocks with their error bounds, the number of events of "
+        "each kind, losses, and the size of each table. For this system: clocks, agents, and the "
+        "devices of each backend.");
+    example("tracesmith info trace.sbt", "Describe a trace");
+    example("tracesmith info trace.sbr", "Describe a recording for replay");
+    example("tracesmith info", "Show what can be recorded on this system");
   }
 
   int run(Session& session) override {

@@ -8,9 +8,9 @@ namespace {
 
 class ManCommand : public Command {
  public:
-  ManCommand() : Command("man", "Write the manual page") {
-    flag("--markdown", markdown_, "Write Markdown instead of roff");
-    example("tracesmith man | man -l -", "Read it");
+  ManCommand() : Command("man", "Print the manual page") {
+    flag("--markdown", markdown_, "Print Markdown instead of roff");
+    example("tracesmith man | man -l -", "Read the manual page");
   }
 
   int run(Session& session) override {

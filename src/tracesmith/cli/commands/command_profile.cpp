@@ -18,117 +18,111 @@ class ProfileCommand : public Command {
  public:
   ProfileCommand() : Command("profile", "Run a program and record what it does on the GPU") {
     text("-o,--output", output_, "FILE",
-         "Where the trace goes; a name that ends in .json, .perfetto, .perfetto-trace or .pftrace "
-         "is "
-         "exported to, and the trace lies beside it as .sbt (default: trace.sbt)",
+         "Output file (default: trace.sbt). With the ending .json, .perfetto, .perfetto-trace or "
+         ".pftrace the trace is exported to it, and also written beside it as .sbt",
          Complete::kFile);
     flag("--perfetto", perfetto_, "Also export for ui.perfetto.dev, as .pftrace beside the trace");
     // What concerns our own agents, and means nothing to another tool.
     const std::array of_agents = {
-        size("-b,--buffer", buffer_, "Ring of each thread of the program (default: 4M)"),
+        size("-b,--buffer", buffer_, "Ring buffer of each thread (default: 4M)"),
         choice("--overflow", overflow_, "POLICY", {"block", "drop"},
-               "A full ring makes the program wait, or drops and counts (default: block)"),
+               "When a ring is full: make the program wait, or drop events and count them "
+               "(default: block)"),
         choice("--inject", inject_, "HOW", {"auto", "layer", "preload"},
-               "How the agent enters the program (default: auto)"),
+               "How to load the agent into the program (default: auto)"),
         choice("--wait", wait_, "WHOM", {"all", "primary"},
-               "Go on until every recorded process has ended, or only until the program itself has "
-               "(default: all)"),
+               "Wait for all recorded processes, or only for the program itself (default: all)"),
         flagWithChoice("--stacks", stacks_, "both", {"native", "python", "both"},
-                       "Record the host call stack of every call: --stacks, or --stacks=native, "
-                       "--stacks=python, --stacks=both for a part"),
+                       "Record the host call stack of every call; --stacks=native or "
+                       "--stacks=python records one kind"),
         count("--max-depth", max_depth_, "N",
-              "Frames of a stack that are kept, from the innermost on (default 128, at most 512)"),
+              "Keep the innermost N frames of a stack (default 128, at most 512)"),
         flag("--xray", xray_,
-             "Record each call of the program's own functions, where clang built it with "
+             "Record calls of the program's own functions; needs a build with clang's "
              "-fxray-instrument"),
-        time("--xray-min", xray_min_, "Leave out calls of functions that are shorter, as 10us"),
-        flag(
-            "--unified-memory", unified_memory_,
-            "Record page faults and migrations of managed memory (CUDA; slows such programs down)"),
+        time("--xray-min", xray_min_, "Leave out shorter function calls (for example 10us)"),
+        flag("--unified-memory", unified_memory_,
+             "Record page faults and migrations of managed memory (CUDA; slow)"),
         flag("--cuda-calls", cuda_calls_,
-             "Record all calls of CUDA's runtime and driver, not only those that launch, copy, "
-             "set, allocate or wait"),
+             "Record all CUDA runtime and driver calls, not only those that launch, copy, set, "
+             "allocate or wait"),
         flag("--cuda-latency", cuda_latency_,
-             "Record when CUDA's kernels were queued and submitted (makes each launch dearer)"),
-        choice(
-            "--cuda-graphs", cuda_graphs_, "HOW", {"node", "graph"},
-            "Record each kernel of a CUDA graph, or each launch of a graph as one piece of work, "
-            "which costs the program less (default: node)"),
-        flag("--progress", progress_, "Show live figures when standard error is a terminal"),
+             "Record when CUDA kernels were queued and submitted (adds cost to each launch)"),
+        choice("--cuda-graphs", cuda_graphs_, "HOW", {"node", "graph"},
+               "Record each kernel of a CUDA graph, or each graph launch as a whole, which is "
+               "cheaper (default: node)"),
+        flag("--progress", progress_, "Show live counts when standard error is a terminal"),
     };
     const Option record =
         flag("--record", record_,
-             "Also record what 'tracesmith replay' needs, beside the trace as .sbr (OpenCL)");
+             "Also record what 'tracesmith replay' needs, as .sbr beside the trace (OpenCL)");
     const std::array of_recording = {
         text("--range", range_, "RANGE",
-             "Record a part: time:1.2s-1.5s, launch:100-200, kernel:REGEX, step:3 or trigger"),
+             "Record only a part: time:1.2s-1.5s, launch:100-200, kernel:REGEX, step:3 or trigger"),
         flag("--keep-outputs", keep_outputs_,
-             "Keep the bytes that the program reads back, not their hashes alone"),
+             "Keep the bytes that the program reads back, not only their hashes"),
         flag("--launch-hashes", launch_hashes_,
-             "Hash the memory that a kernel was given after each launch (slow: it waits for each)"),
+             "After each launch, hash the memory of its arguments (slow: waits for each launch)"),
         size("--record-buffer", record_buffer_,
-             "Ring between a process and its recording (default: 64M)"),
+             "Ring buffer between a process and its recording (default: 64M)"),
     };
     for (const Option option : of_recording) option.needs(record);
     flag("--force", force_,
-         "Let a trace without events replace one that has events, or a file that is no trace; "
-         "without it both are kept, and the new one is called OUTPUT-2.sbt");
-    flag("-q,--quiet", quiet_, "No summary at the end; only warnings and errors");
+         "Let a trace without events replace one with events, or a file that is not a trace; "
+         "otherwise both are kept, and the new trace is OUTPUT-2.sbt");
+    flag("-q,--quiet", quiet_, "Print only warnings and errors");
     const Option nsys =
         flag("--nsys", nsys_,
-             "Record with NVIDIA Nsight Systems, which must be on PATH, and import what it wrote");
+             "Record with NVIDIA Nsight Systems (must be on PATH) and import its report");
     for (const Option option : of_agents) nsys.excludes(option);
     nsys.excludes(record);
     text("--nsys-args", nsys_args_, "ARGS",
-         "More options for 'nsys profile', as one word that is split as a shell does")
+         "More options for 'nsys profile', as one argument that is split as a shell does")
         .needs(nsys);
     const Option xctrace =
         flag("--xctrace", xctrace_,
-             "Record with Apple's Instruments, and import what it wrote (experimental)");
+             "Record with Apple's Instruments and import its trace (experimental)");
     text("--xctrace-template", xctrace_template_, "NAME",
-         "Template of Instruments (default: Metal System Trace)")
+         "Instruments template (default: Metal System Trace)")
         .needs(xctrace);
-    time("--xctrace-time-limit", xctrace_limit_, "Let Instruments end the recording after so long")
+    time("--xctrace-time-limit", xctrace_limit_, "Stop the Instruments recording after this time")
         .needs(xctrace);
     const Option mctracer =
-        flag("--mctracer", mctracer_, "Record with MetaX's mcTracer, and import it (experimental)");
-    const Option msprof =
-        flag("--msprof", msprof_, "Record with Ascend's msprof, and import it (experimental)");
+        flag("--mctracer", mctracer_,
+             "Record with MetaX's mcTracer and import its trace (experimental)");
+    const Option msprof = flag("--msprof", msprof_,
+                               "Record with Ascend's msprof and import its trace (experimental)");
     for (const Option tool : {xctrace, mctracer, msprof}) {
       for (const Option option : of_agents) tool.excludes(option);
       tool.excludes(nsys).excludes(record);
     }
     mctracer.excludes(xctrace);
     msprof.excludes(xctrace).excludes(mctracer);
-    flag("--keep-trace,--keep-nsys", keep_trace_,
-         "Keep what the other tool wrote, beside the trace");
+    flag("--keep-trace,--keep-nsys", keep_trace_, "Keep the other tool's output beside the trace");
     takeProgram(true);
     setUsageExitCode(kExitNotStarted);
     describe(
-        "The program runs as if it had been started directly: its standard streams, working "
-        "directory, signals and exit code are its own. Ctrl-C stops it and leaves a complete "
-        "trace. "
-        "When the program cannot be started the exit code is 127 (not found), 126 (not "
-        "executable) "
-        "or 125 (anything else, errors in the options included).");
+        "The program runs as if started directly: it keeps its standard streams, working "
+        "directory, signals and exit code. Ctrl-C stops it and leaves a complete trace. If the "
+        "program cannot be started, the exit code is 127 (not found), 126 (not executable) or 125 "
+        "(any other error, including wrong options).");
     describe(
-        "If this command itself is killed, the records are still in the directory beside the "
-        "output "
+        "If tracesmith itself is killed, the records remain in the directory beside the output "
         "(trace.sbt.session); 'tracesmith recover' finishes the trace.");
     describe(
-        "A trace that has events, and a file that is no trace, is only replaced by a complete "
-        "trace that has events. Otherwise it stays, and the new trace is called trace-2.sbt (or "
-        "the next free number); --force replaces it all the same. The recording (.sbr) of a trace "
-        "that is replaced gives its place to a new recording that holds commands. Without one it "
-        "is called trace.old.sbr.");
-    example("tracesmith profile -- ./my_gpu_program --size 512", "Record a program into trace.sbt");
+        "An existing trace with events, or a file that is not a trace, is replaced only by a "
+        "complete trace with events. Otherwise it stays, and the new trace is called trace-2.sbt "
+        "(or the next free number); --force replaces it anyway. The recording (.sbr) of a replaced "
+        "trace is replaced by a new recording that holds commands; if there is none, it is renamed "
+        "to trace.old.sbr.");
+    example("tracesmith profile -- ./my_gpu_program --size 512", "Record into trace.sbt");
     example("tracesmith profile -o run1.sbt --perfetto -- python3 train.py",
-            "Choose the file, and also make one for ui.perfetto.dev");
+            "Name the output, and export for ui.perfetto.dev too");
     example("tracesmith profile --nsys --nsys-args '--trace=cuda,nvtx' -- python3 train.py",
             "Record CUDA with Nsight Systems");
     example("tracesmith profile --record --range launch:100-200 -- ./my_gpu_program",
-            "Record 101 launches and the memory they begin with, to replay them");
-    example("tracesmith profile -o run1.json -- ./my_gpu_program", "Export to JSON straight away");
+            "Record 101 launches for replay");
+    example("tracesmith profile -o run1.json -- ./my_gpu_program", "Record and export to JSON");
   }
 
   int run(Session& session) override {

@@ -17,28 +17,27 @@ namespace {
 
 class QueryCommand : public Command {
  public:
-  QueryCommand() : Command("query", "Ask a trace in SQL") {
-    text("FILE", input_, "FILE", "The trace (.sbt)", Complete::kFile).required();
+  QueryCommand() : Command("query", "Query a trace with SQL") {
+    text("FILE", input_, "FILE", "Trace (.sbt)", Complete::kFile).required();
     text("SQL", sql_, "SQL",
-         "One SELECT; '-' reads it from standard input; without it: the tables");
-    flag("--csv", csv_, "Bare rows with a header line");
-    flag("--json", json_, "An array with an object per row");
-    flag("--shell", shell_, "Ask again and again at a prompt, or what standard input says");
+         "One SELECT statement; '-' reads it from standard input (default: list the tables)");
+    flag("--csv", csv_, "Print CSV with a header line");
+    flag("--json", json_, "Print JSON: an array with one object per row");
+    flag("--shell", shell_, "Read queries from a prompt or from standard input");
     describe(
-        "The language is SQLite's, the tables are those of the trace: kernel, copy, fill, sync, "
-        "host_call, range, counter, memory_event, flow, device, stream, process, thread and "
-        "others; "
-        "span has everything with a duration, collective what NCCL and its like do, and views like "
-        "kernel_summary and launch answer the usual questions. Times and durations are in ns. "
-        "Nothing can be changed. Without SQL, it lists the tables with their columns.");
-    example("tracesmith query trace.sbt", "Which tables and columns are there?");
+        "The dialect is SQLite's. Tables: kernel, copy, fill, sync, host_call, range, counter, "
+        "memory_event, flow, device, stream, process, thread and others; span has every row with a "
+        "duration, collective those of NCCL and similar libraries. Views like kernel_summary and "
+        "launch answer common questions. Times and durations are in ns. The trace is read-only. "
+        "Without SQL, lists the tables with their columns.");
+    example("tracesmith query trace.sbt", "List tables and columns");
     example(
         "tracesmith query trace.sbt \"SELECT name, count(*), sum(duration_ns) FROM kernel "
         "GROUP BY name ORDER BY 3 DESC\"",
-        "Time by kernel");
+        "Show the time of each kernel");
     example("tracesmith query --csv trace.sbt \"SELECT * FROM copy WHERE bytes > 1e6\" > big.csv",
-            "Large copies for a spreadsheet");
-    example("tracesmith query --shell trace.sbt", "A prompt; .help says what there is");
+            "Write large copies as CSV");
+    example("tracesmith query --shell trace.sbt", "Start a prompt (.help lists its commands)");
   }
 
   int run(Session& session) override {

@@ -18,39 +18,38 @@ constexpr uint64_t kShownGroups = 25;
 
 class RacesCommand : public Command {
  public:
-  RacesCommand() : Command("races", "Find commands that lack a wait for each other") {
+  RacesCommand() : Command("races", "Find commands that race because a wait is missing") {
     text("RECORDING", input_, "RECORDING",
-         "A recording (.sbr), or the trace that it belongs to (profile --record)", Complete::kFile)
+         "Recording (.sbr), or the trace it belongs to (profile --record)", Complete::kFile)
         .required();
-    flag("--all", all_, "Races that are only possible as well");
-    count("--limit", limit_, "N", "Groups of races to show (default 25, with --json all; 0: all)");
-    flag("--json", json_, "As JSON: exact, one object for each process");
-    const Option confirm = flag("--confirm", confirm_,
-                                "Replay the commands of each race the one way round and the other, "
-                                "and say whether results differ");
-    count("--replays", replays_, "N", "With --confirm: at most so many, at least 6 (default 50)")
+    flag("--all", all_, "Show races that are only possible, too");
+    count("--limit", limit_, "N", "Groups of races to show; 0: all (default 25; with --json all)");
+    flag("--json", json_, "Print JSON, exact, with one object per process");
+    const Option confirm =
+        flag("--confirm", confirm_,
+             "Replay the commands of each race in both orders and compare the results");
+    count("--replays", replays_, "N",
+          "With --confirm: make at most N replays (at least 6; default 50)")
         .needs(confirm);
     text("--device", device_, "D",
-         "With --confirm: number or part of the name (default: the recorded one)")
+         "With --confirm: device number or part of its name (default: the recorded one)")
         .needs(confirm);
     count("--time-limit", time_limit_s_, "S",
-          "With --confirm: give up a command that takes longer (default 60 s)")
+          "With --confirm: give up on a command that takes longer (default 60 s)")
         .needs(confirm);
-    text("-o,--output", output_, "FILE", "Where to write (default: standard output)",
-         Complete::kFile);
+    text("-o,--output", output_, "FILE", "Output file (default: standard output)", Complete::kFile);
     describe(
-        "Two commands race when they use the same bytes, one of them writes, and neither queues, "
-        "events nor waits of the host order them. The timing of the recorded run does not matter. "
-        "A race is proven where the commands say which bytes they use (copies, fills, maps), "
-        "likely where a kernel's source does, possible where nothing does (docs/races.md).");
-    describe("Exit code: 0 when there is none, 4 when there are some.");
-    example("tracesmith profile --record -- ./app", "Record first");
+        "Two commands race when they use the same bytes, at least one of them writes, and no "
+        "queue, event or host wait orders them. The timing of the recorded run does not matter. A "
+        "race is proven when the commands state their bytes (copies, fills, maps), likely when the "
+        "kernel's source shows them, and possible when nothing does (docs/races.md).");
+    describe("The exit code is 4 when there are races, else 0.");
+    example("tracesmith profile --record -- ./app", "Record the commands first");
     describe(
-        "--confirm executes the recording, as replay does: only for what you trust as you trust "
-        "the "
-        "program (docs/security.md). It changes no exit code.");
-    example("tracesmith races app.sbt", "What lacks a wait?");
-    example("tracesmith races app.sbt --confirm", "And which of it changes results?");
+        "--confirm executes the recording, as replay does: use it only for recordings that you "
+        "trust as you trust the program (docs/security.md). It does not change the exit code.");
+    example("tracesmith races app.sbt", "Find missing waits");
+    example("tracesmith races app.sbt --confirm", "Find those that change results");
   }
 
   int run(Session& session) override {

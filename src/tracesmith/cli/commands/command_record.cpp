@@ -47,48 +47,44 @@ PlatformType platformByName(const std::string& name) {
 
 class RecordCommand : public Command {
  public:
-  RecordCommand() : Command("record", "Record a program for a time, or make a synthetic trace") {
-    text("-o,--output", output_, "FILE",
-         "Where the trace goes; endings as for profile (default: trace.sbt)", Complete::kFile);
+  RecordCommand()
+      : Command("record", "Record a program for a given time, or make a synthetic trace") {
+    text("-o,--output", output_, "FILE", "Output file; endings as for profile (default: trace.sbt)",
+         Complete::kFile);
     time("-d,--duration", duration_ns_, "Stop after this time (5, 1.5s, 300ms)");
     choice("-p,--platform", platform_, "PLATFORM", platformNames(),
-           "What to record; simulation makes a trace without any program (default: auto)");
-    size("-b,--buffer", buffer_, "Ring of each thread of the program (default: 4M)");
-    flag("-k,--kernels", kernels_, "Keep kernels; with neither -k nor -m everything is kept");
-    flag("-m,--memory", memory_, "Keep copies, fills and memory events");
+           "What to record; simulation makes a synthetic trace (default: auto)");
+    size("-b,--buffer", buffer_, "Ring buffer of each thread (default: 4M)");
+    flag("-k,--kernels", kernels_, "Keep only kernels (without -k and -m everything is kept)");
+    flag("-m,--memory", memory_, "Keep only copies, fills and memory events");
     flag("-s,--stacks", stacks_, "Record the host call stack of every call, native and Python");
     text("--pid", pid_, "PID",
-         "Record a program that runs already, and its children, if it was started with 'tracesmith "
-         "arm'; it runs on afterwards");
-    flag("--progress", progress_, "Show live figures when standard error is a terminal");
+         "Record a running program and its children; it must have been started with 'tracesmith "
+         "arm', and continues afterwards");
+    flag("--progress", progress_, "Show live counts when standard error is a terminal");
     flag("--force", force_,
-         "Let a trace without events replace one that has events; see 'tracesmith help profile'");
-    flag("-q,--quiet", quiet_, "No summary at the end; only warnings and errors");
+         "Let a trace without events replace one with events; see 'tracesmith help profile'");
+    flag("-q,--quiet", quiet_, "Print only warnings and errors");
     takeProgram(false);
     describe(
-        "When the time is over the program is stopped (SIGINT, then SIGTERM) and the exit code is "
-        "0; "
-        "a program that ends before that gives its own exit code. Without a program, --pid and -p "
-        "simulation the program that was started with 'tracesmith arm' is recorded, if there is "
-        "one "
-        "and no other.");
+        "When the time is over, the program is stopped (SIGINT, then SIGTERM) and the exit code is "
+        "0. If the program ends earlier, its exit code is returned. Without a program, --pid and "
+        "-p simulation, the one program that was started with 'tracesmith arm' is recorded.");
     describe(
-        "-p opencl and -p cuda let that agent alone into the program, auto all that there are. "
-        "Where "
-        "the CUDA driver is missing, or older than what CUDA 11.6 came with, -p cuda says so and "
+        "-p opencl and -p cuda load only that agent into the program; auto loads all agents. If "
+        "the CUDA driver is missing, or older than that of CUDA 11.6, -p cuda reports it and "
         "starts nothing.");
     describe(
-        "-p simulation measures nothing: it makes up a plausible trace of the given length "
-        "(default: "
-        "1 s), and the trace says in its metadata and on its device that it is synthetic.");
+        "-p simulation measures nothing: it makes a plausible trace of the given length (default: "
+        "1 s), which is marked as synthetic in its metadata and on its device.");
     describe(
-        "With --pid the time counts from when the first process is captured; without -d it ends "
-        "with Ctrl-C, or when the processes have ended. The exit code is 0 when there is a trace.");
+        "With --pid, the time counts from the first captured process; without -d, recording ends "
+        "with Ctrl-C or when the processes have ended. The exit code is 0 when there is a trace.");
     example("tracesmith record -d 5 -- ./my_gpu_server", "Record five seconds of a program");
     example("tracesmith record --pid 4711 -d 5 -s",
-            "Five seconds of a training that was started with 'tracesmith arm -- python train.py'");
+            "Record five seconds of a program started with 'tracesmith arm'");
     example("tracesmith record -p simulation -d 2 -o made_up.sbt",
-            "A synthetic trace to try the other commands with");
+            "Make a synthetic trace to try the other commands");
   }
 
   int run(Session& session) override {

@@ -11,19 +11,19 @@ namespace {
 
 class RecoverCommand : public Command {
  public:
-  RecoverCommand() : Command("recover", "Finish a trace whose recording was killed") {
-    text("DIR", directory_, "DIR", "The directory beside the trace, for example trace.sbt.session",
-         Complete::kDirectory)
+  RecoverCommand() : Command("recover", "Finish a trace after its recorder was killed") {
+    text("DIR", directory_, "DIR",
+         "Session directory beside the trace, for example trace.sbt.session", Complete::kDirectory)
         .required();
-    flag("--force", force_, "Recover also while the program still runs; the rest of it is lost");
+    flag("--force", force_, "Recover even if the program still runs; its later events are lost");
     describe(
-        "While a program is recorded its newest records lie in a directory beside the trace. When "
-        "the recording is killed that directory stays; this command puts what is in it into the "
-        "trace and removes it.");
+        "While a program is recorded, its newest records are in a directory beside the trace. If "
+        "the recorder is killed, the directory remains. This command adds its records to the trace "
+        "and removes it.");
     describe(
-        "The trace goes to the name of the directory without .session. A file there that is not of "
-        "this session is left alone: move it away, or rename the directory. The directory is "
-        "removed only after the finished trace has been read back.");
+        "The trace gets the name of the directory without .session. A file of another session "
+        "there is not replaced: move it away, or rename the directory. The directory is removed "
+        "only after the finished trace has been read back.");
     example("tracesmith recover trace.sbt.session", "Finish trace.sbt");
   }
 
@@ -36,8 +36,9 @@ class RecoverCommand : public Command {
     }
     for (const std::string& warning : outcome->warnings) sayWarning(warning);
     if (outcome->output.empty()) return kExitOk;
-    say(fmt::format("{}: complete; {} events were added from {} arenas, {} kernels in all",
-                    outcome->output, outcome->recovered_events, outcome->arenas, outcome->kernels));
+    say(fmt::format("{}: complete; added {} events of {} {}; {} kernels in all", outcome->output,
+                    outcome->recovered_events, outcome->arenas,
+                    outcome->arenas == 1 ? "process" : "processes", outcome->kernels));
     if (outcome->recording) {
       for (const std::string& why : outcome->recording->ended) {
         sayWarning("the recording ended early: " + why);

@@ -24,9 +24,8 @@ namespace {
 
 class ReplayCommand : public Command {
  public:
-  ReplayCommand() : Command("replay", "Execute a recording again, and compare what it reads") {
-    text("FILE", input_, "FILE",
-         "The recording (.sbr), or the trace (.sbt) that has it beside it or in it",
+  ReplayCommand() : Command("replay", "Execute a recording again and compare the results") {
+    text("FILE", input_, "FILE", "Recording (.sbr), or the trace (.sbt) it belongs to",
          Complete::kFile)
         .required();
     choice(
@@ -34,51 +33,50 @@ class ReplayCommand : public Command {
         "full (default), partial (with --range), stream (with --stream), dry-run: say what would "
         "be executed");
     text("--range", range_, "RANGE",
-         "Only launch:100-200, kernel:REGEX, step:3 or time:1.2s-1.5s, and what they need");
+         "Only launch:100-200, kernel:REGEX, step:3 or time:1.2s-1.5s, with their dependencies");
     count("--stream", stream_, "N",
-          "Only the commands of stream N, as the timeline numbers it, and what they need");
+          "Only stream N (numbered as in the timeline), with its dependencies");
     text("--device", device_, "D",
-         "Number or part of the name (default: the recorded one); simulated: no device, nothing is "
-         "executed, recorded durations are scheduled on a virtual clock");
-    choice("--order", order_, "ORDER", {"recorded", "serial", "concurrent", "timing", "random"},
-           "recorded (default); serial: each command over before the next; concurrent: the device "
-           "waits where the host did; timing: no call before its time; random: a legal order drawn "
-           "at random");
-    count("--seed", seed_, "N", "Of random orders (default: drawn, and printed)");
-    text("--speed", speed_, "X", "With --order timing: X times as fast");
+         "Device number or part of its name (default: the recorded one); simulated: execute "
+         "nothing, schedule the recorded durations on a virtual clock");
+    choice(
+        "--order", order_, "ORDER", {"recorded", "serial", "concurrent", "timing", "random"},
+        "recorded (default); serial: one command at a time; concurrent: the device waits where the "
+        "host waited; timing: no call before its recorded time; random: a random legal order");
+    count("--seed", seed_, "N", "Seed for random orders (default: drawn and printed)");
+    text("--speed", speed_, "X", "With --order timing: replay X times as fast");
     count("--runs", runs_, "N", "Replay N times");
-    count("--until", until_, "LAUNCH", "End after this launch");
+    count("--until", until_, "LAUNCH", "Stop after this launch");
     texts("--dump", dumps_, "BUFFER@LAUNCH",
-          "Show buffer number BUFFER after a launch (BUFFER@end: at the end)")
+          "Show the content of buffer number BUFFER after a launch, or at the end (BUFFER@end)")
         .oneEach();
     choice("--dump-as", dump_as_, "FORM",
            {"hex", "stats", "char", "uchar", "short", "ushort", "int", "uint", "long", "ulong",
             "half", "float", "double", "raw", "png"},
-           "How (default hex); raw: the bytes alone; png: a picture; both for -o");
+           "Format of --dump (default hex); raw: bytes only; png: a picture; both need -o");
     text("--picture", picture_, "WIDTH[:TYPE]",
-         "With --dump-as png: a buffer's values in a row, and their type (default uchar)");
-    text("-o,--output", output_, "FILE", "Write what --dump shows there", Complete::kFile);
+         "With --dump-as png: values per row and their type (default uchar)");
+    text("-o,--output", output_, "FILE", "Write the output of --dump to FILE", Complete::kFile);
     flag("--verify,--validate", verify_,
-         "Compare what launches left as well (recordings made with --launch-hashes); end with 4 "
-         "also "
-         "where something could not be compared or executed");
-    count("--time-limit", limit_, "S", "Give up a command that takes longer (default 60 s)");
-    text("--build-options", build_options_, "OPTIONS", "Added to those of every program");
-    count("--process", process_, "PID", "Of a recording of several (default: most launches)");
-    flag("--json", json_, "As JSON");
+         "Also compare the output of each launch (recordings made with --launch-hashes); exit with "
+         "4 also when something could not be compared or executed");
+    count("--time-limit", limit_, "S", "Give up on a command that takes longer (default 60 s)");
+    text("--build-options", build_options_, "OPTIONS",
+         "Add these to the build options of every program");
+    count("--process", process_, "PID", "Process to use (default: the one with most launches)");
+    flag("--json", json_, "Print JSON");
     describe(
-        "Replay executes what the recorded program executed: its kernels, with its data, on a real "
-        "device, in a process of its own. Only replay what you trust as you trust the program "
-        "(docs/security.md). Everything that the program read back is compared with what it had "
-        "read; the exit code is 4 when something differs, else 3 when a part of the recording is "
-        "missing. docs/replay.md.");
-    example("tracesmith replay out.sbt", "Does it still do the same?");
+        "Executes the kernels of the recorded program with their data, on a real device, in a "
+        "separate process. Replay only recordings that you trust as you trust the program "
+        "(docs/security.md). Everything that the program read back is compared with the recorded "
+        "data; the exit code is 4 when something differs, 3 when nothing differs but a part of the "
+        "recording is missing. See docs/replay.md.");
+    example("tracesmith replay out.sbt", "Compare with the recording");
     example("tracesmith replay out.sbt --until 12 --dump 3@12 --dump-as float",
-            "What is in buffer 3 after the twelfth launch?");
-    example("tracesmith replay out.sbt --order random --runs 20",
-            "Do other legal orders give the same results?");
+            "Show buffer 3 after the twelfth launch");
+    example("tracesmith replay out.sbt --order random --runs 20", "Try 20 other legal orders");
     example("tracesmith replay trace.json.gz --device simulated",
-            "How long does it take on a virtual clock? Any trace; nothing is executed");
+            "Simulate on a virtual clock; works for any trace");
   }
 
   int run(Session& session) override {

@@ -13,26 +13,25 @@ namespace {
 
 class SymbolizeCommand : public Command {
  public:
-  SymbolizeCommand() : Command("symbolize", "Name the functions in the call stacks of a trace") {
-    text("FILE", input_, "FILE", "The trace (.sbt)", Complete::kFile).required();
-    text("-o,--output", output_, "FILE", "Write a trace of its own, and leave FILE as it is",
+  SymbolizeCommand() : Command("symbolize", "Add function names to the call stacks of a trace") {
+    text("FILE", input_, "FILE", "Trace (.sbt)", Complete::kFile).required();
+    text("-o,--output", output_, "FILE", "Write a new trace instead of changing FILE",
          Complete::kFile);
-    texts("--debug-dir", folders_, "FOLDER",
-          "Look for debug information there, too; may be given several times", Complete::kDirectory)
+    texts("--debug-dir", folders_, "FOLDER", "Search debug information there, too; can be repeated",
+          Complete::kDirectory)
         .oneEach();
     describe(
-        "A recorded program writes down only where in which library a call came from. This command "
-        "finds out from the libraries and their debug information which functions and lines those "
-        "are, and what was inlined there, and puts it into the trace, behind what it has. What has "
-        "a name and a line already is left alone, so that the command may be given again when "
-        "there is more debug information: better names replace the poorer ones.");
+        "A recorded program stores only the library and offset of each call. This command looks up "
+        "functions, lines and inlined functions in the libraries and their debug information, and "
+        "appends them to the trace. Frames with a name and a line are kept. Run it again when more "
+        "debug information is available: better names replace poorer ones.");
     describe(
-        "A library is used when its build-id is the one that was recorded. Debug information may "
-        "lie in it, in /usr/lib/debug, or in a folder given with --debug-dir: there by build-id "
-        "(FOLDER/.build-id/ab/cdef.debug) or by name. Nothing is fetched from a network.");
-    example("tracesmith symbolize trace.sbt", "With what is on this machine");
+        "A library is used only if its build-id matches the recorded one. Debug information is "
+        "searched in the library, in /usr/lib/debug, and in folders given with --debug-dir, by "
+        "build-id (FOLDER/.build-id/ab/cdef.debug) or by name. Nothing is fetched from a network.");
+    example("tracesmith symbolize trace.sbt", "Use the debug information of this machine");
     example("tracesmith symbolize --debug-dir ./symbols trace.sbt -o named.sbt",
-            "With symbols that were kept when the program was built");
+            "Use symbols that were kept when the program was built");
   }
 
   int run(Session&) override {

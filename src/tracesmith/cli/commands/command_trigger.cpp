@@ -11,14 +11,15 @@ namespace {
 
 class TriggerCommand : public Command {
  public:
-  TriggerCommand() : Command("trigger", "Begin or end the range of a recording that waits for it") {
-    text("PID", pid_, "PID", "Of 'tracesmith profile --record --range trigger', or of its program")
+  TriggerCommand() : Command("trigger", "Start or stop the range of a waiting recording") {
+    text("PID", pid_, "PID",
+         "Process id of 'tracesmith profile --record --range trigger', or of its program")
         .required();
     describe(
-        "The first trigger takes what all memory holds and begins to record commands; the next "
-        "one ends that, and so on. It takes effect at the program's next OpenCL call. SIGUSR2 to "
-        "'tracesmith profile' does the same.");
-    example("tracesmith trigger 4711", "Begin, or end");
+        "The first trigger saves the content of all memory and starts recording commands; the next "
+        "one stops it, and so on. A trigger takes effect at the program's next OpenCL call. "
+        "SIGUSR2 to 'tracesmith profile' does the same.");
+    example("tracesmith trigger 4711", "Start or stop a range");
   }
 
   int run(Session&) override {

@@ -14,15 +14,14 @@ namespace {
 
 class VerifyCommand : public Command {
  public:
-  VerifyCommand() : Command("verify", "Look whether every byte of a trace is as it was written") {
-    text("FILE", input_, "FILE", "The trace (.sbt)", Complete::kFile).required();
-    flag("--json", json_, "As JSON");
+  VerifyCommand() : Command("verify", "Check every byte of a trace") {
+    text("FILE", input_, "FILE", "Trace (.sbt)", Complete::kFile).required();
+    flag("--json", json_, "Print JSON");
     describe(
-        "Reads all of the file: each block's checksums, each column's values, the time range that "
-        "each block states, and the index beside what lies in the file. Ends with 0 when all is as "
-        "it should be, and with 3 when something is damaged or the file has no end; what is wrong "
-        "is named by its place.");
-    example("tracesmith verify trace.sbt", "Before it is put away");
+        "Reads the whole file and checks the checksums, column values and time range of each "
+        "block, and the index. The exit code is 0 if the file is intact, 3 if something is damaged "
+        "or the end is missing. Each problem is printed with its position.");
+    example("tracesmith verify trace.sbt", "Check a trace before archiving it");
   }
 
   int run(Session&) override {

@@ -28,33 +28,31 @@ std::vector<std::string> tableChoices() {
 class ViewCommand : public Command {
  public:
   ViewCommand() : Command("view", "Show the events of a trace, their statistics or a timeline") {
-    text("FILE", input_, "FILE", "The trace (.sbt)", Complete::kFile).required();
+    text("FILE", input_, "FILE", "Trace (.sbt)", Complete::kFile).required();
     choice("-f,--format", format_, "FORMAT", {"text", "json", "csv"},
-           "text for people (default), json or csv for programs");
-    flag("--json", json_, "The same as -f json");
+           "Output format (default: text)");
+    flag("--json", json_, "Same as -f json");
     flag("--stats", stats_,
-         "Instead of events: count, total, mean, percentiles and extremes for each name");
+         "Show statistics instead of events: count, total, mean, percentiles and extremes of each "
+         "name");
     flag("--timeline", timeline_,
-         "Instead of events: a picture with streams as rows; with --stats, both");
-    flag("--stacks", stacks_,
-         "Under each event the host call stack that it comes from (profile --stacks)");
-    flag("--all-frames", all_frames_,
-         "In stacks also the frames of the interpreter, libffi and the loader");
+         "Draw streams as rows instead of listing events; can be combined with --stats");
+    flag("--stacks", stacks_, "Show the host call stack of each event (profile --stacks)");
+    flag("--all-frames", all_frames_, "Show frames of the interpreter, libffi and the loader too");
     choices("-t,--type", types_, "TYPE", tableChoices(), "Only events of this type");
-    counts("--stream", streams_, "N",
-           "Only what belongs to stream N, as the program numbers it and the timeline shows it");
-    text("--name", name_, "REGEX", "Only events whose name matches (searched, ECMAScript)");
-    time("--from", from_ns_, "Leave out what ends before this time after the trace's start");
-    time("--to", to_ns_, "Leave out what begins at this time or later");
-    count(
-        "-n,--limit", limit_, "N",
-        "At most so many events, or names of each kind with --stats; 0: all (default: 50 as text, "
-        "else all)");
-    describe("Times count from the first event of the trace.");
-    example("tracesmith view trace.sbt", "The first 50 events, in time order");
-    example("tracesmith view --stats trace.sbt", "Which kernels, copies and calls take how long");
-    example("tracesmith view --timeline --from 1s --to 1.2s trace.sbt", "A picture of 200 ms");
-    example("tracesmith view -f csv -t kernel --name gemm -n 0 trace.sbt", "For a spreadsheet");
+    counts("--stream", streams_, "N", "Only stream N, numbered as in the program and the timeline");
+    text("--name", name_, "REGEX", "Only events whose name contains a match (ECMAScript)");
+    time("--from", from_ns_, "Leave out events that end before this time (from the trace's start)");
+    time("--to", to_ns_, "Leave out events that start at or after this time");
+    count("-n,--limit", limit_, "N",
+          "Show at most N events, or N names of each kind with --stats; 0: all (default: 50 as "
+          "text, else all)");
+    describe("Times are relative to the first event of the trace.");
+    example("tracesmith view trace.sbt", "Show the first 50 events, in time order");
+    example("tracesmith view --stats trace.sbt", "Show the time of each kernel, copy and call");
+    example("tracesmith view --timeline --from 1s --to 1.2s trace.sbt", "Draw 200 ms");
+    example("tracesmith view -f csv -t kernel --name gemm -n 0 trace.sbt",
+            "Print CSV for a spreadsheet");
   }
 
   int run(Session& session) override {

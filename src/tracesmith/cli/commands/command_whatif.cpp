@@ -11,34 +11,37 @@ namespace {
 
 class WhatIfCommand : public Command {
  public:
-  WhatIfCommand() : Command("whatif", "Predict how long it would take, were something different") {
-    text("FILE", input_, "FILE", "The trace (.sbt), or another tool's", Complete::kFile).required();
+  WhatIfCommand() : Command("whatif", "Predict the effect of a change on the run time") {
+    text("FILE", input_, "FILE", "Trace (.sbt), or another tool's trace", Complete::kFile)
+        .required();
     list("--scale", scale_, "WHAT:FACTOR",
-         "Lengths of device work or calls times FACTOR: kernel=RE:0.5, call=RE:2, host:0.8 (the "
+         "Multiply durations of device work or calls: kernel=RE:0.5, call=RE:2, host:0.8 (the "
          "host's time between calls)");
-    list("--remove", remove_, "WHAT", "Without this device work or these calls");
+    list("--remove", remove_, "WHAT", "Remove device work or calls");
     list("--fuse", fuse_, "WHAT",
-         "Kernels that follow each other in a stream and match as one, launched once");
+         "Fuse matching kernels that follow each other in a stream into one, launched once");
     list("--bandwidth", bandwidth_, "FACTOR",
-         "Copies with more bandwidth: 2x, or one direction's: h2d=2x (h2d, d2h, d2d, p2p)");
-    count("--streams", streams_, "N", "Each device's work in N streams");
+         "Multiply the bandwidth of copies: 2x, or of one direction: h2d=2x (h2d, d2h, d2d, p2p)");
+    count("--streams", streams_, "N", "Spread each device's work over N streams");
     flag("--allow-orphans", allow_orphans_,
-         "Work whose launch is not in the trace begins when it began, in place of a refusal");
-    flag("--no-check", no_check_, "Without the model's errors, which take most of the time");
-    count("--limit", limit_, "N", "Rows of a table (default 15, with --json all; 0: all)");
-    flag("--json", json_, "As JSON: exact, in ns");
+         "Keep the recorded start of work whose launch is not in the trace, instead of refusing "
+         "the trace");
+    flag("--no-check", no_check_, "Skip the model's error estimate, which takes most of the time");
+    count("--limit", limit_, "N", "Rows of a table; 0: all (default 15; with --json all)");
+    flag("--json", json_, "Print JSON, exact in ns");
     describe(
-        "The trace is timed again by a model of host threads, launches, streams, events, copy "
-        "engines and devices that kernels share; waiting is not taken from the trace but found. "
-        "WHAT is a regular expression (POSIX, extended) for names of device work, or kernel=RE, "
-        "copy=RE, fill=RE, call=RE. Changes may be given several times and go together, in the "
-        "order remove, fuse, scale, bandwidth, streams. Without any, it says how true the model is "
-        "of this trace. What each number means, and what is assumed: docs/whatif.md.");
-    example("tracesmith whatif trace.sbt", "How well does the model know this program?");
+        "Computes the times of the trace again with a model of host threads, launches, streams, "
+        "events, copy engines and devices that kernels share. Waiting times are computed, not "
+        "copied from the trace. WHAT is a regular expression (POSIX extended) for names of device "
+        "work, or kernel=RE, copy=RE, fill=RE, call=RE. Changes can be repeated and combined; they "
+        "apply in the order remove, fuse, scale, bandwidth, streams. Without changes, shows how "
+        "well the model fits this trace. docs/whatif.md defines every number and lists the "
+        "assumptions.");
+    example("tracesmith whatif trace.sbt", "Check the model against the trace");
     example("tracesmith whatif trace.sbt --scale 'kernel=gemm:0.5'",
-            "What would twice as fast matrix products gain?");
+            "Make matrix products twice as fast");
     example("tracesmith whatif trace.sqlite --remove elementwise --bandwidth h2d=2x --json",
-            "Two changes at once, for a program");
+            "Combine two changes and print JSON");
   }
 
   int run(Session& session) override {

@@ -67,8 +67,8 @@ Command::Command(std::string name, std::string summary)
     : name_(std::move(name)),
       summary_(std::move(summary)),
       app_(std::make_unique<CLI::App>(summary_, "tracesmith " + name_)) {
-  app_->set_help_flag("-h,--help", "Show this help and exit")->group("Global");
-  app_->add_flag("--no-color", no_colour_, "No colours, as NO_COLOR does")->group("Global");
+  app_->set_help_flag("-h,--help", "Show this help")->group("Global");
+  app_->add_flag("--no-color", no_colour_, "Disable colours (as NO_COLOR does)")->group("Global");
 }
 
 Option Command::flag(const std::string& names, bool& out, const std::string& description) {
@@ -218,9 +218,10 @@ std::vector<std::string> CommandSet::names() const {
 }
 
 std::vector<OptionDoc> globalOptions() {
-  OptionDoc help{"h", {"help"}, "", "Show this help and exit", {}, {}, false, false};
+  OptionDoc help{"h", {"help"}, "", "Show this help", {}, {}, false, false};
   OptionDoc version{"V", {"version"}, "", "Show the version and exit", {}, {}, false, false};
-  OptionDoc colour{"", {"no-color"}, "", "No colours, as NO_COLOR does", {}, {}, false, false};
+  OptionDoc colour{"", {"no-color"}, "",    "Disable colours (as NO_COLOR does)",
+                   {}, {},           false, false};
   return {help, version, colour};
 }
 

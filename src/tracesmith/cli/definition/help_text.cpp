@@ -104,10 +104,10 @@ std::string overviewText(const CommandSet& commands, const Terminal& terminal) {
   for (const auto& command : commands.all()) {
     out += twoColumns(command->name(), style.word(command->name()), command->summary(), 15, width);
   }
-  out += "\n" + style.heading("Begin with:") + "\n";
-  out += "  tracesmith profile -- ./my_gpu_program     record what it does on the GPU\n";
-  out += "  tracesmith view trace.sbt --stats          see where the time went\n";
-  out += "\n'tracesmith help COMMAND' or 'tracesmith COMMAND -h' tells more.\n";
+  out += "\n" + style.heading("Start with:") + "\n";
+  out += "  tracesmith profile -- ./my_gpu_program     record a program\n";
+  out += "  tracesmith view trace.sbt --stats          show where the time went\n";
+  out += "\nSee 'tracesmith help COMMAND' or 'tracesmith COMMAND -h' for details.\n";
   return out;
 }
 

@@ -10,9 +10,8 @@ namespace tracesmith::cli {
 namespace {
 
 constexpr const char* kWhatItIs =
-    "TraceSmith records what a program does on a GPU, keeps it in one small crash-safe file "
-    "(.sbt), "
-    "and explains it. Nothing of the program has to be changed or built again.";
+    "TraceSmith records what a program does on a GPU in one small crash-safe file (.sbt), and "
+    "explains it. The program does not have to be changed or rebuilt.";
 
 struct Meaning {
   const char* word;
@@ -21,26 +20,26 @@ struct Meaning {
 
 constexpr Meaning kExitCodes[] = {
     {"0", "Done."},
-    {"1", "Failed: nothing could be read, or the output could not be written."},
-    {"2", "The command line makes no sense; nothing was done."},
+    {"1", "Failed: the input could not be read, or the output not be written."},
+    {"2", "Wrong command line; nothing was done."},
     {"3",
-     "The trace is damaged or was cut; what was readable has been used, and what was not is "
-     "named on standard error."},
-    {"4", "Replay: the results differ from the recording. Races: there are some."},
+     "The trace is damaged or truncated. The readable part was used; standard error names the "
+     "rest."},
+    {"4",
+     "Replay: the results differ from the recording. Races, determinism: something was found."},
 };
 
 constexpr const char* kProgramExitCodes =
-    "profile, and record with a program, end with the program's own exit code; when a signal ended "
-    "the program they end by the same signal. 125 means that TraceSmith prevented the start "
-    "(errors "
-    "in the command line included), 126 that the program cannot be executed, 127 that it was not "
-    "found. What fails after the start is said on standard error and leaves the program's code as "
-    "it is.";
+    "profile, and record with a program, exit with the program's exit code; if a signal ended the "
+    "program, they end by the same signal. 125 means that TraceSmith prevented the start "
+    "(including a wrong command line), 126 that the program cannot be executed, 127 that it was "
+    "not found. Errors after the start are printed on standard error and do not change the "
+    "program's exit code.";
 
 constexpr Meaning kEnvironment[] = {
-    {"NO_COLOR", "Set to anything but the empty string: no colours."},
-    {"COLUMNS", "Width of tables and pictures, instead of the terminal's own."},
-    {"LC_ALL, LC_CTYPE, LANG", "Whether a terminal shows more than ASCII."},
+    {"NO_COLOR", "Disables colours if set to a non-empty value."},
+    {"COLUMNS", "Width of tables and pictures (default: that of the terminal)."},
+    {"LC_ALL, LC_CTYPE, LANG", "Whether the terminal shows more than ASCII."},
 };
 
 /// roff: a backslash is an escape, a leading dot or quote a request, and "-" a hyphen.
