@@ -137,8 +137,8 @@ class Confirm(CommandTest):
             self.assertNotEqual(process["device"], "")
         text = self.run_command("races", "x.sbt", "--confirm").stdout.decode()
         self.assertIn("\n1 confirmed (6 replays on ", text)
-        self.assertIn("   Confirmed: the other way round launch 2 of blur leaves other bytes in "
-                      "buffer 2: ", text)
+        self.assertIn("   Confirmed: in the opposite order launch 2 of blur leaves different "
+                      "bytes in buffer 2: ", text)
 
     def test_without_a_race_nothing_is_replayed(self):
         self.record("race_demo", "--fixed")
@@ -152,7 +152,7 @@ class Confirm(CommandTest):
         self.assertEqual((confirm["verdict"], confirm["difference"]), ("no difference seen", None))
         self.assertGreater(confirm["read_backs"], 0)
         text = self.run_command("races", "x.sbt", "--confirm").stdout.decode()
-        self.assertIn("   No difference seen: both ways round they leave the same bytes, with "
+        self.assertIn("   No difference seen: both orders leave the same bytes, with "
                       "these data; 1 read-back equal.", text)
 
     def test_a_terminal_sees_how_far_it_is(self):

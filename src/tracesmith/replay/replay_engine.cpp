@@ -280,7 +280,7 @@ void ReplayEngine::Impl::takeRun(const RunSettings& settings, const RunResult& r
       ++result.launches_equal;
     } else {
       result.errors.push_back(stepName(plan, plan.launch(hash.launch)) +
-                              ": left something else than when it was recorded");
+                              ": its output differs from the recorded one");
     }
   }
   const std::vector<bool> needed =

@@ -99,16 +99,16 @@ std::string verdictText(const RecordedProgram& of, const Race& race, const RaceV
       const races::RaceDifference& d = *v.difference;
       const std::string memory =
           d.allocation == races::kNone ? "memory" : memoryName(of, d.allocation);
-      std::string what = fmt::format("{} holds other bytes after both", memory);
+      std::string what = fmt::format("{} holds different bytes after both", memory);
       if (d.sequence) {
         std::string who = fmt::format("command {}", *d.sequence);
         for (const StepId id : {race.first, race.second}) {
           if (of.steps[id].sequence == *d.sequence) who = nameOf(of, id);
         }
-        what = fmt::format("{} {} other bytes {} {}", who, d.is_read_back ? "shows" : "leaves",
+        what = fmt::format("{} {} different bytes {} {}", who, d.is_read_back ? "shows" : "leaves",
                            d.is_read_back ? "of" : "in", memory);
       }
-      text = fmt::format("Confirmed: the other way round {}: ", what);
+      text = fmt::format("Confirmed: in the opposite order {}: ", what);
       text += d.exact ? fmt::format("{} of {}, the first is byte {}", formatCount(d.differing),
                                     counted(d.bytes, "byte"), d.first_byte)
                       : fmt::format("the first is in the MiB from byte {}", d.first_byte);
@@ -120,7 +120,7 @@ std::string verdictText(const RecordedProgram& of, const Race& race, const RaceV
       break;
     }
     case Verdict::kNoDifference:
-      text = "No difference seen: both ways round they leave the same bytes, with these data";
+      text = "No difference seen: both orders leave the same bytes, with these data";
       if (v.read_backs > 0) {
         text += fmt::format("; {} equal", counted(v.read_backs, "read-back"));
       }

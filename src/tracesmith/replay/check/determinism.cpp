@@ -41,7 +41,7 @@ struct LaunchFacts {
   uint64_t input = 0;
   Outputs first;                   // of the first run
   uint32_t runs = 0;               // from that input
-  uint32_t unlike = 0;             // of those: left something else
+  uint32_t unlike = 0;             // of those: different output
   ObjectIndex memory = 0;          // that was left otherwise
   std::set<std::string> settings;  // in which it did
   bool unlike_recorded = false;
@@ -210,8 +210,8 @@ void Check::findSelfDifferent() {
     d.cause = atomics ? DivergenceCause::kAtomicOrder : DivergenceCause::kScheduleDependent;
     std::string settings;
     for (const std::string& s : facts.settings) settings += (settings.empty() ? "" : ", ") + s;
-    d.evidence =
-        fmt::format("left something else {} times from equal inputs ({})", facts.unlike, settings);
+    d.evidence = fmt::format("produced different output in {} of {} runs from equal inputs ({})",
+                             facts.unlike, facts.runs, settings);
     if (atomics) d.evidence += "; its source uses atomics";
     report_.divergences.push_back(std::move(d));
   }
@@ -240,7 +240,7 @@ bool Check::differsWithoutNoise(const UninitialisedUse& use) {
       d.memory = control.memory;
       d.cause = usesAtomics(plan_.step(d.step)) ? DivergenceCause::kAtomicOrder
                                                 : DivergenceCause::kScheduleDependent;
-      d.evidence = "two replays beside each other, with equal memory, left something else";
+      d.evidence = "two replays side by side, with equal memory, produced different output";
       report_.divergences.push_back(std::move(d));
       return true;
     }
@@ -315,12 +315,14 @@ void Check::nameUnordered(const PairOutcome& outcome) {
   for (const MemoryUse& use : memoryUse(plan_, plan_.step(second))) {
     if (use.memory == outcome.memory) d.memory = outcome.memory;
   }
-  d.evidence = fmt::format("nothing orders it and {}, which uses {} as well; the other way round ",
-                           nameOf(first), plan_.objectName(root));
-  d.evidence += outcome.shown_by != kNoStep
-                    ? fmt::format("{} bytes that the host reads are others", outcome.bytes)
-                    : fmt::format("{} bytes of {} are others", outcome.bytes,
-                                  plan_.objectName(outcome.memory));
+  d.evidence =
+      fmt::format("nothing orders it and {}, which uses {} as well; in the opposite order ",
+                  nameOf(first), plan_.objectName(root));
+  d.evidence +=
+      outcome.shown_by != kNoStep
+          ? fmt::format("{} bytes that the host reads differ", fmt::group_digits(outcome.bytes))
+          : fmt::format("{} bytes of {} differ", fmt::group_digits(outcome.bytes),
+                        plan_.objectName(outcome.memory));
   d.evidence += fmt::format(" (first: byte {})", outcome.first_byte);
   report_.divergences.push_back(std::move(d));
 }
@@ -399,7 +401,7 @@ void Check::compareOrders(const RunResult& serial_run, const std::vector<OrderRu
     d.memory = plan_.step(first).object;
     d.cause = DivergenceCause::kMissingSynchronisation;
     d.evidence = fmt::format(
-        "shows other bytes in legal order {}; which two commands are not ordered was not found",
+        "shows different bytes in legal order {}; which two commands are not ordered was not found",
         in_order);
     report_.divergences.push_back(std::move(d));
   } else if (memory != 0 && report_.divergences.empty()) {

@@ -289,7 +289,7 @@ RaceVerdict Trials::tryOut(const Pair& pair) {
                      fmt::format("at most {} replays were to be made", options_.most_replays));
   }
   constexpr const char* kAsRecorded = "in the recorded order";
-  constexpr const char* kTurned = "with the two the other way round";
+  constexpr const char* kTurned = "with the two in the opposite order";
   if (const auto why = whyUnusable(pair, recordedOrderRun(0), kAsRecorded)) return *why;
   const RunResult& as_recorded = recordedOrderRun(0).result;
   Looks looks;

@@ -222,7 +222,7 @@ TEST(RaceTrial, AReplayThatDiesOrHangsIsSaid) {
     SKIP_WITHOUT_TRIALS(t);
     const RaceVerdict& v = t.trials.verdicts.at(0);
     EXPECT_EQ(v.verdict, Verdict::kUndecided);
-    EXPECT_THAT(v.reason, HasSubstr("with the two the other way round"));
+    EXPECT_THAT(v.reason, HasSubstr("with the two in the opposite order"));
     EXPECT_THAT(v.reason, HasSubstr(name[0] == 'h' ? "hung" : "signal 11"));
     EXPECT_THAT(v.reason, HasSubstr(name));
   }

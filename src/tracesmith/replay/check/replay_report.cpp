@@ -165,7 +165,7 @@ std::vector<ReportTable> replayReport(const ReplayPlan& plan, const RunResult& r
   }
   if (!result.launch_differences.empty()) {
     ReportTable differences{"launch_differences",
-                            "Launches that left something else",
+                            "Launches whose output differs from the recorded one",
                             {{"launch", "launch", Q::kText},
                              {"memory", "memory", Q::kText},
                              {"byte", "in the MiB from byte", Q::kCount}},
