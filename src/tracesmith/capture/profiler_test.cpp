@@ -91,7 +91,7 @@ TEST(Profiler, LongerCapturesGiveMoreEventsAndIdsStayUnique) {
     }
 }
 
-TEST(Profiler, EventsCanBeTakenInPortionsWhileItCaptures) {
+TEST(Profiler, EventsCanBeTakenInBatchesWhileItCaptures) {
   const auto profiler = createProfiler(PlatformType::Simulation);
   ASSERT_TRUE(profiler->initialize());
   ASSERT_TRUE(profiler->startCapture());

@@ -23,7 +23,7 @@ namespace {
 
 using namespace tracesmith;  // NOLINT: a program of few functions
 
-constexpr size_t kPortion = 1 << 18;
+constexpr size_t kBatch = 1 << 18;
 
 template <class T>
 T valueOr(Result<T> result) {
@@ -53,8 +53,8 @@ int64_t writeTrace(const std::string& path, size_t kernels) {
   TraceWriter writer = valueOr(TraceWriter::create(path));
   int64_t write_ns = 0, middle_ns = 0;
   double first_peak = 0;
-  for (size_t written = 0; written < kernels; written += kPortion) {
-    generator.add(std::min(kPortion, kernels - written));
+  for (size_t written = 0; written < kernels; written += kBatch) {
+    generator.add(std::min(kBatch, kernels - written));
     trace.host_call.clear();
     if (written <= kernels / 2) middle_ns = trace.kernel.start_ns[trace.kernel.size() / 2];
     const int64_t begin = monotonicNs();
@@ -68,7 +68,7 @@ int64_t writeTrace(const std::string& path, size_t kernels) {
   write_ns += monotonicNs() - begin;
   std::printf(
       "write       %zu kernels, %.2f bytes each, %.2f M/s; peak memory %.0f MiB after the "
-      "first portion, %.0f MiB at the end\n",
+      "first batch, %.0f MiB at the end\n",
       kernels, static_cast<double>(writer.bytesWritten()) / static_cast<double>(kernels),
       static_cast<double>(kernels) * 1e3 / static_cast<double>(write_ns), first_peak, peakMib());
   return middle_ns;

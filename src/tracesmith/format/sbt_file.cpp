@@ -17,7 +17,7 @@ namespace tracesmith {
 namespace {
 
 /// Events held back until they make a block worth compressing.
-constexpr size_t kPortion = 65536;
+constexpr size_t kBatch = 65536;
 
 /// `result`, with the events in `to`.
 SBTResult copied(std::span<const TraceEvent> events, std::vector<TraceEvent>& to,
@@ -71,7 +71,7 @@ struct SBTWriter::Impl {
       if (isCancelledAt(i)) return SBTResult::error(checkCancelled().error());
       appender.append(begin[i]);
       ++events;
-      if (++waiting < kPortion) continue;
+      if (++waiting < kBatch) continue;
       if (SBTResult result = flush(); !result) return result;
     }
     return SBTResult::ok();
@@ -123,7 +123,7 @@ SBTResult SBTWriter::writeCounters(const std::vector<CounterEvent>& counters) {
   if (SBTResult open = impl_->check(); !open) return open;
   for (const CounterEvent& counter : counters) {
     impl_->appender.append(counter);
-    if (++impl_->waiting < kPortion) continue;
+    if (++impl_->waiting < kBatch) continue;
     if (SBTResult result = impl_->flush(); !result) return result;
   }
   return SBTResult::ok();

@@ -38,7 +38,7 @@ struct SBTHeader {
   bool isValid() const { return version_major != 0; }
 };
 
-/// Creates a trace, replacing a file that is there. Events reach the file in portions; what was
+/// Creates a trace, replacing a file that is there. Events reach the file in batches; what was
 /// written can be read at once, and stays readable if the program dies. One thread at a time.
 class SBTWriter {
  public:

@@ -33,7 +33,7 @@ TraceEvent eventAt(uint64_t i) {
   return event;
 }
 
-TEST(SBTFile, EveryFieldOfEveryEventIsReadBackAcrossPortions) {
+TEST(SBTFile, EveryFieldOfEveryEventIsReadBackAcrossBatches) {
   const TempFile file;
   std::vector<TraceEvent> events;
   for (uint64_t i = 0; i < 1'000; ++i) events.push_back(eventAt(i));

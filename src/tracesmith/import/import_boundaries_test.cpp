@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Importers write rows in portions and read logs in windows and buffers. At each such boundary, and
+// Importers write rows in batches and read logs in windows and buffers. At each such boundary, and
 // up to two rows before and behind it, no row, launch or call may be lost. Chrome's launches are in
 // chrome_importer_test.cpp, the windows of texts in import_limits_test.cpp.
 #include <gmock/gmock.h>
@@ -23,7 +23,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-constexpr int64_t kPortion = 262'144;  // rows that TraceBuilder writes at a time
+constexpr int64_t kBatch = 262'144;  // rows that TraceBuilder writes at a time
 
 std::vector<int64_t> rowsAround(int64_t limit) {
   return {limit - 2, limit - 1, limit, limit + 1, limit + 2};
@@ -81,8 +81,8 @@ std::string nsysCalls(int64_t calls) {
          " SELECT i, i + 1, 42 << 24 | (10 + i % 3), i, 1, 0, 1 FROM n;";
 }
 
-TEST(ImportBoundaries, NsysWorkFindsItsCallWhereverThePortionEnds) {
-  for (const int64_t calls : rowsAround(kPortion)) {
+TEST(ImportBoundaries, NsysWorkFindsItsCallWhereverTheBatchEnds) {
+  for (const int64_t calls : rowsAround(kBatch)) {
     SCOPED_TRACE(calls);
     // The kernels begin at the boundary. Waits refer to records of events before it.
     const FromSql got(
@@ -109,8 +109,8 @@ TEST(ImportBoundaries, NsysWorkFindsItsCallWhereverThePortionEnds) {
   }
 }
 
-TEST(ImportBoundaries, NsysWaitsFindTheirRecordAPortionBefore) {
-  for (const int64_t between : rowsAround(kPortion - 1)) {
+TEST(ImportBoundaries, NsysWaitsFindTheirRecordABatchBefore) {
+  for (const int64_t between : rowsAround(kBatch - 1)) {
     SCOPED_TRACE(between);
     const FromSql got(
         "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);"
@@ -134,8 +134,8 @@ TEST(ImportBoundaries, NsysWaitsFindTheirRecordAPortionBefore) {
   }
 }
 
-TEST(ImportBoundaries, RocpdWorkAndCountersFindTheirEventWhereverThePortionEnds) {
-  for (const int64_t calls : rowsAround(kPortion)) {
+TEST(ImportBoundaries, RocpdWorkAndCountersFindTheirEventWhereverTheBatchEnds) {
+  for (const int64_t calls : rowsAround(kBatch)) {
     SCOPED_TRACE(calls);
     const FromSql got(
         "CREATE TABLE rocpd_metadata_a (id INTEGER PRIMARY KEY, tag TEXT, value TEXT);"
@@ -203,8 +203,8 @@ TEST(ImportBoundaries, DatabaseRowsOfAnyPatternAreKept) {
   }
 }
 
-TEST(ImportBoundaries, XRayCallsAreWholeWhereverThePortionEnds) {
-  for (const int64_t calls : rowsAround(kPortion)) {
+TEST(ImportBoundaries, XRayCallsAreWholeWhereverTheBatchEnds) {
+  for (const int64_t calls : rowsAround(kBatch)) {
     XRayLogBuilder log(3, XRayMode::kBasic);
     for (int64_t i = 0; i < calls; ++i) {
       log.basic(0, 2, static_cast<uint64_t>(2 * i)).basic(1, 2, static_cast<uint64_t>(2 * i + 1));

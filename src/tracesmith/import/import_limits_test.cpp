@@ -211,9 +211,9 @@ TEST(ImportLimits, RecordsMayHaveAnyNumberOfValuesAndLayouts) {
   EXPECT_THAT(got.counts.damage, IsEmpty());
 }
 
-/// Rows are written in portions of 262,144; whatever refers to a row far before it finds it.
-TEST(ImportLimits, DatabaseRowsFindTheirCallAcrossPortions) {
-  constexpr int64_t kPortion = 262'144;
+/// Rows are written in batches of 262,144; whatever refers to a row far before it finds it.
+TEST(ImportLimits, DatabaseRowsFindTheirCallAcrossBatches) {
+  constexpr int64_t kBatch = 262'144;
   const test::TempFile made, output;
   test::Database(made.path())
       .run(
@@ -227,16 +227,16 @@ TEST(ImportLimits, DatabaseRowsFindTheirCallAcrossPortions) {
           "INSERT INTO rocpd_string VALUES (1, 'hipLaunchKernel'), (2, 'KernelExecution'), (3, "
           "'k');"
           "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < " +
-          std::to_string(kPortion + 2) +
+          std::to_string(kBatch + 2) +
           ") INSERT INTO rocpd_api SELECT i, 10, 10 + i % 3, i, i + 1, 1, 1 FROM n;"
           "INSERT INTO rocpd_op SELECT id, 0, 0, start, end, 3, 2 FROM rocpd_api"
           " WHERE id < 4 OR id > " +
-          std::to_string(kPortion - 3) +
+          std::to_string(kBatch - 3) +
           "; INSERT INTO rocpd_api_ops SELECT id, id, id FROM rocpd_op; COMMIT;");
   const auto report = importTrace(made.path(), output.path());
   ASSERT_TRUE(report) << report.error().toString();
   const Trace t = TraceReader::open(output.path())->read().value();
-  ASSERT_EQ(t.host_call.size(), static_cast<size_t>(kPortion + 2));
+  ASSERT_EQ(t.host_call.size(), static_cast<size_t>(kBatch + 2));
   ASSERT_EQ(t.kernel.size(), 8U);
   for (size_t i = 0; i < t.kernel.size(); ++i) {
     const KernelRow k = t.kernel.row(i);
@@ -245,27 +245,27 @@ TEST(ImportLimits, DatabaseRowsFindTheirCallAcrossPortions) {
   }
 }
 
-TEST(ImportLimits, XRayEntriesFindTheirExitsAcrossPortions) {
-  constexpr size_t kPortion = 262'144;
+TEST(ImportLimits, XRayEntriesFindTheirExitsAcrossBatches) {
+  constexpr size_t kBatch = 262'144;
   test::XRayLogBuilder log(3, XRayMode::kBasic);
   uint64_t now = 1;
   log.basic(0, 1, now++);  // around them all
-  for (size_t i = 0; i < kPortion + 2; ++i) {
+  for (size_t i = 0; i < kBatch + 2; ++i) {
     log.basic(0, 2, now++);
     log.basic(1, 2, now++);
   }
   log.basic(1, 1, now++);
   const auto got = importText(log.string());
   ASSERT_TRUE(got.ok) << got.error;
-  ASSERT_EQ(got.trace.range.size(), kPortion + 3);
+  ASSERT_EQ(got.trace.range.size(), kBatch + 3);
   size_t whole = 0;
   int64_t longest = 0;
   for (size_t i = 0; i < got.trace.range.size(); ++i) {
     whole += got.trace.range.kind[i] == RangeKind::kRange ? 1U : 0U;
     longest = std::max(longest, got.trace.range.duration_ns[i]);
   }
-  EXPECT_EQ(whole, kPortion + 3);
-  EXPECT_EQ(longest, static_cast<int64_t>(2 * (kPortion + 2) + 1));
+  EXPECT_EQ(whole, kBatch + 3);
+  EXPECT_EQ(longest, static_cast<int64_t>(2 * (kBatch + 2) + 1));
 }
 
 TEST(ImportLimits, ChakraMessagesLieAcrossTheWindow) {

@@ -27,9 +27,9 @@ namespace tracesmith::import {
 namespace {
 
 constexpr int64_t kMicrosecond = 1000;
-constexpr size_t kPortionRows = 1u << 18;    // two blocks of a table
-constexpr size_t kPortionValues = 1u << 23;  // beside them
-constexpr size_t kLongestText = 16u << 20;   // a string of a trace
+constexpr size_t kBatchRows = 1u << 18;     // two blocks of a table
+constexpr size_t kBatchValues = 1u << 23;   // beside them
+constexpr size_t kLongestText = 16u << 20;  // a string of a trace
 constexpr std::string_view kNodeAttribute = "execution_trace.node";
 constexpr std::string_view kBoundArrow = "bind_id";  // name of arrows that have no other
 constexpr std::string_view kRestOfNodes = "execution_trace.rest";
@@ -79,7 +79,7 @@ class ChromeImporter {
   void unixTime();
   void joined();
   void losses();
-  void portion();
+  void writeBatch();
   void writeFirst();
   const JsonToken& value(EventField field) const { return (*e_)[field]; }
 
@@ -96,8 +96,8 @@ class ChromeImporter {
   const ChromeEvent* e_ = nullptr;
   std::string room_;
   uint64_t range_rows_ = 0;
-  HeldPortions held_;
-  size_t rows_ = 0;  // since the last portion
+  PendingRows held_;
+  size_t rows_ = 0;  // since the last batch
   int64_t base_ns_ = 0;
   int64_t first_ns_ = 0;
   bool any_time_ = false;
@@ -230,7 +230,7 @@ void ChromeImporter::event(const ChromeEvent& event) {
   }
   ++rows_;
   sources_.keep(event, plan, table, end_of_slice);
-  if (rows_ >= kPortionRows || sources_.values() >= kPortionValues) portion();
+  if (rows_ >= kBatchRows || sources_.values() >= kBatchValues) writeBatch();
 }
 
 void ChromeImporter::member(std::string_view name, std::string_view raw) {
@@ -241,7 +241,7 @@ void ChromeImporter::member(std::string_view name, std::string_view raw) {
   });
 }
 
-void ChromeImporter::portion() {
+void ChromeImporter::writeBatch() {
   held_.hold(delta_, sources_.rows(), rows_);
   sources_.clearRows();
   rows_ = 0;
@@ -347,7 +347,7 @@ void ChromeImporter::joined() {
 
 /// What has no end of its own: no event of the source goes with these rows.
 void ChromeImporter::endSlices() {
-  portion();
+  writeBatch();
   slices_.forEach([&](const OpenSlices::Row& open, bool never_ended) {
     OpenSlices::Row row = open;
     if (never_ended) {
@@ -367,7 +367,7 @@ Status ChromeImporter::finish(const JsonEvents& document) {
   if (join_ != nullptr) joined();
   losses();
   delta_.setMetadata("source_form", document.bare() ? "array" : "object");
-  portion();
+  writeBatch();
   while (!held_.empty()) writeFirst();
   return status_;
 }

@@ -259,7 +259,7 @@ TEST(ChromeImporter, WorkFarBeforeItsLaunchIsStillItsProcesss) {
               HasSubstr("1 pieces of device work stand so long before their launch"));
 }
 
-// Rows are written in portions of 262,144: work near their ends must not lose its launch, however
+// Rows are written in batches of 262,144: work near their ends must not lose its launch, however
 // near or far (up to the documented 262,144 rows) that is.
 TEST(ChromeImporter, WorkUpToTheDocumentedDistanceBeforeItsLaunchHasItsThread) {
   constexpr size_t kAhead = 262'144;

@@ -4,7 +4,7 @@
 namespace tracesmith::import {
 namespace {
 
-constexpr size_t kRowsOfPortion = 1u << 18;  // two blocks of a table
+constexpr size_t kBuilderBatchRows = 1u << 18;  // two blocks of a table
 
 /// The bytes of a row's values: equal rows have equal ones. `one` is room for it.
 template <class Table>
@@ -159,10 +159,10 @@ void TraceBuilder::keep(TableId table, uint32_t source_shape, std::span<const in
 
 void TraceBuilder::added(size_t count) {
   pending_ += count;
-  if (pending_ >= kRowsOfPortion) portion();
+  if (pending_ >= kBuilderBatchRows) writeBatch();
 }
 
-void TraceBuilder::portion() {
+void TraceBuilder::writeBatch() {
   if (status_) status_ = writer_.write(rows, &sources_);
   forEachTable(rows, [](auto& table) { table.clear(); });
   sources_.clearRows();
@@ -192,7 +192,7 @@ Status TraceBuilder::finish(ImportCounts& counts, std::string lost) {
   loss.source = text("import");
   loss.reason = text(lost);
   rows.loss.push(loss);
-  portion();
+  writeBatch();
   return status_;
 }
 

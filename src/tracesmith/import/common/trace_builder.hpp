@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What importers build a trace with: ids for the processes, threads, devices, contexts, streams and
-// launch shapes that a source names in its own way, rows that are written in portions, so that
+// launch shapes that a source names in its own way, rows that are written in batches, so that
 // memory does not grow with the source, and sources of rows, so that nothing is lost.
 #pragma once
 
@@ -72,7 +72,7 @@ class TraceBuilder {
     return text.size() <= sbt::kMaxStringBytes ? text : cut(text);
   }
   std::string_view cut(std::string_view text);
-  void portion();
+  void writeBatch();
 
   TraceWriter& writer_;
   SourceRows sources_;
