@@ -268,12 +268,12 @@ std::vector<Call> callsOf(const ReadLog& log) {
   return calls;
 }
 
-constexpr uint64_t kPreface = 4 * 16;  // thread, wall clock, process, CPU
+constexpr uint64_t kPrefaceBytes = 4 * 16;  // thread, wall clock, process, CPU
 
 /// A buffer of thread 11 that begins at `tsc`. `claimed`: what its extents say of `body`'s bytes.
 void putBuffer(XRayLogBuilder& log, uint64_t tsc, uint32_t micros, const Bytes& body,
                int64_t claimed) {
-  log.metadata(7, kPreface + static_cast<uint64_t>(claimed))
+  log.metadata(7, kPrefaceBytes + static_cast<uint64_t>(claimed))
       .metadata(0, int32_t{11})
       .metadata(4, uint64_t{12}, micros)
       .metadata(9, int32_t{10})
@@ -382,7 +382,7 @@ TEST(ImportBoundaries, TheLastBufferMayBeCutAtAnyByte) {
   const std::string both = log.string();
   for (size_t cut = first.size(); cut <= both.size(); ++cut) {
     const ReadLog got = readLog(both.substr(0, cut));
-    const size_t begun = first.size() + 16 + kPreface;
+    const size_t begun = first.size() + 16 + kPrefaceBytes;
     const size_t second = cut > begun ? (cut - begun) / 8 : 0;
     EXPECT_EQ(got.records.size(), 6 + second) << cut;
     EXPECT_EQ(got.damage.empty(), cut == first.size() || cut == both.size()) << cut;
