@@ -102,8 +102,11 @@ class DeviceWorkFinder {
   void add(const Table& table);
   template <class Table>
   bool isDeviceWork(const Table& table, size_t row) const;
+  // By the table, so that each is compiled into the loop over its rows.
+  template <TableId kTable>
   bool setTimes(DeviceOp& op, int64_t start_ns, int64_t duration_ns) const;
-  WorkClass classOf(StringId name, TableId table);
+  template <TableId kTable>
+  WorkClass classOf(StringId name);
   void sortByStream();
 
   const Trace& trace_;
@@ -152,8 +155,8 @@ void DeviceWorkFinder::add(const Table& table) {
     op.process = table.process_id[i];
     op.correlation_id = table.correlation_id[i];
     op.launch = launches_.find(op.process, op.correlation_id);
-    op.work = classOf(op.name, Table::kId);
-    if (setTimes(op, table.start_ns[i], table.duration_ns[i])) out_.ops.push_back(op);
+    op.work = classOf<Table::kId>(op.name);
+    if (setTimes<Table::kId>(op, table.start_ns[i], table.duration_ns[i])) out_.ops.push_back(op);
   }
 }
 
@@ -168,6 +171,7 @@ bool DeviceWorkFinder::isDeviceWork(const Table& table, size_t row) const {
 }
 
 /// False: it does not count.
+template <TableId kTable>
 bool DeviceWorkFinder::setTimes(DeviceOp& op, int64_t start_ns, int64_t duration_ns) const {
   if (!options_.as_hta) {
     op.begin_ns = start_ns;
@@ -176,7 +180,7 @@ bool DeviceWorkFinder::setTimes(DeviceOp& op, int64_t start_ns, int64_t duration
   }
   // A wait of the whole device is on no stream.
   const auto s = static_cast<size_t>(op.stream);
-  if (op.table == TableId::kSync && s != 0 && s <= trace_.stream.size() &&
+  if (kTable == TableId::kSync && s != 0 && s <= trace_.stream.size() &&
       static_cast<int64_t>(trace_.stream.handle[s - 1]) < 0) {
     return false;
   }
@@ -189,10 +193,11 @@ bool DeviceWorkFinder::setTimes(DeviceOp& op, int64_t start_ns, int64_t duration
   return true;
 }
 
-WorkClass DeviceWorkFinder::classOf(StringId name, TableId table) {
+template <TableId kTable>
+WorkClass DeviceWorkFinder::classOf(StringId name) {
   if (!options_.as_hta) {
-    if (table == TableId::kCopy || table == TableId::kFill) return WorkClass::kMemory;
-    if (table == TableId::kSync) return WorkClass::kOther;
+    if (kTable == TableId::kCopy || kTable == TableId::kFill) return WorkClass::kMemory;
+    if (kTable == TableId::kSync) return WorkClass::kOther;
   }
   const auto id = static_cast<size_t>(name);
   if (id >= classes_.size()) return WorkClass::kCompute;
