@@ -102,6 +102,56 @@ class Database {
   sqlite3* db_ = nullptr;
 };
 
+/// What the columns of a row give to its source.
+struct RowValues {
+  int64_t start = 0;
+  int64_t end = 0;
+  uint64_t correlation = 0;
+  uint64_t bytes = 0;
+};
+
+inline RowValues columnValues(const Trace& trace, TableId table, uint64_t row) {
+  RowValues values;
+  forEachTable(trace, [&](const auto& t) {
+    if (std::decay_t<decltype(t)>::kId != table || row >= t.size()) return;
+    if constexpr (requires { t.start_ns; }) values.start = t.start_ns[row];
+    if constexpr (requires { t.time_ns; }) values.start = t.time_ns[row];
+    values.end = values.start;
+    if constexpr (requires { t.duration_ns; }) {
+      values.end = endOf(values.start, t.duration_ns[row]);
+    }
+    if constexpr (requires { t.correlation_id; }) values.correlation = t.correlation_id[row];
+    if constexpr (requires { t.bytes; }) values.bytes = t.bytes[row];
+  });
+  return values;
+}
+
+/// `value`: what is kept, of gaps that are not a column's.
+inline std::string gapText(const Trace& trace, SourceGap gap, int64_t value, const RowValues& row) {
+  const std::string_view string = trace.text(StringId{static_cast<uint32_t>(value)});
+  switch (gap) {
+    case SourceGap::kTimeNanos:
+      return std::to_string(row.start);
+    case SourceGap::kEndNanos:
+      return std::to_string(row.end);
+    case SourceGap::kCorrelation:
+      return std::to_string(row.correlation);
+    case SourceGap::kBytes:
+      return std::to_string(row.bytes);
+    case SourceGap::kInteger:
+      return std::to_string(value);
+    case SourceGap::kDecimal:
+      return nlohmann::json(static_cast<double>(value) / 1000).dump();
+    case SourceGap::kText:
+      return nlohmann::json(string).dump();
+    case SourceGap::kJson:
+      return std::string(string);
+    default:
+      ADD_FAILURE() << "a gap that no importer of databases makes";
+      return {};
+  }
+}
+
 /// What the trace at `path` has kept of its source's rows, sorted.
 inline std::vector<std::string> keptRows(const std::string& path) {
   auto reader = TraceReader::open(path);
@@ -123,20 +173,7 @@ inline std::vector<std::string> keptRows(const std::string& path) {
         ADD_FAILURE() << "a row without a source";
         continue;
       }
-      const uint64_t row = block.first_row + i;
-      int64_t start = 0;
-      int64_t end = 0;
-      uint64_t correlation = 0;
-      uint64_t bytes = 0;
-      forEachTable(whole, [&](const auto& t) {
-        if (std::decay_t<decltype(t)>::kId != block.table || row >= t.size()) return;
-        if constexpr (requires { t.start_ns; }) start = t.start_ns[row];
-        if constexpr (requires { t.time_ns; }) start = t.time_ns[row];
-        end = start;
-        if constexpr (requires { t.duration_ns; }) end = endOf(start, t.duration_ns[row]);
-        if constexpr (requires { t.correlation_id; }) correlation = t.correlation_id[row];
-        if constexpr (requires { t.bytes; }) bytes = t.bytes[row];
-      });
+      const RowValues row = columnValues(whole, block.table, block.first_row + i);
       const std::vector<uint32_t>& places = block.places.at(block.shape[i]);
       size_t kept = 0;
       std::string text;
@@ -149,35 +186,7 @@ inline std::vector<std::string> keptRows(const std::string& path) {
           const uint32_t leaf = places[kept++];
           value = block.leaves[leaf].values[next[leaf]++];
         }
-        const std::string_view string = whole.text(StringId{static_cast<uint32_t>(value)});
-        switch (kind) {
-          case SourceGap::kTimeNanos:
-            text += std::to_string(start);
-            break;
-          case SourceGap::kEndNanos:
-            text += std::to_string(end);
-            break;
-          case SourceGap::kCorrelation:
-            text += std::to_string(correlation);
-            break;
-          case SourceGap::kBytes:
-            text += std::to_string(bytes);
-            break;
-          case SourceGap::kInteger:
-            text += std::to_string(value);
-            break;
-          case SourceGap::kDecimal:
-            text += nlohmann::json(static_cast<double>(value) / 1000).dump();
-            break;
-          case SourceGap::kText:
-            text += nlohmann::json(string).dump();
-            break;
-          case SourceGap::kJson:
-            text += string;
-            break;
-          default:
-            ADD_FAILURE() << "a gap that no importer of databases makes";
-        }
+        text += gapText(whole, kind, value, row);
       }
       all.push_back(nlohmann::json::parse(text).dump());
     }
