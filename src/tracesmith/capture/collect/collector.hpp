@@ -206,8 +206,19 @@ class Collector {
   static std::string unseenLoadersOf(const Process& process);
   void checkLiveness();
   void closeDeadArenas();
+
+  class ProcessIndex;
   Status restore(class TraceReader& reader, size_t block_count);
-  void restoreLosses(const Trace& file);
+  void restoreProcesses(const Trace& file);
+  /// Threads, contexts and streams.
+  void restoreIds(const Trace& file, const ProcessIndex& processes);
+  void restoreLosses(const Trace& file, const ProcessIndex& processes);
+  /// What the processes share: devices, launch shapes, counter tracks, stacks.
+  void restoreDictionaries(const Trace& file);
+  /// What records to come may refer to.
+  static void restoreJoined(const Trace& file, const ProcessIndex& processes);
+  static void forgetCompleted(const Trace& file, const ProcessIndex& processes);
+  void restoreStampClock(const Trace& file);
 
   SessionDir dir_;
   CollectorOptions options_;

@@ -37,6 +37,14 @@ std::optional<ArenaFile> arenaOf(const ProcessRow& process, const SessionDir& di
   return std::nullopt;
 }
 
+/// Ids are given in order: the next is one more than the highest of the table's.
+template <class Table>
+void raiseToHighest(uint32_t& given, const Table& table) {
+  for (size_t i = 0; i < table.size(); ++i) {
+    given = std::max(given, static_cast<uint32_t>(table.id[i]));
+  }
+}
+
 }  // namespace
 
 bool hasCommittedRows(const SessionDir& dir) {
@@ -101,46 +109,58 @@ Result<std::unique_ptr<Collector>> Collector::resume(SessionDir dir) {
   return c;
 }
 
-void Collector::restoreLosses(const Trace& file) {
-  for (size_t i = 0; i < file.loss.size(); ++i) {
-    const LossRow row = file.loss.row(i);
-    shared_.losses = std::max(shared_.losses, static_cast<uint32_t>(row.id));
-    if (row.process_id == ProcessId::kNone) {
-      losses_[std::string(file.text(row.source))] = row.id;
-      continue;
-    }
-    for (auto& [key, process] : processes_) {
-      if (process->joiner.process() != row.process_id) continue;
-      const std::string source(file.text(row.source));
-      if (source == kCudaActivity) {
-        process->cuda_loss = row.id;
-        process->joiner.restoreCudaLosses(file.text(row.reason));
-      }
-      if (source == kCommandBuffers) {
-        Share& of = process->shares[std::string(kOpenClRecords)];
-        of.command_buffer_loss = row.id;
-        of.closed.command_buffers = row.dropped;
-      }
-      if (source != kOpenClRecords && source != kXRayRecords && source != kCudaRecords) continue;
-      Share& share = process->shares[source];
-      share.loss = row.id;
-      // Less what the arenas that are still here say themselves: see addArena().
-      share.closed.emitted = row.emitted;
-      share.closed.written = row.written;
-      share.closed.dropped = row.dropped;
+/// The processes that have an agent, by the id that their rows have in the trace.
+class Collector::ProcessIndex {
+ public:
+  explicit ProcessIndex(const std::map<ProcessKey, std::unique_ptr<Process>>& processes) {
+    for (const auto& [key, process] : processes) {
+      by_id_.emplace(process->joiner.process(), process.get());
     }
   }
-}
+  Process* find(ProcessId id) const {
+    const auto it = by_id_.find(id);
+    return it == by_id_.end() ? nullptr : it->second;
+  }
+  /// Calls `restore(joiner, i)` for every row i that is of one of them, in the table's order.
+  template <class Table, class Restore>
+  void forRowsOf(const Table& table, Restore&& restore) const {
+    for (size_t i = 0; i < table.size(); ++i) {
+      if (Process* process = find(table.process_id[i])) restore(process->joiner, i);
+    }
+  }
+
+ private:
+  std::unordered_map<ProcessId, Process*> by_id_;
+};
 
 Status Collector::restore(TraceReader& reader, size_t block_count) {
   Trace file;
   for (size_t i = 0; i < block_count; ++i) TS_CHECK_OK(reader.readBlock(i, file));
   shared_.delta.strings = file.strings;
+  restoreProcesses(file);
+  const ProcessIndex processes(processes_);
+  restoreIds(file, processes);
+  restoreLosses(file, processes);
+  restoreDictionaries(file);
+  restoreJoined(file, processes);
+  for (auto& [key, process] : processes_) process->joiner.restored();
+  forgetCompleted(file, processes);
+  restoreStampClock(file);
+  for (size_t i = 0; i < file.commit_mark.size(); ++i) {
+    const CommitRow row = file.commit_mark.row(i);
+    resumed_[{std::string(file.text(row.arena)), row.ring}] = row;
+  }
+  shared_.kernels = file.kernel.size();
+  shared_.copies = file.copy.size();
+  shared_.host_calls = file.host_call.size();
+  shared_.ranges_written = file.range.size();
+  return {};
+}
 
-  auto highest = [](uint32_t& most, auto id) { most = std::max(most, static_cast<uint32_t>(id)); };
+void Collector::restoreProcesses(const Trace& file) {
+  raiseToHighest(shared_.processes, file.process);
   for (size_t i = 0; i < file.process.size(); ++i) {
     const ProcessRow row = file.process.row(i);
-    highest(shared_.processes, row.id);
     const bool has_agent = (row.flags & process_flags::kAgent) != 0;
     const auto arena = has_agent ? arenaOf(row, dir_) : std::nullopt;
     const bool foreign = row.pid_namespace != 0 && row.pid_namespace != ownPidNamespace();
@@ -158,31 +178,56 @@ Status Collector::restore(TraceReader& reader, size_t block_count) {
       process.in_sight = in_sight;
     }
   }
-  auto joinerOf = [&](ProcessId id) -> RecordJoiner* {
-    for (auto& [key, process] : processes_) {
-      if (process->joiner.process() == id) return &process->joiner;
-    }
-    return nullptr;
-  };
-  for (size_t i = 0; i < file.thread.size(); ++i) {
-    const ThreadRow row = file.thread.row(i);
-    highest(shared_.threads, row.id);
-    if (RecordJoiner* j = joinerOf(row.process_id)) j->restoreThread(row.tid, row.id, row.name);
-  }
-  for (size_t i = 0; i < file.context.size(); ++i) {
-    const ContextRow row = file.context.row(i);
-    highest(shared_.contexts, row.id);
-    if (RecordJoiner* j = joinerOf(row.process_id)) j->restoreCudaContext(row);
-  }
-  for (size_t i = 0; i < file.stream.size(); ++i) {
+}
+
+void Collector::restoreIds(const Trace& file, const ProcessIndex& processes) {
+  raiseToHighest(shared_.threads, file.thread);
+  processes.forRowsOf(file.thread, [&](RecordJoiner& joiner, size_t i) {
+    joiner.restoreThread(file.thread.tid[i], file.thread.id[i], file.thread.name[i]);
+  });
+  raiseToHighest(shared_.contexts, file.context);
+  processes.forRowsOf(file.context, [&](RecordJoiner& joiner, size_t i) {
+    joiner.restoreCudaContext(file.context.row(i));
+  });
+  raiseToHighest(shared_.streams, file.stream);
+  processes.forRowsOf(file.stream, [&](RecordJoiner& joiner, size_t i) {
     const StreamRow row = file.stream.row(i);
-    highest(shared_.streams, row.id);
-    if (RecordJoiner* j = joinerOf(row.process_id)) {
-      j->restoreStream(row.id, row.device_id);
-      j->restoreCudaStream(row);
+    joiner.restoreStream(row.id, row.device_id);
+    joiner.restoreCudaStream(row);
+  });
+}
+
+void Collector::restoreLosses(const Trace& file, const ProcessIndex& processes) {
+  for (size_t i = 0; i < file.loss.size(); ++i) {
+    const LossRow row = file.loss.row(i);
+    shared_.losses = std::max(shared_.losses, static_cast<uint32_t>(row.id));
+    if (row.process_id == ProcessId::kNone) {
+      losses_[std::string(file.text(row.source))] = row.id;
+      continue;
     }
+    Process* process = processes.find(row.process_id);
+    if (process == nullptr) continue;
+    const std::string source(file.text(row.source));
+    if (source == kCudaActivity) {
+      process->cuda_loss = row.id;
+      process->joiner.restoreCudaLosses(file.text(row.reason));
+    }
+    if (source == kCommandBuffers) {
+      Share& of = process->shares[std::string(kOpenClRecords)];
+      of.command_buffer_loss = row.id;
+      of.closed.command_buffers = row.dropped;
+    }
+    if (source != kOpenClRecords && source != kXRayRecords && source != kCudaRecords) continue;
+    Share& share = process->shares[source];
+    share.loss = row.id;
+    // Less what the arenas that are still here say themselves: see addArena().
+    share.closed.emitted = row.emitted;
+    share.closed.written = row.written;
+    share.closed.dropped = row.dropped;
   }
-  restoreLosses(file);
+}
+
+void Collector::restoreDictionaries(const Trace& file) {
   for (size_t i = 0; i < file.device.size(); ++i) {
     const DeviceRow row = file.device.row(i);
     if (indexOf(row.id) >= shared_.devices.size()) shared_.devices.resize(indexOf(row.id) + 1);
@@ -197,60 +242,53 @@ Status Collector::restore(TraceReader& reader, size_t block_count) {
   }
   shared_.delta.counter_track.clear();
   shared_.stacks.restore(file);
-  for (size_t i = 0; i < file.module.size(); ++i) {
-    if (RecordJoiner* j = joinerOf(file.module.process_id[i])) j->restoreModule(file.module.row(i));
-  }
-  for (size_t i = 0; i < file.object.size(); ++i) {
-    if (RecordJoiner* j = joinerOf(file.object.process_id[i])) {
-      j->restoreObject(file.object.row(i));
-    }
-  }
-  for (size_t i = 0; i < file.host_call.size(); ++i) {
-    if (RecordJoiner* j = joinerOf(file.host_call.process_id[i])) {
-      j->restoreCall(file.host_call.row(i));
-    }
-  }
-  for (size_t i = 0; i < file.flow.size(); ++i) {
-    if (file.flow.from_stream_id[i] == StreamId::kNone) continue;
-    if (RecordJoiner* j = joinerOf(file.flow.process_id[i])) {
-      j->restoreWaitFlow(file.flow.to_correlation_id[i]);
-    }
-  }
-  for (size_t i = 0; i < file.pending.size(); ++i) {
-    if (RecordJoiner* j = joinerOf(file.pending.process_id[i])) {
-      j->restorePending(file.pending.row(i));
-    }
-  }
-  for (size_t i = 0; i < file.range.size(); ++i) {
-    if (RecordJoiner* j = joinerOf(file.range.process_id[i])) j->restoreRange(file.range.row(i));
-  }
-  for (auto& [key, process] : processes_) process->joiner.restored();
-  auto completed = [&](const auto& table) {
-    for (size_t i = 0; i < table.size(); ++i) {
-      if (RecordJoiner* j = joinerOf(table.process_id[i])) {
-        j->forgetPending(table.correlation_id[i]);
-      }
-    }
+}
+
+void Collector::restoreJoined(const Trace& file, const ProcessIndex& processes) {
+  processes.forRowsOf(file.module, [&](RecordJoiner& joiner, size_t i) {
+    joiner.restoreModule(file.module.row(i));
+  });
+  processes.forRowsOf(file.object, [&](RecordJoiner& joiner, size_t i) {
+    joiner.restoreObject(file.object.row(i));
+  });
+  processes.forRowsOf(file.host_call, [&](RecordJoiner& joiner, size_t i) {
+    joiner.restoreCall(file.host_call.row(i));
+  });
+  processes.forRowsOf(file.flow, [&](RecordJoiner& joiner, size_t i) {
+    if (file.flow.from_stream_id[i] == StreamId::kNone) return;
+    joiner.restoreWaitFlow(file.flow.to_correlation_id[i]);
+  });
+  processes.forRowsOf(file.pending, [&](RecordJoiner& joiner, size_t i) {
+    joiner.restorePending(file.pending.row(i));
+  });
+  processes.forRowsOf(
+      file.range, [&](RecordJoiner& joiner, size_t i) { joiner.restoreRange(file.range.row(i)); });
+}
+
+void Collector::forgetCompleted(const Trace& file, const ProcessIndex& processes) {
+  const auto completed = [&](const auto& table) {
+    processes.forRowsOf(table, [&](RecordJoiner& joiner, size_t i) {
+      joiner.forgetPending(table.correlation_id[i]);
+    });
   };
   completed(file.kernel);
   completed(file.copy);
   completed(file.fill);
   completed(file.sync);
   // Work of CUDA's that may have waited as well.
-  auto came = [&](const auto& table) {
-    for (size_t i = 0; i < table.size(); ++i) {
-      if (RecordJoiner* j = joinerOf(table.process_id[i])) {
-        j->forgetCudaWaiting(table.correlation_id[i]);
-      }
-    }
+  const auto came = [&](const auto& table) {
+    processes.forRowsOf(table, [&](RecordJoiner& joiner, size_t i) {
+      joiner.forgetCudaWaiting(table.correlation_id[i]);
+    });
   };
   came(file.memory_event);
-  for (size_t i = 0; i < file.memory_event.size(); ++i) {
-    if (RecordJoiner* j = joinerOf(file.memory_event.process_id[i])) {
-      j->restoreCudaMemory(file.memory_event.row(i));
-    }
-  }
+  processes.forRowsOf(file.memory_event, [&](RecordJoiner& joiner, size_t i) {
+    joiner.restoreCudaMemory(file.memory_event.row(i));
+  });
   came(file.program_build);
+}
+
+void Collector::restoreStampClock(const Trace& file) {
   ClockDomainId counter{};
   for (size_t i = 0; i < file.clock_domain.size(); ++i) {
     if (file.clock_domain.kind[i] == ClockKind::kTimeStampCounter) {
@@ -264,15 +302,6 @@ Status Collector::restore(TraceReader& reader, size_t block_count) {
       written_stamps_ns_ = std::max(written_stamps_ns_, row.host_ns);
     }
   }
-  for (size_t i = 0; i < file.commit_mark.size(); ++i) {
-    const CommitRow row = file.commit_mark.row(i);
-    resumed_[{std::string(file.text(row.arena)), row.ring}] = row;
-  }
-  shared_.kernels = file.kernel.size();
-  shared_.copies = file.copy.size();
-  shared_.host_calls = file.host_call.size();
-  shared_.ranges_written = file.range.size();
-  return {};
 }
 
 }  // namespace tracesmith
