@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <memory>
+#include <optional>
 #include <set>
 #include <unordered_map>
 #include <utility>
@@ -216,6 +218,138 @@ void nap(uint64_t met, int64_t& pause_ns) {
   nanosleep(&pause, nullptr);
 }
 
+/// The process that was named.
+struct AttachTarget {
+  uint32_t pid = 0;
+  std::string directory;  // where it waits
+  std::string command_line;
+};
+
+/// The session of processes that ran before it: start(), watch() and finish(), in this order. When
+/// one of the first two fails, there is no session.
+class AttachedSession {
+ public:
+  using Say = std::function<void(const std::string&)>;
+  AttachedSession(AttachTarget target, const ProfileOptions& options, SessionDir& dir,
+                  const Say& say)
+      : target_(std::move(target)), options_(options), dir_(dir), say_(say) {}
+  Status start();
+  Status watch(const SignalRelay& relay);
+  ProfileOutcome finish();
+
+ private:
+  Status ask();
+  bool findsMore(int64_t now);
+
+  const AttachTarget target_;
+  const ProfileOptions& options_;
+  SessionDir& dir_;
+  const Say& say_;
+  std::optional<Captured> captured_;
+  int64_t asked_ns_ = 0;
+  std::unique_ptr<Collector> collector_;
+  ProfileOutcome outcome_;
+  int64_t pause_ns_ = 1'000'000;
+};
+
+Status AttachedSession::start() {
+  TS_CHECK_OK(dir_.writeInfo({.output = options_.output,
+                              .command_line = target_.command_line,
+                              .root_pid = target_.pid,
+                              .keep_kernels = options_.kernels,
+                              .keep_memory = options_.memory,
+                              .force = options_.force,
+                              .attached = true}));
+  TS_CHECK_OK(checkRoomForArena(dir_, options_.ring_bytes));
+  captured_.emplace(target_.pid, target_.directory, settingsFor(options_, dir_));
+  TS_CHECK_OK(ask());
+  auto made =
+      Collector::create(dir_, {.keep_kernels = options_.kernels, .keep_memory = options_.memory});
+  if (!made) {
+    captured_->end(asked_ns_);
+    return tl::unexpected<Error>(made.error());
+  }
+  collector_ = std::move(*made);
+  noteHost(*collector_, target_.command_line);
+  collector_->noteMetadata("attached_to", std::to_string(target_.pid));
+  if (!captured_->hasMembers()) {
+    say_(fmt::format("process {} is armed, and uses neither CUDA nor NVTX yet: waiting for it",
+                     target_.pid));
+  }
+  return {};
+}
+
+/// Asks those that are there to begin. An error when none of them ever could.
+Status AttachedSession::ask() {
+  asked_ns_ = monotonicNs();
+  TS_CHECK_OK(captured_->look(asked_ns_));
+  const auto warnings = captured_->takeWarnings();
+  if (captured_->hasMembers()) return {};
+  if (!warnings.empty()) return fail(ErrorCode::kInvalidArgument, warnings.front());
+  return checkUserOf(target_.pid, target_.directory);
+}
+
+/// Drains until it is time to end. An error when none could begin.
+Status AttachedSession::watch(const SignalRelay& relay) {
+  int64_t begun = 0;
+  int64_t next_look = asked_ns_ + kLookNs;
+  int64_t next_progress = asked_ns_ + kSecondNs / 5;
+  while (relay.stops() == 0) {
+    const uint64_t met = collector_->poll();
+    const int64_t now = monotonicNs();
+    captured_->poll(now);
+    const std::vector<std::string> warnings = captured_->takeWarnings();
+    if (captured_->allFailed()) {
+      return fail(ErrorCode::kIo, warnings.empty() ? "none could begin" : warnings.front());
+    }
+    for (const std::string& warning : warnings) say_("warning: " + warning);
+    if (begun == 0 && captured_->any()) begun = now;
+    const auto run_ns = static_cast<int64_t>(options_.duration_s * 1e9);
+    if (begun != 0 && run_ns > 0 && now - begun >= run_ns) {
+      outcome_.stopped_by_duration = true;
+      break;
+    }
+    if (now >= next_look) {
+      next_look = now + kLookNs;
+      if (!findsMore(now)) break;
+    }
+    if (options_.progress && now >= next_progress) {
+      next_progress = now + kSecondNs / 5;
+      options_.progress(progressOf(*collector_, begun == 0 ? 0 : now - begun));
+    }
+    nap(met, pause_ns_);
+  }
+  return {};
+}
+
+/// Looks for processes that are new. False when there is nothing more to wait for.
+bool AttachedSession::findsMore(int64_t now) {
+  if (auto ok = captured_->look(now); !ok) {
+    outcome_.warnings.push_back(ok.error().toString());
+    return false;
+  }
+  return captured_->hasMembers() || captured_->rootIsAlive();
+}
+
+ProfileOutcome AttachedSession::finish() {
+  // What their threads wait for is read until they have ended.
+  captured_->end(monotonicNs());
+  while (!captured_->hasEnded(monotonicNs())) nap(collector_->poll(), pause_ns_);
+  collector_->setCapturing(false);  // forked children have nobody who could tell them
+  warnOfUnrecorded(dir_, outcome_);
+  outcome_.trace_status = collector_->finish();
+  takeTotals(*collector_, dir_, outcome_);
+  for (std::string& warning : captured_->takeWarnings()) {
+    outcome_.warnings.push_back(std::move(warning));
+  }
+  if (collector_->agentProcesses() == 0) {
+    outcome_.warnings.push_back(fmt::format(
+        "nothing was captured: no process of {} used CUDA or NVTX meanwhile", target_.pid));
+  }
+  takePublished(*collector_, outcome_);
+  return std::move(outcome_);
+}
+
 }  // namespace
 
 Result<ProfileOutcome> runAttach(uint32_t pid, const ProfileOptions& options,
@@ -226,96 +360,17 @@ Result<ProfileOutcome> runAttach(uint32_t pid, const ProfileOptions& options,
   SignalRelay relay;
   relay.followNobody();
   const auto facts = readProcessFacts(pid);
-  const std::string command_line = facts ? facts->command_line : std::string();
   TS_TRY(SessionDir dir, SessionDir::create(options.output));
-  auto giveUp = [&](Error error) -> tl::unexpected<Error> {
+  AttachedSession session({pid, directory, facts ? facts->command_line : std::string()}, options,
+                          dir, say);
+  Status status = session.start();
+  if (status) status = session.watch(relay);
+  if (!status) {  // a failure must not leave the directory behind
     hideAgain(dir);
     dir.remove();
-    return tl::unexpected<Error>(std::move(error));
-  };
-  const SessionInfo info = {.output = options.output,
-                            .command_line = command_line,
-                            .root_pid = pid,
-                            .keep_kernels = options.kernels,
-                            .keep_memory = options.memory,
-                            .force = options.force,
-                            .attached = true};
-  if (auto ok = dir.writeInfo(info); !ok) return giveUp(ok.error());
-  if (auto ok = checkRoomForArena(dir, options.ring_bytes); !ok) return giveUp(ok.error());
-  Captured captured(pid, directory, settingsFor(options, dir));
-  const int64_t asked = monotonicNs();
-  if (auto ok = captured.look(asked); !ok) return giveUp(ok.error());
-  if (const auto warnings = captured.takeWarnings(); !captured.hasMembers() && !warnings.empty()) {
-    return giveUp({ErrorCode::kInvalidArgument, warnings.front(), {}});
+    return tl::unexpected<Error>(std::move(status.error()));
   }
-  if (!captured.hasMembers()) {
-    if (auto ok = checkUserOf(pid, directory); !ok) return giveUp(ok.error());
-  }
-  auto made =
-      Collector::create(dir, {.keep_kernels = options.kernels, .keep_memory = options.memory});
-  if (!made) {
-    captured.end(asked);
-    return giveUp(made.error());
-  }
-  Collector& collector = **made;
-  noteHost(collector, command_line);
-  collector.noteMetadata("attached_to", std::to_string(pid));
-  if (!captured.hasMembers()) {
-    say(fmt::format("process {} is armed, and uses neither CUDA nor NVTX yet: waiting for it",
-                    pid));
-  }
-
-  ProfileOutcome outcome;
-  int64_t begun = 0;
-  int64_t next_look = asked + kLookNs;
-  int64_t next_progress = asked + kSecondNs / 5;
-  int64_t pause_ns = 1'000'000;
-  while (relay.stops() == 0) {
-    const uint64_t met = collector.poll();
-    const int64_t now = monotonicNs();
-    captured.poll(now);
-    const std::vector<std::string> warnings = captured.takeWarnings();
-    if (captured.allFailed()) {
-      return giveUp({ErrorCode::kIo, warnings.empty() ? "none could begin" : warnings.front(), {}});
-    }
-    for (const std::string& warning : warnings) say("warning: " + warning);
-    if (begun == 0 && captured.any()) begun = now;
-    const auto run_ns = static_cast<int64_t>(options.duration_s * 1e9);
-    if (begun != 0 && run_ns > 0 && now - begun >= run_ns) {
-      outcome.stopped_by_duration = true;
-      break;
-    }
-    if (now >= next_look) {
-      next_look = now + kLookNs;
-      if (auto ok = captured.look(now); !ok) {
-        outcome.warnings.push_back(ok.error().toString());
-        break;
-      }
-      if (!captured.hasMembers() && !captured.rootIsAlive()) break;
-    }
-    if (options.progress && now >= next_progress) {
-      next_progress = now + kSecondNs / 5;
-      options.progress(progressOf(collector, begun == 0 ? 0 : now - begun));
-    }
-    nap(met, pause_ns);
-  }
-
-  // What their threads wait for is read until they have ended.
-  captured.end(monotonicNs());
-  while (!captured.hasEnded(monotonicNs())) nap(collector.poll(), pause_ns);
-  collector.setCapturing(false);  // forked children have nobody who could tell them
-  warnOfUnrecorded(dir, outcome);
-  outcome.trace_status = collector.finish();
-  takeTotals(collector, dir, outcome);
-  for (std::string& warning : captured.takeWarnings()) {
-    outcome.warnings.push_back(std::move(warning));
-  }
-  if (collector.agentProcesses() == 0) {
-    outcome.warnings.push_back(
-        fmt::format("nothing was captured: no process of {} used CUDA or NVTX meanwhile", pid));
-  }
-  takePublished(collector, outcome);
-  return outcome;
+  return session.finish();
 }
 
 }  // namespace tracesmith

@@ -57,137 +57,196 @@ class TimeLimit {
   int step_ = 0;
 };
 
-}  // namespace
+/// An error where the system would keep the agents out of the program.
+Status checkReach(const std::string& program) {
+  const ProgramReach reach = reachOf(program);
+  if (reach.reach != Reach::kPrivileged) return {};
+  return fail(ErrorCode::kUnsupported,
+              "nothing of it could be recorded: it is " + reach.why +
+                  ", so the system lets no library of ours into it; record as that user",
+              reach.path);
+}
 
-Result<ProfileOutcome> runProfile(const ProfileOptions& options) {
-  if (options.command.empty()) return fail(ErrorCode::kInvalidArgument, "no command to run");
-  const ProgramReach reach = reachOf(options.command[0]);
-  if (reach.reach == Reach::kPrivileged) {
-    return fail(ErrorCode::kUnsupported,
-                "nothing of it could be recorded: it is " + reach.why +
-                    ", so the system lets no library of ours into it; record as that user",
-                reach.path);
+/// How signals are taken while a session lasts.
+struct SessionSignals {
+  explicit SessionSignals(const ProfileOptions& options) {
+    if (options.record && options.record->range == "trigger") trigger.emplace();
   }
-  const FileSizeSignalIgnored no_signal;
+  FileSizeSignalIgnored no_signal;
   SignalRelay relay;
   std::optional<TriggerSignal> trigger;
-  if (options.record && options.record->range == "trigger") trigger.emplace();
-  TS_TRY(SessionDir dir, SessionDir::create(options.output));
-  const std::string command_line = joinCommand(options.command);
-  // From here on a failure must not leave the directory behind.
-  auto giveUp = [&](Error error) -> tl::unexpected<Error> {
-    hideAgain(dir);
-    dir.remove();
-    return tl::unexpected<Error>(std::move(error));
-  };
-  const int64_t shortest_call_ns = options.functions ? options.functions->shortest_ns : 0;
-  const SessionInfo info = {.output = options.output,
-                            .command_line = command_line,
-                            .keep_kernels = options.kernels,
-                            .keep_memory = options.memory,
-                            .shortest_call_ns = shortest_call_ns,
-                            .force = options.force};
-  if (auto ok = dir.writeInfo(info); !ok) return giveUp(ok.error());
-  if (auto ok = checkRoomForArena(dir, options.ring_bytes); !ok) return giveUp(ok.error());
-  auto env = environmentFor(options, dir);
-  if (!env) return giveUp(env.error());
-  auto made = Collector::create(dir, {.keep_kernels = options.kernels,
-                                      .keep_memory = options.memory,
-                                      .shortest_call_ns = shortest_call_ns});
-  if (!made) return giveUp(made.error());
-  Collector& collector = **made;
-  noteHost(collector, command_line);
-  std::unique_ptr<RecordingDrain> recording;
-  if (options.record) {
-    auto drain = RecordingDrain::create(dir);
-    if (!drain) return giveUp(drain.error());
-    recording = std::move(*drain);
-  }
+};
 
-  ProfileOutcome outcome;
-  Descendants descendants(dir, collector);
-  if (descendants.needsPreload()) {
-    env->emplace_back(process_log::kEnvLog, dir.processLog());
-    if (auto ok = preload(*env, descendants.preload()); !ok) {
-      outcome.warnings.push_back("short-lived processes may be missed: " + ok.error().toString());
+/// The session of one program: prepare(), start(), watch() and finish(), in this order. When one of
+/// the first two fails, nothing was started.
+class ProgramSession {
+ public:
+  ProgramSession(const ProfileOptions& options, SessionSignals& signals, SessionDir& dir)
+      : options_(options),
+        signals_(signals),
+        dir_(dir),
+        command_line_(joinCommand(options.command)) {}
+  Status prepare();
+  Status start();
+  void watch();
+  ProfileOutcome finish();
+
+ private:
+  bool goesOn(const TimeLimit& limit) const;
+  void addWarningsOfOptions();
+
+  const ProfileOptions& options_;
+  SessionSignals& signals_;
+  SessionDir& dir_;
+  const std::string command_line_;
+  Environment env_;
+  std::unique_ptr<Collector> collector_;
+  std::unique_ptr<RecordingDrain> recording_;
+  ProfileOutcome outcome_;
+  std::optional<Descendants> descendants_;
+  std::optional<UnrecordedMessages> unrecorded_;
+  std::optional<Launcher> program_;
+  std::optional<ExitStatus> ended_;
+  int stops_at_end_ = 0;  // signals that had come when the program ended
+};
+
+Status ProgramSession::prepare() {
+  const int64_t shortest_call_ns = options_.functions ? options_.functions->shortest_ns : 0;
+  TS_CHECK_OK(dir_.writeInfo({.output = options_.output,
+                              .command_line = command_line_,
+                              .keep_kernels = options_.kernels,
+                              .keep_memory = options_.memory,
+                              .shortest_call_ns = shortest_call_ns,
+                              .force = options_.force}));
+  TS_CHECK_OK(checkRoomForArena(dir_, options_.ring_bytes));
+  TS_TRY(env_, environmentFor(options_, dir_));
+  TS_TRY(collector_, Collector::create(dir_, {.keep_kernels = options_.kernels,
+                                              .keep_memory = options_.memory,
+                                              .shortest_call_ns = shortest_call_ns}));
+  noteHost(*collector_, command_line_);
+  if (options_.record) {
+    TS_TRY(recording_, RecordingDrain::create(dir_));
+  }
+  return {};
+}
+
+Status ProgramSession::start() {
+  descendants_.emplace(dir_, *collector_);
+  if (descendants_->needsPreload()) {
+    env_.emplace_back(process_log::kEnvLog, dir_.processLog());
+    if (auto ok = preload(env_, descendants_->preload()); !ok) {
+      outcome_.warnings.push_back("short-lived processes may be missed: " + ok.error().toString());
     }
   }
-  UnrecordedMessages unrecorded(dir);
-  auto started = Launcher::start(options.command, *env);
-  if (!started) return giveUp(started.error());
-  Launcher& program = *started;
-  relay.follow(program);
-  const auto pid = static_cast<uint32_t>(program.pid());
-  if (recording) {
-    recording->expectEnd(pid);
-    if (auto ok = recording->start(); !ok) outcome.warnings.push_back(ok.error().toString());
+  unrecorded_.emplace(dir_);
+  TS_TRY(Launcher program, Launcher::start(options_.command, env_));
+  program_.emplace(std::move(program));
+  signals_.relay.follow(*program_);
+  if (recording_) {
+    recording_->expectEnd(static_cast<uint32_t>(program_->pid()));
+    if (auto ok = recording_->start(); !ok) outcome_.warnings.push_back(ok.error().toString());
   }
-  descendants.started(program.pid(), command_line);
+  descendants_->started(program_->pid(), command_line_);
+  return {};
+}
 
+/// Drains and looks on until the program has ended, and with it what is waited for.
+void ProgramSession::watch() {
   const int64_t begin = monotonicNs();
-  TimeLimit limit(options.duration_s, begin);
+  TimeLimit limit(options_.duration_s, begin);
   int64_t next_progress = begin + kProgressIntervalNs;
   int64_t pause_ns = 1'000'000;
-  std::optional<ExitStatus> ended;
-  int stops_at_end = 0;
   for (;;) {
-    const uint64_t met = collector.poll();
+    const uint64_t met = collector_->poll();
     const int64_t now = monotonicNs();
-    descendants.poll(now);
-    unrecorded.poll();
-    if (trigger) trigger->poll(dir.path());
-    if (!ended) {
-      ended = program.poll();
-      stops_at_end = relay.stops();
-      if (ended && recording) recording->noteEnd(pid, reasonOf(*ended));
+    descendants_->poll(now);
+    unrecorded_->poll();
+    if (signals_.trigger) signals_.trigger->poll(dir_.path());
+    if (!ended_) {
+      ended_ = program_->poll();
+      stops_at_end_ = signals_.relay.stops();
+      if (ended_ && recording_) {
+        recording_->noteEnd(static_cast<uint32_t>(program_->pid()), reasonOf(*ended_));
+      }
     }
-    if (ended) {
-      const bool stop_asked = relay.stops() > stops_at_end || limit.hit();
-      if (!options.wait_for_descendants || stop_asked || !collector.agentsAlive()) break;
-    } else {
-      limit.poll(program, now);
+    if (!ended_) {
+      limit.poll(*program_, now);
+    } else if (!goesOn(limit)) {
+      break;
     }
-    if (options.progress && now >= next_progress) {
+    if (options_.progress && now >= next_progress) {
       next_progress = now + kProgressIntervalNs;
-      options.progress(progressOf(collector, now - begin));
+      options_.progress(progressOf(*collector_, now - begin));
     }
     // Sleeping costs the program nothing; the rings hold far more than arrives in a pause.
     pause_ns = met > 0 ? 1'000'000 : std::min<int64_t>(pause_ns * 2, 5'000'000);
     const timespec pause{0, pause_ns};
     nanosleep(&pause, nullptr);
   }
+  outcome_.exit_code = ended_->exit_code;
+  outcome_.signal = ended_->signal;
+  outcome_.stopped_by_duration = limit.hit();
+}
 
-  outcome.exit_code = ended->exit_code;
-  outcome.signal = ended->signal;
-  outcome.stopped_by_duration = limit.hit();
-  descendants.finish(*ended, monotonicNs());
-  unrecorded.keep(dir, [&](uint32_t sender) { return descendants.has(sender); });
-  warnOfUnrecorded(dir, outcome);
-  collector.poll();  // what the last process had made is known now
-  const std::vector<std::string> silent = descendants.reportSilent(dir);
-  outcome.warnings.insert(outcome.warnings.end(), silent.begin(), silent.end());
-  if (recording) {
-    outcome.recording_status = recording->finish();
-    outcome.recording = recording->totals();
-    noteUnchanneled(dir, *outcome.recording);
+/// When the program has ended: whether to wait for others that have an agent.
+bool ProgramSession::goesOn(const TimeLimit& limit) const {
+  const bool stop_asked = signals_.relay.stops() > stops_at_end_ || limit.hit();
+  return options_.wait_for_descendants && !stop_asked && collector_->agentsAlive();
+}
+
+ProfileOutcome ProgramSession::finish() {
+  descendants_->finish(*ended_, monotonicNs());
+  unrecorded_->keep(dir_, [&](uint32_t sender) { return descendants_->has(sender); });
+  warnOfUnrecorded(dir_, outcome_);
+  collector_->poll();  // what the last process had made is known now
+  const std::vector<std::string> silent = descendants_->reportSilent(dir_);
+  outcome_.warnings.insert(outcome_.warnings.end(), silent.begin(), silent.end());
+  if (recording_) {
+    outcome_.recording_status = recording_->finish();
+    outcome_.recording = recording_->totals();
+    noteUnchanneled(dir_, *outcome_.recording);
   }
-  outcome.trace_status = collector.finish();
-  takeTotals(collector, dir, outcome);
+  outcome_.trace_status = collector_->finish();
+  takeTotals(*collector_, dir_, outcome_);
+  addWarningsOfOptions();
+  outcome_.unobserved = descendants_->unobserved();
+  for (const std::string& warning : descendants_->warnings()) outcome_.warnings.push_back(warning);
+  takePublished(*collector_, outcome_);
+  return std::move(outcome_);
+}
+
+/// What was asked for and could not be had.
+void ProgramSession::addWarningsOfOptions() {
   for (const auto& [what, variable] :
        {std::pair("CUDA was", kCudaInjection), std::pair("NVTX's ranges were", kNvtxInjection)}) {
     const std::string other = otherTool(variable);
-    if (!wants(options, PlatformType::CUDA) || other.empty()) continue;
-    outcome.warnings.push_back(
+    if (!wants(options_, PlatformType::CUDA) || other.empty()) continue;
+    outcome_.warnings.push_back(
         fmt::format("{} not captured: {} names {} already", what, variable, other));
   }
-  if (options.functions && !collector.sawTraceableProgram()) {
-    outcome.warnings.emplace_back(
+  if (options_.functions && !collector_->sawTraceableProgram()) {
+    outcome_.warnings.emplace_back(
         "--xray: no program that ran was built with clang's -fxray-instrument");
   }
-  outcome.unobserved = descendants.unobserved();
-  for (const std::string& warning : descendants.warnings()) outcome.warnings.push_back(warning);
-  takePublished(collector, outcome);
-  return outcome;
+}
+
+}  // namespace
+
+Result<ProfileOutcome> runProfile(const ProfileOptions& options) {
+  if (options.command.empty()) return fail(ErrorCode::kInvalidArgument, "no command to run");
+  TS_CHECK_OK(checkReach(options.command[0]));
+  SessionSignals signals(options);
+  TS_TRY(SessionDir dir, SessionDir::create(options.output));
+  ProgramSession session(options, signals, dir);
+  Status started = session.prepare();
+  if (started) started = session.start();
+  if (!started) {  // a failure must not leave the directory behind
+    hideAgain(dir);
+    dir.remove();
+    return tl::unexpected<Error>(std::move(started.error()));
+  }
+  session.watch();
+  return session.finish();
 }
 
 }  // namespace tracesmith
