@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <optional>
 
 namespace tracesmith {
 namespace {
@@ -116,79 +117,113 @@ void probeOpenCl(BackendReport& report, const Places& first) {
 
 // --- CUDA (CUDA driver API; numbers from cuda.h) --------------------------------------------
 
+/// The driver's functions; those that it need not have may be missing.
+struct CudaDriver {
+  explicit CudaDriver(const VendorLibrary& library)
+      : init(library.find<int (*)(unsigned)>("cuInit")),
+        count(library.find<int (*)(int*)>("cuDeviceGetCount")),
+        get(library.find<int (*)(int*, int)>("cuDeviceGet")),
+        name(library.find<int (*)(char*, int, int)>("cuDeviceGetName")),
+        memory(library.find<int (*)(size_t*, int)>("cuDeviceTotalMem_v2")),
+        attribute(library.find<int (*)(int*, int, int)>("cuDeviceGetAttribute")),
+        uuid(library.find<int (*)(std::array<uint8_t, 16>*, int)>("cuDeviceGetUuid")),
+        version(library.find<int (*)(int*)>("cuDriverGetVersion")),
+        error_text(library.find<int (*)(int, const char**)>("cuGetErrorString")) {}
+
+  int (*init)(unsigned);
+  int (*count)(int*);
+  int (*get)(int*, int);
+  int (*name)(char*, int, int);
+  int (*memory)(size_t*, int);
+  int (*attribute)(int*, int, int);
+  int (*uuid)(std::array<uint8_t, 16>*, int);
+  int (*version)(int*);
+  int (*error_text)(int, const char**);
+};
+
+/// Initializes the driver and returns how many devices it has; nothing when it cannot, and then
+/// the report says why.
+std::optional<int> startCuda(BackendReport& report, const CudaDriver& driver) {
+  if (!driver.init || !driver.count || !driver.get) {
+    report.problem = lacks(report, "cuInit");
+    return std::nullopt;
+  }
+  int version = 0, count = 0;
+  if (driver.version && driver.version(&version) == 0 && version > 0)
+    report.driver_version = static_cast<uint32_t>(version);
+  if (const int code = driver.init(0); code != 0) {
+    report.problem = failed("cuInit", code);
+    const char* text = nullptr;
+    if (driver.error_text && driver.error_text(code, &text) == 0 && text != nullptr)
+      report.problem += fmt::format(" ({})", text);
+    return std::nullopt;
+  }
+  if (const int code = driver.count(&count); code != 0) {
+    report.problem = failed("cuDeviceGetCount", code);
+    return std::nullopt;
+  }
+  return count;
+}
+
+/// "GPU-01234567-89ab-cdef-0123-456789abcdef", as NVIDIA's tools write it.
+std::string cudaUuidText(const std::array<uint8_t, 16>& uuid) {
+  std::string text = "GPU-";
+  for (size_t b = 0; b < uuid.size(); ++b)
+    text += fmt::format("{}{:02x}", b == 4 || b == 6 || b == 8 || b == 10 ? "-" : "", uuid[b]);
+  return text;
+}
+
+DeviceRow describeCudaDevice(BackendReport& report, const CudaDriver& driver, int device,
+                             const std::string& kernel_module) {
+  const auto attribute = [&](int what) {
+    int value = 0;
+    return driver.attribute && driver.attribute(&value, what, device) == 0 && value > 0
+               ? static_cast<uint32_t>(value)
+               : 0u;
+  };
+  DeviceRow row;
+  row.kind = DeviceKind::kGpu;
+  std::array<char, 256> name{};
+  if (driver.name && driver.name(name.data(), name.size() - 1, device) == 0)
+    row.name = report.strings.intern(name.data());
+  row.vendor = report.strings.intern("NVIDIA Corporation");
+  row.platform = report.strings.intern("CUDA");
+  if (report.driver_version > 0)
+    row.api_version = report.strings.intern("CUDA " + cudaVersionText(report.driver_version));
+  row.driver_version = report.strings.intern(kernel_module);
+  size_t memory = 0;
+  if (driver.memory && driver.memory(&memory, device) == 0) row.memory_bytes = memory;
+  row.max_work_group_size = attribute(1);
+  row.warp_size = attribute(10);
+  row.clock_mhz = attribute(13) / 1000;
+  row.compute_units = attribute(16);
+  row.memory_clock_mhz = attribute(36) / 1000;
+  row.memory_bus_bits = attribute(37);
+  row.max_threads_per_unit = attribute(39);
+  row.compute_major = attribute(75);
+  row.compute_minor = attribute(76);
+  row.pci_address = report.strings.intern(
+      fmt::format("{:04x}:{:02x}:{:02x}.0", attribute(50), attribute(33), attribute(34)));
+  std::array<uint8_t, 16> uuid{};
+  if (driver.uuid && driver.uuid(&uuid, device) == 0)
+    row.uuid = report.strings.intern(cudaUuidText(uuid));
+  return row;
+}
+
 void probeCuda(BackendReport& report, const Places& first) {
   const VendorLibrary library(report, {"libcuda.so.1", "libcuda.so"}, first,
                               {"/usr/local/nvidia/lib64", "/usr/lib/wsl/lib"});
   if (!library) return;
-  const auto init = library.find<int (*)(unsigned)>("cuInit");
-  const auto count_of = library.find<int (*)(int*)>("cuDeviceGetCount");
-  const auto get = library.find<int (*)(int*, int)>("cuDeviceGet");
-  const auto name_of = library.find<int (*)(char*, int, int)>("cuDeviceGetName");
-  const auto memory_of = library.find<int (*)(size_t*, int)>("cuDeviceTotalMem_v2");
-  const auto attribute_of = library.find<int (*)(int*, int, int)>("cuDeviceGetAttribute");
-  const auto uuid_of = library.find<int (*)(std::array<uint8_t, 16>*, int)>("cuDeviceGetUuid");
-  const auto version_of = library.find<int (*)(int*)>("cuDriverGetVersion");
-  const auto error_text = library.find<int (*)(int, const char**)>("cuGetErrorString");
-  if (!init || !count_of || !get) {
-    report.problem = lacks(report, "cuInit");
-    return;
-  }
-  int version = 0, count = 0;
-  if (version_of && version_of(&version) == 0 && version > 0)
-    report.driver_version = static_cast<uint32_t>(version);
-  if (const int code = init(0); code != 0) {
-    report.problem = failed("cuInit", code);
-    const char* text = nullptr;
-    if (error_text && error_text(code, &text) == 0 && text != nullptr)
-      report.problem += fmt::format(" ({})", text);
-    return;
-  }
-  if (const int code = count_of(&count); code != 0) {
-    report.problem = failed("cuDeviceGetCount", code);
-    return;
-  }
+  const CudaDriver driver(library);
+  const std::optional<int> count = startCuda(report, driver);
+  if (!count) return;
   std::string kernel_module;  // "550.54.14"
   std::ifstream("/sys/module/nvidia/version") >> kernel_module;
-  for (int i = 0; i < std::min(count, 1024); ++i) {
+  for (int i = 0; i < std::min(*count, 1024); ++i) {
     int device = 0;
-    if (get(&device, i) != 0) continue;
-    const auto attribute = [&](int what) {
-      int value = 0;
-      return attribute_of && attribute_of(&value, what, device) == 0 && value > 0
-                 ? static_cast<uint32_t>(value)
-                 : 0u;
-    };
-    DeviceRow row;
+    if (driver.get(&device, i) != 0) continue;
+    DeviceRow row = describeCudaDevice(report, driver, device, kernel_module);
     row.ordinal = static_cast<uint32_t>(i);
-    row.kind = DeviceKind::kGpu;
-    std::array<char, 256> name{};
-    if (name_of && name_of(name.data(), name.size() - 1, device) == 0)
-      row.name = report.strings.intern(name.data());
-    row.vendor = report.strings.intern("NVIDIA Corporation");
-    row.platform = report.strings.intern("CUDA");
-    if (report.driver_version > 0)
-      row.api_version = report.strings.intern("CUDA " + cudaVersionText(report.driver_version));
-    row.driver_version = report.strings.intern(kernel_module);
-    size_t memory = 0;
-    if (memory_of && memory_of(&memory, device) == 0) row.memory_bytes = memory;
-    row.max_work_group_size = attribute(1);
-    row.warp_size = attribute(10);
-    row.clock_mhz = attribute(13) / 1000;
-    row.compute_units = attribute(16);
-    row.memory_clock_mhz = attribute(36) / 1000;
-    row.memory_bus_bits = attribute(37);
-    row.max_threads_per_unit = attribute(39);
-    row.compute_major = attribute(75);
-    row.compute_minor = attribute(76);
-    row.pci_address = report.strings.intern(
-        fmt::format("{:04x}:{:02x}:{:02x}.0", attribute(50), attribute(33), attribute(34)));
-    std::array<uint8_t, 16> uuid{};
-    if (uuid_of && uuid_of(&uuid, device) == 0) {
-      std::string text = "GPU-";
-      for (size_t b = 0; b < uuid.size(); ++b)
-        text += fmt::format("{}{:02x}", b == 4 || b == 6 || b == 8 || b == 10 ? "-" : "", uuid[b]);
-      row.uuid = report.strings.intern(text);
-    }
     report.devices.push_back(row);
   }
   if (report.devices.empty()) report.problem = noDevices(report);

@@ -28,64 +28,55 @@ void addLayer(const std::string& agent) {
   setenv("OPENCL_LAYERS", (before.empty() ? agent : before + ":" + agent).c_str(), 1);
 }
 
-}  // namespace
+/// The agent's library, and how it comes into this process.
+struct AgentEntry {
+  std::string library;
+  bool at_once = false;  // CUDA is in use: its driver has looked for the library already
+};
 
-Result<std::unique_ptr<InProcessCapture>> InProcessCapture::arm(const InProcessOptions& options) {
-  if (g_armed.exchange(true)) {
-    return fail(ErrorCode::kInvalidArgument,
-                "this process is being captured already; one capture at a time");
-  }
-  std::error_code ec;
-  std::string directory;  // ours, once it has been made
-  auto refuse = [&](Error error) -> tl::unexpected<Error> {
-    if (!directory.empty()) std::filesystem::remove_all(directory, ec);
-    g_armed.store(false);
-    return tl::unexpected<Error>(std::move(error));
-  };
+/// An error when this process cannot be captured.
+Result<AgentEntry> findAgentEntry(const InProcessOptions& options) {
   const char* outer = std::getenv(arena::kEnvSession);
+  std::error_code ec;
   if (outer != nullptr && *outer != 0 && std::filesystem::is_directory(outer, ec)) {
-    return refuse({ErrorCode::kInvalidArgument,
-                   "this process is being recorded already, by `tracesmith profile` or by a "
-                   "profiler in a process that started it",
-                   outer});
+    return fail(ErrorCode::kInvalidArgument,
+                "this process is being recorded already, by `tracesmith profile` or by a "
+                "profiler in a process that started it",
+                outer);
   }
   const bool cuda = options.platform == PlatformType::CUDA;
   if (!cuda && !icdLoaderHasLayers()) {
-    return refuse({ErrorCode::kUnsupported,
-                   "the OpenCL ICD loader (libOpenCL.so.1) is missing or does not know "
-                   "OPENCL_LAYERS; install ocl-icd 2.3 or newer",
-                   {}});
+    return fail(ErrorCode::kUnsupported,
+                "the OpenCL ICD loader (libOpenCL.so.1) is missing or does not know "
+                "OPENCL_LAYERS; install ocl-icd 2.3 or newer");
   }
-  auto agent = findAgentLibrary(cuda ? kCudaAgent : "libtracesmith-opencl.so");
-  if (!agent) return refuse(agent.error());
-  const bool cuda_in_use = cuda && cudaIsInUse();
+  AgentEntry entry;
+  TS_TRY(entry.library, findAgentLibrary(cuda ? kCudaAgent : "libtracesmith-opencl.so"));
+  entry.at_once = cuda && cudaIsInUse();
   const char* injected = std::getenv(kCudaInjection);
-  if (cuda && !cuda_in_use && injected != nullptr && *injected != 0 && *agent != injected) {
-    return refuse({ErrorCode::kUnsupported,
-                   fmt::format("{} names another tool's library already", kCudaInjection),
-                   injected});
+  if (cuda && !entry.at_once && injected != nullptr && *injected != 0 &&
+      entry.library != injected) {
+    return fail(ErrorCode::kUnsupported,
+                fmt::format("{} names another tool's library already", kCudaInjection), injected);
   }
+  return entry;
+}
 
-  std::string made = std::filesystem::temp_directory_path(ec).string();
-  if (ec) made = "/tmp";
-  made += "/tracesmith.XXXXXX";
-  if (mkdtemp(made.data()) == nullptr) {
-    return refuse(failErrno(errno, "cannot make a directory for the capture", made).value());
+Result<std::string> makeCaptureDirectory() {
+  std::error_code ec;
+  std::string directory = std::filesystem::temp_directory_path(ec).string();
+  if (ec) directory = "/tmp";
+  directory += "/tracesmith.XXXXXX";
+  if (mkdtemp(directory.data()) == nullptr) {
+    return failErrno(errno, "cannot make a directory for the capture", directory);
   }
-  directory = made;
-  const std::string output = directory + "/capture.sbt";
-  auto dir = SessionDir::create(output);
-  if (!dir) return refuse(dir.error());
-  const SessionInfo info = {.output = output,
-                            .command_line = "in-process capture",
-                            .keep_kernels = options.keep_kernels,
-                            .keep_memory = options.keep_memory};
-  if (auto ok = dir->writeInfo(info); !ok) return refuse(ok.error());
-  auto collector = Collector::create(
-      *dir, {.keep_kernels = options.keep_kernels, .keep_memory = options.keep_memory});
-  if (!collector) return refuse(collector.error());
+  return directory;
+}
 
-  setenv(arena::kEnvSession, dir->path().c_str(), 1);
+/// What the agent reads, and what brings it into this process and its children.
+void setAgentEnvironment(const InProcessOptions& options, const SessionDir& dir,
+                         const std::string& agent) {
+  setenv(arena::kEnvSession, dir.path().c_str(), 1);
   setenv(arena::kEnvRingBytes, std::to_string(options.ring_bytes).c_str(), 1);
   setenv(arena::kEnvOverflow, options.overflow == OverflowPolicy::Block ? "block" : "drop", 1);
   setenv(arena::kEnvCapture, "off", 1);
@@ -93,28 +84,53 @@ Result<std::unique_ptr<InProcessCapture>> InProcessCapture::arm(const InProcessO
     setenv(arena::kEnvStacks, "native", 1);
     setenv(arena::kEnvStackDepth, std::to_string(options.stack_depth).c_str(), 1);
   }
-  if (cuda) {
-    setenv(kCudaInjection, agent->c_str(), 1);
+  if (options.platform == PlatformType::CUDA) {
+    setenv(kCudaInjection, agent.c_str(), 1);
   } else {
-    addLayer(*agent);
+    addLayer(agent);
   }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<InProcessCapture>> InProcessCapture::arm(const InProcessOptions& options) {
+  if (g_armed.exchange(true)) {
+    return fail(ErrorCode::kInvalidArgument,
+                "this process is being captured already; one capture at a time");
+  }
+  std::string directory;
+  auto capture = armOnce(options, directory);
+  if (!capture) {
+    std::error_code ec;
+    if (!directory.empty()) std::filesystem::remove_all(directory, ec);
+    g_armed.store(false);
+  }
+  return capture;
+}
+
+Result<std::unique_ptr<InProcessCapture>> InProcessCapture::armOnce(const InProcessOptions& options,
+                                                                    std::string& directory) {
+  TS_TRY(const AgentEntry entry, findAgentEntry(options));
+  TS_TRY(directory, makeCaptureDirectory());
+  const std::string output = directory + "/capture.sbt";
+  TS_TRY(SessionDir dir, SessionDir::create(output));
+  TS_CHECK_OK(dir.writeInfo({.output = output,
+                             .command_line = "in-process capture",
+                             .keep_kernels = options.keep_kernels,
+                             .keep_memory = options.keep_memory}));
+  TS_TRY(auto collector, Collector::create(dir, {.keep_kernels = options.keep_kernels,
+                                                 .keep_memory = options.keep_memory}));
+  setAgentEnvironment(options, dir, entry.library);
 
   std::unique_ptr<InProcessCapture> capture(new InProcessCapture);
   capture->platform_ = options.platform;
-  capture->agent_ = *agent;
+  capture->agent_ = entry.library;
   capture->directory_ = directory;
-  capture->collector_ = std::move(*collector);
+  capture->collector_ = std::move(collector);
   capture->collector_->setCapturing(false);
   if (options.stack_depth > 0) capture->symbolizer_ = std::make_unique<Symbolizer>();
-  auto thread = startQuietThread([raw = capture.get()] { raw->run(); });
-  if (!thread) return refuse(thread.error());
-  capture->thread_ = std::move(*thread);
-  if (cuda_in_use) {
-    if (auto ok = capture->enterNow(*agent); !ok) {
-      capture.reset();
-      return refuse(ok.error());
-    }
-  }
+  TS_TRY(capture->thread_, startQuietThread([raw = capture.get()] { raw->run(); }));
+  if (entry.at_once) TS_CHECK_OK(capture->enterNow(entry.library));
   return capture;
 }
 

@@ -62,6 +62,9 @@ class InProcessCapture {
 
  private:
   InProcessCapture() = default;
+  /// `directory`: of the capture once it has been made, also when this fails after that.
+  static Result<std::unique_ptr<InProcessCapture>> armOnce(const InProcessOptions& options,
+                                                           std::string& directory);
   Status enterNow(const std::string& agent);
   void run();
   void nameFrames(Trace& trace);

@@ -87,39 +87,18 @@ DeviceId SharedRows::device(const DeviceRow& row) {
 void RecordJoiner::join(ByteView record, uint32_t tid) {
   const auto header = loadFixed<arena::RecordHeader>(record.data());
   ++shared_.events;
-  if (RecordedCuda::isOne(header.kind)) {
-    if (!cuda_.join(record, thread(tid))) damaged();
-    return;
-  }
+  if (RecordedCuda::isOne(header.kind)) return damagedUnless(cuda_.join(record, thread(tid)));
   switch (header.kind) {
     case RecordKind::kNvtx:
-      if (!nvtx_.join(record, thread(tid),
-                      [this](uint32_t named, std::string_view name) { nameThread(named, name); })) {
-        damaged();
-      }
-      return;
-    case RecordKind::kFunction: {
-      arena::FunctionRecord r;
-      if (!takePart(record, r)) return damaged();
-      return calls_.add(r, hostNs(r.time), tid, thread(tid));
-    }
+      return joinNvtx(record, tid);
+    case RecordKind::kFunction:
+      return joinFunction(record, tid);
     case RecordKind::kXRayProgram:
-      if (!calls_.addProgram(record)) damaged();
-      return;
-    case RecordKind::kUnseenLoader: {
-      arena::UnseenLoaderRecord r;
-      if (!takePart(record, r) || r.header.aux > record.size()) return damaged();
-      unseen_loaders_.emplace(
-          std::string(reinterpret_cast<const char*>(record.data()), r.header.aux),
-          static_cast<arena::UnseenLoader>(r.header.flags));
-      return;
-    }
-    case RecordKind::kThread: {
-      arena::ThreadRecord r;
-      if (!takePart(record, r)) return damaged();
-      nvtx_.threadBegins(thread(header.aux, r.name));
-      return;
-    }
+      return damagedUnless(calls_.addProgram(record));
+    case RecordKind::kUnseenLoader:
+      return joinUnseenLoader(record);
+    case RecordKind::kThread:
+      return joinThread(record);
     case RecordKind::kComplete:
       return joinComplete(record);
     case RecordKind::kFree:
@@ -127,26 +106,25 @@ void RecordJoiner::join(ByteView record, uint32_t tid) {
     case RecordKind::kArgument:
       return joinArgument(record);
     case RecordKind::kPath:
-      if (!stacks_.addPaths(record)) damaged();
-      return;
+      return damagedUnless(stacks_.addPaths(record));
     case RecordKind::kPythonCode:
-      if (!stacks_.addPythonCode(record)) damaged();
-      return;
+      return damagedUnless(stacks_.addPythonCode(record));
     case RecordKind::kPythonInterpreter:
-      if (!stacks_.addPythonInterpreter(record)) damaged();
-      return;
+      return damagedUnless(stacks_.addPythonInterpreter(record));
     case RecordKind::kModule:
-      if (!stacks_.addModule(record)) damaged();
-      return;
+      return damagedUnless(stacks_.addModule(record));
     case RecordKind::kObject:
     case RecordKind::kDevice:
       return;  // define() has done all there is to do
     default:
-      break;
+      return joinCall(record, tid);
   }
+}
+
+void RecordJoiner::joinCall(ByteView record, uint32_t tid) {
   CallRecord call;
   if (!takePart(record, call)) return damaged();
-  switch (header.kind) {
+  switch (call.header.kind) {
     case RecordKind::kCall:
       return hostCall(call, tid);
     case RecordKind::kKernel:
@@ -162,6 +140,31 @@ void RecordJoiner::join(ByteView record, uint32_t tid) {
     default:
       return damaged();
   }
+}
+
+void RecordJoiner::joinNvtx(ByteView record, uint32_t tid) {
+  damagedUnless(nvtx_.join(record, thread(tid), [this](uint32_t named, std::string_view name) {
+    nameThread(named, name);
+  }));
+}
+
+void RecordJoiner::joinFunction(ByteView record, uint32_t tid) {
+  arena::FunctionRecord r;
+  if (!takePart(record, r)) return damaged();
+  calls_.add(r, hostNs(r.time), tid, thread(tid));
+}
+
+void RecordJoiner::joinUnseenLoader(ByteView record) {
+  arena::UnseenLoaderRecord r;
+  if (!takePart(record, r) || r.header.aux > record.size()) return damaged();
+  unseen_loaders_.emplace(std::string(reinterpret_cast<const char*>(record.data()), r.header.aux),
+                          static_cast<arena::UnseenLoader>(r.header.flags));
+}
+
+void RecordJoiner::joinThread(ByteView record) {
+  arena::ThreadRecord r;
+  if (!takePart(record, r)) return damaged();
+  nvtx_.threadBegins(thread(r.header.aux, r.name));
 }
 
 /// What the program calls it stays, whatever the system does.

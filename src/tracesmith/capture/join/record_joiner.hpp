@@ -183,6 +183,12 @@ class RecordJoiner {
   void defineDevice(ByteView record);
   void defineMemory(ByteView record);
 
+  /// Records that begin with a CallRecord.
+  void joinCall(ByteView record, uint32_t tid);
+  void joinNvtx(ByteView record, uint32_t tid);
+  void joinFunction(ByteView record, uint32_t tid);
+  void joinUnseenLoader(ByteView record);
+  void joinThread(ByteView record);
   void joinKernel(const arena::CallRecord& call, ByteView rest, uint32_t tid);
   void joinTransfer(const arena::CallRecord& call, ByteView rest, uint32_t tid);
   void joinSync(const arena::CallRecord& call, ByteView rest, uint32_t tid);
@@ -210,6 +216,7 @@ class RecordJoiner {
     return std::clamp(shared_.stamps.toNs(stamp_clock_, stamp), -kFar, kFar);
   }
   void damaged() { ++damaged_records_; }
+  void damagedUnless(bool joined) { damaged_records_ += joined ? 0 : 1; }
 
   SharedRows& shared_;
   ProcessId process_;

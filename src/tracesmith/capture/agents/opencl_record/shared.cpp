@@ -42,6 +42,69 @@ void CL_CALLBACK freeForUs(cl_command_queue /*queue*/, cl_uint count, void* poin
   next().clReleaseContext(context);
 }
 
+/// A copy between shared memory and the host's, or within either, that is recorded.
+struct SharedCopy {
+  SharedCopy(cl_command_queue q, void* destination, const void* source, size_t bytes) : queue(q) {
+    command.queue = handleOf(q);
+    command.destination = handleOf(destination);
+    command.source = handleOf(source);
+    command.bytes = bytes;
+    StateLock lock;
+    from_host = !isShared(source, bytes);
+    to_host = !isShared(destination, bytes);
+  }
+  cl_command_queue queue;
+  rec::SvmCopy command;
+  bool from_host = false;
+  bool to_host = false;
+  bool later = false;  // what the source holds is read when the command is complete
+  Place here;          // the source
+  Place there;         // the destination, if it is the host's
+  Content content;
+};
+
+template <class Invoke>
+cl_int copyAndWait(SharedCopy& copy, Call& call, Order& order, cl_event* event, Invoke& invoke) {
+  if (copy.from_host && !copy.later) copy.content.take(copy.here, Keep::kBytes);
+  copy.command.content = copy.content.payload();
+  call.flag(kBlocking);
+  const uint64_t sequence = put(copy.command, call.begun());
+  order.release();
+  const Sync waited = blockingIn(copy.queue);
+  call.end(invoke(event));
+  Content shown;
+  const bool success = call.info().result == CL_SUCCESS;
+  if (copy.to_host && success) shown.take(copy.there, keepOutputs());
+  if (copy.later && success) shown.take(copy.here, Keep::kBytes);
+  doneBlocking(sequence, call, event, shown, copy.later || (copy.to_host && options().keep_outputs),
+               nullptr);
+  settle(success ? waited : Sync{});
+  return call.info().result;
+}
+
+template <class Invoke>
+cl_int enqueueCopy(SharedCopy& copy, Call& call, SharedUse& use, cl_event* event, Invoke& invoke) {
+  const bool read_later = copy.to_host || copy.later;
+  cl_event own = nullptr;
+  cl_event* slot = event == nullptr && (read_later || use.any()) ? &own : event;
+  call.end(invoke(slot));
+  const bool success = call.info().result == CL_SUCCESS;
+  if (success && copy.from_host && !copy.later) {
+    copy.content.take(copy.here, Keep::kBytes);
+  }
+  copy.command.content = copy.content.payload();
+  copy.command.event = success && event != nullptr ? handleOf(*event) : 0;
+  const uint64_t sequence = put(copy.command, call.info());
+  const bool followed = success && slot != nullptr;
+  if (followed && read_later && sequence != kNotRecorded) {
+    awaitRead({copy.to_host ? Awaited::kRead : Awaited::kSource, sequence, *slot,
+               handleOf(copy.queue), copy.to_host ? copy.there : copy.here});
+  }
+  use.await(copy.queue, followed ? *slot : nullptr);
+  if (own != nullptr) next().clReleaseEvent(own);
+  return call.info().result;
+}
+
 }  // namespace
 
 extern "C" {
@@ -156,66 +219,23 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueSVMMemcpy)(cl_command_queue queue, cl_bool b
     if (blocking) settle();
     return result;
   }
-  bool from_host = false;
-  bool to_host = false;
-  {
-    StateLock lock;
-    from_host = !isShared(source, bytes);
-    to_host = !isShared(destination, bytes);
-  }
+  SharedCopy copy(queue, destination, source, bytes);
   recordHostChanges();
   SharedUse use;
-  if (!to_host) use.add(handleOf(destination));
-  const Place there = stretch(destination, to_host ? bytes : 0);
-  if (to_host) aboutToOverwrite(there);
-  rec::SvmCopy c;
-  c.queue = handleOf(queue);
-  c.destination = handleOf(destination);
-  c.source = handleOf(source);
-  c.bytes = bytes;
-  c.waits = handlesOf(waits, n);
+  if (!copy.to_host) use.add(handleOf(destination));
+  copy.there = stretch(destination, copy.to_host ? bytes : 0);
+  if (copy.to_host) aboutToOverwrite(copy.there);
+  copy.command.waits = handlesOf(waits, n);
   Call call;
-  Content content;
-  const Place here = stretch(source, bytes);
-  bool later = from_host && !to_host && yetToBeFilled(here);
-  if (blocking && from_host && !later) {
-    later = !seemsGood(queue, contextOfQueue(queue), n, waits) || source == nullptr ||
-            destination == nullptr;
+  copy.here = stretch(source, bytes);
+  copy.later = copy.from_host && !copy.to_host && yetToBeFilled(copy.here);
+  if (blocking && copy.from_host && !copy.later) {
+    copy.later = !seemsGood(queue, contextOfQueue(queue), n, waits) || source == nullptr ||
+                 destination == nullptr;
   }
-  if (later) content.unknown(bytes);
-  if (blocking) {
-    if (from_host && !later) content.take(source, bytes);
-    c.content = content.payload();
-    call.flag(kBlocking);
-    const uint64_t sequence = put(c, call.begun());
-    order.release();
-    const Sync waited = blockingIn(queue);
-    call.end(invoke(event));
-    Content shown;
-    const bool success = call.info().result == CL_SUCCESS;
-    if (to_host && success) shown.take(there, keepOutputs());
-    if (later && success) shown.take(here, Keep::kBytes);
-    doneBlocking(sequence, call, event, shown, later || (to_host && options().keep_outputs),
-                 nullptr);
-    settle(success ? waited : Sync{});
-    return call.info().result;
-  }
-  cl_event own = nullptr;
-  cl_event* slot = event == nullptr && (to_host || later || use.any()) ? &own : event;
-  call.end(invoke(slot));
-  const bool success = call.info().result == CL_SUCCESS;
-  if (success && from_host && !later) content.take(source, bytes);
-  c.content = content.payload();
-  c.event = success && event != nullptr ? handleOf(*event) : 0;
-  const uint64_t sequence = put(c, call.info());
-  const bool followed = success && slot != nullptr;
-  if (followed && (to_host || later) && sequence != kNotRecorded) {
-    awaitRead({to_host ? Awaited::kRead : Awaited::kSource, sequence, *slot, handleOf(queue),
-               to_host ? there : here});
-  }
-  use.await(queue, followed ? *slot : nullptr);
-  if (own != nullptr) next().clReleaseEvent(own);
-  return call.info().result;
+  if (copy.later) copy.content.unknown(bytes);
+  return blocking ? copyAndWait(copy, call, order, event, invoke)
+                  : enqueueCopy(copy, call, use, event, invoke);
 }
 
 cl_int CL_API_CALL TS_WRAP(clEnqueueSVMMemFill)(cl_command_queue queue, void* p,
