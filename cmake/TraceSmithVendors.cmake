@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Vendor options of the request. An option defaults to what is found and what this version can
-# record; one that is switched on against that is answered with a warning, never in silence.
+# Vendor options. An option defaults to ON when its vendor can be recorded by this version. An option
+# that is switched on without effect causes a warning.
 
 if(SKBUILD) # pip
   include(TraceSmithRequested)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Phase 1 of the plan: record a program, and look at its kernels: launch, stream, start and end.
+"""Record a program, and look at its kernels: launch, stream, start and end.
 record_walkthrough.py   writes record.sbt; ends with 77 where there is no OpenCL"""
 from walkthrough import expect, profile, tracesmith
 

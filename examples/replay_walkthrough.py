@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Phase 4 of the plan: run again what was recorded, whole and in part, and compare its results.
+"""Run again what was recorded, whole and in part, and compare its results.
 replay_walkthrough.py   writes replay.sbt, replay.sbr; ends with 77 where there is no OpenCL"""
 import tracesmith as ts
 from walkthrough import expect, profile, tracesmith

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Phase 2 of the plan: who launched each kernel, and what each had to wait for.
+"""Who launched each kernel, and what each had to wait for.
 stacks_walkthrough.py   writes stacks.sbt, stacks.dot; ends with 77 where there is no OpenCL"""
 from pathlib import Path
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Phase 3 of the plan: the states of streams over time, a timeline, and a picture in Perfetto.
+"""The states of streams over time, a timeline, and a picture in Perfetto.
 timeline_walkthrough.py   writes timeline.sbt, timeline.pftrace; ends with 77 where there is no OpenCL"""
 import tracesmith as ts
 from walkthrough import expect, profile

@@ -33,7 +33,7 @@ quietly() {
   return "$code"
 }
 
-# Every C++ file of the project. The snippets of the request stay as they are written there.
+# Every C++ file of the project. The snippets in tests/request/cases stay as their documents show them.
 cpp_files() {
   find src include examples python tests -type f ! -path 'tests/request/cases/*' \( -name '*.cpp' -o -name '*.hpp' -o -name '*.c' -o -name '*.h' \) | sort
 }

@@ -139,7 +139,7 @@ def overlap(tools, step):
 
 
 def kernel_table(tools, step):
-    """The request's table: vectorAdd and relu of a million numbers, matrixMul of 512 x 512."""
+    """A table: vectorAdd and relu of a million numbers, matrixMul of 512 x 512."""
     table, total = [], 0.0
     for title, name, kernel in (("vectorAdd (1M elements)", "vector_add", "vectorAdd"),
                                 ("matrixMul (512x512)", "matrix_mul", "matrixMul"),

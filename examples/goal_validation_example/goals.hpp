@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The goals of the plan, phase by phase, each with a check that measures something.
+// The design goals, phase by phase, each with a check that measures something.
 #pragma once
 
 #include <functional>

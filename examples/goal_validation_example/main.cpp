@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks each goal of the plan on this machine, and prints what was measured.
+// Checks each design goal on this machine, and prints what was measured.
 //   goal_validation_example
 // A goal passes, fails, is not run (what it needs is not on this machine) or is absent (this
 // version does not have it). Exit codes: 0 nothing failed; 1 something failed; 77 there is no

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names that users know are there, or docs/request_status.md says why not."""
+"""Names that users know are there, or tests/request/STATUS.md says why not."""
 import inspect
 import subprocess
 import sys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Short ways to common things, by the names that users of the earlier tool know."""
+"""Short functions for common tasks."""
 from __future__ import annotations
 
 import os

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which commands and options of the earlier tool this one has, and what of its options for CMake and pip. The command
 itself is asked, and cmake/ is read. Each is there, or is in command_left_out.txt with a reason;
-docs/request_status.md (status_page.py) has the table."""
+tests/request/STATUS.md (status_page.py) has the table."""
 import os
 import re
 import subprocess

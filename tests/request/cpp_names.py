@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which names of the earlier tool's C++ API this one has. A compiler says so: CXX, else c++. Every name is there,
-or is in cpp_left_out.txt with a reason; docs/request_status.md (status_page.py) has the table."""
+or is in cpp_left_out.txt with a reason; tests/request/STATUS.md (status_page.py) has the table."""
 import os
 import re
 import shlex

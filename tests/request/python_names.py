@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which names of the earlier tool's Python package this one has. Every name is there, or is in
-left_out.txt with a reason; docs/request_status.md (status_page.py) has the table."""
+left_out.txt with a reason; tests/request/STATUS.md (status_page.py) has the table."""
 import tracesmith
 import tracesmith.xctrace  # which is not imported with it
 from earlier_names import compare, lines

@@ -3,7 +3,7 @@
 // becomes a function of its own (CMakeLists.txt), and its profilers find work to capture.
 #pragma once
 
-#include <iostream>  // which the earlier header brought along
+#include <iostream>  // which programs for TraceSmith 0.x had from tracesmith.hpp
 
 #include <tracesmith/tracesmith.hpp>
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/request_status.md: what of the request there is, what is not, and why.
+"""tests/request/STATUS.md: what of the request there is, what is not, and why.
 Usage: status_page.py [--write]   with --write: makes the page anew; else: fails where it is old or untrue"""
 import re
 import sys
@@ -10,7 +10,7 @@ import python_names
 from request_case import HERE, all_cases
 
 ROOT = HERE.parents[1]
-PAGE = ROOT / "docs" / "request_status.md"
+PAGE = HERE / "STATUS.md"
 LANGUAGES = {"sh": "commands", "py": "Python", "cpp": "C++"}
 
 
@@ -97,7 +97,7 @@ platform that the machine does not have is run twice: as it is, and on OpenCL, w
 and its like, the case says what it prints, or which file it leaves and what is in it, and that is looked for.
 
 {table(("case", "where", "what", "outcome", "remark"),
-       [(f"[{case.name}](../tests/request/cases/{case.path.name})", place_of(case), LANGUAGES[case.kind],
+       [(f"[{case.name}](cases/{case.path.name})", place_of(case), LANGUAGES[case.kind],
          outcome(case), remarks(case)) for case in cases])}
 ### Run, and end with an error that says why
 
@@ -156,7 +156,7 @@ def main():
     text = f"""# What was asked for, and what there is
 
 Made by `tests/request/status_page.py --write` from what the tests try: no row is written by hand, and a test fails
-where the page is not true. [status.md](status.md) says what works, and on what that was proven.
+where the page is not true. [docs/status.md](../../docs/status.md) says what works, and on what that was proven.
 
 {snippets()}
 {plan}
@@ -164,10 +164,11 @@ where the page is not true. [status.md](status.md) says what works, and on what 
 {of_commands}
 {names}
 {of_cpp}"""
+    text = re.sub(r"\]\((\w+\.md)\)", r"](../../docs/\1)", text)  # goals.txt links pages of docs
     if "--write" in sys.argv:
         PAGE.write_text(text, encoding="utf-8")
     elif not PAGE.exists() or PAGE.read_text(encoding="utf-8") != text:
-        problems.append("docs/request_status.md is old: tests/request/status_page.py --write")
+        problems.append("tests/request/STATUS.md is old: tests/request/status_page.py --write")
     for problem in problems:
         print(problem)
     sys.exit(bool(problems))

@@ -16,7 +16,7 @@ inline int64_t clockNs(clockid_t clock) {
 
 inline int64_t monotonicNs() { return clockNs(CLOCK_MONOTONIC); }
 
-/// The request's name for "now": CLOCK_MONOTONIC in ns. [any thread]
+/// Now: CLOCK_MONOTONIC in ns. [any thread]
 inline uint64_t getCurrentTimestamp() { return static_cast<uint64_t>(monotonicNs()); }
 
 }  // namespace tracesmith

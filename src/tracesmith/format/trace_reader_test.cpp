@@ -108,7 +108,7 @@ TEST(TraceReader, SaysWhatAFileIsThatIsNoTrace) {
       {"\x1f\x8b\x08\x00\x00\x00"sv, "looks like gzip"},
       {"\x28\xb5\x2f\xfd\x00\x00"sv, "looks like zstd"},
       {"SQLite format 3\0..."sv, "SQLite"},
-      {"SBT\0\x00\x00\x01\x00"sv, "earlier tool"},
+      {"SBT\0\x00\x00\x01\x00"sv, "TraceSmith 0.x"},
       {"\x0a\x10\x08\x01\x00\x00\x00\x00\x00\x00"sv, "Perfetto"},
       {"\x7f\x45LF\x02\x01\x01\x00"sv, "ELF"},
       {"\x89SBT\n\x1a\n..........."sv, "text mode"},

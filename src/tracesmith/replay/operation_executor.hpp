@@ -34,7 +34,6 @@ class OperationExecutor {
     size_t memory_ops_executed = 0;
     size_t sync_ops_executed = 0;
     Timestamp total_execution_time = 0;  ///< ns, of the executed ones
-    // What the earlier tool had not.
     size_t operations_simulated = 0;
     Timestamp total_virtual_time = 0;  ///< ns, of the simulated ones
     size_t operations_skipped = 0;     ///< dry runs

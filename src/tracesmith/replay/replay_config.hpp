@@ -59,7 +59,6 @@ struct ReplayConfig {
   /// as fast. 0: the recorded order, as fast as the device goes.
   double time_scale = 0;
 
-  // What the earlier tool had not.
   /// Number or part of the name of a device; "": the recorded one, else any, else simulated.
   /// "simulated": none is asked for.
   std::string device;
@@ -118,7 +117,6 @@ struct StreamOperation {
   /// ns that it took; of a simulated one: on the virtual clock. 0 until it is known.
   Timestamp execution_time = 0;
 
-  // What the earlier tool had not.
   bool simulated = false;
   /// Waits for what it depends on alone, not for its predecessor: all of a stream, or none.
   bool out_of_order = false;

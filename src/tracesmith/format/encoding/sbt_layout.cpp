@@ -33,7 +33,8 @@ std::string guessFormat(ByteView bytes) {
   if (startsWith(bytes, "\x89SBT"sv) || startsWith(bytes, "\xef\xbf\xbdSBT"sv)) {
     return "its first bytes were changed, as by a transfer in text mode; copy it again as binary";
   }
-  if (startsWith(bytes, "SBT\0"sv)) return "it is a trace of the earlier tool's format (0.x)";
+  if (startsWith(bytes, "SBT\0"sv))
+    return "it is a trace of TraceSmith 0.x, which has another format";
   if (startsWith(bytes, "\x1f\x8b"sv)) return "it looks like gzip; unpack it first";
   if (startsWith(bytes, "\x28\xb5\x2f\xfd"sv)) return "it looks like zstd; unpack it first";
   if (startsWith(bytes, "\xfd\x37zXZ"sv)) return "it looks like xz; unpack it first";
