@@ -57,9 +57,9 @@ class Executor {
   /// In place of a command that is left out: what waited for it waits for what it waited for.
   virtual void passOver(StepIndex /*command*/) {}
   /// Runs a launch alone, its work-groups in an order drawn at random, a part of them after the
-  /// other: any such order is legal. Seed 0: from the last to the first. Not executed, with the
-  /// reason, where the kernel could tell: when it asks for group numbers or the global size, or
-  /// where that is not known.
+  /// other: any such order is legal. Seed 0: from the last to the first. A kernel that asks for its
+  /// group or the global size is compiled anew, so that it is told those of the whole launch. Not
+  /// executed, with the reason, where that cannot be done or is not known.
   virtual StepOutcome performPermuted(StepIndex launch, uint64_t seed) = 0;
   /// Waits until all queues are empty.
   virtual StepOutcome finish() = 0;
