@@ -64,6 +64,10 @@ class Check {
  private:
   ChildOutcome run(const std::string& what, ChildSettings settings);
   ChildSettings serial(uint32_t repeats) const;
+  void takePlain(const RunResult& plain);
+  void runVariants(uint32_t share, bool device_is_known);
+  std::vector<OrderRun> runOrders(const StepDependencies& dependencies);
+  void completeReport();
   /// `setting`: in which the run was.
   void learn(const RunResult& result, const std::string& setting);
   void keepExamples(const RunResult& result);
@@ -474,27 +478,25 @@ uint32_t Check::leastRuns() const {
   return least == UINT32_MAX ? 0 : least;
 }
 
-Result<DeterminismReport> Check::go() {
-  const uint32_t runs = options_.runs == 0 ? kAdaptiveRuns : std::max(options_.runs, kLeastRuns);
-  total_ = 7 + kOrders + 2.0 * runs / 3;
-  // First as it is. A third of the runs each with: the driver's own threads, one, and many.
-  const uint32_t share = runs / 3;
-  const ChildOutcome plain = run("each launch again", serial(runs - 2 * share - 1));
-  if (plain.end == ChildEnd::kFailed) return tl::unexpected<Error>(plain.error);
-  if (plain.end == ChildEnd::kDone) {
-    report_.device = plain.result.device;
-    report_.same_device = plain.result.same_device;
-    report_.shown = plain.result.shown;
-    report_.shown_equal = plain.result.shown_equal;
-    report_.launches = static_cast<uint32_t>(plain.result.launch_hashes.size());
-    for (const StepProblem& problem : plain.result.problems) {
-      note(problem.step == kNoStep
-               ? problem.text
-               : fmt::format("command {}: {}", plan_.step(problem.step).header.sequence,
-                             problem.text));
-    }
-    learn(plain.result, "the driver's own threads");
+/// Of the run as it was recorded.
+void Check::takePlain(const RunResult& plain) {
+  report_.device = plain.device;
+  report_.same_device = plain.same_device;
+  report_.shown = plain.shown;
+  report_.shown_equal = plain.shown_equal;
+  report_.launches = static_cast<uint32_t>(plain.launch_hashes.size());
+  for (const StepProblem& problem : plain.problems) {
+    note(problem.step == kNoStep
+             ? problem.text
+             : fmt::format("command {}: {}", plan_.step(problem.step).header.sequence,
+                           problem.text));
   }
+  learn(plain, "the driver's own threads");
+}
+
+/// A third of the runs with one thread of the driver's, a third with many, and one with programs
+/// that are compiled again. `device_is_known`: the run before them came to its end.
+void Check::runVariants(uint32_t share, bool device_is_known) {
   const ScratchFolder cold_cache;
   const std::string threads = std::to_string(std::max(4u, 4 * std::thread::hardware_concurrency()));
   const struct {
@@ -513,7 +515,7 @@ Result<DeterminismReport> Check::go() {
        0},
   };
   const bool pocl = report_.device.starts_with("Portable Computing Language");
-  if (!pocl && plain.end == ChildEnd::kDone) {
+  if (!pocl && device_is_known) {
     note(
         "the number of the driver's threads and its cache of programs can be set of PoCL alone: "
         "what stands for them here are repetitions");
@@ -525,12 +527,9 @@ Result<DeterminismReport> Check::go() {
     const ChildOutcome outcome = run(pocl ? variant.doing : "each launch again", settings);
     if (outcome.end == ChildEnd::kDone) learn(outcome.result, pocl ? variant.setting : "again");
   }
-  report_.runs = leastRuns();
-  if (report_.runs != 0) report_.share_found = 1 - std::pow(kMissed, 1.0 / report_.runs);
-  findSelfDifferent();
-  findUninitialised();
-  const StepDependencies dependencies = StepDependencies::of(plan_);
-  findUnordered(dependencies);
+}
+
+std::vector<OrderRun> Check::runOrders(const StepDependencies& dependencies) {
   // Chance alone would hardly move a command past another that comes many commands after it.
   const OrderChanges changes = orderChanges(plan_, dependencies, kDirectedOrders);
   const size_t directed = changes.late.size();
@@ -546,11 +545,11 @@ Result<DeterminismReport> Check::go() {
     orders.push_back(
         {i + 1, std::move(outcome.result.shown_hashes), std::move(outcome.result.left)});
   }
-  report_.orders = static_cast<uint32_t>(orders.size());
-  if (plain.end == ChildEnd::kDone) {
-    compareOrders(plain.result, orders);
-    findUnlikeRecorded(plain.result);
-  }
+  return orders;
+}
+
+/// What the report says of each divergence, once all have been found.
+void Check::completeReport() {
   if (!unnamed_.empty()) {
     note(fmt::format("{} more commands have a part in divergences like those that are named",
                      unnamed_.size()));
@@ -561,28 +560,35 @@ Result<DeterminismReport> Check::go() {
   for (const PlanNote& n : plan_.notes()) {
     note(fmt::format("command {} {}", plan_.step(n.step).header.sequence, n.text));
   }
+}
+
+Result<DeterminismReport> Check::go() {
+  const uint32_t runs = options_.runs == 0 ? kAdaptiveRuns : std::max(options_.runs, kLeastRuns);
+  total_ = 7 + kOrders + 2.0 * runs / 3;
+  // First as it is. A third of the runs each with: the driver's own threads, one, and many.
+  const uint32_t share = runs / 3;
+  const ChildOutcome plain = run("each launch again", serial(runs - 2 * share - 1));
+  if (plain.end == ChildEnd::kFailed) return tl::unexpected<Error>(plain.error);
+  const bool plain_done = plain.end == ChildEnd::kDone;
+  if (plain_done) takePlain(plain.result);
+  runVariants(share, plain_done);
+  report_.runs = leastRuns();
+  if (report_.runs != 0) report_.share_found = 1 - std::pow(kMissed, 1.0 / report_.runs);
+  findSelfDifferent();
+  findUninitialised();
+  const StepDependencies dependencies = StepDependencies::of(plan_);
+  findUnordered(dependencies);
+  const std::vector<OrderRun> orders = runOrders(dependencies);
+  report_.orders = static_cast<uint32_t>(orders.size());
+  if (plain_done) {
+    compareOrders(plain.result, orders);
+    findUnlikeRecorded(plain.result);
+  }
+  completeReport();
   return std::move(report_);
 }
 
 }  // namespace
-
-const char* toString(DivergenceCause cause) {
-  switch (cause) {
-    case DivergenceCause::kScheduleDependent:
-      return "schedule-dependent";
-    case DivergenceCause::kAtomicOrder:
-      return "atomic or reduction order";
-    case DivergenceCause::kUninitialisedRead:
-      return "uninitialised read";
-    case DivergenceCause::kMissingSynchronisation:
-      return "missing synchronisation";
-    case DivergenceCause::kCompilerDifference:
-      return "driver or compiler difference";
-    case DivergenceCause::kMissingData:
-      return "missing data in the recording";
-  }
-  return "";
-}
 
 Result<DeterminismReport> checkDeterminism(const ReplayPlan& plan, RecordingReader& reader,
                                            const DeterminismOptions& options) {

@@ -123,7 +123,9 @@ std::vector<ReportTable> planReport(const ReplayPlan& plan, const RecordingReade
   return tables;
 }
 
-std::vector<ReportTable> replayReport(const ReplayPlan& plan, const RunResult& result) {
+namespace {
+
+ReportTable replayTotals(const ReplayPlan& plan, const RunResult& result) {
   ReportTable totals{
       "replay",
       "Executed on " + result.device + (result.same_device ? "" : " (not the recorded device)"),
@@ -140,6 +142,10 @@ std::vector<ReportTable> replayReport(const ReplayPlan& plan, const RunResult& r
   totals.rows.push_back({count(result.executed), count(result.launches), count(result.failed_alike),
                          count(result.skipped), count(result.simulated), result.duration_ns,
                          result.building_ns, recordedNs(plan)});
+  return totals;
+}
+
+ReportTable readBacksTable(const RunResult& result) {
   ReportTable shown{"read_backs",
                     "Read-backs compared with the recording",
                     {{"compared", "compared", Q::kCount},
@@ -150,52 +156,64 @@ std::vector<ReportTable> replayReport(const ReplayPlan& plan, const RunResult& r
                     {}};
   shown.rows.push_back({count(result.shown), count(result.shown_equal),
                         count(result.shown - result.shown_equal), count(result.not_comparable)});
-  std::vector<ReportTable> tables = {totals, shown};
-  if (result.launches_compared != 0) {
-    ReportTable launches{"launches",
-                         "What launches left, compared with the recorded hashes",
-                         {{"compared", "compared", Q::kCount},
-                          {"equal", "equal", Q::kCount},
-                          {"different", "different", Q::kCount}},
-                         {},
-                         {}};
-    launches.rows.push_back({count(result.launches_compared), count(result.launches_equal),
-                             count(result.launches_compared - result.launches_equal)});
-    tables.push_back(std::move(launches));
+  return shown;
+}
+
+ReportTable launchesTable(const RunResult& result) {
+  ReportTable launches{"launches",
+                       "What launches left, compared with the recorded hashes",
+                       {{"compared", "compared", Q::kCount},
+                        {"equal", "equal", Q::kCount},
+                        {"different", "different", Q::kCount}},
+                       {},
+                       {}};
+  launches.rows.push_back({count(result.launches_compared), count(result.launches_equal),
+                           count(result.launches_compared - result.launches_equal)});
+  return launches;
+}
+
+ReportTable launchDifferencesTable(const ReplayPlan& plan, const RunResult& result) {
+  ReportTable differences{"launch_differences",
+                          "Launches whose output differs from the recorded one",
+                          {{"launch", "launch", Q::kText},
+                           {"memory", "memory", Q::kText},
+                           {"byte", "in the MiB from byte", Q::kCount}},
+                          {},
+                          {}};
+  for (const LaunchDifference& d : result.launch_differences) {
+    differences.rows.push_back(
+        {stepName(plan, d.step), plan.objectName(d.memory), count(d.first_chunk * kChunkBytes)});
   }
-  if (!result.launch_differences.empty()) {
-    ReportTable differences{"launch_differences",
-                            "Launches whose output differs from the recorded one",
-                            {{"launch", "launch", Q::kText},
-                             {"memory", "memory", Q::kText},
-                             {"byte", "in the MiB from byte", Q::kCount}},
-                            {},
-                            {}};
-    for (const LaunchDifference& d : result.launch_differences) {
-      differences.rows.push_back(
-          {stepName(plan, d.step), plan.objectName(d.memory), count(d.first_chunk * kChunkBytes)});
-    }
-    tables.push_back(std::move(differences));
+  return differences;
+}
+
+ReportTable differencesTable(const ReplayPlan& plan, const RunResult& result) {
+  ReportTable differences{"differences",
+                          "Not as recorded",
+                          {{"what", "what", Q::kText},
+                           {"byte", "first byte", Q::kCount},
+                           {"differing", "bytes", Q::kCount}},
+                          {},
+                          {}};
+  for (const ShownDifference& d : result.differences) {
+    const bool exact = d.first_byte != UINT64_MAX;
+    differences.rows.push_back({stepName(plan, d.step),
+                                count(exact ? d.first_byte : d.first_chunk * kChunkBytes),
+                                exact ? count(d.differing_bytes) : ReportValue(std::monostate{})});
   }
-  if (!result.differences.empty()) {
-    ReportTable differences{"differences",
-                            "Not as recorded",
-                            {{"what", "what", Q::kText},
-                             {"byte", "first byte", Q::kCount},
-                             {"differing", "bytes", Q::kCount}},
-                            {},
-                            {}};
-    for (const ShownDifference& d : result.differences) {
-      const bool exact = d.first_byte != UINT64_MAX;
-      differences.rows.push_back(
-          {stepName(plan, d.step), count(exact ? d.first_byte : d.first_chunk * kChunkBytes),
-           exact ? count(d.differing_bytes) : ReportValue(std::monostate{})});
-    }
-    differences.note =
-        "without --keep-outputs a recording has hashes: the first byte is that of the first MiB "
-        "that differs";
-    tables.push_back(std::move(differences));
-  }
+  differences.note =
+      "without --keep-outputs a recording has hashes: the first byte is that of the first MiB "
+      "that differs";
+  return differences;
+}
+
+}  // namespace
+
+std::vector<ReportTable> replayReport(const ReplayPlan& plan, const RunResult& result) {
+  std::vector<ReportTable> tables = {replayTotals(plan, result), readBacksTable(result)};
+  if (result.launches_compared != 0) tables.push_back(launchesTable(result));
+  if (!result.launch_differences.empty()) tables.push_back(launchDifferencesTable(plan, result));
+  if (!result.differences.empty()) tables.push_back(differencesTable(plan, result));
   std::vector<std::pair<std::string, std::string>> notes;
   for (const StepProblem& p : result.problems) notes.emplace_back(stepName(plan, p.step), p.text);
   if (result.problem_count > result.problems.size()) {
@@ -229,8 +247,9 @@ std::string divergenceLine(const ReplayPlan& plan, const Divergence& d) {
   return line;
 }
 
-std::vector<ReportTable> determinismReport(const ReplayPlan& plan,
-                                           const DeterminismReport& report) {
+namespace {
+
+ReportTable determinismTotals(const DeterminismReport& report) {
   ReportTable totals{
       "determinism",
       report.device.empty() ? std::string("Nothing was replayed") : "Checked on " + report.device,
@@ -247,63 +266,79 @@ std::vector<ReportTable> determinismReport(const ReplayPlan& plan,
   totals.rows.push_back({count(report.launches), count(report.divergences.size()),
                          count(report.runs), count(report.orders), report.share_found,
                          count(report.shown), count(report.shown_equal)});
-  std::vector<ReportTable> tables = {totals};
+  return totals;
+}
+
+ReportTable divergencesTable(const ReplayPlan& plan, const DeterminismReport& report) {
+  ReportTable table{"divergences",
+                    "Divergent launches, in the order of the recording",
+                    {{"kernel", "kernel", Q::kText},
+                     {"launch", "launch", Q::kCount},
+                     {"argument", "argument", Q::kCount},
+                     {"type", "type", Q::kText, 2},
+                     {"memory", "memory", Q::kText},
+                     {"cause", "cause", Q::kText},
+                     {"differing", "elements differ", Q::kCount},
+                     {"element", "first", Q::kCount},
+                     {"byte", "byte", Q::kCount, 3},
+                     {"one", "one", Q::kText},
+                     {"other", "other", Q::kText},
+                     {"ulps", "ulp", Q::kCount},
+                     {"most_ulps", "most ulp", Q::kCount, 1},
+                     {"nan_in_one", "NaN in one", Q::kCount, 4},
+                     {"evidence", "evidence", Q::kText, 5}},
+                    {},
+                    {}};
+  for (const Divergence& d : report.divergences) {
+    const ReplayStep& step = plan.step(d.step);
+    const bool launch = step.kind() == CommandKind::kLaunch;
+    const ReportValue none = std::monostate{};
+    const bool typed = d.difference && d.difference->differing != 0;
+    table.rows.push_back(
+        {launch ? plan.kernelName(step) : stepName(plan, d.step),
+         launch ? count(step.launch) : none, d.argument != UINT32_MAX ? count(d.argument) : none,
+         d.argument_type, d.memory != 0 ? plan.objectName(d.memory) : std::string(),
+         std::string(toString(d.cause)), typed ? count(d.difference->differing) : none,
+         typed ? count(d.difference->first_element) : none,
+         typed ? count(d.difference->first_byte) : none, typed ? d.difference->one : std::string(),
+         typed ? d.difference->other : std::string(),
+         typed && d.difference->first_ulps != 0 ? count(d.difference->first_ulps) : none,
+         typed && d.difference->most_ulps != 0 ? count(d.difference->most_ulps) : none,
+         typed ? count(d.difference->nan_in_one) : none, d.evidence});
+  }
+  return table;
+}
+
+ReportTable ulpsTable(const ReplayPlan& plan, const DeterminismReport& report) {
+  ReportTable ulps{"ulps",
+                   "Distances in units of the last place: elements that far apart",
+                   {{"kernel", "kernel", Q::kText},
+                    {"launch", "launch", Q::kCount},
+                    {"up_to_ulps", "up to ulp", Q::kCount},
+                    {"elements", "elements", Q::kCount}},
+                   {},
+                   {}};
+  for (const Divergence& d : report.divergences) {
+    if (!d.difference || d.difference->most_ulps == 0) continue;
+    for (size_t i = 0; i < d.difference->ulps.size(); ++i) {
+      if (d.difference->ulps[i] == 0) continue;
+      const bool last = i + 1 == d.difference->ulps.size();
+      ulps.rows.push_back({plan.kernelName(plan.step(d.step)), count(plan.step(d.step).launch),
+                           count(last ? d.difference->most_ulps : uint64_t{1} << i),
+                           count(d.difference->ulps[i])});
+    }
+  }
+  return ulps;
+}
+
+}  // namespace
+
+std::vector<ReportTable> determinismReport(const ReplayPlan& plan,
+                                           const DeterminismReport& report) {
+  std::vector<ReportTable> tables = {determinismTotals(report)};
   if (!report.divergences.empty()) {
-    ReportTable table{"divergences",
-                      "Divergent launches, in the order of the recording",
-                      {{"kernel", "kernel", Q::kText},
-                       {"launch", "launch", Q::kCount},
-                       {"argument", "argument", Q::kCount},
-                       {"type", "type", Q::kText, 2},
-                       {"memory", "memory", Q::kText},
-                       {"cause", "cause", Q::kText},
-                       {"differing", "elements differ", Q::kCount},
-                       {"element", "first", Q::kCount},
-                       {"byte", "byte", Q::kCount, 3},
-                       {"one", "one", Q::kText},
-                       {"other", "other", Q::kText},
-                       {"ulps", "ulp", Q::kCount},
-                       {"most_ulps", "most ulp", Q::kCount, 1},
-                       {"nan_in_one", "NaN in one", Q::kCount, 4},
-                       {"evidence", "evidence", Q::kText, 5}},
-                      {},
-                      {}};
-    for (const Divergence& d : report.divergences) {
-      const ReplayStep& step = plan.step(d.step);
-      const bool launch = step.kind() == CommandKind::kLaunch;
-      const ReportValue none = std::monostate{};
-      const bool typed = d.difference && d.difference->differing != 0;
-      table.rows.push_back(
-          {launch ? plan.kernelName(step) : stepName(plan, d.step),
-           launch ? count(step.launch) : none, d.argument != UINT32_MAX ? count(d.argument) : none,
-           d.argument_type, d.memory != 0 ? plan.objectName(d.memory) : std::string(),
-           std::string(toString(d.cause)), typed ? count(d.difference->differing) : none,
-           typed ? count(d.difference->first_element) : none,
-           typed ? count(d.difference->first_byte) : none,
-           typed ? d.difference->one : std::string(), typed ? d.difference->other : std::string(),
-           typed && d.difference->first_ulps != 0 ? count(d.difference->first_ulps) : none,
-           typed && d.difference->most_ulps != 0 ? count(d.difference->most_ulps) : none,
-           typed ? count(d.difference->nan_in_one) : none, d.evidence});
-    }
-    tables.push_back(std::move(table));
-    ReportTable ulps{"ulps",
-                     "Distances in units of the last place: elements that far apart",
-                     {{"kernel", "kernel", Q::kText},
-                      {"launch", "launch", Q::kCount},
-                      {"up_to_ulps", "up to ulp", Q::kCount},
-                      {"elements", "elements", Q::kCount}},
-                     {},
-                     {}};
-    for (const Divergence& d : report.divergences) {
-      if (!d.difference || d.difference->most_ulps == 0) continue;
-      for (size_t i = 0; i < d.difference->ulps.size(); ++i) {
-        if (d.difference->ulps[i] == 0) continue;
-        const bool last = i + 1 == d.difference->ulps.size();
-        ulps.rows.push_back({plan.kernelName(plan.step(d.step)), count(plan.step(d.step).launch),
-                             count(last ? d.difference->most_ulps : uint64_t{1} << i),
-                             count(d.difference->ulps[i])});
-      }
-    }
+    tables.push_back(divergencesTable(plan, report));
+    ReportTable ulps = ulpsTable(plan, report);
     if (!ulps.rows.empty()) tables.push_back(std::move(ulps));
   }
   if (!report.notes.empty()) {

@@ -113,6 +113,8 @@ class OpenClExecutor final : public Executor {
     cl_kernel kernel = nullptr;
   };
   CutKernel cutKernel(ObjectIndex kernel, const std::string& lines);
+  struct LaunchSizes;
+  cl_int enqueueParts(cl_kernel kernel, const LaunchSizes& whole, uint64_t seed);
   void releaseCutKernels();
   cl_int applyArgument(cl_kernel kernel, StepIndex argument);
   cl_int applyArguments();

@@ -71,6 +71,17 @@ std::string linesForWhole(std::span<const size_t> offset, std::span<const size_t
   return lines;
 }
 
+/// Seed 0: backwards, so that each part is on the other side of each other.
+std::vector<size_t> orderOfParts(size_t parts, uint64_t seed) {
+  std::vector<size_t> order(parts);
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::reverse(order.begin(), order.end());
+  Random random(seed);
+  for (size_t i = seed == 0 ? 0 : parts; i > 1; --i)
+    std::swap(order[i - 1], order[random.below(i)]);
+  return order;
+}
+
 }  // namespace
 
 OpenClExecutor::CutKernel OpenClExecutor::cutKernel(ObjectIndex kernel, const std::string& lines) {
@@ -136,6 +147,35 @@ OpenClExecutor::Asks OpenClExecutor::asksForItsSize(ObjectIndex kernel, bool wit
   return it->second;
 }
 
+/// The sizes of a launch that is cut along its longest dimension.
+struct OpenClExecutor::LaunchSizes {
+  explicit LaunchSizes(const Launch& c)
+      : global(c.global.begin(), c.global.end()),
+        local(c.local.begin(), c.local.end()),
+        offset(c.offset.begin(), c.offset.end()) {
+    offset.resize(global.size());
+    longest = static_cast<size_t>(std::max_element(global.begin(), global.end()) - global.begin());
+    group = local.empty() ? 1 : local[longest];
+  }
+  bool hasSeveralGroups() const {
+    return !global.empty() && group != 0 && global[longest] % group == 0 &&
+           global[longest] / group >= 2;
+  }
+  size_t groups() const { return global[longest] / group; }
+  /// True when the number of a group follows from the numbers of its work-items.
+  bool haveFixedGroups() const {
+    bool fixed = local.size() == global.size();
+    for (size_t i = 0; fixed && i < local.size(); ++i) {
+      fixed = local[i] != 0 && global[i] % local[i] == 0;
+    }
+    return fixed;
+  }
+
+  std::vector<size_t> global, local, offset;
+  size_t longest = 0;  // dimension
+  size_t group = 1;    // work-items along it
+};
+
 StepOutcome OpenClExecutor::performPermuted(StepIndex launch, uint64_t seed) {
   index_ = launch;
   step_ = &plan_.step(launch);
@@ -153,35 +193,17 @@ StepOutcome OpenClExecutor::performPermuted(StepIndex launch, uint64_t seed) {
   }
   const Asks asks = asksForItsSize(step_->object, c.local.empty());
   if (asks == Asks::kUnknown) return refuse("what the kernel asks of its launch is not known");
-  std::vector<size_t> global(c.global.begin(), c.global.end());
-  std::vector<size_t> local(c.local.begin(), c.local.end());
-  std::vector<size_t> offset(c.offset.begin(), c.offset.end());
-  offset.resize(global.size());
-  const auto longest = std::max_element(global.begin(), global.end());
-  const auto d = static_cast<size_t>(longest - global.begin());
-  const size_t group = local.empty() ? 1 : local[d];
-  if (global.empty() || group == 0 || *longest % group != 0 || *longest / group < 2) {
-    return refuse("has one work-group");
-  }
-  const size_t groups = *longest / group;
-  const size_t parts = std::min(kMostParts, groups);
-  std::vector<size_t> order(parts);
-  std::iota(order.begin(), order.end(), size_t{0});
-  // Backwards, each part is on the other side of each other.
-  std::reverse(order.begin(), order.end());
-  Random random(seed);
-  for (size_t i = seed == 0 ? 0 : parts; i > 1; --i)
-    std::swap(order[i - 1], order[random.below(i)]);
+  const LaunchSizes sizes(c);
+  if (!sizes.hasSeveralGroups()) return refuse("has one work-group");
   if (!argumentsAreThere()) return refuse(problem_.c_str());
   auto* kernel = live<cl_kernel>(step_->object);
   if (asks == Asks::kOfTheWhole) {
     // With a local size that the driver chooses, groups have no numbers that anyone could expect.
-    bool fits = local.size() == global.size() && !exec_infos_.contains(step_->object);
-    for (size_t i = 0; fits && i < local.size(); ++i) {
-      fits = local[i] != 0 && global[i] % local[i] == 0;
+    if (!sizes.haveFixedGroups() || exec_infos_.contains(step_->object)) {
+      return refuse("the kernel asks for its group or the global size");
     }
-    if (!fits) return refuse("the kernel asks for its group or the global size");
-    kernel = cutKernel(step_->object, linesForWhole(offset, global, local)).kernel;
+    kernel =
+        cutKernel(step_->object, linesForWhole(sizes.offset, sizes.global, sizes.local)).kernel;
     if (kernel == nullptr) return refuse("the kernel cannot be compiled for a part of its launch");
     for (const StepIndex argument : plan_.listOf(*step_)) {
       if (argument != kNoStep) outcome.result = applyArgument(kernel, argument);
@@ -192,20 +214,30 @@ StepOutcome OpenClExecutor::performPermuted(StepIndex launch, uint64_t seed) {
     if (outcome.result == CL_SUCCESS) outcome.result = applyExecInfos();
     if (outcome.result != CL_SUCCESS) return outcome;
   }
-  const size_t first_offset = offset[d];
-  for (const size_t part : order) {
-    const size_t begin = groups * part / parts * group;
-    const size_t end = groups * (part + 1) / parts * group;
-    offset[d] = first_offset + begin;
-    global[d] = end - begin;
-    outcome.result = cl_.clEnqueueNDRangeKernel(
-        queue(), kernel, static_cast<cl_uint>(global.size()), offset.data(), global.data(),
-        local.empty() ? nullptr : local.data(), 0, nullptr, nullptr);
-    if (outcome.result == CL_SUCCESS) outcome.result = cl_.clFinish(queue());
-    if (outcome.result != CL_SUCCESS) break;
-  }
+  outcome.result = enqueueParts(kernel, sizes, seed);
   outcome.executed = true;
   return outcome;
+}
+
+/// One after the other, until one fails.
+cl_int OpenClExecutor::enqueueParts(cl_kernel kernel, const LaunchSizes& whole, uint64_t seed) {
+  const size_t groups = whole.groups();
+  const size_t parts = std::min(kMostParts, groups);
+  std::vector<size_t> global = whole.global;
+  std::vector<size_t> offset = whole.offset;
+  cl_int result = CL_SUCCESS;
+  for (const size_t part : orderOfParts(parts, seed)) {
+    const size_t begin = groups * part / parts * whole.group;
+    const size_t end = groups * (part + 1) / parts * whole.group;
+    offset[whole.longest] = whole.offset[whole.longest] + begin;
+    global[whole.longest] = end - begin;
+    result = cl_.clEnqueueNDRangeKernel(
+        queue(), kernel, static_cast<cl_uint>(global.size()), offset.data(), global.data(),
+        whole.local.empty() ? nullptr : whole.local.data(), 0, nullptr, nullptr);
+    if (result == CL_SUCCESS) result = cl_.clFinish(queue());
+    if (result != CL_SUCCESS) break;
+  }
+  return result;
 }
 
 }  // namespace tracesmith

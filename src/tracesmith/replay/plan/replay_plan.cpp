@@ -476,8 +476,10 @@ std::string ReplayPlan::objectName(ObjectIndex object) const {
 
 uint64_t ReplayPlan::contentBytes(ObjectIndex object) const { return objects_[object].bytes; }
 
-uint64_t pixelBytes(uint64_t channel_order, uint64_t channel_type) {
-  uint64_t channels = 0;
+namespace {
+
+/// Of a pixel; 0 when the order is not known. Numbers from CL/cl.h.
+uint64_t channelsOf(uint64_t channel_order) {
   switch (channel_order) {
     case 0x10B0:  // R
     case 0x10B1:  // A
@@ -485,18 +487,15 @@ uint64_t pixelBytes(uint64_t channel_order, uint64_t channel_type) {
     case 0x10B9:  // LUMINANCE
     case 0x10BA:  // Rx
     case 0x10BD:  // DEPTH
-      channels = 1;
-      break;
+      return 1;
     case 0x10B2:  // RG
     case 0x10B3:  // RA
     case 0x10BB:  // RGx
-      channels = 2;
-      break;
+      return 2;
     case 0x10B4:  // RGB
     case 0x10BC:  // RGBx
     case 0x10BF:  // sRGB
-      channels = 3;
-      break;
+      return 3;
     case 0x10B5:  // RGBA
     case 0x10B6:  // BGRA
     case 0x10B7:  // ARGB
@@ -504,11 +503,17 @@ uint64_t pixelBytes(uint64_t channel_order, uint64_t channel_type) {
     case 0x10C1:  // sRGBA
     case 0x10C2:  // sBGRA
     case 0x10C3:  // ABGR
-      channels = 4;
-      break;
+      return 4;
     default:
       return 0;
   }
+}
+
+}  // namespace
+
+uint64_t pixelBytes(uint64_t channel_order, uint64_t channel_type) {
+  const uint64_t channels = channelsOf(channel_order);
+  if (channels == 0) return 0;
   switch (channel_type) {
     case 0x10D0:  // SNORM_INT8
     case 0x10D2:  // UNORM_INT8

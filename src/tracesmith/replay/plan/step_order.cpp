@@ -99,84 +99,124 @@ bool isExecutedAlone(const ReplayStep& step) {
          step.kind() == CommandKind::kSnapshot;
 }
 
+namespace {
+
+/// Walks through the steps and finds what each depends on.
+class DependencyWalk {
+ public:
+  explicit DependencyWalk(const ReplayPlan& plan)
+      : plan_(plan), producer_(eventSetters(plan)), mapped_by_(plan.objects().size(), kNoStep) {}
+  /// Adds what step `i` depends on to list(), steps in their order.
+  void add(StepIndex i);
+  std::vector<StepIndex>& list() { return list_; }
+
+ private:
+  void depend(StepIndex on) {
+    if (on != kNoStep) list_.push_back(on);
+  }
+  void dependOnAllOf(const Queue& queue) {
+    depend(queue.last);
+    for (const StepIndex other : queue.unordered) depend(other);
+  }
+  Queue& queueOf(ObjectIndex queue) {
+    const auto [it, is_new] = queues_.try_emplace(queue);
+    if (is_new) it->second.out_of_order = queue != 0 && isOutOfOrder(plan_, queue);
+    return it->second;
+  }
+  void addSnapshot(const ReplayStep& step);
+  void addFinish(const ReplayStep& step, StepIndex i);
+  void addCommand(const ReplayStep& step, StepIndex i);
+
+  const ReplayPlan& plan_;
+  std::vector<StepIndex> list_;
+  std::unordered_map<ObjectIndex, Queue> queues_;
+  std::vector<StepIndex> producer_;  // of events
+  // What the host knew last: a wait was over when it had ended, not when it began.
+  StepIndex last_wait_ = kNoStep;
+  std::vector<StepIndex> mapped_by_;  // shared memory
+};
+
+void DependencyWalk::add(StepIndex i) {
+  const ReplayStep& step = plan_.step(i);
+  // What failed when it was recorded left no trace in any queue.
+  if (step.header.result != 0 || !moves(plan_, i)) return;
+  depend(last_wait_);
+  if (step.kind() == CommandKind::kSetUserEventStatus) return;
+  if (step.kind() == CommandKind::kDone) {
+    depend(step.of);
+    last_wait_ = i;
+    return;
+  }
+  if (step.kind() == CommandKind::kSnapshot) {
+    addSnapshot(step);
+    last_wait_ = i;
+    return;
+  }
+  for (const ObjectIndex event : plan_.waitsOf(step)) depend(producer_[event]);
+  if (step.kind() == CommandKind::kUnmap || step.kind() == CommandKind::kSvmUnmap) {
+    depend(step.of);
+  }
+  if (step.kind() == CommandKind::kSvmMap) mapped_by_[step.object] = i;
+  if (step.kind() == CommandKind::kSvmUnmap) mapped_by_[step.object] = kNoStep;
+  if (step.kind() == CommandKind::kFinish) {
+    addFinish(step, i);
+  } else if (isCommand(step)) {
+    addCommand(step, i);
+  }
+  if (step.event != 0) producer_[step.event] = i;
+  if (hostWaits(step) && !hasEnd(step)) last_wait_ = i;
+}
+
+/// What is mapped is the host's alone; else all queues were finished before it was taken.
+void DependencyWalk::addSnapshot(const ReplayStep& step) {
+  if (mapped_by_[step.object] != kNoStep) {
+    depend(mapped_by_[step.object]);
+    return;
+  }
+  for (const auto& [handle, queue] : queues_) dependOnAllOf(queue);
+  queues_.clear();
+}
+
+void DependencyWalk::addFinish(const ReplayStep& step, StepIndex i) {
+  Queue& queue = queueOf(step.queue);
+  dependOnAllOf(queue);
+  queue.unordered.clear();
+  queue.last = queue.out_of_order ? i : queue.last;
+}
+
+void DependencyWalk::addCommand(const ReplayStep& step, StepIndex i) {
+  Queue& queue = queueOf(step.queue);
+  depend(queue.last);
+  if (!queue.out_of_order) {
+    queue.last = i;
+    return;
+  }
+  const bool marker = step.kind() == CommandKind::kMarker;
+  Marker m;
+  const bool barrier = step.kind() == CommandKind::kWaitForEvents ||
+                       (marker && decode(step.fields, m) && m.is_barrier != 0);
+  // Without a list it stands for all that came before; with one, only for the list.
+  if ((marker || barrier) && step.waits == 0) {
+    for (const StepIndex other : queue.unordered) depend(other);
+    queue.unordered.clear();
+  }
+  if (barrier) queue.last = i;
+  queue.unordered.push_back(i);
+}
+
+}  // namespace
+
 StepDependencies StepDependencies::of(const ReplayPlan& plan) {
   StepDependencies out;
   const size_t n = plan.steps().size();
   out.first_.resize(n + 1);
-  std::unordered_map<ObjectIndex, Queue> queues;
-  std::vector<StepIndex> producer = eventSetters(plan);  // of events
-  // What the host knew last: a wait was over when it had ended, not when it began.
-  StepIndex last_wait = kNoStep;
-  std::vector<StepIndex> mapped_by(plan.objects().size(), kNoStep);  // shared memory
-  const auto depend = [&](StepIndex on) {
-    if (on != kNoStep) out.list_.push_back(on);
-  };
-  const auto queueOf = [&](ObjectIndex queue) -> Queue& {
-    const auto [it, is_new] = queues.try_emplace(queue);
-    if (is_new) it->second.out_of_order = queue != 0 && isOutOfOrder(plan, queue);
-    return it->second;
-  };
+  DependencyWalk walk(plan);
   for (StepIndex i = 0; i < n; ++i) {
-    out.first_[i] = static_cast<uint32_t>(out.list_.size());
-    const ReplayStep& step = plan.step(i);
-    // What failed when it was recorded left no trace in any queue.
-    if (step.header.result != 0 || !moves(plan, i)) continue;
-    depend(last_wait);
-    if (step.kind() == CommandKind::kSetUserEventStatus) continue;
-    if (step.kind() == CommandKind::kDone) {
-      depend(step.of);
-      last_wait = i;
-      continue;
-    }
-    if (step.kind() == CommandKind::kSnapshot) {
-      // What is mapped is the host's alone; else all queues were finished before it was taken.
-      if (mapped_by[step.object] != kNoStep) {
-        depend(mapped_by[step.object]);
-      } else {
-        for (const auto& [handle, queue] : queues) {
-          depend(queue.last);
-          for (const StepIndex other : queue.unordered) depend(other);
-        }
-        queues.clear();
-      }
-      last_wait = i;
-      continue;
-    }
-    for (const ObjectIndex event : plan.waitsOf(step)) depend(producer[event]);
-    if (step.kind() == CommandKind::kUnmap || step.kind() == CommandKind::kSvmUnmap) {
-      depend(step.of);
-    }
-    if (step.kind() == CommandKind::kSvmMap) mapped_by[step.object] = i;
-    if (step.kind() == CommandKind::kSvmUnmap) mapped_by[step.object] = kNoStep;
-    if (step.kind() == CommandKind::kFinish) {
-      Queue& queue = queueOf(step.queue);
-      depend(queue.last);
-      for (const StepIndex other : queue.unordered) depend(other);
-      queue.unordered.clear();
-      queue.last = queue.out_of_order ? i : queue.last;
-    } else if (isCommand(step)) {
-      Queue& queue = queueOf(step.queue);
-      depend(queue.last);
-      if (!queue.out_of_order) {
-        queue.last = i;
-      } else {
-        const bool marker = step.kind() == CommandKind::kMarker;
-        Marker m;
-        const bool barrier = step.kind() == CommandKind::kWaitForEvents ||
-                             (marker && decode(step.fields, m) && m.is_barrier != 0);
-        // Without a list it stands for all that came before; with one, only for the list.
-        if ((marker || barrier) && step.waits == 0) {
-          for (const StepIndex other : queue.unordered) depend(other);
-          queue.unordered.clear();
-        }
-        if (barrier) queue.last = i;
-        queue.unordered.push_back(i);
-      }
-    }
-    if (step.event != 0) producer[step.event] = i;
-    if (hostWaits(step) && !hasEnd(step)) last_wait = i;
+    out.first_[i] = static_cast<uint32_t>(walk.list().size());
+    walk.add(i);
   }
-  out.first_[n] = static_cast<uint32_t>(out.list_.size());
+  out.first_[n] = static_cast<uint32_t>(walk.list().size());
+  out.list_ = std::move(walk.list());
   return out;
 }
 

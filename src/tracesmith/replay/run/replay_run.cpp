@@ -68,6 +68,8 @@ class Run {
   bool selects() const {
     return !settings_.ranges.empty() || settings_.queue.has_value() || !settings_.steps.empty();
   }
+  void performInOrder();
+  void performInRandomOrder();
   void perform(StepIndex i);
   /// True when the call was made.
   bool performAlone(StepIndex i);
@@ -467,52 +469,60 @@ void Run::look(uint32_t after) {
   }
 }
 
+/// In the order of the recording, or each command when all before it are over.
+void Run::performInOrder() {
+  const bool concurrent = mode_ == StepMode::kConcurrent;
+  const StepIndex end = stepsEndOf(plan_, settings_);
+  for (const StepIndex i :
+       mode_ == StepMode::kAlone ? serialOrder(plan_, end) : callOrder(plan_, end, stops())) {
+    const ReplayStep& step = plan_.step(i);
+    if (step.kind() == CommandKind::kDone) {
+      concurrent ? compareLater(i) : compareShown(i);
+      continue;
+    }
+    // What is mapped is to be seen before the host changes it.
+    if (concurrent && step.kind() == CommandKind::kUnmap && step.of != kNoStep) {
+      comparePending(plan_.step(step.of).done, 0);
+    }
+    if (concurrent && step.kind() == CommandKind::kSvmUnmap) comparePending(kNoStep, 0);
+    perform(i);
+  }
+  comparePending(kNoStep, 0);
+  while (executor_.waitForOldest()) begins();
+}
+
+/// In another legal order: what does not move comes first.
+void Run::performInRandomOrder() {
+  const auto count = static_cast<StepIndex>(plan_.steps().size());
+  for (StepIndex i = 0; i < count; ++i) {
+    if (!moves(plan_, i) && plan_.step(i).kind() != CommandKind::kDone) perform(i);
+  }
+  const StepDependencies dependencies = StepDependencies::of(plan_);
+  result_.order = !settings_.given_order.empty() ? settings_.given_order
+                  : settings_.late.empty() ? randomLegalOrder(plan_, dependencies, settings_.seed)
+                                           : lateLegalOrder(plan_, dependencies, settings_.late);
+  uint32_t done = 0;
+  for (const StepIndex i : result_.order) {
+    if (isExecutedAlone(plan_.step(i))) {
+      perform(i);
+      if (plan_.step(i).done != kNoStep) compareShown(plan_.step(i).done);
+    }
+    look(++done);
+  }
+}
+
 RunResult Run::go() {
   result_.device = executor_.deviceName();
   result_.same_device = executor_.sameDevice();
   if (selects()) needed_ = chosenOfAll(plan_, settings_);
-  if (!settings_.dumps.empty() || settings_.order == ReplayOrder::kRandom) executor_.keepObjects();
-  const bool alone = settings_.order == ReplayOrder::kSerial ||
-                     settings_.order == ReplayOrder::kRandom || settings_.hash_launches;
+  const bool random = settings_.order == ReplayOrder::kRandom;
+  if (!settings_.dumps.empty() || random) executor_.keepObjects();
+  const bool alone = settings_.order == ReplayOrder::kSerial || random || settings_.hash_launches;
   const bool concurrent = settings_.order == ReplayOrder::kConcurrent && !alone;
   mode_ = alone ? StepMode::kAlone : concurrent ? StepMode::kConcurrent : StepMode::kAsRecorded;
   began_ns_ = monotonicNs();
   if (!plan_.steps().empty()) recorded_begin_ns_ = plan_.step(0).header.start_ns;
-  const auto count = static_cast<StepIndex>(plan_.steps().size());
-  if (settings_.order != ReplayOrder::kRandom) {
-    const StepIndex end = stepsEndOf(plan_, settings_);
-    for (const StepIndex i : alone ? serialOrder(plan_, end) : callOrder(plan_, end, stops())) {
-      const ReplayStep& step = plan_.step(i);
-      if (step.kind() == CommandKind::kDone) {
-        concurrent ? compareLater(i) : compareShown(i);
-        continue;
-      }
-      // What is mapped is to be seen before the host changes it.
-      if (concurrent && step.kind() == CommandKind::kUnmap && step.of != kNoStep) {
-        comparePending(plan_.step(step.of).done, 0);
-      }
-      if (concurrent && step.kind() == CommandKind::kSvmUnmap) comparePending(kNoStep, 0);
-      perform(i);
-    }
-    comparePending(kNoStep, 0);
-    while (executor_.waitForOldest()) begins();
-  } else {
-    for (StepIndex i = 0; i < count; ++i) {
-      if (!moves(plan_, i) && plan_.step(i).kind() != CommandKind::kDone) perform(i);
-    }
-    const StepDependencies dependencies = StepDependencies::of(plan_);
-    result_.order = !settings_.given_order.empty() ? settings_.given_order
-                    : settings_.late.empty() ? randomLegalOrder(plan_, dependencies, settings_.seed)
-                                             : lateLegalOrder(plan_, dependencies, settings_.late);
-    uint32_t done = 0;
-    for (const StepIndex i : result_.order) {
-      if (isExecutedAlone(plan_.step(i))) {
-        perform(i);
-        if (plan_.step(i).done != kNoStep) compareShown(plan_.step(i).done);
-      }
-      look(++done);
-    }
-  }
+  random ? performInRandomOrder() : performInOrder();
   StepOutcome end = executor_.finish();
   if (!end.problem.empty()) problem(kNoStep, std::move(end.problem));
   result_.duration_ns = monotonicNs() - began_ns_;

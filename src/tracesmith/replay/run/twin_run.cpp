@@ -31,80 +31,123 @@ void compare(const Contents& before, const Contents& after, UninitialisedUse& us
   }
 }
 
-}  // namespace
+/// Two runs, command by command.
+class TwinRun {
+ public:
+  TwinRun(const ReplayPlan& plan, Executor& one, Executor& other)
+      : plan_(plan), one_(one), other_(other) {}
+  RunResult go(RunProgress* progress);
 
-RunResult runTwins(const ReplayPlan& plan, Executor& one, Executor& other, RunProgress* progress) {
-  RunResult result;
-  result.device = one.deviceName();
-  result.same_device = one.sameDevice();
-  const int64_t began_ns = monotonicNs();
+ private:
+  Contents look(ObjectIndex memory);
+  void forget(ObjectIndex memory);
+  void compareShown(StepIndex of);
+  void perform(StepIndex i);
+  std::vector<ObjectIndex> writtenBy(const ReplayStep& step) const;
+  Contents compareWritten(StepIndex i, ObjectIndex memory);
+
+  const ReplayPlan& plan_;
+  Executor& one_;
+  Executor& other_;
+  RunResult result_;
   // What each memory object holds; looked at again after whatever may have written it.
-  std::unordered_map<ObjectIndex, Contents> known;
-  const auto look = [&](ObjectIndex memory) {
-    Contents pair;
-    if (auto bytes = one.contents(memory)) pair.one = std::move(*bytes);
-    if (auto bytes = other.contents(memory)) pair.other = std::move(*bytes);
-    return pair;
-  };
-  const auto forget = [&](ObjectIndex memory) {
-    // Sub-buffers and what they are parts of change together.
-    const ObjectIndex root = rootOf(plan, memory);
-    std::erase_if(known, [&](const auto& entry) { return rootOf(plan, entry.first) == root; });
-  };
-  for (const StepIndex i : serialOrder(plan, static_cast<StepIndex>(plan.steps().size()))) {
-    const ReplayStep& step = plan.step(i);
+  std::unordered_map<ObjectIndex, Contents> known_;
+};
+
+Contents TwinRun::look(ObjectIndex memory) {
+  Contents pair;
+  if (auto bytes = one_.contents(memory)) pair.one = std::move(*bytes);
+  if (auto bytes = other_.contents(memory)) pair.other = std::move(*bytes);
+  return pair;
+}
+
+void TwinRun::forget(ObjectIndex memory) {
+  // Sub-buffers and what they are parts of change together.
+  const ObjectIndex root = rootOf(plan_, memory);
+  std::erase_if(known_, [&](const auto& entry) { return rootOf(plan_, entry.first) == root; });
+}
+
+/// What both read back with the command `of`.
+void TwinRun::compareShown(StepIndex of) {
+  const auto a = one_.shown(of);
+  const auto b = other_.shown(of);
+  if (!a || !b) return;
+  UninitialisedUse use{of, plan_.step(of).object, 0, 0};
+  compare({}, {Bytes(a->begin(), a->end()), Bytes(b->begin(), b->end())}, use);
+  if (use.bytes != 0) result_.uninitialised.push_back(use);
+}
+
+std::vector<ObjectIndex> TwinRun::writtenBy(const ReplayStep& step) const {
+  std::vector<ObjectIndex> written;
+  for (const MemoryUse& use : memoryUse(plan_, step)) {
+    if (use.writes && step.header.result == 0) written.push_back(use.memory);
+  }
+  return written;
+}
+
+/// What lies there after command `i`, which may have written it.
+Contents TwinRun::compareWritten(StepIndex i, ObjectIndex memory) {
+  Contents after = look(memory);
+  UninitialisedUse use{i, memory, 0, 0};
+  compare(known_[memory], after, use);
+  // A copy hands on what is there; it computes nothing.
+  if (use.bytes != 0 && plan_.step(i).kind() == CommandKind::kLaunch) {
+    result_.uninitialised.push_back(use);
+  }
+  return after;
+}
+
+void TwinRun::perform(StepIndex i) {
+  const ReplayStep& step = plan_.step(i);
+  const bool computes = step.header.result == 0 &&
+                        (step.kind() == CommandKind::kLaunch || step.kind() == CommandKind::kCopy ||
+                         step.kind() == CommandKind::kSvmCopy);
+  const std::vector<ObjectIndex> written = writtenBy(step);
+  if (computes) {
+    for (const ObjectIndex memory : written) {
+      if (!known_.contains(memory)) known_[memory] = look(memory);
+    }
+  }
+  const StepOutcome outcome = one_.perform(i, StepMode::kAlone);
+  (void)other_.perform(i, StepMode::kAlone);
+  if (outcome.executed) ++result_.executed;
+  if (step.kind() == CommandKind::kLaunch && outcome.executed) ++result_.launches;
+  std::vector<std::pair<ObjectIndex, Contents>> now;
+  for (const ObjectIndex memory : written) {
+    if (computes) now.emplace_back(memory, compareWritten(i, memory));
+  }
+  for (const ObjectIndex memory : written) forget(memory);
+  for (auto& [memory, pair] : now) {
+    if (rootOf(plan_, memory) == memory) known_[memory] = std::move(pair);
+  }
+  if (step.kind() == CommandKind::kRelease) known_.erase(step.object);
+}
+
+RunResult TwinRun::go(RunProgress* progress) {
+  result_.device = one_.deviceName();
+  result_.same_device = one_.sameDevice();
+  const int64_t began_ns = monotonicNs();
+  for (const StepIndex i : serialOrder(plan_, static_cast<StepIndex>(plan_.steps().size()))) {
     if (progress != nullptr) {
       progress->since_ns.store(monotonicNs(), std::memory_order_relaxed);
       progress->step.store(i, std::memory_order_relaxed);
     }
+    const ReplayStep& step = plan_.step(i);
     if (step.kind() == CommandKind::kDone) {
-      if (step.of == kNoStep) continue;
-      const auto a = one.shown(step.of);
-      const auto b = other.shown(step.of);
-      if (!a || !b) continue;
-      UninitialisedUse use{step.of, plan.step(step.of).object, 0, 0};
-      compare({}, {Bytes(a->begin(), a->end()), Bytes(b->begin(), b->end())}, use);
-      if (use.bytes != 0) result.uninitialised.push_back(use);
+      if (step.of != kNoStep) compareShown(step.of);
       continue;
     }
-    const bool computes = step.header.result == 0 && (step.kind() == CommandKind::kLaunch ||
-                                                      step.kind() == CommandKind::kCopy ||
-                                                      step.kind() == CommandKind::kSvmCopy);
-    std::vector<ObjectIndex> written;
-    for (const MemoryUse& use : memoryUse(plan, step)) {
-      if (use.writes && step.header.result == 0) written.push_back(use.memory);
-    }
-    if (computes) {
-      for (const ObjectIndex memory : written) {
-        if (!known.contains(memory)) known[memory] = look(memory);
-      }
-    }
-    const StepOutcome outcome = one.perform(i, StepMode::kAlone);
-    (void)other.perform(i, StepMode::kAlone);
-    if (outcome.executed) ++result.executed;
-    if (step.kind() == CommandKind::kLaunch && outcome.executed) ++result.launches;
-    std::vector<std::pair<ObjectIndex, Contents>> now;
-    for (const ObjectIndex memory : written) {
-      if (computes) {
-        Contents after = look(memory);
-        UninitialisedUse use{i, memory, 0, 0};
-        compare(known[memory], after, use);
-        // A copy hands on what is there; it computes nothing.
-        if (use.bytes != 0 && step.kind() == CommandKind::kLaunch) {
-          result.uninitialised.push_back(use);
-        }
-        now.emplace_back(memory, std::move(after));
-      }
-    }
-    for (const ObjectIndex memory : written) forget(memory);
-    for (auto& [memory, pair] : now) {
-      if (rootOf(plan, memory) == memory) known[memory] = std::move(pair);
-    }
-    if (step.kind() == CommandKind::kRelease) known.erase(step.object);
+    perform(i);
     if (progress != nullptr) progress->steps_done.fetch_add(1, std::memory_order_relaxed);
   }
-  result.duration_ns = monotonicNs() - began_ns;
-  return result;
+  result_.duration_ns = monotonicNs() - began_ns;
+  return std::move(result_);
+}
+
+}  // namespace
+
+RunResult runTwins(const ReplayPlan& plan, Executor& one, Executor& other, RunProgress* progress) {
+  return TwinRun(plan, one, other).go(progress);
 }
 
 }  // namespace tracesmith
