@@ -19,6 +19,51 @@ std::string blocksLost(uint64_t count) {
   return count == 1 ? std::string("1 block lost") : fmt::format("{} blocks lost", count);
 }
 
+/// The columns of one block of the index.
+class IndexColumns {
+ public:
+  bool read(BlockContents& contents, size_t rows) {
+    for (uint16_t column = 1; column <= kColumns; ++column) {
+      columns_[column].assign(rows, 0);
+      const ColumnEntry* entry = contents.find(column);
+      if (entry != nullptr && contents.words(*entry, columns_[column])) return false;
+    }
+    return true;
+  }
+
+  /// What entry `row` says of a block; false when no block of a file of this size can be so.
+  bool makeBlock(size_t row, uint64_t file_bytes, LogBlock& out) const {
+    out.offset = value(IndexColumn::kOffset, row);
+    const uint64_t bytes = value(IndexColumn::kBytes, row);
+    const uint64_t directory = value(IndexColumn::kDirectoryBytes, row);
+    const uint64_t rows = value(IndexColumn::kRows, row);
+    if (bytes > file_bytes || directory > kMaxDirectoryBytes ||
+        bytes < kBlockHeaderBytes + directory || rows > kMaxBlockRows ||
+        value(IndexColumn::kKind, row) > 0xff || value(IndexColumn::kTable, row) > 0xffff ||
+        value(IndexColumn::kRequiredFlags, row) > 0xff) {
+      return false;
+    }
+    out.header.directory_bytes = static_cast<uint32_t>(directory);
+    out.header.data_bytes = bytes - kBlockHeaderBytes - directory;
+    out.header.kind = static_cast<BlockKind>(value(IndexColumn::kKind, row));
+    out.header.table = static_cast<uint16_t>(value(IndexColumn::kTable, row));
+    out.header.required_flags = static_cast<uint8_t>(value(IndexColumn::kRequiredFlags, row));
+    out.header.rows = static_cast<uint32_t>(rows);
+    out.header.first_row = value(IndexColumn::kFirstRow, row);
+    out.header.sequence = value(IndexColumn::kSequence, row);
+    out.header.min_time_ns = static_cast<int64_t>(value(IndexColumn::kMinTime, row));
+    out.header.max_time_ns = static_cast<int64_t>(value(IndexColumn::kMaxTime, row));
+    return true;
+  }
+
+ private:
+  static constexpr size_t kColumns = static_cast<size_t>(IndexColumn::kRequiredFlags);
+  uint64_t value(IndexColumn column, size_t row) const {
+    return columns_[static_cast<size_t>(column)][row];
+  }
+  std::array<std::vector<uint64_t>, kColumns + 1> columns_;
+};
+
 }  // namespace
 
 Result<BlockLog> BlockLog::open(const std::string& path, bool use_index) {
@@ -234,62 +279,8 @@ bool BlockLog::loadIndex() {
       end.data_bytes != 0 || end.required_flags != 0) {
     return false;
   }
-  constexpr size_t kColumns = static_cast<size_t>(IndexColumn::kRequiredFlags);
-  BlockContents contents;
-  std::array<std::vector<uint64_t>, kColumns + 1> columns;
   std::vector<LogBlock> found;
-  uint64_t at = end.first_row;
-  for (uint32_t i = 0; i < end.rows; ++i) {
-    BlockHeader header;
-    if (at < header_.header_bytes || at >= end_offset || !readHeader(at, header) ||
-        header.kind != BlockKind::kIndex || header.required_flags != 0 ||
-        header.totalBytes() > end_offset - at) {
-      return false;
-    }
-    if (contents.load(file_, path_, at, header)) return false;
-    // Each entry stands for a block of at least a header's size.
-    if (found.size() + header.rows > size_ / kBlockHeaderBytes) return false;
-    for (uint16_t column = 1; column <= kColumns; ++column) {
-      columns[column].assign(header.rows, 0);
-      const ColumnEntry* entry = contents.find(column);
-      if (entry != nullptr && contents.words(*entry, columns[column])) return false;
-    }
-    auto value = [&](IndexColumn column, size_t row) {
-      return columns[static_cast<size_t>(column)][row];
-    };
-    for (size_t row = 0; row < header.rows; ++row) {
-      LogBlock block;
-      block.offset = value(IndexColumn::kOffset, row);
-      const uint64_t bytes = value(IndexColumn::kBytes, row);
-      const uint64_t directory = value(IndexColumn::kDirectoryBytes, row);
-      const uint64_t rows = value(IndexColumn::kRows, row);
-      if (bytes > size_ || directory > kMaxDirectoryBytes ||
-          bytes < kBlockHeaderBytes + directory || rows > kMaxBlockRows ||
-          value(IndexColumn::kKind, row) > 0xff || value(IndexColumn::kTable, row) > 0xffff ||
-          value(IndexColumn::kRequiredFlags, row) > 0xff) {
-        return false;
-      }
-      block.header.directory_bytes = static_cast<uint32_t>(directory);
-      block.header.data_bytes = bytes - kBlockHeaderBytes - directory;
-      block.header.kind = static_cast<BlockKind>(value(IndexColumn::kKind, row));
-      block.header.table = static_cast<uint16_t>(value(IndexColumn::kTable, row));
-      block.header.required_flags = static_cast<uint8_t>(value(IndexColumn::kRequiredFlags, row));
-      block.header.rows = static_cast<uint32_t>(rows);
-      block.header.first_row = value(IndexColumn::kFirstRow, row);
-      block.header.sequence = value(IndexColumn::kSequence, row);
-      block.header.min_time_ns = static_cast<int64_t>(value(IndexColumn::kMinTime, row));
-      block.header.max_time_ns = static_cast<int64_t>(value(IndexColumn::kMaxTime, row));
-      block.header.tag = end.tag;
-      const uint64_t previous = found.empty() ? header_.header_bytes : found.back().end();
-      if (block.offset < previous || block.offset > end.first_row ||
-          bytes > end.first_row - block.offset) {
-        return false;
-      }
-      found.push_back(block);
-    }
-    at += header.totalBytes();
-  }
-  if (at != end_offset) return false;
+  if (!readIndex(end, end_offset, found)) return false;
 
   uint64_t previous = header_.header_bytes;
   for (const LogBlock& block : found) {
@@ -303,6 +294,38 @@ bool BlockLog::loadIndex() {
   complete_ = true;
   position_ = size_;
   return true;
+}
+
+bool BlockLog::readIndex(const BlockHeader& end, uint64_t end_offset,
+                         std::vector<LogBlock>& found) {
+  BlockContents contents;
+  IndexColumns columns;
+  uint64_t at = end.first_row;
+  for (uint32_t i = 0; i < end.rows; ++i) {
+    BlockHeader header;
+    if (at < header_.header_bytes || at >= end_offset || !readHeader(at, header) ||
+        header.kind != BlockKind::kIndex || header.required_flags != 0 ||
+        header.totalBytes() > end_offset - at) {
+      return false;
+    }
+    if (contents.load(file_, path_, at, header)) return false;
+    // Each entry stands for a block of at least a header's size.
+    if (found.size() + header.rows > size_ / kBlockHeaderBytes) return false;
+    if (!columns.read(contents, header.rows)) return false;
+    for (size_t row = 0; row < header.rows; ++row) {
+      LogBlock block;
+      if (!columns.makeBlock(row, size_, block)) return false;
+      block.header.tag = end.tag;
+      const uint64_t previous = found.empty() ? header_.header_bytes : found.back().end();
+      if (block.offset < previous || block.offset > end.first_row ||
+          block.header.totalBytes() > end.first_row - block.offset) {
+        return false;
+      }
+      found.push_back(block);
+    }
+    at += header.totalBytes();
+  }
+  return at == end_offset;
 }
 
 Result<size_t> BlockLog::refresh() {

@@ -55,6 +55,8 @@ class BlockLog {
   void reset();
   void lose(uint64_t offset, uint64_t bytes, std::string reason);
   bool loadIndex();
+  /// The blocks that the index before the end marker names; false when it is damaged.
+  bool readIndex(const BlockHeader& end, uint64_t end_offset, std::vector<LogBlock>& found);
   void scan();
   void accept(uint64_t offset, const BlockHeader& header);
   bool readHeader(uint64_t offset, BlockHeader& header);

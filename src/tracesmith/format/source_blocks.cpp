@@ -78,87 +78,147 @@ size_t SourceBlockWriter::fill(BlockBuilder& builder, const SourceRows& sources,
   return taken;
 }
 
-Problem readSourceBlock(BlockContents& contents, const StringTable& strings, SourceShapes& shapes,
-                        SourceBlock& out) {
-  const size_t rows = contents.rows();
-  out = {};
-  if (rows == 0) return {};
-  std::vector<uint64_t> words(rows);
-  const auto constant = [&](SourceColumn column, uint64_t& value) -> Problem {
-    value = 0;
-    const ColumnEntry* entry = contents.find(number(column));
-    if (entry == nullptr) return {};
-    if (Problem problem = contents.words(*entry, words)) return problem;
-    value = words[0];
-    return {};
-  };
+namespace {
+
+/// Reads the block in `contents` into `out`, column by column.
+class SourceBlockReader {
+ public:
+  SourceBlockReader(BlockContents& contents, const StringTable& strings, SourceShapes& shapes,
+                    SourceBlock& out)
+      : contents_(contents), strings_(strings), shapes_(shapes), out_(out) {}
+  Problem read();
+
+ private:
+  Problem readConstant(SourceColumn column, uint64_t& value);
+  Problem readShapes();
+  Problem readLeafNames();
+  Problem countValues(std::vector<size_t>& counts);
+  Problem findLeaves(const SourceShape& shape, std::vector<uint32_t>& places) const;
+  Problem readValues(size_t leaf, size_t count);
+
+  BlockContents& contents_;
+  const StringTable& strings_;
+  SourceShapes& shapes_;
+  SourceBlock& out_;
+  std::vector<uint64_t> words_;
+  std::unordered_map<std::string_view, uint32_t> place_of_leaf_;
+};
+
+Problem SourceBlockReader::read() {
+  const size_t rows = contents_.rows();
+  words_.resize(rows);
   uint64_t table = 0;
-  if (Problem problem = constant(SourceColumn::kTable, table)) return problem;
+  if (Problem problem = readConstant(SourceColumn::kTable, table)) return problem;
   if (table > UINT16_MAX) return damaged("it names no table");
-  out.table = static_cast<TableId>(table);
-  if (Problem problem = constant(SourceColumn::kFirstRow, out.first_row)) return problem;
-  out.shape.resize(rows);
-  if (const ColumnEntry* entry = contents.find(number(SourceColumn::kShape)); entry != nullptr) {
-    if (Problem problem = contents.words(*entry, words)) return problem;
-    for (size_t i = 0; i < rows; ++i) {
-      if (words[i] > strings.size()) return damaged("it refers to strings that are not there");
-      out.shape[i] = StringId{static_cast<uint32_t>(words[i])};
-    }
+  out_.table = static_cast<TableId>(table);
+  if (Problem problem = readConstant(SourceColumn::kFirstRow, out_.first_row)) return problem;
+  if (Problem problem = readShapes()) return problem;
+  if (Problem problem = readLeafNames()) return problem;
+  std::vector<size_t> counts(out_.leaves.size(), 0);
+  if (Problem problem = countValues(counts)) return problem;
+  for (size_t i = 0; i < out_.leaves.size(); ++i) {
+    if (counts[i] > rows) return damaged("a leaf has more values than there are rows");
+    if (Problem problem = readValues(i, counts[i])) return problem;
   }
-  std::unordered_map<std::string_view, uint32_t> place_of_leaf;
-  if (const ColumnEntry* entry = contents.find(number(SourceColumn::kLeaves)); entry != nullptr) {
-    ByteView names;
-    if (Problem problem = contents.bytes(*entry, names)) return problem;
-    ByteReader reader(names);
-    while (reader.remaining() > 0) {
-      const uint64_t name = reader.varint();
-      if (!reader.ok() || name == 0 || name > strings.size() || out.leaves.size() >= kMostLeaves) {
-        return damaged("the names of its leaves make no sense");
-      }
-      const StringId id{static_cast<uint32_t>(name)};
-      place_of_leaf.emplace(strings.at(id), static_cast<uint32_t>(out.leaves.size()));
-      out.leaves.push_back({.name = id, .values = {}});
-    }
+  return {};
+}
+
+/// A column whose rows are all the same.
+Problem SourceBlockReader::readConstant(SourceColumn column, uint64_t& value) {
+  value = 0;
+  const ColumnEntry* entry = contents_.find(number(column));
+  if (entry == nullptr) return {};
+  if (Problem problem = contents_.words(*entry, words_)) return problem;
+  value = words_[0];
+  return {};
+}
+
+Problem SourceBlockReader::readShapes() {
+  out_.shape.resize(contents_.rows());
+  const ColumnEntry* entry = contents_.find(number(SourceColumn::kShape));
+  if (entry == nullptr) return {};
+  if (Problem problem = contents_.words(*entry, words_)) return problem;
+  for (size_t i = 0; i < words_.size(); ++i) {
+    if (words_[i] > strings_.size()) return damaged("it refers to strings that are not there");
+    out_.shape[i] = StringId{static_cast<uint32_t>(words_[i])};
   }
-  // How many values each leaf has follows from the shapes.
-  std::vector<size_t> counts(out.leaves.size(), 0);
-  for (const StringId id : out.shape) {
+  return {};
+}
+
+Problem SourceBlockReader::readLeafNames() {
+  const ColumnEntry* entry = contents_.find(number(SourceColumn::kLeaves));
+  if (entry == nullptr) return {};
+  ByteView names;
+  if (Problem problem = contents_.bytes(*entry, names)) return problem;
+  ByteReader reader(names);
+  while (reader.remaining() > 0) {
+    const uint64_t name = reader.varint();
+    if (!reader.ok() || name == 0 || name > strings_.size() || out_.leaves.size() >= kMostLeaves) {
+      return damaged("the names of its leaves make no sense");
+    }
+    const StringId id{static_cast<uint32_t>(name)};
+    place_of_leaf_.emplace(strings_.at(id), static_cast<uint32_t>(out_.leaves.size()));
+    out_.leaves.push_back({.name = id, .values = {}});
+  }
+  return {};
+}
+
+/// How many values each leaf has follows from the shapes.
+Problem SourceBlockReader::countValues(std::vector<size_t>& counts) {
+  for (const StringId id : out_.shape) {
     if (id == StringId::kNone) continue;
-    auto it = out.places.find(id);
-    if (it == out.places.end()) {
-      const SourceShape* shape = shapes.at(id);
+    auto it = out_.places.find(id);
+    if (it == out_.places.end()) {
+      const SourceShape* shape = shapes_.at(id);
       if (shape == nullptr) return damaged("it refers to a shape that is none");
-      it = out.places.emplace(id, std::vector<uint32_t>{}).first;
-      for (const SourceShape::Gap& gap : shape->gaps) {
-        if (!isKept(gap.kind)) continue;
-        const auto place = place_of_leaf.find(leafName(gap.kind, gap.key));
-        if (place == place_of_leaf.end()) return damaged("a leaf of one of its shapes is missing");
-        it->second.push_back(place->second);
-      }
+      it = out_.places.emplace(id, std::vector<uint32_t>{}).first;
+      if (Problem problem = findLeaves(*shape, it->second)) return problem;
     }
     for (const uint32_t place : it->second) ++counts[place];
   }
-  for (size_t i = 0; i < out.leaves.size(); ++i) {
-    if (counts[i] > rows) return damaged("a leaf has more values than there are rows");
-    Column<int64_t>& values = out.leaves[i].values;
-    values.resize(counts[i]);
-    const ColumnEntry* entry =
-        contents.find(static_cast<uint16_t>(number(SourceColumn::kFirstLeaf) + i));
-    if (entry == nullptr || counts[i] == 0) continue;
-    words.resize(counts[i]);
-    if (Problem problem = contents.words(*entry, std::span<uint64_t>(words))) {
-      problem.text = fmt::format("leaf {}: {}", strings.at(out.leaves[i].name), problem.text);
-      return problem;
-    }
-    const bool text = isText(strings.at(out.leaves[i].name)[0]);
-    for (size_t k = 0; k < counts[i]; ++k) {
-      if (text && words[k] > strings.size()) {
-        return damaged("it refers to strings that are not there");
-      }
-      values[k] = static_cast<int64_t>(words[k]);
-    }
+  return {};
+}
+
+Problem SourceBlockReader::findLeaves(const SourceShape& shape,
+                                      std::vector<uint32_t>& places) const {
+  for (const SourceShape::Gap& gap : shape.gaps) {
+    if (!isKept(gap.kind)) continue;
+    const auto place = place_of_leaf_.find(leafName(gap.kind, gap.key));
+    if (place == place_of_leaf_.end()) return damaged("a leaf of one of its shapes is missing");
+    places.push_back(place->second);
   }
   return {};
+}
+
+Problem SourceBlockReader::readValues(size_t leaf, size_t count) {
+  Column<int64_t>& values = out_.leaves[leaf].values;
+  values.resize(count);
+  const ColumnEntry* entry =
+      contents_.find(static_cast<uint16_t>(number(SourceColumn::kFirstLeaf) + leaf));
+  if (entry == nullptr || count == 0) return {};
+  const std::string_view name = strings_.at(out_.leaves[leaf].name);
+  words_.resize(count);
+  if (Problem problem = contents_.words(*entry, std::span<uint64_t>(words_))) {
+    problem.text = fmt::format("leaf {}: {}", name, problem.text);
+    return problem;
+  }
+  const bool text = isText(name[0]);
+  for (size_t k = 0; k < count; ++k) {
+    if (text && words_[k] > strings_.size()) {
+      return damaged("it refers to strings that are not there");
+    }
+    values[k] = static_cast<int64_t>(words_[k]);
+  }
+  return {};
+}
+
+}  // namespace
+
+Problem readSourceBlock(BlockContents& contents, const StringTable& strings, SourceShapes& shapes,
+                        SourceBlock& out) {
+  out = {};
+  if (contents.rows() == 0) return {};
+  return SourceBlockReader(contents, strings, shapes, out).read();
 }
 
 }  // namespace tracesmith::sbt

@@ -142,6 +142,18 @@ struct TraceReader::Impl {
   /// Whether the block in `contents` has, or may have, times in a device's clock. Uses `words`.
   bool inDeviceClock(const LogBlock& block);
   int64_t endOfFirst(const std::vector<const LogBlock*>& blocks, uint64_t events);
+  /// What one read takes.
+  struct WantedBlocks {
+    std::vector<const LogBlock*> blocks;
+    std::map<TableId, uint64_t> rows;   // of these blocks
+    std::map<TableId, uint64_t> total;  // that the file has, lost ones included
+  };
+  static bool takes(const LogBlock& block, const ReadOptions& options);
+  WantedBlocks wantedBlocks(const ReadOptions& options) const;
+  void keepFirstEvents(WantedBlocks& wanted, uint64_t events, const std::set<uint64_t>& unreadable);
+  Result<SegmentsOf> readBlocks(const std::vector<const LogBlock*>& blocks, Trace& trace,
+                                Trace& keyed, std::set<uint64_t>& unreadable);
+  void mergeKeyedRows(WantedBlocks& wanted, uint64_t memory_limit, Trace& keyed, Trace& trace);
   Result<Trace> readOnce(const ReadOptions& options, std::set<uint64_t>& unreadable);
   Status checkMemory(const std::vector<const LogBlock*>& wanted, uint64_t limit) const;
 };
@@ -423,61 +435,62 @@ Result<Trace> TraceReader::read(const ReadOptions& options) {
   }
 }
 
-/// `unreadable`: offsets of blocks that are known to have lost rows; more are added.
-Result<Trace> TraceReader::Impl::readOnce(const ReadOptions& options,
-                                          std::set<uint64_t>& unreadable) {
-  std::vector<const LogBlock*> wanted;
-  std::map<TableId, uint64_t> rows_of;   // that will be read
-  std::map<TableId, uint64_t> total_of;  // that the file has, lost ones included
+/// Whether its rows may be among those that are asked for.
+bool TraceReader::Impl::takes(const LogBlock& block, const ReadOptions& options) {
+  const BlockHeader& header = block.header;
+  const auto id = static_cast<TableId>(header.table);
+  if (isAlwaysRead(id)) return true;
+  if (options.from_offset && block.offset < *options.from_offset) return false;
+  if (!options.tables.empty() &&
+      std::find(options.tables.begin(), options.tables.end(), id) == options.tables.end()) {
+    return false;
+  }
+  return !header.hasTimes() || !((options.from_ns && header.max_time_ns < *options.from_ns) ||
+                                 (options.to_ns && header.min_time_ns > *options.to_ns));
+}
+
+TraceReader::Impl::WantedBlocks TraceReader::Impl::wantedBlocks(const ReadOptions& options) const {
+  WantedBlocks wanted;
   for (const LogBlock& block : log.blocks()) {
-    const BlockHeader& header = block.header;
-    const auto id = static_cast<TableId>(header.table);
+    const auto id = static_cast<TableId>(block.header.table);
     if (isReadApart(id)) continue;
     if (options.until_offset && block.end() > *options.until_offset) continue;
-    total_of[id] = header.first_row + header.rows;
-    if (!isAlwaysRead(id)) {
-      if (options.from_offset && block.offset < *options.from_offset) continue;
-      if (!options.tables.empty() &&
-          std::find(options.tables.begin(), options.tables.end(), id) == options.tables.end()) {
-        continue;
-      }
-      if (header.hasTimes() && ((options.from_ns && header.max_time_ns < *options.from_ns) ||
-                                (options.to_ns && header.min_time_ns > *options.to_ns))) {
-        continue;
-      }
-    }
-    wanted.push_back(&block);
-    rows_of[id] += header.rows;
+    wanted.total[id] = block.header.first_row + block.header.rows;
+    if (!takes(block, options)) continue;
+    wanted.blocks.push_back(&block);
+    wanted.rows[id] += block.header.rows;
   }
-  if (options.first_events != 0) {
-    std::vector<const LogBlock*> events;
-    for (const LogBlock* block : wanted) {
-      const auto id = static_cast<TableId>(block->header.table);
-      if (!isAlwaysRead(id) && isKnown(id) && unreadable.count(block->offset) == 0) {
-        events.push_back(block);
-      }
-    }
-    const int64_t end = endOfFirst(events, options.first_events);
-    std::erase_if(wanted, [&](const LogBlock* block) {
-      const BlockHeader& header = block->header;
-      const bool later = !isAlwaysRead(static_cast<TableId>(header.table)) && header.hasTimes() &&
-                         header.min_time_ns > end;
-      if (later) rows_of[static_cast<TableId>(header.table)] -= header.rows;
-      return later;
-    });
-  }
-  const uint64_t limit = options.max_memory_bytes != 0 ? options.max_memory_bytes : memoryToTake();
-  TS_CHECK_OK(checkMemory(wanted, limit));
+  return wanted;
+}
 
-  Trace trace;
-  Trace keyed;  // rows of keyed tables as they are on disk
-  forEachTable(trace, [&](auto& table) {
-    const auto id = std::decay_t<decltype(table)>::kId;
-    if (!isKeyed(id))
-      table.reserve(static_cast<size_t>(isDictionary(id) ? total_of[id] : rows_of[id]));
+/// Leaves out blocks of events that begin after the first `events`. Those in `unreadable` do not
+/// count among the first.
+void TraceReader::Impl::keepFirstEvents(WantedBlocks& wanted, uint64_t events,
+                                        const std::set<uint64_t>& unreadable) {
+  std::vector<const LogBlock*> readable;
+  for (const LogBlock* block : wanted.blocks) {
+    const auto id = static_cast<TableId>(block->header.table);
+    if (!isAlwaysRead(id) && isKnown(id) && unreadable.count(block->offset) == 0) {
+      readable.push_back(block);
+    }
+  }
+  const int64_t end = endOfFirst(readable, events);
+  std::erase_if(wanted.blocks, [&](const LogBlock* block) {
+    const BlockHeader& header = block->header;
+    const bool later = !isAlwaysRead(static_cast<TableId>(header.table)) && header.hasTimes() &&
+                       header.min_time_ns > end;
+    if (later) wanted.rows[static_cast<TableId>(header.table)] -= header.rows;
+    return later;
   });
+}
+
+/// Rows of keyed tables go to `keyed`, as they are on disk. Returns where the others came to lie;
+/// blocks of events that lost rows are added to `unreadable`.
+Result<SegmentsOf> TraceReader::Impl::readBlocks(const std::vector<const LogBlock*>& blocks,
+                                                 Trace& trace, Trace& keyed,
+                                                 std::set<uint64_t>& unreadable) {
   SegmentsOf segments;
-  for (const LogBlock* block : wanted) {
+  for (const LogBlock* block : blocks) {
     const auto id = static_cast<TableId>(block->header.table);
     if (isKeyed(id)) {
       TS_CHECK_OK(appendBlock(*block, keyed));
@@ -500,6 +513,11 @@ Result<Trace> TraceReader::Impl::readOnce(const ReadOptions& options,
       segments[block->header.table].push_back({block->header.first_row, before, after - before});
     }
   }
+  return segments;
+}
+
+void TraceReader::Impl::mergeKeyedRows(WantedBlocks& wanted, uint64_t memory_limit, Trace& keyed,
+                                       Trace& trace) {
   forEachTable(trace, [&](auto& table) {
     using Table = std::decay_t<decltype(table)>;
     if constexpr (isKeyed(Table::kId)) {
@@ -508,18 +526,37 @@ Result<Trace> TraceReader::Impl::readOnce(const ReadOptions& options,
         if constexpr (std::is_same_v<std::decay_t<decltype(raw)>, Table>) rows = &raw;
       });
       // Ids of lost rows are the only ones that need more rows than were read; they are few.
-      const uint64_t most = std::min(total_of[Table::kId] + kMaxIdsAhead,
-                                     rows_of[Table::kId] + limit / rowBytes<Table>());
+      const uint64_t most = std::min(wanted.total[Table::kId] + kMaxIdsAhead,
+                                     wanted.rows[Table::kId] + memory_limit / rowBytes<Table>());
       if (const size_t n = mergeById(table, *rows, most); n != 0) {
-        const auto block = std::find_if(wanted.begin(), wanted.end(), [](const LogBlock* b) {
-          return static_cast<TableId>(b->header.table) == Table::kId;
-        });
+        const auto block = std::find_if(
+            wanted.blocks.begin(), wanted.blocks.end(),
+            [](const LogBlock* b) { return static_cast<TableId>(b->header.table) == Table::kId; });
         note(**block, damaged(fmt::format("{} rows of {} were left out: their ids are "
                                           "impossible",
                                           n, Table::kName)));
       }
     }
   });
+}
+
+/// `unreadable`: offsets of blocks that are known to have lost rows; more are added.
+Result<Trace> TraceReader::Impl::readOnce(const ReadOptions& options,
+                                          std::set<uint64_t>& unreadable) {
+  WantedBlocks wanted = wantedBlocks(options);
+  if (options.first_events != 0) keepFirstEvents(wanted, options.first_events, unreadable);
+  const uint64_t limit = options.max_memory_bytes != 0 ? options.max_memory_bytes : memoryToTake();
+  TS_CHECK_OK(checkMemory(wanted.blocks, limit));
+
+  Trace trace;
+  Trace keyed;
+  forEachTable(trace, [&](auto& table) {
+    const auto id = std::decay_t<decltype(table)>::kId;
+    if (!isKeyed(id))
+      table.reserve(static_cast<size_t>(isDictionary(id) ? wanted.total[id] : wanted.rows[id]));
+  });
+  TS_TRY(const SegmentsOf segments, readBlocks(wanted.blocks, trace, keyed, unreadable));
+  mergeKeyedRows(wanted, limit, keyed, trace);
   if (!trace.attribute.empty()) followMovedRows(trace.attribute, segments);
   if (options.convert_clocks) convertToHostTime(trace);
   return trace;
