@@ -285,6 +285,45 @@ void Encoder::extras(const Table& table, size_t row) {
   }
 }
 
+Encoder::WorkName Encoder::nameOfWork(Sequence& q, WorkKind kind, StringId id) {
+  WorkName name;
+  name.given = kind == WorkKind::kKernel || id != StringId::kNone;
+  name.number = name.given ? names_.of(id) : 0;
+  name.fresh = name.given && q.names.insert(name.number);
+  if (!name.fresh) return name;
+  name.label = text(id);
+  if (name.label.empty()) name.label = "unnamed kernel";
+  name.readable = demangled(name.label);
+  return name;
+}
+
+/// Data of a sequence that has not met the name before.
+void Encoder::internWorkName(proto::Cursor& c, const Stream& s, WorkKind kind,
+                             const WorkName& name) {
+  c.message<packet::kInternedData>([&] {
+    c.message<interned::kEventNames>([&] {
+      c.uint<interned::kIid>(name.number);
+      c.text<interned::kName>(name.readable);
+    });
+    if (kind != WorkKind::kKernel) return;
+    // "device" and "stream" are the same for all its launches here, so they are said once.
+    c.message<interned::kComputeKernels>([&] {
+      c.uint<interned::kIid>(name.number);
+      c.text<interned::kName>(name.label);
+      c.text<interned::kernel::kDemangledName>(name.readable);
+      if (!s.arch.empty()) c.text<interned::kernel::kArch>(s.arch);
+      c.message<interned::kernel::kArgs>([&] {
+        c.uint<stage::arg::kNameIid>(kArgDevice);
+        c.uint<stage::arg::kUint>(s.device_number);
+      });
+      c.message<interned::kernel::kArgs>([&] {
+        c.uint<stage::arg::kNameIid>(kArgStream);
+        c.uint<stage::arg::kUint>(s.stream_number);
+      });
+    });
+  });
+}
+
 template <class Table>
 void Encoder::work(const Table& table, WorkKind kind, size_t row) {
   Stream& s = streams_[streamIndex(table.stream_id[row], table.process_id[row])];
@@ -300,55 +339,24 @@ void Encoder::work(const Table& table, WorkKind kind, size_t row) {
 
   const uint64_t number = work_.number(kind, row);
   const auto waits = links_.waits(number);
-  const StringId name_id = table.name[row];
-  const bool named = kind == WorkKind::kKernel || name_id != StringId::kNone;
-  const uint32_t name = named ? names_.of(name_id) : 0;
-  const bool fresh = named && q.names.insert(name);
-  std::string_view label = fresh ? text(name_id) : std::string_view{};
-  if (fresh && label.empty()) label = "unnamed kernel";
-  std::string readable;
-  if (fresh) readable = demangled(label);
-
+  const WorkName name = nameOfWork(q, kind, table.name[row]);
   std::string_view launch;
   if constexpr (Table::kId == TableId::kKernel) {
     const auto shape = static_cast<size_t>(table.shape_id[row]);
     if (shape < shapes_.size()) launch = shapes_[shape];
   }
   const size_t bound = 192 + launch.size() + extra_.size() + waits.size() * 12 +
-                       (fresh ? 256 + 2 * readable.size() + label.size() : 0);
+                       (name.fresh ? 256 + 2 * name.readable.size() + name.label.size() : 0);
   packets_.timed(q, start_ns, bound, [&](proto::Cursor& c) {
-    if (fresh) {
-      c.message<packet::kInternedData>([&] {
-        c.message<interned::kEventNames>([&] {
-          c.uint<interned::kIid>(name);
-          c.text<interned::kName>(readable);
-        });
-        if (kind != WorkKind::kKernel) return;
-        // "device" and "stream" are the same for all its launches here, so they are said once.
-        c.message<interned::kComputeKernels>([&] {
-          c.uint<interned::kIid>(name);
-          c.text<interned::kName>(label);
-          c.text<interned::kernel::kDemangledName>(readable);
-          if (!s.arch.empty()) c.text<interned::kernel::kArch>(s.arch);
-          c.message<interned::kernel::kArgs>([&] {
-            c.uint<stage::arg::kNameIid>(kArgDevice);
-            c.uint<stage::arg::kUint>(s.device_number);
-          });
-          c.message<interned::kernel::kArgs>([&] {
-            c.uint<stage::arg::kNameIid>(kArgStream);
-            c.uint<stage::arg::kUint>(s.stream_number);
-          });
-        });
-      });
-    }
+    if (name.fresh) internWorkName(c, s, kind, name);
     c.message<packet::kGpuRenderStageEvent>([&] {
       c.uint<stage::kEventId>(number);
       c.uint<stage::kDuration>(static_cast<uint64_t>(std::max<int64_t>(0, table.duration_ns[row])));
       c.raw(s.event_prefix);
       if constexpr (Table::kId == TableId::kKernel) {
         c.uint<stage::kStageIid>(kKernelStage);
-        c.uint<stage::kKernelIid>(name);
-        c.uint<stage::kNameIid>(name);
+        c.uint<stage::kKernelIid>(name.number);
+        c.uint<stage::kNameIid>(name.number);
         c.raw(launch);
       } else {
         if constexpr (Table::kId == TableId::kCopy) {
@@ -360,7 +368,7 @@ void Encoder::work(const Table& table, WorkKind kind, size_t row) {
           c.uint<stage::kStageIid>(
               kFirstSyncStage + clampedKind(static_cast<uint64_t>(table.kind[row]), kSyncStages));
         }
-        if (named) c.uint<stage::kNameIid>(name);
+        if (name.given) c.uint<stage::kNameIid>(name.number);
         c.message<stage::kLaunch>([&] {
           c.raw(s.args);
           if constexpr (Table::kId != TableId::kSync) launchArg(c, kArgBytes, table.bytes[row]);

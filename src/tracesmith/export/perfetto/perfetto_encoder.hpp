@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -66,7 +67,22 @@ class Encoder {
   // perfetto_host.cpp
   void hostSlices();
   void openLane(Lane& lane, const HostSlice& first, uint32_t number);
+  /// What is said where a slice starts.
+  struct SliceStart {
+    std::string_view label;
+    uint32_t name = 0;  // number of the label; 0: none
+    bool new_name = false;
+    bool new_stack = false;
+    uint64_t category = 0;
+    std::string_view new_category;
+    uint32_t first_work = 0;  // that it submits
+    uint64_t callstack = 0;
+  };
   void begin(Sequence& q, const HostSlice& slice);
+  SliceStart startOf(Sequence& q, const HostSlice& slice);
+  void internStart(proto::Cursor& c, const SliceStart& start) const;
+  void linkStart(proto::Cursor& c, const HostSlice& slice, uint32_t first_work,
+                 std::span<const Links::HostLink> links);
   void end(Sequence& q, int64_t time_ns);
   void annotate(proto::Cursor& c, const HostSlice& slice);
   size_t annotationBound(const HostSlice& slice) const;
@@ -79,6 +95,16 @@ class Encoder {
   void prepareShapes();
   template <class Table>
   void workTable(const Table& table, WorkKind kind);
+  struct WorkName {
+    bool given = false;
+    bool fresh = false;  // for its sequence
+    uint32_t number = 0;
+    std::string_view label;  // where it is fresh
+    std::string readable;
+  };
+  WorkName nameOfWork(Sequence& q, WorkKind kind, StringId id);
+  static void internWorkName(proto::Cursor& c, const Stream& s, WorkKind kind,
+                             const WorkName& name);
   template <class Table>
   void work(const Table& table, WorkKind kind, size_t row);
   void openStream(Stream& stream, WorkKind kind, int64_t first_ns);

@@ -236,91 +236,104 @@ uint64_t Encoder::callstackOf(Sequence& q, const HostSlice& slice) {
   return number;
 }
 
-void Encoder::begin(Sequence& q, const HostSlice& slice) {
+Encoder::SliceStart Encoder::startOf(Sequence& q, const HostSlice& slice) {
+  SliceStart start;
   StringId id;
-  const std::string_view label = nameOf(slice, id);
-  const uint32_t name = id == StringId::kNone ? 0 : names_.of(id);
-  const bool fresh = name != 0 && q.names.insert(name);
-
-  uint64_t category = kRangeCategory;
-  std::string_view new_category;
-  uint32_t first_work = 0;
+  start.label = nameOf(slice, id);
+  start.name = id == StringId::kNone ? 0 : names_.of(id);
+  start.new_name = start.name != 0 && q.names.insert(start.name);
+  start.category = kRangeCategory;
   if (slice.source == SliceSource::kHostCall) {
     const HostCallTable& t = trace_.host_call;
-    category = categoryOf(t.kind[slice.row]);
-    first_work = work_.first(t.process_id[slice.row], t.correlation_id[slice.row]);
+    start.category = categoryOf(t.kind[slice.row]);
+    start.first_work = work_.first(t.process_id[slice.row], t.correlation_id[slice.row]);
   } else if (slice.source == SliceSource::kBuild) {
-    category = kBuildCategory;
+    start.category = kBuildCategory;
   } else if (slice.source == SliceSource::kSync) {
-    category = kSyncCategory;
+    start.category = kSyncCategory;
   } else if (const StringId given = trace_.range.category[slice.row]; given != StringId::kNone) {
     const uint32_t n = names_.of(given);
-    category = kFirstRangeCategory + n;
-    if (q.categories.insert(n)) new_category = text(given);
+    start.category = kFirstRangeCategory + n;
+    if (q.categories.insert(n)) start.new_category = text(given);
   }
-  const uint64_t callstack = stacks_ ? callstackOf(q, slice) : 0;
-  const bool new_stack = callstack != 0 && !extra_.empty();
-  const auto links = links_.ofSlice(slice.source, slice.row);
-  size_t works = 0;
-  for (uint32_t w = first_work; w != 0; w = work_.next(w)) ++works;
-  const size_t bound = 96 + annotationBound(slice) + works * 16 + links.size() * 16 +
-                       (fresh || name == 0 ? proto::textBound(label.size()) : 0) +
-                       proto::textBound(new_category.size()) + (new_stack ? extra_.size() + 8 : 0);
+  start.callstack = stacks_ ? callstackOf(q, slice) : 0;
+  start.new_stack = start.callstack != 0 && !extra_.empty();
+  return start;
+}
 
-  packets_.timed(q, slice.start_ns, bound, [&](proto::Cursor& c) {
-    if (fresh || !new_category.empty() || new_stack) {
-      c.message<packet::kInternedData>([&] {
-        if (fresh) {
-          c.message<interned::kEventNames>([&] {
-            c.uint<interned::kIid>(name);
-            c.text<interned::kName>(label);
-          });
-        }
-        if (!new_category.empty()) {
-          c.message<interned::kEventCategories>([&] {
-            c.uint<interned::kIid>(category);
-            c.text<interned::kName>(new_category);
-          });
-        }
-        if (new_stack) c.raw(extra_);
+/// What the sequence has not met before; a new stack is in extra_.
+void Encoder::internStart(proto::Cursor& c, const SliceStart& start) const {
+  c.message<packet::kInternedData>([&] {
+    if (start.new_name) {
+      c.message<interned::kEventNames>([&] {
+        c.uint<interned::kIid>(start.name);
+        c.text<interned::kName>(start.label);
       });
     }
+    if (!start.new_category.empty()) {
+      c.message<interned::kEventCategories>([&] {
+        c.uint<interned::kIid>(start.category);
+        c.text<interned::kName>(start.new_category);
+      });
+    }
+    if (start.new_stack) c.raw(extra_);
+  });
+}
+
+/// Arrows to other slices, and the device work that the slice submits or waited for.
+void Encoder::linkStart(proto::Cursor& c, const HostSlice& slice, uint32_t first_work,
+                        std::span<const Links::HostLink> links) {
+  bool correlated = first_work != 0;
+  for (const Links::HostLink& link : links) {
+    const uint64_t arrow = packets_.uuid(TrackKind::kFlow, link.value);
+    if (link.what == Links::What::kArrowOut) c.fixed64<event::kFlowIds>(arrow);
+    if (link.what == Links::What::kArrowIn) c.fixed64<event::kTerminatingFlowIds>(arrow);
+    correlated |= link.what >= Links::What::kSubmits;
+  }
+  if (!correlated) return;
+  if (options_.compat) {
+    hostArrows(c, slice, first_work);
+    return;
+  }
+  c.message<event::kGpuCorrelation>([&] {
+    for (uint32_t w = first_work; w != 0; w = work_.next(w)) {
+      c.uint<event::gpu_correlation::kSubmitted>(w);
+    }
+    for (const Links::HostLink& link : links) {
+      if (link.what == Links::What::kSubmits) {
+        c.uint<event::gpu_correlation::kSubmitted>(link.value);
+      } else if (link.what == Links::What::kWaitedFor) {
+        c.uint<event::gpu_correlation::kWaitedFor>(link.value);
+      }
+    }
+  });
+}
+
+void Encoder::begin(Sequence& q, const HostSlice& slice) {
+  const SliceStart start = startOf(q, slice);
+  const auto links = links_.ofSlice(slice.source, slice.row);
+  size_t works = 0;
+  for (uint32_t w = start.first_work; w != 0; w = work_.next(w)) ++works;
+  const size_t bound =
+      96 + annotationBound(slice) + works * 16 + links.size() * 16 +
+      (start.new_name || start.name == 0 ? proto::textBound(start.label.size()) : 0) +
+      proto::textBound(start.new_category.size()) + (start.new_stack ? extra_.size() + 8 : 0);
+
+  packets_.timed(q, slice.start_ns, bound, [&](proto::Cursor& c) {
+    if (start.new_name || !start.new_category.empty() || start.new_stack) internStart(c, start);
     c.message<packet::kTrackEvent>([&] {
       c.uint<event::kType>(slice.source == SliceSource::kInstant ? event::kInstant
                                                                  : event::kSliceBegin);
-      c.uint<event::kCategoryIids>(category);
-      if (name != 0) {
-        c.uint<event::kNameIid>(name);
+      c.uint<event::kCategoryIids>(start.category);
+      if (start.name != 0) {
+        c.uint<event::kNameIid>(start.name);
       } else {
-        c.text<event::kName>(label);
+        c.text<event::kName>(start.label);
       }
-      if (callstack != 0) c.uint<event::kCallstackIid>(callstack);
+      if (start.callstack != 0) c.uint<event::kCallstackIid>(start.callstack);
       annotate(c, slice);
       if (slice.cut) number(c, kFullDuration, slice.true_end_ns - slice.start_ns);
-      bool correlated = first_work != 0;
-      for (const Links::HostLink& link : links) {
-        const uint64_t arrow = packets_.uuid(TrackKind::kFlow, link.value);
-        if (link.what == Links::What::kArrowOut) c.fixed64<event::kFlowIds>(arrow);
-        if (link.what == Links::What::kArrowIn) c.fixed64<event::kTerminatingFlowIds>(arrow);
-        correlated |= link.what >= Links::What::kSubmits;
-      }
-      if (!correlated) return;
-      if (options_.compat) {
-        hostArrows(c, slice, first_work);
-        return;
-      }
-      c.message<event::kGpuCorrelation>([&] {
-        for (uint32_t w = first_work; w != 0; w = work_.next(w)) {
-          c.uint<event::gpu_correlation::kSubmitted>(w);
-        }
-        for (const Links::HostLink& link : links) {
-          if (link.what == Links::What::kSubmits) {
-            c.uint<event::gpu_correlation::kSubmitted>(link.value);
-          } else if (link.what == Links::What::kWaitedFor) {
-            c.uint<event::gpu_correlation::kWaitedFor>(link.value);
-          }
-        }
-      });
+      linkStart(c, slice, start.first_work, links);
     });
   });
   ++events_;

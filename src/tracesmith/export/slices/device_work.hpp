@@ -88,9 +88,16 @@ class DeviceWork {
     uint64_t correlation_id;
   };
 
+  struct Extent;
+  void layOut(const std::vector<Extent>& extents);
+  template <class Table>
+  void addRows(const Table& table, WorkKind kind, const Selection& selection);
+  void chain(uint32_t number, uint32_t next);
+  void linkScattered();
   uint32_t findScattered(ProcessId process, uint64_t correlation_id) const;
 
   uint64_t base_[kWorkKinds] = {};
+  uint64_t rows_ = 0;
   std::vector<Range> ranges_;     // by ProcessId, kNone included
   std::vector<uint32_t> slots_;   // first work number
   std::vector<uint32_t> next_;    // by work number; empty when no id is shared

@@ -173,87 +173,106 @@ void Links::addDrawnArrows(const Trace& trace, const Selection& selection, const
   leave();
 }
 
-Links::Links(const Trace& trace, const Selection& selection, const DeviceWork& work) {
-  addEventArrows(trace, selection, work);
-  addDrawnArrows(trace, selection, work);
-  const FlowTable& flows = trace.flow;
-  const auto toProcess = [&](size_t i) {
-    return flows.to_process_id[i] == ProcessId::kNone ? flows.process_id[i]
-                                                      : flows.to_process_id[i];
-  };
-  // Waits are between commands; every other kind was drawn by the program between host slices.
-  const auto prefersDevice = [&](size_t i) { return flows.kind[i] == FlowKind::kWait; };
+namespace {
 
-  std::unordered_map<Key, Slice, KeyHash> slices;
-  const auto want = [&](const Key& key, bool device_first) {
-    if (key.correlation_id == 0) return;
-    if (!device_first || work.first(key.process, key.correlation_id) == 0)
-      slices.emplace(key, Slice{});
-  };
-  for (size_t i = 0; i < flows.size(); ++i) {
-    want({flows.process_id[i], flows.from_correlation_id[i]}, prefersDevice(i));
-    want({toProcess(i), flows.to_correlation_id[i]}, prefersDevice(i));
-  }
-  const auto offer = [&](ProcessId process, uint64_t correlation_id, SliceSource source,
-                         size_t row) {
-    const auto it = slices.find({process, correlation_id});
-    if (it == slices.end() || it->second.found) return;
-    it->second = {source, static_cast<uint32_t>(row), true};
-  };
-  if (!slices.empty()) {
+ProcessId targetProcess(const FlowTable& flows, size_t i) {
+  return flows.to_process_id[i] == ProcessId::kNone ? flows.process_id[i] : flows.to_process_id[i];
+}
+
+/// Waits are between commands; every other kind was drawn by the program between host slices.
+bool prefersDevice(const FlowTable& flows, size_t i) { return flows.kind[i] == FlowKind::kWait; }
+
+/// The host slices that flows name by their correlation ids: of each id the first.
+class FlowSlices {
+ public:
+  FlowSlices(const Trace& trace, const DeviceWork& work) : work_(work) {
+    const FlowTable& flows = trace.flow;
+    for (size_t i = 0; i < flows.size(); ++i) {
+      want({flows.process_id[i], flows.from_correlation_id[i]}, prefersDevice(flows, i));
+      want({targetProcess(flows, i), flows.to_correlation_id[i]}, prefersDevice(flows, i));
+    }
+    if (slices_.empty()) return;
     const RangeTable& ranges = trace.range;
     for (size_t i = 0; i < ranges.size(); ++i) {
       if (ranges.kind[i] == RangeKind::kEnd) continue;
-      offer(ranges.process_id[i], ranges.correlation_id[i],
+      offer({ranges.process_id[i], ranges.correlation_id[i]},
             ranges.kind[i] == RangeKind::kInstant ? SliceSource::kInstant : SliceSource::kRange, i);
     }
     const HostCallTable& calls = trace.host_call;
     for (size_t i = 0; i < calls.size(); ++i) {
-      offer(calls.process_id[i], calls.correlation_id[i], SliceSource::kHostCall, i);
+      offer({calls.process_id[i], calls.correlation_id[i]}, SliceSource::kHostCall, i);
     }
   }
+  /// Not found: a slice that says so.
+  Slice find(const Key& key) const {
+    const auto it = slices_.find(key);
+    return it == slices_.end() ? Slice{} : it->second;
+  }
 
+ private:
+  void want(const Key& key, bool device_first) {
+    if (key.correlation_id == 0) return;
+    if (!device_first || work_.first(key.process, key.correlation_id) == 0)
+      slices_.emplace(key, Slice{});
+  }
+  void offer(const Key& key, SliceSource source, size_t row) {
+    const auto it = slices_.find(key);
+    if (it == slices_.end() || it->second.found) return;
+    it->second = {source, static_cast<uint32_t>(row), true};
+  }
+
+  const DeviceWork& work_;
+  std::unordered_map<Key, Slice, KeyHash> slices_;
+};
+
+}  // namespace
+
+void Links::addFlows(const Trace& trace, const DeviceWork& work) {
+  const FlowTable& flows = trace.flow;
+  const FlowSlices slices(trace, work);
   const auto find = [&](const Key& key, bool device_first, bool last) {
     End end;
     if (!device_first) {
-      const auto it = slices.find(key);
-      if (it != slices.end() && it->second.found) {
-        end.slice = it->second;
-        return end;
-      }
+      end.slice = slices.find(key);
+      if (end.slice.found) return end;
     }
     end.work = work.first(key.process, key.correlation_id);
     while (last && end.work != 0 && work.next(end.work) != 0) end.work = work.next(end.work);
-    if (end.work == 0) {
-      const auto it = slices.find(key);
-      if (it != slices.end()) end.slice = it->second;
-    }
+    if (end.work == 0 && device_first) end.slice = slices.find(key);
     return end;
   };
-
   for (size_t i = 0; i < flows.size(); ++i) {
     const Key from_key{flows.process_id[i], flows.from_correlation_id[i]};
-    const Key to_key{toProcess(i), flows.to_correlation_id[i]};
+    const Key to_key{targetProcess(flows, i), flows.to_correlation_id[i]};
     if (flows.kind[i] == FlowKind::kAsyncCpuGpu && from_key == to_key) continue;  // is the launch
     // Of many commands under one id the last one is waited for, and the first one waits.
-    const End from = find(from_key, prefersDevice(i), true);
-    const bool device_target = prefersDevice(i) || flows.kind[i] == FlowKind::kAsyncCpuGpu;
+    const End from = find(from_key, prefersDevice(flows, i), true);
+    const bool device_target = prefersDevice(flows, i) || flows.kind[i] == FlowKind::kAsyncCpuGpu;
     const End to = find(to_key, device_target, false);
     join(from, to);
   }
+}
+
+/// Puts the links where waits() and ofSlice() find them. `works`: the highest work number.
+void Links::sortIn(uint64_t works) {
   std::stable_sort(host_.begin(), host_.end(), [](const HostLink& a, const HostLink& b) {
     return std::tie(a.source, a.row) < std::tie(b.source, b.row);
   });
   if (pairs_.empty()) return;
-
-  const uint64_t numbers = work.number(WorkKind::kSync, trace.sync.size());
-  offsets_.assign(numbers + 1, 0);
+  offsets_.assign(works + 1, 0);
   for (const auto& [to, from] : pairs_) ++offsets_[to + 1];
   for (size_t n = 1; n < offsets_.size(); ++n) offsets_[n] += offsets_[n - 1];
   froms_.resize(pairs_.size());
   std::vector<uint32_t> at(offsets_.begin(), offsets_.end() - 1);
   for (const auto& [to, from] : pairs_) froms_[at[to]++] = from;
   pairs_ = {};
+}
+
+Links::Links(const Trace& trace, const Selection& selection, const DeviceWork& work) {
+  addEventArrows(trace, selection, work);
+  addDrawnArrows(trace, selection, work);
+  addFlows(trace, work);
+  sortIn(work.number(WorkKind::kSync, trace.sync.size()));
 }
 
 std::span<const Links::HostLink> Links::ofSlice(SliceSource source, uint32_t row) const {

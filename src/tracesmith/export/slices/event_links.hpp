@@ -47,6 +47,8 @@ class Links {
   void join(const End& from, const End& to, StringId name = StringId::kNone);
   void addEventArrows(const Trace& trace, const Selection& selection, const DeviceWork& work);
   void addDrawnArrows(const Trace& trace, const Selection& selection, const DeviceWork& work);
+  void addFlows(const Trace& trace, const DeviceWork& work);
+  void sortIn(uint64_t works);
 
   uint64_t unresolved_ = 0;
   uint64_t arrows_ = 0;

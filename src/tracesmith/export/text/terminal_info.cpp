@@ -381,19 +381,7 @@ class TextView {
   bool foreign_ = false;
 };
 
-void writeJson(const Trace& t, const TraceReader& reader, const std::string& path,
-               const InfoOptions& options, Output& out) {
-  JsonWriter w(out, 2);
-  const auto bytes = bytesByTable(reader);
-  const SchemaNames names;
-  const TimeRange range = spanOf(t, reader);
-  w.beginObject();
-  w.field("path", path).field("bytes", sizeOfFile(path, reader));
-  w.field("sbt_bytes", reader.fileBytes());
-  w.field("version", fmt::format("{}.{}", reader.versionMajor(), reader.versionMinor()));
-  w.field("complete", reader.complete());
-  w.field("has_recording", reader.rows(TableId::kRecordedCommand) > 0);
-  w.field("begin_ns", range.begin_ns).field("end_ns", range.end_ns);
+void writeMetadata(JsonWriter& w, const Trace& t) {
   w.key("metadata").beginObject();
   std::map<std::string, std::string> metadata;
   for (size_t i = 0; i < t.metadata.size(); ++i) {
@@ -401,18 +389,18 @@ void writeJson(const Trace& t, const TraceReader& reader, const std::string& pat
   }
   for (const auto& [key, value] : metadata) w.field(key, value);
   w.endObject();
-  w.key("counts").beginObject();
-  for (TableId id : kCounted) {
-    auto it = bytes.find(id);
-    w.field(names.table(id), it == bytes.end() ? uint64_t{0} : it->second.rows);
-  }
-  w.endObject();
+}
+
+void writeDamage(JsonWriter& w, const TraceReader& reader) {
   w.key("damage").beginArray();
   for (const DataLoss& loss : reader.losses()) {
     w.beginObject().field("offset", loss.offset).field("bytes", loss.bytes);
     w.field("reason", loss.reason).endObject();
   }
   w.endArray();
+}
+
+void writeDevices(JsonWriter& w, const Trace& t) {
   w.key("devices").beginArray();
   for (size_t i = 0; i < t.device.size(); ++i) {
     const DeviceRow d = t.device.row(i);
@@ -423,6 +411,9 @@ void writeJson(const Trace& t, const TraceReader& reader, const std::string& pat
     w.field("compute_units", d.compute_units).field("clock_mhz", d.clock_mhz).endObject();
   }
   w.endArray();
+}
+
+void writeClocks(JsonWriter& w, const Trace& t) {
   w.key("clocks").beginArray();
   const std::vector<ClockFacts> facts = clockFacts(t);
   for (size_t i = 0; i < facts.size(); ++i) {
@@ -440,6 +431,10 @@ void writeJson(const Trace& t, const TraceReader& reader, const std::string& pat
     w.endObject();
   }
   w.endArray();
+}
+
+/// And groups of tracks, which are rows of the same table.
+void writeProcesses(JsonWriter& w, const Trace& t) {
   w.key("processes").beginArray();
   for (size_t i = 0; i < t.process.size(); ++i) {
     if (isTrackGroup(t, i)) continue;
@@ -459,6 +454,9 @@ void writeJson(const Trace& t, const TraceReader& reader, const std::string& pat
     w.field("name", t.text(t.process.command_line[i])).endObject();
   }
   w.endArray();
+}
+
+void writeLosses(JsonWriter& w, const Trace& t) {
   w.key("losses").beginArray();
   for (size_t i = 0; i < t.loss.size(); ++i) {
     const LossRow l = t.loss.row(i);
@@ -469,10 +467,24 @@ void writeJson(const Trace& t, const TraceReader& reader, const std::string& pat
     w.field("reason", t.text(l.reason)).endObject();
   }
   w.endArray();
+}
+
+void writeCounts(JsonWriter& w, const std::map<TableId, TableBytes>& bytes,
+                 const SchemaNames& names) {
+  w.key("counts").beginObject();
+  for (TableId id : kCounted) {
+    auto it = bytes.find(id);
+    w.field(names.table(id), it == bytes.end() ? uint64_t{0} : it->second.rows);
+  }
+  w.endObject();
+}
+
+void writeTables(JsonWriter& w, const std::map<TableId, TableBytes>& bytes,
+                 const SchemaNames& names, bool columns) {
   w.key("tables").beginArray();
   for (const auto& [id, b] : bytes) {
     w.beginObject().field("name", names.table(id)).field("rows", b.rows).field("bytes", b.bytes);
-    if (options.columns) {
+    if (columns) {
       w.key("columns").beginArray();
       for (const auto& [number, c] : b.columns) {
         w.beginObject().field("name", names.column(id, number)).field("bytes", c.bytes);
@@ -485,6 +497,29 @@ void writeJson(const Trace& t, const TraceReader& reader, const std::string& pat
     w.endObject();
   }
   w.endArray();
+}
+
+void writeJson(const Trace& t, const TraceReader& reader, const std::string& path,
+               const InfoOptions& options, Output& out) {
+  JsonWriter w(out, 2);
+  const auto bytes = bytesByTable(reader);
+  const SchemaNames names;
+  const TimeRange range = spanOf(t, reader);
+  w.beginObject();
+  w.field("path", path).field("bytes", sizeOfFile(path, reader));
+  w.field("sbt_bytes", reader.fileBytes());
+  w.field("version", fmt::format("{}.{}", reader.versionMajor(), reader.versionMinor()));
+  w.field("complete", reader.complete());
+  w.field("has_recording", reader.rows(TableId::kRecordedCommand) > 0);
+  w.field("begin_ns", range.begin_ns).field("end_ns", range.end_ns);
+  writeMetadata(w, t);
+  writeCounts(w, bytes, names);
+  writeDamage(w, reader);
+  writeDevices(w, t);
+  writeClocks(w, t);
+  writeProcesses(w, t);
+  writeLosses(w, t);
+  writeTables(w, bytes, names, options.columns);
   w.endObject();
   out.write("\n");
 }
