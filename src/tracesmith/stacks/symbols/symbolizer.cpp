@@ -120,9 +120,15 @@ std::vector<SymbolizedFrame> Symbolizer::lookup(const ModuleAddress& address) {
   return frames;
 }
 
-SymbolReport Symbolizer::symbolize(Trace& trace) {
-  SymbolReport report;
-  report.frames = trace.frame.size();
+/// Names the frames of one trace.
+class Symbolizer::Pass {
+ public:
+  Pass(Symbolizer& symbolizer, Trace& trace)
+      : symbolizer_(symbolizer), trace_(trace), answers_(trace.frame.size()) {}
+  SymbolReport run();
+
+ private:
+  /// A frame that lacks a name, or whose name can be bettered.
   struct Wanted {
     StringId module;
     StringId build_id;
@@ -130,87 +136,120 @@ SymbolReport Symbolizer::symbolize(Trace& trace) {
     uint32_t frame;
     int rank;  // of what is known already
     auto place() const { return std::tie(module, build_id, address); }
+    bool isInModuleOf(const Wanted& other) const {
+      return module == other.module && build_id == other.build_id;
+    }
   };
-  std::vector<Wanted> wanted;
-  std::vector<Wanted> made;  // in no module: by a just-in-time compiler, perhaps
-  const FrameSymbols known(trace);
+  void findWanted();
+  void nameInModules();
+  /// Those from `i` on that lie in one module; returns the first that does not.
+  size_t nameInModule(size_t i, Module& module, SymbolReport::Module& said);
+  void nameMadeCode();
+  void take(const Wanted& w, uint32_t answer, int rank, NoSymbol why);
+
+  Symbolizer& symbolizer_;
+  Trace& trace_;
+  SymbolReport report_;
+  Answers answers_;
+  std::vector<Wanted> in_modules_;
+  std::vector<Wanted> made_;  // in no module: by a just-in-time compiler, perhaps
+  std::vector<RawSymbol> symbols_;
+};
+
+void Symbolizer::Pass::findWanted() {
+  const FrameSymbols known(trace_);
   std::vector<FrameFunction> functions;
-  for (uint32_t f = 0; f < trace.frame.size(); ++f) {
+  for (uint32_t f = 0; f < trace_.frame.size(); ++f) {
     known.functions(idAt<FrameId>(f), functions);
     const int rank = rankOf(functions);
-    const FrameRow row = trace.frame.row(f);
+    const FrameRow row = trace_.frame.row(f);
     const bool exact = (row.flags & frame_flags::kExact) != 0;
-    const bool in_module = !trace.text(row.module).empty() && !isMadeCode(trace.text(row.module));
+    const std::string_view module = trace_.text(row.module);
+    const bool in_module = !module.empty() && !isMadeCode(module);
     if (rank < 2 && in_module && row.module_offset != 0) {
-      wanted.push_back({row.module, row.build_id, lookedUp(row.module_offset, exact), f, rank});
+      in_modules_.push_back(
+          {row.module, row.build_id, lookedUp(row.module_offset, exact), f, rank});
     } else if (rank == 0 && !in_module && row.address != 0) {
-      made.push_back({row.module, row.build_id, lookedUp(row.address, exact), f, rank});
+      made_.push_back({row.module, row.build_id, lookedUp(row.address, exact), f, rank});
     } else if (rank > 0) {
-      ++report.had_names;
+      ++report_.had_names;
     } else {
-      ++report.unnamed[static_cast<size_t>(NoSymbol::kNoModule)];
+      ++report_.unnamed[static_cast<size_t>(NoSymbol::kNoModule)];
     }
   }
-  Answers answers(trace.frame.size());
-  const auto take = [&](const Wanted& w, uint32_t answer, int rank, NoSymbol why) {
-    if (answer != 0 && rank > w.rank) {
-      answers.give(w.frame, answer);
-      ++report.named;
-      if (w.rank > 0) ++report.replaced;
-      if (rank == 2) ++report.with_line;
-    } else if (w.rank > 0) {
-      ++report.had_names;
-    } else {
-      ++report.unnamed[static_cast<size_t>(why)];
-    }
-  };
+}
 
-  std::vector<RawSymbol> symbols;
-  std::sort(wanted.begin(), wanted.end(), [](const Wanted& a, const Wanted& b) {
+void Symbolizer::Pass::take(const Wanted& w, uint32_t answer, int rank, NoSymbol why) {
+  if (answer != 0 && rank > w.rank) {
+    answers_.give(w.frame, answer);
+    ++report_.named;
+    if (w.rank > 0) ++report_.replaced;
+    if (rank == 2) ++report_.with_line;
+  } else if (w.rank > 0) {
+    ++report_.had_names;
+  } else {
+    ++report_.unnamed[static_cast<size_t>(why)];
+  }
+}
+
+void Symbolizer::Pass::nameInModules() {
+  std::sort(in_modules_.begin(), in_modules_.end(), [](const Wanted& a, const Wanted& b) {
     return std::tuple(a.place(), a.frame) < std::tuple(b.place(), b.frame);
   });
-  for (size_t i = 0; i < wanted.size();) {
-    const std::string path(trace.text(wanted[i].module));
-    const std::string build_id(trace.text(wanted[i].build_id));
-    Module& module = moduleOf(path, build_id);
+  for (size_t i = 0; i < in_modules_.size();) {
+    const std::string path(trace_.text(in_modules_[i].module));
+    const std::string build_id(trace_.text(in_modules_[i].build_id));
+    Module& module = symbolizer_.moduleOf(path, build_id);
     SymbolReport::Module& said =
-        report.modules.emplace_back(SymbolReport::Module{path, module.state, "", 0, 0});
+        report_.modules.emplace_back(SymbolReport::Module{path, module.state, "", 0, 0});
     if (module.symbols) said.debug_file = module.symbols->debugFile();
-    const uint64_t named_before = report.named;
-    const StringId of_module = wanted[i].module;
-    const StringId of_build = wanted[i].build_id;
-    while (i < wanted.size() && wanted[i].module == of_module && wanted[i].build_id == of_build) {
-      symbols.clear();
-      if (module.state == NoSymbol::kNone) module.symbols->find(wanted[i].address, symbols);
-      const int rank = rankOf(symbols);
-      const uint32_t answer = answers.add(symbols);
-      const NoSymbol why = module.state == NoSymbol::kNone ? NoSymbol::kNoSymbols : module.state;
-      const uint64_t address = wanted[i].address;
-      for (; i < wanted.size() && wanted[i].module == of_module && wanted[i].build_id == of_build &&
-             wanted[i].address == address;
-           ++i, ++said.frames) {
-        take(wanted[i], answer, rank, why);
-      }
-    }
-    said.named = report.named - named_before;
+    const uint64_t named_before = report_.named;
+    i = nameInModule(i, module, said);
+    said.named = report_.named - named_before;
     // Debug information takes memory, and the next module has its own.
-    modules_.erase({path, build_id});
+    symbolizer_.modules_.erase({path, build_id});
   }
-  std::sort(report.modules.begin(), report.modules.end(),
+  std::sort(report_.modules.begin(), report_.modules.end(),
             [](const auto& a, const auto& b) { return a.path < b.path; });
+}
 
-  if (!made.empty()) {
-    MadeCode code(trace, options_.perf_map_dir);
-    for (const Wanted& w : made) {
-      NoSymbol why = NoSymbol::kNoModule;
-      const std::string_view name = code.find(idAt<FrameId>(w.frame), w.address, why);
-      symbols.clear();
-      if (!name.empty()) symbols.push_back({name, {}, 0});
-      take(w, answers.add(symbols), rankOf(symbols), why);
+size_t Symbolizer::Pass::nameInModule(size_t i, Module& module, SymbolReport::Module& said) {
+  const Wanted first = in_modules_[i];
+  while (i < in_modules_.size() && in_modules_[i].isInModuleOf(first)) {
+    const Wanted here = in_modules_[i];
+    symbols_.clear();
+    if (module.state == NoSymbol::kNone) module.symbols->find(here.address, symbols_);
+    const int rank = rankOf(symbols_);
+    const uint32_t answer = answers_.add(symbols_);
+    const NoSymbol why = module.state == NoSymbol::kNone ? NoSymbol::kNoSymbols : module.state;
+    for (; i < in_modules_.size() && in_modules_[i].place() == here.place(); ++i, ++said.frames) {
+      take(in_modules_[i], answer, rank, why);
     }
   }
-  answers.write(trace, report);
-  return report;
+  return i;
 }
+
+void Symbolizer::Pass::nameMadeCode() {
+  if (made_.empty()) return;
+  MadeCode code(trace_, symbolizer_.options_.perf_map_dir);
+  for (const Wanted& w : made_) {
+    NoSymbol why = NoSymbol::kNoModule;
+    const std::string_view name = code.find(idAt<FrameId>(w.frame), w.address, why);
+    symbols_.clear();
+    if (!name.empty()) symbols_.push_back({name, {}, 0});
+    take(w, answers_.add(symbols_), rankOf(symbols_), why);
+  }
+}
+
+SymbolReport Symbolizer::Pass::run() {
+  report_.frames = trace_.frame.size();
+  findWanted();
+  nameInModules();
+  nameMadeCode();
+  answers_.write(trace_, report_);
+  return std::move(report_);
+}
+
+SymbolReport Symbolizer::symbolize(Trace& trace) { return Pass(*this, trace).run(); }
 
 }  // namespace tracesmith

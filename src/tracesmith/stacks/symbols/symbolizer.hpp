@@ -87,6 +87,7 @@ class Symbolizer {
     NoSymbol state = NoSymbol::kNone;
     std::unique_ptr<ModuleSymbols> symbols;
   };
+  class Pass;
   Module& moduleOf(const std::string& path, const std::string& build_id);
 
   SymbolizerOptions options_;

@@ -172,6 +172,73 @@ void CallPathCache::announceObject(uint64_t address) {
       this);
 }
 
+/// The canonical frame address by the word at fp + cfa_offset; 0: it cannot be read.
+inline uint64_t CallPathCache::cfaAtFramePointer(const Frame& f, const WalkRule& rule) {
+  uint64_t cfa = 0;
+  const uint64_t at = f.fp + static_cast<uint64_t>(int64_t{rule.cfa_offset});
+  if (!memory_.read(at, cfa)) return 0;
+  if (!memory_.note(at, cfa)) repeatable_ = false;
+  return cfa;
+}
+
+/// Where the stack pointer is not known: by the frame record, to which the frame pointer points.
+inline uint64_t CallPathCache::cfaByFrameRecord(const Frame& f, const WalkRule& rule) {
+  dependOnFramePointer();
+  return rule.fp == WalkRule::Fp::kAtCfa && rule.ra_offset == rule.fp_offset + 8
+             ? f.fp - static_cast<uint64_t>(int64_t{rule.fp_offset})
+             : 0;
+}
+
+/// Goes on to a caller without information, by frame pointers alone.
+bool CallPathCache::guessOutwards() {
+  const Frame& f = frames_[count_];
+  dependOnFramePointer();
+  GuessedCaller caller;
+  ++count_;
+  if (!guessCaller(f.sp, f.fp, memory_, caller)) {
+    end_ = WalkEnd::kNoInformation;
+    return false;
+  }
+  frames_[count_].pc = caller.pc;
+  frames_[count_].sp = caller.sp;
+  frames_[count_].fp = caller.fp;
+  fp_since_ = count_;
+  return true;
+}
+
+/// Goes on to the caller of `f`, whose canonical frame address is `cfa`. False at the end.
+[[gnu::always_inline]] inline bool CallPathCache::stepOutwards(const Frame& f, const WalkRule& rule,
+                                                               uint64_t cfa) {
+  ++count_;
+  Frame& caller = frames_[count_];
+  const uint64_t ra_at = cfa + static_cast<uint64_t>(int64_t{rule.ra_offset});
+  if (cfa <= f.sp || (cfa & 7) != 0 || !memory_.read(ra_at, caller.pc)) {
+    end_ = WalkEnd::kBroken;
+    return false;
+  }
+  if (!memory_.note(ra_at, caller.pc)) repeatable_ = false;
+  if (rule.return_signed) caller.pc = withoutSignature(caller.pc);
+  caller.sp = cfa;
+  caller.fp = f.fp;
+  if (rule.fp != WalkRule::Fp::kSame) {
+    const bool at_cfa = rule.fp == WalkRule::Fp::kAtCfa;
+    if (!at_cfa) {
+      --count_;
+      dependOnFramePointer();
+      ++count_;
+    }
+    const uint64_t at = (at_cfa ? cfa : f.fp) + static_cast<uint64_t>(int64_t{rule.fp_offset});
+    if (!memory_.read(at, caller.fp)) {
+      end_ = WalkEnd::kBroken;
+      return false;
+    }
+    fp_address_ = at;
+    fp_since_ = count_;
+  }
+  return caller.pc != 0;
+}
+
+/// [hot: call_path_bench]
 void CallPathCache::walk(const StartPoint& start) {
   count_ = 0;
   end_ = WalkEnd::kOutermost;
@@ -184,7 +251,7 @@ void CallPathCache::walk(const StartPoint& start) {
   frames_[0].pc = start.pc;
   frames_[0].sp = start.sp;
   frames_[0].fp = start.fp;
-  for (;;) {
+  for (bool goes_on = true; goes_on;) {
     Frame& f = frames_[count_];
     if (count_ == options_.max_depth) {
       end_ = WalkEnd::kTooDeep;
@@ -196,83 +263,33 @@ void CallPathCache::walk(const StartPoint& start) {
     f.first_slot = static_cast<uint16_t>(memory_.count());
     f.needs_fp = false;
     const WalkRule& rule = ruleOf(f.pc - 1);
-    uint64_t cfa = 0;
+    const auto offset = static_cast<uint64_t>(int64_t{rule.cfa_offset});
     switch (rule.cfa) {
       case WalkRule::Cfa::kSp:
-        cfa = f.sp + static_cast<uint64_t>(int64_t{rule.cfa_offset});
-        if (!isUnknownStackPointer(f.sp)) break;
-        // By its frame record, to which the frame pointer points.
-        dependOnFramePointer();
-        cfa = rule.fp == WalkRule::Fp::kAtCfa && rule.ra_offset == rule.fp_offset + 8
-                  ? f.fp - static_cast<uint64_t>(int64_t{rule.fp_offset})
-                  : 0;
+        goes_on = stepOutwards(
+            f, rule, isUnknownStackPointer(f.sp) ? cfaByFrameRecord(f, rule) : f.sp + offset);
         break;
       case WalkRule::Cfa::kFp:
         dependOnFramePointer();
-        cfa = f.fp + static_cast<uint64_t>(int64_t{rule.cfa_offset});
+        goes_on = stepOutwards(f, rule, f.fp + offset);
         break;
-      case WalkRule::Cfa::kAtFp: {
+      case WalkRule::Cfa::kAtFp:
         dependOnFramePointer();
-        const uint64_t at = f.fp + static_cast<uint64_t>(int64_t{rule.cfa_offset});
-        if (!memory_.read(at, cfa)) {
-          cfa = 0;
-        } else if (!memory_.note(at, cfa)) {
-          repeatable_ = false;
-        }
+        goes_on = stepOutwards(f, rule, cfaAtFramePointer(f, rule));
         break;
-      }
       case WalkRule::Cfa::kOutermost:
         ++count_;
+        goes_on = false;
         break;
       case WalkRule::Cfa::kFull:
         return walkFull(start);
-      case WalkRule::Cfa::kNoInformation: {
+      case WalkRule::Cfa::kNoInformation:
         if (isSignalReturn(f.pc, memory_)) return walkFull(start);
-        dependOnFramePointer();
-        GuessedCaller caller;
-        ++count_;
-        if (!guessCaller(f.sp, f.fp, memory_, caller)) {
-          end_ = WalkEnd::kNoInformation;
-          goto ended;
-        }
+        goes_on = guessOutwards();
         flags = kGuessedFrame;
-        frames_[count_].pc = caller.pc;
-        frames_[count_].sp = caller.sp;
-        frames_[count_].fp = caller.fp;
-        fp_since_ = count_;
-        continue;
-      }
-    }
-    if (rule.cfa == WalkRule::Cfa::kOutermost) break;
-    ++count_;
-    Frame& caller = frames_[count_];
-    const uint64_t ra_at = cfa + static_cast<uint64_t>(int64_t{rule.ra_offset});
-    if (cfa <= f.sp || (cfa & 7) != 0 || !memory_.read(ra_at, caller.pc)) {
-      end_ = WalkEnd::kBroken;
-      break;
-    }
-    if (!memory_.note(ra_at, caller.pc)) repeatable_ = false;
-    if (rule.return_signed) caller.pc = withoutSignature(caller.pc);
-    caller.sp = cfa;
-    caller.fp = f.fp;
-    if (rule.fp != WalkRule::Fp::kSame) {
-      const bool at_cfa = rule.fp == WalkRule::Fp::kAtCfa;
-      if (!at_cfa) {
-        --count_;
-        dependOnFramePointer();
-        ++count_;
-      }
-      const uint64_t at = (at_cfa ? cfa : f.fp) + static_cast<uint64_t>(int64_t{rule.fp_offset});
-      if (!memory_.read(at, caller.fp)) {
-        end_ = WalkEnd::kBroken;
         break;
-      }
-      fp_address_ = at;
-      fp_since_ = count_;
     }
-    if (caller.pc == 0) break;
   }
-ended:
   if (memory_.outside()) repeatable_ = false;
 }
 

@@ -173,6 +173,10 @@ class CallPathCache {
 
   uint32_t captureAnew(const StartPoint& start);
   void walk(const StartPoint& start);
+  uint64_t cfaAtFramePointer(const Frame& f, const WalkRule& rule);
+  uint64_t cfaByFrameRecord(const Frame& f, const WalkRule& rule);
+  bool guessOutwards();
+  bool stepOutwards(const Frame& f, const WalkRule& rule, uint64_t cfa);
   void walkFull(const StartPoint& start);
   bool join(uint64_t word);
   void dependOnFramePointer();

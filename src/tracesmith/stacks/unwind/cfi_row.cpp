@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/stacks/unwind/cfi_row.hpp"
 
+#include <span>
+
 namespace tracesmith::stacks {
 namespace {
 
@@ -300,17 +302,39 @@ uint64_t CfiBytes::pointer(uint8_t encoding, uint64_t data_base) {
   return ok_ ? value : 0;
 }
 
-bool readEntry(const uint8_t* fde, const uint8_t* section, const uint8_t* limit, CfiEntry& out) {
-  if (fde < section || fde >= limit) return false;
-  Head entry{CfiBytes(fde, limit)};
-  if (!readHead(fde, limit, entry) || entry.id == 0) return false;
-  if (entry.id > static_cast<uint64_t>(entry.id_at - section)) return false;
-  Head common{CfiBytes(fde, limit)};
-  if (!readHead(entry.id_at - entry.id, limit, common) || common.id != 0) return false;
+namespace {
 
-  CfiBytes& c = common.body;
-  out = {};
-  out.limit = limit;
+/// What the letters after 'z' say of `data`.
+bool readAugmentation(std::span<const uint8_t> letters, CfiBytes data, CfiEntry& out) {
+  for (const uint8_t letter : letters) {
+    switch (letter) {
+      case 'R':
+        out.pointer_encoding = data.fixed<uint8_t>();
+        break;
+      case 'P': {
+        const auto encoding = data.fixed<uint8_t>();
+        // Not needed, and possibly relative to what is not known here: only its length counts.
+        if (encoding != kOmitted) data.pointer(encoding & 0x0f);
+        break;
+      }
+      case 'L':
+        data.fixed<uint8_t>();
+        break;
+      case 'S':
+        out.signal_frame = true;
+        break;
+      case 'B':
+      case 'G':
+        break;
+      default:
+        return false;
+    }
+  }
+  return data.ok();
+}
+
+/// What an entry has in common with others. `sized`: its augmentation says how long it is.
+bool readCommon(CfiBytes& c, CfiEntry& out, bool& sized) {
   const auto version = c.fixed<uint8_t>();
   if (version != 1 && version != 3 && version != 4) return false;
   const uint8_t* augmentation = c.at();
@@ -324,40 +348,31 @@ bool readEntry(const uint8_t* fde, const uint8_t* section, const uint8_t* limit,
   const uint64_t ra = version == 1 ? c.fixed<uint8_t>() : c.uleb();
   if (!c.ok() || ra >= kRegisters) return false;
   out.return_register = static_cast<uint32_t>(ra);
-  const bool sized = letters != 0 && augmentation[0] == 'z';
+  sized = letters != 0 && augmentation[0] == 'z';
   if (letters != 0 && !sized) return false;
-  if (sized) {
-    CfiBytes data = c.block(c.uleb());
-    for (size_t i = 1; i < letters; ++i) {
-      switch (augmentation[i]) {
-        case 'R':
-          out.pointer_encoding = data.fixed<uint8_t>();
-          break;
-        case 'P': {
-          const auto encoding = data.fixed<uint8_t>();
-          // Not needed, and possibly relative to what is not known here: only its length counts.
-          if (encoding != kOmitted) data.pointer(encoding & 0x0f);
-          break;
-        }
-        case 'L':
-          data.fixed<uint8_t>();
-          break;
-        case 'S':
-          out.signal_frame = true;
-          break;
-        case 'B':
-        case 'G':
-          break;
-        default:
-          return false;
-      }
-    }
-    if (!data.ok()) return false;
+  if (sized && !readAugmentation({augmentation + 1, letters - 1}, c.block(c.uleb()), out)) {
+    return false;
   }
   if (!c.ok()) return false;
   out.initial = c.at();
   out.initial_end = c.end();
+  return true;
+}
 
+}  // namespace
+
+bool readEntry(const uint8_t* fde, const uint8_t* section, const uint8_t* limit, CfiEntry& out) {
+  if (fde < section || fde >= limit) return false;
+  Head entry{CfiBytes(fde, limit)};
+  if (!readHead(fde, limit, entry) || entry.id == 0) return false;
+  if (entry.id > static_cast<uint64_t>(entry.id_at - section)) return false;
+  Head common{CfiBytes(fde, limit)};
+  if (!readHead(entry.id_at - entry.id, limit, common) || common.id != 0) return false;
+
+  out = {};
+  out.limit = limit;
+  bool sized = false;
+  if (!readCommon(common.body, out, sized)) return false;
   CfiBytes& f = entry.body;
   out.begin = f.pointer(out.pointer_encoding);
   const uint64_t bytes = f.pointer(out.pointer_encoding & 0x0f);

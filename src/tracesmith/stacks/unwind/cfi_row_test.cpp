@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
+#include <span>
 #include <string>
 
 #include "tracesmith/stacks/unwind/cfi_expression.hpp"
@@ -76,19 +77,40 @@ struct Counts {
   std::string first;
 };
 
+bool isSameCfa(const Dwarf_Op& op, const CfiRow& ours) {
+  if (op.atom >= DW_OP_breg0 && op.atom <= DW_OP_breg31) {
+    return uint32_t{op.atom} - DW_OP_breg0 == ours.cfa_register &&
+           static_cast<int64_t>(op.number) == ours.cfa_offset;
+  }
+  return op.atom == DW_OP_bregx && op.number == ours.cfa_register &&
+         static_cast<int64_t>(op.number2) == ours.cfa_offset;
+}
+
+/// How our rule of a register says something else than libdw's, which are `ops`.
+std::string differenceOfRule(std::span<const Dwarf_Op> ops, bool undefined,
+                             const CfiRow::Rule& rule) {
+  if (undefined) return rule.kind == RegisterRule::kAtCfa ? " is in memory for us alone" : "";
+  if (ops.empty()) return rule.kind != RegisterRule::kSame ? " is the same for libdw alone" : "";
+  if (ops[0].atom != DW_OP_call_frame_cfa) {
+    return rule.kind == RegisterRule::kAtCfa ? " lies at the CFA for us alone" : "";
+  }
+  if (rule.kind == RegisterRule::kAtExpression || rule.kind == RegisterRule::kExpressionValue) {
+    return "";
+  }
+  const bool value = ops.back().atom == DW_OP_stack_value;
+  const bool has_offset = ops.size() >= 2 && ops[1].atom == DW_OP_plus_uconst;
+  const int64_t offset = has_offset ? static_cast<int64_t>(ops[1].number) : 0;
+  const RegisterRule kind = value ? RegisterRule::kCfa : RegisterRule::kAtCfa;
+  return rule.kind != kind || rule.value != offset ? " differs" : "";
+}
+
 /// Whether a row of ours says the same as libdw's, of the CFA and of what walks need.
-std::string difference(Dwarf_Frame* theirs, const CfiEntry& entry, const CfiRow& ours) {
+std::string difference(Dwarf_Frame* theirs, const CfiRow& ours) {
   Dwarf_Op* ops = nullptr;
   size_t count = 0;
   if (dwarf_frame_cfa(theirs, &ops, &count) != 0) return "libdw knows no CFA";
   if (ours.cfa_expression == nullptr) {
-    const bool simple = count == 1 && ops[0].atom >= DW_OP_breg0 && ops[0].atom <= DW_OP_breg31;
-    const bool same =
-        (simple && uint32_t{ops[0].atom} - DW_OP_breg0 == ours.cfa_register &&
-         static_cast<int64_t>(ops[0].number) == ours.cfa_offset) ||
-        (count == 1 && ops[0].atom == DW_OP_bregx && ops[0].number == ours.cfa_register &&
-         static_cast<int64_t>(ops[0].number2) == ours.cfa_offset);
-    if (!same) return "another CFA";
+    if (count != 1 || !isSameCfa(ops[0], ours)) return "another CFA";
   } else if (count < 2) {
     return "the CFA is an expression for us alone";
   }
@@ -97,27 +119,10 @@ std::string difference(Dwarf_Frame* theirs, const CfiEntry& entry, const CfiRow&
     // That the stack pointer becomes the CFA libdw says in every row.
     if (number == kStackPointer && ours.registers[number].kind == RegisterRule::kSame) continue;
     if (dwarf_frame_register(theirs, static_cast<int>(number), memory, &ops, &count) != 0) continue;
-    const CfiRow::Rule& rule = ours.registers[number];
-    std::string what = "register " + std::to_string(number);
-    if (count == 0 && ops == memory) {  // undefined, or nothing was said
-      if (rule.kind == RegisterRule::kAtCfa) return what + " is in memory for us alone";
-    } else if (count == 0) {
-      if (rule.kind != RegisterRule::kSame) return what + " is the same for libdw alone";
-    } else if (ops[0].atom == DW_OP_call_frame_cfa) {
-      const bool value = ops[count - 1].atom == DW_OP_stack_value;
-      int64_t offset = 0;
-      if (count >= 2 && ops[1].atom == DW_OP_plus_uconst) {
-        offset = static_cast<int64_t>(ops[1].number);
-      }
-      const RegisterRule kind = value ? RegisterRule::kCfa : RegisterRule::kAtCfa;
-      const bool expression =
-          rule.kind == RegisterRule::kAtExpression || rule.kind == RegisterRule::kExpressionValue;
-      if (!expression && (rule.kind != kind || rule.value != offset)) return what + " differs";
-    } else if (rule.kind == RegisterRule::kAtCfa) {
-      return what + " lies at the CFA for us alone";
-    }
+    const bool undefined = count == 0 && ops == memory;  // or nothing was said
+    const std::string how = differenceOfRule({ops, count}, undefined, ours.registers[number]);
+    if (!how.empty()) return "register " + std::to_string(number) + how;
   }
-  static_cast<void>(entry);
   return "";
 }
 
@@ -155,7 +160,7 @@ Counts compareAll(const Library& library, uint64_t every) {
       for (const uint64_t address : {at, next - 1}) {
         CfiRow row;
         std::string why = "no row";
-        if (findRow(entry, address, scratch, row)) why = difference(frame, entry, row);
+        if (findRow(entry, address, scratch, row)) why = difference(frame, row);
         ++counts.rows;
         if (why.empty()) continue;
         ++counts.different;
