@@ -79,36 +79,48 @@ void KernelParser::findConstants() {
 /// Keeps in bits_ the parameters that have the caller's value everywhere: whose names are never
 /// declared again, changed, or handed out by address or reference.
 void KernelParser::findFixedParameters() {
-  static const std::unordered_set<std::string_view> kBeforeValues = {"return", "else", "case", "do",
-                                                                     "sizeof"};
-  bool has_references = false;  // as C++ for OpenCL has
   for (size_t i = 0; i < tokens_.size(); ++i) {
     const Token& t = tokens_[i];
     const bool behind_type = i > 0 && tokens_[i - 1].kind == TokenKind::kWord &&
                              (tokens_[i - 1].is("auto") || isTypeWord(tokens_[i - 1].text, names_));
-    has_references |= (t.is("&") || t.is("&&")) && behind_type;
-    has_references |= t.is("[") && i + 1 < tokens_.size() && tokens_[i + 1].is("&");  // a lambda
-    has_references |= t.is("enum");  // whose names may hide a parameter
-    if (t.kind != TokenKind::kWord || !bits_.contains(t.text)) continue;
-    size_t first = i, last = i;  // with the brackets around it
-    while (first > 0 && tokens_[first - 1].is("(") && last + 1 < tokens_.size() &&
-           tokens_[last + 1].is(")")) {
-      --first;
-      ++last;
+    const bool is_reference = (t.is("&") || t.is("&&")) && behind_type;  // as C++ for OpenCL has
+    const bool is_lambda = t.is("[") && i + 1 < tokens_.size() && tokens_[i + 1].is("&");
+    if (is_reference || is_lambda || t.is("enum")) {  // an enum's names may hide a parameter
+      bits_.clear();
+      return;
     }
-    const Token* const before = first > 0 ? &tokens_[first - 1] : nullptr;
-    const Token* const after = last + 1 < tokens_.size() ? &tokens_[last + 1] : nullptr;
-    const bool is_declared = (i > 0 && tokens_[i - 1].kind == TokenKind::kWord &&
-                              !kBeforeValues.contains(tokens_[i - 1].text)) ||
-                             (i > 0 && tokens_[i - 1].is("*") && !isProduct(i - 1)) ||
-                             followsType(i);
-    const bool is_changed =
-        (before != nullptr && (before->is("++") || before->is("--") || before->is("&"))) ||
-        (after != nullptr &&
-         (isAssignment(*after) || after->is("++") || after->is("--") || after->is("[")));
-    if (is_declared || is_changed) bits_.erase(t.text);
+    if (t.kind == TokenKind::kWord && bits_.contains(t.text) && (isDeclared(i) || isChanged(i))) {
+      bits_.erase(t.text);
+    }
   }
-  if (has_references) bits_.clear();
+}
+
+/// Whether the word is declared here, by this name.
+bool KernelParser::isDeclared(size_t word) const {
+  static const std::unordered_set<std::string_view> kBeforeValues = {"return", "else", "case", "do",
+                                                                     "sizeof"};
+  if (followsType(word)) return true;
+  if (word == 0) return false;
+  const Token& before = tokens_[word - 1];
+  if (before.is("*")) return !isProduct(word - 1);
+  return before.kind == TokenKind::kWord && !kBeforeValues.contains(before.text);
+}
+
+/// Whether the variable gets a value here, or its address is taken.
+bool KernelParser::isChanged(size_t word) const {
+  size_t first = word, last = word;  // with the brackets around it
+  while (first > 0 && tokens_[first - 1].is("(") && last + 1 < tokens_.size() &&
+         tokens_[last + 1].is(")")) {
+    --first;
+    ++last;
+  }
+  if (first > 0) {
+    const Token& before = tokens_[first - 1];
+    if (before.is("++") || before.is("--") || before.is("&")) return true;
+  }
+  if (last + 1 >= tokens_.size()) return false;
+  const Token& after = tokens_[last + 1];
+  return isAssignment(after) || after.is("++") || after.is("--") || after.is("[");
 }
 
 /// Whether a `*` stands between two numbers: what has no address cannot be followed.

@@ -123,6 +123,8 @@ class KernelParser {
   void findConstants();
 
   void findFixedParameters();
+  bool isDeclared(size_t word) const;
+  bool isChanged(size_t word) const;
   bool isProduct(size_t star) const;
 
   bool followsType(size_t name) const;

@@ -129,65 +129,14 @@ class ExportCommand : public Command {
     if (!format_.empty()) format = *exportFormatByName(format_);
     const std::string extension = with_recording_ ? ".whole.sbt" : extensionOf(format);
     const std::string output = output_.empty() ? withExtension(input_, extension) : output_;
-    if (!table_.empty() && format != ExportFormat::kCsv) {
-      return failWith({ErrorCode::kInvalidArgument, "only a CSV file holds a single table (-f csv)",
-                       "--table"});
-    }
-    if (!profile_.empty() && format != ExportFormat::kPerfetto) {
-      return failWith(
-          {ErrorCode::kInvalidArgument, "is about Perfetto's format (-f perfetto)", "--profile"});
-    }
-    if (format == ExportFormat::kDot) {
-      const char* const given = !name_.empty()      ? "--name"
-                                : !streams_.empty() ? "--stream"
-                                : !devices_.empty() ? "--device"
-                                                    : nullptr;
-      if (given != nullptr) {
-        return failWith({ErrorCode::kInvalidArgument,
-                         "can leave out nothing of what had to wait for what (-f dot); --from and "
-                         "--to can",
-                         given});
-      }
-    }
-    if (!by_.empty() && format != ExportFormat::kFolded && format != ExportFormat::kSpeedscope) {
-      return failWith({ErrorCode::kInvalidArgument,
-                       "is about flame graphs (-f folded or -f speedscope)", "--by"});
-    }
-    if (with_recording_) {
-      if (const Status sense = checkWithRecording(format, output); !sense) {
-        return failWith(sense.error());
-      }
-    }
-    if (sameFile(input_, output)) {
-      return failWith(
-          {ErrorCode::kInvalidArgument, "would be written over; choose another -o", output});
-    }
+    if (const Status sense = checkOptions(format, output); !sense) return failWith(sense.error());
     Result<TraceFile> file = readTraceFile(input_);
     if (!file) return failWith(file.error());
-    PerfettoOptions options;
-    options.counters = counters_;
-    options.flows = flows_;
-    options.full_args = full_;
-    options.compat = profile_ == "compat";
-    options.all_frames = all_frames_;
-    const Result<TimeWindow> window = windowOf(file->trace, from_ns_, to_ns_);
-    if (!window) return failWith(window.error());
-    options.from_ns = window->from_ns;
-    options.to_ns = window->to_ns;
-    const Result<std::vector<StreamId>> streams = streamsOf(file->trace, streams_);
-    if (!streams) return failWith(streams.error());
-    const Result<std::vector<StreamId>> of_devices =
-        streamsOfDevices(file->trace, devices_, *streams);
-    if (!of_devices) return failWith(of_devices.error());
-    options.streams = *of_devices;
-    if (rank_) {
-      if (const Status known = checkRank(file->trace, *rank_); !known) {
-        return failWith(known.error());
-      }
-    }
+    const Result<PerfettoOptions> options = optionsFor(file->trace);
+    if (!options) return failWith(options.error());
     const Result<TableId> table = tableByName(table_.empty() ? "kernel" : table_);
     if (!table) return failWith(table.error());
-    const Status exported = exportAs(format, *file, output, options, *table);
+    const Status exported = exportAs(format, *file, output, *options, *table);
     if (!exported) {
       sayError(exported.error());
       return kExitFailed;
@@ -200,6 +149,52 @@ class ExportCommand : public Command {
   }
 
  private:
+  /// Options that mean nothing for this format, or would destroy what is read.
+  Status checkOptions(ExportFormat format, const std::string& output) const {
+    const auto refuse = [](const char* why, const char* option) {
+      return fail(ErrorCode::kInvalidArgument, why, option);
+    };
+    if (!table_.empty() && format != ExportFormat::kCsv) {
+      return refuse("only a CSV file holds a single table (-f csv)", "--table");
+    }
+    if (!profile_.empty() && format != ExportFormat::kPerfetto) {
+      return refuse("is about Perfetto's format (-f perfetto)", "--profile");
+    }
+    const char* const given = !name_.empty()      ? "--name"
+                              : !streams_.empty() ? "--stream"
+                              : !devices_.empty() ? "--device"
+                                                  : nullptr;
+    if (format == ExportFormat::kDot && given != nullptr) {
+      return refuse(
+          "can leave out nothing of what had to wait for what (-f dot); --from and --to can",
+          given);
+    }
+    if (!by_.empty() && format != ExportFormat::kFolded && format != ExportFormat::kSpeedscope) {
+      return refuse("is about flame graphs (-f folded or -f speedscope)", "--by");
+    }
+    if (with_recording_) TS_CHECK_OK(checkWithRecording(format, output));
+    if (sameFile(input_, output)) {
+      return fail(ErrorCode::kInvalidArgument, "would be written over; choose another -o", output);
+    }
+    return {};
+  }
+
+  Result<PerfettoOptions> optionsFor(const Trace& trace) const {
+    PerfettoOptions options;
+    options.counters = counters_;
+    options.flows = flows_;
+    options.full_args = full_;
+    options.compat = profile_ == "compat";
+    options.all_frames = all_frames_;
+    TS_TRY(const TimeWindow window, windowOf(trace, from_ns_, to_ns_));
+    options.from_ns = window.from_ns;
+    options.to_ns = window.to_ns;
+    TS_TRY(const std::vector<StreamId> streams, streamsOf(trace, streams_));
+    TS_TRY(options.streams, streamsOfDevices(trace, devices_, streams));
+    if (rank_) TS_CHECK_OK(checkRank(trace, *rank_));
+    return options;
+  }
+
   /// A recording cannot be cut to a time or to what is called so: it would not replay.
   Status checkWithRecording(ExportFormat format, const std::string& output) const {
     const auto refuse = [](const std::string& why) {
