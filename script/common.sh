@@ -41,7 +41,7 @@ cpp_files() {
 # Every shell script of the project.
 shell_files() {
   {
-    find script .ci -type f ! -name '*.md' ! -name '*.py' -exec grep -L '^#!.*python' {} +
+    find script .ci -type f ! -name '*.md' ! -name '*.py' ! -name '*.txt' -exec grep -L '^#!.*python' {} +
     find tests examples bench -type f ! -path 'tests/request/cases/*' -name '*.sh'
   } | sort
 }
