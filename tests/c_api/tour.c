@@ -15,7 +15,7 @@ int main(void) {
   options.overflow = TRACESMITH_BLOCK;
   tracesmith_session* session = NULL;
   if (tracesmith_session_start(&options, &session) != TRACESMITH_OK) return say("start");
-  const uint32_t name = tracesmith_session_name(session, "work", strlen("work"));
+  const uint32_t name = tracesmith_session_intern(session, "work", strlen("work"));
   for (int i = 0; i < 10; ++i) {
     const int64_t begin = tracesmith_session_stamp(session);
     if (!tracesmith_session_span(session, name, begin, tracesmith_session_stamp(session))) {

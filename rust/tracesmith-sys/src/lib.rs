@@ -62,7 +62,7 @@ handles! { tracesmith_trace tracesmith_column tracesmith_session tracesmith_repl
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct tracesmith_trace_facts {
+pub struct tracesmith_trace_info {
     pub struct_size: u32,
     pub complete: u32,
     pub file_bytes: u64,
@@ -72,7 +72,7 @@ pub struct tracesmith_trace_facts {
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct tracesmith_table_facts {
+pub struct tracesmith_table_info {
     pub struct_size: u32,
     pub columns: u32,
     pub name: *const c_char,
@@ -81,7 +81,7 @@ pub struct tracesmith_table_facts {
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct tracesmith_column_facts {
+pub struct tracesmith_column_info {
     pub struct_size: u32,
     pub reserved: u32,
     pub name: *const c_char,
@@ -117,7 +117,7 @@ pub struct tracesmith_session_options {
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct tracesmith_session_facts {
+pub struct tracesmith_session_info {
     pub struct_size: u32,
     pub running: u32,
     pub events: u64,
@@ -145,7 +145,7 @@ pub struct tracesmith_replay_options {
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct tracesmith_replay_facts {
+pub struct tracesmith_replay_info {
     pub struct_size: u32,
     pub success: u32,
     pub deterministic: u32,
@@ -221,25 +221,25 @@ functions! {
     fn tracesmith_last_error() -> *const c_char;
     fn tracesmith_abi() -> u32;
     fn tracesmith_version() -> *const c_char;
-    fn tracesmith_text_free(text: *mut c_char);
+    fn tracesmith_string_free(text: *mut c_char);
 
     fn tracesmith_open(path: *const c_char, trace: *mut *mut tracesmith_trace) -> tracesmith_status;
     fn tracesmith_close(trace: *mut tracesmith_trace);
-    fn tracesmith_trace_get_facts(
+    fn tracesmith_trace_get_info(
         trace: *mut tracesmith_trace,
-        facts: *mut tracesmith_trace_facts,
+        info: *mut tracesmith_trace_info,
     ) -> tracesmith_status;
     fn tracesmith_table_count(trace: *mut tracesmith_trace) -> usize;
     fn tracesmith_table_at(
         trace: *mut tracesmith_trace,
         index: usize,
-        facts: *mut tracesmith_table_facts,
+        info: *mut tracesmith_table_info,
     ) -> tracesmith_status;
     fn tracesmith_column_at(
         trace: *mut tracesmith_trace,
         table: *const c_char,
         index: usize,
-        facts: *mut tracesmith_column_facts,
+        info: *mut tracesmith_column_info,
     ) -> tracesmith_status;
     fn tracesmith_row_count(
         trace: *mut tracesmith_trace,
@@ -301,11 +301,11 @@ functions! {
         session: *mut tracesmith_session,
         path: *const c_char,
     ) -> tracesmith_status;
-    fn tracesmith_session_get_facts(
+    fn tracesmith_session_get_info(
         session: *const tracesmith_session,
-        facts: *mut tracesmith_session_facts,
+        info: *mut tracesmith_session_info,
     ) -> tracesmith_status;
-    fn tracesmith_session_name(
+    fn tracesmith_session_intern(
         session: *mut tracesmith_session,
         text: *const c_char,
         bytes: usize,
@@ -341,9 +341,9 @@ functions! {
         options: *const tracesmith_replay_options,
         result: *mut *mut tracesmith_replay_result,
     ) -> tracesmith_status;
-    fn tracesmith_replay_get_facts(
+    fn tracesmith_replay_get_info(
         result: *const tracesmith_replay_result,
-        facts: *mut tracesmith_replay_facts,
+        info: *mut tracesmith_replay_info,
     ) -> tracesmith_status;
     fn tracesmith_replay_error(
         result: *const tracesmith_replay_result,

@@ -42,14 +42,14 @@ fn structs_and_constants_are_those_of_the_header() {
         .map(|(name, number)| (name.to_string(), number.parse().unwrap()))
         .collect();
     let mut here = layout! {
-        tracesmith_trace_facts { struct_size, complete, file_bytes, cut_bytes, damaged }
-        tracesmith_table_facts { struct_size, columns, name, meaning }
-        tracesmith_column_facts { struct_size, reserved, name, type_, meaning }
+        tracesmith_trace_info { struct_size, complete, file_bytes, cut_bytes, damaged }
+        tracesmith_table_info { struct_size, columns, name, meaning }
+        tracesmith_column_info { struct_size, reserved, name, type_, meaning }
         tracesmith_column_view { struct_size, type_, rows, values, valid, nulls, texts, text_begins, text_count }
         tracesmith_session_options { struct_size, overflow, output_file, buffer_kib, max_threads, flush_interval_ms, duration_ms }
-        tracesmith_session_facts { struct_size, running, events, counters, dropped }
+        tracesmith_session_info { struct_size, running, events, counters, dropped }
         tracesmith_replay_options { struct_size, mode, scheduling, flags, start_time, end_time, start_operation, end_operation, stream_id, reserved, time_scale, step_limit_s, device }
-        tracesmith_replay_facts { struct_size, success, deterministic, simulated, total, executed, simulated_operations, skipped, failed, duration_ns, original_duration_ns, read_backs, read_backs_equal, launches_hashed, launches_equal, errors, device, summary }
+        tracesmith_replay_info { struct_size, success, deterministic, simulated, total, executed, simulated_operations, skipped, failed, duration_ns, original_duration_ns, read_backs, read_backs_equal, launches_hashed, launches_equal, errors, device, summary }
     };
     here.extend(constants! {TRACESMITH_OK TRACESMITH_INVALID_ARGUMENT TRACESMITH_NOT_FOUND TRACESMITH_PERMISSION TRACESMITH_NO_SPACE TRACESMITH_IO TRACESMITH_NOT_A_TRACE TRACESMITH_TOO_NEW TRACESMITH_DAMAGED TRACESMITH_UNSUPPORTED TRACESMITH_INTERNAL TRACESMITH_INTERRUPTED TRACESMITH_UINT32 TRACESMITH_INT64 TRACESMITH_UINT64 TRACESMITH_DOUBLE TRACESMITH_TEXT TRACESMITH_BLOCK TRACESMITH_DROP_NEWEST TRACESMITH_DROP_OLDEST TRACESMITH_REPLAY_FULL TRACESMITH_REPLAY_PARTIAL TRACESMITH_REPLAY_DRY_RUN TRACESMITH_REPLAY_STREAM TRACESMITH_ORIGINAL_TIMING TRACESMITH_ROUND_ROBIN TRACESMITH_PRIORITY TRACESMITH_REPLAY_START_TIME TRACESMITH_REPLAY_END_TIME TRACESMITH_REPLAY_START_OPERATION TRACESMITH_REPLAY_END_OPERATION TRACESMITH_NO_ROOM_FOR_NAME});
     assert_eq!(here, in_c);

@@ -22,6 +22,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         tracing::info!(counter.result = fibonacci(n), "computed");
     }
     session.stop()?;
-    println!("{} spans and markers in {}", session.facts()?.events, session.path().display());
+    println!("{} spans and markers in {}", session.info()?.events, session.path().display());
     Ok(())
 }

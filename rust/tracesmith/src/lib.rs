@@ -55,8 +55,8 @@ pub use error::{Error, ErrorKind};
 #[cfg(feature = "tracing")]
 pub use layer::SessionLayer;
 pub use replay::{replay, Mode, ReplayOptions, ReplayReport, Scheduling};
-pub use session::{Counter, Name, Options, Overflow, Session, SessionFacts, Span};
-pub use trace::{ColumnFacts, Interrupt, TableFacts, Trace, TraceFacts};
+pub use session::{Counter, Name, Options, Overflow, Session, SessionInfo, Span};
+pub use trace::{ColumnInfo, Interrupt, TableInfo, Trace, TraceInfo};
 
 /// The programs of the guide are tested with those of this documentation.
 #[cfg(all(doctest, feature = "tracing"))]

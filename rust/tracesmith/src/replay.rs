@@ -145,30 +145,30 @@ pub fn replay(path: impl AsRef<Path>, options: &ReplayOptions) -> Result<ReplayR
 }
 
 fn read(result: *const sys::tracesmith_replay_result) -> Result<ReplayReport, Error> {
-    let mut facts = sized!(tracesmith_replay_facts);
+    let mut info = sized!(tracesmith_replay_info);
     // SAFETY: texts live as long as the result.
     unsafe {
-        check(sys::tracesmith_replay_get_facts(result, &mut facts))?;
+        check(sys::tracesmith_replay_get_info(result, &mut info))?;
         Ok(ReplayReport {
-            success: facts.success != 0,
-            deterministic: facts.deterministic != 0,
-            simulated: facts.simulated != 0,
-            total: facts.total,
-            executed: facts.executed,
-            simulated_operations: facts.simulated_operations,
-            skipped: facts.skipped,
-            failed: facts.failed,
-            duration: Duration::from_nanos(facts.duration_ns),
-            original_duration: Duration::from_nanos(facts.original_duration_ns),
-            read_backs: facts.read_backs,
-            read_backs_equal: facts.read_backs_equal,
-            launches_hashed: facts.launches_hashed,
-            launches_equal: facts.launches_equal,
-            device: text_of(facts.device),
-            errors: (0..facts.errors as usize)
+            success: info.success != 0,
+            deterministic: info.deterministic != 0,
+            simulated: info.simulated != 0,
+            total: info.total,
+            executed: info.executed,
+            simulated_operations: info.simulated_operations,
+            skipped: info.skipped,
+            failed: info.failed,
+            duration: Duration::from_nanos(info.duration_ns),
+            original_duration: Duration::from_nanos(info.original_duration_ns),
+            read_backs: info.read_backs,
+            read_backs_equal: info.read_backs_equal,
+            launches_hashed: info.launches_hashed,
+            launches_equal: info.launches_equal,
+            device: text_of(info.device),
+            errors: (0..info.errors as usize)
                 .map(|index| text_of(sys::tracesmith_replay_error(result, index)))
                 .collect(),
-            summary: text_of(facts.summary),
+            summary: text_of(info.summary),
         })
     }
 }

@@ -47,7 +47,7 @@ pub struct Counter(pub(crate) u32);
 /// Counts of a session.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
-pub struct SessionFacts {
+pub struct SessionInfo {
     /// Whether it records.
     pub running: bool,
     /// Events that were handed in, counters not among them.
@@ -148,15 +148,15 @@ impl Session {
     }
 
     /// How much was recorded.
-    pub fn facts(&self) -> Result<SessionFacts, Error> {
-        let mut facts = sized!(tracesmith_session_facts);
+    pub fn info(&self) -> Result<SessionInfo, Error> {
+        let mut info = sized!(tracesmith_session_info);
         // SAFETY: a struct that says its size.
-        check(unsafe { sys::tracesmith_session_get_facts(self.raw(), &mut facts) })?;
-        Ok(SessionFacts {
-            running: facts.running != 0,
-            events: facts.events,
-            counters: facts.counters,
-            dropped: facts.dropped,
+        check(unsafe { sys::tracesmith_session_get_info(self.raw(), &mut info) })?;
+        Ok(SessionInfo {
+            running: info.running != 0,
+            events: info.events,
+            counters: info.counters,
+            dropped: info.dropped,
         })
     }
 
@@ -166,7 +166,7 @@ impl Session {
     pub fn name(&self, text: &str) -> Name {
         // SAFETY: a text and its length.
         Name(unsafe {
-            sys::tracesmith_session_name(self.raw(), text.as_ptr().cast::<c_char>(), text.len())
+            sys::tracesmith_session_intern(self.raw(), text.as_ptr().cast::<c_char>(), text.len())
         })
     }
 

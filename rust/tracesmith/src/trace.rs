@@ -31,7 +31,7 @@ pub struct Trace {
 /// What is known of a trace as a file.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
-pub struct TraceFacts {
+pub struct TraceInfo {
     /// False: it was cut off, or is still being written.
     pub complete: bool,
     /// Of the source, where it was another tool's.
@@ -45,19 +45,19 @@ pub struct TraceFacts {
 /// A table of a trace.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct TableFacts {
+pub struct TableInfo {
     /// As in SQL.
     pub name: String,
     /// What its rows are.
     pub meaning: String,
     /// Its columns.
-    pub columns: Vec<ColumnFacts>,
+    pub columns: Vec<ColumnInfo>,
 }
 
 /// A column of a table.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct ColumnFacts {
+pub struct ColumnInfo {
     /// As in SQL.
     pub name: String,
     /// `INTEGER`, `REAL` or `TEXT`.
@@ -109,27 +109,27 @@ impl Trace {
     }
 
     /// What is known of it as a file.
-    pub fn facts(&self) -> Result<TraceFacts, Error> {
-        let mut facts = sized!(tracesmith_trace_facts);
+    pub fn info(&self) -> Result<TraceInfo, Error> {
+        let mut info = sized!(tracesmith_trace_info);
         // SAFETY: a struct that says its size.
-        check(unsafe { sys::tracesmith_trace_get_facts(self.raw(), &mut facts) })?;
-        Ok(TraceFacts {
-            complete: facts.complete != 0,
-            file_bytes: facts.file_bytes,
-            cut_bytes: facts.cut_bytes,
-            damaged: facts.damaged,
+        check(unsafe { sys::tracesmith_trace_get_info(self.raw(), &mut info) })?;
+        Ok(TraceInfo {
+            complete: info.complete != 0,
+            file_bytes: info.file_bytes,
+            cut_bytes: info.cut_bytes,
+            damaged: info.damaged,
         })
     }
 
     /// Its tables with their columns.
-    pub fn tables(&self) -> Result<Vec<TableFacts>, Error> {
+    pub fn tables(&self) -> Result<Vec<TableInfo>, Error> {
         // SAFETY: the handle is alive, as all of them below.
         let count = unsafe { sys::tracesmith_table_count(self.raw()) };
         (0..count).map(|index| self.table_at(index)).collect()
     }
 
-    fn table_at(&self, index: usize) -> Result<TableFacts, Error> {
-        let mut table = sized!(tracesmith_table_facts);
+    fn table_at(&self, index: usize) -> Result<TableInfo, Error> {
+        let mut table = sized!(tracesmith_table_info);
         // SAFETY: a struct that says its size; its texts live as long as the trace.
         let (name, meaning) = unsafe {
             check(sys::tracesmith_table_at(self.raw(), index, &mut table))?;
@@ -137,11 +137,11 @@ impl Trace {
         };
         let columns = (0..table.columns as usize)
             .map(|place| {
-                let mut column = sized!(tracesmith_column_facts);
+                let mut column = sized!(tracesmith_column_info);
                 // SAFETY: as above.
                 unsafe {
                     check(sys::tracesmith_column_at(self.raw(), table.name, place, &mut column))?;
-                    Ok(ColumnFacts {
+                    Ok(ColumnInfo {
                         name: text_of(column.name),
                         kind: text_of(column.type_),
                         meaning: text_of(column.meaning),
@@ -149,7 +149,7 @@ impl Trace {
                 }
             })
             .collect::<Result<_, Error>>()?;
-        Ok(TableFacts { name, meaning, columns })
+        Ok(TableInfo { name, meaning, columns })
     }
 
     /// How many rows a table has. `NotFound`: there is no such table.
@@ -240,7 +240,7 @@ impl Trace {
                 &mut json,
             ))?;
             let text = text_of(json);
-            sys::tracesmith_text_free(json);
+            sys::tracesmith_string_free(json);
             Ok(text)
         }
     }

@@ -32,10 +32,10 @@ fn recorded() -> (Session, Trace) {
 #[test]
 fn columns_outlive_their_trace() {
     let (session, trace) = recorded();
-    let facts = session.facts().unwrap();
-    assert!(!facts.running);
-    assert_eq!((facts.events, facts.counters, facts.dropped), (203, 200, 0));
-    assert!(trace.facts().unwrap().complete);
+    let info = session.info().unwrap();
+    assert!(!info.running);
+    assert_eq!((info.events, info.counters, info.dropped), (203, 200, 0));
+    assert!(trace.info().unwrap().complete);
 
     let names = trace.column("range", "name").unwrap();
     let starts = trace.column("range", "start_ns").unwrap();
@@ -63,11 +63,11 @@ fn each_column_of_each_table_is_that_of_sql() {
     let mut compared = 0;
     for table in trace.tables().unwrap() {
         let rows = trace.rows(&table.name).unwrap();
-        for facts in &table.columns {
-            let column = trace.column(&table.name, &facts.name).unwrap();
-            assert_eq!(column.len() as u64, rows, "{}.{}", table.name, facts.name);
-            assert_eq!(matches!(column.values(), Values::Texts(_)), facts.kind == "TEXT");
-            let sql = format!("SELECT \"{}\" FROM \"{}\"", facts.name, table.name);
+        for info in &table.columns {
+            let column = trace.column(&table.name, &info.name).unwrap();
+            assert_eq!(column.len() as u64, rows, "{}.{}", table.name, info.name);
+            assert_eq!(matches!(column.values(), Values::Texts(_)), info.kind == "TEXT");
+            let sql = format!("SELECT \"{}\" FROM \"{}\"", info.name, table.name);
             for (row, cells) in trace.query(&sql).unwrap().enumerate() {
                 let cells = cells.unwrap();
                 let here = match column.values() {
@@ -83,7 +83,7 @@ fn each_column_of_each_table_is_that_of_sql() {
                     (Value::Real(a), b) => b.as_f64() == Some(*a),
                     (a, b) => a == b,
                 };
-                assert!(same, "{}.{} row {row}: {here} {}", table.name, facts.name, cells[0]);
+                assert!(same, "{}.{} row {row}: {here} {}", table.name, info.name, cells[0]);
                 compared += 1;
             }
         }

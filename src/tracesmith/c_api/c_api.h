@@ -71,7 +71,7 @@ TRACESMITH_API uint32_t tracesmith_abi(void);
 TRACESMITH_API const char* tracesmith_version(void);
 
 /* Frees a text that a function gave to its caller. */
-TRACESMITH_API void tracesmith_text_free(char* text);
+TRACESMITH_API void tracesmith_string_free(char* text);
 
 /* ---- reading: any thread, one at a time in a trace; the others wait ---- */
 
@@ -83,36 +83,36 @@ TRACESMITH_API tracesmith_status tracesmith_open(const char* path, tracesmith_tr
 /* No thread may be in a call for it. Columns and streams that were handed out stay valid. */
 TRACESMITH_API void tracesmith_close(tracesmith_trace* trace);
 
-typedef struct tracesmith_trace_facts {
+typedef struct tracesmith_trace_info {
   uint32_t struct_size;
   uint32_t complete;   /* 0: it was cut off, or is still being written */
   uint64_t file_bytes; /* of the source where it was another tool's */
   uint64_t cut_bytes;  /* at the end, of what was not written whole */
   uint64_t damaged;    /* stretches that could not be read, as far as they were met by now */
-} tracesmith_trace_facts;
-TRACESMITH_API tracesmith_status tracesmith_trace_get_facts(tracesmith_trace* trace,
-                                                            tracesmith_trace_facts* facts);
+} tracesmith_trace_info;
+TRACESMITH_API tracesmith_status tracesmith_trace_get_info(tracesmith_trace* trace,
+                                                           tracesmith_trace_info* info);
 
-typedef struct tracesmith_table_facts {
+typedef struct tracesmith_table_info {
   uint32_t struct_size;
   uint32_t columns;
   const char* name; /* as in SQL; this and what follows lives as long as the trace */
   const char* meaning;
-} tracesmith_table_facts;
+} tracesmith_table_info;
 TRACESMITH_API size_t tracesmith_table_count(tracesmith_trace* trace);
 /* NOT_FOUND: there are not so many. */
 TRACESMITH_API tracesmith_status tracesmith_table_at(tracesmith_trace* trace, size_t index,
-                                                     tracesmith_table_facts* facts);
+                                                     tracesmith_table_info* info);
 
-typedef struct tracesmith_column_facts {
+typedef struct tracesmith_column_info {
   uint32_t struct_size;
   uint32_t reserved;
   const char* name;
   const char* type; /* "INTEGER", "REAL" or "TEXT" */
   const char* meaning;
-} tracesmith_column_facts;
+} tracesmith_column_info;
 TRACESMITH_API tracesmith_status tracesmith_column_at(tracesmith_trace* trace, const char* table,
-                                                      size_t index, tracesmith_column_facts* facts);
+                                                      size_t index, tracesmith_column_info* info);
 
 TRACESMITH_API tracesmith_status tracesmith_row_count(tracesmith_trace* trace, const char* table,
                                                       uint64_t* rows);
@@ -173,9 +173,9 @@ TRACESMITH_API tracesmith_status tracesmith_query(tracesmith_trace* trace, const
  * streams that are still read with ECANCELED. What is nearly done may yet succeed. */
 TRACESMITH_API void tracesmith_interrupt(tracesmith_trace* trace);
 
-/* What `tracesmith analyze --json` says (docs/analysis.md), to be freed by tracesmith_text_free().
- * `parts`: their names there ("gpu-util", "idle", ...); count 0: all. `limit`: rows of tables by
- * name; 0: all. */
+/* What `tracesmith analyze --json` says (docs/analysis.md), to be freed by
+ * tracesmith_string_free(). `parts`: their names there ("gpu-util", "idle", ...); count 0: all.
+ * `limit`: rows of tables by name; 0: all. */
 TRACESMITH_API tracesmith_status tracesmith_analyze(tracesmith_trace* trace,
                                                     const char* const* parts, size_t count,
                                                     uint64_t limit, char** json);
@@ -223,22 +223,22 @@ TRACESMITH_API const char* tracesmith_session_path(const tracesmith_session* ses
 TRACESMITH_API tracesmith_status tracesmith_session_export(tracesmith_session* session,
                                                            const char* path);
 
-typedef struct tracesmith_session_facts {
+typedef struct tracesmith_session_info {
   uint32_t struct_size;
   uint32_t running;
   uint64_t events;   /* that were handed in, counters not among them */
   uint64_t counters; /* that were handed in */
   uint64_t dropped;  /* of both */
-} tracesmith_session_facts;
-TRACESMITH_API tracesmith_status tracesmith_session_get_facts(const tracesmith_session* session,
-                                                              tracesmith_session_facts* facts);
+} tracesmith_session_info;
+TRACESMITH_API tracesmith_status tracesmith_session_get_info(const tracesmith_session* session,
+                                                             tracesmith_session_info* info);
 
 /* The number of a name, of spans, markers and allocators; of a counter and its unit (may be NULL).
  * Any thread. 0, with which nothing is recorded: it does not run. After 16 MiB of names all new
  * ones are TRACESMITH_NO_ROOM_FOR_NAME, which is called "(no room for more names)". */
 #define TRACESMITH_NO_ROOM_FOR_NAME 1
-TRACESMITH_API uint32_t tracesmith_session_name(tracesmith_session* session, const char* text,
-                                                size_t bytes);
+TRACESMITH_API uint32_t tracesmith_session_intern(tracesmith_session* session, const char* text,
+                                                  size_t bytes);
 TRACESMITH_API uint32_t tracesmith_session_counter_track(tracesmith_session* session,
                                                          const char* name, const char* unit);
 
@@ -305,7 +305,7 @@ TRACESMITH_API tracesmith_status tracesmith_replay(const char* path,
                                                    const tracesmith_replay_options* options,
                                                    tracesmith_replay_result** result);
 
-typedef struct tracesmith_replay_facts {
+typedef struct tracesmith_replay_info {
   uint32_t struct_size;
   uint32_t success;       /* what was asked for was done, and there are no errors */
   uint32_t deterministic; /* executed, and all that was read back was equal */
@@ -324,13 +324,35 @@ typedef struct tracesmith_replay_facts {
   uint64_t errors;
   const char* device;  /* that executed; ""; lives, as `summary`, as long as the result */
   const char* summary; /* a few lines for people */
-} tracesmith_replay_facts;
-TRACESMITH_API tracesmith_status tracesmith_replay_get_facts(const tracesmith_replay_result* result,
-                                                             tracesmith_replay_facts* facts);
+} tracesmith_replay_info;
+TRACESMITH_API tracesmith_status tracesmith_replay_get_info(const tracesmith_replay_result* result,
+                                                            tracesmith_replay_info* info);
 /* NULL: there are not so many. Lives as long as the result. */
 TRACESMITH_API const char* tracesmith_replay_error(const tracesmith_replay_result* result,
                                                    size_t index);
 TRACESMITH_API void tracesmith_replay_free(tracesmith_replay_result* result);
+
+/* ---- former names: programs that were compiled or written with them go on working ---- */
+
+typedef tracesmith_trace_info tracesmith_trace_facts;
+typedef tracesmith_table_info tracesmith_table_facts;
+typedef tracesmith_column_info tracesmith_column_facts;
+typedef tracesmith_session_info tracesmith_session_facts;
+typedef tracesmith_replay_info tracesmith_replay_facts;
+/* tracesmith_string_free() */
+TRACESMITH_API void tracesmith_text_free(char* text);
+/* tracesmith_trace_get_info() */
+TRACESMITH_API tracesmith_status tracesmith_trace_get_facts(tracesmith_trace* trace,
+                                                            tracesmith_trace_info* info);
+/* tracesmith_session_get_info() */
+TRACESMITH_API tracesmith_status tracesmith_session_get_facts(const tracesmith_session* session,
+                                                              tracesmith_session_info* info);
+/* tracesmith_session_intern() */
+TRACESMITH_API uint32_t tracesmith_session_name(tracesmith_session* session, const char* text,
+                                                size_t bytes);
+/* tracesmith_replay_get_info() */
+TRACESMITH_API tracesmith_status tracesmith_replay_get_facts(const tracesmith_replay_result* result,
+                                                             tracesmith_replay_info* info);
 
 #ifdef __cplusplus
 }

@@ -26,9 +26,9 @@ using testing::HasSubstr;
 
 template <class T>
 T sized() {
-  T facts{};
-  facts.struct_size = sizeof(T);
-  return facts;
+  T info{};
+  info.struct_size = sizeof(T);
+  return info;
 }
 
 /// A trace in memory: `spans` spans "step", a counter that counts them, an allocation.
@@ -36,8 +36,8 @@ class CApi : public ::testing::Test {
  protected:
   void SetUp() override {
     ASSERT_OK(tracesmith_session_start(nullptr, &session));
-    const uint32_t step = tracesmith_session_name(session, "step", 4);
-    const uint32_t odd = tracesmith_session_name(session, "odd \xff name", 10);
+    const uint32_t step = tracesmith_session_intern(session, "step", 4);
+    const uint32_t odd = tracesmith_session_intern(session, "odd \xff name", 10);
     const uint32_t count = tracesmith_session_counter_track(session, "steps", "1");
     for (int i = 0; i < 100; ++i) {
       const int64_t begin = tracesmith_session_stamp(session);
@@ -101,13 +101,13 @@ TEST_F(CApi, EachColumnOfEachTableCanBeRead) {
   const size_t tables = tracesmith_table_count(trace);
   ASSERT_GT(tables, 20u);
   for (size_t t = 0; t < tables; ++t) {
-    auto table = sized<tracesmith_table_facts>();
+    auto table = sized<tracesmith_table_info>();
     ASSERT_OK(tracesmith_table_at(trace, t, &table));
     EXPECT_STRNE(table.meaning, "");
     uint64_t rows = 0;
     ASSERT_OK(tracesmith_row_count(trace, table.name, &rows));
     for (size_t c = 0; c < table.columns; ++c) {
-      auto column = sized<tracesmith_column_facts>();
+      auto column = sized<tracesmith_column_info>();
       ASSERT_OK(tracesmith_column_at(trace, table.name, c, &column));
       tracesmith_column* read = nullptr;
       ASSERT_OK(tracesmith_column_read(trace, table.name, column.name, &read));
@@ -117,11 +117,11 @@ TEST_F(CApi, EachColumnOfEachTableCanBeRead) {
       EXPECT_EQ(view.type == TRACESMITH_TEXT, std::strcmp(column.type, "TEXT") == 0);
       tracesmith_column_free(read);
     }
-    auto column = sized<tracesmith_column_facts>();
+    auto column = sized<tracesmith_column_info>();
     EXPECT_EQ(tracesmith_column_at(trace, table.name, table.columns, &column),
               TRACESMITH_NOT_FOUND);
   }
-  auto table = sized<tracesmith_table_facts>();
+  auto table = sized<tracesmith_table_info>();
   EXPECT_EQ(tracesmith_table_at(trace, tables, &table), TRACESMITH_NOT_FOUND);
 }
 
@@ -208,7 +208,7 @@ TEST_F(CApi, AnalysesAreJsonAndExportsAreFiles) {
   ASSERT_OK(tracesmith_analyze(trace, memory, 1, 0, &json));
   EXPECT_EQ(json[0], '{');
   EXPECT_THAT(json, HasSubstr("4096"));
-  tracesmith_text_free(json);
+  tracesmith_string_free(json);
   const char* const none[] = {"gpu-utilisation"};
   EXPECT_EQ(tracesmith_analyze(trace, none, 1, 0, &json), TRACESMITH_INVALID_ARGUMENT);
   EXPECT_EQ(json, nullptr);
@@ -252,29 +252,29 @@ TEST_F(CApi, ThreadsShareATrace) {
 
 TEST_F(CApi, StructsOfOlderAndNewerProgramsAreHeeded) {
   struct Newer {
-    tracesmith_trace_facts facts;
+    tracesmith_trace_info info;
     uint64_t later;
   } newer{};
-  newer.facts.struct_size = sizeof(Newer);
+  newer.info.struct_size = sizeof(Newer);
   newer.later = 7;
-  ASSERT_OK(tracesmith_trace_get_facts(trace, &newer.facts));
+  ASSERT_OK(tracesmith_trace_get_info(trace, &newer.info));
   EXPECT_EQ(newer.later, 0u) << "what this version does not know is nothing";
-  EXPECT_EQ(newer.facts.struct_size, sizeof(Newer));
-  EXPECT_EQ(newer.facts.complete, 1u);
-  EXPECT_GT(newer.facts.file_bytes, 0u);
+  EXPECT_EQ(newer.info.struct_size, sizeof(Newer));
+  EXPECT_EQ(newer.info.complete, 1u);
+  EXPECT_GT(newer.info.file_bytes, 0u);
 
-  tracesmith_trace_facts older{};
+  tracesmith_trace_info older{};
   older.struct_size = 8;
   older.file_bytes = 5;
-  ASSERT_OK(tracesmith_trace_get_facts(trace, &older));
+  ASSERT_OK(tracesmith_trace_get_info(trace, &older));
   EXPECT_EQ(older.complete, 1u);
   EXPECT_EQ(older.file_bytes, 5u) << "beyond what the program says that it has";
 
-  tracesmith_trace_facts unset{};
-  EXPECT_EQ(tracesmith_trace_get_facts(trace, &unset), TRACESMITH_INVALID_ARGUMENT);
+  tracesmith_trace_info unset{};
+  EXPECT_EQ(tracesmith_trace_get_info(trace, &unset), TRACESMITH_INVALID_ARGUMENT);
   EXPECT_THAT(tracesmith_last_error(), HasSubstr("struct_size"));
   unset.struct_size = 0x7fff1234;
-  EXPECT_EQ(tracesmith_trace_get_facts(trace, &unset), TRACESMITH_INVALID_ARGUMENT);
+  EXPECT_EQ(tracesmith_trace_get_info(trace, &unset), TRACESMITH_INVALID_ARGUMENT);
   EXPECT_EQ(TRACESMITH_INIT(tracesmith_replay_options).struct_size,
             sizeof(tracesmith_replay_options));
 
@@ -306,7 +306,7 @@ TEST_F(CApi, NothingIsNoHandle) {
   EXPECT_EQ(tracesmith_query(nullptr, "SELECT 1", &stream), TRACESMITH_INVALID_ARGUMENT);
   EXPECT_EQ(tracesmith_session_stop(nullptr), TRACESMITH_INVALID_ARGUMENT);
   EXPECT_EQ(tracesmith_session_span(nullptr, 1, 0, 1), 0);
-  EXPECT_EQ(tracesmith_session_name(nullptr, "x", 1), 0u);
+  EXPECT_EQ(tracesmith_session_intern(nullptr, "x", 1), 0u);
   EXPECT_EQ(tracesmith_replay(nullptr, nullptr, nullptr), TRACESMITH_INVALID_ARGUMENT);
   EXPECT_EQ(tracesmith_replay_error(nullptr, 0), nullptr);
   EXPECT_THAT(tracesmith_last_error(), HasSubstr("NULL"));
@@ -314,7 +314,7 @@ TEST_F(CApi, NothingIsNoHandle) {
   tracesmith_column_free(nullptr);
   tracesmith_session_free(nullptr);
   tracesmith_replay_free(nullptr);
-  tracesmith_text_free(nullptr);
+  tracesmith_string_free(nullptr);
   tracesmith_interrupt(nullptr);
 }
 
@@ -348,12 +348,12 @@ TEST_F(CApi, WhatIsNotThereIsSaid) {
 }
 
 TEST_F(CApi, SessionsCountWhatTheyWereGiven) {
-  auto facts = sized<tracesmith_session_facts>();
-  ASSERT_OK(tracesmith_session_get_facts(session, &facts));
-  EXPECT_EQ(facts.running, 0u);
-  EXPECT_EQ(facts.events, 102u);
-  EXPECT_EQ(facts.counters, 100u);
-  EXPECT_EQ(facts.dropped, 0u);
+  auto info = sized<tracesmith_session_info>();
+  ASSERT_OK(tracesmith_session_get_info(session, &info));
+  EXPECT_EQ(info.running, 0u);
+  EXPECT_EQ(info.events, 102u);
+  EXPECT_EQ(info.counters, 100u);
+  EXPECT_EQ(info.dropped, 0u);
   EXPECT_OK(tracesmith_session_stop(session));  // again
   EXPECT_FALSE(tracesmith_session_marker(session, 1));
 
@@ -385,7 +385,7 @@ TEST(CApiSession, IsStoppedByManyThreadsAtOnce) {
 TEST(CApiSession, RecordsNothingOfStampsAndNamesThatAreNone) {
   tracesmith_session* session = nullptr;
   ASSERT_OK(tracesmith_session_start(nullptr, &session));
-  const uint32_t name = tracesmith_session_name(session, "name", 4);
+  const uint32_t name = tracesmith_session_intern(session, "name", 4);
   EXPECT_FALSE(tracesmith_session_span(session, name, 0, tracesmith_session_stamp(session)));
   EXPECT_FALSE(tracesmith_session_span(session, name, tracesmith_session_stamp(session), 0));
   for (const uint32_t none : {0xffffffffu, 0x80000000u, 16u << 20, 3u}) {
@@ -435,19 +435,40 @@ TEST(CApiReplay, TellsWhatAReplayDid) {
 
   options.device = test::kRunsDrivers ? nullptr : "simulated";
   ASSERT_OK(tracesmith_replay(r.path().c_str(), &options, &result));
-  auto facts = sized<tracesmith_replay_facts>();
-  ASSERT_OK(tracesmith_replay_get_facts(result, &facts));
-  EXPECT_TRUE(facts.success) << facts.summary;
-  EXPECT_EQ(facts.errors, 0u);
+  auto info = sized<tracesmith_replay_info>();
+  ASSERT_OK(tracesmith_replay_get_info(result, &info));
+  EXPECT_TRUE(info.success) << info.summary;
+  EXPECT_EQ(info.errors, 0u);
   EXPECT_EQ(tracesmith_replay_error(result, 0), nullptr);
-  EXPECT_EQ(facts.total, facts.executed + facts.simulated_operations + facts.skipped);
-  EXPECT_GT(facts.total, 0u);
-  if (!facts.simulated) {
-    EXPECT_TRUE(facts.deterministic) << facts.summary;
-    EXPECT_EQ(facts.read_backs, 1u);
-    EXPECT_STRNE(facts.device, "");
+  EXPECT_EQ(info.total, info.executed + info.simulated_operations + info.skipped);
+  EXPECT_GT(info.total, 0u);
+  if (!info.simulated) {
+    EXPECT_TRUE(info.deterministic) << info.summary;
+    EXPECT_EQ(info.read_backs, 1u);
+    EXPECT_STRNE(info.device, "");
   }
   tracesmith_replay_free(result);
+}
+
+/// Programs that were made before the names were changed.
+TEST_F(CApi, FormerNamesDoTheSame) {
+  auto of_trace = sized<tracesmith_trace_facts>();
+  ASSERT_OK(tracesmith_trace_get_facts(trace, &of_trace));
+  EXPECT_EQ(of_trace.complete, 1u);
+  auto of_session = sized<tracesmith_session_facts>();
+  ASSERT_OK(tracesmith_session_get_facts(session, &of_session));
+  EXPECT_EQ(of_session.counters, 100u);
+  tracesmith_session* other = nullptr;
+  ASSERT_OK(tracesmith_session_start(nullptr, &other));
+  const uint32_t step = tracesmith_session_name(other, "step", 4);
+  EXPECT_NE(step, 0u);
+  EXPECT_EQ(step, tracesmith_session_intern(other, "step", 4));
+  tracesmith_session_free(other);
+  char* json = nullptr;
+  ASSERT_OK(tracesmith_analyze(trace, nullptr, 0, 10, &json));
+  tracesmith_text_free(json);  // else the sanitizer finds it
+  auto of_replay = sized<tracesmith_replay_facts>();
+  EXPECT_EQ(tracesmith_replay_get_facts(nullptr, &of_replay), TRACESMITH_INVALID_ARGUMENT);
 }
 
 TEST(CApiVersion, IsThatOfTheHeader) {

@@ -72,4 +72,6 @@ const char* tracesmith_version(void) {
   return version.c_str();
 }
 
-void tracesmith_text_free(char* text) { std::free(text); }
+void tracesmith_string_free(char* text) { std::free(text); }
+
+void tracesmith_text_free(char* text) { tracesmith_string_free(text); }

@@ -89,12 +89,12 @@ tracesmith_status tracesmith_replay(const char* path, const tracesmith_replay_op
   });
 }
 
-tracesmith_status tracesmith_replay_get_facts(const tracesmith_replay_result* result,
-                                              tracesmith_replay_facts* facts) {
+tracesmith_status tracesmith_replay_get_info(const tracesmith_replay_result* result,
+                                             tracesmith_replay_info* info) {
   return guarded([&]() -> Status {
     TS_NOT_NULL(result);
     const ReplayResult& of = result->result;
-    tracesmith_replay_facts known{};
+    tracesmith_replay_info known{};
     known.success = of.success ? 1 : 0;
     known.deterministic = of.deterministic ? 1 : 0;
     known.simulated = of.simulated ? 1 : 0;
@@ -112,7 +112,7 @@ tracesmith_status tracesmith_replay_get_facts(const tracesmith_replay_result* re
     known.errors = of.errors.size();
     known.device = of.device.c_str();
     known.summary = result->summary.c_str();
-    return give(facts, known);
+    return give(info, known);
   });
 }
 
@@ -122,3 +122,8 @@ const char* tracesmith_replay_error(const tracesmith_replay_result* result, size
 }
 
 void tracesmith_replay_free(tracesmith_replay_result* result) { delete result; }
+
+tracesmith_status tracesmith_replay_get_facts(const tracesmith_replay_result* result,
+                                              tracesmith_replay_info* info) {
+  return tracesmith_replay_get_info(result, info);
+}

@@ -97,21 +97,21 @@ tracesmith_status tracesmith_session_export(tracesmith_session* session, const c
   });
 }
 
-tracesmith_status tracesmith_session_get_facts(const tracesmith_session* session,
-                                               tracesmith_session_facts* facts) {
+tracesmith_status tracesmith_session_get_info(const tracesmith_session* session,
+                                              tracesmith_session_info* info) {
   return guarded([&]() -> Status {
     TS_NOT_NULL(session);
     const TracingSession::Statistics counted = session->session.getStatistics();
-    tracesmith_session_facts known{};
+    tracesmith_session_info known{};
     known.running = session->session.isActive() ? 1 : 0;
     known.events = counted.events_emitted;
     known.counters = counted.counters_emitted;
     known.dropped = counted.events_dropped;
-    return give(facts, known);
+    return give(info, known);
   });
 }
 
-uint32_t tracesmith_session_name(tracesmith_session* session, const char* text, size_t bytes) {
+uint32_t tracesmith_session_intern(tracesmith_session* session, const char* text, size_t bytes) {
   uint32_t number = 0;
   guarded([&]() -> Status {
     TS_NOT_NULL(session);
@@ -164,4 +164,13 @@ int tracesmith_session_memory(tracesmith_session* session, uint32_t name, uint64
   return emitting(session, [&](TracingSession& to) {
     return to.memory(static_cast<SpanName>(name), address, bytes, is_allocation != 0);
   });
+}
+
+tracesmith_status tracesmith_session_get_facts(const tracesmith_session* session,
+                                               tracesmith_session_info* info) {
+  return tracesmith_session_get_info(session, info);
+}
+
+uint32_t tracesmith_session_name(tracesmith_session* session, const char* text, size_t bytes) {
+  return tracesmith_session_intern(session, text, bytes);
 }

@@ -118,16 +118,15 @@ tracesmith_status tracesmith_open(const char* path, tracesmith_trace** trace) {
 
 void tracesmith_close(tracesmith_trace* trace) { delete trace; }
 
-tracesmith_status tracesmith_trace_get_facts(tracesmith_trace* trace,
-                                             tracesmith_trace_facts* facts) {
+tracesmith_status tracesmith_trace_get_info(tracesmith_trace* trace, tracesmith_trace_info* info) {
   return inTrace(trace, [&](Shared& shared) {
     const TraceReader& reader = shared.open.tables().reader();
-    tracesmith_trace_facts known{};
+    tracesmith_trace_info known{};
     known.complete = reader.complete() ? 1 : 0;
     known.file_bytes = reader.fileBytes();
     known.cut_bytes = reader.cutBytes();
     known.damaged = reader.losses().size();
-    return give(facts, known);
+    return give(info, known);
   });
 }
 
@@ -141,7 +140,7 @@ size_t tracesmith_table_count(tracesmith_trace* trace) {
 }
 
 tracesmith_status tracesmith_table_at(tracesmith_trace* trace, size_t index,
-                                      tracesmith_table_facts* facts) {
+                                      tracesmith_table_info* info) {
   return inTrace(trace, [&](Shared& shared) -> Status {
     const auto& tables = shared.open.tables().loaded()->catalog->tables();
     if (index >= tables.size()) {
@@ -149,16 +148,16 @@ tracesmith_status tracesmith_table_at(tracesmith_trace* trace, size_t index,
                   std::to_string(index));
     }
     const SqlTable& table = *tables[index];
-    tracesmith_table_facts known{};
+    tracesmith_table_info known{};
     for (const auto& column : table.columns()) known.columns += column->hidden() ? 0 : 1;
     known.name = shared.name(table.name());
     known.meaning = shared.name(table.meaning());
-    return give(facts, known);
+    return give(info, known);
   });
 }
 
 tracesmith_status tracesmith_column_at(tracesmith_trace* trace, const char* table, size_t index,
-                                       tracesmith_column_facts* facts) {
+                                       tracesmith_column_info* info) {
   return inTrace(trace, [&](Shared& shared) -> Status {
     TS_NOT_NULL(table);
     const SqlTable* const found = tableNamed(shared, table);
@@ -166,11 +165,11 @@ tracesmith_status tracesmith_column_at(tracesmith_trace* trace, const char* tabl
     size_t place = 0;
     for (const auto& column : found->columns()) {
       if (column->hidden() || place++ != index) continue;
-      tracesmith_column_facts known{};
+      tracesmith_column_info known{};
       known.name = shared.name(column->name());
       known.type = shared.name(column->type());
       known.meaning = shared.name(column->meaning());
-      return give(facts, known);
+      return give(info, known);
     }
     return fail(ErrorCode::kNotFound, "it has " + std::to_string(place) + " columns", table);
   });
@@ -315,4 +314,8 @@ tracesmith_status tracesmith_export(tracesmith_trace* trace, const char* path) {
 
 tracesmith_status tracesmith_export_all_frames(tracesmith_trace* trace, const char* path) {
   return exportWith(trace, path, {.all_frames = true});
+}
+
+tracesmith_status tracesmith_trace_get_facts(tracesmith_trace* trace, tracesmith_trace_info* info) {
+  return tracesmith_trace_get_info(trace, info);
 }
