@@ -7,7 +7,7 @@
 // its speed. As that is the same for all, a device has a clock of its own that goes at 1/D, and a
 // kernel ends when that clock has gone by its work.
 //
-// replay/emulator_bench.cpp measures it.
+// emulate/emulator_bench.cpp measures it.
 #include "tracesmith/emulate/emulator.hpp"
 
 #include <fmt/format.h>
