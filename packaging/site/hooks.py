@@ -14,7 +14,7 @@ import cpp_reference  # noqa: E402  pylint: disable=wrong-import-position
 
 ROOT = Path(__file__).resolve().parents[2]
 BESIDE = ["ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md"]
-LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)#\s:]+)(#[^)\s]*)?\)")
+LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)#\s:]+)(#[^)\s]*)?\)")
 
 
 PACKAGE = ROOT / "python" / "tracesmith"
@@ -77,11 +77,11 @@ def on_page_markdown(markdown, page, config, files):
     here = page.file.src_uri if page.file.src_uri in BESIDE else f"docs/{page.file.src_uri}"
 
     def mended(found):
-        label, target, anchor = found[1], found[2], found[3] or ""
+        image, label, target, anchor = found[1], found[2], found[3], found[4] or ""
         path = os.path.normpath(os.path.join(os.path.dirname(here), target))
         uri = path[len("docs/"):] if path.startswith("docs/") else path
         if files.get_file_from_path(uri):
-            return f"[{label}]({os.path.relpath(uri, os.path.dirname(page.file.src_uri) or '.')}{anchor})"
-        return label if (ROOT / path).exists() and not path.startswith("docs/") else found[0]
+            return f"{image}[{label}]({os.path.relpath(uri, os.path.dirname(page.file.src_uri) or '.')}{anchor})"
+        return label if not image and (ROOT / path).exists() and not path.startswith("docs/") else found[0]
 
     return LINK.sub(mended, markdown)
