@@ -29,6 +29,8 @@ Timestamp length(int64_t begin_ns, int64_t end_ns) {
 
 /// Stays where it is: the plan and the executor refer to what is in it.
 struct OperationExecutor::Opened {
+  explicit Opened(ReplaySource opened) : source(std::move(opened)) {}
+
   ReplaySource source;
   std::unique_ptr<Executor> executor;
 };
