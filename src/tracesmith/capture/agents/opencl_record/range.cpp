@@ -94,7 +94,7 @@ std::atomic<uint32_t> g_intruders{0};
 /// Commands that are in no range, and how many of them were waited for in vain: they take long, or
 /// their threads have ended in the call, or left it by siglongjmp(). One of these that ends after
 /// all knows by the number of the wait that it was given up.
-struct Unrecorded {
+struct alignas(8) Unrecorded {  // as one word, without a library for it
   uint32_t commands = 0;
   uint16_t given_up = 0;
   uint16_t wait = 0;
