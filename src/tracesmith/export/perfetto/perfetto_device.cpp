@@ -285,7 +285,9 @@ void Encoder::extras(const Table& table, size_t row) {
   }
 }
 
-Encoder::WorkName Encoder::nameOfWork(Sequence& q, WorkKind kind, StringId id) {
+/// Called for every row of device work: a part of work() for the compiler, too.
+[[gnu::always_inline]] inline Encoder::WorkName Encoder::nameOfWork(Sequence& q, WorkKind kind,
+                                                                    StringId id) {
   WorkName name;
   name.given = kind == WorkKind::kKernel || id != StringId::kNone;
   name.number = name.given ? names_.of(id) : 0;

@@ -236,7 +236,10 @@ uint64_t Encoder::callstackOf(Sequence& q, const HostSlice& slice) {
   return number;
 }
 
-Encoder::SliceStart Encoder::startOf(Sequence& q, const HostSlice& slice) {
+/// The parts of begin(), which is called for every host slice, are parts of it for the compiler,
+/// too.
+[[gnu::always_inline]] inline Encoder::SliceStart Encoder::startOf(Sequence& q,
+                                                                   const HostSlice& slice) {
   SliceStart start;
   StringId id;
   start.label = nameOf(slice, id);
@@ -281,8 +284,9 @@ void Encoder::internStart(proto::Cursor& c, const SliceStart& start) const {
 }
 
 /// Arrows to other slices, and the device work that the slice submits or waited for.
-void Encoder::linkStart(proto::Cursor& c, const HostSlice& slice, uint32_t first_work,
-                        std::span<const Links::HostLink> links) {
+[[gnu::always_inline]] inline void Encoder::linkStart(proto::Cursor& c, const HostSlice& slice,
+                                                      uint32_t first_work,
+                                                      std::span<const Links::HostLink> links) {
   bool correlated = first_work != 0;
   for (const Links::HostLink& link : links) {
     const uint64_t arrow = packets_.uuid(TrackKind::kFlow, link.value);

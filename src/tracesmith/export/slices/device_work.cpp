@@ -30,12 +30,13 @@ Result<DeviceWork> DeviceWork::index(const Trace& trace, const Selection& select
     return fail(ErrorCode::kUnsupported, "more than 4 billion rows of device work in one export");
   }
 
-  std::vector<Extent> extents(trace.process.size() + 1);
+  const size_t processes = trace.process.size();
+  std::vector<Extent> extents(processes + 1);
   forEachWorkTable(trace, [&](const auto& table, WorkKind) {
     for (size_t i = 0; i < table.size(); ++i) {
       const auto p = static_cast<size_t>(table.process_id[i]);
       const uint64_t id = table.correlation_id[i];
-      if (id == 0 || p >= extents.size() || !takesWork(table, i, selection)) continue;
+      if (id == 0 || p > processes || !takesWork(table, i, selection)) continue;
       Extent& e = extents[p];
       e.min = std::min(e.min, id);
       e.max = std::max(e.max, id);
@@ -73,7 +74,7 @@ void DeviceWork::layOut(const std::vector<Extent>& extents) {
 }
 
 /// Makes `next` follow `number` in the chain of their id.
-void DeviceWork::chain(uint32_t number, uint32_t next) {
+inline void DeviceWork::chain(uint32_t number, uint32_t next) {
   if (next_.empty()) next_.assign(rows_ + 1, 0);
   next_[number] = next;
   ++shared_;
@@ -81,10 +82,11 @@ void DeviceWork::chain(uint32_t number, uint32_t next) {
 
 template <class Table>
 void DeviceWork::addRows(const Table& table, WorkKind kind, const Selection& selection) {
+  const size_t processes = ranges_.size() - 1;
   for (size_t i = table.size(); i-- > 0;) {
     const auto p = static_cast<size_t>(table.process_id[i]);
     const uint64_t id = table.correlation_id[i];
-    if (id == 0 || p >= ranges_.size() || !takesWork(table, i, selection)) continue;
+    if (id == 0 || p > processes || !takesWork(table, i, selection)) continue;
     const Range& r = ranges_[p];
     const auto row_number = static_cast<uint32_t>(number(kind, i));
     if (r.scattered) {
