@@ -57,7 +57,7 @@ class JsonEvent {
     return *this;
   }
   template <class Int>
-  JsonEvent& number(std::string_view key, Int v) {
+  [[gnu::always_inline]] JsonEvent& number(std::string_view key, Int v) {
     uint8_t* at = out_.reserve(key.size() + 24);
     std::memcpy(at, key.data(), key.size());
     char* end = reinterpret_cast<char*>(at) + key.size();
