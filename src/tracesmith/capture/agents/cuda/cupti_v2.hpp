@@ -50,8 +50,7 @@ struct BufferRequestInfo {
 struct BufferDoneInfo {
   size_t size;
   uint64_t thread;
-  const RecordLayout* const*
-      layouts;  // by kind, null for a kind without layout; valid during the call only
+  const RecordLayout* const* layouts;  // by kind, may be null; valid during the call only
   size_t count;
 };
 
