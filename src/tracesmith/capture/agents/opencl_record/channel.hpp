@@ -33,7 +33,8 @@ struct ThreadState {
   uintptr_t order_frame = 0;     // the end of the frame of the call that holds the order lock
   uintptr_t busy = 0;            // the same for the owner of the state lock, else 0
   uint64_t signals = 0;          // signal mask before the state lock
-  /// Tells the tracing agent below that calls are attempts (opencl_attempt_layout.hpp).
+  /// Not null while the tracing agent below has been told that this thread's calls are attempts
+  /// (opencl_attempt_layout.hpp): the function that ends this.
   void (*attempting)(int) = nullptr;
 };
 extern constinit thread_local ThreadState t_state __attribute__((tls_model("initial-exec")));
