@@ -534,8 +534,7 @@ bool attachThread() {
 
 bool endStaleRecord(ThreadState& t, uintptr_t frame) {
   if (frame < t.busy) return false;
-  if (t.live_busy == t.busy && t.live_frame == frame)
-    return false;  // already known from an earlier call
+  if (t.live_busy == t.busy && t.live_frame == frame) return false;  // as in an earlier call
   if (!lieOnThreadStack(t.busy, frame)) {
     t.live_busy = t.busy;
     t.live_frame = frame;
