@@ -61,7 +61,7 @@ bool Content::makeRoom(uint64_t count) {
   if (count <= capacity_) return true;
   auto* more = static_cast<ContentHash*>(malloc(count * sizeof(ContentHash)));
   if (more == nullptr) {
-    endRecording("no memory for what a payload is made of");
+    endRecording("out of memory for the chunks of a payload");
     return false;
   }
   if (chunks_ != inline_) free(chunks_);
@@ -97,7 +97,7 @@ void Content::take(const Place& place, Keep keep, const Content* hashed) {
   // Rows are brought together, a chunk at a time.
   auto* packed = static_cast<uint8_t*>(malloc(bytes_ < kChunkBytes ? bytes_ : kChunkBytes));
   if (packed == nullptr) {
-    endRecording("no memory to bring the rows of a payload together");
+    endRecording("out of memory for the rows of a payload");
     return;
   }
   uint64_t filled = 0;
