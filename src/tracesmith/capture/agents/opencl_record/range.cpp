@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of a program's run: commands of queues are recorded from a RangeEdge to the next. Before
-// the first, everything is finished and all memory is taken, so that a range replays without its
-// past. The tool has checked what the user wrote; here it comes as "KIND FIRST LAST".
+// Ranges of a program's run: commands of queues are recorded from one RangeEdge to the next. Before
+// the first RangeEdge, all commands are finished and all memory is recorded, so that a range can be
+// replayed without its past. The tool has validated the user's option and passes it as "KIND FIRST
+// LAST".
 #include <regex.h>
 #include <stdio.h>
 
