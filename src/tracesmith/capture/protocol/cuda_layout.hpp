@@ -5,14 +5,14 @@
 //   +------------------+ 0
 //   | Header           |
 //   +------------------+ kBuffersAt
-//   | Buffer [n]       |  who has each
+//   | Buffer [n]       |  the state of each buffer
 //   +------------------+ kLogAt
 //   | definitions      |  records of cuda_records.hpp (kCudaText, kCudaDevice, kCudaContext), one
-//   |                  |  after the other; never taken away, so that a collector that goes on
-//   |                  |  where another died finds all of them
+//   |                  |  after the other; never removed, so that a collector that takes over from
+//   |                  |  a dead one finds all of them
 //   +------------------+ kMemoryAt
-//   | buffer 0         |  CUPTI's, with its own records: what it has written there when the
-//   | buffer 1         |  program is killed is read by the collector
+//   | buffer 0         |  buffers that CUPTI fills with its own records; if the program is killed,
+//   | buffer 1         |  the collector reads the records that are there
 //   | ...              |
 //   +------------------+
 //
