@@ -50,7 +50,7 @@ constexpr const char* failureOf(ArmStep step) {
     case ArmStep::kDamaged:
       return "write to its rings any more";
     case ArmStep::kWaitMemory:
-      return "get memory for the names that its calls give";
+      return "get memory for names and other definitions";
     case ArmStep::kWaitPage:
       return "make its page in the control directory";
     case ArmStep::kWaitThread:
@@ -70,15 +70,15 @@ constexpr const char* adviceOn(ArmStep step) {
   switch (step) {
     case ArmStep::kDirectory:
     case ArmStep::kFile:
-      return "the program must see and be allowed to write the folder of the output: give -o a "
-             "path that it sees under the same name, and record it as the user that it becomes";
+      return "the program must be able to see and write the output folder: give -o a path that the "
+             "program sees under the same name, and record as the user that the program changes to";
     case ArmStep::kForkPage:
     case ArmStep::kThreadKey:
     case ArmStep::kWaitMemory:
     case ArmStep::kWaitThread:
       return "the program uses up that resource itself, or its limits are too low";
     case ArmStep::kWaitPage:
-      return "start it again where its limits, its user and the disk allow that";
+      return "remove the cause (resource limits, its user, a full disk) and start it again";
     case ArmStep::kDamaged:
       return "its file was cut short, or the disk is full: give -o a path on another disk";
     default:

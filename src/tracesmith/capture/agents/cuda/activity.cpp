@@ -88,8 +88,8 @@ void describeCode(int code, char* out, size_t bytes) {
     case cupti::kNotInitialized:
     case cupti::kUnknownError:
       advice =
-          ": there is no driver, or one that is older than this libcupti (nvidia-smi names it; "
-          "TRACESMITH_CUPTI names another libcupti)";
+          ": there is no driver, or one that is older than this libcupti (nvidia-smi shows its "
+          "version; set TRACESMITH_CUPTI to the path of another libcupti)";
       break;
     case cupti::kInsufficientPrivileges:
       advice =

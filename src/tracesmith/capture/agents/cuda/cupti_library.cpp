@@ -119,7 +119,7 @@ void CuptiSearch::describeFailure(char* out, size_t bytes) const {
   } else {
     snprintf(out, bytes,
              "libcupti was not found; it comes with the CUDA toolkit and with PyTorch "
-             "(TRACESMITH_CUPTI names its file)");
+             "(set TRACESMITH_CUPTI to its path)");
   }
 }
 
