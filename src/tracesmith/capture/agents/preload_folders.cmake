@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Folders beside the agents, named after values of the dynamic loader's $PLATFORM. An LD_PRELOAD path
-# through them leads to the agent in a 64-bit program, and to an empty library in a 32-bit one, which
-# would otherwise print "wrong ELF class" (capture/launch/preload_path.cpp).
+# Folders beside the agents, named after values of the dynamic loader's $PLATFORM. An LD_PRELOAD
+# path through them leads to the agent in a 64-bit program, and to an empty library in a 32-bit one.
+# The 32-bit program would otherwise print "wrong ELF class" (capture/launch/preload_path.cpp).
 #
 #   PLATFORM   values of glibc: sysdeps/x86/cpu-features.c, and the kernel's AT_PLATFORM
 #   x86_64, haswell, xeon_phi   64-bit programs

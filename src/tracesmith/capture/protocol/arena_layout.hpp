@@ -40,18 +40,15 @@ constexpr size_t kMaxRecordBytes = 16u << 10;
 constexpr const char* kEnvSession = "TRACESMITH_SESSION";  // session directory
 constexpr const char* kEnvRingBytes = "TRACESMITH_RING_BYTES";
 constexpr const char* kEnvOverflow = "TRACESMITH_OVERFLOW";  // "block" or "drop"
-constexpr const char* kEnvCapture =
-    "TRACESMITH_CAPTURE";  // "off": armed, but capture starts disabled
+constexpr const char* kEnvCapture = "TRACESMITH_CAPTURE";    // "off": capture starts disabled
 constexpr const char* kArenaSuffix = ".arena";
 constexpr const char* kEnvStacks = "TRACESMITH_STACKS";           // "native", "python" or "both"
 constexpr const char* kEnvStackDepth = "TRACESMITH_STACK_DEPTH";  // frames
 constexpr const char* kEnvUnifiedMemory = "TRACESMITH_UNIFIED_MEMORY";  // set: record it
 constexpr const char* kEnvCudaCalls = "TRACESMITH_CUDA_CALLS";          // set: record all calls
-constexpr const char* kEnvCudaLatency =
-    "TRACESMITH_CUDA_LATENCY";                                    // set: record queueing times too
-constexpr const char* kEnvCudaGraphs = "TRACESMITH_CUDA_GRAPHS";  // "node" or "graph"
-constexpr const char* kEnvCudaClock =
-    "TRACESMITH_CUDA_CLOCK";  // unit of CUPTI times: "ns" or "ticks"
+constexpr const char* kEnvCudaLatency = "TRACESMITH_CUDA_LATENCY";      // set: queueing times too
+constexpr const char* kEnvCudaGraphs = "TRACESMITH_CUDA_GRAPHS";        // "node" or "graph"
+constexpr const char* kEnvCudaClock = "TRACESMITH_CUDA_CLOCK";          // CUPTI's: "ns" or "ticks"
 /// The complete value of OPENCL_LAYERS, which the ICD loader truncates.
 constexpr const char* kEnvOpenClLayers = "TRACESMITH_OPENCL_LAYERS";
 // Empty file "PID.ERRNO.unrecorded": a process could not create its arena and is not recorded.
@@ -258,8 +255,7 @@ struct SyncPart {
 static_assert(sizeof(SyncPart) == 16);
 
 struct CompleteRecord {
-  RecordHeader
-      header;  // aux: completion status as int32; flags: kFlagNoEvent if there are no times
+  RecordHeader header;  // aux: completion status as int32; flags: kFlagNoEvent if without times
   uint64_t correlation;
   int64_t queued;
   int64_t submitted;

@@ -118,7 +118,7 @@ void reportNotArmed(bool waits, arena::ArmStep step) {
   }
 }
 
-DamageNote g_damage_note;  // created by endDamagedLife()
+DamageNote g_damage_note;  // for endDamagedLife()
 
 /// Starts a recorded life of this process: its first arena and its epoch.
 bool makeLife() {

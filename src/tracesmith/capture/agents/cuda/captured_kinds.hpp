@@ -9,8 +9,8 @@ namespace tracesmith::agent {
 
 /// CUPTI options that cost the program more time or show less detail; the user chooses them.
 struct CaptureOptions {
-  bool latency = false;       // kernels with the times at which they were queued and submitted
-  bool whole_graphs = false;  // one record per launch of a graph, none for its nodes
+  bool latency = false;       ///< kernels with the times at which they were queued and submitted
+  bool whole_graphs = false;  ///< one record per launch of a graph, none for its nodes
 };
 
 struct CapturedKind {

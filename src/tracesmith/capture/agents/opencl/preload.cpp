@@ -256,8 +256,8 @@ OpenClLibrary* libraryOfCaller(const LoadedModule& caller) {
 /// Never changed or freed, because a thread may still read a Caller that is not in any list any
 /// more.
 struct Caller {
-  CallerRange range;    // of the module, to distinguish it from a later one at its place
-  const void* dynamic;  // of the module, to tell it from a later one at its place
+  CallerRange range;    // must be first: see isGone()
+  const void* dynamic;  // of the module, to distinguish it from a later one at its place
 };
 constexpr uint32_t kMostCallers = 256;
 std::atomic<const CallerRange*> g_callers[kMostCallers];

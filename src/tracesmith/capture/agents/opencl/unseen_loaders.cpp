@@ -82,7 +82,7 @@ void tellUnseen(const LoadedModule& module, arena::UnseenLoader why) {
     memcpy(at, &r, bytes);
     commit(t, bytes);
   } else {
-    bump(t.ring->emitted);  // not counted where it is written, so count it when it is dropped
+    bump(t.ring->emitted);  // reserve() has counted it as dropped: emitted = written + dropped
   }
   std::atomic_signal_fence(std::memory_order_seq_cst);
   t.busy = 0;

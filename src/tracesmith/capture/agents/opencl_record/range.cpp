@@ -80,9 +80,9 @@ constinit OrderLock g_beginning;
 constexpr int64_t kBeginningPatienceNs = 60'000'000'000;
 
 // A range starts when the queues are idle and all memory has been read. A command that is not
-// recorded must have changed memory before that, or its effect would be in neither. The order lock
-// alone does not guarantee this: calls that wait release it, and it is taken over from calls that
-// take long.
+// recorded must have changed memory before that, or its effect would be in neither the snapshot nor
+// the range. The order lock alone does not guarantee this: calls that wait release it, and it is
+// taken over from calls that take long.
 //
 //   a command                                  the thread that starts a range
 //   counts itself in g_unrecorded,             sets g_step to kTaking,

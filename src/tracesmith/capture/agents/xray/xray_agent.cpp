@@ -130,7 +130,7 @@ void tellProgram(arena::XRayState state) {
     memcpy(p + sizeof r, path, path_bytes);
     commit(t, bytes);
   } else {
-    bump(t.ring->emitted);  // not counted where it is written, so count it when it is dropped
+    bump(t.ring->emitted);  // reserve() has counted it as dropped: emitted = written + dropped
   }
   std::atomic_signal_fence(std::memory_order_seq_cst);
   t.busy = 0;
