@@ -38,7 +38,7 @@ constexpr uint64_t kMaxFrameBytes = 4u << 20;
 constexpr const char* kEnvBytes = "TRACESMITH_RECORD_BYTES";  // ring size; set: record
 // The recorder's library, for the preloaded agent to load.
 constexpr const char* kEnvLibrary = "TRACESMITH_RECORD_LIBRARY";
-constexpr const char* kEnvRange = "TRACESMITH_RECORD_RANGE";    // same syntax as --range
+constexpr const char* kEnvRange = "TRACESMITH_RECORD_RANGE";    // validated range, see range.cpp
 constexpr const char* kEnvKeep = "TRACESMITH_RECORD_OUTPUTS";   // "keep": keep bytes read
 constexpr const char* kEnvHashes = "TRACESMITH_RECORD_HASHES";  // "launch": hash after every launch
 constexpr const char* kSuffix = ".channel";
