@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stretches of memory, each with a number, to be asked which of them meets another: a treap by
-// beginnings in which every node knows the furthest end below it (Cormen et al., Introduction to
-// Algorithms, 14.3). Never throws; a question takes logarithmic time.
+// An interval tree over address ranges, each with a number: a treap ordered by start, in which
+// every node knows the largest end below it (Cormen et al., Introduction to Algorithms, 14.3).
+// Finds a range that overlaps a given one in logarithmic time. Never throws.
 #pragma once
 
 #include <stdint.h>
@@ -14,13 +14,13 @@ class Places {
  public:
   constexpr Places() = default;
 
-  /// Numbers are not 0, and no two are the same. False: there is no memory for it.
+  /// Numbers must be unique and not 0. False: out of memory.
   bool add(uint64_t begin, uint64_t end, uint64_t number) {
     uint32_t at = free_;
     if (at != 0) {
       free_ = nodes_[at].left;
     } else {
-      if (nodes_.size() == 0 && !nodes_.add({})) return false;  // node 0: none
+      if (nodes_.size() == 0 && !nodes_.add({})) return false;  // node 0: null
       at = static_cast<uint32_t>(nodes_.size());
       if (!nodes_.add({})) return false;
     }
@@ -45,13 +45,13 @@ class Places {
     free_ = it;
   }
 
-  /// One that meets [begin, end), or 0.
+  /// The number of a range that overlaps [begin, end), or 0.
   uint64_t find(uint64_t begin, uint64_t end) {
     for (uint32_t at = root_; at != 0;) {
       const Node& n = nodes_[at];
       if (n.begin < end && begin < n.end) return n.number;
-      // When something on the left reaches beyond `begin` and does not meet it, it begins behind
-      // `end`, and so does all on the right.
+      // If a range on the left ends after `begin` and does not overlap, it starts at or after
+      // `end`, and so do all ranges on the right.
       at = n.left != 0 && nodes_[n.left].furthest > begin ? n.left : n.right;
     }
     return 0;
@@ -83,7 +83,7 @@ class Places {
     if (nodes_[n.left].furthest > n.furthest) n.furthest = nodes_[n.left].furthest;
     if (nodes_[n.right].furthest > n.furthest) n.furthest = nodes_[n.right].furthest;
   }
-  /// What lies before (begin, number), and the rest.
+  /// Splits into the ranges before (begin, number) and the rest.
   void split(uint32_t at, uint64_t begin, uint64_t number, uint32_t& before, uint32_t& after) {
     if (at == 0) {
       before = after = 0;
@@ -113,7 +113,7 @@ class Places {
 
   List<Node> nodes_;
   uint32_t root_ = 0;
-  uint32_t free_ = 0;  // a list, by `left`
+  uint32_t free_ = 0;  // free list, linked by `left`
 };
 
 }  // namespace tracesmith::record

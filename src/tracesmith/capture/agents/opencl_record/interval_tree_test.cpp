@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The recording agent's Places against what looks at all of them.
+// Compares the recording agent's interval tree with a linear search.
 #include <gtest/gtest.h>
 
 #include <map>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the recorder remembers: small tables that never throw. No memory: insert() returns nullptr.
+// The recorder's containers: small tables that never throw. If memory runs out, insert() returns
+// nullptr.
 #pragma once
 
 #include <stdint.h>
@@ -10,7 +11,7 @@
 
 namespace tracesmith::record {
 
-/// Open addressing by a number that is not 0 (a handle, an address).
+/// Open addressing by a nonzero number (a handle, an address).
 template <class Value>
 class Table {
   static_assert(std::is_trivially_copyable_v<Value>);
@@ -26,7 +27,7 @@ class Table {
     }
   }
 
-  /// The value of `key`, made anew. It stays where it is until the next insert or erase.
+  /// A new value for `key`. Its address is valid until the next insert or erase.
   Value* insert(uint64_t key) {
     if (key == 0 || ((size_ + 1) * 2 > capacity() && !grow())) return nullptr;
     uint64_t i = placeOf(key);
@@ -44,7 +45,7 @@ class Table {
       if (slots_[hole].key == 0) return;
       hole = (hole + 1) & mask_;
     }
-    // What was pushed beyond its place by the one that goes moves back.
+    // Move back entries that the erased one had displaced.
     for (uint64_t i = (hole + 1) & mask_; slots_[i].key != 0; i = (i + 1) & mask_) {
       const uint64_t home = placeOf(slots_[i].key);
       if (((i - home) & mask_) < ((i - hole) & mask_)) continue;
@@ -57,7 +58,7 @@ class Table {
 
   uint64_t size() const { return size_; }
 
-  /// f(key, value&); it must not change the table. Stops when f returns false.
+  /// Calls f(key, value&), which must not change the table. Stops when f returns false.
   template <class F>
   void forEach(F&& f) {
     for (uint64_t i = 0; size_ != 0 && i <= mask_; ++i) {
@@ -95,7 +96,7 @@ class Table {
   uint64_t size_ = 0;
 };
 
-/// A list in the order of arrival.
+/// A list in order of insertion.
 template <class Value>
 class List {
   static_assert(std::is_trivially_copyable_v<Value>);
