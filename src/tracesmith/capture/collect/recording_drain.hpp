@@ -26,11 +26,10 @@ struct RecordingTotals {
   std::string path;
   uint32_t processes = 0;
   uint64_t commands = 0;
-  uint64_t launches = 0;  ///< successful launches, recorded or not
-  /// launches in the recording: fewer than `launches` with a range
-  uint64_t recorded_launches = 0;
-  uint64_t payload_bytes = 0;   ///< bytes that programs passed or received
-  uint64_t distinct_bytes = 0;  ///< bytes kept, without duplicates
+  uint64_t launches = 0;           ///< successful launches, recorded or not
+  uint64_t recorded_launches = 0;  ///< in the recording: fewer with a range
+  uint64_t payload_bytes = 0;      ///< bytes that programs passed or received
+  uint64_t distinct_bytes = 0;     ///< bytes kept, without duplicates
   uint64_t file_bytes = 0;
   uint64_t stall_ns = 0;           ///< time that programs waited for the drain
   std::vector<std::string> ended;  ///< why a recording ended before its program

@@ -85,8 +85,7 @@ class CudaEvents {
   /// The recordings of one event, and the time up to which some may have been forgotten.
   struct Recordings {
     std::set<uint64_t> numbers;
-    // only those whose call is known; start and number
-    std::set<std::pair<int64_t, uint64_t>> by_start;
+    std::set<std::pair<int64_t, uint64_t>> by_start;  // those with known call: start, number
     int64_t forgotten_until_ns = INT64_MIN;
   };
 

@@ -48,8 +48,7 @@ struct SharedRows {
   std::vector<DeviceState> devices;  // by id - 1
   HostClocks host_clocks;
   StampClock stamps;
-  // the programs still run; false: another collector's session is being finished
-  bool is_live = true;
+  bool is_live = true;  // programs still run; false: resumed session
   bool keep_kernels = true;
   bool keep_memory = true;
   int64_t shortest_call_ns = 0;  // of the functions that XRay traces
@@ -230,9 +229,8 @@ class RecordJoiner {
   // may not be.
   HandleHistory<Object> kernels_, memory_, streams_, contexts_;
   HandleHistory<DeviceId> devices_;
-  // event handle -> correlation id; 0: the event of no command
-  HandleHistory<uint64_t> command_events_;
-  HandleHistory<uint64_t> builds_;  // program handle -> number of the build
+  HandleHistory<uint64_t> command_events_;  // event handle -> correlation id; 0: none
+  HandleHistory<uint64_t> builds_;          // program handle -> number of the build
   uint64_t build_count_ = 0;
   std::unordered_map<uint64_t, std::vector<Argument>> arguments_;
   std::unordered_map<uint64_t, Pending> pending_;

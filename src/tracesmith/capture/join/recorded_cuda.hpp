@@ -179,8 +179,7 @@ class RecordedCuda {
   bool captures_nothing_ = false;
   CudaTotals totals_;
   bool finished_ = false;
-  // by file: counts of undefined and refused
-  std::map<std::string, std::pair<uint64_t, uint64_t>> file_losses_;
+  std::map<std::string, std::pair<uint64_t, uint64_t>> file_losses_;  // by file: undefined, refused
   std::pair<uint64_t, uint64_t> restored_losses_;  // the same, for files not seen yet
   uint64_t restored_unmatched_ = 0;
   std::map<uint32_t, CudaLife> lives_;

@@ -99,8 +99,7 @@ class RecordedStacks {
   SharedStacks& shared_;
   Trace& delta_;
   ProcessId process_;
-  // by first address; a later module replaces an earlier one
-  std::map<uint64_t, ModuleRow> modules_;
+  std::map<uint64_t, ModuleRow> modules_;  // by first address; later ones replace
   std::unordered_map<uint32_t, Path> paths_;
   std::unordered_map<uint32_t, PythonCode> codes_;
   stacks::PythonInterpreter python_;

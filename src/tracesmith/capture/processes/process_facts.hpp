@@ -35,10 +35,9 @@ struct ProcessFacts {
   uint32_t pid = 0;
   uint32_t ppid = 0;
   uint64_t start_ticks = 0;
-  int64_t start_ns = 0;  ///< CLOCK_MONOTONIC, from start_ticks: at most 10 ms too early
-  /// quoted for a shell, one line; "[name]" when no arguments can be read
-  std::string command_line;
-  std::string executable;  ///< path; empty for kernel threads and zombies
+  int64_t start_ns = 0;      ///< CLOCK_MONOTONIC, from start_ticks: at most 10 ms too early
+  std::string command_line;  ///< quoted for a shell, one line; "[name]" if unreadable
+  std::string executable;    ///< path; empty for kernel threads and zombies
   std::string boot_id;
   uint64_t pid_namespace = 0;  ///< inode of the namespace; 0: unknown
   uint32_t namespace_pid = 0;  ///< its number inside that namespace; equals pid outside containers
@@ -65,9 +64,8 @@ std::vector<ListedProcess> listProcesses();
 
 /// A process identified by its number in another pid namespace.
 struct SeenProcess {
-  uint32_t pid = 0;  ///< its number here; 0: not found
-  /// other processes of its namespace are visible, so it would be, too
-  bool namespace_is_seen = false;
+  uint32_t pid = 0;                ///< its number here; 0: not found
+  bool namespace_is_seen = false;  ///< others of its namespace are, so it would be, too
 };
 SeenProcess findProcess(uint64_t pid_namespace, uint32_t namespace_pid, uint64_t start_ticks);
 
