@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a session has lost, and why: counted by agents, rings and joiners, and told in `loss`.
+// Writes the rows of `loss`: what a session has lost and why, as counted by agents, rings and
+// joiners.
 #include <algorithm>
 #include <cstring>
 
@@ -46,7 +47,7 @@ CollectorTotals Collector::totalsOf(const Process& process, const Share& share) 
   for (const auto& arena : arenas_) {
     if (arena->share == &share) addRings(*arena, t);
   }
-  // What a thread was writing when it was killed: it never got its place in the ring.
+  // Records that a thread was writing when it was killed were never committed to the ring.
   if (finished_ && !process.alive && t.emitted > t.written + t.dropped) {
     t.cut = t.emitted - t.written - t.dropped;
     t.dropped += t.cut;
@@ -103,7 +104,7 @@ void Collector::writeLosses() {
   }
 }
 
-/// How many calls were not seen is not known: only that they could not be.
+/// Describes OpenCL libraries whose calls cannot be seen; the number of missed calls is unknown.
 std::string Collector::unseenLoadersOf(const Process& process) {
   std::string all;
   for (const auto& [path, why] : process.joiner.unseenLoaders()) {
@@ -115,7 +116,7 @@ std::string Collector::unseenLoadersOf(const Process& process) {
                " were not recorded: the agent stands above no more OpenCL loaders of one process";
         break;
       case arena::UnseenLoader::kWithoutLayers:
-        if (path.empty()) {  // its functions come before those of any library
+        if (path.empty()) {  // its functions take precedence over those of any library
           all +=
               "calls to functions of OpenCL that the program itself defines, if there were any, "
               "were not recorded";
@@ -146,7 +147,7 @@ std::string Collector::unseenLoadersOf(const Process& process) {
 
 void Collector::writeRecordLoss(Process& process, const std::string& source, Share& share) {
   const CollectorTotals t = totalsOf(process, share);
-  const bool commands = source == kOpenClRecords;  // of which completions are awaited
+  const bool commands = source == kOpenClRecords;  // commands, which expect a completion
   const uint64_t unresolved = commands ? unresolvedOf(process) : 0;
   std::vector<std::string> reasons;
   if (t.damaged > 0) {
@@ -196,7 +197,7 @@ void Collector::writeRecordLoss(Process& process, const std::string& source, Sha
 void Collector::writeCallLoss(Process& process) {
   const RecordedCalls& calls = process.joiner.calls();
   const CallTotals& t = calls.totals();
-  // What is open may still be left, as long as there is more to come.
+  // Open calls may still end, until the session is finished.
   const uint64_t open = finished_ ? t.open : 0;
   const uint64_t guessed = t.with_caller + t.never_begun + open;
   if (!calls.any() || (guessed + t.too_short == 0 && calls.problem().empty())) return;
@@ -286,7 +287,7 @@ void Collector::writeNvtxLoss(Process& process) {
            reason);
 }
 
-/// What the agent could not get from CUPTI, beside what its rings lost.
+/// What the agent could not get from CUPTI, in addition to its rings' losses.
 void Collector::writeCudaLoss(Process& process) {
   const RecordedCuda::Losses losses = process.joiner.cuda().losses();
   if (losses.reason.empty()) return;
