@@ -65,7 +65,7 @@ RecordedCuda::Losses RecordedCuda::losses() const {
     out.reason += std::to_string(count) + ' ';
     out.reason += told.what;
   }
-  // A kernel whose record CUPTI dropped is one that was not seen to end.
+  // A kernel whose record CUPTI dropped also counts as one that never came, so add only the larger.
   out.lost += std::max(totals_.dropped, totals_.never_came);
   return out;
 }
