@@ -78,7 +78,7 @@ std::string_view PerfMap::find(uint64_t address) const {
 }
 
 Result<PerfMap> PerfMap::load(const std::string& path) {
-  // Anyone may put a pipe or a link into /tmp.
+  // Anyone may create a pipe or a link in /tmp.
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return failErrno(errno, "cannot open", path);
   struct stat facts {};
