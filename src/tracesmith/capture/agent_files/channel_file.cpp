@@ -53,7 +53,7 @@ Result<ChannelFile> ChannelFile::open(const std::string& path, int directory) {
   if (!std::has_single_bit(file.ring_bytes_) || file.ring_bytes_ < channel::kMinRingBytes ||
       file.ring_bytes_ > channel::kMaxRingBytes ||
       channel::kHeaderBytes + file.ring_bytes_ > bytes) {
-    return fail(ErrorCode::kDamaged, "the channel's header makes no sense", path);
+    return fail(ErrorCode::kDamaged, "the channel's header is invalid", path);
   }
   return file;
 }

@@ -92,10 +92,10 @@ Result<CudaFile> CudaFile::open(const std::string& path, int directory) {
   HeaderCopy h;
   if (fstat(file.fd_, &s) != 0 || !S_ISREG(s.st_mode) ||
       static_cast<uint64_t>(s.st_size) < cuda_file::kLogAt || !file.readAt(0, h.bytes)) {
-    return fail(ErrorCode::kDamaged, "too short for what the CUDA agent makes", path);
+    return fail(ErrorCode::kDamaged, "too short for a file of the CUDA agent", path);
   }
   if (h->magic != cuda_file::kMagic) {
-    return fail(ErrorCode::kDamaged, "not what the CUDA agent makes", path);
+    return fail(ErrorCode::kDamaged, "not a file of the CUDA agent", path);
   }
   if (h->version != cuda_file::kVersion) {
     return fail(ErrorCode::kTooNew, "was written by another version of the CUDA agent", path);

@@ -113,7 +113,7 @@ std::string Collector::unseenLoadersOf(const Process& process) {
     switch (why) {
       case arena::UnseenLoader::kTooMany:
         all += "calls through " + library +
-               " were not recorded: the agent stands above no more OpenCL loaders of one process";
+               " were not recorded: the agent supports no more OpenCL loaders in one process";
         break;
       case arena::UnseenLoader::kWithoutLayers:
         if (path.empty()) {  // its functions take precedence over those of any library
@@ -157,7 +157,7 @@ void Collector::writeRecordLoss(Process& process, const std::string& source, Sha
         "were not recorded");
   }
   if (t.dropped > t.cut + t.reentrant + t.without_ring + t.damaged) {
-    reasons.emplace_back("no room in the ring of the calling thread (a larger one: -b)");
+    reasons.emplace_back("the ring of the calling thread was full (larger rings: -b BYTES)");
   }
   if (t.without_ring > 0) {
     reasons.push_back(std::to_string(t.without_ring) + " calls came from threads without a ring");
@@ -172,10 +172,11 @@ void Collector::writeRecordLoss(Process& process, const std::string& source, Sha
                       "handler jumped out of them");
   }
   if (t.blocked_ns > 0) {
-    reasons.emplace_back("threads waited " + std::to_string(t.blocked_ns) + " ns for room");
+    reasons.emplace_back("threads waited " + std::to_string(t.blocked_ns) +
+                         " ns for space in a ring");
   }
   if (const uint64_t n = process.joiner.damagedRecords(); commands && n > 0) {
-    reasons.push_back(std::to_string(n) + " records made no sense");
+    reasons.push_back(std::to_string(n) + " records were invalid");
   }
   if (unresolved > 0 && finished_) {
     reasons.emplace_back("commands whose completion never came");
@@ -226,11 +227,11 @@ void Collector::writeStackLoss(Process& process) {
     if (count == 0) return;
     reason += (reason.empty() ? "" : "; ") + std::to_string(count) + " " + what;
   };
-  add(t.without, "calls have none");
+  add(t.without, "calls have no stack");
   add(t.too_deep, "are cut: there are more frames than --max-depth");
   add(t.no_information, "end where there is no unwind information");
-  add(t.broken, "end at a frame that makes no sense");
-  add(t.not_merged, "have Python frames that do not fit the native ones, and stand before them");
+  add(t.broken, "end at an invalid frame");
+  add(t.not_merged, "have Python frames that do not match the native ones and come before them");
   pushLoss(process.stack_loss, "call stacks", process,
            {.emitted = t.calls, .written = t.calls - cut, .dropped = cut}, reason);
 }
@@ -279,9 +280,9 @@ void Collector::writeNvtxLoss(Process& process) {
     if (count == 0) return;
     reason += (reason.empty() ? "" : "; ") + std::to_string(count) + " " + what;
   };
-  add(t.open, "were not ended when their thread or the program was, and are marked as begun");
-  add(t.never_begun, "ends have no begin");
-  add(t.unnamed, "have no name: there was no room to tell it");
+  add(t.open, "had not ended when their thread or the program ended; only their start is shown");
+  add(t.never_begun, "ends have no start");
+  add(t.unnamed, "have no name: the agent had no space for it");
   pushLoss(process.nvtx_loss, "NVTX ranges", process,
            {.emitted = t.begun + t.never_begun, .written = t.begun, .dropped = t.never_begun},
            reason);

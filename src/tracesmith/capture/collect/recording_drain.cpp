@@ -242,7 +242,7 @@ void RecordingDrain::noteDamage(Channel& c) {
   c.damaged = true;
   totals_.ended.push_back("process " + std::to_string(c.pid) +
                           (c.file.isDamaged() ? ": its channel was cut short, or its disk failed"
-                                              : ": its channel holds what no agent writes"));
+                                              : ": its channel has invalid contents"));
   // Its program must not wait when the ring is full.
   const std::lock_guard lock(mutex_);
   std::erase(beating_, &c.file.header());

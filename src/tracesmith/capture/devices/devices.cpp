@@ -113,7 +113,7 @@ struct Probe {
 void begin(Probe& probe, const ProbeOptions& options) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) {
-    probe.report.problem = fmt::format("cannot look: {}", ::strerror(errno));
+    probe.report.problem = fmt::format("cannot ask the vendor's library: {}", ::strerror(errno));
     probe.done = true;
     return;
   }
@@ -125,7 +125,7 @@ void begin(Probe& probe, const ProbeOptions& options) {
   ::close(ends[1]);
   probe.fd = ends[0];
   if (probe.child < 0) {
-    probe.report.problem = fmt::format("cannot look: {}", ::strerror(errno));
+    probe.report.problem = fmt::format("cannot ask the vendor's library: {}", ::strerror(errno));
     probe.done = true;
   }
 }

@@ -90,10 +90,10 @@ Result<std::string> controlDirectory() {
 
 Status checkControlDirectory(const std::string& path) {
   struct stat s {};
-  if (lstat(path.c_str(), &s) != 0) return failErrno(errno, "cannot look at", path);
+  if (lstat(path.c_str(), &s) != 0) return failErrno(errno, "cannot inspect", path);
   if (S_ISDIR(s.st_mode) && s.st_uid == geteuid() && (s.st_mode & 077) == 0) return {};
   return fail(ErrorCode::kPermission,
-              "is no directory of this user alone; move it away, or name another one in "
+              "is not a directory of this user only; move it away, or name another one in "
               "TRACESMITH_CONTROL",
               path);
 }
@@ -105,7 +105,7 @@ Result<ArmedProcess> ArmedProcess::open(const std::string& path) {
   if (process.fd_ < 0) return failErrno(errno, "cannot open the page of an armed process", path);
   process.page_ = mapPage(process.fd_);
   if (process.page_ == nullptr) {
-    return fail(ErrorCode::kNotFound, "is no page of an armed process", path);
+    return fail(ErrorCode::kNotFound, "is not the page of an armed process", path);
   }
   process.pid_ = process.page_->pid;
   process.start_ticks_ = process.page_->start_ticks;

@@ -146,8 +146,8 @@ class Captured {
           const int error = m.process.error();
           const arena::ArmStep step = m.process.failedStep();
           warnings_.push_back(fmt::format(
-              "process {} could not begin ({}): it could not {}, so nothing of it was recorded; {}",
-              m.process.pid(), std::strerror(error), arena::failureOf(step),
+              "process {} was not recorded ({}): it could not {}; {}", m.process.pid(),
+              std::strerror(error), arena::failureOf(step),
               error == EACCES || error == EPERM ? "record as its user" : arena::adviceOn(step)));
         }
         any_ = any_ || m.began;
@@ -176,8 +176,8 @@ class Captured {
     for (const Member& m : members_) {
       if (waits(m) && !m.late) {
         warnings_.push_back(
-            fmt::format("process {} did not end its capture: is it stopped? It "
-                        "will when it runs on",
+            fmt::format("process {} did not end its capture: is it stopped? The "
+                        "capture ends when it continues",
                         m.process.pid()));
       }
     }
@@ -300,7 +300,8 @@ Status AttachedSession::watch(const SignalRelay& relay) {
     captured_->poll(now);
     const std::vector<std::string> warnings = captured_->takeWarnings();
     if (captured_->allFailed()) {
-      return fail(ErrorCode::kIo, warnings.empty() ? "none could begin" : warnings.front());
+      return fail(ErrorCode::kIo,
+                  warnings.empty() ? "no process could start its capture" : warnings.front());
     }
     for (const std::string& warning : warnings) say_("warning: " + warning);
     if (begun == 0 && captured_->any()) begun = now;

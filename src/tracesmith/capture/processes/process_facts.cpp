@@ -129,7 +129,7 @@ Result<ProcessStat> readProcessStat(uint32_t pid) {
   const auto text = readSome(path, 4096);
   if (!text || text->empty()) return fail(ErrorCode::kNotFound, "there is no such process", path);
   auto stat = parseProcessStat(*text);
-  if (!stat) return fail(ErrorCode::kIo, "not what /proc should say of a process", path);
+  if (!stat) return fail(ErrorCode::kIo, "unexpected contents of a file in /proc", path);
   return std::move(*stat);
 }
 

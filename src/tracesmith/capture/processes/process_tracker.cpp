@@ -217,7 +217,7 @@ Result<std::unique_ptr<ProcessTracker>> ProcessTracker::start(ProcessTrackerOpti
   }
   impl->table.expectChildOf(impl->own_pid);
   if (!impl->options.use_connector) {
-    impl->connector_problem = "not asked for";
+    impl->connector_problem = "not requested";
   } else if (auto connector = ProcessConnector::open(); !connector) {
     impl->connector_problem = connector.error().toString();
   } else {

@@ -317,7 +317,7 @@ TEST(ProcessTracker, SaysWhyTheKernelDoesNotTell) {
   auto tracker = ProcessTracker::start(options);
   ASSERT_TRUE(tracker);
   EXPECT_FALSE((*tracker)->hasConnector());
-  EXPECT_EQ((*tracker)->connectorProblem(), "not asked for");
+  EXPECT_EQ((*tracker)->connectorProblem(), "not requested");
   options.log_path = "/nonexistent/directory/log";
   auto failed = ProcessTracker::start(options);
   ASSERT_FALSE(failed);

@@ -123,7 +123,7 @@ std::string sessionIdOf(TraceReader& reader) {
 }
 
 std::string whyBeside(const Occupant& made, const Occupant& old, bool known, bool complete) {
-  if (!known) return "holds " + old.text + ", which came there while this was recorded";
+  if (!known) return "holds " + old.text + ", which was put there during the recording";
   const std::string what =
       old.kind == Occupant::Kind::kOther ? "is " + old.text : std::string("holds events");
   if (!complete) return what + ", and the new trace is not complete";
@@ -190,7 +190,7 @@ Occupant lookAt(const std::string& path) {
   struct stat s {};
   if (stat(path.c_str(), &s) != 0) return found;
   found.kind = Occupant::Kind::kOther;
-  found.text = "a file that is no trace";
+  found.text = "a file that is not a trace";
   if (!S_ISREG(s.st_mode)) return found;
   if (s.st_size == 0) {
     found.kind = Occupant::Kind::kEmpty;
@@ -281,7 +281,7 @@ Result<Published> publish(const SessionDir& dir, bool complete) {
   // If the trace is gone from the session directory, the recording could not be moved.
   const bool has_trace = isThere(dir.tracePath());
   published.error().message += fmt::format(
-      "; {} is in the session directory: when the place is free, finish it with "
+      "; {} is in the session directory: once the output can be written, finish it with "
       "`tracesmith recover {}`",
       has_trace ? "the trace" : "the trace is at " + dir.info().output + ", and its recording",
       dir.path());

@@ -26,7 +26,7 @@ struct Occupant {
   bool has_events = false;
   std::string session_id;  ///< metadata of a trace; may be empty
   std::string identity;    ///< of a trace or recording: the random number in its header
-  std::string text;        ///< for people: "a trace of session …", "a file that is no trace"
+  std::string text;        ///< for people: "a trace of session …", "a file that is not a trace"
 };
 
 /// Reads the file's metadata and blocks, but not their rows. A file of 0 bytes, or with a header

@@ -61,7 +61,7 @@ const char* toString(NoSymbol why) {
     case NoSymbol::kNoModule:
       return "in no module";
     case NoSymbol::kTwoPrograms:
-      return "made while running, and in several processes";
+      return "generated at run time, in several processes";
     case NoSymbol::kKernelPage:
       return "in a page of the kernel, which has no file";
     case NoSymbol::kDeleted:
@@ -69,11 +69,11 @@ const char* toString(NoSymbol why) {
     case NoSymbol::kMissing:
       return "there is no such file";
     case NoSymbol::kChanged:
-      return "the file has changed since: its build-id is another one";
+      return "the file has changed since: its build-id differs";
     case NoSymbol::kUnreadable:
-      return "the file cannot be read, or is no ELF file";
+      return "the file cannot be read, or is not an ELF file";
     case NoSymbol::kNoSymbols:
-      return "the file knows no function there";
+      return "the file has no function there";
     case NoSymbol::kNoReader:
       return "this tracesmith was built without libdw";
   }

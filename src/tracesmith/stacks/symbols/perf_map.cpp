@@ -86,7 +86,7 @@ Result<PerfMap> PerfMap::load(const std::string& path) {
   if (::fstat(fd, &facts) != 0 || !S_ISREG(facts.st_mode) ||
       static_cast<uint64_t>(facts.st_size) > kLargestFile) {
     ::close(fd);
-    return fail(ErrorCode::kUnsupported, "it is no file of a size that can be read", path);
+    return fail(ErrorCode::kUnsupported, "it is not a regular file, or it is too large", path);
   }
   text.resize(static_cast<size_t>(facts.st_size));
   size_t have = 0;

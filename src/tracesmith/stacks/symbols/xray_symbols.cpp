@@ -97,13 +97,13 @@ Status ElfFile::open() {
   if (fd_ < 0) return failErrno(errno, "cannot be read", path_);
   struct stat status {};
   if (::fstat(fd_, &status) != 0) return failErrno(errno, "cannot be read", path_);
-  if (!S_ISREG(status.st_mode)) return problem("is no file");
+  if (!S_ISREG(status.st_mode)) return problem("is not a regular file");
   size_ = static_cast<uint64_t>(status.st_size);
   if (!bytes(0, &header_, sizeof header_) || std::memcmp(header_.e_ident, ELFMAG, SELFMAG) != 0) {
-    return problem("is no ELF file; the program that wrote the log is wanted");
+    return problem("is not an ELF file; give the program that wrote the log");
   }
   if (header_.e_ident[EI_CLASS] != ELFCLASS64 || header_.e_ident[EI_DATA] != ELFDATA2LSB) {
-    return problem("is an ELF file, but none of 64 bits and little-endian");
+    return problem("is not a 64-bit little-endian ELF file");
   }
   uint64_t count = header_.e_shnum;
   Elf64_Shdr first{};
@@ -116,7 +116,7 @@ Status ElfFile::open() {
   if (count > kMostSections) return problem("claims to have more sections than a file has");
   sections_.resize(static_cast<size_t>(count));
   if (!bytes(header_.e_shoff, sections_.data(), sections_.size() * sizeof first)) {
-    return problem("is an ELF file that is cut: its sections lie behind its end");
+    return problem("is a truncated ELF file: its sections are beyond its end");
   }
   if (names_at >= sections_.size()) return problem("is an ELF file whose sections have no names");
   names_.resize(sections_.size());
