@@ -13,7 +13,7 @@
 namespace tracesmith {
 
 /// May be created before or after the process's first CUDA call. The driver loads the agent in
-/// cuInit(), so only from then on is it known what prevents the use of CUPTI (no libcupti, another
+/// cuInit(). Only from then on is it known what prevents the use of CUPTI (no libcupti, another
 /// tool that uses it). If CUDA is in use already, initialize() reports it, else startCapture() and
 /// stopCapture() do.
 class CUPTIProfiler : public IPlatformProfiler {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a CUDA agent's file that differs from a valid one in arbitrary bytes, and records of its
-// rings, and joins them as a resuming collector does. The bits of the input's first byte say
-// whether the next bytes overwrite the header (1) and the states of the buffers (2), and whether
-// the file is truncated (4). Then follow, each with its 16-bit length before it: the definitions,
-// the first buffer, the second buffer, and records of a ring.
+// Reads and joins, like a resuming collector, a CUDA agent's file that differs from a valid one in
+// arbitrary bytes, together with records of its rings. The input is:
+// - a byte whose bits say whether the next bytes overwrite the header (1) and the states of the
+//   buffers (2), and whether the file is truncated (4)
+// - each with its 16-bit length before it: the definitions, the first buffer, the second buffer,
+//   and records of a ring
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>

@@ -10,7 +10,7 @@
 // H2.
 //
 // A commit writes the rows of the passes since the last commit, then a block with the committed
-// position of every ring, and only then frees that space in the rings. So everything that is not in
+// position of every ring. Only then it frees that space in the rings. So everything that is not in
 // the file is still in the rings, and `resume` knows where to continue.
 #pragma once
 

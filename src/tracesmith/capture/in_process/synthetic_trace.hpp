@@ -22,10 +22,10 @@ struct SimulationOptions {
   uint64_t max_kernels = 10'000'000;  ///< ends the simulation early (metadata "simulation_cut")
 };
 
-/// Simulates a training loop. Each iteration copies a batch to the device, runs the layers forward
-/// and backward, reduces gradients over the devices during the backward pass, updates the weights,
-/// copies the loss to the host and waits for it. The host launches ahead of the device. Durations
-/// are log-normal.
+/// Simulates a training loop. Each iteration copies a batch to the device and runs the layers
+/// forward and backward. Gradients are reduced over the devices during the backward pass. Then the
+/// weights are updated, and the loss is copied to the host and waited for. The host launches ahead
+/// of the device. Durations are log-normal.
 Trace simulateTrace(const SimulationOptions& options);
 
 /// The same in pieces, of any total length.

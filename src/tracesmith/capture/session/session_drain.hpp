@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The reading side of a session. It turns the records in the rings into rows and writes them to a
-// trace file in blocks, so that a killed process leaves a trace up to the last flush.
+// trace file in blocks. So a killed process leaves a trace up to the last flush.
 #pragma once
 
 #include <algorithm>
