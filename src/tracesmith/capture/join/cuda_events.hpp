@@ -5,7 +5,7 @@
 // From CUDA 13 on CUPTI gives each recording a number, and the wait names it. Earlier versions name
 // only the event. The wait is then for the event's last recording whose call had ended when the
 // wait started. That recording is only certain when no other recording of the event can have come
-// in between, which follows from all calls that record events.
+// in between. To decide that, all calls that record events are tracked.
 #pragma once
 
 #include <compare>

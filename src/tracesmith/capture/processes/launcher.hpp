@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts the program to be recorded so that it notices no difference. It has its own standard
-// streams, working directory, signals and exit code; only a few environment variables are added.
+// Starts the program to be recorded so that it notices no difference. Standard streams, working
+// directory, signals and exit code are as in a direct start; only a few environment variables are
+// added.
 #pragma once
 
 #include <sys/types.h>

@@ -58,9 +58,9 @@ void showWhileItGrows(const SessionDir& dir);
 void hideAgain(const SessionDir& dir);
 
 /// Moves the trace and the recording of `dir` to their final paths:
-/// - An empty file, or the file that the session found there at its start, is replaced if the new
-///   trace is `complete` and has events, or if the old one has none. A file that is not a trace
-///   counts as one with events.
+/// - Nothing, an empty file, or the file that the session found at the output at its start is
+///   replaced if the new trace is `complete` and has events, or if the old one has none. A file
+///   that is not a trace counts as one with events.
 /// - Otherwise both are kept, and the new trace is called OUTPUT-2.sbt (or the next free number).
 /// - The recording of a replaced trace is replaced by a new one that has commands; otherwise it is
 ///   renamed to OUTPUT.old.sbr.
