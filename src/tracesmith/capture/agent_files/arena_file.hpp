@@ -54,8 +54,8 @@ class RecordWalk {
   RecordWalk(const uint8_t* data, uint64_t ring_bytes, uint64_t position, uint64_t end)
       : data_(data), ring_bytes_(ring_bytes), position_(position), end_(end) {
     // A ring holds at most ring_bytes, so a head beyond that or before the tail is invalid. So is
-    // an unaligned position: no record starts or ends there, and its header would reach beyond the
-    // ring.
+    // an unaligned position: no record starts or ends there, and a header there could reach beyond
+    // the ring.
     if (end_ < position_ || end_ - position_ > ring_bytes_ || ((position_ | end_) & 7) != 0) {
       damaged_ = true;
     }

@@ -18,6 +18,7 @@
 
 namespace tracesmith {
 
+/// Samples the host's clocks against CLOCK_MONOTONIC while a session runs.
 class HostClocks {
  public:
   static constexpr std::array kKinds = {ClockKind::kHostMonotonicRaw, ClockKind::kHostBoottime,

@@ -114,7 +114,7 @@ class Collector {
     uint64_t position = 0;   // joined up to here
     uint64_t defined = 0;    // definitions taken up to here
     uint64_t committed = 0;  // written to the file up to here
-    uint64_t records = 0;    // joined records that agents count, too
+    uint64_t records = 0;    // joined records of the kinds that agents count
     uint64_t committed_records = 0;
     uint64_t emitted = 0;  // last value seen: a truncated file reads as 0
     uint64_t dropped = 0;
