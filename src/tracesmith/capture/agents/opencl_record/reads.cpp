@@ -7,7 +7,7 @@
 // wait are no longer delayed.
 #include <pthread.h>
 
-#include "tracesmith/capture/agents/opencl_record/interval_tree.hpp"
+#include "tracesmith/base/interval_tree.hpp"
 #include "tracesmith/capture/agents/opencl_record/recorder.hpp"
 
 namespace rec = tracesmith::recording;
@@ -37,9 +37,9 @@ constinit Table<PendingRead> g_pending;     // by number
 constinit List<QueueReads> g_queues;        // queues are never removed
 constinit Table<uint32_t> g_queue_indices;  // index in g_queues plus one
 constinit Table<HeldEvent> g_held;
-constinit Places g_fills;  // host memory that may still be written
-constinit Places g_looks;  // host memory that will be hashed, except maps
-constinit Places g_maps;   // the same for maps
+constinit IntervalTree<> g_fills;  // host memory that may still be written
+constinit IntervalTree<> g_looks;  // host memory that will be hashed, except maps
+constinit IntervalTree<> g_maps;   // the same for maps
 constinit uint64_t g_settlings = 0;
 constinit std::atomic<uint64_t> g_arrived{0};  // numbers assigned
 constinit std::atomic<uint32_t> g_count{0};    // size of g_pending
@@ -112,9 +112,11 @@ bool isFill(const PendingRead& read) {
 bool isLookedAt(const PendingRead& read) {
   return read.what != Awaited::kUse && !read.lost && read.place.extent() != 0;
 }
-Places& looksOf(const PendingRead& read) { return read.what == Awaited::kMap ? g_maps : g_looks; }
+IntervalTree<>& looksOf(const PendingRead& read) {
+  return read.what == Awaited::kMap ? g_maps : g_looks;
+}
 
-bool addPlaces(const PendingRead& read, uint64_t number) {
+bool addIntervals(const PendingRead& read, uint64_t number) {
   const uint64_t begin = beginOf(read.place);
   const uint64_t end = endOf(read.place);
   if (isFill(read) && !g_fills.add(begin, end, number)) return false;
@@ -123,13 +125,13 @@ bool addPlaces(const PendingRead& read, uint64_t number) {
   return false;
 }
 
-void removePlaces(const PendingRead& read, uint64_t number) {
+void removeIntervals(const PendingRead& read, uint64_t number) {
   if (isFill(read)) g_fills.remove(beginOf(read.place), number);
   if (isLookedAt(read)) looksOf(read).remove(beginOf(read.place), number);
 }
 
 /// Marks reads in this range as lost: they will not be hashed.
-void loseAt(Places& looks, uint64_t begin, uint64_t end) {
+void loseAt(IntervalTree<>& looks, uint64_t begin, uint64_t end) {
   for (uint64_t number = 0; (number = looks.find(begin, end)) != 0;) {
     PendingRead* read = g_pending.find(number);
     if (read == nullptr) return;
@@ -166,9 +168,9 @@ bool addLocked(const PendingRead& read) {
   const bool fresh = held == nullptr;
   if (fresh) held = g_held.insert(handleOf(read.event));
   PendingRead* kept = held != nullptr ? g_pending.insert(number) : nullptr;
-  const bool placed = kept != nullptr && addPlaces(read, number);
+  const bool placed = kept != nullptr && addIntervals(read, number);
   if (!placed || !q.numbers.add(number)) {
-    if (placed) removePlaces(read, number);
+    if (placed) removeIntervals(read, number);
     if (fresh) g_held.erase(handleOf(read.event));
     if (kept != nullptr) g_pending.erase(number);
     return false;
@@ -184,7 +186,7 @@ bool addLocked(const PendingRead& read) {
 
 void removeLocked(QueueReads& q, uint64_t at) {
   const uint64_t number = q.numbers[at];
-  if (const PendingRead* read = g_pending.find(number)) removePlaces(*read, number);
+  if (const PendingRead* read = g_pending.find(number)) removeIntervals(*read, number);
   g_pending.erase(number);
   g_count.fetch_sub(1, std::memory_order_relaxed);
   q.numbers[at] = 0;
