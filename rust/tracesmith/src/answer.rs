@@ -168,7 +168,7 @@ impl Answer {
             }
         });
         let message = message.filter(|text| !text.is_empty());
-        Error::new(kind, message.unwrap_or_else(|| format!("the answer ended with error {errno}")))
+        Error::new(kind, message.unwrap_or_else(|| format!("the query failed with error {errno}")))
     }
 
     fn read_schema(&mut self) -> Result<(), Error> {
