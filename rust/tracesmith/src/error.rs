@@ -84,14 +84,16 @@ pub(crate) unsafe fn text_of(text: *const c_char) -> String {
 }
 
 pub(crate) fn c_text(text: &str) -> Result<CString, Error> {
-    CString::new(text)
-        .map_err(|_| Error::new(ErrorKind::InvalidArgument, format!("{text:?}: it contains a NUL byte")))
+    CString::new(text).map_err(|_| {
+        Error::new(ErrorKind::InvalidArgument, format!("{text:?}: it contains a NUL byte"))
+    })
 }
 
 pub(crate) fn c_path(path: &Path) -> Result<CString, Error> {
     use std::os::unix::ffi::OsStrExt;
-    CString::new(path.as_os_str().as_bytes())
-        .map_err(|_| Error::new(ErrorKind::InvalidArgument, format!("{path:?}: it contains a NUL byte")))
+    CString::new(path.as_os_str().as_bytes()).map_err(|_| {
+        Error::new(ErrorKind::InvalidArgument, format!("{path:?}: it contains a NUL byte"))
+    })
 }
 
 pub(crate) fn c_texts(texts: &[&str]) -> Result<Vec<CString>, Error> {
