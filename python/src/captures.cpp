@@ -30,7 +30,7 @@ auto of(Profiler& profiler, F&& f) {
   return alone(profiler.lock, [&] { return f(*profiler.it); });
 }
 
-/// True; a failure of the profiler is raised.
+/// Returns true, or throws the profiler's error.
 template <class F>
 bool did(Profiler& profiler, F&& call) {
   check(of(profiler, [&](IPlatformProfiler& it) -> Status {

@@ -15,9 +15,9 @@ namespace tracesmith::python {
 /// Python handles signals only on its main thread, which is the thread that loads this module.
 inline const std::thread::id kMainThread = std::this_thread::get_id();
 
-/// True if Ctrl-C was pressed and raises KeyboardInterrupt, its default. A signal handler of the
-/// program runs only after the call: it may use objects that this thread has locked, and only the
-/// program knows whether the call should end.
+/// Reports whether Ctrl-C was pressed and means KeyboardInterrupt, its default. A signal handler of
+/// the program runs only after the call: it may use objects that this thread has locked, and only
+/// the program knows whether the call should end.
 class Interrupt {
  public:
   /// Called from time to time, without the GIL. Runs no Python code.
