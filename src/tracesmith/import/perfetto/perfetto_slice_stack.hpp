@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
-// The slices of one track that have begun and not ended, and which of them an event ends. The rules
-// are those of Perfetto's trace_processor, so that both show the same slices:
+// SPDX-License-Identifier: Apache-2.0 The open slices of one track; decides which slice an end
+// event closes. The rules are those of Perfetto's trace_processor, so that both show the same
+// slices:
 //
 // - An end belongs to the innermost open slice that it may belong to: their names are equal or one
 //   has none, and the end has no category or the slice's. Where there is none it ends nothing.
