@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Converts foreign traces to SBT. The format is recognised by
-// the content, never by the file name.
+// SPDX-License-Identifier: Apache-2.0
+// Converts foreign traces to SBT. The format is recognised by the content, never by the file name.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Recognises files that users may try to import but that are
-// not supported, by their content.
+// SPDX-License-Identifier: Apache-2.0
+// Recognises files that users may try to import but that are not supported, by their content.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Classification of the names in AMD's traces.
+// SPDX-License-Identifier: Apache-2.0
+// Classification of the names in AMD's traces.
 #pragma once
 
 #include <string_view>

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 The lookup tables of one process in a rocpd database: texts,
-// processes, threads, agents, kernels, tracks, times, and the properties shared by all events.
+// SPDX-License-Identifier: Apache-2.0
+// The lookup tables of one process in a rocpd database: texts, processes, threads, agents, kernels,
+// tracks, times, and the properties shared by all events.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Converts AMD agents (the processors known to the HSA runtime,
-// including CPUs) to devices.
+// SPDX-License-Identifier: Apache-2.0
+// Converts AMD agents (the processors known to the HSA runtime, including CPUs) to devices.
 #pragma once
 
 #include <cstdint>

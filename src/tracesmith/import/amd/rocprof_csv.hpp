@@ -1,7 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0 Imports the CSV tables of AMD's rocprofv3. There is one file
-// per kind of record, recognised by its columns. Several files of one run become one trace:
-// *_agent_info.csv gives the agents their names, and a kernel trace gives counters the times of
-// their dispatches.
+// SPDX-License-Identifier: Apache-2.0
+// Imports the CSV tables of AMD's rocprofv3. There is one file per kind of record, recognised by
+// its columns. Several files of one run become one trace: *_agent_info.csv gives the agents their
+// names, and a kernel trace gives counters the times of their dispatches.
 #pragma once
 
 #include <memory>

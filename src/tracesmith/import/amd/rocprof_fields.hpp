@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 The fields of rocprofv3's records that the importers use.
+// SPDX-License-Identifier: Apache-2.0
+// The fields of rocprofv3's records that the importers use.
 #pragma once
 
 #include <array>

@@ -1,7 +1,8 @@
-// SPDX-License-Identifier: Apache-2.0 Imports the output of AMD's rocprofv3 with --output-format
-// json: {"rocprofiler-sdk-tool": [...]}, with one entry per process. Records refer to tables of the
-// document (agents, kernel symbols, operation names) that may appear anywhere in it. The importer
-// therefore reads the whole document into memory.
+// SPDX-License-Identifier: Apache-2.0
+// Imports the output of AMD's rocprofv3 with --output-format json: {"rocprofiler-sdk-tool": [...]},
+// with one entry per process. Records refer to tables of the document (agents, kernel symbols,
+// operation names) that may appear anywhere in it. The importer therefore reads the whole document
+// into memory.
 #pragma once
 
 #include "tracesmith/import/common/importer.hpp"

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Converts names used by AMD's rocprofv3, in JSON and in CSV,
-// to TraceSmith's kinds.
+// SPDX-License-Identifier: Apache-2.0
+// Converts names used by AMD's rocprofv3, in JSON and in CSV, to TraceSmith's kinds.
 #pragma once
 
 #include <array>

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Counter events ("C") of Chrome's JSON. Each argument of an
-// event belongs to its own counter track.
+// SPDX-License-Identifier: Apache-2.0
+// Counter events ("C") of Chrome's JSON. Each argument of an event belongs to its own counter
+// track.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Dialects of Chrome's JSON format, other than Kineto's:
-// Ascend's profilers (msprof_*.json of the command, trace_view.json of PyTorch and MindSpore) and
-// MetaX's mcTracer (tracer_out-PID.json).
+// SPDX-License-Identifier: Apache-2.0
+// Dialects of Chrome's JSON format, other than Kineto's: Ascend's profilers (msprof_*.json of the
+// command, trace_view.json of PyTorch and MindSpore) and MetaX's mcTracer (tracer_out-PID.json).
 //
 //   Ascend   what the device did has no category but "Task Type" among its arguments, and times
 //            that stand in quotes; calls of the runtime (CANN) have a "level" and a "Mode";

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Imports traces in Chrome's JSON format, above all those of
-// PyTorch's profiler (Kineto). Kineto has used three vocabularies:
+// SPDX-License-Identifier: Apache-2.0
+// Imports traces in Chrome's JSON format, above all those of PyTorch's profiler (Kineto). Kineto
+// has used three vocabularies:
 //   - Kernel, Runtime, Memcpy (2021);
 //   - kernel, cuda_runtime, gpu_memcpy, with flows named async_cpu_to_gpu;
 //   - the same categories with flows named ac2g.

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Converts an event of a Chrome JSON document to a row of the
-// table that its plan names.
+// SPDX-License-Identifier: Apache-2.0
+// Converts an event of a Chrome JSON document to a row of the table that its plan names.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0 Pairs events that mark the two ends of a slice ("B" and "E").
-// The row of the start event waits here for the end event. Ends of a thread are processed in
-// document order, which the format requires to be time order. Matching follows Perfetto's
-// trace_processor:
+// SPDX-License-Identifier: Apache-2.0
+// Pairs events that mark the two ends of a slice ("B" and "E"). The row of the start event waits
+// here for the end event. Ends of a thread are processed in document order, which the format
+// requires to be time order. Matching follows Perfetto's trace_processor:
 //
 //   - An end closes the innermost open slice of the thread that has the end's name and category, as
 //     far as the end gives them.

@@ -1,6 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0 Decides which values of an event the columns of its row hold,
-// and keeps the rest beside the row, so that the document can be restored (model/source_rows.hpp).
-// The decision is made once per event shape.
+// SPDX-License-Identifier: Apache-2.0
+// Decides which values of an event the columns of its row hold, and keeps the rest beside the row,
+// so that the document can be restored (model/source_rows.hpp). The decision is made once per event
+// shape.
 #pragma once
 
 #include <cstdint>

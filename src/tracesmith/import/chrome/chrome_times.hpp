@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Reads and checks times and lengths of Chrome's events.
+// SPDX-License-Identifier: Apache-2.0
+// Reads and checks times and lengths of Chrome's events.
 #pragma once
 
 #include <cstdint>

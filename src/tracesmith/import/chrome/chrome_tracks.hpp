@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Maps the "pid", "tid" and arguments of events to processes,
-// threads, devices, contexts, streams and launch shapes. Also finds the thread that launched a
-// piece of device work.
+// SPDX-License-Identifier: Apache-2.0
+// Maps the "pid", "tid" and arguments of events to processes, threads, devices, contexts, streams
+// and launch shapes. Also finds the thread that launched a piece of device work.
 #pragma once
 
 #include <array>
@@ -82,10 +82,9 @@ class ChromePlaces {
   ChromeDialect dialect_;
   std::string room_;
   PlatformType platform_ = PlatformType::Unknown;
-  ProcessId main_process_{};    // the first process that made a call
-  ProcessId likely_process_{};  // used until main_process_ is known
-  std::unordered_set<uint64_t>
-      written_;  // correlation ids of work written before its launch appeared
+  ProcessId main_process_{};              // the first process that made a call
+  ProcessId likely_process_{};            // used until main_process_ is known
+  std::unordered_set<uint64_t> written_;  // correlation ids of work written before its launch
   uint64_t late_ = 0;
   uint64_t ambiguous_ = 0;
   static constexpr size_t kCacheSlots = 256;
@@ -94,8 +93,7 @@ class ChromePlaces {
   int64_t next_npu_ = 0;
   PlaceOrdinals device_ordinals_;
   PlaceOrdinals stream_ordinals_;
-  std::map<std::string, int64_t, std::less<>>
-      made_up_;  // generated numbers of devices and streams, by name
+  std::map<std::string, int64_t, std::less<>> made_up_;  // generated numbers, by name
   std::vector<std::string> made_up_names_;
   std::map<std::string, ProcessId, std::less<>> processes_;
   std::vector<ProcessRow> process_rows_;  // as they were last written

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Batches of rows that are complete except for their launching
-// thread: later events of the document may still identify it. So they are not yet written.
+// SPDX-License-Identifier: Apache-2.0
+// Batches of rows that are complete except for their launching thread: later events of the document
+// may still identify it. So they are not yet written.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Reads the bytes of a foreign trace file from start to end,
-// unpacking it if necessary. The packing is recognised by the first bytes, never by the file name.
+// SPDX-License-Identifier: Apache-2.0
+// Reads the bytes of a foreign trace file from start to end, unpacking it if necessary. The packing
+// is recognised by the first bytes, never by the file name.
 #pragma once
 
 #include <algorithm>

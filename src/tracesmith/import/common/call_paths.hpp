@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Builds call paths from host call stacks given frame by frame.
-// Each distinct frame and path gets one row.
+// SPDX-License-Identifier: Apache-2.0
+// Builds call paths from host call stacks given frame by frame. Each distinct frame and path gets
+// one row.
 #pragma once
 
 #include <cstdint>

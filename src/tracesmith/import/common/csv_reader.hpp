@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Reads CSV as defined by RFC 4180: comma-separated fields,
-// quoted where necessary, with quotes inside quoted fields doubled; lines end in LF or CRLF. Memory
-// use does not grow with the table.
+// SPDX-License-Identifier: Apache-2.0
+// Reads CSV as defined by RFC 4180: comma-separated fields, quoted where necessary, with quotes
+// inside quoted fields doubled; lines end in LF or CRLF. Memory use does not grow with the table.
 #pragma once
 
 #include <cstdint>

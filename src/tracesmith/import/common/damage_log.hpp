@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Lists parts of a source that could not be used. The list is
-// bounded, even for hostile input.
+// SPDX-License-Identifier: Apache-2.0
+// Lists parts of a source that could not be used. The list is bounded, even for hostile input.
 #pragma once
 
 #include <cstdint>

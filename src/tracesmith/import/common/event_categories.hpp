@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Classifies the categories and names of events written by
-// Kineto (all its vocabularies) and by TraceSmith.
+// SPDX-License-Identifier: Apache-2.0
+// Classifies the categories and names of events written by Kineto (all its vocabularies) and by
+// TraceSmith.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Looks up rows of a table by id. It is a sorted vector to save
-// memory, because ids come mostly in order.
+// SPDX-License-Identifier: Apache-2.0
+// Looks up rows of a table by id. It is a sorted vector to save memory, because ids come mostly in
+// order.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 The interface of importers. There is one per format, selected
-// by file content, never by file name.
+// SPDX-License-Identifier: Apache-2.0
+// The interface of importers. There is one per format, selected by file content, never by file
+// name.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Finds the call that launched a piece of work, with its thread
-// and call stack. Correlation ids are unique within one process. Costs 24 bytes per call.
+// SPDX-License-Identifier: Apache-2.0
+// Finds the call that launched a piece of work, with its thread and call stack. Correlation ids are
+// unique within one process. Costs 24 bytes per call.
 #pragma once
 
 #include <algorithm>

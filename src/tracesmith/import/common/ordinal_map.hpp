@@ -1,6 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0 Assigns ordinals to devices or streams by the numbers that a
-// source uses. Numbers from 0 to INT32_MAX are kept. Any other number gets a new ordinal if it does
-// not fit (a handle, say) or if its ordinal is already taken.
+// SPDX-License-Identifier: Apache-2.0
+// Assigns ordinals to devices or streams by the numbers that a source uses. Numbers from 0 to
+// INT32_MAX are kept. Any other number gets a new ordinal if it does not fit (a handle, say) or if
+// its ordinal is already taken.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 The keys and values of one source event, as kept beside its
-// row: a JSON object whose values are gaps. All importers except the one for Chrome's JSON build
-// their kept events with this.
+// SPDX-License-Identifier: Apache-2.0
+// The keys and values of one source event, as kept beside its row: a JSON object whose values are
+// gaps. All importers except the one for Chrome's JSON build their kept events with this.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,8 @@
-// SPDX-License-Identifier: Apache-2.0 Checks the times and lengths that a source gives its events.
-// A source may contain any numbers. An event with an impossible length gets length 0, and one with
-// an impossible time gets no row. Both are counted here, so that they distort no sum and the user
-// is told. The source of the row keeps the original numbers.
+// SPDX-License-Identifier: Apache-2.0
+// Checks the times and lengths that a source gives its events. A source may contain any numbers. An
+// event with an impossible length gets length 0, and one with an impossible time gets no row. Both
+// are counted here, so that they distort no sum and the user is told. The source of the row keeps
+// the original numbers.
 #pragma once
 
 #include <cstdint>

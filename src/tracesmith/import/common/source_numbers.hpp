@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Converts numbers and bytes of other tools' files to the types
-// of a trace.
+// SPDX-License-Identifier: Apache-2.0
+// Converts numbers and bytes of other tools' files to the types of a trace.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0 A file to import, which may be a stream: "-" (standard
-// input), a pipe or a socket. Importers read a file several times, and some need random access. A
-// stream is therefore first copied to a file in $TMPDIR.
+// SPDX-License-Identifier: Apache-2.0
+// A file to import, which may be a stream: "-" (standard input), a pipe or a socket. Importers read
+// a file several times, and some need random access. A stream is therefore first copied to a file
+// in $TMPDIR.
 #pragma once
 
 #include <memory>

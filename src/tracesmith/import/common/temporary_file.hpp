@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 A file in $TMPDIR that exists as long as this object. It has
-// no name unless one is asked for.
+// SPDX-License-Identifier: Apache-2.0
+// A file in $TMPDIR that exists as long as this object. It has no name unless one is asked for.
 #pragma once
 
 #include <cstdint>

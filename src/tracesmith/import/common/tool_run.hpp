@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Runs a vendor's tool to convert a file that only that tool
-// can read.
+// SPDX-License-Identifier: Apache-2.0
+// Runs a vendor's tool to convert a file that only that tool can read.
 #pragma once
 
 #include <string>

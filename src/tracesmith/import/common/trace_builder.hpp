@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Builds a trace for an importer:
+// SPDX-License-Identifier: Apache-2.0
+// Builds a trace for an importer:
 //   - assigns ids to the processes, threads, devices, contexts, streams and launch shapes that a
 //     source identifies in its own way;
 //   - writes rows in batches, so that memory does not grow with the source;

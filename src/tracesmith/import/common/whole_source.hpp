@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Reads a whole source into memory, for formats whose parts
-// refer to each other.
+// SPDX-License-Identifier: Apache-2.0
+// Reads a whole source into memory, for formats whose parts refer to each other.
 #pragma once
 
 #include <cstdint>

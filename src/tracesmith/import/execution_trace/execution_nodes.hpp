@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Converts nodes of execution traces to rows, for all formats
-// of such traces.
+// SPDX-License-Identifier: Apache-2.0
+// Converts nodes of execution traces to rows, for all formats of such traces.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Matches operators of a Kineto profile with nodes of the
-// execution trace of the same process.
+// SPDX-License-Identifier: Apache-2.0
+// Matches operators of a Kineto profile with nodes of the execution trace of the same process.
 //
 // If operators have a "Record function id", it equals the node's rf_id. Older profiles only have an
 // "External id", which is a different number. For these, both files list operators by start time,

@@ -1,8 +1,9 @@
-// SPDX-License-Identifier: Apache-2.0 Recognises events of the same shape. Trace writers emit the
-// same few events over and over: member names, order and spaces are the same, and only some values
-// differ. A shape is such an event without those values. Once a shape is known, further events are
-// recognised by comparing bytes, which is several times faster than parsing. To restore an event, a
-// trace only has to keep its shape and values.
+// SPDX-License-Identifier: Apache-2.0
+// Recognises events of the same shape. Trace writers emit the same few events over and over: member
+// names, order and spaces are the same, and only some values differ. A shape is such an event
+// without those values. Once a shape is known, further events are recognised by comparing bytes,
+// which is several times faster than parsing. To restore an event, a trace only has to keep its
+// shape and values.
 //
 // Shapes form a prefix tree whose edges are the texts between values.
 #pragma once

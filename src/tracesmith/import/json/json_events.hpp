@@ -1,8 +1,9 @@
-// SPDX-License-Identifier: Apache-2.0 Reads the events of a trace in Chrome's JSON format, as
-// written by Kineto, roctracer and many others:
+// SPDX-License-Identifier: Apache-2.0
+// Reads the events of a trace in Chrome's JSON format, as written by Kineto, roctracer and many
+// others:
 //
 //   {"schemaVersion": 1, …, "traceEvents": [{"ph": "X", …}, {…}, …], "traceName": …}     or
-//   [{"ph": "X", …}, {…}, … whose end may be missing
+//   [{"ph": "X", …}, {…}, …                               the closing bracket may be missing
 //
 // The document may be larger than memory: it is read event by event. Damaged parts are skipped,
 // counted and reported.
@@ -54,8 +55,7 @@ class JsonEvents {
   struct Extent {
     bool ends = false;
     uint64_t bytes = 0;
-    uint64_t passed =
-        0;  ///< bytes of it before begin_ that were dropped because the value was too large
+    uint64_t passed = 0;  ///< dropped bytes of it before begin_: the value was too large
   };
 
   Status fill();

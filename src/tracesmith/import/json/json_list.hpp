@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Reads the elements of one list of a JSON document, one by
-// one. The document may be larger than memory:
+// SPDX-License-Identifier: Apache-2.0
+// Reads the elements of one list of a JSON document, one by one. The document may be larger than
+// memory:
 //
 //   {"schema": "1.0.1", …, "nodes": [{…}, {…}, …], "finish_ts": 69840401}
 #pragma once

@@ -1,6 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0 Reads JSON objects as flat records: values are identified by
-// path ("dispatch_info.queue_id.handle"), including those of nested objects. Records of one layout
-// (the same text between values) share their paths, field positions and source shape.
+// SPDX-License-Identifier: Apache-2.0
+// Reads JSON objects as flat records: values are identified by path
+// ("dispatch_info.queue_id.handle"), including those of nested objects. Records of one layout (the
+// same text between values) share their paths, field positions and source shape.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0 Finds the place to continue after an event that could not be
-// used. That is the end of its brackets, if they match, or a place where the text alone shows the
-// start of another event, whichever comes first.
+// SPDX-License-Identifier: Apache-2.0
+// Finds the place to continue after an event that could not be used. That is the end of its
+// brackets, if they match, or a place where the text alone shows the start of another event,
+// whichever comes first.
 #pragma once
 
 #include <cstddef>

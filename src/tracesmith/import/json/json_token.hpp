@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Finds and checks one value of a JSON document in a single
-// pass over its bytes.
+// SPDX-License-Identifier: Apache-2.0
+// Finds and checks one value of a JSON document in a single pass over its bytes.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Walks through a JSON document in memory, member by member,
-// and reads only what is asked for. It repairs in place what it can (see JsonMending) and stops at
-// any other fault.
+// SPDX-License-Identifier: Apache-2.0
+// Walks through a JSON document in memory, member by member, and reads only what is asked for. It
+// repairs in place what it can (see JsonMending) and stops at any other fault.
 #pragma once
 
 #include <string_view>

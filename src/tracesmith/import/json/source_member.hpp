@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Keeps a member of a JSON document (other than its events or
-// nodes) verbatim in the trace's metadata:
+// SPDX-License-Identifier: Apache-2.0
+// Keeps a member of a JSON document (other than its events or nodes) verbatim in the trace's
+// metadata:
 //
 //   "source.NAME" = raw, or, if raw is larger than a string of a trace may be,
 //   "source_part.0.NAME", "source_part.1.NAME", … = its parts in order

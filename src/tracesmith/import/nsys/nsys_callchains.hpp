@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Host call stacks of an Nsight Systems export, which stores
-// one frame per row, by stack id and depth (0: innermost).
+// SPDX-License-Identifier: Apache-2.0
+// Host call stacks of an Nsight Systems export, which stores one frame per row, by stack id and
+// depth (0: innermost).
 #pragma once
 
 #include <cstdint>

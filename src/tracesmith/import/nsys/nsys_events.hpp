@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Finds the CUDA event record that each wait in an Nsight
-// Systems export was for.
+// SPDX-License-Identifier: Apache-2.0
+// Finds the CUDA event record that each wait in an Nsight Systems export was for.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Imports Nsight Systems traces: the SQLite export, and reports
-// (.nsys-rep), which only the tool itself can export (import/nsys/nsys_report.hpp).
+// SPDX-License-Identifier: Apache-2.0
+// Imports Nsight Systems traces: the SQLite export, and reports (.nsys-rep), which only the tool
+// itself can export (import/nsys/nsys_report.hpp).
 //
 // Times are in ns since the start of the session; a clock snapshot relates them to Unix time.
 // Correlation ids are unique within one process: device work gets the thread of the call with the

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 The lookup tables of an Nsight Systems export: texts,
-// enumerations, devices, processes, threads.
+// SPDX-License-Identifier: Apache-2.0
+// The lookup tables of an Nsight Systems export: texts, enumerations, devices, processes, threads.
 #pragma once
 
 #include <cstdint>

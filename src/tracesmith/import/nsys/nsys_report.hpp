@@ -1,7 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0 Imports reports of Nsight Systems (.nsys-rep, .qdrep before
-// 2021). Only the tool can read them: `nsys export` converts a report to the database that is then
-// imported. This is the only format recognised by file name, and only if no other format matches
-// the content.
+// SPDX-License-Identifier: Apache-2.0
+// Imports reports of Nsight Systems (.nsys-rep, .qdrep before 2021). Only the tool can read them:
+// `nsys export` converts a report to the database that is then imported. This is the only format
+// recognised by file name, and only if no other format matches the content.
 #pragma once
 
 #include <string>

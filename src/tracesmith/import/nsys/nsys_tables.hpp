@@ -1,7 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0 The meaning of tables and columns of an Nsight Systems export
-// (`nsys export --type sqlite`). The tool uses the same column names in all tables, so one list of
-// columns serves all of them. The set of tables and columns depends on the tool's version and on
-// what was recorded.
+// SPDX-License-Identifier: Apache-2.0
+// The meaning of tables and columns of an Nsight Systems export (`nsys export --type sqlite`). The
+// tool uses the same column names in all tables, so one list of columns serves all of them. The set
+// of tables and columns depends on the tool's version and on what was recorded.
 #pragma once
 
 #include <array>

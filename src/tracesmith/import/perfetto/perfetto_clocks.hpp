@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Converts packet times of a Perfetto trace from any clock to
-// the trace's clock.
+// SPDX-License-Identifier: Apache-2.0
+// Converts packet times of a Perfetto trace from any clock to the trace's clock.
 #pragma once
 
 #include <cstdint>

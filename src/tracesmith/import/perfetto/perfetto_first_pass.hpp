@@ -1,6 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0 The first of two passes over a Perfetto trace; it collects
-// what is needed to read the events. Packets come in the order in which buffers were copied. The
-// description of a track or a clock may therefore come long after the first event that needs it.
+// SPDX-License-Identifier: Apache-2.0
+// The first of two passes over a Perfetto trace; it collects what is needed to read the events.
+// Packets come in the order in which buffers were copied. The description of a track or a clock may
+// therefore come long after the first event that needs it.
 #pragma once
 
 #include <cstdint>
@@ -46,8 +47,7 @@ struct PerfettoGpu {
 
 /// Which call submitted a piece of device work.
 struct PerfettoSubmission {
-  uint64_t first =
-      0;  ///< event id of the first work of that call; serves as correlation id for all its work
+  uint64_t first = 0;  ///< event id of the call's first work: correlation id of all its work
   uint64_t track = 0;
 };
 

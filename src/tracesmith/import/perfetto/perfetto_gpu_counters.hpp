@@ -1,9 +1,10 @@
-// SPDX-License-Identifier: Apache-2.0 Imports GpuCounterEvents of a Perfetto trace as counters. A
-// counter row gives the value from its time on. By contrast a GPU counter's reading gives the value
-// of the interval that ends at the reading, unless its description has `value_direction`
-// FORWARDS_LOOKING (protos/perfetto/common/gpu_counter_descriptor.proto). So each value is placed
-// at the previous reading's time, as in trace_processor, and the value is 0 from the last reading
-// on. The first reading covers an interval with unknown start and gets no row.
+// SPDX-License-Identifier: Apache-2.0
+// Imports GpuCounterEvents of a Perfetto trace as counters. A counter row gives the value from its
+// time on. By contrast a GPU counter's reading gives the value of the interval that ends at the
+// reading, unless its description has `value_direction` FORWARDS_LOOKING
+// (protos/perfetto/common/gpu_counter_descriptor.proto). So each value is placed at the previous
+// reading's time, as in trace_processor, and the value is 0 from the last reading on. The first
+// reading covers an interval with unknown start and gets no row.
 #pragma once
 
 #include <cstdint>
@@ -59,8 +60,7 @@ class PerfettoGpuCounters {
   };
   std::map<std::pair<uint64_t, uint64_t>, CounterSet> known_sets_;  // by sequence and iid
   uint64_t next_set_ = uint64_t{1} << 32;
-  std::map<CounterTrackId, int64_t>
-      last_ns_;  // of counters whose value is that of the interval before
+  std::map<CounterTrackId, int64_t> last_ns_;  // of counters not FORWARDS_LOOKING
   std::vector<Reading> unordered_;
   uint64_t without_span_ = 0;
 };

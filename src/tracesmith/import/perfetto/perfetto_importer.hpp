@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Imports Perfetto's protobuf traces.
+// SPDX-License-Identifier: Apache-2.0
+// Imports Perfetto's protobuf traces.
 #pragma once
 
 #include <functional>

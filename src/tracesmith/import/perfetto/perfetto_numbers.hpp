@@ -1,7 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0 Field numbers of the Perfetto messages that the importer
-// reads, from Perfetto's public .proto files (protos/perfetto/trace/**, as of v58). The exporter
-// has its own list (export/perfetto/perfetto_fields.hpp); round-trip tests check one against the
-// other.
+// SPDX-License-Identifier: Apache-2.0
+// Field numbers of the Perfetto messages that the importer reads, from Perfetto's public .proto
+// files (protos/perfetto/trace/**, as of v58). The exporter has its own list
+// (export/perfetto/perfetto_fields.hpp); round-trip tests check one against the other.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 The fields of a TracePacket; most of them are packet types.
+// SPDX-License-Identifier: Apache-2.0
+// The fields of a TracePacket; most of them are packet types.
 #pragma once
 
 #include <cstdint>

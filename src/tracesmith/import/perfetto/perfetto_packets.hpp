@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Reads the packets of a Perfetto trace one by one, including
-// those in compressed packets.
+// SPDX-License-Identifier: Apache-2.0
+// Reads the packets of a Perfetto trace one by one, including those in compressed packets.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 State of one packet sequence (one writer) of a Perfetto
-// trace: interned data, which later packets refer to by number, and defaults.
+// SPDX-License-Identifier: Apache-2.0
+// State of one packet sequence (one writer) of a Perfetto trace: interned data, which later packets
+// refer to by number, and defaults.
 #pragma once
 
 #include <cstdint>
