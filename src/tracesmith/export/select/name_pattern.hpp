@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which names an export takes: a part of the name, or a shell's pattern for the whole of it.
+// Selects names by a substring, or by a shell pattern for the whole name.
 #pragma once
 
 #include <string>
@@ -10,8 +10,9 @@ namespace tracesmith {
 class NamePattern {
  public:
   NamePattern() = default;  ///< matches everything
-  /// With none of * ? [ in it, the names that contain `text`; else those that it matches as a whole
-  /// as a shell would match file names (a slash is a character like any other). Case counts.
+  /// If `text` contains none of * ? [, it matches names that contain it. Otherwise it is a shell
+  /// pattern for the whole name, where a slash is an ordinary character. Matching is
+  /// case-sensitive.
   explicit NamePattern(std::string text)
       : text_(std::move(text)), glob_(text_.find_first_of("*?[") != std::string::npos) {}
 
