@@ -8,11 +8,11 @@
 namespace tracesmith {
 namespace {
 
-/// std::regex recurses for each character, so that a name without bounds could exhaust the stack.
+/// std::regex recurses for each character, so a very long name could overflow the stack.
 constexpr size_t kMatchedCharacters = 4096;
 
-/// Going back for each way to match takes exponential time for patterns such as (a+)+b. The GNU
-/// library can follow all ways at once instead, but then has no back references.
+/// Backtracking takes exponential time for patterns such as (a+)+b. The GNU library can follow all
+/// alternatives at once instead, but then does not support back references.
 constexpr std::regex::flag_type kSyntax = std::regex::ECMAScript | std::regex::optimize
 #ifdef __GLIBCXX__
                                           | std::regex_constants::__polynomial
@@ -27,7 +27,8 @@ struct EventMatcher::Impl {
   bool only_streams;
   Selection selection;
   std::optional<std::regex> name;
-  std::unordered_map<std::string_view, bool> known;  // names met before; they live in the trace
+  // Results by name; the keys point into the trace.
+  std::unordered_map<std::string_view, bool> known;
 
   bool nameMatches(TableId table, size_t row) {
     if (!name) return true;

@@ -6,7 +6,8 @@
 namespace tracesmith {
 namespace {
 
-/// Reads the class that begins at pattern[i] = '['; false when it has no end, and so is none.
+/// Reads the character class that starts at pattern[i] = '['. Returns false if it has no end, so
+/// that '[' is an ordinary character.
 bool readClass(std::string_view pattern, size_t& i, char c, bool& in) {
   size_t at = i + 1;
   const bool negated = at < pattern.size() && (pattern[at] == '!' || pattern[at] == '^');
@@ -28,7 +29,7 @@ bool readClass(std::string_view pattern, size_t& i, char c, bool& in) {
   return false;
 }
 
-/// One character of the pattern against one of the text; `p` goes behind it.
+/// Matches one character of the text with the pattern element at `p`; moves `p` behind that.
 bool matchesOne(std::string_view pattern, size_t& p, char c) {
   bool in = false;
   if (pattern[p] == '[' && readClass(pattern, p, c, in)) return in;
@@ -37,7 +38,7 @@ bool matchesOne(std::string_view pattern, size_t& p, char c) {
   return same;
 }
 
-/// Goes back to the last star only, so that the time is at most pattern times text.
+/// Backtracks only to the last star, so the time is at most pattern length times text length.
 bool globMatches(std::string_view pattern, std::string_view text) {
   size_t p = 0;
   size_t t = 0;
