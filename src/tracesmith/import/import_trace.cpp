@@ -46,7 +46,8 @@ Result<ImportInput> ImportInput::open(const std::string& path, const std::string
 }
 
 std::span<const Importer> importers() {
-  // What is most particular comes first: Chrome's JSON is any JSON, a report only has a name.
+  // Most specific first: Chrome's JSON accepts any JSON, and an Nsight report is recognised by name
+  // only.
   static const std::array kAll = {
       kNsysImporter,
       kRpdImporter,
@@ -76,7 +77,7 @@ const Importer* importerOf(const ImportInput& input) {
   return nullptr;
 }
 
-/// A file that is given twice, by whatever names, would be counted twice.
+/// Rejects a file given twice, under whatever names, because its events would be counted twice.
 Status noFileTwice(const ImportInput& input) {
   std::vector<std::string> files;
   if (input.place == input.path) files.push_back(input.path);

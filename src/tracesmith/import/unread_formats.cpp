@@ -11,7 +11,7 @@ namespace {
 constexpr uint32_t kVarintField = 0, kBytesField = 2;
 
 /// xplane.proto: an XSpace has planes (1), each with an id (1), a name (2), lines (3), maps of
-/// metadata (4, 5) and statistics (6). The head may end within the first one.
+/// metadata (4, 5) and statistics (6). The head may end inside the first plane.
 bool isXPlane(std::string_view head) {
   ByteReader in(asBytes(head));
   if (in.varint() != (1 << 3 | kBytesField)) return false;

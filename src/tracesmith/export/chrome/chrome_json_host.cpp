@@ -73,7 +73,7 @@ void ChromeJsonEncoder::hostSlice(const HostSlice& slice, uint32_t lane) {
   for (const Links::HostLink& link : links_.ofSlice(slice.source, slice.row)) {
     using What = Links::What;
     if (link.what == What::kArrowOut || link.what == What::kArrowIn) {
-      // Flows with these names have ids of their own, so the names must not be reused.
+      // "ac2g" and "wait" have id spaces of their own, so other flows must not use these names.
       std::string_view name = quoted_.at(link.name);
       if (name == "\"\"" || name == "\"ac2g\"" || name == "\"wait\"") name = "\"flow\"";
       arrow(link.what == What::kArrowOut ? 's' : 'f', name, link.value, place, slice.start_ns);

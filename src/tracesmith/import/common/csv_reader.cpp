@@ -29,7 +29,8 @@ int CsvReader::get() {
   return c;
 }
 
-/// Up to the comma, the end of the line or that of the source, which is `end`.
+/// Reads a field up to a comma, the end of the line or that of the source; sets `end` to the one
+/// found.
 void CsvReader::field(std::string& out, int& end) {
   out.clear();
   const auto put = [&](int c) {

@@ -18,9 +18,9 @@ extern char** environ;  // NOLINT(readability-redundant-declaration)
 namespace tracesmith::import {
 namespace {
 
-constexpr size_t kSaidBytes = 2048;  // of a failed tool's output, in the error
+constexpr size_t kSaidBytes = 2048;  // bytes of a failed tool's output in the error
 
-/// Everything from `fd` is read, its end kept.
+/// Reads everything from `fd` and returns the last part.
 std::string lastOf(int fd) {
   std::string said;
   std::array<char, 4096> piece;

@@ -11,12 +11,14 @@
 namespace tracesmith::import {
 namespace {
 
-constexpr size_t kBeginning = 12;     // nodes that must lie side by side where a thread begins
-constexpr size_t kSkippedNodes = 16;  // that only the execution trace has, before those
-constexpr size_t kMostPlaces = 256;   // where a beginning may fit
-constexpr size_t kFarthest = 256;     // operators (or nodes) that the other side may lack in a row
-constexpr size_t kSure = 4;           // names that have to be equal behind such a gap
-constexpr double kEnough = 0.8;       // of a thread's nodes, or it is not the same thread
+constexpr size_t kBeginning = 12;     // consecutive nodes that must match at the start of a thread
+constexpr size_t kSkippedNodes = 16;  // nodes before those that only the execution trace may have
+constexpr size_t kMostPlaces = 256;   // candidate positions of a start
+// Consecutive operators (or nodes) that the other side may lack.
+constexpr size_t kFarthest = 256;
+constexpr size_t kSure = 4;  // names that must match after such a gap
+// Fraction of a thread's nodes to match; else it is another thread.
+constexpr double kEnough = 0.8;
 
 int64_t integerOf(simdjson::dom::object object, const char* key) {
   int64_t value = 0;
@@ -76,7 +78,7 @@ uint32_t ExecutionTraceJoin::nameNumber(std::string_view name) {
 
 void ExecutionTraceJoin::see(std::string_view process, std::string_view thread, int64_t external_id,
                              int64_t record_function, std::string_view name) {
-  if (external_id == 0 && record_function == 0) return;  // no operator
+  if (external_id == 0 && record_function == 0) return;  // not an operator
   if (seen_processes_.find(process) == seen_processes_.end()) seen_processes_.emplace(process);
   if (record_function != 0) record_functions_ = true;
   if (external_id == 0) return;
@@ -85,7 +87,7 @@ void ExecutionTraceJoin::see(std::string_view process, std::string_view thread, 
   it->second.push_back({external_id, nameNumber(name)});
 }
 
-/// Both sequences from a place where they agree, over what only one of them has.
+/// Aligns both sequences from a matching position on, skipping entries that only one of them has.
 std::vector<std::pair<size_t, size_t>> ExecutionTraceJoin::walk(
     const std::vector<uint32_t>& nodes, const std::vector<Operator>& operators, size_t node,
     size_t op) {
@@ -155,7 +157,7 @@ Status ExecutionTraceJoin::align() {
                             *seen_processes_.begin()),
                 path);
   }
-  if (record_functions_) return {};  // no need to guess
+  if (record_functions_) return {};  // exact ids, no alignment needed
   for (auto& [thread, list] : operators_) {
     std::stable_sort(list.begin(), list.end(),
                      [](const Operator& a, const Operator& b) { return a.id < b.id; });

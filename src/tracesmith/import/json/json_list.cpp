@@ -12,7 +12,7 @@ constexpr size_t kLargestValue = 64u << 20;
 
 }  // namespace
 
-/// More bytes behind those there are; what lies before begin_ goes.
+/// Appends more bytes to the buffer and drops those before begin_.
 bool JsonList::fill() {
   if (eof_) return false;
   if (begin_ > 0) {
@@ -37,7 +37,7 @@ bool JsonList::fill() {
   return *n > 0;
 }
 
-/// The next byte, -1 at the end.
+/// The next byte; -1 at the end.
 int JsonList::peek() {
   if (at_ == end_ && !fill()) return -1;
   return at_ < end_ ? static_cast<uint8_t>(buffer_[at_]) : -1;
@@ -77,7 +77,7 @@ std::string_view JsonList::value() {
     } else if (c == '{' || c == '[') {
       ++depth;
     } else if (c == '}' || c == ']') {
-      if (depth == 0) break;  // the end of what is around a number
+      if (depth == 0) break;  // end of the object or list around a number
       if (--depth == 0) {
         ++at_;
         break;
@@ -94,7 +94,7 @@ void JsonList::cut(const char* where) {
   if (!damage.empty()) return;
   const uint64_t from = offset_ + begin_;
   uint64_t rest = end_ - begin_;
-  while (fill()) {  // how much it is
+  while (fill()) {  // to count the bytes
     begin_ = at_ = end_;
     rest = offset_ + end_ - from;
   }

@@ -21,7 +21,7 @@ Result<std::string> findNsys() {
 
 Status exportNsysReport(const std::string& report, const std::string& database) {
   TS_TRY(const std::string tool, findNsys());
-  // A name that begins with "-" would be an option.
+  // A name that starts with "-" would be taken for an option.
   const std::string file = report.starts_with('-') ? "./" + report : report;
   std::vector<std::string> command = {tool,
                                       "export",
