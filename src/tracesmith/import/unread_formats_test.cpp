@@ -13,7 +13,7 @@ namespace {
 using test::importText;
 using ::testing::HasSubstr;
 
-/// In two bytes a character.
+/// `text` with two bytes per character.
 std::string wide(std::string_view text, bool little, bool mark) {
   std::string out = !mark ? "" : little ? "\xff\xfe" : "\xfe\xff";
   for (const char c : text) {

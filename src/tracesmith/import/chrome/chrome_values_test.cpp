@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the values of Chrome's events say: times, counters, ends of arrows.
+// Tests of the values of Chrome's events: times, counters, flow ends.
 #include <gmock/gmock.h>
 
 #include <string>

@@ -69,7 +69,7 @@ Content readAll(const std::string& path, size_t piece_bytes) {
     content.bytes.insert(content.bytes.end(), piece.begin(),
                          piece.begin() + static_cast<ptrdiff_t>(*n));
     if (*n < piece.size()) {
-      // Once more: what was held back is told now, and an end stays an end.
+      // Read again: a deferred error is reported now, and an end stays an end.
       const auto again = (*source)->read(piece);
       if (!again) {
         content.error = again.error().toString();

@@ -22,7 +22,7 @@ TEST(XctraceImporter, IntervalsOfTheGpuAreKernelsAsTheyAre) {
   EXPECT_EQ(got.format, "xctrace XML");
   EXPECT_TRUE(got.counts.damage.empty()) << got.counts.damage[0].reason;
   const Trace& t = got.trace;
-  ASSERT_EQ(t.kernel.size(), 3u);  // the second lies within the first; it stays
+  ASSERT_EQ(t.kernel.size(), 3u);  // the second is inside the first and is kept
   EXPECT_EQ(t.text(t.kernel.name[0]), "Command Buffer 0:Compute Command 0");
   EXPECT_EQ(t.kernel.start_ns[0], 100'000'000);
   EXPECT_EQ(t.kernel.duration_ns[0], 1'000'000);
@@ -94,7 +94,7 @@ TEST(XctraceImporter, LengthsThatCanNotBeAreNoneAndAreSaid) {
   const auto replace = [&](std::string_view what, std::string_view instead) {
     text.replace(text.find(what), what.size(), instead);
   };
-  replace(">1000000</duration>", ">-1000000</duration>");  // of two rows
+  replace(">1000000</duration>", ">-1000000</duration>");  // in two rows
   replace("<duration id=\"13\">300000</duration>", "<sentinel/>");
   const ImportedText got = importText(text);
   ASSERT_TRUE(got.ok);
