@@ -53,7 +53,7 @@ TEST(UnreadFormats, AnEmptyListOfEventsIsATraceWithoutAny) {
     EXPECT_EQ(got.counts.events, 0U);
   }
   EXPECT_THAT(importText("{}").error, HasSubstr("without \"traceEvents\""));
-  EXPECT_THAT(importText("[1, 2]").error, HasSubstr("no format"));
+  EXPECT_THAT(importText("[1, 2]").error, HasSubstr("known format"));
 }
 
 TEST(UnreadFormats, WhatIsNestedTooDeepSaysSo) {

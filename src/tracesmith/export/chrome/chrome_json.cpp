@@ -173,7 +173,7 @@ void ChromeJsonEncoder::otherData() {
 
 Status writeChromeJson(const Trace& trace, Output& out, const ChromeJsonOptions& options) {
   if (options.from_ns && options.to_ns && *options.from_ns >= *options.to_ns) {
-    return fail(ErrorCode::kInvalidArgument, "the stretch to export ends before it begins");
+    return fail(ErrorCode::kInvalidArgument, "the time range to export ends before it starts");
   }
   const Selection selection(trace, options.from_ns, options.to_ns, options.streams);
   TS_TRY(DeviceWork work, DeviceWork::index(trace, selection));

@@ -145,7 +145,7 @@ void Encoder::describeProcess(size_t row) {
                     c.message<packet::kTrackDescriptor>([&] {
                       c.uint<track::kUuid>(processUuid(idAt<ProcessId>(row)));
                       if (pid == 0) {  // viewers take 0 for the kernel's idle task
-                        c.text<track::kName>(name.empty() ? "process of unknown number" : name);
+                        c.text<track::kName>(name.empty() ? "process with unknown pid" : name);
                         return;
                       }
                       c.message<track::kProcess>([&] {
@@ -190,7 +190,7 @@ void Encoder::trailer() {
   };
 
   attribute("tracesmith.version", getVersionString());
-  if (synthetic_) attribute("tracesmith.simulated", std::string_view("made up, never measured"));
+  if (synthetic_) attribute("tracesmith.simulated", std::string_view("synthetic, not measured"));
   const LossTable& losses = trace_.loss;
   uint64_t dropped = 0;
   uint64_t unresolved = 0;

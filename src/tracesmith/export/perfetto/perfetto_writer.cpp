@@ -95,7 +95,7 @@ PerfettoSummary Encoder::summary() const {
 Result<PerfettoSummary> writePerfetto(const Trace& trace, Output& out,
                                       const PerfettoOptions& options) {
   if (options.from_ns && options.to_ns && *options.from_ns >= *options.to_ns) {
-    return fail(ErrorCode::kInvalidArgument, "the stretch to export ends before it begins");
+    return fail(ErrorCode::kInvalidArgument, "the time range to export ends before it starts");
   }
   const Selection selection(trace, options.from_ns, options.to_ns, options.streams);
   TS_TRY(DeviceWork work, DeviceWork::index(trace, selection));

@@ -39,7 +39,8 @@ Result<int64_t> traceMinusUnix(const Trace& trace, const std::string& source) {
       return at.host_ns - static_cast<int64_t>(at.clock_value);
     }
   }
-  return fail(ErrorCode::kUnsupported, "does not say what Unix time its events have", source);
+  return fail(ErrorCode::kUnsupported, "does not relate the times of its events to Unix time",
+              source);
 }
 
 ProcessId processOf(Trace& trace, uint32_t pid) {

@@ -177,7 +177,7 @@ Status checkSameRun(const std::string& path, const Trace& trace) {
   }
   if (!any || reader.processes().empty()) return {};
   return fail(ErrorCode::kInvalidArgument,
-              "is a recording of other processes than the trace's: they are of different runs",
+              "is a recording of other processes than the trace's: they are from different runs",
               reader.path());
 }
 

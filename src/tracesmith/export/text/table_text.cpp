@@ -200,7 +200,7 @@ bool withTable(const Trace& trace, TableId id, F&& f) {
 }
 
 tl::unexpected<Error> unknownTable() {
-  return fail(ErrorCode::kNotFound, "there is no table of this number");
+  return fail(ErrorCode::kNotFound, "there is no table with this number");
 }
 
 }  // namespace

@@ -295,7 +295,7 @@ class TextView {
       if (command.empty()) command = text(p.executable);
       if (command.empty()) {
         command =
-            imported ? "(the source does not name it)" : "(ended before it could be looked at)";
+            imported ? "(the source does not name it)" : "(ended before it could be examined)";
       }
       const auto number = [&](uint32_t pid) {
         return pid == 0 && imported ? std::string() : std::to_string(pid);

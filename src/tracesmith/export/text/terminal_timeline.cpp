@@ -228,7 +228,7 @@ size_t timelineCells(int width) {
 
 std::string timelineText(const TimelinePicture& picture, const TimelineNames& names,
                          const TerminalStyle& style, const TimelineLook& look) {
-  if (picture.devices.empty()) return "no device work in this stretch of time\n";
+  if (picture.devices.empty()) return "no device work in this time range\n";
   return Drawing(picture, names, style, look).draw();
 }
 

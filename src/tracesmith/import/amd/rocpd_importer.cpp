@@ -386,7 +386,7 @@ Result<ImportCounts> runRocpd(const ImportInput& input, TraceWriter& writer, Tra
   }
   if (counts.others > 0) {
     lost += (lost.empty() ? "" : "; ") + std::to_string(counts.others) +
-            " rows of no known kind or without a time are kept as they were, and are in no table";
+            " rows of unknown kinds or without a time are kept unchanged, but are in no table";
   }
   spans.tell(counts.notes, lost);
   TS_CHECK_OK(builder.finish(counts, lost));
@@ -395,10 +395,10 @@ Result<ImportCounts> runRocpd(const ImportInput& input, TraceWriter& writer, Tra
 
 }  // namespace
 
-constinit const Importer kRocpdImporter = {
-    "rocpd",
-    "tested with databases made by hand from the schemas 3 and 4 of rocprofiler-sdk; no recording "
-    "of the tool itself could be had",
-    recognisesRocpd, runRocpd};
+constinit const Importer kRocpdImporter = {"rocpd",
+                                           "tested with handwritten databases that follow schemas "
+                                           "3 and 4 of rocprofiler-sdk; no recording "
+                                           "of the tool itself was available",
+                                           recognisesRocpd, runRocpd};
 
 }  // namespace tracesmith::import

@@ -352,12 +352,12 @@ Status RocprofCsv::read(ByteSource& source) {
   if (!reader.next(fields_)) return fail(ErrorCode::kNotATrace, "is an empty table");
   if (!fields_.empty() && fields_[0].starts_with("\xef\xbb\xbf")) fields_[0].erase(0, 3);
   for (std::string& name : fields_) {
-    if (!mend(name, true)) damage.add(0, 0, "the name of a column is no text", 0);
+    if (!mend(name, true)) damage.add(0, 0, "a column name is not text", 0);
   }
   if (!reader.problem().empty()) damage.add(0, 0, reader.problem());
   const Columns columns(fields_);
   const std::optional<CsvTable> table = tableOf(columns);
-  if (!table) return fail(ErrorCode::kNotATrace, "has not the columns of a table of rocprofv3");
+  if (!table) return fail(ErrorCode::kNotATrace, "does not have the columns of a rocprofv3 table");
   columns_ = &columns;
   table_ = *table;
   shapes_.clear();  // they belong to other columns
@@ -398,7 +398,7 @@ Status RocprofCsv::finish() {
     damage.add(0, 0,
                std::to_string(unlike_) +
                    " records have more or fewer fields than the header (those are in no table), "
-                   "or are no UTF-8",
+                   "or are not UTF-8",
                0);
   }
   counts_.damage = damage.places();
@@ -406,9 +406,10 @@ Status RocprofCsv::finish() {
   spans_.tell(counts_.notes, lost);
   tellWhatIsInNoTable(counts_, unreadable_values_, unreadable_values_, lost);
   if (values_without_dispatch_ > 0) {
-    counts_.notes.push_back(std::to_string(values_without_dispatch_) +
-                            " values of counters have no time: it is that of their dispatch, in a "
-                            "table (…kernel_trace.csv) that is to be given beside this one");
+    counts_.notes.push_back(
+        std::to_string(values_without_dispatch_) +
+        " counter values have no time: to give them that of their dispatch, also name the "
+        "table of the dispatches (…kernel_trace.csv)");
     lost += (lost.empty() ? "" : "; ") + counts_.notes.back();
   }
   return builder_.finish(counts_, lost);
@@ -466,7 +467,7 @@ Result<ImportCounts> runRocprofCsv(const ImportInput& input, TraceWriter& writer
     TS_TRY(const ImportInput other, ImportInput::open(path));
     files.push_back({path, path, headOf(other)});
     if (!files.back().head.table) {
-      return fail(ErrorCode::kNotATrace, "is no table of rocprofv3, as the first file is", path);
+      return fail(ErrorCode::kNotATrace, "is not a rocprofv3 table, but the first file is", path);
     }
   }
   std::stable_sort(files.begin(), files.end(),

@@ -505,7 +505,7 @@ void RocprofJson::records(std::string_view process) {
 Status RocprofJson::read(std::string_view document, ImportCounts& counts, DamageLog& damage) {
   counts_ = &counts;
   JsonWalker walker(document, &mended_);
-  if (!walker.enter('{')) return fail(ErrorCode::kNotATrace, "is no JSON object");
+  if (!walker.enter('{')) return fail(ErrorCode::kNotATrace, "is not a JSON object");
   bool any = false;
   for (std::string_view key; walker.member(key);) {
     if (key != kRoot || !walker.enter('[')) {
@@ -526,16 +526,21 @@ Status RocprofJson::read(std::string_view document, ImportCounts& counts, Damage
   const auto at = static_cast<uint64_t>(walker.place() - document.data());
   if (walker.failed()) {
     damage.add(at, document.size() - at,
-               "the document ends here for its reader: " + std::string(describe(walker.fault())));
+               "reading stops here: " + std::string(describe(walker.fault())));
   }
   if (mended_.controls > 0) {
-    damage.add(0, 0, std::to_string(mended_.controls) + " control characters read as spaces", 0);
+    damage.add(0, 0,
+               std::to_string(mended_.controls) + " control characters were replaced by spaces", 0);
   }
   if (mended_.bytes > 0) {
-    damage.add(0, 0, std::to_string(mended_.bytes) + " bytes are no UTF-8; they read as '?'", 0);
+    damage.add(
+        0, 0, std::to_string(mended_.bytes) + " bytes are not UTF-8; they were replaced by '?'", 0);
   }
   if (mended_.numbers > 0) {
-    damage.add(0, 0, std::to_string(mended_.numbers) + " numbers that are none read as null", 0);
+    damage.add(
+        0, 0,
+        std::to_string(mended_.numbers) + " invalid numbers (NaN, infinity) were replaced by null",
+        0);
   }
   if (!any) return fail(ErrorCode::kNotATrace, "has no list \"rocprofiler-sdk-tool\"");
   counts.damage = damage.places();

@@ -341,7 +341,7 @@ TEST(RocprofJson, ARawControlCharacterCostsNothing) {
   const ImportedJson got = importedJson(text);
   ASSERT_TRUE(got.ok);
   EXPECT_EQ(got.trace.kernel.size(), 1U);
-  EXPECT_THAT(got.report.counts.damage[0].reason, HasSubstr("read as spaces"));
+  EXPECT_THAT(got.report.counts.damage[0].reason, HasSubstr("replaced by spaces"));
 }
 
 TEST(RocprofJson, NumbersThatCanNotBeDoNoHarm) {
@@ -362,7 +362,7 @@ TEST(RocprofJson, NumbersThatCanNotBeDoNoHarm) {
     const ImportedJson got =
         with("\"start_timestamp\": 1000", std::string("\"start_timestamp\": ") + never);
     EXPECT_EQ(got.trace.kernel.size(), 0U);
-    EXPECT_THAT(got.lost(), HasSubstr("2 records without a time"));
+    EXPECT_THAT(got.lost(), HasSubstr("2 records without a readable time"));
   }
   EXPECT_EQ(with("\"end_timestamp\": 1500", "\"end_timestamp\": 18446744073709551615")
                 .trace.kernel.size(),
@@ -376,7 +376,7 @@ TEST(RocprofJson, NumbersThatCanNotBeDoNoHarm) {
       << "to the nearest ns";
   const ImportedJson half = with("\"value\": 10.5", "\"value\": \"10.5x\"");
   EXPECT_EQ(half.trace.counter.value[0], 2) << "the other instance's";
-  EXPECT_THAT(half.lost(), HasSubstr("1 values of counters that are no numbers"));
+  EXPECT_THAT(half.lost(), HasSubstr("1 counter values that are not numbers"));
   EXPECT_EQ(with("\"x\": 1024", "\"x\": -5").trace.kernel.size(), 1U);
   EXPECT_EQ(with("\"kernel_id\": 5", "\"kernel_id\": 77").trace.kernel.size(), 1U);
   EXPECT_EQ(with("\"kind\": 11", "\"kind\": -1").trace.kernel.size(), 1U);

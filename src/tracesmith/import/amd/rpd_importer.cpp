@@ -120,12 +120,12 @@ Result<ImportCounts> RpdImport::run() {
   }
   if (counts_.others > 0) {
     lost += (lost.empty() ? "" : "; ") + std::to_string(counts_.others) +
-            " rows of no known kind or without a time are kept as they were, and are in no table";
+            " rows of unknown kinds or without a time are kept unchanged, but are in no table";
   }
   for (const auto& [table, what] :
        {std::pair{"rocpd_string", "events have no names"},
         {"rocpd_api", "there are no calls"},
-        {"rocpd_op", "there is no work of GPUs"},
+        {"rocpd_op", "there is no GPU work"},
         {"rocpd_api_ops", "work is not joined to the calls that launched it"}}) {
     if (file_.find(table) != nullptr) continue;
     counts_.notes.push_back(std::string("the table ") + table + " is missing: " + what);

@@ -154,7 +154,7 @@ TEST(RpdImporter, LengthsThatCanNotBeAreNoneAndAreSaid) {
   EXPECT_THAT(lost, HasSubstr("3 events end before they begin"));
   EXPECT_THAT(lost, HasSubstr(std::to_string(db.number("SELECT count(*) FROM rocpd_api")) +
                               " events have no end"));
-  EXPECT_THAT(lost, HasSubstr("1 events have a time that no clock shows"));
+  EXPECT_THAT(lost, HasSubstr("1 events have an impossible time"));
   EXPECT_EQ(got.kept, db.everything());
 }
 

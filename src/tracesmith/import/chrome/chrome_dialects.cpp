@@ -132,13 +132,13 @@ Result<ImportCounts> runMcTracer(const ImportInput& input, TraceWriter& writer, 
 
 constinit const Importer kAscendImporter = {
     "Ascend timeline (msprof, trace_view)",
-    "no real timeline could be had; it was tested with events made by hand after those in the "
+    "no real timeline was available; tested with handwritten events that follow those in the "
     "tests of Ascend's own tools",
     recognisesAscend, runAscend};
 
 constinit const Importer kMcTracerImporter = {
     "MetaX mcTracer",
-    "no real trace could be had; it was tested with events made by hand after what users write of "
+    "no real trace was available; tested with handwritten events that follow what users report of "
     "theirs, nanoseconds included",
     recognisesMcTracer, runMcTracer};
 

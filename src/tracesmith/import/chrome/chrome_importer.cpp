@@ -296,29 +296,29 @@ void ChromeImporter::losses() {
   tell(
       counts.others - std::min(counts.others, placed_nowhere),
       " events (asynchronous ones, objects, counters without a number, or without a time) are kept "
-      "as they were, and are in no table");
+      "unchanged, but are in no table");
   tell(broken_times_,
-       " events have a time (\"ts\") that is no number: kept as they were, and in no table");
+       " events have a time (\"ts\") that is not a number: kept unchanged, but in no table");
   tell(counters_.unreadable(),
-       " values of counters (\"C\") are no numbers: kept as they were, and "
+       " counter values (\"C\") are not numbers: kept unchanged, but "
        "in no table");
   tell(undirected_,
-       " events with a \"bind_id\" say neither \"flow_in\" nor \"flow_out\": no "
-       "arrow has an end there");
+       " events with a \"bind_id\" have neither \"flow_in\" nor \"flow_out\": no "
+       "flow starts or ends there");
   spans_.tell(counts.notes, reason);
   tell(never_ended_, " events (\"B\") never ended");
   tell(never_began_,
-       " ends (\"E\") have the name and category of no slice that is open: each is a "
-       "row by itself");
+       " ends (\"E\") match the name and category of no open slice: each is a "
+       "separate row");
   tell(slices_.cutShort(),
-       " slices (\"B\") end with the one around them, which ended before: slices "
-       "of a thread cannot cross");
+       " slices (\"B\") end early, with the slice around them: slices "
+       "of a thread cannot partially overlap");
   if (join_ != nullptr) {
     if (const std::string doubts = join_->doubts(); !doubts.empty()) add(doubts);
   }
   if (places_.late() > 0) {
     say(std::to_string(places_.late()) +
-        " pieces of device work stand so long before their launch that their thread is not known");
+        " pieces of device work come so long before their launch that their thread is unknown");
   }
   if (places_.ambiguous() > 0) {
     say(std::to_string(places_.ambiguous()) +
@@ -339,9 +339,8 @@ void ChromeImporter::joined() {
     delta_.setMetadata(kRestOfNodes, rest);
   } else {
     counts.damage.push_back({.bytes = rest.size(),
-                             .reason =
-                                 "nodes of the execution trace that belong to no operator are "
-                                 "more than a string of a trace may be (16 MiB)",
+                             .reason = "nodes of the execution trace that belong to no operator "
+                                       "exceed the longest string of a trace (16 MiB)",
                              .events = 0});
   }
 }

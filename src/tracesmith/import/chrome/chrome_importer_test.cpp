@@ -256,7 +256,7 @@ TEST(ChromeImporter, WorkFarBeforeItsLaunchIsStillItsProcesss) {
   EXPECT_EQ(t.process.pid[indexOf(t.kernel.process_id[0])], 42U);
   EXPECT_EQ(t.kernel.thread_id[0], ThreadId::kNone);
   EXPECT_THAT(t.text(t.loss.reason[0]),
-              HasSubstr("1 pieces of device work stand so long before their launch"));
+              HasSubstr("1 pieces of device work come so long before their launch"));
 }
 
 // Rows are written in batches of 262,144. Work near the end of a batch must not lose its launch, at

@@ -120,8 +120,8 @@ TEST(ChromeSlices, WhatDoesNotFitIsCounted) {
                                       {'E', "a", "", 10},
                                       {'E', "b", "", 20}}));
   const std::string_view lost = got.trace.text(got.trace.loss.reason[0]);
-  EXPECT_THAT(lost, HasSubstr("2 ends (\"E\") have the name and category of no slice"));
-  EXPECT_THAT(lost, HasSubstr("1 slices (\"B\") end with the one around them"));
+  EXPECT_THAT(lost, HasSubstr("2 ends (\"E\") match the name and category of no open slice"));
+  EXPECT_THAT(lost, HasSubstr("1 slices (\"B\") end early, with the slice around them"));
 }
 
 TEST(ChromeSlices, CutSlicesKeepTheirTables) {

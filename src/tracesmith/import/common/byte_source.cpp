@@ -153,7 +153,7 @@ class GzipSource : public PackedSource {
     if (state_.avail_in == 0) return true;  // continue with the next chunk
     if (*state_.next_in != 0x1f) {
       ended_ = true;
-      problem_ = "something else than gzip data follows";
+      problem_ = "data other than gzip follows";
       return false;
     }
     begin();
@@ -173,7 +173,7 @@ class ZstdSource : public PackedSource {
   ~ZstdSource() override { ZSTD_freeDStream(stream_); }
 
   Result<size_t> read(std::span<uint8_t> out) override {
-    if (stream_ == nullptr) return damaged("there is no memory to unpack it");
+    if (stream_ == nullptr) return damaged("not enough memory to unpack it");
     ZSTD_outBuffer to = {out.data(), out.size(), 0};
     while (to.pos < to.size && !ended_) {
       if (from_.pos == from_.size) {
@@ -212,8 +212,8 @@ Result<std::unique_ptr<ByteSource>> ByteSource::open(const std::string& place,
   Descriptor fd(::open(place.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (fd.get() < 0) return failErrno(errno, "cannot open", path);
   struct stat info {};
-  if (::fstat(fd.get(), &info) != 0) return failErrno(errno, "cannot look at", path);
-  if (!S_ISREG(info.st_mode)) return fail(ErrorCode::kNotATrace, "is no regular file", path);
+  if (::fstat(fd.get(), &info) != 0) return failErrno(errno, "cannot inspect", path);
+  if (!S_ISREG(info.st_mode)) return fail(ErrorCode::kNotATrace, "is not a regular file", path);
   if (info.st_size == 0) return fail(ErrorCode::kNotATrace, "is empty", path);
   uint8_t head[4] = {};
   const ssize_t n = ::pread(fd.get(), head, sizeof head, 0);

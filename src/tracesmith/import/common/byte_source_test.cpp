@@ -180,7 +180,7 @@ TEST(ByteSource, EveryReaderHearsOfDamageBehindItsLastByte) {
     const test::ImportedText got = test::importText(asText(packed));
     ASSERT_TRUE(got.ok) << got.error;
     ASSERT_EQ(got.counts.damage.size(), 1U);
-    EXPECT_THAT(got.counts.damage[0].reason, HasSubstr("something else than gzip data follows"));
+    EXPECT_THAT(got.counts.damage[0].reason, HasSubstr("data other than gzip follows"));
   }
 }
 

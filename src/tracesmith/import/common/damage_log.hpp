@@ -35,7 +35,7 @@ class DamageLog {
       return;
     }
     if (places_.size() == kMostPlaces) {
-      places_.push_back({offset, 0, "further damage, which is not listed", 0, 0});
+      places_.push_back({offset, 0, "further damage, not listed", 0, 0});
     }
     places_.back().bytes += bytes;
     places_.back().events = sum(places_.back().events, events);

@@ -63,10 +63,10 @@ class SpansOfSource {
       notes.push_back(std::to_string(count) + " " + std::string(what));
       lost += (lost.empty() ? "" : "; ") + notes.back();
     };
-    say(backwards_, "events end before they begin: shown without length");
+    say(backwards_, "events end before they start: shown without length");
     say(long_, "events would have lasted more than ten years: shown without length");
     say(open_, "events have no end: shown without length");
-    say(far_, "events have a time that no clock shows (beyond the year 2116): in no table");
+    say(far_, "events have an impossible time (beyond the year 2116): in no table");
   }
 
  private:

@@ -114,7 +114,7 @@ TEST(StreamInput, ErrorsNameWhatWasGiven) {
     const auto report = importTrace(pipe.path(), output.path());
     ASSERT_FALSE(report);
     EXPECT_EQ(report.error().where, pipe.path());
-    EXPECT_THAT(report.error().message, HasSubstr("no format"));
+    EXPECT_THAT(report.error().message, HasSubstr("known format"));
   }
   {
     const Pipe pipe({'n', 'o', ' ', 't', 'r', 'a', 'c', 'e'});

@@ -262,7 +262,7 @@ Result<ImportCounts> runChakra(const ImportInput& input, TraceWriter& writer, Tr
     const uint64_t length = length_reader.varint();
     const size_t prefix = before - length_reader.remaining();
     if (!length_reader.ok() || length > kLargestMessage) {
-      damaged("a message of impossible length; what follows cannot be told apart");
+      damaged("a message of impossible length; the rest cannot be read");
       break;
     }
     if (!need(prefix + length)) {
@@ -275,7 +275,7 @@ Result<ImportCounts> runChakra(const ImportInput& input, TraceWriter& writer, Tr
     if (std::exchange(first, false)) {
       reader.metadata(message);
     } else if (!reader.node(message)) {
-      damage.add(offset + at - length, length, "a node that is no protobuf", 1);
+      damage.add(offset + at - length, length, "a node that is not protobuf", 1);
     }
   }
   counts.bytes = offset + end;

@@ -212,7 +212,7 @@ Result<ImportCounts> runJson(const ImportInput& input, TraceWriter& writer, Trac
         if (name == "pid") nodes.setPid(JsonToken{.raw = raw}.integer());
       },
       [&](std::string_view raw, uint64_t offset) {
-        if (!reader.node(raw)) damage.add(offset, raw.size(), "a node that is no JSON", 1);
+        if (!reader.node(raw)) damage.add(offset, raw.size(), "a node that is not JSON", 1);
         return !builder.failed();
       });
   if (!list.found()) return fail(ErrorCode::kNotATrace, "has no list of nodes", input.path);
@@ -225,11 +225,12 @@ Result<ImportCounts> runJson(const ImportInput& input, TraceWriter& writer, Trac
   std::string lost = nodes.whatIsInNoTable();
   if (!lost.empty()) {
     counts.notes.push_back(
-        lost + (*lists.begin() == "nodes"
-                    ? "; give the profile of the same process, and behind it this file, to see "
-                      "which operators they are"
-                    : "; a graph says what follows what, and not when: import the profile that it "
-                      "was made from to see that"));
+        lost +
+        (*lists.begin() == "nodes"
+             ? "; to see "
+               "which operators they are, name the profile of the same process and then this file"
+             : "; a graph has dependencies but no times: for those, import the profile that it "
+               "was created from"));
   }
   nodes.spans().tell(counts.notes, lost);
   if (!damage.empty()) lost += (lost.empty() ? "" : "; ") + damage.summary();

@@ -90,7 +90,8 @@ TEST(ExecutionTraceImporter, NodesWithoutATimeAreKeptAsTheyAre) {
   EXPECT_TRUE(got.trace.range.empty());
   EXPECT_EQ(got.trace.metadataValue("source.finish_ts"), "69840401");
   EXPECT_EQ(got.trace.metadataValue("source.schema"), "\"1.0.1\"");
-  EXPECT_THAT(std::string(got.trace.text(got.trace.loss.reason[0])), HasSubstr("have no start"));
+  EXPECT_THAT(std::string(got.trace.text(got.trace.loss.reason[0])),
+              HasSubstr("have no readable start"));
   const auto nodes = nlohmann::json::parse(kOld)["nodes"];
   const auto kept = sources(kOld);
   ASSERT_EQ(kept.size(), 2u);

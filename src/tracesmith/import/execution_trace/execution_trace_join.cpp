@@ -39,7 +39,7 @@ Status ExecutionTraceJoin::read(const std::string& path) {
         simdjson::dom::object object;
         std::string_view name;
         if (parser.parse(raw.data(), raw.size()).get(object) || object["name"].get(name)) {
-          damage.add(offset, raw.size(), "a node of the execution trace is no JSON");
+          damage.add(offset, raw.size(), "a node of the execution trace is not JSON");
           return true;
         }
         Node node = {.record_function = integerOf(object, "rf_id"),
@@ -64,10 +64,11 @@ Status ExecutionTraceJoin::read(const std::string& path) {
       });
   for (const SourceDamage& d : list.damage) damage.add(d.offset, d.bytes, d.reason);
   if (!list.found()) {
-    return fail(ErrorCode::kUnsupported,
-                "is no execution trace, which is what can be given beside a profile; profiles of "
-                "several ranks become one trace each",
-                path);
+    return fail(
+        ErrorCode::kUnsupported,
+        "is not an execution trace, the only kind of file that can follow a profile; profiles of "
+        "several ranks become one trace each",
+        path);
   }
   return {};
 }
@@ -153,8 +154,8 @@ Status ExecutionTraceJoin::align() {
   for (const auto& [pid, path] : processes_) {
     if (seen_processes_.empty() || seen_processes_.find(pid) != seen_processes_.end()) continue;
     return fail(ErrorCode::kInvalidArgument,
-                fmt::format("is of process {}, the profile is of {}: these are two ranks", pid,
-                            *seen_processes_.begin()),
+                fmt::format("is of process {}, but the profile is of {}: these are different ranks",
+                            pid, *seen_processes_.begin()),
                 path);
   }
   if (record_functions_) return {};  // exact ids, no alignment needed
@@ -222,11 +223,11 @@ std::string ExecutionTraceJoin::rest() const {
 
 std::string ExecutionTraceJoin::doubts() const {
   if (joined_ == nodes_.size()) return {};
-  std::string text = fmt::format("{} of {} nodes of the execution trace are of no operator here",
+  std::string text = fmt::format("{} of {} nodes of the execution trace belong to no operator here",
                                  nodes_.size() - joined_, nodes_.size());
   if (doubtful_threads_ > 0) {
     text += fmt::format(
-        " ({} threads fit nowhere, or in several places: the profile has no Record function ids)",
+        " ({} threads match nowhere, or in several places: the profile has no Record function ids)",
         doubtful_threads_);
   }
   return text;

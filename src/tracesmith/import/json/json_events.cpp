@@ -59,7 +59,7 @@ Status JsonEvents::fill() {
   }
   if (end_ == window_bytes_) {
     if (window_bytes_ >= 4 * std::max(kLargestBytes, largest_member_)) {
-      return fail(ErrorCode::kDamaged, "what cannot be kept was not passed over");  // never
+      return fail(ErrorCode::kDamaged, "a value that is too large was not skipped");  // never
     }
     window_bytes_ *= 2;
     buffer_.resize(window_bytes_ + kJsonPadding);
@@ -115,14 +115,14 @@ Status JsonEvents::run(const OnMember& on_member, const OnEvent& on_event) {
   TS_CHECK_OK(fill());
   if (end_ - begin_ >= 3 && std::memcmp(data() + begin_, "\xef\xbb\xbf", 3) == 0) begin_ += 3;
   TS_TRY(const bool something, skipSpace());
-  if (!something) return fail(ErrorCode::kNotATrace, "holds nothing but spaces");
+  if (!something) return fail(ErrorCode::kNotATrace, "contains only spaces");
   if (data()[begin_] == '[') {
     ++begin_;
     bare_ = true;
     TS_CHECK_OK(eventArray(on_event));
     return behind(on_event);
   }
-  if (data()[begin_] != '{') return fail(ErrorCode::kNotATrace, "is no JSON document");
+  if (data()[begin_] != '{') return fail(ErrorCode::kNotATrace, "is not a JSON document");
   ++begin_;
   TS_CHECK_OK(members(on_member, on_event));
   return behind(on_event);
@@ -135,7 +135,7 @@ Status JsonEvents::behind(const OnEvent& on_event) {
     if (stopped_) return {};
     TS_TRY(const bool more, skipSpace());
     if (!more) return {};
-    constexpr std::string_view kReason = "behind the end of the document";
+    constexpr std::string_view kReason = "after the end of the document";
     if (!sound_) {
       // If events follow, what looked like the end of the document was part of the damage.
       TS_TRY(const bool events, passToEvent(kReason));
@@ -275,9 +275,10 @@ void JsonEvents::mend(const JsonMending& mended) {
   const auto say = [&](uint64_t count, std::string_view what) {
     if (count > 0) lose(begin_, begin_, std::to_string(count) + std::string(what), 0);
   };
-  say(mended.controls, " control characters within texts from here on read as ' '");
-  say(mended.bytes, " bytes from here on are no UTF-8; they read as '?'");
-  say(mended.numbers, " numbers from here on are none (NaN, infinity); they read as null");
+  say(mended.controls, " control characters in texts from here on were replaced by ' '");
+  say(mended.bytes, " bytes from here on are not UTF-8; they were replaced by '?'");
+  say(mended.numbers,
+      " numbers from here on are invalid (NaN, infinity); they were replaced by null");
 }
 
 /// Whether another event starts inside the current one. That is a sign of continuing damage, such
@@ -344,7 +345,7 @@ Status JsonEvents::resume(std::string_view reason) {
     }
     if (fault == JsonFault::kNone) {
       next = static_cast<size_t>(at - data());
-      reason = "a value that is no event";
+      reason = "a value that is not an event";
       events = 0;
     } else {
       while (next < end_ && data()[next] != '{' && data()[next] != ']' && data()[next] != ',') {
@@ -402,7 +403,7 @@ Status JsonEvents::eventArray(const OnEvent& on_event) {
     if (c == '{' && !sound_) {
       TS_CHECK_OK(ahead());
       if (!isEventAhead(data() + begin_, data() + end_)) {
-        TS_CHECK_OK(passEvent("behind an event that is damaged"));
+        TS_CHECK_OK(passEvent("after a damaged event"));
         continue;
       }
     }

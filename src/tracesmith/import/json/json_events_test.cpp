@@ -294,7 +294,7 @@ TEST(JsonEvents, TextsThatJsonDoesNotAllowCostThemselves) {
   ASSERT_TRUE(got.status);
   ASSERT_EQ(got.names.size(), 10U);
   EXPECT_EQ(got.names[5], "?5");
-  EXPECT_THAT(got.damage[0].reason, HasSubstr("no UTF-8"));
+  EXPECT_THAT(got.damage[0].reason, HasSubstr("not UTF-8"));
 }
 
 TEST(JsonEvents, ABareArrayNeedsNoEnd) {
@@ -314,7 +314,7 @@ TEST(JsonEvents, WhatFollowsTheDocumentIsSaid) {
       const Read got = read(text, window);
       ASSERT_TRUE(got.status);
       ASSERT_EQ(got.damage.size(), 1U);
-      EXPECT_EQ(got.damage[0].reason, "behind the end of the document");
+      EXPECT_EQ(got.damage[0].reason, "after the end of the document");
       EXPECT_GE(got.damage[0].bytes, 2U);
       EXPECT_LE(got.damage[0].bytes, 3U);
     }
@@ -375,7 +375,7 @@ TEST(JsonEvents, NumbersThatAreNoneReadAsNullWhereverTheyStand) {
 }
 
 TEST(JsonEvents, SaysWhatIsNoTrace) {
-  EXPECT_THAT(read("hello").status.error().message, HasSubstr("no JSON"));
+  EXPECT_THAT(read("hello").status.error().message, HasSubstr("not a JSON document"));
   EXPECT_THAT(read("   ").status.error().message, HasSubstr("spaces"));
   EXPECT_THAT(read(R"({"a": 1})").status.error().message, HasSubstr("without \"traceEvents\""));
   EXPECT_FALSE(read(R"({"traceEvents": 5})").status);

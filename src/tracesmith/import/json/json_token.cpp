@@ -369,9 +369,9 @@ std::string_view describe(JsonFault fault) {
     case JsonFault::kControl:
       return "a control character within a text";
     case JsonFault::kUtf8:
-      return "a text that is no UTF-8";
+      return "a text that is not UTF-8";
     case JsonFault::kNumber:
-      return "a number that is none";
+      return "a number that is NaN or infinite";
     case JsonFault::kDepth:
       return "lists and objects are nested deeper than 1,024 levels";
     case JsonFault::kSyntax:

@@ -182,7 +182,7 @@ std::string NsysImport::lost() {
   }
   if (counts_.others > 0) {
     say(std::to_string(counts_.others) +
-        " rows of no known kind or without a time are kept as they were, and are in no table");
+        " rows of unknown kinds or without a time are kept unchanged, but are in no table");
   }
   spans_.tell(counts_.notes, text);
   return text;

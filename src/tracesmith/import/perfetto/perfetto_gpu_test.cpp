@@ -91,7 +91,7 @@ TEST(PerfettoGpu, AValueIsOfTheTimeBeforeItWasRead) {
     ASSERT_TRUE(got.ok) << got.error;
     EXPECT_TRUE(got.counts.damage.empty());
     EXPECT_THAT(valuesOf(got.trace), ElementsAre(Pair(10, 7), Pair(20, 3), Pair(30, 0)));
-    EXPECT_THAT(got.counts.notes, ElementsAre(HasSubstr("1 values of GPU counters are of the time "
+    EXPECT_THAT(got.counts.notes, ElementsAre(HasSubstr("1 values of GPU counters cover the time "
                                                         "before the counter was first read")));
   }
   const ImportedText forwards = importText(describes(2) + readings);

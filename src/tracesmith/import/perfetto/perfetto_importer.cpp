@@ -300,8 +300,7 @@ Status PerfettoImport::finish(const DamageLog& damage, ImportCounts& counts) {
     kinds += fmt::format("{}{} {}", kinds.empty() ? "" : ", ", count, packetFieldName(field));
   }
   if (others > 0) {
-    say(fmt::format("packets that no table has a place for: {}; they are kept as they were",
-                    kinds));
+    say(fmt::format("packets that fit in no table: {}; they are kept unchanged", kinds));
   }
   counts.events = events_;
   counts.rows = events_ - others - described_ - stateless_ - unusable_;
@@ -311,8 +310,9 @@ Status PerfettoImport::finish(const DamageLog& damage, ImportCounts& counts) {
     unknown_clocks_[pn::clock::kMonotonic] += slices_.unrelatedTimes();
   }
   for (const auto& [clock, count] : unknown_clocks_) {
-    say(fmt::format("{} times in {}, which no snapshot explains, are as they were", count,
-                    clockName(clock)));
+    say(fmt::format(
+        "{} times in {}, which no snapshot relates to the trace's clock, are unconverted", count,
+        clockName(clock)));
   }
   if (slices_.unknownTracks() > 0) {
     say(fmt::format("{} tracks were never described", slices_.unknownTracks()));
@@ -322,7 +322,7 @@ Status PerfettoImport::finish(const DamageLog& damage, ImportCounts& counts) {
   spans_.tell(counts.notes, lost);
   if (gpu_counters_.withoutSpan() > 0) {
     counts.notes.push_back(fmt::format(
-        "{} values of GPU counters are of the time before the counter was first read; they are "
+        "{} values of GPU counters cover the time before the counter was first read; they are "
         "kept without a row",
         gpu_counters_.withoutSpan()));
   }
@@ -333,9 +333,8 @@ Status PerfettoImport::finish(const DamageLog& damage, ImportCounts& counts) {
     say(counts.damage.back().reason);
   };
   if (!damage.empty()) say(damage.summary());
-  gone(not_kept_, "packets of kinds that are not read are left out, as they are too large");
-  gone(stateless_,
-       "packets refer to names that were introduced before the trace begins, or in lost packets");
+  gone(not_kept_, "packets of unsupported kinds are left out, because they are too large");
+  gone(stateless_, "packets refer to names defined before the trace starts, or in lost packets");
   gone(unusable_, "events cannot be used: they have no time, or lack an id or a value");
   return builder_.finish(counts, lost);
 }
@@ -385,10 +384,9 @@ Result<ImportCounts> importPerfetto(const OpenSource& open, const std::string& p
   }
   if (survey.packets == 0) {
     return counts.damage.empty()
-               ? fail(ErrorCode::kNotATrace, "holds no packet", path)
+               ? fail(ErrorCode::kNotATrace, "contains no packet", path)
                : fail(ErrorCode::kDamaged,
-                      "has no packet that can be read, first: " + counts.damage.front().reason,
-                      path);
+                      "contains no readable packet, first: " + counts.damage.front().reason, path);
   }
   TS_TRY(const std::unique_ptr<ByteSource> source, open());
   PerfettoPackets packets(*source);

@@ -154,12 +154,11 @@ void PerfettoPackets::run(const Take& take) {
     }
     if (tag != (perfetto_numbers::kPacket << 3 | kBytesWire)) {
       if ((tag >> 3) != 0 && skip(tag & 7)) continue;
-      return damage_.add(offset, rest(offset),
-                         "this is no packet; what follows cannot be told apart");
+      return damage_.add(offset, rest(offset), "this is not a packet; the rest cannot be read");
     }
     if (!varint(length) || length > kLargestPacket) {
       return damage_.add(offset, rest(offset),
-                         "a packet of impossible length; what follows cannot be told apart");
+                         "a packet of impossible length; the rest cannot be read");
     }
     if (!need(length)) {
       return damage_.add(offset, begin_of_window_ + filled_ - offset,
@@ -184,17 +183,17 @@ bool PerfettoPackets::give(std::string_view packet, uint64_t offset, int depth) 
     if (field.number == perfetto_numbers::packet::kZstdCompressed) zstd = field.bytes;
   }
   if (!reader.ok()) {
-    damage_.add(offset, packet.size(), "a packet that is no protobuf");
+    damage_.add(offset, packet.size(), "a packet that is not protobuf");
     return true;
   }
   if (deflated.empty() && zstd.empty()) return (*take_)(packet, offset);
   if (depth >= kDeepestPacket) {
-    damage_.add(offset, packet.size(), "packed packets within packed packets");
+    damage_.add(offset, packet.size(), "compressed packets nested too deep");
     return true;
   }
   const std::optional<std::string> packets = zstd.empty() ? inflated(deflated) : unzstd(zstd);
   if (!packets) {
-    damage_.add(offset, packet.size(), "packed packets that cannot be unpacked");
+    damage_.add(offset, packet.size(), "compressed packets that cannot be unpacked");
     return true;
   }
   return within(*packets, offset, depth + 1);
@@ -207,7 +206,7 @@ bool PerfettoPackets::within(std::string_view packets, uint64_t offset, int dept
     if (field.number != perfetto_numbers::kPacket || field.wire_type != kBytesWire) continue;
     if (!give(field.bytes, offset, depth)) return false;
   }
-  if (!reader.ok()) damage_.add(offset, 0, "packed packets that end in something else");
+  if (!reader.ok()) damage_.add(offset, 0, "compressed packets followed by other data");
   return true;
 }
 

@@ -182,13 +182,13 @@ int SqliteFile::progress(void* self) {
 
 Result<std::unique_ptr<SqliteFile>> SqliteFile::open(const ImportInput& input) {
   if (!input.head.starts_with(kSqliteMagic)) {
-    return fail(ErrorCode::kNotATrace, "is no SQLite database", input.path);
+    return fail(ErrorCode::kNotATrace, "is not an SQLite database", input.path);
   }
   std::unique_ptr<SqliteFile> file(new SqliteFile);
   const uint64_t claimed = bytesByHeader(input.head);
   struct stat info {};
   if (::stat(input.place.c_str(), &info) != 0)
-    return failErrno(errno, "cannot look at", input.path);
+    return failErrno(errno, "cannot inspect", input.path);
   const bool packed = mustBeUnpacked(input);
   const auto size = static_cast<uint64_t>(info.st_size);
   Status opened;
@@ -203,7 +203,7 @@ Result<std::unique_ptr<SqliteFile>> SqliteFile::open(const ImportInput& input) {
       if (needed > room || room - needed < kRoomLeft) {
         return fail(ErrorCode::kNoSpace,
                     "needs " + std::to_string(needed >> 20) +
-                        " MiB to be unpacked to (set TMPDIR to a larger disk)",
+                        " MiB of free space to unpack to (set TMPDIR to a larger disk)",
                     unpacked.folder());
       }
     }
@@ -239,7 +239,7 @@ Result<std::unique_ptr<SqliteFile>> SqliteFile::open(const ImportInput& input) {
     if (::stat((input.place + "-wal").c_str(), &journal) == 0 && journal.st_size > 0) {
       file->damage_.push_back(
           {.reason = "rows that are only in its journal " + input.path +
-                     "-wal are not read; 'sqlite3 FILE \"pragma wal_checkpoint\"' puts them in"});
+                     "-wal are not read; 'sqlite3 FILE \"pragma wal_checkpoint\"' includes them"});
     }
     opened = file->openAt(input.place);
   }
@@ -261,7 +261,7 @@ Status SqliteFile::openAt(const std::string& path) {
   const int flags =
       SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE;
   const int rc = sqlite3_open_v2(uriOf(path).c_str(), &db_, flags, nullptr);
-  if (db_ == nullptr) return fail(ErrorCode::kNoSpace, "there is no memory to open the database");
+  if (db_ == nullptr) return fail(ErrorCode::kNoSpace, "not enough memory to open the database");
   if (rc != SQLITE_OK) return fail(ErrorCode::kIo, sqlite3_errmsg(db_));
   for (const auto& [option, value] : {std::pair{SQLITE_DBCONFIG_DEFENSIVE, 1},
                                       {SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0},
@@ -305,7 +305,7 @@ Status SqliteFile::listTables() {
     tables_.push_back({.name = std::string(name)});
   }
   if (rc != SQLITE_DONE) {
-    damage_.push_back({.reason = std::string("the list of tables cannot be read to its end: ") +
+    damage_.push_back({.reason = std::string("the list of tables cannot be read completely: ") +
                                  sqlite3_errmsg(db_)});
   }
   for (SqliteTable& table : tables_) {
@@ -390,7 +390,7 @@ void SqliteFile::scan(const SqliteTable& table, const std::function<bool(const S
     if (!readBehind(table, select, rowid, forward, last, f)) return;
     why += "; rows after number " + std::to_string(forward.last_rowid) + " are lost";
     if (rows_read_ > before) {
-      why += ", but for " + std::to_string(rows_read_ - before) + " up to number " +
+      why += ", except for " + std::to_string(rows_read_ - before) + " up to number " +
              std::to_string(last);
     }
   }

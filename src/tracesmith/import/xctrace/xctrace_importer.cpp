@@ -382,9 +382,10 @@ Status XctraceImport::finish(const XctraceTables& tables, ImportCounts& counts) 
   counts.bytes = tables.bytes();
   counts.damage = tables.damage();
   if (tables.danglingRefs() > 0) {
-    counts.damage.push_back({.reason = fmt::format("{} values refer to what is not in the document",
-                                                   tables.danglingRefs()),
-                             .events = 0});
+    counts.damage.push_back(
+        {.reason = fmt::format("{} values refer to ids that are not in the document",
+                               tables.danglingRefs()),
+         .events = 0});
   }
   if (tables.cutTexts() > 0) {
     counts.damage.push_back(
@@ -395,11 +396,11 @@ Status XctraceImport::finish(const XctraceTables& tables, ImportCounts& counts) 
   const auto say = [&](const std::string& more) { lost += (lost.empty() ? "" : "; ") + more; };
   for (const SourceDamage& d : counts.damage) say(d.reason);
   if (untimed_ > 0) say(fmt::format("{} rows have no time", untimed_));
-  if (unreadable_ > 0) say(fmt::format("{} values of counters are no numbers", unreadable_));
+  if (unreadable_ > 0) say(fmt::format("{} counter values are not numbers", unreadable_));
   spans_.tell(counts.notes, lost);
   if (counts.others > 0) {
     say(
-        fmt::format("{} rows of tables that have no place here are kept as they were, and are in "
+        fmt::format("{} rows of unsupported tables are kept unchanged, but are in "
                     "no table",
                     counts.others));
   }
@@ -418,7 +419,7 @@ Result<ImportCounts> runXctrace(const ImportInput& input, TraceWriter& writer, T
   TS_CHECK_OK(import.finish(tables, counts));
   if (counts.events == 0 && counts.damage.empty()) {
     return fail(ErrorCode::kNotATrace,
-                "holds no rows: export its tables with xctrace export --xpath", input.path);
+                "contains no rows: export its tables with xctrace export --xpath", input.path);
   }
   return counts;
 }
@@ -435,7 +436,7 @@ bool recognisesXctrace(const ImportInput& input) {
 
 constinit const Importer kXctraceImporter = {
     "xctrace XML",
-    "no real export could be had; it was tested with tables made by hand after descriptions of "
+    "no real export was available; tested with handwritten tables that follow descriptions of "
     "real ones",
     recognisesXctrace, runXctrace};
 

@@ -159,7 +159,7 @@ const XctraceTables::Reader::Stored* XctraceTables::Reader::known(uint64_t id) c
 void XctraceTables::Reader::begin(std::string_view name, const XML_Char** attributes) {
   if (stopped_) return;
   path_.emplace_back(name);
-  if (path_.size() > kDeepestElement) return refuse("elements within elements without end");
+  if (path_.size() > kDeepestElement) return refuse("elements nested too deep");
   leaf_.clear();
   if (name == "trace-query-result" || name == "trace-toc") {
     any_ = true;
@@ -306,12 +306,12 @@ Status XctraceTables::Reader::run(ByteSource& source) {
     uint64_t rest = tables_.bytes_ - std::min(at, tables_.bytes_);
     if (!last) rest = source.fileBytes() > at ? source.fileBytes() - at : rest;
     tables_.damage_.push_back({at, rest,
-                               std::string("the XML cannot be read on: ") +
+                               std::string("the rest of the XML cannot be read: ") +
                                    XML_ErrorString(XML_GetErrorCode(parser_.get()))});
     break;
   }
   if (!refused_.empty()) return fail(ErrorCode::kDamaged, "has " + refused_);
-  if (!any_) return fail(ErrorCode::kNotATrace, "is no export of xctrace");
+  if (!any_) return fail(ErrorCode::kNotATrace, "is not an export of xctrace");
   return {};
 }
 

@@ -124,7 +124,7 @@ class BasicLog {
       damage_.add(offset, kBasicRecordBytes, "an argument without its call");
       return;
     }
-    damage_.add(offset, kBasicRecordBytes, "a record of a kind that nobody knows");
+    damage_.add(offset, kBasicRecordBytes, "a record of an unknown kind");
   }
 
   const XRayHeader& header_;
@@ -178,7 +178,7 @@ class FdrLog {
     while (at < bytes_.size()) {
       const size_t from = at;
       while (at < bytes_.size() && bytes_[at] != firstByte(Metadata::kBufferExtents)) ++at;
-      if (at > from) damage_.add(from, at - from, "no buffer begins here");
+      if (at > from) damage_.add(from, at - from, "no buffer starts here");
       if (at >= bytes_.size()) return;
       if (bytes_.size() - at < kMetadataBytes) {
         damage_.add(at, bytes_.size() - at, "it ends within a record");
@@ -254,7 +254,7 @@ class FdrLog {
         const auto word = loadFixed<uint32_t>(p);
         const uint32_t kind = word >> 1 & 7;
         if (kind > static_cast<uint32_t>(XRayKind::kEnterArgument)) {
-          damage_.add(at, left, "a function record of no known kind");
+          damage_.add(at, left, "a function record of an unknown kind");
           return;
         }
         tsc_ += loadFixed<uint32_t>(p + 4);
@@ -263,7 +263,7 @@ class FdrLog {
         continue;
       }
       if (*p >> 1 >= kMetadataKinds) {
-        damage_.add(at, left, "a metadata record of no known kind");
+        damage_.add(at, left, "a metadata record of an unknown kind");
         return;
       }
       if (static_cast<Metadata>(*p >> 1) == Metadata::kEndOfBuffer) return;
@@ -394,7 +394,7 @@ Result<uint64_t> readXRayLog(ByteSource& source, const XRaySink& sink, DamageLog
   std::array<uint8_t, XRayHeader::kBytes> head{};
   TS_TRY(const size_t n, source.read(head));
   const std::optional<XRayHeader> header = xrayHeader(ByteView(head).first(n));
-  if (!header) return fail(ErrorCode::kNotATrace, "is no log of LLVM's XRay");
+  if (!header) return fail(ErrorCode::kNotATrace, "is not a log of LLVM's XRay");
   if (sink.header) sink.header(*header);
   if (header->mode == XRayMode::kBasic) return BasicLog(*header, sink, damage).read(source);
   Rejoined whole(head, source);

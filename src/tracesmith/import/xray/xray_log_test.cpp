@@ -94,7 +94,7 @@ TEST(XRayLog, AnArgumentOfAnotherCallIsDamage) {
   EXPECT_EQ(got.records.size(), 2U);
   ASSERT_EQ(got.damage.places().size(), 3U);
   EXPECT_THAT(got.damage.places()[0].reason, HasSubstr("argument without"));
-  EXPECT_THAT(got.damage.places()[1].reason, HasSubstr("nobody knows"));
+  EXPECT_THAT(got.damage.places()[1].reason, HasSubstr("of an unknown kind"));
   EXPECT_THAT(got.damage.places()[2].reason, HasSubstr("within a record"));
 }
 

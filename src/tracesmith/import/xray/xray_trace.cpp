@@ -370,19 +370,20 @@ Status XRayTrace::finish(const DamageLog& damage, ImportCounts& counts) {
   say(calls_.count(XRayEnd::kWithCaller),
       "functions whose exit is missing end when their caller does");
   say(calls_.count(XRayEnd::kLogEnded),
-      "functions that were not left before the log ends end at its last time");
+      "functions still running when the log ends end at its last time");
   std::string lost = damage.summary();
   for (const std::string& note : counts.notes) lost += (lost.empty() ? "" : "; ") + note;
   spans_.tell(counts.notes, lost);
   if (header_.cycle_frequency == 0 && records_ > 0) {
-    counts.notes.emplace_back("the log does not say how long a tick is: 1 ns is shown for each");
+    counts.notes.emplace_back("the log does not give the length of a tick: 1 ns is shown for each");
   }
   if (unnamed_ > 0) {
-    counts.notes.push_back(std::to_string(unnamed_) +
-                           (symbols_.functions() == 0
-                                ? " functions have numbers for names; --binary PROGRAM, the one "
-                                  "that wrote the log, would name them"
-                                : " functions have no name in the program"));
+    counts.notes.push_back(
+        std::to_string(unnamed_) +
+        (symbols_.functions() == 0
+             ? " functions have numbers instead of names; --binary PROGRAM, the one "
+               "that wrote the log, would name them"
+             : " functions have no name in the program"));
   }
   return builder_.finish(counts, lost);
 }
