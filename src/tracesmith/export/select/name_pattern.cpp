@@ -29,7 +29,7 @@ bool readClass(std::string_view pattern, size_t& i, char c, bool& in) {
   return false;
 }
 
-/// Matches one character of the text with the pattern element at `p`; moves `p` behind that.
+/// Matches one character of the text with the pattern element at `p`; moves `p` past it.
 bool matchesOne(std::string_view pattern, size_t& p, char c) {
   bool in = false;
   if (pattern[p] == '[' && readClass(pattern, p, c, in)) return in;

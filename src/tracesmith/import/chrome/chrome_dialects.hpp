@@ -2,8 +2,8 @@
 // Dialects of Chrome's JSON format, other than Kineto's: Ascend's profilers (msprof_*.json of the
 // command, trace_view.json of PyTorch and MindSpore) and MetaX's mcTracer (tracer_out-PID.json).
 //
-//   Ascend   what the device did has no category but "Task Type" among its arguments, and times
-//            that stand in quotes; calls of the runtime (CANN) have a "level" and a "Mode";
+//   Ascend   device work has no category but an argument "Task Type", and its times are
+//            quoted; calls of the runtime (CANN) have arguments "level" and "Mode";
 //            "connection_id" joins both
 //   mcTracer times are whole nanoseconds; kernels have "grid" and "block" as {"x": …} and "mem"
 #pragma once

@@ -22,9 +22,8 @@ class NsysEvents {
   };
   void record(const Row& row);
   void wait(const Row& row);
-  /// Matches by sync id. Without one, matches a wait with the last record of the event that was
-  /// called before it, because correlation ids of a process increase with each call. Waits without
-  /// a record get no flow.
+  /// Matches by sync id. Without one, matches a wait with the last earlier record of the event;
+  /// correlation ids of a process increase with each call. Waits without a record get no flow.
   void writeFlows(FlowTable& flows);
 
  private:

@@ -491,7 +491,7 @@ bool NsysImport::pushMetric(SqliteSource::Values& values) {
   return true;
 }
 
-// --- Where and who ---------------------------------------------------------------------------
+// --- Places and threads ----------------------------------------------------------------------
 
 ProcessId NsysImport::process(int64_t pid) {
   used_.pids.insert(pid);

@@ -67,7 +67,8 @@ class SliceStack {
     begun_.emplace_back(now_ns, std::move(event));
   }
 
-  /// Adds a slice with a known end. A slice that partially overlaps another one is ignored.
+  /// Adds a slice with a known end. A slice that only partially overlaps another one closes
+  /// nothing.
   void add(int64_t now_ns, int64_t end_ns) {
     if (slices_.size() >= kDeepest) return;
     if (!slices_.empty() && !slices_.back().pending) {
