@@ -37,7 +37,7 @@ std::string labelOf(const RecordedProgram& of, StepId id) {
   return printable(of.labels[of.program.step(id).label]);
 }
 
-/// "launch 3 of vadd", "the copy that is command 17".
+/// "launch 3 of vadd", "the copy of command 17".
 std::string nameOf(const RecordedProgram& of, StepId id) {
   const races::RecordedStep& told = of.steps[id];
   if (told.launch > 0) return fmt::format("launch {} of {}", told.launch, labelOf(of, id));
