@@ -56,7 +56,7 @@ class ExecutionTraces(CommandTest):
     def test_another_ranks_nodes_are_refused(self):
         result = self.run_command("import", self.profile(0), self.path("dlrm_eg_3.json"), "-o", "t.sbt")
         self.assertEqual(result.returncode, 1)
-        self.assertIn(b"two ranks", result.stderr)
+        self.assertIn(b"different ranks", result.stderr)
 
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ class ImportStream(CommandTest):
     def test_messages_name_what_was_given(self):
         for arguments, stdin, word in ((("import", "-"), TEXT, "-o"),
                                        (("import", "-", "-o", "t.sbt"), b"", "is empty"),
-                                       (("import", "-", "-o", "t.sbt"), b"hello", "no format"),
+                                       (("import", "-", "-o", "t.sbt"), b"hello", "known format"),
                                        (("view", "-"), b"hello", "not a")):
             result = self.run_command(*arguments, stdin=stdin)
             self.assertNotEqual(result.returncode, 0)

@@ -26,7 +26,7 @@ class Races(CommandTest):
         self.assertIn("Fix: Let launch 2 of add_up in queue 1 wait for the event of launch 1 of "
                       "fill_in in queue 0.", text)
         self.assertIn("bytes 1024 to 1535 of buffer 1", text)
-        self.assertIn("What 1 kernel read and write is not known (opaque)", text)
+        self.assertIn("It is not known what 1 kernel read and write (opaque)", text)
         self.assertNotIn("of opaque", text)
 
     def test_possible_ones_are_for_who_asks(self):

@@ -98,7 +98,7 @@ class XRay(CommandTest):
         ours, said = self.ours(log)  # the program lies beside it, and its name says so
         self.same(ours, self.llvm(log))
         self.assertEqual(ours["shapes::leaf(int)"][0], 2400)
-        self.assertNotIn("have numbers for names", said)
+        self.assertNotIn("have numbers instead of names", said)
 
     def test_fdr_is_what_llvm_says(self):
         log = self.record("xray-fdr")

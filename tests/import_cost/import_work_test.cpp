@@ -103,7 +103,7 @@ struct Work {
 Work workOf(const std::string& source, size_t unpacked) {
   g_steps = 0;
   const test::ImportedText got = test::importText(source);
-  return {g_steps, unpacked, got.ok || got.error.find("no format") == std::string::npos};
+  return {g_steps, unpacked, got.ok || got.error.find("known format") == std::string::npos};
 }
 
 /// Of any reader; what is usual is 10 to 50. A message of one byte can be a node of a trace.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast a Chrome JSON document becomes a finished trace, on one core, beside simdjson reading
-// every value of it in the same run. Usage: import_bench [--times N] [FILE...]; without files those
-// of TRACESMITH_TEST_DATA above 20 MB; --times repeats the events of each, for documents that are
-// larger than any at hand.
+// Measures the import of Chrome JSON documents on one core, compared with simdjson reading every
+// value in the same run. Usage: import_bench [--times N] [FILE...]. Without files it uses those in
+// TRACESMITH_TEST_DATA above 20 MB. --times repeats the events of each file, to create larger
+// documents.
 #include <simdjson.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -46,7 +46,7 @@ std::string unpacked(const std::string& path) {
   }
 }
 
-/// Events and arguments, every value read as the type that it has.
+/// Reads all events and arguments, each value as its own type.
 uint64_t readAll(const std::string& text) {
   simdjson::ondemand::parser parser;
   const simdjson::padded_string padded(text);
@@ -102,7 +102,7 @@ std::vector<std::string> realTraces() {
   return files;
 }
 
-/// Best of three: CPU seconds, and wall seconds beside.
+/// Prints CPU and wall seconds, best of three.
 void measure(const char* what, const std::string& path, double megabytes, const std::string& sbt) {
   double cpu = 1e9;
   double wall = 1e9;

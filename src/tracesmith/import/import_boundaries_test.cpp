@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Importers write rows in batches and read logs in windows and buffers. At each such boundary, and
-// up to two rows before and behind it, no row, launch or call may be lost. Chrome's launches are in
-// chrome_importer_test.cpp, the windows of texts in import_limits_test.cpp.
+// Importers write rows in batches, and read logs in windows and buffers. No row, launch or call may
+// be lost at such a boundary, or up to two rows before or after it. chrome_importer_test.cpp tests
+// Chrome's launches, and import_limits_test.cpp tests the windows of text readers.
 #include <gmock/gmock.h>
 
 #include <string>
@@ -23,13 +23,13 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-constexpr int64_t kBatch = 262'144;  // rows that TraceBuilder writes at a time
+constexpr int64_t kBatch = 262'144;  // rows per batch of TraceBuilder
 
 std::vector<int64_t> rowsAround(int64_t limit) {
   return {limit - 2, limit - 1, limit, limit + 1, limit + 2};
 }
 
-/// Imports the database that `sql` makes, and returns its trace and its counts.
+/// Imports the database created by `sql`; holds its trace and counts.
 struct FromSql {
   explicit FromSql(const std::string& sql) {
     const test::TempFile made, output;
@@ -50,12 +50,12 @@ std::string numbers(int64_t last) {
          std::to_string(last) + ") ";
 }
 
-/// Rows that refer to each of the first four and of the last five of `last` rows.
+/// Rows that refer to the first four and the last five of `last` rows.
 std::string ends(const std::string& column, int64_t last) {
   return " WHERE " + column + " <= 4 OR " + column + " > " + std::to_string(last - 5);
 }
 
-/// Fails unless `table` has rows at `first` to `last`, each once.
+/// Checks that `table` has one row at each time from `first` to `last`.
 template <class Table>
 void expectTimes(const Table& table, int64_t first, int64_t last) {
   ASSERT_EQ(static_cast<int64_t>(table.size()), last - first + 1);
@@ -84,7 +84,7 @@ std::string nsysCalls(int64_t calls) {
 TEST(ImportBoundaries, NsysWorkFindsItsCallWhereverTheBatchEnds) {
   for (const int64_t calls : rowsAround(kBatch)) {
     SCOPED_TRACE(calls);
-    // The kernels begin at the boundary. Waits refer to records of events before it.
+    // The kernels start at the boundary. Waits refer to event records before it.
     const FromSql got(
         nsysCalls(calls) +
         "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, deviceId INTEGER,"
@@ -183,7 +183,7 @@ TEST(ImportBoundaries, RocpdWorkAndCountersFindTheirEventWhereverTheBatchEnds) {
   }
 }
 
-/// Rows of a table may be of many patterns; beyond 1,024 they are kept as one text each.
+/// Rows of a table may have many patterns; beyond 1,024 patterns, rows are kept as one text each.
 TEST(ImportBoundaries, DatabaseRowsOfAnyPatternAreKept) {
   std::string sql =
       "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);"
@@ -270,7 +270,8 @@ std::vector<Call> callsOf(const ReadLog& log) {
 
 constexpr uint64_t kPrefaceBytes = 4 * 16;  // thread, wall clock, process, CPU
 
-/// A buffer of thread 11 that begins at `tsc`. `claimed`: what its extents say of `body`'s bytes.
+/// A buffer of thread 11 that starts at `tsc`. `claimed`: the size of `body` according to its
+/// extents record.
 void putBuffer(XRayLogBuilder& log, uint64_t tsc, uint32_t micros, const Bytes& body,
                int64_t claimed) {
   log.metadata(7, kPrefaceBytes + static_cast<uint64_t>(claimed))
@@ -281,13 +282,13 @@ void putBuffer(XRayLogBuilder& log, uint64_t tsc, uint32_t micros, const Bytes& 
   log.bytes.insert(log.bytes.end(), body.begin(), body.end());
 }
 
-/// Entries of functions 1 to n, and their exits, a tick apart.
+/// Entries of functions 1 to n and their exits, one tick apart.
 struct NestedCalls {
   explicit NestedCalls(uint32_t n) {
     for (uint32_t i = 1; i <= n; ++i) records.emplace_back(0, i);
     for (uint32_t i = n; i > 0; --i) records.emplace_back(1, i);
   }
-  /// The records `from` to `to` as a buffer, which begins at the time of `from`.
+  /// Writes records `from` to `to` as a buffer that starts at the time of `from`.
   void put(XRayLogBuilder& log, size_t from, size_t to, uint32_t micros) const {
     XRayLogBuilder body(5, XRayMode::kFdr);
     body.bytes.clear();
@@ -308,8 +309,8 @@ TEST(ImportBoundaries, FdrCallsAreWholeWhereverABufferEnds) {
   for (const Call& call : whole) ASSERT_EQ(call.end, XRayEnd::kReturned);
   for (size_t first = 0; first <= nested.records.size(); ++first) {
     for (size_t second = first; second <= nested.records.size(); ++second) {
-      // In time's order, and as a ring of buffers is flushed; with the wall clock of each, and with
-      // one that is too coarse to tell them apart.
+      // In time order, and in the order of a flushed ring of buffers; with exact wall clocks, and
+      // with one too coarse to distinguish the buffers.
       for (const uint32_t step : {100U, 0U}) {
         const auto put = [&](XRayLogBuilder& log, int which) {
           const size_t from = which == 0 ? 0 : which == 1 ? first : second;
@@ -345,7 +346,7 @@ TEST(ImportBoundaries, ABufferWhoseSizeIsWrongCostsNoOther) {
         static_cast<size_t>(std::count_if(got.records.begin(), got.records.end(),
                                           [](const test::KeptRecord& r) { return r.r.tsc > 200; }));
     EXPECT_EQ(intact, nested.records.size()) << claimed;
-    if (claimed <= size) {  // the second begins where it is looked for, or a few bytes behind
+    if (claimed <= size) {  // the second starts where expected, or a few bytes later
       EXPECT_EQ(got.records.size(), 3 * nested.records.size() - (claimed < size ? 1 : 0))
           << claimed;
     }
@@ -353,7 +354,7 @@ TEST(ImportBoundaries, ABufferWhoseSizeIsWrongCostsNoOther) {
 }
 
 TEST(ImportBoundaries, OldFdrBuffersMayBeFullToTheLastByte) {
-  // Six calls fill 96 bytes behind a preface of 48; the buffers are up to two records longer.
+  // Six calls fill 96 bytes after a preface of 48; the buffers are up to two records longer.
   const NestedCalls nested(6);
   for (const uint64_t spare : {0U, 8U, 16U, 24U}) {
     XRayLogBuilder log(1, XRayMode::kFdr, 1'000'000'000, 48 + 96 + spare);

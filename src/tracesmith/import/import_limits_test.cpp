@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Windows and limits of the readers: at each of them, and up to two before and behind it,
-// everything is there, or is counted where the limit says so. Chrome's launches are in
-// chrome_importer_test.cpp, packed pieces in byte_source_test.cpp.
+// Tests windows and limits of the readers. At each of them, and up to two before and after it,
+// everything must be present, or counted where the limit requires that. chrome_importer_test.cpp
+// tests Chrome's launches, and byte_source_test.cpp tests chunks of packed data.
 #include <gmock/gmock.h>
 
 #include <string>
@@ -28,7 +28,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-/// Two before a limit to two behind it.
+/// From two below a limit to two above it.
 std::vector<size_t> around(size_t limit) {
   return {limit - 2, limit - 1, limit, limit + 1, limit + 2};
 }
@@ -72,7 +72,7 @@ TEST(ImportLimits, AMemberMayBeAsLargeAsItIsSaid) {
 }
 
 TEST(ImportLimits, CategoriesOfAnyLengthAreKept) {
-  for (const size_t length : around(64)) {  // longer ones are no part of an event's shape
+  for (const size_t length : around(64)) {  // longer ones are not part of an event's shape
     const std::string category(length, 'c');
     const std::string events = chromeEvent(R"(,"name":"e","cat":")" + category + '"') +
                                R"(,{"ph":"s","id":1,"name":"f","pid":1,"tid":1,"ts":1,"cat":")" +
@@ -99,7 +99,7 @@ TEST(ImportLimits, EventsMayHaveAnyNumberOfValues) {
 }
 
 TEST(ImportLimits, ShapesMayBeAsManyAsThereAre) {
-  // 64 shapes begin alike; what comes beyond is kept whole.
+  // 64 shapes have the same prefix; further events are kept as a whole.
   std::string text = "[";
   for (size_t i = 0; i < 70; ++i) {
     for (int twice = 0; twice < 2; ++twice) {
@@ -130,7 +130,7 @@ TEST(ImportLimits, TextsAreCutWhereATraceHoldsNoMore) {
 TEST(ImportLimits, CsvFieldsLieAcrossTheWindow) {
   constexpr size_t kWindow = 1u << 20;
   for (const size_t before : around(kWindow)) {
-    // The first line fills the window but for two bytes, or the second one begins behind it.
+    // The first line fills the window except for two bytes, or the second one starts after it.
     const std::string text = std::string(before - 6, 'a') + ",\"b\"\nc,\"d\"\"e\"\r\nf,g\n";
     TextSource source(text);
     CsvReader reader(source);
@@ -192,7 +192,7 @@ TEST(ImportLimits, NodesLieAcrossTheWindow) {
 
 TEST(ImportLimits, RecordsMayHaveAnyNumberOfValuesAndLayouts) {
   const std::string head = R"({"rocprofiler-sdk-tool":[{"buffer_records":{"hip_api":[)";
-  for (const size_t values : around(512)) {  // of a larger record no member is told apart
+  for (const size_t values : around(512)) {  // larger records are not split into members
     std::string members;
     for (size_t i = 0; i + 2 < values; ++i) members += ",\"k" + std::to_string(i) + "\":1";
     const auto got =
@@ -211,7 +211,7 @@ TEST(ImportLimits, RecordsMayHaveAnyNumberOfValuesAndLayouts) {
   EXPECT_THAT(got.counts.damage, IsEmpty());
 }
 
-/// Rows are written in batches of 262,144; whatever refers to a row far before it finds it.
+/// Rows are written in batches of 262,144; references to much earlier rows must still be found.
 TEST(ImportLimits, DatabaseRowsFindTheirCallAcrossBatches) {
   constexpr int64_t kBatch = 262'144;
   const test::TempFile made, output;
@@ -249,7 +249,7 @@ TEST(ImportLimits, XRayEntriesFindTheirExitsAcrossBatches) {
   constexpr size_t kBatch = 262'144;
   test::XRayLogBuilder log(3, XRayMode::kBasic);
   uint64_t now = 1;
-  log.basic(0, 1, now++);  // around them all
+  log.basic(0, 1, now++);  // encloses all others
   for (size_t i = 0; i < kBatch + 2; ++i) {
     log.basic(0, 2, now++);
     log.basic(1, 2, now++);
@@ -327,7 +327,7 @@ TEST(ImportLimits, WhatAFileIsIsSeenInItsHead) {
   for (const size_t before : around(kHead)) {
     const auto got = importText(std::string(before - 1, ' ') + "[" + event + "]");
     EXPECT_EQ(got.ok, before <= kHead) << before;
-    EXPECT_TRUE(got.ok || got.error.find("no format") != std::string::npos);
+    EXPECT_TRUE(got.ok || got.error.find("known format") != std::string::npos);
   }
 }
 

@@ -46,7 +46,8 @@ Result<ImportInput> ImportInput::open(const std::string& path, const std::string
 }
 
 std::span<const Importer> importers() {
-  // What is most particular comes first: Chrome's JSON is any JSON, a report only has a name.
+  // Most specific first: Chrome's JSON accepts any JSON, and an Nsight report is recognised by name
+  // only.
   static const std::array kAll = {
       kNsysImporter,
       kRpdImporter,
@@ -76,14 +77,14 @@ const Importer* importerOf(const ImportInput& input) {
   return nullptr;
 }
 
-/// A file that is given twice, by whatever names, would be counted twice.
+/// Rejects a file given twice, under whatever names, because its events would be counted twice.
 Status noFileTwice(const ImportInput& input) {
   std::vector<std::string> files;
   if (input.place == input.path) files.push_back(input.path);
   for (const std::string& file : input.options.more) {
     if (file == "-") {
       return fail(ErrorCode::kInvalidArgument,
-                  "can only be the first file: put what comes in into a file, and name that",
+                  "can only be the first file: save the other input to a file, and name that",
                   "standard input");
     }
     files.push_back(file);
@@ -100,7 +101,7 @@ Status canImportAt(const std::string& path, const std::string& place) {
   if (importerOf(input) != nullptr) return {};
   const std::string_view why = whyNotRead(input.head);
   if (!why.empty()) return fail(ErrorCode::kUnsupported, std::string(why), path);
-  return fail(ErrorCode::kNotATrace, "is in no format that is known", path);
+  return fail(ErrorCode::kNotATrace, "is not in a known format", path);
 }
 
 Result<ImportReport> importAt(const std::string& path, const std::string& place,
@@ -112,20 +113,19 @@ Result<ImportReport> importAt(const std::string& path, const std::string& place,
     if (input.head.empty()) return fail(ErrorCode::kNotATrace, "is empty when unpacked", path);
     const std::string_view why = whyNotImported(input.head);
     if (!why.empty()) return fail(ErrorCode::kUnsupported, std::string(why), path);
-    return fail(ErrorCode::kNotATrace, "is in no format that is known", path);
+    return fail(ErrorCode::kNotATrace, "is not in a known format", path);
   }
   TS_CHECK_OK(noFileTwice(input));
   if (!options.more.empty() && !importer->several) {
     return fail(ErrorCode::kInvalidArgument,
-                "is a trace by itself (" + std::string(importer->format) +
-                    "): several files are taken of formats that write several for one run",
+                "is a complete trace (" + std::string(importer->format) +
+                    "): several files are only accepted for formats that write several per run",
                 path);
   }
   if (!options.binary.empty() && !importer->takes_binary) {
-    return fail(
-        ErrorCode::kInvalidArgument,
-        "is of no use for " + std::string(importer->format) + ", which has its names itself",
-        options.binary);
+    return fail(ErrorCode::kInvalidArgument,
+                "is not used for " + std::string(importer->format) + ", which contains its names",
+                options.binary);
   }
   struct stat from {};
   if (::stat(place.c_str(), &from) != 0) return failErrno(errno, "cannot be read", path);
@@ -166,7 +166,7 @@ Status checkNotASource(const std::string& output, const std::string& path,
                        const ImportOptions& options) {
   const auto is_output = [&](const std::string& source) { return sameFile(source, output); };
   if (is_output(path) || std::any_of(options.more.begin(), options.more.end(), is_output)) {
-    return fail(ErrorCode::kInvalidArgument, "would be written over; choose another -o", output);
+    return fail(ErrorCode::kInvalidArgument, "would be overwritten; choose another -o", output);
   }
   return {};
 }
@@ -205,7 +205,7 @@ Result<TraceReader> openTrace(const std::string& path, ImportCounts& counts) {
   if (error.where == place) {
     error.where = input.name();
     error.message = "cannot import it into memory: " + error.message +
-                    " ('tracesmith import' makes a file of it)";
+                    " ('tracesmith import' converts it to a file)";
   }
   return tl::unexpected<Error>(std::move(error));
 }

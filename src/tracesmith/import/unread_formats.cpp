@@ -11,7 +11,7 @@ namespace {
 constexpr uint32_t kVarintField = 0, kBytesField = 2;
 
 /// xplane.proto: an XSpace has planes (1), each with an id (1), a name (2), lines (3), maps of
-/// metadata (4, 5) and statistics (6). The head may end within the first one.
+/// metadata (4, 5) and statistics (6). The head may end inside the first plane.
 bool isXPlane(std::string_view head) {
   ByteReader in(asBytes(head));
   if (in.varint() != (1 << 3 | kBytesField)) return false;
@@ -59,23 +59,25 @@ bool isArchive(std::string_view head) {
 
 std::string_view whyNotImported(std::string_view head) {
   if (head.starts_with(asText(sbt::kMagic))) {
-    return "is a trace already (SBT): every command takes it as it is";
+    return "is already a trace (SBT): every command accepts it";
   }
   return whyNotRead(head);
 }
 
 std::string_view whyNotRead(std::string_view head) {
   if (isXPlane(head)) {
-    return "is an XPlane protobuf of JAX or TensorFlow, which is not read: the trace.json.gz that "
-           "the profiler writes beside it can be imported";
+    return "is an XPlane protobuf of JAX or TensorFlow, which is not supported: the trace.json.gz "
+           "that "
+           "the profiler writes next to it can be imported";
   }
   if (isWideText(head)) {
-    return "is text in UTF-16 or UTF-32, and traces are read in UTF-8: convert it with 'iconv -f "
+    return "is text in UTF-16 or UTF-32, but traces must be UTF-8: convert it with 'iconv -f "
            "UTF-16 -t UTF-8 FILE'";
   }
   if (isArchive(head)) {
-    return "is an archive, or packed in a way that is not read (gzip and zstd are): unpack it, and "
-           "import the trace that is in it";
+    return "is an archive, or packed in an unsupported format (gzip and zstd are supported): "
+           "unpack it and "
+           "import the trace inside";
   }
   return {};
 }

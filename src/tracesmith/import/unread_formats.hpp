@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that people take for what can be imported, by what they hold.
+// Recognises files that users may try to import but that are not supported, by their content.
 #pragma once
 
 #include <string_view>
 
 namespace tracesmith::import {
 
-/// What a file that begins with `head` is, and what to do about it, as the end of a sentence whose
-/// subject is its name; "": it is not known.
+/// Says what a file that starts with `head` is, and what to do about it. The text completes a
+/// sentence whose subject is the file name. "" if the file is not recognised.
 std::string_view whyNotImported(std::string_view head);
-/// The same of another tool's file alone.
+/// The same, but only for files of other tools.
 std::string_view whyNotRead(std::string_view head);
 
 }  // namespace tracesmith::import

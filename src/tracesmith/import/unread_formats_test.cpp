@@ -13,7 +13,7 @@ namespace {
 using test::importText;
 using ::testing::HasSubstr;
 
-/// In two bytes a character.
+/// `text` with two bytes per character.
 std::string wide(std::string_view text, bool little, bool mark) {
   std::string out = !mark ? "" : little ? "\xff\xfe" : "\xfe\xff";
   for (const char c : text) {
@@ -53,7 +53,7 @@ TEST(UnreadFormats, AnEmptyListOfEventsIsATraceWithoutAny) {
     EXPECT_EQ(got.counts.events, 0U);
   }
   EXPECT_THAT(importText("{}").error, HasSubstr("without \"traceEvents\""));
-  EXPECT_THAT(importText("[1, 2]").error, HasSubstr("no format"));
+  EXPECT_THAT(importText("[1, 2]").error, HasSubstr("known format"));
 }
 
 TEST(UnreadFormats, WhatIsNestedTooDeepSaysSo) {

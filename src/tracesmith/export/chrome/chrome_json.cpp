@@ -39,11 +39,11 @@ ChromeJsonEncoder::ChromeJsonEncoder(const Trace& trace, Output& out,
   numberPlaces();
 }
 
-/// Processes and threads with the number of another one, and those of an imported trace that have
-/// none but a name, get numbers of their own: viewers would draw them as one.
+/// Viewers merge processes or threads that have equal numbers. So duplicates get new numbers, and
+/// so do processes and threads of an imported trace that have only a name.
 void ChromeJsonEncoder::numberPlaces() {
   const ProcessTable& processes = trace_.process;
-  // Real process numbers must not meet those that stand for devices.
+  // Pids of devices must not collide with real pids.
   for (uint32_t pid : processes.pid) device_pid_ = std::max<uint64_t>(device_pid_, pid + 1ull);
   uint64_t made_up = device_pid_ + trace_.device.size();
   std::unordered_set<uint64_t> taken;
@@ -120,7 +120,7 @@ void ChromeJsonEncoder::counters() {
   const CounterTrackTable& tracks = trace_.counter_track;
   forEachCounterValue(trace_, selection_, [&](CounterTrackId id, int64_t ns, double value) {
     if (!std::isfinite(value)) {
-      ++unwritable_;  // JSON has no such number
+      ++unwritable_;  // JSON cannot represent NaN and infinities
       return;
     }
     uint64_t pid = 0;
@@ -173,7 +173,7 @@ void ChromeJsonEncoder::otherData() {
 
 Status writeChromeJson(const Trace& trace, Output& out, const ChromeJsonOptions& options) {
   if (options.from_ns && options.to_ns && *options.from_ns >= *options.to_ns) {
-    return fail(ErrorCode::kInvalidArgument, "the stretch to export ends before it begins");
+    return fail(ErrorCode::kInvalidArgument, "the time range to export ends before it starts");
   }
   const Selection selection(trace, options.from_ns, options.to_ns, options.streams);
   TS_TRY(DeviceWork work, DeviceWork::index(trace, selection));

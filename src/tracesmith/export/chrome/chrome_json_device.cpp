@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device work as "X" events, all of it in order of time: the lanes of a stream need that.
+// Writes device work as "X" events, all in time order, as the lanes of a stream require.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@ using namespace chrome_keys;
 
 namespace {
 
-/// Rows of a table in order of time: row numbers, or nothing when they are in order already.
+/// Row numbers of a table in time order; empty if the rows are already in order.
 template <class Table>
 std::vector<uint32_t> timeOrder(const Table& table) {
   std::vector<uint32_t> order;
@@ -139,7 +139,7 @@ void ChromeJsonEncoder::work(const Table& table, WorkKind kind, size_t row) {
     if constexpr (Table::kId == TableId::kKernel) {
       e.raw(kCat, "\"kernel\"").raw(kName, quoted_.at(table.name[row]));
     } else {
-      const char* category = kind == WorkKind::kCopy   ? "\"gpu_memcpy\""  // as Kineto's
+      const char* category = kind == WorkKind::kCopy   ? "\"gpu_memcpy\""  // as in Kineto's traces
                              : kind == WorkKind::kFill ? "\"gpu_memset\""
                                                        : "\"gpu_sync\"";
       e.raw(kCat, category);

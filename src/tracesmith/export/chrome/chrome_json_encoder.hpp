@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of the Chrome JSON exporter; only chrome_json*.cpp include this.
+// Internals of the Chrome JSON exporter; included only by chrome_json*.cpp.
 #pragma once
 
 #include <string>
@@ -38,7 +38,7 @@ class ChromeJsonEncoder {
     uint64_t pid = 0;
     uint64_t tid = 0;
   };
-  /// The other end of an arrow between a host slice and device work.
+  /// The device end of a flow between a host slice and device work.
   struct HalfArrow {
     uint64_t id;
     uint32_t work;
@@ -70,28 +70,29 @@ class ChromeJsonEncoder {
   void attributes(JsonEvent& e, TableId table, uint64_t row);
   void counters();
   void otherData();
-  /// Says with which call path the event was asked for, if that is known; before its arguments.
+  /// Writes the call path of the event, if known. Call before writing arguments.
   void stack(JsonEvent& e, CallPathId path);
-  /// The frames of those paths, as a member of the document; nothing where there are none.
+  /// Writes the frames of these paths as a member of the document, if there are any.
   void stackFrames();
-  /// The place of a host slice; the thread's name is written when it is first used.
+  /// The place of a host slice. Writes the name of the thread on first use.
   Place hostPlace(const HostSlice& slice, uint32_t lane);
   void hostSlice(const HostSlice& slice, uint32_t lane);
   void describeSlice(JsonEvent& e, const HostSlice& slice);
   void arguments(JsonEvent& e, const HostSlice& slice);
   void hostSlices();
   Place devicePlace(size_t stream, uint32_t lane) const;
-  /// The first lane of the stream that is free at `start_ns`; named when it is new.
+  /// Takes the first lane of the stream that is free at `start_ns`. Writes the name of a new lane.
   uint32_t takeLane(size_t stream, int64_t start_ns, int64_t end_ns);
   template <class Table>
   void deviceArguments(JsonEvent& e, const Table& table, size_t row);
-  /// Groups per dimension, rounded up; the global size alone where the driver chose the groups.
+  /// Writes groups per dimension, rounded up; only the global size if the driver chose the group
+  /// size.
   void shapeArguments(JsonEvent& e, size_t shape);
   template <class Table>
   void work(const Table& table, WorkKind kind, size_t row);
-  /// All device work in order of time, which the lanes of a stream need: a merge of four tables.
+  /// Writes all device work by merging four tables in time order, which takeLane() requires.
   void deviceWork();
-  /// Where a piece of device work lies, and when it began.
+  /// Place and start time of a piece of device work.
   std::pair<Place, int64_t> placeOf(uint64_t number) const;
   void deviceArrows();
 
@@ -108,19 +109,19 @@ class ChromeJsonEncoder {
   QuotedStrings quoted_;
   bool any_ = false;
   uint64_t device_pid_ = 10'000'000;  // pid of the unknown device; the others follow
-  std::vector<uint64_t> pids_;        // of processes
-  std::vector<bool> has_own_tid_;     // of threads; the others get one that is made up
+  std::vector<uint64_t> pids_;        // by process
+  std::vector<bool> has_own_tid_;     // by thread; the others get a generated one
   size_t streams_ = 0;
   std::vector<std::vector<int64_t>> lane_ends_;   // per stream, per lane
-  std::unordered_map<uint64_t, uint32_t> lanes_;  // of work that is not on lane 0
-  std::vector<bool> launched_;                    // work whose arrow has begun at its launch
-  std::unordered_set<uint64_t> named_;            // (lane, track) whose name is written
+  std::unordered_map<uint64_t, uint32_t> lanes_;  // by work number; only work not on lane 0
+  std::vector<bool> launched_;                    // work with a flow from its launch
+  std::unordered_set<uint64_t> named_;            // (lane, track) with a name already written
   std::vector<HalfArrow> half_arrows_;
   const CallPathTable& shownPaths() const {
     return options_.all_frames ? trace_.call_path : shown_paths_;
   }
-  CallPathTable shown_paths_;    // without frames of the interpreter and libffi
-  std::vector<bool> path_used_;  // by CallPathId; empty: no event has one
+  CallPathTable shown_paths_;    // without frames of the interpreter, libffi and the loader
+  std::vector<bool> path_used_;  // by CallPathId; empty: no event has a call path
   uint64_t arrows_ = 0;
   uint64_t unwritable_ = 0;
   uint64_t unmatched_frees_ = 0;

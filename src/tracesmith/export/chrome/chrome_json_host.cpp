@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Host slices as "X" and "i" events, with the arrows that begin or end at them.
+// Writes host slices as "X" and "i" events, with the flows that start or end at them.
 #include <fmt/format.h>
 
 #include "tracesmith/export/chrome/chrome_json_encoder.hpp"
@@ -10,7 +10,7 @@ using namespace chrome_keys;
 
 namespace {
 
-/// Two categories, as the format has lists of them: "copy" alone could be the device's.
+/// Two categories (the format allows a list), because "copy" alone is also a device category.
 std::string callCategory(CallKind kind) {
   constexpr std::string_view kNames[] = {"api",  "launch", "copy",  "fill",
                                          "sync", "memory", "build", "setup"};
@@ -24,7 +24,8 @@ ChromeJsonEncoder::Place ChromeJsonEncoder::hostPlace(const HostSlice& slice, ui
   const ThreadId thread = tracks_.thread(slice.track);
   Place place;
   place.pid = pidOf(tracks_.process(trace_, slice.track));
-  // Threads keep their number; what has none, or is a further lane, gets one past all of them.
+  // Threads keep their number. Tracks without one, and additional lanes, get numbers above all of
+  // these.
   place.tid = thread != ThreadId::kNone && has_own_tid_[indexOf(thread)] && lane == 0
                   ? trace_.thread.tid[indexOf(thread)]
                   : (uint64_t{lane} + 1) * kFirstMadeUpThread + slice.track;
@@ -64,7 +65,7 @@ void ChromeJsonEncoder::hostSlice(const HostSlice& slice, uint32_t lane) {
     const HostCallTable& t = trace_.host_call;
     uint32_t w = work_.first(t.process_id[slice.row], t.correlation_id[slice.row]);
     for (; w != 0; w = work_.next(w)) {
-      if (launched_[w]) continue;  // two calls under one id: the first one has it
+      if (launched_[w]) continue;  // two calls have the same id: it belongs to the first one
       launched_[w] = true;
       arrow('s', "\"ac2g\"", w, place, slice.start_ns);
     }
@@ -72,7 +73,7 @@ void ChromeJsonEncoder::hostSlice(const HostSlice& slice, uint32_t lane) {
   for (const Links::HostLink& link : links_.ofSlice(slice.source, slice.row)) {
     using What = Links::What;
     if (link.what == What::kArrowOut || link.what == What::kArrowIn) {
-      // Those names are of arrows that count their ids by themselves.
+      // "ac2g" and "wait" have id spaces of their own, so other flows must not use these names.
       std::string_view name = quoted_.at(link.name);
       if (name == "\"\"" || name == "\"ac2g\"" || name == "\"wait\"") name = "\"flow\"";
       arrow(link.what == What::kArrowOut ? 's' : 'f', name, link.value, place, slice.start_ns);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Host call stacks: "sf" of an event is the number of its call path, and "stackFrames" has, once
-// for all events, the frames of those paths that have any. Only that of a path's functions that is
-// innermost has the path's number; the others, into which it was inlined, are "12.1", "12.2", ...
+// Writes host call stacks. "sf" of an event is the number of its call path. "stackFrames" holds the
+// frames of all used paths, once for all events. If a path's frame has inlined functions, the
+// innermost function gets the path's number; the functions around it are "12.1", "12.2", ...
 #include <fmt/format.h>
 
 #include "tracesmith/export/chrome/chrome_json_encoder.hpp"
@@ -14,7 +14,7 @@ std::string frameKey(size_t path, size_t function) {
   return function == 0 ? fmt::format("{}", path) : fmt::format("{}.{}", path, function);
 }
 
-/// Viewers show the name alone, so it says where the function is, too.
+/// Includes the location of the function, because viewers only show the name.
 std::string frameName(const FrameSymbols& symbols, FrameId frame, const FrameFunction& function) {
   std::string name = symbols.label(frame, function);
   if (name.empty()) name = "unknown";
@@ -55,7 +55,7 @@ void ChromeJsonEncoder::stackFrames() {
       module = trace_.text(trace_.frame.module[f - 1]);
       module.remove_prefix(module.rfind('/') + 1);  // npos + 1 is 0
     }
-    // A path is younger than its caller's; in a damaged trace one could lead into itself.
+    // A path's number is above that of its caller; a damaged trace could contain a cycle.
     const auto caller = static_cast<size_t>(paths.parent[i]);
     for (size_t k = 0; k < functions.size(); ++k) {
       json.key(frameKey(i + 1, k)).beginObject();

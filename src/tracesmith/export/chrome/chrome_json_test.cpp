@@ -25,7 +25,7 @@ std::string written(const Trace& trace, const ChromeJsonOptions& options = {}) {
   return text;
 }
 
-/// ns of a decimal number of microseconds as it stands in the file, without a double.
+/// Converts decimal microseconds from the file to ns, without using a double.
 int64_t nsOf(const std::string& text) {
   const size_t dot = text.find('.');
   EXPECT_EQ(text.size() - dot, 4u) << "three decimals: " << text;
@@ -218,7 +218,7 @@ TEST(ChromeJson, countersAndLossesAreThere) {
   EXPECT_EQ(document["otherData"]["metadata"]["application"], "sample \"quoted\"");
 }
 
-/// Names of a stack as a viewer shows it, outermost first.
+/// Frame names of a stack as a viewer shows it, outermost first.
 std::vector<std::string> stackOf(const json& document, const json& event) {
   std::vector<std::string> names;
   if (!event.contains("sf")) return names;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One line of a Chrome JSON trace, written straight into an Output: much of an export is these.
+// Writes one line of a Chrome JSON trace directly into an Output, because most of an export
+// consists of such lines.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +15,12 @@
 
 namespace tracesmith {
 
-/// The strings of a trace with quotes around them and escaped, each made once, at first use.
+/// The strings of a trace, quoted and escaped; each is created once, on first use.
 class QuotedStrings {
  public:
   explicit QuotedStrings(const StringTable& strings)
       : strings_(strings), quoted_(strings.size() + 1) {}
-  /// Valid as long as this lives.
+  /// Valid as long as this object.
   std::string_view at(StringId id) {
     const auto i = static_cast<size_t>(id) < quoted_.size() ? static_cast<size_t>(id) : 0;
     std::string& text = quoted_[i];
@@ -36,8 +37,8 @@ class QuotedStrings {
   std::vector<std::string> quoted_;
 };
 
-/// Writes {"ph":...} and what follows; the braces of args are opened at the first argument. Room
-/// for the fixed parts is reserved here; texts are written through Output, so any length will do.
+/// Writes {"ph":...} and further members; the first argument opens the braces of args. Fixed parts
+/// use reserved space. Texts are written through Output and may have any length.
 class JsonEvent {
  public:
   JsonEvent(Output& out, bool& any, char phase) : out_(out) {
@@ -50,7 +51,7 @@ class JsonEvent {
   JsonEvent& operator=(const JsonEvent&) = delete;
   ~JsonEvent() { out_.write(in_args_ ? "}}" : "}"); }
 
-  /// `key` is given as it is written, comma and colon included: ",\"ts\":".
+  /// `key` is written verbatim, so it includes comma and colon: ",\"ts\":".
   JsonEvent& raw(std::string_view key, std::string_view json) {
     out_.write(key);
     out_.write(json);
@@ -77,7 +78,7 @@ class JsonEvent {
     return *this;
   }
 
-  /// `key` as written inside args, colon included: "\"bytes\":".
+  /// `key` is written verbatim, so it includes quotes and colon: "\"bytes\":".
   template <class Int>
   JsonEvent& arg(std::string_view key, Int v) {
     openArg();
@@ -93,7 +94,7 @@ class JsonEvent {
     quoted += '"';
     return rawArg(key, quoted);
   }
-  /// An argument whose key is any text.
+  /// Writes an argument whose key may be any text.
   JsonEvent& namedArg(std::string_view key, std::string_view text) {
     std::string quoted = "\"";
     appendJsonEscaped(quoted, key);

@@ -16,7 +16,7 @@ namespace {
 constexpr std::string_view kMember = "source.";
 constexpr std::string_view kMemberPart = "source_part.";  // see import/json/source_member.hpp
 
-/// What the rows of a table have that gaps are filled with.
+/// Columns whose values fill the gaps of a source shape.
 struct RowColumns {
   const int64_t* start_ns = nullptr;
   const int64_t* duration_ns = nullptr;
@@ -57,7 +57,7 @@ class SourceJsonWriter {
         quoted_(known.strings),
         shapes_(known.strings) {}
 
-  SourceJsonWriter(const SourceJsonWriter&) = delete;  // its parts refer to its choice
+  SourceJsonWriter(const SourceJsonWriter&) = delete;  // members refer to other members
   SourceJsonWriter& operator=(const SourceJsonWriter&) = delete;
 
   uint64_t run();
@@ -79,8 +79,8 @@ class SourceJsonWriter {
   Output& out_;
   QuotedStrings quoted_;
   SourceShapes shapes_;
-  std::map<TableId, std::vector<size_t>> blocks_;  // by number, in the order of their rows
-  Trace part_;                                     // the block of a table that was read last
+  std::map<TableId, std::vector<size_t>> blocks_;  // block numbers per table, in row order
+  Trace part_;                                     // the table block read last
   size_t part_block_ = ~size_t{0};
   bool any_ = false;
   uint64_t lost_ = 0;
@@ -96,7 +96,7 @@ void SourceJsonWriter::members() {
     const bool in_parts = key.starts_with(first_part);
     if ((!in_parts && !key.starts_with(kMember)) || last[key] != i) continue;
     const std::string name(key.substr(in_parts ? first_part.size() : kMember.size()));
-    // The name stands as it did in the document, escapes and all.
+    // The name is stored as in the document, including escapes.
     out_.put('"');
     out_.write(name);
     out_.write("\": ");
@@ -111,8 +111,8 @@ void SourceJsonWriter::members() {
   }
 }
 
-/// The columns that belong to a block of sources; `first`: the row in them of its first one. False
-/// where that cannot be had.
+/// Loads the columns that belong to a block of sources. `first`: row in them of the block's first
+/// row. Returns false if they cannot be loaded.
 bool SourceJsonWriter::rowsOf(const SourceBlock& block, RowColumns& columns, size_t& first) {
   for (const size_t index : blocks_[block.table]) {
     const BlockInfo& info = reader_.blocks()[index];
@@ -130,7 +130,7 @@ bool SourceJsonWriter::rowsOf(const SourceBlock& block, RowColumns& columns, siz
       if (std::decay_t<decltype(table)>::kId == block.table) columns = columnsOf(table);
     });
     first = static_cast<size_t>(block.first_row - info.first_row);
-    return columns.rows == info.rows;  // else rows are missing, and it is not known which
+    return columns.rows == info.rows;  // else an unknown set of rows is missing
   }
   return false;
 }
@@ -261,13 +261,13 @@ uint64_t SourceJsonWriter::run() {
   return lost_;
 }
 
-/// Single events by their row, the block that was read last kept.
+/// Reads single events by row; caches the block read last.
 class EventsByRow : private SourceJsonWriter {
  public:
   EventsByRow(TraceReader& reader, const Trace& known, const Selection& everything, Output& out)
       : SourceJsonWriter(reader, known, everything, out) {}
 
-  /// Writes the event; false when there is none.
+  /// Writes the event; returns false if there is none.
   bool write(TableId table, uint64_t row) {
     const Place* place = placeOf(table, row);
     if (place == nullptr || !load(*place)) return false;
@@ -288,7 +288,8 @@ class EventsByRow : private SourceJsonWriter {
     size_t block;
   };
 
-  /// Which block a row's source is in is only in the blocks: each is read once for that.
+  /// Finds the block with a row's source. Only the blocks themselves contain this information, so
+  /// each is read once.
   const Place* placeOf(TableId table, uint64_t row) {
     if (!indexed_) {
       indexed_ = true;
@@ -306,7 +307,8 @@ class EventsByRow : private SourceJsonWriter {
     return nullptr;
   }
 
-  /// Kept values lie column by column; a row's own are found by counting, once for the block.
+  /// Kept values are stored by column. The positions of each row's values are computed by counting,
+  /// once per block.
   bool load(const Place& place) {
     if (loaded_ == place.block) return true;
     loaded_ = ~size_t{0};
@@ -364,7 +366,7 @@ std::optional<std::string> SourceLookup::at(TableId table, uint64_t row) {
 bool hasSourceJson(const TraceReader& reader, const Trace& known) {
   const std::string_view form = known.metadataValue("source_form");
   if (form != "array" && form != "object") return false;
-  // A document without events is one, too; a part of a damaged trace may have lost its sources.
+  // A document may have no events; a part of a damaged trace may have lost its sources.
   bool any = false;
   for (const auto& [name, table] : listableTables()) any = any || reader.rows(table) > 0;
   return reader.rows(TableId::kSource) > 0 || !any;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gives a trace that was imported from Chrome's JSON back as the document that it was: every event
-// with all its members, in their order and with their spaces; texts and numbers mean the same,
-// though "\u00e9" may have become "é" and 1.5 in a time 1.500. The events are not in their old
-// order (no reader of the format may rely on one), and the members of the document come before
+// Restores the document from which a trace was imported (Chrome's JSON). Every event has all its
+// members, in their original order and with their spaces. Texts and numbers keep their meaning,
+// although "\u00e9" may have become "é", and 1.5 in a time 1.500. Events are not in their original
+// order (no reader of the format may rely on it), and the other members of the document precede
 // them.
 #pragma once
 
@@ -18,27 +18,27 @@
 
 namespace tracesmith {
 
-/// Whether the trace has what this export takes.
+/// Whether the trace contains the sources that this export needs.
 bool hasSourceJson(const TraceReader& reader, const Trace& known);
 
-/// `known` has the trace's strings, dictionaries and metadata (any TraceReader::read() of it has).
-/// Block after block: memory does not grow with the trace. What is taken RowFilter says, and
-/// LooseEvents of events that are rows of no table. Returns how many events could not be given back
-/// because the file does not have their rows.
+/// Works block by block, so memory does not grow with the trace. `known` must have the trace's
+/// strings, dictionaries and metadata (the result of any TraceReader::read() has). RowFilter
+/// selects rows, and LooseEvents selects events that are in no table. Returns how many events could
+/// not be restored because the file does not contain their rows.
 Result<uint64_t> writeSourceJson(TraceReader& reader, const Trace& known,
                                  const Selection& selection, Output& out,
                                  const RowChoice& choice = {});
 
-/// Single events as they stood in their source, by table and row.
+/// Restores single events of the source, by table and row.
 class SourceLookup {
  public:
-  /// Both must outlive it; `known` has the trace's strings.
+  /// Both must outlive this object. `known` must have the trace's strings.
   SourceLookup(TraceReader& reader, const Trace& known);
   ~SourceLookup();
   SourceLookup(const SourceLookup&) = delete;
   SourceLookup& operator=(const SourceLookup&) = delete;
 
-  /// None for a row whose source was not kept. The first call looks through all sources.
+  /// nullopt if the row's source was not kept. The first call scans all sources.
   std::optional<std::string> at(TableId table, uint64_t row);
 
  private:

@@ -13,7 +13,7 @@
 namespace tracesmith {
 namespace {
 
-/// All stacks as a tree, so that a stack that occurs a million times is there once.
+/// A tree of all stacks, so that a stack that occurs a million times is stored once.
 class StackTree {
  public:
   static constexpr uint32_t kRoot = 0;
@@ -100,9 +100,9 @@ class Folder {
   void write(const FrameNames& names, Output& out) const { tree_.write(names, out); }
 
  private:
-  /// The frames of a host call path, outermost first, below `root`.
+  /// Adds the frames of a host call path below `root`, outermost first.
   uint32_t callPath(uint32_t root, CallPathId id, FrameNames& names) {
-    constexpr size_t kDeepest = 1024;  // a damaged trace may have a path that leads into itself
+    constexpr size_t kDeepest = 1024;  // a damaged trace may contain a cycle of paths
     std::vector<uint32_t> frames;
     for (auto i = static_cast<size_t>(id);
          i != 0 && i <= trace_.call_path.size() && frames.size() < kDeepest;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folded stacks, as flame graph programs read them: a line per stack, its frames with semicolons
-// between them, a blank and the stack's own time in ns.
+// Writes folded stacks for flame graph tools: one line per stack, with its frames separated by
+// semicolons, a space, and the stack's self time in ns.
 #pragma once
 
 #include "tracesmith/base/result.hpp"
@@ -10,9 +10,9 @@
 
 namespace tracesmith {
 
-/// Host stacks are process;thread;ranges and calls as they nest, with the time in which none of
-/// their children ran. Device work is device;stream;[host call path;]name, with its duration. A
-/// semicolon in a name becomes a comma.
+/// Host stacks are process;thread;nested ranges and calls, with the time not covered by children.
+/// Device work is device;stream;[host call path;]name, with its duration. A semicolon in a name
+/// becomes a comma.
 void writeFoldedStacks(const Trace& trace, const Selection& selection, Output& out);
 
 }  // namespace tracesmith

@@ -81,7 +81,7 @@ class LaneMaker {
     return frameOf(table.name[i], eventName(trace_, Table::kId, i));
   }
 
-  /// Device work does not nest: each lane takes what begins after its last has ended.
+  /// Device work does not nest: a slice goes to a lane whose last slice has ended.
   void layOut(StreamId stream, std::vector<FrameSlice>& work,
               const std::function<void(const FrameLane&)>& f) {
     if (work.empty()) return;
@@ -89,7 +89,7 @@ class LaneMaker {
       return a.start_ns < b.start_ns;
     });
     std::vector<std::vector<FrameSlice>> lanes;
-    std::multimap<int64_t, size_t> free_at;  // when a lane is free: its number
+    std::multimap<int64_t, size_t> free_at;  // end of a lane's last slice, lane number
     for (const FrameSlice& slice : work) {
       const auto first = free_at.begin();
       size_t lane = lanes.size();

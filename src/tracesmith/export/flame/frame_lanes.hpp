@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A trace as stacks over time, for formats that know nothing else: the slices of each thread that
-// nest, and the work of each stream. What overlaps without nesting goes to a further lane.
+// Presents a trace as stacks over time, for formats that support nothing else: the nested slices of
+// each thread, and the work of each stream. Slices that overlap without nesting go to an additional
+// lane.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,7 @@
 
 namespace tracesmith {
 
-/// The texts that slices are shown as, numbered from 0.
+/// The texts of slices, numbered from 0.
 class FrameNames {
  public:
   uint32_t of(std::string_view text) {
@@ -29,26 +30,26 @@ class FrameNames {
 
  private:
   std::unordered_map<std::string, uint32_t> numbers_;
-  std::vector<const std::string*> texts_;  // the keys stay where they are
+  std::vector<const std::string*> texts_;  // point to keys of numbers_, which do not move
 };
 
 struct FrameSlice {
   int64_t start_ns = 0;
   int64_t end_ns = 0;
   uint32_t frame = 0;
-  CallPathId call_path{};  ///< of device work: where the host asked for it
+  CallPathId call_path{};  ///< for device work: the host call stack of its launch
 };
 
 struct FrameLane {
   std::string owner;               ///< process or device
   std::string track;               ///< thread or stream
   uint32_t lane = 0;               ///< 0 for the first
-  bool device = false;             ///< work of a stream
-  std::vector<FrameSlice> slices;  ///< by start, parents before children; they nest
+  bool device = false;             ///< a stream (else a thread)
+  std::vector<FrameSlice> slices;  ///< properly nested; by start, parents before children
 };
 
-/// Calls f(lane) for each lane that has slices: threads first, then streams. Instants, and device
-/// work without device times, are left out.
+/// Calls f(lane) for each lane that has slices: threads first, then streams. Leaves out instants,
+/// and device work without device times.
 void forEachFrameLane(const Trace& trace, const Selection& selection, FrameNames& names,
                       const std::function<void(const FrameLane&)>& f);
 

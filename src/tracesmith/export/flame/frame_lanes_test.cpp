@@ -21,7 +21,7 @@ std::string folded(const Trace& trace) {
   return text;
 }
 
-/// A range with a call and a range of an equal end in it, and two kernels that overlap.
+/// A range that contains a call and a range with the same end, and two overlapping kernels.
 test::SampleTrace nested() {
   test::SampleTrace s;
   const ProcessId process = s.process(7, "./train /data/set");
@@ -61,11 +61,11 @@ TEST(FrameLanes, KernelsHangBelowTheirHostCallPath) {
   t.frame.push({.address = 0x1234});
   t.call_path.push({.parent = CallPathId::kNone, .frame = FrameId(1)});
   t.call_path.push({.parent = CallPathId(1), .frame = FrameId(2)});
-  t.call_path.push({.parent = CallPathId(3), .frame = FrameId(1)});  // leads into itself
+  t.call_path.push({.parent = CallPathId(3), .frame = FrameId(1)});  // its own parent
   t.kernel.call_path_id[1] = CallPathId(2);
   EXPECT_NE(folded(t).find("stream 0;main;0x1234;b 30\n"), std::string::npos) << folded(t);
   t.kernel.call_path_id[1] = CallPathId(3);
-  EXPECT_NE(folded(t).find("main;main;"), std::string::npos);  // and ends
+  EXPECT_NE(folded(t).find("main;main;"), std::string::npos);  // and terminates
 }
 
 TEST(FrameLanes, InlinedFunctionsAreFramesAndAddressesSayWhereTheyLie) {
@@ -92,7 +92,7 @@ TEST(FrameLanes, SpeedscopeHasAProfileForEachLane) {
   EXPECT_TRUE(has("\"$schema\":\"https://www.speedscope.app/file-format-schema.json\"")) << text;
   EXPECT_TRUE(has("\"name\":\"device 0: G, stream 0\"")) << text;
   EXPECT_TRUE(has("\"name\":\"device 0: G, stream 0, lane 2\"")) << text;  // b overlaps a
-  // Times count from the first event; what ends together is closed from the inside.
+  // Times count from the first event. Slices with equal ends are closed innermost first.
   EXPECT_TRUE(
       has("[{\"type\":\"O\",\"frame\":0,\"at\":0},{\"type\":\"O\",\"frame\":1,\"at\":10},"
           "{\"type\":\"C\",\"frame\":1,\"at\":30},{\"type\":\"O\",\"frame\":2,\"at\":50},"

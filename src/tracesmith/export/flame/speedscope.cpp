@@ -10,7 +10,7 @@
 namespace tracesmith {
 namespace {
 
-/// Opens and closes of slices that nest, in the order of time.
+/// Writes open and close events of nested slices in time order.
 class EventList {
  public:
   EventList(JsonWriter& json, int64_t begin_ns) : json_(json), begin_ns_(begin_ns) {}
@@ -67,7 +67,7 @@ void writeSpeedscope(const Trace& trace, const Selection& selection, Output& out
     json.endArray().endObject();
   });
   json.endArray();
-  // The names are known only now; the order of members means nothing in JSON.
+  // Only now are all names known. The order of members has no meaning in JSON.
   json.key("shared").beginObject().key("frames").beginArray();
   for (uint32_t i = 0; i < names.size(); ++i) {
     json.beginObject().field("name", names.at(i)).endObject();

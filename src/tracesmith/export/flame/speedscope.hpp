@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Profiles for https://www.speedscope.app: one per thread and one per stream, and one more for each
-// further lane on which work of theirs overlaps.
+// Writes profiles for https://www.speedscope.app: one per thread and stream, and one for each
+// additional lane with overlapping work.
 #pragma once
 
 #include "tracesmith/base/result.hpp"
@@ -10,7 +10,8 @@
 
 namespace tracesmith {
 
-/// Times count in ns from the trace's first event: as numbers of JavaScript they are exact so.
+/// Times are in ns since the trace's first event, so that JavaScript numbers represent them
+/// exactly.
 void writeSpeedscope(const Trace& trace, const Selection& selection, Output& out);
 
 }  // namespace tracesmith

@@ -17,9 +17,9 @@
 namespace tracesmith {
 namespace {
 
-/// A stack, outermost frame first, and what it asked for.
+/// A stack, outermost frame first, with its weight.
 struct WeightedStack {
-  std::vector<uint32_t> frames;  // of FrameNames
+  std::vector<uint32_t> frames;  // numbers in FrameNames
   uint64_t weight = 0;
 };
 
@@ -42,7 +42,7 @@ class Collection {
         addAllocations();
         break;
     }
-    // Several call sites of one function have one line.
+    // Call sites in the same functions are merged into one line.
     std::map<std::vector<uint32_t>, uint64_t> by_names;
     for (const auto& [key, sum] : sums_) {
       if (sum == 0) continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Flame graphs of the program's call stacks: how much of something each stack asked for. (What the
-// other files of these formats show are slices of threads and streams over time.)
+// Writes flame graphs of the program's call stacks, weighted by what each stack requested. (The
+// other files for these formats show slices of threads and streams over time.)
 #pragma once
 
 #include <cstdint>
@@ -13,18 +13,18 @@
 
 namespace tracesmith {
 
-/// What the width of a frame is.
+/// The quantity shown as the width of a frame.
 enum class StackWeight : uint8_t {
-  kDeviceTime,  ///< ns that kernels, copies and fills took, below them the work's name
-  kHostTime,    ///< ns that calls of the API took, below them the call's name
-  kBytes,       ///< bytes that were allocated
+  kDeviceTime,  ///< ns of kernels, copies and fills; the innermost frame is the work's name
+  kHostTime,    ///< ns of API calls; the innermost frame is the call's name
+  kBytes,       ///< bytes allocated
 };
 
-/// One line for each stack, outermost frame first, with ';' between frames. Rows without a stack
-/// are at "[no stack]", so that the sum is that of the trace.
+/// Writes one line per stack, outermost frame first, frames separated by ';'. Rows without a stack
+/// count under "[no stack]", so that the sum equals that of the trace.
 void writeFoldedByStack(const Trace& trace, const Selection& selection, StackWeight weight,
                         Output& out);
-/// The same as a sampled profile of speedscope.
+/// Writes the same as a sampled profile for speedscope.
 void writeSpeedscopeByStack(const Trace& trace, const Selection& selection, StackWeight weight,
                             Output& out);
 

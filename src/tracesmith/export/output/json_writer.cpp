@@ -8,14 +8,14 @@
 namespace tracesmith {
 namespace {
 
-/// Bytes that need no escape: printable ASCII but quote and backslash.
+/// Bytes that need no escape: printable ASCII except quote and backslash.
 constexpr std::array<bool, 256> kPlain = [] {
   std::array<bool, 256> plain{};
   for (int c = 0x20; c < 0x7f; ++c) plain[static_cast<size_t>(c)] = c != '"' && c != '\\';
   return plain;
 }();
 
-/// Length of the well-formed UTF-8 sequence at the front of `s` (Unicode 15, table 3-7), or 0.
+/// Length of the well-formed UTF-8 sequence at the start of `s` (Unicode 15, table 3-7), or 0.
 size_t utf8Length(std::string_view s) {
   const auto byte = [&](size_t i) { return static_cast<uint8_t>(s[i]); };
   const auto between = [&](size_t i, int low, int high) {

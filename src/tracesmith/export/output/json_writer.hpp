@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON, written as it goes: the one writer of every JSON that TraceSmith prints. Commas and
-// escaping are its work; any bytes are a legal text (what is not UTF-8 becomes U+FFFD).
+// Streaming JSON writer; all JSON that TraceSmith prints goes through it. It handles commas and
+// escaping. A text may be any bytes: those that are not UTF-8 become U+FFFD.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@
 
 namespace tracesmith {
 
-/// Appends `text` as the inside of a JSON string (without the quotes) to `out`.
+/// Appends `text` to `out`, escaped for a JSON string, without quotes.
 void appendJsonEscaped(std::string& out, std::string_view text);
 
-/// Writes one JSON document to an Output. With `indent` > 0 for people, else on one line. The
-/// caller keeps the order right (a key before each value of an object); the writer does the rest.
+/// Writes one JSON document to an Output: indented for people if `indent` > 0, else on one line.
+/// The caller must make calls in a valid order (a key before each value of an object).
 class JsonWriter {
  public:
   explicit JsonWriter(Output& out, int indent = 0) : out_(out), indent_(indent) {}
@@ -32,7 +32,7 @@ class JsonWriter {
   JsonWriter& value(const char* text) { return value(std::string_view(text)); }
   JsonWriter& value(const std::string& text) { return value(std::string_view(text)); }
   JsonWriter& value(bool v) { return raw(v ? "true" : "false"); }
-  /// Shortest text that reads back as the same double; null when it is not finite.
+  /// Writes the shortest text that reads back as the same double; null if it is not finite.
   JsonWriter& value(double v);
   template <class T>
   requires(std::is_integral_v<T> && !std::is_same_v<T, bool>) JsonWriter& value(T v) {
@@ -40,10 +40,10 @@ class JsonWriter {
     return number(static_cast<uint64_t>(v));
   }
   JsonWriter& null() { return raw("null"); }
-  /// A value that is JSON already.
+  /// Writes a value that is already JSON.
   JsonWriter& raw(std::string_view json);
 
-  /// key() and value() in one.
+  /// Calls key() and value().
   template <class T>
   JsonWriter& field(std::string_view name, const T& v) {
     return key(name).value(v);

@@ -38,7 +38,7 @@ TEST(JsonWriter, anyTextReadsBack) {
         written([&](JsonWriter& json) { json.beginObject().field(name, name).endObject(); });
     const auto parsed = nlohmann::json::parse(text);
     ASSERT_EQ(parsed.size(), 1u);
-    // The parser checks UTF-8, so what comes back must be what went in, but for replaced bytes.
+    // The parser checks UTF-8, so the result must equal the input, except for replaced bytes.
     const std::string back = parsed.begin().value().get<std::string>();
     EXPECT_EQ(parsed.begin().key(), back);
     if (back.find("\xef\xbf\xbd") == std::string::npos) {
@@ -55,11 +55,12 @@ TEST(JsonWriter, eachBrokenByteBecomesOneReplacementCharacter) {
        "b",
        "a\xef\xbf\xbd"
        "b"},
-      {"\xc3(", "\xef\xbf\xbd("},                                // cut two-byte sequence
+      {"\xc3(", "\xef\xbf\xbd("},                                // truncated two-byte sequence
       {"\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},  // surrogate
       {"\xc0\xaf", "\xef\xbf\xbd\xef\xbf\xbd"},                  // overlong
       {"\xf4\x90\x80\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},  // past U+10FFFF
-      {"\xe2\x82", "\xef\xbf\xbd\xef\xbf\xbd"},                                  // cut at the end
+      // Truncated at the end.
+      {"\xe2\x82", "\xef\xbf\xbd\xef\xbf\xbd"},
       {"\xf0\x9f\x98\x80", "\xf0\x9f\x98\x80"},
   };
   for (const auto& c : cases) {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where an export goes: a file, a descriptor, a string or a function, behind one block buffer.
+// The destination of an export: a file, a descriptor, a string or a function, behind one block
+// buffer.
 //
-// A file gets its name when finish() finds it whole (base/target_file.hpp), so that a reader never
-// sees half of it and a failure leaves what was there before. A target that is not a regular file
-// (a terminal, a pipe, /dev/null) is written directly; "-" is standard output.
+// A file gets its name only when finish() succeeds (base/target_file.hpp). Readers never see a
+// partial file, and a failure leaves the old file in place. A target that is not a regular file (a
+// terminal, a pipe, /dev/null) is written directly; "-" is standard output.
 //
-// Errors stick: after the first one everything is discarded and finish() returns it, so encoders
-// need not check each write; long loops may ask failed() now and then to stop early.
+// Errors are sticky: after the first one all output is discarded and finish() returns the error.
+// Encoders therefore need not check each write. Long loops may poll failed() to stop early.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,7 @@ namespace tracesmith {
 
 class TargetFile;
 
-/// One thread at a time.
+/// Not thread-safe.
 class Output {
  public:
   /// Takes the bytes of one block; an error ends the export.
@@ -37,14 +38,14 @@ class Output {
 
   Output(Output&& other) noexcept;
   Output& operator=(Output&&) = delete;
-  ~Output();  ///< without a successful finish() a file is as it was before
+  ~Output();  ///< without a successful finish(), a target file is unchanged
 
-  /// Room for `n` bytes, valid until the next call of any other method but commit().
+  /// Returns space for `n` bytes, valid until any method other than commit() is called.
   uint8_t* reserve(size_t n) {
     if (capacity_ - used_ < n) makeRoom(n);
     return buffer_.get() + used_;
   }
-  /// `end` is where the bytes written into reserve()'s room end.
+  /// `end`: end of the bytes written into the space from reserve().
   void commit(const uint8_t* end) { used_ = static_cast<size_t>(end - buffer_.get()); }
 
   void write(std::string_view text) {
@@ -58,11 +59,11 @@ class Output {
   }
 
   bool failed() const { return !status_.has_value(); }
-  /// Bytes that were written so far, buffered ones included.
+  /// Bytes written so far, including buffered ones.
   uint64_t bytesWritten() const { return flushed_ + used_; }
-  /// Hands the buffered bytes on without ending the output.
+  /// Passes on the buffered bytes without ending the output.
   Status flush();
-  /// Flushes, closes and puts a file in its place. Returns the first error that was met.
+  /// Flushes, closes and renames a file to its final name. Returns the first error.
   Status finish();
 
  private:
@@ -76,11 +77,11 @@ class Output {
   size_t capacity_ = 0;
   uint64_t flushed_ = 0;
   Status status_;
-  Sink sink_;  // set: bytes go there, else to fd_
+  Sink sink_;  // if set, receives the bytes; else fd_ does
   int fd_ = -1;
   bool owns_fd_ = false;
   std::string name_;                    // for messages: the path the user gave
-  std::unique_ptr<TargetFile> target_;  // none when the target is written directly
+  std::unique_ptr<TargetFile> target_;  // null if the target is written directly
 };
 
 }  // namespace tracesmith

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Size and speed of the Perfetto and the Chrome JSON export: prints one line per case.
+// Measures size and speed of the Perfetto and Chrome JSON exports; prints one line per case.
 //   perfetto_bench [KERNELS] [DIRECTORY]     (default 1000000 /dev/shm)
 // CPU time of this thread, best of five; a launch, its kernel and the link between them count as
 // one.

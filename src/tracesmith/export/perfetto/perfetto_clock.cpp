@@ -13,7 +13,7 @@ int64_t numberOf(const Trace& trace, std::string_view key) {
   return value;
 }
 
-/// A moment of which the trace knows the wall clock, as imported traces may.
+/// Adds a moment with a known wall clock time, which imported traces may have.
 void addWallClock(const Trace& trace, TraceClock& found) {
   const ClockSnapshotTable& snapshots = trace.clock_snapshot;
   for (size_t i = 0; i < snapshots.size(); ++i) {
@@ -31,7 +31,8 @@ void addWallClock(const Trace& trace, TraceClock& found) {
 
 TraceClock clockOf(const Trace& trace, bool shifted) {
   TraceClock found{.moment_ns = timeRange(trace).begin_ns, .readings = {}};
-  // Only what was recorded here has the host's monotonic clock; an import has its source's.
+  // Only recorded traces contain the host's monotonic clock; an imported trace uses the clock of
+  // its source.
   const int64_t monotonic_ns = numberOf(trace, "start_monotonic_ns");
   if (monotonic_ns <= 0 || shifted || !trace.metadataValue("imported_format").empty()) {
     addWallClock(trace, found);

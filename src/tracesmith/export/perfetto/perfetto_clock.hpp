@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which clock the times of a Perfetto file are in, and what other clocks of the host showed at one
-// moment of it. A viewer refuses to guess how two real clocks relate: it takes a file for one of
-// CLOCK_BOOTTIME unless a snapshot says otherwise, and counts an error where no snapshot leads from
-// there to the clock that the times are in. Only the file's own clock (id 11, since v55; older
-// viewers take any id) may stand for any other.
+// Chooses the clock of the times in a Perfetto file, and readings of other host clocks at one
+// moment. A viewer does not guess how two real clocks relate. It assumes CLOCK_BOOTTIME unless a
+// snapshot says otherwise, and counts an error if no snapshot relates that to the clock of the
+// times. Only the file's own clock (id 11, since v55; older viewers accept any id) may be unrelated
+// to all others.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +20,11 @@ struct TraceClock {
     int64_t ns = 0;
   };
   uint64_t id = clock::kTraceFile;
-  int64_t moment_ns = 0;          ///< of the trace
-  std::vector<Reading> readings;  ///< of other clocks, at that moment
+  int64_t moment_ns = 0;          ///< trace time
+  std::vector<Reading> readings;  ///< other clocks at that moment
 };
 
-/// `shifted`: the file's times are not the trace's, but counted from another zero.
+/// `shifted`: times in the file are not trace times, but relative to another zero.
 TraceClock clockOf(const Trace& trace, bool shifted);
 
 }  // namespace tracesmith::perfetto

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device work as TrackEvents, for viewers that do not know the GPU packets of Perfetto v55: a track
-// per device, below it one per stream, and arrows by flow ids. What a viewer makes of GPU packets
-// (kernel tables, launch shapes, correlation) is lost in it.
+// Writes device work as TrackEvents, for viewers without support for the GPU packets of Perfetto
+// v55. It writes a track per device with one track per stream below it, and flows by flow ids.
+// Views based on GPU packets (kernel tables, launch shapes, correlation) are not available then.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,7 +21,8 @@ constexpr uint64_t kBlock = 2;
 constexpr uint64_t kCorrelationId = 3;
 constexpr std::string_view kCompatAnnotations[] = {"grid", "block", "correlation_id"};
 
-/// Grid and block of a shape as texts; there are far fewer shapes than launches.
+/// Grid and block of a shape as text. It is prepared per shape, because there are far fewer shapes
+/// than launches.
 std::string threeSizes(uint64_t x, uint64_t y, uint64_t z) {
   return fmt::format("{} x {} x {}", x, std::max<uint64_t>(y, 1), std::max<uint64_t>(z, 1));
 }
@@ -65,7 +66,7 @@ void Encoder::deviceSlices() {
         streams[s].begin(), streams[s].end(),
         [](const DeviceSlice& a, const DeviceSlice& b) { return a.start_ns < b.start_ns; });
     std::vector<Sequence> lanes;
-    std::multimap<int64_t, size_t> free_at;  // when a lane's last work ends: its number
+    std::multimap<int64_t, size_t> free_at;  // end of a lane's last work, lane number
     for (const DeviceSlice& slice : streams[s]) {
       const auto first = free_at.begin();
       size_t lane = lanes.size();
@@ -198,7 +199,7 @@ void Encoder::shapeOf(proto::Cursor& c, ShapeId id) {
       c.text<event::annotation::kString>(sizes);
     });
   };
-  if (r.local_x == 0) return;  // the driver chose
+  if (r.local_x == 0) return;  // chosen by the driver
   const auto groups = [](uint64_t global, uint64_t local) {
     return local == 0 ? 1 : global / local + (global % local != 0 ? 1 : 0);
   };
@@ -207,7 +208,7 @@ void Encoder::shapeOf(proto::Cursor& c, ShapeId id) {
   say(kBlock, threeSizes(r.local_x, r.local_y, r.local_z));
 }
 
-/// The arrows of a host slice, in place of the GPU correlation that newer viewers read.
+/// Writes flows of a host slice, in place of the GPU correlation that newer viewers use.
 void Encoder::hostArrows(proto::Cursor& c, const HostSlice& slice, uint32_t first_work) {
   const auto submit = [&](uint64_t number) {
     c.fixed64<event::kFlowIds>(packets_.uuid(TrackKind::kSubmission, number));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counters, and the memory that allocations add up to, as counter tracks. Memory is given as the
-// whole sum at each point, not as differences: a cut file and a stretch of a trace stay true.
+// Writes counters and total allocated memory as counter tracks. Each memory value is the absolute
+// sum, not a difference, so that truncated files and parts of a trace stay correct.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -39,7 +39,7 @@ void Encoder::openCounter(Sequence& q, int64_t ns, uint64_t uuid, uint64_t paren
 }
 
 void Encoder::counterValue(Sequence& q, int64_t ns, double value) {
-  // Whole numbers are shorter as integers; beyond 2^53 a double may not hold what it was made from.
+  // Whole numbers are shorter as integers. Beyond 2^53 a double may not be exact.
   const bool whole = std::abs(value) < 9007199254740992.0 && value == std::floor(value);
   packets_.timed(q, ns, 48, [&](proto::Cursor& c) {
     c.message<packet::kTrackEvent>([&] {

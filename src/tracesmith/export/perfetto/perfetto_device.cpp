@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device work as GpuRenderStageEvent packets. Each stream has a sequence per table, so that rows go
-// out straight from the columns, in their order, whenever that is the order of time per stream.
+// Writes device work as GpuRenderStageEvent packets. Each stream has one sequence per table. So
+// rows can be written directly from the columns in row order, if each stream's rows are in time
+// order.
 #include <cxxabi.h>
 #include <fmt/format.h>
 
@@ -14,8 +15,8 @@
 namespace tracesmith::perfetto {
 namespace {
 
-// Interned stage numbers; queue numbers follow after kFirstQueueIid in the same space. The queue's
-// number is part of a track's identity in trace_processor, so it differs for each stream.
+// Interned stage ids; queue ids start at kFirstQueueIid in the same id space. The queue id is part
+// of a track's identity in trace_processor, so it differs for each stream.
 constexpr uint64_t kKernelStage = 1;
 constexpr uint64_t kFirstCopyStage = 2;
 constexpr uint64_t kFillStage = 16;
@@ -34,7 +35,8 @@ enum ArgName : uint64_t {
   kArgGlobalY,
   kArgGlobalZ,
 };
-// What the viewer's GPU pages look for; "global_size_*" where the driver chose the groups.
+// Argument names that the viewer's GPU pages use. "global_size_*" if the driver chose the group
+// size.
 constexpr std::string_view kArgNames[] = {"device",
                                           "stream",
                                           "bytes",
@@ -152,8 +154,9 @@ void Encoder::prepareStreams() {
   }
 }
 
-/// The launch message of each shape. Groups are counted per dimension, rounded up as OpenCL 2.0 and
-/// later allow; where the driver chose the group size the global size is given instead.
+/// Encodes the launch message of each shape. It gives groups per dimension, rounded up, because
+/// OpenCL 2.0 and later allow partial groups. If the driver chose the group size, it gives the
+/// global size instead.
 void Encoder::prepareShapes() {
   const LaunchShapeTable& shapes = trace_.launch_shape;
   shapes_.resize(shapes.size() + 1);
@@ -242,7 +245,7 @@ void Encoder::openStream(Stream& s, WorkKind kind, int64_t first_ns) {
   });
 }
 
-/// What is rare, or asked for with full_args, as extra data of the event, in extra_.
+/// Encodes rare values, and those requested with full_args, as extra data of the event into extra_.
 template <class Table>
 void Encoder::extras(const Table& table, size_t row) {
   extra_.clear();
@@ -285,7 +288,7 @@ void Encoder::extras(const Table& table, size_t row) {
   }
 }
 
-/// Called for every row of device work: a part of work() for the compiler, too.
+/// Inlined into work(), which runs for every row of device work.
 [[gnu::always_inline]] inline Encoder::WorkName Encoder::nameOfWork(Sequence& q, WorkKind kind,
                                                                     StringId id) {
   WorkName name;
@@ -299,7 +302,7 @@ void Encoder::extras(const Table& table, size_t row) {
   return name;
 }
 
-/// Data of a sequence that has not met the name before.
+/// Writes interned data for a name that is new on the sequence.
 void Encoder::internWorkName(proto::Cursor& c, const Stream& s, WorkKind kind,
                              const WorkName& name) {
   c.message<packet::kInternedData>([&] {
@@ -308,7 +311,8 @@ void Encoder::internWorkName(proto::Cursor& c, const Stream& s, WorkKind kind,
       c.text<interned::kName>(name.readable);
     });
     if (kind != WorkKind::kKernel) return;
-    // "device" and "stream" are the same for all its launches here, so they are said once.
+    // "device" and "stream" are the same for all launches on this sequence, so they are written
+    // once.
     c.message<interned::kComputeKernels>([&] {
       c.uint<interned::kIid>(name.number);
       c.text<interned::kName>(name.label);
@@ -385,7 +389,7 @@ void Encoder::work(const Table& table, WorkKind kind, size_t row) {
 
 template <class Table>
 void Encoder::workTable(const Table& table, WorkKind kind) {
-  // Streams whose rows are not in order of time are sorted apart from the others.
+  // Rows of streams that are not in time order are sorted separately.
   std::vector<int64_t> last(streams_.size(), std::numeric_limits<int64_t>::min());
   std::vector<bool> sorted(streams_.size(), true);
   bool all_sorted = true;

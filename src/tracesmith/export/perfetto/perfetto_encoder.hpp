@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of the Perfetto exporter: one method per group of tables, each in a file of its own.
-// Only perfetto_*.cpp include this.
+// Internals of the Perfetto exporter, included only by perfetto_*.cpp. Each group of tables has
+// methods in its own file.
 #pragma once
 
 #include <optional>
@@ -22,7 +22,7 @@
 
 namespace tracesmith::perfetto {
 
-/// The name as people write it, where it is one of C++.
+/// The demangled form of a C++ name; other names unchanged.
 std::string demangled(std::string_view name);
 
 class Encoder {
@@ -34,22 +34,22 @@ class Encoder {
   PerfettoSummary summary() const;
 
  private:
-  /// What every event of a stream says of it.
+  /// Properties of a stream that all its events share.
   struct Stream {
     ProcessId process{};
-    uint32_t device = 0;         // index, as gpu_id
-    uint32_t device_number = 0;  // as people count it
+    uint32_t device = 0;         // index, used as gpu_id
+    uint32_t device_number = 0;  // as shown to users
     uint32_t stream_number = 0;
     uint64_t context = 0;
-    uint64_t api = 0;  // of InternedGraphicsContext; 0: unknown
+    uint64_t api = 0;  // value for InternedGraphicsContext; 0: unknown
     uint64_t queue_iid = 0;
     std::string queue_name;
     std::string arch;
-    std::string event_prefix;  // encoded fields of a GpuRenderStageEvent that never change
+    std::string event_prefix;  // encoded GpuRenderStageEvent fields that are always the same
     std::string args;          // encoded launch arguments "device" and "stream"
     Sequence sequences[kWorkKinds];
   };
-  /// One drawn stack of host slices.
+  /// One lane of nested host slices.
   struct Lane {
     Sequence sequence;
     std::vector<int64_t> open_ends;
@@ -67,15 +67,15 @@ class Encoder {
   // perfetto_host.cpp
   void hostSlices();
   void openLane(Lane& lane, const HostSlice& first, uint32_t number);
-  /// What is said where a slice starts.
+  /// Content of the start event of a slice.
   struct SliceStart {
     std::string_view label;
-    uint32_t name = 0;  // number of the label; 0: none
+    uint32_t name = 0;  // interned id of the label; 0: none
     bool new_name = false;
     bool new_stack = false;
     uint64_t category = 0;
     std::string_view new_category;
-    uint32_t first_work = 0;  // that it submits
+    uint32_t first_work = 0;  // first work it submits
     uint64_t callstack = 0;
   };
   void begin(Sequence& q, const HostSlice& slice);
@@ -97,9 +97,9 @@ class Encoder {
   void workTable(const Table& table, WorkKind kind);
   struct WorkName {
     bool given = false;
-    bool fresh = false;  // for its sequence
+    bool fresh = false;  // not yet interned on its sequence
     uint32_t number = 0;
-    std::string_view label;  // where it is fresh
+    std::string_view label;  // only if fresh
     std::string readable;
   };
   WorkName nameOfWork(Sequence& q, WorkKind kind, StringId id);
@@ -146,19 +146,19 @@ class Encoder {
   RowAttributes attributes_;
   HostTracks tracks_;
   NameNumbers names_;
-  CallPathTable shown_paths_;     // without frames of the interpreter and libffi
-  std::optional<Stacks> stacks_;  // where there are any to be written
+  CallPathTable shown_paths_;     // without frames of the interpreter, libffi and the loader
+  std::optional<Stacks> stacks_;  // only if there are any to write
   uint64_t events_ = 0;
   uint64_t cut_slices_ = 0;
   uint64_t unmatched_frees_ = 0;
   bool synthetic_ = false;
-  Sequence main_;                         // descriptors and attributes
+  Sequence main_;                         // for descriptors and attributes
   std::vector<std::vector<Lane>> lanes_;  // by track
   std::vector<Stream> streams_;           // by StreamId, then one per process for unknown streams
   std::vector<std::string> shapes_;       // encoded launch, by ShapeId
-  SeenIds described_devices_;             // whose tracks are there
-  std::vector<bool> submitted_;           // by work number: a host slice has an arrow to it
-  std::vector<std::pair<uint32_t, uint64_t>> arrows_from_work_;  // work number, arrow
+  SeenIds described_devices_;             // devices with tracks already written
+  std::vector<bool> submitted_;           // by work number: a host slice has a flow to it
+  std::vector<std::pair<uint32_t, uint64_t>> arrows_from_work_;  // work number, flow id
   std::string extra_;  // encoded fields of the event being written
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Field numbers of the Perfetto messages that the exporter writes. They are facts of Perfetto's
-// public .proto files (protos/perfetto/trace/**, as of v58); docs/perfetto.md says which is used
-// for what. Numbers are never reused there, so older viewers skip what they do not know.
+// Field numbers of the Perfetto messages that the exporter writes. They come from Perfetto's public
+// .proto files (protos/perfetto/trace/**, as of v58); docs/perfetto.md documents the use of each.
+// Perfetto never reuses numbers, so older viewers skip fields they do not know.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,8 @@ namespace clock {
 constexpr uint32_t kClocks = 1, kPrimaryTraceClock = 2;             // of ClockSnapshot
 constexpr uint32_t kClockId = 1, kTimestamp = 2, kIncremental = 3;  // of Clock
 constexpr uint64_t kRealtime = 1, kMonotonic = 3, kBoottime = 6;
-constexpr uint64_t kTraceFile = 11;  // the file's own: it stands for no clock of the host
-constexpr uint64_t kDelta = 64;      // the first id that belongs to one sequence alone
+constexpr uint64_t kTraceFile = 11;  // the file's own clock, unrelated to host clocks
+constexpr uint64_t kDelta = 64;      // the first id of clocks that belong to one sequence
 }  // namespace clock
 
 namespace track {

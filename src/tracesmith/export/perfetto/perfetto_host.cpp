@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Host slices as TrackEvents. A call that caused device work names the event ids of that work, from
-// which viewers draw the arrow from launch to kernel.
+// Writes host slices as TrackEvents. A call that caused device work lists the event ids of that
+// work; viewers use them to draw the arrow from launch to kernel.
 #include <fmt/format.h>
 
 #include "tracesmith/export/perfetto/perfetto_encoder.hpp"
@@ -8,8 +8,8 @@
 namespace tracesmith::perfetto {
 namespace {
 
-// Interned categories: the kinds of calls first (kind + 1), then those of other slices, then the
-// categories of ranges (kFirstRangeCategory + their name's number).
+// Interned category ids: first the kinds of calls (kind + 1), then those of other slices, then the
+// categories of ranges (kFirstRangeCategory + number of their name).
 constexpr std::string_view kCategories[] = {"api",    "launch", "copy",  "fill", "sync",
                                             "memory", "build",  "setup", "range"};
 constexpr uint64_t kBuildCategory = 7;
@@ -82,7 +82,7 @@ uint32_t tableOf(SliceSource source) {
 
 }  // namespace
 
-/// The slice's name; `id` is kNone when it is not a string of the trace.
+/// The slice's name. Sets `id` to kNone if it is not a string of the trace.
 std::string_view Encoder::nameOf(const HostSlice& slice, StringId& id) const {
   id = StringId::kNone;
   switch (slice.source) {
@@ -225,7 +225,7 @@ void Encoder::annotate(proto::Cursor& c, const HostSlice& slice) {
   }
 }
 
-/// The number of the slice's callstack; 0: none. What q lacks of it is in extra_.
+/// The number of the slice's callstack; 0: none. Puts interned data that `q` lacks into extra_.
 uint64_t Encoder::callstackOf(Sequence& q, const HostSlice& slice) {
   extra_.clear();
   const CallPathId path = callPathOf(trace_, slice);
@@ -236,8 +236,7 @@ uint64_t Encoder::callstackOf(Sequence& q, const HostSlice& slice) {
   return number;
 }
 
-/// The parts of begin(), which is called for every host slice, are parts of it for the compiler,
-/// too.
+/// This and the next parts of begin() are inlined, because begin() runs for every host slice.
 [[gnu::always_inline]] inline Encoder::SliceStart Encoder::startOf(Sequence& q,
                                                                    const HostSlice& slice) {
   SliceStart start;
@@ -264,7 +263,7 @@ uint64_t Encoder::callstackOf(Sequence& q, const HostSlice& slice) {
   return start;
 }
 
-/// What the sequence has not met before; a new stack is in extra_.
+/// Writes interned data that is new on the sequence; that of a new stack is in extra_.
 void Encoder::internStart(proto::Cursor& c, const SliceStart& start) const {
   c.message<packet::kInternedData>([&] {
     if (start.new_name) {
@@ -283,7 +282,7 @@ void Encoder::internStart(proto::Cursor& c, const SliceStart& start) const {
   });
 }
 
-/// Arrows to other slices, and the device work that the slice submits or waited for.
+/// Writes flows to other slices, and the device work that the slice submits or waited for.
 [[gnu::always_inline]] inline void Encoder::linkStart(proto::Cursor& c, const HostSlice& slice,
                                                       uint32_t first_work,
                                                       std::span<const Links::HostLink> links) {
@@ -354,7 +353,7 @@ void Encoder::hostSlices() {
   const HostSlices slices(trace_, selection_, tracks_);
   const auto laneOf = [&](const HostSlice& slice, uint32_t number) -> Lane& {
     std::vector<Lane>& lanes = lanes_[slice.track];
-    // A higher lane hangs below the first, which slices before it have opened.
+    // The track of a higher lane is a child of lane 0's, which earlier slices have opened.
     if (number >= lanes.size()) lanes.resize(number + 1);
     Lane& lane = lanes[number];
     if (lane.sequence.id == 0) openLane(lane, slice, number);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packets and sequences of a Perfetto file. Each track is written on a sequence of its own: there
-// its time stamps are differences to the packet before (an incremental clock, one to three bytes)
-// and its names are numbers that the sequence has introduced once.
+// Writes packets and sequences of a Perfetto file. Each track has its own sequence. Time stamps on
+// a sequence are differences to its previous packet (an incremental clock, one to three bytes), and
+// names are interned once per sequence.
 #pragma once
 
 #include <algorithm>
@@ -18,11 +18,11 @@
 
 namespace tracesmith::perfetto {
 
-/// A set of small numbers: bits for the first ones, a hash set for the rest, so that a file with
-/// very many sequences and names cannot make it large.
+/// A set of small numbers: a bitmap for the smallest ones and a hash set for the rest. This bounds
+/// memory for files with very many sequences and names.
 class SeenIds {
  public:
-  /// True when `id` was not there yet.
+  /// Returns true if `id` is new.
   bool insert(uint32_t id) {
     if (id >= kBits) return rest_.insert(id).second;
     const size_t word = id / 64;
@@ -39,7 +39,7 @@ class SeenIds {
   std::unordered_set<uint32_t> rest_;
 };
 
-/// Small numbers for the strings that are used, from 1, in order of first use.
+/// Assigns numbers to strings, from 1, in order of first use.
 class NameNumbers {
  public:
   explicit NameNumbers(size_t strings) : numbers_(strings + 1) {}
@@ -54,7 +54,7 @@ class NameNumbers {
   uint32_t last_ = 0;
 };
 
-/// What a sequence has introduced of call stacks (perfetto_stacks.hpp).
+/// Interned call stack data that a sequence already has (perfetto_stacks.hpp).
 struct SeenStacks {
   SeenIds callstacks, frames, functions, files, modules;
 };
@@ -64,7 +64,7 @@ struct Sequence {
   uint64_t last = 0;  ///< time of its last packet
   SeenIds names;
   SeenIds categories;
-  std::unique_ptr<SeenStacks> stacks;  ///< from its first event that has one
+  std::unique_ptr<SeenStacks> stacks;  ///< set at its first event with a call stack
 };
 
 enum class TrackKind : uint64_t {
@@ -76,27 +76,27 @@ enum class TrackKind : uint64_t {
   kFlow = 6,
   kDevice = 7,
   kStream = 8,
-  kSubmission = 9,  ///< arrows from a host call to its work,
-  kWait = 10,       ///< from work to work,
-  kWaited = 11,     ///< and from work to the host that waited for it
+  kSubmission = 9,  ///< flow from a host call to its work
+  kWait = 10,       ///< flow from work to work
+  kWaited = 11,     ///< flow from work to a host call that waited for it
 };
 
 class PacketWriter {
  public:
-  /// Times are written as ns - base_ns, in the clock `clock`; `seed` tells the track ids of this
-  /// trace from others'.
+  /// Times are written as ns - base_ns, in the clock `clock`. `seed` makes the track ids differ
+  /// from those of other traces.
   PacketWriter(Output& out, int64_t base_ns, uint64_t clock, uint64_t seed)
       : out_(out), base_(static_cast<uint64_t>(base_ns)), clock_(clock), seed_(seed) {}
 
   uint64_t time(int64_t ns) const { return static_cast<uint64_t>(ns) - base_; }
 
-  /// A number for a track (or flow) that other traces are unlikely to use as well.
+  /// An id for a track (or flow) that is unlikely to occur in other traces.
   uint64_t uuid(TrackKind kind, uint64_t a, uint64_t b = 0) const {
     const uint64_t key[] = {static_cast<uint64_t>(kind), a, b};
     return hash64({reinterpret_cast<const uint8_t*>(key), sizeof key}, seed_) | 1;
   }
 
-  /// Writes one packet whose fields `fields(Cursor&)` writes, in at most `bound` bytes.
+  /// Writes one packet. `fields(Cursor&)` writes its fields, at most `bound` bytes.
   template <class Fields>
   void packet(size_t bound, Fields&& fields) {
     proto::Cursor c(out_.reserve(bound + 16));
@@ -105,7 +105,7 @@ class PacketWriter {
     ++packets_;
   }
 
-  /// A packet of `q` at `ns`, which must not lie before the sequence's last one.
+  /// Writes a packet of `q` at `ns`, which must not be before the sequence's last packet.
   template <class Fields>
   void timed(Sequence& q, int64_t ns, size_t bound, Fields&& fields) {
     packet(bound + 32, [&](proto::Cursor& c) {
@@ -116,8 +116,8 @@ class PacketWriter {
     });
   }
 
-  /// Opens `q`: its clock starts at `ns`, and track events on it lie on `track_uuid` (0: it has
-  /// none). `rest(Cursor&)` may add interned data, in at most `bound` bytes.
+  /// Opens `q`. Its clock starts at `ns`, and its track events are on `track_uuid` (0: no track).
+  /// `rest(Cursor&)` may add interned data, at most `bound` bytes.
   template <class Rest>
   void open(Sequence& q, int64_t ns, uint64_t track_uuid, size_t bound, Rest&& rest) {
     q.id = ++sequences_;
@@ -148,7 +148,7 @@ class PacketWriter {
     });
   }
 
-  /// A packet of `q` without a time (descriptors).
+  /// Writes a packet of `q` without a time (for descriptors).
   template <class Fields>
   void untimed(const Sequence& q, size_t bound, Fields&& fields) {
     packet(bound + 16, [&](proto::Cursor& c) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first and the last packets of a Perfetto file: clocks, devices, processes; and what was lost.
+// Writes the first and last packets of a Perfetto file: clocks, devices, processes, and losses.
 #include <fmt/format.h>
 
 #include <unordered_map>
@@ -15,7 +15,8 @@ std::string_view baseName(std::string_view path) {
   return slash == std::string_view::npos ? path : path.substr(slash + 1);
 }
 
-/// 16 bytes from a UUID's text ("GPU-0123...", with or without dashes); empty when it is not one.
+/// The 16 bytes of a UUID given as text ("GPU-0123...", with or without dashes); empty if it is not
+/// a UUID.
 std::string uuidBytes(std::string_view text) {
   if (text.substr(0, 4) == "GPU-") text.remove_prefix(4);
   std::string bytes;
@@ -57,8 +58,8 @@ void Encoder::preamble() {
   for (size_t i = 0; i < trace_.process.size(); ++i) describeProcess(i);
 }
 
-/// Says which clock the times are in, and what others showed at one moment. It stands before all
-/// that has a time: a viewer settles how clocks relate at the first one.
+/// Writes the clock of the times, and readings of other clocks at one moment. This must precede all
+/// packets with times, because a viewer determines how clocks relate at the first one.
 void Encoder::describeClocks() {
   packets_.packet(160, [&](proto::Cursor& c) {
     c.uint<packet::kSequenceId>(main_.id);
@@ -143,8 +144,8 @@ void Encoder::describeProcess(size_t row) {
                     c.uint<packet::kSequenceId>(main_.id);
                     c.message<packet::kTrackDescriptor>([&] {
                       c.uint<track::kUuid>(processUuid(idAt<ProcessId>(row)));
-                      if (pid == 0) {  // 0 is the kernel's idle task there
-                        c.text<track::kName>(name.empty() ? "process of unknown number" : name);
+                      if (pid == 0) {  // viewers take 0 for the kernel's idle task
+                        c.text<track::kName>(name.empty() ? "process with unknown pid" : name);
                         return;
                       }
                       c.message<track::kProcess>([&] {
@@ -166,8 +167,8 @@ void Encoder::describeProcess(size_t row) {
                   });
 }
 
-/// The last packet. A file that does not end with it, or that does not hold `tracesmith.packets`
-/// packets, was cut: viewers would not say so.
+/// Writes the last packet. A file that does not end with it, or that does not contain
+/// `tracesmith.packets` packets, is truncated. Viewers do not report this.
 void Encoder::trailer() {
   std::string fields;
   const auto attribute = [&](std::string_view key, auto value) {
@@ -189,7 +190,7 @@ void Encoder::trailer() {
   };
 
   attribute("tracesmith.version", getVersionString());
-  if (synthetic_) attribute("tracesmith.simulated", std::string_view("made up, never measured"));
+  if (synthetic_) attribute("tracesmith.simulated", std::string_view("synthetic, not measured"));
   const LossTable& losses = trace_.loss;
   uint64_t dropped = 0;
   uint64_t unresolved = 0;

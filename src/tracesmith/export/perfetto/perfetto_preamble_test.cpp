@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a file says of itself: clocks, processes, devices, what was lost.
+// Tests of a file's metadata: clocks, processes, devices, losses.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -18,7 +18,7 @@ TEST(PerfettoPreamble, clocksOfAFileLeadToThoseOfItsHost) {
   constexpr uint64_t kReal = 1, kMono = 3, kBoot = 6, kOwn = 11;
   const auto clocksOf = [](const Trace& trace) {
     reading::File file = readBack(trace);
-    // That of the first packet; those of sequences follow it.
+    // The clock of the first packet; clocks of sequences follow.
     const uint64_t own = file.clocks[file.primary_clock];
     file.clocks[file.primary_clock] = 0;
     return std::tuple(file.primary_clock, own, file.clocks);
@@ -82,7 +82,7 @@ TEST(PerfettoPreamble, theLastPacketTellsWhatBelongsToTheFileAndWhatWasLost) {
   EXPECT_EQ(whole.attributes.at("metadata.application"), "sample \"quoted\"");
   const size_t events = whole.works.size() + whole.slices.size() + whole.samples.size();
   EXPECT_EQ(whole.attributes.at("tracesmith.events"), std::to_string(events));
-  // Cut anywhere, the file no longer ends with it.
+  // A file truncated anywhere no longer ends with it.
   sample::Random random(3);
   for (int i = 0; i < 200; ++i) {
     EXPECT_FALSE(reading::File(bytes.substr(0, random.below(bytes.size()))).attributes_last);

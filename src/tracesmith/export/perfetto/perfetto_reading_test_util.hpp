@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads a Perfetto file back as a viewer would: sequences with their clocks, interned data and
-// defaults, stacks of slices per track. Complains about whatever a viewer would stumble over. It
-// shares no code with the writer but the field numbers of proto_reader; for tests only.
+// defaults, stacks of slices per track. Fails on anything that a viewer could not handle. Shares no
+// code with the writer except proto_reader's field numbers. For tests only.
 #pragma once
 
 #include <bit>
@@ -27,8 +27,8 @@ struct Work {
   std::string queue;
   std::string stage;
   uint64_t category = 0;
-  std::string name;         // as the viewer shows it
-  std::string kernel_name;  // of the interned kernel
+  std::string name;         // as shown by the viewer
+  std::string kernel_name;  // from the interned kernel
   std::map<std::string, std::string> args;
   std::vector<uint64_t> waits;
 };
@@ -72,7 +72,7 @@ class File {
   std::vector<std::string> problems;
   uint64_t packets = 0;
   uint64_t primary_clock = 0;
-  std::map<uint64_t, uint64_t> clocks;  // last reading of those that are the whole file's
+  std::map<uint64_t, uint64_t> clocks;  // last reading of each global clock
   bool attributes_last = false;
 
  private:
@@ -154,7 +154,7 @@ class File {
     Sequence& q = sequences_[id];
     if (flags & 1) q = Sequence{}, q.valid = true;
     if ((flags & 2) != 0 && !q.valid) return problem("needs state that was never set");
-    for (const Field& f : parts) {  // in the order in which a viewer handles them
+    for (const Field& f : parts) {  // in the order in which a viewer processes them
       if (f.number == 59) readDefaults(q, f.bytes);
     }
     for (const Field& f : parts) {
@@ -216,9 +216,9 @@ class File {
     q.clock = own->second;
   }
 
-  // How clocks are related, as a viewer sees it: by snapshots alone.
+  // How clocks are related according to snapshots, the only information a viewer has.
   static constexpr uint64_t kBoottime = 6, kTraceFile = 11, kDelta = 64;
-  using Node = std::pair<uint64_t, uint64_t>;  // sequence, of clocks that belong to one; clock
+  using Node = std::pair<uint64_t, uint64_t>;  // sequence (only for sequence clocks), clock
   static Node nodeOf(uint64_t sequence, uint64_t clock) {
     return {clock >= 64 && clock < 128 ? sequence : 0, clock};
   }
@@ -229,9 +229,9 @@ class File {
   void relate(const Node& a, const Node& b) {
     if (rootOf(a) != rootOf(b)) relatives_[rootOf(a)] = rootOf(b);
   }
-  /// At the first time of a file v58 looks for a way from CLOCK_BOOTTIME to the primary clock, and
-  /// counts `clock_sync_unrelatable_clock_domains` where there is none; a file's own clock it takes
-  /// for any other.
+  /// At the first time in a file, v58 looks for a path from CLOCK_BOOTTIME to the primary clock.
+  /// Without one it counts `clock_sync_unrelatable_clock_domains`. It relates a file's own clock to
+  /// any other.
   void checkClocks(uint64_t sequence, uint64_t clock) {
     const Node primary = nodeOf(0, primary_clock);
     if (rootOf(nodeOf(sequence, clock)) != rootOf(primary)) {

@@ -7,7 +7,7 @@
 namespace tracesmith::perfetto {
 namespace {
 
-/// The bytes of a build-id; "" where the text is none.
+/// The bytes of a build id; "" if the text is not one.
 std::string bytesOfHex(std::string_view text) {
   const auto digit = [](char c) {
     return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
@@ -57,7 +57,7 @@ uint32_t Stacks::introduceModule(const FrameRow& frame, SeenStacks& seen, std::s
   const uint32_t number =
       mappings_.try_emplace(key, static_cast<uint32_t>(mappings_.size() + 1)).first->second;
   if (!seen.modules.insert(number)) return number;
-  // A path goes whole, as one of its parts.
+  // The whole path is written as a single component.
   introduceText<interned::kMappingPaths>(out, number, trace_.text(frame.module));
   const std::string build_id = bytesOfHex(trace_.text(frame.build_id));
   if (!build_id.empty()) introduceText<interned::kBuildIds>(out, number, build_id);
@@ -75,9 +75,9 @@ void Stacks::introduceFrame(FrameId id, SeenStacks& seen, std::string& out) {
   const uint32_t first = first_number_[indexOf(id)];
   if (!seen.frames.insert(first)) return;
   const FrameRow row = trace_.frame.row(indexOf(id));
-  // There it is an address within the call, here where the call returns to.
+  // Perfetto expects an address within the call instruction; a trace has the return address.
   const bool exact = (row.flags & frame_flags::kExact) != 0;
-  // Without an address there is nothing that a frame could be told by in a mapping.
+  // Without an address a frame has no identity within a mapping.
   const bool in_module = row.module != StringId::kNone && row.module_offset != 0;
   const bool python =
       row.address == 0 && row.module_offset == 0 && trace_.text(row.module) == "Python";

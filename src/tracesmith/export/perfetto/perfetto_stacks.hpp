@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Host call stacks as Perfetto has them: an event names a callstack by number; callstacks, their
-// frames, and the names, files and modules of those are introduced once on each sequence that uses
-// them. A frame there has one function, so where functions were inlined it becomes several.
+// Writes host call stacks in Perfetto's form. An event refers to a callstack by number. Callstacks,
+// frames, names, files and modules are interned once on each sequence that uses them. A Perfetto
+// frame has one function, so a frame with inlined functions becomes several.
 #pragma once
 
 #include <cstdint>
@@ -18,16 +18,16 @@ namespace tracesmith::perfetto {
 
 class Stacks {
  public:
-  /// Refers to `trace` and `paths`, which must outlive this. `paths`: what its ids lead to.
+  /// `paths`: the call paths that ids refer to. Both arguments must outlive this object.
   Stacks(const Trace& trace, const CallPathTable& paths);
 
-  /// The number of the path's callstack; 0: it is not there.
+  /// The number of the path's callstack; 0: not in the trace.
   uint64_t number(CallPathId path) const {
     const auto p = static_cast<size_t>(path);
     return p != 0 && p <= paths_.size() && isKnown(paths_.frame[p - 1]) ? p : 0;
   }
-  /// Appends to `out` the fields of InternedData that a callstack with a number needs and that
-  /// `seen` lacks.
+  /// Appends to `out` those InternedData fields that the callstack needs and that `seen` lacks.
+  /// `path` must have a number.
   void introduce(CallPathId path, SeenStacks& seen, std::string& out);
 
  private:
@@ -41,7 +41,9 @@ class Stacks {
   const Trace& trace_;
   const CallPathTable& paths_;
   const FrameSymbols symbols_;
-  std::vector<uint32_t> first_number_;  // of a frame's functions, the outermost first; by FrameId
+  // By FrameId: number of the frame's outermost function. The numbers of its other functions
+  // follow.
+  std::vector<uint32_t> first_number_;
   std::unordered_map<std::string, uint32_t> texts_;
   std::unordered_map<uint64_t, uint32_t> mappings_;  // by module and build-id
   std::vector<FrameFunction> functions_;             // of one frame

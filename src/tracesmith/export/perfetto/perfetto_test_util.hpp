@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: a trace as a Perfetto file, and what a viewer makes of that.
+// For tests: exports a trace to a Perfetto file and reads it back as a viewer would.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -11,7 +11,7 @@ namespace tracesmith {
 namespace perfetto {
 namespace {
 
-/// Perfetto's times are unsigned; a trace that begins before 0 is moved up to it.
+/// Perfetto's times are unsigned, so a trace that starts before 0 is shifted to start at 0.
 int64_t baseOf(const Trace& trace) {
   int64_t base = 0;
   const auto look = [&](const Column<int64_t>& column) {
@@ -31,7 +31,7 @@ int64_t baseOf(const Trace& trace) {
   return base;
 }
 
-/// Tells the track ids of this trace from those of another that may be opened beside it.
+/// Seed that makes the track ids differ from those of another trace opened in the same viewer.
 uint64_t seedOf(const Trace& trace) {
   uint64_t seed = 0;
   const ProcessTable& processes = trace.process;
@@ -60,7 +60,7 @@ Encoder::Encoder(const Trace& trace, Output& out, const PerfettoOptions& options
       names_(trace.strings.size()) {
   if (options.flows) links_ = Links(trace, selection, work_);
   if (options.full_args) attributes_ = RowAttributes(trace);
-  // Viewers before v53 count each as an error.
+  // Viewers before v53 count each stack as an error.
   if (options.compat || trace.call_path.empty()) return;
   if (!options.all_frames) shown_paths_ = withoutRuntimeFrames(trace);
   stacks_.emplace(trace, options.all_frames ? trace.call_path : shown_paths_);
@@ -95,7 +95,7 @@ PerfettoSummary Encoder::summary() const {
 Result<PerfettoSummary> writePerfetto(const Trace& trace, Output& out,
                                       const PerfettoOptions& options) {
   if (options.from_ns && options.to_ns && *options.from_ns >= *options.to_ns) {
-    return fail(ErrorCode::kInvalidArgument, "the stretch to export ends before it begins");
+    return fail(ErrorCode::kInvalidArgument, "the time range to export ends before it starts");
   }
   const Selection selection(trace, options.from_ns, options.to_ns, options.streams);
   TS_TRY(DeviceWork work, DeviceWork::index(trace, selection));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes a Trace as a Perfetto trace (protobuf) with typed GPU packets, for
-// https://ui.perfetto.dev, trace_processor and whatever else reads .perfetto-trace files.
-// docs/perfetto.md says how each table appears there and how the file tells that it is complete.
+// https://ui.perfetto.dev, trace_processor and other readers of .perfetto-trace files.
+// docs/perfetto.md describes how each table is mapped and how the file shows that it is complete.
 #pragma once
 
 #include <cstdint>
@@ -17,34 +17,36 @@ namespace tracesmith {
 
 struct PerfettoOptions {
   bool counters = true;  ///< counter tracks, and allocated memory per context
-  bool flows = true;  ///< dependency arrows of the `flow` table (launch to kernel is always there)
-  /// Host ns; events that overlap [from_ns, to_ns) are taken. Absent: open.
+  /// Flows of the `flow` table (those from launch to kernel are always written).
+  bool flows = true;
+  /// Host ns; selects events that overlap [from_ns, to_ns). Absent: open.
   std::optional<int64_t> from_ns, to_ns;
-  std::vector<StreamId> streams;  ///< empty: all; events that belong to no stream always stay
-  /// Also what differs for every event (correlation ids, queue times, user attributes): complete,
-  /// but a viewer then needs several times the memory.
+  std::vector<StreamId> streams;  ///< empty: all; events without a stream are always written
+  /// Also writes values that differ for every event (correlation ids, queue times, user
+  /// attributes). Viewers then need several times the memory.
   bool full_args = false;
-  /// Device work as plain slices, for viewers before Perfetto v55 and readers of TrackEvents.
+  /// Writes device work as plain slices, for viewers before Perfetto v55 and readers of
+  /// TrackEvents.
   bool compat = false;
-  /// In stacks also the frames of the interpreter, libffi and the loader
+  /// Includes stack frames of the interpreter, libffi and the loader
   /// (analysis/timing/runtime_frames.hpp).
   bool all_frames = false;
 };
 
-/// What was written.
+/// Counts of what was written.
 struct PerfettoSummary {
   uint64_t packets = 0;
   uint64_t events = 0;  ///< rows of the trace that became events
   uint64_t bytes = 0;
 };
 
-/// Writes to `path` ("-": standard output), whole or not at all (export/output/output.hpp). `trace`
-/// is in host time. Errors: those of the file, and kInvalidArgument for an empty or reversed
-/// stretch.
+/// Writes to `path` ("-": standard output), completely or not at all (export/output/output.hpp).
+/// `trace` must be in host time. Errors: file errors, and kInvalidArgument for an empty or reversed
+/// time range.
 Status exportPerfetto(const Trace& trace, const std::string& path,
                       const PerfettoOptions& options = {});
 
-/// The same into an Output, which the caller finishes.
+/// Writes to `out`; the caller must call out.finish().
 Result<PerfettoSummary> writePerfetto(const Trace& trace, Output& out,
                                       const PerfettoOptions& options = {});
 

@@ -27,7 +27,8 @@ std::map<uint64_t, const reading::Work*> byId(const reading::File& file) {
   return works;
 }
 
-/// Each row of device work is there once, under its number, with its own times, stream and process.
+/// Checks that each row of device work is present once, under its number, with its times, stream
+/// and process.
 void expectDeviceWork(const Trace& trace, const reading::File& file) {
   const auto works = byId(file);
   const Selection all = everything(trace);
@@ -80,7 +81,7 @@ TEST(Perfetto, deviceWorkComesBackWithItsTimesStreamsAndArguments) {
   }
 }
 
-/// The one slice of this name that begins then.
+/// The only slice with this name and start.
 const reading::Slice* sliceAt(const reading::File& file, std::string_view name, int64_t start_ns) {
   for (const reading::Slice& s : file.slices) {
     if (s.name == name && s.start == static_cast<uint64_t>(start_ns)) return &s;
@@ -121,7 +122,7 @@ TEST(Perfetto, hostCallsHaveTheirCallStacks) {
   }
   expectDeviceWork(trace, file);
 
-  // A wait of the host that no call was recorded for, and a range.
+  // A host wait without a recorded call, and a range.
   for (int64_t& t : trace.sync.start_ns) t += 1;
   trace.host_call.clear();
   std::fill(trace.range.call_path_id.begin(), trace.range.call_path_id.end(), CallPathId(3));
@@ -144,7 +145,7 @@ TEST(Perfetto, withoutCallStacksNothingIsWrittenOfThem) {
   const std::string compat = encoded(trace, {.compat = true});
   sample::addStacks(trace);
   EXPECT_GT(encoded(trace).size(), without.size());
-  // Viewers before v53 count each as an error.
+  // Viewers before v53 count each stack as an error.
   EXPECT_EQ(encoded(trace, {.compat = true}), compat);
   trace.call_path.clear();
   EXPECT_EQ(encoded(trace), without);
@@ -159,7 +160,7 @@ TEST(Perfetto, damagedCallStacksDoNoHarm) {
   trace.frame.module[0] = StringId(0xffffffff);
   trace.frame.build_id[3] = trace.strings.intern("no build-id");
   trace.host_call.call_path_id[0] = CallPathId(4000);
-  const reading::File file = readBack(trace);  // complains of what is not introduced
+  const reading::File file = readBack(trace);  // fails on data that is not interned
   EXPECT_EQ(file.works.size(), readBack(trace, {.flows = false}).works.size());
   const auto longest = [](const reading::File& of) {
     size_t most = 0;
@@ -176,14 +177,14 @@ TEST(Perfetto, compatHasDeviceWorkAsSlicesOfStreamTracks) {
   const reading::File file = readBack(trace, {.compat = true});
   EXPECT_TRUE(file.works.empty());
   EXPECT_EQ(file.slices.size(), plain.slices.size() + plain.works.size());
-  std::map<uint64_t, uint64_t> begins;  // arrows: how many slices they begin at
+  std::map<uint64_t, uint64_t> begins;  // flow id to number of slices where it starts
   for (const reading::Slice& s : file.slices) {
     for (const uint64_t arrow : s.flows_out) ++begins[arrow];
   }
   std::map<uint64_t, uint64_t> last_end;
   for (const reading::Slice& s : file.slices) {
     if (s.category != "kernel") continue;
-    EXPECT_EQ(s.depth, 0u);  // what overlaps has a track of its own
+    EXPECT_EQ(s.depth, 0u);  // overlapping work is on separate tracks
     EXPECT_GE(s.start, last_end[s.track]);
     last_end[s.track] = s.end;
     const reading::Track& track = file.tracks.at(s.track);
@@ -315,7 +316,7 @@ TEST(Perfetto, overlappingCallsOfOneThreadGoToFurtherLanes) {
   };
   call(120, 130);  // inner first, as an agent writes them
   call(100, 200);
-  call(150, 250);  // crosses the one before
+  call(150, 250);  // partially overlaps the previous call
   call(160, 170);
   call(200, 300);
   call(200, 200);
@@ -520,7 +521,7 @@ TEST(Perfetto, traceProcessorAgrees) {
     return number;
   };
   EXPECT_EQ(answer("select count(*) from gpu_slice"), reading::File(encoded(trace)).works.size());
-  // script/acceptance asks for more, of more traces.
+  // script/acceptance checks more, for more traces.
   EXPECT_EQ(answer("select count(*) from stats where severity in ('error', 'data_loss') "
                    "and value != 0"),
             0u);

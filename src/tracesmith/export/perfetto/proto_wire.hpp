@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Protocol-buffer bytes, written directly: a cursor over room that the caller has reserved. It
-// exists because a schema library costs two to three times as much per event and a dependency,
-// while the format itself is a page: https://protobuf.dev/programming-guides/encoding/.
+// Encodes protocol buffers directly into space that the caller has reserved. A schema library would
+// take two to three times as long per event and add a dependency. The format is short:
+// https://protobuf.dev/programming-guides/encoding/.
 //
-// A nested message gets one length byte; when its body turns out longer than 127 bytes it is moved
-// up to make room for a longer length. Event packets are short, so that is rare.
+// A nested message first gets one length byte. If its body turns out longer than 127 bytes, the
+// body is moved to make room for a longer length. This is rare, because event packets are short.
 //
 // Measured by perfetto_bench.
 #pragma once
@@ -34,11 +34,12 @@ constexpr size_t varintSize(uint64_t v) {
   return n;
 }
 
-/// Upper bound for reserving room for a text field of `n` bytes (its nesting levels included, each
-/// of which may need four more length bytes).
+/// Upper bound of the size of a text field of `n` bytes, including its nesting levels, each of
+/// which may need four more length bytes.
 constexpr size_t textBound(size_t n) { return n + 32; }
 
-/// Writes fields at `p`. Does not check room: reserve an upper bound for the whole message first.
+/// Writes fields at `at`. Does not check the available space: reserve an upper bound for the whole
+/// message first.
 class Cursor {
  public:
   explicit Cursor(uint8_t* at) : p_(at) {}
@@ -70,13 +71,13 @@ class Cursor {
     p_ = putVarint(p_, v.size());
     raw(v);
   }
-  /// Bytes that are already encoded fields.
+  /// Writes fields that are already encoded.
   void raw(std::string_view v) {
     if (v.empty()) return;  // its data() may be null
     std::memcpy(p_, v.data(), v.size());
     p_ += v.size();
   }
-  /// A nested message whose fields `body()` writes with this cursor.
+  /// Writes a nested message; `body()` writes its fields with this cursor.
   template <uint32_t kField, class Body>
   void message(Body&& body) {
     uint8_t* length = begin<kField>();

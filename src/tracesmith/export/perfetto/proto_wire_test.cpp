@@ -76,7 +76,7 @@ TEST(ProtoWire, lengthsWidenAsBodiesGrow) {
   }
 }
 
-/// A message of random fields, kept beside its bytes.
+/// A message of random fields, kept together with its bytes.
 struct Node {
   uint64_t number = 0;
   std::string text;

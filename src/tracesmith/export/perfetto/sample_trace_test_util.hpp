@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A made-up trace with something of everything, for tests and measurements of the exporters. The
+// Creates a synthetic trace with all kinds of rows, for tests and benchmarks of the exporters. The
 // same options give the same trace.
 #pragma once
 
@@ -18,9 +18,8 @@ struct Options {
   size_t kernels = 1000;
   uint32_t processes = 2;
   uint32_t devices = 2;
-  uint32_t streams = 8;  ///< in all, spread over processes and devices
-  uint32_t names =
-      300;  ///< different kernel names, of about 140 characters as frameworks have them
+  uint32_t streams = 8;  ///< total, distributed over processes and devices
+  uint32_t names = 300;  ///< distinct kernel names of about 140 characters, as in frameworks
   uint32_t shapes_per_name = 4;
   bool hostile_names = true;  ///< quotes, backslashes, control characters, broken UTF-8
   bool extras = true;         ///< copies, fills, syncs, flows, builds, memory, counters, ranges
@@ -226,7 +225,7 @@ inline Trace makeTrace(const Options& o = {}) {
     build.correlation_id = ++correlation[p];
     build.kind = CallKind::kBuild;
     build.result = p == 0 ? 0 : -11;
-    t.host_call.push(build);  // not in order of time, as when another agent writes it later
+    t.host_call.push(build);  // not in time order, as if another agent had written it later
     ProgramBuildRow program;
     program.start_ns = build.start_ns;
     program.duration_ns = build.duration_ns;
@@ -275,8 +274,8 @@ inline Trace makeTrace(const Options& o = {}) {
   return t;
 }
 
-/// Gives most host calls a stack, and device work that of its call. Among the frames are functions
-/// that were inlined, one of Python, and some without a name.
+/// Gives most host calls a stack, and device work the stack of its call. The frames include inlined
+/// functions, a Python function, and frames without a name.
 inline void addStacks(Trace& t) {
   const auto text = [&](std::string_view s) { return t.strings.intern(s); };
   const StringId app = text("/opt/app/train");
@@ -299,16 +298,17 @@ inline void addStacks(Trace& t) {
   t.symbol.push({FrameId(1), 0, text("main"), text("main.cpp"), 7});
   t.symbol.push({FrameId(4), 0, text("launch<int>()"), text("launch.h"), 3});
   t.symbol.push({FrameId(4), 1, text("step(int)"), text("step \"1\".cpp"), 41});
-  const CallPathRow paths[] = {{{}, FrameId(1)},              // 1: main
-                               {CallPathId(1), FrameId(2)},   // 2: main, train
-                               {CallPathId(1), FrameId(3)},   // 3: main, train (another line)
-                               {CallPathId(2), FrameId(4)},   // 4: main, train, step, launch
-                               {CallPathId(3), FrameId(4)},   // 5
-                               {CallPathId(3), FrameId(5)},   // 6: main, train, no name
-                               {{}, FrameId(7)},              // 7: callers that are not known
-                               {CallPathId(7), FrameId(6)},   // 8: and an address in no module
-                               {CallPathId(4), FrameId(4)},   // 9: recursion
-                               {CallPathId(1), FrameId(8)}};  // 10: an instruction that is no call
+  const CallPathRow paths[] = {{{}, FrameId(1)},             // 1: main
+                               {CallPathId(1), FrameId(2)},  // 2: main, train
+                               {CallPathId(1), FrameId(3)},  // 3: main, train (another line)
+                               {CallPathId(2), FrameId(4)},  // 4: main, train, step, launch
+                               {CallPathId(3), FrameId(4)},  // 5
+                               {CallPathId(3), FrameId(5)},  // 6: main, train, no name
+                               {{}, FrameId(7)},             // 7: unknown callers
+                               {CallPathId(7), FrameId(6)},  // 8: 7, address outside any module
+                               {CallPathId(4), FrameId(4)},  // 9: recursion
+                               // 10: an instruction that is not a call.
+                               {CallPathId(1), FrameId(8)}};
   for (const CallPathRow& path : paths) t.call_path.push(path);
   std::map<std::pair<ProcessId, uint64_t>, CallPathId> of_call;
   for (size_t i = 0; i < t.host_call.size(); ++i) {

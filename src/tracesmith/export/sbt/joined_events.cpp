@@ -17,7 +17,7 @@
 namespace tracesmith {
 namespace {
 
-/// A file beside another one, gone with this.
+/// A file next to another one; removed with this object.
 struct Beside {
   explicit Beside(const std::string& of) : path(of + ".importing-" + std::to_string(getpid())) {}
   ~Beside() {
@@ -29,7 +29,7 @@ struct Beside {
   std::string path;
 };
 
-/// What to add to Unix time for a time of the trace.
+/// Offset to add to Unix time to get trace time.
 Result<int64_t> traceMinusUnix(const Trace& trace, const std::string& source) {
   for (size_t i = 0; i < trace.clock_snapshot.size(); ++i) {
     const ClockSnapshotRow at = trace.clock_snapshot.row(i);
@@ -39,7 +39,8 @@ Result<int64_t> traceMinusUnix(const Trace& trace, const std::string& source) {
       return at.host_ns - static_cast<int64_t>(at.clock_value);
     }
   }
-  return fail(ErrorCode::kUnsupported, "does not say what Unix time its events have", source);
+  return fail(ErrorCode::kUnsupported, "does not relate the times of its events to Unix time",
+              source);
 }
 
 ProcessId processOf(Trace& trace, uint32_t pid) {
@@ -63,7 +64,7 @@ Status joinEvents(const std::string& source, const RecordedMeanwhile& meanwhile,
   TS_TRY(const int64_t shift, traceMinusUnix(trace, source));
   const int64_t later = shift + meanwhile.unix_minus_monotonic_ns;
 
-  uint64_t most = 0;  // correlation ids that are taken
+  uint64_t most = 0;  // highest correlation id in use
   std::map<TableId, size_t> before;
   forEachTable(trace, [&](const auto& table) {
     before[std::decay_t<decltype(table)>::kId] = table.size();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A trace of another tool and events that were recorded of the same process meanwhile, as one
-// trace.
+// Joins a trace of another tool with events that TraceSmith recorded in the same process at the
+// same time.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,15 @@ namespace tracesmith {
 struct RecordedMeanwhile {
   std::span<const TraceEvent> events;  ///< in CLOCK_MONOTONIC
   std::span<const CounterEvent> counters;
-  uint32_t pid = 0;                     ///< of the process that recorded them
-  int64_t unix_minus_monotonic_ns = 0;  ///< CLOCK_REALTIME - CLOCK_MONOTONIC then
+  uint32_t pid = 0;  ///< pid of the process that recorded them
+  /// CLOCK_REALTIME - CLOCK_MONOTONIC at the time of recording.
+  int64_t unix_minus_monotonic_ns = 0;
 };
 
-/// Imports `source` and writes it with those events to `output`, in the time of `source`, which has
-/// to say what Unix time that is (Kineto does). Threads of equal numbers are one; correlation ids
-/// of the events are made others than those that are there. `source` comes back whole with `export
-/// -f json`. Errors: those of the import, kUnsupported without a Unix time.
+/// Imports `source` and writes it together with those events to `output`. Times are those of
+/// `source`, which must relate them to Unix time (Kineto does). Threads with equal ids are merged;
+/// correlation ids of the events get an offset that makes them unique. `export -f json` restores
+/// `source` completely. Errors: those of the import, and kUnsupported without a Unix time.
 Status joinEvents(const std::string& source, const RecordedMeanwhile& meanwhile,
                   const std::string& output);
 

@@ -15,7 +15,7 @@ namespace {
 
 using testing::HasSubstr;
 
-/// Unix time 1,000 s is 5 µs in the document.
+/// Unix time 1,000 s is at 5 µs in the document.
 constexpr const char* kDocument = R"({"baseTimeNanoseconds": 999999995000, "traceEvents": [
 {"ph":"X","cat":"cpu_op","name":"aten::mm","pid":42,"tid":7,"ts":5.0,"dur":20.0,"args":{"External id":1}},
 {"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":42,"tid":7,"ts":6.0,"dur":1.0,"args":{"correlation":3}}
@@ -63,7 +63,7 @@ TEST(JoinedEvents, AreInTheTimeOfTheOtherOnesOnTheSameThreads) {
   EXPECT_EQ(trace.range.process_id[1], trace.range.process_id[0]);
   ASSERT_EQ(trace.kernel.size(), 1u);
   EXPECT_EQ(trace.kernel.start_ns[0], 6'000);
-  // 3 is another one's.
+  // Id 3 belongs to another call.
   EXPECT_NE(trace.kernel.correlation_id[0], trace.host_call.correlation_id[0]);
   ASSERT_EQ(trace.counter.size(), 1u);
   EXPECT_EQ(trace.counter.time_ns[0], 7'000);

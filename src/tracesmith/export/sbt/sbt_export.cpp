@@ -13,7 +13,7 @@
 namespace tracesmith {
 namespace {
 
-/// Numbers the texts anew that are still in use.
+/// Renumbers the texts that are still referenced.
 class UsedStrings {
  public:
   explicit UsedStrings(const StringTable& all) : all_(all), new_ids_(all.size() + 1, 0) {}
@@ -32,7 +32,7 @@ class UsedStrings {
   std::vector<uint32_t> new_ids_;
 };
 
-/// The sources of the rows that are left.
+/// Collects the sources of the remaining rows.
 class KeptSources {
  public:
   KeptSources(TraceReader& reader, const Trace& trace, const KeptRows& kept, LooseEvents& loose,
@@ -44,7 +44,8 @@ class KeptSources {
         strings_(strings),
         shapes_(trace.strings) {}
 
-  /// False when a block could not be read: what follows it cannot be told apart.
+  /// Returns false if a block could not be read, because later sources then cannot be matched with
+  /// rows.
   bool collect() {
     for (size_t i = 0; i < reader_.blocks().size(); ++i) {
       if (reader_.blocks()[i].table != TableId::kSource) continue;
@@ -68,7 +69,7 @@ class KeptSources {
     }
   }
 
-  /// Where a row is now; false: it was left out.
+  /// Sets `place` to the new number of a row; returns false if the row was removed.
   bool placeOf(uint64_t row, uint64_t& place) const {
     const auto it = kept_.find(block_.table);
     if (it == kept_.end()) {
@@ -129,7 +130,7 @@ class KeptSources {
   UsedStrings& strings_;
   SourceShapes shapes_;
   SourceBlock block_;
-  std::vector<int64_t> values_;  // of one row
+  std::vector<int64_t> values_;  // buffer for one row
   std::unordered_map<StringId, uint32_t> numbers_;
 };
 
@@ -158,8 +159,8 @@ Result<RecordingCopy> addRecording(const std::string& recording, const std::stri
   return copy;
 }
 
-/// Names of files are used again: what lies beside a trace may be of an earlier run. A trace that
-/// does not know its processes is believed.
+/// File names are reused, so a recording next to a trace may belong to an earlier run. A trace
+/// without process data is accepted.
 Status checkSameRun(const std::string& path, const Trace& trace) {
   TS_TRY(const RecordingReader reader, RecordingReader::open(path));
   if (reader.path() != path) TS_CHECK_OK(checkSameSession(reader, path));
@@ -176,7 +177,7 @@ Status checkSameRun(const std::string& path, const Trace& trace) {
   }
   if (!any || reader.processes().empty()) return {};
   return fail(ErrorCode::kInvalidArgument,
-              "is a recording of other processes than the trace's: they are of different runs",
+              "is a recording of other processes than the trace's: they are from different runs",
               reader.path());
 }
 
@@ -194,7 +195,7 @@ Result<SbtExport> exportSbt(TraceReader& reader, Trace& trace, const Selection& 
   UsedStrings strings(trace.strings);
   LooseEvents loose(trace, selection, choice);
   KeptSources sources(reader, trace, kept, loose, strings);
-  // A row that was lost moves those behind it away from their sources.
+  // A lost row shifts all later rows relative to their sources.
   result.without_sources = !reader.losses().empty() || !sources.collect();
   if (reader.rows(TableId::kSource) == 0) result.without_sources = false;
   renumberStrings(trace, strings);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes a part of a trace as a trace of its own, with the sources of the events that are left.
+// Writes part of a trace as a separate trace, including the sources of the selected events.
 #pragma once
 
 #include <optional>
@@ -13,17 +13,19 @@
 
 namespace tracesmith {
 
-/// What did not make it into the new file.
+/// Result of the export.
 struct SbtExport {
   bool without_sources =
-      false;  ///< events were lost in reading: which source is whose is not known
-  std::optional<RecordingCopy> recording;  ///< that was put into the file
+      /// Sources omitted: events were lost in reading, so sources cannot be matched with rows.
+      false;
+  std::optional<RecordingCopy> recording;  ///< the recording copied into the file
 };
 
-/// `trace` was read from `reader` in host time; it is changed. Times of the new trace are host
-/// times, ids are those of the old one. Texts that nothing refers to any more are left out. What
-/// `recover` needs (marks of a recording that still runs) is not written. The whole recording of
-/// the file `recording` comes after it; one of other processes than the trace's is refused.
+/// `trace` must have been read from `reader` in host time; it is modified. Times of the new trace
+/// are host times; ids are those of the old one. The following are left out: texts that are no
+/// longer referenced, and data that `recover` needs (marks of a recording still in progress). If
+/// `recording` names a file, that file's recording is copied completely; it must be of the same
+/// processes as the trace.
 Result<SbtExport> exportSbt(TraceReader& reader, Trace& trace, const Selection& selection,
                             const RowChoice& choice, const std::string& path,
                             const std::optional<std::string>& recording = std::nullopt);

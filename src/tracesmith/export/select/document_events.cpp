@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view kArguments = "args.";
 
-/// The value of "ph" in the text between the values, where every event has it.
+/// The value of "ph", if it is part of the shape's constant text.
 char phaseIn(const SourceShape& shape) {
   constexpr std::string_view kKey = "\"ph\"";
   for (const std::string& text : shape.between) {
@@ -58,7 +58,7 @@ const LooseEvents::Places& LooseEvents::placesOf(StringId id, const SourceShape&
   return p;
 }
 
-/// As the importer read it; what is no number may be one in quotes.
+/// Reads the time as the importer did, including numbers in quotes.
 int64_t LooseEvents::timeOf(SourceGap kind, int64_t value) const {
   const int64_t unit = unitNs();
   int64_t ns = 0;
@@ -73,8 +73,8 @@ int64_t LooseEvents::timeOf(SourceGap kind, int64_t value) const {
   }
 }
 
-/// A counter's values are tracks, which have the event's name, and their own behind it where that
-/// is another.
+/// Each value of a counter is a track. Its name is the event's name, followed by the value's own
+/// name if that differs.
 bool LooseEvents::matches(const Facts& facts) const {
   if (choice_.names.matchesEverything()) return true;
   if (facts.phase != 'C' || facts.arguments == nullptr) return choice_.names.matches(facts.name);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events of an imported document that are rows of no table (counters, whose values are the rows;
-// halves of async spans; names): which of them an export takes is asked of what was kept of them.
+// Selects events of an imported document that are in no table, by their kept sources. These are
+// counter events (whose values are the rows), halves of async spans, and names.
 #pragma once
 
 #include <cstdint>
@@ -15,30 +15,30 @@
 
 namespace tracesmith {
 
-/// One thread at a time. What is given to it must outlive it.
+/// Not thread-safe. The constructor's arguments must outlive this object.
 class LooseEvents {
  public:
-  /// `known` has the trace's strings and metadata.
+  /// `known` must have the trace's strings and metadata.
   LooseEvents(const Trace& known, const Selection& selection, const RowChoice& choice)
       : known_(known), selection_(selection), choice_(choice) {}
 
-  /// Whether the event with this shape and these kept values is taken: one with a time within the
-  /// selection and a name that matches (of a counter, a track's). What names processes and threads,
-  /// rows of a database's dictionaries, and what has no time that can be read, always are. None is
-  /// work of a stream.
+  /// Whether to export the event with this shape and these kept values. Selects events with a time
+  /// within the selection and a matching name (for a counter: that of one of its tracks). Always
+  /// selects names of processes and threads, rows of a database's lookup tables, and events without
+  /// a readable time. None of these events is work of a stream.
   bool take(StringId id, const SourceShape& shape, std::span<const int64_t> kept);
 
  private:
   static constexpr size_t kNowhere = ~size_t{0};
-  /// Where what is asked stands in events of one shape.
+  /// Positions of the relevant values in events of one shape.
   struct Places {
-    char phase = 0;  // of "ph"; 0: it has none
+    char phase = 0;  // from "ph"; 0: none
     size_t time = kNowhere;
     size_t name = kNowhere;
     SourceGap time_kind{};
     SourceGap name_kind{};
     std::vector<std::string> arguments;  // keys of "args"
-    bool whole = false;                  // one value, which is all of the event
+    bool whole = false;                  // the only value is the whole event as text
   };
   struct Facts {
     char phase = 0;
@@ -51,7 +51,7 @@ class LooseEvents {
   const Places& placesOf(StringId id, const SourceShape& shape);
   bool wanted(const Facts& facts) const;
   bool matches(const Facts& facts) const;
-  /// The facts of an event that was kept as the text that it was.
+  /// The same for an event that was kept as text.
   bool takeWhole(std::string_view event) const;
   int64_t timeOf(SourceGap kind, int64_t value) const;
   std::string_view textAt(int64_t value) const { return known_.text(static_cast<StringId>(value)); }

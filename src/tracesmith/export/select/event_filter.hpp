@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which events a view is about: by table, stream, time and name.
+// Selects events for a view by table, stream, time and name.
 #pragma once
 
 #include <cstdint>
@@ -17,17 +17,17 @@ namespace tracesmith {
 
 struct EventFilter {
   std::vector<TableId> tables;            ///< empty: all event tables
-  std::vector<StreamId> streams;          ///< empty: all; else rows of no stream are left out
-  std::string name_regex;                 ///< a NamePattern for eventName(); empty: all
-  std::optional<int64_t> from_ns, to_ns;  ///< host time; what overlaps [from, to)
+  std::vector<StreamId> streams;          ///< empty: all; else also excludes rows without a stream
+  std::string name_regex;                 ///< NamePattern for eventName(); empty: all
+  std::optional<int64_t> from_ns, to_ns;  ///< host time; events that overlap [from, to)
 };
 
-/// Tables that hold events one may list, with the names that -t takes.
+/// Tables of events that can be listed, with their names for -t.
 std::vector<std::pair<std::string_view, TableId>> listableTables();
 
-/// What an event is called: a kernel's or a function's name, the kind of a copy.
+/// Display name of an event: the name of a kernel or function, the kind of a copy.
 std::string_view eventName(const Trace& trace, TableId table, size_t row);
-/// The same of a row in `table`, which may be another trace's; `known` has its strings.
+/// The same for a row of `table`, which may belong to another trace; `known` must have its strings.
 template <class Table>
 std::string_view eventName(const Trace& known, const Table& table, size_t row) {
   if constexpr (Table::kId == TableId::kFill) {
@@ -44,7 +44,7 @@ std::string_view eventName(const Trace& known, const Table& table, size_t row) {
   }
 }
 
-/// A filter made ready for one trace, which must outlive it. One thread at a time.
+/// A filter compiled for one trace, which must outlive it. Not thread-safe.
 class EventMatcher {
  public:
   /// kInvalidArgument for a bad regular expression.

@@ -40,7 +40,7 @@ bool inSelection(const Table& table, size_t row, const Selection& selection) {
   }
 }
 
-/// Rows of a table that are arrows; those of `flow` are no events, but drawn as such.
+/// Tables whose rows are flows. Rows of `flow` are not events, but viewers draw them.
 constexpr bool isArrow(TableId id) { return id == TableId::kFlow || id == TableId::kFlowEvent; }
 
 template <class Table>
@@ -85,7 +85,7 @@ bool RowFilter::matches(const Table& table, size_t row) {
   } else if constexpr (Table::kId == TableId::kFlowEvent) {
     return matches(known_.text(table.name[row]));
   } else {
-    if constexpr (requires { table.name; }) {  // a copy may have one, which then is meant as well
+    if constexpr (requires { table.name; }) {  // copies may have a name, which then also counts
       if (table.name[row] != StringId::kNone && matches(known_.text(table.name[row]))) return true;
     }
     return matches(eventName(known_, table, row));

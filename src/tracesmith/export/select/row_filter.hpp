@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which events of a trace are wanted; and takes the others out of a loaded trace, so that an export
-// has what is left and need not know why.
+// Selects events of a trace. keepRows() removes all others from a loaded trace, so that exporters
+// need no filter.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@
 
 namespace tracesmith {
 
-/// Which rows of the tables were left, by their numbers before; a table that is not in it is whole.
+/// The original numbers of the rows kept in each table. A table without an entry is complete.
 using KeptRows = std::map<TableId, std::vector<uint64_t>>;
 
-/// Which events are taken, beside those of a stretch of time and of streams.
+/// Selection criteria in addition to time range and streams.
 struct RowChoice {
   NamePattern names;
   bool counters = true;
@@ -27,19 +27,19 @@ struct RowChoice {
   bool everything() const { return names.matchesEverything() && counters && flows; }
 };
 
-/// One thread at a time. What is given to it must outlive it.
+/// Not thread-safe. The constructor's arguments must outlive this object.
 class RowFilter {
  public:
-  /// `known` has the trace's strings and counter tracks.
+  /// `known` must have the trace's strings and counter tracks.
   RowFilter(const Trace& known, const Selection& selection, const RowChoice& choice)
       : known_(known), selection_(selection), choice_(choice) {}
 
-  /// Whether the row of an event is taken, in a table of `known` or of a part of it; its name is
-  /// its own or eventName() (export/select/event_filter.hpp), that of a counter its track's. Rows
-  /// of tables that are no events are.
+  /// Whether to take a row of `table`, which belongs to `known` or to a part of it. The name to
+  /// match is the row's own, or eventName() (export/select/event_filter.hpp); for a counter, the
+  /// name of its track. Rows of tables that are not events are always taken.
   template <class Table>
   bool take(const Table& table, size_t row);
-  /// The same of `count` rows from `first` on of a table of `part`.
+  /// The same for `count` rows from `first` on, in a table of `part`.
   std::vector<bool> takes(const Trace& part, TableId table, size_t first, size_t count);
 
  private:
@@ -50,11 +50,12 @@ class RowFilter {
   const Trace& known_;
   const Selection& selection_;
   const RowChoice& choice_;
-  std::unordered_map<std::string_view, bool> matched_;  // texts of the trace, or of the program
+  std::unordered_map<std::string_view, bool> matched_;  // keys: texts of the trace, or literals
 };
 
-/// Leaves the events that a RowFilter takes. Attributes go and move with their rows. Tables that
-/// are no events stay as they are, so that ids hold.
+/// Removes all events that a RowFilter does not take. Attributes of remaining rows get the new row
+/// numbers; those of removed rows are removed. Tables that are not events are unchanged, so that
+/// ids stay valid.
 KeptRows keepRows(Trace& trace, const Selection& selection, const RowChoice& choice);
 
 }  // namespace tracesmith

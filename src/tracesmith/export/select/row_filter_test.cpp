@@ -28,7 +28,7 @@ TEST(RowFilter, LeavesWhatMatchesAndMovesAttributesWithTheirRows) {
   EXPECT_EQ(t.text(t.kernel.name[0]), "relu");
   EXPECT_EQ(kept.at(TableId::kKernel), std::vector<uint64_t>{2});
   EXPECT_EQ(t.copy.size() + t.host_call.size() + t.counter.size(), 0u);
-  EXPECT_EQ(t.stream.size(), 2u);  // what ids refer to stays
+  EXPECT_EQ(t.stream.size(), 2u);  // rows that ids refer to stay
   ASSERT_EQ(t.attribute.size(), 2u);
   EXPECT_EQ(t.attribute.row_number[0], 0u);
   EXPECT_EQ(t.text(t.attribute.value[0]), "relu");
@@ -39,7 +39,8 @@ TEST(RowFilter, TakesTimesAndStreamsAsOtherExportsDo) {
   test::SampleTrace s = test::sampleProgram();
   Trace& t = s.trace;
   keepRows(t, Selection(t, 1500000, 1800000, {StreamId(1)}), {});
-  ASSERT_EQ(t.kernel.size(), 1u);  // overlaps the stretch; the others begin later or elsewhere
+  // Overlaps the range; the others start later or are on other streams.
+  ASSERT_EQ(t.kernel.size(), 1u);
   EXPECT_EQ(t.kernel.start_ns[0], 1200000);
   EXPECT_EQ(t.copy.size(), 0u);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which rows of a trace an export takes: a stretch of time and some of the streams.
+// Selects rows of a trace by time range and streams.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,9 @@ namespace tracesmith {
 
 class Selection {
  public:
-  /// Spans that overlap [from_ns, to_ns) and instants inside it; an absent bound is open. With
-  /// `streams`, rows of other streams are left out; rows of no stream (builds, allocations) stay.
+  /// Selects spans that overlap [from_ns, to_ns) and instants inside it; an absent bound is open.
+  /// If `streams` is not empty, rows of other streams are excluded; rows without a stream (builds,
+  /// allocations) stay.
   Selection(const Trace& trace, std::optional<int64_t> from_ns, std::optional<int64_t> to_ns,
             const std::vector<StreamId>& streams)
       : from_ns_(from_ns.value_or(std::numeric_limits<int64_t>::min())),
@@ -31,7 +32,7 @@ class Selection {
 
   bool span(int64_t start_ns, int64_t duration_ns) const {
     if (all_times_) return true;
-    // An empty span is taken like an instant.
+    // An empty span is treated like an instant.
     return start_ns < to_ns_ && (endOf(start_ns, duration_ns) > from_ns_ || start_ns >= from_ns_);
   }
   bool instant(int64_t time_ns) const {

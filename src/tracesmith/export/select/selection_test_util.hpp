@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Selections that tests of several exports use.
+// Selections shared by tests of several exports.
 #pragma once
 
 #include <optional>

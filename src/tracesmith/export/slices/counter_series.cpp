@@ -17,7 +17,8 @@ void forEachCounterValue(const Trace& trace, const Selection& selection,
     const auto t = static_cast<size_t>(table.track_id[i]);
     return t <= tracks ? t : 0;
   };
-  // A counting sort by track keeps the order that the rows of a track have, usually that of time.
+  // A counting sort by track is stable: rows of a track keep their order, which usually is time
+  // order.
   std::vector<size_t> offset(tracks + 2, 0);
   for (size_t i = 0; i < table.size(); ++i) ++offset[trackOf(i) + 1];
   for (size_t t = 1; t < offset.size(); ++t) offset[t] += offset[t - 1];
@@ -54,7 +55,7 @@ std::string memoryPoolName(const Trace& trace, const MemoryPool& pool) {
 uint64_t forEachMemoryValue(const Trace& trace, const Selection& selection,
                             const std::function<void(const MemoryPool&, int64_t, uint64_t)>& f) {
   const MemoryEventTable& table = trace.memory_event;
-  std::map<MemoryPool, uint64_t> sums;  // unsigned: absurd sizes wrap and come back
+  std::map<MemoryPool, uint64_t> sums;  // unsigned: absurd sizes wrap around, and frees undo that
   std::vector<DeviceId> place(table.size());
   const auto poolOf = [&](uint32_t row) {
     return MemoryPool{table.process_id[row], table.context_id[row], place[row] == DeviceId::kNone};

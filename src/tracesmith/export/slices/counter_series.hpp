@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counters as series of values that hold from a time on, cut to a selection: what a series was when
-// the stretch began is given as its value there.
+// Counters as series of values that hold from a time on, restricted to a selection. The value that
+// a series had before the selected range is reported at the start of that range.
 #pragma once
 
 #include <compare>
@@ -14,11 +14,11 @@
 namespace tracesmith {
 
 /// Calls f(track, host ns, value) for the `counter` rows, track by track (kNone: rows whose track
-/// is not in the dictionary), each in order of time.
+/// is not in the dictionary), each in time order.
 void forEachCounterValue(const Trace& trace, const Selection& selection,
                          const std::function<void(CounterTrackId, int64_t, double)>& f);
 
-/// What one counter of allocated bytes is of.
+/// The memory that one counter of allocated bytes covers.
 struct MemoryPool {
   ProcessId process{};
   ContextId context{};
@@ -26,12 +26,12 @@ struct MemoryPool {
   auto operator<=>(const MemoryPool&) const = default;
 };
 
-/// "Allocated device memory, context #0": what viewers call the counter.
+/// Name of the counter in viewers, such as "Allocated device memory, context #0".
 std::string memoryPoolName(const Trace& trace, const MemoryPool& pool);
 
-/// Bytes that are allocated, as model/live_memory.hpp counts them: f(pool, host ns, sum) after each
-/// change, in order of time. Returns the number of frees whose allocation is not in the trace; they
-/// change nothing.
+/// Calls f(pool, host ns, sum) after each change of the allocated bytes, in time order, counted as
+/// in model/live_memory.hpp. Ignores frees whose allocation is not in the trace, and returns their
+/// number.
 uint64_t forEachMemoryValue(const Trace& trace, const Selection& selection,
                             const std::function<void(const MemoryPool&, int64_t, uint64_t)>& f);
 

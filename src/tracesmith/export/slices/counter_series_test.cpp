@@ -11,7 +11,7 @@
 namespace tracesmith {
 namespace {
 
-/// Viewers show these counters, reports say memoryUsage(): one definition.
+/// Viewers show these counters, and reports use memoryUsage(); both must agree.
 TEST(CounterSeries, AllocatedBytesAreThoseOfReports) {
   std::mt19937 random(11);
   for (int round = 0; round < 20; ++round) {
@@ -27,7 +27,7 @@ TEST(CounterSeries, AllocatedBytesAreThoseOfReports) {
       row.process_id = ProcessId(1 + random() % 2);
       row.context_id = ContextId(random() % 3);
       if (random() % 2 == 0) row.device_id = DeviceId(1 + random() % 2);
-      row.address = random() % 30;  // 0: of an allocation that failed
+      row.address = random() % 30;  // 0: a failed allocation
       row.bytes = row.kind == MemoryKind::kAlloc ? 1 + random() % 9'000 : 0;
       trace.memory_event.push(row);
     }

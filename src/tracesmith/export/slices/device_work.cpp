@@ -8,12 +8,12 @@
 namespace tracesmith {
 namespace {
 
-/// An array over the ids of a process pays as long as it has at most this many slots per row.
+/// A process gets an array over its ids if that needs at most this many slots per row.
 constexpr uint64_t kSlotsPerRow = 16;
 
 }  // namespace
 
-/// The ids of a process.
+/// Range of correlation ids of a process.
 struct DeviceWork::Extent {
   uint64_t min = std::numeric_limits<uint64_t>::max();
   uint64_t max = 0;
@@ -44,7 +44,7 @@ Result<DeviceWork> DeviceWork::index(const Trace& trace, const Selection& select
     }
   });
   work.layOut(extents);
-  // Backwards, so that each chain ends up in order of number.
+  // In reverse order, so that each chain ends up sorted by number.
   work.addRows(trace.sync, WorkKind::kSync, selection);
   work.addRows(trace.fill, WorkKind::kFill, selection);
   work.addRows(trace.copy, WorkKind::kCopy, selection);
@@ -53,7 +53,7 @@ Result<DeviceWork> DeviceWork::index(const Trace& trace, const Selection& select
   return work;
 }
 
-/// Gives each process its part of slots_, or none where its ids are scattered.
+/// Gives each process its part of slots_, or none if its ids are scattered.
 void DeviceWork::layOut(const std::vector<Extent>& extents) {
   ranges_.resize(extents.size());
   uint64_t slots = 0;
@@ -73,7 +73,7 @@ void DeviceWork::layOut(const std::vector<Extent>& extents) {
   slots_.assign(slots, 0);
 }
 
-/// Makes `next` follow `number` in the chain of their id.
+/// Makes `next` the successor of `number` in the chain of their id.
 inline void DeviceWork::chain(uint32_t number, uint32_t next) {
   if (next_.empty()) next_.assign(rows_ + 1, 0);
   next_[number] = next;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device-side rows of a trace as one numbered list, and the way from a correlation id to them.
+// Numbers the device-side rows of a trace, and finds them by correlation id.
 //
 // Every row of kernel, copy, fill and sync has a work number: kernels first, then copies, fills and
-// syncs, from 1. Exports use it as the event id, since correlation ids are neither unique over
-// processes nor over the work of one launch (a graph launch owns many kernels).
+// syncs, from 1. Exports use it as the event id, because correlation ids are not unique: other
+// processes may use the same ones, and one launch may own several rows (a graph launch owns many
+// kernels).
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,7 @@ namespace tracesmith {
 enum class WorkKind : uint8_t { kKernel = 0, kCopy = 1, kFill = 2, kSync = 3 };
 constexpr size_t kWorkKinds = 4;
 
-/// What a device is called in a label: PoCL's, say, is no GPU.
+/// The word for a device in labels; not every device is a GPU (PoCL's, say).
 constexpr std::string_view deviceWord(DeviceKind kind) {
   switch (kind) {
     case DeviceKind::kCpu:
@@ -40,7 +41,7 @@ void forEachWorkTable(const Trace& trace, F&& f) {
   f(trace.sync, WorkKind::kSync);
 }
 
-/// Whether row `i` is device work that `selection` takes (host waits are no device work).
+/// Whether row `i` is device work in `selection`. Host waits are not device work.
 template <class Table>
 bool takesWork(const Table& table, size_t i, const Selection& selection) {
   if constexpr (Table::kId == TableId::kSync) {
@@ -50,18 +51,18 @@ bool takesWork(const Table& table, size_t i, const Selection& selection) {
                                     selection.stream(table.stream_id[i]));
 }
 
-/// Finds device work by (process, correlation id). Ids of a process lie close together in every
-/// known source, so a plain array serves; ids that are scattered fall back to a sorted list.
+/// Finds device work by (process, correlation id). Ids of one process are close together in all
+/// known sources, so it uses an array; scattered ids go to a sorted list.
 class DeviceWork {
  public:
-  /// Indexes the rows that `selection` takes. O(rows). Fails for more than 2^32 - 2 rows.
+  /// Indexes the rows in `selection`. O(rows). Fails for more than 2^32 - 2 rows.
   static Result<DeviceWork> index(const Trace& trace, const Selection& selection);
 
   /// Work number of row `row` of the table of `kind`.
   uint64_t number(WorkKind kind, size_t row) const {
     return base_[static_cast<size_t>(kind)] + row + 1;
   }
-  /// Work number of the first row with this correlation id, in order of number; 0: there is none.
+  /// Smallest work number of a row with this correlation id; 0: none.
   uint32_t first(ProcessId process, uint64_t correlation_id) const {
     const auto p = static_cast<size_t>(process);
     if (p >= ranges_.size() || correlation_id == 0) return 0;
@@ -78,7 +79,7 @@ class DeviceWork {
  private:
   struct Range {
     uint64_t min = 0;
-    uint64_t slots = 0;  // length of its part of slots_
+    uint64_t slots = 0;  // number of entries in slots_
     uint64_t offset = 0;
     bool scattered = false;
   };
@@ -98,9 +99,9 @@ class DeviceWork {
 
   uint64_t base_[kWorkKinds] = {};
   uint64_t rows_ = 0;
-  std::vector<Range> ranges_;     // by ProcessId, kNone included
+  std::vector<Range> ranges_;     // by ProcessId, including kNone
   std::vector<uint32_t> slots_;   // first work number
-  std::vector<uint32_t> next_;    // by work number; empty when no id is shared
+  std::vector<uint32_t> next_;    // by work number; empty if no id is shared
   std::vector<Entry> scattered_;  // by (process, correlation id, number)
   uint64_t shared_ = 0;
 };

@@ -10,7 +10,7 @@
 namespace tracesmith {
 namespace {
 
-/// The same by an ordered map, row by row.
+/// Compares with an ordered map filled row by row.
 void expectSameAsMap(const Trace& trace, const Selection& selection) {
   const Result<DeviceWork> work = DeviceWork::index(trace, selection);
   ASSERT_TRUE(work);
@@ -46,11 +46,11 @@ TEST(DeviceWork, findsTheSameRowsAsAMap) {
   const Selection part(trace, trace.kernel.start_ns[500], trace.kernel.start_ns[900],
                        {StreamId(1), StreamId(4)});
   expectSameAsMap(trace, part);
-  // Many rows under one id, over several tables.
+  // Many rows with one id, in several tables.
   for (size_t i = 0; i < trace.kernel.size(); i += 3) trace.kernel.correlation_id[i] = 77;
   for (size_t i = 0; i < trace.copy.size(); i += 2) trace.copy.correlation_id[i] = 77;
   expectSameAsMap(trace, all);
-  // Ids that are scattered over 64 bits.
+  // Ids scattered over 64 bits.
   sample::Random random(1);
   for (size_t i = 0; i < trace.kernel.size(); i += 2)
     trace.kernel.correlation_id[i] = random.next();

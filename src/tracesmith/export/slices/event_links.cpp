@@ -35,7 +35,7 @@ struct Slice {
 
 }  // namespace
 
-/// A work number, or a host slice, or nothing.
+/// One end of a flow: a work number, a host slice, or nothing.
 struct Links::End {
   uint32_t work = 0;
   Slice slice;
@@ -57,8 +57,8 @@ void Links::join(const End& from, const End& to, StringId name) {
   }
 }
 
-/// Rows made from TraceEvents with a FlowInfo say so in an attribute "id type is_start"; the ends
-/// of an arrow have id and type in common.
+/// Rows created from TraceEvents with a FlowInfo have an attribute "id type is_start". The ends of
+/// a flow have the same id and type.
 void Links::addEventArrows(const Trace& trace, const Selection& selection, const DeviceWork& work) {
   const StringId key = trace.strings.find(event_attributes::kFlow);
   if (key == StringId::kNone) return;
@@ -105,15 +105,15 @@ void Links::addEventArrows(const Trace& trace, const Selection& selection, const
   }
 }
 
-/// The ends of an arrow have category, name and id in common and stand at a time of a thread. They
-/// belong to the slice around them. What leads from a call to work that it launched is no arrow of
-/// its own: correlation ids say that, too, and to which of the work.
+/// The ends of a flow have the same category, name and id, and each has a time on a thread. An end
+/// belongs to the innermost slice around that time. A flow from a call to work that it launched is
+/// skipped, because correlation ids already express it more precisely.
 void Links::addDrawnArrows(const Trace& trace, const Selection& selection, const DeviceWork& work) {
   const FlowEventTable& ends = trace.flow_event;
   if (ends.empty()) return;
   const HostTracks tracks(trace);
   SlicesByTime slices;
-  std::vector<size_t> order;  // rows, those of an arrow together and in order of time
+  std::vector<size_t> order;  // rows grouped by flow, in time order
   for (size_t i = 0; i < ends.size(); ++i) {
     slices.add(tracks.of(ends.thread_id[i], ends.process_id[i]), ends.time_ns[i]);
     if (selection.instant(ends.time_ns[i])) order.push_back(i);
@@ -123,7 +123,7 @@ void Links::addDrawnArrows(const Trace& trace, const Selection& selection, const
     return std::tie(ends.category[i], ends.name[i], ends.flow_id[i]);
   };
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    // Clocks of several devices may put an end before its begin.
+    // With clocks of several devices, an end may have an earlier time than its start.
     return arrowOf(a) != arrowOf(b) ? arrowOf(a) < arrowOf(b)
                                     : std::tie(ends.time_ns[a], ends.end[a], a) <
                                           std::tie(ends.time_ns[b], ends.end[b], b);
@@ -139,8 +139,8 @@ void Links::addDrawnArrows(const Trace& trace, const Selection& selection, const
   };
   constexpr size_t kNowhere = ~size_t{0};
   size_t from = kNowhere;
-  size_t early = kNowhere;  // an end that came before its begin
-  bool used = false;        // something came behind `from`
+  size_t early = kNowhere;  // an end that came before its start
+  bool used = false;        // an end followed `from`
   const auto connect = [&](size_t begin, size_t end) {
     const End a = endAt(begin);
     const End b = endAt(end);
@@ -179,10 +179,10 @@ ProcessId targetProcess(const FlowTable& flows, size_t i) {
   return flows.to_process_id[i] == ProcessId::kNone ? flows.process_id[i] : flows.to_process_id[i];
 }
 
-/// Waits are between commands; every other kind was drawn by the program between host slices.
+/// Waits are between device commands. The program drew all other kinds between host slices.
 bool prefersDevice(const FlowTable& flows, size_t i) { return flows.kind[i] == FlowKind::kWait; }
 
-/// The host slices that flows name by their correlation ids: of each id the first.
+/// Finds host slices by the correlation ids that flows refer to; the first slice for each id.
 class FlowSlices {
  public:
   FlowSlices(const Trace& trace, const DeviceWork& work) : work_(work) {
@@ -203,7 +203,7 @@ class FlowSlices {
       offer({calls.process_id[i], calls.correlation_id[i]}, SliceSource::kHostCall, i);
     }
   }
-  /// Not found: a slice that says so.
+  /// Returns a slice marked as not found if there is none.
   Slice find(const Key& key) const {
     const auto it = slices_.find(key);
     return it == slices_.end() ? Slice{} : it->second;
@@ -244,8 +244,9 @@ void Links::addFlows(const Trace& trace, const DeviceWork& work) {
   for (size_t i = 0; i < flows.size(); ++i) {
     const Key from_key{flows.process_id[i], flows.from_correlation_id[i]};
     const Key to_key{targetProcess(flows, i), flows.to_correlation_id[i]};
-    if (flows.kind[i] == FlowKind::kAsyncCpuGpu && from_key == to_key) continue;  // is the launch
-    // Of many commands under one id the last one is waited for, and the first one waits.
+    // This is the launch itself.
+    if (flows.kind[i] == FlowKind::kAsyncCpuGpu && from_key == to_key) continue;
+    // If several commands have the same id, the wait is for the last one, and the first one waits.
     const End from = find(from_key, prefersDevice(flows, i), true);
     const bool device_target = prefersDevice(flows, i) || flows.kind[i] == FlowKind::kAsyncCpuGpu;
     const End to = find(to_key, device_target, false);
@@ -253,7 +254,7 @@ void Links::addFlows(const Trace& trace, const DeviceWork& work) {
   }
 }
 
-/// Puts the links where waits() and ofSlice() find them. `works`: the highest work number.
+/// Sorts the links for waits() and ofSlice(). `works`: the highest work number.
 void Links::sortIn(uint64_t works) {
   std::stable_sort(host_.begin(), host_.end(), [](const HostLink& a, const HostLink& b) {
     return std::tie(a.source, a.row) < std::tie(b.source, b.row);

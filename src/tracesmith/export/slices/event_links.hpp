@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arrows of the `flow` table, those that TraceEvents carry (FlowInfo), and those that other
-// tools drew (`flow_event`), sorted out by what lies at their ends.
+// Collects flows and classifies them by what they connect. Sources are the `flow` table,
+// TraceEvents (FlowInfo), and flows drawn by other tools (`flow_event`).
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace tracesmith {
 
-/// From and to device work: a wait. Both on the host: an arrow between slices. Mixed: the slice
-/// submits the work, or waited for it.
+/// A flow between device work is a wait. A flow between host slices is an arrow. A flow between
+/// host and device means that the slice submits the work, or waited for it.
 class Links {
  public:
   enum class What : uint8_t { kArrowOut, kArrowIn, kSubmits, kWaitedFor };
@@ -22,25 +22,25 @@ class Links {
     SliceSource source;
     uint32_t row;
     What what;
-    uint64_t value;   ///< number of the arrow, the same at both ends; else a work number
-    StringId name{};  ///< of an arrow that another tool drew
+    uint64_t value;   ///< arrows: a number that both ends share; else a work number
+    StringId name{};  ///< for an arrow drawn by another tool
   };
 
   Links() = default;
   Links(const Trace& trace, const Selection& selection, const DeviceWork& work);
 
-  /// Work numbers that the work `number` waited for.
+  /// Numbers of the work that the work `number` waited for.
   std::span<const uint32_t> waits(uint64_t number) const {
     if (offsets_.empty()) return {};
     return {froms_.data() + offsets_[number], offsets_[number + 1] - offsets_[number]};
   }
   std::span<const HostLink> ofSlice(SliceSource source, uint32_t row) const;
 
-  /// Flows neither of whose ends could be found at both sides.
+  /// Number of flows with an end that was not found.
   uint64_t unresolved() const { return unresolved_; }
 
  private:
-  std::vector<uint32_t> offsets_;  // by work number, one more than there are
+  std::vector<uint32_t> offsets_;  // by work number, with one extra entry at the end
   std::vector<uint32_t> froms_;
   std::vector<HostLink> host_;  // by (source, row)
   struct End;
@@ -52,7 +52,7 @@ class Links {
 
   uint64_t unresolved_ = 0;
   uint64_t arrows_ = 0;
-  std::vector<std::pair<uint32_t, uint32_t>> pairs_;  // (to, from), until they are sorted in
+  std::vector<std::pair<uint32_t, uint32_t>> pairs_;  // (to, from), until sortIn()
 };
 
 }  // namespace tracesmith

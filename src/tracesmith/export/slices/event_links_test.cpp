@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waits and arrows of a Perfetto file.
+// Tests of waits and flows in a Perfetto file.
 #include "tracesmith/export/slices/event_links.hpp"
 
 #include <gtest/gtest.h>
@@ -86,12 +86,12 @@ TEST(PerfettoLinks, arrowsThatAnotherToolDrewBelongToTheSlicesAroundThem) {
   arrow("other", 7, FlowEnd::kBegin, 2'000'000'040);
   arrow("other", 7, FlowEnd::kStep, 2'000'000'210);
   arrow("other", 7, FlowEnd::kEnd, 2'000'000'251);
-  arrow("lost", 1, FlowEnd::kBegin, 2'000'000'011);  // leads nowhere
-  arrow("lost", 2, FlowEnd::kEnd, 2'000'000'011);    // comes from nowhere
+  arrow("lost", 1, FlowEnd::kBegin, 2'000'000'011);  // a start without an end
+  arrow("lost", 2, FlowEnd::kEnd, 2'000'000'011);    // an end without a start
   const HostCallTable& calls = trace.host_call;
   for (size_t i = 0; i < calls.size(); ++i) {
     if (calls.kind[i] != CallKind::kLaunch) continue;
-    // As Kineto draws a launch, its end on a thread that stands for the stream.
+    // A launch as Kineto draws it, with its end on a thread that stands for the stream.
     trace.flow_event.push({.time_ns = calls.start_ns[i],
                            .end = FlowEnd::kBegin,
                            .flow_id = i,

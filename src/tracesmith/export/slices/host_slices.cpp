@@ -10,7 +10,8 @@
 namespace tracesmith {
 namespace {
 
-/// Parents before children: by track, then start, then the longer first, then source and row.
+/// Sorts parents before children: by track, then start, then longer slices first, then source and
+/// row.
 bool drawnBefore(const HostSlice& a, const HostSlice& b) {
   if (a.track != b.track) return a.track < b.track;
   if (a.start_ns != b.start_ns) return a.start_ns < b.start_ns;
@@ -19,7 +20,7 @@ bool drawnBefore(const HostSlice& a, const HostSlice& b) {
   return a.row < b.row;
 }
 
-/// What a host wait and its call have in common.
+/// Key shared by a host wait and its call.
 using CallKey = std::pair<ProcessId, uint64_t>;
 struct CallKeyHash {
   size_t operator()(const CallKey& key) const {
@@ -57,7 +58,7 @@ HostSlices::HostSlices(const Trace& trace, const Selection& selection, const Hos
   findSimpleTracks();
   collectOthers();
   const size_t calls = collected_.size();
-  // Host calls alone are usually in order already; the few others are merged in.
+  // Host calls are usually in order already; the few other slices are merged in.
   if (!std::is_sorted(collected_.begin(), collected_.end(), drawnBefore)) {
     std::sort(collected_.begin(), collected_.end(), drawnBefore);
   }
@@ -125,7 +126,7 @@ void HostSlices::collectBuilds() {
   }
 }
 
-/// A host wait whose call was recorded as well would be drawn twice.
+/// Skips host waits whose call was also recorded, because they would be drawn twice.
 void HostSlices::collectWaits() {
   const SyncTable& syncs = trace_.sync;
   if (syncs.empty()) return;
@@ -172,8 +173,8 @@ void HostSlices::collectRanges() {
   pairHalves(halves);
 }
 
-/// Begin and end rows are paired per track, innermost first, an end with the nearest begin of its
-/// name (or with the innermost when it has none).
+/// Pairs start and end rows per track, innermost first. An end belongs to the nearest open start
+/// with its name, or to the innermost one if it has no name.
 void HostSlices::pairHalves(std::vector<uint32_t>& halves) {
   if (halves.empty()) return;
   const RangeTable& ranges = trace_.range;
@@ -183,8 +184,8 @@ void HostSlices::pairHalves(std::vector<uint32_t>& halves) {
     return ta != tb ? ta < tb : ranges.start_ns[a] < ranges.start_ns[b];
   });
   const int64_t trace_end = timeRange(trace_).end_ns;
-  std::vector<uint32_t> open;  // ranges begun on this track; kClosed where they have ended
-  std::unordered_map<StringId, std::vector<size_t>> open_by_name;  // places in `open`
+  std::vector<uint32_t> open;  // ranges started on this track; kClosed if they have ended
+  std::unordered_map<StringId, std::vector<size_t>> open_by_name;  // indices into `open`
   constexpr uint32_t kClosed = std::numeric_limits<uint32_t>::max();
   for (size_t h = 0; h < halves.size(); ++h) {
     const uint32_t i = halves[h];
@@ -217,7 +218,7 @@ void HostSlices::pairHalves(std::vector<uint32_t>& halves) {
   }
 }
 
-/// `begin` is the row of a begin.
+/// `begin`: row of a range start.
 void HostSlices::addPaired(uint32_t begin, int64_t end_ns, bool unfinished) {
   const RangeTable& ranges = trace_.range;
   if (!selection_.stream(ranges.stream_id[begin])) return;
@@ -231,7 +232,7 @@ void HostSlices::addPaired(uint32_t begin, int64_t end_ns, bool unfinished) {
 }
 
 void HostSlices::layOut(const std::function<void(const HostSlice&, uint32_t)>& emit) const {
-  std::vector<std::vector<int64_t>> lanes;  // per lane the ends of its open slices, outermost first
+  std::vector<std::vector<int64_t>> lanes;  // per lane: ends of its open slices, outermost first
   uint32_t track = std::numeric_limits<uint32_t>::max();
   size_t step = 0;
   for (const HostSlice& slice : collected_) {

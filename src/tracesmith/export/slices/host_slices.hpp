@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happened on the host as slices that nest: host calls, program builds, host waits that have
-// no call of their own, ranges and instants, laid out on tracks and lanes.
+// Lays out host activity as nested slices on tracks and lanes: host calls, program builds, host
+// waits without a call, ranges and instants.
 //
 // A viewer draws the slices of a track as a stack, so two that overlap without one containing the
-// other cannot share it. Such a slice goes to the next lane of its track; nothing is cut for it
-// unless more than kMaxLanes overlap.
+// other cannot share it. Such a slice goes to the next lane of its track. A slice is only cut if
+// more than kMaxLanes overlap.
 #pragma once
 
 #include <cstdint>
@@ -22,18 +22,18 @@ enum class SliceSource : uint8_t { kHostCall = 0, kBuild = 1, kSync = 2, kRange 
 
 struct HostSlice {
   int64_t start_ns = 0;
-  int64_t end_ns = 0;  ///< as drawn; equal to start_ns for an instant
-  uint32_t row = 0;    ///< in the table that `source` stands for
+  int64_t end_ns = 0;  ///< as drawn; equals start_ns for an instant
+  uint32_t row = 0;    ///< row number in the table for `source`
   uint32_t track = 0;
   SliceSource source = SliceSource::kHostCall;
   bool unfinished = false;  ///< a range whose end is not in the trace
   bool stray_end = false;   ///< an end whose range is not in the trace
-  bool cut = false;         ///< drawn shorter than it was, for want of a lane
-  int64_t true_end_ns = 0;  ///< where a cut slice really ended
+  bool cut = false;         ///< drawn shorter, because no lane was free
+  int64_t true_end_ns = 0;  ///< actual end of a cut slice
 };
 
-/// The tracks that host slices lie on: one per thread, one per process for rows that name no
-/// thread, one per stream for ranges that belong to a stream.
+/// The tracks of host slices: one per thread, one per process (for rows without a thread), and one
+/// per stream (for ranges of a stream).
 class HostTracks {
  public:
   explicit HostTracks(const Trace& trace)
@@ -68,26 +68,26 @@ class HostTracks {
   uint32_t streams_;
 };
 
-/// What a host call is shown as: its function, or what it was about where that is not known.
+/// Display name of a host call: its function, or its subject if that is unknown.
 inline StringId callName(const HostCallTable& calls, size_t row) {
   return calls.name[row] != StringId::kNone ? calls.name[row] : calls.subject[row];
 }
 
-/// The call stack of a slice, if it has one. A build has none of its own: its call has it.
+/// The call stack of a slice, if it has one. For a build, that of its host call.
 CallPathId callPathOf(const Trace& trace, const HostSlice& slice);
 
 constexpr uint32_t kMaxLanes = 64;
 
-/// Lays the selected slices out. Rows of threads on which calls simply follow each other (the usual
-/// case by far) are handed on straight from the columns; only the others are collected and sorted.
+/// Lays out the selected slices. On most threads calls simply follow each other; their rows are
+/// passed on directly from the columns. Only the others are collected and sorted.
 class HostSlices {
  public:
   HostSlices(const Trace& trace, const Selection& selection, const HostTracks& tracks);
 
-  /// Calls simple(slice) for slices of simple tracks, in order of start per track, none overlapping
-  /// the one before; then nested(slice, lane) for the others, grouped by track, parents before
-  /// children. Per track and lane the starts never go back. Ends early where it was cancelled
-  /// (base/cancellation.hpp), as the Output does.
+  /// Calls simple(slice) for slices of simple tracks: in order of start per track, and never
+  /// overlapping. Then calls nested(slice, lane) for the others: grouped by track, parents before
+  /// children. Starts are in ascending order per track and lane. Stops early on cancellation
+  /// (base/cancellation.hpp), like Output.
   template <class Simple, class Nested>
   void forEach(Simple&& simple, Nested&& nested) const {
     const HostCallTable& calls = trace_.host_call;
@@ -129,7 +129,7 @@ class HostSlices {
   const Selection& selection_;
   const HostTracks& tracks_;
   std::vector<bool> simple_;          // by track
-  std::vector<HostSlice> collected_;  // of tracks that are not simple, in drawing order
+  std::vector<HostSlice> collected_;  // slices of the other tracks, in drawing order
 };
 
 }  // namespace tracesmith

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of the `attribute` table by the row that they describe.
+// Finds rows of the `attribute` table by the row that they describe.
 #pragma once
 
 #include <algorithm>
@@ -33,8 +33,8 @@ class RowAttributes {
     while (last != rows_.end() && keyOf(*last) == key) ++last;
     return {rows_.data() + (first - rows_.begin()), static_cast<size_t>(last - first)};
   }
-  /// A key that begins with '.' is ours and not for people (then this is empty), but for a doubled
-  /// one, which is a user's (model/event_appender.hpp).
+  /// The display form of the key. A key that starts with '.' is internal and gives "". A user's key
+  /// that starts with '.' is stored with the dot doubled (model/event_appender.hpp).
   std::string_view label(const Trace& trace, uint32_t attribute) const {
     std::string_view key = trace.text(table_->key[attribute]);
     if (key.substr(0, 1) != ".") return key;

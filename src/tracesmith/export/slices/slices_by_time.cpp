@@ -17,7 +17,7 @@ void SlicesByTime::find(const Trace& trace, const Selection& selection, const Ho
   HostSlices(trace, selection, tracks).forEach(take, [&](const HostSlice& slice, uint32_t) {
     take(slice);
   });
-  // Within a track they come in order; those of tracks with nothing but calls are mixed.
+  // Slices of one track come in order, but tracks that contain only calls are interleaved.
   std::stable_sort(slices.begin(), slices.end(), [](const HostSlice& a, const HostSlice& b) {
     return std::tie(a.track, a.start_ns) < std::tie(b.track, b.start_ns);
   });
@@ -27,7 +27,7 @@ void SlicesByTime::find(const Trace& trace, const Selection& selection, const Ho
     return std::tie(moments_[a].track, moments_[a].time_ns) <
            std::tie(moments_[b].track, moments_[b].time_ns);
   });
-  std::vector<const HostSlice*> open;  // of the track, innermost last
+  std::vector<const HostSlice*> open;  // open slices of the track, innermost last
   auto next = slices.begin();
   uint32_t track = 0;
   for (const size_t number : order) {

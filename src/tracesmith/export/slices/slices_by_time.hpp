@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which host slice a moment on a thread belongs to: arrows of other tools' traces name no slice.
+// Finds the host slice at a time on a track, because flows in other tools' traces name no slice.
 #pragma once
 
 #include <cstdint>
@@ -9,20 +9,20 @@
 
 namespace tracesmith {
 
-/// Moments that are given first, each by its place on a track, and then the slices they are in.
+/// Usage: add() all moments, call find() once, then read the results with at().
 class SlicesByTime {
  public:
   struct Moment {
     uint32_t track = 0;
     int64_t time_ns = 0;
     bool found = false;
-    SliceSource source{};  ///< of the innermost slice around it, its first and last ns included
+    SliceSource source{};  ///< innermost slice around it; its start and end count as inside
     uint32_t row = 0;
   };
 
-  /// The numbers of the moments are given from 0 on.
+  /// Moments are numbered from 0, in the order of the calls.
   void add(uint32_t track, int64_t time_ns) { moments_.push_back({track, time_ns}); }
-  /// Finds them all among the slices that are drawn. O(n log n) in both.
+  /// Finds the slices of all moments among the drawn slices. O(n log n) in moments and slices.
   void find(const Trace& trace, const Selection& selection, const HostTracks& tracks);
   const Moment& at(size_t number) const { return moments_[number]; }
 

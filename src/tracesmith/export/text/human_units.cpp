@@ -18,7 +18,7 @@ std::string threeDigits(double v) {
 
 std::string scaled(double v, double step, const char* const* units, int count) {
   int unit = 0;
-  // 999.6 of a unit would be shown as 1000: the next unit shows it better.
+  // 999.6 of a unit would be shown as 1000, so use the next unit.
   while (unit + 1 < count && std::abs(v) >= step - 0.5 * step / 1000) {
     v /= step;
     ++unit;

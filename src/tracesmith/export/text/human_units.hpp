@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantities as people read them: three significant digits and a unit.
+// Formats quantities for people: three significant digits and a unit.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace tracesmith {
 
-/// "0 ns", "999 ns", "1.23 us", "45.6 ms", "7.89 s", "2 min 5 s", "1 h 2 min". Negative ones with a
-/// minus. `micro` is how to write µs where the terminal may not know UTF-8.
+/// "0 ns", "999 ns", "1.23 us", "45.6 ms", "7.89 s", "2 min 5 s", "1 h 2 min". Negative values
+/// start with a minus. `micro`: the text for µs, for terminals without UTF-8.
 std::string formatDuration(int64_t ns, const char* micro = "µs");
 
 /// "0 B", "1023 B", "1.00 KiB", "4.50 MiB": binary multiples.
@@ -20,7 +20,7 @@ std::string formatBandwidth(double bytes_per_second);
 /// "1,234,567".
 std::string formatCount(uint64_t n);
 
-/// A share of one as "12.3 %".
+/// A fraction (1 = 100 %) as "12.3 %".
 std::string formatPercent(double share);
 
 }  // namespace tracesmith

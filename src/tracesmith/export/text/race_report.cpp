@@ -37,7 +37,7 @@ std::string labelOf(const RecordedProgram& of, StepId id) {
   return printable(of.labels[of.program.step(id).label]);
 }
 
-/// "launch 3 of vadd", "the copy that is command 17".
+/// "launch 3 of vadd", "the copy of command 17".
 std::string nameOf(const RecordedProgram& of, StepId id) {
   const races::RecordedStep& told = of.steps[id];
   if (told.launch > 0) return fmt::format("launch {} of {}", told.launch, labelOf(of, id));
@@ -133,11 +133,11 @@ std::string verdictText(const RecordedProgram& of, const Race& race, const RaceV
       break;
   }
   if (v.moved_along > 0) {
-    text += fmt::format(" ({} that must stay with them changed places, too)",
+    text += fmt::format(" ({} that must stay in order with them moved as well)",
                         counted(v.moved_along, "command"));
   }
   if (v.problems > 0) {
-    text += fmt::format(" ({} could not be made as recorded)", counted(v.problems, "call"));
+    text += fmt::format(" ({} could not be repeated as recorded)", counted(v.problems, "call"));
   }
   return text + ".";
 }
@@ -192,7 +192,7 @@ std::string fixOf(const RecordedProgram& of, const Race& race) {
   const Step& first = of.program.step(race.first);
   const Step& second = of.program.step(race.second);
   if (isHost(first)) {
-    return fmt::format("Let thread {} go on to {} only when thread {} has told it that {} is over.",
+    return fmt::format("Let thread {} start {} only after thread {} has signalled the end of {}.",
                        of.threads[second.thread], nameOf(of, race.second), of.threads[first.thread],
                        nameOf(of, race.first));
   }
@@ -218,7 +218,7 @@ void writeRacesText(const ProcessRaces& of, size_t limit, bool guesses_shown,
   line(style.bold(fmt::format(
       "{} of {} {}: {}", counted(of.report.races, "race"), counted(recorded.launches, "launch"),
       fmt::format("(process {})", of.pid),
-      groups == 0 ? std::string("nothing that is recorded lacks a wait")
+      groups == 0 ? std::string("no missing waits found in the recording")
                   : fmt::format("{} of the same kernels and memory", counted(groups, "group")))));
   if (!of.verdicts.empty()) line(verdictCounts(of));
   const int64_t begin_ns = recorded.steps.empty() ? 0 : recorded.steps[0].start_ns;
@@ -260,7 +260,7 @@ void writeRacesText(const ProcessRaces& of, size_t limit, bool guesses_shown,
       names += (i == 0 ? "" : ", ") + printable(recorded.guessed[i]);
     }
     if (recorded.guessed.size() > kNamed) names += ", ...";
-    note(fmt::format("What {} read and write is not known ({}): their races are only possible{}",
+    note(fmt::format("It is not known what {} read and write ({}): their races are only possible{}",
                      counted(recorded.guessed.size(), "kernel"), names,
                      guesses_shown ? "" : " and not shown (--all)"));
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Races as sentences: both steps, the bytes, what nothing makes one of them wait for, and what
-// would. And as JSON, with the same and exact numbers.
+// Reports races as text: both steps, the bytes, the missing synchronisation, and a fix. Also as
+// JSON, with the same content and exact numbers.
 #pragma once
 
 #include <string>
@@ -20,19 +20,20 @@ struct ProcessRaces {
   std::string command_line;
   races::RecordedProgram recorded;
   races::RaceReport report;
-  /// Of the first race of each group: none, or of as many groups as were tried.
+  /// One verdict per group that was tried, for its first race, in order of the groups; may be
+  /// empty.
   std::vector<races::RaceVerdict> verdicts;
-  uint32_t replays = 0;  ///< that were made for them
-  std::string device;    ///< on which; "": none
+  uint32_t replays = 0;  ///< number of replays run for the verdicts
+  std::string device;    ///< device used for the replays; "": none
 };
 
-/// What would order the two: one sentence.
+/// One sentence that says how to order the two steps.
 std::string fixOf(const races::RecordedProgram& recorded, const races::Race& race);
 
-/// `limit`: groups that are shown; 0: all. `guesses_shown`: possible races are among them.
+/// `limit`: number of groups to show; 0: all. `guesses_shown`: also show possible races.
 void writeRacesText(const ProcessRaces& of, size_t limit, bool guesses_shown,
                     const TerminalStyle& style, Output& out);
-/// One object.
+/// Writes one JSON object.
 void writeRacesJson(const ProcessRaces& of, JsonWriter& json);
 
 }  // namespace tracesmith

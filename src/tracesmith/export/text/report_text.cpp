@@ -12,7 +12,7 @@
 namespace tracesmith {
 namespace {
 
-constexpr int kLongestText = 100;  // columns: names of C++ templates may take thousands
+constexpr int kLongestText = 100;  // columns; names of C++ templates may have thousands
 
 double numberOf(const ReportValue& value) {
   if (const auto* i = std::get_if<int64_t>(&value)) return static_cast<double>(*i);
@@ -40,7 +40,7 @@ std::string inWords(const ReportValue& value, Quantity quantity, const TerminalS
     case Quantity::kNumber:
       return fmt::format("{:.2f}", number);
     case Quantity::kProbability:
-      // Below it the normal approximation says no more than that.
+      // The normal approximation is not meaningful below this.
       return number < 1e-15  ? "<1e-15"
              : number < 1e-4 ? fmt::format("{:.0e}", number)
                              : fmt::format("{:.4f}", number);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shows the tables of an analysis: for people, and as JSON (one member for each table, a list of
-// objects with exact numbers in ns, bytes and shares of one; null where nothing is defined; and a
-// member "notes" with what is said of tables, by their names).
+// Writes the tables of an analysis as text, or as JSON. The JSON has one member per table: a list
+// of objects with exact numbers (ns, bytes, fractions), and null for undefined values. A further
+// member "notes" holds notes by table name.
 #pragma once
 
 #include <vector>

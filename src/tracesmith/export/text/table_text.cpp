@@ -11,7 +11,7 @@
 namespace tracesmith {
 namespace {
 
-/// Cells of one row after the other, as CSV.
+/// Writes rows cell by cell as CSV.
 class CsvRows {
  public:
   explicit CsvRows(Output& out) : out_(out) {}
@@ -55,7 +55,7 @@ class CsvRows {
   bool first_ = true;
 };
 
-/// The same as an array of objects.
+/// Writes rows as an array of objects.
 class JsonRows {
  public:
   explicit JsonRows(JsonWriter& json) : json_(json) {}
@@ -102,7 +102,7 @@ void cell(Rows& rows, const Trace& trace, std::string_view column, const T& v) {
   }
 }
 
-/// Dictionaries whose rows are known by their place.
+/// Dictionaries whose ids are row numbers.
 constexpr bool isNumbered(TableId id) {
   return id == TableId::kLaunchShape || id == TableId::kCallPath || id == TableId::kFrame ||
          id == TableId::kCounterTrack;
@@ -142,7 +142,7 @@ void writeRows(Rows& rows, const Trace& trace, const Table& table, const Selecti
     const std::string_view name = info.name;
     names.emplace_back(name);
     cells.emplace_back([&rows, &trace, &column, name](size_t i) {
-      // A column that the source did not have reads as zeros.
+      // A column missing in the source reads as zeros.
       using Value = typename std::decay_t<decltype(column)>::value_type;
       cell(rows, trace, name, i < column.size() ? column[i] : Value{});
     });
@@ -200,7 +200,7 @@ bool withTable(const Trace& trace, TableId id, F&& f) {
 }
 
 tl::unexpected<Error> unknownTable() {
-  return fail(ErrorCode::kNotFound, "there is no table of this number");
+  return fail(ErrorCode::kNotFound, "there is no table with this number");
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ std::string textOf(const Trace& trace, TableId table, TextFormat format,
   return text;
 }
 
-/// Rows of fields, by the rules of RFC 4180, but for lines that end as lines do here.
+/// Parses rows of fields by RFC 4180, except that lines end in LF.
 std::vector<std::vector<std::string>> parseCsv(const std::string& text) {
   std::vector<std::vector<std::string>> rows(1, {""});
   bool quoted = false;

@@ -21,14 +21,14 @@
 namespace tracesmith {
 namespace {
 
-/// One event, found again by table and row.
+/// One event, identified by table and row.
 struct Entry {
   int64_t start_ns = 0;
   TableId table{};
   uint32_t row = 0;
 };
 
-/// What a list says of an event.
+/// The listed properties of an event.
 struct Described {
   int64_t start_ns = 0;
   int64_t duration_ns = 0;
@@ -141,7 +141,7 @@ class Describer {
   const Trace& t_;
 };
 
-/// `streams`: their names, by index.
+/// `streams`: stream names by index.
 std::string whereText(const Trace& t, const std::vector<std::string>& streams, const Described& d) {
   const bool on_device = d.type == "kernel" || d.type == "copy" || d.type == "fill";
   if ((on_device || d.type == "sync") && d.stream != StreamId::kNone) {
@@ -154,7 +154,7 @@ std::string whereText(const Trace& t, const std::vector<std::string>& streams, c
   return tid == 0 ? "" : fmt::format("thread {}", tid);
 }
 
-/// What the program and the system call the places of an event; ids are the trace's own.
+/// Numbers by which the program and the system know where the event ran, unlike the trace's ids.
 std::array<std::pair<const char*, std::optional<uint32_t>>, 4> numbersOf(const Trace& t,
                                                                          const Described& d) {
   const auto of = [](auto id, const auto& column) {
@@ -168,7 +168,7 @@ std::array<std::pair<const char*, std::optional<uint32_t>>, 4> numbersOf(const T
            {"stream", of(d.stream, t.stream.ordinal)}}};
 }
 
-/// The functions of a stack, innermost first, each with where it is in the source or in a module.
+/// The functions of a stack, innermost first, each with its location in the source or in a module.
 std::vector<std::string> stackLines(const Trace& t, const FrameSymbols& symbols, CallPathId path) {
   std::vector<std::string> lines;
   std::vector<FrameFunction> functions;
@@ -196,7 +196,7 @@ void writeText(const Trace& t, const std::vector<Entry>& entries, const FrameSym
   const std::vector<std::string> streams = distinctStreamNames(t);
   const int64_t origin = timeRange(t).begin_ns;
   using A = TextTable::Align;
-  // Tables of this many rows at a time keep the memory bounded; widths may differ between them.
+  // Formats this many rows per table to bound memory; column widths may differ between tables.
   constexpr size_t kChunk = 4096;
   if (entries.empty()) out.write("no events\n");
   for (size_t begin = 0; begin < entries.size(); begin += kChunk) {
@@ -222,7 +222,7 @@ void writeText(const Trace& t, const std::vector<Entry>& entries, const FrameSym
       out.write(text);
       continue;
     }
-    // The head of the table, and then each row with its stack.
+    // Writes the table header, then each row with its stack.
     const size_t rows = std::min(entries.size(), begin + kChunk) - begin;
     const auto lines = static_cast<size_t>(std::count(text.begin(), text.end(), '\n'));
     size_t line = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list of events that `tracesmith view` prints: all event tables merged by time.
+// Prints the event list of `tracesmith view`: all event tables merged by time.
 #pragma once
 
 #include "tracesmith/export/output/output.hpp"
@@ -11,8 +11,8 @@ namespace tracesmith {
 
 enum class ListFormat { kText, kJson, kCsv };
 
-/// Writes the first `limit` of the events that pass the filter, by start; returns how many there
-/// were beyond those. With `stacks` each event is followed by its host call stack, innermost first.
+/// Writes the first `limit` events that match, ordered by start, and returns how many more match.
+/// With `stacks`, each event is followed by its host call stack, innermost frame first.
 size_t listEvents(const Trace& trace, const EventMatcher& matches, size_t limit, ListFormat format,
                   bool stacks, const TerminalStyle& style, Output& out);
 

@@ -24,7 +24,7 @@ struct ColumnBytes {
 };
 struct TableBytes {
   uint64_t rows = 0;
-  uint64_t bytes = 0;  // of its blocks, headers included
+  uint64_t bytes = 0;  // of its blocks, including headers
   std::map<uint16_t, ColumnBytes> columns;
 };
 
@@ -42,7 +42,7 @@ std::map<TableId, TableBytes> bytesByTable(const TraceReader& reader) {
   return out;
 }
 
-/// Of a trace whose events were not read, as the headers of its blocks say.
+/// Time range according to the block headers, for a trace whose events were not read.
 TimeRange spanOf(const Trace& trace, const TraceReader& reader) {
   TimeRange range = timeRange(trace);
   if (range.duration() > 0) return range;
@@ -56,7 +56,7 @@ TimeRange spanOf(const Trace& trace, const TraceReader& reader) {
   return range;
 }
 
-/// Names of tables and their columns, by number, from the schema.
+/// Names of tables and columns from the schema, by number.
 struct SchemaNames {
   std::map<TableId, std::string> tables;
   std::map<std::pair<TableId, uint16_t>, std::string> columns;
@@ -143,19 +143,19 @@ constexpr TableId kCounted[] = {TableId::kKernel,       TableId::kCopy,     Tabl
 
 bool isImported(const Trace& t) { return !t.metadataValue("imported_format").empty(); }
 
-/// Whether `path` is another tool's file, which was read into a trace for this command alone.
+/// Whether `path` is another tool's file that was imported only for this command.
 bool isForeignFile(const Trace& t, const std::string& path) {
   return isImported(t) && t.metadataValue("imported_from") == path;
 }
 
-/// Of the file that the user named; that of the trace where it has none of its own, as a pipe.
+/// Size of the file that the user named, or that of the trace if it has none (a pipe, say).
 uint64_t sizeOfFile(const std::string& path, const TraceReader& reader) {
   std::error_code error;
   const uint64_t bytes = std::filesystem::file_size(path, error);
   return error ? reader.fileBytes() : bytes;
 }
 
-/// The names of the groups that a source draws as processes, the same name once: "python (8)".
+/// Names of track groups that a source shows as processes; equal names are merged: "python (8)".
 std::string trackGroupsText(const Trace& t) {
   std::map<std::string, size_t> named;
   for (size_t i = 0; i < t.process.size(); ++i) {
@@ -262,8 +262,9 @@ class TextView {
       const bool stamps = t_.clock_domain.kind[i] == ClockKind::kTimeStampCounter;
       std::string error =
           (style_.utf8 ? "±" : "+-") + formatDuration(facts[i].largest_error_ns, style_.micro());
-      if (!facts[i].hasError()) error = "not known";  // no reading of two clocks takes no time
-      // The library's own conversion of device times comes on top, and nobody has measured it.
+      // An error of 0 is impossible when reading two clocks.
+      if (!facts[i].hasError()) error = "not known";
+      // The vendor library's conversion of device times adds an error that is not known.
       if (t_.clock_domain.kind[i] == ClockKind::kConverted) {
         error = fmt::format("not known ({} to the host)", error);
       }
@@ -294,7 +295,7 @@ class TextView {
       if (command.empty()) command = text(p.executable);
       if (command.empty()) {
         command =
-            imported ? "(the source does not name it)" : "(ended before it could be looked at)";
+            imported ? "(the source does not name it)" : "(ended before it could be examined)";
       }
       const auto number = [&](uint32_t pid) {
         return pid == 0 && imported ? std::string() : std::to_string(pid);
@@ -433,7 +434,7 @@ void writeClocks(JsonWriter& w, const Trace& t) {
   w.endArray();
 }
 
-/// And groups of tracks, which are rows of the same table.
+/// Also writes groups of tracks, which are rows of the same table.
 void writeProcesses(JsonWriter& w, const Trace& t) {
   w.key("processes").beginArray();
   for (size_t i = 0; i < t.process.size(); ++i) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `tracesmith info FILE` says: processes, devices, clocks with their bounds, counts, losses
-// and where the bytes are.
+// Prints the output of `tracesmith info FILE`: processes, devices, clocks with their bounds,
+// counts, losses, and sizes.
 #pragma once
 
 #include <string>
@@ -13,11 +13,11 @@
 namespace tracesmith {
 
 struct InfoOptions {
-  bool columns = false;  ///< bytes and encoding of every column, not of tables alone
+  bool columns = false;  ///< sizes per column and encodings, not just sizes per table
   bool json = false;
 };
 
-/// `reader` is the file that `trace` was read from; `path` is what the user called it.
+/// `trace` must have been read from `reader`. `path`: as the user gave it.
 void describeTrace(const Trace& trace, const TraceReader& reader, const std::string& path,
                    const InfoOptions& options, const TerminalStyle& style, Output& out);
 

@@ -73,7 +73,7 @@ void writeText(const std::vector<Group>& groups, size_t limit, const TerminalSty
     uint64_t first_launches = 0;
     for (const NamedStats& stats : group.names) first_launches += stats.first_launches;
     if (first_launches > 0) {
-      out.write(style.dim(fmt::format("{} first {}, with a just-in-time compile inside\n",
+      out.write(style.dim(fmt::format("{} first {}, including a just-in-time compile\n",
                                       formatCount(first_launches),
                                       first_launches == 1 ? "launch" : "launches")));
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `tracesmith view --stats`: count, total, mean, percentiles and extremes per name.
+// Prints `tracesmith view --stats`: count, total, mean, percentiles and extremes per name.
 #pragma once
 
 #include "tracesmith/export/output/output.hpp"
@@ -10,8 +10,8 @@
 
 namespace tracesmith {
 
-/// Kernels, then copies and fills, then host calls, as far as `matches` lets them through; each by
-/// total time, at most `limit` names of each (the text says how many more there are).
+/// Shows matching kernels, then copies and fills, then host calls. Each group is sorted by total
+/// time and has at most `limit` names (the text says how many more there are).
 void showStats(const Trace& trace, const EventMatcher& matches, size_t limit, ListFormat format,
                const TerminalStyle& style, Output& out);
 

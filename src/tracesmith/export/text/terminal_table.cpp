@@ -7,8 +7,8 @@
 namespace tracesmith {
 namespace {
 
-constexpr int kLeastShrunk = 12;   // columns that a shrunk column keeps
-constexpr int kEnoughToKnow = 28;  // before others are left out
+constexpr int kLeastShrunk = 12;   // minimum width of a shrunk column
+constexpr int kEnoughToKnow = 28;  // minimum width before other columns are dropped
 constexpr int kLeftOut = -1;
 
 struct CodePoint {
@@ -79,7 +79,7 @@ std::string cutMiddle(std::string_view text, int width, const TerminalStyle& sty
   if (displayWidth(text) <= width) return std::string(text);
   const int room = width - displayWidth(style.ellipsis());
   if (room < 2) return cutToWidth(text, width, style);
-  // What fits in front, which is where people begin to read, then what fits behind.
+  // Give the front half first, because that is where reading starts, then fill the end.
   size_t front = 0;
   int used = 0;
   const auto widthAt = [&](size_t at, size_t& bytes) {
@@ -131,7 +131,7 @@ std::vector<int> TextTable::widthsFor(const TerminalStyle& style, std::string_vi
   }
   if (style.width <= 0) return widths;
   int total = displayWidth(indent) - 2;
-  int shrunk = total;  // with names just long enough
+  int shrunk = total;  // total width with names of that minimum
   for (size_t c = 0; c < columns_.size(); ++c) {
     total += widths[c] + 2;
     shrunk += (columns_[c].may_shrink ? std::min(widths[c], kEnoughToKnow) : widths[c]) + 2;
@@ -147,7 +147,7 @@ std::vector<int> TextTable::widthsFor(const TerminalStyle& style, std::string_vi
     total -= widths[next] + 2;
     widths[next] = kLeftOut;
   }
-  // The widest column that may shrink gives first.
+  // Shrink the widest column that may shrink first.
   while (total > style.width) {
     int widest = -1;
     for (size_t c = 0; c < columns_.size(); ++c) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables for people: aligned columns, numbers to the right, colours where they are wanted.
+// Formats tables for terminals: aligned columns, right-aligned numbers, and optional colours.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace tracesmith {
 
-/// What a view may use of the place it is shown in.
+/// Capabilities of the output terminal.
 struct TerminalStyle {
-  int width = 0;        ///< columns; 0: as many as it takes (not a terminal)
+  int width = 0;        ///< columns; 0: unlimited (not a terminal)
   bool colour = false;  ///< ANSI colours
-  bool utf8 = true;     ///< more than ASCII
+  bool utf8 = true;     ///< non-ASCII characters allowed
 
   std::string bold(std::string_view text) const { return paint("1", text); }
   std::string dim(std::string_view text) const { return paint("2", text); }
@@ -22,15 +22,15 @@ struct TerminalStyle {
   const char* ellipsis() const { return utf8 ? "…" : "..."; }
 };
 
-/// Columns that `text` takes on a terminal (UTF-8; wide East Asian characters take two, control
-/// characters none).
+/// Number of terminal columns that `text` (UTF-8) takes. Wide East Asian characters take two,
+/// control characters none.
 int displayWidth(std::string_view text);
-/// `text` in at most `width` columns, with an ellipsis where it was cut.
+/// Shortens `text` to at most `width` columns, with an ellipsis if it was cut.
 std::string cutToWidth(std::string_view text, int width, const TerminalStyle& style);
-/// The same, with the ellipsis in the middle: names of functions differ at both ends.
+/// The same, but cuts the middle, because function names differ at both ends.
 std::string cutMiddle(std::string_view text, int width, const TerminalStyle& style);
-/// Control characters and bytes that are not UTF-8 made harmless, so that a name in a trace cannot
-/// drive the terminal.
+/// Replaces control characters and bytes that are not UTF-8, so that a name in a trace cannot
+/// control the terminal.
 std::string printable(std::string_view text);
 
 class TextTable {
@@ -39,15 +39,16 @@ class TextTable {
   struct Column {
     std::string header;
     Align align = Align::kLeft;
-    bool may_shrink = false;   ///< may be cut when the terminal is too narrow
-    bool from_middle = false;  ///< cut there
-    int spare = 0;  ///< above 0: left out rather than that names get very short, the largest first
+    bool may_shrink = false;   ///< may be cut if the terminal is too narrow
+    bool from_middle = false;  ///< cut in the middle (cutMiddle())
+    int spare = 0;  ///< above 0: may be dropped to keep names readable; highest value first
   };
 
   explicit TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {}
   void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
   size_t size() const { return rows_.size(); }
-  /// Lines with '\n' each; the header first. `left_out`: headers of the columns that are.
+  /// Returns the header and the rows, each line ending in '\n'. `left_out` receives the headers of
+  /// dropped columns.
   std::string render(const TerminalStyle& style, std::string_view indent = "",
                      std::vector<std::string>* left_out = nullptr) const;
 

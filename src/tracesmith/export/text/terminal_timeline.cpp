@@ -14,7 +14,7 @@ namespace tracesmith {
 namespace {
 
 constexpr int kDefaultWidth = 100;
-constexpr int kNarrow = 60;  // below: short labels
+constexpr int kNarrow = 60;  // below this width: short labels
 constexpr int kWideLabel = 24;
 constexpr int kNarrowLabel = 10;
 constexpr int kShareWidth = 8;  // "│ 100.0 %" without its first column
@@ -25,13 +25,13 @@ constexpr const char* kTogetherColour = "33";
 int labelWidth(int width) { return width < kNarrow ? kNarrowLabel : kWideLabel; }
 bool showsShares(int width) { return width >= 40; }
 
-/// Eight heights; anything above nothing is seen, and only what is full looks full.
+/// One of eight heights. Any share above 0 is visible, and only a full share is drawn as full.
 std::string block(double share, const TerminalStyle& style) {
   static constexpr const char* kBlocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
   static constexpr char kLetters[] = ".:-=+*%#";
   if (share <= 0) return " ";
   const int level = std::clamp(static_cast<int>(std::floor(share * 8 + 1e-9)), 0, 7);
-  // 7/8 and more, but not all, stays below the full block.
+  // 7/8 or more, but less than 1, is drawn below the full block.
   const int shown = share >= 1 - 1e-9 ? 7 : std::min(level, 6);
   return style.utf8 ? kBlocks[shown] : std::string(1, kLetters[shown]);
 }
@@ -56,7 +56,7 @@ std::string digits(const std::vector<uint32_t>& counts, const TerminalStyle& sty
   return out;
 }
 
-/// 1, 2 or 5 times a power of ten, at least `ns`.
+/// The smallest number of at least `ns` that is 1, 2 or 5 times a power of ten.
 double niceStep(double ns) {
   const double power = std::pow(10, std::floor(std::log10(std::max(ns, 1.0))));
   for (double factor : {1.0, 2.0, 5.0, 10.0}) {
@@ -141,7 +141,7 @@ class Drawing {
     size_t free = 0;
     std::string labels;
     const double first = std::ceil(begin / step - 1e-9) + 0.0;  // + 0.0: ceil() may give -0
-    // Counted, for adding a step does nothing to a time that is far from 0.
+    // Counts steps, because adding a small step to a very large double changes nothing.
     for (size_t i = 0; i < p_.cells; ++i) {
       const double t = (first + static_cast<double>(i)) * step;
       if (!(t < begin + length)) break;
@@ -163,7 +163,7 @@ class Drawing {
     std::string name = printable(names_.stream(s.stream));
     constexpr std::string_view kWord = "stream ";
     if (narrow && name.starts_with(kWord)) name.erase(0, kWord.size());
-    // What tells streams of one name apart stands at the end: the name gives way to it.
+    // The suffix distinguishes streams with equal names, so shorten the name instead.
     const size_t bracket = name.ends_with(')') ? name.rfind(" (") : std::string::npos;
     if (bracket != std::string::npos && bracket > 0) {
       const std::string apart = name.substr(bracket);
@@ -228,7 +228,7 @@ size_t timelineCells(int width) {
 
 std::string timelineText(const TimelinePicture& picture, const TimelineNames& names,
                          const TerminalStyle& style, const TimelineLook& look) {
-  if (picture.devices.empty()) return "no device work in this stretch of time\n";
+  if (picture.devices.empty()) return "no device work in this time range\n";
   return Drawing(picture, names, style, look).draw();
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A timeline as a picture of characters: streams as rows, then what they do together. The height of
-// a block is the share of its column's time in which the row was busy.
+// Draws a timeline with characters: one row per stream, then rows for all of them together. The
+// height of a block is the fraction of the column's time in which the row was busy.
 #pragma once
 
 #include <functional>
@@ -14,31 +14,33 @@
 
 namespace tracesmith {
 
-/// How to call what a picture knows by number.
+/// Names for the ids in a picture.
 struct TimelineNames {
   std::function<std::string(DeviceId)> device;
   std::function<std::string(StreamId)> stream;
-  /// The number by which the program knows a stream; may be missing.
+  /// The program's own number of a stream; may be missing.
   std::function<std::optional<uint32_t>(StreamId)> stream_number;
-  int64_t zero_ns = 0;  ///< the time that the axis calls 0
+  int64_t zero_ns = 0;  ///< time shown as 0 on the axis
 };
 TimelineNames namesOf(const Trace& trace);
 
-/// Columns of the chart itself when the whole picture may be `width` columns wide.
+/// Number of chart columns if the whole picture may be `width` columns wide.
 size_t timelineCells(int width);
 
-/// What a picture may do without.
+/// Optional parts of a picture.
 struct TimelineLook {
   bool axis = true;
-  bool durations = true;  ///< the heading, and each row's share
-  char fill = 0;          ///< instead of blocks: for cells that are busy for half of their time
+  bool durations = true;  ///< show the heading, and each row's share
+  /// If set, replaces blocks; marks cells that are busy for at least half of their time.
+  char fill = 0;
 };
 
-/// The picture on style.width columns (0: 100); lines end in '\n'. Says so when nothing ran.
+/// Returns the picture, style.width columns wide (0: 100), with lines ending in '\n'. If nothing
+/// ran, returns a sentence that says so.
 std::string timelineText(const TimelinePicture& picture, const TimelineNames& names,
                          const TerminalStyle& style, const TimelineLook& look = {});
 
-/// The numbers behind the picture.
+/// Writes the numbers behind the picture as JSON.
 void writeTimelineJson(const TimelinePicture& picture, const TimelineNames& names, Output& out);
 
 }  // namespace tracesmith

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What people see: units, tables, the list of events, statistics and the timeline.
+// Tests of terminal output: units, tables, the event list, statistics and the timeline.
 #include <gmock/gmock.h>
 
 #include <sstream>
@@ -190,7 +190,7 @@ TEST(TerminalTimeline, StreamsAreCalledByTheirNumbersAndNeverByIds) {
   s.kernel("k", s.stream(device, second), 0, 10);
   s.kernel("k", s.stream(device, first), 0, 10);
   s.kernel("k", s.stream(device, second, "a name of the program's own"), 0, 10);
-  s.trace.stream.ordinal[0] = s.trace.stream.ordinal[1] = 7;  // of two processes
+  s.trace.stream.ordinal[0] = s.trace.stream.ordinal[1] = 7;  // in two processes
   s.trace.stream.ordinal[2] = 20;
   const TimelinePicture picture = pictureOf(deviceTimelines(s.trace), {.cells = 10});
   const std::string text = timelineText(picture, namesOf(s.trace), {});
@@ -214,7 +214,7 @@ TEST(TerminalTimeline, ItsAxisBeginsAtZeroAndEnds) {
     EXPECT_THAT(axis, HasSubstr("╵0"));
     EXPECT_THAT(axis, Not(HasSubstr("-0")));
   }
-  // So far from the beginning that a step of the axis is less than what a double tells apart.
+  // So far from the start that one step of the axis is below the resolution of a double.
   test::SampleTrace s;
   const StreamId stream = s.stream(s.device("gpu"));
   s.kernel("k", stream, 0, 1);

@@ -33,7 +33,7 @@ bool launchesWorkItems(std::string_view function) {
 bool isRocmFunction(std::string_view function) {
   constexpr auto kPrefixes = std::to_array<std::string_view>(
       {"hip", "__hip", "hsa_", "nccl", "mscclpp", "rocDec", "rocJpeg"});
-  // "hip_activity" and the like are the tracer's own.
+  // Names such as "hip_activity" belong to the tracer itself.
   return std::any_of(kPrefixes.begin(), kPrefixes.end(),
                      [&](std::string_view prefix) { return function.starts_with(prefix); });
 }

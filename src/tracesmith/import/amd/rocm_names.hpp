@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the names in AMD's traces mean.
+// Classification of the names in AMD's traces.
 #pragma once
 
 #include <string_view>
@@ -8,11 +8,11 @@
 
 namespace tracesmith::import {
 
-/// Of "CopyHostToDevice", "MEMORY_COPY_HOST_TO_DEVICE" and the like.
+/// For names such as "CopyHostToDevice" and "MEMORY_COPY_HOST_TO_DEVICE".
 CopyKind rocmCopyKind(std::string_view operation);
-/// Whether a function counts its grid in work-items (global size) and not in blocks.
+/// Whether a function counts its grid in work-items (global size) , not in blocks.
 bool launchesWorkItems(std::string_view function);
-/// Whether it is a function of HIP, HSA, RCCL or another of AMD's libraries.
+/// Whether `function` belongs to HIP, HSA, RCCL or another AMD library.
 bool isRocmFunction(std::string_view function);
 
 }  // namespace tracesmith::import

@@ -36,7 +36,7 @@ class RocpdProcess {
   }
 
  private:
-  /// What rows of all event tables have.
+  /// Fields common to all event tables.
   struct Common {
     int64_t start_ns = 0;
     int64_t duration_ns = 0;
@@ -71,7 +71,7 @@ class RocpdProcess {
 
   SqliteFile& file_;
   TraceBuilder& builder_;
-  std::string uuid_;  // with the "_" before it
+  std::string uuid_;  // with the leading "_"
   ImportCounts& counts_;
   SpansOfSource& spans_;
   RocpdNames names_;
@@ -81,7 +81,7 @@ class RocpdProcess {
 
 void RocpdProcess::run() {
   std::vector<std::pair<const SqliteTable*, std::string>> later;
-  // Categories and texts are what events refer to.
+  // Categories and texts come first, because events refer to them.
   std::vector<std::pair<const SqliteTable*, std::string>> all;
   for (const SqliteTable& table : file_.tables()) {
     if (!owns(table)) continue;
@@ -90,7 +90,7 @@ void RocpdProcess::run() {
   const auto rank = [](const std::string& name) {
     if (name == "rocpd_string" || name == "rocpd_info_category") return 0;
     if (name.starts_with("rocpd_info_")) return 1;
-    if (name == "rocpd_pmc_event") return 4;  // after the events whose time it has
+    if (name == "rocpd_pmc_event") return 4;  // after the events that give its time
     return name == "rocpd_region" ? 2 : 3;
   };
   std::stable_sort(all.begin(), all.end(),
@@ -125,7 +125,7 @@ void RocpdProcess::readEvents(const SqliteTable& table, std::string_view name) {
   });
 }
 
-/// False: it has no time, nor an event with one.
+/// Returns false if neither the row nor its event has a time.
 bool RocpdProcess::common(const SqliteTable& table, const SqliteRow& row, Common& c) {
   const auto maybe = [&](const char* column) {
     const int place = table.find(column);
@@ -186,7 +186,7 @@ StreamId RocpdProcess::stream(const Common& c, std::optional<int64_t> agent_id) 
   if (agent_id && agent != nullptr && !agent->gpu) return StreamId::kNone;
   if (!agent_id && !c.stream && !c.queue) return StreamId::kNone;
   const int64_t device = agent != nullptr ? agent->ordinal : agent_id.value_or(0);
-  // HIP's stream where the recording has it, else the hardware's queue.
+  // HIP's stream if recorded, else the hardware queue.
   const int64_t number = c.stream ? *c.stream : c.queue.value_or(0);
   const StreamId id = builder_.stream(c.pid, device, 0, number);
   if (c.stream && named_streams_.insert(id).second) {
@@ -213,7 +213,7 @@ bool RocpdProcess::push(std::string_view name, const SqliteTable& table, const S
     return true;
   }
   if (name == "rocpd_memory_copy") {
-    // It is on the device that it is about: the target, or else the source.
+    // Put it on the target device, or else on the source device.
     std::optional<int64_t> agent = maybe("dst_agent_id");
     const RocpdAgent* target = agent ? names_.agent(*agent) : nullptr;
     if (target == nullptr || !target->gpu) agent = maybe("src_agent_id");
@@ -245,7 +245,7 @@ bool RocpdProcess::push(std::string_view name, const SqliteTable& table, const S
                                      .correlation_id = c.correlation,
                                      .name = builder_.text(row.bytes(table.find("level")))});
     into = TableId::kMemoryEvent;
-    c.duration_ns = 0;  // such a row has none: the source's end is kept
+    c.duration_ns = 0;  // a memory row has no duration, so keep the source's end
     return true;
   }
   if (name == "rocpd_pmc_event") {
@@ -312,7 +312,7 @@ void RocpdProcess::pushKernel(const SqliteTable& table, const SqliteRow& row, co
   if (const RocpdKernel* known = names_.kernel(size("kernel_id"))) {
     kernel.name = known->name;
     shape.registers_per_thread = known->registers;
-    // What a dispatch has beyond the kernel's own is what its launch asked for.
+    // What a dispatch uses beyond the kernel's static size was requested at launch.
     if (known->group_bytes < shape.static_shared_bytes) {
       shape.dynamic_shared_bytes = shape.static_shared_bytes - known->group_bytes;
       shape.static_shared_bytes = known->group_bytes;
@@ -336,7 +336,7 @@ bool RocpdProcess::pushCounter(const SqliteTable& table, const SqliteRow& row, C
 
 // --- The importer ----------------------------------------------------------------------------
 
-/// The UUIDs in the names of tables, each with the "_" before it.
+/// The UUIDs in the table names, each with the leading "_".
 std::vector<std::string> uuidsOf(const SqliteFile& file) {
   std::vector<std::string> uuids;
   for (const SqliteTable& table : file.tables()) {
@@ -386,7 +386,7 @@ Result<ImportCounts> runRocpd(const ImportInput& input, TraceWriter& writer, Tra
   }
   if (counts.others > 0) {
     lost += (lost.empty() ? "" : "; ") + std::to_string(counts.others) +
-            " rows of no known kind or without a time are kept as they were, and are in no table";
+            " rows of unknown kinds or without a time are kept unchanged, but are in no table";
   }
   spans.tell(counts.notes, lost);
   TS_CHECK_OK(builder.finish(counts, lost));
@@ -395,10 +395,10 @@ Result<ImportCounts> runRocpd(const ImportInput& input, TraceWriter& writer, Tra
 
 }  // namespace
 
-constinit const Importer kRocpdImporter = {
-    "rocpd",
-    "tested with databases made by hand from the schemas 3 and 4 of rocprofiler-sdk; no recording "
-    "of the tool itself could be had",
-    recognisesRocpd, runRocpd};
+constinit const Importer kRocpdImporter = {"rocpd",
+                                           "tested with handwritten databases that follow schemas "
+                                           "3 and 4 of rocprofiler-sdk; no recording "
+                                           "of the tool itself was available",
+                                           recognisesRocpd, runRocpd};
 
 }  // namespace tracesmith::import

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// AMD's rocpd databases, as rocprofv3 and rocprof-sys write them since ROCm 7: the tables of a
-// process have its UUID in their names, so that one file may hold several. Schemas 3 (times and
-// places in the rows) and 4 (in rocpd_timestamp and rocpd_track) are read.
+// Imports AMD's rocpd databases, which rocprofv3 and rocprof-sys write since ROCm 7. The table
+// names of a process contain its UUID, so one file may hold several processes. Supported schemas: 3
+// (rows hold their own times and tracks) and 4 (rows refer to rocpd_timestamp and rocpd_track).
 //
-// Grids count work-items. The stack id of an event is the same for a call and the work that it
-// caused: it is our correlation id.
+// Grid sizes are in work-items. A call and the work it caused share one stack id, which becomes the
+// correlation id.
 #pragma once
 
 #include "tracesmith/import/common/importer.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// No recording of rocprofv3 could be had: these databases are made by hand, after the schemas 3 and
+// No recording of rocprofv3 was available. These databases are handwritten, following schemas 3 and
 // 4 in rocprofiler-sdk.
 #include "tracesmith/import/amd/rocpd_importer.hpp"
 
@@ -19,7 +19,7 @@ using test::ImportedDatabase;
 using test::TempFile;
 using ::testing::HasSubstr;
 
-/// `sql` with each UUID put where it says $.
+/// `sql` with each $ replaced by the UUID.
 std::string forProcess(std::string sql, const std::string& uuid) {
   for (size_t at = sql.find('$'); at != std::string::npos; at = sql.find('$', at)) {
     sql.replace(at, 1, "_" + uuid);
@@ -103,7 +103,7 @@ const std::string kSchema3 = kDictionaries + R"sql(
   CREATE VIEW kernels AS SELECT * FROM rocpd_kernel_dispatch$;
 )sql";
 
-/// The same kernel, call and marker with times and places in tables of their own.
+/// The same kernel, call and marker, with times and tracks in separate tables.
 const std::string kSchema4 = kDictionaries + R"sql(
   CREATE TABLE rocpd_info_category$ (id INTEGER PRIMARY KEY, name TEXT);
   INSERT INTO rocpd_info_category$ VALUES (1, 'HIP_RUNTIME_API'), (3, 'KERNEL_DISPATCH'),

@@ -9,7 +9,7 @@
 namespace tracesmith::import {
 namespace {
 
-/// The text `key` of a JSON object; "" where that is none.
+/// The text member `key` of a JSON object; "" if there is none.
 std::string memberText(std::string_view json, const char* key) {
   if (json.size() < 3 || json.find(key) == json.npos) return {};
   simdjson::dom::parser parser;
@@ -81,7 +81,7 @@ void RocpdNames::readRow(const SqliteTable& table, std::string_view name, const 
   } else if (name == "rocpd_info_kernel_symbol") {
     std::string title = string("display_name");
     if (title.empty()) title = string("kernel_name");
-    // Of the unified register file of a SIMD unit both kinds take their part.
+    // Both kinds of registers share the unified register file of a SIMD unit.
     kernels_.add(
         id, {.name = builder_.text(title),
              .group_bytes = small(integer("group_segment_size")),
@@ -148,7 +148,8 @@ void RocpdNames::nameProcesses() {
                                 .command_line = builder_.text(p.command),
                                 .seen_by = builder_.text("import")});
   }
-  // Threads belong to the process of their tables; where there are several, the name has none.
+  // Threads belong to the process of their tables. With several processes, a thread name has no
+  // unique process.
   if (processes_.size() != 1) return;
   for (const auto& [id, name] : thread_names_) {
     builder_.nameThread(processes_.begin()->second.pid, tid(id), name);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The dictionaries of one process's tables in a rocpd database: texts, processes, threads, agents,
-// kernels, tracks, times and what events have in common.
+// The lookup tables of one process in a rocpd database: texts, processes, threads, agents, kernels,
+// tracks, times, and the properties shared by all events.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace tracesmith::import {
 struct RocpdEvent {
   uint64_t correlation = 0;
   StringId category = StringId::kNone;
-  StringId message = StringId::kNone;  ///< of a marker
+  StringId message = StringId::kNone;  ///< only for markers
 };
 
 struct RocpdKernel {
@@ -28,13 +28,13 @@ struct RocpdKernel {
 
 struct RocpdAgent {
   bool gpu = false;
-  int64_t ordinal = 0;  ///< among its kind
+  int64_t ordinal = 0;  ///< counted within its type (GPU or CPU)
   std::string name;
   std::string vendor;
   std::string facts;  ///< JSON
 };
 
-/// Where something was: ids of the file, where it says them.
+/// Where something ran, as row ids of the database; nullopt: not given.
 struct RocpdPlace {
   std::optional<int64_t> process, thread, agent, queue, stream, name;
 };
@@ -43,7 +43,8 @@ class RocpdNames {
  public:
   explicit RocpdNames(TraceBuilder& builder) : builder_(builder) {}
 
-  /// Reads `table`, which is `name` without its UUID, keeping its rows. False: it is none of ours.
+  /// Reads `table` and keeps its rows. `name` is the table's name without the UUID. Returns false
+  /// if it is not one of the lookup tables.
   bool read(SqliteFile& file, const SqliteTable& table, std::string_view name, uint64_t& rows);
 
   StringId text(int64_t id);
@@ -54,7 +55,7 @@ class RocpdNames {
   const RocpdPlace* track(int64_t id) { return tracks_.find(id); }
   const int64_t* time(int64_t id) { return times_.find(id); }
   const RocpdAgent* agent(int64_t id) const;
-  /// "" where there is none.
+  /// "" if there is none.
   std::string streamName(int64_t id) const;
   std::string counterName(int64_t id) const;
 

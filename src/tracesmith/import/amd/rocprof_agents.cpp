@@ -12,8 +12,8 @@
 namespace tracesmith::import {
 namespace {
 
-/// Of frame buffers (heap types 1 and 2: visible to the host or not); other heaps are the host's,
-/// or registers.
+/// Counts only frame buffers (heap types 1 and 2: visible to the host or not). Other heaps are host
+/// memory or registers.
 void addMemory(std::string_view banks, RocprofAgent& agent) {
   JsonWalker walker(banks);
   if (!walker.enter('[')) return;

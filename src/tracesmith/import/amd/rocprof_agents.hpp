@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// AMD's agents (processors that the HSA runtime knows, CPUs among them) as devices.
+// Converts AMD agents (the processors known to the HSA runtime, including CPUs) to devices.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,12 @@
 
 namespace tracesmith::import {
 
-/// What rocprofv3 says of an agent, in JSON or in *_agent_info.csv.
+/// An agent as rocprofv3 describes it, in JSON or in *_agent_info.csv.
 struct RocprofAgent {
-  int64_t id = -1;  ///< what records call it by
+  int64_t id = -1;  ///< by which records refer to it
   bool gpu = false;
   bool cpu = false;
-  int64_t ordinal = -1;  ///< among those of its type
+  int64_t ordinal = -1;  ///< counted within its type
   std::string name, product, vendor, uuid;
   int64_t gfx_version = 0;  ///< 90402 is gfx942
   int64_t compute_units = 0;
@@ -31,7 +31,7 @@ struct RocprofAgent {
 };
 
 void addRocprofAgent(const RocprofAgent& agent, TraceBuilder& builder);
-/// An entry of the list "agents".
+/// `json`: an entry of the list "agents".
 void addRocprofAgent(std::string_view json, TraceBuilder& builder);
 
 }  // namespace tracesmith::import

@@ -33,7 +33,7 @@ enum class CsvTable : uint8_t {
   kOther
 };
 
-/// In the order of the enum: files are read so, because later ones refer to earlier ones.
+/// In the order of the enum, which is the order of reading: later files refer to earlier ones.
 constexpr std::array<std::string_view, 7> kTitles = {
     "agents", "kernel dispatches", "copies", "allocations", "calls", "counters", "other records"};
 
@@ -42,7 +42,7 @@ class Columns {
   explicit Columns(std::vector<std::string> names) : names_(std::move(names)) {
     for (size_t i = 0; i < names_.size(); ++i) places_.try_emplace(names_[i], static_cast<int>(i));
   }
-  /// -1: the table has none of that name.
+  /// -1 if the table has no such column.
   int find(std::string_view name) const {
     const auto it = places_.find(name);
     return it == places_.end() ? -1 : it->second;
@@ -52,10 +52,10 @@ class Columns {
 
  private:
   std::vector<std::string> names_;
-  std::map<std::string, int, std::less<>> places_;  // of the first of each name
+  std::map<std::string, int, std::less<>> places_;  // index of the first column with each name
 };
 
-/// What table has these columns; nullopt: none of rocprofv3's.
+/// The table that has these columns; nullopt if it is not one of rocprofv3's.
 std::optional<CsvTable> tableOf(const Columns& c) {
   if (c.has("Agent_Type") && c.has("Node_Id")) return CsvTable::kAgents;
   if (c.has("Counter_Name") && c.has("Counter_Value")) return CsvTable::kCounters;
@@ -68,7 +68,7 @@ std::optional<CsvTable> tableOf(const Columns& c) {
   return std::nullopt;
 }
 
-/// An integer as it would be written; others are kept as texts.
+/// Parses an integer in canonical form; other values are kept as texts.
 std::optional<int64_t> integerOf(std::string_view text) {
   int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -77,8 +77,8 @@ std::optional<int64_t> integerOf(std::string_view text) {
   return value;
 }
 
-/// Agents are numbers ("4"), or numbers behind a word ("Agent 4", "GPU 0"): CPUs that are counted
-/// on their own must not be taken for GPUs.
+/// Agents are given as numbers ("4"), or as a word and a number ("Agent 4", "GPU 0"). CPUs may be
+/// counted separately from GPUs, so "CPU 0" gets an offset.
 int64_t agentNumber(std::string_view text) {
   constexpr int64_t kCpus = 1'000'000;
   const size_t digits = text.find_last_not_of("0123456789");
@@ -88,7 +88,8 @@ int64_t agentNumber(std::string_view text) {
   return text.starts_with("CPU") ? kCpus + value : value;
 }
 
-/// Bytes of no character, and what names of columns must not have. True: there were none.
+/// Replaces invalid UTF-8, and in column names also control characters. Returns true if there were
+/// none.
 bool mend(std::string& text, bool name) {
   bool sound = true;
   const bool utf8 = simdjson::validate_utf8(text);
@@ -106,7 +107,7 @@ class RocprofCsv {
   RocprofCsv(TraceWriter& writer, Trace facts, ImportCounts& counts)
       : builder_(writer, std::move(facts)), counts_(counts) {}
 
-  /// Files whose tables do not name their process belong to this one.
+  /// Sets the process of files whose tables do not name one.
   void setProcess(int64_t pid) { pid_ = pid; }
   Status read(ByteSource& source);
   Status finish();
@@ -135,22 +136,22 @@ class RocprofCsv {
   CsvTable table_{};
   std::vector<std::string> fields_;
   std::unordered_map<std::string, uint32_t> shapes_;
-  std::unordered_map<int64_t, int64_t> dispatches_;  // when each began
+  std::unordered_map<int64_t, int64_t> dispatches_;  // start times
   int64_t pid_ = 0;
   int64_t start_ns_ = 0;
   int64_t duration_ns_ = 0;
   bool exact_ = false;
   SpansOfSource spans_;
   uint64_t values_without_dispatch_ = 0;
-  uint64_t unreadable_values_ = 0;  // of counters
-  uint64_t unlike_ = 0;             // records with other fields than the header has
+  uint64_t unreadable_values_ = 0;  // counter values
+  uint64_t unlike_ = 0;             // records whose number of fields differs from the header's
 };
 
 int64_t RocprofCsv::agent(std::string_view column) {
   const std::string_view name = text(column);
   const int64_t id = agentNumber(name);
   DeviceRow& device = builder_.deviceRow(id);
-  if (device.backend == PlatformType::Unknown) {  // no table of agents names it
+  if (device.backend == PlatformType::Unknown) {  // no agent table describes it
     device.backend = PlatformType::ROCm;
     device.name = builder_.text(integerOf(name) ? "agent " + std::string(name) : std::string(name));
     if (name.starts_with("CPU")) device.kind = DeviceKind::kCpu;
@@ -204,7 +205,8 @@ TableId RocprofCsv::kernel() {
   return TableId::kKernel;
 }
 
-/// A value of a dispatch, at its begin, which older tables leave to that of the dispatches.
+/// Adds a counter value at the start of its dispatch. Older tables do not contain that time, so it
+/// comes from the kernel trace.
 TableId RocprofCsv::counter() {
   if (!columns_->has("Start_Timestamp")) {
     const auto it = dispatches_.find(number("Dispatch_Id", -1));
@@ -297,9 +299,9 @@ TableId RocprofCsv::row(CsvTable table) {
   return SourceRows::kNone;
 }
 
-/// All fields under the names of their columns, but those that the row holds.
+/// Keeps all fields, by column name, except those that the row holds.
 void RocprofCsv::keep(TableId table) {
-  std::string pattern;  // the same for records of the same make
+  std::string pattern;  // equal for records of the same kind
   std::vector<int64_t> kept;
   std::vector<SourceGap> gaps;
   for (size_t i = 0; i < fields_.size(); ++i) {
@@ -350,19 +352,20 @@ Status RocprofCsv::read(ByteSource& source) {
   if (!reader.next(fields_)) return fail(ErrorCode::kNotATrace, "is an empty table");
   if (!fields_.empty() && fields_[0].starts_with("\xef\xbb\xbf")) fields_[0].erase(0, 3);
   for (std::string& name : fields_) {
-    if (!mend(name, true)) damage.add(0, 0, "the name of a column is no text", 0);
+    if (!mend(name, true)) damage.add(0, 0, "a column name is not text", 0);
   }
   if (!reader.problem().empty()) damage.add(0, 0, reader.problem());
   const Columns columns(fields_);
   const std::optional<CsvTable> table = tableOf(columns);
-  if (!table) return fail(ErrorCode::kNotATrace, "has not the columns of a table of rocprofv3");
+  if (!table) return fail(ErrorCode::kNotATrace, "does not have the columns of a rocprofv3 table");
   columns_ = &columns;
   table_ = *table;
-  shapes_.clear();  // they are of other columns
+  shapes_.clear();  // they belong to other columns
   while (!builder_.failed() && reader.next(fields_)) {
     ++counts_.events;
     if (!reader.problem().empty()) damage.add(reader.offset(), 0, reader.problem());
-    // Fields of a record that has not as many as the header may be those of other columns.
+    // If a record's number of fields differs from the header's, its fields may belong to other
+    // columns.
     const bool whole = fields_.size() == columns.names().size();
     bool sound = whole;
     for (std::string& field : fields_) sound = mend(field, false) && sound;
@@ -395,7 +398,7 @@ Status RocprofCsv::finish() {
     damage.add(0, 0,
                std::to_string(unlike_) +
                    " records have more or fewer fields than the header (those are in no table), "
-                   "or are no UTF-8",
+                   "or are not UTF-8",
                0);
   }
   counts_.damage = damage.places();
@@ -403,15 +406,16 @@ Status RocprofCsv::finish() {
   spans_.tell(counts_.notes, lost);
   tellWhatIsInNoTable(counts_, unreadable_values_, unreadable_values_, lost);
   if (values_without_dispatch_ > 0) {
-    counts_.notes.push_back(std::to_string(values_without_dispatch_) +
-                            " values of counters have no time: it is that of their dispatch, in a "
-                            "table (…kernel_trace.csv) that is to be given beside this one");
+    counts_.notes.push_back(
+        std::to_string(values_without_dispatch_) +
+        " counter values have no time: to give them that of their dispatch, also name the "
+        "table of the dispatches (…kernel_trace.csv)");
     lost += (lost.empty() ? "" : "; ") + counts_.notes.back();
   }
   return builder_.finish(counts_, lost);
 }
 
-/// What the first bytes of a table say.
+/// Result of parsing the first bytes of a table.
 struct Head {
   std::optional<CsvTable> table;
   int64_t pid = 0;
@@ -435,7 +439,7 @@ Head headOf(const ImportInput& input) {
   Head head;
   std::string_view text = input.head;
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
-  // A table of rocprofv3 begins with the name of a column.
+  // A table of rocprofv3 starts with a column name.
   if (text.empty() || (text[0] != '"' && (text[0] < 'A' || text[0] > 'Z'))) return head;
   HeadSource source(text);
   CsvReader reader(source);
@@ -463,7 +467,7 @@ Result<ImportCounts> runRocprofCsv(const ImportInput& input, TraceWriter& writer
     TS_TRY(const ImportInput other, ImportInput::open(path));
     files.push_back({path, path, headOf(other)});
     if (!files.back().head.table) {
-      return fail(ErrorCode::kNotATrace, "is no table of rocprofv3, as the first file is", path);
+      return fail(ErrorCode::kNotATrace, "is not a rocprofv3 table, but the first file is", path);
     }
   }
   std::stable_sort(files.begin(), files.end(),

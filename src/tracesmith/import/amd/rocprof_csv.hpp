@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables (CSV) of AMD's rocprofv3: a file for each kind of record, known by its columns.
-// Several files of one run make one trace: agents get their names, and counters the times of their
-// dispatches, from each other.
+// Imports the CSV tables of AMD's rocprofv3. There is one file per kind of record, recognised by
+// its columns. Several files of one run become one trace: *_agent_info.csv gives the agents their
+// names, and a kernel trace gives counters the times of their dispatches.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@ namespace tracesmith::import {
 
 extern const Importer kRocprofCsvImporter;
 
-/// All of `source`, as an importer does.
+/// Does what Importer::run does, for all of `source`.
 Result<ImportCounts> importRocprofCsv(ByteSource& source, TraceWriter& writer, Trace facts);
 
 }  // namespace tracesmith::import

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The real tables are those of rocprofiler-sdk's documentation; allocations, agents and the columns
-// of newer versions are made by hand here.
+// The real tables come from rocprofiler-sdk's documentation. Allocations, agents and the columns of
+// newer versions are handwritten here.
 #include "tracesmith/import/amd/rocprof_csv.hpp"
 
 #include <gmock/gmock.h>
@@ -86,7 +86,7 @@ TEST(RocprofCsv, TheTablesOfARunMakeOneTrace) {
   EXPECT_EQ(t.text(k.name), "void add<float>(float*, \"q\")");
   EXPECT_EQ(k.duration_ns, 400);
   EXPECT_EQ(k.correlation_id, 1451U);
-  EXPECT_EQ(t.process.pid[indexOf(k.process_id)], 42U);  // another table names it
+  EXPECT_EQ(t.process.pid[indexOf(k.process_id)], 42U);  // named in another table
   const LaunchShapeRow shape = t.launch_shape.row(indexOf(k.shape_id));
   EXPECT_EQ(shape.global_x, 1024U);
   EXPECT_EQ(shape.global_y, 8U);
@@ -109,7 +109,7 @@ TEST(RocprofCsv, TheTablesOfARunMakeOneTrace) {
   EXPECT_EQ(got.sources.size(), 6U);
 }
 
-/// A table as JSON objects, integers as such.
+/// A table as JSON objects, with integers as numbers.
 std::multiset<std::string> recordsOf(const std::string& text) {
   std::multiset<std::string> all;
   test::TextSource source(text);
@@ -154,7 +154,8 @@ TEST(RocprofCsv, RealTables) {
   if (data == nullptr || !std::filesystem::exists(folder)) {
     GTEST_SKIP() << "no real tables (TRACESMITH_TEST_DATA)";
   }
-  // How many records Python's csv.DictReader finds in each, and the sum of their durations.
+  // Number of records that Python's csv.DictReader finds in each table, and the sum of their
+  // durations.
   const std::map<std::string, std::pair<size_t, int64_t>> tables = {
       {"counter_collection.csv", {7, 0}},        {"hip_compile_trace.csv", {4, 23324}},
       {"hip_runtime_trace.csv", {8, 972177644}}, {"hsa_api_trace.csv", {10, 13473}},
@@ -178,11 +179,11 @@ TEST(RocprofCsv, RealTables) {
   }
 }
 
-/// The records of a table, read in the plainest way; `open`: the last one ends within quotes.
+/// The records of a table, read by a simple parser. `open`: the last one ends inside quotes.
 std::vector<std::vector<std::string>> recordsIn(const std::string& table, bool& open) {
   std::vector<std::vector<std::string>> records = {{""}};
   bool quoted = false;
-  bool at_begin = true;  // of a field
+  bool at_begin = true;  // at the start of a field
   for (size_t i = 0; i < table.size(); ++i) {
     const char c = table[i];
     std::string& field = records.back().back();
@@ -214,14 +215,14 @@ bool isInteger(const std::string& text) {
   return std::to_string(std::strtoll(text.c_str(), nullptr, 10)) == text;
 }
 
-/// What a table of kernels has to become, record by record.
+/// Checks the expected result for a kernel table, record by record.
 void expectEveryRecord(const std::string& table) {
   const ImportedCsv got = importedCsv({table});
   bool open = false;
   const std::vector<std::vector<std::string>> records = recordsIn(table, open);
   if (!got.ok) {
-    EXPECT_THAT(got.error, ::testing::AnyOf(HasSubstr("no format"), HasSubstr("is empty"),
-                                            HasSubstr("has not the columns")));
+    EXPECT_THAT(got.error, ::testing::AnyOf(HasSubstr("known format"), HasSubstr("is empty"),
+                                            HasSubstr("does not have the columns")));
     EXPECT_FALSE(table.starts_with(kKernels.substr(0, kKernels.find('\n'))));
     return;
   }
@@ -273,7 +274,7 @@ TEST(RocprofCsv, ValuesOfCountersThatOnlyBeginWithANumberAreNone) {
   const ImportedCsv got = importedCsv({kKernels, counters});
   ASSERT_TRUE(got.ok) << got.error;
   EXPECT_TRUE(got.trace.counter.empty());
-  EXPECT_THAT(got.lost(), HasSubstr("1 values of counters that are no numbers are kept"));
+  EXPECT_THAT(got.lost(), HasSubstr("1 counter values that are not numbers are kept"));
 }
 
 TEST(RocprofCsv, NumbersThatCanNotBeDoNoHarm) {
@@ -292,7 +293,7 @@ TEST(RocprofCsv, NumbersThatCanNotBeDoNoHarm) {
 }
 
 TEST(RocprofCsv, ARecordOfOtherFieldsThanTheHeaderIsNoRow) {
-  // A quote that was lost puts the times of one kernel, or those of the next, into other columns.
+  // A missing quote moves the times of one kernel, or those of the next, to other columns.
   const std::string header = kKernels.substr(0, kKernels.find('\n') + 1);
   const std::string record = kKernels.substr(header.size());
   std::string open = record;
@@ -318,7 +319,7 @@ TEST(RocprofCsv, CountersWithoutTheirDispatchesSayWhatIsMissing) {
   ASSERT_TRUE(got.ok) << got.error;
   EXPECT_EQ(got.report.counts.rows, 0U);
   EXPECT_THAT(got.lost(), HasSubstr("kernel_trace.csv"));
-  EXPECT_THAT(got.report.counts.notes, Contains(HasSubstr("2 values of counters have no time")));
+  EXPECT_THAT(got.report.counts.notes, Contains(HasSubstr("2 counter values have no time")));
 }
 
 TEST(RocprofCsv, NoSourceIsWrittenOver) {
@@ -327,7 +328,7 @@ TEST(RocprofCsv, NoSourceIsWrittenOver) {
   second.write(asBytes(kCounters));
   const auto report = importTrace(first.path(), second.path(), {.more = {second.path()}});
   ASSERT_FALSE(report);
-  EXPECT_THAT(report.error().toString(), HasSubstr("written over"));
+  EXPECT_THAT(report.error().toString(), HasSubstr("overwritten"));
   EXPECT_EQ(asText(second.bytes()), kCounters);
 }
 
@@ -345,10 +346,10 @@ TEST(RocprofCsv, AFileThatIsGivenTwiceIsRefused) {
 
 TEST(RocprofCsv, OtherTablesAreNotTaken) {
   EXPECT_THAT(importedCsv({"\"Name\",\"Calls\",\"TotalDurationNs\"\n\"a\",1,2\n"}).error,
-              HasSubstr("in no format"));
-  EXPECT_THAT(importedCsv({kKernels, "a,b\n1,2\n"}).error, HasSubstr("no table of rocprofv3"));
+              HasSubstr("known format"));
+  EXPECT_THAT(importedCsv({kKernels, "a,b\n1,2\n"}).error, HasSubstr("not a rocprofv3 table"));
   EXPECT_THAT(importedCsv({R"({"traceEvents": [{"ph":"X"}]})", kKernels}).error,
-              HasSubstr("is no execution trace"));
+              HasSubstr("is not an execution trace"));
 }
 
 }  // namespace

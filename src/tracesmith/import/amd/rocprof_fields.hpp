@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fields of rocprofv3's records that have a meaning here.
+// The fields of rocprofv3's records that the importers use.
 #pragma once
 
 #include <array>
@@ -34,14 +34,14 @@ enum Field : int {
   kBytes,
   kAllocationBytes,
   kAddress,
-  kCounters,  // of a dispatch: a list
+  kCounters,  // a list, for dispatches
   kVectorRegisters,
   kAccumulationRegisters,
   kFields
 };
 }  // namespace rocprof_field
 
-/// By their path in the JSON.
+/// The field at that path in the JSON; -1: not used.
 inline int rocprofFieldOf(std::string_view path) {
   namespace rf = rocprof_field;
   constexpr std::string_view kOfCounters = "dispatch_data.";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a document of rocprofv3, and as one of its tables (CSV).
+// Fuzz target: any bytes as a rocprofv3 document, and as one of its CSV tables.
 #include <sys/mman.h>
 #include <unistd.h>
 

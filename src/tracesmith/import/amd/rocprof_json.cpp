@@ -34,7 +34,7 @@ constexpr HeldField kTimesAndId[] = {{rf::kStart, SourceGap::kTimeNanos},
                                      {rf::kCorrelation, SourceGap::kCorrelation}};
 constexpr HeldField kTime[] = {{rf::kStart, SourceGap::kTimeNanos}};
 
-/// What the lists of records become.
+/// What the records of a list become.
 enum class Becomes : uint8_t {
   kKernel,
   kCall,
@@ -67,7 +67,7 @@ Becomes becomesOf(std::string_view section) {
   for (const Section& s : kSections) {
     if (s.name == section) return s.becomes;
   }
-  // Lists that are newer than this: whatever has a begin and an end is a range.
+  // Lists of unknown kinds: records with a start and an end become ranges.
   return section.starts_with("buffer_records.") ? Becomes::kRange : Becomes::kNothing;
 }
 
@@ -81,20 +81,20 @@ class RocprofJson {
  private:
   struct Symbol {
     std::string_view raw;
-    StringId name{};  // once it is wanted
+    StringId name{};  // set on first use
     bool known = false;
     int64_t group_bytes = -1;
     int64_t registers = 0;
   };
-  /// Of one process: what its records refer to.
+  /// Tables of one process that its records refer to.
   struct Tables {
     int64_t pid = 0;
     bool by_queue = false;
-    bool dispatches = false;  // there is a record of every dispatch
+    bool dispatches = false;  // every dispatch has a record
     std::unordered_map<int64_t, Symbol> symbols;
-    std::vector<std::vector<std::string>> operations;  // of each kind of buffered record
+    std::vector<std::vector<std::string>> operations;  // by kind of buffered record
     std::vector<std::string> kinds;
-    std::unordered_map<int64_t, std::string> messages;  // of markers, by correlation id
+    std::unordered_map<int64_t, std::string> messages;  // texts of markers, by correlation id
     std::unordered_map<int64_t, std::string> counters;
   };
   void gather(JsonWalker& walker);
@@ -121,15 +121,15 @@ class RocprofJson {
   Tables tables_;
   ImportCounts* counts_ = nullptr;
   SpansOfSource spans_;
-  uint64_t unreadable_values_ = 0;  // of counters
+  uint64_t unreadable_values_ = 0;  // counter values
   int64_t start_ns_ = 0;
   int64_t duration_ns_ = 0;
 };
 
 // --- The tables that records refer to ----------------------------------------------------------
 
-/// A number that 64 bits hold as it stands, rounded to a ns: others (1e9, or those above INT64_MAX,
-/// which the tool writes for times that it does not have) are no time.
+/// Reads a time: a number that fits in 64 bits, rounded to ns. Other numbers are not times (1e9, or
+/// those above INT64_MAX, which the tool writes for unknown times).
 bool readTime(const JsonToken& token, int64_t& ns) {
   return (token.type == JsonType::kInteger || token.type == JsonType::kDecimal) &&
          token.nanoseconds(1, ns);
@@ -172,7 +172,8 @@ void RocprofJson::symbol(std::string_view raw) {
   });
 }
 
-/// Names are interned when a kernel has them: a run of a few kernels has thousands of symbols.
+/// Interns a name when a kernel first uses it, because a run of a few kernels has thousands of
+/// symbols.
 RocprofJson::Symbol* RocprofJson::symbolOf(int64_t id) {
   const auto it = tables_.symbols.find(id);
   if (it == tables_.symbols.end()) return nullptr;
@@ -237,8 +238,8 @@ void RocprofJson::strings(std::string_view raw) {
   });
 }
 
-/// First all that is referred to, wherever it stands. The walk checks every byte of the process,
-/// and mends what it can; later ones only look things up.
+/// First pass: collects everything that records refer to, wherever it is in the document. It checks
+/// every byte of the process and repairs what it can; later passes only look things up.
 void RocprofJson::gather(JsonWalker& walker) {
   tables_ = {};
   if (!walker.enter('{')) {
@@ -306,8 +307,8 @@ bool RocprofJson::kernel() {
   return true;
 }
 
-/// A counter has a value for each instance of its block (shader engine, XCC, …): what is shown is
-/// their sum.
+/// A counter has one value per instance of its block (shader engine, XCC, …). The row holds their
+/// sum.
 void RocprofJson::counterValues() {
   std::map<int64_t, double> sums;
   forElements(records_[rf::kCounters].raw, [&](const JsonToken& one) {
@@ -337,7 +338,7 @@ void RocprofJson::counterValues() {
   }
 }
 
-/// The row of the record that was read last. False: it makes none.
+/// Pushes the row of the record read last. Returns false if there is none.
 bool RocprofJson::row(Becomes becomes, std::string_view section, TableId& table) {
   const ProcessId process = builder_.process(tables_.pid);
   const auto correlation = static_cast<uint64_t>(number(rf::kCorrelation));
@@ -363,7 +364,7 @@ bool RocprofJson::row(Becomes becomes, std::string_view section, TableId& table)
       return true;
     }
     case Becomes::kCopy: {
-      // On the device that takes part in it; the destination's where both do.
+      // Put it on the device involved; if both ends are devices, on the destination.
       const bool to_device = builder_.deviceRow(number(rf::kDestination)).kind != DeviceKind::kCpu;
       table = TableId::kCopy;
       rows.copy.push({.start_ns = start_ns_,
@@ -476,7 +477,7 @@ void RocprofJson::list(JsonWalker& walker, std::string_view section) {
   }
 }
 
-/// Everything, in the order of the document: lists record by record, the rest as it stands.
+/// Second pass, in document order: converts lists record by record, and keeps the rest verbatim.
 void RocprofJson::records(std::string_view process) {
   JsonWalker walker(process);
   if (!walker.enter('{')) return;
@@ -504,7 +505,7 @@ void RocprofJson::records(std::string_view process) {
 Status RocprofJson::read(std::string_view document, ImportCounts& counts, DamageLog& damage) {
   counts_ = &counts;
   JsonWalker walker(document, &mended_);
-  if (!walker.enter('{')) return fail(ErrorCode::kNotATrace, "is no JSON object");
+  if (!walker.enter('{')) return fail(ErrorCode::kNotATrace, "is not a JSON object");
   bool any = false;
   for (std::string_view key; walker.member(key);) {
     if (key != kRoot || !walker.enter('[')) {
@@ -517,7 +518,7 @@ Status RocprofJson::read(std::string_view document, ImportCounts& counts, Damage
     while (walker.element()) {
       const char* const begin = walker.place();
       gather(walker);
-      // Of a process that does not end: what there is.
+      // For an unterminated process, use what there is.
       const char* const end = walker.failed() ? document.data() + document.size() : walker.place();
       records({begin, static_cast<size_t>(end - begin)});
     }
@@ -525,16 +526,21 @@ Status RocprofJson::read(std::string_view document, ImportCounts& counts, Damage
   const auto at = static_cast<uint64_t>(walker.place() - document.data());
   if (walker.failed()) {
     damage.add(at, document.size() - at,
-               "the document ends here for its reader: " + std::string(describe(walker.fault())));
+               "reading stops here: " + std::string(describe(walker.fault())));
   }
   if (mended_.controls > 0) {
-    damage.add(0, 0, std::to_string(mended_.controls) + " control characters read as spaces", 0);
+    damage.add(0, 0,
+               std::to_string(mended_.controls) + " control characters were replaced by spaces", 0);
   }
   if (mended_.bytes > 0) {
-    damage.add(0, 0, std::to_string(mended_.bytes) + " bytes are no UTF-8; they read as '?'", 0);
+    damage.add(
+        0, 0, std::to_string(mended_.bytes) + " bytes are not UTF-8; they were replaced by '?'", 0);
   }
   if (mended_.numbers > 0) {
-    damage.add(0, 0, std::to_string(mended_.numbers) + " numbers that are none read as null", 0);
+    damage.add(
+        0, 0,
+        std::to_string(mended_.numbers) + " invalid numbers (NaN, infinity) were replaced by null",
+        0);
   }
   if (!any) return fail(ErrorCode::kNotATrace, "has no list \"rocprofiler-sdk-tool\"");
   counts.damage = damage.places();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What AMD's rocprofv3 writes with --output-format json: {"rocprofiler-sdk-tool": [...]}, an entry
-// for each process. Records refer to tables of the document (agents, kernel symbols, names of
-// operations), which may stand anywhere in it; so it is read whole.
+// Imports the output of AMD's rocprofv3 with --output-format json: {"rocprofiler-sdk-tool": [...]},
+// with one entry per process. Records refer to tables of the document (agents, kernel symbols,
+// operation names) that may appear anywhere in it. The importer therefore reads the whole document
+// into memory.
 #pragma once
 
 #include "tracesmith/import/common/importer.hpp"
@@ -10,10 +11,10 @@ namespace tracesmith::import {
 
 extern const Importer kRocprofJsonImporter;
 
-/// Of a document, unpacked: it has to fit in memory.
+/// Largest supported document, unpacked, because it must fit in memory.
 constexpr uint64_t kLongestRocprofJson = (4ull << 30) - (1u << 20);
 
-/// All of `source`, as an importer does.
+/// Does what Importer::run does, for all of `source`.
 Result<ImportCounts> importRocprofJson(ByteSource& source, TraceWriter& writer, Trace facts);
 
 }  // namespace tracesmith::import

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The real document has dispatches only; calls, markers, copies, allocations and counters here are
-// made by hand after rocprofiler-sdk's own schema (rocprofv3-schema.json).
+// The real document only contains dispatches. Calls, markers, copies, allocations and counters are
+// handwritten, following rocprofiler-sdk's own schema (rocprofv3-schema.json).
 #include "tracesmith/import/amd/rocprof_json.hpp"
 
 #include <gmock/gmock.h>
@@ -50,7 +50,8 @@ ImportedJson importedJson(std::string_view text, bool sources = false) {
   return importedFile(file.path(), sources ? 1 : 0);
 }
 
-// Symbols and strings stand behind what refers to them: JSON has no order.
+// Symbols and strings come after the records that refer to them, because members of JSON have no
+// order.
 constexpr std::string_view kRun = R"json({"rocprofiler-sdk-tool": [{
 "metadata": {"pid": 42, "init_time": 1, "command": ["./app", "-x"], "node": {"hostname": "box"},
   "config": {"group_by_queue": false}},
@@ -110,7 +111,7 @@ TEST(RocprofJson, EveryKindFindsItsTable) {
   EXPECT_EQ(k.correlation_id, 7U);
   const LaunchShapeRow shape = t.launch_shape.row(indexOf(k.shape_id));
   EXPECT_EQ(shape.dimensions, 2U);
-  EXPECT_EQ(shape.global_x, 1024U);  // work-items, as AMD counts
+  EXPECT_EQ(shape.global_x, 1024U);  // in work-items, as in AMD's traces
   EXPECT_EQ(shape.local_x, 64U);
   EXPECT_EQ(shape.static_shared_bytes, 1024U);
   EXPECT_EQ(shape.dynamic_shared_bytes, 3072U);
@@ -119,7 +120,7 @@ TEST(RocprofJson, EveryKindFindsItsTable) {
   const StreamRow stream = t.stream.row(indexOf(k.stream_id));
   EXPECT_EQ(stream.handle, 9U);
 
-  std::map<DeviceId, DeviceRow> devices;  // the last row of an id counts
+  std::map<DeviceId, DeviceRow> devices;  // the last row with an id counts
   for (size_t i = 0; i < t.device.size(); ++i) devices[t.device.id[i]] = t.device.row(i);
   const DeviceRow gpu = devices.at(stream.device_id);
   EXPECT_EQ(t.text(gpu.name), "MI300X");
@@ -152,7 +153,7 @@ TEST(RocprofJson, EveryKindFindsItsTable) {
   EXPECT_EQ(t.process.pid[0], 42U);
 }
 
-/// Every record and member of the document as sources should have it.
+/// The expected source of every record and member of the document.
 std::vector<std::string> expectedSources(const nlohmann::json& document) {
   std::vector<std::string> all;
   const auto add = [&](const std::string& section, const nlohmann::json& value) {
@@ -217,7 +218,7 @@ TEST(RocprofJson, ARealRunIsWhatItsJsonSays) {
   for (const auto& s : process["kernel_symbols"]) {
     names[s["kernel_id"].get<int64_t>()] = s["formatted_kernel_name"].get<std::string>();
   }
-  using Sum = std::pair<uint64_t, int64_t>;  // how many, how long
+  using Sum = std::pair<uint64_t, int64_t>;  // count, total duration
   std::map<std::string, Sum> theirs, ours;
   uint64_t work_items = 0, our_work_items = 0;
   for (const auto& d : process["buffer_records"]["kernel_dispatch"]) {
@@ -271,7 +272,7 @@ TEST(RocprofJson, ACutDocumentKeepsWhatIsBefore) {
 
 /// Where the records of kRun end.
 std::vector<size_t> recordEnds() {
-  constexpr int kRecord = 6;  // brackets around what is in a record
+  constexpr int kRecord = 6;  // bracket depth inside a record
   std::vector<size_t> ends;
   int depth = 0;
   for (size_t i = 0; i < kRun.size(); ++i) {
@@ -284,13 +285,13 @@ std::vector<size_t> recordEnds() {
   return ends;
 }
 
-/// Every record that came in is a row or counted, and in no more than one way.
+/// Checks that every record read is either a row or counted, and only once.
 void expectAccounts(const ImportedJson& got) {
   const ImportCounts& counts = got.report.counts;
   const Trace& t = got.trace;
   const size_t rows =
       t.kernel.size() + t.host_call.size() + t.copy.size() + t.memory_event.size() + t.range.size();
-  // Counters of a dispatch are one record, and its kernel may be a row of the same one.
+  // The counters of a dispatch are one record, which may also give the kernel's row.
   EXPECT_LE(rows, counts.rows);
   EXPECT_GE(rows + t.counter.size(), counts.rows);
   EXPECT_EQ(counts.rows + counts.others, counts.events);
@@ -340,7 +341,7 @@ TEST(RocprofJson, ARawControlCharacterCostsNothing) {
   const ImportedJson got = importedJson(text);
   ASSERT_TRUE(got.ok);
   EXPECT_EQ(got.trace.kernel.size(), 1U);
-  EXPECT_THAT(got.report.counts.damage[0].reason, HasSubstr("read as spaces"));
+  EXPECT_THAT(got.report.counts.damage[0].reason, HasSubstr("replaced by spaces"));
 }
 
 TEST(RocprofJson, NumbersThatCanNotBeDoNoHarm) {
@@ -354,14 +355,14 @@ TEST(RocprofJson, NumbersThatCanNotBeDoNoHarm) {
   EXPECT_EQ(backwards.trace.kernel.duration_ns[0], 0);
   EXPECT_THAT(backwards.lost(), HasSubstr("1 events end before they begin"));
   EXPECT_THAT(backwards.report.counts.notes, Contains(HasSubstr("1 events end before they begin")));
-  // "No time" of an unsigned counter, and what is none either.
+  // The "no time" value of unsigned times, and other invalid times.
   for (const char* never : {"18446744073709551615", "99999999999999999999", "1e9",
                             "9223372036854775807", "-9223372036854775807"}) {
     SCOPED_TRACE(never);
     const ImportedJson got =
         with("\"start_timestamp\": 1000", std::string("\"start_timestamp\": ") + never);
     EXPECT_EQ(got.trace.kernel.size(), 0U);
-    EXPECT_THAT(got.lost(), HasSubstr("2 records without a time"));
+    EXPECT_THAT(got.lost(), HasSubstr("2 records without a readable time"));
   }
   EXPECT_EQ(with("\"end_timestamp\": 1500", "\"end_timestamp\": 18446744073709551615")
                 .trace.kernel.size(),
@@ -375,7 +376,7 @@ TEST(RocprofJson, NumbersThatCanNotBeDoNoHarm) {
       << "to the nearest ns";
   const ImportedJson half = with("\"value\": 10.5", "\"value\": \"10.5x\"");
   EXPECT_EQ(half.trace.counter.value[0], 2) << "the other instance's";
-  EXPECT_THAT(half.lost(), HasSubstr("1 values of counters that are no numbers"));
+  EXPECT_THAT(half.lost(), HasSubstr("1 counter values that are not numbers"));
   EXPECT_EQ(with("\"x\": 1024", "\"x\": -5").trace.kernel.size(), 1U);
   EXPECT_EQ(with("\"kernel_id\": 5", "\"kernel_id\": 77").trace.kernel.size(), 1U);
   EXPECT_EQ(with("\"kind\": 11", "\"kind\": -1").trace.kernel.size(), 1U);

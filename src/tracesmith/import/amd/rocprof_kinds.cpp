@@ -75,11 +75,11 @@ void tellWhatIsInNoTable(ImportCounts& counts, uint64_t unreadable, uint64_t rec
   const auto say = [&](uint64_t count, std::string_view what) {
     if (count == 0) return;
     counts.notes.push_back(std::to_string(count) + std::string(what) +
-                           " are kept as they were, and are in no table");
+                           " are kept unchanged, but are in no table");
     lost += (lost.empty() ? "" : "; ") + counts.notes.back();
   };
-  say(counts.others - std::min(records, counts.others), " records without a time that can be read");
-  say(unreadable, " values of counters that are no numbers");
+  say(counts.others - std::min(records, counts.others), " records without a readable time");
+  say(unreadable, " counter values that are not numbers");
 }
 
 }  // namespace tracesmith::import

@@ -18,7 +18,7 @@
 namespace tracesmith::import {
 namespace {
 
-/// Of "0x7f4043dc6040".
+/// Parses an address such as "0x7f4043dc6040".
 uint64_t address(std::string_view text) {
   if (text.starts_with("0x")) text.remove_prefix(2);
   uint64_t value = 0;
@@ -44,7 +44,7 @@ class RpdImport {
   };
   using OnRow = std::function<void(const SqliteTable&, const SqliteRow&)>;
 
-  /// Rows that are no events, each also given to `f`.
+  /// Keeps the rows of a table without events, and passes each one to `f`.
   void dictionary(std::string_view name, const OnRow& f);
   void kernelCalls();
   void calls();
@@ -72,9 +72,9 @@ class RpdImport {
   TraceBuilder builder_;
   IdIndex<StringId> strings_;
   IdIndex<int64_t> api_of_op_;
-  IdIndex<LaunchShapeRow> shapes_;  // by the call; the grid as the file has it
-  IdIndex<StringId> kernels_;       // names, by the call
-  IdIndex<Copy> copies_;            // by the call
+  IdIndex<LaunchShapeRow> shapes_;  // by call; grid as in the file
+  IdIndex<StringId> kernels_;       // names, by call
+  IdIndex<Copy> copies_;            // by call
   IdIndex<Call> calls_;
   std::set<int64_t> pids_;
   std::set<int64_t> devices_;
@@ -120,12 +120,12 @@ Result<ImportCounts> RpdImport::run() {
   }
   if (counts_.others > 0) {
     lost += (lost.empty() ? "" : "; ") + std::to_string(counts_.others) +
-            " rows of no known kind or without a time are kept as they were, and are in no table";
+            " rows of unknown kinds or without a time are kept unchanged, but are in no table";
   }
   for (const auto& [table, what] :
        {std::pair{"rocpd_string", "events have no names"},
         {"rocpd_api", "there are no calls"},
-        {"rocpd_op", "there is no work of GPUs"},
+        {"rocpd_op", "there is no GPU work"},
         {"rocpd_api_ops", "work is not joined to the calls that launched it"}}) {
     if (file_.find(table) != nullptr) continue;
     counts_.notes.push_back(std::string("the table ") + table + " is missing: " + what);
@@ -218,7 +218,7 @@ void RpdImport::calls() {
                                     .kind = callKindOf(title)});
       keepEvent(source, TableId::kHostCall, row, from, length, correlation);
     } else {
-      // Markers have their text as an argument; anything else is the tracer's own work.
+      // Markers have their text as an argument; all others come from the tracer itself.
       const bool marker = title == "UserMarker";
       std::string_view category = word(row.integer(domain, -1));
       if (category.empty()) category = marker ? "roctx" : "RPD";
@@ -242,7 +242,7 @@ void RpdImport::operations() {
   const int start = table->find("start");
   const int end = table->find("end");
   SqliteSource source(builder_, *table, table->name, {.start = start, .end = end});
-  // Whose work it is that no call claims: that of the one process, if there is but one.
+  // Work without a call belongs to the only process, if there is just one.
   const int64_t only_pid = pids_.size() == 1 ? *pids_.begin() : 0;
   file_.scan(*table, [&](const SqliteRow& row) {
     ++counts_.events;
@@ -360,8 +360,8 @@ void RpdImport::others() {
   }
 }
 
-/// Names of rocpd's tables go on with a UUID. One of the tables of events is enough: without the
-/// others there is less to be said of them.
+/// In rocpd databases the table names end in a UUID. One event table is enough to recognise an RPD
+/// file; the others only add details.
 bool isRpd(const SqliteFile& file) {
   return file.find("rocpd_op") != nullptr || file.find("rocpd_api") != nullptr;
 }

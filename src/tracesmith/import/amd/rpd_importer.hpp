@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// AMD's rocmProfileData (RPD, schema version 2): calls (rocpd_api), device operations (rocpd_op)
-// and which call caused which (rocpd_api_ops, whose api_id is our correlation id). Not to be taken
-// for the rocpd databases of rocprofv3, whose tables have the same prefix and a UUID behind it
-// (import/amd/rocpd_importer.hpp).
+// Imports AMD's rocmProfileData (RPD, schema version 2): calls (rocpd_api), device operations
+// (rocpd_op), and which call caused which operation (rocpd_api_ops, whose api_id is the correlation
+// id). Do not confuse it with the rocpd databases of rocprofv3, whose table names have the same
+// prefix followed by a UUID (import/amd/rocpd_importer.hpp).
 //
-// Grids are as the launching function counts them: hipExtModuleLaunchKernel and its kin in
-// work-items, all others in blocks.
+// Grid units depend on the launching function: work-items for hipExtModuleLaunchKernel and its
+// variants, blocks for all others.
 #pragma once
 
 #include "tracesmith/import/common/importer.hpp"

@@ -62,7 +62,7 @@ TEST(RpdImporter, SaysOfARealTraceWhatPlainSqlSays) {
     EXPECT_EQ(t.thread.tid[indexOf(k.thread_id)], 1087077U);
     const LaunchShapeRow shape = t.launch_shape.row(indexOf(k.shape_id));
     EXPECT_GE(shape.global_x, shape.local_x);
-    // hipExtModuleLaunchKernel counts work-items, hipLaunchKernel blocks.
+    // hipExtModuleLaunchKernel counts in work-items, hipLaunchKernel in blocks.
     if (t.text(k.name).starts_with("Cijk_")) {
       EXPECT_EQ(shape.global_x, 1792U);
       EXPECT_EQ(shape.global_y, 782U);
@@ -154,7 +154,7 @@ TEST(RpdImporter, LengthsThatCanNotBeAreNoneAndAreSaid) {
   EXPECT_THAT(lost, HasSubstr("3 events end before they begin"));
   EXPECT_THAT(lost, HasSubstr(std::to_string(db.number("SELECT count(*) FROM rocpd_api")) +
                               " events have no end"));
-  EXPECT_THAT(lost, HasSubstr("1 events have a time that no clock shows"));
+  EXPECT_THAT(lost, HasSubstr("1 events have an impossible time"));
   EXPECT_EQ(got.kept, db.everything());
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counters of Chrome's JSON ("C"): each argument of such an event is a value of a track of its own.
+// Counter events ("C") of Chrome's JSON. Each argument of an event belongs to its own counter
+// track.
 #pragma once
 
 #include <cstddef>
@@ -17,10 +18,10 @@ class ChromeCounters {
   /// Rows go to `delta`.
   explicit ChromeCounters(Trace& delta) : delta_(delta) {}
 
-  /// Adds a row for each argument that is a number, also one within quotes; how many. A track is of
-  /// a process, a name, an argument, and the "id" where there is one.
+  /// Adds a row for each argument that is a number, also a quoted one, and returns how many it
+  /// added. A track is identified by process, name, argument and, if present, "id".
   size_t add(const ChromeEvent& event, ProcessId process, int64_t time_ns);
-  /// Arguments that were no numbers.
+  /// Number of arguments that were not numbers.
   uint64_t unreadable() const { return unreadable_; }
 
  private:

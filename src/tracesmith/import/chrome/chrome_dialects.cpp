@@ -25,9 +25,11 @@ bool holdsAny(std::string_view text, std::initializer_list<std::string_view> wor
 
 }  // namespace
 
-// Types as CANN names them: AI_CORE, AI_VECTOR_CORE, AIV_SQE, MIX_AIC, MIX_AIV, AI_CPU, FFTS_PLUS,
-// KERNEL_*, VPC_SQE, JPEGD_SQE, DSA_SQE, … work; SDMA_SQE, PCIE_DMA_SQE, ROCCE_SQE, MEMCPY_ASYNC
-// move data; EVENT_*, NOTIFY_*, PLACE_HOLDER_SQE and WRITE_VALUE_SQE order the others.
+// CANN's type names:
+// - work: AI_CORE, AI_VECTOR_CORE, AIV_SQE, MIX_AIC, MIX_AIV, AI_CPU, FFTS_PLUS, KERNEL_*, VPC_SQE,
+//   JPEGD_SQE, DSA_SQE, …
+// - copies: SDMA_SQE, PCIE_DMA_SQE, ROCCE_SQE, MEMCPY_ASYNC
+// - synchronisation: EVENT_*, NOTIFY_*, PLACE_HOLDER_SQE, WRITE_VALUE_SQE
 TableId ascendTaskTable(std::string_view type) {
   if (holdsAny(type, {"DMA", "MEMCPY", "ROCCE"})) return TableId::kCopy;
   if (beginsWithAny(type, {"EVENT_", "NOTIFY_", "PLACE_HOLDER", "WRITE_VALUE", "CDQM"})) {
@@ -91,7 +93,7 @@ Result<ImportCounts> runAscend(const ImportInput& input, TraceWriter& writer, Tr
   return importChromeJson(*source, writer, std::move(facts), ChromeDialect::kAscend);
 }
 
-/// Whether `word` stands anywhere in the file, whose kernels may come late.
+/// Whether `word` occurs anywhere in the file; kernels may come late in it.
 bool fileHolds(const ImportInput& input, std::string_view word) {
   auto source = input.bytes();
   if (!source) return false;
@@ -109,8 +111,8 @@ bool fileHolds(const ImportInput& input, std::string_view word) {
   }
 }
 
-/// A call of MetaX's runtime among the first events, and a kernel as only mcTracer describes one:
-/// the unit of its times differs, so that a guess would be wrong by a factor of 1000.
+/// Requires a MetaX runtime call among the first events, and a kernel in the form that only
+/// mcTracer writes. A wrong guess must be avoided: the unit of times differs by a factor of 1000.
 bool recognisesMcTracer(const ImportInput& input) {
   if (!isJson(input.head)) return false;
   bool any_call = holdsAny(input.head, {"mtreg_occupancy"});
@@ -130,13 +132,13 @@ Result<ImportCounts> runMcTracer(const ImportInput& input, TraceWriter& writer, 
 
 constinit const Importer kAscendImporter = {
     "Ascend timeline (msprof, trace_view)",
-    "no real timeline could be had; it was tested with events made by hand after those in the "
+    "no real timeline was available; tested with handwritten events that follow those in the "
     "tests of Ascend's own tools",
     recognisesAscend, runAscend};
 
 constinit const Importer kMcTracerImporter = {
     "MetaX mcTracer",
-    "no real trace could be had; it was tested with events made by hand after what users write of "
+    "no real trace was available; tested with handwritten events that follow what users report of "
     "theirs, nanoseconds included",
     recognisesMcTracer, runMcTracer};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a timeline of Ascend's tools, or of mcTracer.
+// Fuzz target: any bytes as a timeline of Ascend's tools or of mcTracer.
 #include "tracesmith/import/chrome/chrome_dialects.hpp"
 #include "tracesmith/import/common/importer_fuzz_util.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Timelines made by hand: Ascend's after the events in the tests of Ascend's own tools, mcTracer's
-// after what its users write of it.
+// Handwritten timelines: Ascend's follow the events in the tests of Ascend's own tools, and
+// mcTracer's follow reports by its users.
 #include "tracesmith/import/chrome/chrome_dialects.hpp"
 
 #include <gmock/gmock.h>
@@ -67,7 +67,7 @@ TEST(ChromeDialects, AscendTasksAreDeviceWork) {
   ASSERT_EQ(t.host_call.size(), 1u);
   EXPECT_EQ(t.host_call.correlation_id[0], 3013u);
   EXPECT_EQ(t.kernel.thread_id[0], t.host_call.thread_id[0]);
-  EXPECT_EQ(t.range.size(), 2u);  // the operator, and what HCCL says of the same time
+  EXPECT_EQ(t.range.size(), 2u);  // the operator, and HCCL's range for the same time
   EXPECT_EQ(t.flow_event.size(), 2u);
 }
 
@@ -105,10 +105,10 @@ TEST(ChromeDialects, TimesOfMcTracerAreNanoseconds) {
   ASSERT_EQ(t.copy.size(), 1u);
   EXPECT_EQ(t.copy.kind[0], CopyKind::kHostToDevice);
   EXPECT_EQ(t.range.size(), 1u);
-  EXPECT_TRUE(t.clock_snapshot.empty());  // of what clock they are is not known
+  EXPECT_TRUE(t.clock_snapshot.empty());  // their clock is unknown
 }
 
-/// Kineto on other hardware may call functions of the runtime the same.
+/// Kineto on other hardware may use the same names for runtime functions.
 TEST(ChromeDialects, NamesAloneAreNoMcTracer) {
   const ImportedText got = importText(
       R"([{"ph":"X","name":"mcLaunchKernel","cat":"cuda_runtime","pid":1,"tid":1,"ts":10,"dur":2}])");

@@ -28,13 +28,13 @@ namespace {
 
 constexpr int64_t kMicrosecond = 1000;
 constexpr size_t kBatchRows = 1u << 18;     // two blocks of a table
-constexpr size_t kBatchValues = 1u << 23;   // beside them
-constexpr size_t kLongestText = 16u << 20;  // a string of a trace
+constexpr size_t kBatchValues = 1u << 23;   // kept values
+constexpr size_t kLongestText = 16u << 20;  // limit of a trace's strings
 constexpr std::string_view kNodeAttribute = "execution_trace.node";
-constexpr std::string_view kBoundArrow = "bind_id";  // name of arrows that have no other
+constexpr std::string_view kBoundArrow = "bind_id";  // name of flows without a name
 constexpr std::string_view kRestOfNodes = "execution_trace.rest";
 
-/// The number of an arrow: texts are hexadecimal, as Chrome writes them.
+/// The id of a flow. Texts are hexadecimal, as Chrome writes them.
 uint64_t boundId(const JsonToken& id) {
   if (id.type == JsonType::kInteger) return static_cast<uint64_t>(id.value);
   std::string_view digits = id.raw;
@@ -57,7 +57,7 @@ class ChromeImporter {
         row_maker_(delta_, places_),
         counters_(delta_) {}
 
-  /// Operators get the nodes of an execution trace as attributes.
+  /// Sets the execution traces whose nodes operators get as attributes.
   void joinWith(ExecutionTraceJoin* join) { join_ = join; }
   void member(std::string_view name, std::string_view raw);
   void event(const ChromeEvent& event);
@@ -86,7 +86,7 @@ class ChromeImporter {
   TraceWriter& writer_;
   Trace delta_;
   ChromeDialect dialect_;
-  int64_t unit_ns_;  // of the times of events
+  int64_t unit_ns_;  // unit of event times
   ChromeSources sources_;
   ChromePlaces places_;
   ChromeRows row_maker_;
@@ -97,16 +97,16 @@ class ChromeImporter {
   std::string room_;
   uint64_t range_rows_ = 0;
   PendingRows held_;
-  size_t rows_ = 0;  // since the last batch
+  size_t rows_ = 0;  // rows since the last batch
   int64_t base_ns_ = 0;
   int64_t first_ns_ = 0;
   bool any_time_ = false;
   OpenSlices slices_;
   SpansOfSource spans_;
-  uint64_t never_ended_ = 0;   // events whose second end is missing
-  uint64_t never_began_ = 0;   // second ends of no event that is open
-  uint64_t broken_times_ = 0;  // events whose "ts" is no number
-  uint64_t undirected_ = 0;    // events with a "bind_id" that no arrow leads to or from
+  uint64_t never_ended_ = 0;   // start events without an end
+  uint64_t never_began_ = 0;   // end events without an open start
+  uint64_t broken_times_ = 0;  // events whose "ts" is not a number
+  uint64_t undirected_ = 0;    // events with a "bind_id" but no direction
 };
 
 void ChromeImporter::attachNode(uint64_t range_row) {
@@ -120,7 +120,8 @@ void ChromeImporter::attachNode(uint64_t range_row) {
                          .value = delta_.strings.intern(node)});
 }
 
-/// "bind_id": an arrow leads from the slice ("flow_out"), to it ("flow_in") or through it.
+/// Adds the flow given by "bind_id": it leads from the slice ("flow_out"), to it ("flow_in") or
+/// through it.
 void ChromeImporter::boundArrow(int64_t time_ns) {
   const JsonToken& id = value(EventField::kBindId);
   const bool in = value(EventField::kFlowIn).raw == "true";
@@ -142,7 +143,7 @@ void ChromeImporter::boundArrow(int64_t time_ns) {
   ++rows_;
 }
 
-/// Of an event with its length; 0, and counted, where it has none that is possible.
+/// Length of the current event. An impossible or missing length is counted and becomes 0.
 int64_t ChromeImporter::length() {
   if (e_->phase() != 'X') return 0;
   int64_t ns = 0;
@@ -150,12 +151,12 @@ int64_t ChromeImporter::length() {
   return spans_.lasting(ns);
 }
 
-/// By what the two ends of a slice are told to belong together; a name is a text.
+/// The name and category by which the two ends of a slice are matched. Only text names count.
 OpenSlices::Label ChromeImporter::labelOf(const ChromePlan& plan, StringId name) {
   return {value(EventField::kName).text ? name : StringId::kNone, row_maker_.categoryOf(*e_, plan)};
 }
 
-/// One end of an event: with the second one its row is made. The table that it went to.
+/// Processes one end of a slice. The end event pushes the row; returns the table it went to.
 TableId ChromeImporter::slice(ChromePlan& plan, int64_t time_ns) {
   const ProcessId in = places_.process(value(EventField::kProcess));
   const ThreadId on = places_.thread(in, value(EventField::kThread));
@@ -177,7 +178,7 @@ TableId ChromeImporter::slice(ChromePlan& plan, int64_t time_ns) {
   return pushRow(delta_, *begun);
 }
 
-/// Whether a trace can place the event in time.
+/// Reads the event's time. Returns false if a trace cannot hold it.
 bool ChromeImporter::timeOf(int64_t& time_ns) {
   const JsonToken& time = value(EventField::kTime);
   if (isNumber(time, unit_ns_, time_ns)) return spans_.isTime(time_ns);
@@ -256,10 +257,10 @@ void ChromeImporter::writeFirst() {
   sources_.clearRows();
 }
 
-/// What Unix time the document's times are.
+/// Writes how the document's times relate to Unix time.
 void ChromeImporter::unixTime() {
   int64_t unix_ns = 0;
-  // Small numbers are those of a clock of its own, and so are mcTracer's.
+  // Small numbers are times of another clock, and so are all of mcTracer's.
   constexpr int64_t kUnixNs = 1'000'000'000'000'000'000;  // in 2001
   const bool wall = dialect_ != ChromeDialect::kMcTracer && (base_ns_ > 0 || first_ns_ >= kUnixNs);
   if (any_time_ && wall && !__builtin_add_overflow(base_ns_, first_ns_, &unix_ns) && unix_ns > 0) {
@@ -271,7 +272,7 @@ void ChromeImporter::unixTime() {
   }
 }
 
-/// What the trace itself says of what is missing in it.
+/// Writes the losses to the trace itself.
 void ChromeImporter::losses() {
   const std::vector<SourceDamage>& damage = counts.damage;
   uint64_t bytes = 0;
@@ -283,7 +284,7 @@ void ChromeImporter::losses() {
     counts.notes.push_back(more);
   };
   if (!damage.empty()) {
-    const bool more = damage.size() > DamageLog::kMostPlaces;  // the last one stands for the rest
+    const bool more = damage.size() > DamageLog::kMostPlaces;  // the last entry summarises the rest
     add(std::to_string(bytes) + " bytes in " + (more ? "more than " : "") +
         std::to_string(more ? DamageLog::kMostPlaces : damage.size()) +
         " places of the source could not be used, first: " + damage.front().reason);
@@ -295,29 +296,29 @@ void ChromeImporter::losses() {
   tell(
       counts.others - std::min(counts.others, placed_nowhere),
       " events (asynchronous ones, objects, counters without a number, or without a time) are kept "
-      "as they were, and are in no table");
+      "unchanged, but are in no table");
   tell(broken_times_,
-       " events have a time (\"ts\") that is no number: kept as they were, and in no table");
+       " events have a time (\"ts\") that is not a number: kept unchanged, but in no table");
   tell(counters_.unreadable(),
-       " values of counters (\"C\") are no numbers: kept as they were, and "
+       " counter values (\"C\") are not numbers: kept unchanged, but "
        "in no table");
   tell(undirected_,
-       " events with a \"bind_id\" say neither \"flow_in\" nor \"flow_out\": no "
-       "arrow has an end there");
+       " events with a \"bind_id\" have neither \"flow_in\" nor \"flow_out\": no "
+       "flow starts or ends there");
   spans_.tell(counts.notes, reason);
   tell(never_ended_, " events (\"B\") never ended");
   tell(never_began_,
-       " ends (\"E\") have the name and category of no slice that is open: each is a "
-       "row by itself");
+       " ends (\"E\") match the name and category of no open slice: each is a "
+       "separate row");
   tell(slices_.cutShort(),
-       " slices (\"B\") end with the one around them, which ended before: slices "
-       "of a thread cannot cross");
+       " slices (\"B\") end early, with the slice around them: slices "
+       "of a thread cannot partially overlap");
   if (join_ != nullptr) {
     if (const std::string doubts = join_->doubts(); !doubts.empty()) add(doubts);
   }
   if (places_.late() > 0) {
     say(std::to_string(places_.late()) +
-        " pieces of device work stand so long before their launch that their thread is not known");
+        " pieces of device work come so long before their launch that their thread is unknown");
   }
   if (places_.ambiguous() > 0) {
     say(std::to_string(places_.ambiguous()) +
@@ -338,14 +339,13 @@ void ChromeImporter::joined() {
     delta_.setMetadata(kRestOfNodes, rest);
   } else {
     counts.damage.push_back({.bytes = rest.size(),
-                             .reason =
-                                 "nodes of the execution trace that belong to no operator are "
-                                 "more than a string of a trace may be (16 MiB)",
+                             .reason = "nodes of the execution trace that belong to no operator "
+                                       "exceed the longest string of a trace (16 MiB)",
                              .events = 0});
   }
 }
 
-/// What has no end of its own: no event of the source goes with these rows.
+/// Writes slices without an end event. No source event belongs to these rows.
 void ChromeImporter::endSlices() {
   writeBatch();
   slices_.forEach([&](const OpenSlices::Row& open, bool never_ended) {
@@ -400,14 +400,14 @@ bool recognisesChromeJson(const ImportInput& input) {
   const size_t first = text.find_first_not_of(kSpaces);
   if (first == std::string_view::npos || (text[first] != '[' && text[first] != '{')) return false;
   const size_t second = text.find_first_not_of(kSpaces, first + 1);
-  if (second == std::string_view::npos) return text[first] == '[';  // a list that only began
+  if (second == std::string_view::npos) return text[first] == '[';  // a list cut off at its start
   if (text[second] == '\0') return false;                           // UTF-16
   if (text[first] == '{') return text[second] == '}' || text.find('"', second) != text.npos;
   return text[second] == ']' || text.find('{', second) != text.npos;
 }
 
-/// A profile with execution traces of the same process: the operators are read before, as it takes
-/// all of them to tell which node is which.
+/// Imports a profile together with execution traces of the same process. A first pass reads all
+/// operators, because matching them with nodes needs all of them.
 Result<ImportCounts> runJoined(const ImportInput& input, TraceWriter& writer, Trace facts) {
   ExecutionTraceJoin join;
   for (const std::string& path : input.options.more) TS_CHECK_OK(join.read(path));

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Traces in Chrome's JSON format, above all those of PyTorch's profiler (Kineto), of which there
-// are three vocabularies: Kernel, Runtime, Memcpy (2021); kernel, cuda_runtime, gpu_memcpy with
-// flows async_cpu_to_gpu; and the same with flows ac2g. Categories that nobody knows become ranges.
+// Imports traces in Chrome's JSON format, above all those of PyTorch's profiler (Kineto). Kineto
+// has used three vocabularies:
+//   - Kernel, Runtime, Memcpy (2021);
+//   - kernel, cuda_runtime, gpu_memcpy, with flows named async_cpu_to_gpu;
+//   - the same categories with flows named ac2g.
+// Events of unknown categories become ranges.
 //
-// Times are those of the document ("ts", in µs with or without a fraction); a snapshot of the clock
-// says what Unix time they are (baseTimeNanoseconds, which may come last). Device work is on the
-// stream and device that its arguments name, else on those that "pid" and "tid" stand for.
+// Trace times are those of the document ("ts", in µs with or without a fraction). A clock snapshot
+// relates them to Unix time (baseTimeNanoseconds, which may come last). Device work is on the
+// stream and device named by its arguments; without those, on the ones that "pid" and "tid" stand
+// for.
 //
-// Nothing of an event is lost: what no column holds is kept beside the rows
+// No part of an event is lost: values that no column holds are kept beside the rows
 // (model/source_rows.hpp).
 #pragma once
 
@@ -20,7 +24,8 @@ class ExecutionTraceJoin;
 
 extern const Importer kChromeJsonImporter;
 
-/// All of `source`, as an importer does. `join`: nodes that operators get as attributes.
+/// Does what Importer::run does, for all of `source`. `join`: execution trace nodes to attach to
+/// operators as attributes.
 Result<ImportCounts> importChromeJson(ByteSource& source, TraceWriter& writer, Trace facts,
                                       ChromeDialect dialect = ChromeDialect::kCommon,
                                       ExecutionTraceJoin* join = nullptr);

@@ -126,7 +126,7 @@ TEST(ChromeImporter, EveryKindFindsItsTable) {
 }
 
 TEST(ChromeImporter, AWaitForAnEventKnowsTheRecordAndItsStream) {
-  // As Kineto writes it: the wait before its call, and the calls not in order.
+  // As Kineto writes it: the wait before its call, and the calls out of order.
   const Imported got = imported(R"json({"schemaVersion": 1, "traceEvents": [
  {"ph":"X","cat":"cuda_sync","name":"Stream Wait Event","pid":0,"tid":20,"ts":32,"dur":1,
   "args":{"wait_on_stream":7,"wait_on_cuda_event_record_corr_id":102,"wait_on_cuda_event_id":8,
@@ -256,15 +256,15 @@ TEST(ChromeImporter, WorkFarBeforeItsLaunchIsStillItsProcesss) {
   EXPECT_EQ(t.process.pid[indexOf(t.kernel.process_id[0])], 42U);
   EXPECT_EQ(t.kernel.thread_id[0], ThreadId::kNone);
   EXPECT_THAT(t.text(t.loss.reason[0]),
-              HasSubstr("1 pieces of device work stand so long before their launch"));
+              HasSubstr("1 pieces of device work come so long before their launch"));
 }
 
-// Rows are written in batches of 262,144: work near their ends must not lose its launch, however
-// near or far (up to the documented 262,144 rows) that is.
+// Rows are written in batches of 262,144. Work near the end of a batch must not lose its launch, at
+// any distance up to the documented 262,144 rows.
 TEST(ChromeImporter, WorkUpToTheDocumentedDistanceBeforeItsLaunchHasItsThread) {
   constexpr size_t kAhead = 262'144;
   constexpr std::array<size_t, 7> kDistances = {1, 2, 3, 4'096, kAhead - 2, kAhead - 1, kAhead};
-  std::map<size_t, std::string> rows;  // by their place
+  std::map<size_t, std::string> rows;  // by row number
   size_t correlation = 0;
   for (const size_t end : {kAhead, 2 * kAhead}) {
     for (size_t at = end - 12; at <= end + 12; at += 2) {
@@ -332,7 +332,7 @@ TEST(ChromeImporter, WhatIsLostIsCountedWhereAnyoneCanKnow) {
 }
 
 TEST(ChromeImporter, NoTwoDevicesOrStreamsShareAnOrdinal) {
-  // In 32 bits the large ones are 0, 1 and -1; names have no number at all.
+  // Truncated to 32 bits, the large ones are 0, 1 and -1; names have no number at all.
   const std::vector<std::string> numbers = {"0",
                                             "1",
                                             "-1",
@@ -416,7 +416,8 @@ TEST(ChromeImporter, WhatFailsLeavesWhatWasThere) {
   EXPECT_FALSE(importTrace(file.path(), "/nonexistent/x.sbt"));
 }
 
-/// Every real trace: as many rows of each kind, and as much time in them, as another parser finds.
+/// For every real trace: another parser must find the same number of rows of each kind, and the
+/// same total time.
 TEST(ChromeImporter, RealTracesComeInWhole) {
   size_t compared = 0;
   for (const std::string& path : test::realChromeTraces()) {

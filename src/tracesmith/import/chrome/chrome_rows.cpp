@@ -53,7 +53,7 @@ void ChromeRows::push(const ChromeEvent& event, const ChromePlan& plan, int64_t 
   }
 }
 
-/// What the rows of device work have in common.
+/// Fills the columns common to all device work.
 template <class Row>
 Row ChromeRows::workRow(const Span& span) {
   const ChromePlaces::Work at = places_.workOf(span.event);
@@ -72,7 +72,7 @@ void ChromeRows::pushSync(const Span& span) {
   auto sync = workRow<SyncRow>(span);
   const std::string_view task = span.event[EventField::kArgTaskType].raw;
   sync.kind = task.empty() ? syncKindOf(span.event[EventField::kName].raw) : ascendSyncKind(task);
-  // Waits of the host, which Kineto draws on streams; Ascend's tasks are the device's.
+  // Kineto shows host waits on streams. Ascend's tasks run on the device.
   if (task.empty() && (sync.kind == SyncKind::kStreamWait || sync.kind == SyncKind::kDeviceWait ||
                        sync.kind == SyncKind::kEventWait)) {
     sync.flags = op_flags::kHostSide;
@@ -113,7 +113,7 @@ void ChromeRows::pushMemory(const Span& span) {
        .name = span.name});
 }
 
-/// One end of an arrow, or a point that it goes through.
+/// Pushes one end of a flow, or a step between its ends.
 void ChromeRows::pushArrow(const Span& span) {
   const JsonToken& id = span.event[EventField::kId];
   const ProcessId in = places_.process(span.event[EventField::kProcess]);
@@ -151,7 +151,8 @@ void ChromeRows::pushRange(const Span& span) {
   delta_.range.push(range);
 }
 
-/// A wait for an event: for the work that its stream had when the event was recorded.
+/// Adds the flow of a wait for an event: it waits for the work that was on the event's stream when
+/// the event was recorded.
 void ChromeRows::pushWait(const ChromeEvent& event, const SyncRow& wait) {
   const int64_t record = event[EventField::kArgRecordCorrelation].integer();
   if (record <= 0 || wait.correlation_id == 0) return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The row that an event of a Chrome JSON document becomes, in the table that its plan names.
+// Converts an event of a Chrome JSON document to a row of the table that its plan names.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@ namespace tracesmith::import {
 
 class ChromeRows {
  public:
-  /// Pushes to `delta`; both have to outlive it.
+  /// Pushes rows to `delta`. `delta` and `places` must outlive this object.
   ChromeRows(Trace& delta, ChromePlaces& places) : delta_(delta), places_(places) {}
 
-  /// One row in the table of the plan; a wait for an event is an arrow, too.
+  /// Pushes one row to the plan's table. A wait for an event also adds a flow.
   void push(const ChromeEvent& event, const ChromePlan& plan, int64_t start_ns,
             int64_t duration_ns);
   StringId categoryOf(const ChromeEvent& event, const ChromePlan& plan) {
@@ -47,7 +47,7 @@ class ChromeRows {
 
   Trace& delta_;
   ChromePlaces& places_;
-  std::string room_;  // of texts with escapes
+  std::string room_;  // buffer for unescaped texts
 };
 
 }  // namespace tracesmith::import

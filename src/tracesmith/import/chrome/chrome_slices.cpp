@@ -7,8 +7,8 @@
 namespace tracesmith::import {
 namespace {
 
-// An end is looked for among so many innermost slices, so that a document of ends that match
-// nothing costs no more than this for each. trace_processor has the same limit for its stacks.
+// An end is only matched with this many innermost slices. This bounds the cost of documents whose
+// ends match nothing. trace_processor has the same limit for its stacks.
 constexpr size_t kDeepest = 512;
 
 int64_t startOf(const OpenSlices::Row& row) {
@@ -27,8 +27,8 @@ void OpenSlices::pop(Stack& stack) {
   stack.slices.pop_back();
 }
 
-/// Brings the stack to `time_ns`: slices that ended before it leave, and what was open in them ends
-/// with them.
+/// Advances the stack to `time_ns`: removes slices that ended before that, and ends the slices that
+/// were open inside them.
 void OpenSlices::settle(Stack& stack, int64_t time_ns) {
   if (stack.ended == 0) return;
   const size_t depth = stack.slices.size();

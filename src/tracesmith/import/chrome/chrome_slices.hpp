@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events that are told by their two ends ("B" and "E"): the row of the first one waits here for the
-// second one. The ends of a thread are taken in the order of the document, in which the format
-// wants them to be in order of time. Which slice an end belongs to is decided as Perfetto's
-// trace_processor does:
+// Pairs events that mark the two ends of a slice ("B" and "E"). The row of the start event waits
+// here for the end event. Ends of a thread are processed in document order, which the format
+// requires to be time order. Matching follows Perfetto's trace_processor:
 //
-//   - the innermost open slice of the thread with the end's name and category, where it says them;
-//   - none, where no open slice has them: the end stands alone;
-//   - slices within the one that ended stay open, but end with it once something later happens on
-//     the thread: slices of a thread do not cross.
+//   - An end closes the innermost open slice of the thread that has the end's name and category, as
+//     far as the end gives them.
+//   - If no open slice matches, the end closes nothing and is unmatched.
+//   - Slices inside a closed slice stay open, but end with it once something later happens on the
+//     thread: slices of a thread do not partially overlap.
 //
-// Spans whose length is known ("X") take no part in this: they stand in the document in any order.
+// Spans of known length ("X") do not take part: they may appear in the document in any order.
 #pragma once
 
 #include <map>
@@ -24,19 +24,20 @@ namespace tracesmith::import {
 class OpenSlices {
  public:
   using Row = std::variant<RangeRow, KernelRow, CopyRow, FillRow, SyncRow, HostCallRow>;
-  /// What an end says of the slice that it belongs to; kNone: nothing.
+  /// Name and category that an end event gives; kNone: not given.
   struct Label {
     StringId name{};
     StringId category{};
   };
 
   void open(ThreadId thread, const Row& row, Label label);
-  /// The row of the slice that ends at `time_ns`, without its length; none where it ends none.
+  /// Returns the row of the slice that ends at `time_ns`, with its length not yet set; nullopt if
+  /// the end closes nothing.
   std::optional<Row> close(ThreadId thread, Label end, int64_t time_ns);
-  /// Slices that ended with the one around them.
+  /// Number of slices that ended with an enclosing slice.
   uint64_t cutShort() const { return cut_.size(); }
-  /// Those that were cut short, and then those that never ended, thread by thread:
-  /// visit(row, never ended).
+  /// Calls visit(row, never_ended) for slices that were cut short, then for those that never ended,
+  /// thread by thread.
   template <class Visit>
   void forEach(const Visit& visit) const {
     for (const Row& row : cut_) visit(row, false);
@@ -51,11 +52,11 @@ class OpenSlices {
   struct Slice {
     Row row;
     Label label;
-    std::optional<int64_t> end_ns;  ///< it has ended, but slices within it have not
+    std::optional<int64_t> end_ns;  ///< set when it has ended but slices inside it have not
   };
   struct Stack {
     std::vector<Slice> slices;
-    size_t ended = 0;  ///< of them
+    size_t ended = 0;  ///< number of `slices` with an end
   };
   void settle(Stack& stack, int64_t time_ns);
   void pop(Stack& stack);
@@ -64,9 +65,9 @@ class OpenSlices {
   std::vector<Row> cut_;
 };
 
-/// Takes the last row out of a table.
+/// Removes the last row of a table and returns it.
 OpenSlices::Row takeLastRow(Trace& trace, TableId table);
-/// Pushes the row to its table, which is returned.
+/// Pushes the row to its table and returns that table.
 TableId pushRow(Trace& trace, const OpenSlices::Row& row);
 
 }  // namespace tracesmith::import

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which slice an end ("E") belongs to. The expected rows are what Perfetto's trace_processor (v58)
-// makes of the same events, but for ends that match nothing: those are no rows there.
+// Tests which slice an end ("E") belongs to. The expected rows are those that Perfetto's
+// trace_processor (v58) produces, except for unmatched ends, which give no rows there.
 #include "tracesmith/import/chrome/chrome_slices.hpp"
 
 #include <gmock/gmock.h>
@@ -20,7 +20,7 @@ using ::testing::UnorderedElementsAreArray;
 
 struct Event {
   char phase;
-  std::string name, category;  // "": it says none
+  std::string name, category;  // "": not given
   int64_t time_us;
 };
 
@@ -36,7 +36,8 @@ std::string asJson(const std::vector<Event>& events) {
   return text + "]";
 }
 
-/// "name begin+length", "name begin…" of what never ends, "name …end" of an end by itself; in µs.
+/// "name start+length", "name start…" for a slice without end, "name …end" for an unmatched end; in
+/// µs.
 std::vector<std::string> slicesOf(const Trace& t) {
   std::vector<std::string> all;
   for (size_t i = 0; i < t.range.size(); ++i) {
@@ -119,8 +120,8 @@ TEST(ChromeSlices, WhatDoesNotFitIsCounted) {
                                       {'E', "a", "", 10},
                                       {'E', "b", "", 20}}));
   const std::string_view lost = got.trace.text(got.trace.loss.reason[0]);
-  EXPECT_THAT(lost, HasSubstr("2 ends (\"E\") have the name and category of no slice"));
-  EXPECT_THAT(lost, HasSubstr("1 slices (\"B\") end with the one around them"));
+  EXPECT_THAT(lost, HasSubstr("2 ends (\"E\") match the name and category of no open slice"));
+  EXPECT_THAT(lost, HasSubstr("1 slices (\"B\") end early, with the slice around them"));
 }
 
 TEST(ChromeSlices, CutSlicesKeepTheirTables) {
@@ -137,7 +138,7 @@ TEST(ChromeSlices, CutSlicesKeepTheirTables) {
   EXPECT_EQ(sum, 5000 + 3000 + 1000);
 }
 
-/// Slices that nest, whatever their names: an end that says of the innermost one all or nothing.
+/// Nested slices with any names, whose ends identify the innermost slice fully or not at all.
 TEST(ChromeSlices, NestedSlicesOfAnyNamesFindTheirEnds) {
   std::mt19937 random(5);
   for (int round = 0; round < 200; ++round) {
@@ -151,7 +152,7 @@ TEST(ChromeSlices, NestedSlicesOfAnyNamesFindTheirEnds) {
         open.emplace_back(now, label);
         continue;
       }
-      // An end that names the innermost slice fully, or less.
+      // An end that identifies the innermost slice fully or partly.
       const OpenSlices::Label full = open.back().second;
       const OpenSlices::Label label = {random() % 2 == 0 ? full.name : StringId::kNone,
                                        random() % 2 == 0 ? full.category : StringId::kNone};

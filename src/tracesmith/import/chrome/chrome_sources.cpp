@@ -18,7 +18,7 @@ TableId tableOf(const EventShape& shape) {
     case 'X':
     case 'B':
       if (has(shape, EventField::kArgLevel) && has(shape, EventField::kArgMode)) {
-        return TableId::kHostCall;  // of CANN
+        return TableId::kHostCall;  // a CANN call
       }
       switch (kindOf(shape.category)) {
         case ChromeKind::kKernel:
@@ -66,13 +66,13 @@ TableId tableByValue(const ChromeEvent& event) {
 
 }  // namespace
 
-/// Whether only the values of such an event tell what it is.
+/// Whether the table of such an event depends on its values.
 bool ChromeSources::isByValue(const EventShape& shape) const {
   if (shape.phase != 'X' && shape.phase != 'B') return false;
   return has(shape, EventField::kArgTaskType) || dialect_ == ChromeDialect::kMcTracer;
 }
 
-/// The column of a row of `table` that holds a value of a shape; keptAs() where there is none.
+/// The gap for the column of `table` that holds a value; keptAs() if there is none.
 SourceGap ChromeSources::gapOf(const ShapeValue& value, TableId table) const {
   const bool integer = value.type == JsonType::kInteger;
   const bool decimal = value.type == JsonType::kDecimal;
@@ -114,7 +114,7 @@ uint32_t ChromeSources::sourceShape(const EventShape& shape, const std::vector<S
   std::set<std::string> seen;
   for (size_t i = 0; i < gaps.size(); ++i) {
     std::string key = shape.values[i].key;
-    // A key may come twice: each has a leaf of its own.
+    // A key may occur twice; each occurrence gets its own leaf.
     for (int times = 2; isKept(gaps[i]) && !seen.insert(leafName(gaps[i], key)).second; ++times) {
       key = shape.values[i].key + "#" + std::to_string(times);
     }
@@ -140,7 +140,7 @@ ChromePlan& ChromeSources::plan(const ChromeEvent& event) {
     make(p, shape, tableOf(shape));
   }
   if (!p.by_value) return p;
-  // Others of its shape may have another.
+  // Other events of its shape may go to another table.
   const TableId table = tableByValue(event);
   const auto [it, fresh] = plans_by_value_.try_emplace({shape.id, table});
   if (fresh) make(it->second, shape, table);
@@ -152,7 +152,7 @@ void ChromeSources::make(ChromePlan& p, const EventShape& shape, TableId table) 
   p.kind = kindOf(shape.category);
   p.category = delta_.strings.intern(shape.category);
   if (shape.id == EventShape::kUnknown) return;
-  // Of several values with one key only the last is in the row.
+  // If several values have the same key, only the last one is in the row.
   for (size_t i = 0; i < shape.values.size(); ++i) {
     const ShapeValue& v = shape.values[i];
     const bool in_row = table != SourceRows::kNone && v.field != EventField::kNone &&
@@ -161,7 +161,7 @@ void ChromeSources::make(ChromePlan& p, const EventShape& shape, TableId table) 
   }
 }
 
-/// Whether the row's columns say all that the plan leaves to them.
+/// Whether the row's columns hold all values that the plan assigns to them.
 bool ChromeSources::holds(const ChromeEvent& event, const ChromePlan& plan) const {
   const EventShape& shape = *event.shape;
   if (shape.id == EventShape::kUnknown) return false;
@@ -176,8 +176,8 @@ bool ChromeSources::holds(const ChromeEvent& event, const ChromePlan& plan) cons
   return true;
 }
 
-/// The text of an event whose shape is not kept. Put together anew: what was mended in it (NaN) is
-/// not so in the document.
+/// The text of an event whose shape is not kept. It is assembled from the tokens, because repairs
+/// (NaN) are not made in the document's text.
 StringId ChromeSources::whole(const ChromeEvent& event) {
   room_.clear();
   for (size_t i = 0; i < event.shape->between.size(); ++i) {
@@ -234,7 +234,7 @@ void ChromeSources::keep(const ChromeEvent& event, ChromePlan& plan, TableId tab
         break;
       case JsonType::kOther: {
         std::string_view raw = token.raw;
-        if (token.text) raw = {raw.data() - 1, raw.size() + 2};  // with its quotes
+        if (token.text) raw = {raw.data() - 1, raw.size() + 2};  // includes the quotes
         rows.value.push_back(static_cast<int64_t>(delta_.strings.intern(raw)));
         break;
       }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of an event the columns of its row hold, and how the rest is kept beside it, so that the
-// document can be given back (model/source_rows.hpp). Decided once for each shape of events.
+// Decides which values of an event the columns of its row hold, and keeps the rest beside the row,
+// so that the document can be restored (model/source_rows.hpp). The decision is made once per event
+// shape.
 #pragma once
 
 #include <cstdint>
@@ -16,31 +17,32 @@
 
 namespace tracesmith::import {
 
-/// What a shape of events becomes.
+/// How events of one shape are stored.
 struct ChromePlan {
   bool known = false;
-  bool by_value = false;              ///< its rows' table depends on their values
-  TableId table = SourceRows::kNone;  ///< of its rows
+  bool by_value = false;              ///< the table depends on the values of each event
+  TableId table = SourceRows::kNone;  ///< table of its rows
   ChromeKind kind{};
   StringId category{};
-  std::vector<SourceGap> gaps;  ///< of its values, those of the row's columns included
-  uint32_t beside_row = 0;      ///< source shape: with the row's columns
-  uint32_t alone = 0;           ///< source shape: without
+  std::vector<SourceGap> gaps;  ///< one per value, including values held by columns
+  uint32_t beside_row = 0;      ///< source shape for events with a row
+  uint32_t alone = 0;           ///< source shape for events without a row
 };
 
 class ChromeSources {
  public:
-  /// Strings go to `delta`. `unit_ns`: of the times of events.
+  /// Strings go to `delta`. `unit_ns`: unit of the events' times.
   ChromeSources(Trace& delta, ChromeDialect dialect, int64_t unit_ns)
       : delta_(delta), dialect_(dialect), unit_ns_(unit_ns) {}
 
-  /// Valid until the next call.
+  /// The plan for `event`; valid until the next call.
   ChromePlan& plan(const ChromeEvent& event);
-  /// Keeps what the row of `table` that has just been pushed (kNone: there is none) does not hold;
-  /// of the second end of an event all of it, as the row was made from the first one.
+  /// Keeps those values of `event` that the row just pushed to `table` does not hold (kNone: there
+  /// is no row). For an end event (`second_end`) it keeps all values, because the row was created
+  /// from the start event.
   void keep(const ChromeEvent& event, ChromePlan& plan, TableId table, bool second_end = false);
 
-  /// The same for a row that no event of the source stands for by itself.
+  /// The same for a row that does not correspond to one event of the source.
   void keepNone(TableId table);
 
   const SourceRows& rows() const { return rows_; }
@@ -64,8 +66,8 @@ class ChromeSources {
   size_t values_ = 0;
   std::vector<ChromePlan> plans_;  // by shape
   std::map<std::pair<uint32_t, TableId>, ChromePlan> plans_by_value_;
-  ChromePlan unknown_;  // of the last event whose shape is not kept
-  uint32_t whole_ = 0;  // source shape of those
+  ChromePlan unknown_;  // plan of the last event whose shape is not kept
+  uint32_t whole_ = 0;  // source shape for events whose shape is not kept
   std::string room_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The times and lengths of Chrome's events, as far as a clock can have given them.
+// Reads and checks times and lengths of Chrome's events.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,13 @@
 
 namespace tracesmith::import {
 
-/// Whether `time` is a number that fits, also one within quotes, as Ascend writes it; and which.
+/// Whether `time` is a number in range; quoted numbers, which Ascend writes, are accepted. Sets
+/// `ns`.
 inline bool isNumber(const JsonToken& time, int64_t unit_ns, int64_t& ns) {
   return (time.text || time.isNumber()) && time.nanoseconds(unit_ns, ns);
 }
 
-/// Whether a row has `length` as it stands there.
+/// Whether `length` is one that a row can store unchanged.
 inline bool isLength(const JsonToken& length, int64_t unit_ns) {
   int64_t ns = 0;
   return isNumber(length, unit_ns, ns) && ns >= 0 && ns <= SpansOfSource::kLongestNs;

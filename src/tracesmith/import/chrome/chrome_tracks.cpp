@@ -10,14 +10,13 @@
 namespace tracesmith::import {
 namespace {
 
-/// The number with which `raw` begins, behind spaces; `missing` where it begins with none.
+/// The number at the start of `raw`, after spaces; `missing` if there is none.
 int64_t firstNumber(std::string_view raw, int64_t missing) {
   while (!raw.empty() && static_cast<uint8_t>(raw.front()) <= ' ') raw.remove_prefix(1);
   return JsonToken{.raw = raw.substr(0, raw.find_first_not_of("0123456789+-.eE"))}.integer(missing);
 }
 
-/// Element `index` of a list of numbers, or of {"x": …, "y": …, "z": …}, as it stands in the
-/// document; 1 where there is none.
+/// Element `index` of a JSON list of numbers, or of {"x": …, "y": …, "z": …}; 1 if there is none.
 int64_t dimension(std::string_view raw, size_t index) {
   const char next = raw.substr(0, 1) == "{" ? ':' : ',';
   size_t at = next == ':' ? raw.find(':') : raw.find('[');
@@ -25,19 +24,19 @@ int64_t dimension(std::string_view raw, size_t index) {
   return at == std::string_view::npos ? 1 : firstNumber(raw.substr(at + 1), 1);
 }
 
-/// A number of a launch; 0 where none can be so large, or so small.
+/// Checks a number of a launch; 0 if it is out of range.
 uint32_t launchNumber(int64_t number) {
   return number >= 0 && number <= INT32_MAX ? static_cast<uint32_t>(number) : 0;
 }
 
-/// The number of a member of an object, as it stands in the document; 0 where there is none.
+/// The number in member `name` of a JSON object; 0 if there is none.
 int64_t memberOf(std::string_view raw, std::string_view name) {
   const size_t at = raw.find("\"" + std::string(name) + "\"");
   const size_t colon = at == std::string_view::npos ? at : raw.find(':', at);
   return colon == std::string_view::npos ? 0 : firstNumber(raw.substr(colon + 1), 0);
 }
 
-/// Whether a label of a "process" says that its tracks are a device's: "GPU 3", "NPU".
+/// Whether a "process" label says that its tracks belong to a device: "GPU 3", "NPU".
 bool labelsDevice(std::string_view label) {
   for (const std::string_view kind : {"GPU", "NPU", "XPU", "HPU", "TPU", "MLU", "MTIA"}) {
     if (label.starts_with(kind)) {
@@ -68,7 +67,7 @@ ProcessId ChromePlaces::process(const JsonToken& pid) {
     row.pid = static_cast<uint32_t>(number);
   } else {
     row.command_line = text(pid);
-    row.flags = process_flags::kTrackGroup;  // as PyTorch's "Spans" and "Traces"
+    row.flags = process_flags::kTrackGroup;  // such as PyTorch's "Spans" and "Traces"
   }
   row.seen_by = delta_.strings.intern("import");
   delta_.process.push(row);
@@ -120,8 +119,8 @@ DeviceId ChromePlaces::device(int64_t ordinal) {
   return row.id;
 }
 
-/// The number that a device or stream has; of one that has none, or too large a one, a number made
-/// up for the text that stands there. `missing`: nothing stands there.
+/// The number of a device or stream. If the value is not a usable number, generates one for its
+/// text. Returns `missing` if there is no value.
 int64_t ChromePlaces::numberOf(const JsonToken& token, int64_t missing) {
   if (token.raw.empty()) return missing;
   int64_t number = 0;
@@ -138,8 +137,8 @@ std::string_view ChromePlaces::nameOf(int64_t number) const {
   return made_up ? std::string_view(made_up_names_[static_cast<size_t>(at)]) : std::string_view();
 }
 
-/// Streams of the process that is profiled are found whether or not it is already known which one
-/// that is; settle() tells them in the end.
+/// Streams of the profiled process are looked up without a process id, which may not be known yet;
+/// settle() fills it in at the end.
 StreamId ChromePlaces::stream(ProcessId owner, int64_t device_ordinal, int64_t context,
                               int64_t number) {
   if (owner == main_process_) owner = ProcessId::kNone;
@@ -183,7 +182,7 @@ ShapeId ChromePlaces::launchShape(const ChromeEvent& event) {
   const JsonToken& block = event[EventField::kArgBlock];
   const JsonToken& shared = event[EventField::kArgSharedMemory];
   const JsonToken& registers = event[EventField::kArgRegisters];
-  const JsonToken& memory = event[EventField::kArgMemory];  // mcTracer's, with all of them
+  const JsonToken& memory = event[EventField::kArgMemory];  // mcTracer: an object with all of them
   room_ = grid.raw;
   for (const JsonToken* part : {&block, &shared, &registers, &memory}) {
     room_.append("|").append(part->raw);
@@ -221,7 +220,7 @@ void ChromePlaces::launched(uint64_t correlation, ProcessId process, ThreadId th
   if (!written_.empty()) late_ += written_.erase(correlation);
   const auto [it, fresh] = launched_by_.try_emplace(correlation, thread);
   if (!fresh && it->second != ThreadId::kNone && process_of_[indexOf(it->second)] != process) {
-    it->second = ThreadId::kNone;  // whose work it is cannot be told
+    it->second = ThreadId::kNone;  // ambiguous: the thread cannot be determined
     ++ambiguous_;
   }
 }
@@ -240,7 +239,8 @@ ChromePlaces::Work ChromePlaces::workOf(const ChromeEvent& event) {
   int64_t device_ordinal = numberOf(ordinal ? ordinal : event[EventField::kProcess], -1);
   if (!ordinal && event[EventField::kArgTaskType]) {
     if (platform_ == PlatformType::Unknown) platform_ = PlatformType::Ascend;
-    // The pid is a number made up for the picture; "NPU n" labels it, if it comes before.
+    // The pid is generated for display. If a label "NPU n" precedes the event, that gives the
+    // device.
     const auto [npu, fresh] = npus_.try_emplace(std::string(event[EventField::kProcess].raw));
     if (fresh) {
       while (!known_npus_.insert(next_npu_).second) ++next_npu_;
@@ -248,7 +248,7 @@ ChromePlaces::Work ChromePlaces::workOf(const ChromeEvent& event) {
     }
     device_ordinal = npu->second;
   } else if (!ordinal && dialect_ == ChromeDialect::kMcTracer) {
-    device_ordinal = 0;  // of the arguments of its kernels, none says so
+    device_ordinal = 0;  // its kernels' arguments do not name the device
   }
   place.stream = stream(place.process, device_ordinal, event[EventField::kArgContext].integer(),
                         numberOf(number ? number : event[EventField::kThread], -1));
@@ -281,7 +281,7 @@ void ChromePlaces::name(const ChromeEvent& event) {
     const ProcessId id = process(event[EventField::kProcess]);
     ProcessRow& row = process_rows_[indexOf(id)];
     row.command_line = text(given);
-    // XLA's name for a device's plane; its pid is made up.
+    // XLA's name for the plane of a device; its pid is generated.
     if (given.raw.starts_with("/device:")) row.flags |= process_flags::kTrackGroup;
     delta_.process.push(row);
   } else if (what == "thread_name") {

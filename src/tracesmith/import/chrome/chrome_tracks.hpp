@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the "pid", "tid" and arguments of events stand for: processes and threads, devices, contexts
-// and streams, launch shapes; and which thread launched a piece of device work.
+// Maps the "pid", "tid" and arguments of events to processes, threads, devices, contexts, streams
+// and launch shapes. Also finds the thread that launched a piece of device work.
 #pragma once
 
 #include <array>
@@ -24,27 +24,27 @@ namespace tracesmith::import {
 
 class ChromePlaces {
  public:
-  /// Rows go to `delta` as things are met.
+  /// Adds rows to `delta` when something first appears.
   ChromePlaces(Trace& delta, ChromeDialect dialect);
 
   ProcessId process(const JsonToken& pid);
   ThreadId thread(ProcessId process, const JsonToken& tid);
-  /// None where no number stands there, or -1.
+  /// kNone if `number` is not a number, or is -1.
   DeviceId device(const JsonToken& number);
-  /// An event that names or labels a process or thread.
+  /// Handles an event that names or labels a process or thread.
   void name(const ChromeEvent& event);
-  /// A member of the document: what it says of the platform and of devices.
+  /// Handles a member of the document that describes the platform or the devices.
   void member(std::string_view name, std::string_view raw);
 
-  /// A call with this correlation id (0: none) was made there.
+  /// Records that this thread made the call with that correlation id (0: none).
   void launched(uint64_t correlation, ProcessId process, ThreadId thread);
-  /// Something else happened on a thread of that process.
+  /// Records that another host event happened in that process.
   void happened(ProcessId process, const JsonToken& pid) {
     if (likely_process_ == ProcessId::kNone && pid.type == JsonType::kInteger) {
       likely_process_ = process;
     }
   }
-  /// Of a piece of device work.
+  /// Where a piece of device work ran, and which thread launched it.
   struct Work {
     StreamId stream{};
     ProcessId process{};
@@ -52,24 +52,24 @@ class ChromePlaces {
     uint64_t correlation = 0;
   };
   Work workOf(const ChromeEvent& event);
-  /// The stream whose work a wait for an event was for; none where the arguments do not tell.
+  /// The stream on which the awaited event was recorded; kNone if the arguments do not say.
   StreamId waitedStream(const ChromeEvent& event, ProcessId owner);
-  /// The launch shape that the arguments tell; none where they tell of no grid.
+  /// The launch shape given by the arguments; kNone if they give no grid.
   ShapeId launchShape(const ChromeEvent& event);
 
-  /// Work of the delta that stands before its launch in the document: whose it is is known by now.
+  /// Fills in the launching thread for work in the delta that precedes its launch in the document.
   void findLateLaunches();
-  /// What was only known in the end.
+  /// Writes rows whose content is only complete at the end of the document.
   void settle();
-  /// Correlation ids that calls of several processes have.
+  /// Number of correlation ids used by calls of several processes.
   uint64_t ambiguous() const { return ambiguous_; }
-  /// Work that had been written when its launch was met.
+  /// Number of work rows that were already written when their launch appeared.
   uint64_t late() const { return late_; }
 
  private:
-  /// Numbers that are made up go down from here.
+  /// Generated numbers count down from here.
   static constexpr int64_t kFirstNamed = INT64_MIN / 2;
-  /// Whether a device or stream may have it for its own.
+  /// Whether `number` may be used as the number of a device or stream.
   static bool isNumber(int64_t number) { return number >= INT32_MIN && number <= INT64_MAX / 2; }
   int64_t numberOf(const JsonToken& token, int64_t missing);
   DeviceId device(int64_t ordinal);
@@ -82,9 +82,9 @@ class ChromePlaces {
   ChromeDialect dialect_;
   std::string room_;
   PlatformType platform_ = PlatformType::Unknown;
-  ProcessId main_process_{};              // the first one that made a call
-  ProcessId likely_process_{};            // until then
-  std::unordered_set<uint64_t> written_;  // correlation ids of work whose launch was not yet met
+  ProcessId main_process_{};              // the first process that made a call
+  ProcessId likely_process_{};            // used until main_process_ is known
+  std::unordered_set<uint64_t> written_;  // correlation ids of work written before its launch
   uint64_t late_ = 0;
   uint64_t ambiguous_ = 0;
   static constexpr size_t kCacheSlots = 256;
@@ -93,7 +93,7 @@ class ChromePlaces {
   int64_t next_npu_ = 0;
   PlaceOrdinals device_ordinals_;
   PlaceOrdinals stream_ordinals_;
-  std::map<std::string, int64_t, std::less<>> made_up_;  // numbers of devices and streams
+  std::map<std::string, int64_t, std::less<>> made_up_;  // generated numbers, by name
   std::vector<std::string> made_up_names_;
   std::map<std::string, ProcessId, std::less<>> processes_;
   std::vector<ProcessRow> process_rows_;  // as they were last written
@@ -106,7 +106,7 @@ class ChromePlaces {
   };
   std::array<ThreadSlot, kCacheSlots> thread_slots_;
   std::map<std::pair<ProcessId, std::string>, ThreadId> threads_;
-  std::vector<ProcessId> process_of_;  // of threads, by their place
+  std::vector<ProcessId> process_of_;  // by index of the thread
   std::map<int64_t, DeviceRow> devices_;
   std::map<std::tuple<ProcessId, DeviceId, int64_t>, ContextRow> contexts_;
   struct StreamSlot {
@@ -116,7 +116,7 @@ class ChromePlaces {
   };
   std::array<StreamSlot, kCacheSlots> stream_slots_;
   std::map<std::tuple<ProcessId, DeviceId, int64_t>, StreamRow> streams_;
-  StringTable launch_shapes_;                           // their ids are those of the shapes
+  StringTable launch_shapes_;                           // string ids are the shape ids
   std::unordered_map<uint64_t, ThreadId> launched_by_;  // correlation id to thread
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches of rows that are ready but not yet written: what follows in the document may still say
-// whose device work they are.
+// Batches of rows that are complete except for their launching thread: later events of the document
+// may still identify it. So they are not yet written.
 #pragma once
 
 #include <cstddef>
@@ -15,10 +15,10 @@ namespace tracesmith::import {
 
 class PendingRows {
  public:
-  /// Each row stays until so many rows behind it have been read.
+  /// A batch is held until this many rows after it have been read.
   static constexpr size_t kRowsAhead = 1u << 18;
 
-  /// Takes the rows of `delta` (its strings stay) and their sources, and leaves both empty.
+  /// Takes the rows of `delta` (but not its strings) and their sources; both are empty afterwards.
   void hold(Trace& delta, SourceRows& sources, size_t rows) {
     Batch& batch = batches_.emplace_back();
     batch.rows = rows;
@@ -28,7 +28,7 @@ class PendingRows {
   bool empty() const { return batches_.empty(); }
   /// Whether enough rows follow the first batch.
   bool isFirstDue() const { return !empty() && rows_ - batches_.front().rows >= kRowsAhead; }
-  /// Gives the rows of the first batch back; `delta` and `sources` have to be empty.
+  /// Moves the rows of the first batch back. `delta` and `sources` must be empty.
   void takeFirst(Trace& delta, SourceRows& sources) {
     swap(batches_.front(), delta, sources);
     rows_ -= batches_.front().rows;

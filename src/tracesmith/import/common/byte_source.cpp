@@ -17,7 +17,7 @@
 namespace tracesmith::import {
 namespace {
 
-constexpr size_t kPackedBytes = 1u << 20;  // read at a time
+constexpr size_t kPackedBytes = 1u << 20;  // bytes per read
 
 class Descriptor {
  public:
@@ -36,7 +36,7 @@ class Descriptor {
   int fd_;
 };
 
-/// A file as it lies on disk.
+/// Reads a file without unpacking.
 class PlainSource : public ByteSource {
  public:
   PlainSource(Descriptor fd, std::string path, uint64_t bytes)
@@ -63,7 +63,7 @@ class PlainSource : public ByteSource {
   std::string path_;
 };
 
-/// What PlainSource reads, in pieces for an unpacker.
+/// Reads a file in chunks for an unpacker.
 class PackedSource : public ByteSource {
  public:
   explicit PackedSource(std::unique_ptr<PlainSource> file)
@@ -72,7 +72,7 @@ class PackedSource : public ByteSource {
   }
 
  protected:
-  /// The next piece; empty at the end.
+  /// The next chunk; empty at the end.
   Result<ByteView> next() {
     TS_TRY(const size_t n, file_->read(packed_));
     consumed_bytes_ = file_->consumedBytes();
@@ -83,7 +83,7 @@ class PackedSource : public ByteSource {
                 why + " after " + std::to_string(unpacked_bytes_) + " unpacked bytes",
                 file_->path());
   }
-  /// What read() returns at its end: first what there was, and at the next call what went wrong.
+  /// Result of read(): first the bytes unpacked so far, and at the next call the error.
   Result<size_t> givenOr(size_t done) const {
     if (done == 0 && !problem_.empty()) return damaged(problem_);
     return done;
@@ -96,7 +96,7 @@ class PackedSource : public ByteSource {
   Bytes packed_;
 };
 
-/// RFC 1952: one member after another.
+/// Unpacks RFC 1952: a sequence of members.
 class GzipSource : public PackedSource {
  public:
   explicit GzipSource(std::unique_ptr<PlainSource> file) : PackedSource(std::move(file)) {
@@ -143,17 +143,17 @@ class GzipSource : public PackedSource {
     state_.next_in = in;
     state_.avail_in = left;
   }
-  /// False where no member follows. Padding may (RFC 1952 knows none, but tapes have it); all else
-  /// is data that is lost.
+  /// Returns false if no member follows. Zero padding may follow (not in RFC 1952, but tapes have
+  /// it); anything else counts as lost data.
   bool beginMember() {
     while (state_.avail_in > 0 && *state_.next_in == 0) {
       ++state_.next_in;
       --state_.avail_in;
     }
-    if (state_.avail_in == 0) return true;  // look at the next piece
+    if (state_.avail_in == 0) return true;  // continue with the next chunk
     if (*state_.next_in != 0x1f) {
       ended_ = true;
-      problem_ = "something else than gzip data follows";
+      problem_ = "data other than gzip follows";
       return false;
     }
     begin();
@@ -173,7 +173,7 @@ class ZstdSource : public PackedSource {
   ~ZstdSource() override { ZSTD_freeDStream(stream_); }
 
   Result<size_t> read(std::span<uint8_t> out) override {
-    if (stream_ == nullptr) return damaged("there is no memory to unpack it");
+    if (stream_ == nullptr) return damaged("not enough memory to unpack it");
     ZSTD_outBuffer to = {out.data(), out.size(), 0};
     while (to.pos < to.size && !ended_) {
       if (from_.pos == from_.size) {
@@ -212,8 +212,8 @@ Result<std::unique_ptr<ByteSource>> ByteSource::open(const std::string& place,
   Descriptor fd(::open(place.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (fd.get() < 0) return failErrno(errno, "cannot open", path);
   struct stat info {};
-  if (::fstat(fd.get(), &info) != 0) return failErrno(errno, "cannot look at", path);
-  if (!S_ISREG(info.st_mode)) return fail(ErrorCode::kNotATrace, "is no regular file", path);
+  if (::fstat(fd.get(), &info) != 0) return failErrno(errno, "cannot inspect", path);
+  if (!S_ISREG(info.st_mode)) return fail(ErrorCode::kNotATrace, "is not a regular file", path);
   if (info.st_size == 0) return fail(ErrorCode::kNotATrace, "is empty", path);
   uint8_t head[4] = {};
   const ssize_t n = ::pread(fd.get(), head, sizeof head, 0);

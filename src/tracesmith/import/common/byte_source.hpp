@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes of a foreign trace file from begin to end, whatever it is packed in. What it is packed
-// in is recognised by its first bytes, never by its name.
+// Reads the bytes of a foreign trace file from start to end, unpacking it if necessary. The packing
+// is recognised by the first bytes, never by the file name.
 #pragma once
 
 #include <algorithm>
@@ -17,21 +17,21 @@ namespace tracesmith::import {
 
 class ByteSource {
  public:
-  /// Error: the file is missing, empty, no regular file, or cannot be read.
+  /// Error: the file is missing, empty, not a regular file, or cannot be read.
   static Result<std::unique_ptr<ByteSource>> open(const std::string& path) {
     return open(path, path);
   }
-  /// The same for the file at `place`, which errors call `path`.
+  /// The same for the file at `place`; error messages name `path`.
   static Result<std::unique_ptr<ByteSource>> open(const std::string& place,
                                                   const std::string& path);
   virtual ~ByteSource() = default;
 
-  /// Fills `out` as far as the content goes; 0 bytes: its end. Error: the system's, or packed data
-  /// that is damaged; what had been unpacked before it was given, so that behind fewer bytes than
-  /// were asked for there may be an error yet.
+  /// Fills `out` as far as the content goes; returns 0 at the end. Error: a system error, or
+  /// damaged packed data. Bytes unpacked before the damage are returned first, so after a short
+  /// read the next call may still fail.
   virtual Result<size_t> read(std::span<uint8_t> out) = 0;
 
-  /// Of the file, packed as it is: its size, and how much has been read.
+  /// Size of the (packed) file, and how many of its bytes have been read.
   uint64_t fileBytes() const { return file_bytes_; }
   uint64_t consumedBytes() const { return consumed_bytes_; }
 
@@ -40,7 +40,7 @@ class ByteSource {
   uint64_t consumed_bytes_ = 0;
 };
 
-/// Bytes in memory, as they are; they have to live as long.
+/// Bytes in memory, without unpacking. They must outlive this object.
 class MemorySource : public ByteSource {
  public:
   explicit MemorySource(ByteView bytes) : bytes_(bytes) { file_bytes_ = bytes.size(); }

@@ -69,7 +69,7 @@ Content readAll(const std::string& path, size_t piece_bytes) {
     content.bytes.insert(content.bytes.end(), piece.begin(),
                          piece.begin() + static_cast<ptrdiff_t>(*n));
     if (*n < piece.size()) {
-      // Once more: what was held back is told now, and an end stays an end.
+      // Read again: a deferred error is reported now, and an end stays an end.
       const auto again = (*source)->read(piece);
       if (!again) {
         content.error = again.error().toString();
@@ -180,7 +180,7 @@ TEST(ByteSource, EveryReaderHearsOfDamageBehindItsLastByte) {
     const test::ImportedText got = test::importText(asText(packed));
     ASSERT_TRUE(got.ok) << got.error;
     ASSERT_EQ(got.counts.damage.size(), 1U);
-    EXPECT_THAT(got.counts.damage[0].reason, HasSubstr("something else than gzip data follows"));
+    EXPECT_THAT(got.counts.damage[0].reason, HasSubstr("data other than gzip follows"));
   }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Host call stacks that a source has frame by frame: each frame and each path gets one row.
+// Builds call paths from host call stacks given frame by frame. Each distinct frame and path gets
+// one row.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,7 @@ class CallPaths {
   explicit CallPaths(TraceBuilder& builder) : builder_(builder) {}
 
   FrameId frame(const FrameRow& row);
-  /// The path of `frame` when it is called from `parent` (kNone: it is the outermost).
+  /// The path of `frame` when it is called from `parent` (kNone: `frame` is the outermost).
   CallPathId path(CallPathId parent, FrameId frame);
 
  private:

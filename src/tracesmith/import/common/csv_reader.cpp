@@ -29,14 +29,15 @@ int CsvReader::get() {
   return c;
 }
 
-/// Up to the comma, the end of the line or that of the source, which is `end`.
+/// Reads a field up to a comma, the end of the line or that of the source; sets `end` to the one
+/// found.
 void CsvReader::field(std::string& out, int& end) {
   out.clear();
   const auto put = [&](int c) {
     if (out.size() < kLongestField) {
       out += static_cast<char>(c);
     } else {
-      problem_ = "a field is longer than a field is, and was cut";
+      problem_ = "a field is longer than 1 MiB and was cut";
     }
   };
   bool quoted = false;
@@ -47,7 +48,7 @@ void CsvReader::field(std::string& out, int& end) {
   for (;;) {
     const int c = get();
     if (c == kEnd) {
-      if (quoted && problem_.empty()) problem_ = "it ends within quotes";
+      if (quoted && problem_.empty()) problem_ = "it ends inside quotes";
       end = kEnd;
       return;
     }
@@ -82,7 +83,7 @@ bool CsvReader::next(std::vector<std::string>& fields) {
       if (room) {
         ++count;
       } else {
-        problem_ = "a record has more fields than a record has";
+        problem_ = "a record has more than 4096 fields";
       }
       if (end == kEnd && count == 1 && fields[0].empty()) return false;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables as RFC 4180 writes them: commas, fields in quotes where they have to be, quotes within
-// them doubled, lines that end in LF or CRLF. Memory does not grow with the table.
+// Reads CSV as defined by RFC 4180: comma-separated fields, quoted where necessary, with quotes
+// inside quoted fields doubled; lines end in LF or CRLF. Memory use does not grow with the table.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,13 @@ class CsvReader {
  public:
   explicit CsvReader(ByteSource& source) : source_(source) {}
 
-  /// The next record; empty lines are passed over. False: there is none, or the source failed.
+  /// Reads the next record; skips empty lines. Returns false at the end, or if the source failed.
   bool next(std::vector<std::string>& fields);
 
-  /// Where the record that was read last begins.
+  /// Start offset of the last record read.
   uint64_t offset() const { return record_offset_; }
   uint64_t bytes() const { return consumed_; }
-  /// What ended the reading too early, or what was wrong with the last record; "": nothing.
+  /// Why reading ended early, or what was wrong with the last record; "" if nothing.
   const std::string& problem() const { return problem_; }
 
  private:
@@ -41,7 +41,7 @@ class CsvReader {
   uint64_t consumed_ = 0;
   uint64_t record_offset_ = 0;
   std::string problem_;
-  std::string beyond_;  // fields of a record that has too many
+  std::string beyond_;  // receives excess fields of a record
 };
 
 }  // namespace tracesmith::import

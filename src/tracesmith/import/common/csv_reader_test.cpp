@@ -36,7 +36,7 @@ TEST(CsvReader, QuotesCommasAndLineEnds) {
 TEST(CsvReader, WhatDoesNotEndIsSaid) {
   std::string problem;
   EXPECT_THAT(records("a,\"b\nc", &problem), ElementsAre(ElementsAre("a", "b\nc")));
-  EXPECT_EQ(problem, "it ends within quotes");
+  EXPECT_EQ(problem, "it ends inside quotes");
   problem.clear();
   EXPECT_EQ(records(std::string(5u << 20, 'x'), &problem)[0][0].size(), 1u << 20);
   EXPECT_FALSE(problem.empty());

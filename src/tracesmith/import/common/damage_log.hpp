@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of a source could not be used, in a list that hostile input cannot make long.
+// Lists parts of a source that could not be used. The list is bounded, even for hostile input.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,7 @@ class DamageLog {
  public:
   static constexpr size_t kMostPlaces = 1000;
 
-  /// Stretches that follow each other with the same reason become one. `events`: that it cost,
-  /// where that is known.
+  /// Merges adjacent ranges with the same reason. `events`: how many events were lost, if known.
   void add(uint64_t offset, uint64_t bytes, std::string_view reason,
            std::optional<uint64_t> events = std::nullopt) {
     bytes_ += bytes;
@@ -36,7 +35,7 @@ class DamageLog {
       return;
     }
     if (places_.size() == kMostPlaces) {
-      places_.push_back({offset, 0, "further damage, which is not listed", 0, 0});
+      places_.push_back({offset, 0, "further damage, not listed", 0, 0});
     }
     places_.back().bytes += bytes;
     places_.back().events = sum(places_.back().events, events);
@@ -45,7 +44,7 @@ class DamageLog {
 
   bool empty() const { return places_.empty(); }
   const std::vector<SourceDamage>& places() const { return places_; }
-  /// In one line, for the trace's own table of losses; "" where nothing is damaged.
+  /// One line for the trace's table of losses; "" if nothing is damaged.
   std::string summary() const {
     if (places_.empty()) return {};
     return std::to_string(bytes_) + " bytes in " + std::to_string(count_) +

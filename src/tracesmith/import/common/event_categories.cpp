@@ -10,7 +10,7 @@ namespace {
 template <class Kind, size_t kCount>
 using Words = std::array<std::pair<std::string_view, Kind>, kCount>;
 
-/// The first of `words` that `text` holds.
+/// The kind of the first entry of `words` that `text` contains.
 template <class Kind, size_t kCount>
 Kind firstWithin(const Words<Kind, kCount>& words, std::string_view text, Kind otherwise) {
   for (const auto& [word, kind] : words) {
@@ -39,7 +39,7 @@ constexpr Words<ChromeKind, 20> kCategories = {{
     {"privateuse1_runtime", ChromeKind::kHostCall},
     {"privateuse1_driver", ChromeKind::kHostCall},
     {"cuda_profiler_range", ChromeKind::kDeviceRange},
-    {"gpu_sync", ChromeKind::kSync},  // of our own exports
+    {"gpu_sync", ChromeKind::kSync},  // TraceSmith's exports
 }};
 
 constexpr Words<CopyKind, 19> kCopies = {{
@@ -57,7 +57,7 @@ constexpr Words<CopyKind, 19> kCopies = {{
     {"D2M", CopyKind::kDeviceToHost},
     {"D2D", CopyKind::kDeviceToDevice},
     {"M2S", CopyKind::kUnknown},
-    {"host_to_device", CopyKind::kHostToDevice},  // of our own exports
+    {"host_to_device", CopyKind::kHostToDevice},  // TraceSmith's exports
     {"device_to_host", CopyKind::kDeviceToHost},
     {"device_to_device", CopyKind::kDeviceToDevice},
     {"host_to_host", CopyKind::kHostToHost},
@@ -73,7 +73,7 @@ constexpr Words<SyncKind, 10> kSyncs = {{
     {"Event Sync", SyncKind::kEventWait},
     {"Event Record", SyncKind::kEventRecord},
     {"Event", SyncKind::kEventWait},
-    {"barrier", SyncKind::kBarrier},  // of our own exports
+    {"barrier", SyncKind::kBarrier},  // TraceSmith's exports
     {"marker", SyncKind::kMarker},
 }};
 
@@ -90,7 +90,7 @@ constexpr Words<CallKind, 19> kCalls = {{
     {"SetDevice", CallKind::kSetup},
 }};
 
-/// What our own exports call a host call: a list of two categories, "host_call,launch".
+/// TraceSmith's exports give host calls two categories, as in "host_call,launch".
 constexpr std::string_view kOwnCalls = "host_call,";
 
 }  // namespace

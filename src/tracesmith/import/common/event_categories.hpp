@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the categories and names of Kineto's events mean, in all its vocabularies, and of ours.
+// Classifies the categories and names of events written by Kineto (all its vocabularies) and by
+// TraceSmith.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +21,12 @@ enum class ChromeKind : uint8_t {
 };
 
 ChromeKind kindOf(std::string_view category);
-/// Of "Memcpy HtoD (Pageable -> Device)", "CopyHostToDevice" and the like.
+/// For names such as "Memcpy HtoD (Pageable -> Device)" and "CopyHostToDevice".
 CopyKind copyKindOf(std::string_view name);
-/// Of "Stream Wait Event", "Event Sync" and the like.
+/// For names such as "Stream Wait Event" and "Event Sync".
 SyncKind syncKindOf(std::string_view name);
-/// Of functions of the CUDA, HIP and XPU runtimes and drivers; our own exports say it in the
-/// category.
+/// For functions of the CUDA, HIP and XPU runtimes and drivers. TraceSmith's own exports give the
+/// kind in the category.
 CallKind callKindOf(std::string_view function, std::string_view category = {});
 
 }  // namespace tracesmith::import

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of a table by their id, in as little memory as that takes: ids come mostly in order.
+// Looks up rows of a table by id. It is a sorted vector to save memory, because ids come mostly in
+// order.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +17,7 @@ class IdIndex {
     if (!rows_.empty() && id < rows_.back().first) sorted_ = false;
     rows_.emplace_back(id, std::move(value));
   }
-  /// nullptr: there is none. Of several with one id, the first.
+  /// nullptr if there is none. If several rows have the same id, the first one counts.
   const T* find(int64_t id) {
     const auto before = [](const auto& a, const auto& b) { return a.first < b.first; };
     if (!sorted_) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: sources from memory, and real traces where they are.
+// For tests: sources in memory, and real traces if they are available.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,14 +16,14 @@
 
 namespace tracesmith::test {
 
-/// The bytes of a text of its own.
+/// A source that owns its text.
 class TextSource : private std::string, public import::MemorySource {
  public:
   explicit TextSource(std::string_view text)
       : std::string(text), MemorySource(asBytes(static_cast<const std::string&>(*this))) {}
 };
 
-/// The JSON files below TRACESMITH_TEST_DATA/traces that hold traceEvents; none where it is absent.
+/// The JSON files below TRACESMITH_TEST_DATA/traces that hold traceEvents; empty if it is absent.
 inline std::vector<std::string> realChromeTraces() {
   const char* data = std::getenv("TRACESMITH_TEST_DATA");
   std::vector<std::string> files;

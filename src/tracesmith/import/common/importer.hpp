@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an importer is: one for each format, found by what a file holds and never by its name.
+// The interface of importers. There is one per format, selected by file content, never by file
+// name.
 #pragma once
 
 #include <cstdint>
@@ -16,26 +17,27 @@
 
 namespace tracesmith::import {
 
-/// A stretch of the (unpacked) source that could not be used as it was.
+/// A range of the (unpacked) source that could not be used unchanged.
 struct SourceDamage {
   uint64_t offset = 0;
-  uint64_t bytes = 0;  ///< passed over; 0: mended, or no place in the bytes
+  uint64_t bytes = 0;  ///< skipped; 0: repaired, or not a range of bytes
   std::string reason;
-  uint64_t places = 1;  ///< more of what is too many to be listed one by one
-  std::optional<uint64_t> events = std::nullopt;  ///< that it cost; none: nobody knows
+  uint64_t places = 1;  ///< above 1: several places that are not listed individually
+  std::optional<uint64_t> events = std::nullopt;  ///< lost; nullopt: unknown
 };
 
-/// What has come in, and what has not.
+/// What an import read, and what it could not use.
 struct ImportCounts {
-  uint64_t events = 0;    ///< of the source
+  uint64_t events = 0;    ///< in the source
   uint64_t rows = 0;      ///< events that became rows of the trace's tables
-  uint64_t metadata = 0;  ///< names and orders of processes and threads
-  uint64_t others = 0;    ///< events of no known kind, or without a time: kept as they are, no rows
-  uint64_t bytes = 0;     ///< of the source, unpacked
+  uint64_t metadata = 0;  ///< names and sort orders of processes and threads
+  uint64_t others = 0;    ///< events of unknown kind or without a time: kept, but without rows
+  uint64_t bytes = 0;     ///< size of the source, unpacked
   std::vector<SourceDamage> damage;
-  std::vector<std::string> notes;  ///< what else a person should know; nothing was lost by it
+  std::vector<std::string> notes;  ///< other remarks for the user; nothing was lost by these
 
-  /// A row of `loss` without its texts. What is not known of the damage makes emitted unknown.
+  /// A row of `loss` without its texts. If the number of lost events is unknown, so is `emitted`
+  /// (0).
   LossRow loss() const {
     LossRow row{.id = LossId{1}, .emitted = events, .written = events};
     bool known = true;
@@ -48,39 +50,40 @@ struct ImportCounts {
   }
 };
 
-/// What a person may say besides the file.
+/// Options that the user may give besides the file.
 struct ImportOptions {
-  std::string binary;             ///< the program that wrote it, where names come from there
-  std::vector<std::string> more;  ///< further files of the same run, for Importer::several
+  std::string binary;  ///< the program that wrote the trace, for formats that take names from it
+  std::vector<std::string> more;  ///< further files of the same run (Importer::several)
 };
 
-/// The file that is imported.
+/// The file to import.
 struct ImportInput {
-  std::string path;   ///< as people call it
-  std::string place;  ///< to open it by: of a stream that of its copy, else the path
+  std::string path;   ///< as shown in messages
+  std::string place;  ///< path to open: that of the copy for a stream, else `path`
   std::string head;   ///< its first bytes, unpacked: up to kHeadBytes
   ImportOptions options;
   static constexpr size_t kHeadBytes = 64u << 10;
 
   static Result<ImportInput> open(const std::string& path) { return open(path, path); }
   static Result<ImportInput> open(const std::string& path, const std::string& place);
-  /// All of it, unpacked, from the beginning.
+  /// The unpacked content, from the start.
   Result<std::unique_ptr<ByteSource>> bytes() const { return ByteSource::open(place, path); }
 };
 
 struct Importer {
   std::string_view format;  ///< for people: "Chrome JSON"
-  /// Not empty: no real file of the format could be had to test it with, and what was instead.
+  /// Not empty if no real file of the format was available for testing: says what was used instead.
   std::string_view experimental;
   bool (*recognises)(const ImportInput& input);
-  /// Appends everything to `writer`, which is left unfinished, behind what `facts` has already.
-  /// Error: it is not what it looked like, or reading or writing failed; damage is no error.
+  /// Appends everything to `writer`, after the content of `facts`. Does not finish `writer`. Error:
+  /// the file is not of this format after all, or reading or writing failed. Damage is not an
+  /// error.
   Result<ImportCounts> (*run)(const ImportInput& input, TraceWriter& writer, Trace facts);
-  bool several = false;       ///< it takes ImportOptions::more
-  bool takes_binary = false;  ///< it takes ImportOptions::binary
+  bool several = false;       ///< uses ImportOptions::more
+  bool takes_binary = false;  ///< uses ImportOptions::binary
 };
 
-/// All of them. The first one that recognises a file gets it.
+/// All importers. The first one that recognises a file imports it.
 std::span<const Importer> importers();
 
 }  // namespace tracesmith::import

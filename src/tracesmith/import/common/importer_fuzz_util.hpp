@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For fuzz targets of importers: any bytes as a file, through one importer, into a trace that must
-// be readable.
+// For fuzz targets: passes any bytes as a file through one importer and checks that the trace is
+// readable.
 #pragma once
 
 #include <sys/mman.h>

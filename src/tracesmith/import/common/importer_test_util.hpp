@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests of importers: a source from memory, what became of it, and the same source damaged.
+// For tests of importers: imports a source from memory, intact or damaged.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ struct ImportedText {
   Trace trace;
 };
 
-/// What the importer that recognises `text` makes of it.
+/// Imports `text` with the importer that recognises it.
 inline ImportedText importText(std::string_view text) {
   const TempFile file;
   file.write(asBytes(text));
@@ -45,8 +45,8 @@ inline ImportedText importText(std::string_view text) {
   return got;
 }
 
-/// Cuts of `text` at `cuts` places, and `mutations` with bytes changed, taken out or repeated: none
-/// may do worse than an error.
+/// Imports `text` truncated at `cuts` positions, and `mutations` variants with bytes changed,
+/// removed or repeated. None may do worse than return an error.
 inline void importDamaged(std::string_view text, size_t cuts, size_t mutations) {
   for (size_t i = 0; i < cuts; ++i) {
     const size_t at = 1 + (text.size() - 1) * i / cuts;

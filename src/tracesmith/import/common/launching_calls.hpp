@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which thread made the call that launched a piece of work, and with what stack: correlation ids
-// are of one process. 24 bytes a call.
+// Finds the call that launched a piece of work, with its thread and call stack. Correlation ids are
+// unique within one process. Costs 24 bytes per call.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ class LaunchingCalls {
     calls_.push_back(call);
     sorted_ = false;
   }
-  /// Of nobody where there is no call with that id, as in traces that were cut.
+  /// Returns an empty LaunchingCall if there is no call with that id, as in truncated traces.
   LaunchingCall at(ProcessId process, uint64_t correlation) {
     if (correlation == 0) return {};
     if (!sorted_) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ordinals of devices, or of streams, by the numbers that a source gives them: those that a
-// platform counts with are kept; one that no ordinal can hold (a handle, say), or whose ordinal
-// another number has, gets one of its own.
+// Assigns ordinals to devices or streams by the numbers that a source uses. Numbers from 0 to
+// INT32_MAX are kept. Any other number gets a new ordinal if it does not fit (a handle, say) or if
+// its ordinal is already taken.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ class PlaceOrdinals {
     if (number >= 0 && number <= INT32_MAX) return static_cast<uint32_t>(number);
     const auto [it, fresh] = others_.try_emplace(number);
     if (fresh) {
-      // -1 and the like are the ordinals at the end, as they are in 32 bits.
+      // Small negative numbers become the highest ordinals: their 32-bit two's complement.
       const auto same = static_cast<uint32_t>(number);
       const bool fits = number >= INT32_MIN && number <= UINT32_MAX;
       it->second = fits && taken_.insert(same).second ? same : nextFree();
@@ -35,7 +35,7 @@ class PlaceOrdinals {
   uint32_t next_ = 1u << 31;
 };
 
-/// The system's number of a process or thread; 0 where it can be none.
+/// The operating system's process or thread id; 0 if `number` is not a valid one.
 inline uint32_t systemNumber(int64_t number) {
   return number >= INT32_MIN && number <= UINT32_MAX ? static_cast<uint32_t>(number) : 0;
 }

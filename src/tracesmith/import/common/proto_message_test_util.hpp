@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: protocol-buffer messages put together by hand.
+// For tests: builds protocol-buffer messages by hand.
 #pragma once
 
 #include <bit>
@@ -9,7 +9,7 @@
 
 namespace tracesmith::test {
 
-/// A message, field by field.
+/// A message built field by field.
 class Message {
  public:
   Message& number(uint32_t field, uint64_t value) {

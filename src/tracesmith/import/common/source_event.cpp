@@ -8,12 +8,12 @@
 namespace tracesmith::import {
 namespace {
 
-// A source whose keys differ from event to event would otherwise make a shape of each.
+// Limits memory for sources whose keys differ from event to event.
 constexpr size_t kMostShapes = 1u << 14;
 constexpr char kOpen = '{';
 constexpr char kClose = '}';
 
-/// Length of the UTF-8 sequence at the beginning of `text`; 0: it is none.
+/// Length of the UTF-8 sequence at the start of `text`; 0: not UTF-8.
 size_t utf8Length(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
   const uint8_t first = byte(0);
@@ -26,7 +26,7 @@ size_t utf8Length(std::string_view text) {
   for (size_t i = 1; i < length; ++i) {
     if ((byte(i) & 0xc0) != 0x80) return 0;
   }
-  if (first == 0xe0 && byte(1) < 0xa0) return 0;  // longer than it needs to be
+  if (first == 0xe0 && byte(1) < 0xa0) return 0;  // overlong encoding
   if (first == 0xed && byte(1) > 0x9f) return 0;  // a surrogate
   if (first == 0xf0 && byte(1) < 0x90) return 0;
   if (first == 0xf4 && byte(1) > 0x8f) return 0;
@@ -132,7 +132,7 @@ void KeptEvents::keep(TableId table, const KeptEvent& event) {
   SourceShape shape;
   std::string text = "{";
   std::string path;
-  std::vector<size_t> outer;  // lengths of the paths around it
+  std::vector<size_t> outer;  // lengths of the enclosing paths
   bool first = true;
   forEachStep(event.signature_, [&](char operation, std::string_view key) {
     if (operation == kClose) {
@@ -153,7 +153,7 @@ void KeptEvents::keep(TableId table, const KeptEvent& event) {
     shape.between.push_back(std::move(text));
     text.clear();
     std::string name = path + std::string(key);
-    for (char& c : name) c = c == 1 || c == 2 ? ' ' : c;  // they end the gaps of a shape
+    for (char& c : name) c = c == 1 || c == 2 ? ' ' : c;  // these bytes delimit the gaps of a shape
     shape.gaps.push_back({SourceGap{operation}, std::move(name)});
   });
   shape.between.push_back(text + "}");

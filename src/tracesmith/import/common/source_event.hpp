@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The keys and values of one event of a source, as they go beside its row: a JSON object whose
-// values are gaps. Importers of other formats than Chrome's build theirs with it.
+// The keys and values of one source event, as kept beside its row: a JSON object whose values are
+// gaps. All importers except the one for Chrome's JSON build their kept events with this.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,15 @@
 
 namespace tracesmith::import {
 
-/// `text` as a JSON text, quotes included. What is not UTF-8 becomes '?'.
+/// `text` as a JSON string with quotes. Bytes that are not UTF-8 become '?'.
 std::string jsonText(std::string_view text);
-/// Shortest form that reads back as the same double; null where JSON has none.
+/// Shortest form that reads back as the same double; "null" for NaN and infinities.
 std::string jsonNumber(double value);
 
-/// May be kept until its row is made, and added to.
+/// One event being collected; more members can be added until its row is pushed.
 class KeptEvent {
  public:
-  /// A key whose value is in a column of the row.
+  /// Adds a key whose value is in a column of the row.
   void column(std::string_view key, SourceGap gap) { member(key, gap); }
   void integer(std::string_view key, int64_t value) {
     member(key, SourceGap::kInteger);
@@ -31,16 +31,16 @@ class KeptEvent {
     member(key, SourceGap::kText);
     values_.push_back(static_cast<int64_t>(value));
   }
-  /// `value`: of a text that is JSON as it stands.
+  /// `value`: id of a string that is valid JSON.
   void json(std::string_view key, StringId value) {
     member(key, SourceGap::kJson);
     values_.push_back(static_cast<int64_t>(value));
   }
-  /// What follows is a member of the object `key`, until close().
+  /// Members that follow belong to the object `key`, until close().
   void open(std::string_view key);
   void close();
-  /// What `other` keeps (its columns are not this row's), as the object `key`, if there is
-  /// anything.
+  /// Adds the kept members of `other` as the object `key`, if there are any. Column gaps of `other`
+  /// are left out, because they refer to another row.
   void append(std::string_view key, const KeptEvent& other);
 
  private:
@@ -51,15 +51,15 @@ class KeptEvent {
     signature_ += '\0';
   }
   void member(std::string_view key, SourceGap gap) { step(static_cast<char>(gap), key); }
-  std::string signature_;  // operation, key, 0; and so on
+  std::string signature_;  // repeated: operation, key, 0
   std::vector<int64_t> values_;
 };
 
-/// Gives kept events to a builder; knows their shapes.
+/// Passes kept events to a builder, and remembers their shapes.
 class KeptEvents {
  public:
   explicit KeptEvents(TraceBuilder& builder) : builder_(builder) {}
-  /// The source of the row just pushed to `table` (SourceRows::kNone: of no row).
+  /// Stores `event` as the source of the row just pushed to `table` (SourceRows::kNone: no row).
   void keep(TableId table, const KeptEvent& event);
 
  private:
@@ -67,7 +67,7 @@ class KeptEvents {
 
   TraceBuilder& builder_;
   std::unordered_map<std::string, uint32_t> shapes_;
-  uint32_t any_shape_ = 0;  // of events whose shape came after too many others
+  uint32_t any_shape_ = 0;  // for events seen when there were already too many shapes
 };
 
 }  // namespace tracesmith::import

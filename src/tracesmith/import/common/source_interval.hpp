@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// When something of a source was and how long it took. A source may hold any numbers for that: what
-// no recording can have is shown without a length, or not at all, and counted here, so that no sum
-// has it and a person hears of it. The source of the row keeps the numbers as they were.
+// Checks the times and lengths that a source gives its events. A source may contain any numbers. An
+// event with an impossible length gets length 0, and one with an impossible time gets no row. Both
+// are counted here, so that they distort no sum and the user is told. The source of the row keeps
+// the original numbers.
 #pragma once
 
 #include <cstdint>
@@ -16,21 +17,21 @@ namespace tracesmith::import {
 
 class SpansOfSource {
  public:
-  /// No recording lasts longer than ten years: a length beyond that has a time that is broken.
+  /// No recording lasts longer than ten years: a greater length means that a time is wrong.
   static constexpr int64_t kLongestNs = int64_t{10} * 365 * 86'400 * 1'000'000'000;
-  /// Unix time comes there in 2116, and a clock that counts from the start of a machine never.
+  /// Unix time in ns reaches this in 2116; a clock that counts from boot never does.
   static constexpr int64_t kFarthestNs = int64_t{1} << 62;
 
-  /// Whether a trace can place what was at `time_ns`.
+  /// Whether a trace can hold the time `time_ns`. Counts it if not.
   bool isTime(int64_t time_ns) {
     if (time_ns >= -kFarthestNs && time_ns <= kFarthestNs) return true;
     ++far_;
     return false;
   }
-  /// What was at a time that not even 64 bits hold.
+  /// Counts an event whose time does not even fit in 64 bits.
   void countTooFar() { ++far_; }
   uint64_t tooFar() const { return far_; }
-  /// The length of what began at `begin_ns` and ended at `end_ns`; nullopt: its end is missing.
+  /// Length of an event from `begin_ns` to `end_ns`; nullopt: the end is missing.
   int64_t between(int64_t begin_ns, std::optional<int64_t> end_ns) {
     if (!end_ns) {
       ++open_;
@@ -42,7 +43,7 @@ class SpansOfSource {
     }
     return lasting(lengthOf(begin_ns, *end_ns));
   }
-  /// That of what took `duration_ns`.
+  /// Length of an event that lasted `duration_ns`; 0 if that is impossible.
   int64_t lasting(int64_t duration_ns) {
     if (duration_ns < 0) {
       ++backwards_;
@@ -55,17 +56,17 @@ class SpansOfSource {
     return duration_ns;
   }
 
-  /// Says what was counted: to the person, and in the text of what the trace has lost.
+  /// Reports the counts, both in the notes for the user and in `lost`.
   void tell(std::vector<std::string>& notes, std::string& lost) const {
     const auto say = [&](uint64_t count, std::string_view what) {
       if (count == 0) return;
       notes.push_back(std::to_string(count) + " " + std::string(what));
       lost += (lost.empty() ? "" : "; ") + notes.back();
     };
-    say(backwards_, "events end before they begin: shown without length");
+    say(backwards_, "events end before they start: shown without length");
     say(long_, "events would have lasted more than ten years: shown without length");
     say(open_, "events have no end: shown without length");
-    say(far_, "events have a time that no clock shows (beyond the year 2116): in no table");
+    say(far_, "events have an impossible time (beyond the year 2116): in no table");
   }
 
  private:

@@ -34,9 +34,9 @@ TEST(SpansOfSource, WhatCanNotBeHasNoLengthAndIsCounted) {
   spans.tell(notes, lost);
   ASSERT_EQ(notes.size(), 4U);
   EXPECT_EQ(lost,
-            "before; 2 events end before they begin: shown without length; 2 events would have "
+            "before; 2 events end before they start: shown without length; 2 events would have "
             "lasted more than ten years: shown without length; 1 events have no end: shown without "
-            "length; 2 events have a time that no clock shows (beyond the year 2116): in no table");
+            "length; 2 events have an impossible time (beyond the year 2116): in no table");
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers and bytes of other tools' files as a trace holds them.
+// Converts numbers and bytes of other tools' files to the types of a trace.
 #pragma once
 
 #include <algorithm>
@@ -14,17 +14,17 @@
 
 namespace tracesmith::import {
 
-/// Below zero it is 0.
+/// Negative values become 0.
 inline uint64_t positive(int64_t value) {
   return static_cast<uint64_t>(std::max<int64_t>(value, 0));
 }
 
-/// The nearest number that 32 bits hold.
+/// The nearest value that fits in 32 bits.
 inline uint32_t small(int64_t value) {
   return static_cast<uint32_t>(std::clamp<int64_t>(value, 0, std::numeric_limits<uint32_t>::max()));
 }
 
-/// Sums and differences of what damaged files hold may wrap; they do it as unsigned numbers.
+/// Sums and differences of values from damaged files may overflow; these wrap as unsigned numbers.
 inline int64_t wrappingSum(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
 }
@@ -32,8 +32,8 @@ inline int64_t wrappingDifference(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
 }
 
-/// The number that a text is, but for spaces around it; nullopt: something else stands there
-/// ("100a", also "nan" and "inf"), or nothing.
+/// Parses `text` as a number, ignoring spaces around it. nullopt if it is empty or anything else
+/// ("100a", "nan" and "inf" included).
 inline std::optional<double> realNumber(std::string_view text) {
   const auto isSpace = [](char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; };
   while (!text.empty() && isSpace(text.front())) text.remove_prefix(1);
@@ -42,7 +42,7 @@ inline std::optional<double> realNumber(std::string_view text) {
   double value = 0;
   const char* const end = text.data() + text.size();
   const auto [behind, error] = std::from_chars(text.data(), end, value);
-  // Too small for a double is 0, and too large is none.
+  // A value too small for a double becomes 0; one too large is rejected below.
   if (error == std::errc::result_out_of_range)
     value = std::strtod(std::string(text).c_str(), nullptr);
   if (error == std::errc::invalid_argument || behind != end || !std::isfinite(value)) {

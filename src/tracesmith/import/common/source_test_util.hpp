@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: what an imported trace keeps of its source, as it would be given back.
+// For tests: the kept sources of an imported trace, in restored form.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -33,8 +33,8 @@ inline GapColumns gapColumns(const Trace& trace, TableId id) {
   return c;
 }
 
-/// The sources of the trace at `path`, parsed: of `every` rows that follow each other the first.
-/// Only gaps that are not of Chrome's units are known.
+/// The parsed sources of the trace at `path`, for one row out of each group of `every` consecutive
+/// rows. Supports only gaps that are not specific to Chrome's units.
 inline std::vector<nlohmann::json> sourcesOf(const std::string& path, size_t every = 1) {
   std::vector<nlohmann::json> result;
   auto reader = TraceReader::open(path);

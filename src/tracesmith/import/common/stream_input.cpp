@@ -27,7 +27,7 @@ Status copyAll(int from, TemporaryFile& to, const std::string& name) {
     if (n < 0) return failErrno(errno, "cannot read", name);
     if (n == 0) return {};
     TS_CHECK_OK(to.write(std::span<const uint8_t>(piece).first(static_cast<size_t>(n)),
-                         "cannot keep what comes in (set TMPDIR to a larger disk)"));
+                         "cannot store the input (set TMPDIR to a larger disk)"));
   }
 }
 

@@ -18,7 +18,7 @@ namespace {
 using test::TempFile;
 using ::testing::HasSubstr;
 
-/// A named pipe, through which a thread sends bytes.
+/// A named pipe; a thread writes bytes to it.
 class Pipe {
  public:
   explicit Pipe(Bytes bytes) : bytes_(std::move(bytes)) {
@@ -82,7 +82,7 @@ TEST(StreamInput, APipeIsReadDirectlyWhateverComesThrough) {
     const Pipe pipe(manyEvents());
     ASSERT_TRUE(importTrace(pipe.path(), output.path()));
   }
-  const Pipe pipe(output.bytes());  // a trace of ours
+  const Pipe pipe(output.bytes());  // an SBT trace
   ImportCounts counts;
   auto reader = openTrace(pipe.path(), counts);
   ASSERT_TRUE(reader) << reader.error().toString();
@@ -114,7 +114,7 @@ TEST(StreamInput, ErrorsNameWhatWasGiven) {
     const auto report = importTrace(pipe.path(), output.path());
     ASSERT_FALSE(report);
     EXPECT_EQ(report.error().where, pipe.path());
-    EXPECT_THAT(report.error().message, HasSubstr("no format"));
+    EXPECT_THAT(report.error().message, HasSubstr("known format"));
   }
   {
     const Pipe pipe({'n', 'o', ' ', 't', 'r', 'a', 'c', 'e'});

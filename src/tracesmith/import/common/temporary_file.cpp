@@ -24,7 +24,7 @@ Status TemporaryFile::create() {
 Status TemporaryFile::createNamed() {
   std::string path = folder_ + "/tracesmith-import-XXXXXX";
   fd_ = ::mkostemp(path.data(), O_CLOEXEC);
-  if (fd_ < 0) return failErrno(errno, "cannot make a temporary file", folder_);
+  if (fd_ < 0) return failErrno(errno, "cannot create a temporary file", folder_);
   name_ = path;
   return {};
 }

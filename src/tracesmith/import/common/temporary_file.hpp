@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file in $TMPDIR for the time of an import: without a name, or one that removes its name.
+// A file in $TMPDIR that exists as long as this object. It has no name unless one is asked for.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +21,9 @@ class TemporaryFile {
   Status create();
   int fd() const { return fd_; }
   const std::string& folder() const { return folder_; }
-  /// A name to open it by; it is removed with this object.
+  /// A path to open the file by; removed with this object.
   Result<std::string> name();
-  /// Appends all of `bytes`. `purpose`: for the message where that fails ("cannot unpack …").
+  /// Appends all of `bytes`. `purpose` starts the message if that fails ("cannot unpack …").
   Status write(std::span<const uint8_t> bytes, std::string_view purpose);
 
  private:

@@ -18,9 +18,9 @@ extern char** environ;  // NOLINT(readability-redundant-declaration)
 namespace tracesmith::import {
 namespace {
 
-constexpr size_t kSaidBytes = 2048;  // of a failed tool's output, in the error
+constexpr size_t kSaidBytes = 2048;  // bytes of a failed tool's output in the error
 
-/// Everything from `fd` is read, its end kept.
+/// Reads everything from `fd` and returns the last part.
 std::string lastOf(int fd) {
   std::string said;
   std::array<char, 4096> piece;
@@ -62,7 +62,7 @@ Status runTool(const std::vector<std::string>& command) {
   for (std::string& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
   int output[2];
-  if (::pipe2(output, O_CLOEXEC) != 0) return failErrno(errno, "cannot make a pipe");
+  if (::pipe2(output, O_CLOEXEC) != 0) return failErrno(errno, "cannot create a pipe");
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
@@ -83,7 +83,7 @@ Status runTool(const std::vector<std::string>& command) {
   }
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
   std::string what = WIFSIGNALED(status)
-                         ? "was ended by signal " + std::to_string(WTERMSIG(status))
+                         ? "was terminated by signal " + std::to_string(WTERMSIG(status))
                          : "failed with exit code " + std::to_string(WEXITSTATUS(status));
   if (!said.empty()) what += ": " + said;
   return fail(ErrorCode::kIo, std::move(what), command[0]);
@@ -94,7 +94,7 @@ Result<WorkFolder> WorkFolder::create(const std::string& parent) {
   const std::string temporary = set != nullptr && *set == '/' ? set : "/tmp";
   const std::string in = parent.empty() ? temporary : parent;
   std::string path = in + "/tracesmith-work-XXXXXX";
-  if (::mkdtemp(path.data()) == nullptr) return failErrno(errno, "cannot make a directory", in);
+  if (::mkdtemp(path.data()) == nullptr) return failErrno(errno, "cannot create a directory", in);
   return WorkFolder(std::move(path));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Another vendor's tool, run to convert a file that only it can read.
+// Runs a vendor's tool to convert a file that only that tool can read.
 #pragma once
 
 #include <string>
@@ -10,14 +10,15 @@
 
 namespace tracesmith::import {
 
-/// The executable `name` on PATH; "" where there is none.
+/// Path of the executable `name` on PATH; "" if there is none.
 std::string findTool(const std::string& name);
 
-/// Runs `command` (argv, [0] a path) to its end, with no input; what it says is shown only when it
-/// fails, in the error, by its last lines.
+/// Runs `command` (argv, where [0] is a path) without input and waits for it. The error of a failed
+/// run contains the last lines of the output; otherwise the output is discarded.
 Status runTool(const std::vector<std::string>& command);
 
-/// A directory of its own below `parent` ("": that for temporary files), removed with all in it.
+/// A new directory below `parent` ("": the directory for temporary files), removed with its
+/// content.
 class WorkFolder {
  public:
   static Result<WorkFolder> create(const std::string& parent = {});

@@ -6,7 +6,7 @@ namespace {
 
 constexpr size_t kBuilderBatchRows = 1u << 18;  // two blocks of a table
 
-/// The bytes of a row's values: equal rows have equal ones. `one` is room for it.
+/// The bytes of a row's values, as a key: equal rows have equal keys. `one`: scratch table.
 template <class Table>
 std::string keyOf(const typename Table::Row& row, Table& one) {
   std::string key;
@@ -116,7 +116,7 @@ CounterTrackId TraceBuilder::counterTrack(const CounterTrackRow& track) {
   return it->second;
 }
 
-/// At the end of a character.
+/// Cuts at a character boundary.
 std::string_view TraceBuilder::cut(std::string_view text) {
   ++cut_;
   size_t end = sbt::kMaxStringBytes;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What importers build a trace with: ids for the processes, threads, devices, contexts, streams and
-// launch shapes that a source names in its own way, rows that are written in batches, so that
-// memory does not grow with the source, and sources of rows, so that nothing is lost.
+// Builds a trace for an importer:
+//   - assigns ids to the processes, threads, devices, contexts, streams and launch shapes that a
+//     source identifies in its own way;
+//   - writes rows in batches, so that memory does not grow with the source;
+//   - stores the sources of rows, so that no value is lost.
 #pragma once
 
 #include <cstdint>
@@ -23,48 +25,50 @@ namespace tracesmith::import {
 
 class TraceBuilder {
  public:
-  /// `facts`: what the trace begins with.
+  /// `facts`: initial content of the trace.
   TraceBuilder(TraceWriter& writer, Trace facts);
 
-  /// The rows that are not yet written: push to its tables, then call added().
+  /// Rows not yet written: push to its tables, then call added().
   Trace rows;
-  /// One longer than a trace can hold is cut there, and counted.
+  /// Interns `text`. A text longer than a trace can hold is truncated and counted.
   StringId text(std::string_view text) { return rows.strings.intern(fitting(text)); }
-  /// A JSON value as it stands, to be kept as such: one that is too long is null, and counted.
+  /// Interns a JSON value verbatim. A value that is too long becomes null and is counted.
   StringId json(std::string_view value);
   void setMetadata(std::string_view key, std::string_view value) {
     rows.setMetadata(fitting(key), fitting(value));
   }
 
-  // Each by its own number in the source; new ones get a row. The names may come later, or never.
+  // Each is identified by its number in the source; a new one gets a row. Names may come later, or
+  // never.
   ProcessId process(int64_t pid);
   void nameProcess(int64_t pid, std::string_view name);
   ThreadId thread(int64_t pid, int64_t tid);
   void nameThread(int64_t pid, int64_t tid, std::string_view name);
   DeviceId device(int64_t ordinal);
-  /// To fill in; what was changed is written by finish().
+  /// The row may be modified; finish() writes it.
   DeviceRow& deviceRow(int64_t ordinal);
   StreamId stream(int64_t pid, int64_t device, int64_t context, int64_t stream);
   void nameStream(StreamId id, std::string_view name);
   ShapeId shape(const LaunchShapeRow& shape);
   CounterTrackId counterTrack(const CounterTrackRow& track);
 
-  /// How rows of one kind stood in the source (for a table of a database, say: a JSON object of its
-  /// columns, with a gap for each value). Returns what keep() wants.
+  /// Registers how rows of one kind looked in the source. For a database table, for example, that
+  /// is a JSON object of its columns with a gap for each value. Returns the number to pass to
+  /// keep().
   uint32_t sourceShape(const SourceShape& shape);
-  /// The source of the row just pushed to `table` (SourceRows::kNone: of an event without a row):
-  /// its kept values in order, numbers or ids of strings. Either all rows of a table have sources
-  /// or none.
+  /// Stores the source of the row just pushed to `table` (SourceRows::kNone: of an event without a
+  /// row). `kept` holds its kept values in order: numbers or string ids. Either all rows of a table
+  /// have sources or none.
   void keep(TableId table, uint32_t source_shape, std::span<const int64_t> kept);
 
-  /// After each row: writes what there is when it is enough.
+  /// Call after each row. Writes the batch when it is large enough.
   void added(size_t count = 1);
-  /// Writing failed: nothing more is written, and finish() says why.
+  /// True if writing failed: nothing more is written, and finish() returns the error.
   bool failed() const { return !status_.has_value(); }
-  /// What Unix time (ns) a time of the trace is.
+  /// Relates a time of the trace to Unix time (both in ns).
   void unixTime(int64_t trace_ns, int64_t unix_ns);
-  /// Writes the rest, and what the trace has lost: `lost`, and the texts that were too long, which
-  /// become damage of `counts`, too.
+  /// Writes the remaining rows and the losses: `lost`, and the texts that were too long. The latter
+  /// are also added to the damage in `counts`.
   Status finish(ImportCounts& counts, std::string lost);
 
  private:
@@ -91,9 +95,9 @@ class TraceBuilder {
   std::map<std::string, ShapeId> shapes_;
   std::map<std::string, CounterTrackId> tracks_;
   std::map<std::string, uint32_t> source_shapes_;
-  uint64_t cut_ = 0;       // texts
-  uint64_t left_out_ = 0;  // values and keys of sources
-  uint32_t no_shape_ = 0;  // stands for those that are too long; 0: there was none
+  uint64_t cut_ = 0;       // number of truncated texts
+  uint64_t left_out_ = 0;  // number of omitted values and keys of sources
+  uint32_t no_shape_ = 0;  // replaces shapes that are too long; 0: not yet needed
 };
 
 }  // namespace tracesmith::import

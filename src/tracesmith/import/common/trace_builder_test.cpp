@@ -30,7 +30,7 @@ TEST(TraceBuilder, ATextThatIsTooLongIsCutAtACharacterAndCounted) {
   const std::string euros = std::string(sbt::kMaxStringBytes - 1, 'a') + "€€";
   EXPECT_EQ(builder.rows.text(builder.text(euros)).size(), sbt::kMaxStringBytes - 1);
   EXPECT_EQ(builder.rows.text(builder.json("\"" + fits)), "null");
-  // A key that is too long makes no shape; what belongs to it is left out with it.
+  // A key that is too long gives no shape; its values are left out too.
   const uint32_t shape = builder.sourceShape(
       {.between = {"{\"" + fits + "\":", "}"}, .gaps = {{SourceGap::kInteger, "x"}}});
   const int64_t value = 7;

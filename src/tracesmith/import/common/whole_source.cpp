@@ -20,10 +20,10 @@ Result<Column<char>> readWhole(ByteSource& source, uint64_t limit, size_t paddin
     }
     size += *n;
     if (size > limit) {
-      return fail(ErrorCode::kUnsupported, "is longer than the " + std::to_string(limit >> 20) +
-                                               " MiB (unpacked) that this format is read up to");
+      return fail(ErrorCode::kUnsupported, "is longer than " + std::to_string(limit >> 20) +
+                                               " MiB (unpacked), the limit for this format");
     }
-    if (*n == 0) break;  // fewer bytes than asked for may have an error behind them
+    if (*n == 0) break;  // a short read may be followed by an error
   }
   all.resize(size);
   all.resize(size + padding);

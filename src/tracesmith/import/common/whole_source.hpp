@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All of a source in memory, for formats whose parts refer to each other.
+// Reads a whole source into memory, for formats whose parts refer to each other.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,10 @@
 
 namespace tracesmith::import {
 
-/// The content, with `padding` zeros behind it, which size() counts. Grows as it is read, so that a
-/// small file that claims to be large costs nothing. Error: it is longer than `limit`, or reading
-/// failed before anything came; what had come before a failure is given, and `cut_short` says why.
+/// Returns the content followed by `padding` zeros, which size() includes. The buffer grows while
+/// reading, so a small file that claims to be large costs nothing. Error: the content is longer
+/// than `limit`, or reading failed at the start. If reading fails later, returns what was read and
+/// sets `cut_short` to the reason.
 Result<Column<char>> readWhole(ByteSource& source, uint64_t limit, size_t padding,
                                std::string& cut_short);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chakra's protobuf (schema/protobuf/et_def.proto): each message behind its length, a
+// Imports Chakra's protobuf (schema/protobuf/et_def.proto): length-prefixed messages, a
 // GlobalMetadata and then the nodes.
 #include <fmt/format.h>
 
@@ -82,7 +82,7 @@ class ChakraReader {
   ChakraReader(TraceBuilder& builder, ExecutionNodes& nodes) : builder_(builder), nodes_(nodes) {}
 
   void metadata(std::string_view bytes);
-  /// False: it is no node.
+  /// Returns false if it is not a node.
   bool node(std::string_view bytes);
 
  private:
@@ -130,7 +130,7 @@ Attribute ChakraReader::attribute(std::string_view bytes, KeptEvent* kept) {
         a.integer = static_cast<int32_t>(f.value);
         break;
       default:
-        if (type.empty() || f.wire_type == kBytes) {  // lists, and what is newer than this
+        if (type.empty() || f.wire_type == kBytes) {  // lists, and unknown types
           if (kept != nullptr) keepUnknownField(f, std::string(a.name) + ".", builder_, *kept);
           return;
         }
@@ -235,9 +235,9 @@ Result<ImportCounts> runChakra(const ImportInput& input, TraceWriter& writer, Tr
   Buffer<uint8_t> window;
   size_t at = 0;
   size_t end = 0;
-  uint64_t offset = 0;  // in the file, of the window's first byte
+  uint64_t offset = 0;  // file position of the window's first byte
   bool eof = false;
-  // Makes `bytes` available from `at` on; false: the file ends before.
+  // Makes `bytes` available from `at` on; returns false if the file ends before.
   const auto need = [&](size_t bytes) {
     while (end - at < bytes && !eof) {
       std::memmove(window.data(), window.data() + at, end - at);
@@ -262,7 +262,7 @@ Result<ImportCounts> runChakra(const ImportInput& input, TraceWriter& writer, Tr
     const uint64_t length = length_reader.varint();
     const size_t prefix = before - length_reader.remaining();
     if (!length_reader.ok() || length > kLargestMessage) {
-      damaged("a message of impossible length; what follows cannot be told apart");
+      damaged("a message of impossible length; the rest cannot be read");
       break;
     }
     if (!need(prefix + length)) {
@@ -275,7 +275,7 @@ Result<ImportCounts> runChakra(const ImportInput& input, TraceWriter& writer, Tr
     if (std::exchange(first, false)) {
       reader.metadata(message);
     } else if (!reader.node(message)) {
-      damage.add(offset + at - length, length, "a node that is no protobuf", 1);
+      damage.add(offset + at - length, length, "a node that is not protobuf", 1);
     }
   }
   counts.bytes = offset + end;
@@ -291,7 +291,8 @@ Result<ImportCounts> runChakra(const ImportInput& input, TraceWriter& writer, Tr
   return counts;
 }
 
-/// A message with attributes that have names, and if the head has a second one, a node in it.
+/// Requires a message with named attributes. If the head contains a second message, that must be a
+/// node.
 bool recognisesChakra(const ImportInput& input) {
   ByteReader in(asBytes(std::string_view(input.head)));
   const uint64_t length = in.varint();

@@ -89,7 +89,7 @@ bool ExecutionNodes::add(ExecutionNode& node) {
 std::string ExecutionNodes::whatIsInNoTable() const {
   if (nodes_ == rows_) return {};
   return fmt::format(
-      "{} nodes have no start that can be read: they are kept as they were, and are in no table",
+      "{} nodes have no readable start: they are kept unchanged, but are in no table",
       nodes_ - rows_);
 }
 

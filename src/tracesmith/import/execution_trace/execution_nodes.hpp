@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes of execution traces as rows, whatever they were written in.
+// Converts nodes of execution traces to rows, for all formats of such traces.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace tracesmith::import {
 
-/// Numbers of Chakra's NodeType.
+/// Values as in Chakra's NodeType.
 enum class NodeType : uint8_t {
   kInvalid = 0,
   kMetadata = 1,
@@ -33,13 +33,12 @@ struct ExecutionNode {
   std::optional<int64_t> start_ns;
   int64_t duration_ns = 0;
   bool on_device = false;
-  int64_t tid = 0;  ///< thread; of device work: its stream
+  int64_t tid = 0;  ///< thread; for device work: stream
   uint64_t bytes = 0;
   KeptEvent kept;
 };
 
-/// Times of nodes are in microseconds; what no number of nanoseconds holds is the farthest there
-/// is.
+/// Converts a node's time from microseconds; saturates where nanoseconds do not fit in 64 bits.
 int64_t microsecondsInNs(int64_t micros);
 
 class ExecutionNodes {
@@ -47,11 +46,11 @@ class ExecutionNodes {
   ExecutionNodes(TraceBuilder& builder, int64_t pid)
       : builder_(builder), kept_(builder), pid_(pid) {}
   void setPid(int64_t pid) { pid_ = pid; }
-  /// False: it became no row.
+  /// Returns false if the node did not become a row.
   bool add(ExecutionNode& node);
   uint64_t nodes() const { return nodes_; }
   uint64_t rows() const { return rows_; }
-  /// What people are told of the nodes that are in no table; "" where there are none.
+  /// Note for the user about nodes that are in no table; "" if there are none.
   std::string whatIsInNoTable() const;
   const SpansOfSource& spans() const { return spans_; }
 

@@ -19,7 +19,7 @@ namespace {
 
 namespace od = simdjson::ondemand;
 
-/// A JSON value as it goes beside a row, and as what columns want of it.
+/// A JSON value, both in the form kept beside a row and in the form for columns.
 struct Scalar {
   bool integer = false;
   bool text = false;
@@ -31,7 +31,7 @@ class NodeReader {
  public:
   NodeReader(TraceBuilder& builder, ExecutionNodes& nodes) : builder_(builder), nodes_(nodes) {}
 
-  /// False: `raw` is no JSON object.
+  /// Returns false if `raw` is not a JSON object.
   bool node(std::string_view raw);
 
  private:
@@ -120,7 +120,7 @@ void NodeReader::meaning(std::string_view key, const Scalar& value, ExecutionNod
   }
 }
 
-/// [{"name": "rf_id", "type": "uint64", "value": 4}, …] as {"rf_id:uint64": 4, …}.
+/// Converts [{"name": "rf_id", "type": "uint64", "value": 4}, …] to {"rf_id:uint64": 4, …}.
 bool NodeReader::attributes(od::array list, ExecutionNode& node) {
   node.kept.open("attrs");
   for (auto element : list) {
@@ -140,7 +140,7 @@ bool NodeReader::attributes(od::array list, ExecutionNode& node) {
       } else if (key == "type") {
         if (value.get_string().get(text)) return false;
         type = text;
-      } else {  // "value" comes last, in what PyTorch writes
+      } else {  // PyTorch writes "value" last
         Scalar scalar;
         const std::string full = name + (type.empty() ? "" : ":" + type) +
                                  (key == "value" ? "" : "." + std::string(key));
@@ -212,7 +212,7 @@ Result<ImportCounts> runJson(const ImportInput& input, TraceWriter& writer, Trac
         if (name == "pid") nodes.setPid(JsonToken{.raw = raw}.integer());
       },
       [&](std::string_view raw, uint64_t offset) {
-        if (!reader.node(raw)) damage.add(offset, raw.size(), "a node that is no JSON", 1);
+        if (!reader.node(raw)) damage.add(offset, raw.size(), "a node that is not JSON", 1);
         return !builder.failed();
       });
   if (!list.found()) return fail(ErrorCode::kNotATrace, "has no list of nodes", input.path);
@@ -225,11 +225,12 @@ Result<ImportCounts> runJson(const ImportInput& input, TraceWriter& writer, Trac
   std::string lost = nodes.whatIsInNoTable();
   if (!lost.empty()) {
     counts.notes.push_back(
-        lost + (*lists.begin() == "nodes"
-                    ? "; give the profile of the same process, and behind it this file, to see "
-                      "which operators they are"
-                    : "; a graph says what follows what, and not when: import the profile that it "
-                      "was made from to see that"));
+        lost +
+        (*lists.begin() == "nodes"
+             ? "; to see "
+               "which operators they are, name the profile of the same process and then this file"
+             : "; a graph has dependencies but no times: for those, import the profile that it "
+               "was created from"));
   }
   nodes.spans().tell(counts.notes, lost);
   if (!damage.empty()) lost += (lost.empty() ? "" : "; ") + damage.summary();

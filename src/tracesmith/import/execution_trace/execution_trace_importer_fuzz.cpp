@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as an execution trace, of PyTorch or Chakra.
+// Fuzz target: any bytes as an execution trace of PyTorch or Chakra.
 #include "tracesmith/import/common/importer_fuzz_util.hpp"
 #include "tracesmith/import/execution_trace/execution_trace_importer.hpp"
 

@@ -30,7 +30,7 @@ constexpr std::string_view kOld = R"json({
   "finish_ts": 69840401
 })json";
 
-/// The sources of events that are rows of no table, as JSON.
+/// The sources of events that are in no table, as JSON.
 std::vector<nlohmann::json> sources(std::string_view text) {
   const test::TempFile file;
   file.write(asBytes(text));
@@ -90,7 +90,8 @@ TEST(ExecutionTraceImporter, NodesWithoutATimeAreKeptAsTheyAre) {
   EXPECT_TRUE(got.trace.range.empty());
   EXPECT_EQ(got.trace.metadataValue("source.finish_ts"), "69840401");
   EXPECT_EQ(got.trace.metadataValue("source.schema"), "\"1.0.1\"");
-  EXPECT_THAT(std::string(got.trace.text(got.trace.loss.reason[0])), HasSubstr("have no start"));
+  EXPECT_THAT(std::string(got.trace.text(got.trace.loss.reason[0])),
+              HasSubstr("have no readable start"));
   const auto nodes = nlohmann::json::parse(kOld)["nodes"];
   const auto kept = sources(kOld);
   ASSERT_EQ(kept.size(), 2u);
@@ -240,7 +241,7 @@ TEST(ExecutionTraceImporter, RealOnesComeInWhole) {
     ASSERT_TRUE(source);
     std::string text(2u << 20, '\0');
     text.resize((*source)->read({reinterpret_cast<uint8_t*>(text.data()), text.size()}).value());
-    if (text.size() == (2u << 20)) continue;  // it would take long to count
+    if (text.size() == (2u << 20)) continue;  // counting would take too long
     EXPECT_EQ(report->counts.events, nlohmann::json::parse(text)["nodes"].size());
   }
   if (files == 0) GTEST_SKIP() << "there are no execution traces below TRACESMITH_TEST_DATA";

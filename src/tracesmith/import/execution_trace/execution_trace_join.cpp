@@ -11,12 +11,14 @@
 namespace tracesmith::import {
 namespace {
 
-constexpr size_t kBeginning = 12;     // nodes that must lie side by side where a thread begins
-constexpr size_t kSkippedNodes = 16;  // that only the execution trace has, before those
-constexpr size_t kMostPlaces = 256;   // where a beginning may fit
-constexpr size_t kFarthest = 256;     // operators (or nodes) that the other side may lack in a row
-constexpr size_t kSure = 4;           // names that have to be equal behind such a gap
-constexpr double kEnough = 0.8;       // of a thread's nodes, or it is not the same thread
+constexpr size_t kBeginning = 12;     // consecutive nodes that must match at the start of a thread
+constexpr size_t kSkippedNodes = 16;  // nodes before those that only the execution trace may have
+constexpr size_t kMostPlaces = 256;   // candidate positions of a start
+// Consecutive operators (or nodes) that the other side may lack.
+constexpr size_t kFarthest = 256;
+constexpr size_t kSure = 4;  // names that must match after such a gap
+// Fraction of a thread's nodes to match; else it is another thread.
+constexpr double kEnough = 0.8;
 
 int64_t integerOf(simdjson::dom::object object, const char* key) {
   int64_t value = 0;
@@ -37,7 +39,7 @@ Status ExecutionTraceJoin::read(const std::string& path) {
         simdjson::dom::object object;
         std::string_view name;
         if (parser.parse(raw.data(), raw.size()).get(object) || object["name"].get(name)) {
-          damage.add(offset, raw.size(), "a node of the execution trace is no JSON");
+          damage.add(offset, raw.size(), "a node of the execution trace is not JSON");
           return true;
         }
         Node node = {.record_function = integerOf(object, "rf_id"),
@@ -62,10 +64,11 @@ Status ExecutionTraceJoin::read(const std::string& path) {
       });
   for (const SourceDamage& d : list.damage) damage.add(d.offset, d.bytes, d.reason);
   if (!list.found()) {
-    return fail(ErrorCode::kUnsupported,
-                "is no execution trace, which is what can be given beside a profile; profiles of "
-                "several ranks become one trace each",
-                path);
+    return fail(
+        ErrorCode::kUnsupported,
+        "is not an execution trace, the only kind of file that can follow a profile; profiles of "
+        "several ranks become one trace each",
+        path);
   }
   return {};
 }
@@ -76,7 +79,7 @@ uint32_t ExecutionTraceJoin::nameNumber(std::string_view name) {
 
 void ExecutionTraceJoin::see(std::string_view process, std::string_view thread, int64_t external_id,
                              int64_t record_function, std::string_view name) {
-  if (external_id == 0 && record_function == 0) return;  // no operator
+  if (external_id == 0 && record_function == 0) return;  // not an operator
   if (seen_processes_.find(process) == seen_processes_.end()) seen_processes_.emplace(process);
   if (record_function != 0) record_functions_ = true;
   if (external_id == 0) return;
@@ -85,7 +88,7 @@ void ExecutionTraceJoin::see(std::string_view process, std::string_view thread, 
   it->second.push_back({external_id, nameNumber(name)});
 }
 
-/// Both sequences from a place where they agree, over what only one of them has.
+/// Aligns both sequences from a matching position on, skipping entries that only one of them has.
 std::vector<std::pair<size_t, size_t>> ExecutionTraceJoin::walk(
     const std::vector<uint32_t>& nodes, const std::vector<Operator>& operators, size_t node,
     size_t op) {
@@ -151,11 +154,11 @@ Status ExecutionTraceJoin::align() {
   for (const auto& [pid, path] : processes_) {
     if (seen_processes_.empty() || seen_processes_.find(pid) != seen_processes_.end()) continue;
     return fail(ErrorCode::kInvalidArgument,
-                fmt::format("is of process {}, the profile is of {}: these are two ranks", pid,
-                            *seen_processes_.begin()),
+                fmt::format("is of process {}, but the profile is of {}: these are different ranks",
+                            pid, *seen_processes_.begin()),
                 path);
   }
-  if (record_functions_) return {};  // no need to guess
+  if (record_functions_) return {};  // exact ids, no alignment needed
   for (auto& [thread, list] : operators_) {
     std::stable_sort(list.begin(), list.end(),
                      [](const Operator& a, const Operator& b) { return a.id < b.id; });
@@ -220,11 +223,11 @@ std::string ExecutionTraceJoin::rest() const {
 
 std::string ExecutionTraceJoin::doubts() const {
   if (joined_ == nodes_.size()) return {};
-  std::string text = fmt::format("{} of {} nodes of the execution trace are of no operator here",
+  std::string text = fmt::format("{} of {} nodes of the execution trace belong to no operator here",
                                  nodes_.size() - joined_, nodes_.size());
   if (doubtful_threads_ > 0) {
     text += fmt::format(
-        " ({} threads fit nowhere, or in several places: the profile has no Record function ids)",
+        " ({} threads match nowhere, or in several places: the profile has no Record function ids)",
         doubtful_threads_);
   }
   return text;

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which operator of a profile (Kineto) is which node of the execution trace of the same process.
+// Matches operators of a Kineto profile with nodes of the execution trace of the same process.
 //
-// Where operators say their "Record function id", that is the node's rf_id. Older profiles have
-// only an "External id", which is another number: there both are in the order in which operators
-// began, so that on each thread the names of one are a stretch of the names of the other. Which
-// stretch has to be beyond doubt: where a program repeats itself, and the trace would fit in
-// several places, nothing is joined.
+// If operators have a "Record function id", it equals the node's rf_id. Older profiles only have an
+// "External id", which is a different number. For these, both files list operators by start time,
+// so on each thread the names in one file are a contiguous part of those in the other. The match
+// must be unambiguous: if a program repeats itself and several positions fit, nothing is joined.
 #pragma once
 
 #include <cstdint>
@@ -23,23 +22,24 @@ namespace tracesmith::import {
 
 class ExecutionTraceJoin {
  public:
-  /// Reads a PyTorch execution trace; several may be read.
+  /// Reads a PyTorch execution trace; may be called for several files.
   Status read(const std::string& path);
 
-  /// An operator of the profile. Ids that it has not are 0.
+  /// Adds an operator of the profile. Missing ids are 0.
   void see(std::string_view process, std::string_view thread, int64_t external_id,
            int64_t record_function, std::string_view name);
-  /// All operators have been seen. Error: a trace is of a process that the profile is not of.
+  /// Call after the last see(). Error: the execution trace belongs to a process that is not in the
+  /// profile.
   Status align();
 
-  /// The node of that operator, as it stands in its document; empty: it has none.
+  /// The JSON text of the operator's node; empty if it has none.
   std::string_view nodeOf(int64_t external_id, int64_t record_function, std::string_view name);
 
   uint64_t nodes() const { return nodes_.size(); }
   uint64_t joined() const { return joined_; }
-  /// Nodes that were given to no operator, as a JSON list.
+  /// The nodes not joined to any operator, as a JSON list.
   std::string rest() const;
-  /// Why not all could be joined; "" where all could.
+  /// Why some nodes could not be joined; "" if all were.
   std::string doubts() const;
   DamageLog damage;
 
@@ -55,7 +55,7 @@ class ExecutionTraceJoin {
     int64_t id = 0;
     uint32_t name = 0;
   };
-  /// How one thread of nodes lies on one of operators.
+  /// How the nodes of one thread match the operators of one thread.
   struct Match {
     std::vector<std::pair<size_t, size_t>> pairs;  // node, operator
     bool doubtful = false;
@@ -67,13 +67,13 @@ class ExecutionTraceJoin {
                                                      size_t node, size_t op);
 
   std::vector<Node> nodes_;
-  std::vector<std::pair<std::string, std::string>> processes_;  // pid and path of what was read
+  std::vector<std::pair<std::string, std::string>> processes_;  // pid and path of each trace read
   std::set<std::string, std::less<>> seen_processes_;
   std::unordered_map<int64_t, size_t> by_record_function_;
   std::unordered_map<std::string, uint32_t> names_;
   std::map<std::string, std::vector<Operator>, std::less<>> operators_;  // by thread
   std::unordered_map<int64_t, size_t> by_external_id_;
-  bool record_functions_ = false;  // operators have them
+  bool record_functions_ = false;  // whether operators have such ids
   uint64_t joined_ = 0;
   uint64_t doubtful_threads_ = 0;
 };

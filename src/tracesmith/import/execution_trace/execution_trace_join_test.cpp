@@ -33,13 +33,13 @@ TEST(ExecutionTraceJoin, RecordFunctionIdsSayIt) {
   j.join.see("1", "7", 101, 6, "other");
   EXPECT_TRUE(j.join.align());
   EXPECT_THAT(std::string(j.join.nodeOf(100, 5, "a")), HasSubstr("\"id\":10"));
-  EXPECT_EQ(j.join.nodeOf(101, 6, "other"), "");  // a name that differs is no match
+  EXPECT_EQ(j.join.nodeOf(101, 6, "other"), "");  // different name, no match
   EXPECT_EQ(j.join.joined(), 1u);
   EXPECT_THAT(j.join.rest(), HasSubstr("\"id\":11"));
   EXPECT_THAT(j.join.doubts(), HasSubstr("1 of 2"));
 }
 
-/// Ids of two kinds, an operator that only the profile has, a node that only the trace has.
+/// Two kinds of ids, an operator only in the profile, and a node only in the execution trace.
 TEST(ExecutionTraceJoin, OrderSaysItWhereIdsDoNot) {
   std::vector<std::string> nodes = {node(1, 0, 0, "process")};
   for (int i = 0; i < 40; ++i)
@@ -93,7 +93,7 @@ TEST(ExecutionTraceJoin, ImportGivesOperatorsTheirNodes) {
   EXPECT_THAT(std::string(t.metadataValue("execution_trace.rest")), HasSubstr("aten::add"));
   ASSERT_EQ(report->counts.notes.size(), 2u);
   EXPECT_THAT(report->counts.notes[0], HasSubstr("1 of 2 nodes"));
-  // What is no execution trace is refused, and what is of another process.
+  // Files that are not execution traces, or belong to another process, are rejected.
   options.more = {profile.path()};
   EXPECT_FALSE(importTrace(profile.path(), output.path(), options));
   nodes.write(
@@ -101,7 +101,7 @@ TEST(ExecutionTraceJoin, ImportGivesOperatorsTheirNodes) {
   options.more = {nodes.path()};
   const auto other = importTrace(profile.path(), output.path(), options);
   ASSERT_FALSE(other);
-  EXPECT_THAT(other.error().message, HasSubstr("two ranks"));
+  EXPECT_THAT(other.error().message, HasSubstr("different ranks"));
 }
 
 }  // namespace

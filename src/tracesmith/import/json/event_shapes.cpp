@@ -9,7 +9,7 @@
 namespace tracesmith::import {
 namespace {
 
-// Documents that never repeat themselves must not make the tree grow with them.
+// Limits the tree for documents whose events never repeat.
 constexpr size_t kMostEdges = 1u << 16;
 constexpr size_t kMostEdgesOfNode = 64;
 constexpr size_t kMostShapeBytes = 16u << 10;
@@ -41,10 +41,10 @@ EventField fieldOf(std::string_view key) {
       {"args.Addr", EventField::kArgAddress},
       {"args.Device Type", EventField::kArgDeviceType},
       {"args.Device Id", EventField::kArgDeviceId},
-      // What a wait for an event was for.
+      // The event that a wait is for.
       {"args.wait_on_stream", EventField::kArgWaitStream},
       {"args.wait_on_cuda_event_record_corr_id", EventField::kArgRecordCorrelation},
-      // Ascend's and MetaX's (chrome_dialects.hpp).
+      // Ascend and MetaX (chrome_dialects.hpp).
       {"args.Task Type", EventField::kArgTaskType},
       {"args.Stream Id", EventField::kArgStream},
       {"args.Physic Stream Id", EventField::kArgStream},
@@ -54,7 +54,7 @@ EventField fieldOf(std::string_view key) {
       {"args.mem", EventField::kArgMemory},
       {"args.labels", EventField::kArgLabels},
       {"args.size(B)", EventField::kArgBytes},
-      // Which operator it is (execution_trace_join.hpp).
+      // The operator's ids (execution_trace_join.hpp).
       {"args.External id", EventField::kArgExternalId},
       {"args.external id", EventField::kArgExternalId},
       {"args.Record function id", EventField::kArgRecordFunction},
@@ -62,7 +62,7 @@ EventField fieldOf(std::string_view key) {
   for (const auto& [name, field] : kFields) {
     if (name == key) return field;
   }
-  if (key == "args.Bytes") return EventField::kArgBytes;  // of Kineto's memory events
+  if (key == "args.Bytes") return EventField::kArgBytes;  // Kineto's memory events
   return EventField::kNone;
 }
 
@@ -70,8 +70,8 @@ EventField fieldOf(std::string_view key) {
 
 const JsonToken ChromeEvent::kMissing;
 
-/// Whether a value may follow: an edge can be the beginning of another one, up to spaces before the
-/// value, or up to the brace of arguments.
+/// Whether a value may follow here. An edge may be a prefix of another one: up to spaces before the
+/// value, or up to the brace of the arguments.
 bool EventShapes::fits(const Edge& edge, const char* value, const char* end) {
   if (edge.to < 0) return true;
   if (value >= end) return false;
@@ -92,7 +92,7 @@ JsonFault EventShapes::parse(const char*& at, const char* end, ChromeEvent& even
           std::memcmp(p, e.text.data(), e.text.size()) != 0 || !fits(e, p + e.text.size(), end)) {
         continue;
       }
-      if (i > 0) std::swap(e, (*edges)[i - 1]);  // what comes often is tried early
+      if (i > 0) std::swap(e, (*edges)[i - 1]);  // move frequent entries towards the front
       edge = &(*edges)[i > 0 ? i - 1 : 0];
       break;
     }
@@ -111,7 +111,7 @@ JsonFault EventShapes::parse(const char*& at, const char* end, ChromeEvent& even
   return JsonFault::kNone;
 }
 
-/// Reads an event of which nothing is known.
+/// Parses an event of unknown shape.
 class EventShapes::Learner {
  public:
   Learner(const char*& at, const char* end, JsonMending* mended)
@@ -135,7 +135,7 @@ class EventShapes::Learner {
 
   EventShape shape;
   std::vector<JsonToken> tokens;
-  bool constant = true;  ///< what has to be part of the shape is
+  bool constant = true;  ///< whether all required parts of the shape are constant
 
  private:
   bool next() {
@@ -199,7 +199,7 @@ class EventShapes::Learner {
   const char*& at_;
   const char* end_;
   JsonMending* mended_;
-  const char* piece_;  // of what stands between the values
+  const char* piece_;  // start of the current text between values
 };
 
 JsonFault EventShapes::learn(const char*& at, const char* end, ChromeEvent& event,
@@ -218,7 +218,7 @@ JsonFault EventShapes::learn(const char*& at, const char* end, ChromeEvent& even
   return JsonFault::kNone;
 }
 
-/// The shape as it is kept, its beginning shared with others; nullptr: there are too many.
+/// Stores the shape, sharing prefixes with others. nullptr: there are too many.
 const EventShape* EventShapes::keep(const EventShape& shape) {
   size_t bytes = 0;
   for (const std::string& text : shape.between) bytes += text.size();

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shapes of a document's events. Whoever writes traces writes the same few events over and
-// over: names of members, order and spaces are the same, and only some values differ. A shape is
-// such an event without those values. What has been seen once is recognised by comparing bytes,
-// which is several times faster than parsing, and it is what a trace has to keep, besides the
-// values, to give the events back.
+// Recognises events of the same shape. Trace writers emit the same few events over and over: member
+// names, order and spaces are the same, and only some values differ. A shape is such an event
+// without those values. Once a shape is known, further events are recognised by comparing bytes,
+// which is several times faster than parsing. To restore an event, a trace only has to keep its
+// shape and values.
 //
-// Shapes share their beginnings: they lie in a tree whose edges are the texts between the values.
+// Shapes form a prefix tree whose edges are the texts between values.
 #pragma once
 
 #include <array>
@@ -19,12 +19,12 @@
 
 namespace tracesmith::import {
 
-/// Members of events and of their "args" that have a meaning.
+/// Members of events and of their "args" that the importer uses.
 enum class EventField : uint8_t {
   kTime,
   kDuration,
   kName,
-  kCategory,  ///< one that is no part of the shape: long, or with escapes
+  kCategory,  ///< only if not part of the shape: long, or with escapes
   kProcess,
   kThread,
   kId,
@@ -68,24 +68,23 @@ struct ShapeValue {
 
 struct EventShape {
   static constexpr uint32_t kUnknown = ~uint32_t{0};
-  uint32_t id = kUnknown;  ///< counted from 0; kUnknown: a shape that is not kept
-  char phase = 0;          ///< of "ph", 0 where it is not one character
-  std::string category;    ///< of "cat"
+  uint32_t id = kUnknown;  ///< counts from 0; kUnknown: a shape that is not stored
+  char phase = 0;          ///< from "ph"; 0 if that is not one character
+  std::string category;    ///< from "cat"
   std::vector<ShapeValue> values;
-  std::vector<std::string> between;  ///< the bytes before, between and behind the values
-  std::array<int16_t, kEventFields>
-      place{};  ///< of each field among the values; -1: it is not there
+  std::vector<std::string> between;           ///< the bytes before, between and after the values
+  std::array<int16_t, kEventFields> place{};  ///< per field: index in `values`; -1: missing
 };
 
-/// One event. Its views live until the next bytes are read.
+/// One event. Its views are valid until more bytes are read.
 struct ChromeEvent {
   const EventShape* shape = nullptr;
-  std::vector<JsonToken> values;  ///< as many as the shape has
-  std::string_view raw;           ///< the whole of it
+  std::vector<JsonToken> values;  ///< one per value of the shape
+  std::string_view raw;           ///< the whole event
 
   char phase() const { return shape->phase; }
   std::string_view category() const { return shape->category; }
-  /// Empty where it is not there.
+  /// Empty if the event has no such field.
   const JsonToken& operator[](EventField field) const {
     const int16_t at = shape->place[static_cast<size_t>(field)];
     return at < 0 ? kMissing : values[static_cast<size_t>(at)];
@@ -97,8 +96,8 @@ struct ChromeEvent {
 
 class EventShapes {
  public:
-  /// Reads the event that begins at `at` (its brace) and has to end before `end`; kJsonPadding
-  /// zeros are behind that. `at` is behind the event afterwards, or where the fault is.
+  /// Parses the event that starts at `at` (its brace) and must end before `end`. kJsonPadding zeros
+  /// must follow `end`. On return `at` is after the event, or at the fault.
   JsonFault parse(const char*& at, const char* end, ChromeEvent& event,
                   JsonMending* mended = nullptr);
 
@@ -108,10 +107,10 @@ class EventShapes {
  private:
   struct Edge {
     std::string text;
-    int32_t to = 0;                 ///< a node; below 0: the event ends, with shape -1 - to
-    bool before_arguments = false;  ///< of "args", which is no object here
+    int32_t to = 0;  ///< node index; below 0: the event ends here, and its shape is -1 - to
+    bool before_arguments = false;  ///< `text` contains "args", whose value is not an object
   };
-  /// Where a value has just been read: what may follow, by the type of the value.
+  /// State after a value has been read: possible edges, by the type of the value.
   using Node = std::array<std::vector<Edge>, kJsonTypes>;
 
   class Learner;
@@ -123,7 +122,7 @@ class EventShapes {
   std::deque<Node> nodes_;
   std::deque<EventShape> shapes_;
   size_t edges_ = 0;
-  EventShape unknown_;  // of the last event, where its shape is not kept
+  EventShape unknown_;  // shape of the last event, if that shape is not stored
 };
 
 }  // namespace tracesmith::import

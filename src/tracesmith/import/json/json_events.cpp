@@ -11,13 +11,13 @@
 namespace tracesmith::import {
 namespace {
 
-// A string of a trace may be so long. Of an event that is larger nothing could be kept whole.
+// Maximum length of a string of a trace. A larger event could not be kept as a whole.
 constexpr size_t kLargestBytes = 16u << 20;
-constexpr size_t kUsualEventBytes = 1u << 20;  // what is larger may be damage that runs on
+constexpr size_t kUsualEventBytes = 1u << 20;  // a larger one may be continuing damage
 
 bool isSpace(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 
-/// Members that documents have behind their events.
+/// Members that may follow the events of a document.
 bool isKnownMember(std::string_view name) {
   constexpr std::array<std::string_view, 16> kNames = {"schemaVersion",
                                                        "traceName",
@@ -48,8 +48,7 @@ JsonEvents::JsonEvents(ByteSource& source, size_t window_bytes, size_t largest_m
   buffer_.resize(window_bytes_ + kJsonPadding);
 }
 
-/// Moves what is left to the front and reads on, so far as there is room; makes room where all of
-/// it is taken.
+/// Moves unused bytes to the front of the buffer and fills it; grows the buffer if it is full.
 Status JsonEvents::fill() {
   if (eof_) return {};
   if (begin_ > 0) {
@@ -60,7 +59,7 @@ Status JsonEvents::fill() {
   }
   if (end_ == window_bytes_) {
     if (window_bytes_ >= 4 * std::max(kLargestBytes, largest_member_)) {
-      return fail(ErrorCode::kDamaged, "what cannot be kept was not passed over");  // never
+      return fail(ErrorCode::kDamaged, "a value that is too large was not skipped");  // never
     }
     window_bytes_ *= 2;
     buffer_.resize(window_bytes_ + kJsonPadding);
@@ -70,18 +69,18 @@ Status JsonEvents::fill() {
       source_.read({reinterpret_cast<uint8_t*>(buffer_.data()) + end_, room});
   if (!got) {
     if (got.error().code != ErrorCode::kDamaged) return tl::unexpected<Error>(got.error());
-    // What had been unpacked is there; the rest of the file is not to be had.
+    // Use what was unpacked; the rest of the file is not available.
     damage_.add(offset_ + end_, 0, got.error().message);
     eof_ = true;
   } else {
     end_ += *got;
-    eof_ = *got == 0;  // what is wrong with packed data may be told behind the last of it
+    eof_ = *got == 0;  // an error in packed data may be reported after its last bytes
   }
   std::memset(buffer_.data() + end_, 0, kJsonPadding);
   return {};
 }
 
-/// To the next byte that is no space; false at the end of the document.
+/// Skips spaces; returns false at the end of the document.
 Result<bool> JsonEvents::skipSpace() {
   for (;;) {
     while (begin_ < end_ && isSpace(data()[begin_])) ++begin_;
@@ -91,8 +90,8 @@ Result<bool> JsonEvents::skipSpace() {
   }
 }
 
-/// Reads on until there is twice as much behind begin_, so that what is looked at again and again
-/// as it grows costs no more than twice its bytes.
+/// Reads until twice as many bytes follow begin_. A value that is rescanned as it grows then costs
+/// at most twice its bytes.
 Status JsonEvents::more() {
   const size_t wanted = 2 * (end_ - begin_);
   do {
@@ -101,7 +100,7 @@ Status JsonEvents::more() {
   return {};
 }
 
-/// So much behind begin_ as it takes to know whether an event follows.
+/// Reads enough bytes after begin_ to decide whether an event follows.
 Status JsonEvents::ahead() {
   while (!eof_ && end_ - begin_ < kBoundaryBytes) TS_CHECK_OK(fill());
   return {};
@@ -116,29 +115,29 @@ Status JsonEvents::run(const OnMember& on_member, const OnEvent& on_event) {
   TS_CHECK_OK(fill());
   if (end_ - begin_ >= 3 && std::memcmp(data() + begin_, "\xef\xbb\xbf", 3) == 0) begin_ += 3;
   TS_TRY(const bool something, skipSpace());
-  if (!something) return fail(ErrorCode::kNotATrace, "holds nothing but spaces");
+  if (!something) return fail(ErrorCode::kNotATrace, "contains only spaces");
   if (data()[begin_] == '[') {
     ++begin_;
     bare_ = true;
     TS_CHECK_OK(eventArray(on_event));
     return behind(on_event);
   }
-  if (data()[begin_] != '{') return fail(ErrorCode::kNotATrace, "is no JSON document");
+  if (data()[begin_] != '{') return fail(ErrorCode::kNotATrace, "is not a JSON document");
   ++begin_;
   TS_CHECK_OK(members(on_member, on_event));
   return behind(on_event);
 }
 
-/// Reads to the end of the source: nothing may follow the document, and packed data has its
+/// Reads to the end of the source, because nothing may follow the document, and packed data has its
 /// checksum there.
 Status JsonEvents::behind(const OnEvent& on_event) {
   for (;;) {
     if (stopped_) return {};
     TS_TRY(const bool more, skipSpace());
     if (!more) return {};
-    constexpr std::string_view kReason = "behind the end of the document";
+    constexpr std::string_view kReason = "after the end of the document";
     if (!sound_) {
-      // What looked like its end was part of the damage, if events follow.
+      // If events follow, what looked like the end of the document was part of the damage.
       TS_TRY(const bool events, passToEvent(kReason));
       if (events) TS_CHECK_OK(eventArray(on_event));
       continue;
@@ -151,12 +150,13 @@ Status JsonEvents::behind(const OnEvent& on_event) {
   }
 }
 
-/// Of the value that begins at begin_. It stays there whole, unless it is larger than `most`.
+/// Finds the extent of the value at begin_. The whole value stays in the buffer unless it is larger
+/// than `most`.
 Result<JsonEvents::Extent> JsonEvents::extentOfValue(size_t most) {
   Extent extent;
   size_t depth = 0;
   bool text = false;
-  bool escaped = false;  // also where a read ends between the backslash and what it escapes
+  bool escaped = false;  // also if a read ends right after the backslash
   for (size_t at = 0;; ++at) {
     if (begin_ + at == end_) {
       if (at > most || extent.passed > 0) {
@@ -184,7 +184,7 @@ Result<JsonEvents::Extent> JsonEvents::extentOfValue(size_t most) {
     } else if (c == '{' || c == '[') {
       ++depth;
     } else if (c == '}' || c == ']') {
-      if (depth == 0) extent.bytes = at;  // of what the value, a number, lies in
+      if (depth == 0) extent.bytes = at;  // bracket of the enclosing object: the value is a number
       extent.ends = depth == 0 || --depth == 0;
     } else if (depth == 0 && (c == ',' || isSpace(c))) {
       extent.bytes = at;
@@ -201,7 +201,7 @@ Status JsonEvents::members(const OnMember& on_member, const OnEvent& on_event) {
     if (stopped_) return {};
     if (at == AtMember::kNext) continue;
     if (at == AtMember::kClosed && found) return {};
-    // What is left makes no sense as members of a document. Its events may go on, though.
+    // The rest cannot be parsed as members of the document. More events may follow, though.
     if (!found) return fail(ErrorCode::kNotATrace, "is JSON without \"traceEvents\"");
     TS_TRY(const bool events, passToEvent("the document ends here"));
     if (!events) return {};
@@ -209,7 +209,7 @@ Status JsonEvents::members(const OnMember& on_member, const OnEvent& on_event) {
   }
 }
 
-/// Reads one member of the document, or the comma in front of it.
+/// Reads one member of the document, or the comma before it.
 Result<JsonEvents::AtMember> JsonEvents::member(const OnMember& on_member, const OnEvent& on_event,
                                                 bool& found) {
   TS_TRY(const bool more, skipSpace());
@@ -259,7 +259,7 @@ Result<JsonEvents::AtMember> JsonEvents::member(const OnMember& on_member, const
   const JsonFault fault = scanValue(at, data() + end_, value_token, &mended);
   if (fault == JsonFault::kNone && at == data() + begin_ + extent.bytes) {
     mend(mended);
-    // A text stands with its quotes here, as any other value does.
+    // Texts are passed with their quotes, in JSON form like other values.
     on_member(name,
               value_token.text ? std::string_view(data() + begin_, extent.bytes) : value_token.raw);
   } else {
@@ -270,18 +270,19 @@ Result<JsonEvents::AtMember> JsonEvents::member(const OnMember& on_member, const
   return AtMember::kNext;
 }
 
-/// Text that JSON does not allow costs itself, and not the event.
+/// Records a repair: only the invalid text is lost, not the event.
 void JsonEvents::mend(const JsonMending& mended) {
   const auto say = [&](uint64_t count, std::string_view what) {
     if (count > 0) lose(begin_, begin_, std::to_string(count) + std::string(what), 0);
   };
-  say(mended.controls, " control characters within texts from here on read as ' '");
-  say(mended.bytes, " bytes from here on are no UTF-8; they read as '?'");
-  say(mended.numbers, " numbers from here on are none (NaN, infinity); they read as null");
+  say(mended.controls, " control characters in texts from here on were replaced by ' '");
+  say(mended.bytes, " bytes from here on are not UTF-8; they were replaced by '?'");
+  say(mended.numbers,
+      " numbers from here on are invalid (NaN, infinity); they were replaced by null");
 }
 
-/// Whether another event begins within what began as one: it is damage that runs on, like a text
-/// whose end is missing.
+/// Whether another event starts inside the current one. That is a sign of continuing damage, such
+/// as a text without an end.
 bool JsonEvents::looksDamaged() {
   if (end_ - begin_ < std::max(kUsualEventBytes, 2 * searched_)) return false;
   searched_ = end_ - begin_;
@@ -290,7 +291,7 @@ bool JsonEvents::looksDamaged() {
   return search.scan(at, data() + end_, eof_) == JsonRecovery::Found::kEvent;
 }
 
-/// What looked like the end of the event may lie within it, and what looked like its inside behind
+/// Skips a damaged event. Its apparent end may be inside it, and its apparent content may be after
 /// it.
 Status JsonEvents::passEvent(std::string_view reason) {
   JsonRecovery recovery(true);
@@ -298,7 +299,7 @@ Status JsonEvents::passEvent(std::string_view reason) {
     const char* at = data() + begin_;
     const JsonRecovery::Found found = recovery.scan(at, data() + end_, eof_);
     const auto next = static_cast<size_t>(at - data());
-    // Up to the end of its brackets it is one event. Where they do not match, who knows?
+    // If its brackets match, exactly one event was lost; otherwise the number is unknown.
     sound_ = found == JsonRecovery::Found::kEnd;
     const bool goes_on = found == JsonRecovery::Found::kNothing && !(eof_ && next == end_);
     lose(begin_, next, reason,
@@ -315,7 +316,7 @@ Result<bool> JsonEvents::passToEvent(std::string_view reason) {
     const char* at = data() + begin_;
     const bool found = recovery.scan(at, data() + end_, eof_) == JsonRecovery::Found::kEvent;
     const auto next = static_cast<size_t>(at - data());
-    // That nothing more comes may have been said.
+    // No new entry is needed if the last damage already ends here.
     const std::vector<SourceDamage>& known = damage_.places();
     const bool said = next == begin_ && !known.empty() &&
                       known.back().offset + known.back().bytes == offset_ + begin_;
@@ -330,7 +331,7 @@ Result<bool> JsonEvents::passToEvent(std::string_view reason) {
 Status JsonEvents::resume(std::string_view reason) {
   TS_CHECK_OK(ahead());
   if (data()[begin_] == '{') return passEvent(reason);
-  // No event at all: a value of another kind, or what is none.
+  // Not an event: another kind of value, or no value at all.
   size_t next = begin_ + 1;
   std::optional<uint64_t> events;
   const char* at = data() + begin_;
@@ -344,7 +345,7 @@ Status JsonEvents::resume(std::string_view reason) {
     }
     if (fault == JsonFault::kNone) {
       next = static_cast<size_t>(at - data());
-      reason = "a value that is no event";
+      reason = "a value that is not an event";
       events = 0;
     } else {
       while (next < end_ && data()[next] != '{' && data()[next] != ']' && data()[next] != ',') {
@@ -358,7 +359,8 @@ Status JsonEvents::resume(std::string_view reason) {
   return {};
 }
 
-/// Whether the bracket at begin_ ends the list of events. Damage may have torn one out of an event.
+/// Whether the bracket at begin_ ends the list of events. After damage it may belong to an event
+/// instead.
 Result<bool> JsonEvents::endsList() {
   TS_CHECK_OK(ahead());
   const char* const end = data() + end_;
@@ -401,7 +403,7 @@ Status JsonEvents::eventArray(const OnEvent& on_event) {
     if (c == '{' && !sound_) {
       TS_CHECK_OK(ahead());
       if (!isEventAhead(data() + begin_, data() + end_)) {
-        TS_CHECK_OK(passEvent("behind an event that is damaged"));
+        TS_CHECK_OK(passEvent("after a damaged event"));
         continue;
       }
     }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The events of a trace in Chrome's JSON format, as Kineto, roctracer and many others write it:
+// Reads the events of a trace in Chrome's JSON format, as written by Kineto, roctracer and many
+// others:
 //
 //   {"schemaVersion": 1, …, "traceEvents": [{"ph": "X", …}, {…}, …], "traceName": …}     or
-//   [{"ph": "X", …}, {…}, …                                   where even the end may be missing
+//   [{"ph": "X", …}, {…}, …                               the closing bracket may be missing
 //
-// The document may be larger than memory: it goes by, event after event. What is damaged is passed
-// over, counted, and told.
+// The document may be larger than memory: it is read event by event. Damaged parts are skipped,
+// counted and reported.
 #pragma once
 
 #include <cstdint>
@@ -25,23 +26,24 @@ namespace tracesmith::import {
 
 class JsonEvents {
  public:
-  /// A member of the document beside its events, as it stands there.
+  /// Called for each member of the document other than the events, with its JSON text.
   using OnMember = std::function<void(std::string_view name, std::string_view raw)>;
   using OnEvent = std::function<void(const ChromeEvent& event)>;
 
-  /// `window_bytes` are read at a time; a larger event makes more room. A member beside the events
-  /// is handed over whole: one of more than `largest_member` bytes is passed over, and counted as
+  /// Reads `window_bytes` at a time; the buffer grows for larger events. Other members are passed
+  /// whole, except that a member of more than `largest_member` bytes is skipped and counted as
   /// damage.
   explicit JsonEvents(ByteSource& source, size_t window_bytes = 1u << 20,
                       size_t largest_member = 512u << 20);
 
-  /// Error: it is no JSON document with events, or reading failed. Damage is no error.
+  /// Error: the source is not a JSON document with events, or reading failed. Damage is not an
+  /// error.
   Status run(const OnMember& on_member, const OnEvent& on_event);
 
-  /// Called from on_event: run() returns, and reads no more.
+  /// May be called from on_event: run() then returns without reading on.
   void stop() { stopped_ = true; }
 
-  /// The document is an array of events alone.
+  /// True if the document is just an array of events.
   bool bare() const { return bare_; }
   uint64_t events() const { return events_; }
   uint64_t documentBytes() const { return offset_ + begin_; }
@@ -49,11 +51,11 @@ class JsonEvents {
   const EventShapes& shapes() const { return shapes_; }
 
  private:
-  /// Of a member's value: how many bytes from begin_ on it takes, or that it does not end.
+  /// Extent of a member's value, counted from begin_.
   struct Extent {
     bool ends = false;
     uint64_t bytes = 0;
-    uint64_t passed = 0;  ///< bytes of it before begin_: it was too large to be kept
+    uint64_t passed = 0;  ///< dropped bytes of it before begin_: the value was too large
   };
 
   Status fill();
@@ -68,10 +70,10 @@ class JsonEvents {
   Status eventArray(const OnEvent& on_event);
   Result<bool> endsList();
   bool looksDamaged();
-  /// Past what stands at begin_ in the list of events, and could not be used.
+  /// Skips the unusable bytes at begin_ in the list of events.
   Status resume(std::string_view reason);
   Status passEvent(std::string_view reason);
-  /// To the next event, if one follows.
+  /// Skips to the next event, if one follows.
   Result<bool> passToEvent(std::string_view reason);
   void lose(size_t from, size_t to, std::string_view reason,
             std::optional<uint64_t> events = std::nullopt);
@@ -82,18 +84,18 @@ class JsonEvents {
   EventShapes shapes_;
   ChromeEvent event_;
   std::vector<char> buffer_;
-  size_t begin_ = 0;     // of what has not been used
-  size_t end_ = 0;       // of what has been read
-  uint64_t offset_ = 0;  // in the document, of the buffer's first byte
+  size_t begin_ = 0;     // start of unused bytes in buffer_
+  size_t end_ = 0;       // end of the bytes in buffer_
+  uint64_t offset_ = 0;  // position of buffer_[0] in the document
   size_t window_bytes_;
   size_t largest_member_;
   bool eof_ = false;
-  bool bare_ = false;  // an array of events alone, whose end may be missing
+  bool bare_ = false;  // just an array of events, whose end may be missing
   bool stopped_ = false;
   uint64_t events_ = 0;
-  bool sound_ = true;     // what was read last was an event, or the begin of their list
-  size_t searched_ = 0;   // bytes of the event at begin_ in which no other one begins
-  uint64_t scanned_ = 0;  // in the document: to here brackets that are no events do not match
+  bool sound_ = true;     // the last thing read was an event, or the start of the list
+  size_t searched_ = 0;   // bytes of the event at begin_ known to contain no start of another event
+  uint64_t scanned_ = 0;  // document position up to which brackets outside events do not match
   DamageLog damage_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a document, through windows of several sizes: the same events from each, where
-// nothing is damaged.
+// Fuzz target: reads any bytes as a document with several window sizes; undamaged documents must
+// give the same events.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>

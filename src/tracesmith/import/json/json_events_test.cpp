@@ -39,7 +39,7 @@ Read read(std::string_view text, size_t window_bytes = 1u << 20,
   return out;
 }
 
-/// Events with texts that look like the boundaries between events, and with objects within.
+/// Events with nested objects, and with texts that look like boundaries between events.
 std::string document(int events) {
   std::string text = R"({"schemaVersion": 1, "deviceProperties": [{"id": 0}, {"id": 1}],
  "traceEvents": [)";
@@ -191,7 +191,7 @@ TEST(JsonEvents, MembersThatAreTooLargeArePassedOver) {
   EXPECT_EQ(got.damage[0].bytes, value.size());
 }
 
-// What was passed over was once taken off twice, which moved the cursor beyond the end.
+// Regression: skipped bytes were subtracted twice, which moved the cursor beyond the end.
 TEST(JsonEvents, MembersThatDoNotEndAreCountedOnce) {
   constexpr size_t kBytes = 5u << 20;
   for (const std::string open : {"\"", "[1,\"", "{\"a\":[", "[[[", "{\"a\":\"\\", "1"}) {
@@ -214,7 +214,7 @@ TEST(JsonEvents, MembersAreWholeThroughReadsOfAnySize) {
   const std::string text =
       R"({"name\"s": )" + member + R"(, "traceEvents": [], "last": )" + member + "}";
   for (size_t window = 256; window < 400; ++window) {
-    // Spaces before it move what is escaped over the end of each read.
+    // Leading spaces move the escape sequence across the end of each read.
     for (size_t spaces = 180; spaces < 260; ++spaces) {
       const Read got = read(std::string(spaces, ' ') + text, window);
       ASSERT_TRUE(got.status) << window << ' ' << spaces << got.status.error().toString();
@@ -294,7 +294,7 @@ TEST(JsonEvents, TextsThatJsonDoesNotAllowCostThemselves) {
   ASSERT_TRUE(got.status);
   ASSERT_EQ(got.names.size(), 10U);
   EXPECT_EQ(got.names[5], "?5");
-  EXPECT_THAT(got.damage[0].reason, HasSubstr("no UTF-8"));
+  EXPECT_THAT(got.damage[0].reason, HasSubstr("not UTF-8"));
 }
 
 TEST(JsonEvents, ABareArrayNeedsNoEnd) {
@@ -314,7 +314,7 @@ TEST(JsonEvents, WhatFollowsTheDocumentIsSaid) {
       const Read got = read(text, window);
       ASSERT_TRUE(got.status);
       ASSERT_EQ(got.damage.size(), 1U);
-      EXPECT_EQ(got.damage[0].reason, "behind the end of the document");
+      EXPECT_EQ(got.damage[0].reason, "after the end of the document");
       EXPECT_GE(got.damage[0].bytes, 2U);
       EXPECT_LE(got.damage[0].bytes, 3U);
     }
@@ -322,7 +322,7 @@ TEST(JsonEvents, WhatFollowsTheDocumentIsSaid) {
 }
 
 TEST(JsonEvents, ShapesThatBeginLikeOthersAreToldApart) {
-  // A number with spaces before it, arguments that are none, and both the other way round.
+  // A number with leading spaces, arguments that are not an object, and the opposite of both.
   const std::string head = R"({"ph":"X","cat":"kernel","name":")";
   for (int order = 0; order < 2; ++order) {
     std::string text = "[";
@@ -375,7 +375,7 @@ TEST(JsonEvents, NumbersThatAreNoneReadAsNullWhereverTheyStand) {
 }
 
 TEST(JsonEvents, SaysWhatIsNoTrace) {
-  EXPECT_THAT(read("hello").status.error().message, HasSubstr("no JSON"));
+  EXPECT_THAT(read("hello").status.error().message, HasSubstr("not a JSON document"));
   EXPECT_THAT(read("   ").status.error().message, HasSubstr("spaces"));
   EXPECT_THAT(read(R"({"a": 1})").status.error().message, HasSubstr("without \"traceEvents\""));
   EXPECT_FALSE(read(R"({"traceEvents": 5})").status);
@@ -439,7 +439,7 @@ TEST(JsonToken, NumbersAreExact) {
   EXPECT_EQ(quoted("-100"), -100);
 }
 
-// Any number of ns with any digits behind it, in µs as a decimal fraction.
+// Any number of ns with further digits, as a decimal fraction in µs.
 TEST(JsonToken, TimesAreRoundedToTheNearestNanosecond) {
   std::mt19937_64 random(20261123);
   for (int i = 0; i < 20'000; ++i) {
@@ -469,7 +469,7 @@ TEST(JsonToken, TextsAreUnescapedAsJsonSays) {
   EXPECT_EQ(textOf({.raw = escaped, .escaped = true}, room), expected + " \xef\xbf\xbdx");
 }
 
-/// Every real trace: the same events, in their order, as another parser finds.
+/// For every real trace: the same events in the same order as found by another parser.
 TEST(JsonEvents, AreThoseThatAnotherParserFinds) {
   size_t compared = 0;
   for (const std::string& path : test::realChromeTraces()) {
@@ -481,7 +481,7 @@ TEST(JsonEvents, AreThoseThatAnotherParserFinds) {
       n = (*source)->read(piece).value();
       text.append(reinterpret_cast<const char*>(piece.data()), n);
     }
-    if (text.size() > 5'000'000) continue;  // the other parser takes its time
+    if (text.size() > 5'000'000) continue;  // the other parser is slow
     const nlohmann::json document = nlohmann::json::parse(text, nullptr, false);
     if (document.is_discarded()) continue;
     const nlohmann::json& events = document.is_array() ? document : document["traceEvents"];

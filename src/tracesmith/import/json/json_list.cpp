@@ -12,7 +12,7 @@ constexpr size_t kLargestValue = 64u << 20;
 
 }  // namespace
 
-/// More bytes behind those there are; what lies before begin_ goes.
+/// Appends more bytes to the buffer and drops those before begin_.
 bool JsonList::fill() {
   if (eof_) return false;
   if (begin_ > 0) {
@@ -37,7 +37,7 @@ bool JsonList::fill() {
   return *n > 0;
 }
 
-/// The next byte, -1 at the end.
+/// The next byte; -1 at the end.
 int JsonList::peek() {
   if (at_ == end_ && !fill()) return -1;
   return at_ < end_ ? static_cast<uint8_t>(buffer_[at_]) : -1;
@@ -77,7 +77,7 @@ std::string_view JsonList::value() {
     } else if (c == '{' || c == '[') {
       ++depth;
     } else if (c == '}' || c == ']') {
-      if (depth == 0) break;  // the end of what is around a number
+      if (depth == 0) break;  // end of the object or list around a number
       if (--depth == 0) {
         ++at_;
         break;
@@ -94,7 +94,7 @@ void JsonList::cut(const char* where) {
   if (!damage.empty()) return;
   const uint64_t from = offset_ + begin_;
   uint64_t rest = end_ - begin_;
-  while (fill()) {  // how much it is
+  while (fill()) {  // to count the bytes
     begin_ = at_ = end_;
     rest = offset_ + end_ - from;
   }
@@ -102,15 +102,15 @@ void JsonList::cut(const char* where) {
 }
 
 void JsonList::run(const OnMember& on_member, const OnElement& on_element) {
-  if (!skipSpace() || peek() != '{') return cut("this is no object");
+  if (!skipSpace() || peek() != '{') return cut("this is not an object");
   ++at_;
   for (;;) {
     if (!skipSpace()) return cut("the document ends too early");
     if (peek() == '}') break;
     const std::string_view key = value();
-    if (key.size() < 2 || key.front() != '"') return cut("this is no member of an object");
+    if (key.size() < 2 || key.front() != '"') return cut("this is not a member of an object");
     const std::string name(key.substr(1, key.size() - 2));
-    if (!skipSpace() || peek() != ':') return cut("there is no value behind a key");
+    if (!skipSpace() || peek() != ':') return cut("no value follows a key");
     ++at_;
     if (!skipSpace()) return cut("the document ends too early");
     const bool list = std::find(names_.begin(), names_.end(), name) != names_.end();
@@ -126,7 +126,7 @@ void JsonList::run(const OnMember& on_member, const OnElement& on_element) {
         if (peek() == ']') break;
         const std::string_view raw = value();
         if (raw.empty()) return cut("an element of the list that does not end");
-        if (raw.front() != '{') return cut("an element of the list that is no object");
+        if (raw.front() != '{') return cut("an element of the list that is not an object");
         if (!on_element(raw, offset_ + begin_)) return;
         if (!skipSpace()) return cut("the list does not end");
         if (peek() == ',') {
@@ -145,7 +145,7 @@ void JsonList::run(const OnMember& on_member, const OnElement& on_element) {
     }
   }
   ++at_;
-  if (skipSpace()) cut("this is behind the end of the document");
+  if (skipSpace()) cut("this is after the end of the document");
 }
 
 }  // namespace tracesmith::import

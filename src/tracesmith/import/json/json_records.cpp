@@ -16,7 +16,8 @@ const JsonToken kMissing;
 
 }  // namespace
 
-/// The values of the object that begins here; lists, and objects that are too deep, are one.
+/// Collects the values of the object here. A list, or an object that is nested too deep, is one
+/// value.
 bool JsonRecords::flatten(const char*& at, const char* end, int depth) {
   at = skipSpaces(at + 1, end);
   while (at < end && *at != '}') {
@@ -69,7 +70,7 @@ JsonRecords::Layout* JsonRecords::layout(std::string_view raw) {
     }
     if (!same) continue;
     if (n == 0) return &layouts_[0];
-    std::swap(layouts_[n], layouts_[n - 1]);  // what comes often is tried early
+    std::swap(layouts_[n], layouts_[n - 1]);  // move frequent layouts towards the front
     return &layouts_[n - 1];
   }
   Layout fresh;
@@ -125,7 +126,7 @@ const JsonToken& JsonRecords::operator[](int field) const {
 void JsonRecords::keep(TraceBuilder& builder, TableId table, std::string_view section,
                        std::span<const HeldField> held) {
   std::string room;
-  if (current_ == nullptr || current_ == &other_) {  // whole, as it stands
+  if (current_ == nullptr || current_ == &other_) {  // whole record verbatim
     SourceShape shape;
     shape.between = {"{\"" + std::string(section) + "\":", "}"};
     shape.gaps = {{SourceGap::kJson, std::string(section)}};
@@ -163,7 +164,7 @@ void JsonRecords::keep(TraceBuilder& builder, TableId table, std::string_view se
         kept.push_back(static_cast<int64_t>(builder.text(textOf(values_[i], room))));
         break;
       case SourceGap::kJson:
-        // A text whose characters are none stands in quotes, which are not part of the token.
+        // A text with invalid characters is kept as JSON; the token does not include the quotes.
         kept.push_back(static_cast<int64_t>(builder.json(
             std::string_view(begins_[i], static_cast<size_t>(ends_[i] - begins_[i])))));
         break;

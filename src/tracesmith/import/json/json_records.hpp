@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON objects that are records: the values of one, also those of objects within it, by their paths
-// ("dispatch_info.queue_id.handle"). Records of one layout (the same text between the values) share
-// the paths, where their fields are, and what a trace keeps of them.
+// Reads JSON objects as flat records: values are identified by path
+// ("dispatch_info.queue_id.handle"), including those of nested objects. Records of one layout (the
+// same text between values) share their paths, field positions and source shape.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace tracesmith::import {
 
-/// Which field a path is; below 0: none that has a meaning.
+/// Maps a path to a field; below 0: not used.
 using FieldOf = int (*)(std::string_view path);
 /// A field whose value a column of the row holds.
 struct HeldField {
@@ -26,25 +26,25 @@ struct HeldField {
 
 class JsonRecords {
  public:
-  /// Fields are counted from 0 to less than `fields`.
+  /// Field numbers are 0 to `fields` - 1.
   JsonRecords(FieldOf field_of, int fields) : field_of_(field_of), fields_(fields) {}
 
-  /// Reads the record `raw`, which has been checked (JsonWalker::value()). Its values can be asked
-  /// for until the next one. False: it is no object, or has more values than a record has.
+  /// Reads the record `raw`, which must already be validated (JsonWalker::value()). Its values are
+  /// valid until the next call. Returns false if it is not an object or has too many values.
   bool read(std::string_view raw);
-  /// Empty where it is not there.
+  /// Empty if the record has no such field.
   const JsonToken& operator[](int field) const;
-  /// What the trace keeps of the record that was read last, beside the row just pushed to `table`:
-  /// all of it but the values that `held` names, in an object with one member, `section`.
+  /// Keeps the last record read beside the row just pushed to `table`: all values except those that
+  /// `held` names, in an object with the single member `section`.
   void keep(TraceBuilder& builder, TableId table, std::string_view section,
             std::span<const HeldField> held);
 
  private:
   struct Layout {
-    std::vector<std::string> between;  // before, between and behind the values
+    std::vector<std::string> between;  // before, between and after the values
     std::vector<std::string> paths;
     std::vector<JsonType> types;
-    std::vector<int16_t> place;  // of each field among the values; -1: it is not there
+    std::vector<int16_t> place;  // per field: index of its value; -1: missing
     struct Known {
       std::string section;
       size_t held = 0;
@@ -60,10 +60,10 @@ class JsonRecords {
   int fields_;
   std::string_view raw_;
   std::vector<JsonToken> values_;
-  std::vector<const char*> begins_;  // of the values as they stand, quotes included
+  std::vector<const char*> begins_;  // starts of the values, quotes included
   std::vector<const char*> ends_;
   std::deque<Layout> layouts_;
-  Layout other_;  // of a record whose layout is not kept
+  Layout other_;  // layout of the last record, if it is not stored
   Layout* current_ = nullptr;
 };
 

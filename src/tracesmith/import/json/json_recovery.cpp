@@ -22,7 +22,7 @@ bool isEventAhead(const char* at, const char* end) {
   const char* const object = at + 1;
   at = skipSpaces(object, end);
   if (at == end || *at != '"') return false;
-  // The end of a text is followed by no name: what looks like an event within one has "\"" here.
+  // A name must follow. Inside a text, what looks like an event has an escaped quote here.
   const auto length = std::min<size_t>(static_cast<size_t>(end - at - 1), kLongestName);
   const auto* quote = static_cast<const char*>(std::memchr(at + 1, '"', length));
   if (quote == nullptr) return false;
@@ -38,7 +38,8 @@ bool isEventAhead(const char* at, const char* end) {
   return text != std::string_view::npos && head[text] == '"';
 }
 
-/// Whether `c` closes the outermost bracket. A bracket of the wrong kind: they cannot be trusted.
+/// Whether `c` closes the outermost bracket. After a bracket of the wrong kind, brackets are no
+/// longer trusted.
 bool JsonRecovery::closes(char c) {
   const char opened = c == '}' ? '{' : '[';
   if (open_.empty() || open_.back() != opened) {
@@ -49,11 +50,12 @@ bool JsonRecovery::closes(char c) {
   return open_.empty();
 }
 
-/// Whether the brackets that are open match up to the end of the value, behind which the list of
-/// events goes on: then what looks like an event within a list of its own is part of the value.
+/// Whether the open brackets match up to the end of the value, and the list of events continues
+/// there. If so, something that looks like an event inside is part of the value.
 bool JsonRecovery::closesWell(const char* at, const char* end, size_t before) const {
   if (!by_brackets_ || text_ || open_.size() < 2 || open_.back() != '[') return false;
-  // As far ahead as the value is long, some times over: much damage must not cost its square.
+  // Looks ahead a small multiple of the value's length, so that the cost of much damage is not
+  // quadratic.
   const size_t reach = std::max(kBoundaryBytes, 16 * before);
   end = at + std::min(reach, static_cast<size_t>(end - at));
   JsonRecovery brackets = *this;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where reading may go on behind an event that could not be used: at the end of its brackets, if
-// they match, or where the text alone shows that another event begins, whichever comes first.
+// Finds the place to continue after an event that could not be used. That is the end of its
+// brackets, if they match, or a place where the text alone shows the start of another event,
+// whichever comes first.
 #pragma once
 
 #include <cstddef>
@@ -9,25 +10,26 @@
 
 namespace tracesmith::import {
 
-/// So many bytes behind a place tell whether an event begins there.
+/// This many bytes are enough to decide whether an event starts at a position.
 constexpr size_t kBoundaryBytes = 4096;
 
-/// Whether an event begins at `at`, spaces aside:  { "name" :  and, before any object within it
-/// ends, "ph" : "  with a text. Objects within events look like events otherwise.
+/// Whether an event starts at `at`, after optional spaces: `{ "name" :` and then `"ph" : "` with a
+/// text, before any nested object ends. Without the second condition objects inside events would
+/// look like events.
 bool isEventAhead(const char* at, const char* end);
 
 class JsonRecovery {
  public:
   enum class Found : uint8_t {
-    kNothing,  ///< so far: the bytes that were looked at are lost
-    kEnd,      ///< one past what the value's brackets close
+    kNothing,  ///< nothing yet: the bytes scanned so far are lost
+    kEnd,      ///< one past the bracket that closes the value
     kEvent,    ///< the comma in front of another event
   };
-  /// `by_brackets` false: what lies there has no brackets that could be trusted.
+  /// `by_brackets` false: brackets are not reliable there.
   explicit JsonRecovery(bool by_brackets) : by_brackets_(by_brackets) {}
 
-  /// Goes on with the bytes at [at, end); `last`: no others will follow. `at` is afterwards at what
-  /// was found, or at the first byte that has to be seen again.
+  /// Continues with the bytes [at, end); `last`: no more follow. On return `at` is at what was
+  /// found, or at the first byte that the next call must see again.
   Found scan(const char*& at, const char* end, bool last);
 
  private:
@@ -35,12 +37,12 @@ class JsonRecovery {
   bool closesWell(const char* at, const char* end, size_t before) const;
 
   bool by_brackets_;
-  bool closes_well_ = false;  // the end of the value is known to come
-  size_t passed_ = 0;         // bytes of earlier calls
+  bool closes_well_ = false;  // known: the value's brackets match
+  size_t passed_ = 0;         // bytes scanned by earlier calls
   bool text_ = false;
   bool escaped_ = false;
-  char before_ = 0;   // the last byte that was no space
-  std::string open_;  // brackets
+  char before_ = 0;   // the last byte that was not a space
+  std::string open_;  // open brackets
 };
 
 }  // namespace tracesmith::import

@@ -16,11 +16,11 @@ namespace tracesmith::import {
 namespace {
 
 constexpr uint64_t kMostWhole = INT64_MAX / 1000;
-constexpr size_t kMostDepth = 1024;  // of lists and objects within a value
+constexpr size_t kMostDepth = 1024;  // nesting depth of lists and objects
 
 bool isDigit(char c) { return c >= '0' && c <= '9'; }
 
-/// To the next quote, backslash, control character or byte beyond ASCII; may stop behind `end`.
+/// The next quote, backslash, control character or non-ASCII byte; may be after `end`.
 inline const char* plainEnd(const char* at) {
 #ifdef __SSE2__
   const __m128i quote = _mm_set1_epi8('"');
@@ -28,7 +28,7 @@ inline const char* plainEnd(const char* at) {
   const __m128i space = _mm_set1_epi8(' ');
   for (;; at += 16) {
     const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
-    // Signed: what is beyond ASCII is below the space, too.
+    // Signed comparison: non-ASCII bytes are also below the space.
     const __m128i stop =
         _mm_or_si128(_mm_or_si128(_mm_cmpeq_epi8(bytes, quote), _mm_cmpeq_epi8(bytes, backslash)),
                      _mm_cmplt_epi8(bytes, space));
@@ -41,7 +41,7 @@ inline const char* plainEnd(const char* at) {
 #endif
 }
 
-/// Four hexadecimal digits; -1 where they are none.
+/// Value of four hexadecimal digits; -1 if they are not.
 int32_t hexadecimal(const char* digits, const char* end) {
   if (end - digits < 4) return -1;
   int32_t value = 0;
@@ -60,7 +60,8 @@ int32_t hexadecimal(const char* digits, const char* end) {
 bool isHighHalf(int32_t code) { return code >= 0xd800 && code < 0xdc00; }
 bool isLowHalf(int32_t code) { return code >= 0xdc00 && code < 0xe000; }
 
-/// `at` behind a backslash; behind the escape afterwards. `whole` false: half a character.
+/// `at` is after a backslash; on return it is after the escape. Sets `whole` to false for half a
+/// surrogate pair.
 JsonFault scanEscape(const char*& at, const char* end, bool& whole) {
   if (at >= end) return JsonFault::kIncomplete;
   const char c = *at;
@@ -84,7 +85,7 @@ JsonFault scanEscape(const char*& at, const char* end, bool& whole) {
   return JsonFault::kNone;
 }
 
-/// Bytes of the character that begins here, which has to be whole; 0: it is not UTF-8.
+/// Length of the UTF-8 character here, which must be complete; 0: not UTF-8.
 size_t characterBytes(const char* at, const char* end) {
   const auto c = static_cast<uint8_t>(*at);
   const size_t length = c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : c >= 0xc2 ? 2 : 0;
@@ -114,7 +115,7 @@ JsonFault scanNumber(const char*& at, const char* end, JsonToken& token) {
     const auto decimals = p - point;
     if (p < end && decimals == 0) return JsonFault::kSyntax;
     token.type = JsonType::kDecimal;
-    // So many that the thousandths fit: µs since 1970 have 16 digits.
+    // Few enough digits that the thousandths fit; µs since 1970 have 16 digits.
     small = decimals <= 3 && (digits <= 15 || (digits == 16 && value < kMostWhole));
     constexpr std::array<uint64_t, 4> kScale = {1000, 100, 10, 1};
     if (small) value = value * 1000 + fraction * kScale[static_cast<size_t>(decimals)];
@@ -127,7 +128,7 @@ JsonFault scanNumber(const char*& at, const char* end, JsonToken& token) {
     while (isDigit(*p)) ++p;
     if (p < end && p == exponent) return JsonFault::kSyntax;
   }
-  if (p >= end) return JsonFault::kIncomplete;  // it may go on
+  if (p >= end) return JsonFault::kIncomplete;  // more digits may follow
   if (!small || (negative && value == 0)) {
     token.type = JsonType::kOther;
     value = 0;
@@ -146,7 +147,7 @@ JsonFault scanWord(const char*& at, const char* end, std::string_view word) {
   return JsonFault::kNone;
 }
 
-/// NaN and infinities, as C, Python and JavaScript write them; 0: it is none.
+/// Length of a NaN or infinity as C, Python and JavaScript write them; 0: it is neither.
 size_t noNumberBytes(const char* at, const char* end) {
   const std::string_view there(at, static_cast<size_t>(end - at));
   const size_t sign = there.starts_with('-') ? 1 : 0;
@@ -171,13 +172,13 @@ JsonFault scanPlain(const char*& at, const char* end, JsonToken& token, JsonMend
   }
 }
 
-/// A list or an object, without recursion: what is open is a bit each.
+/// Scans a list or object without recursion; each open bracket takes one bit.
 JsonFault scanNested(const char*& at, const char* end, JsonMending* mended,
                      std::vector<std::string_view>& words) {
   std::array<bool, kMostDepth> object;
   size_t depth = 0;
   JsonToken part;
-  bool value_next = true;  // else: a comma or a bracket that closes
+  bool value_next = true;  // else a comma or closing bracket
   for (;;) {
     at = skipSpaces(at, end);
     if (at >= end) return JsonFault::kIncomplete;
@@ -227,7 +228,7 @@ JsonFault scanNested(const char*& at, const char* end, JsonMending* mended,
   }
 }
 
-/// Numbers in quotes may have spaces around them: Ascend writes "17669.780\t".
+/// Strips spaces, which may surround numbers in quotes: Ascend writes "17669.780\t".
 std::string_view withoutSpaces(std::string_view text) {
   const auto isSpace = [](char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; };
   const auto isEscaped = [](std::string_view two) {
@@ -246,7 +247,7 @@ std::string_view withoutSpaces(std::string_view text) {
   return text;
 }
 
-/// The parts of a number as JSON writes it.
+/// The parts of a JSON number.
 struct NumberParts {
   bool negative = false;
   std::string_view whole;
@@ -254,7 +255,7 @@ struct NumberParts {
   int exponent = 0;
 };
 
-/// False: `text` is no number, or has something behind it.
+/// Returns false if `text` is not a number, or something follows it.
 bool splitNumber(std::string_view text, NumberParts& parts) {
   const auto takeDigits = [&] {
     size_t digits = 0;
@@ -277,7 +278,7 @@ bool splitNumber(std::string_view text, NumberParts& parts) {
     if (parts.fraction.empty()) return false;
   }
   if (take("eE") != '\0') {
-    constexpr int kFarBeyond = 1'000'000;  // no number of 64 bits has such an exponent
+    constexpr int kFarBeyond = 1'000'000;  // no 64-bit number has such an exponent
     const bool down = take("+-") == '-';
     const std::string_view digits = takeDigits();
     if (digits.empty()) return false;
@@ -289,8 +290,8 @@ bool splitNumber(std::string_view text, NumberParts& parts) {
   return text.empty();
 }
 
-/// The same as scaledInteger() below, rounded, for what most tools write: digits, a point, digits.
-/// False: it is something else.
+/// Fast path of scaledInteger() with rounding, for the most common form: digits, a point, digits.
+/// Returns false for other forms.
 bool scaledPlain(std::string_view text, int zeros, int64_t& result) {
   constexpr std::ptrdiff_t kFewDigits = 15;
   const char* at = text.data();
@@ -313,8 +314,9 @@ bool scaledPlain(std::string_view text, int zeros, int64_t& result) {
   return true;
 }
 
-/// A number times 10^`zeros`, exactly. What is then behind its point is dropped, or `rounded` to
-/// the nearest integer: halves away from zero. False: it is no number, or 64 bits do not hold it.
+/// Computes a number times 10^`zeros` exactly. Remaining decimals are dropped, or `rounded` to the
+/// nearest integer, halves away from zero. Returns false if it is not a number or does not fit in
+/// 64 bits.
 bool scaledInteger(const JsonToken& token, int zeros, bool rounded, int64_t& result) {
   NumberParts parts;
   if (!splitNumber(token.text ? withoutSpaces(token.raw) : token.raw, parts)) return false;
@@ -324,8 +326,8 @@ bool scaledInteger(const JsonToken& token, int zeros, bool rounded, int64_t& res
     return i < whole ? parts.whole[static_cast<size_t>(i)] - '0'
                      : parts.fraction[static_cast<size_t>(i - whole)] - '0';
   };
-  const int64_t point = whole + parts.exponent + zeros;  // so many digits are before it
-  int64_t sum = 0;  // below zero, where there is room for one more
+  const int64_t point = whole + parts.exponent + zeros;  // number of digits before it
+  int64_t sum = 0;  // negative, because that range has one more value
   for (int64_t i = 0; i < point; ++i) {
     if (i >= digits && sum == 0) break;
     if (__builtin_mul_overflow(sum, 10, &sum)) return false;
@@ -367,9 +369,9 @@ std::string_view describe(JsonFault fault) {
     case JsonFault::kControl:
       return "a control character within a text";
     case JsonFault::kUtf8:
-      return "a text that is no UTF-8";
+      return "a text that is not UTF-8";
     case JsonFault::kNumber:
-      return "a number that is none";
+      return "a number that is NaN or infinite";
     case JsonFault::kDepth:
       return "lists and objects are nested deeper than 1,024 levels";
     case JsonFault::kSyntax:
@@ -411,7 +413,7 @@ JsonFault scanText(const char*& at, const char* end, JsonToken& token, JsonMendi
     } else if (static_cast<uint8_t>(c) < ' ') {
       at = p;
       if (mended == nullptr) return JsonFault::kControl;
-      *const_cast<char*>(p++) = ' ';  // NOLINT: asked for
+      *const_cast<char*>(p++) = ' ';  // NOLINT: repair requested by the caller
       ++mended->controls;
     } else if (const size_t bytes = characterBytes(p, end); bytes != 0) {
       p += bytes;
@@ -420,7 +422,7 @@ JsonFault scanText(const char*& at, const char* end, JsonToken& token, JsonMendi
     } else {
       at = p;
       if (mended == nullptr) return JsonFault::kUtf8;
-      *const_cast<char*>(p++) = '?';  // NOLINT: asked for
+      *const_cast<char*>(p++) = '?';  // NOLINT: repair requested by the caller
       ++mended->bytes;
     }
   }
@@ -442,7 +444,7 @@ JsonFault scanValue(const char*& at, const char* end, JsonToken& token, JsonMend
     return scanNumber(at, end, token);
   }
   const char* const begin = at;
-  std::vector<std::string_view> words;  // numbers that are none
+  std::vector<std::string_view> words;  // NaN and infinities
   const JsonFault fault =
       c == '{' || c == '[' ? scanNested(at, end, mended, words) : scanPlain(at, end, token, mended);
   token.type = JsonType::kOther;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goes through a JSON document that lies in memory, member by member, and reads only what is asked
-// for. What can be mended is mended where it stands (see JsonMending); at anything else it stops.
+// Walks through a JSON document in memory, member by member, and reads only what is asked for. It
+// repairs in place what it can (see JsonMending) and stops at any other fault.
 #pragma once
 
 #include <string_view>
@@ -11,27 +11,29 @@ namespace tracesmith::import {
 
 class JsonWalker {
  public:
-  /// kJsonPadding zeros have to be behind `text`.
+  /// kJsonPadding zeros must follow `text`.
   explicit JsonWalker(std::string_view text, JsonMending* mended = nullptr)
       : at_(text.data()), end_(text.data() + text.size()), mended_(mended) {
     at_ = skipSpaces(at_, end_);
   }
 
-  /// '{', '[', '"' or what else the value begins with; 0 at the end.
+  /// The first character of the value here ('{', '[', '"', …); 0 at the end.
   char peek() const { return at_ < end_ ? *at_ : '\0'; }
-  /// Goes into the object ('{') or list ('[') that stands here. False: it is something else.
+  /// Enters the object (`open` is '{') or list ('[') here. Returns false if the value is something
+  /// else.
   bool enter(char open) {
     if (failed() || peek() != open) return false;
     at_ = skipSpaces(at_ + 1, end_);
     first_ = true;
     return true;
   }
-  /// To the next member of the object that was entered last, up to its value, which has to be
-  /// entered and gone through, or read. False: it has no more, and is left; or a fault.
+  /// Moves to the value of the next member of the innermost entered object. The caller must then
+  /// read that value, or enter it and read all of it. Returns false at a fault, or after the last
+  /// member; the object is then left.
   bool member(std::string_view& key);
   /// The same for a list.
   bool element() { return next(']'); }
-  /// The value that stands here, whole.
+  /// Reads the whole value here.
   JsonToken value();
 
   bool failed() const { return fault_ != JsonFault::kNone; }
@@ -48,11 +50,11 @@ class JsonWalker {
   const char* at_;
   const char* end_;
   JsonMending* mended_;
-  bool first_ = false;  // nothing of what was entered last has been read
+  bool first_ = false;  // nothing read yet of the innermost entered value
   JsonFault fault_ = JsonFault::kNone;
 };
 
-/// each(key, value) for the members of the object `raw`; what it does not read is passed over.
+/// Calls each(key, value) for the members of the object `raw`.
 template <class Each>
 void forMembers(std::string_view raw, const Each& each) {
   JsonWalker walker(raw);
@@ -60,7 +62,7 @@ void forMembers(std::string_view raw, const Each& each) {
   for (std::string_view key; walker.member(key);) each(key, walker.value());
 }
 
-/// each(value) for the elements of the list `raw`.
+/// Calls each(value) for the elements of the list `raw`.
 template <class Each>
 void forElements(std::string_view raw, const Each& each) {
   JsonWalker walker(raw);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A member of a JSON document beside its events or nodes, kept in the trace's metadata as it stands
-// in the document:
+// Keeps a member of a JSON document (other than its events or nodes) verbatim in the trace's
+// metadata:
 //
-//   "source.NAME" = raw, or, where it is larger than a string of a trace may be,
+//   "source.NAME" = raw, or, if raw is larger than a string of a trace may be,
 //   "source_part.0.NAME", "source_part.1.NAME", … = its parts in order
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace tracesmith::import {
 
-/// Calls `set(key, value)` for each row of metadata that the member becomes.
+/// Calls `set(key, value)` for each metadata row of the member.
 template <class Set>
 void keepSourceMember(std::string_view name, std::string_view raw, const Set& set) {
   if (raw.size() <= sbt::kMaxStringBytes) {
@@ -24,7 +24,7 @@ void keepSourceMember(std::string_view name, std::string_view raw, const Set& se
   }
   for (size_t part = 0; !raw.empty(); ++part) {
     size_t bytes = std::min<size_t>(raw.size(), sbt::kMaxStringBytes);
-    // Not within a character of UTF-8.
+    // Do not split a UTF-8 character.
     while (bytes < raw.size() && bytes > 1 && (static_cast<uint8_t>(raw[bytes]) & 0xc0) == 0x80) {
       --bytes;
     }

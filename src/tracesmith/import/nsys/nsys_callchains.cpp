@@ -33,7 +33,7 @@ uint64_t NsysCallchains::read(SqliteFile& file, const SqliteTable& table, int ki
     }
     return !builder_.failed();
   });
-  // The outermost frame of each stack first.
+  // Outermost frame of each stack first.
   std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
     return std::tie(a.id, b.depth) < std::tie(b.id, a.depth);
   });

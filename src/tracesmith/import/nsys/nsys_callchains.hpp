@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Host call stacks of an Nsight Systems export: tables of frames by stack and depth (0: innermost).
+// Host call stacks of an Nsight Systems export, which stores one frame per row, by stack id and
+// depth (0: innermost).
 #pragma once
 
 #include <cstdint>
@@ -15,12 +16,12 @@ namespace tracesmith::import {
 class NsysCallchains {
  public:
   using Text = std::function<StringId(int64_t id)>;
-  /// `text`: of an id of StringIds.
+  /// `text`: looks up an id of the table StringIds.
   NsysCallchains(TraceBuilder& builder, Text text)
       : builder_(builder), text_(std::move(text)), paths_(builder) {}
 
-  /// Reads `table`, keeping its rows. Its stacks are then those of at(), beside those of others
-  /// that were read under another `kind`.
+  /// Reads `table`, keeps its rows and returns their number. Stack ids are separate for each
+  /// `kind`; pass the same `kind` to at().
   uint64_t read(SqliteFile& file, const SqliteTable& table, int kind);
   CallPathId at(int kind, int64_t id) const;
 

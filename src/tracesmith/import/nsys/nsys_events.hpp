@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which record of a CUDA event a wait in Nsight Systems' tables was for.
+// Finds the CUDA event record that each wait in an Nsight Systems export was for.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,14 @@ class NsysEvents {
   struct Row {
     ProcessId process = ProcessId::kNone;
     int64_t event = 0;
-    int64_t sync_id = kNoSyncId;  ///< of one record and its waits; only later versions have it
-    uint64_t correlation = 0;     ///< of its host call
+    int64_t sync_id = kNoSyncId;  ///< shared by a record and its waits; only in later versions
+    uint64_t correlation = 0;     ///< correlation id of its host call
     StreamId stream = StreamId::kNone;
   };
   void record(const Row& row);
   void wait(const Row& row);
-  /// By the sync id; without, the last record of the event that was called before the wait: the
-  /// correlation ids of a process count its calls. Waits whose record is not there have none.
+  /// Matches by sync id. Without one, matches a wait with the last earlier record of the event;
+  /// correlation ids of a process increase with each call. Waits without a record get no flow.
   void writeFlows(FlowTable& flows);
 
  private:

@@ -19,9 +19,9 @@ namespace {
 
 using F = NsysField;
 
-constexpr size_t kMostNotices = 5;  // of the recording's losses in the text about them
+constexpr size_t kMostNotices = 5;  // notices quoted in the text about losses
 
-/// "cudaMalloc_v3020" is cudaMalloc; "cuMemcpyDtoH_v2" is the function's own name.
+/// "cudaMalloc_v3020" becomes cudaMalloc; "cuMemcpyDtoH_v2" is the function's real name and stays.
 std::string_view withoutVersion(std::string_view function) {
   const size_t at = function.rfind("_v");
   if (at == std::string_view::npos) return function;
@@ -41,7 +41,7 @@ bool saysLoss(std::string text) {
                      [&](std::string_view word) { return text.find(word) != std::string::npos; });
 }
 
-/// Streams and contexts that CUPTI has no number for are 0xffffffff.
+/// CUPTI uses 0xffffffff for streams and contexts without a number.
 bool isNumber(int64_t id) { return id >= 0 && id < UINT32_MAX; }
 
 class NsysImport {
@@ -55,7 +55,7 @@ class NsysImport {
   Result<ImportCounts> run();
 
  private:
-  /// Where a piece of device work was and who asked for it.
+  /// Where a piece of device work ran, and which call launched it.
   struct Place {
     ProcessId process;
     ThreadId thread;
@@ -66,7 +66,8 @@ class NsysImport {
 
   void readTable(const SqliteTable& table, const NsysTableKind& kind);
   void findDomains(const SqliteTable& table);
-  // Each false: the row has no time, or says no event. It is pushed and counted, but not yet kept.
+  // Each returns false if the row has no time or is not an event. On success the row is pushed and
+  // counted, but its source is not yet kept.
   bool push(const NsysTableKind& kind, SqliteSource::Values& values, TableId& into);
   bool pushHostCall(SqliteSource::Values& values);
   bool pushKernel(SqliteSource::Values& values);
@@ -109,13 +110,13 @@ class NsysImport {
   NsysNames::Used used_;
   LaunchingCalls launched_by_;
   NsysEvents events_;
-  std::map<int64_t, StringId> domains_;  // of NVTX
+  std::map<int64_t, StringId> domains_;  // NVTX domains
   std::vector<std::string> notices_;
   size_t notices_left_out_ = 0;
   std::optional<int64_t> first_ns_;
   SpansOfSource spans_;
   ImportCounts counts_;
-  // The row at hand.
+  // The current row.
   int64_t duration_ns_ = 0;
   const SqliteRow* row_ = nullptr;
   const NsysColumns* columns_ = nullptr;
@@ -139,7 +140,7 @@ Result<ImportCounts> NsysImport::run() {
       later.push_back(&table);
     }
   }
-  // Calls come before the work that they launched.
+  // Read calls before the work that they launched.
   std::stable_sort(later.begin(), later.end(), [](const SqliteTable* a, const SqliteTable* b) {
     return nsysTableKind(a->name).target == NsysTarget::kHostCall &&
            nsysTableKind(b->name).target != NsysTarget::kHostCall;
@@ -181,7 +182,7 @@ std::string NsysImport::lost() {
   }
   if (counts_.others > 0) {
     say(std::to_string(counts_.others) +
-        " rows of no known kind or without a time are kept as they were, and are in no table");
+        " rows of unknown kinds or without a time are kept unchanged, but are in no table");
   }
   spans_.tell(counts_.notes, text);
   return text;
@@ -238,7 +239,7 @@ void NsysImport::readTable(const SqliteTable& table, const NsysTableKind& kind) 
   });
 }
 
-/// Ranges may be open where the recording ended; everything else has both its ends.
+/// Only ranges may still be open at the end of the recording.
 int64_t NsysImport::lengthOfRow(const NsysTableKind& kind, int64_t start_ns) {
   if (!columns_->has(F::kEnd) || kind.target == NsysTarget::kMemory) return 0;
   if (has(F::kEnd)) {
@@ -475,7 +476,7 @@ bool NsysImport::pushNvtx(RangeRow range) {
   if (kind == NsysNames::NvtxKind::kMark) {
     range.kind = RangeKind::kInstant;
   } else if (!has(F::kEnd)) {
-    range.kind = RangeKind::kBegin;  // the recording ended within it
+    range.kind = RangeKind::kBegin;  // the recording ended inside it
   }
   builder_.rows.range.push(range);
   return true;
@@ -490,7 +491,7 @@ bool NsysImport::pushMetric(SqliteSource::Values& values) {
   return true;
 }
 
-// --- Where and who ---------------------------------------------------------------------------
+// --- Places and threads ----------------------------------------------------------------------
 
 ProcessId NsysImport::process(int64_t pid) {
   used_.pids.insert(pid);
@@ -535,7 +536,8 @@ ShapeId NsysImport::launchShape() {
                        .cluster_x = small(F::kClusterX),
                        .cluster_y = small(F::kClusterY),
                        .cluster_z = small(F::kClusterZ)};
-  // The grid counts blocks, ours work-items: below 2^64, since both are clamped to 32 bits.
+  // The source's grid counts blocks, a trace's counts work-items. The product is below 2^64,
+  // because both factors are clamped to 32 bits.
   shape.global_x = uint64_t{small(F::kGridX)} * shape.local_x;
   shape.global_y = uint64_t{small(F::kGridY)} * shape.local_y;
   shape.global_z = uint64_t{small(F::kGridZ)} * shape.local_z;
@@ -545,7 +547,7 @@ ShapeId NsysImport::launchShape() {
 
 // --- The importer ----------------------------------------------------------------------------
 
-/// Any table whose name only the tool has will do: others may be missing.
+/// Any table name that only Nsight Systems uses is enough, because others may be missing.
 bool isNsys(const SqliteFile& file) {
   return std::any_of(file.tables().begin(), file.tables().end(), [&](const SqliteTable& table) {
     return table.name.starts_with("CUPTI_ACTIVITY_KIND_") ||

@@ -125,7 +125,7 @@ ImportedDatabase small(const std::string& more = "") {
   return got;
 }
 
-/// The row of `table` that begins at `start_ns` (a trace has its rows in an order of its own).
+/// The row of `table` with start `start_ns` (rows of a trace are in a different order).
 template <class Table>
 typename Table::Row at(const Table& table, int64_t start_ns) {
   for (size_t i = 0; i < table.size(); ++i) {
@@ -171,15 +171,15 @@ TEST(NsysImporter, KernelsHaveTheirLaunchTheirShapeAndTheGpuThatTheProcessMeant)
   EXPECT_EQ(device.clock_mhz, 1980U);
   EXPECT_EQ(device.max_threads_per_unit, 2048U);
 
-  // The same correlation id in another process is another launch.
+  // The same correlation id in another process belongs to another launch.
   const KernelRow other = at(t.kernel, 3000);
   EXPECT_EQ(t.thread.tid[indexOf(other.thread_id)], 78U);
   EXPECT_EQ(t.text(other.name), "add") << "its long name is not in the file";
   EXPECT_EQ(t.device.ordinal[indexOf(t.deviceOf(other.stream_id))], 0U);
-  // Two kernels of one launch of a graph.
+  // Two kernels of one graph launch.
   EXPECT_EQ(at(t.kernel, 6000).thread_id, at(t.kernel, 6100).thread_id);
   EXPECT_EQ(at(t.kernel, 6000).correlation_id, 200U);
-  // It ends before it begins.
+  // Its end is before its start.
   EXPECT_EQ(at(t.kernel, 9000).duration_ns, 0);
   EXPECT_EQ(t.text(at(t.kernel, 7600).name), "CUDA graph 12 (as a whole)");
 }
@@ -285,7 +285,7 @@ TEST(NsysImporter, TimesHaveTheirUnixTimeAndLossesTheirText) {
   const std::string reason(t.text(t.loss.reason[0]));
   EXPECT_THAT(reason, HasSubstr("Nsight Systems said: 12 CUDA events were dropped."));
   EXPECT_THAT(reason, testing::Not(HasSubstr("has started")));
-  EXPECT_THAT(reason, HasSubstr("7 rows of no known kind or without a time"));
+  EXPECT_THAT(reason, HasSubstr("7 rows of unknown kinds or without a time"));
   EXPECT_TRUE(got.report->counts.damage.empty());
 }
 
@@ -327,7 +327,7 @@ TEST(NsysImporter, AMissingTableOfNamesCostsTheNamesOnly) {
 }
 
 TEST(NsysImporter, RowsOfEveryTypeComeBack) {
-  // More patterns of types than shapes are made for, text that needs escapes, numbers at the edge.
+  // More type patterns than the limit of shapes, text that needs escapes, extreme numbers.
   std::string more = "CREATE TABLE \"odd \"\"name\\\" (";
   for (int i = 0; i < 12; ++i)
     more += std::string(i == 0 ? "" : ", ") + "\"c\"\"" + std::to_string(i) + "\"";
@@ -483,7 +483,7 @@ TEST(NsysImporter, LengthsThatCanNotBeAreNoneAndAreSaid) {
   EXPECT_THAT(lost, HasSubstr("1 events end before they begin"));
   EXPECT_THAT(lost, HasSubstr("1 events have no end"));
   EXPECT_THAT(lost, HasSubstr("1 events would have lasted"));
-  EXPECT_THAT(lost, HasSubstr("1 events have a time that no clock shows"));
+  EXPECT_THAT(lost, HasSubstr("1 events have an impossible time"));
   EXPECT_EQ(got.report->counts.notes.size(), 4U);
 }
 

@@ -8,14 +8,15 @@
 namespace tracesmith::import {
 namespace {
 
-constexpr size_t kLongestFact = 4096;  // of metadata; longer ones are only kept in their table
+// Longest metadata value; longer ones are only kept as table rows.
+constexpr size_t kLongestFact = 4096;
 
 constexpr std::string_view kCopyEnum = "ENUM_CUDA_MEMCPY_OPER";
 constexpr std::string_view kSyncEnum = "ENUM_CUPTI_SYNC_TYPE";
 constexpr std::string_view kMemory = "ENUM_CUDA_DEV_MEM_EVENT_OPER";
 constexpr std::string_view kEvents = "ENUM_NSYS_EVENT_TYPE";
 
-/// For exports without tables of enumerations: the numbers of CUpti_ActivityMemcpyKind,
+/// Values for exports without tables of enumerations: those of CUpti_ActivityMemcpyKind, of
 /// CUpti_ActivitySynchronizationType and of the tool itself.
 struct Known {
   std::string_view enumeration;
@@ -123,7 +124,7 @@ void NsysNames::readRow(const SqliteTable& table, const SqliteRow& row) {
       std::from_chars(value.data(), value.data() + value.size(), shift_ns_);
     }
     if (key == "NvDriverVersion") driver_ = value;
-    // Of the capture's parameters many have the same name; they are in their table.
+    // Many parameters of a capture have the same name, so they are only kept as table rows.
     if (name != "META_DATA_CAPTURE" && value.size() <= kLongestFact) {
       builder_.setMetadata("nsys." + key, value);
     }

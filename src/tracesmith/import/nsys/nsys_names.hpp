@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The dictionaries of an Nsight Systems export: texts, enumerations, devices, processes, threads.
+// The lookup tables of an Nsight Systems export: texts, enumerations, devices, processes, threads.
 #pragma once
 
 #include <cstdint>
@@ -24,32 +24,32 @@ class NsysNames {
  public:
   explicit NsysNames(TraceBuilder& builder) : builder_(builder) {}
 
-  /// Reads a table that nsysTableKind() calls a dictionary, keeping its rows. Returns their number.
+  /// Reads a table that is NsysTarget::kDictionary and keeps its rows. Returns their number.
   uint64_t read(SqliteFile& file, const SqliteTable& table);
 
-  /// Of StringIds; "" for an id that is not there.
+  /// Text of an id of the table StringIds; "" if there is none.
   StringId text(int64_t id) const;
   std::string_view label(std::string_view enumeration, int64_t value) const;
 
-  // What numbers of the file mean: by the names in its tables, else as CUPTI's headers define them.
+  // Meaning of numbers in the file: by the names in its tables, else as defined in CUPTI's headers.
   CopyKind copyKind(int64_t value) const;
   SyncKind syncKind(int64_t value) const;
   MemoryKind memoryKind(int64_t value) const;
   enum class NvtxKind : uint8_t { kRange, kMark, kDomain, kThread, kOther };
   NvtxKind nvtxKind(int64_t event_type) const;
 
-  /// Number of the GPU that a process calls `device`.
+  /// Number of the GPU that is CUDA device `device` in that process.
   int64_t gpu(int64_t pid, int64_t device) const;
   std::string_view metricName(int64_t type, int64_t metric) const;
-  /// What events referred to.
+  /// Processes, threads and devices that events refer to.
   struct Used {
     std::set<int64_t> pids;
     std::set<std::pair<int64_t, int64_t>> tids;
     std::set<int64_t> devices;
   };
-  /// Names of processes and threads, and facts of devices.
+  /// Writes names of the processes and threads, and properties of the devices.
   void nameWhatIsUsed(const Used& used);
-  /// Unix time (ns) of the times' zero, where the export says it.
+  /// Unix time (ns) of time 0; nullopt if the export does not contain it.
   std::optional<int64_t> unixEpoch() const;
 
  private:
@@ -68,13 +68,13 @@ class NsysNames {
   TraceBuilder& builder_;
   std::unordered_map<int64_t, StringId> texts_;
   std::map<std::string, std::map<int64_t, EnumValue>, std::less<>> enums_;
-  std::map<std::pair<int64_t, int64_t>, int64_t> gpu_of_;  // by pid and CUDA's number
+  std::map<std::pair<int64_t, int64_t>, int64_t> gpu_of_;  // by pid and CUDA device number
   std::map<int64_t, Gpu> gpus_;
   std::map<int64_t, std::string> processes_;
-  std::map<std::pair<int64_t, int64_t>, int64_t> threads_;  // ids of texts
+  std::map<std::pair<int64_t, int64_t>, int64_t> threads_;  // text ids
   std::map<std::pair<int64_t, int64_t>, std::string> metrics_;
   std::string driver_;
-  int64_t utc_ns_ = 0;  // of the beginning of the session
+  int64_t utc_ns_ = 0;  // start of the session
   int64_t shift_ns_ = 0;
   bool normalised_ = false;
 };

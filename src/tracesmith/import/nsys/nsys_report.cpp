@@ -14,14 +14,14 @@ Result<std::string> findNsys() {
   std::string tool = findTool("nsys");
   if (!tool.empty()) return tool;
   return fail(ErrorCode::kNotFound,
-              "not found on PATH; it is a part of NVIDIA Nsight Systems "
+              "not found on PATH; it is part of NVIDIA Nsight Systems "
               "(https://developer.nvidia.com/nsight-systems)",
               "nsys");
 }
 
 Status exportNsysReport(const std::string& report, const std::string& database) {
   TS_TRY(const std::string tool, findNsys());
-  // A name that begins with "-" would be an option.
+  // A name that starts with "-" would be taken for an option.
   const std::string file = report.starts_with('-') ? "./" + report : report;
   std::vector<std::string> command = {tool,
                                       "export",
@@ -53,7 +53,7 @@ Result<ImportCounts> runNsysReport(const ImportInput& input, TraceWriter& writer
     return fail(ErrorCode::kUnsupported,
                 "is a report of Nsight Systems, which only its own tool can read: nsys is " +
                     tool.error().message +
-                    "; where it is installed, 'nsys export --type sqlite FILE' makes a database "
+                    "; where it is installed, 'nsys export --type sqlite FILE' creates a database "
                     "that can be imported anywhere",
                 input.path);
   }

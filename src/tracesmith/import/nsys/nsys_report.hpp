@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports of Nsight Systems (.nsys-rep, .qdrep before 2021). What is in them only the tool knows:
-// `nsys export` makes the database of them that is imported. This is the one format that is told
-// by its name, and only where the content is that of no other.
+// Imports reports of Nsight Systems (.nsys-rep, .qdrep before 2021). Only the tool can read them:
+// `nsys export` converts a report to the database that is then imported. This is the only format
+// recognised by file name, and only if no other format matches the content.
 #pragma once
 
 #include <string>
@@ -12,10 +12,10 @@ namespace tracesmith::import {
 
 extern const Importer kNsysReportImporter;
 
-/// The tool itself. kNotFound: it is not on PATH; the message says how to get it.
+/// Path of the `nsys` tool. kNotFound: it is not on PATH; the message says how to get it.
 Result<std::string> findNsys();
 
-/// Writes the report at `report` to `database`, with the payloads of NVTX where the tool can.
+/// Writes the report at `report` to `database`, including NVTX payloads if the tool supports that.
 Status exportNsysReport(const std::string& report, const std::string& database);
 
 }  // namespace tracesmith::import

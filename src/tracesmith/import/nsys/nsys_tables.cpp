@@ -9,7 +9,7 @@ namespace {
 using F = NsysField;
 using T = NsysTarget;
 
-// Where two columns of a table would be the same field, the first one listed here is.
+// If two columns of a table map to the same field, the one listed first counts.
 constexpr auto kColumns = std::to_array<std::pair<std::string_view, NsysField>>({
     {"start", F::kStart},
     {"timestamp", F::kStart},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tables and columns of an Nsight Systems export (`nsys export --type sqlite`) mean. The
-// tool calls a thing the same in all its tables, so that one list of columns serves them all; which
-// tables and columns there are depends on its version and on what was recorded.
+// The meaning of tables and columns of an Nsight Systems export (`nsys export --type sqlite`). The
+// tool uses the same column names in all tables, so one list of columns serves all of them. The set
+// of tables and columns depends on the tool's version and on what was recorded.
 #pragma once
 
 #include <array>
@@ -68,21 +68,21 @@ enum class NsysTarget : uint8_t {
   kNvtx,
   kMetric,
   kDiagnostic,
-  kRange,       ///< of the category in NsysTableKind
-  kDictionary,  ///< names and facts: no event
-  kUnknown,     ///< ranges where it has times and names, else only kept
+  kRange,       ///< with the category in NsysTableKind
+  kDictionary,  ///< lookup table, no events
+  kUnknown,     ///< ranges if it has times and names, else only kept
 };
 
 struct NsysTableKind {
-  std::string_view table;  ///< with * at its end: all that begin so
+  std::string_view table;  ///< a trailing * matches any suffix
   NsysTarget target = NsysTarget::kUnknown;
   std::string_view category;
 };
 
-/// What `table` is.
+/// The kind of `table`.
 NsysTableKind nsysTableKind(std::string_view table);
 
-/// Where the fields of a table are.
+/// Column indices of the fields in one table.
 class NsysColumns {
  public:
   explicit NsysColumns(const SqliteTable& table);

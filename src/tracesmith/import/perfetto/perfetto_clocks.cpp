@@ -14,7 +14,7 @@ namespace {
 
 namespace pn = perfetto_numbers;
 
-constexpr size_t kMostClocks = 64;  // of a snapshot; real ones have up to eight
+constexpr size_t kMostClocks = 64;  // clocks per snapshot; real snapshots have up to eight
 
 }  // namespace
 
@@ -75,12 +75,12 @@ void PerfettoClocks::follow(uint64_t sequence, std::string_view snapshot) {
   }
 }
 
-/// The trace's time of a time of the clock `from`.
+/// Converts a time of the clock `from` to trace time.
 std::optional<int64_t> PerfettoClocks::between(uint32_t from, int64_t ns) {
   if (from == primary_) return ns;
   auto known = ways_.find(from);
   if (known == ways_.end()) {
-    // Breadth first over the clocks that stand in one snapshot.
+    // Breadth-first search; clocks in the same snapshot are neighbours.
     std::map<uint32_t, std::set<uint32_t>> beside;
     for (const auto& snapshot : snapshots_) {
       for (const Reading& a : snapshot) {

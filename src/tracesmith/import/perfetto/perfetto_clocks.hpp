@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The clocks of a Perfetto trace: whatever clock a packet's time is in, what it is in the trace's.
+// Converts packet times of a Perfetto trace from any clock to the trace's clock.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +11,22 @@
 
 namespace tracesmith::import {
 
-/// Clocks up to 63 and from 128 on are the whole trace's, those between a sequence's own. All
-/// snapshots of the former must be known before times are asked for; the latter go along with the
-/// packets.
+/// Clock ids up to 63 and from 128 on are global; ids 64 to 127 belong to a sequence. All snapshots
+/// of global clocks must be known before the first conversion. Snapshots of sequence clocks are
+/// processed in packet order.
 class PerfettoClocks {
  public:
-  /// A ClockSnapshot; `sequence` has clocks of its own in it.
+  /// Each takes a ClockSnapshot. learn() reads its global clocks, in a first pass. follow() reads
+  /// the clocks that belong to `sequence`.
   void learn(std::string_view snapshot);
   void follow(uint64_t sequence, std::string_view snapshot);
 
-  /// The clock that times without one are in, and that all are converted to.
+  /// The clock of times that name none, and the target of all conversions.
   uint32_t traceClock() const { return primary_; }
-  /// Nothing: no snapshot leads from that clock to the trace's. Between snapshots the one before
-  /// counts, as in Perfetto.
+  /// nullopt: no snapshot relates that clock to the trace's. Between two snapshots the earlier one
+  /// applies, as in Perfetto.
   std::optional<int64_t> toTrace(uint64_t sequence, uint32_t clock, uint64_t time);
-  /// Trace time and Unix time in ns of one moment, where some snapshot has both.
+  /// Trace time and Unix time (ns) of the same moment; nullopt if no snapshot has both.
   std::optional<std::pair<int64_t, int64_t>> unixTime() const;
 
  private:
@@ -42,11 +43,11 @@ class PerfettoClocks {
 
   using Pairs = std::vector<std::pair<int64_t, int64_t>>;
   struct OwnClock {
-    uint64_t last = 0;  // raw
-    uint64_t raw = 0;   // at the snapshot
+    uint64_t last = 0;  // raw value of the last time
+    uint64_t raw = 0;   // raw value at the snapshot
     bool incremental = false;
     uint64_t multiplier = 1;
-    uint32_t other = 0;  // clock that it is known by
+    uint32_t other = 0;  // global clock that it is related to
     int64_t other_ns = 0;
   };
 
@@ -54,7 +55,8 @@ class PerfettoClocks {
   bool any_primary_ = false;
   std::vector<std::vector<Reading>> snapshots_;
   std::map<uint32_t, uint64_t> multipliers_;
-  /// For each clock the hops to the trace's: pairs of readings, by the first.
+  /// For each clock the conversion steps to the trace's clock: pairs of readings, sorted by the
+  /// first.
   std::map<uint32_t, std::vector<Pairs>> ways_;
   std::map<std::pair<uint64_t, uint32_t>, OwnClock> own_;
 };

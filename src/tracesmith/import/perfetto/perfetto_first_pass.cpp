@@ -110,7 +110,7 @@ void PerfettoSurvey::setDefaults(Sequence& known, std::string_view bytes) {
   });
 }
 
-/// What a packet says of processes, threads, tracks, devices and the trace.
+/// Reads a packet's descriptions of processes, threads, tracks, devices and the trace.
 void PerfettoSurvey::describe(Sequence& known, uint32_t kind, std::string_view payload) {
   switch (kind) {
     case pn::packet::kTrackDescriptor:
@@ -167,7 +167,7 @@ void PerfettoSurvey::track(std::string_view bytes) {
   });
   const auto [known, fresh] = tracks.try_emplace(uuid);
   if (fresh) track_order.push_back(uuid);
-  PerfettoTrack& t = known->second;  // what is said of it later is added
+  PerfettoTrack& t = known->second;  // later descriptions are merged in
   proto::forEachField(bytes, [&](const Field& f) {
     switch (f.number) {
       case pn::track::kParent:
@@ -278,7 +278,7 @@ void PerfettoSurvey::event(uint64_t sequence, const Sequence& known, std::option
   });
 }
 
-/// Whether they come in order of time: one sequence, one clock, no step back.
+/// Checks whether they come in time order: one sequence, one clock, no decreasing time.
 void PerfettoSurvey::gpuCounters(uint64_t sequence, uint32_t clock, std::optional<uint64_t> time) {
   const std::pair in(sequence, clock);
   if (gpu_counters_in_.value_or(in) != in || (time && *time < gpu_counters_until_)) {
@@ -307,7 +307,7 @@ void PerfettoSurvey::stage(std::string_view bytes) {
       });
       if (g.number == ps::kContext) specifications.pids[context] = pid;
       if (g.number == ps::kQueues) {
-        // Each list of queues counts from 0; stages go on from the list before.
+        // Queue numbers restart at 0 in each list; stage numbers continue from the previous list.
         if (queue >= specifications.queues.size()) specifications.queues.resize(queue + 1);
         if (!name.empty()) specifications.queues[queue] = name;
         ++queue;
@@ -323,9 +323,10 @@ uint64_t PerfettoSurvey::sameTrack(uint64_t uuid) const {
   return trackOfThread(known->second.pid, known->second.tid);
 }
 
-/// Which tracks are of one thread is known only now.
+/// Only now is it known which tracks belong to the same thread.
 void PerfettoSurvey::finish() {
-  // The exporter gives each thread one track; threads of several hosts may have equal numbers.
+  // TraceSmith's exporter gives each thread one track. Threads of different hosts may have equal
+  // ids, so they must not be merged.
   if (ours) {
     for (auto& [uuid, track] : tracks) track.separate = true;
   }

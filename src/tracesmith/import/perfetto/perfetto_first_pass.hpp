@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What must be known of a Perfetto trace before its events can be read: packets come in the order
-// in which buffers were copied, so that a track may be described, and a clock explained, long after
-// the first event that needs it. The file is read twice.
+// The first of two passes over a Perfetto trace; it collects what is needed to read the events.
+// Packets come in the order in which buffers were copied. The description of a track or a clock may
+// therefore come long after the first event that needs it.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@
 
 namespace tracesmith::import {
 
-/// A track may have parents; how far up they are followed, should they lead in a circle.
+/// Number of parent tracks to follow at most; bounds the work if parents form a cycle.
 constexpr int kDeepestTrack = 64;
 
 struct PerfettoTrack {
@@ -27,7 +27,7 @@ struct PerfettoTrack {
   bool process = false;
   bool thread = false;
   bool counter = false;
-  bool separate = false;  ///< a thread's, but not the same as others of that thread
+  bool separate = false;  ///< belongs to a thread, but is separate from the thread's other tracks
   uint64_t counter_type = 0;
   int64_t pid = 0;
   int64_t tid = 0;
@@ -47,52 +47,53 @@ struct PerfettoGpu {
 
 /// Which call submitted a piece of device work.
 struct PerfettoSubmission {
-  uint64_t first = 0;  ///< event id of the first work of that call: what joins all of them
+  uint64_t first = 0;  ///< event id of the call's first work: correlation id of all its work
   uint64_t track = 0;
 };
 
-/// What a source of GpuRenderStageEvents names once by position (the form before interned data).
+/// Names that a source of GpuRenderStageEvents lists once and refers to by position (the form
+/// before interned data).
 struct PerfettoSpecifications {
   std::vector<std::string> queues, stages;
   std::map<uint64_t, int64_t> pids;  ///< by graphics context
 };
 
-/// Stands for a thread among the tracks, whatever tracks are described for it.
+/// Track id that stands for a thread, independent of the tracks described for it.
 uint64_t trackOfThread(int64_t pid, int64_t tid);
 
 class PerfettoSurvey {
  public:
   void packet(std::string_view bytes);
-  /// Behind the last packet.
+  /// Call after the last packet.
   void finish();
 
   std::unordered_map<uint64_t, PerfettoTrack> tracks;
-  std::vector<uint64_t> track_order;  ///< as they were described first
-  /// What an event on that track is on: several tracks of one thread are one.
+  std::vector<uint64_t> track_order;  ///< in order of their first description
+  /// The track that represents `uuid`: several tracks of one thread are merged into one.
   uint64_t sameTrack(uint64_t uuid) const;
-  /// Tracks (as sameTrack() has them) whose events are not in order of time in the file: they come
-  /// on several sequences, or say times of their own.
+  /// Tracks (as returned by sameTrack()) whose events are not in time order in the file, because
+  /// they come on several sequences or have their own times.
   std::unordered_set<uint64_t> unordered_tracks;
-  bool unordered_gpu_counters = false;  ///< likewise, of GpuCounterEvents
+  bool unordered_gpu_counters = false;  ///< the same for GpuCounterEvents
   PerfettoSpecifications specifications;
   PerfettoClocks clocks;
   std::unordered_map<uint64_t, PerfettoSubmission> submissions;  ///< by event id
   std::vector<PerfettoGpu> gpus;
   std::vector<std::pair<std::string, std::string>> attributes;
-  /// Of ProcessTree and ProcessDescriptor: command line, parent.
+  /// From ProcessTree and ProcessDescriptor: command line and parent, by pid.
   std::map<int64_t, std::pair<std::string, int64_t>> processes;
   std::map<std::pair<int64_t, int64_t>, std::string> threads;  ///< names
-  bool ours = false;                                           ///< `tracesmith export` wrote it
+  bool ours = false;                                           ///< written by `tracesmith export`
   uint64_t packets = 0;
 
  private:
-  /// A sequence as far as the first reading needs it.
+  /// The state of a sequence that the first pass needs.
   struct Sequence {
     uint64_t track = 0;
     uint32_t clock = 0;
     PerfettoThread thread;
   };
-  /// Of the events of one track: the sequence that they come on, and the latest time.
+  /// For one track: the sequence that its events come on, and their latest time.
   struct Order {
     uint64_t sequence = 0;
     uint64_t time = 0;
@@ -101,7 +102,7 @@ class PerfettoSurvey {
   void setDefaults(Sequence& known, std::string_view bytes);
   void describe(Sequence& known, uint32_t kind, std::string_view payload);
   void track(std::string_view bytes);
-  /// `time`: in no clock that counts differences.
+  /// `time`: not in an incremental clock.
   void event(uint64_t sequence, const Sequence& known, std::optional<uint64_t> time,
              std::string_view bytes);
   void gpuCounters(uint64_t sequence, uint32_t clock, std::optional<uint64_t> time);

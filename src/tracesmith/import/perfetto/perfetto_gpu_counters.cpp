@@ -80,7 +80,7 @@ PerfettoOutcome PerfettoGpuCounters::event(const PerfettoSequence& sequence, uin
     if (f.number == pg::kDescriptorIid) iid = f.value;
     if (f.number == pg::kCounters) any = true;
   });
-  // A set of counters: of the GPU's (the old form), or one that was introduced on this sequence.
+  // A set of counters: one per GPU (old form), or one interned on this sequence.
   uint64_t set = static_cast<uint32_t>(gpu);
   if (iid) {
     const auto it = sequence.counter_descriptors.find(*iid);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// GpuCounterEvents of a Perfetto trace as counters. A row of a counter says its value from a time
-// on. A GPU's counter says it of the interval that ends where it is read, unless its description
-// has `value_direction` FORWARDS_LOOKING (protos/perfetto/common/gpu_counter_descriptor.proto): so
-// each value is that of the reading before, as trace_processor has it, and from the last reading on
-// the value is 0. What was read first is of a time without a beginning, and has no row.
+// Imports GpuCounterEvents of a Perfetto trace as counters. A counter row gives the value from its
+// time on. By contrast a GPU counter's reading gives the value of the interval that ends at the
+// reading, unless its description has `value_direction` FORWARDS_LOOKING
+// (protos/perfetto/common/gpu_counter_descriptor.proto). So each value is placed at the previous
+// reading's time, as in trace_processor, and the value is 0 from the last reading on. The first
+// reading covers an interval with unknown start and gets no row.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +29,7 @@ class PerfettoGpuCounters {
   PerfettoOutcome event(const PerfettoSequence& sequence, uint64_t sequence_id,
                         std::optional<int64_t> time, std::string_view bytes);
   void finish();
-  /// Values that are the first of their counters.
+  /// Number of values without a row: the first reading of each counter.
   uint64_t withoutSpan() const { return without_span_; }
 
  private:
@@ -55,11 +56,11 @@ class PerfettoGpuCounters {
   std::map<std::pair<uint64_t, uint64_t>, Counter> counters_;  // by set and counter id
   struct CounterSet {
     uint64_t number = 0;
-    std::string descriptor;  // a sequence may give its iid to another one later
+    std::string descriptor;  // a sequence may later reuse the iid for another descriptor
   };
   std::map<std::pair<uint64_t, uint64_t>, CounterSet> known_sets_;  // by sequence and iid
   uint64_t next_set_ = uint64_t{1} << 32;
-  std::map<CounterTrackId, int64_t> last_ns_;  // of those that look back
+  std::map<CounterTrackId, int64_t> last_ns_;  // of counters not FORWARDS_LOOKING
   std::vector<Reading> unordered_;
   uint64_t without_span_ = 0;
 };

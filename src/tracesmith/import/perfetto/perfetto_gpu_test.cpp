@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Perfetto traces say of GPUs in the forms that were before interned data, and the counters of
-// GPUs; and a file that changes while it is read.
+// Tests of GPU data in Perfetto traces in the forms before interned data, of GPU counters, and of a
+// file that changes while it is read.
 #include <gmock/gmock.h>
 
 #include "tracesmith/import/common/importer_test_util.hpp"
@@ -91,7 +91,7 @@ TEST(PerfettoGpu, AValueIsOfTheTimeBeforeItWasRead) {
     ASSERT_TRUE(got.ok) << got.error;
     EXPECT_TRUE(got.counts.damage.empty());
     EXPECT_THAT(valuesOf(got.trace), ElementsAre(Pair(10, 7), Pair(20, 3), Pair(30, 0)));
-    EXPECT_THAT(got.counts.notes, ElementsAre(HasSubstr("1 values of GPU counters are of the time "
+    EXPECT_THAT(got.counts.notes, ElementsAre(HasSubstr("1 values of GPU counters cover the time "
                                                         "before the counter was first read")));
   }
   const ImportedText forwards = importText(describes(2) + readings);
@@ -117,7 +117,7 @@ TEST(PerfettoGpu, UnitsAreThoseOfTheDescription) {
   EXPECT_EQ(unit(4711), "");
 }
 
-/// A sequence that is cleared may give the number of one description to another.
+/// A cleared sequence may reuse the id of a description for another one.
 TEST(PerfettoGpu, ANumberMeansWhatItWasGivenLast) {
   const auto introduces = [](uint64_t counter, std::string_view name) {
     const Message descriptor = Message().number(1, 7).of(2, spec(counter, name, 2, 37));
@@ -139,7 +139,7 @@ TEST(PerfettoGpu, ANumberMeansWhatItWasGivenLast) {
   EXPECT_THAT(values, ElementsAre(Pair("busy", 1), Pair("waits", 2), Pair("waits", 3)));
 }
 
-/// Of lost packets nobody knows what they introduced, nor where their clock went on.
+/// After lost packets, interned data and the incremental clock are unknown.
 TEST(PerfettoGpu, BehindLostPacketsASequenceSaysNothingUntilItIsCleared) {
   const auto event = [](uint64_t flags, bool lost, std::string_view name) {
     Message m = at(10);
@@ -159,7 +159,7 @@ TEST(PerfettoGpu, BehindLostPacketsASequenceSaysNothingUntilItIsCleared) {
   EXPECT_THAT(got.counts.damage[0].reason, HasSubstr("2 packets refer to names"));
 }
 
-/// One text for the first reading, another one for the second.
+/// Imports with one text for the first pass and another one for the second.
 ImportCounts readTwice(const std::string& first, const std::string& second) {
   const TempFile output;
   auto writer = TraceWriter::create(output.path(), {});
@@ -185,7 +185,7 @@ TEST(PerfettoGpu, AFileThatChangesWhileItIsReadIsSaid) {
   EXPECT_EQ(shorter.damage[0].offset, begin.size());
   EXPECT_EQ(shorter.damage[0].bytes, whole.size() - begin.size());
   EXPECT_EQ(shorter.events, 1u);
-  // Cut within a packet, both are true.
+  // If it is truncated inside a packet, both apply.
   const ImportCounts cut = readTwice(whole, whole.substr(0, whole.size() - 3));
   ASSERT_EQ(cut.damage.size(), 1u);
   EXPECT_EQ(cut.damage[0].bytes, whole.size() - begin.size());

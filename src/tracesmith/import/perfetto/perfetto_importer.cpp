@@ -25,10 +25,10 @@ namespace {
 namespace pn = perfetto_numbers;
 using proto::Field;
 
-constexpr size_t kLargestKept = 64u << 10;  // of a packet that is not read
-constexpr uint64_t kMostKept = 64u << 20;   // of all of them
+constexpr size_t kLargestKept = 64u << 10;  // bytes kept of a packet of unknown kind
+constexpr uint64_t kMostKept = 64u << 20;   // in total
 
-/// Fields of a TracePacket that say how to read it, or that the survey has read.
+/// Fields of a TracePacket that say how to read it, or that the first pass has read.
 bool isNoEvent(uint32_t field) {
   switch (field) {
     case pn::packet::kTimestamp:
@@ -54,7 +54,7 @@ bool isNoEvent(uint32_t field) {
   }
 }
 
-/// Those of Perfetto's BuiltinClock; others have numbers alone.
+/// Names from Perfetto's BuiltinClock; other clocks only have numbers.
 std::string clockName(uint32_t clock) {
   constexpr std::array<std::string_view, 7> kNames = {"",
                                                       "CLOCK_REALTIME",
@@ -67,7 +67,7 @@ std::string clockName(uint32_t clock) {
   return fmt::format("clock {}", clock);
 }
 
-/// What a packet says of how to read it.
+/// The fields of a packet that say how to read it.
 struct PacketHeader {
   uint64_t sequence = 0;
   uint64_t flags = 0;
@@ -75,7 +75,7 @@ struct PacketHeader {
   std::optional<uint32_t> clock;
   std::string_view defaults, interned, snapshot;
   std::optional<std::string_view> thread;
-  bool lost = false;  ///< packets of the sequence before this one are lost
+  bool lost = false;  ///< earlier packets of the sequence are lost
 };
 
 PacketHeader readHeader(std::string_view bytes) {
@@ -137,7 +137,7 @@ class PerfettoImport {
 
   void begin();
   bool packet(std::string_view bytes);
-  /// Writing failed, and finish() will say why.
+  /// True if writing failed; finish() returns the error.
   bool failed() const { return builder_.failed(); }
   Status finish(const DamageLog& damage, ImportCounts& counts);
 
@@ -157,8 +157,8 @@ class PerfettoImport {
   PerfettoStages stages_;
   PerfettoGpuCounters gpu_counters_;
   std::map<uint64_t, PerfettoSequence> sequences_;
-  std::map<uint32_t, uint64_t> others_;          // what is in no table, by field of a packet
-  std::map<uint32_t, uint64_t> unknown_clocks_;  // packets, by clock
+  std::map<uint32_t, uint64_t> others_;          // packets in no table, by field number
+  std::map<uint32_t, uint64_t> unknown_clocks_;  // number of packets, by clock
   uint64_t events_ = 0;
   uint64_t described_ = 0;
   uint64_t stateless_ = 0;
@@ -170,8 +170,7 @@ class PerfettoImport {
 
 void PerfettoImport::begin() {
   for (const auto& [key, value] : survey_.attributes) {
-    // Metadata of the trace that was exported is metadata again; what import says of it itself
-    // stays.
+    // Restores the metadata of the exported trace, but keeps entries written by this import.
     constexpr std::string_view kMetadata = "metadata.";
     if (survey_.ours && key.substr(0, kMetadata.size()) == kMetadata) {
       const std::string own = key.substr(kMetadata.size());
@@ -199,7 +198,7 @@ bool PerfettoImport::packet(std::string_view bytes) {
     if (isNoEvent(f.number)) return;
     ++events_;
     if (stateless) {
-      ++stateless_;  // its names and its track were introduced in a packet that is lost
+      ++stateless_;  // its names and track were in a lost packet
       return;
     }
     switch (payload(sequence, header.sequence, time, f)) {
@@ -219,7 +218,7 @@ bool PerfettoImport::packet(std::string_view bytes) {
   return !builder_.failed();
 }
 
-/// Brings the state of the packet's sequence, and the clocks, to where this packet is read.
+/// Updates the sequence's state and the clocks from this packet.
 void PerfettoImport::follow(const PacketHeader& header, PerfettoSequence& sequence) {
   if (header.lost) ++dropped_;
   if (header.flags & pn::packet::kCleared) {
@@ -233,7 +232,7 @@ void PerfettoImport::follow(const PacketHeader& header, PerfettoSequence& sequen
   if (!header.snapshot.empty()) clocks_.follow(header.sequence, header.snapshot);
 }
 
-/// On the trace's clock; as it stands, where no snapshot relates the two.
+/// The packet's time on the trace's clock; unconverted if no snapshot relates the two clocks.
 std::optional<int64_t> PerfettoImport::timeOf(const PacketHeader& header,
                                               const PerfettoSequence& sequence) {
   if (!header.timestamp) return std::nullopt;
@@ -273,8 +272,8 @@ PerfettoOutcome PerfettoImport::payload(PerfettoSequence& sequence, uint64_t id,
   }
 }
 
-/// A packet of a kind that is not read is kept as its bytes are, within limits: a system trace can
-/// have gigabytes of the kernel's events.
+/// Keeps a packet of an unknown kind as bytes, within limits: a system trace can contain gigabytes
+/// of kernel events.
 PerfettoOutcome PerfettoImport::keepOther(std::optional<int64_t> time, const Field& f) {
   if (f.bytes.size() > kLargestKept || kept_bytes_ + f.bytes.size() > kMostKept) {
     ++not_kept_;
@@ -301,8 +300,7 @@ Status PerfettoImport::finish(const DamageLog& damage, ImportCounts& counts) {
     kinds += fmt::format("{}{} {}", kinds.empty() ? "" : ", ", count, packetFieldName(field));
   }
   if (others > 0) {
-    say(fmt::format("packets that no table has a place for: {}; they are kept as they were",
-                    kinds));
+    say(fmt::format("packets that fit in no table: {}; they are kept unchanged", kinds));
   }
   counts.events = events_;
   counts.rows = events_ - others - described_ - stateless_ - unusable_;
@@ -312,8 +310,9 @@ Status PerfettoImport::finish(const DamageLog& damage, ImportCounts& counts) {
     unknown_clocks_[pn::clock::kMonotonic] += slices_.unrelatedTimes();
   }
   for (const auto& [clock, count] : unknown_clocks_) {
-    say(fmt::format("{} times in {}, which no snapshot explains, are as they were", count,
-                    clockName(clock)));
+    say(fmt::format(
+        "{} times in {}, which no snapshot relates to the trace's clock, are unconverted", count,
+        clockName(clock)));
   }
   if (slices_.unknownTracks() > 0) {
     say(fmt::format("{} tracks were never described", slices_.unknownTracks()));
@@ -323,26 +322,25 @@ Status PerfettoImport::finish(const DamageLog& damage, ImportCounts& counts) {
   spans_.tell(counts.notes, lost);
   if (gpu_counters_.withoutSpan() > 0) {
     counts.notes.push_back(fmt::format(
-        "{} values of GPU counters are of the time before the counter was first read; they are "
+        "{} values of GPU counters cover the time before the counter was first read; they are "
         "kept without a row",
         gpu_counters_.withoutSpan()));
   }
-  // What cannot be found again in the trace.
+  // Reports parts of the source that the trace does not contain.
   const auto gone = [&](uint64_t count, const char* what) {
     if (count == 0) return;
     counts.damage.push_back({0, 0, fmt::format("{} {}", count, what)});
     say(counts.damage.back().reason);
   };
   if (!damage.empty()) say(damage.summary());
-  gone(not_kept_, "packets of kinds that are not read are left out, as they are too large");
-  gone(stateless_,
-       "packets refer to names that were introduced before the trace begins, or in lost packets");
+  gone(not_kept_, "packets of unsupported kinds are left out, because they are too large");
+  gone(stateless_, "packets refer to names defined before the trace starts, or in lost packets");
   gone(unusable_, "events cannot be used: they have no time, or lack an id or a value");
   return builder_.finish(counts, lost);
 }
 
-/// The file may change between the two readings: what the second one missed is lost, and what only
-/// it met may refer to names and tracks that nobody had seen.
+/// Reports changes of the file between the two passes. Packets missing in the second pass are lost.
+/// Packets that are new in it may refer to unknown names and tracks.
 void sayChanges(uint64_t first_end, const PerfettoPackets& second, DamageLog& damage,
                 ImportCounts& counts) {
   if (second.end() == first_end) return;
@@ -386,10 +384,9 @@ Result<ImportCounts> importPerfetto(const OpenSource& open, const std::string& p
   }
   if (survey.packets == 0) {
     return counts.damage.empty()
-               ? fail(ErrorCode::kNotATrace, "holds no packet", path)
+               ? fail(ErrorCode::kNotATrace, "contains no packet", path)
                : fail(ErrorCode::kDamaged,
-                      "has no packet that can be read, first: " + counts.damage.front().reason,
-                      path);
+                      "contains no readable packet, first: " + counts.damage.front().reason, path);
   }
   TS_TRY(const std::unique_ptr<ByteSource> source, open());
   PerfettoPackets packets(*source);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Perfetto's protobuf traces.
+// Imports Perfetto's protobuf traces.
 #pragma once
 
 #include <functional>
@@ -13,11 +13,11 @@ namespace tracesmith::import {
 
 extern const Importer kPerfettoImporter;
 
-/// The bytes of one file, from the beginning.
+/// Opens one file for reading from the start.
 using OpenSource = std::function<Result<std::unique_ptr<ByteSource>>()>;
 
-/// Reads the file twice, first for what must be known before its events can be. If it changes
-/// between that is damage.
+/// Reads the file in two passes (perfetto_first_pass.hpp). A change of the file in between counts
+/// as damage.
 Result<ImportCounts> importPerfetto(const OpenSource& open, const std::string& path,
                                     TraceWriter& writer, Trace facts);
 

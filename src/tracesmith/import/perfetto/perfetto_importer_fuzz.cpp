@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a Perfetto trace.
+// Fuzz target: any bytes as a Perfetto trace.
 #include "tracesmith/import/common/importer_fuzz_util.hpp"
 #include "tracesmith/import/perfetto/perfetto_importer.hpp"
 

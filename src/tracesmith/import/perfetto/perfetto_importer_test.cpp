@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Perfetto traces made by hand, message by message. What the exporter writes and other engines
-// made of it is compared in tests/perfetto.
+// Tests with handwritten Perfetto traces. tests/perfetto compares the exporter's output with
+// results of other engines.
 #include "tracesmith/import/perfetto/perfetto_importer.hpp"
 
 #include <fmt/format.h>
@@ -62,7 +62,7 @@ TEST(PerfettoImporter, TracksMayBeDescribedBehindTheirEvents) {
 }
 
 TEST(PerfettoImporter, EventsOfATrackThatSeveralSequencesWriteAreInOrderOfTime) {
-  // The second writer's buffer came first into the file.
+  // The second writer's buffer comes first in the file.
   const ImportedText got = importText(process() + packet(at(300, 2).of(11, trackEvent(2, 200))) +
                                       packet(at(100, 1).of(11, trackEvent(1, 200, "async"))));
   ASSERT_TRUE(got.ok);
@@ -81,8 +81,8 @@ TEST(PerfettoImporter, HalvesOfSlicesStayHalves) {
   EXPECT_EQ(got.trace.range.start_ns[1], 20);
 }
 
-/// Opens a sequence: state cleared, times are differences of clock 64, which starts at `start` of
-/// CLOCK_MONOTONIC; the track 200 is the default.
+/// Opens a sequence: clears the state, sets incremental times in clock 64, which starts at `start`
+/// of CLOCK_MONOTONIC, and makes track 200 the default.
 Message sequenceStart(uint64_t sequence, uint64_t start) {
   return Message()
       .number(10, sequence)
@@ -113,7 +113,7 @@ TEST(PerfettoImporter, NamesAndTimesOfASequenceReferBack) {
                                  .number(2, 6))) +
       packet(sequenceStart(7, 2000)) + packet(named) +
       packet(Message().number(8, 10).number(10, 7).number(13, 2).of(11, Message().number(9, 2))) +
-      // Another sequence has not introduced number 9.
+      // The other sequence has not interned id 9.
       packet(Message().number(8, 10).number(10, 8).number(13, 2).of(
           11, Message().number(9, 3).number(10, 9)));
   const ImportedText got = importText(trace);
@@ -188,7 +188,7 @@ TEST(PerfettoImporter, CallStacksAreThoseOfTheirSequence) {
       event(20, 1, trackEvent(3, 200, "second").number(56, 9)) +
       event(30, 1, trackEvent(3, 200, "again").number(56, 8)) +
       event(40, 2, trackEvent(3, 200, "of another").number(56, 8)) +
-      packet(Message().number(10, 1).number(13, 1)) +  // forgets
+      packet(Message().number(10, 1).number(13, 1)) +  // clears the state
       event(50, 1, trackEvent(3, 200, "forgotten").number(56, 8)));
   ASSERT_TRUE(got.ok) << got.error;
   const RangeTable& r = got.trace.range;
@@ -200,7 +200,7 @@ TEST(PerfettoImporter, CallStacksAreThoseOfTheirSequence) {
   EXPECT_EQ(r.call_path_id[3], CallPathId::kNone);
   EXPECT_EQ(r.call_path_id[4], CallPathId::kNone);
   EXPECT_EQ(got.trace.call_path.size(), 3u);
-  // An address there is one within the call.
+  // Perfetto's addresses are inside the call instruction.
   EXPECT_EQ(got.trace.frame.flags[1], frame_flags::kExact);
 }
 
@@ -230,7 +230,7 @@ TEST(PerfettoImporter, CountersAddUpWhereTheyAreIncremental) {
       packet(at(1).of(11, Message().number(9, 4).number(11, 300).number(30, 5))) +
       packet(at(2).of(11, Message().number(9, 4).number(11, 300).number(30, uint64_t(-2)))) +
       packet(at(3).of(11, Message().number(9, 4).number(11, 301).real(44, 1.25))) +
-      // Beside a slice.
+      // In addition to a slice.
       packet(at(4).of(11, trackEvent(3, 200, "i").number(31, 300).number(12, 10))));
   ASSERT_TRUE(got.ok);
   const CounterTable& c = got.trace.counter;
@@ -338,7 +338,7 @@ TEST(PerfettoImporter, TimesAndLengthsThatCanNotBeAreSaid) {
   const std::string lost(got.trace.text(got.trace.loss.reason[0]));
   EXPECT_THAT(lost, HasSubstr("1 events would have lasted more than ten years"));
   EXPECT_THAT(lost, HasSubstr("1 events end before they begin"));
-  EXPECT_THAT(lost, HasSubstr("2 events have a time that no clock shows"));
+  EXPECT_THAT(lost, HasSubstr("2 events have an impossible time"));
 }
 
 TEST(PerfettoImporter, KindsThatAreNotReadAreCountedAndKept) {
@@ -380,7 +380,7 @@ TEST(PerfettoImporter, ReadsPacketsThatArePacked) {
     EXPECT_EQ(got.trace.kernel.size(), 1u);
     EXPECT_EQ(got.trace.host_call.size(), 1u);
   }
-  // Cut within, and packed again and again.
+  // Truncated inside, and compressed repeatedly.
   const ImportedText cut =
       importText(packet(Message().text(50, by_zlib.substr(4, by_zlib.size() / 2))) + plain);
   ASSERT_TRUE(cut.ok);
@@ -390,7 +390,7 @@ TEST(PerfettoImporter, ReadsPacketsThatArePacked) {
   for (int i = 0; i < 6; ++i) nested = packet(Message().text(50, deflated(nested)));
   const ImportedText deep = importText(nested + plain);
   ASSERT_TRUE(deep.ok);
-  EXPECT_THAT(deep.counts.damage.at(0).reason, HasSubstr("within packed packets"));
+  EXPECT_THAT(deep.counts.damage.at(0).reason, HasSubstr("nested too deep"));
 }
 
 TEST(PerfettoImporter, UnpacksNoMoreThanItMay) {
@@ -417,9 +417,9 @@ TEST(PerfettoImporter, KeepsWhatIsBeforeDamage) {
   EXPECT_THAT(absurd.counts.damage.at(0).reason, HasSubstr("impossible length"));
 }
 
-/// What says that it is ours may be anyone's.
+/// Other protobuf formats are rejected, even if they look similar.
 TEST(PerfettoImporter, OtherProtobufsAreNotTaken) {
-  // Fields 1 with anything in them are everywhere; JAX's profiler writes planes there.
+  // Many formats have data in field 1; JAX's profiler writes planes there.
   const Message line = Message().number(1, 3).text(2, "XLA Ops");
   const Message plane = Message().number(1, 7).text(2, "/device:GPU:0").of(3, line);
   const std::string xplane = Message().of(1, plane).of(1, plane).bytes();
@@ -429,13 +429,13 @@ TEST(PerfettoImporter, OtherProtobufsAreNotTaken) {
   EXPECT_THAT(importText(packet(large) + packet(large)).error, HasSubstr("is an XPlane"));
   const Message other = Message().number(1, 3).text(2, "a").real(7, 1);
   EXPECT_THAT(importText(packet(other) + packet(other) + packet(other)).error,
-              HasSubstr("in no format that is known"));
+              HasSubstr("not in a known format"));
   const Message wrong_types = Message().text(8, "a").text(10, "b").number(11, 3);
-  EXPECT_THAT(importText(packet(wrong_types)).error, HasSubstr("in no format that is known"));
+  EXPECT_THAT(importText(packet(wrong_types)).error, HasSubstr("not in a known format"));
 }
 
 TEST(PerfettoImporter, ABeginningThatIsOneLargePacketIsKnown) {
-  // Of packed packets the head may have nothing but their beginning.
+  // The head may contain only the start of compressed packets.
   std::string noise;
   std::mt19937 random(4);
   for (int i = 0; i < 200'000; ++i) noise += static_cast<char>('0' + random() % 64);
@@ -451,7 +451,7 @@ TEST(PerfettoImporter, ABeginningThatIsOneLargePacketIsKnown) {
 TEST(PerfettoImporter, ATraceOfNothingButDamageSaysWhichItIs) {
   const ImportedText got = importText(packet(Message().text(133, "no zstd")));
   EXPECT_FALSE(got.ok);
-  EXPECT_THAT(got.error, HasSubstr("packed packets that cannot be unpacked"));
+  EXPECT_THAT(got.error, HasSubstr("compressed packets that cannot be unpacked"));
 }
 
 TEST(PerfettoImporter, MuchDamageIsCountedAndSaidOnce) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Track events in the form that Chrome wrote before there were tracks and clocks: phases of its
-// JSON in LegacyEvent, times that count from a ThreadDescriptor, events of other threads than the
+// Tests of track events as Chrome wrote them before there were tracks and clocks: phases of its
+// JSON in LegacyEvent, times relative to a ThreadDescriptor, events of threads other than the
 // sequence's.
 #include <gmock/gmock.h>
 
@@ -26,7 +26,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Pair;
 
-/// Opens a sequence that is of a thread; its times count from 1 ms, 10 us of the thread, 100
+/// Opens a sequence of a thread; its times are relative to 1 ms, 10 us of thread time, and 100
 /// instructions.
 std::string threadStart(uint64_t sequence, uint64_t pid, uint64_t tid) {
   return packet(Message()
@@ -59,7 +59,7 @@ TEST(PerfettoLegacy, TimesCountFromTheThreadDescriptor) {
   const ImportedText got =
       importText(threadStart(1, 5, 7) +
                  event(named("task", phase('B')).number(1, 5).number(2, 2).number(8, 50)) +
-                 // A time of its own does not change what differences count from.
+                 // An absolute time does not change the base of the differences.
                  event(named("mark", phase('R')).number(16, 1006).number(17, 12).number(20, 170)) +
                  event(Message().of(6, phase('E')).number(1, 3).number(2, 1).number(8, 25)));
   ASSERT_TRUE(got.ok) << got.error;
@@ -91,7 +91,7 @@ TEST(PerfettoLegacy, OwnTimesAreOfTheMonotonicClock) {
   const ImportedText got = importText(snapshot + events);
   ASSERT_EQ(got.trace.range.size(), 1u);
   EXPECT_EQ(got.trace.range.start_ns[0], 6'000'000);
-  // Where nothing relates them they are as they were, and that is said.
+  // Without related clocks, times stay unconverted, and a note says so.
   const ImportedText alone = importText(events);
   ASSERT_EQ(alone.trace.range.size(), 1u);
   EXPECT_EQ(alone.trace.range.start_ns[0], 2'000'000);
@@ -136,7 +136,7 @@ TEST(PerfettoLegacy, AsynchronousEventsOfOneIdAreOnOneTrack) {
   const Message two = Message().number(6, 2);
   const Message local = Message().number(10, 1);
   const std::string threads = threadStart(1, 5, 7) + threadStart(2, 6, 8);
-  // They overlap, end on another thread than they began, and stand in the file in any order.
+  // They overlap, end on a thread other than that of their start, and are in any order in the file.
   const ImportedText got =
       importText(threads + async('e', 400, 2, one, "load") + async('b', 100, 1, one, "load") +
                  async('b', 200, 1, two, "load") + async('n', 250, 1, one, "mark") +
@@ -146,11 +146,11 @@ TEST(PerfettoLegacy, AsynchronousEventsOfOneIdAreOnOneTrack) {
   EXPECT_THAT(rows(got.trace), ElementsAre("load load 100+300 range", "load load 200+100 range",
                                            "load mark 250+0 instant"));
 
-  // Ids of a process are its own; those of all are equal only within a category.
+  // Local ids are separate for each process; global ids only match within a category.
   const ImportedText apart =
       importText(threads + async('b', 100, 1, local, "work") + async('e', 150, 2, local, "work") +
                  async('b', 200, 1, one, "task", "a") + async('e', 250, 1, one, "task", "b") +
-                 // The older ones are told apart by their names.
+                 // The older phases are distinguished by name.
                  async('S', 300, 1, one, "old", "a") + async('T', 310, 1, one, "old", "b") +
                  async('F', 350, 1, one, "old", "a"));
   EXPECT_THAT(rows(apart.trace),
@@ -166,7 +166,7 @@ TEST(PerfettoLegacy, EventsMayBeOfAnotherThread) {
       threadStart(1, 5, 7) + threadStart(2, 5, 9) + event(phase('I').number(19, 9), "of thread") +
       event(phase('I').number(18, 6).number(19, 8), "of process") + event(phase('I'), "own") +
       event(phase('I').number(14, 2), "of all threads") +
-      // It begins on the sequence of another thread and ends on its own.
+      // It starts on the sequence of another thread and ends on its own.
       packet(at(20, 1).of(11, named("long", phase('B').number(19, 9)))) +
       packet(at(30, 2).of(11, named("long", phase('E')))));
   ASSERT_TRUE(got.ok) << got.error;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Field numbers of the Perfetto messages that the importer reads: facts of Perfetto's public
-// .proto files (protos/perfetto/trace/**, as of v58). The exporter has a list of its own
-// (export/perfetto/perfetto_fields.hpp) of what it writes; that a trace comes back whole checks one
-// against the other.
+// Field numbers of the Perfetto messages that the importer reads, from Perfetto's public .proto
+// files (protos/perfetto/trace/**, as of v58). The exporter has its own list
+// (export/perfetto/perfetto_fields.hpp); round-trip tests check one against the other.
 #pragma once
 
 #include <cstdint>

@@ -7,7 +7,7 @@
 namespace tracesmith::import {
 namespace {
 
-// Facts of protos/perfetto/trace/trace_packet.proto as of v58, by number.
+// From protos/perfetto/trace/trace_packet.proto as of v58, sorted by number.
 constexpr auto kFields = std::to_array<PacketField>({
     {1, false, "ftrace_events"},
     {2, false, "process_tree"},

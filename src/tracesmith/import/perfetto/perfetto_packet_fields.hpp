@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fields of a TracePacket, of which most are kinds of packets.
+// The fields of a TracePacket; most of them are packet types.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ struct PacketField {
   std::string_view name;
 };
 
-/// Nullptr: v58 has none of that number.
+/// nullptr: v58 has no field with that number.
 const PacketField* packetField(uint32_t number);
 
 /// Its name as in Perfetto's .proto file, or "field N".

@@ -15,16 +15,17 @@
 namespace tracesmith::import {
 namespace {
 
-constexpr size_t kUnpackStep = 1u << 20;       // read at a time
-constexpr size_t kLargestUnpacked = 1u << 28;  // of one packet
-constexpr int kDeepestPacket = 2;              // packed packets within packed packets
+constexpr size_t kUnpackStep = 1u << 20;       // bytes per read
+constexpr size_t kLargestUnpacked = 1u << 28;  // bytes of one packet
+constexpr int kDeepestPacket = 2;              // nesting of compressed packets
 using perfetto_numbers::kBytesWire;
 using perfetto_numbers::kEightBytesWire;
 using perfetto_numbers::kFourBytesWire;
 using perfetto_numbers::kLargestPacket;
 using perfetto_numbers::kVarintWire;
 
-/// RFC 1950 or 1951, by the first bytes; nothing where they are damaged or far too many.
+/// Unpacks RFC 1950 or 1951, as recognised by the first bytes. nullopt if they are damaged or the
+/// result is too large.
 std::optional<std::string> inflated(std::string_view packed) {
   const auto state = std::make_unique<inflate_state>();
   isal_inflate_init(state.get());
@@ -45,7 +46,7 @@ std::optional<std::string> inflated(std::string_view packed) {
     const size_t more = kUnpackStep - state->avail_out;
     made += more;
     if (result != ISAL_DECOMP_OK && result != ISAL_END_INPUT) return std::nullopt;
-    if (state->block_state != ISAL_BLOCK_FINISH && more == 0) return std::nullopt;  // cut
+    if (state->block_state != ISAL_BLOCK_FINISH && more == 0) return std::nullopt;  // truncated
   }
   out.resize(made);
   return out;
@@ -67,7 +68,7 @@ std::optional<std::string> unzstd(std::string_view packed) {
     if (ZSTD_isError(result)) return std::nullopt;
     made += to.pos;
     if (from.pos == from.size && to.pos < to.size) {
-      if (result != 0) return std::nullopt;  // cut
+      if (result != 0) return std::nullopt;  // truncated
       break;
     }
     if (to.pos == 0 && from.pos == before) return std::nullopt;
@@ -78,7 +79,7 @@ std::optional<std::string> unzstd(std::string_view packed) {
 
 }  // namespace
 
-/// Makes `bytes` of the source available from at_ on; false: it ends before.
+/// Makes `bytes` of the source available from at_ on; returns false if it ends before.
 bool PerfettoPackets::need(size_t bytes) {
   while (filled_ - at_ < bytes && !end_) {
     if (at_ > 0) {
@@ -111,7 +112,7 @@ bool PerfettoPackets::varint(uint64_t& value) {
   return true;
 }
 
-/// Bytes from `offset` to the end of the source, which are read and forgotten.
+/// Reads and discards the rest of the source; returns the number of bytes from `offset` on.
 uint64_t PerfettoPackets::rest(uint64_t offset) {
   do {
     at_ = filled_;
@@ -119,7 +120,7 @@ uint64_t PerfettoPackets::rest(uint64_t offset) {
   return bytes() - offset;
 }
 
-/// Passes over the value of a field that is no packet.
+/// Skips the value of a field that is not a packet.
 bool PerfettoPackets::skip(uint32_t wire_type) {
   uint64_t length = 0;
   switch (wire_type) {
@@ -153,12 +154,11 @@ void PerfettoPackets::run(const Take& take) {
     }
     if (tag != (perfetto_numbers::kPacket << 3 | kBytesWire)) {
       if ((tag >> 3) != 0 && skip(tag & 7)) continue;
-      return damage_.add(offset, rest(offset),
-                         "this is no packet; what follows cannot be told apart");
+      return damage_.add(offset, rest(offset), "this is not a packet; the rest cannot be read");
     }
     if (!varint(length) || length > kLargestPacket) {
       return damage_.add(offset, rest(offset),
-                         "a packet of impossible length; what follows cannot be told apart");
+                         "a packet of impossible length; the rest cannot be read");
     }
     if (!need(length)) {
       return damage_.add(offset, begin_of_window_ + filled_ - offset,
@@ -172,7 +172,7 @@ void PerfettoPackets::run(const Take& take) {
 }
 
 bool PerfettoPackets::give(std::string_view packet, uint64_t offset, int depth) {
-  // Packed packets have nothing else that counts.
+  // Compressed packets have no other relevant fields.
   proto::Reader reader(packet);
   proto::Field field;
   std::string_view deflated;
@@ -183,17 +183,17 @@ bool PerfettoPackets::give(std::string_view packet, uint64_t offset, int depth) 
     if (field.number == perfetto_numbers::packet::kZstdCompressed) zstd = field.bytes;
   }
   if (!reader.ok()) {
-    damage_.add(offset, packet.size(), "a packet that is no protobuf");
+    damage_.add(offset, packet.size(), "a packet that is not protobuf");
     return true;
   }
   if (deflated.empty() && zstd.empty()) return (*take_)(packet, offset);
   if (depth >= kDeepestPacket) {
-    damage_.add(offset, packet.size(), "packed packets within packed packets");
+    damage_.add(offset, packet.size(), "compressed packets nested too deep");
     return true;
   }
   const std::optional<std::string> packets = zstd.empty() ? inflated(deflated) : unzstd(zstd);
   if (!packets) {
-    damage_.add(offset, packet.size(), "packed packets that cannot be unpacked");
+    damage_.add(offset, packet.size(), "compressed packets that cannot be unpacked");
     return true;
   }
   return within(*packets, offset, depth + 1);
@@ -206,7 +206,7 @@ bool PerfettoPackets::within(std::string_view packets, uint64_t offset, int dept
     if (field.number != perfetto_numbers::kPacket || field.wire_type != kBytesWire) continue;
     if (!give(field.bytes, offset, depth)) return false;
   }
-  if (!reader.ok()) damage_.add(offset, 0, "packed packets that end in something else");
+  if (!reader.ok()) damage_.add(offset, 0, "compressed packets followed by other data");
   return true;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The packets of a Perfetto trace one after another, those that lie packed in others included.
+// Reads the packets of a Perfetto trace one by one, including those in compressed packets.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +15,17 @@ namespace tracesmith::import {
 
 class PerfettoPackets {
  public:
-  /// A packet's bytes; false: it is enough.
+  /// Called with the bytes of a packet; return false to stop.
   using Take = std::function<bool(std::string_view packet, uint64_t offset)>;
 
   explicit PerfettoPackets(ByteSource& source) : source_(source) {}
 
-  /// Gives each packet to `take`. What cannot be read is in damage(): there is nothing in the
-  /// format by which the next packet could be found behind it.
+  /// Passes each packet to `take`. Unreadable bytes are listed in damage(). Reading stops there,
+  /// because the format has no marker by which the next packet could be found.
   void run(const Take& take);
   const DamageLog& damage() const { return damage_; }
   uint64_t bytes() const { return begin_of_window_ + at_; }
-  /// Where the last packet ended that could be told from what follows.
+  /// End of the last packet whose boundary is known.
   uint64_t end() const { return end_of_packets_; }
 
  private:
@@ -39,8 +39,8 @@ class PerfettoPackets {
   ByteSource& source_;
   const Take* take_ = nullptr;
   Buffer<uint8_t> window_;
-  size_t at_ = 0;      // of what is not yet used
-  size_t filled_ = 0;  // bytes that the window has
+  size_t at_ = 0;      // start of unused bytes in window_
+  size_t filled_ = 0;  // number of bytes in window_
   uint64_t begin_of_window_ = 0;
   uint64_t end_of_packets_ = 0;
   bool end_ = false;

@@ -16,16 +16,16 @@ using proto::Field;
 using perfetto_numbers::kBytesWire;
 using perfetto_numbers::kLargestPacket;
 using perfetto_numbers::kVarintWire;
-constexpr uint32_t kEverybodys = 8;  // numbers below are in the messages of most formats
+constexpr uint32_t kEverybodys = 8;  // field numbers below this occur in messages of most formats
 
-/// Calls f(Field) for each field. The message may be cut, and with it the value of its last field.
-/// False: it is no protobuf.
+/// Calls f(Field) for each field. The message, and so the value of its last field, may be
+/// truncated. Returns false if it is not protobuf.
 template <class F>
 bool forEachFieldOfCut(std::string_view message, F&& f) {
   ByteReader in(asBytes(message));
   while (in.remaining() > 0) {
     const uint64_t tag = in.varint();
-    if (!in.ok()) return true;  // cut
+    if (!in.ok()) return true;  // truncated
     Field field = {static_cast<uint32_t>(tag >> 3), static_cast<uint32_t>(tag & 7), 0, {}};
     if (tag >> 32 != 0 || field.number == 0) return false;
     switch (field.wire_type) {
@@ -52,8 +52,8 @@ bool forEachFieldOfCut(std::string_view message, F&& f) {
   return true;
 }
 
-/// Types of the fields of a message: one letter each from field 1 on, 'n' a varint, 'm' a message
-/// or a text, ' ' neither. Fields behind the last are not looked at.
+/// Checks the types of a message's fields. `types` has one letter per field number from 1 on: 'n' a
+/// varint, 'm' a message or text, ' ' neither. Higher fields are not checked.
 bool isOfTypes(std::string_view message, std::string_view types) {
   bool fits = true;
   const bool whole = forEachFieldOfCut(message, [&](const Field& f) {
@@ -75,8 +75,8 @@ bool isClockSnapshot(std::string_view message) {
   return any && all;
 }
 
-/// A bundle of the kernel's events of one processor: each has a time, a process and a message that
-/// says what happened; or the compact form of switches.
+/// Whether it is a bundle of kernel events of one processor. Each event has a time, a process and a
+/// message with details; alternatively there is the compact form for context switches.
 bool isFtrace(std::string_view message) {
   constexpr uint32_t kEvent = 2, kCompact = 4;
   bool any = false;
@@ -107,8 +107,8 @@ bool isProcessTree(std::string_view message) {
   return any && all;
 }
 
-/// Of all packets, or of what only a trace has: other formats are unlikely to have these numbers
-/// with these types.
+/// Fields that all packets have, or that only traces have. Other formats are unlikely to use these
+/// numbers with these types.
 bool isOfPacketsAlone(const Field& field) {
   namespace pp = pn::packet;
   switch (field.number) {
@@ -135,11 +135,11 @@ bool isOfPacketsAlone(const Field& field) {
   }
 }
 
-/// Whether a packet, which may be cut, is one of a trace for sure.
+/// Whether a packet, which may be truncated, certainly belongs to a trace.
 bool isPacket(std::string_view message) {
   bool alone = false;
-  bool known = false;     // some field is of a kind of packets
-  bool plausible = true;  // there is none that packets have not, or in another type
+  bool known = false;     // has a field that is a known packet type
+  bool plausible = true;  // has no unknown field, and none of the wrong type
   forEachFieldOfCut(message, [&](const Field& f) {
     alone = alone || isOfPacketsAlone(f);
     const PacketField* const field = packetField(f.number);
@@ -167,7 +167,7 @@ bool isPacket(std::string_view message) {
 }  // namespace
 
 bool looksLikePerfetto(std::string_view head) {
-  constexpr int kEnough = 2;  // good packets before one that is damaged
+  constexpr int kEnough = 2;  // valid packets before a damaged one
   bool known = false;
   ByteReader in(asBytes(head));
   for (int packets = 0; in.remaining() > 0; ++packets) {

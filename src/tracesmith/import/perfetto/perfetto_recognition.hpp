@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a file is a Perfetto trace. Nothing in the format says so: it is the message Trace, whose
-// field 1 is a packet, and field 1 of other formats is a message as well. What tells it from them
-// is what lies in the first packets.
+// Recognises Perfetto traces. The format has no magic number: a file is the message Trace, whose
+// field 1 is a packet, and other formats also have a message in field 1. The content of the first
+// packets decides.
 #pragma once
 
 #include <string_view>

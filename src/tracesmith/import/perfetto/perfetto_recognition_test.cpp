@@ -21,8 +21,8 @@ bool isPerfetto(std::string_view file) {
   return looksLikePerfetto(file.substr(0, ImportInput::kHeadBytes));
 }
 
-/// Switches of a processor, as the kernel's own form has them, without anything that all packets
-/// have.
+/// Context switches of a processor in the kernel's own form, without any field common to all
+/// packets.
 Message ftrace(int events) {
   Message bundle;
   bundle.number(1, 3);
@@ -61,14 +61,14 @@ TEST(PerfettoRecognition, BehindManyPacketsAndWithinOneThatIsCut) {
   const std::string large = packet(ftrace(4000));
   ASSERT_GT(large.size(), ImportInput::kHeadBytes);
   EXPECT_TRUE(isPerfetto(large));
-  // What says nothing, many times, before what does.
+  // Many packets that prove nothing before one that does.
   std::string silent;
   for (int i = 0; i < 100; ++i) silent += packet(Message().number(3, 9999));
   EXPECT_FALSE(isPerfetto(silent));
   EXPECT_TRUE(isPerfetto(silent + packet(at(5).of(11, trackEvent(3, 1, "late")))));
 }
 
-/// The whole way: what is in no table is counted by its name, and what is is there.
+/// End to end: packets in no table are counted by name, and all others have rows.
 TEST(PerfettoRecognition, SuchTracesAreImported) {
   std::string file = packet(clocks());
   while (file.size() < 17'000) file += packet(ftrace(2));
@@ -92,7 +92,7 @@ TEST(PerfettoRecognition, OtherFormatsWhoseFieldOneIsAMessage) {
   EXPECT_FALSE(isPerfetto(packet(types) + packet(types)));
   const Message features = Message().of(1, Message().of(1, Message().text(1, "x").real(2, 1)));
   EXPECT_FALSE(isPerfetto(packet(features) + packet(features)));
-  // Numbers of packets, but what is beside them is not.
+  // Field numbers of packets next to fields that packets do not have.
   EXPECT_FALSE(isPerfetto(packet(Message().of(33, node).real(1, 2))));
   EXPECT_FALSE(isPerfetto(packet(Message().of(33, node).text(500, "x"))));
   EXPECT_FALSE(isPerfetto(packet(Message().of(6, node))));

@@ -62,7 +62,7 @@ PerfettoSequence::Callstack callstackOf(std::string_view bytes) {
   return stack;
 }
 
-/// The fields that entries of all kinds have at the same numbers: mostly number and name.
+/// Fields with the same numbers in all kinds of entries, mostly id and name.
 struct InternedEntry {
   uint64_t iid = 0;
   uint64_t second = 0, third = 0, category = 0;
@@ -191,7 +191,7 @@ void PerfettoSequence::intern(std::string_view bytes, TraceBuilder& builder) {
   proto::forEachField(bytes, [&](const Field& f) {
     if (f.wire_type == 2) internEntry(f, builder);
   });
-  // Their arguments' names may stand behind them in the same packet.
+  // The names of their arguments may come later in the same packet.
   proto::forEachField(bytes, [&](const Field& f) {
     if (f.number == in::kKernels) internArguments(f.bytes, builder);
   });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the packets of one writer of a Perfetto trace refer back to: names that were introduced once
-// and go by number, and defaults.
+// State of one packet sequence (one writer) of a Perfetto trace: interned data, which later packets
+// refer to by number, and defaults.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,8 @@ struct PerfettoArgument {
   double real = 0;
 };
 
-/// Which thread a sequence's events are on that name no track, and from where their times count
-/// that are differences: of what Chrome wrote before there were tracks and clocks.
+/// The thread of events that name no track. Together with PerfettoReferences, which holds the base
+/// of incremental times, it serves traces that Chrome wrote before there were tracks and clocks.
 struct PerfettoThread {
   bool known = false;
   int64_t pid = 0;
@@ -40,8 +40,8 @@ struct PerfettoReferences {
   int64_t instructions = 0;
 };
 
-/// The thread that an event without a track is on. An event may say so itself (`pid`, `tid`); with
-/// a process alone it is on no thread that anyone else names: -1.
+/// The thread (pid, tid) of an event without a track. The event may name it itself (`pid`, `tid`).
+/// If it names only a process, the tid is -1, which no other event names.
 std::optional<std::pair<int64_t, int64_t>> threadOfEvent(const PerfettoThread& of_sequence,
                                                          bool says_no_track,
                                                          std::optional<int64_t> pid,
@@ -50,7 +50,7 @@ std::optional<std::pair<int64_t, int64_t>> threadOfEvent(const PerfettoThread& o
 class PerfettoSequence {
  public:
   using Names = std::unordered_map<uint64_t, StringId>;
-  /// Of a profile, most of which no event names.
+  /// Texts of a profile; kept as strings because events refer to few of them.
   using Texts = std::unordered_map<uint64_t, std::string>;
   struct Specification {
     StringId name{};
@@ -75,24 +75,24 @@ class PerfettoSequence {
   };
   struct Mapping {
     uint64_t build_id = 0;
-    std::vector<uint64_t> path;  ///< its parts
+    std::vector<uint64_t> path;  ///< path components
   };
   struct Callstack {
     std::vector<uint64_t> frames;  ///< outermost first
-    CallPathId path{};             ///< kNone: not asked for yet
+    CallPathId path{};             ///< kNone: not created yet
   };
 
-  /// Forgets all but the thread, which its writer need not repeat.
+  /// Clears everything except the thread, which the writer need not repeat.
   void clear();
-  /// Packets of it were lost: what follows cannot be told until it is cleared.
+  /// Call when packets were lost: later packets cannot be interpreted until the state is cleared.
   void lose();
   void setDefaults(std::string_view bytes);
-  /// A ThreadDescriptor, or the part of a TrackDescriptor.
+  /// `bytes`: a ThreadDescriptor, alone or within a TrackDescriptor.
   void setThread(std::string_view bytes);
   void intern(std::string_view bytes, TraceBuilder& builder);
   PerfettoArgument argument(std::string_view bytes, TraceBuilder& builder) const;
 
-  bool valid = false;  ///< its state was cleared, and is therefore known
+  bool valid = false;  ///< the state was cleared, so it is complete
   std::optional<uint32_t> clock;
   uint64_t track = 0;
   PerfettoThread thread;
@@ -114,7 +114,7 @@ class PerfettoSequence {
   void internArguments(std::string_view kernel, TraceBuilder& builder);
 };
 
-/// Varints that are packed into one field, or the one that is not.
+/// The varints of a packed field, or the single one of a field that is not packed.
 std::vector<uint64_t> packedVarints(uint32_t wire_type, uint64_t value, std::string_view bytes);
 
 }  // namespace tracesmith::import

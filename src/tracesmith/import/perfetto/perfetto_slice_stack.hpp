@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The slices of one track that have begun and not ended, and which of them an event ends. The rules
-// are those of Perfetto's trace_processor, so that both show the same slices:
+// The open slices of one track; decides which slice an end event closes. The rules are those of
+// Perfetto's trace_processor, so that both show the same slices:
 //
-// - An end belongs to the innermost open slice that it may belong to: their names are equal or one
-//   has none, and the end has no category or the slice's. Where there is none it ends nothing.
-// - A slice around others may end before they do. They end with it, if something follows on the
-//   track later than that and their own ends have not come until then.
-// - A slice that came with its duration ends what has begun within it, in the same way.
+// - An end closes the innermost open slice that matches: the names are equal or one of them is
+//   missing, and the end has no category or that of the slice. If no slice matches, the end closes
+//   nothing.
+// - A slice may end before slices inside it. These end with it if, before their own ends come,
+//   something later than its end follows on the track.
+// - A slice that has a duration ends the slices that started inside it, in the same way.
 #pragma once
 
 #include <algorithm>
@@ -19,11 +20,11 @@
 
 namespace tracesmith::import {
 
-/// `Event`: what is kept of a slice until its end. Events are given in order of time.
+/// `Event`: data kept for a slice until it ends. Calls must be in time order.
 template <class Event>
 class SliceStack {
  public:
-  /// As deep as trace_processor looks; it bounds the work for each event.
+  /// The depth that trace_processor searches; bounds the work per event.
   static constexpr size_t kDeepest = 512;
 
   struct Begun {
@@ -32,12 +33,12 @@ class SliceStack {
     Event event;
   };
 
-  /// Must be called before each event: calls ended(Begun&&, end_ns) for slices that a slice around
-  /// them has ended.
+  /// Call before each event. Calls ended(Begun&&, end_ns) for slices that ended with an enclosing
+  /// slice.
   template <class Ended>
   void advance(int64_t now_ns, bool instant, Ended&& ended) {
     if (closed_ == 0) return;
-    size_t pending = 0;  // above the place that is looked at
+    size_t pending = 0;  // number of pending slices above slices_[i]
     const size_t bottom = slices_.size() > kDeepest ? slices_.size() - kDeepest : 0;
     for (size_t i = slices_.size(); i-- > bottom && closed_ > 0;) {
       const Slice& slice = slices_[i];
@@ -66,7 +67,8 @@ class SliceStack {
     begun_.emplace_back(now_ns, std::move(event));
   }
 
-  /// A slice that has its end. One that overlaps another without lying within it ends nothing.
+  /// Adds a slice with a known end. A slice that only partially overlaps another one closes
+  /// nothing.
   void add(int64_t now_ns, int64_t end_ns) {
     if (slices_.size() >= kDeepest) return;
     if (!slices_.empty() && !slices_.back().pending) {
@@ -77,10 +79,10 @@ class SliceStack {
     ++closed_;
   }
 
-  /// What an event of that name and category ends; none: nothing.
+  /// Closes and returns the slice that an end with that name and category matches; nullopt if none.
   std::optional<Begun> end(int64_t now_ns, StringId name, StringId category) {
     const size_t bottom = slices_.size() > kDeepest ? slices_.size() - kDeepest : 0;
-    size_t later = 0;  // of begun_
+    size_t later = 0;  // number of begun_ entries from this slice on
     for (size_t i = slices_.size(); i-- > bottom;) {
       Slice& slice = slices_[i];
       if (!slice.pending) continue;
@@ -93,7 +95,7 @@ class SliceStack {
       if (i + 1 == slices_.size()) {
         slices_.pop_back();
       } else {
-        slice.pending = false;  // those within it have not ended yet
+        slice.pending = false;  // slices inside it have not ended yet
         slice.end_ns = now_ns;
         ++closed_;
       }
@@ -102,7 +104,7 @@ class SliceStack {
     return std::nullopt;
   }
 
-  /// What never ended, outermost first.
+  /// Slices that have not ended, outermost first.
   std::vector<Begun>& open() { return begun_; }
 
  private:
@@ -120,8 +122,8 @@ class SliceStack {
   }
 
   std::vector<Slice> slices_;  // outermost first
-  std::vector<Begun> begun_;   // those that are pending
-  size_t closed_ = 0;          // of slices_ are not
+  std::vector<Begun> begun_;   // the pending ones of slices_
+  size_t closed_ = 0;          // number of slices_ that are not pending
 };
 
 }  // namespace tracesmith::import

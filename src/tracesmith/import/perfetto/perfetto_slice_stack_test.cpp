@@ -21,7 +21,7 @@ using test::process;
 using test::trackEvent;
 using ::testing::ElementsAre;
 
-/// Drives a stack and writes down what comes out: "name start-end", in that order.
+/// Drives a stack and records its output as "name start-end", in order.
 class Track {
  public:
   void begin(int64_t now, int name, int category = 0) {
@@ -65,8 +65,8 @@ TEST(SliceStack, AnEndEndsTheInnermostSliceThatItMayBelongTo) {
   Track t;
   t.begin(10, 1);
   t.begin(20, 2);
-  t.end(30, 0);  // no name: of whatever is innermost
-  t.end(40, 3);  // of nothing that is open
+  t.end(30, 0);  // no name: ends the innermost slice
+  t.end(40, 3);  // matches no open slice
   t.end(50, 1);
   EXPECT_THAT(t.finish(), ElementsAre("2 20-30", "nothing", "1 10-50"));
 }
@@ -76,7 +76,7 @@ TEST(SliceStack, CategoriesMustBeEqualWhereTheEndHasOne) {
   t.begin(10, 1, 5);
   t.begin(20, 1);
   t.end(30, 1, 6);
-  t.end(40, 1, 5);  // the inner one has none
+  t.end(40, 1, 5);  // the inner one has no category
   t.end(40, 1);
   EXPECT_THAT(t.finish(), ElementsAre("nothing", "1 10-40", "1 20-40"));
 }
@@ -106,10 +106,10 @@ TEST(SliceStack, ASliceWithItsDurationEndsWhatBeganWithin) {
   t.complete(10, 20);
   t.begin(15, 1);
   t.complete(30, 40);
-  t.begin(40, 2);  // behind it
+  t.begin(40, 2);  // after its end
   t.end(50, 2);
   EXPECT_THAT(t.finish(), ElementsAre("1 15-20", "2 40-50"));
-  // One that only overlaps is no slice around anything.
+  // A slice that only overlaps others does not enclose them.
   Track overlapping;
   overlapping.complete(10, 20);
   overlapping.complete(15, 30);
@@ -118,8 +118,8 @@ TEST(SliceStack, ASliceWithItsDurationEndsWhatBeganWithin) {
   EXPECT_THAT(overlapping.finish(), ElementsAre("1 18-20", "nothing"));
 }
 
-/// The rules as they are stated, with a list of all slices that is searched from the start: one
-/// that has ended stays until something comes later than its end.
+/// A direct implementation of the stated rules: searches a list of all slices from the start. An
+/// ended slice stays in it until an event comes later than its end.
 class Plain {
  public:
   void begin(int64_t now, int name) {
@@ -154,7 +154,7 @@ class Plain {
     said_.push_back(std::to_string(s.name) + " " + std::to_string(s.start) + "-" +
                     std::to_string(end_ns));
   }
-  /// An ended slice with open ones within takes them along; one without leaves first.
+  /// An ended slice ends the open slices inside it; slices without any are removed first.
   void advance(int64_t now) {
     for (size_t i = slices_.size(); i-- > 0;) {
       if (!slices_[i].end) continue;
@@ -192,7 +192,7 @@ TEST(SliceStack, EqualsItsRulesOnRandomEvents) {
   }
 }
 
-/// Work for each event is bounded, however many slices never end.
+/// The work per event is bounded, even if many slices never end.
 TEST(SliceStack, LooksNoDeeperThanItMay) {
   Track t;
   constexpr int kOpen = 100'000;
@@ -207,7 +207,7 @@ TEST(SliceStack, LooksNoDeeperThanItMay) {
   EXPECT_EQ(said.size(), size_t{kOpen} + 2 + kOpen - 1);
 }
 
-/// The same by way of a file; the two tracks are of one thread.
+/// The same with a file; the two tracks belong to one thread.
 TEST(SliceStack, IsThatOfAThread) {
   using Message = test::Message;
   const std::string second = packet(

@@ -18,7 +18,7 @@ namespace {
 
 namespace pn = perfetto_numbers;
 
-constexpr uint64_t kThreadTime = 1, kThreadInstructions = 2;  // types of counters
+constexpr uint64_t kThreadTime = 1, kThreadInstructions = 2;  // counter types
 constexpr std::string_view kThreadTimeName = "thread_time";
 constexpr std::string_view kInstructionsName = "thread_instruction_count";
 
@@ -28,7 +28,7 @@ std::string nameOfCounter(const PerfettoTrack& track) {
   if (track.counter_type == kThreadInstructions) return std::string(kInstructionsName);
   return {};
 }
-/// Counters are a process's, here; those of its threads are told apart by their names.
+/// A trace's counters belong to a process, so the name includes the thread.
 std::string nameInThread(std::string_view name, int64_t tid) {
   return fmt::format("{}, thread {}", name, tid);
 }
@@ -38,7 +38,7 @@ std::string_view unitOfCounter(const PerfettoTrack& track) {
                                                      : std::string_view(track.unit);
 }
 
-/// Categories that the exporter gives host calls.
+/// The call kind for a category that TraceSmith's exporter gives host calls.
 std::optional<CallKind> exportedCall(std::string_view category) {
   constexpr std::array<std::string_view, 8> kNames = {"api",  "launch", "copy",  "fill",
                                                       "sync", "memory", "build", "setup"};
@@ -92,7 +92,7 @@ const PerfettoPlaces::Track& PerfettoSlices::trackOf(const PerfettoSequence& seq
   return thread ? places_.ofThread(thread->first, thread->second) : places_.ofSequence(sequence_id);
 }
 
-/// Nothing: it has none, or one that no clock shows.
+/// nullopt: the event has no time, or an impossible one.
 std::optional<int64_t> PerfettoSlices::timeOf(uint64_t sequence_id, std::optional<int64_t> time_ns,
                                               const PerfettoRead& r) {
   if (!r.has_own_time) return time_ns;
@@ -104,7 +104,7 @@ std::optional<int64_t> PerfettoSlices::timeOf(uint64_t sequence_id, std::optiona
   return spans_.isTime(found_ns) ? std::optional(found_ns) : std::nullopt;
 }
 
-/// "thread_name" and "process_name", as Chrome's JSON has them.
+/// Handles "thread_name" and "process_name", as in Chrome's JSON.
 bool PerfettoSlices::metadata(const PerfettoSequence& sequence, const PerfettoRead& r) {
   const std::string_view what = builder_.rows.text(r.event.name);
   const StringId said = r.first_text;
@@ -142,7 +142,7 @@ PerfettoOutcome PerfettoSlices::event(PerfettoSequence& sequence, uint64_t seque
   countersBeside(sequence, *time_ns, r);
   if (r.async) {
     if (r.async_id.kind == PerfettoAsyncId::kNone) {
-      e.action = PerfettoAction::kNone;  // it cannot be told which it belongs to
+      e.action = PerfettoAction::kNone;  // its slice cannot be identified
     } else {
       track = &places_.ofAsync(r.async_id, track->place, e.name);
     }
@@ -161,7 +161,7 @@ PerfettoOutcome PerfettoSlices::event(PerfettoSequence& sequence, uint64_t seque
       break;
     default: {
       PerfettoPlaces::Track at = *track;
-      // Marks of a whole process, or of everything, are on no thread.
+      // Instants of process or global scope are not on a thread.
       if (r.phase == 'i' || r.phase == 'I') {
         const bool of_thread = r.instant_scope != pn::event::legacy::kGlobalScope &&
                                r.instant_scope != pn::event::legacy::kProcessScope;
@@ -182,7 +182,7 @@ PerfettoOutcome PerfettoSlices::event(PerfettoSequence& sequence, uint64_t seque
   return PerfettoOutcome::kKept;
 }
 
-/// What joins it to device work, and its call stack.
+/// Reads the event's links to device work, and its call stack.
 void PerfettoSlices::links(PerfettoSequence& sequence, PerfettoRead& r) {
   PerfettoEvent& e = r.event;
   if (!r.submitted.empty()) {
@@ -201,13 +201,13 @@ void PerfettoSlices::links(PerfettoSequence& sequence, PerfettoRead& r) {
     if (r.flow_direction == pl::kFlowIn) e.bound.emplace_back(*r.bind_id, FlowEnd::kEnd);
   }
   if (!r.call_stack) return;
-  // A row has that of its begin; another one is kept beside it.
+  // A row has the call stack of its start; a different one at the end is kept beside it.
   if (e.action != PerfettoAction::kEnd) e.call_path = stacks_.of(sequence, *r.call_stack);
   if (e.call_path == CallPathId::kNone) keepUnknownField(*r.call_stack, "", builder_, e.kept);
   for (const uint64_t id : r.submitted) path_of_work_.emplace(id, e.call_path);
 }
 
-/// What a thread had used until then, in the form that was before counters had tracks.
+/// Adds thread time and instruction counts in the old form, before counters had tracks.
 void PerfettoSlices::threadCounters(int64_t time_ns, const PerfettoRead& r, const Place& place) {
   if (place.tid == PerfettoPlaces::kNoThread) return;
   const auto push = [&](std::string_view name, std::string_view unit, int64_t value) {
@@ -225,7 +225,7 @@ void PerfettoSlices::threadCounters(int64_t time_ns, const PerfettoRead& r, cons
   if (r.instructions) push(kInstructionsName, "count", *r.instructions);
 }
 
-/// Values of counters with tracks, which an event may have beside what it is.
+/// Adds values of counter tracks that an event of another kind carries.
 void PerfettoSlices::countersBeside(PerfettoSequence& sequence, int64_t time_ns,
                                     const PerfettoRead& r) {
   const auto& tracks = r.extra_tracks.empty() ? sequence.extra_tracks : r.extra_tracks;
@@ -324,7 +324,7 @@ void PerfettoSlices::arrow(const Place& place, int64_t time_ns, uint64_t id, Flo
   builder_.added();
 }
 
-/// The ends of these arrows have a number in common, whatever their slices are called.
+/// The ends of these flows share an id; slice names do not matter.
 void PerfettoSlices::arrows(const Place& place, int64_t time_ns, const PerfettoEvent& event) {
   const auto numbered = [&](uint64_t id, FlowEnd end) {
     arrow(place, time_ns, id, end, StringId::kNone, StringId::kNone);
@@ -388,7 +388,7 @@ TableId PerfettoSlices::pushRow(const Slice& s) {
   return s.event.submits ? pushCall(s, callKindOf(name)) : pushRange(s);
 }
 
-/// What the device did, where the source has it as slices.
+/// Creates a row of device work from a slice.
 template <class Row>
 Row PerfettoSlices::makeDeviceRow(const Slice& s) {
   const PerfettoEvent& e = s.event;
@@ -405,7 +405,8 @@ Row PerfettoSlices::makeDeviceRow(const Slice& s) {
   return row;
 }
 
-/// A slice of a trace that the exporter wrote: its category says which table it came from.
+/// Pushes a slice of a trace that TraceSmith's exporter wrote: its category gives the original
+/// table.
 TableId PerfettoSlices::pushExported(const Slice& s) {
   Trace& rows = builder_.rows;
   const PerfettoEvent& e = s.event;

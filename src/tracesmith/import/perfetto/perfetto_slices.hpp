@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Track events of a Perfetto trace as rows: slices, instants, arrows and counters on their tracks.
+// Converts track events of a Perfetto trace to rows: slices, instants, flows and counters on their
+// tracks.
 #pragma once
 
 #include <cstdint>
@@ -24,12 +25,12 @@
 
 namespace tracesmith::import {
 
-/// What became of an event of a packet.
+/// What happened to an event of a packet.
 enum class PerfettoOutcome : uint8_t {
   kRow,
-  kDescription,  ///< it says something of others, which have it
-  kKept,         ///< as it was, without a row
-  kUnusable,     ///< it has no time, or too little in it
+  kDescription,  ///< it only describes other events, whose rows use it
+  kKept,         ///< stored unchanged, without a row
+  kUnusable,     ///< it has no time, or too little content
 };
 
 class PerfettoSlices {
@@ -44,22 +45,22 @@ class PerfettoSlices {
         stacks_(builder, survey),
         places_(builder, survey) {}
 
-  /// Names of all processes and threads that are described.
+  /// Writes the names of all processes and threads that the trace describes.
   void describe() { places_.describe(); }
-  /// `packet_ns`: the packet's time; the event may have one of its own.
+  /// `packet_ns`: the packet's time; the event may have its own.
   PerfettoOutcome event(PerfettoSequence& sequence, uint64_t sequence_id,
                         std::optional<int64_t> packet_ns, std::string_view bytes);
-  /// Slices that never end, and events of unordered tracks in the order of time.
+  /// Writes events of unordered tracks in time order, then the slices that never ended.
   void finish();
 
-  /// What device work with that event id is joined to its call by; 0: by nothing.
+  /// Correlation id that joins the device work with that event id to its call; 0: none.
   uint64_t correlationOf(uint64_t event_id) const;
-  /// The thread of the call that submitted it.
+  /// The thread of the call that submitted that work.
   ThreadId submitterOf(uint64_t event_id);
-  /// The call stack of that call, if it stands before in the file.
+  /// The call stack of that call, if the call comes earlier in the file.
   CallPathId callPathOf(uint64_t event_id) const;
   uint64_t unknownTracks() const { return places_.unknownTracks(); }
-  /// Times of CLOCK_MONOTONIC, which no snapshot relates to the trace's clock.
+  /// Number of CLOCK_MONOTONIC times that no snapshot relates to the trace's clock.
   uint64_t unrelatedTimes() const { return unrelated_times_; }
 
  private:
@@ -97,7 +98,7 @@ class PerfettoSlices {
              StringId category);
   void arrows(const Place& place, int64_t time_ns, const PerfettoEvent& event);
   void slice(const Slice& slice);
-  // Each returns the table that it gave a row to.
+  // Each returns the table of the pushed row.
   TableId pushRow(const Slice& slice);
   TableId pushExported(const Slice& slice);
   TableId pushCall(const Slice& slice, CallKind kind);

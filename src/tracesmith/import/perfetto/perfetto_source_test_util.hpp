@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: Perfetto traces made by hand, packet by packet.
+// For tests: builds Perfetto traces packet by packet.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ inline Message trackEvent(uint64_t type, uint64_t track, std::string_view name =
   if (!name.empty()) m.text(23, name);
   return m;
 }
-/// A packet of a sequence at a time.
+/// A packet of a sequence with a time.
 inline Message at(uint64_t time, uint64_t sequence = 1) {
   return Message().number(8, time).number(10, sequence);
 }

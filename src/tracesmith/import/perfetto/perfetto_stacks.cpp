@@ -18,7 +18,7 @@ std::string_view textOf(const PerfettoSequence::Texts& texts, uint64_t number) {
   return it != texts.end() ? std::string_view(it->second) : std::string_view();
 }
 
-/// The n of "0x7f…"; 0: it is something else.
+/// The number in "0x7f…"; 0 for anything else.
 uint64_t addressIn(std::string_view name) {
   if (!name.starts_with("0x")) return 0;
   uint64_t address = 0;
@@ -29,7 +29,7 @@ uint64_t addressIn(std::string_view name) {
 
 }  // namespace
 
-/// Whole, or as its parts.
+/// The path may be given as a whole or as components.
 StringId PerfettoStacks::pathOf(const PerfettoSequence& sequence,
                                 const PerfettoSequence::Mapping& mapping) {
   if (mapping.path.size() == 1) {
@@ -43,8 +43,8 @@ StringId PerfettoStacks::pathOf(const PerfettoSequence& sequence,
   return builder_.text(path);
 }
 
-/// Most were addresses that calls return to, which the exporter moves into the call. What has no
-/// name is called after its place, and is no function here.
+/// Undoes changes of TraceSmith's exporter. It moves return addresses into the call, and names
+/// frames without a function after their location.
 void PerfettoStacks::asExported(FrameRow& row, std::string_view& function) const {
   std::string_view module = builder_.rows.text(row.module);
   module.remove_prefix(module.rfind('/') + 1);  // npos + 1 is 0
@@ -98,7 +98,7 @@ CallPathId PerfettoStacks::introduced(PerfettoSequence& sequence, uint64_t numbe
   return stack.path;
 }
 
-/// Of an InlineCallstack.
+/// `bytes`: an InlineCallstack.
 CallPathId PerfettoStacks::within(std::string_view bytes) {
   namespace in = pn::event::callstack;
   CallPathId path{};

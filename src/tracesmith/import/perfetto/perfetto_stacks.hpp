@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Call stacks of track events as call paths: those that a sequence has introduced and that events
-// name by number, and those that stand in the event itself.
+// Converts call stacks of track events to call paths, both interned stacks (referred to by number)
+// and stacks inside the event itself.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ class PerfettoStacks {
   PerfettoStacks(TraceBuilder& builder, const PerfettoSurvey& survey)
       : builder_(builder), survey_(survey), paths_(builder) {}
 
-  /// Of an event's field `callstack` or `callstack_iid`. kNone: it has no frames, or the sequence
-  /// has not introduced it.
+  /// `field`: `callstack` or `callstack_iid` of an event. kNone: it has no frames, or the sequence
+  /// has not interned it.
   CallPathId of(PerfettoSequence& sequence, const proto::Field& field);
 
  private:

@@ -68,7 +68,7 @@ PerfettoStageEvent readStageEvent(const PerfettoSequence& sequence, std::string_
         event.stage_id = static_cast<uint32_t>(f.value);
         break;
       case ps::kSpecifications:
-        event.specifies = true;  // the first pass has read them
+        event.specifies = true;  // already read by the first pass
         break;
       case ps::kQueueIid:
         event.queue_iid = f.value;

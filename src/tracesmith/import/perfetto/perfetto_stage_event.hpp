@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One GpuRenderStageEvent as it stands in a packet: what the device did, when, on which queue, and
-// with which arguments. Names and queues are still the numbers that the packet has for them.
+// One decoded GpuRenderStageEvent: what the device did, when, on which queue and with which
+// arguments. Names and queues are still the packet's numbers.
 #pragma once
 
 #include <array>
@@ -19,12 +19,12 @@
 namespace tracesmith::import {
 
 struct PerfettoStageEvent {
-  std::optional<uint64_t> id;  ///< none: the packet is no event
+  std::optional<uint64_t> id;  ///< nullopt: the packet is not an event
   bool specifies = false;      ///< the packet describes queues and stages
   int64_t duration_ns = 0;
   int64_t gpu = 0;
   uint64_t context = 0;
-  // By interned number, or, in older sources, by position in the list of specifications.
+  // Interned ids, or, in older sources, positions in the list of specifications.
   std::optional<uint64_t> queue_iid, stage_iid;
   uint64_t queue_id = 0, stage_id = 0;
   uint64_t kernel_iid = 0;
@@ -38,11 +38,11 @@ struct PerfettoStageEvent {
   bool hasExtra(std::string_view key) const { return extra.contains(key); }
 };
 
-/// Fields that no table has a place for are in `kept`.
+/// Fields that no column can hold are in `kept`.
 PerfettoStageEvent readStageEvent(const PerfettoSequence& sequence, std::string_view bytes,
                                   TraceBuilder& builder, SpansOfSource& spans);
 
-/// The duration that a row can have; one that it cannot have is kept beside the row.
+/// The duration for the row. If a row cannot hold `said_ns`, adds that to `kept`.
 int64_t readDuration(uint64_t said_ns, SpansOfSource& spans, KeptEvent& kept);
 
 }  // namespace tracesmith::import

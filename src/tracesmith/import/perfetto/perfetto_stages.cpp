@@ -20,7 +20,7 @@ namespace {
 namespace pn = perfetto_numbers;
 using proto::Field;
 
-/// What a render stage is, by its name.
+/// Kind of a render stage, determined by its name.
 enum class StageKind : uint8_t { kKernel, kCopy, kFill, kSync };
 
 struct StageWord {
@@ -29,7 +29,8 @@ struct StageWord {
   CopyKind copy{};
   SyncKind sync{};
 };
-// The exporter's names are whole; other writers are known by a word within.
+// Names from TraceSmith's exporter match exactly; those of other writers match by a word they
+// contain.
 constexpr std::array kExportedStages = {
     StageWord{"Copy", StageKind::kCopy, CopyKind::kUnknown, {}},
     StageWord{"Copy host to device", StageKind::kCopy, CopyKind::kHostToDevice, {}},
@@ -88,7 +89,7 @@ uint64_t wholeNumber(std::string_view text) {
   return value;
 }
 
-/// The n of "Stream #n"; what follows is the name that the program gave it.
+/// The n of "Stream #n". Leaves in `queue` the name that follows, which the program gave it.
 std::optional<int64_t> streamNumber(std::string_view& queue) {
   constexpr std::string_view kPrefix = "Stream #";
   if (queue.substr(0, kPrefix.size()) != kPrefix) return std::nullopt;
@@ -148,23 +149,23 @@ StreamId PerfettoStages::stream(int64_t pid, int64_t gpu, int64_t context, int64
   return it->second;
 }
 
-/// Names by position, as sources without interned data have them.
+/// Looks up a name by position, for sources without interned data.
 StringId PerfettoStages::nameAt(const std::vector<std::string>& names, uint64_t position,
                                 std::string_view otherwise) {
   if (position < names.size() && !names[position].empty()) return builder_.text(names[position]);
   return builder_.text(fmt::format(fmt::runtime(otherwise), position));
 }
 
-/// A render stage, and what it refers to.
+/// A render stage with its references resolved.
 struct PerfettoStages::Work {
   PerfettoStageEvent said{};
   int64_t start_ns = 0;
-  const PerfettoSequence::Context* context = nullptr;  // nullptr: the sequence has none
+  const PerfettoSequence::Context* context = nullptr;  // nullptr: not interned on the sequence
   int64_t pid = 0;
   PerfettoSequence::Specification stage{};
   StringId queue{};
   StringId kernel{};
-  std::map<std::string_view, int64_t> numbers{};  // arguments that columns may want
+  std::map<std::string_view, int64_t> numbers{};  // arguments for columns
   uint64_t correlation = 0;
   StreamId stream{};
 
@@ -221,7 +222,7 @@ void PerfettoStages::lookUp(const PerfettoSequence& sequence, Work& work) {
   }
 }
 
-/// Keeps names and arguments beside the row, and finds the numbers that columns may want.
+/// Keeps names and arguments beside the row, and extracts numbers for columns.
 void PerfettoStages::keepValues(Work& work) {
   KeptEvent& kept = work.said.kept;
   kept.column("name", SourceGap::kName);
@@ -229,7 +230,7 @@ void PerfettoStages::keepValues(Work& work) {
   kept.text("hw_queue", work.queue);
   if (work.kernel != StringId::kNone && work.said.name != StringId::kNone &&
       work.said.name != work.kernel) {
-    kept.text("event_name", work.said.name);  // readable, where the kernel's is mangled
+    kept.text("event_name", work.said.name);  // readable, if the kernel's name is mangled
   }
   kept.integer("event_id", static_cast<int64_t>(*work.said.id));
   kept.open("args");
@@ -251,13 +252,13 @@ void PerfettoStages::keepValues(Work& work) {
 void PerfettoStages::describeDevice(const Work& work) {
   DeviceRow& device = builder_.deviceRow(work.said.gpu);
   if (device.backend == PlatformType::Unknown) device.backend = platformOf(work.context->api);
-  // gpu_id counts them; the exporter says which number the platform gives it.
+  // gpu_id is an index; TraceSmith's exporter adds the platform's own number.
   if (survey_.ours) {
     device.ordinal = static_cast<uint32_t>(work.number("device", work.said.gpu));
   }
 }
 
-/// The call that it is joined to, and its stream.
+/// Determines the launching call and the stream.
 void PerfettoStages::place(Work& work) {
   const PerfettoStageEvent& said = work.said;
   work.correlation = slices_.correlationOf(*said.id);
@@ -313,7 +314,7 @@ TableId PerfettoStages::pushRow(const Work& work) {
   return TableId::kKernel;
 }
 
-/// What rows of all kinds of work have in common.
+/// Creates a row with the columns common to all kinds of work.
 template <class Row>
 Row PerfettoStages::makeRow(const Work& work) {
   const PerfettoStageEvent& said = work.said;
@@ -341,7 +342,7 @@ Row PerfettoStages::makeRow(const Work& work) {
   return row;
 }
 
-/// kNone: nothing says how large the launch was.
+/// kNone: the launch size is unknown.
 ShapeId PerfettoStages::launchShape(const Work& work) {
   const std::array<uint64_t, 3>& grid = work.said.grid;
   const std::array<uint64_t, 3>& group = work.said.group;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GPU packets of a Perfetto trace as rows: render stages (what the device did), memory and
-// frequency, Vulkan's submissions.
+// Converts GPU packets of a Perfetto trace to rows: render stages (device work), memory, frequency,
+// and Vulkan submissions.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ class PerfettoStages {
   void describeGpus();
   PerfettoOutcome stage(const PerfettoSequence& sequence, std::optional<int64_t> time,
                         std::string_view bytes);
-  /// Each false: nothing of it could be used.
+  /// Each returns false if nothing of the packet could be used.
   bool vulkan(int64_t time_ns, std::string_view bytes);
   bool memory(int64_t time_ns, std::string_view bytes);
   bool frequency(int64_t time_ns, std::string_view bytes);

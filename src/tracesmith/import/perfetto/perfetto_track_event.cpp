@@ -15,7 +15,7 @@ namespace {
 namespace pe = perfetto_numbers::event;
 using proto::Field;
 
-/// Annotations that a column may hold; the names are the exporter's, and Kineto's.
+/// Annotations that columns may hold, by the names of TraceSmith's exporter and of Kineto.
 constexpr std::array<std::string_view, 17> kWanted = {
     "correlation_id", "correlation", "device",  "stream",  "context",       "bytes",
     "result",         "subject",     "program", "options", "log_bytes",     "asynchronous",
@@ -26,7 +26,7 @@ std::string_view wanted(std::string_view name) {
   return it != kWanted.end() ? *it : std::string_view{};
 }
 
-/// Times that cannot be become the largest that can.
+/// Saturates times that do not fit.
 int64_t nanoseconds(uint64_t us) {
   constexpr int64_t kMicrosecondNs = 1000;
   int64_t ns = 0;
@@ -50,7 +50,7 @@ PerfettoAction actionOfType(uint64_t type) {
   }
 }
 
-/// Phases are those of Chrome's JSON. `async`: the event is on the track of its id.
+/// `phase`: as in Chrome's JSON. Sets `async` if the event is on the track of its id.
 PerfettoAction actionOfPhase(char phase, bool& async) {
   switch (phase) {
     case 'B':
@@ -147,8 +147,8 @@ void Reading::annotation(std::string_view bytes) {
   }
 }
 
-/// Times and counts that an event has beside its packet's: differences to the event before on the
-/// sequence, or whole ones, which do not change what differences count from.
+/// Reads times and counts of the event itself. They are either differences to the previous event on
+/// the sequence, or absolute values, which do not change the base of the differences.
 void Reading::ownTime(const Field& f) {
   PerfettoReferences& from = sequence_.references;
   switch (f.number) {
@@ -159,7 +159,7 @@ void Reading::ownTime(const Field& f) {
       r_.time_ns = from.time_ns;
       break;
     case pe::kAbsoluteTime:
-      if (f.value == 0) break;  // as if it were not there
+      if (f.value == 0) break;  // treated as missing
       r_.has_own_time = true;
       r_.time_ns = nanoseconds(f.value);
       break;
@@ -181,7 +181,7 @@ void Reading::ownTime(const Field& f) {
   }
 }
 
-/// Categories that were introduced before; one that was not is left out.
+/// Reads interned categories; unknown ones are left out.
 void Reading::categoriesByNumber(const Field& f) {
   for (const uint64_t iid : packedVarints(f.wire_type, f.value, f.bytes)) {
     const StringId name = named(sequence_.categories, iid);
@@ -275,8 +275,8 @@ void Reading::field(const Field& f) {
   }
 }
 
-/// Asynchronous events of one id are on one track, if their categories are equal (of the older
-/// ones, S to F: their names) and so are their scopes, where they have any.
+/// Asynchronous events with the same id are on one track if their scopes (if any) are equal, and
+/// also their categories; for the older phases S to F, their names.
 void Reading::asyncScope(std::string_view id_scope) {
   if (r_.async_id.kind == PerfettoAsyncId::kNone) return;
   const bool older = r_.phase == 'S' || r_.phase == 'T' || r_.phase == 'p' || r_.phase == 'F';
@@ -349,7 +349,7 @@ void Reading::legacy(std::string_view bytes) {
         keepUnknownField(f, "legacy_event.", builder_, e.kept);
     }
   });
-  // What has a value of its own stays that, whatever the phase.
+  // An event with its own type keeps it, whatever the phase.
   if (r_.phase != 0 && r_.type != pe::kCounter && r_.type != pe::kState) {
     e.action = actionOfPhase(r_.phase, r_.async);
     if (std::string_view("BEXi").find(r_.phase) == std::string_view::npos) {
@@ -359,7 +359,7 @@ void Reading::legacy(std::string_view bytes) {
   if (e.action == PerfettoAction::kComplete) {
     e.duration_ns = spans_.lasting(nanoseconds(static_cast<uint64_t>(duration_us)));
   }
-  // One that no row shows is kept beside it.
+  // A duration that the row cannot hold is kept beside it.
   if (duration_us != 0 && e.duration_ns <= 0) {
     e.kept.integer("legacy_event.duration_us", duration_us);
   }
@@ -369,7 +369,7 @@ void Reading::legacy(std::string_view bytes) {
 void Reading::read(std::string_view bytes) {
   PerfettoEvent& e = r_.event;
   r_.track = sequence_.track;
-  // The annotations first, as an object of their own.
+  // Annotations come first, as a separate object.
   e.kept.column("ts", SourceGap::kTimeNanos);
   e.kept.column("name", SourceGap::kName);
   e.kept.open("args");

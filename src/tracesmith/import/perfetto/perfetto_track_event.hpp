@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One TrackEvent as it stands in a packet, with what it refers back to looked up: what it says, on
-// which track, and when, if it has a time of its own. LegacyEvent, the form of Chrome's JSON in
-// protobuf, is read into the same.
+// One decoded TrackEvent with its references resolved: content, track, and time if it has its own.
+// LegacyEvent, the protobuf form of Chrome's JSON, is decoded into the same structure.
 #pragma once
 
 #include <algorithm>
@@ -20,33 +19,33 @@
 namespace tracesmith::import {
 
 enum class PerfettoAction : uint8_t {
-  kNone,   ///< nothing that a table has
+  kNone,   ///< has no row in any table
   kBegin,  ///< of a slice
   kEnd,    ///< of a slice
   kInstant,
-  kComplete,  ///< a slice with its duration
+  kComplete,  ///< a slice with a duration
   kCounter,
-  kFlow,      ///< one end of an arrow, and nothing else
+  kFlow,      ///< only one end of a flow
   kMetadata,  ///< a name of a process or thread
 };
 
-/// What becomes a row, perhaps much later.
+/// The part of an event that becomes a row, possibly much later.
 struct PerfettoEvent {
   PerfettoAction action{};
   StringId name{};
   StringId category{};
-  int64_t duration_ns = -1;  // of kComplete
+  int64_t duration_ns = -1;  // only for kComplete
   uint64_t correlation = 0;
   CallPathId call_path{};
   std::vector<uint64_t> flows, ending_flows, waited_for;
-  std::vector<std::pair<uint64_t, FlowEnd>> bound;  // arrows that say which end this is
+  std::vector<std::pair<uint64_t, FlowEnd>> bound;  // flows with the end that this event is
   bool submits = false;
-  // Of annotations that columns want.
+  // Annotations whose values go to columns.
   std::vector<std::pair<std::string_view, int64_t>> numbers;
   std::vector<std::pair<std::string_view, StringId>> words;
   KeptEvent kept;
 
-  /// Of an annotation that is there twice the last one counts. Nullptr: there is none.
+  /// If an annotation occurs twice, the last one counts. nullptr: there is none.
   const int64_t* findNumber(std::string_view key) const { return find(numbers, key); }
   int64_t number(std::string_view key) const {
     const int64_t* const value = find(numbers, key);
@@ -67,7 +66,7 @@ struct PerfettoEvent {
   }
 };
 
-/// Which asynchronous track an event is on: several threads may write to it.
+/// Identifies an asynchronous track; several threads may write to it.
 struct PerfettoAsyncId {
   enum Kind : uint8_t { kNone, kUnscoped, kGlobal, kLocal };
   Kind kind = kNone;
@@ -75,7 +74,7 @@ struct PerfettoAsyncId {
   std::string scope;
 };
 
-/// The event, and what says where and when it is.
+/// A decoded event together with its track and time.
 struct PerfettoRead {
   PerfettoEvent event;
   uint64_t type = 0;
@@ -84,9 +83,9 @@ struct PerfettoRead {
   PerfettoAsyncId async_id;
   uint64_t track = 0;
   bool says_track = false;
-  std::optional<int64_t> pid, tid;  ///< another thread than the sequence's
-  std::optional<int64_t> time_ns;   ///< of CLOCK_MONOTONIC
-  bool has_own_time = false;        ///< it has one, if perhaps none that can be
+  std::optional<int64_t> pid, tid;  ///< if not on the sequence's thread
+  std::optional<int64_t> time_ns;   ///< in CLOCK_MONOTONIC
+  bool has_own_time = false;        ///< also true if that time is impossible
   std::optional<int64_t> thread_time_ns, instructions;
   std::optional<double> value;
   std::vector<uint64_t> extra_tracks, extra_double_tracks;
@@ -95,12 +94,12 @@ struct PerfettoRead {
   std::optional<uint64_t> bind_id;
   uint64_t flow_direction = 0;
   uint64_t instant_scope = 0;
-  StringId first_text{};  ///< of its annotations
+  StringId first_text{};  ///< among its annotations
   std::optional<proto::Field> call_stack;
   std::vector<uint64_t> submitted;  ///< event ids of device work
 };
 
-/// `sequence`: its times that are differences go on.
+/// Advances the incremental times of `sequence`.
 PerfettoRead readTrackEvent(PerfettoSequence& sequence, std::string_view bytes,
                             TraceBuilder& builder, SpansOfSource& spans);
 

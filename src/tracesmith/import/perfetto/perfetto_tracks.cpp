@@ -8,9 +8,9 @@
 namespace tracesmith::import {
 namespace {
 
-constexpr std::string_view kOverlapping = " (overlapping)";  // as the exporter names them
+constexpr std::string_view kOverlapping = " (overlapping)";  // as TraceSmith's exporter names them
 
-/// Keys of tracks that nobody described, told apart by what they are made from.
+/// Kinds of keys for tracks without a description.
 enum class KeyKind : uint64_t { kSequence = 1, kAsync = 2 };
 
 }  // namespace
@@ -42,7 +42,7 @@ void PerfettoPlaces::describe() {
   }
 }
 
-/// A track that is no thread takes the part of one.
+/// Creates a thread row for a track that is not a thread.
 ThreadId PerfettoPlaces::namedTrack(int64_t pid, std::string_view name) {
   const auto [it, fresh] = named_tracks_.try_emplace({pid, std::string(name)});
   if (fresh) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the events of a Perfetto trace are: its tracks as processes and threads of a trace. A track
-// that is no thread takes the part of one.
+// Maps tracks of a Perfetto trace to processes and threads. A track that is not a thread becomes a
+// thread row with the track's name.
 #pragma once
 
 #include <cstdint>
@@ -26,23 +26,24 @@ class PerfettoPlaces {
     int64_t tid = kNoThread;
   };
   struct Track {
-    uint64_t key = 0;  ///< equal for all that is on the same track
+    uint64_t key = 0;  ///< equal for all events on the same track
     Place place;
-    bool unordered = false;  ///< its events are not in order of time
+    bool unordered = false;  ///< its events are not in time order
   };
 
   PerfettoPlaces(TraceBuilder& builder, const PerfettoSurvey& survey)
       : builder_(builder), survey_(survey) {}
 
-  /// Names of all processes and threads that are described.
+  /// Writes the names of all processes and threads that the trace describes.
   void describe();
 
-  /// References stay good.
+  /// Returned references stay valid.
   const Track& ofTrack(uint64_t uuid);
   const Track& ofThread(int64_t pid, int64_t tid);
-  /// For what has neither track nor thread.
+  /// For events with neither track nor thread.
   const Track& ofSequence(uint64_t sequence);
-  /// That of an asynchronous event `by` the thread there; the first one's name becomes its own.
+  /// The track of an asynchronous event written by the thread of `by`. The name of its first event
+  /// becomes the track's name.
   const Track& ofAsync(const PerfettoAsyncId& id, const Place& by, StringId name);
 
   uint64_t unknownTracks() const { return unknown_tracks_; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values of Perfetto's messages: annotations, and fields that no one here knows.
+// Reads values of Perfetto's messages: annotations, and fields unknown to the importer.
 #pragma once
 
 #include <cstdint>
@@ -18,20 +18,21 @@ struct PerfettoValue {
   std::string name;
   Type type = kJson;
   int64_t integer = 0;
-  std::string text;  ///< of a text, or JSON
+  std::string text;  ///< for kText and kJson
 };
 
-/// A DebugAnnotation. Dictionaries and lists become JSON.
+/// Reads a DebugAnnotation. Dictionaries and lists become JSON.
 PerfettoValue readAnnotation(const PerfettoSequence& sequence, std::string_view bytes,
                              const TraceBuilder& builder);
 
-/// A field of a message as "field.N" (behind `prefix`): a number, a text, or bytes in hexadecimal.
+/// Keeps a field of a message under the key `prefix` + "field.N": as a number, a text, or bytes in
+/// hexadecimal.
 void keepUnknownField(const proto::Field& field, std::string_view prefix, TraceBuilder& builder,
                       KeptEvent& kept);
 
-/// The 64-bit values of a fixed field, packed or not.
+/// The values of a fixed64 field, packed or not.
 std::vector<uint64_t> fixedValues(const proto::Field& field);
-/// Ids of arrows: fixed (new) or varints (old), packed or not.
+/// Flow ids: fixed64 (new) or varints (old), packed or not.
 std::vector<uint64_t> flowIds(const proto::Field& field);
 
 }  // namespace tracesmith::import

@@ -18,15 +18,15 @@
 namespace tracesmith::import {
 namespace {
 
-constexpr int kLongestValue = 64 << 20;      // bytes; a longer row is damage
-constexpr uint64_t kSmallestRow = 4;         // bytes of a page that a row takes at the very least
-constexpr int kStepsAtATime = 100'000;       // instructions of SQLite between looks at the budget
-constexpr uint64_t kStepsPerByte = 256;      // of the file; real ones take 1 to 10
-constexpr size_t kMostProbes = 1000;         // for readable rows between damages of a table
-constexpr size_t kUnpackBytes = 1u << 20;    // at a time
-constexpr size_t kHeaderBytes = 100;         // of an SQLite file
-constexpr off_t kPagesOffset = 28;           // in the header: of the number of pages
-constexpr uint64_t kRoomLeft = 64ull << 20;  // of the disk that a packed file is unpacked to
+constexpr int kLongestValue = 64 << 20;      // bytes; a longer row counts as damage
+constexpr uint64_t kSmallestRow = 4;         // minimum bytes of a page that a row takes
+constexpr int kStepsAtATime = 100'000;       // SQLite instructions between checks of the budget
+constexpr uint64_t kStepsPerByte = 256;      // per byte of the file; real files take 1 to 10
+constexpr size_t kMostProbes = 1000;         // for readable rows between damaged parts of a table
+constexpr size_t kUnpackBytes = 1u << 20;    // bytes per read
+constexpr size_t kHeaderBytes = 100;         // header of an SQLite file
+constexpr off_t kPagesOffset = 28;           // offset of the number of pages in the header
+constexpr uint64_t kRoomLeft = 64ull << 20;  // disk space to leave free when unpacking
 
 struct StatementEnd {
   void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
@@ -49,11 +49,11 @@ std::string quotedName(std::string_view name) {
   return out += '"';
 }
 
-/// `path` within a file: URI.
+/// `path` as a file: URI.
 std::string uriOf(const std::string& path) {
   constexpr std::string_view kHex = "0123456789ABCDEF";
   std::string out = "file:";
-  if (path.starts_with("//")) out += "//";  // else the path would read as a host
+  if (path.starts_with("//")) out += "//";  // else the path would start with a host name
   for (const char c : path) {
     const auto byte = static_cast<uint8_t>(c);
     const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
@@ -69,7 +69,7 @@ std::string uriOf(const std::string& path) {
   return out + "?mode=ro&immutable=1";
 }
 
-/// Size that the header of an SQLite file says; 0: it says none.
+/// Size according to the header of an SQLite file; 0: not given.
 uint64_t bytesByHeader(std::string_view head) {
   if (head.size() < kHeaderBytes) return 0;
   const auto byte = [&](size_t i) { return static_cast<uint64_t>(static_cast<uint8_t>(head[i])); };
@@ -78,7 +78,7 @@ uint64_t bytesByHeader(std::string_view head) {
   return (page == 1 ? 65536 : page) * pages;
 }
 
-/// Whether SQLite cannot read it where it lies: it is packed, or has no name in a folder.
+/// Whether SQLite cannot open the input directly, because it is packed or has no file name.
 bool mustBeUnpacked(const ImportInput& input) {
   if (input.place != input.path) return true;
   char head[kSqliteMagic.size()] = {};
@@ -169,7 +169,7 @@ std::string_view SqliteRow::bytes(int column) const {
 SqliteFile::~SqliteFile() { sqlite3_close(db_); }
 
 bool SqliteFile::overdrawn() const {
-  // Text of a database in UTF-16 grows by a half at most; and a column may be asked for twice.
+  // UTF-16 text grows by half at most when converted, and a column may be read twice.
   return rows_read_ > file_bytes_ / kSmallestRow || bytes_read_ / 6 > file_bytes_ ||
          steps_ / kStepsPerByte > file_bytes_ + kStepsAtATime;
 }
@@ -182,13 +182,13 @@ int SqliteFile::progress(void* self) {
 
 Result<std::unique_ptr<SqliteFile>> SqliteFile::open(const ImportInput& input) {
   if (!input.head.starts_with(kSqliteMagic)) {
-    return fail(ErrorCode::kNotATrace, "is no SQLite database", input.path);
+    return fail(ErrorCode::kNotATrace, "is not an SQLite database", input.path);
   }
   std::unique_ptr<SqliteFile> file(new SqliteFile);
   const uint64_t claimed = bytesByHeader(input.head);
   struct stat info {};
   if (::stat(input.place.c_str(), &info) != 0)
-    return failErrno(errno, "cannot look at", input.path);
+    return failErrno(errno, "cannot inspect", input.path);
   const bool packed = mustBeUnpacked(input);
   const auto size = static_cast<uint64_t>(info.st_size);
   Status opened;
@@ -203,12 +203,12 @@ Result<std::unique_ptr<SqliteFile>> SqliteFile::open(const ImportInput& input) {
       if (needed > room || room - needed < kRoomLeft) {
         return fail(ErrorCode::kNoSpace,
                     "needs " + std::to_string(needed >> 20) +
-                        " MiB to be unpacked to (set TMPDIR to a larger disk)",
+                        " MiB of free space to unpack to (set TMPDIR to a larger disk)",
                     unpacked.folder());
       }
     }
-    // What is behind the size in the header is no part of the database; where it says none, a file
-    // of that kind is older than 2010 and small.
+    // Bytes beyond the size in the header do not belong to the database. A file without a size
+    // there was written before 2010 and is small.
     const uint64_t limit = claimed != 0 ? claimed : 1ull << 30;
     Bytes piece(kUnpackBytes);
     while (file->file_bytes_ < limit) {
@@ -223,8 +223,8 @@ Result<std::unique_ptr<SqliteFile>> SqliteFile::open(const ImportInput& input) {
       file->file_bytes_ += *n;
     }
     if (file->file_bytes_ < claimed) {
-      // SQLite refuses a file that is shorter than it says; one that says nothing is as long as it
-      // is, and what refers to pages behind its end is damage.
+      // SQLite rejects a file that is shorter than its header says. If the size is cleared, SQLite
+      // uses the actual length, and references to pages after the end count as damage.
       constexpr std::array<uint8_t, 4> kNothing = {};
       if (::pwrite(unpacked.fd(), kNothing.data(), kNothing.size(), kPagesOffset) !=
           static_cast<ssize_t>(kNothing.size())) {
@@ -239,7 +239,7 @@ Result<std::unique_ptr<SqliteFile>> SqliteFile::open(const ImportInput& input) {
     if (::stat((input.place + "-wal").c_str(), &journal) == 0 && journal.st_size > 0) {
       file->damage_.push_back(
           {.reason = "rows that are only in its journal " + input.path +
-                     "-wal are not read; 'sqlite3 FILE \"pragma wal_checkpoint\"' puts them in"});
+                     "-wal are not read; 'sqlite3 FILE \"pragma wal_checkpoint\"' includes them"});
     }
     opened = file->openAt(input.place);
   }
@@ -261,7 +261,7 @@ Status SqliteFile::openAt(const std::string& path) {
   const int flags =
       SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE;
   const int rc = sqlite3_open_v2(uriOf(path).c_str(), &db_, flags, nullptr);
-  if (db_ == nullptr) return fail(ErrorCode::kNoSpace, "there is no memory to open the database");
+  if (db_ == nullptr) return fail(ErrorCode::kNoSpace, "not enough memory to open the database");
   if (rc != SQLITE_OK) return fail(ErrorCode::kIo, sqlite3_errmsg(db_));
   for (const auto& [option, value] : {std::pair{SQLITE_DBCONFIG_DEFENSIVE, 1},
                                       {SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0},
@@ -300,12 +300,12 @@ Status SqliteFile::listTables() {
     if (++rows_read_; overdrawn()) break;
     row.load();
     const std::string_view name = row.bytes(0);
-    // Its own tables have such names, and none of others may.
+    // SQLite reserves such names for its own tables.
     if (name.empty() || name.starts_with("sqlite_") || name.find('\0') != name.npos) continue;
     tables_.push_back({.name = std::string(name)});
   }
   if (rc != SQLITE_DONE) {
-    damage_.push_back({.reason = std::string("the list of tables cannot be read to its end: ") +
+    damage_.push_back({.reason = std::string("the list of tables cannot be read completely: ") +
                                  sqlite3_errmsg(db_)});
   }
   for (SqliteTable& table : tables_) {
@@ -363,8 +363,8 @@ SqliteFile::Ended SqliteFile::walk(const SqliteTable& table, const std::string& 
 }
 
 void SqliteFile::scan(const SqliteTable& table, const std::function<bool(const SqliteRow&)>& f) {
-  if (overdrawn()) return;  // said already
-  // A name for the row's number that no column has; tables WITHOUT ROWID have none.
+  if (overdrawn()) return;  // already reported
+  // A row id name that is not used by a column; tables WITHOUT ROWID have no row id.
   std::string rowid;
   for (const char* name : {"rowid", "_rowid_", "oid"}) {
     if (rowid.empty() && table.find(name) < 0) rowid = name;
@@ -390,11 +390,11 @@ void SqliteFile::scan(const SqliteTable& table, const std::function<bool(const S
     if (!readBehind(table, select, rowid, forward, last, f)) return;
     why += "; rows after number " + std::to_string(forward.last_rowid) + " are lost";
     if (rows_read_ > before) {
-      why += ", but for " + std::to_string(rows_read_ - before) + " up to number " +
+      why += ", except for " + std::to_string(rows_read_ - before) + " up to number " +
              std::to_string(last);
     }
   }
-  // A table may be scanned again.
+  // A table may be scanned again; report its damage only once.
   const bool said = std::any_of(damage_.begin(), damage_.end(),
                                 [&](const SourceDamage& d) { return d.reason == why; });
   if (!said) damage_.push_back({.reason = std::move(why)});
@@ -412,14 +412,14 @@ bool SqliteFile::readBehind(const SqliteTable& table, const std::string& select,
   const auto above = [&](int64_t number) { return rowid + " > " + std::to_string(number); };
   const auto below = [&](int64_t number) { return rowid + " < " + std::to_string(number); };
 
-  // From the other end to the last damage.
+  // Read from the other end back to the last damage.
   Walk backward;
   if (rows(forward.rows > 0 ? above(forward.last_rowid) : "", true, backward) == Ended::kByCaller) {
     return false;
   }
   if (backward.rows == 0) return true;
   last = std::max(last, backward.first_rowid);
-  // And what is between two damages: a place that can be read is looked for in doubling steps.
+  // Then read rows between damaged parts: search for a readable position in doubling steps.
   if (forward.rows == 0) return true;
   const int64_t end = backward.last_rowid;
   int64_t begin = forward.last_rowid;

@@ -216,7 +216,7 @@ TEST(SqliteFile, TextThatGoesRoundInCirclesEnds) {
     WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 40)
     INSERT INTO t SELECT hex(zeroblob(5000)) FROM n)");
   Bytes bytes = made.bytes();
-  // The text of each row says that it is 16 MiB long, and its second page is its first again.
+  // The text of each row claims to be 16 MiB long, and its second page links back to its first.
   size_t changed = 0;
   for (size_t page = 1; page < bytes.size() / 1024; ++page) {
     const size_t at = page * 1024;
@@ -224,7 +224,7 @@ TEST(SqliteFile, TextThatGoesRoundInCirclesEnds) {
     const size_t cells = size_t{bytes[at + 3]} << 8 | bytes[at + 4];
     for (size_t c = 0; c < cells; ++c) {
       const size_t cell = at + (size_t{bytes[at + 8 + 2 * c]} << 8 | bytes[at + 9 + 2 * c]);
-      // Payload of two bytes (10,003 or so), number of the row, header: size, type of the text.
+      // Payload size in two bytes (10,003 or so), row id, header: size, type of the text.
       if (bytes[cell] < 0x80 || bytes[cell + 1] >= 0x80) continue;
       bytes[cell] = 0xff;
       bytes[cell + 1] = 0x7f;
@@ -266,7 +266,7 @@ TEST(SqliteFile, PackedOnesAreUnpackedAndLeaveNothingBehind) {
     EXPECT_EQ(integers(*file, "t", "v").size(), 10'000U);
     EXPECT_THAT(file->damage(), IsEmpty());
   }
-  // A packed one that is cut.
+  // A truncated packed file.
   Bytes packed = folder.bytes();
   packed.resize(packed.size() * 3 / 4);
   folder.write(packed);
@@ -282,7 +282,7 @@ TEST(SqliteFile, APackedOneThatClaimsMoreThanTheDiskHasIsRefused) {
   const TempFile small;
   makeLarge(small.path());
   Bytes bytes = small.bytes();
-  bytes[28] = bytes[29] = bytes[30] = bytes[31] = 0xff;  // pages: 4 TiB of them
+  bytes[28] = bytes[29] = bytes[30] = bytes[31] = 0xff;  // number of pages: 4 TiB
   small.write(bytes);
   const std::string pack = "gzip -c '" + small.path() + "' > '" + made.path() + "'";
   ASSERT_EQ(std::system(pack.c_str()), 0);
@@ -322,7 +322,7 @@ TEST(SqliteFile, BrokenOnesNeverHangOrCrash) {
     Bytes bytes = whole;
     const size_t flips = 1 + random() % 40;
     for (size_t i = 0; i < flips; ++i) {
-      // Mostly where the structure is: at the beginning of pages.
+      // Mostly at the start of pages, where the structure is.
       const size_t page = random() % (bytes.size() / 1024);
       bytes[page * 1024 + (random() % 4 == 0 ? random() % 1024 : random() % 40)] =
           static_cast<uint8_t>(random());

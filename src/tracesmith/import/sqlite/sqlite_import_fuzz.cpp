@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a database, by each importer of databases. A seed that is a real one gets furthest:
-// the first 16 bytes are set here, so that mutations are not spent on them.
+// Fuzz target: any bytes as a database, with each importer of databases. Real databases are the
+// best seeds. The first 16 bytes are set here, so that no mutations are wasted on them.
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -55,7 +55,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     auto writer = TraceWriter::create(folder.trace());
     if (!writer) std::abort();
     const auto counts = importer->run(*input, *writer, Trace{});
-    // Each row takes bytes of the file, and some are looked at twice.
+    // Each row takes bytes of the file, and some are read twice.
     if (counts && counts->rows > bytes.size()) std::abort();
   }
   return 0;

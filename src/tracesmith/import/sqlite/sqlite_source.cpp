@@ -7,10 +7,13 @@
 namespace tracesmith::import {
 namespace {
 
-constexpr char kNullLetter = '0';          // in patterns, beside the letters of SourceGap
-constexpr size_t kMostTableShapes = 1024;  // of a table; rows beyond are kept as one text each
+// Used in patterns in addition to the letters of SourceGap.
+constexpr char kNullLetter = '0';
+// Shapes per table; further rows are kept as one text each.
+constexpr size_t kMostTableShapes = 1024;
 
-/// `text` as within a JSON string. Bytes that are no UTF-8 stay: readers of sources mend them.
+/// Appends `text` escaped for a JSON string. Keeps bytes that are not UTF-8, because readers of
+/// sources repair them.
 void appendEscaped(std::string& out, std::string_view text) {
   constexpr std::string_view kHex = "0123456789abcdef";
   for (const char c : text) {
@@ -34,14 +37,15 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
-/// The shortest digits that read as `value` again. JSON has no infinity, but numbers that large.
+/// The shortest digits that read back as `value`. JSON has no infinity, but allows numbers that
+/// overflow to it.
 std::string realText(double value) {
   if (std::isinf(value)) return value < 0 ? "-1e999" : "1e999";
   if (std::isnan(value)) return "null";
   char text[40];
   const auto [end, error] = std::to_chars(text, text + sizeof text, value);
   std::string out(text, end);
-  if (out.find_first_of(".e") == std::string::npos) out += ".0";  // it was a real, and stays one
+  if (out.find_first_of(".e") == std::string::npos) out += ".0";  // keep it a real number
   return out;
 }
 
@@ -55,7 +59,7 @@ std::string blobText(std::string_view bytes) {
   return out += "\"}";
 }
 
-/// Thousandths, where they are exact: such numbers need no text.
+/// `value` in thousandths, if exact: such numbers are stored without text.
 std::optional<int64_t> thousandths(double value) {
   if (!(std::fabs(value) < 9e12)) return std::nullopt;
   const int64_t n = std::llround(value * 1000);
@@ -158,7 +162,7 @@ void SqliteSource::keepAs(TableId table, const SqliteRow& row, const Values* val
   builder_.keep(table, shape, kept_);
 }
 
-/// 0: there are too many.
+/// Returns 0 if there are too many shapes.
 uint32_t SqliteSource::shapeOf(const std::string& pattern) {
   const auto known = shapes_.find(pattern);
   if (known != shapes_.end()) return known->second;

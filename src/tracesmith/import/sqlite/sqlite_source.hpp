@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps the rows of a database's table as the sources of rows of a trace (model/source_rows.hpp),
-// as JSON: {"TABLE":{"column":value,…}}. What a column of the typed row holds is not kept twice. A
-// blob is {"blob":"<hexadecimal>"}, which no text can be taken for.
+// Keeps rows of a database table as sources of trace rows (model/source_rows.hpp), in JSON:
+// {"TABLE":{"column":value,…}}. Values that a column of the typed row holds are not stored twice. A
+// blob is stored as {"blob":"<hexadecimal>"}, which cannot be confused with text.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +17,14 @@ namespace tracesmith::import {
 
 class SqliteSource {
  public:
-  /// Columns of the table whose values are, mostly, those of the typed row; -1: none.
+  /// Columns of the table whose values usually equal those of the typed row; -1: none.
   struct Held {
     int start = -1;
     int end = -1;
     int correlation = -1;
     int bytes = -1;
   };
-  /// What the typed row just pushed says; values of the table that differ are kept.
+  /// Values of the typed row just pushed. Values of the table that differ are kept.
   struct Values {
     int64_t start = 0;
     int64_t end = 0;
@@ -32,12 +32,12 @@ class SqliteSource {
     uint64_t bytes = 0;
   };
 
-  /// `name`: that of the table, without what is peculiar to the file.
+  /// `name`: name of the table without parts specific to this file (a UUID, say).
   SqliteSource(TraceBuilder& builder, const SqliteTable& table, std::string_view name, Held held);
 
-  /// The source of the row of `table` that was just pushed.
+  /// Stores the source of the row just pushed to `table`.
   void keep(TableId table, const SqliteRow& row, const Values& values);
-  /// That of a row that is none of the trace's.
+  /// Stores a source row that has no row in the trace.
   void keepAlone(const SqliteRow& row);
 
  private:
@@ -48,12 +48,12 @@ class SqliteSource {
 
   TraceBuilder& builder_;
   Held held_;
-  std::vector<std::string> keys_;  // of the columns, as JSON without quotes
+  std::vector<std::string> keys_;  // column names as JSON, without quotes
   std::string opening_;
-  std::unordered_map<std::string, uint32_t> shapes_;  // by the letters of the columns
+  std::unordered_map<std::string, uint32_t> shapes_;  // by the gap letters of the columns
   std::string last_pattern_;
   uint32_t last_shape_ = 0;
-  // Room for one row.
+  // Buffers for one row.
   std::string pattern_;
   std::vector<int64_t> kept_;
 };

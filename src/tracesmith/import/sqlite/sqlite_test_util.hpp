@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests of importers of databases: databases made from SQL, plain SQL to compare with, and the
-// rows that a trace has kept of its source.
+// For tests of database importers: creates databases from SQL, runs SQL for comparison, and reads
+// the source rows that a trace has kept.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -60,7 +60,7 @@ class Database {
     if (found.empty() || found[0].empty() || !found[0].begin()->is_number()) return 0;
     return found[0].begin()->get<int64_t>();
   }
-  /// Every row of every table, as importers keep them: {"TABLE": {…}}, sorted.
+  /// Every row of every table in the form that importers keep: {"TABLE": {…}}, sorted.
   std::vector<std::string> everything() const {
     std::vector<std::string> all;
     for (const auto& table : rows("SELECT name FROM sqlite_master WHERE type = 'table' AND name "
@@ -102,7 +102,7 @@ class Database {
   sqlite3* db_ = nullptr;
 };
 
-/// What the columns of a row give to its source.
+/// Values of a row's columns that fill gaps of its source.
 struct RowValues {
   int64_t start = 0;
   int64_t end = 0;
@@ -126,7 +126,7 @@ inline RowValues columnValues(const Trace& trace, TableId table, uint64_t row) {
   return values;
 }
 
-/// `value`: what is kept, of gaps that are not a column's.
+/// `value`: the kept value, for gaps without a column.
 inline std::string gapText(const Trace& trace, SourceGap gap, int64_t value, const RowValues& row) {
   const std::string_view string = trace.text(StringId{static_cast<uint32_t>(value)});
   switch (gap) {
@@ -152,7 +152,7 @@ inline std::string gapText(const Trace& trace, SourceGap gap, int64_t value, con
   }
 }
 
-/// What the trace at `path` has kept of its source's rows, sorted.
+/// The source rows that the trace at `path` has kept, sorted.
 inline std::vector<std::string> keptRows(const std::string& path) {
   auto reader = TraceReader::open(path);
   EXPECT_TRUE(reader);
@@ -214,7 +214,7 @@ inline ImportedDatabase importedDatabase(const std::string& path, bool with_sour
   return got;
 }
 
-/// A file below TRACESMITH_TEST_DATA, unpacked; empty where it is absent.
+/// A file below TRACESMITH_TEST_DATA, unpacked; empty if it is absent.
 inline std::string unpackedTestData(const std::string& name, const TempFile& into) {
   const char* data = std::getenv("TRACESMITH_TEST_DATA");
   if (data == nullptr) return {};

@@ -18,7 +18,7 @@
 namespace tracesmith::import {
 namespace {
 
-/// Nanoseconds of Unix time of an ISO 8601 date ("2026-09-02T14:30:12.345+09:00"); 0: it is none.
+/// Unix time (ns) of an ISO 8601 date ("2026-09-02T14:30:12.345+09:00"); 0: not a date.
 int64_t unixTimeOf(const std::string& date) {
   struct tm parts {};
   const char* rest = ::strptime(date.c_str(), "%Y-%m-%dT%H:%M:%S", &parts);
@@ -37,7 +37,7 @@ int64_t unixTimeOf(const std::string& date) {
       offset_s = (*rest == '-' ? -1 : 1) * (zone.tm_hour * 3600 + zone.tm_min * 60);
   }
   const time_t seconds = ::timegm(&parts);
-  constexpr time_t kLast = 9'000'000'000;  // in 2255; what comes after is no time of 64 bits
+  constexpr time_t kLast = 9'000'000'000;  // in 2255; later times do not fit in 64 bits of ns
   if (seconds <= 0 || seconds > kLast) return 0;
   return (static_cast<int64_t>(seconds) - offset_s) * 1'000'000'000 + ns;
 }
@@ -53,7 +53,7 @@ class XctraceImport {
  private:
   using Values = std::span<const XctraceValue>;
 
-  /// Where the columns that count are in a table.
+  /// Indices of the relevant columns of a table.
   struct Plan {
     std::string name;
     std::vector<std::string> columns;
@@ -80,7 +80,7 @@ class XctraceImport {
     uint64_t command_buffer;
   };
   const Plan& plan(const XctraceSchema& schema);
-  // Each returns the table that it gave a row to; SourceRows::kNone: no row came of it.
+  // Each returns the table of the pushed row; SourceRows::kNone: no row.
   TableId push(const Row& row);
   TableId pushWork(const Row& row);
   TableId pushSubmission(const Row& row);
@@ -109,7 +109,7 @@ class XctraceImport {
   uint64_t events_ = 0;
   uint64_t typed_ = 0;
   uint64_t untimed_ = 0;
-  uint64_t unreadable_ = 0;  // values of counters
+  uint64_t unreadable_ = 0;  // counter values
   SpansOfSource spans_;
 };
 
@@ -172,7 +172,7 @@ int64_t XctraceImport::pid(Values values, const Plan& plan) {
   if (number < 0) number = at(values, plan.thread).pid;
   if (number < 0) number = at(values, plan.label).pid;
   if (number < 0) return 0;
-  // Shown as "name (pid)".
+  // The display form is "name (pid)".
   std::string_view name = process.text;
   const std::string suffix = fmt::format(" ({})", number);
   if (name.ends_with(suffix)) name.remove_suffix(suffix.size());
@@ -241,7 +241,7 @@ KeptEvent XctraceImport::source(const Plan& plan, Values values, bool timed, int
   return kept;
 }
 
-/// -1: a row of that kind has none.
+/// Length of the row; -1: rows of that kind have none.
 int64_t XctraceImport::lengthOfRow(const Plan& plan, Values values) {
   if (plan.kind != Plan::kGpu && plan.kind != Plan::kSubmission && plan.kind != Plan::kCompletion &&
       plan.kind != Plan::kSpan) {
@@ -354,7 +354,8 @@ TableId XctraceImport::pushCounter(const Row& row) {
 }
 
 Status XctraceImport::finish(const XctraceTables& tables, ImportCounts& counts) {
-  // A counter's name may come behind its values: tracks are written in the order of their ids.
+  // A counter's name may come after its values, so tracks are written at the end, in order of their
+  // ids.
   std::vector<CounterTrackRow> tracks(counters_.size());
   for (const auto& [number, id] : counters_) {
     const auto name = counter_names_.find(number);
@@ -381,9 +382,10 @@ Status XctraceImport::finish(const XctraceTables& tables, ImportCounts& counts) 
   counts.bytes = tables.bytes();
   counts.damage = tables.damage();
   if (tables.danglingRefs() > 0) {
-    counts.damage.push_back({.reason = fmt::format("{} values refer to what is not in the document",
-                                                   tables.danglingRefs()),
-                             .events = 0});
+    counts.damage.push_back(
+        {.reason = fmt::format("{} values refer to ids that are not in the document",
+                               tables.danglingRefs()),
+         .events = 0});
   }
   if (tables.cutTexts() > 0) {
     counts.damage.push_back(
@@ -394,11 +396,11 @@ Status XctraceImport::finish(const XctraceTables& tables, ImportCounts& counts) 
   const auto say = [&](const std::string& more) { lost += (lost.empty() ? "" : "; ") + more; };
   for (const SourceDamage& d : counts.damage) say(d.reason);
   if (untimed_ > 0) say(fmt::format("{} rows have no time", untimed_));
-  if (unreadable_ > 0) say(fmt::format("{} values of counters are no numbers", unreadable_));
+  if (unreadable_ > 0) say(fmt::format("{} counter values are not numbers", unreadable_));
   spans_.tell(counts.notes, lost);
   if (counts.others > 0) {
     say(
-        fmt::format("{} rows of tables that have no place here are kept as they were, and are in "
+        fmt::format("{} rows of unsupported tables are kept unchanged, but are in "
                     "no table",
                     counts.others));
   }
@@ -417,7 +419,7 @@ Result<ImportCounts> runXctrace(const ImportInput& input, TraceWriter& writer, T
   TS_CHECK_OK(import.finish(tables, counts));
   if (counts.events == 0 && counts.damage.empty()) {
     return fail(ErrorCode::kNotATrace,
-                "holds no rows: export its tables with xctrace export --xpath", input.path);
+                "contains no rows: export its tables with xctrace export --xpath", input.path);
   }
   return counts;
 }
@@ -434,7 +436,7 @@ bool recognisesXctrace(const ImportInput& input) {
 
 constinit const Importer kXctraceImporter = {
     "xctrace XML",
-    "no real export could be had; it was tested with tables made by hand after descriptions of "
+    "no real export was available; tested with handwritten tables that follow descriptions of "
     "real ones",
     recognisesXctrace, runXctrace};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Traces of Apple's Instruments, by way of `xctrace export`.
+// Imports traces of Apple's Instruments, exported with `xctrace export`.
 #pragma once
 
 #include "tracesmith/import/common/importer.hpp"

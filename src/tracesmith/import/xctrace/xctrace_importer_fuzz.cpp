@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as an export of xctrace.
+// Fuzz target: any bytes as an export of xctrace.
 #include "tracesmith/import/common/importer_fuzz_util.hpp"
 #include "tracesmith/import/xctrace/xctrace_importer.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: exports of xctrace made by hand, after what is known of real ones: columns by
-// mnemonic, values by id and ref, a second table that leans on the schema of the first.
+// For tests: handwritten exports of xctrace that follow what is known of real ones: columns by
+// mnemonic, values by id and ref, and a second table that refers to the schema of the first.
 #pragma once
 
 #include <string_view>
@@ -37,7 +37,7 @@ constexpr std::string_view kXctraceIntervals = R"xml(<?xml version="1.0"?>
 <gpu-state ref="9"/><process ref="19"/><gpu ref="10"/><sentinel/></row>
 </node></trace-query-result>)xml";
 
-/// Several exports in one file, as `profile --xctrace` puts them together.
+/// Several exports in one file, as `profile --xctrace` joins them.
 constexpr std::string_view kXctraceSeveral = R"xml(<exports>
 <trace-toc><run number="1"><info><target><device platform="macOS" name="Mac"/><process type="launched" name="app"/></target>
 <summary><start-date>2026-09-02T14:30:12.250+09:00</start-date><template-name>Metal System Trace</template-name></summary></info></run></trace-toc>

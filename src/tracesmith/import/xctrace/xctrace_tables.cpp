@@ -17,9 +17,9 @@ namespace {
 
 constexpr size_t kDeepestElement = 256;
 constexpr size_t kMostColumns = 1024;
-constexpr size_t kLongestXmlValue = 1u << 20;  // of one value
-constexpr uint64_t kMostLeftOut = 16;          // ids between two that are there
-constexpr int kPiece = 1 << 16;                // given to the parser at a time
+constexpr size_t kLongestXmlValue = 1u << 20;  // bytes of one value
+constexpr uint64_t kMostLeftOut = 16;          // ids that may be missing between two values
+constexpr int kPiece = 1 << 16;                // bytes per parser call
 
 std::string_view trimmed(std::string_view text) {
   const auto isSpace = [](char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; };
@@ -66,7 +66,7 @@ class XctraceTables::Reader {
     XML_SetCharacterDataHandler(parser_.get(), [](void* self, const XML_Char* text, int length) {
       static_cast<Reader*>(self)->text({text, static_cast<size_t>(length)});
     });
-    // xctrace writes no document type. One could declare entities that grow without bound.
+    // xctrace writes no document type, and one could declare entities that expand without bound.
     XML_SetStartDoctypeDeclHandler(
         parser_.get(), [](void* self, const XML_Char*, const XML_Char*, const XML_Char*, int) {
           static_cast<Reader*>(self)->refuse("a document type, which xctrace does not write");
@@ -81,7 +81,7 @@ class XctraceTables::Reader {
   Status run(ByteSource& source);
 
  private:
-  /// A value as it is remembered.
+  /// A value stored for later refs.
   struct Stored {
     int64_t number = 0;
     StringId text{};
@@ -90,14 +90,14 @@ class XctraceTables::Reader {
     bool is_number = false;
     bool missing = false;
   };
-  /// An element that is open, of a row's values or within one.
+  /// An open element: a value of a row, or part of one.
   struct Element {
     std::string tag;
     uint64_t id = 0;
     bool has_id = false;
     Stored value;
     std::string text;
-    std::string shown;  // its fmt
+    std::string shown;  // its fmt attribute
     StringId label{};   // the <string> within it
     bool has_parts = false;
   };
@@ -125,7 +125,7 @@ class XctraceTables::Reader {
   XctraceSchema schema_;
   std::string leaf_;  // text of an element outside of rows
   StringTable texts_;
-  std::vector<Stored> by_id_;  // from 0; ids count up
+  std::vector<Stored> by_id_;  // by id; ids start near 0 and increase
   std::unordered_map<uint64_t, Stored> far_ids_;
   bool in_row_ = false;
   bool in_schema_ = false;
@@ -159,7 +159,7 @@ const XctraceTables::Reader::Stored* XctraceTables::Reader::known(uint64_t id) c
 void XctraceTables::Reader::begin(std::string_view name, const XML_Char** attributes) {
   if (stopped_) return;
   path_.emplace_back(name);
-  if (path_.size() > kDeepestElement) return refuse("elements within elements without end");
+  if (path_.size() > kDeepestElement) return refuse("elements nested too deep");
   leaf_.clear();
   if (name == "trace-query-result" || name == "trace-toc") {
     any_ = true;
@@ -199,7 +199,7 @@ void XctraceTables::Reader::begin(std::string_view name, const XML_Char** attrib
       ++tables_.dangling_;
       element.value.missing = true;
     }
-    element.has_parts = true;  // its text is known
+    element.has_parts = true;  // its text is already known
   } else if (const auto number = xmlInteger(id); number && *number >= 0) {
     element.id = static_cast<uint64_t>(*number);
     element.has_id = true;
@@ -218,7 +218,8 @@ void XctraceTables::Reader::text(std::string_view text) {
   to.append(text);
 }
 
-/// The innermost element ends: its value is known, and belongs to the row or to what is around it.
+/// Ends the innermost element: its value is complete and belongs to the row or to the enclosing
+/// element.
 void XctraceTables::Reader::close() {
   Element& e = open_.back();
   Stored& v = e.value;
@@ -305,12 +306,12 @@ Status XctraceTables::Reader::run(ByteSource& source) {
     uint64_t rest = tables_.bytes_ - std::min(at, tables_.bytes_);
     if (!last) rest = source.fileBytes() > at ? source.fileBytes() - at : rest;
     tables_.damage_.push_back({at, rest,
-                               std::string("the XML cannot be read on: ") +
+                               std::string("the rest of the XML cannot be read: ") +
                                    XML_ErrorString(XML_GetErrorCode(parser_.get()))});
     break;
   }
   if (!refused_.empty()) return fail(ErrorCode::kDamaged, "has " + refused_);
-  if (!any_) return fail(ErrorCode::kNotATrace, "is no export of xctrace");
+  if (!any_) return fail(ErrorCode::kNotATrace, "is not an export of xctrace");
   return {};
 }
 

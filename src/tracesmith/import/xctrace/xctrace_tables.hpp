@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables that `xctrace export` writes as XML, row by row:
+// Reads the tables that `xctrace export` writes as XML, row by row:
 //
 //   <trace-query-result>
 //     <node xpath="…"><schema name="metal-gpu-intervals"><col><mnemonic>start</mnemonic>…</col>…
 //       <row><start-time id="1" fmt="00:00.100">100000000</start-time><duration ref="2"/>…</row>
 //
-// A row has one element for each column, in their order. Every value stands in the document once,
-// with an id; afterwards it is a ref, wherever it stood first: also within another value. Several
-// documents may lie in one file, below an element of any name: ids are those of a document.
+// A row has one element per column, in column order. Each value is written in full once, with an
+// id; later uses are a ref, even if the value first appeared inside another one. A file may hold
+// several documents below an element of any name; ids are unique within one document.
 #pragma once
 
 #include <cstdint>
@@ -22,28 +22,28 @@
 
 namespace tracesmith::import {
 
-/// A value of a row; views live as long as the call that gives the row.
+/// A value of a row. Views are valid during the OnRow call.
 struct XctraceValue {
-  std::string_view text;  ///< what stands in it, or in its <string>, or how it is shown
+  std::string_view text;  ///< its content, or that of its <string>, or its display form
   int64_t number = 0;
-  bool is_number = false;  ///< an integer
-  bool missing = false;    ///< a sentinel, or a ref to nothing
-  int64_t pid = -1;        ///< of the process that it is, or that is within it
+  bool is_number = false;  ///< `number` is valid
+  bool missing = false;    ///< a sentinel, or a dangling ref
+  int64_t pid = -1;        ///< if the value is, or contains, a process
   int64_t tid = -1;
 };
 
 struct XctraceSchema {
   std::string name;
-  std::vector<std::string> columns;  ///< mnemonics
-  uint64_t serial = 0;               ///< of another schema another, while the tables are read
+  std::vector<std::string> columns;  ///< their mnemonics
+  uint64_t serial = 0;               ///< different for each schema of a run()
 
-  /// -1: it has no such column.
+  /// Index of the column; -1: there is none.
   int column(std::string_view mnemonic) const;
 };
 
-/// What a table of contents (`--toc`) says.
+/// Content of a table of contents (`--toc`).
 struct XctraceContents {
-  std::string start_date;  ///< of the first run, ISO 8601
+  std::string start_date;  ///< ISO 8601, of the first run
   std::string device, process, template_name;
 };
 
@@ -51,7 +51,8 @@ class XctraceTables {
  public:
   using OnRow = std::function<bool(const XctraceSchema&, std::span<const XctraceValue>)>;
 
-  /// Gives every row, until `on_row` says false. Error: it is no XML of xctrace, or has entities.
+  /// Passes every row to `on_row`, until that returns false. Error: the source is not XML of
+  /// xctrace, or has entities.
   Status run(ByteSource& source, const OnRow& on_row);
 
   const std::vector<SourceDamage>& damage() const { return damage_; }

@@ -64,7 +64,7 @@ void XRayCalls::add(const XRayRecord& record) {
 }
 
 void XRayCalls::finish() {
-  // In the order of the threads' numbers, so that the same log always makes the same trace.
+  // In order of thread ids, so that the result is deterministic.
   std::vector<uint64_t> keys;
   for (const auto& [key, stack] : stacks_) keys.push_back(key);
   std::sort(keys.begin(), keys.end());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Entries and exits of functions, put together to calls. Sees one thread's records in the order of
-// their times; those of different threads may come in any order.
+// Pairs function entries and exits to calls. Records of one thread must come in time order; those
+// of different threads may come in any order.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@ namespace tracesmith::import {
 
 enum class XRayEnd : uint8_t {
   kReturned,
-  kTailCalled,  ///< left by jumping to another function
-  kWithCaller,  ///< its exit is missing; a function below it on the stack was left
-  kLogEnded,    ///< it was not left before the log ends
-  kNeverBegun,  ///< an exit without an entry; enter and exit are the same
+  kTailCalled,  ///< the function left by a jump to another one
+  kWithCaller,  ///< no exit, but a function below it on the stack was left
+  kLogEnded,    ///< still on the stack at the end of the log
+  kNeverBegun,  ///< an exit without an entry; enter and exit times are equal
 };
 
 struct XRayCall {
@@ -39,9 +39,9 @@ class XRayCalls {
  public:
   explicit XRayCalls(std::function<void(const XRayCall&)> call) : call_(std::move(call)) {}
 
-  /// Entries and exits; other records say no more than that the log has come so far.
+  /// Adds an entry or exit. Other records only advance the time of the log.
   void add(const XRayRecord& record);
-  /// Ends what is still open, at the last time of the log.
+  /// Ends calls that are still open, at the last time of the log.
   void finish();
   uint64_t count(XRayEnd end) const { return counts_[static_cast<size_t>(end)]; }
 
@@ -51,14 +51,14 @@ class XRayCalls {
     int32_t function = 0;
     uint16_t cpu = 0;
     XRayKind kind{};
-    uint32_t arguments = 0;  // how many of the thread's
+    uint32_t arguments = 0;  // number of arguments in Stack::arguments
   };
   struct Stack {
     uint32_t process = 0;
     uint32_t thread = 0;
     std::vector<Frame> frames;
-    std::vector<uint64_t> arguments;                 // of all frames
-    std::unordered_map<int32_t, uint32_t> on_stack;  // how often each function is
+    std::vector<uint64_t> arguments;                 // arguments of all frames
+    std::unordered_map<int32_t, uint32_t> on_stack;  // number of frames per function
   };
   void pop(Stack& stack, uint64_t exit_tsc, uint16_t exit_cpu, XRayKind kind, XRayEnd end);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a log of XRay, and as the program that wrote it.
+// Fuzz target: any bytes as an XRay log, and as the program that wrote it.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -17,7 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const size_t events = importer.importBuffer(data, size).size();
   const XRayImporter::Statistics& s = importer.getStatistics();
   if (events > s.records_read || s.records_converted > s.records_read) std::abort();
-  // Every record has at least eight bytes of its own.
+  // Every record takes at least eight bytes.
   if (s.records_read > size / 8) std::abort();
 
   const int fd = ::memfd_create("program", MFD_CLOEXEC);

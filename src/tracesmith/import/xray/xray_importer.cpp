@@ -52,14 +52,14 @@ std::vector<TraceEvent> XRayImporter::failed(Error reason) {
   return {};
 }
 
-/// One log as it is read: its records go to the importer, and become events.
+/// State of reading one log: passes its records to the importer and converts them to events.
 class XRayImporter::Reading {
  public:
   Reading(XRayImporter& importer, XRaySymbols symbols)
       : to_(importer), symbols_(std::move(symbols)) {}
 
   Status read(import::ByteSource& source, import::DamageLog& damage);
-  /// The events, by time; and what the statistics say of the whole log.
+  /// Returns the events by time, and completes the statistics.
   std::vector<TraceEvent> finish();
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Logs of LLVM's XRay as TraceEvents, for those who hold events rather than a trace. The work is
-// done by xray_log.hpp (basic and FDR logs as LLVM writes them), xray_calls.hpp and
-// xray_symbols.hpp; `tracesmith import` makes a trace of such a log.
+// Converts logs of LLVM's XRay to TraceEvents, for callers that need events rather than a trace.
+// xray_log.hpp reads the logs (basic and FDR logs as LLVM writes them), xray_calls.hpp pairs calls
+// and xray_symbols.hpp names functions. To get a trace, use `tracesmith import`.
 #pragma once
 
 #include <cstddef>
@@ -31,12 +31,12 @@ enum class XRayEntryType : uint8_t {
 /// One record of a log.
 struct XRayFunctionRecord {
   uint32_t function_id = 0;
-  uint64_t timestamp = 0;  ///< ns, by the log's cycle frequency
+  uint64_t timestamp = 0;  ///< ns, computed from the log's cycle frequency
   XRayEntryType type = XRayEntryType::FunctionEnter;
   uint32_t thread_id = 0;
   uint32_t cpu_id = 0;
-  std::string function_name;  ///< "" where it is not known
-  std::string file_name;      ///< "": logs and symbol tables do not say
+  std::string function_name;  ///< "" if unknown
+  std::string file_name;      ///< always "": logs and symbol tables do not contain it
   uint32_t line_number = 0;
   bool operator==(const XRayFunctionRecord&) const = default;
 };
@@ -51,49 +51,51 @@ struct XRayCustomEvent {
 struct XRayFileHeader {
   uint16_t version = 0;
   uint16_t type = 0;             ///< 0: basic, 1: FDR
-  uint64_t cycle_frequency = 0;  ///< Hz; 0: the log does not say, and a tick counts as 1 ns
-  uint64_t num_records = 0;      ///< that were read
+  uint64_t cycle_frequency = 0;  ///< Hz; 0: not in the log; a tick then counts as 1 ns
+  uint64_t num_records = 0;      ///< number of records read
 };
 
-/// One thread at a time.
+/// Not thread-safe.
 class XRayImporter {
  public:
   struct Config {
     bool resolve_symbols = true;
     bool include_custom_events = true;
     bool filter_short_calls = false;
-    uint64_t min_duration_ns = 0;  ///< calls that are shorter are left out with filter_short_calls
-    std::string symbol_file;       ///< the program that wrote the log; "": looked for beside it
+    uint64_t min_duration_ns = 0;  ///< with filter_short_calls, shorter calls are omitted
+    std::string symbol_file;  ///< the program that wrote the log; "": search for it next to the log
   };
   struct Statistics {
     uint64_t records_read = 0;
-    uint64_t records_converted = 0;  ///< those that became events; two for a whole call
-    uint64_t records_filtered = 0;   ///< left out as the configuration asked
-    uint64_t custom_events = 0;      ///< typed ones are among them
+    uint64_t records_converted = 0;  ///< records that became events; two for a complete call
+    uint64_t records_filtered = 0;   ///< omitted because of the configuration
+    uint64_t custom_events = 0;      ///< including typed events
     uint64_t functions_identified = 0;
-    double total_duration_ms = 0;  ///< from the first time of the log to the last
+    double total_duration_ms = 0;  ///< from the first to the last time of the log
   };
 
   XRayImporter() = default;
   explicit XRayImporter(Config config) : config_(std::move(config)) {}
 
-  /// True: reading logs needs nothing that may be missing.
+  /// Always true: reading logs has no optional dependencies.
   static bool isAvailable() { return true; }
 
-  /// An event for each call (Marker, with its duration: appendEvents() makes a range of it) and
-  /// each event of the program (Marker, its payload in custom_data), by time; a RangeEnd for an
-  /// exit without an entry. Empty when it failed; lastError() says why, and also what of a damaged
-  /// log could not be used. The file may be packed with gzip or zstd.
+  /// Returns the events by time:
+  /// - a Marker with a duration for each call (appendEvents() turns it into a range);
+  /// - a Marker for each custom or typed event, with its payload in custom_data;
+  /// - a RangeEnd for an exit without an entry.
+  /// The result is empty on failure. lastError() gives the reason, and also lists the unusable
+  /// parts of a damaged log. The file may be packed with gzip or zstd.
   std::vector<TraceEvent> importFile(const std::string& path);
-  /// The same of a log in memory.
+  /// The same for a log in memory.
   std::vector<TraceEvent> importBuffer(const uint8_t* data, size_t size);
 
-  // Of the last import.
+  // Results of the last import.
   const std::vector<XRayFunctionRecord>& getRawRecords() const { return records_; }
   const Statistics& getStatistics() const { return statistics_; }
   const XRayFileHeader& getHeader() const { return header_; }
   const std::string& lastError() const { return last_error_; }
-  /// Whether it failed, and the code of why.
+  /// Status of the last import, with the error code.
   const Status& lastStatus() const { return last_status_; }
 
   void setSymbolFile(const std::string& path) { config_.symbol_file = path; }

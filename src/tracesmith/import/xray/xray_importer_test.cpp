@@ -64,7 +64,7 @@ TEST(XRayImporter, WhatIsNoLogSaysSo) {
   EXPECT_TRUE(XRayImporter::isAvailable());
   const Bytes nothing(64, 0);
   EXPECT_THAT(importer.importBuffer(nothing.data(), nothing.size()), IsEmpty());
-  EXPECT_THAT(importer.lastError(), HasSubstr("no log of LLVM's XRay"));
+  EXPECT_THAT(importer.lastError(), HasSubstr("not a log of LLVM's XRay"));
   EXPECT_THAT(importer.importFile("/nonexistent/log"), IsEmpty());
   EXPECT_FALSE(importer.lastError().empty());
   const XRayLogBuilder log(3, import::XRayMode::kBasic);

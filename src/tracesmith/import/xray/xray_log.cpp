@@ -17,10 +17,10 @@ constexpr size_t kFunctionBytes = 8;
 constexpr uint16_t kNewestBasic = 3;
 constexpr uint16_t kNewestFdr = 5;
 
-/// Kinds of FDR metadata, the upper seven bits of their first byte.
+/// Kinds of FDR metadata: the upper seven bits of the first byte.
 enum class Metadata : uint8_t {
   kNewBuffer = 0,      // i32 thread
-  kEndOfBuffer = 1,    // versions 1 and 2: what follows in the buffer is old
+  kEndOfBuffer = 1,    // versions 1 and 2: the rest of the buffer is stale
   kNewCpu = 2,         // u16 CPU, u64 TSC
   kTscWrap = 3,        // u64 TSC
   kWallClock = 4,      // u64 seconds, u32 microseconds
@@ -36,7 +36,7 @@ constexpr uint8_t firstByte(Metadata kind) {
   return static_cast<uint8_t>(static_cast<uint8_t>(kind) << 1 | 1);
 }
 
-/// One event, held back until it is known that no argument of it follows.
+/// Holds back one event until it is known that none of its arguments follows.
 class HeldRecord {
  public:
   explicit HeldRecord(const XRaySink& sink) : sink_(sink) {}
@@ -48,7 +48,7 @@ class HeldRecord {
   }
   bool holds() const { return held_; }
   const XRayRecord& get() const { return record_; }
-  /// Of the event that is held; a call has a handful.
+  /// Adds an argument to the held event; a call only has a few.
   bool argument(uint64_t value) {
     if (!held_ || arguments_.size() >= kMostArguments) return false;
     if (record_.kind == XRayKind::kEnter) record_.kind = XRayKind::kEnterArgument;
@@ -124,7 +124,7 @@ class BasicLog {
       damage_.add(offset, kBasicRecordBytes, "an argument without its call");
       return;
     }
-    damage_.add(offset, kBasicRecordBytes, "a record of a kind that nobody knows");
+    damage_.add(offset, kBasicRecordBytes, "a record of an unknown kind");
   }
 
   const XRayHeader& header_;
@@ -151,7 +151,7 @@ class FdrLog {
     }
     std::stable_sort(buffers_.begin(), buffers_.end(), [](const Buffer& a, const Buffer& b) {
       const auto key = [](const Buffer& x) {
-        // Short buffers may have begun in the same microsecond: then their first time tells.
+        // Short buffers may have started in the same microsecond; then the first TSC decides.
         return std::tuple(x.says.process, x.says.thread, x.says.wall_seconds, x.says.wall_micros,
                           x.says.first_tsc);
       };
@@ -172,13 +172,13 @@ class FdrLog {
     XRayBuffer says;
   };
 
-  /// Versions 3 to 5: each buffer begins with what it holds.
+  /// Versions 3 to 5: each buffer starts with its size.
   void findExtents() {
     size_t at = XRayHeader::kBytes;
     while (at < bytes_.size()) {
       const size_t from = at;
       while (at < bytes_.size() && bytes_[at] != firstByte(Metadata::kBufferExtents)) ++at;
-      if (at > from) damage_.add(from, at - from, "no buffer begins here");
+      if (at > from) damage_.add(from, at - from, "no buffer starts here");
       if (at >= bytes_.size()) return;
       if (bytes_.size() - at < kMetadataBytes) {
         damage_.add(at, bytes_.size() - at, "it ends within a record");
@@ -203,7 +203,7 @@ class FdrLog {
     }
   }
 
-  /// What the first records of a buffer say of it.
+  /// Reads the properties of a buffer from its first records.
   void add(size_t begin, size_t end) {
     Buffer b{begin, end, {.bytes = end - begin}};
     for (size_t at = begin; end - at >= kMetadataBytes && (bytes_[at] & 1) != 0;
@@ -254,7 +254,7 @@ class FdrLog {
         const auto word = loadFixed<uint32_t>(p);
         const uint32_t kind = word >> 1 & 7;
         if (kind > static_cast<uint32_t>(XRayKind::kEnterArgument)) {
-          damage_.add(at, left, "a function record of no known kind");
+          damage_.add(at, left, "a function record of an unknown kind");
           return;
         }
         tsc_ += loadFixed<uint32_t>(p + 4);
@@ -263,7 +263,7 @@ class FdrLog {
         continue;
       }
       if (*p >> 1 >= kMetadataKinds) {
-        damage_.add(at, left, "a metadata record of no known kind");
+        damage_.add(at, left, "a metadata record of an unknown kind");
         return;
       }
       if (static_cast<Metadata>(*p >> 1) == Metadata::kEndOfBuffer) return;
@@ -276,7 +276,7 @@ class FdrLog {
     }
   }
 
-  /// How many bytes follow the record itself.
+  /// Processes a metadata record; returns the number of bytes that follow it.
   size_t metadata(Metadata kind, const uint8_t* p, size_t left) {
     switch (kind) {
       case Metadata::kNewBuffer:
@@ -341,7 +341,7 @@ class FdrLog {
   uint64_t tsc_ = 0;
 };
 
-/// What has been looked at already, and then the rest.
+/// Returns the bytes already read for recognition, then the rest.
 class Rejoined : public ByteSource {
  public:
   Rejoined(ByteView head, ByteSource& rest) : head_(head), rest_(rest) {}
@@ -394,7 +394,7 @@ Result<uint64_t> readXRayLog(ByteSource& source, const XRaySink& sink, DamageLog
   std::array<uint8_t, XRayHeader::kBytes> head{};
   TS_TRY(const size_t n, source.read(head));
   const std::optional<XRayHeader> header = xrayHeader(ByteView(head).first(n));
-  if (!header) return fail(ErrorCode::kNotATrace, "is no log of LLVM's XRay");
+  if (!header) return fail(ErrorCode::kNotATrace, "is not a log of LLVM's XRay");
   if (sink.header) sink.header(*header);
   if (header->mode == XRayMode::kBasic) return BasicLog(*header, sink, damage).read(source);
   Rejoined whole(head, source);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The logs of the samples were written by clang 14's runtime, their .yaml by llvm-xray; older
-// versions of the formats, custom and typed events are made by hand here.
+// The sample logs were written by clang 14's runtime and their .yaml files by llvm-xray. Older
+// versions of the formats, and custom and typed events, are handwritten here.
 #include "tracesmith/import/xray/xray_log.hpp"
 
 #include <gmock/gmock.h>
@@ -24,7 +24,7 @@ using ::testing::HasSubstr;
 const std::vector<std::string> kKinds = {"function-enter", "function-exit", "function-tail-exit",
                                          "function-enter-arg"};
 
-/// A record as a line of LLVM's YAML says it.
+/// A record in the form of a line of LLVM's YAML.
 std::string lineOf(const KeptRecord& k) {
   std::string args;
   for (const uint64_t a : k.arguments) args += " " + std::to_string(a);
@@ -94,7 +94,7 @@ TEST(XRayLog, AnArgumentOfAnotherCallIsDamage) {
   EXPECT_EQ(got.records.size(), 2U);
   ASSERT_EQ(got.damage.places().size(), 3U);
   EXPECT_THAT(got.damage.places()[0].reason, HasSubstr("argument without"));
-  EXPECT_THAT(got.damage.places()[1].reason, HasSubstr("nobody knows"));
+  EXPECT_THAT(got.damage.places()[1].reason, HasSubstr("of an unknown kind"));
   EXPECT_THAT(got.damage.places()[2].reason, HasSubstr("within a record"));
 }
 
@@ -173,7 +173,7 @@ TEST(XRayLog, CustomEventsBeforeVersion5HaveTimesOfTheirOwn) {
   ASSERT_EQ(got.records.size(), 2U);
   EXPECT_EQ(got.records[0].r.tsc, 1500U);
   EXPECT_EQ(got.records[0].r.cpu, 8U);
-  EXPECT_EQ(got.records[1].r.tsc, 1007U);  // differences go on from the last function
+  EXPECT_EQ(got.records[1].r.tsc, 1007U);  // differences continue from the last function record
 }
 
 TEST(XRayLog, OldFdrBuffersHaveOneSizeAndStaleEnds) {
@@ -185,7 +185,7 @@ TEST(XRayLog, OldFdrBuffersHaveOneSizeAndStaleEnds) {
         .function(0, 1, 1)
         .function(1, 1, 1)
         .metadata(1)
-        .function(0, 99, 1)  // of the buffer's earlier life
+        .function(0, 99, 1)  // stale record in a reused buffer
         .function(0, 99, 1);
   }
   const ReadLog got = readLog(log.string());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: logs of XRay, made by hand as compiler-rt lays them out.
+// For tests: builds XRay logs with the layout of compiler-rt.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -53,7 +53,7 @@ class XRayLogBuilder {
     return *this;
   }
 
-  // FDR: `body` becomes the 15 bytes behind the first one.
+  // FDR: `body` becomes the 15 bytes after the first one.
   template <class... Values>
   XRayLogBuilder& metadata(uint8_t kind, Values... values) {
     Bytes body;
@@ -78,7 +78,7 @@ class XRayLogBuilder {
   Bytes bytes;
 };
 
-/// A record that outlives the reading.
+/// A copy of a record that stays valid after reading.
 struct KeptRecord {
   import::XRayRecord r;
   std::vector<uint64_t> arguments;
@@ -107,7 +107,7 @@ inline ReadLog readLog(std::string_view bytes) {
   return got;
 }
 
-/// A file of the XRay samples; "" where they are not.
+/// A file of the XRay samples; "" if they are not available.
 inline std::string xraySample(const std::string& name) {
   const char* const data = std::getenv("TRACESMITH_TEST_DATA");
   if (data == nullptr) return {};

@@ -34,7 +34,7 @@ namespace {
 constexpr uint64_t kNanosecondTicks = 1'000'000'000;  // Hz
 constexpr size_t kLongestEventName = 200;
 
-/// The kinds as LLVM's own tools call them.
+/// Names of the kinds, as in LLVM's own tools.
 std::string_view wordFor(XRayKind kind) {
   switch (kind) {
     case XRayKind::kEnter:
@@ -64,11 +64,11 @@ constexpr bool fits(uint64_t value) {
   return value <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
 }
 
-/// A source as a JSON object is written, gap by gap.
+/// Builds the source of a row as a JSON object, gap by gap.
 class SourceText {
  public:
-  /// `known`: the shape that will come out, if it has been made before; then only values are taken,
-  /// all of which have to fit().
+  /// `known`: the resulting shape, if it already exists; then only values are collected, all of
+  /// which must fit().
   void begin(uint32_t known = 0) {
     known_ = known;
     kept_.clear();
@@ -81,7 +81,7 @@ class SourceText {
     member(key);
     piece_.append("\"").append(value).append("\"");
   }
-  /// A value that the row holds.
+  /// Adds a value that the row holds.
   void held(std::string_view key, SourceGap gap) { gapFor(key, gap); }
   void number(std::string_view key, uint64_t value, TraceBuilder& builder) {
     if (fits(value)) {
@@ -107,7 +107,7 @@ class SourceText {
     piece_ += '}';
     under_.clear();
   }
-  /// Returns the shape.
+  /// Keeps the source and returns its shape.
   uint32_t keep(TraceBuilder& builder, TableId table) {
     if (known_ == 0) {
       shape_.between.push_back(piece_ + "}");
@@ -172,7 +172,7 @@ class XRayTrace {
   Place place(uint32_t process, uint32_t thread);
   StringId nameOf(int32_t function);
   int64_t ns(uint64_t tsc) const { return ticksToNs(tsc, header_.cycle_frequency); }
-  /// Whether a time of the trace says exactly which tick it was.
+  /// Whether the tick can be recovered exactly from the trace's time.
   bool exact(uint64_t tsc) const {
     return (header_.cycle_frequency == kNanosecondTicks || header_.cycle_frequency == 0) &&
            tsc <= static_cast<uint64_t>(SpansOfSource::kFarthestNs);
@@ -270,7 +270,8 @@ void XRayTrace::call(const XRayCall& call) {
       source_.number("tsc", tsc, builder_);
     }
   };
-  // Calls are alike in a few ways, by these; what is rare makes its shape anew.
+  // Most calls have one of a few shapes, selected by these properties; rare ones build their shape
+  // each time.
   bool alike = call.arguments.size() < 2 && fits(call.enter_tsc) && fits(call.exit_tsc);
   for (const uint64_t argument : call.arguments) alike = alike && fits(argument);
   const size_t which =
@@ -332,7 +333,7 @@ void XRayTrace::event(const XRayRecord& record) {
   builder_.added();
 }
 
-/// What is known of the counter's zero.
+/// Writes what is known about the counter's zero.
 void XRayTrace::clocks() {
   Trace& rows = builder_.rows;
   if (first_buffer_) {
@@ -348,8 +349,8 @@ void XRayTrace::clocks() {
                             : ticksToNs(b.wall_seconds, 1) + int64_t{b.wall_micros} * 1000,
          .error_ns = 1000});
   } else if (first_tsc_ && header_.cycle_frequency == kNanosecondTicks) {
-    // Where the processor's counter cannot be used, the runtime takes CLOCK_REALTIME in its place;
-    // a counter of ns that has run for thirty years is that.
+    // If the processor's counter cannot be used, the runtime uses CLOCK_REALTIME instead. A counter
+    // in ns with a value above thirty years is taken for that.
     constexpr int64_t kThirtyYears = int64_t{30} * 365 * 86'400 * 1'000'000'000;
     if (ns(*first_tsc_) > kThirtyYears) builder_.unixTime(ns(*first_tsc_), ns(*first_tsc_));
   }
@@ -369,19 +370,20 @@ Status XRayTrace::finish(const DamageLog& damage, ImportCounts& counts) {
   say(calls_.count(XRayEnd::kWithCaller),
       "functions whose exit is missing end when their caller does");
   say(calls_.count(XRayEnd::kLogEnded),
-      "functions that were not left before the log ends end at its last time");
+      "functions still running when the log ends end at its last time");
   std::string lost = damage.summary();
   for (const std::string& note : counts.notes) lost += (lost.empty() ? "" : "; ") + note;
   spans_.tell(counts.notes, lost);
   if (header_.cycle_frequency == 0 && records_ > 0) {
-    counts.notes.emplace_back("the log does not say how long a tick is: 1 ns is shown for each");
+    counts.notes.emplace_back("the log does not give the length of a tick: 1 ns is shown for each");
   }
   if (unnamed_ > 0) {
-    counts.notes.push_back(std::to_string(unnamed_) +
-                           (symbols_.functions() == 0
-                                ? " functions have numbers for names; --binary PROGRAM, the one "
-                                  "that wrote the log, would name them"
-                                : " functions have no name in the program"));
+    counts.notes.push_back(
+        std::to_string(unnamed_) +
+        (symbols_.functions() == 0
+             ? " functions have numbers instead of names; --binary PROGRAM, the one "
+               "that wrote the log, would name them"
+             : " functions have no name in the program"));
   }
   return builder_.finish(counts, lost);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Logs of LLVM's XRay as traces: a function that was entered and left is a range on its thread;
-// custom and typed events are instants. Times are those of the log's time stamp counter in ns, from
-// its own zero.
+// Imports logs of LLVM's XRay. A call of a function becomes a range on its thread; custom and typed
+// events become instants. Times are those of the log's time stamp counter, converted to ns and
+// counted from the counter's zero.
 #pragma once
 
 #include "tracesmith/import/common/importer.hpp"
@@ -10,11 +10,12 @@ namespace tracesmith::import {
 
 extern const Importer kXRayImporter;
 
-/// Ticks of a counter in ns, exact to half a ns; a frequency of 0 is not known: a tick is then 1
-/// ns.
+/// Converts counter ticks to ns, exact to half a ns. A frequency of 0 is unknown; a tick then
+/// counts as 1 ns.
 int64_t ticksToNs(uint64_t ticks, uint64_t frequency);
 
-/// All of `source`, as an importer does. `binary`: the program that wrote it, for names; "": none.
+/// Does what Importer::run does, for all of `source`. `binary`: the program that wrote the log, for
+/// function names; "": none.
 Result<ImportCounts> importXRay(ByteSource& source, const std::string& binary, TraceWriter& writer,
                                 Trace facts);
 

@@ -76,11 +76,11 @@ TEST(XRayTrace, AnUnknownFrequencyIsSaid) {
   const ImportedXray got = importedXray(log.string());
   EXPECT_EQ(got.trace.range.duration_ns[0], 1000);
   EXPECT_THAT(std::string(got.trace.metadataValue("xray.cycle_frequency")), HasSubstr("unknown"));
-  EXPECT_THAT(got.report.counts.notes[0], HasSubstr("does not say how long a tick is"));
+  EXPECT_THAT(got.report.counts.notes[0], HasSubstr("does not give the length of a tick"));
 }
 
 TEST(XRayTrace, TicksBecomeNsExactly) {
-  EXPECT_EQ(ticksToNs(3, 2'000'000'000), 2);  // 1.5, to the nearest
+  EXPECT_EQ(ticksToNs(3, 2'000'000'000), 2);  // 1.5, rounded to nearest
   EXPECT_EQ(ticksToNs(~uint64_t{0}, 10'000'000'000), 1'844'674'407'370'955'162);
   EXPECT_EQ(ticksToNs(~uint64_t{0}, 1), std::numeric_limits<int64_t>::max());
   EXPECT_EQ(ticksToNs(1'795'187'451'481'824'608, 1'000'000'000), 1'795'187'451'481'824'608);
@@ -89,7 +89,7 @@ TEST(XRayTrace, TicksBecomeNsExactly) {
 TEST(XRayTrace, WhatIsNotMatchedIsCounted) {
   XRayLogBuilder log(3, XRayMode::kBasic);
   log.basic(1, 9, 50)    // never entered
-      .basic(0, 1, 100)  // open in the end
+      .basic(0, 1, 100)  // open at the end of the log
       .basic(0, 2, 200)
       .basic(0, 3, 250)  // its exit is missing
       .basic(1, 2, 300)
@@ -103,13 +103,13 @@ TEST(XRayTrace, WhatIsNotMatchedIsCounted) {
   for (size_t i = 0; i < got.trace.range.size(); ++i) {
     lengths[std::string(got.trace.text(got.trace.range.name[i]))] = got.trace.range.duration_ns[i];
   }
-  EXPECT_EQ(lengths["function #3"], 50);  // with its caller
+  EXPECT_EQ(lengths["function #3"], 50);  // ends with its caller
   EXPECT_EQ(lengths["function #2"], 100);
-  EXPECT_EQ(lengths["function #1"], 900);  // to the last time
+  EXPECT_EQ(lengths["function #1"], 900);  // ends at the last time
   const std::string reason(got.trace.text(got.trace.loss.reason[0]));
   EXPECT_THAT(reason, HasSubstr("1 exits of functions that were not entered"));
   EXPECT_THAT(reason, HasSubstr("1 functions whose exit is missing"));
-  EXPECT_THAT(reason, HasSubstr("1 functions that were not left"));
+  EXPECT_THAT(reason, HasSubstr("1 functions still running"));
 }
 
 TEST(XRayTrace, ACounterThatRunsBackwardsMakesNoLength) {
@@ -118,9 +118,9 @@ TEST(XRayTrace, ACounterThatRunsBackwardsMakesNoLength) {
   const ImportedXray got = importedXray(log.string());
   ASSERT_EQ(got.trace.range.size(), 1U);
   EXPECT_EQ(got.trace.range.duration_ns[0], 0);
-  EXPECT_EQ(got.report.counts.others, 2U);  // no clock shows the times of the other call
+  EXPECT_EQ(got.report.counts.others, 2U);  // the times of the other call are impossible
   EXPECT_THAT(got.report.counts.notes[0], HasSubstr("1 events end before they begin"));
-  EXPECT_THAT(got.report.counts.notes[1], HasSubstr("1 events have a time that no clock shows"));
+  EXPECT_THAT(got.report.counts.notes[1], HasSubstr("1 events have an impossible time"));
 }
 
 TEST(XRayTrace, AFrequencyThatCanNotBeMakesNoTimes) {
@@ -131,7 +131,7 @@ TEST(XRayTrace, AFrequencyThatCanNotBeMakesNoTimes) {
   EXPECT_EQ(got.report.counts.rows, 0U);
   EXPECT_EQ(got.report.counts.others, 2U);
   EXPECT_THAT(std::string(got.trace.text(got.trace.loss.reason[0])),
-              HasSubstr("1 events have a time that no clock shows"));
+              HasSubstr("1 events have an impossible time"));
 }
 
 TEST(XRayTrace, EventsOfTheProgramAreInstants) {
@@ -189,7 +189,7 @@ TEST(XRayTrace, AProgramWithoutNamesIsAnError) {
   other.write(asBytes(std::string_view(R"({"traceEvents": [{"ph":"X","ts":1}]})")));
   const auto no_log = importTrace(other.path(), output.path(), {.binary = file.path()});
   ASSERT_FALSE(no_log);
-  EXPECT_THAT(no_log.error().message, HasSubstr("is of no use for Chrome JSON"));
+  EXPECT_THAT(no_log.error().message, HasSubstr("is not used for Chrome JSON"));
 }
 
 }  // namespace
