@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stretches of addresses that may overlap, each with whose it is: which of them lie in a range is
-// found without a look at the others. A treap by where they begin, that knows where they end.
+// Interval tree of address ranges that may overlap, each with its owner. Finds the ranges that
+// overlap a query without visiting the others. Implemented as a treap ordered by start, with the
+// maximum end in each subtree.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,7 @@ class UsedStretches {
 
   void add(const Stretch& stretch);
 
-  /// Takes out those that overlap [begin, end), and appends them to `taken`.
+  /// Removes the ranges that overlap [begin, end) and appends them to `taken`.
   void take(uint64_t begin, uint64_t end, std::vector<Stretch>& taken) {
     root_ = take(root_, begin, end, taken);
   }
@@ -31,7 +32,7 @@ class UsedStretches {
   static constexpr Node kNone = ~Node{0};
   struct Entry {
     Stretch stretch;
-    uint64_t last_end;  // of it, and of what is below it
+    uint64_t last_end;  // maximum end in the subtree
     uint32_t priority;
     Node left = kNone;
     Node right = kNone;
@@ -39,7 +40,7 @@ class UsedStretches {
 
   Node take(Node node, uint64_t begin, uint64_t end, std::vector<Stretch>& taken);
   Node merge(Node left, Node right);
-  /// Those that begin before `begin`, and the others.
+  /// Splits into the ranges that start before `begin` and the others.
   void split(Node node, uint64_t begin, Node& before, Node& behind);
   void update(Node node);
 

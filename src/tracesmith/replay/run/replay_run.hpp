@@ -47,7 +47,7 @@ struct RunSettings {
   /// With a given order: records the content of these objects (second) after this many of its steps
   /// (first).
   std::set<std::pair<uint32_t, ObjectIndex>> looks;
-  /// Most bytes of recorded content to keep; the rest is kept as hashes only
+  /// Most bytes of observed content to keep; the rest is kept as hashes only.
   uint64_t seen_bytes = 0;
   double speed = 1;  ///< for kTiming
   /// The selection. What it needs is replayed as well; the rest is skipped.
