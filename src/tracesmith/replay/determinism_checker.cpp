@@ -48,7 +48,8 @@ DeterminismChecker::Findings DeterminismChecker::find() const {
   size_t& timing = out.violations.timing_violations;
   for (const uint64_t id : recorded_twice_) violated(order, nameOf(id) + " was recorded twice");
 
-  // The place of each original among those replayed, and the last one of each stream that came.
+  // The position of each original among those replayed, and the last operation of each stream so
+  // far.
   std::vector<uint32_t> place(originals_.size(), kNone);
   std::unordered_map<uint64_t, uint32_t> furthest;
   for (uint32_t i = 0; i < replayed_.size(); ++i) {

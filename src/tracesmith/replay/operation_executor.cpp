@@ -15,7 +15,7 @@ using recording::CommandKind;
 
 namespace {
 
-/// What the call returned when it was recorded; of one that waited, that is in its Done.
+/// The recorded return code; for a call that waited, its Done has it.
 int32_t recordedResult(const ReplayPlan& plan, const ReplayStep& step) {
   const bool begun = (step.header.flags & recording::command_flags::kBegun) != 0;
   return begun && step.done != kNoStep ? plan.step(step.done).header.result : step.header.result;
@@ -27,7 +27,7 @@ Timestamp length(int64_t begin_ns, int64_t end_ns) {
 
 }  // namespace
 
-/// Stays where it is: the plan and the executor refer to what is in it.
+/// Never moved, because the plan and the executor refer to its members.
 struct OperationExecutor::Opened {
   explicit Opened(ReplaySource opened) : source(std::move(opened)) {}
 
@@ -81,7 +81,7 @@ void OperationExecutor::prepare() {
   if (prepared_) return;
   prepared_ = true;
   done_.assign(plan_->steps().size(), false);
-  // The order is the user's: what a program gives up early may be used late.
+  // The caller chooses the order, so an object may be used after its recorded release.
   executor_->keepObjects();
   for (StepIndex i = 0; i < plan_->steps().size(); ++i) {
     const ReplayStep& step = plan_->step(i);

@@ -28,7 +28,7 @@ namespace {
 
 constexpr std::string_view kSimulated = "simulated";
 
-/// A trace of ours or another tool's, all of it. What could not be read is in `warnings`.
+/// Reads a whole trace, of TraceSmith or another tool. Unreadable parts are reported in `warnings`.
 Result<Trace> readTrace(const std::string& path, std::vector<std::string>& warnings) {
   import::ImportCounts counts;
   TS_TRY(TraceReader reader, import::openTrace(path, counts));
@@ -39,14 +39,14 @@ Result<Trace> readTrace(const std::string& path, std::vector<std::string>& warni
   return trace;
 }
 
-/// Ids in an order of the policy. What is not among `operations` is taken to be over.
+/// Returns ids in an order of the policy. Dependencies not among `operations` count as completed.
 Result<std::vector<uint64_t>> scheduled(const std::vector<const StreamOperation*>& operations,
                                         SchedulingPolicy policy) {
   StreamScheduler scheduler(policy);
   std::unordered_set<uint64_t> ids;
   for (const StreamOperation* op : operations) ids.insert(op->operation_id);
   for (const StreamOperation* op : operations) {
-    StreamOperation light;  // the scheduler needs nothing of an event but its time
+    StreamOperation light;  // the scheduler needs only the time of an event
     light.operation_id = op->operation_id;
     light.device_id = op->device_id;
     light.stream_id = op->stream_id;
@@ -75,8 +75,8 @@ Timestamp timestampOf(int64_t ns) { return static_cast<Timestamp>(std::max<int64
 struct ReplayEngine::Impl {
   std::optional<ReplaySource> source;
   std::string path;
-  std::optional<Trace> trace;  // where there is no recording
-  TraceOperations of_trace;    // its operations are in `operations`
+  std::optional<Trace> trace;  // set if there is no recording
+  TraceOperations of_trace;    // except its operations, which are in `operations`
   std::vector<StreamOperation> operations;
   std::vector<std::string> load_warnings;
   DeterminismChecker checker;
@@ -231,7 +231,7 @@ Result<RunSettings> ReplayEngine::Impl::settingsOf(const ReplayConfig& config) c
   return run;
 }
 
-/// Those of the trace beside the recording.
+/// Durations from the trace beside the recording.
 StepDurations ReplayEngine::Impl::durations(std::vector<std::string>& warnings) const {
   const std::string beside = recording::traceBeside(path);
   StepDurations out;
@@ -288,7 +288,7 @@ void ReplayEngine::Impl::takeRun(const RunSettings& settings, const RunResult& r
   const auto came = [&](const StreamOperation& op) {
     const auto step = static_cast<StepIndex>(op.operation_id);
     if (!needed.empty() && !needed[step]) return skipped(op);
-    // One that failed is among the errors.
+    // A failed one is listed in the errors.
     if (failed.contains(step)) return skipped(op);
     if (simulation == nullptr) return replayed(op, std::nullopt, 0);
     replayed(op, simulation->begin_ns[step], simulation->end_ns[step]);
@@ -368,12 +368,12 @@ Status ReplayEngine::Impl::emulateTrace(ReplayResult& result) {
       order.emplace_back(it->second, &op);
     }
   }
-  // Those that begin at once stay in an order that keeps what they depend on.
+  // Operations that start at the same time keep an order that respects dependencies.
   std::stable_sort(order.begin(), order.end(), [&](const auto& a, const auto& b) {
     return simulation.begin_ns[a.first] < simulation.begin_ns[b.first];
   });
   for (const auto& [i, op] : order) {
-    // What overlapped its predecessor when it was recorded may do so again.
+    // An operation that overlapped its predecessor when recorded may do so again.
     const bool free = of_trace.overlaps[op->operation_id];
     replayed(*op, free ? std::nullopt : std::optional(simulation.begin_ns[i]),
              simulation.end_ns[i]);
@@ -407,8 +407,8 @@ Status ReplayEngine::Impl::simulateTrace(const ReplayConfig& config, ReplayResul
   TS_TRY(const std::vector<uint64_t> order, scheduled(wanted, config.scheduling));
   std::unordered_map<uint64_t, const StreamOperation*> by_id;
   for (const StreamOperation* op : wanted) by_id.emplace(op->operation_id, op);
-  std::unordered_map<uint64_t, int64_t> over;         // when, by id
-  std::unordered_map<uint64_t, int64_t> stream_over;  // by device and stream
+  std::unordered_map<uint64_t, int64_t> over;         // end time by id
+  std::unordered_map<uint64_t, int64_t> stream_over;  // end time by device and stream
   int64_t first = INT64_MAX, last = 0, virtual_ns = 0;
   for (const uint64_t id : order) {
     const StreamOperation& op = *by_id.at(id);
@@ -422,7 +422,7 @@ Status ReplayEngine::Impl::simulateTrace(const ReplayConfig& config, ReplayResul
         static_cast<int64_t>(std::min<Timestamp>(op.event.timestamp, Timestamp{INT64_MAX}));
     const auto length =
         static_cast<int64_t>(std::min<Timestamp>(op.event.duration, Timestamp{INT64_MAX}));
-    // A wait of the host is over when that is over which it waits for.
+    // A host wait ends when everything it waits for has ended.
     const int64_t end = isDeviceWork(op) ? endOf(begin, length) : begin;
     over[id] = end;
     stream = std::max(stream, end);

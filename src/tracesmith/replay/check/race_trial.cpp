@@ -24,20 +24,21 @@ using races::Verdict;
 
 namespace {
 
-/// So often each order is replayed before a difference is believed.
+/// Number of replays of each order before a difference is accepted.
 constexpr size_t kRuns = 3;
-/// Of what is seen in a replay; where there is more the first byte is known to a MiB.
+/// Most bytes kept of the content observed in a replay; beyond that, the first differing byte is
+/// known only to a MiB.
 constexpr uint64_t kSeenBytes = 64u << 20;
 
-/// Two commands that race, in the order of the recording.
+/// Two racing commands, in recorded order.
 struct Pair {
   StepIndex earlier = kNoStep;
   StepIndex later = kNoStep;
   TurnedOrder turned;
-  std::set<ObjectIndex> memory;  // whole objects that hold what the two leave
+  std::set<ObjectIndex> memory;  // whole objects that the two commands write
 };
 
-/// The same thing, seen in two replays.
+/// The same content, observed in two replays.
 struct Difference {
   const Seen* one;
   const Seen* other;
@@ -87,8 +88,8 @@ class Trials {
   const RecordedProgram& recorded_;
   const RaceTrialOptions& options_;
   const StepDependencies dependencies_;
-  Looks looks_;                               // in the recorded order, of all pairs
-  std::vector<ChildOutcome> recorded_order_;  // replays of it, as many as were needed
+  Looks looks_;                               // for the recorded order, for all pairs
+  std::vector<ChildOutcome> recorded_order_;  // replays of the recorded order, as many as needed
   RaceTrials out_;
 };
 
@@ -99,7 +100,7 @@ RaceVerdict verdictOf(Verdict verdict, std::string reason) {
   return out;
 }
 
-/// The number of a command is all that the two readings of the recording share.
+/// The sequence number of a command is the only key that both readings of the recording share.
 Result<StepIndex> Trials::stepOf(races::StepId id) const {
   const races::RecordedStep& step = recorded_.steps[id];
   if (!races::isOfStream(recorded_.program.step(id).kind)) {
@@ -111,7 +112,7 @@ Result<StepIndex> Trials::stepOf(races::StepId id) const {
     return fail(ErrorCode::kDamaged,
                 fmt::format("command {} is not where its number says", step.sequence));
   }
-  // Memory that is freed is kept in replays of other orders.
+  // Replays in other orders keep freed memory, so a race with a free cannot be tried.
   if (step.kind == CommandKind::kUnsupported || step.kind == CommandKind::kSvmFree) {
     return fail(
         ErrorCode::kUnsupported,
@@ -120,7 +121,8 @@ Result<StepIndex> Trials::stepOf(races::StepId id) const {
   return index;
 }
 
-/// Replays run one command after the other, and would run such a one too early.
+/// Replays run one command after the other, so they would run a command that waits for a later user
+/// event too early.
 bool Trials::waitsForWhatIsSetLater(StepIndex last) const {
   std::set<ObjectIndex> unset;
   for (StepIndex i = 0; i <= last; ++i) {
@@ -163,7 +165,7 @@ Result<Pair> Trials::pairOf(const Race& race) const {
       if (use.writes) pair.memory.insert(rootOf(plan_, use.memory));
     }
   }
-  // Shared memory that a kernel reaches without an argument.
+  // Shared memory that a kernel accesses without an argument.
   const StepIndex made = plan_.bySequence(allocation.sequence);
   if (made != kNoStep && plan_.step(made).object != 0 &&
       plan_.object(plan_.step(made).object).object_class == ObjectClass::kMemory) {
@@ -201,7 +203,7 @@ const ChildOutcome& Trials::recordedOrderRun(size_t i) {
   return recorded_order_[i];
 }
 
-/// Unless a replay went to its end and executed both commands nothing can be said.
+/// No conclusion is possible unless a replay completed and executed both commands.
 std::optional<RaceVerdict> Trials::whyUnusable(const Pair& pair, const ChildOutcome& outcome,
                                                const char* order) const {
   if (outcome.end == ChildEnd::kFailed) {
@@ -227,7 +229,7 @@ std::optional<RaceVerdict> Trials::whyUnusable(const Pair& pair, const ChildOutc
                                                        stepName(plan_, step), why));
     }
   }
-  // More than are named: these two may be among them.
+  // There are more problems than are listed, and these two commands may be among them.
   if (result.problem_count > result.problems.size()) {
     return verdictOf(Verdict::kNotTried,
                      fmt::format("{} calls cannot be made as recorded", result.problem_count));
@@ -282,7 +284,7 @@ RaceDifference Trials::describe(const Pair& pair, const Difference& difference) 
 }
 
 RaceVerdict Trials::tryOut(const Pair& pair) {
-  // Those of the recorded order are made once for all pairs, the others for this one.
+  // Replays of the recorded order are shared by all pairs; the others are for this pair.
   const size_t still_shared = kRuns - std::min(kRuns, recorded_order_.size());
   if (out_.replays + kRuns + still_shared > options_.most_replays) {
     return verdictOf(Verdict::kNotTried,
@@ -312,7 +314,7 @@ RaceVerdict Trials::tryOut(const Pair& pair) {
     out.verdict = Verdict::kNoDifference;
     return out;
   }
-  // What memory holds after the two comes before what is made of it later.
+  // Memory content directly after the two commands comes before results computed from it later.
   std::stable_partition(differences.begin(), differences.end(),
                         [](const Difference& d) { return d.one->step == kNoStep; });
   const std::string varying = stepName(
@@ -350,7 +352,7 @@ RaceTrials Trials::go(std::span<const RaceGroup> groups) {
   std::map<std::pair<StepIndex, StepIndex>, size_t> known;
   out_.verdicts.resize(groups.size());
   for (size_t i = 0; i < groups.size(); ++i) {
-    // Each has an order in memory, and needs a replay.
+    // Each pair keeps an order in memory and needs a replay.
     if (pairs.size() >= options_.most_replays) {
       out_.verdicts[i].reason =
           fmt::format("at most {} replays were to be made", options_.most_replays);

@@ -44,7 +44,7 @@ std::string lowered(std::string_view name) {
 }  // namespace
 
 ReportTable notesTable(const std::vector<std::pair<std::string, std::string>>& notes) {
-  // In JSON "notes" are those of the tables themselves.
+  // "remarks", because in JSON "notes" are those of the tables themselves.
   ReportTable table{"remarks",
                     "What else is to be known",
                     {{"where", "where", Q::kText}, {"what", "what", Q::kText}},

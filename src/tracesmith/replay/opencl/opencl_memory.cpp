@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looking at what commands left in memory, and putting it there.
+// Reads and writes the content of memory objects.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -64,7 +64,7 @@ Result<ByteView> OpenClExecutor::shown(StepIndex step) {
   }
   buffers_.give(std::exchange(last_shown_, {}));
   if (shown.mapped != nullptr) {
-    // The map itself is needed for its unmap; where its rows are close together it is the view.
+    // Keep the map for its unmap. If its rows are packed, return a view of it.
     const BoxRows rows = shown.rows();
     const bool is_close = (rows.rows == 1 || rows.row_pitch == rows.row_bytes) &&
                           (rows.slices == 1 || rows.slice_pitch == rows.row_bytes * rows.rows);
@@ -80,7 +80,7 @@ Result<ByteView> OpenClExecutor::shown(StepIndex step) {
 
 Result<cl_command_queue> OpenClExecutor::helperQueue(ObjectIndex memory) {
   const ReplayStep* made = &plan_.step(plan_.object(memory).made_by);
-  // A sub-buffer is of its buffer's context.
+  // A sub-buffer has the context of its buffer.
   while (made->kind() == CommandKind::kCreateSubBuffer && made->other != 0) {
     made = &plan_.step(plan_.object(made->other).made_by);
   }

@@ -36,7 +36,7 @@ Result<std::vector<LaunchRange>> launchRanges(const ReplayPlan& plan, std::strin
     return fail(ErrorCode::kInvalidArgument, why, std::string(range));
   };
   std::function<bool(const ReplayStep&)> within;
-  std::vector<uint32_t> steps(plan.launches() + 1, 1);  // in which each launch lies
+  std::vector<uint32_t> steps(plan.launches() + 1, 1);  // step of each launch
   regex_t pattern{};
   std::unordered_map<ObjectIndex, bool> matches;
   bool compiled = false;
@@ -65,10 +65,10 @@ Result<std::vector<LaunchRange>> launchRanges(const ReplayPlan& plan, std::strin
     };
   } else if (kind == "step") {
     uint32_t number = 1;
-    uint32_t launched_before = 0;  // the step began
+    uint32_t launched_before = 0;  // number of launches before the step
     for (const ReplayStep& step : plan.steps()) {
       const bool launched = step.kind() == recording::CommandKind::kLaunch;
-      // One that failed has the number of the launch before it.
+      // A failed launch has the number of the launch before it.
       if (launched && step.header.result == 0) steps[step.launch] = number;
       if (step.kind() == recording::CommandKind::kFinish && step.launch > launched_before) {
         ++number;

@@ -14,7 +14,7 @@ namespace {
 
 using Q = Quantity;
 
-/// The columns of a replay; only the time is another one.
+/// The columns of an executed replay, with another time.
 ReportTable totalsTable(uint64_t simulated, uint64_t launches, uint64_t skipped, int64_t virtual_ns,
                         int64_t recorded_ns) {
   ReportTable table{"replay",
