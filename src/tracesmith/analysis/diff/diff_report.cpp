@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A comparison of runs as tables.
+// Formats a comparison of runs as tables.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -37,7 +37,7 @@ std::string kindOf(TableId table) {
 
 bool byRun(Runs a, Runs b) { return a.size() > 1 || b.size() > 1; }
 
-/// Columns that say what two samples are to each other, and a row's values for them.
+/// Columns that compare two samples, and a row's values for them.
 void addComparisonColumns(std::vector<ReportColumn>& columns, bool adjusted) {
   columns.push_back({"relative", "relative", Q::kShare});
   columns.push_back({"relative_low", "from", Q::kShare});
@@ -55,7 +55,7 @@ void addComparison(std::vector<ReportValue>& row, const RankComparison& ranks,
   row.push_back(ranks.p);
 }
 
-/// How many runs a side it takes so that chance can be ruled out at all.
+/// Fewest runs per side with which chance can be ruled out at all.
 constexpr size_t kFewestRuns = 4;
 
 std::string tooFewRuns(Runs a, Runs b, double level) {

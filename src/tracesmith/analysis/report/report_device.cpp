@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports about devices, streams and steps.
+// Reports on devices, streams and steps.
 #include <algorithm>
 #include <map>
 
@@ -39,7 +39,7 @@ void utilization(Maker& maker) {
     addBreakdown(table, maker.deviceName(b.device), b);
     sum += b.kernelUtilization();
   }
-  // HTA knows one device for each trace.
+  // HTA has one device per trace.
   if (maker.options.analysis.as_hta && devices.size() > 1) {
     addBreakdown(table, "all devices together", breakdownOf(maker.ops));
   }
@@ -145,7 +145,7 @@ void streams(Maker& maker) {
 void steps(Maker& maker) {
   Steps found = stepsOf(maker.trace, maker.ops);
   if (maker.ops.until_ns) {
-    constexpr int64_t kRounding = 1000;  // up, as that time is
+    constexpr int64_t kRounding = 1000;  // rounded up, like that time
     std::erase_if(found.all,
                   [&](const Step& s) { return s.begin_ns > *maker.ops.until_ns - kRounding; });
   }
@@ -165,7 +165,7 @@ void steps(Maker& maker) {
   if (several) columns.insert(columns.begin() + 1, {"process", "process", Q::kText});
   ReportTable& table = maker.table("steps", "Steps", std::move(columns));
   table.note = found.basis();
-  // An op belongs to the step in which it was launched; its time counts wherever it ran.
+  // An op belongs to the step in which it was launched; its whole duration counts there.
   const StepFinder finder(found, maker.ops);
   std::map<size_t, DeviceOps> by_step;
   for (const DeviceOp& op : maker.ops.ops) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports about the way from the host to the device.
+// Reports on the path from the host to the device.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -58,7 +58,7 @@ void hotspots(Maker& maker) {
   int64_t all = 0;
   for (const LaunchPath& path : launched) all += path.device_ns;
   for (size_t i = 0; i < maker.limit(launched.size()); ++i) {
-    constexpr size_t kShown = 4;  // of a path's ranges, for people
+    constexpr size_t kShown = 4;  // ranges of a path shown to people
     const std::vector<StringId>& names = launched[i].names;
     const size_t from =
         !maker.options.whole_paths && names.size() > kShown ? names.size() - kShown : 0;

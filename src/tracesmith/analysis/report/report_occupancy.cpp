@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Report about how much of a device launch shapes can fill.
+// Report on how much of a device launch shapes can occupy.
 #include <algorithm>
 #include <map>
 #include <tuple>
