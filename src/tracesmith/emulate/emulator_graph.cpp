@@ -11,8 +11,8 @@
 namespace tracesmith {
 namespace {
 
-/// More of the operations, or of their time, than this with unknown launches, and a prediction is
-/// worth nothing: they alone could make it wrong by more than the model itself is (docs/whatif.md).
+/// Limit for operations with unknown launches, by count or by time. Beyond it, a prediction is
+/// worthless: they alone could cause a larger error than the model itself (docs/whatif.md).
 constexpr double kMostUnknown = 0.01;
 
 Status checkOrphans(const EmulatorGraph& graph, bool allowed) {
@@ -55,8 +55,8 @@ std::array<uint64_t, kEmulatedEdgeKinds> EmulatorGraph::edgeCounts() const {
 }
 
 Result<EmulatorGraph> emulatorGraph(const Trace& trace, const EmulatorOptions& options) {
-  using namespace emulator_parts;  // NOLINT: its parts in their order
-  // Node numbers are 32 bits: two for a call, one for an operation.
+  using namespace emulator_parts;  // NOLINT: calls these parts in order
+  // Node indices have 32 bits: two for a call, one for an operation.
   constexpr uint64_t kMostRows = uint64_t{1} << 30;
   if (trace.host_call.size() + trace.kernel.size() + trace.copy.size() + trace.fill.size() >
       kMostRows) {

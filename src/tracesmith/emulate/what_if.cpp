@@ -57,8 +57,7 @@ class Changes {
     if (!what.device()) {
       return fail(ErrorCode::kInvalidArgument, "only device work can be fused", what.text());
     }
-    // What anything but its neighbour in the stream waits for, or what waits for anything else,
-    // has to stay apart.
+    // An operation that has edges to others than its neighbours in the stream must not be fused.
     std::vector<bool> waits(graph_.ops.size(), false);
     std::vector<bool> waited_for(graph_.ops.size(), false);
     for (const EmulatedEdge& edge : graph_.edges) {
@@ -69,8 +68,10 @@ class Changes {
       if (graph_.isOp(edge.to)) waits[graph_.opOf(edge.to)] = true;
       if (graph_.isOp(edge.from)) waited_for[graph_.opOf(edge.from)] = true;
     }
-    std::vector<uint32_t> last(graph_.streams, EmulatedOp::kNone);   // of each stream
-    std::vector<uint32_t> first(graph_.streams, EmulatedOp::kNone);  // of its run
+    // Last operation of each stream
+    std::vector<uint32_t> last(graph_.streams, EmulatedOp::kNone);
+    // First operation of the current run
+    std::vector<uint32_t> first(graph_.streams, EmulatedOp::kNone);
     uint64_t runs = 0;
     for (uint32_t i = 0; i < graph_.ops.size(); ++i) {
       EmulatedOp& op = graph_.ops[i];
@@ -193,7 +194,7 @@ class Changes {
     op.earliest_ns = INT64_MIN;
   }
 
-  /// Calls all of whose work is gone are not made; returns how many of them are new.
+  /// Drops calls whose work is all removed; returns how many were newly dropped.
   uint64_t dropCalls() {
     std::vector<uint32_t> left(trace_.host_call.size(), 0);
     std::vector<bool> any(trace_.host_call.size(), false);
@@ -208,7 +209,7 @@ class Changes {
       dropped += step.own_ns != 0;
       step.own_ns = 0;
     }
-    // What is gone is not launched, and its place in the stream costs nothing.
+    // A removed operation is not launched, and its gap in the stream costs nothing.
     std::erase_if(graph_.edges, [&](const EmulatedEdge& edge) {
       return edge.kind == EmulatedEdgeKind::kLaunch && graph_.ops[graph_.opOf(edge.to)].gone;
     });
@@ -232,7 +233,7 @@ class Changes {
       step.own_ns = 0;
     }
     if (host) effect.calls = 0;
-    // A call that is not made waits for nothing; what it launched is launched all the same.
+    // A removed call waits for nothing, but its work is still launched.
     std::erase_if(graph_.edges, [&](const EmulatedEdge& edge) {
       const bool wait =
           edge.kind == EmulatedEdgeKind::kHostWait || edge.kind == EmulatedEdgeKind::kLikelyWait;

@@ -9,7 +9,7 @@
 
 namespace tracesmith::races {
 
-using namespace recording;  // NOLINT: their words are ours here
+using namespace recording;  // NOLINT: uses the recording vocabulary
 
 namespace {
 
