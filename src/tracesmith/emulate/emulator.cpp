@@ -99,11 +99,12 @@ class Machine {
       }
     }
     if (left_ > 0) {
-      return fail(ErrorCode::kDamaged,
-                  fmt::format("{} of {} calls and operations wait for each other in a circle: the "
-                              "times of the trace contradict each other, or the change asked for "
-                              "does not keep its order",
-                              left_, graph_.nodes()));
+      return fail(
+          ErrorCode::kDamaged,
+          fmt::format(
+              "{} of {} calls and operations wait for each other in a cycle: the times of the "
+              "trace contradict each other, or the requested change does not keep its order",
+              left_, graph_.nodes()));
     }
     out_.first_ns = INT64_MAX;
     out_.last_ns = INT64_MIN;
@@ -128,8 +129,7 @@ class Machine {
       sum += std::abs(static_cast<double>(edge.offset_ns));
     }
     if (sum < kLongestNs) return {};
-    return fail(ErrorCode::kDamaged,
-                "lengths add up to more than 36 years, which no clock can have measured");
+    return fail(ErrorCode::kDamaged, "durations add up to more than 36 years, which is impossible");
   }
 
   void prepare() {

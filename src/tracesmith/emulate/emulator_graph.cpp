@@ -25,9 +25,8 @@ Status checkOrphans(const EmulatorGraph& graph, bool allowed) {
   if (ops <= kMostUnknown && time <= kMostUnknown) return {};
   return fail(ErrorCode::kUnsupported,
               fmt::format("{} of {} operations ({:.1f} % of the device's time) have no launch in "
-                          "the trace, so that it is not known what they waited for; record calls "
-                          "and device work together, or take their times as they were with "
-                          "--allow-orphans",
+                          "the trace, so it is unknown what they waited for; record calls and "
+                          "device work together, or keep their recorded times with --allow-orphans",
                           facts.orphans_unknown, graph.ops.size(), 100 * time));
 }
 
@@ -41,10 +40,10 @@ std::string_view toString(EmulatedEdgeKind kind) {
       "event",
       "event (inferred)",
       "same memory (inferred)",
-      "wait of the host",
-      "wait of the host (inferred)",
+      "host wait",
+      "host wait (inferred)",
       "full queue (inferred)",
-      "hand-over between threads (inferred)"};
+      "hand-off between threads (inferred)"};
   return kNames[static_cast<size_t>(kind)];
 }
 

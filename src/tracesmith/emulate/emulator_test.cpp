@@ -366,7 +366,7 @@ TEST(Emulator, ACircleIsSaidToBeOne) {
   graph.edges.push_back({graph.nodeOf(2), graph.nodeOf(9), 0, EmulatedEdgeKind::kEvent});
   const Result<Emulation> times = emulate(graph);
   ASSERT_FALSE(times);
-  EXPECT_THAT(times.error().message, HasSubstr("wait for each other in a circle"));
+  EXPECT_THAT(times.error().message, HasSubstr("wait for each other in a cycle"));
 }
 
 TEST(Emulator, TraceWithoutDeviceWorkIsRefused) {

@@ -86,7 +86,7 @@ class Predictor {
   Result<HeldOut> run() {
     findWindows();
     if (windows_.size() < 2) {
-      out_.why_not = "fewer than two iterations that begin with a host call: " + out_.basis;
+      out_.why_not = "fewer than two iterations that start with a host call: " + out_.basis;
       return std::move(out_);
     }
     known_ = static_cast<uint32_t>(windows_.size() / 2);

@@ -40,7 +40,7 @@ Result<NameSelector> NameSelector::parse(std::string_view text) {
   }
   if (out.of_ == Of::kWork && expression.empty()) {
     return fail(ErrorCode::kInvalidArgument,
-                "expected a regular expression for names, as 'gemm', 'kernel=^void.*gemm', "
+                "expected a regular expression for names, such as 'gemm', 'kernel=^void.*gemm', "
                 "'copy=HtoD' or 'call=cudaMalloc'");
   }
   if (expression.empty()) return out;
@@ -51,7 +51,7 @@ Result<NameSelector> NameSelector::parse(std::string_view text) {
     std::array<char, 256> why{};
     regerror(code, &made->compiled, why.data(), why.size());
     return fail(ErrorCode::kInvalidArgument,
-                fmt::format("'{}' is no regular expression: {}", expression, why.data()));
+                fmt::format("'{}' is not a regular expression: {}", expression, why.data()));
   }
   out.expression_ = std::move(made);
   return out;

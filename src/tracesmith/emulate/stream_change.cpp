@@ -119,7 +119,7 @@ class StreamChange {
         kept.push_back(copy);
         if (kept.size() > kMostEdges) {
           return fail(ErrorCode::kUnsupported,
-                      "that many streams make too many waits for a trace of this size; fewer do",
+                      "this many streams need too many waits for a trace of this size; use fewer",
                       "--streams");
         }
         at = before_[at];

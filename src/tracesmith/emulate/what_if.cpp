@@ -24,9 +24,9 @@ Result<double> parseFactor(std::string_view text, std::string_view whole) {
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), factor);
   if (error != std::errc() || end != digits.data() + digits.size() || !std::isfinite(factor) ||
       factor < 0 || factor > kMostFactor) {
-    return fail(
-        ErrorCode::kInvalidArgument,
-        fmt::format("'{}' in '{}' is no factor from 0 to 1000000, as 0.5 or 2x", text, whole));
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("'{}' in '{}' is not a factor from 0 to 1000000, such as 0.5 or 2x",
+                            text, whole));
   }
   return factor;
 }
@@ -105,8 +105,7 @@ class Changes {
     if (runs == 0) {
       effect.matched = 0;
       effect.note =
-          "no two kernels that match follow each other in a stream with nothing between "
-          "them that is waited for";
+          "no two matching kernels follow each other in a stream without a wait between them";
     }
     return finish(std::move(effect));
   }
@@ -163,8 +162,7 @@ class Changes {
       op.work_ns *= 1 - share * (1 - 1 / bandwidth.factor);
     }
     if (unknown > 0) {
-      effect.note =
-          fmt::format("{} copies whose size the trace does not know stay as they are", unknown);
+      effect.note = fmt::format("{} copies of unknown size are unchanged", unknown);
     }
     return finish(std::move(effect));
   }
@@ -172,7 +170,7 @@ class Changes {
   Status streams(uint32_t count) {
     WhatIfEffect effect{.change = fmt::format("streams {}", count)};
     TS_TRY(effect.matched, changeStreams(trace_, graph_, count));
-    effect.note = "docs/whatif.md says what more streams assume";
+    effect.note = "docs/whatif.md describes the assumptions";
     effects_.push_back(std::move(effect));
     return {};
   }
@@ -296,9 +294,9 @@ Result<WhatIf::Bandwidth> WhatIf::parseBandwidth(std::string_view text) {
       if (text.substr(0, equals) == word) out.direction = kind;
     }
     if (!out.direction) {
-      return fail(ErrorCode::kInvalidArgument,
-                  fmt::format("'{}' is no direction; there are h2d, d2h, d2d and p2p",
-                              text.substr(0, equals)));
+      return fail(
+          ErrorCode::kInvalidArgument,
+          fmt::format("'{}' is not a direction; use h2d, d2h, d2d or p2p", text.substr(0, equals)));
     }
     factor = text.substr(equals + 1);
   }

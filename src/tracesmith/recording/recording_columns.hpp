@@ -31,7 +31,7 @@ inline sbt::Problem wordsOf(sbt::BlockContents& contents, uint16_t column,
 inline sbt::Problem bytesOf(sbt::BlockContents& contents, uint16_t column, ByteView& out) {
   out = {};
   const sbt::ColumnEntry* entry = contents.find(column);
-  return entry == nullptr ? sbt::damaged("the bytes are not there") : contents.bytes(*entry, out);
+  return entry == nullptr ? sbt::damaged("the bytes are missing") : contents.bytes(*entry, out);
 }
 
 /// Opens the log that holds the recording of `path`: that file, or the one beside it.

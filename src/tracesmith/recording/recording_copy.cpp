@@ -81,7 +81,7 @@ class Copier {
   Status copyCommands(const sbt::LogBlock& block) {
     if (cut_) return {};
     if (block.header.first_row != to_.rows(block.header.table)) {
-      lose(block, "commands before it were lost; it and those behind it are left out");
+      lose(block, "commands before it were lost; it and later ones are left out");
       cut_ = true;
       return {};
     }
@@ -108,7 +108,7 @@ class Copier {
     if (done_.complete && !cut_) return {};
     const std::string_view reason =
         cut_ ? "the recording was damaged: later commands are lost"
-             : "the recording was not finished when it was put into this file";
+             : "the recording was not finished when it was copied into this file";
     sbt::BlockBuilder builder(1);
     for (const auto& [process, stream] : streams_) {
       if (stream.ended) continue;

@@ -36,7 +36,7 @@ Result<sbt::BlockLog> recording::openLog(const std::string& path) {
                 beside == path
                     ? "holds no recorded command"
                     : "holds no recording, and " + beside +
-                          " is not there; record with `tracesmith profile --record -- COMMAND`",
+                          " does not exist; record with `tracesmith profile --record -- COMMAND`",
                 path);
   }
   TS_TRY(log, sbt::BlockLog::open(beside));
@@ -138,7 +138,7 @@ void RecordingReader::loadPlaces(const sbt::LogBlock& block, uint32_t contents) 
   // Hashes do not compress: if there are more rows than the block has bytes for, the count is
   // damaged.
   if (block.header.rows > block.header.totalBytes() / sizeof(ContentHash)) {
-    return lose(block, "more chunks than it has room to name");
+    return lose(block, "more chunks than hashes fit into it");
   }
   std::vector<uint64_t> low, high, sizes;
   sbt::Problem problem = contents_->load(log_->file(), log_->path(), block.offset, block.header);
@@ -221,11 +221,11 @@ Result<ByteView> RecordingReader::chunk(const ContentHash& hash) {
                 fmt::format("content {} cannot be read: {}", name(), block.error().message), at());
   }
   if (place.offset + uint64_t{place.bytes} > block->size()) {
-    return fail(ErrorCode::kDamaged, "content " + name() + " lies beyond its block", at());
+    return fail(ErrorCode::kDamaged, "content " + name() + " exceeds its block", at());
   }
   const ByteView bytes = block->subspan(place.offset, place.bytes);
   if (!place.verified && hashOf(bytes) != hash) {
-    return fail(ErrorCode::kDamaged, "content " + name() + " is not what its hash says", at());
+    return fail(ErrorCode::kDamaged, "content " + name() + " does not match its hash", at());
   }
   place.verified = true;
   return bytes;

@@ -56,7 +56,7 @@ DeterminismChecker::Findings DeterminismChecker::find() const {
     const Replayed& replayed = replayed_[i];
     const auto it = original_of_id_.find(replayed.id);
     if (it == original_of_id_.end()) {
-      violated(order, nameOf(replayed.id) + " was replayed and never recorded");
+      violated(order, nameOf(replayed.id) + " was replayed but never recorded");
       continue;
     }
     const uint32_t number = it->second;
@@ -89,7 +89,7 @@ DeterminismChecker::Findings DeterminismChecker::find() const {
       if (too_soon || !replayed.begin || !before.begin || *replayed.begin >= before.end) return;
       too_soon = true;
       violated(timing,
-               fmt::format("{} began at {} ns, before {} was over at {} ns", nameOf(original.id),
+               fmt::format("{} started at {} ns, before {} ended at {} ns", nameOf(original.id),
                            *replayed.begin, nameOf(before.id), before.end));
     };
     if (original.before != kNone) waitsFor(original.before);
@@ -103,7 +103,9 @@ DeterminismChecker::Findings DeterminismChecker::find() const {
           came && (replayed_[place[it->second]].skipped || place[it->second] < place[number]);
       if (in_order || out_of_order) continue;
       out_of_order = true;
-      const char* what = !known ? "nobody recorded" : !came ? "was never replayed" : "came later";
+      const char* what = !known  ? "was never recorded"
+                         : !came ? "was never replayed"
+                                 : "came later";
       violated(dependency, fmt::format("{} was replayed, but depends on {}, which {}",
                                        nameOf(original.id), nameOf(id), what));
     }

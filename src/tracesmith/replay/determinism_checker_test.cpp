@@ -67,7 +67,7 @@ TEST_F(Checker, WhatComesBeforeWhatItDependsOnIsNamed) {
 TEST_F(Checker, MissingTwiceAndUnknownOnesCount) {
   replay({1, 3, 4, 4, 77});
   expect(4, 1);  // 2 and 5 are missing, 4 came twice, nobody knows 77; 4 depends on 2
-  EXPECT_THAT(checker.getReport(), HasSubstr("operation 77 was replayed and never recorded"));
+  EXPECT_THAT(checker.getReport(), HasSubstr("operation 77 was replayed but never recorded"));
 }
 
 TEST_F(Checker, WhatWasLeftOutIsNotMissing) {

@@ -65,7 +65,7 @@ Status OperationExecutor::check(const StreamOperation& op) const {
   const std::string name = fmt::format("operation {}", op.operation_id);
   if (op.operation_id >= plan_->steps().size() ||
       !isOperation(plan_->step(static_cast<StepIndex>(op.operation_id)))) {
-    return fail(ErrorCode::kNotFound, "is none of the recording", name);
+    return fail(ErrorCode::kNotFound, "is not part of the recording", name);
   }
   const auto step = static_cast<StepIndex>(op.operation_id);
   if (plan_->step(step).kind() == CommandKind::kUnsupported) {
@@ -121,7 +121,7 @@ Status OperationExecutor::execute(StreamOperation& op) {
   op.execution_time = length(begin, end);
   const int32_t recorded = recordedResult(*plan_, step);
   if (outcome.executed && outcome.problem.empty() && outcome.result != recorded) {
-    outcome.problem = fmt::format("returned {}, when it was recorded {}", outcome.result, recorded);
+    outcome.problem = fmt::format("returned {}; recorded: {}", outcome.result, recorded);
   }
   done_[i] = outcome.executed;
   if (!outcome.executed || !outcome.problem.empty()) {

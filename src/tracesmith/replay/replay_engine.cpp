@@ -35,7 +35,7 @@ Result<Trace> readTrace(const std::string& path, std::vector<std::string>& warni
   TS_TRY(Trace trace, reader.read({}));
   for (const import::SourceDamage& damage : counts.damage) warnings.push_back(damage.reason);
   for (const DataLoss& loss : reader.losses()) warnings.push_back(loss.reason);
-  if (!reader.complete()) warnings.push_back(path + " has no end; what is there was read");
+  if (!reader.complete()) warnings.push_back(path + " is incomplete; the existing part was read");
   return trace;
 }
 
@@ -124,17 +124,17 @@ Status ReplayEngine::Impl::check(const ReplayConfig& config) const {
   const bool bounded =
       config.start_time || config.end_time || config.start_operation_id || config.end_operation_id;
   if (config.mode == ReplayMode::Partial && !bounded) {
-    return fail(ErrorCode::kInvalidArgument, "Partial needs start_… or end_…, which say of what");
+    return fail(ErrorCode::kInvalidArgument, "Partial needs start_… or end_… to select operations");
   }
   if (config.mode == ReplayMode::StreamSpecific && !config.stream_id) {
-    return fail(ErrorCode::kInvalidArgument, "StreamSpecific needs stream_id, which says which");
+    return fail(ErrorCode::kInvalidArgument, "StreamSpecific needs stream_id to select the stream");
   }
   if (!std::isfinite(config.time_scale) || config.time_scale < 0) {
-    return fail(ErrorCode::kInvalidArgument, "time_scale is no number from 0 on");
+    return fail(ErrorCode::kInvalidArgument, "time_scale must be a number of at least 0");
   }
   const bool part = config.mode == ReplayMode::Partial || config.mode == ReplayMode::StreamSpecific;
   if (part && chosen(config).empty()) {
-    return fail(ErrorCode::kNotFound, "there is no operation in what was chosen");
+    return fail(ErrorCode::kNotFound, "the selection contains no operation");
   }
   return {};
 }
@@ -193,10 +193,10 @@ void ReplayEngine::Impl::validate(const ReplayConfig& config, ReplayResult& resu
   if (config.validate_timing && result.simulated) result.timing_violations = v.timing_violations;
   if (config.validate_timing && !result.simulated) {
     result.warnings.push_back(
-        "timing was not validated: nothing is known of when each operation began");
+        "timing was not validated: the start times of operations are unknown");
   }
   if (result.order_violations + result.dependency_violations + result.timing_violations != 0) {
-    result.errors.push_back("the order is no legal one: " + checker.getReport());
+    result.errors.push_back("the order is not legal: " + checker.getReport());
   }
 }
 
@@ -236,7 +236,7 @@ StepDurations ReplayEngine::Impl::durations(std::vector<std::string>& warnings) 
   const std::string beside = recording::traceBeside(path);
   StepDurations out;
   if (access(beside.c_str(), F_OK) != 0) {
-    out = StepDurations::none(source->plan, beside + " is not there");
+    out = StepDurations::none(source->plan, beside + " does not exist");
   } else if (const Status same = checkSameSession(source->reader, beside); !same) {
     out = StepDurations::none(source->plan, same.error().toString());
   } else if (const Result<Trace> known = readTrace(beside, warnings)) {
@@ -266,7 +266,7 @@ void ReplayEngine::Impl::takeRun(const RunSettings& settings, const RunResult& r
     result.errors.push_back(stepName(plan, problem.step) + ": " + problem.text);
   }
   if (run.shown != run.shown_equal) {
-    result.errors.push_back(fmt::format("{} of {} read-backs are not what was recorded",
+    result.errors.push_back(fmt::format("{} of {} read-backs differ from the recording",
                                         run.shown - run.shown_equal, run.shown));
   }
   if (run.not_comparable != 0) {
@@ -343,7 +343,7 @@ Status ReplayEngine::Impl::replayRecording(const ReplayConfig& config, ReplayRes
   for (const auto& [kind, work] : simulation.work) unknown += work.unknown;
   if (unknown != 0) {
     result.warnings.push_back(
-        fmt::format("{} commands took no time: how long they took is not known", unknown));
+        fmt::format("{} commands took no time: their duration is unknown", unknown));
   }
   return {};
 }
@@ -384,17 +384,17 @@ Status ReplayEngine::Impl::emulateTrace(ReplayResult& result) {
   result.replay_duration = timestampOf(simulation.virtual_ns);
   result.original_duration = timestampOf(simulation.recorded_ns);
   if (simulation.orphans() != 0) {
-    result.warnings.push_back(
-        fmt::format("{} of {} operations have no launch in the trace: they begin when they began",
-                    simulation.orphans(), simulation.graph.ops.size()));
+    result.warnings.push_back(fmt::format(
+        "{} of {} operations have no launch in the trace: they start at their recorded time",
+        simulation.orphans(), simulation.graph.ops.size()));
   }
   return {};
 }
 
 Status ReplayEngine::Impl::simulateTrace(const ReplayConfig& config, ReplayResult& result) {
   if (!config.device.empty() && config.device != kSimulated) {
-    return fail(ErrorCode::kUnsupported, "there is no recording: nothing can be executed on it",
-                config.device);
+    return fail(ErrorCode::kUnsupported,
+                "there is no recording, so nothing can be executed on this device", config.device);
   }
   result.simulated = true;
   if (config.compute_checksums) {
@@ -469,7 +469,7 @@ Status ReplayEngine::loadTrace(const std::string& path) {
   }
   if (!source.reader.complete()) {
     impl.load_warnings.push_back(source.reader.path() +
-                                 ": was not finished; what is there is replayed");
+                                 ": was not finished; the existing part is replayed");
   }
   impl.operations = operationsOf(source.plan);
   impl.source.emplace(std::move(source));
@@ -486,7 +486,7 @@ Status ReplayEngine::loadEvents(const std::vector<TraceEvent>& events) {
   impl_ = std::make_unique<Impl>();
   TS_CHECK_OK(std::move(wanted));
   return fail(ErrorCode::kInvalidArgument,
-              "no event is an operation of a device (KernelComplete, Memcpy…, MemsetDevice)");
+              "no event is a device operation (KernelComplete, Memcpy…, MemsetDevice)");
 }
 
 ReplayResult ReplayEngine::replay(const ReplayConfig& config) {

@@ -134,9 +134,9 @@ Status StreamScheduler::check() const {
     const auto missing =
         std::find_if(who.depends_on.begin(), who.depends_on.end(),
                      [&](uint64_t id) { return nodes_[node_of_id_.at(id)].operation == kNone; });
-    return fail(
-        ErrorCode::kInvalidArgument,
-        fmt::format("operation {} depends on {}, which there is not", who.operation_id, *missing));
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("operation {} depends on {}, which does not exist", who.operation_id,
+                            *missing));
   }
   // Remove ready operations until none is left, or only those that wait for themselves.
   std::vector<uint32_t> waits_for(nodes_.size());
@@ -179,7 +179,7 @@ Status StreamScheduler::check() const {
     at = before[at];
   }
   return fail(ErrorCode::kDamaged,
-              fmt::format("operation {} waits for itself, by way of others or its stream",
+              fmt::format("operation {} waits for itself, through others or its stream",
                           operations_[nodes_[at].operation].operation_id));
 }
 

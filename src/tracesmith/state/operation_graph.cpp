@@ -261,8 +261,8 @@ std::string_view toString(DependencyType type) {
 
 std::string_view toString(Dependency::Why why) {
   constexpr std::array<std::string_view, 6> kNames = {
-      "order of the stream",    "order of the stream, though they overlap", "waited for its event",
-      "the host waited for it", "launched after the host had waited",       "the same memory"};
+      "stream order",           "stream order, although they overlap", "waited for its event",
+      "the host waited for it", "launched after the host had waited",  "the same memory"};
   return kNames[static_cast<size_t>(why)];
 }
 

@@ -235,7 +235,7 @@ TEST(TraceDiff, TheReportSaysWhatItIsAbout) {
   const std::vector<DiffRun> b = runsOf(random, 3, 2);
   const std::string two = notesOf(diffReport({a.data(), 1}, {b.data(), 1}));
   EXPECT_THAT(two, HasSubstr("in these two runs"));
-  EXPECT_THAT(two, HasSubstr("said of these two runs alone"));
+  EXPECT_THAT(two, HasSubstr("apply to these two runs only"));
   const std::string few = notesOf(diffReport(a, b));
   EXPECT_THAT(few, Not(HasSubstr("these two runs")));
   EXPECT_THAT(few,

@@ -22,7 +22,7 @@ void addBreakdown(ReportTable& table, const std::string& name, const TimeBreakdo
 
 void utilization(Maker& maker) {
   ReportTable& table = maker.table(
-      "gpu_util", "How busy the devices were (from the first begin to the last end of their work)",
+      "gpu_util", "Device utilization (from the first start to the last end of device work)",
       {{"device", "device", Q::kText},
        {"span_ns", "span", Q::kNs},
        {"busy_ns", "busy", Q::kNs},
@@ -53,16 +53,16 @@ void utilization(Maker& maker) {
 }
 
 void overlap(Maker& maker) {
-  ReportTable& table = maker.table("overlap", "What ran at the same time",
+  ReportTable& table = maker.table("overlap", "Time by concurrent classes of work",
                                    {{"device", "device", Q::kText},
                                     {"running", "running", Q::kText},
                                     {"time_ns", "time", Q::kNs},
                                     {"share_of_busy", "of busy", Q::kShare}});
   ReportTable ratio{"comm_comp_overlap",
-                    "Communication that computing ran beside",
+                    "Communication overlapped by compute",
                     {{"device", "device", Q::kText},
                      {"communication_ns", "communication", Q::kNs},
-                     {"beside_compute_ns", "beside compute", Q::kNs},
+                     {"beside_compute_ns", "overlapped", Q::kNs},
                      {"overlap", "share", Q::kShare}},
                     {},
                     {}};
@@ -97,8 +97,9 @@ void idle(Maker& maker) {
                                  {"kernel_wait_share", "", Q::kShare},
                                  {"other_ns", "other waits", Q::kNs},
                                  {"other_share", "", Q::kShare}});
-  ReportTable& table = maker.table(
-      "idle", "Why streams were idle between two ops, the longest first", std::move(columns));
+  ReportTable& table =
+      maker.table("idle", "Idle time of streams between two ops, by reason, the longest first",
+                  std::move(columns));
   for (const IdleTime& i : idleTimes(maker.ops, maker.options.analysis)) {
     const int64_t total = i.total();
     std::vector<ReportValue> row = maker.place(i.device, i.process, i.stream);
@@ -151,7 +152,7 @@ void steps(Maker& maker) {
   }
   const std::vector<Step>& all = found.all;
   std::vector<ReportColumn> columns = {{"step", "step", Q::kText},
-                                       {"begin_ns", "begin", Q::kTimeNs},
+                                       {"begin_ns", "start", Q::kTimeNs},
                                        {"duration_ns", "duration", Q::kNs},
                                        {"launched", "ops launched", Q::kCount},
                                        {"busy_ns", "device busy", Q::kNs},

@@ -84,9 +84,8 @@ void callStacks(Maker& maker) {
   }
   std::vector<FunctionCost> functions = functionCosts(shown, paths, symbols);
   std::sort(paths.begin(), paths.end(), costsMore<CallPathCost>);
-  ReportTable& by_path =
-      maker.table("call_paths", "Call stacks by the device time that they asked for",
-                  costColumns("stack", "stack, innermost first"));
+  ReportTable& by_path = maker.table("call_paths", "Call stacks by device time",
+                                     costColumns("stack", "stack, innermost first"));
   if (left_out) {
     note(by_path, "without frames of the interpreter, libffi and the loader (--all-frames)");
   }
@@ -95,9 +94,9 @@ void callStacks(Maker& maker) {
   }
   noteRest(by_path, paths.size());
   std::stable_sort(functions.begin(), functions.end(), costsMore<FunctionCost>);
-  ReportTable& by_function = maker.table(
-      "functions", "Functions by the device time that they and what they call asked for",
-      costColumns("function", "function"));
+  ReportTable& by_function =
+      maker.table("functions", "Functions by device time, including their callees",
+                  costColumns("function", "function"));
   for (size_t i = 0; i < maker.limit(functions.size()); ++i) {
     by_function.rows.push_back(costRow(functions[i].name, functions[i]));
   }

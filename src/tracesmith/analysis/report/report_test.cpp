@@ -349,7 +349,7 @@ TEST(Report, DevicesAreNeverOne) {
   EXPECT_EQ(report[0].rows.size(), 2U);
   const std::vector<ReportTable> diff = diffReport(hand.trace, hand.trace);
   EXPECT_EQ(valueOf(diff, "diff", "device busy", "a_ns"), ReportValue(int64_t{100}));
-  EXPECT_EQ(diff[0].note, "times of devices are added up: 2 in A, 2 in B");
+  EXPECT_EQ(diff[0].note, "times are summed over devices: 2 in A, 2 in B");
   EXPECT_TRUE(analyze(Trace())[0].rows.empty());
 }
 

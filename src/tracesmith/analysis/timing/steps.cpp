@@ -409,7 +409,7 @@ class KernelSteps {
 std::string Steps::basis() const {
   switch (from) {
     case From::kNowhere:
-      return "no steps: the trace names none, and its kernels repeat nothing";
+      return "no steps: the trace names none, and its kernels do not repeat";
     case From::kProfilerStep:
       return "ranges ProfilerStep of PyTorch";
     case From::kNumberedRanges:

@@ -132,7 +132,7 @@ ChildOutcome Check::run(const std::string& what, ChildSettings settings) {
                   "at launch {} ({})", plan_.step(outcome.step).launch,
                   plan_.kernelName(plan_.step(plan_.launch(plan_.step(outcome.step).launch))));
     report_.complete = false;
-    note(fmt::format("{}: the replay {} {}; what it would have found is missing here", what,
+    note(fmt::format("{}: the replay {} {}; its findings are missing here", what,
                      describeEnd(outcome, options_.step_limit_s), at));
   }
   return outcome;
@@ -257,12 +257,12 @@ void Check::findUninitialised() {
   // Results computed from such bytes pass the difference on to everything after them, and a launch
   // that varies by itself also makes the twins differ. So only the first of each chain is named.
   size_t named = 0;
-  for (const UninitialisedUse& use : twinDifferences("memory that nobody wrote", true)) {
+  for (const UninitialisedUse& use : twinDifferences("uninitialised memory", true)) {
     const ReplayStep& step = plan_.step(use.step);
     if (isDivergent(use.step) || handedOn()[use.step]) continue;
     if (step.kind() != CommandKind::kLaunch) {
-      note(fmt::format("the host reads {} bytes of {} that nobody had written (first: byte {})",
-                       use.bytes, plan_.objectName(use.memory), use.first_byte));
+      note(fmt::format("the host reads {} uninitialised bytes of {} (first: byte {})", use.bytes,
+                       plan_.objectName(use.memory), use.first_byte));
       continue;
     }
     if (++named > kNamedAlike) {
@@ -274,8 +274,7 @@ void Check::findUninitialised() {
     d.step = use.step;
     d.cause = DivergenceCause::kUninitialisedRead;
     d.memory = use.memory;
-    d.evidence = fmt::format(
-        "{} bytes that it left depend on what memory held that nobody had written", use.bytes);
+    d.evidence = fmt::format("{} bytes of its output depend on uninitialised memory", use.bytes);
     report_.divergences.push_back(std::move(d));
   }
 }
@@ -320,9 +319,8 @@ void Check::nameUnordered(const PairOutcome& outcome) {
   for (const MemoryUse& use : memoryUse(plan_, plan_.step(second))) {
     if (use.memory == outcome.memory) d.memory = outcome.memory;
   }
-  d.evidence =
-      fmt::format("nothing orders it and {}, which uses {} as well; in the opposite order ",
-                  nameOf(first), plan_.objectName(root));
+  d.evidence = fmt::format("it is not ordered with {}, which also uses {}; in the opposite order ",
+                           nameOf(first), plan_.objectName(root));
   d.evidence +=
       outcome.shown_by != kNoStep
           ? fmt::format("{} bytes that the host reads differ", fmt::group_digits(outcome.bytes))
@@ -336,13 +334,13 @@ void Check::findUnordered(const StepDependencies& dependencies) {
   UnorderedPairs all = unorderedPairs(plan_, dependencies, kPairs);
   if (all.too_many_commands) {
     note(
-        "there are too many commands to look at each two that nothing orders: they change places "
-        "by queue and by chance alone");
+        "there are too many commands to check each unordered pair: only whole queues were delayed, "
+        "and random orders were tried");
   }
   if (all.left_out != 0) {
     note(
-        fmt::format("{} pairs of commands that nothing orders were not tried: there are more than "
-                    "{}, or more than {} of the same kernels and memory",
+        fmt::format("{} unordered pairs of commands were not tried: there are more than {}, or "
+                    "more than {} of the same kernels and memory",
                     all.left_out, kPairs, UnorderedPairs::kMostAlike));
   }
   std::vector<UnorderedPair> left;
@@ -372,7 +370,7 @@ void Check::findUnordered(const StepDependencies& dependencies) {
     }
   }
   if (!left.empty()) {
-    note(fmt::format("{} pairs of commands that nothing orders could not be tried", left.size()));
+    note(fmt::format("{} unordered pairs of commands could not be tried", left.size()));
   }
 }
 
@@ -411,10 +409,9 @@ void Check::compareOrders(const RunResult& serial_run, const std::vector<OrderRu
         in_order);
     report_.divergences.push_back(std::move(d));
   } else if (memory != 0 && report_.divergences.empty()) {
-    note(
-        fmt::format("{} is left otherwise in another legal order, though nothing that is read back "
-                    "is",
-                    plan_.objectName(memory)));
+    note(fmt::format(
+        "the final content of {} differs in another legal order, but no data that is read back",
+        plan_.objectName(memory)));
   }
 }
 
@@ -434,19 +431,19 @@ void Check::findUnlikeRecorded(const RunResult& serial_run) {
     }
     d.evidence =
         d.cause == DivergenceCause::kMissingData
-            ? fmt::format("the recording could not be replayed whole: {}",
+            ? fmt::format("the recording could not be replayed completely: {}",
                           serial_run.problems.front().text)
-            : fmt::format("all {} runs of it agree with each other and not with the recording{}",
+            : fmt::format("all {} runs of it agree with each other but not with the recording{}",
                           facts_[launch].runs,
                           report_.same_device ? "" : "; the device is not the recorded one");
     report_.divergences.push_back(std::move(d));
   }
   if (report_.shown != report_.shown_equal && report_.divergences.empty()) {
     note(
-        fmt::format("{} of {} read-backs are not those of the recording{}: {}. "
-                    "A recording made with --launch-hashes names the launch",
+        fmt::format("{} of {} read-backs differ from the recording{}: {}. A recording made with "
+                    "--launch-hashes identifies the launch",
                     report_.shown - report_.shown_equal, report_.shown,
-                    orders_agree_ ? ", though every replay agrees" : "",
+                    orders_agree_ ? ", although all replays agree" : "",
                     serial_run.problem_count != 0 ? "parts of it could not be replayed"
                     : report_.same_device         ? "the driver or compiler is another"
                                                   : "the device is another"));
@@ -509,8 +506,8 @@ void Check::runVariants(uint32_t share, bool device_is_known) {
   } variants[] = {
       {"with one thread", "one thread", {"POCL_MAX_PTHREAD_COUNT", "1"}, share - 1, 0},
       {"with many threads", "many threads", {"POCL_MAX_PTHREAD_COUNT", threads}, share - 1, 500},
-      {"with programs compiled anew",
-       "programs compiled anew",
+      {"with recompiled programs",
+       "recompiled programs",
        {"POCL_CACHE_DIR", cold_cache.path()},
        0,
        0},
@@ -518,8 +515,8 @@ void Check::runVariants(uint32_t share, bool device_is_known) {
   const bool pocl = report_.device.starts_with("Portable Computing Language");
   if (!pocl && device_is_known) {
     note(
-        "the number of the driver's threads and its cache of programs can be set of PoCL alone: "
-        "what stands for them here are repetitions");
+        "the driver's number of threads and its program cache can be set only for PoCL: on this "
+        "driver, plain repetitions replace those runs");
   }
   for (const auto& variant : variants) {
     ChildSettings settings = serial(variant.repeats);
@@ -552,7 +549,7 @@ std::vector<OrderRun> Check::runOrders(const StepDependencies& dependencies) {
 /// Completes the report's text for each divergence, after all have been found.
 void Check::completeReport() {
   if (!unnamed_.empty()) {
-    note(fmt::format("{} more commands have a part in divergences like those that are named",
+    note(fmt::format("{} more commands are involved in divergences like those named",
                      unnamed_.size()));
   }
   std::sort(report_.divergences.begin(), report_.divergences.end(),

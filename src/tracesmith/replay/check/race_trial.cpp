@@ -105,12 +105,13 @@ Result<StepIndex> Trials::stepOf(races::StepId id) const {
   const races::RecordedStep& step = recorded_.steps[id];
   if (!races::isOfStream(recorded_.program.step(id).kind)) {
     return fail(ErrorCode::kUnsupported,
-                "one of the two is done by the program itself, which is not replayed");
+                "one of the two is an access by the program itself, which is not replayed");
   }
   const StepIndex index = plan_.bySequence(step.sequence);
   if (index == kNoStep || plan_.step(index).kind() != step.kind || !isCommand(plan_.step(index))) {
-    return fail(ErrorCode::kDamaged,
-                fmt::format("command {} is not where its number says", step.sequence));
+    return fail(
+        ErrorCode::kDamaged,
+        fmt::format("command {} is not at the position that its number gives", step.sequence));
   }
   // Replays in other orders keep freed memory, so a race with a free cannot be tried.
   if (step.kind == CommandKind::kUnsupported || step.kind == CommandKind::kSvmFree) {
@@ -141,7 +142,8 @@ Result<Pair> Trials::pairOf(const Race& race) const {
   const races::RecordedAllocation& allocation = recorded_.allocations[race.allocation];
   if (allocation.kind == races::AllocationKind::kHostMemory) {
     return fail(ErrorCode::kUnsupported,
-                "the memory is the program's own; in a replay each command has its own copy of it");
+                "the memory is host memory of the program; in a replay each command has its own "
+                "copy of it");
   }
   TS_TRY(const StepIndex first, stepOf(race.first));
   TS_TRY(const StepIndex second, stepOf(race.second));
@@ -149,15 +151,15 @@ Result<Pair> Trials::pairOf(const Race& race) const {
   if (waitsForWhatIsSetLater(pair.later)) {
     return fail(ErrorCode::kUnsupported,
                 "a command before them waits for an event that the program sets later, which "
-                "replays in other orders do not follow");
+                "replays in other orders do not support");
   }
   auto turned = turnedRound(plan_, dependencies_, pair.earlier, pair.later);
   if (!turned) {
     return fail(ErrorCode::kUnsupported,
                 race.across_threads
-                    ? "calls of different threads are replayed in the order that was recorded"
-                    : "replays keep the two in the recorded order: what orders them there may be "
-                      "a wait that they do not need");
+                    ? "calls of different threads are replayed in the recorded order"
+                    : "replays keep the two in the recorded order, possibly because of a wait that "
+                      "is not needed");
   }
   pair.turned = std::move(*turned);
   for (const StepIndex step : {pair.earlier, pair.later}) {
@@ -219,7 +221,7 @@ std::optional<RaceVerdict> Trials::whyUnusable(const Pair& pair, const ChildOutc
     std::string why;
     const auto& left_out = result.not_executed;
     if (std::find(left_out.begin(), left_out.end(), step) != left_out.end()) {
-      why = "it was left out";
+      why = "it was skipped";
     }
     for (const StepProblem& problem : result.problems) {
       if (problem.step == step) why = problem.text;
@@ -232,13 +234,13 @@ std::optional<RaceVerdict> Trials::whyUnusable(const Pair& pair, const ChildOutc
   // There are more problems than are listed, and these two commands may be among them.
   if (result.problem_count > result.problems.size()) {
     return verdictOf(Verdict::kNotTried,
-                     fmt::format("{} calls cannot be made as recorded", result.problem_count));
+                     fmt::format("{} calls cannot be repeated as recorded", result.problem_count));
   }
   const auto looks = std::count_if(result.seen.begin(), result.seen.end(), [&](const Seen& seen) {
     return seen.step == kNoStep && isOf(pair, seen);
   });
   if (static_cast<size_t>(looks) != pair.memory.size()) {
-    return verdictOf(Verdict::kUndecided, "not all that the two left can be read");
+    return verdictOf(Verdict::kUndecided, "not all memory that the two wrote can be read");
   }
   return std::nullopt;
 }
@@ -288,7 +290,7 @@ RaceVerdict Trials::tryOut(const Pair& pair) {
   const size_t still_shared = kRuns - std::min(kRuns, recorded_order_.size());
   if (out_.replays + kRuns + still_shared > options_.most_replays) {
     return verdictOf(Verdict::kNotTried,
-                     fmt::format("at most {} replays were to be made", options_.most_replays));
+                     fmt::format("the limit of {} replays was reached", options_.most_replays));
   }
   constexpr const char* kAsRecorded = "in the recorded order";
   constexpr const char* kTurned = "with the two in the opposite order";
@@ -334,7 +336,7 @@ RaceVerdict Trials::tryOut(const Pair& pair) {
   if (differences.empty()) {
     return verdictOf(
         Verdict::kUndecided,
-        fmt::format("results differ in replays of one order, too, first what is seen after {}",
+        fmt::format("results also differ between replays of the same order, first after {}",
                     varying));
   }
   out.verdict = Verdict::kConfirmed;
@@ -355,7 +357,7 @@ RaceTrials Trials::go(std::span<const RaceGroup> groups) {
     // Each pair keeps an order in memory and needs a replay.
     if (pairs.size() >= options_.most_replays) {
       out_.verdicts[i].reason =
-          fmt::format("at most {} replays were to be made", options_.most_replays);
+          fmt::format("the limit of {} replays was reached", options_.most_replays);
       continue;
     }
     Result<Pair> pair = pairOf(groups[i].race);

@@ -44,14 +44,14 @@ Result<Bytes> OpenClExecutor::content(const Payload& payload, uint64_t bytes) {
   Done done;
   const Payload known = knownOf(payload, done);
   if (!known.known()) {
-    problem("what it gives the device is not known");
-    return fail(ErrorCode::kNotFound, "content is not known", reader_.path());
+    problem("the data that it gives the device is unknown");
+    return fail(ErrorCode::kNotFound, "content is unknown", reader_.path());
   }
   auto found = reader_.content(known);
   if (!found) {
     problem(found.error().toString());
   } else if (found->size() < bytes) {
-    found = fail(ErrorCode::kDamaged, "content is shorter than what it is for", reader_.path());
+    found = fail(ErrorCode::kDamaged, "content is shorter than its destination", reader_.path());
     problem(found.error().toString());
   }
   return found;
@@ -92,12 +92,12 @@ StepOutcome OpenClExecutor::perform(StepIndex index, StepMode mode) {
                                    [&](const auto& command) { outcome.result = call(command); });
     if (!known) problem("the command is damaged or unknown");
   } catch (const std::exception&) {  // bad_alloc, length_error
-    problem("there is not enough memory for what the command says");
+    problem("there is not enough memory for the command");
   }
   const ObjectIndex made = step_->object;
   if (made != 0 && plan_.object(made).made_by == index && objects_[made] == nullptr) {
     absent_[made] =
-        !problem_.empty() ? problem_ : "could not be made: " + openClError(outcome.result);
+        !problem_.empty() ? problem_ : "could not be created: " + openClError(outcome.result);
   }
   if (mode == StepMode::kAlone && step_->queue != 0 && objects_[step_->queue] != nullptr) {
     const cl_int result = cl_.clFinish(queue());
@@ -179,7 +179,7 @@ std::vector<cl_event> OpenClExecutor::waits() const {
 template <class Enqueue>
 cl_int OpenClExecutor::command(Enqueue&& enqueue, cl_event* own) {
   if (queue() == nullptr && step_->header.result == CL_SUCCESS) {
-    problem("its queue is not there");
+    problem("its queue does not exist");
     return CL_SUCCESS;
   }
   // Drivers do not check all their arguments.
@@ -211,7 +211,7 @@ cl_int OpenClExecutor::command(Enqueue&& enqueue, cl_event* own) {
 cl_int OpenClExecutor::call(const Launch& c) {
   if (step_->object == 0 || objects_[step_->object] == nullptr) {
     if (step_->header.result == CL_SUCCESS) {
-      if (isThere(step_->object, "its ")) problem("its kernel is not there");
+      if (isThere(step_->object, "its ")) problem("its kernel does not exist");
       return CL_SUCCESS;
     }
   } else if (!argumentsAreThere()) {
@@ -585,7 +585,7 @@ cl_int OpenClExecutor::call(const Snapshot& c) {
     Shown& shown = shown_[map->second];
     const uint64_t offset = c.memory - object.handle;
     if (offset > object.bytes || found->size() > object.bytes - offset) {
-      problem("shows a part of shared memory that is not there");
+      problem("shows a part of shared memory that does not exist");
       return CL_SUCCESS;
     }
     await(shown);
@@ -599,7 +599,7 @@ cl_int OpenClExecutor::call(const Snapshot& c) {
     auto whole = contents(step_->object);
     const uint64_t offset = c.memory - object.handle;
     if (!whole || offset > whole->size() - found->size()) {
-      problem("shows a part of shared memory that is not there");
+      problem("shows a part of shared memory that does not exist");
       return CL_SUCCESS;
     }
     std::copy(found->begin(), found->end(), whole->begin() + static_cast<ptrdiff_t>(offset));

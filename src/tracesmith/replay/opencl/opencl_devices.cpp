@@ -61,7 +61,7 @@ Result<const Candidate*> named(const std::vector<Candidate>& all, const std::str
   }
   std::string known;
   for (size_t i = 0; i < all.size(); ++i) known += fmt::format("\n  {}  {}", i, all[i].fullName());
-  return fail(ErrorCode::kNotFound, "no OpenCL device is called so; there are:" + known, wanted);
+  return fail(ErrorCode::kNotFound, "no OpenCL device has this name; available:" + known, wanted);
 }
 
 }  // namespace

@@ -15,8 +15,8 @@ using namespace recording;
 bool OpenClExecutor::isThere(ObjectIndex object, const std::string& what) {
   if (object == 0 || objects_[object] != nullptr) return true;
   const auto why = absent_.find(object);
-  problem(fmt::format("{}{} is not there: {}", what, plan_.objectName(object),
-                      why != absent_.end() ? why->second : "the program had given it up"));
+  problem(fmt::format("{}{} does not exist: {}", what, plan_.objectName(object),
+                      why != absent_.end() ? why->second : "the program had released it"));
   return false;
 }
 

@@ -58,7 +58,8 @@ Result<ByteView> OpenClExecutor::shown(StepIndex step) {
     shown_.erase(it);
     return ByteView();
   }
-  if (shown.is_old) return fail(ErrorCode::kNotFound, "showed nothing: it is to be overwritten");
+  if (shown.is_old)
+    return fail(ErrorCode::kNotFound, "showed nothing: it was mapped to be overwritten");
   if (const cl_int result = await(shown); result != CL_SUCCESS) {
     return fail(ErrorCode::kIo, openClError(result));
   }
@@ -91,7 +92,7 @@ Result<cl_command_queue> OpenClExecutor::helperQueueOf(ObjectIndex context) {
   cl_command_queue& queue = helper_queues_[context];
   if (queue != nullptr) return queue;
   if (context == 0 || objects_[context] == nullptr) {
-    return fail(ErrorCode::kNotFound, "is not there", plan_.objectName(context));
+    return fail(ErrorCode::kNotFound, "does not exist", plan_.objectName(context));
   }
   const std::vector<cl_device_id> devices = devicesOf(plan_.step(plan_.object(context).made_by));
   cl_int result = CL_INVALID_DEVICE;
@@ -117,7 +118,7 @@ std::array<size_t, 3> extentOf(const CreateImage& image) {
 Result<Bytes> OpenClExecutor::contents(ObjectIndex memory) {
   const PlannedObject& object = plan_.object(memory);
   if (objects_[memory] == nullptr) {
-    return fail(ErrorCode::kNotFound, "is not there", plan_.objectName(memory));
+    return fail(ErrorCode::kNotFound, "does not exist", plan_.objectName(memory));
   }
   (void)finish();
   TS_TRY(cl_command_queue queue, helperQueue(memory));
@@ -151,7 +152,7 @@ Status OpenClExecutor::setContents(ObjectIndex memory, ByteView bytes) {
 Status OpenClExecutor::fill(ObjectIndex memory, ByteView bytes) {
   const PlannedObject& object = plan_.object(memory);
   if (objects_[memory] == nullptr) {
-    return fail(ErrorCode::kNotFound, "is not there", plan_.objectName(memory));
+    return fail(ErrorCode::kNotFound, "does not exist", plan_.objectName(memory));
   }
   if (bytes.size() != object.bytes) {
     return fail(ErrorCode::kDamaged,

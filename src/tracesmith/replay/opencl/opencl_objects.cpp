@@ -348,7 +348,7 @@ cl_int OpenClExecutor::call(const Release&) {
 
 cl_int OpenClExecutor::call(const SvmAlloc& c) {
   if (cl_.clSVMAlloc == nullptr || cl_.clSVMFree == nullptr) {
-    problem("the OpenCL loader here has no shared virtual memory");
+    problem("this OpenCL loader has no shared virtual memory");
     return CL_SUCCESS;
   }
   called_ = true;

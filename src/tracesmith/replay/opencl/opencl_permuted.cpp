@@ -191,10 +191,10 @@ StepOutcome OpenClExecutor::performPermuted(StepIndex launch, uint64_t seed) {
   Launch c;
   if (step_->kind() != CommandKind::kLaunch || !decode(step_->fields, c) || step_->object == 0 ||
       objects_[step_->object] == nullptr || queue() == nullptr) {
-    return refuse("is no launch that can be made");
+    return refuse("is not a launch that can be executed");
   }
   const Asks asks = asksForItsSize(step_->object, c.local.empty());
-  if (asks == Asks::kUnknown) return refuse("what the kernel asks of its launch is not known");
+  if (asks == Asks::kUnknown) return refuse("it is unknown what the kernel queries of its launch");
   const LaunchSizes sizes(c);
   if (!sizes.hasSeveralGroups()) return refuse("has one work-group");
   if (!argumentsAreThere()) return refuse(problem_.c_str());
@@ -202,7 +202,7 @@ StepOutcome OpenClExecutor::performPermuted(StepIndex launch, uint64_t seed) {
   if (asks == Asks::kOfTheWhole) {
     // With a local size chosen by the driver, group ids are unpredictable.
     if (!sizes.haveFixedGroups() || exec_infos_.contains(step_->object)) {
-      return refuse("the kernel asks for its group or the global size");
+      return refuse("the kernel queries its group or the global size");
     }
     kernel =
         cutKernel(step_->object, linesForWhole(sizes.offset, sizes.global, sizes.local)).kernel;

@@ -67,7 +67,7 @@ cl_int OpenClExecutor::call(const CreateProgram& c) {
     case ProgramForm::kIl:
       if (cl_.clCreateProgramWithIL == nullptr) {
         called_ = false;
-        problem("the OpenCL loader here knows no intermediate language");
+        problem("this OpenCL loader does not support intermediate languages");
         return CL_SUCCESS;
       }
       program = cl_.clCreateProgramWithIL(context, code.data(), code.size(), &result);
@@ -305,7 +305,7 @@ cl_int OpenClExecutor::applyExecInfos() {
     if (next == info.calls.begin() || *std::prev(next) == info.now) continue;
     const cl_int result = applyExecInfo(*std::prev(next));
     if (result != CL_SUCCESS) {
-      problem("what clSetKernelExecInfo said cannot be set: " + openClError(result));
+      problem("the settings of clSetKernelExecInfo cannot be applied: " + openClError(result));
       return result;
     }
     info.now = *std::prev(next);
@@ -315,7 +315,7 @@ cl_int OpenClExecutor::applyExecInfos() {
 
 cl_int OpenClExecutor::call(const SetExecInfo& c) {
   if (cl_.clSetKernelExecInfo == nullptr) {
-    problem("the OpenCL loader here has no clSetKernelExecInfo");
+    problem("this OpenCL loader has no clSetKernelExecInfo");
     return CL_SUCCESS;
   }
   called_ = true;

@@ -277,7 +277,7 @@ class PlanMaker {
       return it->second;
     }
     // A failed call may have used a handle that never existed.
-    if (step_->header.result == 0) note("is about an object whose making was not recorded");
+    if (step_->header.result == 0) note("uses an object whose creation was not recorded");
     return 0;
   }
   ObjectIndex liveArgument(Handle handle) const {
@@ -311,7 +311,7 @@ class PlanMaker {
   }
   void setArgument(uint64_t argument) {
     constexpr uint64_t kMostArguments = 1024;
-    if (argument >= kMostArguments) return note("sets an argument of an impossible number");
+    if (argument >= kMostArguments) return note("sets an argument with an impossible index");
     Kernel& kernel = kernels_[step_->object];
     if (kernel.arguments.size() <= argument) kernel.arguments.resize(argument + 1, kNoStep);
     kernel.arguments[argument] = index();
@@ -388,7 +388,7 @@ Status PlanMaker::run() {
     step.fields = fields;
     plan_.steps_.push_back(step);
     step_ = &plan_.steps_.back();
-    if (header.sequence < next_sequence) note("has a number that is not its place");
+    if (header.sequence < next_sequence) note("has a sequence number that is not its position");
     next_sequence = header.sequence + 1;
     if (!withCommand(header.kind, fields, [&](const auto& command) { plan(command); })) {
       note("is damaged, or of a kind that this version does not know");
@@ -396,11 +396,11 @@ Status PlanMaker::run() {
     plan_.steps_.back().launch = plan_.launches();
     return true;
   });
-  if (!plan_.whole_) note("is the last whole one: the stream ends within a command");
+  if (!plan_.whole_) note("is the last complete one: the stream ends within a command");
   if (notes_left_out_ > 0) {
     plan_.notes_.push_back(
         {first_left_out_,
-         "is where notes end: " + std::to_string(notes_left_out_) + " more are left out"});
+         "is the last one with notes: " + std::to_string(notes_left_out_) + " more are left out"});
   }
   return {};
 }

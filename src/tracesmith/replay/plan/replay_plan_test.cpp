@@ -177,8 +177,8 @@ TEST(ReplayPlan, SaysWhatItIsMadeWithout) {
   const auto says = [&](const char* text) {
     return Contains(Field(&PlanNote::text, HasSubstr(text)));
   };
-  EXPECT_THAT(plan.notes(), says("whose making was not recorded"));
-  EXPECT_THAT(plan.notes(), says("impossible number"));
+  EXPECT_THAT(plan.notes(), says("whose creation was not recorded"));
+  EXPECT_THAT(plan.notes(), says("impossible index"));
   EXPECT_THAT(plan.notes(), says("not in the recording"));
   EXPECT_THAT(plan.notes(), says("clEnqueueNativeKernel, which cannot be replayed"));
   EXPECT_EQ(plan.launches(), 1u);

@@ -12,8 +12,8 @@ namespace tracesmith {
 
 /// Message for a recording of an earlier version; follows its path.
 constexpr const char* kNoSessionId =
-    ": has no session id, as earlier versions made it: nothing says whether the trace beside it is "
-    "of the same run";
+    ": has no session id, because an earlier version wrote it: the trace beside it may be of "
+    "another run";
 
 struct ReplaySource {
   RecordingReader reader;

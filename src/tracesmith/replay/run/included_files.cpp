@@ -57,7 +57,8 @@ Status layOutIncludedFile(const std::string& root, std::string_view path, ByteVi
   const std::string to = below(root, path);
   const std::string_view folder = path.substr(0, path.rfind('/') + 1);  // npos + 1 is 0
   if (const std::error_code ec = makeFolders(root, folder)) {
-    return fail(ErrorCode::kIo, "cannot make the folder of an included file: " + ec.message(), to);
+    return fail(ErrorCode::kIo, "cannot create the folder of an included file: " + ec.message(),
+                to);
   }
   std::FILE* file = std::fopen(to.c_str(), "wb");
   if (file == nullptr) return failErrno(errno, "cannot write an included file", to);

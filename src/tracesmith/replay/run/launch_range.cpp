@@ -93,7 +93,7 @@ Result<std::vector<LaunchRange>> launchRanges(const ReplayPlan& plan, std::strin
   if (compiled) regfree(&pattern);
   if (ranges.empty()) {
     return fail(ErrorCode::kNotFound,
-                fmt::format("none of the {} launches is within", plan.launches()),
+                fmt::format("contains none of the {} launches", plan.launches()),
                 std::string(range));
   }
   return ranges;

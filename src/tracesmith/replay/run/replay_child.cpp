@@ -185,7 +185,7 @@ ChildOutcome runInChild(const ReplayPlan& plan, RecordingReader& reader,
 std::string describeEnd(const ChildOutcome& outcome, double step_limit_s) {
   switch (outcome.end) {
     case ChildEnd::kDone:
-      return "went to its end";
+      return "completed";
     case ChildEnd::kFailed:
       return outcome.error.toString();
     case ChildEnd::kHung:

@@ -198,8 +198,7 @@ bool Run::performAlone(StepIndex i) {
     if (outcome.result == recorded) {
       if (recorded != 0) ++result_.failed_alike;
     } else if (outcome.problem.empty()) {
-      outcome.problem =
-          fmt::format("returned {}, when it was recorded {}", outcome.result, recorded);
+      outcome.problem = fmt::format("returned {}; recorded: {}", outcome.result, recorded);
     }
   }
   if (!outcome.problem.empty()) problem(i, std::move(outcome.problem));

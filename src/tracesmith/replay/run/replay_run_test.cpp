@@ -80,7 +80,7 @@ TEST(ReplayRun, CallsThatFailedHaveToFailAlike) {
   ASSERT_EQ(outcome.end, ChildEnd::kDone) << describeEnd(outcome, 60);
   EXPECT_EQ(outcome.result.failed_alike, 1u);
   ASSERT_EQ(outcome.result.problems.size(), 1u);
-  EXPECT_THAT(outcome.result.problems[0].text, HasSubstr("returned 0, when it was recorded -30"));
+  EXPECT_THAT(outcome.result.problems[0].text, HasSubstr("returned 0; recorded: -30"));
 }
 
 TEST(ReplayRun, EveryLegalOrderGivesTheSameResult) {

@@ -117,9 +117,10 @@ TEST(ReplayedMemory, ALaunchWithoutAnArgumentsMemoryIsNotMadeAndSaysWhy) {
     const auto says = [](const char* what, const char* why) {
       return testing::Contains(testing::AllOf(HasSubstr(what), HasSubstr(why)));
     };
-    EXPECT_THAT(said, says("argument 0 of scale, buffer 1 is not there", "0000000"));
-    EXPECT_THAT(said, says("argument 0 of scale, buffer 2 (in buffer 1) is not there", "0000000"));
-    EXPECT_THAT(said, says("argument 0 of scale, shared memory 3 is not there", "could not"));
+    EXPECT_THAT(said, says("argument 0 of scale, buffer 1 does not exist", "0000000"));
+    EXPECT_THAT(said,
+                says("argument 0 of scale, buffer 2 (in buffer 1) does not exist", "0000000"));
+    EXPECT_THAT(said, says("argument 0 of scale, shared memory 3 does not exist", "could not"));
     EXPECT_THAT(said, says("argument 0 of scale, an address", "no shared memory"));
     EXPECT_EQ(outcome.result.shown, 0u);
   }

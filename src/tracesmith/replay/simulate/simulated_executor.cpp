@@ -91,8 +91,8 @@ Result<PlanSimulation> simulatePlan(const ReplayPlan& plan, RecordingReader& rea
   }
   if (settings.order == ReplayOrder::kConcurrent) {
     return fail(ErrorCode::kInvalidArgument,
-                "what a device would do at once is not simulated; the orders are recorded, serial, "
-                "timing and random (and `whatif` has a model of devices)");
+                "concurrency on a device is not simulated; use the order recorded, serial, timing "
+                "or random (`whatif` has a model of devices)");
   }
   SimulatedExecutor executor(plan, durations);
   PlanSimulation out;

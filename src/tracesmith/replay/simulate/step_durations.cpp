@@ -80,8 +80,7 @@ class Matcher {
   StepDurations of(const Process& process) {
     if (!findProcess(process)) {
       out_.why_none = fmt::format(
-          "the trace is of another run: it has no process {} that began "
-          "when the recorded one did",
+          "the trace is of another run: it has no process {} with the recorded start time",
           process.pid);
       return std::move(out_);
     }
@@ -89,7 +88,7 @@ class Matcher {
     matchCalls();
     takeDurations();
     if (out_.of_commands == 0) {
-      out_.why_none = "the trace has no device work of the commands that were recorded";
+      out_.why_none = "the trace has no device work of the recorded commands";
     }
     return std::move(out_);
   }

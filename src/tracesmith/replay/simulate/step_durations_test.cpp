@@ -116,7 +116,7 @@ TEST_F(Durations, OfOtherThreadsOrBetweenCallsAreNoMatch) {
   EXPECT_EQ(d.ns[first], StepDurations::kUnknown);
   EXPECT_EQ(d.device_work, 2u);
   EXPECT_EQ(d.of_commands, 0u);
-  EXPECT_THAT(d.why_none, HasSubstr("no device work of the commands"));
+  EXPECT_THAT(d.why_none, HasSubstr("no device work of the recorded commands"));
 }
 
 TEST_F(Durations, OfAProcessThatHadTheSameNumberAreNotTaken) {
