@@ -11,7 +11,7 @@
 
 namespace tracesmith {
 
-/// Times by node. For steps, begin and end are equal.
+/// Times by node. For steps, start and end are equal.
 struct Emulation {
   static constexpr uint32_t kNone = ~uint32_t{0};
   std::vector<int64_t> ready_ns;  ///< everything it had to wait for had ended

@@ -3,7 +3,7 @@
 // order, the device work it launches, and what each of them waits for. It has no waiting times: the
 // emulator computes them.
 //
-//   thread   begin of call ──own──► end of call ──own──► begin of call ─── …
+//   thread   start of call ──own──► end of call ──own──► start of call ─── …
 //                │ launch latency                          ▲ return of the wait
 //                ▼                                         │
 //   stream   operation ──gap──► operation ──gap──► operation

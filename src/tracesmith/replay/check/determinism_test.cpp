@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs that do not always do the same, by construction, and some that do.
+// Programs that are nondeterministic by construction, and some that are not.
 #include "tracesmith/replay/check/determinism.hpp"
 
 #include <gmock/gmock.h>
@@ -64,7 +64,7 @@ TEST(Determinism, WhatAlwaysDoesTheSameRaisesNoAlarm) {
   r.argument(fine, 0, a);
   r.argument(copy, 0, a);
   r.argument(copy, 1, b);
-  // Memory that nobody wrote is written before it is read.
+  // Uninitialised memory is written before it is read.
   const std::vector<uint8_t> zero(4);
   Fill fill{.queue = q1, .memory = a, .pattern = zero};
   fill.box.region[0] = 4 * kItems;
@@ -121,7 +121,7 @@ TEST(Determinism, NamesTheLaunchThatReadsWhatNobodyWrote) {
   r.argument(half, 0, a);
   r.argument(copy, 0, a);
   r.argument(copy, 1, b);
-  r.launch(q, half, kItems);  // leaves every other one as it was: no read
+  r.launch(q, half, kItems);  // leaves every other element unchanged: no read
   r.launch(q, copy, kItems);  // reads them
   const auto report = checked(r);
   SKIP_WITHOUT_REPORT(report);
@@ -145,7 +145,7 @@ TEST(Determinism, NamesTheLaunchThatWaitsForNobody) {
   r.launch(q1, fine, kItems);
   r.add(Finish{.queue = q1});
   r.launch(q1, fine, kItems);
-  r.launch(q2, copy, kItems);  // should wait for the one before
+  r.launch(q2, copy, kItems);  // should wait for the previous one
   const auto report = checked(r);
   SKIP_WITHOUT_REPORT(report);
   ASSERT_TRUE(report) << report.error().toString();
@@ -267,7 +267,7 @@ TEST(Determinism, NamesTheFirstLaunchThatIsNotAsRecorded) {
   std::vector<float> after = values;
   for (int launch = 0; launch < 4; ++launch) {
     for (size_t i = 0; i < after.size(); ++i) after[i] = after[i] * 1.5f + static_cast<float>(i);
-    if (launch == 2) after[7] += 1;  // as a compiler that rounds otherwise would have left it
+    if (launch == 2) after[7] += 1;  // as left by a compiler that rounds differently
     const uint64_t of = r.launch(q, k, 1024);
     const std::vector<ContentHash> hashes = {
         hashOf({reinterpret_cast<const uint8_t*>(after.data()), 4096})};

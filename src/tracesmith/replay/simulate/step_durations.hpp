@@ -4,7 +4,7 @@
 //
 // Recorder and tracer intercept the same call, one inside the other:
 //
-//   recording   |── clEnqueueNDRangeKernel ──────────|     process, thread, begin and end
+//   recording   |── clEnqueueNDRangeKernel ──────────|     process, thread, start and end
 //   trace          |── clEnqueueNDRangeKernel ──|          the same thread, within it
 //   device                       |── kernel ──|            the call's correlation id
 //
